@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/base/arena.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct arena_block {
+    struct arena_block *next;
+    size_t size, used;
+    _Alignas(64) unsigned char bytes[];
+};
+
+#define ALIGN_BYTES ((size_t) 64)
+#define BLOCK_MIN_BYTES ((size_t) 64 << 10)
+
+static struct arena_block *block_add(struct arena *a, size_t bytes)
+{
+    size_t want = bytes > BLOCK_MIN_BYTES ? bytes : BLOCK_MIN_BYTES;
+    struct arena_block *b = aligned_alloc(ALIGN_BYTES, sizeof *b + want);
+    if (!b)
+        return NULL;
+    *b = (struct arena_block) { .next = a->head, .size = want };
+    a->head = b;
+    return b;
+}
+
+void *arena_alloc(struct arena *a, size_t bytes)
+{
+    if (bytes > SIZE_MAX / 2)
+        return NULL;
+    size_t size = (bytes + ALIGN_BYTES - 1) & ~(ALIGN_BYTES - 1);
+    if (a->limit_bytes && (size > a->limit_bytes || a->used_bytes > a->limit_bytes - size))
+        return NULL;
+    struct arena_block *b = a->head;
+    if (!b || size > b->size - b->used)
+        b = block_add(a, size);
+    if (!b)
+        return NULL;
+    unsigned char *p = b->bytes + b->used;
+    b->used += size;
+    a->used_bytes += size;
+    memset(p, 0, size);
+    return p;
+}
+
+void *arena_alloc_array(struct arena *a, size_t n, size_t bytes)
+{
+    if (bytes && n > SIZE_MAX / bytes)
+        return NULL;
+    return arena_alloc(a, n * bytes);
+}
+
+void *arena_copy(struct arena *a, const void *from, size_t bytes)
+{
+    void *p = arena_alloc(a, bytes);
+    if (p && bytes)
+        memcpy(p, from, bytes);
+    return p;
+}
+
+char *arena_string(struct arena *a, const char *s)
+{
+    return arena_copy(a, s, strlen(s) + 1);
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *s = n < 0 ? NULL : arena_alloc(a, (size_t) n + 1);
+    if (s)
+        vsnprintf(s, (size_t) n + 1, fmt, again);
+    va_end(again);
+    return s;
+}
+
+void arena_drop(struct arena *a)
+{
+    for (struct arena_block *b = a->head, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    *a = (struct arena) { .limit_bytes = a->limit_bytes };
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* arena.h - memory that lives exactly as long as one stage of the pipeline.
+ *
+ * Nothing in an arena is freed alone, so a builder may return early from any
+ * line: its caller drops the arena. */
+#ifndef ENGINE_BASE_ARENA_H
+#define ENGINE_BASE_ARENA_H
+#include <stddef.h>
+
+struct arena_block;
+struct arena {
+    struct arena_block *head;
+    size_t used_bytes, limit_bytes;     /* an allocation that would pass the limit (0: none) returns NULL */
+};
+
+/* Zeroed, aligned to 64 bytes; NULL when the limit or the machine has no more. {0} is a valid empty arena. */
+void *arena_alloc(struct arena *a, size_t bytes);
+void *arena_alloc_array(struct arena *a, size_t n, size_t bytes);   /* NULL when n * bytes overflows */
+void *arena_copy(struct arena *a, const void *from, size_t bytes);
+char *arena_string(struct arena *a, const char *s);
+__attribute__((format(printf, 2, 3)))
+char *arena_printf(struct arena *a, const char *fmt, ...);
+void  arena_drop(struct arena *a);
+
+#define arena_new(a, type)       ((type *) arena_alloc((a), sizeof(type)))
+#define arena_array(a, type, n)  ((type *) arena_alloc_array((a), (n), sizeof(type)))
+#endif

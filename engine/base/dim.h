@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* dim.h - a dimension: an integer expression of symbols, in canonical form.
+ *
+ * Expressions are interned in a scope: two expressions of one scope are equal exactly when their
+ * pointers are equal. Kinds: constant, symbol, sum, product, floor division by a positive constant,
+ * min, max, broadcast (1 gives way, anything else must agree), comparisons as 0 or 1. Division is
+ * floor division. Facts asserted about symbols (S >= 0) feed the simplifier.
+ *
+ * Errors are sticky: an overflow, a division by zero or a failed allocation sets the scope's status
+ * once, and the maker returns a poison value that every maker passes on; callers check dims_status()
+ * once per node, not per expression. Not thread-safe: a scope belongs to one stage under construction. */
+#ifndef ENGINE_BASE_DIM_H
+#define ENGINE_BASE_DIM_H
+#include "engine/base/arena.h"
+#include "engine/base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dim;
+struct dims;
+
+struct dims *dims_new(void);                    /* NULL: out of memory */
+struct dims *dims_free(struct dims *ds);        /* takes and returns NULL */
+rill_status  dims_status(const struct dims *ds, rill_error *reterr);
+
+const struct dim *dim_int(struct dims *ds, int64_t value);
+const struct dim *dim_symbol(struct dims *ds, const char *name);    /* [A-Za-z_][A-Za-z0-9_./]* */
+const struct dim *dim_fresh(struct dims *ds);                       /* a symbol nobody else has, for "unknown" */
+const struct dim *dim_add(struct dims *ds, const struct dim *a, const struct dim *b);
+const struct dim *dim_sub(struct dims *ds, const struct dim *a, const struct dim *b);
+const struct dim *dim_mul(struct dims *ds, const struct dim *a, const struct dim *b);
+const struct dim *dim_add_int(struct dims *ds, const struct dim *a, int64_t k);
+const struct dim *dim_mul_int(struct dims *ds, const struct dim *a, int64_t k);
+const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t k);         /* floor, k > 0 */
+const struct dim *dim_div_ceil_int(struct dims *ds, const struct dim *a, int64_t k);    /* ceiling, k > 0 */
+const struct dim *dim_min(struct dims *ds, const struct dim *a, const struct dim *b);
+const struct dim *dim_max(struct dims *ds, const struct dim *a, const struct dim *b);
+const struct dim *dim_broadcast(struct dims *ds, const struct dim *a, const struct dim *b);
+const struct dim *dim_ge(struct dims *ds, const struct dim *a, const struct dim *b);    /* 1 if a >= b else 0 */
+const struct dim *dim_eq(struct dims *ds, const struct dim *a, const struct dim *b);    /* 1 if a == b else 0 */
+
+bool    dim_is_const(const struct dim *d);
+int64_t dim_value(const struct dim *d);                     /* of a constant */
+bool    dim_is(const struct dim *d, int64_t value);         /* is the constant `value` */
+bool    dim_mentions(const struct dim *d, const struct dim *symbol);
+bool    dim_has_symbol(const struct dim *d);                /* any symbol */
+
+/* d == a/b exactly as a linear function: *ret_num/(*ret_den) is what d grows by per unit of symbol.
+ * False when d is not (floor-)linear in it. */
+bool    dim_slope(const struct dim *d, const struct dim *symbol, int64_t *ret_num, int64_t *ret_den);
+
+/* d with `to` in the place of symbol, simplified. */
+const struct dim *dim_subst(struct dims *ds, const struct dim *d, const struct dim *symbol, const struct dim *to);
+
+/* Value with symbol bound to v; false if another symbol is left or the arithmetic overflows. No allocation. */
+bool    dim_eval(const struct dim *d, const struct dim *symbol, int64_t v, int64_t *ret);
+
+/* "S>=1", "T < 2*S"... Adds to what the simplifier may assume. */
+rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr);
+
+/* Printed forms parse back to the same pointer. */
+rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret, rill_error *reterr);
+int         dim_print(const struct dim *d, char *buf, size_t cap);      /* as snprintf */
+#endif

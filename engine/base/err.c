@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+rill_status err_set(rill_error *e, rill_status s, const char *fmt, ...)
+{
+    if (!e)
+        return s;
+    va_list ap;
+    va_start(ap, fmt);
+    e->status = s;
+    vsnprintf(e->text, sizeof e->text, fmt, ap);
+    va_end(ap);
+    return s;
+}
+
+rill_status err_prefix(rill_error *e, rill_status s, const char *fmt, ...)
+{
+    if (!e)
+        return s;
+    char rest[sizeof e->text];
+    memcpy(rest, e->text, sizeof rest);
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
+    va_end(ap);
+    size_t at = n < 0 ? 0 : (size_t) n < sizeof rest ? (size_t) n : sizeof rest - 1;
+    snprintf(e->text + at, sizeof rest - at, ": %.*s", (int) sizeof rest, rest);
+    return s;
+}
+
+const char *rill_status_text(rill_status s)
+{
+    switch (s) {
+#define X(name, text) case RILL_##name: return text;
+    RILL_STATUS_LIST(X)
+#undef X
+    }
+    return "unknown status";
+}
+
+const char *rill_version(void)
+{
+    return RILL_VERSION;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* op.h - the whole contract of an op.
+ *
+ * The op set is canonical: each op has one form, that of the newest standard opset (axes, pads, splits
+ * and sizes as inputs). Readers bring older forms to it. One implementation serves constant folding,
+ * the growable interpreter and the plan:
+ *
+ *   infer    facts of the inputs (with values where known) -> facts of the outputs
+ *   prepare  once per plan step: check, pack weights, choose a kernel; asks for scratch
+ *   eval     on real memory: cannot fail, does not allocate, lock, or call the system
+ */
+#ifndef ENGINE_OP_H
+#define ENGINE_OP_H
+#include "engine/graph.h"
+#include "kernels/kern.h"
+
+/* ---- attributes: a table per op, offsets into the op's own struct ------------------------- */
+
+enum attr_kind { ATTR_INT, ATTR_FLOAT, ATTR_CHOICE, ATTR_INTS, ATTR_FLOATS, ATTR_STRINGS, ATTR_TENSOR };
+
+struct attr_ints    { uint32_t n; const int64_t *v; };
+struct attr_floats  { uint32_t n; const float *v; };
+struct attr_strings { uint32_t n; const char *const *v; };
+
+/* One attribute as a reader found it. CHOICE is found as a string (STRINGS with n = 1). */
+struct attr {
+    const char *name;
+    enum attr_kind kind;        /* as found: INT, FLOAT, INTS, FLOATS, STRINGS, TENSOR */
+    int64_t i;
+    float f;
+    struct attr_ints ints;
+    struct attr_floats floats;
+    struct attr_strings strings;
+    const struct tensor *tensor;
+};
+
+/* Members by kind: INT int64_t, FLOAT float, CHOICE int (index into choices), INTS struct attr_ints,
+ * FLOATS struct attr_floats, STRINGS struct attr_strings, TENSOR const struct tensor *.
+ * An INT is accepted where a FLOAT is wanted, a single INT where INTS are. */
+struct attr_spec {
+    const char *name;           /* NULL ends the table */
+    enum attr_kind kind;
+    size_t offset;
+    bool required;
+    int64_t def_i;              /* default of INT and CHOICE */
+    float def_f;                /* default of FLOAT; list and tensor defaults are empty and NULL */
+    const char *const *choices; /* NULL-terminated */
+};
+
+/* Fills the struct at ret (zeroed first) from attrs; defaults where absent. An unknown name, a wrong
+ * kind or an unknown choice is refused by name, saying what is known. Strings and lists are borrowed. */
+rill_status attrs_parse(const struct op *op, const char *node_name, const struct attr *attrs, unsigned n,
+                        void *ret, rill_error *reterr);
+
+/* ---- the three calls ---------------------------------------------------------------------- */
+
+struct infer {
+    const struct node *node;
+    const void *attr;
+    struct dims *dims;
+    struct arena *arena;                /* lives as long as the graph */
+    unsigned n_in, n_out;
+    const struct fact *const *in;       /* NULL where an optional input is absent */
+    struct fact *out;                   /* to fill: type, rank, shape (value: only shape-like ops) */
+    rill_error *err;
+};
+
+struct prep {
+    const struct node *node;
+    const void *attr;
+    const struct kern *kern;
+    struct arena *arena;                /* lives as long as the plan (or the one evaluation) */
+    unsigned n_in, n_out;
+    const struct tensor *const *in;     /* shapes; ->data only of constants; NULL where absent */
+    const struct tensor *const *out;    /* shapes */
+    const void *args;                   /* to set: handed to eval */
+    size_t scratch_bytes;               /* to set: eval gets that much at e->scratch, 64-aligned */
+    const char *kernel;                 /* to set: name of the chosen kernel, static storage */
+    rill_error *err;
+};
+
+struct eval {
+    const struct node *node;
+    const void *attr;
+    const struct kern *kern;
+    unsigned n_in, n_out;
+    const struct tensor *const *in;     /* shapes; do not read ->data, use x */
+    const struct tensor *const *out;
+    const void *const *x;               /* input data; NULL where absent */
+    void *const *y;                     /* output data; NULL where nobody wants that output */
+    void *scratch;                      /* uninitialised */
+    const void *args;
+};
+
+enum op_flags {
+    OP_VIEW      = 1 << 0,      /* output 0 is input 0's bytes under another shape: the plan aliases it */
+    OP_CONTROL   = 1 << 1,      /* has bodies: run by the interpreter and planner themselves, eval is NULL */
+    OP_RANDOM    = 1 << 2,      /* never folded */
+    OP_POINTWISE = 1 << 3       /* elementwise with broadcasting: output i,j,k from inputs i,j,k */
+
+};
+
+struct op {
+    const char *name;                   /* standard name, e.g. "ConvTranspose" */
+    const struct attr_spec *attrs;      /* NULL: none */
+    size_t attr_bytes;
+    int min_in, max_in;                 /* -1: any number */
+    int min_out, max_out;
+    unsigned flags;
+    rill_status (*infer)(struct infer *c);
+    rill_status (*prepare)(struct prep *c);         /* optional */
+    void        (*eval)(const struct eval *e);
+    /* Optional: the same on symbolic integers. Inputs are I64 or DIM tensors (x read accordingly),
+     * the output is DIM. Only called while folding. */
+    void        (*eval_dim)(const struct eval *e, struct dims *ds);
+    const char *help;                   /* one line: what the op computes */
+};
+
+/* The table of all ops; NULL if there is none of that name. op_at(i) walks it, NULL past the end. */
+const struct op *op_find(const char *name);
+const struct op *op_at(unsigned i);
+
+/* ---- helpers for infer -------------------------------------------------------------------- */
+
+/* Refusals that name node and op: "node 'x' (Conv): ...". */
+#define infer_fail(c, ...) op_fail((c)->err, RILL_UNSUPPORTED, (c)->node, __VA_ARGS__)
+#define prep_fail(c, ...)  op_fail((c)->err, RILL_UNSUPPORTED, (c)->node, __VA_ARGS__)
+__attribute__((format(printf, 4, 5)))
+rill_status op_fail(rill_error *err, rill_status s, const struct node *n, const char *fmt, ...);
+
+/* Output o has the type and shape of input i (not its value). */
+void        infer_same(struct infer *c, unsigned o, unsigned i);
+void        infer_shape(struct infer *c, unsigned o, enum dtype type, int rank, const struct dim *const *shape);
+/* Broadcast of all present inputs first..last into out[0]'s shape. */
+rill_status infer_broadcast(struct infer *c, unsigned o, enum dtype type, unsigned first, unsigned last);
+/* The value of an integer input as a list; refused ("depends on data") where it is not known.
+ * DIM elements that are not constant are refused too; use infer_dims for shapes. */
+rill_status infer_ints(struct infer *c, unsigned i, int64_t *ret, unsigned cap, unsigned *ret_n);
+rill_status infer_dims(struct infer *c, unsigned i, const struct dim **ret, unsigned cap, unsigned *ret_n);
+bool        infer_has(const struct infer *c, unsigned i);      /* input i is present */
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/ops.h"
+
+#include <string.h>
+
+static const struct op *const *const families[] = {
+#define X(family) ops_##family,
+    OPS_EACH(X)
+#undef X
+};
+
+const struct op *op_at(unsigned i)
+{
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const struct op *const *o = families[f]; *o; o++)
+            if (i-- == 0)
+                return *o;
+    return NULL;
+}
+
+const struct op *op_find(const char *name)
+{
+    const struct op *o;
+    for (unsigned i = 0; (o = op_at(i)); i++)
+        if (!strcmp(o->name, name))
+            return o;
+    return NULL;
+}

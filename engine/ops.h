@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* ops.h - the op families: one file each in engine/ops, one NULL-ended table each. */
+#ifndef ENGINE_OPS_H
+#define ENGINE_OPS_H
+#include "engine/op.h"
+
+#define OPS_EACH(X)                                                           \
+    X(binary) X(cast) X(control) X(conv) X(conv_transpose) X(cumsum)          \
+    X(einsum) X(frame) X(gather) X(matmul) X(move) X(norm) X(pad) X(pool)     \
+    X(reduce) X(resize) X(rnn) X(scatter) X(shape) X(signal) X(softmax)       \
+    X(topk) X(unary)
+
+#define X(family) extern const struct op *const ops_##family[];
+OPS_EACH(X)
+#undef X
+#endif

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/ops.h"
+
+const struct op *const ops_softmax[] = { NULL };

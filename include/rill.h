@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* rill.h - open a model, cut it into pulses, push audio through it.
+ *
+ *   rill_model   what the file says, typed and simplified      immutable, any thread
+ *   rill_plan    the model cut for one pulse size, scheduled    immutable, refcounted, any thread
+ *   rill_stream  one listener's memory                          mutable, one thread at a time
+ *
+ * push() and pull() only copy. run() is the only call that computes; it never
+ * allocates, locks, logs or makes a system call, and neither do push() and
+ * pull(). Everything else may allocate and belongs to set-up time.
+ *
+ * A frame is the unit of one port's time axis: one audio sample where width is
+ * 1, one vector of `width` floats otherwise. */
+#ifndef RILL_H
+#define RILL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define RILL_API __attribute__((visibility("default")))
+#else
+#define RILL_API
+#endif
+
+typedef struct rill_model  rill_model;
+typedef struct rill_plan   rill_plan;
+typedef struct rill_stream rill_stream;
+
+#define RILL_STATUS_LIST(X)                                                   \
+    X(OK,          "ok")                                                      \
+    X(AGAIN,       "needs more input, or has no output yet")                  \
+    X(END,         "end of stream")                                           \
+    X(INVALID,     "bad argument")                                            \
+    X(MALFORMED,   "bytes are not a valid model")                             \
+    X(UNSUPPORTED, "valid model, but not one this engine can run")            \
+    X(LIMIT,       "over a configured limit")                                 \
+    X(NOMEM,       "out of memory")                                           \
+    X(IO,          "file or socket error")                                    \
+    X(INTERNAL,    "a mistake in rill itself")
+
+typedef enum rill_status {
+#define X(name, text) RILL_##name,
+    RILL_STATUS_LIST(X)
+#undef X
+} rill_status;
+
+/* Written by the first function that failed; text says what, where, and what would work.
+ * Owned by the caller; may be NULL where one is asked for. */
+typedef struct rill_error {
+    rill_status status;
+    char text[508];
+} rill_error;
+
+/* What a port carries, from model.conf; decides what a client does with it. */
+typedef enum rill_port_kind {
+    RILL_PORT_TENSOR,       /* numbers of no declared meaning */
+    RILL_PORT_AUDIO,        /* samples, full scale is +-1.0 */
+    RILL_PORT_VAD           /* one speech probability (0..1) a frame */
+} rill_port_kind;
+
+typedef struct rill_port {
+    const char *name;       /* owned by the plan */
+    rill_port_kind kind;
+    uint32_t is_input;      /* 1: push to it, 0: pull from it */
+    uint32_t rate_num;      /* frames per second = rate_num / rate_den; 0 if not declared */
+    uint32_t rate_den;
+    uint32_t width;         /* floats per frame */
+    uint32_t pulse_frames;  /* frames per run() */
+    uint32_t delay_frames;  /* output frames before the one that answers input sample 0 */
+    uint32_t hop_samples;   /* input samples per frame of this port */
+    int32_t  delay_samples; /* delay in input samples, exact */
+} rill_port;
+
+/* What model.conf says about a model; strings are owned by the model, "" where absent. */
+typedef struct rill_model_info {
+    const char *name, *task, *licence, *summary;
+    uint32_t sample_rate;           /* Hz of the audio input, 0 if not declared */
+    float vad_threshold;            /* 0..1 */
+    float vad_release;              /* 0..1, below it speech may end */
+    uint32_t vad_hangover_ms;       /* silence before an end event */
+    uint8_t sha256[32];             /* over the weights and graph, in the order they were read */
+} rill_model_info;
+
+typedef struct rill_plan_opts {
+    uint32_t pulse_frames;  /* input frames per run(); 0 = the smallest the model allows */
+    uint64_t max_bytes;     /* weights + one stream's state; 0 = no limit */
+    uint32_t cpu_mask;      /* instruction sets allowed (RILL_CPU_*); 0 = all detected, RILL_CPU obeyed */
+    uint32_t profile;       /* 1: streams keep the time of each step */
+} rill_plan_opts;
+
+#define RILL_CPU_C       (1u << 31)   /* plain C only */
+#define RILL_CPU_AVX2    (1u << 0)    /* AVX2 and FMA */
+#define RILL_CPU_AVX512  (1u << 1)    /* F, BW, DQ, VL */
+#define RILL_CPU_NEON    (1u << 2)
+
+typedef struct rill_plan_info {
+    uint64_t weights_bytes;     /* packed weights, shared by all streams of the plan */
+    uint64_t stream_bytes;      /* rill_plan_stream_size() */
+    uint64_t state_bytes;       /* the part of a stream that lives from pulse to pulse */
+    uint32_t steps;             /* what one run() executes */
+    uint32_t pulse_samples;     /* input frames per run() */
+    const char *cpu;            /* instruction set the kernels were chosen for */
+} rill_plan_info;
+
+typedef struct rill_step_time {
+    const char *step, *kernel;
+    uint64_t total_ns, worst_ns, runs;
+} rill_step_time;
+
+RILL_API const char *rill_version(void);
+RILL_API const char *rill_status_text(rill_status s);
+
+/* --- models ------------------------------------------------------------------------------- */
+
+/* Opens a model folder (model.conf + graph.nnef + weights), an ONNX file or an NNEF file.
+ * Weights are read into memory: the file may change or vanish afterwards. *ret is owned by the
+ * caller and written only on RILL_OK. */
+RILL_API rill_status rill_model_open(rill_model **ret, const char *path, rill_error *reterr);
+
+/* Opens a model that is built into the library (the default denoiser). */
+RILL_API rill_status rill_model_builtin(rill_model **ret, const char *name, rill_error *reterr);
+
+/* Name of the n-th built-in model, NULL past the last. The 0th is the default. */
+RILL_API const char *rill_model_builtin_name(unsigned n);
+
+RILL_API void        rill_model_get_info(const rill_model *m, rill_model_info *ret);
+RILL_API rill_model *rill_model_free(rill_model *m);        /* takes and returns NULL; plans stay valid */
+
+/* --- plans -------------------------------------------------------------------------------- */
+
+/* opts may be NULL. The plan keeps what it needs of the model. */
+RILL_API rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
+                                   rill_error *reterr);
+RILL_API rill_plan  *rill_plan_ref(rill_plan *p);           /* thread-safe */
+RILL_API rill_plan  *rill_plan_unref(rill_plan *p);         /* thread-safe; takes and returns NULL */
+
+/* Fills at most cap ports, inputs first; returns how many there are. The index is the port number. */
+RILL_API unsigned    rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap);
+RILL_API void        rill_plan_get_info(const rill_plan *p, rill_plan_info *ret);
+
+/* --- streams ------------------------------------------------------------------------------ */
+
+/* Bytes of one stream; the block must be aligned to 64 bytes. */
+RILL_API size_t       rill_plan_stream_size(const rill_plan *p);
+
+/* Makes a stream in the caller's memory. The stream is this one flat block and holds no other
+ * resource: copying it is a snapshot, dropping it is free(mem). The plan must outlive it. */
+RILL_API rill_stream *rill_stream_init(void *mem, const rill_plan *p);
+
+/* Back to the state after rill_stream_init. Real-time safe. */
+RILL_API void         rill_stream_reset(rill_stream *s);
+
+/* Takes up to n frames (n * width floats) into the stream's input carry-over; *ret_taken may be
+ * less when a pulse is waiting for run(). INVALID after finish or on a wrong port. Not-finite
+ * samples are taken as 0 on audio ports. Real-time safe. */
+RILL_API rill_status  rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n_frames,
+                                       size_t *ret_taken);
+
+/* Computes one pulse. AGAIN if the input is short of a pulse or the output of the last one was not
+ * pulled; END when a finished stream has given everything. Real-time safe. */
+RILL_API rill_status  rill_stream_run(rill_stream *s);
+
+/* Gives up to cap frames of a port. OK with *ret_given 0 when there is none now. Real-time safe. */
+RILL_API rill_status  rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap_frames,
+                                       size_t *ret_given);
+
+/* No more input: from now on run() drains the delay, and every output ends exactly where the
+ * whole-sequence run would end. Real-time safe. */
+RILL_API void         rill_stream_finish(rill_stream *s);
+
+/* Sets the calling thread to flush denormals to zero (FTZ and DAZ). Once per compute thread. */
+RILL_API void         rill_thread_prepare(void);
+
+/* Step times since init, in plan order, if the plan was made with profile; returns how many. */
+RILL_API unsigned     rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned cap);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* kern.h - every inner loop the engine may run, as one table of functions.
+ *
+ * No kernel allocates. A product sums with lanes along the outputs and k strictly in order: one fused
+ * multiply-add chain per output that starts from the bias, so every instruction set, batch size and
+ * pulse gives the same bits. Transcendental functions are our own polynomials, the same everywhere.
+ * Pointers may be unaligned unless a contract says otherwise. Lengths are in elements. */
+#ifndef KERN_H
+#define KERN_H
+#include <stddef.h>
+#include <stdint.h>
+
+#define KERN_LANES 16       /* outputs per packed panel */
+
+struct kern {
+    const char *isa;        /* "c", "avx2", "avx512": the set these functions were chosen for */
+
+    /* y[i*ldy + o] = bias[o] + sum_k x[i*ldx + k] * w[o][k], i < m, o < n; bias may be NULL (zero).
+     * w is packed by kern_pack_f32: panels of 16 outputs, k-major, 64-byte aligned. m = 1 is the
+     * matrix-vector product. */
+    void (*gemm_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
+                     const float *restrict bias, size_t m, size_t n, size_t k);
+
+    /* y[i] = f(x[i]); y may be x */
+    void (*exp_f32)(float *y, const float *x, size_t n);
+    void (*log_f32)(float *y, const float *x, size_t n);
+    void (*sigmoid_f32)(float *y, const float *x, size_t n);
+    void (*tanh_f32)(float *y, const float *x, size_t n);
+    void (*sqrt_f32)(float *y, const float *x, size_t n);
+    void (*relu_f32)(float *y, const float *x, size_t n);
+    void (*erf_f32)(float *y, const float *x, size_t n);
+
+    /* y[i] = a[i] op b[i]; y may be a or b */
+    void (*add_f32)(float *y, const float *a, const float *b, size_t n);
+    void (*sub_f32)(float *y, const float *a, const float *b, size_t n);
+    void (*mul_f32)(float *y, const float *a, const float *b, size_t n);
+    void (*div_f32)(float *y, const float *a, const float *b, size_t n);
+    /* y[i] = a[i] op s */
+    void (*adds_f32)(float *y, const float *a, float s, size_t n);
+    void (*muls_f32)(float *y, const float *a, float s, size_t n);
+    /* y[i] = y[i] + s * x[i], one fused multiply-add */
+    void (*axpy_f32)(float *restrict y, const float *restrict x, float s, size_t n);
+};
+
+#define KERN_EACH(K)                                                                              \
+    K(gemm_f32) K(exp_f32) K(log_f32) K(sigmoid_f32) K(tanh_f32) K(sqrt_f32) K(relu_f32)          \
+    K(erf_f32) K(add_f32) K(sub_f32) K(mul_f32) K(div_f32) K(adds_f32) K(muls_f32) K(axpy_f32)
+
+enum kern_cpu {
+    KERN_AVX2   = 1 << 0,   /* and FMA */
+    KERN_AVX512 = 1 << 1,   /* F, BW, DQ, VL */
+    KERN_NEON   = 1 << 2
+};
+
+unsigned kern_cpu_detect(void);
+void     kern_init(struct kern *k, unsigned cpu);   /* best function for each slot */
+
+/* Packing is set-up time. w[o][k] is read at w[o * stride_o + k * stride_k]; the outputs of the last
+ * panel that do not exist are zero. */
+size_t   kern_packed_floats(size_t n, size_t k);    /* floats kern_pack_f32 writes */
+void     kern_pack_f32(float *ret, const float *w, size_t n, size_t k, size_t stride_o, size_t stride_k);
+#endif
