@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* interp.h - runs a graph node by node on tensors that may have any shape: the growable mode.
+ *
+ * It allocates for every node; it serves constant folding, conformance data and graphs whose sizes
+ * depend on data. The stream path never uses it. */
+#ifndef ENGINE_INTERP_H
+#define ENGINE_INTERP_H
+#include "engine/graph.h"
+
+/* Runs g on inputs (one per graph input, in order). Outputs are allocated in a. kern may be NULL (best). */
+rill_status interp_run(const struct graph *g, const struct tensor *const *inputs, struct arena *a,
+                       const struct tensor **ret_outputs, rill_error *reterr);
+
+/* Runs one node without bodies. in[i] is NULL where absent; ret_out[i] is set for every output. */
+rill_status interp_node(const struct graph *g, const struct node *n, const struct tensor *const *in,
+                        struct arena *a, const struct tensor **ret_out, rill_error *reterr);
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* model.h - an open model: its typed graph and what model.conf says about it. Made in models, read by pulse. */
+#ifndef ENGINE_MODEL_H
+#define ENGINE_MODEL_H
+#include "engine/graph.h"
+
+struct model_port {
+    rill_port_kind kind;
+    uint32_t rate;              /* Hz of an input's time axis, 0: not declared */
+};
+
+struct rill_model {
+    struct arena arena;
+    struct dims *dims;
+    struct tgraph graph;
+    const struct dim *stream;           /* the symbol that counts input frames; NULL: a graph without time */
+    struct model_port *inputs, *outputs;    /* one per graph input and output; NULL: all tensors */
+    rill_model_info info;
+};
+#endif
