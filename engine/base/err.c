@@ -28,7 +28,11 @@ rill_status err_prefix(rill_error *e, rill_status s, const char *fmt, ...)
     int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
     va_end(ap);
     size_t at = n < 0 ? 0 : (size_t) n < sizeof rest ? (size_t) n : sizeof rest - 1;
-    snprintf(e->text + at, sizeof rest - at, ": %.*s", (int) sizeof rest, rest);
+    if (at + 2 < sizeof rest) {
+        memcpy(e->text + at, ": ", 2);
+        memcpy(e->text + at + 2, rest, sizeof rest - at - 2);
+        e->text[sizeof rest - 1] = 0;
+    }
     return s;
 }
 
