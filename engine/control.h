@@ -23,4 +23,8 @@ struct scan_attr {
 };
 
 extern const struct op op_if, op_loop, op_scan;
+
+/* Axis of the k-th scanned input or output (of rank `rank` with the axis), -1 if out of range. */
+int  scan_axis(struct attr_ints axes, unsigned k, int rank);
+bool scan_is_reverse(struct attr_ints reverse, unsigned k);
 #endif

@@ -5,13 +5,16 @@
  * depend on data. The stream path never uses it. */
 #ifndef ENGINE_INTERP_H
 #define ENGINE_INTERP_H
-#include "engine/graph.h"
+#include "engine/op.h"
 
-/* Runs g on inputs (one per graph input, in order). Outputs are allocated in a. kern may be NULL (best). */
+/* Runs g on inputs (one per graph input, in order; types must agree with declared ones). States start
+ * from their initial values. Outputs are allocated in a. */
 rill_status interp_run(const struct graph *g, const struct tensor *const *inputs, struct arena *a,
                        const struct tensor **ret_outputs, rill_error *reterr);
 
-/* Runs one node without bodies. in[i] is NULL where absent; ret_out[i] is set for every output. */
-rill_status interp_node(const struct graph *g, const struct node *n, const struct tensor *const *in,
+/* Runs one node without bodies. in[i] is NULL where absent; ret_out[i] is set for every output, also
+ * those that nobody wants. Symbolic sizes (DTYPE_DIM) are computed symbolically; a result without
+ * symbols comes back as I64. */
+rill_status interp_node(struct dims *ds, const struct node *n, const struct tensor *const *in, const struct kern *kern,
                         struct arena *a, const struct tensor **ret_out, rill_error *reterr);
 #endif

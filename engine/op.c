@@ -127,6 +127,19 @@ rill_status attrs_parse(const struct op *op, const char *node_name, const struct
     return RILL_OK;
 }
 
+rill_status op_check_arity(const struct node *n, rill_error *reterr)
+{
+    const struct op *op = n->op;
+    if ((int) n->n_in < op->min_in || (op->max_in >= 0 && (int) n->n_in > op->max_in))
+        return op_fail(reterr, RILL_MALFORMED, n, "has %u inputs, wants %d to %d", n->n_in, op->min_in, op->max_in);
+    if ((int) n->n_out < op->min_out || (op->max_out >= 0 && (int) n->n_out > op->max_out))
+        return op_fail(reterr, RILL_MALFORMED, n, "has %u outputs, wants %d to %d", n->n_out, op->min_out, op->max_out);
+    for (int i = 0; i < op->min_in && !(op->flags & OP_CONTROL); i++)
+        if (n->in[i] == WIRE_NONE)
+            return op_fail(reterr, RILL_MALFORMED, n, "input %d is required", i);
+    return RILL_OK;
+}
+
 /* ---- infer helpers ---- */
 
 bool infer_has(const struct infer *c, unsigned i)

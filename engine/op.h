@@ -128,6 +128,9 @@ const struct op *op_at(unsigned i);
 __attribute__((format(printf, 4, 5)))
 rill_status op_fail(rill_error *err, rill_status s, const struct node *n, const char *fmt, ...);
 
+/* Refuses a node whose number of inputs or outputs the op does not have, or that lacks a required input. */
+rill_status op_check_arity(const struct node *n, rill_error *reterr);
+
 /* Output o has the type and shape of input i (not its value). */
 void        infer_same(struct infer *c, unsigned o, unsigned i);
 void        infer_shape(struct infer *c, unsigned o, enum dtype type, int rank, const struct dim *const *shape);

@@ -1,4 +1,31 @@
 /* SPDX-License-Identifier: MIT */
+/* Ops with bodies have no infer and eval of their own: typed.c, interp.c and plan.c run their bodies. */
+#include "engine/control.h"
 #include "engine/ops.h"
 
-const struct op *const ops_control[] = { NULL };
+const struct op op_if = {
+    .name = "If", .min_in = 1, .max_in = -1, .min_out = 1, .max_out = -1, .flags = OP_CONTROL,
+    .help = "one of two bodies, by a condition",
+};
+
+const struct op op_loop = {
+    .name = "Loop", .min_in = 2, .max_in = -1, .min_out = 1, .max_out = -1, .flags = OP_CONTROL,
+    .help = "a body repeated by count or condition",
+};
+
+const struct op op_scan = {
+    .name = "Scan", .min_in = 1, .max_in = -1, .min_out = 1, .max_out = -1, .flags = OP_CONTROL,
+    .help = "a body run over slices of an axis, with state from slice to slice",
+};
+
+int scan_axis(struct attr_ints axes, unsigned k, int rank)
+{
+    return axis_normalise(k < axes.n ? axes.v[k] : 0, rank);
+}
+
+bool scan_is_reverse(struct attr_ints reverse, unsigned k)
+{
+    return k < reverse.n && reverse.v[k] != 0;
+}
+
+const struct op *const ops_control[] = { &op_if, &op_loop, &op_scan, NULL };

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/prune.h"
+#include "engine/control.h"
+
+#include <string.h>
+
+struct pruner {
+    const struct graph *g;
+    bool *wire, *node;      /* needed */
+};
+
+static void need(struct pruner *p, uint32_t w)
+{
+    if (w == WIRE_NONE)
+        return;
+    p->wire[w] = true;
+    if (p->g->wires[w].node != WIRE_NONE)
+        p->node[p->g->wires[w].node] = true;
+}
+
+/* Nodes are in order, so one walk from the end sees every reader before the writer. */
+static void mark(struct pruner *p)
+{
+    const struct graph *g = p->g;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        need(p, g->outputs[i]);
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        p->wire[g->inputs[i]] = true;
+    for (uint32_t i = 0; i < g->n_states; i++) {
+        need(p, g->states[i].in);
+        need(p, g->states[i].out);
+    }
+    for (uint32_t i = g->n_nodes; i-- > 0;)
+        for (unsigned k = 0; p->node[i] && k < g->nodes[i].n_in; k++)
+            need(p, g->nodes[i].in[k]);
+}
+
+static bool body_reads(const struct graph *body, uint32_t input)
+{
+    uint32_t w = body->inputs[input];
+    for (uint32_t i = 0; i < body->n_outputs; i++)
+        if (body->outputs[i] == w)
+            return true;
+    for (uint32_t i = 0; i < body->n_nodes; i++)
+        for (unsigned k = 0; k < body->nodes[i].n_in; k++)
+            if (body->nodes[i].in[k] == w)
+                return true;
+    return false;
+}
+
+/* Drops a Scan's captures that its body does not read. */
+static void captures_drop(struct node *n)
+{
+    struct graph *body = n->body[0];
+    const struct scan_attr *at = n->attr;
+    unsigned m = (unsigned) (at->n_states + at->n_scans);
+    for (unsigned i = m; i < n->n_in; i++)
+        if (body_reads(body, i)) {
+            n->in[m] = n->in[i];
+            body->inputs[m++] = body->inputs[i];
+        }
+    n->n_in = m;
+    body->n_inputs = m;
+}
+
+static rill_status bodies_prune(struct graph *ret, struct node *n, rill_error *reterr)
+{
+    struct graph **body = arena_array(ret->arena, struct graph *, n->n_body);
+    for (unsigned b = 0; b < n->n_body; b++) {
+        body[b] = arena_new(ret->arena, struct graph);
+        if (!body[b])
+            return err_set(reterr, RILL_NOMEM, "out of memory");
+        TRY(graph_pruned(body[b], n->body[b], reterr));
+    }
+    n->body = body;
+    if (n->op == &op_scan)
+        captures_drop(n);
+    return RILL_OK;
+}
+
+static rill_status node_copy(struct pruner *p, struct graph *ret, const struct node *n, uint32_t *map,
+                             rill_error *reterr)
+{
+    const struct graph *g = p->g;
+    uint32_t *in = arena_array(ret->arena, uint32_t, n->n_in + 1), *out = arena_array(ret->arena, uint32_t, n->n_out + 1);
+    if (!in || !out)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    for (unsigned k = 0; k < n->n_in; k++)
+        in[k] = n->in[k] == WIRE_NONE ? WIRE_NONE : map[n->in[k]];
+    for (unsigned k = 0; k < n->n_out; k++) {
+        uint32_t w = n->out[k];
+        out[k] = WIRE_NONE;
+        if (w != WIRE_NONE && p->wire[w])
+            out[k] = map[w] = graph_add_wire(ret, g->wires[w].name, &g->wires[w].fact);
+    }
+    struct node *made = graph_add_node(ret, n->op, n->name, n->attr, in, n->n_in, out, n->n_out);
+    if (!made)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    made->body = n->body;
+    made->n_body = n->n_body;
+    return n->n_body ? bodies_prune(ret, made, reterr) : RILL_OK;
+}
+
+static bool interface_copy(struct pruner *p, struct graph *ret, uint32_t *map)
+{
+    const struct graph *g = p->g;
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        map[w] = WIRE_NONE;
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        map[g->inputs[i]] = graph_add_input(ret, g->wires[g->inputs[i]].name, &g->wires[g->inputs[i]].fact);
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        if (p->wire[w] && g->wires[w].node == WIRE_NONE && map[w] == WIRE_NONE) {
+            map[w] = graph_add_wire(ret, g->wires[w].name, &g->wires[w].fact);
+            if (map[w] == WIRE_NONE)
+                return false;
+        }
+    return true;
+}
+
+rill_status graph_pruned(struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    struct pruner p = { .g = g, .wire = arena_array(g->arena, bool, g->n_wires + 1),
+                        .node = arena_array(g->arena, bool, g->n_nodes + 1) };
+    uint32_t *map = arena_array(g->arena, uint32_t, g->n_wires + 1);
+    if (!p.wire || !p.node || !map)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    mark(&p);
+    graph_init(ret, g->arena, g->dims, g->name);
+    ret->meta = g->meta;
+    ret->n_meta = g->n_meta;
+    if (!interface_copy(&p, ret, map))
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        if (p.node[i])
+            TRY(node_copy(&p, ret, &g->nodes[i], map, reterr));
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (!graph_add_output(ret, map[g->outputs[i]]))
+            return err_set(reterr, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < g->n_states; i++) {
+        const struct state *s = &g->states[i];
+        if (!graph_add_state(ret, s->name, map[s->in], map[s->out], s->init))
+            return err_set(reterr, RILL_NOMEM, "out of memory");
+    }
+    return RILL_OK;
+}
