@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.h - what is left at run time: steps with byte offsets into one flat block of memory.
+ *
+ * A plan is constant after plan_from_graph and may be used by many threads, each with its own block. */
+#ifndef ENGINE_PLAN_H
+#define ENGINE_PLAN_H
+#include "engine/memplan.h"
+#include "engine/op.h"
+
+struct step {
+    void (*run)(const struct step *s, unsigned char *mem);
+    const void *args;           /* of that kind of step, owned by the plan */
+    const char *name;           /* node name, for people */
+    const char *kernel;         /* op or kernel name, for people */
+};
+
+/* Where an operand lies: a constant, or an offset into the block. */
+struct place {
+    const void *constant;
+    size_t offset;
+};
+
+struct plan_port {
+    const char *name;
+    struct tensor shape;        /* description of one run's worth */
+    struct place at;
+};
+
+struct plan_state {
+    const char *name;
+    struct tensor shape;
+    size_t offset;
+    const struct tensor *init;  /* NULL: zeros */
+};
+
+struct plan {
+    struct arena arena;
+    struct kern kern;
+    struct step *steps;
+    uint32_t n_steps;           /* top level */
+    uint32_t n_steps_all;       /* with those of bodies */
+    struct plan_port *inputs, *outputs;
+    struct plan_state *states;
+    uint32_t n_inputs, n_outputs, n_states;
+    size_t state_bytes;         /* the head of the block, which lives from run to run */
+    size_t mem_bytes;           /* the whole block, 64-byte aligned */
+    size_t weights_bytes;       /* constants the steps read */
+    struct span *spans;         /* the layout behind state_bytes, for dumps and tests */
+    uint32_t n_spans;
+};
+
+struct plan_opts {
+    unsigned cpu;               /* enum kern_cpu bits to use */
+    size_t mem_bytes_max;       /* 0: 1 GiB */
+};
+
+/* Every wire of g must be static. g and its constants must outlive the plan. Refuses by name what it
+ * cannot run without allocating. */
+rill_status  plan_from_graph(struct plan **ret, const struct graph *g, const struct plan_opts *opts,
+                             rill_error *reterr);
+struct plan *plan_free(struct plan *p);                     /* takes and returns NULL */
+
+/* Puts all states to their initial values. mem: p->mem_bytes, 64-byte aligned. Real-time safe. */
+void plan_reset(const struct plan *p, unsigned char *mem);
+
+/* Computes the outputs from what lies at the inputs' places, and the next states. Real-time safe. */
+void plan_run(const struct plan *p, unsigned char *mem);
+
+static inline const void *place_read(struct place at, const unsigned char *mem)
+{
+    return at.constant ? at.constant : mem + at.offset;
+}
+#endif

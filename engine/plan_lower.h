@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* plan_lower.h - slots: the operands of a plan while their places are not known yet. Used by plan.c and
+ * plan_control.c only. */
+#ifndef ENGINE_PLAN_LOWER_H
+#define ENGINE_PLAN_LOWER_H
+#include "engine/plan_steps.h"
+
+struct slot {
+    const void *constant;
+    size_t bytes, offset;
+    uint32_t first, last;       /* times of use; only roots' are kept */
+    uint32_t root;              /* itself, or the slot whose bytes it shares */
+    bool persistent;            /* lives from run to run */
+};
+
+struct lower {
+    struct plan *p;
+    struct arena work;          /* dropped when the plan is made */
+    struct slot *slots;
+    union operand **operands;   /* to resolve at the end */
+    uint32_t n_slots, cap_slots, n_operands, cap_operands;
+    uint32_t time;              /* grows by one from step to step, through bodies too */
+    rill_error *err;
+};
+
+/* A graph being lowered: wire -> slot. */
+struct frame {
+    const struct graph *g;
+    uint32_t *slot;
+};
+
+rill_status lower_no_memory(const struct lower *l);
+rill_status slot_new(struct lower *l, size_t bytes, uint32_t *ret);
+rill_status slot_constant(struct lower *l, const void *data, size_t bytes, uint32_t *ret);
+uint32_t    slot_root(const struct lower *l, uint32_t slot);
+void        slot_use(struct lower *l, uint32_t slot, uint32_t time);
+rill_status operand_set(struct lower *l, union operand *o, uint32_t slot);     /* stays registered until resolved */
+rill_status copy_add(struct lower *l, struct copies *list, uint32_t from, uint32_t to, size_t bytes);
+rill_status copies_init(struct lower *l, struct copies *list, uint32_t cap);
+rill_status step_add(struct lower *l, struct steps *list, void (*run)(const struct step *, unsigned char *),
+                     const void *args, const char *name, const char *kernel);
+rill_status steps_init(struct lower *l, struct steps *list, uint32_t cap);
+rill_status frame_init(struct lower *l, struct frame *f, const struct graph *g);
+rill_status wire_slot(struct lower *l, struct frame *f, uint32_t wire, uint32_t *ret);     /* makes it on first sight */
+rill_status wire_bytes(struct lower *l, const struct graph *g, uint32_t wire, size_t *ret);
+rill_status graph_lower(struct lower *l, struct frame *f, struct steps *ret);
+
+/* State updates of a graph or a Scan: through staging where one state's next value lies in another state. */
+rill_status states_update(struct lower *l, const uint32_t *to, const uint32_t *from, const size_t *bytes, uint32_t n,
+                          struct copies *stage, struct copies *next);
+
+/* plan_control.c */
+rill_status control_lower(struct lower *l, struct frame *f, const struct node *n, struct steps *list);
+#endif

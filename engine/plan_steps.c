@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything that runs in real time outside the ops themselves. */
+#include "engine/plan_steps.h"
+
+#include <string.h>
+
+static void steps_run(const struct steps *all, unsigned char *mem)
+{
+    /* Every input of a step was written by an earlier one: the graph is in order. */
+    for (const struct step *s = all->s, *end = s + all->n; s != end; s++)
+        s->run(s, mem);
+}
+
+void plan_run(const struct plan *p, unsigned char *mem)
+{
+    steps_run(&(struct steps) { p->steps, p->n_steps }, mem);
+}
+
+static void *operand_write(const union operand *o, unsigned char *mem)
+{
+    return o->at.offset == SIZE_MAX ? NULL : mem + o->at.offset;
+}
+
+static const void *operand_read(const union operand *o, const unsigned char *mem)
+{
+    if (o->at.constant)
+        return o->at.constant;
+    return o->at.offset == SIZE_MAX ? NULL : mem + o->at.offset;
+}
+
+void node_step_run(const struct step *s, unsigned char *mem)
+{
+    const struct node_step *n = s->args;
+    struct eval e = n->eval;
+    unsigned char *scratch = mem + n->scratch.at.offset;
+    const void **x = (const void **) (void *) scratch;
+    void **y = (void **) (void *) (scratch + e.n_in * sizeof *x);
+    for (unsigned i = 0; i < e.n_in; i++)
+        x[i] = operand_read(&n->in[i], mem);
+    for (unsigned i = 0; i < e.n_out; i++)
+        y[i] = operand_write(&n->out[i], mem);
+    e.x = x;
+    e.y = y;
+    size_t lists = (e.n_in + e.n_out) * sizeof *x;
+    e.scratch = scratch + ((lists + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1));
+    e.node->op->eval(&e);
+}
+
+static void copies_run(const struct copies *all, unsigned char *mem)
+{
+    for (uint32_t i = 0; i < all->n; i++)
+        memmove(operand_write(&all->c[i].to, mem), operand_read(&all->c[i].from, mem), all->c[i].bytes);
+}
+
+void copy_step_run(const struct step *s, unsigned char *mem)
+{
+    copies_run(&((const struct copy_step *) s->args)->copies, mem);
+}
+
+static void slice_in(const struct slice_copy *c, int64_t at, unsigned char *mem)
+{
+    const unsigned char *from = (const unsigned char *) operand_read(&c->whole, mem) + (size_t) at * c->inner;
+    unsigned char *to = operand_write(&c->slice, mem);
+    for (size_t o = 0; o < c->outer; o++)
+        memcpy(to + o * c->inner, from + o * c->stride, c->inner);
+}
+
+static void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem)
+{
+    const unsigned char *from = operand_read(&c->slice, mem);
+    unsigned char *to = (unsigned char *) operand_write(&c->whole, mem) + (size_t) at * c->inner;
+    for (size_t o = 0; o < c->outer; o++)
+        memcpy(to + o * c->stride, from + o * c->inner, c->inner);
+}
+
+void scan_step_run(const struct step *s, unsigned char *mem)
+{
+    const struct scan_step *n = s->args;
+    copies_run(&n->start, mem);
+    for (int64_t it = 0; it < n->length; it++) {
+        for (uint32_t i = 0; i < n->n_in; i++)
+            slice_in(&n->in[i], n->in[i].reverse ? n->length - 1 - it : it, mem);
+        steps_run(&n->body, mem);
+        for (uint32_t i = 0; i < n->n_out; i++)
+            slice_out(&n->out[i], n->out[i].reverse ? n->length - 1 - it : it, mem);
+        copies_run(&n->stage, mem);
+        copies_run(&n->next, mem);
+    }
+    copies_run(&n->finish, mem);
+}
+
+void if_step_run(const struct step *s, unsigned char *mem)
+{
+    const struct if_step *n = s->args;
+    int b = *(const uint8_t *) operand_read(&n->cond, mem) ? 0 : 1;
+    steps_run(&n->body[b], mem);
+    copies_run(&n->out[b], mem);
+}

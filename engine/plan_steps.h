@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* plan_steps.h - the kinds of step. Until places are known, `slot` numbers stand in their stead. */
+#ifndef ENGINE_PLAN_STEPS_H
+#define ENGINE_PLAN_STEPS_H
+#include "engine/plan.h"
+
+union operand {
+    uint32_t slot;              /* while lowering */
+    struct place at;            /* in the finished plan */
+};
+
+/* An ordinary op. Its block of scratch starts with the pointer lists that eval is given. */
+struct node_step {
+    struct eval eval;           /* all but x, y and scratch */
+    union operand *in, *out;    /* slot WIRE_NONE / constant and offset SIZE_MAX: absent */
+    union operand scratch;
+};
+
+/* Moves `outer` pieces of `inner` bytes between a whole tensor and one slice of an axis. */
+struct slice_copy {
+    union operand whole, slice;
+    size_t outer, inner, stride;    /* bytes; stride from piece to piece in the whole */
+    bool reverse;                   /* iteration i takes slice length-1-i */
+};
+
+struct block_copy {
+    union operand from, to;
+    size_t bytes;
+};
+
+struct copies {
+    struct block_copy *c;
+    uint32_t n;
+};
+
+struct steps {
+    struct step *s;
+    uint32_t n;
+};
+
+/* A body run `length` times. */
+struct scan_step {
+    int64_t length;
+    struct slice_copy *in, *out;
+    uint32_t n_in, n_out;
+    struct copies start, stage, next, finish;   /* initial states; states through staging; next; last values */
+    struct steps body;
+};
+
+/* One of two bodies. */
+struct if_step {
+    union operand cond;
+    struct steps body[2];
+    struct copies out[2];
+};
+
+struct copy_step { struct copies copies; };
+
+void node_step_run(const struct step *s, unsigned char *mem);
+void scan_step_run(const struct step *s, unsigned char *mem);
+void if_step_run(const struct step *s, unsigned char *mem);
+void copy_step_run(const struct step *s, unsigned char *mem);
+#endif
