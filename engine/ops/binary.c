@@ -1,4 +1,396 @@
 /* SPDX-License-Identifier: MIT */
+/* binary.c - arithmetic, bitwise and logical ops of two or more inputs with broadcasting. Integers wrap; a
+ * division by zero gives 0. */
 #include "engine/ops.h"
+#include "engine/ops/elem.h"
 
-const struct op *const ops_binary[] = { NULL };
+#include <math.h>
+#include <string.h>
+
+struct binary_attr {
+    int64_t fmod;
+    int direction;
+};
+
+struct binary_def {
+    struct op op;
+    unsigned types;
+    elem_fn *const *fns, *const *other_fns;     /* other: where fmod or direction asks for it */
+};
+
+/* ---- f32 through kernels ---- */
+
+#define KERN_ROWS(NAME, BOTH, RIGHT_SCALAR, LEFT_SCALAR)                                          \
+    static void NAME(const struct elem_plan *pl, const struct elem_block *b, const struct kern *k, void *y, \
+                     const void *const *x)                                                        \
+    {                                                                                             \
+        (void) pl;                                                                                \
+        float *o = y;                                                                             \
+        const float *p = x[0], *q = x[1];                                                         \
+        const size_t n = b->n;                                                                    \
+        for (size_t i = 0; i < b->m; i++, o += n, p += b->row[0], q += b->row[1]) {               \
+            if (b->col[0] && b->col[1])                                                           \
+                BOTH;                                                                             \
+            else if (b->col[0])                                                                   \
+                RIGHT_SCALAR;                                                                     \
+            else                                                                                  \
+                LEFT_SCALAR;                                                                      \
+        }                                                                                         \
+    }
+
+static void rsubs(float *y, float s, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = s - x[i];
+}
+
+static void divs(float *y, const float *x, float s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] / s;
+}
+
+static void rdivs(float *y, float s, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = s / x[i];
+}
+
+KERN_ROWS(add_F32, k->add_f32(o, p, q, n), k->adds_f32(o, p, *q, n), k->adds_f32(o, q, *p, n))
+KERN_ROWS(sub_F32, k->sub_f32(o, p, q, n), k->adds_f32(o, p, -*q, n), rsubs(o, *p, q, n))
+KERN_ROWS(mul_F32, k->mul_f32(o, p, q, n), k->muls_f32(o, p, *q, n), k->muls_f32(o, q, *p, n))
+KERN_ROWS(div_F32, k->div_f32(o, p, q, n), divs(o, p, *q, n), rdivs(o, *p, q, n))
+
+/* ---- integers that never trap ---- */
+
+static inline int64_t div_signed(int64_t a, int64_t b)
+{
+    if (b == 0)
+        return 0;
+    return b == -1 ? (int64_t) (0 - (uint64_t) a) : a / b;
+}
+
+static inline uint64_t div_unsigned(uint64_t a, uint64_t b)
+{
+    return b ? a / b : 0;
+}
+
+/* The remainder has the sign of the divisor. */
+static inline int64_t mod_signed(int64_t a, int64_t b)
+{
+    int64_t r = b == 0 || b == -1 ? 0 : a % b;
+    return r && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* The remainder has the sign of the dividend. */
+static inline int64_t rem_signed(int64_t a, int64_t b)
+{
+    return b == 0 || b == -1 ? 0 : a % b;
+}
+
+static inline uint64_t mod_unsigned(uint64_t a, uint64_t b)
+{
+    return b ? a % b : 0;
+}
+
+#define DEF_ADD(T, C, op)   ELEM_ROWS2(add_##T, C, C, (uint64_t) u + (uint64_t) v)
+#define DEF_SUB(T, C, op)   ELEM_ROWS2(sub_##T, C, C, (uint64_t) u - (uint64_t) v)
+#define DEF_MUL(T, C, op)   ELEM_ROWS2(mul_##T, C, C, (uint64_t) u * (uint64_t) v)
+#define DEF_MAX(T, C, op)   ELEM_ROWS2(max_##T, C, C, u > v ? u : v)
+#define DEF_MIN(T, C, op)   ELEM_ROWS2(min_##T, C, C, u < v ? u : v)
+#define DEF_SDIV(T, C, op)  ELEM_ROWS2(div_##T, C, C, div_signed(u, v))
+#define DEF_UDIV(T, C, op)  ELEM_ROWS2(div_##T, C, C, div_unsigned(u, v))
+#define DEF_SMOD(T, C, op)  ELEM_ROWS2(mod_##T, C, C, mod_signed(u, v))
+#define DEF_UMOD(T, C, op)  ELEM_ROWS2(mod_##T, C, C, mod_unsigned(u, v))
+#define DEF_SREM(T, C, op)  ELEM_ROWS2(rem_##T, C, C, rem_signed(u, v))
+#define DEF_UREM(T, C, op)  ELEM_ROWS2(rem_##T, C, C, mod_unsigned(u, v))
+#define DEF_FMAX(T, C, op)  ELEM_ROWS2(max_##T, C, C, u > v || u != u ? u : v)
+#define DEF_FMIN(T, C, op)  ELEM_ROWS2(min_##T, C, C, u < v || u != u ? u : v)
+#define DEF_PRELU(T, C, op) ELEM_ROWS2(prelu_##T, C, C, u < 0 ? u * v : u)
+#define DEF_SPRELU(T, C, op) ELEM_ROWS2(prelu_##T, C, C, u < 0 ? (uint64_t) u * (uint64_t) v : (uint64_t) u)
+#define DEF_UPRELU(T, C, op) ELEM_ROWS2(prelu_##T, C, C, ((void) v, u))
+#define DEF_AND(T, C, op)   ELEM_ROWS2(and_##T, C, C, u & v)
+#define DEF_OR(T, C, op)    ELEM_ROWS2(or_##T, C, C, u | v)
+#define DEF_XOR(T, C, op)   ELEM_ROWS2(xor_##T, C, C, u ^ v)
+#define DEF_SHL(T, C, op)   ELEM_ROWS2(shl_##T, C, C, v < sizeof(C) * 8 ? (uint64_t) u << v : 0)
+#define DEF_SHR(T, C, op)   ELEM_ROWS2(shr_##T, C, C, v < sizeof(C) * 8 ? (uint64_t) u >> v : 0)
+
+#define ELEM_INTS(X, op) ELEM_SIGNED(X, op) ELEM_UNSIGNED(X, op)
+ELEM_INTS(DEF_ADD, _)
+ELEM_INTS(DEF_SUB, _)
+ELEM_INTS(DEF_MUL, _)
+ELEM_INTS(DEF_MAX, _)
+ELEM_INTS(DEF_MIN, _)
+ELEM_SIGNED(DEF_SDIV, _)
+ELEM_UNSIGNED(DEF_UDIV, _)
+ELEM_SIGNED(DEF_SMOD, _)
+ELEM_UNSIGNED(DEF_UMOD, _)
+ELEM_SIGNED(DEF_SREM, _)
+ELEM_UNSIGNED(DEF_UREM, _)
+ELEM_FLOATS(DEF_FMAX, _)
+ELEM_FLOATS(DEF_FMIN, _)
+ELEM_FLOATS(DEF_PRELU, _)
+ELEM_SIGNED(DEF_SPRELU, _)
+ELEM_UNSIGNED(DEF_UPRELU, _)
+ELEM_INTS(DEF_AND, _)
+ELEM_INTS(DEF_OR, _)
+ELEM_INTS(DEF_XOR, _)
+ELEM_UNSIGNED(DEF_SHL, _)
+ELEM_UNSIGNED(DEF_SHR, _)
+ELEM_ROWS2(add_F64, double, double, u + v)
+ELEM_ROWS2(sub_F64, double, double, u - v)
+ELEM_ROWS2(mul_F64, double, double, u * v)
+ELEM_ROWS2(div_F64, double, double, u / v)
+ELEM_ROWS2(rem_F32, float, float, fmodf(u, v))
+ELEM_ROWS2(rem_F64, double, double, fmod(u, v))
+ELEM_ROWS2(land_BOOL, uint8_t, uint8_t, (u != 0) & (v != 0))
+ELEM_ROWS2(lor_BOOL, uint8_t, uint8_t, (u | v) != 0)
+ELEM_ROWS2(lxor_BOOL, uint8_t, uint8_t, (u != 0) ^ (v != 0))
+
+#define TABLE(NAME, LIST) static elem_fn *const NAME##_fns[DTYPE_COUNT] = { LIST(ELEM_TABLE_ENTRY, NAME) }
+#define LIST_NUM(X, op) ELEM_FLOATS(X, op) ELEM_INTS(X, op)
+#define LIST_BOOL(X, op) X(BOOL, uint8_t, op)
+TABLE(add, LIST_NUM);
+TABLE(sub, LIST_NUM);
+TABLE(mul, LIST_NUM);
+TABLE(div, LIST_NUM);
+TABLE(max, LIST_NUM);
+TABLE(min, LIST_NUM);
+TABLE(rem, LIST_NUM);
+TABLE(mod, ELEM_INTS);
+TABLE(prelu, LIST_NUM);
+TABLE(and, ELEM_INTS);
+TABLE(or, ELEM_INTS);
+TABLE(xor, ELEM_INTS);
+TABLE(shl, ELEM_UNSIGNED);
+TABLE(shr, ELEM_UNSIGNED);
+TABLE(land, LIST_BOOL);
+TABLE(lor, LIST_BOOL);
+TABLE(lxor, LIST_BOOL);
+
+/* ---- symbolic sizes ---- */
+
+/* Sizes are not negative, so truncation is the floor. A quotient by a symbol is not a size expression. */
+static const struct dim *dim_div(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    if (dim_is_const(a) && dim_is_const(b))
+        return dim_int(ds, div_signed(dim_value(a), dim_value(b)));
+    if (dim_is_const(b) && dim_value(b) > 0)
+        return dim_div_int(ds, a, dim_value(b));
+    return a == b ? dim_int(ds, 1) : dim_fresh(ds);
+}
+
+static const struct dim *dim_mod(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    if (dim_is_const(a) && dim_is_const(b))
+        return dim_int(ds, mod_signed(dim_value(a), dim_value(b)));
+    return a == b ? dim_int(ds, 0) : dim_sub(ds, a, dim_mul(ds, b, dim_div(ds, a, b)));
+}
+
+static const struct dim *dim_or(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return dim_max(ds, a, b);
+}
+
+static const struct dim *dim_xor(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return dim_sub(ds, dim_int(ds, 1), dim_eq(ds, a, b));
+}
+
+static void add_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_add); }
+static void sub_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_sub); }
+static void mul_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_mul); }
+static void div_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_div); }
+static void mod_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_mod); }
+static void or_dim(const struct eval *e, struct dims *ds)  { elem_dims2(e, ds, dim_or); }
+static void xor_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_xor); }
+
+/* ---- two inputs ---- */
+
+static const struct binary_def *def_of(const struct node *n)
+{
+    return (const struct binary_def *) (const void *) n->op;
+}
+
+static rill_status binary_infer(struct infer *c)
+{
+    enum dtype t;
+    TRY(elem_common_type(c, 0, 1, def_of(c->node)->types, &t));
+    return infer_broadcast(c, 0, t, 0, 1);
+}
+
+static elem_fn *const *binary_fns(const struct binary_def *d, const struct binary_attr *a)
+{
+    return d->other_fns && (a->fmod || a->direction) ? d->other_fns : d->fns;
+}
+
+static rill_status plan_new(struct prep *c, elem_fn *const *fns, const struct tensor *const *in,
+                            struct elem_plan *ret)
+{
+    if (!elem_plan_make(ret, c->out[0], in, 2, fns))
+        return prep_fail(c, "no loop for elements of type %s", dtype_name(in[0]->type));
+    return RILL_OK;
+}
+
+static rill_status binary_prepare(struct prep *c)
+{
+    struct elem_plan *p = arena_new(c->arena, struct elem_plan);
+    if (!p)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    TRY(plan_new(c, binary_fns(def_of(c->node), c->attr), c->in, p));
+    c->args = p;
+    c->kernel = "elementwise";
+    return RILL_OK;
+}
+
+static void binary_eval(const struct eval *e)
+{
+    elem_run(e->args, e->kern, e->y[0], e->x);
+}
+
+static rill_status mod_infer(struct infer *c)
+{
+    const struct binary_attr *a = c->attr;
+    if (!a->fmod && dtype_is_float(c->in[0]->type))
+        return infer_fail(c, "%s needs fmod = 1", dtype_name(c->in[0]->type));
+    return binary_infer(c);
+}
+
+/* The slope broadcasts to the input, never the other way. */
+static rill_status prelu_infer(struct infer *c)
+{
+    TRY(binary_infer(c));
+    struct fact *o = &c->out[0];
+    bool grown = o->rank != c->in[0]->rank;
+    for (int i = 0; !grown && i < o->rank; i++)
+        grown = dim_is_const(o->shape[i]) && o->shape[i] != c->in[0]->shape[i];
+    if (grown) {
+        char x[160], s[160];
+        fact_print(c->in[0], x, sizeof x);
+        fact_print(c->in[1], s, sizeof s);
+        return infer_fail(c, "slope %s does not broadcast to %s", s, x);
+    }
+    infer_same(c, 0, 0);
+    return RILL_OK;
+}
+
+/* ---- any number of inputs: from the left, two at a time ---- */
+
+struct variadic_args {
+    unsigned n;
+    struct elem_plan plan[];        /* plan[k]: inputs 0..k with input k+1 */
+};
+
+static rill_status variadic_infer(struct infer *c)
+{
+    enum dtype t;
+    TRY(elem_common_type(c, 0, c->n_in - 1, def_of(c->node)->types, &t));
+    return infer_broadcast(c, 0, t, 0, c->n_in - 1);
+}
+
+static rill_status variadic_prepare(struct prep *c)
+{
+    unsigned n = c->n_in - 1;
+    struct variadic_args *g = arena_alloc(c->arena, sizeof *g + n * sizeof g->plan[0]);
+    if (!g)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    g->n = n;
+    for (unsigned k = 0; k < n; k++) {
+        const struct tensor *in[2] = { k ? c->out[0] : c->in[0], c->in[k + 1] };
+        TRY(plan_new(c, def_of(c->node)->fns, in, &g->plan[k]));
+    }
+    c->args = g;
+    c->kernel = "elementwise";
+    return RILL_OK;
+}
+
+static void variadic_eval(const struct eval *e)
+{
+    const struct variadic_args *g = e->args;
+    if (!g->n)
+        memmove(e->y[0], e->x[0], tensor_bytes(e->out[0]));
+    for (unsigned k = 0; k < g->n; k++)
+        elem_run(&g->plan[k], e->kern, e->y[0], (const void *const[]) { k ? e->y[0] : e->x[0], e->x[k + 1] });
+}
+
+static void mean_eval(const struct eval *e)
+{
+    variadic_eval(e);
+    const struct tensor *t = e->out[0];
+    int64_t n = tensor_count(t);
+    double by = e->n_in;
+    if (t->type == DTYPE_F32)
+        divs(e->y[0], e->y[0], (float) by, (size_t) n);
+    for (int64_t i = 0; t->type != DTYPE_F32 && i < n; i++)
+        tensor_set_f64(t, e->y[0], i, tensor_get_f64(t, e->y[0], i) / by);
+}
+
+static void variadic_dim(const struct eval *e, struct dims *ds,
+                         const struct dim *(*f)(struct dims *, const struct dim *, const struct dim *))
+{
+    const struct dim **y = e->y[0];
+    size_t n = (size_t) tensor_count(e->out[0]);
+    for (unsigned k = 0; k < e->n_in; k++) {
+        struct elem_loop l;
+        elem_loop_make(&l, e->out[0], &e->in[k], 1);
+        for (size_t i = 0; i < n; i++) {
+            const struct dim *d = elem_dim_at(ds, e->in[k], e->x[k], elem_offset(&l, 0, i));
+            y[i] = k ? f(ds, y[i], d) : d;
+        }
+    }
+}
+
+static void max_dim(const struct eval *e, struct dims *ds) { variadic_dim(e, ds, dim_max); }
+static void min_dim(const struct eval *e, struct dims *ds) { variadic_dim(e, ds, dim_min); }
+static void sum_dim(const struct eval *e, struct dims *ds) { variadic_dim(e, ds, dim_add); }
+
+/* ---- the table ---- */
+
+static const struct attr_spec mod_attrs[] = {
+    { .name = "fmod", .kind = ATTR_INT, .offset = offsetof(struct binary_attr, fmod) },
+    { 0 }
+};
+static const char *const directions[] = { "LEFT", "RIGHT", NULL };
+static const struct attr_spec shift_attrs[] = {
+    { .name = "direction", .kind = ATTR_CHOICE, .offset = offsetof(struct binary_attr, direction), .required = true,
+      .choices = directions },
+    { 0 }
+};
+
+#define TWO(types_of) .min_in = 2, .max_in = 2, .infer = types_of, .prepare = binary_prepare, .eval = binary_eval
+#define MANY(run)     .min_in = 1, .max_in = -1, .infer = variadic_infer, .prepare = variadic_prepare, .eval = run
+
+#define BINARY_LIST(X)                                                                            \
+    X(Add, TYPES_NUM, add_fns, NULL, "a + b", TWO(binary_infer), .eval_dim = add_dim)             \
+    X(Sub, TYPES_NUM, sub_fns, NULL, "a - b", TWO(binary_infer), .eval_dim = sub_dim)             \
+    X(Mul, TYPES_NUM, mul_fns, NULL, "a * b", TWO(binary_infer), .eval_dim = mul_dim)             \
+    X(Div, TYPES_NUM, div_fns, NULL, "a / b; integers truncate, by zero is 0", TWO(binary_infer), .eval_dim = div_dim) \
+    X(Mod, TYPES_NUM, mod_fns, rem_fns, "remainder; fmod takes the sign of the dividend", TWO(mod_infer), .eval_dim = mod_dim, \
+      .attrs = mod_attrs, .attr_bytes = sizeof(struct binary_attr))                               \
+    X(And, TYPE_BOOL, land_fns, NULL, "a and b", TWO(binary_infer), .eval_dim = mul_dim)          \
+    X(Or, TYPE_BOOL, lor_fns, NULL, "a or b", TWO(binary_infer), .eval_dim = or_dim)              \
+    X(Xor, TYPE_BOOL, lxor_fns, NULL, "a differs from b", TWO(binary_infer), .eval_dim = xor_dim) \
+    X(BitwiseAnd, TYPES_INT, and_fns, NULL, "bits of a and b", TWO(binary_infer))                 \
+    X(BitwiseOr, TYPES_INT, or_fns, NULL, "bits of a or b", TWO(binary_infer))                    \
+    X(BitwiseXor, TYPES_INT, xor_fns, NULL, "bits that differ", TWO(binary_infer))                \
+    X(BitShift, TYPES_UNSIGNED, shl_fns, shr_fns, "a shifted by b bits; all bits out is 0", TWO(binary_infer), \
+      .attrs = shift_attrs, .attr_bytes = sizeof(struct binary_attr))                             \
+    X(PRelu, TYPES_NUM, prelu_fns, NULL, "x, or slope * x where negative", TWO(prelu_infer))      \
+    X(Max, TYPES_NUM, max_fns, NULL, "largest of all inputs; NaN wins", MANY(variadic_eval), .eval_dim = max_dim) \
+    X(Min, TYPES_NUM, min_fns, NULL, "smallest of all inputs; NaN wins", MANY(variadic_eval), .eval_dim = min_dim) \
+    X(Sum, TYPES_FLOAT, add_fns, NULL, "sum of all inputs", MANY(variadic_eval), .eval_dim = sum_dim) \
+    X(Mean, TYPES_FLOAT, add_fns, NULL, "mean of all inputs", MANY(mean_eval))
+
+#define X(id, set, first, second, words, ...)                                                     \
+    static const struct binary_def def_##id = {                                                   \
+        .op = { .name = #id, .min_out = 1, .max_out = 1, .flags = OP_POINTWISE, .help = words, __VA_ARGS__ }, \
+        .types = set, .fns = first, .other_fns = second };
+BINARY_LIST(X)
+#undef X
+
+const struct op *const ops_binary[] = {
+#define X(id, ...) &def_##id.op,
+    BINARY_LIST(X)
+#undef X
+    NULL
+};

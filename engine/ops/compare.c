@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* compare.c - comparisons, selection and clipping. A comparison with NaN is false. */
+#include "engine/ops.h"
+#include "engine/ops/elem.h"
+
+#include <math.h>
+#include <string.h>
+
+struct compare_def {
+    struct op op;
+    unsigned types;
+    elem_fn *const *fns;
+};
+
+#define DEF_EQ(T, C, op) ELEM_ROWS2(eq_##T, uint8_t, C, u == v)
+#define DEF_GT(T, C, op) ELEM_ROWS2(gt_##T, uint8_t, C, u > v)
+#define DEF_GE(T, C, op) ELEM_ROWS2(ge_##T, uint8_t, C, u >= v)
+#define DEF_LT(T, C, op) ELEM_ROWS2(lt_##T, uint8_t, C, u < v)
+#define DEF_LE(T, C, op) ELEM_ROWS2(le_##T, uint8_t, C, u <= v)
+#define LIST_NUM(X, op)  ELEM_FLOATS(X, op) ELEM_SIGNED(X, op) ELEM_UNSIGNED(X, op)
+#define LIST_EQ(X, op)   LIST_NUM(X, op) X(BOOL, uint8_t, op)
+LIST_NUM(DEF_EQ, _)
+LIST_NUM(DEF_GT, _)
+LIST_NUM(DEF_GE, _)
+LIST_NUM(DEF_LT, _)
+LIST_NUM(DEF_LE, _)
+ELEM_ROWS2(eq_BOOL, uint8_t, uint8_t, (u != 0) == (v != 0))
+
+#define TABLE(NAME, LIST) static elem_fn *const NAME##_fns[DTYPE_COUNT] = { LIST(ELEM_TABLE_ENTRY, NAME) }
+TABLE(eq, LIST_EQ);
+TABLE(gt, LIST_NUM);
+TABLE(ge, LIST_NUM);
+TABLE(lt, LIST_NUM);
+TABLE(le, LIST_NUM);
+
+static const struct dim *dim_le(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return dim_ge(ds, b, a);
+}
+
+static const struct dim *dim_gt(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return dim_ge(ds, a, dim_add_int(ds, b, 1));
+}
+
+static const struct dim *dim_lt(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return dim_gt(ds, b, a);
+}
+
+static void eq_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_eq); }
+static void ge_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_ge); }
+static void le_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_le); }
+static void gt_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_gt); }
+static void lt_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_lt); }
+
+static const struct compare_def *def_of(const struct node *n)
+{
+    return (const struct compare_def *) (const void *) n->op;
+}
+
+static rill_status compare_infer(struct infer *c)
+{
+    enum dtype t;
+    TRY(elem_common_type(c, 0, 1, def_of(c->node)->types, &t));
+    return infer_broadcast(c, 0, t == DTYPE_DIM ? DTYPE_DIM : DTYPE_BOOL, 0, 1);
+}
+
+static rill_status plan_prepare(struct prep *c, elem_fn *const *fns, const struct tensor *const *in, unsigned n_in)
+{
+    struct elem_plan *p = arena_new(c->arena, struct elem_plan);
+    if (!p)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    if (!elem_plan_make(p, c->out[0], in, n_in, fns))
+        return prep_fail(c, "no loop for elements of type %s", dtype_name(in[0]->type));
+    c->args = p;
+    c->kernel = "elementwise";
+    return RILL_OK;
+}
+
+static rill_status compare_prepare(struct prep *c)
+{
+    return plan_prepare(c, def_of(c->node)->fns, c->in, 2);
+}
+
+static void plan_eval(const struct eval *e)
+{
+    elem_run(e->args, e->kern, e->y[0], e->x);
+}
+
+/* ---- Where: by element size ---- */
+
+#define DEF_WHERE(NAME, C)                                                                        \
+    static void NAME(const struct elem_plan *pl, const struct elem_block *b, const struct kern *k, void *y, \
+                     const void *const *x)                                                        \
+    {                                                                                             \
+        (void) pl;                                                                                \
+        (void) k;                                                                                 \
+        C *o = y;                                                                                 \
+        const uint8_t *c = x[0];                                                                  \
+        const C *p = x[1], *q = x[2];                                                             \
+        const size_t cs = b->col[0], ps = b->col[1], qs = b->col[2];                              \
+        for (size_t i = 0; i < b->m; i++) {                                                       \
+            for (size_t j = 0; j < b->n; j++)                                                     \
+                o[j] = c[j * cs] ? p[j * ps] : q[j * qs];                                         \
+            o += b->n;                                                                            \
+            c += b->row[0];                                                                       \
+            p += b->row[1];                                                                       \
+            q += b->row[2];                                                                       \
+        }                                                                                         \
+    }
+DEF_WHERE(where_1, uint8_t)
+DEF_WHERE(where_2, uint16_t)
+DEF_WHERE(where_4, uint32_t)
+DEF_WHERE(where_8, uint64_t)
+
+static rill_status where_infer(struct infer *c)
+{
+    enum dtype cond = c->in[0]->type, t;
+    if (cond != DTYPE_BOOL && cond != DTYPE_DIM)
+        return infer_fail(c, "the condition is %s, must be bool", dtype_name(cond));
+    TRY(elem_common_type(c, 1, 2, TYPES_ANY, &t));
+    if (cond == DTYPE_DIM && dtype_is_float(t))
+        return infer_fail(c, "the condition depends on a symbolic size; give the size a number");
+    return infer_broadcast(c, 0, cond == DTYPE_DIM ? DTYPE_DIM : t, 0, 2);
+}
+
+static rill_status where_prepare(struct prep *c)
+{
+    static elem_fn *const by_size[9] = { [1] = where_1, [2] = where_2, [4] = where_4, [8] = where_8 };
+    if (c->in[0]->type != DTYPE_BOOL || c->out[0]->type == DTYPE_DIM)
+        return prep_fail(c, "a symbolic size is left");
+    elem_fn *const fns[DTYPE_COUNT] = { [DTYPE_BOOL] = by_size[dtype_bytes(c->out[0]->type)] };
+    return plan_prepare(c, fns, c->in, 3);
+}
+
+static void where_dim(const struct eval *e, struct dims *ds)
+{
+    struct elem_loop l;
+    elem_loop_make(&l, e->out[0], e->in, 3);
+    const struct dim **y = e->y[0];
+    size_t n = (size_t) tensor_count(e->out[0]);
+    for (size_t i = 0; i < n; i++) {
+        const struct dim *v[3];
+        for (unsigned k = 0; k < 3; k++)
+            v[k] = elem_dim_at(ds, e->in[k], e->x[k], elem_offset(&l, k, i));
+        if (dim_is_const(v[0]))
+            y[i] = dim_value(v[0]) ? v[1] : v[2];
+        else
+            y[i] = dim_add(ds, v[2], dim_mul(ds, v[0], dim_sub(ds, v[1], v[2])));
+    }
+}
+
+/* ---- Clip: the bounds are scalars of the input's type ---- */
+
+typedef void clip_fn(void *y, const void *x, const void *lo, const void *hi, size_t n);
+
+#define DEF_CLIP(T, C, op)                                                                        \
+    static void clip_##T(void *y, const void *x, const void *lo, const void *hi, size_t n)        \
+    {                                                                                             \
+        const C *p = x;                                                                           \
+        C *o = y;                                                                                 \
+        const C l = lo ? *(const C *) lo : LOWEST_##T, h = hi ? *(const C *) hi : HIGHEST_##T;    \
+        for (size_t i = 0; i < n; i++) {                                                          \
+            C v = p[i] < l ? l : p[i];                                                            \
+            o[i] = v > h ? h : v;                                                                 \
+        }                                                                                         \
+    }
+#define LOWEST_F32   -HUGE_VALF
+#define HIGHEST_F32  HUGE_VALF
+#define LOWEST_F64   -HUGE_VAL
+#define HIGHEST_F64  HUGE_VAL
+#define LOWEST_I8    INT8_MIN
+#define HIGHEST_I8   INT8_MAX
+#define LOWEST_I16   INT16_MIN
+#define HIGHEST_I16  INT16_MAX
+#define LOWEST_I32   INT32_MIN
+#define HIGHEST_I32  INT32_MAX
+#define LOWEST_I64   INT64_MIN
+#define HIGHEST_I64  INT64_MAX
+#define LOWEST_U8    0
+#define HIGHEST_U8   UINT8_MAX
+#define LOWEST_U16   0
+#define HIGHEST_U16  UINT16_MAX
+#define LOWEST_U32   0
+#define HIGHEST_U32  UINT32_MAX
+#define LOWEST_U64   0
+#define HIGHEST_U64  UINT64_MAX
+LIST_NUM(DEF_CLIP, _)
+static clip_fn *const clip_fns[DTYPE_COUNT] = { LIST_NUM(ELEM_TABLE_ENTRY, clip) };
+
+static rill_status clip_infer(struct infer *c)
+{
+    TRY(elem_check_type(c, 0, TYPES_NUM));
+    enum dtype t = c->in[0]->type;
+    for (unsigned i = 1; i <= 2; i++) {
+        if (!infer_has(c, i))
+            continue;
+        const struct fact *f = c->in[i];
+        if (f->type != t)
+            return infer_fail(c, "bound %u is %s but the input is %s", i, dtype_name(f->type), dtype_name(t));
+        if (f->rank > 1 || (f->rank == 1 && !dim_is(f->shape[0], 1)))
+            return infer_fail(c, "bound %u must be a scalar", i);
+    }
+    infer_same(c, 0, 0);
+    return RILL_OK;
+}
+
+static const void *bound_at(const struct eval *e, unsigned i)
+{
+    return i < e->n_in ? e->x[i] : NULL;
+}
+
+static void clip_half(const struct eval *e, size_t n)
+{
+    enum dtype t = e->in[0]->type;
+    float lo = -HUGE_VALF, hi = HUGE_VALF, buf[128];
+    if (bound_at(e, 1))
+        elem_widen(t, &lo, bound_at(e, 1), 1);
+    if (bound_at(e, 2))
+        elem_widen(t, &hi, bound_at(e, 2), 1);
+    for (size_t at = 0; at < n; at += 128) {
+        size_t m = n - at < 128 ? n - at : 128;
+        elem_widen(t, buf, (const uint16_t *) e->x[0] + at, m);
+        clip_F32(buf, buf, &lo, &hi, m);
+        elem_narrow(t, (uint16_t *) e->y[0] + at, buf, m);
+    }
+}
+
+static void clip_eval(const struct eval *e)
+{
+    clip_fn *f = clip_fns[e->in[0]->type];
+    size_t n = (size_t) tensor_count(e->out[0]);
+    if (f)
+        f(e->y[0], e->x[0], bound_at(e, 1), bound_at(e, 2), n);
+    else
+        clip_half(e, n);
+}
+
+/* ---- the table ---- */
+
+#define COMPARE_LIST(X)                                                                           \
+    X(Equal, TYPES_ANY, eq_fns, eq_dim, "a == b")                                                 \
+    X(Greater, TYPES_NUM, gt_fns, gt_dim, "a > b")                                                \
+    X(GreaterOrEqual, TYPES_NUM, ge_fns, ge_dim, "a >= b")                                        \
+    X(Less, TYPES_NUM, lt_fns, lt_dim, "a < b")                                                   \
+    X(LessOrEqual, TYPES_NUM, le_fns, le_dim, "a <= b")
+
+#define X(id, set, table, sizes, words)                                                           \
+    static const struct compare_def def_##id = {                                                  \
+        .op = { .name = #id, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1, .flags = OP_POINTWISE, \
+                .infer = compare_infer, .prepare = compare_prepare, .eval = plan_eval, .eval_dim = sizes, \
+                .help = words },                                                                  \
+        .types = set, .fns = table };
+COMPARE_LIST(X)
+#undef X
+
+static const struct op where_op = {
+    .name = "Where", .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1, .flags = OP_POINTWISE, .infer = where_infer,
+    .prepare = where_prepare, .eval = plan_eval, .eval_dim = where_dim, .help = "a where the condition holds, else b"
+};
+
+static const struct op clip_op = {
+    .name = "Clip", .min_in = 1, .max_in = 3, .min_out = 1, .max_out = 1, .flags = OP_POINTWISE, .infer = clip_infer,
+    .eval = clip_eval, .help = "x kept within min and max; NaN stays"
+};
+
+const struct op *const ops_compare[] = {
+#define X(id, ...) &def_##id.op,
+    COMPARE_LIST(X)
+#undef X
+    &where_op, &clip_op, NULL
+};
