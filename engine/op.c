@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/op.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,6 +126,27 @@ rill_status attrs_parse(const struct op *op, const char *node_name, const struct
                            s->name);
     }
     return RILL_OK;
+}
+
+static const void *attr_at(const struct node *n, const char *name, enum attr_kind *ret_kind)
+{
+    const struct attr_spec *s = spec_find(n->op, name);
+    assert(s);
+    *ret_kind = s->kind;
+    return (const unsigned char *) n->attr + s->offset;
+}
+
+int64_t attr_get_int(const struct node *n, const char *name)
+{
+    enum attr_kind kind;
+    const void *at = attr_at(n, name, &kind);
+    return kind == ATTR_CHOICE ? *(const int *) at : *(const int64_t *) at;
+}
+
+struct attr_ints attr_get_ints(const struct node *n, const char *name)
+{
+    enum attr_kind kind;
+    return *(const struct attr_ints *) attr_at(n, name, &kind);
 }
 
 rill_status op_check_arity(const struct node *n, rill_error *reterr)

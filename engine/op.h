@@ -52,6 +52,10 @@ struct attr_spec {
 rill_status attrs_parse(const struct op *op, const char *node_name, const struct attr *attrs, unsigned n,
                         void *ret, rill_error *reterr);
 
+/* Reads an attribute of any op by name, through its table. The op must have it, of that kind. */
+int64_t           attr_get_int(const struct node *n, const char *name);     /* INT and CHOICE */
+struct attr_ints  attr_get_ints(const struct node *n, const char *name);
+
 /* ---- the three calls ---------------------------------------------------------------------- */
 
 struct infer {

@@ -401,6 +401,7 @@ static rill_status inputs_begin(struct lower *l, struct frame *f)
         uint32_t slot;
         TRY(wire_slot(l, f, f->g->inputs[i], &slot));
         slot_use(l, slot, 0);
+        slot_use(l, slot, UINT32_MAX - 1);      /* written between runs, while outputs are being read */
     }
     return RILL_OK;
 }

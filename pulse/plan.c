@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/plan_internal.h"
+#include "engine/inline_scan.h"
+#include "engine/prune.h"
+#include "pulse/stream_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t) 63;
+}
+
+/* ---- instruction sets ---- */
+
+static const struct { const char *name; unsigned cpu; } rungs[] = {
+    { "c", 0 },
+    { "avx2", KERN_AVX2 },
+    { "avx512", KERN_AVX2 | KERN_AVX512 },
+    { "neon", KERN_NEON },
+};
+
+static rill_status cpu_choose(const rill_plan_opts *opts, unsigned *ret, rill_error *err)
+{
+    unsigned cpu = kern_cpu_detect();
+    const char *force = getenv("RILL_CPU");
+    if (opts->cpu_mask) {
+        *ret = cpu & opts->cpu_mask;
+        return RILL_OK;
+    }
+    *ret = cpu;
+    if (!force || !*force)
+        return RILL_OK;
+    for (size_t i = 0; i < sizeof rungs / sizeof *rungs; i++)
+        if (!strcmp(rungs[i].name, force)) {
+            *ret = cpu & rungs[i].cpu;
+            return RILL_OK;
+        }
+    return err_set(err, RILL_INVALID, "RILL_CPU is '%.40s'; known: c, avx2, avx512, neon", force);
+}
+
+/* ---- ports ---- */
+
+static rill_status port_shape(struct port *q, const struct plan_port *pp, const struct stream_fact *sf, rill_error *err)
+{
+    if (pp->shape.type != DTYPE_F32)
+        return err_set(err, RILL_UNSUPPORTED, "port '%s' is %s; streams carry f32", pp->name, dtype_name(pp->shape.type));
+    q->outer = 1;
+    q->inner_floats = 1;
+    for (int i = 0; i < pp->shape.rank; i++)
+        *(i < sf->axis ? &q->outer : &q->inner_floats) *= i == sf->axis ? 1 : (size_t) pp->shape.dim[i];
+    q->pulse = sf->axis < 0 ? 1 : sf->pulse;
+    q->delay = sf->axis < 0 ? 0 : sf->delay;
+    q->length = sf->axis < 0 ? NULL : sf->length;
+    return RILL_OK;
+}
+
+static void port_describe(struct port *q, const struct plan_port *pp, const struct stream_fact *sf,
+                          const struct model_port *mp, bool is_input, uint32_t rate)
+{
+    int64_t hop_num = sf->axis < 0 ? 0 : sf->hop_num, hop_den = sf->axis < 0 ? 1 : sf->hop_den;
+    rill_port_kind kind = mp ? mp->kind : RILL_PORT_TENSOR;
+    int64_t late = hop_num ? q->delay * hop_num / hop_den : 0;
+    if (kind == RILL_PORT_AUDIO)
+        late -= sf->axis < 0 ? 0 : sf->origin;
+    q->info = (rill_port) {
+        .name = pp->name, .kind = kind, .is_input = is_input,
+        .rate_num = hop_num ? rate * (uint32_t) hop_den : 0, .rate_den = hop_num ? (uint32_t) hop_num : 1,
+        .width = (uint32_t) (q->outer * q->inner_floats), .pulse_frames = (uint32_t) q->pulse,
+        .delay_frames = (uint32_t) (hop_num ? late * hop_den / hop_num : q->delay),
+        .hop_samples = hop_num ? (uint32_t) (hop_num / hop_den) : 0, .delay_samples = (int32_t) late,
+    };
+}
+
+static rill_status ports_make(rill_plan *p, rill_error *err)
+{
+    const struct plan *plan = p->plan;
+    uint32_t n = plan->n_inputs + plan->n_outputs, rate = 0;
+    if (n > PORTS_MAX)
+        return err_set(err, RILL_LIMIT, "the model has %u ports, at most %d", n, PORTS_MAX);
+    p->ports = arena_array(&p->arena, struct port, n + 1);
+    if (!p->ports)
+        return err_set(err, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; p->model->inputs && i < plan->n_inputs; i++)
+        rate = p->model->inputs[i].rate ? p->model->inputs[i].rate : rate;
+    for (uint32_t i = 0; i < n; i++) {
+        bool in = i < plan->n_inputs;
+        uint32_t k = in ? i : i - plan->n_inputs;
+        const struct plan_port *pp = in ? &plan->inputs[k] : &plan->outputs[k];
+        const struct stream_fact *sf = in ? &p->pgraph.inputs[k] : &p->pgraph.outputs[k];
+        const struct model_port *list = in ? p->model->inputs : p->model->outputs;
+        p->ports[i].at = pp->at;
+        TRY(port_shape(&p->ports[i], pp, sf, err));
+        port_describe(&p->ports[i], pp, sf, list ? &list[k] : NULL, in, rate);
+    }
+    p->n_inputs = plan->n_inputs;
+    p->n_ports = n;
+    return RILL_OK;
+}
+
+/* ---- making a plan ---- */
+
+static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
+{
+    struct pgraph *pg = &p->pgraph;
+    struct graph inlined, pruned;
+    struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes };
+    TRY(cpu_choose(opts, &po.cpu, err));
+    TRY(pgraph_from_tgraph(pg, &p->model->graph, p->model->stream, opts->pulse_frames, &p->arena, err));
+    TRY(graph_with_scans_inlined(&inlined, &pg->g, &p->arena, err));
+    TRY(graph_pruned(&pruned, &inlined, err));
+    pg->g = pruned;
+    TRY(plan_from_graph(&p->plan, &pg->g, &po, err));
+    TRY(ports_make(p, err));
+    p->symbol = p->model->stream;
+    p->profile = opts->profile;
+    p->header_bytes = aligned(sizeof(struct rill_stream));
+    p->profile_bytes = p->profile ? aligned(p->plan->n_steps * sizeof(struct step_time)) : 0;
+    if (opts->max_bytes && p->plan->weights_bytes + rill_plan_stream_size(p) > opts->max_bytes)
+        return err_set(err, RILL_LIMIT, "weights and one stream need %zu bytes, over the limit of %llu",
+                       p->plan->weights_bytes + rill_plan_stream_size(p), (unsigned long long) opts->max_bytes);
+    return RILL_OK;
+}
+
+rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts, rill_error *reterr)
+{
+    static const rill_plan_opts defaults = { 0 };
+    rill_plan *p = calloc(1, sizeof *p);
+    if (!p)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    p->refs = 1;
+    p->model = model_ref(m);
+    pthread_mutex_lock(&p->model->planning);
+    rill_status s = plan_make(p, opts ? opts : &defaults, reterr);
+    pthread_mutex_unlock(&p->model->planning);
+    if (s != RILL_OK) {
+        rill_plan_unref(p);
+        return s;
+    }
+    *ret = p;
+    return RILL_OK;
+}
+
+rill_plan *rill_plan_ref(rill_plan *p)
+{
+    atomic_fetch_add(&p->refs, 1);
+    return p;
+}
+
+rill_plan *rill_plan_unref(rill_plan *p)
+{
+    if (!p || atomic_fetch_sub(&p->refs, 1) != 1)
+        return NULL;
+    plan_free(p->plan);
+    arena_drop(&p->arena);
+    rill_model_free(p->model);
+    free(p);
+    return NULL;
+}
+
+unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
+{
+    for (uint32_t i = 0; i < p->n_ports && i < cap; i++)
+        ports[i] = p->ports[i].info;
+    return p->n_ports;
+}
+
+void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
+{
+    *ret = (rill_plan_info) {
+        .weights_bytes = p->plan->weights_bytes, .stream_bytes = rill_plan_stream_size(p),
+        .state_bytes = p->plan->state_bytes, .steps = p->plan->n_steps_all,
+        .pulse_samples = (uint32_t) p->pgraph.pulse, .cpu = p->plan->kern.isa,
+    };
+}
+
+size_t rill_plan_stream_size(const rill_plan *p)
+{
+    return p->header_bytes + p->profile_bytes + p->plan->mem_bytes;
+}

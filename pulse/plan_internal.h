@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* plan_internal.h - what rill_plan and rill_stream share. */
+#ifndef PULSE_PLAN_INTERNAL_H
+#define PULSE_PLAN_INTERNAL_H
+#include "engine/model.h"
+#include "engine/plan.h"
+#include "pulse/pgraph.h"
+
+#include <stdatomic.h>
+
+#define PORTS_MAX 64
+
+/* One port as the stream sees it: frames of `inner` bytes at `outer` places per run. */
+struct port {
+    rill_port info;
+    struct place at;
+    size_t outer;               /* pieces of a frame */
+    size_t inner_floats;        /* floats of one piece */
+    int64_t pulse, delay;       /* frames per run; frames to drop at the start */
+    const struct dim *length;   /* whole-sequence frames in the stream symbol; NULL: one frame a run, for ever */
+};
+
+struct rill_plan {
+    atomic_uint refs;
+    rill_model *model;          /* owns the constants */
+    struct arena arena;         /* the pulsed graph */
+    struct pgraph pgraph;
+    struct plan *plan;
+    const struct dim *symbol;
+    struct port *ports;         /* inputs first */
+    uint32_t n_inputs, n_ports;
+    uint32_t profile;
+    size_t header_bytes, profile_bytes;     /* of a stream block: header, then profile, then the plan's memory */
+};
+#endif

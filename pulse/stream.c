@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/stream_internal.h"
+
+#include <string.h>
+#include <time.h>
+
+static unsigned char *stream_profile(const rill_stream *s)
+{
+    return (unsigned char *) (uintptr_t) s + s->plan->header_bytes;
+}
+
+static unsigned char *stream_mem(const rill_stream *s)
+{
+    return stream_profile(s) + s->plan->profile_bytes;
+}
+
+rill_stream *rill_stream_init(void *mem, const rill_plan *p)
+{
+    rill_stream *s = mem;
+    memset(mem, 0, p->header_bytes + p->profile_bytes);
+    s->plan = p;
+    rill_stream_reset(s);
+    return s;
+}
+
+void rill_stream_reset(rill_stream *s)
+{
+    const rill_plan *p = s->plan;
+    s->n_runs = 0;
+    s->length = -1;
+    s->is_finished = 0;
+    memset(s->counts, 0, sizeof s->counts);
+    plan_reset(p->plan, stream_mem(s));
+}
+
+/* ---- moving frames in and out of the plan's memory ---- */
+
+static float *piece(const rill_stream *s, const struct port *q, size_t outer, int64_t frame)
+{
+    float *base = (float *) (void *) (stream_mem(s) + q->at.offset);
+    return base + (outer * (size_t) q->pulse + (size_t) frame) * q->inner_floats;
+}
+
+/* Not-finite samples become 0 without a branch on data that the compiler may not vectorise. */
+static void copy_finite(float *to, const float *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u;
+        memcpy(&u, &from[i], 4);
+        u = (u & 0x7f800000) == 0x7f800000 ? 0 : u;
+        memcpy(&to[i], &u, 4);
+    }
+}
+
+static void frames_in(rill_stream *s, const struct port *q, int64_t at, const float *x, size_t n)
+{
+    size_t width = q->outer * q->inner_floats;
+    for (size_t o = 0; o < q->outer; o++) {
+        for (size_t i = 0; i < (q->outer == 1 ? 1 : n); i++) {
+            size_t count = q->outer == 1 ? n * q->inner_floats : q->inner_floats;
+            const float *from = x + i * width + o * q->inner_floats;
+            float *to = piece(s, q, o, at + (int64_t) i);
+            if (q->info.kind == RILL_PORT_AUDIO)
+                copy_finite(to, from, count);
+            else
+                memcpy(to, from, count * sizeof *to);
+        }
+    }
+}
+
+static void frames_zero(rill_stream *s, const struct port *q, int64_t at)
+{
+    for (size_t o = 0; o < q->outer; o++)
+        memset(piece(s, q, o, at), 0, (size_t) (q->pulse - at) * q->inner_floats * sizeof(float));
+}
+
+static void frames_out(const rill_stream *s, const struct port *q, int64_t at, float *y, size_t n)
+{
+    size_t width = q->outer * q->inner_floats;
+    if (q->outer == 1 && !q->at.constant) {
+        memcpy(y, piece(s, q, 0, at), n * width * sizeof *y);
+        return;
+    }
+    const float *base = place_read(q->at, stream_mem(s));
+    for (size_t i = 0; i < n; i++)
+        for (size_t o = 0; o < q->outer; o++)
+            memcpy(y + i * width + o * q->inner_floats,
+                   base + (o * (size_t) q->pulse + (size_t) at + i) * q->inner_floats, q->inner_floats * sizeof *y);
+}
+
+/* ---- pushing, running, pulling ---- */
+
+rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n_frames, size_t *ret_taken)
+{
+    if (port >= s->plan->n_inputs || s->is_finished)
+        return RILL_INVALID;
+    const struct port *q = &s->plan->ports[port];
+    struct port_count *c = &s->counts[port];
+    size_t room = (size_t) (q->pulse - c->fill), n = n_frames < room ? n_frames : room;
+    if (n)
+        frames_in(s, q, c->fill, x, n);
+    c->fill += (int64_t) n;
+    c->total += (int64_t) n;
+    *ret_taken = n;
+    return RILL_OK;
+}
+
+/* Frames that an output may still give of the last run; moves past warm-up and what lies after the end. */
+static int64_t output_left(rill_stream *s, uint32_t port)
+{
+    const struct port *q = &s->plan->ports[port];
+    struct port_count *c = &s->counts[port];
+    int64_t first = c->total, skip = q->delay - (first + c->taken), length;
+    if (skip > 0)
+        c->taken += skip < c->fill - c->taken ? skip : c->fill - c->taken;
+    int64_t left = c->fill - c->taken;
+    if (s->is_finished && q->length && dim_eval(q->length, s->plan->symbol, s->length, &length)) {
+        int64_t end = length + q->delay - (first + c->taken);
+        left = end < left ? (end > 0 ? end : 0) : left;
+    }
+    return left;
+}
+
+/* Runs that a finished stream still owes. */
+static bool output_owes(const rill_stream *s, uint32_t port)
+{
+    const struct port *q = &s->plan->ports[port];
+    const struct port_count *c = &s->counts[port];
+    int64_t length;
+    return q->length && dim_eval(q->length, s->plan->symbol, s->length, &length) && length > 0 &&
+           c->total + c->fill < length + q->delay;
+}
+
+static rill_status input_check(const rill_stream *s)
+{
+    bool waiting = false, full = true;
+    for (uint32_t i = 0; i < s->plan->n_inputs; i++) {
+        waiting |= s->counts[i].fill > 0;
+        full &= s->counts[i].fill == s->plan->ports[i].pulse;
+    }
+    if (full && s->plan->n_inputs)
+        return RILL_OK;
+    if (!s->is_finished)
+        return RILL_AGAIN;
+    for (uint32_t i = s->plan->n_inputs; i < s->plan->n_ports; i++)
+        if (output_owes(s, i))
+            return RILL_OK;
+    return s->plan->symbol || !waiting ? RILL_END : RILL_OK;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
+}
+
+static void run_profiled(rill_stream *s)
+{
+    const struct plan *p = s->plan->plan;
+    struct step_time *times = (struct step_time *) (void *) stream_profile(s);
+    uint64_t before = now_ns();
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        p->steps[i].run(&p->steps[i], stream_mem(s));
+        uint64_t after = now_ns(), took = after - before;
+        times[i].total_ns += took;
+        times[i].worst_ns = took > times[i].worst_ns ? took : times[i].worst_ns;
+        times[i].runs++;
+        before = after;
+    }
+}
+
+rill_status rill_stream_run(rill_stream *s)
+{
+    const rill_plan *p = s->plan;
+    for (uint32_t i = p->n_inputs; i < p->n_ports; i++)
+        if (output_left(s, i) > 0)
+            return RILL_AGAIN;
+    rill_status status = input_check(s);
+    if (status != RILL_OK)
+        return status;
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        if (s->counts[i].fill < p->ports[i].pulse)
+            frames_zero(s, &p->ports[i], s->counts[i].fill);
+        s->counts[i].fill = 0;
+    }
+    if (p->profile)
+        run_profiled(s);
+    else
+        plan_run(p->plan, stream_mem(s));
+    s->n_runs++;
+    for (uint32_t i = p->n_inputs; i < p->n_ports; i++) {
+        struct port_count *c = &s->counts[i];
+        c->total += c->fill;
+        c->fill = p->ports[i].pulse;
+        c->taken = 0;
+    }
+    return RILL_OK;
+}
+
+rill_status rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap_frames, size_t *ret_given)
+{
+    if (port < s->plan->n_inputs || port >= s->plan->n_ports)
+        return RILL_INVALID;
+    struct port_count *c = &s->counts[port];
+    int64_t left = output_left(s, port);
+    size_t n = (size_t) left < cap_frames ? (size_t) left : cap_frames;
+    if (n)
+        frames_out(s, &s->plan->ports[port], c->taken, y, n);
+    c->taken += (int64_t) n;
+    *ret_given = n;
+    return RILL_OK;
+}
+
+void rill_stream_finish(rill_stream *s)
+{
+    if (s->is_finished)
+        return;
+    s->is_finished = 1;
+    s->length = INT64_MAX;
+    for (uint32_t i = 0; i < s->plan->n_inputs; i++)
+        if (s->plan->ports[i].length && s->counts[i].total < s->length)
+            s->length = s->counts[i].total;
+    if (s->length == INT64_MAX)
+        s->length = 0;
+}
+
+unsigned rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned cap)
+{
+    const struct plan *p = s->plan->plan;
+    if (!s->plan->profile)
+        return 0;
+    const struct step_time *times = (const struct step_time *) (const void *) stream_profile(s);
+    for (uint32_t i = 0; i < p->n_steps && i < cap; i++)
+        ret[i] = (rill_step_time) { .step = p->steps[i].name, .kernel = p->steps[i].kernel,
+                                    .total_ns = times[i].total_ns, .worst_ns = times[i].worst_ns, .runs = times[i].runs };
+    return p->n_steps;
+}
