@@ -56,7 +56,7 @@ rill_status rule_frame(struct pulser *p, const struct node *n)
     used = joined;
     if (past + s->pulse > span)
         TRY(pulser_slice(p, n->name, joined, s->axis, 0, span, &used));
-    void *attr;
+    void *attr = NULL;
     char *drop = arena_string(p->arena, "drop");
     const char **end = arena_new(p->arena, const char *);
     if (!drop || !end)
