@@ -1,4 +1,234 @@
 /* SPDX-License-Identifier: MIT */
+/* cast.c - conversion of element types. Floats to integers truncate and saturate (NaN is 0); integers to
+ * narrower integers keep the low bits; anything to bool is "not zero"; floats round to nearest even. */
 #include "engine/ops.h"
+#include "engine/ops/elem.h"
 
-const struct op *const ops_cast[] = { NULL };
+#include <math.h>
+#include <string.h>
+
+#define CHUNK 128
+
+struct cast_attr {
+    int64_t to, saturate;       /* to: enum dtype; saturate belongs to types that do not exist here */
+};
+
+typedef void direct_fn(void *y, const void *x, size_t n);
+
+/* ---- numbers to f32 and f64 in one step ---- */
+
+#define DEF_DIRECT(T, C, D)                                                                       \
+    static void to_##D##_##T(void *y, const void *x, size_t n)                                    \
+    {                                                                                             \
+        const C *p = x;                                                                           \
+        D *o = y;                                                                                 \
+        for (size_t i = 0; i < n; i++)                                                            \
+            o[i] = (D) p[i];                                                                      \
+    }
+#define LIST_NUM(X, op) ELEM_FLOATS(X, op) ELEM_SIGNED(X, op) ELEM_UNSIGNED(X, op)
+LIST_NUM(DEF_DIRECT, float)
+LIST_NUM(DEF_DIRECT, double)
+static direct_fn *const to_f32[DTYPE_COUNT] = { LIST_NUM(ELEM_TABLE_ENTRY, to_float) };
+static direct_fn *const to_f64[DTYPE_COUNT] = { LIST_NUM(ELEM_TABLE_ENTRY, to_double) };
+
+/* ---- everything else by way of doubles or 64-bit integers ---- */
+
+static int64_t i64_saturated(double v, double lo, double hi)
+{
+    if (!(v > lo))
+        return isnan(v) ? 0 : (int64_t) lo;
+    return v < hi ? (int64_t) v : (int64_t) hi;
+}
+
+static int64_t i64_from(double v)
+{
+    return v >= 0x1p63 ? INT64_MAX : i64_saturated(v, -0x1p63, 0x1p63);
+}
+
+static uint64_t u64_from(double v)
+{
+    if (!(v > 0))
+        return 0;
+    return v >= 0x1p64 ? UINT64_MAX : (uint64_t) v;
+}
+
+/* To float with the last bit set where inexact, so that rounding it again gives what one rounding would. */
+static float f32_odd(double v)
+{
+    float f = (float) v;
+    if (f == (float) HUGE_VAL || f == (float) -HUGE_VAL || v != v || (double) f == v)
+        return f;
+    uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    if (!(u & 1))
+        u += fabs((double) f) < fabs(v) ? 1u : ~0u;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+
+#define FROM_F64(T, C, EXPR)                                                                      \
+    case DTYPE_##T:                                                                               \
+        for (size_t i = 0; i < n; i++) {                                                          \
+            const double v = x[i];                                                                \
+            ((C *) y)[i] = (C) (EXPR);                                                            \
+        }                                                                                         \
+        return
+
+static void store_f64(enum dtype t, void *y, const double *x, size_t n)
+{
+    switch (t) {
+    FROM_F64(F32, float, v);
+    FROM_F64(F64, double, v);
+    FROM_F64(F16, uint16_t, f32_to_f16(f32_odd(v)));
+    FROM_F64(BF16, uint16_t, f32_to_bf16(f32_odd(v)));
+    FROM_F64(I8, int8_t, i64_saturated(v, INT8_MIN, INT8_MAX));
+    FROM_F64(I16, int16_t, i64_saturated(v, INT16_MIN, INT16_MAX));
+    FROM_F64(I32, int32_t, i64_saturated(v, INT32_MIN, INT32_MAX));
+    FROM_F64(I64, int64_t, i64_from(v));
+    FROM_F64(U8, uint8_t, i64_saturated(v, 0, UINT8_MAX));
+    FROM_F64(U16, uint16_t, i64_saturated(v, 0, UINT16_MAX));
+    FROM_F64(U32, uint32_t, i64_saturated(v, 0, UINT32_MAX));
+    FROM_F64(U64, uint64_t, u64_from(v));
+    FROM_F64(BOOL, uint8_t, v != 0);
+    case DTYPE_NONE:
+    case DTYPE_DIM: return;
+    }
+}
+
+static void store_i64(enum dtype t, void *y, const int64_t *x, size_t n)
+{
+    double wide[CHUNK];
+    switch (dtype_is_float(t) ? 0 : (int) dtype_bytes(t)) {
+    case 0:
+        to_double_I64(wide, x, n);
+        store_f64(t, y, wide, n);
+        return;
+    case 1:
+        for (size_t i = 0; i < n; i++)
+            ((uint8_t *) y)[i] = t == DTYPE_BOOL ? x[i] != 0 : (uint8_t) x[i];
+        return;
+    case 2:
+        for (size_t i = 0; i < n; i++)
+            ((uint16_t *) y)[i] = (uint16_t) x[i];
+        return;
+    case 4:
+        for (size_t i = 0; i < n; i++)
+            ((uint32_t *) y)[i] = (uint32_t) x[i];
+        return;
+    default:
+        memcpy(y, x, n * sizeof *x);
+    }
+}
+
+static void cast_chunk(enum dtype to, void *y, const struct tensor *from, const void *x, int64_t at, size_t n)
+{
+    double d[CHUNK];
+    int64_t v[CHUNK];
+    if (dtype_is_float(from->type) || (from->type == DTYPE_U64 && dtype_is_float(to))) {
+        for (size_t i = 0; i < n; i++)
+            d[i] = tensor_get_f64(from, x, at + (int64_t) i);
+        store_f64(to, y, d, n);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            v[i] = tensor_get_i64(from, x, at + (int64_t) i);
+        store_i64(to, y, v, n);
+    }
+}
+
+static void cast_eval(const struct eval *e)
+{
+    const struct tensor *from = e->in[0], *to = e->out[0];
+    size_t n = (size_t) tensor_count(to), bytes = dtype_bytes(to->type);
+    direct_fn *f = to->type == DTYPE_F32 ? to_f32[from->type] : to->type == DTYPE_F64 ? to_f64[from->type] : NULL;
+    if (from->type == to->type && to->type != DTYPE_BOOL) {
+        memmove(e->y[0], e->x[0], n * bytes);
+        return;
+    }
+    if (f) {
+        f(e->y[0], e->x[0], n);
+        return;
+    }
+    for (size_t at = 0; at < n; at += CHUNK)
+        cast_chunk(to->type, (char *) e->y[0] + at * bytes, from, e->x[0], (int64_t) at, n - at < CHUNK ? n - at : CHUNK);
+}
+
+/* ---- symbolic sizes: exact in every integer type, and as a truth value ---- */
+
+static void cast_sizes(const struct eval *e, struct dims *ds, bool truth)
+{
+    const struct dim **y = e->y[0], *zero = dim_int(ds, 0), *one = dim_int(ds, 1);
+    size_t n = (size_t) tensor_count(e->out[0]);
+    for (size_t i = 0; i < n; i++) {
+        const struct dim *d = elem_dim_at(ds, e->in[0], e->x[0], i);
+        y[i] = truth ? dim_sub(ds, one, dim_eq(ds, d, zero)) : d;
+    }
+}
+
+static void cast_dim(const struct eval *e, struct dims *ds)
+{
+    const struct cast_attr *a = e->attr;
+    cast_sizes(e, ds, a->to == DTYPE_BOOL);
+}
+
+static void cast_like_dim(const struct eval *e, struct dims *ds)
+{
+    cast_sizes(e, ds, e->in[1]->type == DTYPE_BOOL);
+}
+
+static rill_status cast_infer_to(struct infer *c, enum dtype to)
+{
+    enum dtype from = c->in[0]->type;
+    TRY(elem_check_type(c, 0, TYPES_ANY));
+    if (from == DTYPE_DIM && dtype_is_float(to))
+        return infer_fail(c, "a symbolic size cannot become %s; give the size a number", dtype_name(to));
+    if (from == DTYPE_DIM)
+        to = DTYPE_DIM;
+    infer_shape(c, 0, to, c->in[0]->rank, c->in[0]->shape);
+    return RILL_OK;
+}
+
+static rill_status cast_infer(struct infer *c)
+{
+    const struct cast_attr *a = c->attr;
+    if (a->to <= DTYPE_NONE || a->to >= DTYPE_DIM)
+        return infer_fail(c, "target type %lld is not supported", (long long) a->to);
+    return cast_infer_to(c, (enum dtype) a->to);
+}
+
+static rill_status cast_like_infer(struct infer *c)
+{
+    enum dtype to = c->in[1]->type;
+    if (to == DTYPE_DIM && c->in[0]->type == DTYPE_I64) {
+        infer_shape(c, 0, DTYPE_DIM, c->in[0]->rank, c->in[0]->shape);
+        return RILL_OK;
+    }
+    TRY(elem_check_type(c, 1, TYPES_ANY));
+    if (to == DTYPE_DIM && c->in[0]->type != DTYPE_DIM)
+        return infer_fail(c, "the target type is that of a symbolic size; give the size a number");
+    return cast_infer_to(c, to);
+}
+
+static const struct attr_spec cast_attrs[] = {
+    { .name = "to", .kind = ATTR_INT, .offset = offsetof(struct cast_attr, to), .required = true },
+    { .name = "saturate", .kind = ATTR_INT, .offset = offsetof(struct cast_attr, saturate), .def_i = 1 },
+    { 0 }
+};
+static const struct attr_spec cast_like_attrs[] = {
+    { .name = "saturate", .kind = ATTR_INT, .offset = offsetof(struct cast_attr, saturate), .def_i = 1 },
+    { 0 }
+};
+
+static const struct op cast_op = {
+    .name = "Cast", .attrs = cast_attrs, .attr_bytes = sizeof(struct cast_attr), .min_in = 1, .max_in = 1, .min_out = 1,
+    .max_out = 1, .flags = OP_POINTWISE, .infer = cast_infer, .eval = cast_eval, .eval_dim = cast_dim,
+    .help = "x in another element type"
+};
+
+/* Not POINTWISE: the second input lends its type, not its elements. */
+static const struct op cast_like_op = {
+    .name = "CastLike", .attrs = cast_like_attrs, .attr_bytes = sizeof(struct cast_attr), .min_in = 2, .max_in = 2,
+    .min_out = 1, .max_out = 1, .infer = cast_like_infer, .eval = cast_eval, .eval_dim = cast_like_dim,
+    .help = "x in the element type of the second input"
+};
+
+const struct op *const ops_cast[] = { &cast_op, &cast_like_op, NULL };

@@ -1,4 +1,230 @@
 /* SPDX-License-Identifier: MIT */
+/* softmax.c - Softmax, LogSoftmax and Hardmax along one axis. Sums run in index order. */
 #include "engine/ops.h"
+#include "engine/ops/elem.h"
 
-const struct op *const ops_softmax[] = { NULL };
+#include <math.h>
+#include <string.h>
+
+struct softmax_attr {
+    int64_t axis;
+};
+
+struct softmax_args {
+    size_t outer, n, inner;     /* the axis has n elements, `inner` apart */
+};
+
+enum softmax_form { SOFTMAX, LOG_SOFTMAX, HARDMAX };
+
+struct softmax_def {
+    struct op op;
+    enum softmax_form form;
+};
+
+/* ---- one f32 slice, [n][inner]; scratch: 2 * inner floats ---- */
+
+static void rows_max(float *top, const float *x, size_t n, size_t inner)
+{
+    memcpy(top, x, inner * sizeof *top);
+    for (size_t r = 1; r < n; r++)
+        for (size_t j = 0; j < inner; j++) {
+            float v = x[r * inner + j];
+            top[j] = v > top[j] || v != v ? v : top[j];
+        }
+}
+
+static float row_max(const float *x, size_t n)
+{
+    float t = x[0];
+    for (size_t i = 1; i < n; i++)
+        t = x[i] > t || x[i] != x[i] ? x[i] : t;
+    return t;
+}
+
+static float row_sum(const float *x, size_t n)
+{
+    float s = 0;
+    for (size_t i = 0; i < n; i++)
+        s += x[i];
+    return s;
+}
+
+static void soft_row(const struct kern *k, float *y, const float *x, size_t n)
+{
+    k->adds_f32(y, x, -row_max(x, n), n);
+    k->exp_f32(y, y, n);
+    float s = row_sum(y, n);
+    for (size_t i = 0; i < n; i++)
+        y[i] /= s;
+}
+
+static void soft_slice(const struct kern *k, float *y, const float *x, size_t n, size_t inner, float *scratch)
+{
+    float *top = scratch, *sum = scratch + inner;
+    rows_max(top, x, n, inner);
+    memset(sum, 0, inner * sizeof *sum);
+    for (size_t r = 0; r < n; r++) {
+        float *o = y + r * inner;
+        k->sub_f32(o, x + r * inner, top, inner);
+        k->exp_f32(o, o, inner);
+        k->add_f32(sum, sum, o, inner);
+    }
+    for (size_t r = 0; r < n; r++)
+        k->div_f32(y + r * inner, y + r * inner, sum, inner);
+}
+
+/* x - max - log(sum e^(x - max)); e^ goes through scratch, n + 2 * inner floats. */
+static void log_slice(const struct kern *k, float *y, const float *x, size_t n, size_t inner, float *scratch)
+{
+    float *top = scratch, *sum = scratch + inner, *t = sum + inner;
+    rows_max(top, x, n, inner);
+    memset(sum, 0, inner * sizeof *sum);
+    for (size_t r = 0; r < n; r++) {
+        float *o = y + r * inner;
+        k->sub_f32(o, x + r * inner, top, inner);
+        k->exp_f32(t, o, inner);
+        k->add_f32(sum, sum, t, inner);
+    }
+    k->log_f32(sum, sum, inner);
+    for (size_t r = 0; r < n; r++)
+        k->sub_f32(y + r * inner, y + r * inner, sum, inner);
+}
+
+static void log_row(const struct kern *k, float *y, const float *x, size_t n, float *scratch)
+{
+    k->adds_f32(y, x, -row_max(x, n), n);
+    k->exp_f32(scratch, y, n);
+    float s = row_sum(scratch, n);
+    k->log_f32(&s, &s, 1);
+    k->adds_f32(y, y, -s, n);
+}
+
+static void hard_slice(float *y, const float *x, size_t n, size_t inner)
+{
+    for (size_t j = 0; j < inner; j++) {
+        size_t best = 0;
+        for (size_t r = 1; r < n; r++)
+            if (x[r * inner + j] > x[best * inner + j])
+                best = r;
+        for (size_t r = 0; r < n; r++)
+            y[r * inner + j] = r == best;
+    }
+}
+
+static void f32_run(const struct eval *e, float *y, const float *x, float *scratch)
+{
+    const struct softmax_args *g = e->args;
+    enum softmax_form form = ((const struct softmax_def *) (const void *) e->node->op)->form;
+    for (size_t o = 0; o < g->outer; o++, y += g->n * g->inner, x += g->n * g->inner) {
+        if (form == HARDMAX)
+            hard_slice(y, x, g->n, g->inner);
+        else if (form == SOFTMAX && g->inner == 1)
+            soft_row(e->kern, y, x, g->n);
+        else if (form == SOFTMAX)
+            soft_slice(e->kern, y, x, g->n, g->inner, scratch);
+        else if (g->inner == 1)
+            log_row(e->kern, y, x, g->n, scratch);
+        else
+            log_slice(e->kern, y, x, g->n, g->inner, scratch);
+    }
+}
+
+/* ---- f64, element by element ---- */
+
+static void f64_line(enum softmax_form form, double *y, const double *x, size_t n, size_t step)
+{
+    double top = x[0], sum = 0;
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++) {
+        best = x[i * step] > x[best * step] ? i : best;
+        top = x[i * step] > top || isnan(x[i * step]) ? x[i * step] : top;
+    }
+    for (size_t i = 0; i < n; i++)
+        sum += exp(x[i * step] - top);
+    for (size_t i = 0; i < n; i++) {
+        double v = x[i * step] - top;
+        y[i * step] = form == HARDMAX ? i == best : form == SOFTMAX ? exp(v) / sum : v - log(sum);
+    }
+}
+
+static void f64_run(const struct eval *e, double *y, const double *x)
+{
+    const struct softmax_args *g = e->args;
+    enum softmax_form form = ((const struct softmax_def *) (const void *) e->node->op)->form;
+    for (size_t o = 0; o < g->outer; o++)
+        for (size_t j = 0; j < g->inner; j++)
+            f64_line(form, y + o * g->n * g->inner + j, x + o * g->n * g->inner + j, g->n, g->inner);
+}
+
+/* ---- infer, prepare, eval ---- */
+
+static rill_status softmax_infer(struct infer *c)
+{
+    const struct softmax_attr *a = c->attr;
+    TRY(elem_check_type(c, 0, TYPES_FLOAT));
+    if (c->in[0]->rank && axis_normalise(a->axis, c->in[0]->rank) < 0)
+        return infer_fail(c, "axis %lld does not exist in a tensor of rank %d", (long long) a->axis, c->in[0]->rank);
+    infer_same(c, 0, 0);
+    return RILL_OK;
+}
+
+static bool type_is_half(enum dtype t)
+{
+    return t == DTYPE_F16 || t == DTYPE_BF16;
+}
+
+static rill_status softmax_prepare(struct prep *c)
+{
+    const struct softmax_attr *a = c->attr;
+    const struct tensor *t = c->in[0];
+    struct softmax_args *g = arena_new(c->arena, struct softmax_args);
+    if (!g)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    int axis = t->rank ? axis_normalise(a->axis, t->rank) : 0;
+    *g = (struct softmax_args) { 1, t->rank ? (size_t) t->dim[axis] : 1, 1 };
+    for (int i = 0; i < t->rank; i++) {
+        g->outer *= i < axis ? (size_t) t->dim[i] : 1;
+        g->inner *= i > axis ? (size_t) t->dim[i] : 1;
+    }
+    size_t total = g->outer * g->n * g->inner;
+    c->scratch_bytes = total ? (g->n + 3 * g->inner + (type_is_half(t->type) ? total : 0)) * sizeof(float) : 0;
+    c->args = g;
+    c->kernel = "softmax";
+    return RILL_OK;
+}
+
+static void softmax_eval(const struct eval *e)
+{
+    const struct softmax_args *g = e->args;
+    size_t total = g->outer * g->n * g->inner;
+    enum dtype t = e->in[0]->type;
+    if (!total)
+        return;
+    if (t == DTYPE_F32) {
+        f32_run(e, e->y[0], e->x[0], e->scratch);
+    } else if (t == DTYPE_F64) {
+        f64_run(e, e->y[0], e->x[0]);
+    } else {
+        float *wide = e->scratch, *rest = wide + total;
+        elem_widen(t, wide, e->x[0], total);
+        f32_run(e, wide, wide, rest);
+        elem_narrow(t, e->y[0], wide, total);
+    }
+}
+
+static const struct attr_spec softmax_attrs[] = {
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct softmax_attr, axis), .def_i = -1 },
+    { 0 }
+};
+
+#define SOFTMAX_OP(id, op_name, which, words)                                                     \
+    static const struct softmax_def id = {                                                        \
+        .op = { .name = op_name, .attrs = softmax_attrs, .attr_bytes = sizeof(struct softmax_attr), .min_in = 1, \
+                .max_in = 1, .min_out = 1, .max_out = 1, .infer = softmax_infer, .prepare = softmax_prepare, \
+                .eval = softmax_eval, .help = words },                                            \
+        .form = which }
+SOFTMAX_OP(softmax_def, "Softmax", SOFTMAX, "e^x divided by its sum along an axis");
+SOFTMAX_OP(log_softmax_def, "LogSoftmax", LOG_SOFTMAX, "logarithm of Softmax");
+SOFTMAX_OP(hardmax_def, "Hardmax", HARDMAX, "1 at the first largest element along an axis, else 0");
+
+const struct op *const ops_softmax[] = { &softmax_def.op, &log_softmax_def.op, &hardmax_def.op, NULL };
