@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* rill inspect: what a model is at each stage. */
+#include "engine/dump.h"
+#include "engine/op.h"
+#include "pulse/plan_internal.h"
+#include "tools/open.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+struct inspect {
+    rill_model *model;
+    rill_plan *plan;            /* NULL where the model cannot be planned; then why says so */
+    rill_error why;
+};
+
+static json_t *port_json(const rill_port *p)
+{
+    static const char *const kinds[] = { "tensor", "audio", "vad" };
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "name", p->name, "kind", kinds[p->kind], "rate",
+                     p->rate_den ? (int) (p->rate_num / p->rate_den) : 0, "width", p->width, "pulse_frames",
+                     p->pulse_frames, "delay_frames", p->delay_frames, "delay_samples", p->delay_samples, "hop_samples",
+                     p->hop_samples, "is_input", p->is_input);
+}
+
+static json_t *wires_json(const struct graph *g, const uint32_t *wires, uint32_t n)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < n; i++) {
+        char fact[256];
+        fact_print(&g->wires[wires[i]].fact, fact, sizeof fact);
+        json_array_append_new(list, json_pack("{s:s, s:s}", "name", g->wires[wires[i]].name, "fact", fact));
+    }
+    return list;
+}
+
+static void ports_split(const struct inspect *in, json_t *ret_in, json_t *ret_out)
+{
+    rill_port ports[PORTS_MAX];
+    unsigned n = rill_plan_ports(in->plan, ports, PORTS_MAX);
+    for (unsigned i = 0; i < n; i++)
+        json_array_append_new(ports[i].is_input ? ret_in : ret_out, port_json(&ports[i]));
+}
+
+static void report_json(const struct inspect *in, const char *name)
+{
+    const struct graph *g = &in->model->graph.g;
+    json_t *inputs = json_array(), *outputs = json_array(), *j;
+    if (in->plan) {
+        ports_split(in, inputs, outputs);
+    } else {
+        json_array_extend(inputs, wires_json(g, g->inputs, g->n_inputs));
+        json_array_extend(outputs, wires_json(g, g->outputs, g->n_outputs));
+    }
+    j = json_pack("{s:s, s:i, s:o, s:o}", "model", name, "nodes", graph_count_nodes(g), "inputs", inputs, "outputs",
+                  outputs);
+    if (in->plan) {
+        rill_plan_info info;
+        rill_plan_get_info(in->plan, &info);
+        json_object_set_new(j, "pulse_samples", json_integer(info.pulse_samples));
+        json_object_set_new(j, "steps", json_integer(info.steps));
+        json_object_set_new(j, "stream_bytes", json_integer((json_int_t) info.stream_bytes));
+        json_object_set_new(j, "state_bytes", json_integer((json_int_t) info.state_bytes));
+        json_object_set_new(j, "weights_bytes", json_integer((json_int_t) info.weights_bytes));
+        json_object_set_new(j, "cpu", json_string(info.cpu));
+    } else {
+        json_object_set_new(j, "refused", json_string(in->why.text));
+    }
+    json_dumpf(j, stdout, JSON_INDENT(1));
+    putchar('\n');
+    json_decref(j);
+}
+
+static void port_print(const rill_port *p)
+{
+    printf("  %-6s %-24s %u floats a frame, %u frames a pulse", p->is_input ? "input" : "output", p->name, p->width,
+           p->pulse_frames);
+    if (p->rate_num)
+        printf(", %g frames/s, delay %d samples (%.1f ms)", (double) p->rate_num / p->rate_den, p->delay_samples,
+               p->hop_samples ? 1e3 * p->delay_samples * p->rate_den / ((double) p->rate_num * p->hop_samples)
+                              : 1e3 * p->delay_samples * p->rate_den / p->rate_num);
+    putchar('\n');
+}
+
+static void report_text(const struct inspect *in, const char *name)
+{
+    rill_model_info info;
+    rill_model_get_info(in->model, &info);
+    printf("%s: %u nodes after folding\n", name, graph_count_nodes(&in->model->graph.g));
+    if (info.summary && *info.summary)
+        printf("  %s\n", info.summary);
+    if (!in->plan) {
+        printf("  cannot be planned: %s\n", in->why.text);
+        return;
+    }
+    rill_port ports[PORTS_MAX];
+    rill_plan_info pi;
+    unsigned n = rill_plan_ports(in->plan, ports, PORTS_MAX);
+    rill_plan_get_info(in->plan, &pi);
+    for (unsigned i = 0; i < n; i++)
+        port_print(&ports[i]);
+    printf("  pulse %u samples, %u steps for %s\n  stream %llu bytes (state %llu), weights %llu bytes\n", pi.pulse_samples,
+           pi.steps, pi.cpu, (unsigned long long) pi.stream_bytes, (unsigned long long) pi.state_bytes,
+           (unsigned long long) pi.weights_bytes);
+}
+
+static void steps_print(const struct plan *p)
+{
+    printf("plan: %u steps, block of %zu bytes, state %zu\n", p->n_steps_all, p->mem_bytes, p->state_bytes);
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        printf("  %4u %-24s %s\n", i, p->steps[i].kernel, p->steps[i].name);
+}
+
+static int pass_print(const struct command *cmd, const struct inspect *in, const char *pass)
+{
+    if (!strcmp(pass, "typed")) {
+        graph_dump(&in->model->graph.g, stdout);
+        return TOOL_OK;
+    }
+    if (strcmp(pass, "pulse") && strcmp(pass, "plan"))
+        return tool_fail(cmd, TOOL_USAGE, "unknown pass '%s'; known: typed, pulse, plan", pass);
+    if (!in->plan)
+        return tool_fail(cmd, TOOL_BAD_INPUT, "%s", in->why.text);
+    if (!strcmp(pass, "pulse"))
+        graph_dump(&in->plan->pgraph.g, stdout);
+    else
+        steps_print(in->plan->plan);
+    return TOOL_OK;
+}
+
+static int ops_print(void)
+{
+    const struct op *o;
+    for (unsigned i = 0; (o = op_at(i)); i++)
+        printf("%-24s %s\n", o->name, o->help ? o->help : "");
+    return TOOL_OK;
+}
+
+static int run(const struct command *cmd, int argc, char **argv)
+{
+    struct open_opts oo = { 0 };
+    bool json = false, ops = false;
+    int64_t pulse = 0;
+    const char *pass = NULL;
+    const struct opt table[] = {
+        OPEN_OPTS(oo),
+        { "json", 0, OPT_FLAG, &json, NULL, "print {inputs, outputs, nodes, steps, ...}" },
+        { "ops", 0, OPT_FLAG, &ops, NULL, "list the ops of the engine instead" },
+        { "pass", 0, OPT_TEXT, &pass, "PASS", "print the graph after a pass: typed, pulse, plan" },
+        { "pulse", 'p', OPT_INT, &pulse, "N", "input frames a pulse (default: as few as the model allows)" },
+        { 0 },
+    };
+    int n = opts_parse(cmd, table, argc, argv, 0, 1);
+    if (n < 0)
+        return -n;
+    if (ops)
+        return ops_print();
+    if (n == 0 || pulse < 0 || pulse > UINT32_MAX)
+        return tool_fail(cmd, TOOL_USAGE, "usage: rill inspect %s", cmd->usage);
+    struct inspect in = { 0 };
+    rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse };
+    if (open_any(&in.model, argv[0], &oo, &in.why) != RILL_OK)
+        return tool_fail_status(cmd, &in.why);
+    rill_plan_new(&in.plan, in.model, &opts, &in.why);
+    int code = TOOL_OK;
+    if (pass)
+        code = pass_print(cmd, &in, pass);
+    else if (json)
+        report_json(&in, argv[0]);
+    else
+        report_text(&in, argv[0]);
+    rill_plan_unref(in.plan);
+    rill_model_free(in.model);
+    return code;
+}
+
+const struct command cmd_inspect = {
+    .name = "inspect",
+    .usage = "[OPTIONS] MODEL",
+    .summary = "show a model's ports, delays, sizes and graphs",
+    .details = "MODEL is a name of the library, a model folder, or a bare ONNX file (then --shape, --const and --state\n"
+               "say what its file leaves open).",
+    .run = run,
+};

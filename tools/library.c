@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/library.h"
+#include "engine/base/err.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#ifndef RILL_DATA_DIR
+#error "RILL_DATA_DIR: where the library of models is installed"
+#endif
+
+static const char *text_join(const char *a, const char *b)
+{
+    char *s = NULL;
+    if (asprintf(&s, "%s%s", a, b) < 0)
+        exit(4);
+    return s;
+}
+
+const char *library_user_path(void)
+{
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (data && *data)
+        return text_join(data, "/rill/models");
+    return text_join(home && *home ? home : "/tmp", "/.local/share/rill/models");
+}
+
+unsigned library_paths(const char *ret[LIBRARY_PATHS_MAX])
+{
+    unsigned n = 0;
+    const char *env = getenv("RILL_MODEL_PATH");
+    for (const char *at = env; at && *at && n < LIBRARY_PATHS_MAX - 2;) {
+        size_t len = strcspn(at, ":");
+        if (len && !(ret[n++] = strndup(at, len)))
+            exit(4);
+        at += len + (at[len] == ':');
+    }
+    ret[n++] = library_user_path();
+    ret[n++] = RILL_DATA_DIR "/models";
+    return n;
+}
+
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool is_model_folder(const char *folder, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s/graph.nnef", folder, name);
+    return is_file(path);
+}
+
+static bool seen_before(const char *const *paths, unsigned n, const char *name)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (is_model_folder(paths[i], name))
+            return true;
+    return false;
+}
+
+void library_each(bool (*see)(void *arg, const char *name, const char *path), void *arg)
+{
+    const char *paths[LIBRARY_PATHS_MAX];
+    unsigned n = library_paths(paths);
+    bool go = true;
+    for (unsigned i = 0; i < n && go; i++) {
+        struct dirent **list = NULL;
+        int found = scandir(paths[i], &list, NULL, alphasort);
+        for (int k = 0; k < found; k++) {
+            const char *name = list[k]->d_name;
+            char path[4096];
+            snprintf(path, sizeof path, "%s/%s", paths[i], name);
+            if (go && name[0] != '.' && is_model_folder(paths[i], name) && !seen_before(paths, i, name))
+                go = see(arg, name, path);
+            free(list[k]);
+        }
+        free(list);
+    }
+}
+
+struct names { char text[300]; };
+
+static bool name_note(void *arg, const char *name, const char *path)
+{
+    struct names *n = arg;
+    size_t at = strlen(n->text);
+    (void) path;
+    snprintf(n->text + at, sizeof n->text - at, ", %s", name);
+    return true;
+}
+
+static rill_status name_refuse(const char *name, rill_error *err)
+{
+    struct names known = { "" };
+    const char *b;
+    for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
+        name_note(&known, b, NULL);
+    library_each(name_note, &known);
+    return err_set(err, RILL_INVALID, "there is no model '%.100s'; known: %s (rill models lists more to fetch)", name,
+                   known.text[0] ? known.text + 2 : "none");
+}
+
+rill_status library_open(rill_model **ret, const char *name, rill_error *reterr)
+{
+    struct stat st;
+    if (strchr(name, '/') || strchr(name, '.'))
+        return stat(name, &st) ? err_set(reterr, RILL_IO, "there is no file or folder '%.300s'", name)
+                               : rill_model_open(ret, name, reterr);
+    const char *paths[LIBRARY_PATHS_MAX];
+    unsigned n = library_paths(paths);
+    for (unsigned i = 0; i < n; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", paths[i], name);
+        if (is_model_folder(paths[i], name))
+            return rill_model_open(ret, path, reterr);
+    }
+    const char *b;
+    for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
+        if (!strcmp(b, name))
+            return rill_model_builtin(ret, name, reterr);
+    return name_refuse(name, reterr);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* library.h - where models are found by name. */
+#ifndef TOOLS_LIBRARY_H
+#define TOOLS_LIBRARY_H
+#include "rill.h"
+
+#include <stdbool.h>
+
+#define LIBRARY_PATHS_MAX 16
+
+/* Folders searched for model folders, in order: each part of $RILL_MODEL_PATH; the user's data folder; the
+ * installed one. Strings live as long as the process. */
+unsigned library_paths(const char *ret[LIBRARY_PATHS_MAX]);
+
+/* The folder that `rill models get` fills by default: the user's. */
+const char *library_user_path(void);
+
+/* Opens what a person calls a model: a path to a folder or file, the name of a model folder in the library, or a
+ * built-in. An unknown name is refused with the names there are. */
+rill_status library_open(rill_model **ret, const char *name, rill_error *reterr);
+
+/* Calls see for every model folder found, the first of each name; stops when it returns false. */
+void library_each(bool (*see)(void *arg, const char *name, const char *path), void *arg);
+#endif

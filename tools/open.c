@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/open.h"
+#include "engine/base/err.h"
+#include "tools/library.h"
+
+typedef bool decl_add(struct step_decl *d, const char *text);
+
+static rill_status list_add(struct step_decl *d, const struct opt_list *l, decl_add *add, const char *form,
+                            rill_error *err)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (!add(d, l->item[i]))
+            return err_set(err, RILL_INVALID, "'%.100s' is not of the form %s", l->item[i], form);
+    return RILL_OK;
+}
+
+rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o, rill_error *reterr)
+{
+    static struct step_decl d;      /* names are borrowed by the model: a command opens one */
+    if (!o->shapes.n && !o->consts.n && !o->states.n)
+        return library_open(ret, name, reterr);
+    TRY(list_add(&d, &o->shapes, step_decl_shape, "NAME=1,2,..", reterr));
+    TRY(list_add(&d, &o->consts, step_decl_const, "NAME=VALUE", reterr));
+    TRY(list_add(&d, &o->states, step_decl_state, "INPUT:OUTPUT", reterr));
+    return step_model_open(ret, name, &d, reterr);
+}

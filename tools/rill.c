@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* rill: the tool. One command a file; this table names them. */
+#include "tools/tool.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct command *const commands[] = {
+    &cmd_bench,
+    &cmd_inspect,
+    &cmd_verify,
+};
+
+#define N_COMMANDS (sizeof commands / sizeof *commands)
+
+static void overview_print(FILE *to)
+{
+    fprintf(to, "rill %s makes audio models stream.\n\nUsage: rill COMMAND [ARGUMENTS]\n\nCommands:\n", rill_version());
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(to, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(to, "\n'rill COMMAND --help' explains one. Exit codes: 0 fine, 1 a check failed, 2 usage, 3 unusable input,\n"
+                "4 file, device or socket error, 5 refused by the daemon.\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        overview_print(argc < 2 ? stderr : stdout);
+        return argc < 2 ? TOOL_USAGE : TOOL_OK;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("rill %s\n", rill_version());
+        return TOOL_OK;
+    }
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (!strcmp(argv[1], commands[i]->name))
+            return commands[i]->run(commands[i], argc - 1, argv + 1);
+    fprintf(stderr, "rill: unknown command '%s'\n\n", argv[1]);
+    overview_print(stderr);
+    return TOOL_USAGE;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* step_model.h - a bare file opened as a stream of steps, with the states and shapes the caller declares. */
+#ifndef TOOLS_STEP_MODEL_H
+#define TOOLS_STEP_MODEL_H
+#include "engine/model.h"
+
+struct step_shape { const char *name; int rank; int64_t dim[RANK_MAX]; };
+struct step_const { const char *name; double value; };
+struct step_state { const char *in, *out; };
+
+#define STEP_LIST_MAX 32
+
+struct step_decl {
+    struct step_shape shapes[STEP_LIST_MAX];
+    struct step_const consts[STEP_LIST_MAX];
+    struct step_state states[STEP_LIST_MAX];
+    unsigned n_shapes, n_consts, n_states;
+};
+
+/* "name=1,2,3", "name=16000", "in:out": adds to d; false if the text is not of that form. Borrows text. */
+bool step_decl_shape(struct step_decl *d, const char *text);
+bool step_decl_const(struct step_decl *d, const char *text);
+bool step_decl_state(struct step_decl *d, const char *text);
+
+/* Opens an ONNX file as a model without a time axis: each run takes every input whole. State outputs stay
+ * outputs as well. Names that the file does not have are refused with the ones it has. */
+rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d, rill_error *reterr);
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/tool.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+int tool_fail(const struct command *cmd, int code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fprintf(stderr, "rill %s: ", cmd->name);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    return code;
+}
+
+int tool_fail_status(const struct command *cmd, const rill_error *err)
+{
+    return tool_fail(cmd, err->status == RILL_IO ? TOOL_IO : TOOL_BAD_INPUT, "%s: %s", rill_status_text(err->status),
+                     err->text);
+}
+
+double tool_now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double) t.tv_sec + (double) t.tv_nsec * 1e-9;
+}
+
+int tool_compare_f64(const void *a, const void *b)
+{
+    double x = *(const double *) a, y = *(const double *) b;
+    return (x > y) - (x < y);
+}
+
+double tool_percentile(const double *sorted, size_t n, double p)
+{
+    size_t i = (size_t) (p * (double) n);
+    return n ? sorted[i < n ? i : n - 1] : 0;
+}
+
+void *tool_alloc(size_t bytes)
+{
+    size_t size = (bytes + 63) & ~(size_t) 63;
+    void *p = aligned_alloc(64, size ? size : 64);
+    if (!p) {
+        fprintf(stderr, "rill: out of memory (%zu bytes)\n", bytes);
+        exit(TOOL_IO);
+    }
+    memset(p, 0, size);
+    return p;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* tool.h - what the commands of `rill` share. */
+#ifndef TOOLS_TOOL_H
+#define TOOLS_TOOL_H
+#include "rill.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit codes, stable. */
+enum tool_exit {
+    TOOL_OK = 0,
+    TOOL_FAILED = 1,        /* a check or comparison failed */
+    TOOL_USAGE = 2,         /* unknown command or option */
+    TOOL_BAD_INPUT = 3,     /* a model, case or audio file that cannot be used */
+    TOOL_IO = 4,            /* a file, device or socket error */
+    TOOL_REFUSED = 5        /* the daemon said no */
+};
+
+struct command {
+    const char *name;
+    const char *usage;      /* arguments after the name */
+    const char *summary;    /* one line */
+    const char *details;    /* paragraphs for --help, may be NULL */
+    int (*run)(const struct command *self, int argc, char **argv);
+};
+
+enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_TEXT, OPT_LIST };
+
+#define OPT_LIST_MAX 32
+struct opt_list { const char *item[OPT_LIST_MAX]; unsigned n; };
+
+/* One option of a command: to points to bool, int64_t, double, const char * or struct opt_list. */
+struct opt {
+    const char *name;       /* long name; NULL ends the table */
+    char letter;            /* 0: none */
+    enum opt_kind kind;
+    void *to;
+    const char *arg;        /* what the value is called in the help */
+    const char *help;
+};
+
+/* Parses argv[1..] by the table; --help prints and exits 0. Positional arguments are moved to the front of argv;
+ * returns their number, or -TOOL_USAGE after a message. */
+int opts_parse(const struct command *cmd, const struct opt *table, int argc, char **argv, int min_args, int max_args);
+
+/* Prints "rill COMMAND: text" to standard error; returns code. */
+__attribute__((format(printf, 3, 4)))
+int tool_fail(const struct command *cmd, int code, const char *fmt, ...);
+int tool_fail_status(const struct command *cmd, const rill_error *err);     /* with the exit code of err->status */
+
+double tool_now_s(void);        /* monotonic */
+int    tool_compare_f64(const void *a, const void *b);
+double tool_percentile(const double *sorted, size_t n, double p);   /* p 0..1, nearest rank */
+
+/* Doubled until bytes fit; exits the program when memory is out: tools only. */
+void  *tool_alloc(size_t bytes);        /* 64-byte aligned, zeroed */
+
+/* All of a WAV or FLAC file as mono f32 at its own rate, which must be rate_hz (0: any). *ret is malloc'd. */
+rill_status tool_audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n, rill_error *reterr);
+
+extern const struct command
+    cmd_bench, cmd_conformance, cmd_inspect, cmd_verify;
+#endif
