@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Declared types of inputs; their named dimensions become symbols. */
+#include "models/onnx/internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* A symbol name from any name: other characters become '_'. Names that only differ in those get a number. */
+static const char *symbol_text(struct reader *r, const char *name)
+{
+    size_t n = strlen(name);
+    char *s = arena_alloc(r->arena, n + 12);
+    if (!s)
+        return NULL;
+    size_t at = 0;
+    if (is_digit(name[0]))
+        s[at++] = '_';
+    for (size_t i = 0; i < n; i++)
+        s[at++] = is_letter(name[i]) || is_digit(name[i]) ? name[i] : '_';
+    for (uint32_t k = 2;; k++) {
+        const uint32_t *taken = map_get(&r->symbols, s);
+        if (!taken) {
+            r->symbol_name[r->symbols.n % SYMBOLS_MAX] = name;
+            return map_set(&r->symbols, s, r->symbols.n % SYMBOLS_MAX) ? s : NULL;
+        }
+        if (!strcmp(r->symbol_name[*taken], name))
+            return s;
+        const char *more = arena_printf(r->arena, "%.*s_%u", (int) at, s, k);
+        if (!more)
+            return NULL;
+        s = (char *) more;
+    }
+}
+
+static rill_status dim_from_pb(struct reader *r, const char *what, const Onnxpb__Dimension *pb, const struct dim **ret)
+{
+    const char *name = onnx_text(r->arena, pb->dim_param);
+    if (!name)
+        return no_memory(r);
+    if (pb->has_dim_value && pb->dim_value > INT32_MAX)
+        return err_set(r->err, RILL_LIMIT, "%s: dimension %" PRId64 " is larger than %d", what, pb->dim_value, INT32_MAX);
+    bool named = name[strspn(name, "?_-* ")] && strlen(name) <= 100 && r->symbols.n < SYMBOLS_MAX;
+    if (pb->has_dim_value && pb->dim_value >= 0)
+        *ret = dim_int(r->dims, pb->dim_value);
+    else if (named) {
+        const char *symbol = symbol_text(r, name);
+        if (!symbol)
+            return no_memory(r);
+        *ret = dim_symbol(r->dims, symbol);
+    } else {
+        *ret = dim_fresh(r->dims);
+    }
+    return dims_status(r->dims, r->err);
+}
+
+static rill_status refuse_type(const struct reader *r, const char *what, const Onnxpb__Type *pb)
+{
+    const char *kind = pb->has_sequence_type ? "sequence" : pb->has_map_type ? "map"
+                       : pb->has_optional_type ? "optional" : "sparse tensor";
+    return err_set(r->err, RILL_UNSUPPORTED, "%s: is a %s; only tensors are supported", what, kind);
+}
+
+rill_status fact_from_pb(struct reader *r, const char *name, const Onnxpb__Type *pb, struct fact *ret)
+{
+    *ret = (struct fact) { .rank = -1 };
+    const char *what = arena_printf(r->arena, "input '%.80s'", name);
+    if (!what)
+        return no_memory(r);
+    if (pb && (pb->has_sequence_type || pb->has_map_type || pb->has_optional_type || pb->has_sparse_tensor_type))
+        return refuse_type(r, what, pb);
+    if (!pb || !pb->tensor_type)
+        return RILL_OK;
+    const Onnxpb__TensorType *t = pb->tensor_type;
+    if (t->has_elem_type && t->elem_type)
+        TRY(onnx_dtype(r, t->elem_type, what, &ret->type));
+    if (!t->shape)
+        return RILL_OK;
+    if (t->shape->n_dim > RANK_MAX)
+        return err_set(r->err, RILL_UNSUPPORTED, "%s: has %zu dimensions, at most %d are supported", what, t->shape->n_dim,
+                       RANK_MAX);
+    ret->rank = (int) t->shape->n_dim;
+    int64_t known = 1;
+    for (int i = 0; i < ret->rank; i++) {
+        TRY(dim_from_pb(r, what, t->shape->dim[i], &ret->shape[i]));
+        int64_t d = dim_is_const(ret->shape[i]) && dim_value(ret->shape[i]) ? dim_value(ret->shape[i]) : 1;
+        if (__builtin_mul_overflow(known, d, &known) || known > INT64_MAX / 8)
+            return err_set(r->err, RILL_MALFORMED, "%s: its dimensions multiply to more than there is", what);
+    }
+    return RILL_OK;
+}

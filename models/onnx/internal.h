@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* internal.h - what the parts of the reader share.
+ *
+ *   scan.c      wire format, unpacking
+ *   outline.c   names, order, captures and what is needed, for a graph and the graphs within it
+ *   lower.c     outline -> struct graph: inputs, constants, bodies, nodes
+ *   names.c     the table of ops; upgrade.c brings old forms to the newest, compose.c writes ops as others
+ *   tensor.c    tensors and their data, external.c where it lies in other files */
+#ifndef MODELS_ONNX_INTERNAL_H
+#define MODELS_ONNX_INTERNAL_H
+#include "engine/op.h"
+#include "models/onnx/onnx.pb-c.h"
+#include "models/onnx/reader.h"
+
+#define SYMBOLS_MAX 64
+
+/* ---- map.c: text -> number; keys are borrowed ---- */
+
+struct map {
+    struct arena *arena;
+    struct map_slot { const char *key; uint32_t value; } *slots;
+    uint32_t n, cap;
+};
+
+/* Adds or replaces; false when the arena is full. */
+bool      map_set(struct map *m, const char *key, uint32_t value);
+uint32_t *map_get(const struct map *m, const char *key);        /* NULL if absent */
+
+struct reader {
+    struct arena *arena;            /* of the result */
+    struct dims *dims;
+    const struct bytes *file;
+    struct onnx_limits limits;      /* all fields set */
+    int64_t opset;
+    uint64_t tensor_bytes;          /* decoded so far */
+    struct map symbols;             /* dimension symbol -> index of the name it stands for */
+    const char *symbol_name[SYMBOLS_MAX];
+    rill_error *err;
+};
+
+rill_status no_memory(const struct reader *r);
+
+/* Printable text for any bytes: everything but plain ASCII, and the backslash itself, becomes \xNN, so
+ * different bytes give different texts. NULL when the arena is full. "" for absent fields. */
+const char *onnx_text(struct arena *a, ProtobufCBinaryData b);
+
+/* ---- outline.c ---- */
+
+/* A node of the file with what it reads: its inputs and, if it has bodies, what those take from outside. */
+struct outline_node {
+    const Onnxpb__Node *pb;
+    const char *name, *op;
+    const char **in, **out;         /* "" where absent */
+    uint32_t n_in, n_out;
+    const char **capture;           /* the same list for all bodies */
+    uint32_t n_capture;
+    struct outline **body;
+    const char **body_name;         /* of the attribute */
+    uint32_t n_body;
+    bool needed;                    /* by an output of its graph */
+};
+
+struct outline {
+    const Onnxpb__Graph *pb;
+    const char *name;
+    struct outline_node *nodes;
+    uint32_t n_nodes;
+    const char **free_name;         /* read here or below, defined outside */
+    const char **free_by;           /* name of the node that reads it first */
+    uint32_t n_free;
+    struct map constant;            /* value name -> index of the initializer */
+};
+
+rill_status outline_from_pb(const struct reader *r, const Onnxpb__Graph *pb, struct outline **ret);
+
+/* ---- tensor.c, external.c, fact.c, attr.c ---- */
+
+/* what: for messages, e.g. "constant 'w'". */
+rill_status onnx_tensor(struct reader *r, const Onnxpb__Tensor *t, const char *what, const struct tensor **ret);
+rill_status onnx_dtype(const struct reader *r, int64_t code, const char *what, enum dtype *ret);
+/* Opens the file that holds t's n bytes, checks that it does, and reads them if data is not NULL. */
+rill_status external_read(const struct reader *r, const Onnxpb__Tensor *t, const char *what, void *data, size_t n);
+rill_status fact_from_pb(struct reader *r, const char *input, const Onnxpb__Type *pb, struct fact *ret);
+rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribute *pb, struct attr *ret);
+
+/* ---- lower.c: one node on its way; upgrades work on it ---- */
+
+struct scope {
+    struct reader *r;
+    bool body;                      /* of a node, not the graph of the model */
+    const struct outline *from;
+    struct graph *g;
+    struct map wires;               /* value name -> wire */
+};
+
+struct lower {
+    struct reader *r;
+    struct scope *scope;
+    const struct outline_node *node;
+    const struct op_row *row;
+    const char *name;               /* of the node, for messages */
+    struct attr *attr;
+    unsigned n_attr;
+    uint32_t *in, *out;             /* room for LOWER_SPARE more inputs */
+    unsigned n_in, n_out;
+    const char *engine;             /* op to emit; NULL: everything is emitted already */
+};
+
+/* The graph of an outline; captures become its last inputs. */
+rill_status graph_from_outline(struct reader *r, const struct outline *from, const char **capture, uint32_t n_capture,
+                               bool body, struct graph *ret);
+
+/* The wire of a value name in a scope; WIRE_NONE for "". Constants are read when first asked for. */
+rill_status scope_wire(struct scope *s, const char *name, uint32_t *ret);
+
+#define LOWER_SPARE 8
+
+struct op_row {
+    const char *name;
+    int first, last;                /* opsets */
+    const char *engine;
+    rill_status (*upgrade)(struct lower *l);
+    const char *note;
+};
+
+const struct op_row *op_row_find(const char *name, int64_t opset);
+/* Refuses an op, saying what is near it or which opsets would do. */
+rill_status op_row_refuse(const struct reader *r, const char *node, const char *op, int64_t opset);
+
+#define lower_fail(l, status, ...) lower_fail_((l), (status), __VA_ARGS__)
+__attribute__((format(printf, 3, 4)))
+rill_status lower_fail_(const struct lower *l, rill_status s, const char *fmt, ...);
+
+struct attr *lower_attr(struct lower *l, const char *name);         /* NULL if absent */
+void         lower_drop(struct lower *l, const char *name);
+rill_status  lower_set_int(struct lower *l, const char *name, int64_t v);
+rill_status  lower_set_text(struct lower *l, const char *name, const char *text);
+int64_t      lower_int(struct lower *l, const char *name, int64_t absent);
+
+/* Puts wire w at input i; inputs between are absent. */
+rill_status lower_input(struct lower *l, unsigned i, uint32_t w);
+bool        lower_has(const struct lower *l, unsigned i);
+
+/* Constants: a list, or a scalar. */
+rill_status lower_ints(struct lower *l, const int64_t *v, unsigned n, uint32_t *ret);
+rill_status lower_int_scalar(struct lower *l, int64_t v, uint32_t *ret);
+rill_status lower_float(struct lower *l, float v, uint32_t *ret);
+
+/* Emits one more node. in: wires, out: the wire it makes (new unless *out is a wire already). */
+rill_status lower_emit(struct lower *l, const char *engine, const struct attr *attr, unsigned n_attr,
+                       const uint32_t *in, unsigned n_in, uint32_t *out, unsigned n_out);
+/* The same for one or two inputs, no attributes, one new output. */
+rill_status lower_unary(struct lower *l, const char *engine, uint32_t x, uint32_t *ret);
+rill_status lower_binary(struct lower *l, const char *engine, uint32_t x, uint32_t y, uint32_t *ret);
+
+/* Points output 0 of the node at w: emits an Identity into it, nothing more is emitted. */
+rill_status lower_finish(struct lower *l, uint32_t w);
+
+/* Upgrades named in the table. */
+#define UPGRADE_EACH(X)                                                                            \
+    X(axes_input) X(pad_2) X(slice_1) X(split_2) X(split_13) X(clip_6) X(topk_1) X(upsample_7)     \
+    X(upsample_9) X(resize_10) X(dropout) X(dtype_attr) X(softmax_1) X(batchnorm_7) X(batchnorm_9) \
+    X(batchnorm_14) X(dft_17) X(groupnorm_18) X(constant) X(if_) X(loop) X(scan_9) X(scan_8)       \
+    X(drop_training) X(mvn) X(celu) X(hard_swish)
+#define X(name) rill_status up_##name(struct lower *l);
+UPGRADE_EACH(X)
+#undef X
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "models/onnx/internal.h"
+#include "models/onnx/scan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+rill_status no_memory(const struct reader *r)
+{
+    return err_set(r->err, RILL_NOMEM, "out of memory while reading a model (limit %zu bytes, 0: none)",
+                   r->arena->limit_bytes);
+}
+
+const char *onnx_text(struct arena *a, ProtobufCBinaryData b)
+{
+    static const char hex[] = "0123456789abcdef";
+    size_t n = 0;
+    for (size_t i = 0; i < b.len; i++)
+        n += b.data[i] < 32 || b.data[i] > 126 || b.data[i] == '\\' ? 4 : 1;
+    if (n == 0)
+        return "";
+    char *s = arena_alloc(a, n + 1), *at = s;
+    for (size_t i = 0; s && i < b.len; i++) {
+        uint8_t c = b.data[i];
+        if (c < 32 || c > 126 || c == '\\') {
+            *at++ = '\\';
+            *at++ = 'x';
+            *at++ = hex[c >> 4];
+            *at++ = hex[c & 15];
+        } else {
+            *at++ = (char) c;
+        }
+    }
+    return s;
+}
+
+static struct onnx_limits limits_complete(const struct onnx_limits *given, size_t file_bytes)
+{
+    struct onnx_limits l = given ? *given : (struct onnx_limits) { 0 };
+    l.graphs_deep = l.graphs_deep == 0 ? 16 : l.graphs_deep > 64 ? 64 : l.graphs_deep;
+    l.messages = l.messages ? l.messages : 400000;
+    l.unpack_bytes = l.unpack_bytes ? l.unpack_bytes : ((uint64_t) 64 << 20) + 16 * (uint64_t) file_bytes;
+    l.tensor_bytes = l.tensor_bytes ? l.tensor_bytes : (uint64_t) 4 << 30;
+    return l;
+}
+
+static bool is_default_domain(ProtobufCBinaryData d)
+{
+    return d.len == 0 || (d.len == 7 && !memcmp(d.data, "ai.onnx", 7));
+}
+
+static rill_status read_opset(struct reader *r, const Onnxpb__Model *m)
+{
+    for (size_t i = 0; i < m->n_opset_import; i++)
+        if (is_default_domain(m->opset_import[i]->domain))
+            r->opset = m->opset_import[i]->version;
+    if (r->opset == 0)
+        return err_set(r->err, RILL_MALFORMED, "the model does not say which opset it uses; opsets %d to %d are read",
+                       ONNX_OPSET_MIN, ONNX_OPSET_MAX);
+    if (r->opset < ONNX_OPSET_MIN || r->opset > ONNX_OPSET_MAX)
+        return err_set(r->err, RILL_UNSUPPORTED, "the model is of opset %" PRId64 "; opsets %d to %d are read: export it "
+                       "again for one of those", r->opset, ONNX_OPSET_MIN, ONNX_OPSET_MAX);
+    return RILL_OK;
+}
+
+static rill_status read_meta(const struct reader *r, const Onnxpb__Model *m, struct graph *g)
+{
+    g->meta = arena_alloc_array(r->arena, m->n_metadata_props + 1, sizeof *g->meta);
+    if (!g->meta)
+        return no_memory(r);
+    for (size_t i = 0; i < m->n_metadata_props; i++) {
+        const char *key = onnx_text(r->arena, m->metadata_props[i]->key);
+        const char *value = onnx_text(r->arena, m->metadata_props[i]->value);
+        if (!key || !value)
+            return no_memory(r);
+        g->meta[g->n_meta].key = key;
+        g->meta[g->n_meta++].value = value;
+    }
+    return RILL_OK;
+}
+
+static rill_status read_model(struct reader *r, const Onnxpb__Model *m, struct graph *ret)
+{
+    struct outline *o;
+    if (!m->graph)
+        return err_set(r->err, RILL_MALFORMED, "holds no graph; the file is no ONNX model");
+    TRY(read_opset(r, m));
+    TRY(outline_from_pb(r, m->graph, &o));
+    if (o->n_free)
+        return err_set(r->err, RILL_MALFORMED, "node '%.80s' reads '%.80s', which nothing defines", o->free_by[0],
+                       o->free_name[0]);
+    if (m->graph->n_output == 0)
+        return err_set(r->err, RILL_MALFORMED, "graph '%.80s' has no outputs", o->name);
+    TRY(graph_from_outline(r, o, NULL, 0, false, ret));
+    TRY(dims_status(r->dims, r->err));
+    TRY(read_meta(r, m, ret));
+    return graph_check(ret, r->err);
+}
+
+static rill_status read_bytes(struct reader *r, struct arena *unpacked, struct graph *ret)
+{
+    ProtobufCMessage *m;
+    if (r->file->n == 0)
+        return err_set(r->err, RILL_MALFORMED, "the file is empty");
+    TRY(onnx_unpack(r->file->data, r->file->n, &onnxpb__model__descriptor, &r->limits, unpacked, &m, r->err));
+    return read_model(r, (const Onnxpb__Model *) m, ret);
+}
+
+static rill_status with_path(const struct reader *r, rill_status s)
+{
+    return s != RILL_OK && r->file->path ? err_prefix(r->err, s, "'%.160s'", r->file->path) : s;
+}
+
+rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *ds, const struct bytes *b,
+                             const struct onnx_limits *limits, rill_error *reterr)
+{
+    struct reader r = { .arena = a, .dims = ds, .file = b, .limits = limits_complete(limits, b->n),
+                        .symbols.arena = a, .err = reterr };
+    struct arena unpacked = { 0 };
+    struct mgraph made;
+    rill_status s = read_bytes(&r, &unpacked, &made.g);
+    arena_drop(&unpacked);
+    if (s == RILL_OK)
+        *ret = made;
+    return with_path(&r, s);
+}
+
+rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const struct bytes *b, rill_error *reterr)
+{
+    struct reader r = { .arena = a, .file = b, .limits = limits_complete(NULL, b->n), .err = reterr };
+    struct arena unpacked = { 0 };
+    ProtobufCMessage *m;
+    rill_status s = onnx_unpack(b->data, b->n, &onnxpb__tensor__descriptor, &r.limits, &unpacked, &m, reterr);
+    if (s == RILL_OK)
+        s = onnx_tensor(&r, (const Onnxpb__Tensor *) m, "tensor", ret);
+    arena_drop(&unpacked);
+    return with_path(&r, s);
+}

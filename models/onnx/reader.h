@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* reader.h - an ONNX file becomes a model graph in the engine's canonical ops. */
+#ifndef MODELS_ONNX_READER_H
+#define MODELS_ONNX_READER_H
+#include "engine/base/bytes.h"
+#include "engine/graph.h"
+
+/* What a file may cost before it is refused; 0 in a field takes the default. */
+struct onnx_limits {
+    uint32_t graphs_deep;           /* graphs within graphs; 16, at most 64 */
+    uint32_t messages;              /* protobuf messages in the file; 400000 */
+    uint64_t unpack_bytes;          /* memory of the unpacked messages; 64 MiB + 16 times the file */
+    uint64_t tensor_bytes;          /* all constants together, also external ones; 4 GiB */
+};
+
+/* Opsets of the default domain that are read. */
+#define ONNX_OPSET_MIN 7
+#define ONNX_OPSET_MAX 21
+
+/* Makes the graph in arena a (facts on inputs and constants only); b may be dropped afterwards.
+ * External data is looked for beneath the folder of b->path. limits may be NULL. */
+rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *ds, const struct bytes *b,
+                             const struct onnx_limits *limits, rill_error *reterr);
+
+/* Reads a file that holds a single tensor message (test data). */
+rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const struct bytes *b, rill_error *reterr);
+
+/* One row of the table of ops: which file op of which opsets becomes which engine op. */
+struct onnx_op_row {
+    const char *name;
+    int first, last;                /* opsets */
+    const char *engine;             /* NULL: becomes several */
+    const char *note;
+};
+
+/* The i-th row; false past the end. */
+bool onnx_op_at(unsigned i, struct onnx_op_row *ret);
+#endif

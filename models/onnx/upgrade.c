@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* Old forms of ops become the newest one: attributes turn into inputs, defaults are spelled out. */
+#include "models/onnx/internal.h"
+
+#include <string.h>
+
+/* Moves a list attribute to input i; absent stays absent. */
+static rill_status ints_to_input(struct lower *l, const char *name, unsigned i)
+{
+    const struct attr *a = lower_attr(l, name);
+    uint32_t w;
+    if (!a)
+        return RILL_OK;
+    if (a->kind != ATTR_INTS)
+        return lower_fail(l, RILL_MALFORMED, "attribute '%s' is no list of integers", name);
+    TRY(lower_ints(l, a->ints.v, a->ints.n, &w));
+    lower_drop(l, name);
+    return lower_input(l, i, w);
+}
+
+rill_status up_axes_input(struct lower *l)
+{
+    return ints_to_input(l, "axes", 1);
+}
+
+rill_status up_pad_2(struct lower *l)
+{
+    const struct attr *value = lower_attr(l, "value");
+    float v = value && value->kind == ATTR_FLOAT ? value->f : 0;
+    uint32_t w;
+    TRY(ints_to_input(l, "pads", 1));
+    lower_drop(l, "value");
+    if (v == 0)
+        return RILL_OK;
+    TRY(lower_float(l, v, &w));
+    return lower_input(l, 2, w);
+}
+
+rill_status up_slice_1(struct lower *l)
+{
+    TRY(ints_to_input(l, "starts", 1));
+    TRY(ints_to_input(l, "ends", 2));
+    return ints_to_input(l, "axes", 3);
+}
+
+rill_status up_split_13(struct lower *l)
+{
+    return lower_has(l, 1) ? RILL_OK : lower_set_int(l, "num_outputs", l->n_out);
+}
+
+rill_status up_split_2(struct lower *l)
+{
+    TRY(ints_to_input(l, "split", 1));
+    return up_split_13(l);
+}
+
+static rill_status float_to_input(struct lower *l, const char *name, unsigned i)
+{
+    const struct attr *a = lower_attr(l, name);
+    uint32_t w;
+    if (!a)
+        return RILL_OK;
+    TRY(lower_float(l, a->f, &w));
+    lower_drop(l, name);
+    return lower_input(l, i, w);
+}
+
+rill_status up_clip_6(struct lower *l)
+{
+    TRY(float_to_input(l, "min", 1));
+    return float_to_input(l, "max", 2);
+}
+
+rill_status up_topk_1(struct lower *l)
+{
+    int64_t k = lower_int(l, "k", -1);
+    uint32_t w;
+    if (k < 0)
+        return lower_fail(l, RILL_MALFORMED, "attribute 'k' is missing or negative");
+    TRY(lower_ints(l, &k, 1, &w));
+    lower_drop(l, "k");
+    return lower_input(l, 1, w);
+}
+
+/* The ways of Upsample and of the first Resize: pixels are not centred, the nearest is the one below. */
+static rill_status resize_old(struct lower *l)
+{
+    TRY(lower_set_text(l, "coordinate_transformation_mode", "asymmetric"));
+    TRY(lower_set_text(l, "nearest_mode", "floor"));
+    uint32_t scales = l->in[1];
+    TRY(lower_input(l, 1, WIRE_NONE));
+    return lower_input(l, 2, scales);
+}
+
+rill_status up_resize_10(struct lower *l)
+{
+    if (!lower_has(l, 1))
+        return lower_fail(l, RILL_MALFORMED, "input 1 (scales) is missing");
+    return resize_old(l);
+}
+
+rill_status up_upsample_9(struct lower *l)
+{
+    return up_resize_10(l);
+}
+
+rill_status up_upsample_7(struct lower *l)
+{
+    const struct attr *a = lower_attr(l, "scales");
+    if (!a || a->kind != ATTR_FLOATS)
+        return lower_fail(l, RILL_MALFORMED, "attribute 'scales' is missing");
+    int64_t n = a->floats.n;
+    struct tensor *t = tensor_new(l->r->arena, DTYPE_F32, 1, &n);
+    uint32_t w = WIRE_NONE;
+    if (t) {
+        memcpy(t->data, a->floats.v, (size_t) n * sizeof(float));
+        w = graph_add_const(l->scope->g, arena_printf(l->r->arena, "%s/scales", l->name), t);
+    }
+    if (w == WIRE_NONE)
+        return no_memory(l->r);
+    lower_drop(l, "scales");
+    TRY(lower_input(l, 1, w));
+    return resize_old(l);
+}
+
+/* An element type by the format's number becomes the engine's: by name where it wants a choice. */
+static rill_status dtype_attr(struct lower *l, const char *name)
+{
+    struct attr *a = lower_attr(l, name);
+    enum dtype t;
+    if (!a)
+        return RILL_OK;
+    if (a->kind != ATTR_INT)
+        return lower_fail(l, RILL_MALFORMED, "attribute '%s' is no element type", name);
+    const char *what = arena_printf(l->r->arena, "node '%.80s' (%s), attribute '%s'", l->name, l->node->op, name);
+    if (!what)
+        return no_memory(l->r);
+    TRY(onnx_dtype(l->r, a->i, what, &t));
+    const struct op *op = op_find(l->engine);
+    for (const struct attr_spec *s = op ? op->attrs : NULL; s && s->name; s++)
+        if (!strcmp(s->name, name) && s->kind == ATTR_CHOICE)
+            return lower_set_text(l, name, dtype_name(t));
+    return lower_set_int(l, name, t);
+}
+
+rill_status up_dtype_attr(struct lower *l)
+{
+    lower_drop(l, "saturate");          /* only for 8-bit floats, which are refused */
+    TRY(dtype_attr(l, "to"));
+    TRY(dtype_attr(l, "dtype"));
+    return dtype_attr(l, "output_datatype");
+}
+
+rill_status up_drop_training(struct lower *l)
+{
+    lower_drop(l, "stash_type");
+    return RILL_OK;
+}
+
+static rill_status refuse_training(const struct lower *l)
+{
+    return lower_fail(l, RILL_UNSUPPORTED, "trains (it wants the statistics of a batch); export the model for inference");
+}
+
+/* Before opset 14 the outputs after the first are those of training, whatever the mode. */
+rill_status up_batchnorm_9(struct lower *l)
+{
+    for (unsigned i = 1; i < l->n_out; i++)
+        if (l->out[i] != WIRE_NONE)
+            return refuse_training(l);
+    l->n_out = l->n_out > 1 ? 1 : l->n_out;
+    lower_drop(l, "momentum");
+    return RILL_OK;
+}
+
+rill_status up_batchnorm_7(struct lower *l)
+{
+    if (lower_int(l, "spatial", 1) != 1)
+        return lower_fail(l, RILL_UNSUPPORTED, "attribute 'spatial' is 0 (one mean a value); only one mean a channel is "
+                          "supported, as all newer opsets have it");
+    lower_drop(l, "spatial");
+    return up_batchnorm_9(l);
+}
+
+rill_status up_batchnorm_14(struct lower *l)
+{
+    if (lower_int(l, "training_mode", 0) != 0)
+        return refuse_training(l);
+    lower_drop(l, "training_mode");
+    return up_batchnorm_9(l);
+}
+
+rill_status up_dft_17(struct lower *l)
+{
+    uint32_t w;
+    TRY(lower_int_scalar(l, lower_int(l, "axis", 1), &w));
+    lower_drop(l, "axis");
+    return lower_input(l, 2, w);
+}
+
+rill_status up_scan_8(struct lower *l)
+{
+    return lower_fail(l, RILL_UNSUPPORTED, "the form of opset 8 scans batches; export for opset 9 or newer");
+}
