@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* rill_client.h - talk to rilld over its Unix socket: a small blocking client.
+ *
+ * One rill_client is one connection and belongs to one thread. Calls that wait
+ * (open, send, finish, requests) read the socket meanwhile and hand whatever
+ * arrives to the callbacks, on the same thread; callbacks must not call back
+ * into the client. Functions return 0, or -1 with words in
+ * rill_client_error(); RILL_CLIENT_CLOSED and other fatal ends make every
+ * later call fail the same way. */
+#ifndef RILL_CLIENT_H
+#define RILL_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rill_client;
+
+enum rill_client_enc { RILL_CLIENT_S16 = 1, RILL_CLIENT_S24 = 2, RILL_CLIENT_S32 = 3, RILL_CLIENT_F32 = 4 };
+enum rill_client_pace { RILL_CLIENT_LIVE = 0, RILL_CLIENT_FILE = 1 };
+enum rill_client_want { RILL_CLIENT_AUDIO = 1u << 1, RILL_CLIENT_VAD = 1u << 2 };   /* bits */
+enum rill_client_edge { RILL_CLIENT_EDGE_NONE, RILL_CLIENT_EDGE_START, RILL_CLIENT_EDGE_END };
+
+struct rill_client_pcm {
+    uint32_t rate, channels;
+    enum rill_client_enc enc;
+};
+
+struct rill_client_open {
+    const char *model;              /* NULL or "" = the daemon's default */
+    struct rill_client_pcm in, out; /* out.rate 0 = as in */
+    enum rill_client_pace pace;
+    bool align;                     /* trim the delay */
+    unsigned want;                  /* RILL_CLIENT_AUDIO | RILL_CLIENT_VAD; 0 = what the model has */
+    float vad_threshold;            /* 0 = the model's; so for the next two */
+    float vad_release;
+    uint32_t vad_hangover_ms;
+};
+
+struct rill_client_opened {
+    char model[65], sha256[65];
+    struct rill_client_pcm model_pcm;
+    uint32_t hop_samples;           /* at the model's rate */
+    uint32_t delay_samples;         /* at the output rate */
+    uint64_t credit_samples;        /* first window, input rate */
+    unsigned outputs;               /* RILL_CLIENT_AUDIO | RILL_CLIENT_VAD */
+};
+
+struct rill_client_audio {
+    uint32_t stream, seq;
+    uint64_t pos;                   /* output rate */
+    const void *pcm;                /* valid during the callback */
+    size_t bytes;
+    uint32_t queue_us, compute_us;
+};
+
+struct rill_client_vad {
+    uint32_t stream;
+    uint64_t pos;                   /* input rate */
+    float prob;
+    enum rill_client_edge edge;
+};
+
+struct rill_client_gap {
+    uint32_t stream;
+    uint64_t pos, samples;          /* input rate */
+    int reason, fill;               /* numbers of the protocol */
+};
+
+struct rill_client_finished {
+    uint32_t stream;
+    uint64_t in, out, processed, dropped, not_finite, vad_frames;
+    uint64_t audio_us, compute_us;
+    uint32_t max_chunk_us, deadline_misses;
+    float rtf, max_chunk_rtf, p99_chunk_us;
+    bool cancelled;
+};
+
+struct rill_client_failure {
+    uint32_t stream;                /* 0 = the connection */
+    int code;                       /* number of the protocol's Code */
+    const char *code_name;          /* such as "BAD_ARG" */
+    const char *text;
+    bool fatal;
+    uint32_t retry_ms;
+};
+
+/* Any may be NULL. Pointers in the structs are valid during the call only. */
+struct rill_client_events {
+    void *arg;
+    void (*audio)(void *arg, const struct rill_client_audio *a);
+    void (*vad)(void *arg, const struct rill_client_vad *v);
+    void (*gap)(void *arg, const struct rill_client_gap *g);
+    void (*finished)(void *arg, const struct rill_client_finished *f);
+    void (*error)(void *arg, const struct rill_client_failure *e);
+    void (*goaway)(void *arg, uint32_t grace_ms);
+};
+
+/* Connects to the socket at path, sends the preface and Hello, waits for the answer at most
+ * timeout_ms (also the limit of every later wait without any progress; 0 = 10 s). name is for the daemon's
+ * log. *ret is written in every case where memory was had, so that rill_client_error() can be
+ * asked; free it either way. */
+int rill_client_connect(struct rill_client **ret, const char *path, const char *name, unsigned timeout_ms);
+
+/* Takes NULL too; returns NULL. Open streams are cancelled by the daemon. */
+struct rill_client *rill_client_free(struct rill_client *c);
+
+void rill_client_set_events(struct rill_client *c, const struct rill_client_events *ev);    /* copied */
+const char *rill_client_error(const struct rill_client *c);      /* "" if nothing failed */
+int rill_client_error_code(const struct rill_client *c);         /* the protocol's Code, 0 if local */
+int rill_client_fd(const struct rill_client *c);                 /* for poll(2); read with rill_client_poll */
+const char *rill_client_server(const struct rill_client *c);     /* name and version of the daemon */
+
+/* Opens stream number id (not 0). ret may be NULL. */
+int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_client_open *o,
+                     struct rill_client_opened *ret);
+
+/* Sends interleaved samples in the stream's input format; bytes is a multiple of one frame
+ * (channels x bytes per sample). Blocks while the stream has no credit. */
+int rill_client_send(struct rill_client *c, uint32_t id, const void *pcm, size_t bytes);
+
+/* Samples (per channel) that may be sent now without blocking. */
+uint64_t rill_client_credit(const struct rill_client *c, uint32_t id);
+
+/* Ends the stream and waits until everything came back. ret may be NULL. */
+int rill_client_finish(struct rill_client *c, uint32_t id, struct rill_client_finished *ret);
+
+int rill_client_reset(struct rill_client *c, uint32_t id);       /* state afresh, positions go on */
+int rill_client_cancel(struct rill_client *c, uint32_t id);      /* drops the stream; returns at once */
+
+/* Jumps the input position forward: the next send() starts samples later. */
+int rill_client_skip(struct rill_client *c, uint32_t id, uint64_t samples);
+
+/* Reads what has come, waiting at most timeout_ms (-1 = for ever) for the first byte; returns the number of
+ * messages handled, or -1. */
+int rill_client_poll(struct rill_client *c, int timeout_ms);
+
+/* Round trip in microseconds to *ret_us. */
+int rill_client_ping(struct rill_client *c, uint64_t *ret_us);
+
+struct rill_client_model {
+    const char *name, *task, *licence, *summary, *state, *sha256;
+    uint32_t rate, hop_samples, delay_samples;
+    unsigned outputs;
+    uint64_t weights_bytes, stream_bytes;
+    float rtf;
+    bool is_default;
+};
+
+/* Calls each(arg, model) for every model the daemon knows. */
+int rill_client_info(struct rill_client *c, void (*each)(void *arg, const struct rill_client_model *m), void *arg);
+
+struct rill_client_model_stats {
+    const char *name;
+    uint32_t streams;
+    uint64_t streams_opened, audio_us, compute_us, pulses, deadline_misses;
+    float rtf, rtf_p99, rtf_max;
+    uint32_t compute_p99_us, queue_p99_us;
+};
+
+struct rill_client_stats {
+    uint64_t uptime_us, connections_accepted, streams_opened, streams_refused, protocol_errors;
+    uint32_t connections, streams;
+};
+
+/* each may be NULL. */
+int rill_client_stats(struct rill_client *c, struct rill_client_stats *ret,
+                      void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
+
+/* --- the control socket only ---------------------------------------------------------------- */
+
+struct rill_client_status {
+    const char *server, *state, *config;    /* valid until the next call on this client */
+    uint32_t pid, threads, connections, streams;
+    uint64_t uptime_us;
+    float rtf_load, rtf_budget;
+    struct rill_client_stats stats;
+};
+
+/* each (may be NULL) is called per model. */
+int rill_client_ctl_status(struct rill_client *c, struct rill_client_status *ret,
+                           void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
+
+struct rill_client_session {
+    uint32_t conn, stream, uid, pid;
+    const char *client, *model, *state;
+    struct rill_client_pcm in, out;
+    enum rill_client_pace pace;
+    uint64_t in_samples, out_samples, age_us, queued_bytes;
+    float rtf;
+};
+
+int rill_client_ctl_sessions(struct rill_client *c, void (*each)(void *arg, const struct rill_client_session *s),
+                             void *arg);
+
+/* Waits for the verdict; on failure rill_client_error() holds file, line and reason. On success
+ * rill_client_ctl_text() may hold notes, such as keys that need a restart. */
+int rill_client_ctl_reload(struct rill_client *c);
+int rill_client_ctl_drain(struct rill_client *c, uint32_t grace_ms);   /* 0 = as configured */
+int rill_client_ctl_load(struct rill_client *c, const char *model);
+int rill_client_ctl_unload(struct rill_client *c, const char *model);
+int rill_client_ctl_kick(struct rill_client *c, uint32_t conn);
+int rill_client_ctl_log_level(struct rill_client *c, const char *level);
+const char *rill_client_ctl_text(const struct rill_client *c);         /* of the last ctl call, "" if none */
+
+#endif
