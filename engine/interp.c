@@ -20,19 +20,20 @@ static rill_status no_memory(const struct interp *in, const struct node *n)
 
 /* ---- one node ---- */
 
-/* A DIM tensor without symbols is an I64 tensor. */
-static const struct tensor *tensor_settle(struct arena *a, const struct tensor *t)
+/* A DIM tensor without symbols becomes a tensor of plain numbers. */
+static const struct tensor *tensor_settle(struct arena *a, const struct tensor *t, enum dtype type)
 {
-    if (t->type != DTYPE_DIM)
-        return t;
     const struct dim *const *d = t->data;
     int64_t n = tensor_count(t);
     for (int64_t i = 0; i < n; i++)
         if (!dim_is_const(d[i]))
             return t;
-    struct tensor *s = tensor_new(a, DTYPE_I64, t->rank, t->dim);
+    struct tensor *s = tensor_new(a, type, t->rank, t->dim);
     for (int64_t i = 0; s && i < n; i++)
-        ((int64_t *) s->data)[i] = dim_value(d[i]);
+        if (type == DTYPE_I64)
+            ((int64_t *) s->data)[i] = dim_value(d[i]);
+        else
+            tensor_set_f64(s, s->data, i, (double) dim_value(d[i]));
     return s;
 }
 
@@ -44,6 +45,24 @@ static rill_status node_infer(const struct interp *in, const struct node *n, con
     TRY(op_check_arity(n, in->err));
     TRY(n->op->infer(&c));
     return dims_status(in->dims, in->err);
+}
+
+/* The type of symbolic output o once its symbols are gone: what infer says when sizes are plain I64. */
+static enum dtype settled_type(const struct interp *in, const struct node *n, const struct fact *facts,
+                               const struct fact *const *present, unsigned o)
+{
+    struct fact *plain = arena_array(in->arena, struct fact, n->n_in + n->n_out + 1), *out = plain + n->n_in;
+    const struct fact **list = arena_array(in->arena, const struct fact *, n->n_in + 1);
+    const struct interp quiet = { .dims = in->dims, .arena = in->arena, .kern = in->kern };
+    if (!plain || !list)
+        return DTYPE_I64;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        plain[i] = facts[i];
+        plain[i].type = facts[i].type == DTYPE_DIM ? DTYPE_I64 : facts[i].type;
+        list[i] = present[i] ? &plain[i] : NULL;
+    }
+    bool ok = node_infer(&quiet, n, list, out) == RILL_OK;
+    return ok && (dtype_is_int(out[o].type) || out[o].type == DTYPE_BOOL) ? out[o].type : DTYPE_I64;
 }
 
 static rill_status node_alloc(const struct interp *in, const struct node *n, const struct fact *facts,
@@ -117,9 +136,13 @@ static rill_status node_run(const struct interp *in, const struct node *n, const
     }
     TRY(node_alloc(in, n, out, y));
     TRY(node_eval(in, n, x, y));
-    for (unsigned i = 0; i < n->n_out; i++)
-        if (!(ret[i] = tensor_settle(in->arena, y[i])))
+    for (unsigned i = 0; i < n->n_out; i++) {
+        ret[i] = y[i];
+        if (y[i]->type == DTYPE_DIM)
+            ret[i] = tensor_settle(in->arena, y[i], settled_type(in, n, facts, list, i));
+        if (!ret[i])
             return no_memory(in, n);
+    }
     return RILL_OK;
 }
 

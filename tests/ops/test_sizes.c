@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Arithmetic on symbolic sizes: what folding of shape computations relies on. */
+#include "engine/interp.h"
+#include "tests/ops/ops_test.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+/* A vector of size expressions given as text. */
+static struct tensor *sizes(struct ops_test *t, int n, const char *const *text)
+{
+    struct tensor *x = tensor_new(&t->arena, DTYPE_DIM, 1, (int64_t[]) { n });
+    for (int i = 0; i < n; i++)
+        if (dim_parse(t->dims, text[i], &((const struct dim **) x->data)[i], &t->err) != RILL_OK)
+            ops_check(t, false, "%s", t->err.text);
+    return x;
+}
+
+static const struct tensor *fold(struct ops_test *t, const char *name, const struct attr *attrs, unsigned n_attrs,
+                                 const struct tensor *const *in, unsigned n_in)
+{
+    const struct op *op = op_find(name);
+    void *attr = arena_alloc(&t->arena, op->attr_bytes + 1);
+    uint32_t wires[4] = { 0, 1, 2, 3 }, out_wire = 4;
+    struct node n = { .name = "n", .op = op, .attr = attr, .in = wires, .n_in = n_in, .out = &out_wire, .n_out = 1 };
+    const struct tensor *out = NULL;
+    t->what = name;
+    if (attrs_parse(op, "n", attrs, n_attrs, attr, &t->err) != RILL_OK
+        || interp_node(t->dims, &n, in, &t->kern, &t->arena, &out, &t->err) != RILL_OK) {
+        ops_check(t, false, "%s", t->err.text);
+        return NULL;
+    }
+    return out;
+}
+
+/* The result must be symbolic and equal to these expressions. */
+static void is_sizes(struct ops_test *t, const struct tensor *y, int n, const char *const *text)
+{
+    if (!y || !ops_check(t, y->type == DTYPE_DIM && tensor_count(y) == n, "result is %s", y ? dtype_name(y->type) : "none"))
+        return;
+    const struct tensor *want = sizes(t, n, text);
+    for (int i = 0; i < n; i++) {
+        char got[200];
+        const struct dim *d = ((const struct dim *const *) y->data)[i];
+        dim_print(d, got, sizeof got);
+        ops_check(t, d == ((const struct dim *const *) want->data)[i], "[%d] is %s, wanted %s", i, got, text[i]);
+    }
+}
+
+/* The result must have lost its symbols. */
+static void is_numbers(struct ops_test *t, const struct tensor *y, enum dtype type, int n, const double *want)
+{
+    if (!y || !ops_check(t, y->type == type && tensor_count(y) == n, "result is %s", y ? dtype_name(y->type) : "none"))
+        return;
+    for (int i = 0; i < n; i++)
+        ops_check(t, tensor_get_f64(y, y->data, i) == want[i], "[%d] is %g, wanted %g", i, tensor_get_f64(y, y->data, i), want[i]);
+}
+
+#define LIST(...) (const char *const[]) { __VA_ARGS__ }
+#define NUMBERS(...) (const double[]) { __VA_ARGS__ }
+
+static void test_arithmetic(struct ops_test *t)
+{
+    struct tensor *s = sizes(t, 2, LIST("S", "2*S+4")), *k = ops_i64s(t, 1, (int64_t[]) { 2 });
+    const struct tensor *in[] = { s, k }, *same[] = { s, s };
+    is_sizes(t, fold(t, "Add", NULL, 0, in, 2), 2, LIST("S+2", "2*S+6"));
+    is_sizes(t, fold(t, "Sub", NULL, 0, in, 2), 2, LIST("S-2", "2*S+2"));
+    is_sizes(t, fold(t, "Mul", NULL, 0, in, 2), 2, LIST("2*S", "4*S+8"));
+    is_sizes(t, fold(t, "Div", NULL, 0, in, 2), 2, LIST("S/2", "S+2"));
+    is_sizes(t, fold(t, "Min", NULL, 0, in, 2), 2, LIST("min(S,2)", "min(2*S+4,2)"));
+    is_sizes(t, fold(t, "Max", NULL, 0, in, 2), 2, LIST("max(S,2)", "max(2*S+4,2)"));
+    is_sizes(t, fold(t, "Neg", NULL, 0, in, 1), 2, LIST("-1*S", "-2*S-4"));
+    is_sizes(t, fold(t, "Identity", NULL, 0, in, 1), 2, LIST("S", "2*S+4"));
+    is_numbers(t, fold(t, "Sub", NULL, 0, same, 2), DTYPE_I64, 2, NUMBERS(0, 0));
+    is_numbers(t, fold(t, "Div", NULL, 0, same, 2), DTYPE_I64, 2, NUMBERS(1, 1));
+    is_numbers(t, fold(t, "Mod", NULL, 0, same, 2), DTYPE_I64, 2, NUMBERS(0, 0));
+    is_numbers(t, fold(t, "Equal", NULL, 0, same, 2), DTYPE_BOOL, 2, NUMBERS(1, 1));
+    is_numbers(t, fold(t, "GreaterOrEqual", NULL, 0, same, 2), DTYPE_BOOL, 2, NUMBERS(1, 1));
+    is_numbers(t, fold(t, "Less", NULL, 0, same, 2), DTYPE_BOOL, 2, NUMBERS(0, 0));
+}
+
+static void test_selection(struct ops_test *t)
+{
+    struct tensor *s = sizes(t, 2, LIST("S", "T")), *k = ops_i64s(t, 2, (int64_t[]) { -1, 7 });
+    struct tensor *c = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 2 }, (uint8_t[]) { 0, 1 });
+    is_sizes(t, fold(t, "Where", NULL, 0, (const struct tensor *[]) { c, k, s }, 3), 1 + 1, LIST("S", "7"));
+    struct attr to = { .name = "to", .kind = ATTR_INT, .i = DTYPE_I32 };
+    is_sizes(t, fold(t, "Cast", &to, 1, (const struct tensor *[]) { s }, 1), 2, LIST("S", "T"));
+    rill_error err = { 0 };
+    to.i = DTYPE_F32;
+    struct cast_like { int64_t to, saturate; } attr = { DTYPE_F32, 1 };
+    uint32_t wires[2] = { 0, 1 };
+    struct node n = { .name = "n", .op = op_find("Cast"), .attr = &attr, .in = wires, .n_in = 1, .out = wires + 1, .n_out = 1 };
+    const struct tensor *in[] = { s }, *out;
+    rill_status st = interp_node(t->dims, &n, in, &t->kern, &t->arena, &out, &err);
+    ops_check(t, st == RILL_UNSUPPORTED && strstr(err.text, "symbolic size cannot become f32"), "got '%s'", err.text);
+}
+
+static void test_reductions(struct ops_test *t)
+{
+    struct tensor *s = sizes(t, 3, LIST("S", "3", "2"));
+    const struct attr drop = { .name = "keepdims", .kind = ATTR_INT, .i = 0 };
+    const struct tensor *in[] = { s };
+    is_sizes(t, fold(t, "ReduceProd", &drop, 1, in, 1), 1, LIST("6*S"));
+    is_sizes(t, fold(t, "ReduceSum", &drop, 1, in, 1), 1, LIST("S+5"));
+    is_sizes(t, fold(t, "ReduceMax", &drop, 1, in, 1), 1, LIST("max(S,3)"));
+    is_sizes(t, fold(t, "ReduceMin", &drop, 1, in, 1), 1, LIST("min(S,2)"));
+}
+
+int main(void)
+{
+    struct ops_test t = ops_begin();
+    test_arithmetic(&t);
+    test_selection(&t);
+    test_reductions(&t);
+    t.what = "";
+    return ops_end(&t);
+}
