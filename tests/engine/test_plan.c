@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* A plan gives what the interpreter gives, bit for bit, on random graphs; its memory never overlaps; states
+ * move together. */
+#include "engine/control.h"
+#include "engine/inline_scan.h"
+#include "engine/interp.h"
+#include "engine/plan.h"
+#include "engine/prune.h"
+#include "engine/typed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned passed, failed;
+static uint32_t seed;
+
+static void check(bool ok, const char *what, uint32_t s)
+{
+    ok ? passed++ : failed++;
+    if (!ok)
+        printf("FAILED %s (seed %u)\n", what, s);
+}
+
+static uint32_t rnd(uint32_t n)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % n;
+}
+
+/* ---- building ---- */
+
+struct build {
+    struct arena arena;
+    struct dims *dims;
+    struct graph g;
+    rill_error err;
+};
+
+static void build_init(struct build *b)
+{
+    memset(b, 0, sizeof *b);
+    b->dims = dims_new();
+    graph_init(&b->g, &b->arena, b->dims, "test");
+}
+
+static void build_drop(struct build *b)
+{
+    arena_drop(&b->arena);
+    dims_free(b->dims);
+}
+
+static struct fact vec(struct build *b, int64_t n)
+{
+    return (struct fact) { .type = DTYPE_F32, .rank = 1, .shape = { dim_int(b->dims, n) } };
+}
+
+static const void *attr_default(struct build *b, const struct op *op)
+{
+    void *a = arena_alloc(&b->arena, op->attr_bytes + 1);
+    if (attrs_parse(op, "test", NULL, 0, a, &b->err) != RILL_OK)
+        abort();
+    return a;
+}
+
+static uint32_t add(struct build *b, struct graph *g, const char *name, const uint32_t *in, unsigned n_in, struct fact f)
+{
+    const struct op *op = op_find(name);
+    if (!op)
+        abort();
+    uint32_t out = graph_add_wire(g, name, &f);
+    graph_add_node(g, op, name, attr_default(b, op), in, n_in, &out, 1);
+    return out;
+}
+
+static const struct tensor *ramp(struct build *b, int64_t n, float scale)
+{
+    struct tensor *t = tensor_new(&b->arena, DTYPE_F32, 1, &n);
+    for (int64_t i = 0; i < n; i++)
+        ((float *) t->data)[i] = scale * (float) (i + 1);
+    return t;
+}
+
+/* ---- random element-wise graphs ---- */
+
+static void random_graph(struct build *b, uint32_t n_nodes)
+{
+    static const char *const unary[] = { "Relu", "Sigmoid", "Tanh", "Neg", "Abs" };
+    static const char *const binary[] = { "Add", "Mul", "Sub", "Max" };
+    struct fact f = vec(b, 1 + rnd(40));
+    uint32_t wires[200], n = 0;
+    for (uint32_t i = 0; i < 1 + rnd(3); i++)
+        wires[n++] = graph_add_input(&b->g, "x", &f);
+    wires[n++] = graph_add_const(&b->g, "c", ramp(b, dim_value(f.shape[0]), 0.01f));
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        uint32_t in[2] = { wires[rnd(n)], wires[rnd(n)] };
+        wires[n] = rnd(2) ? add(b, &b->g, unary[rnd(5)], in, 1, f) : add(b, &b->g, binary[rnd(4)], in, 2, f);
+        n++;
+    }
+    for (uint32_t i = 0; i < 1 + rnd(3); i++)
+        graph_add_output(&b->g, wires[n - 1 - rnd(n)]);
+}
+
+static void inputs_fill(const struct plan *p, unsigned char *mem, struct build *b, const struct tensor **inputs)
+{
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        const struct plan_port *q = &p->inputs[i];
+        struct tensor *t = tensor_new(&b->arena, q->shape.type, q->shape.rank, q->shape.dim);
+        for (int64_t k = 0; k < tensor_count(t); k++)
+            ((float *) t->data)[k] = (float) rnd(2000) * 1e-3f - 1;
+        memcpy(mem + q->at.offset, t->data, tensor_bytes(t));
+        inputs[i] = t;
+    }
+}
+
+static bool outputs_same(const struct plan *p, const unsigned char *mem, const struct tensor **want)
+{
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        if (memcmp(place_read(p->outputs[i].at, mem), want[i]->data, tensor_bytes(want[i])))
+            return false;
+    return true;
+}
+
+static void plan_against_interp(struct build *b, uint32_t s)
+{
+    struct plan *p = NULL;
+    const struct tensor *inputs[8], *want[8];
+    check(plan_from_graph(&p, &b->g, NULL, &b->err) == RILL_OK, b->err.text, s);
+    if (!p)
+        return;
+    check(memplan_is_sound(p->spans, p->n_spans), "live ranges overlap", s);
+    unsigned char *mem = aligned_alloc(64, p->mem_bytes + 64);
+    memset(mem, 0xff, p->mem_bytes);
+    plan_reset(p, mem);
+    for (int run = 0; run < 3; run++) {
+        inputs_fill(p, mem, b, inputs);
+        plan_run(p, mem);
+        check(interp_run(&b->g, inputs, &b->arena, want, &b->err) == RILL_OK, b->err.text, s);
+        check(outputs_same(p, mem, want), "plan and interpreter differ", s);
+    }
+    free(mem);
+    plan_free(p);
+}
+
+static void test_random(void)
+{
+    for (uint32_t s = 1; s <= 150; s++) {
+        struct build b;
+        seed = s;
+        build_init(&b);
+        random_graph(&b, 1 + rnd(60));
+        plan_against_interp(&b, s);
+        build_drop(&b);
+    }
+}
+
+/* ---- states ---- */
+
+/* A shift register of three: each state takes the old value of the one before; the output is the oldest. */
+static void test_shift_register(void)
+{
+    struct build b;
+    build_init(&b);
+    struct fact f = vec(&b, 4);
+    uint32_t x = graph_add_input(&b.g, "x", &f), s[3];
+    for (int i = 0; i < 3; i++)
+        s[i] = graph_add_wire(&b.g, "s", &f);
+    for (int i = 0; i < 3; i++)
+        graph_add_state(&b.g, "s", s[i], i ? s[i - 1] : x, NULL);
+    graph_add_output(&b.g, s[2]);
+    struct plan *p = NULL;
+    check(plan_from_graph(&p, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    unsigned char *mem = aligned_alloc(64, p->mem_bytes + 64);
+    plan_reset(p, mem);
+    for (int run = 0; run < 10; run++) {
+        float in[4] = { (float) run + 1, 0, 0, 0 }, out[4];
+        memcpy(mem + p->inputs[0].at.offset, in, sizeof in);
+        plan_run(p, mem);
+        memcpy(out, place_read(p->outputs[0].at, mem), sizeof out);
+        check(out[0] == (run < 3 ? 0 : (float) run - 2), "shift register", (uint32_t) run);
+    }
+    free(mem);
+    plan_free(p);
+    build_drop(&b);
+}
+
+/* ---- Scan: y[t] = s + x[t]; s' = s * 0.5 + x[t] * c ---- */
+
+static struct graph *scan_body(struct build *b, int64_t width)
+{
+    struct graph *body = arena_new(&b->arena, struct graph);
+    graph_init(body, &b->arena, b->dims, "body");
+    struct fact f = vec(b, width);
+    uint32_t s = graph_add_input(body, "s", &f), x = graph_add_input(body, "x", &f), c = graph_add_input(body, "c", &f);
+    uint32_t half = graph_add_const(body, "half", ramp(b, 1, 0.5f));
+    uint32_t y = add(b, body, "Add", (uint32_t[]) { s, x }, 2, f);
+    uint32_t decayed = add(b, body, "Mul", (uint32_t[]) { s, half }, 2, f);
+    uint32_t scaled = add(b, body, "Mul", (uint32_t[]) { x, c }, 2, f);
+    uint32_t next = add(b, body, "Add", (uint32_t[]) { decayed, scaled }, 2, f);
+    graph_add_output(body, next);
+    graph_add_output(body, y);
+    return body;
+}
+
+static void scan_graph(struct build *b, int64_t length, int64_t width, bool reverse)
+{
+    static const int64_t one = 1;
+    struct fact f = { .type = DTYPE_F32, .rank = 2, .shape = { dim_int(b->dims, length), dim_int(b->dims, width) } };
+    struct fact v = vec(b, width);
+    struct scan_attr *at = arena_new(&b->arena, struct scan_attr);
+    *at = (struct scan_attr) { .n_states = 1, .n_scans = 1 };
+    if (reverse)
+        at->in_reverse = at->out_reverse = (struct attr_ints) { 1, &one };
+    uint32_t s0 = graph_add_input(&b->g, "s0", &v), x = graph_add_input(&b->g, "x", &f), c = graph_add_input(&b->g, "c", &v);
+    uint32_t out[2] = { graph_add_wire(&b->g, "last", &v), graph_add_wire(&b->g, "y", &f) };
+    struct node *n = graph_add_node(&b->g, &op_scan, "scan", at, (uint32_t[]) { s0, x, c }, 3, out, 2);
+    n->body = arena_array(&b->arena, struct graph *, 1);
+    n->body[0] = scan_body(b, width);
+    n->n_body = 1;
+    graph_add_output(&b->g, out[0]);
+    graph_add_output(&b->g, out[1]);
+}
+
+static void test_scan(void)
+{
+    for (int64_t length = 0; length < 6; length++)
+        for (int reverse = 0; reverse < 2; reverse++) {
+            struct build b;
+            seed = (uint32_t) length + 7;
+            build_init(&b);
+            scan_graph(&b, length, 5, reverse);
+            check(graph_check(&b.g, &b.err) == RILL_OK, b.err.text, 0);
+            if (length)
+                plan_against_interp(&b, (uint32_t) length);
+            build_drop(&b);
+        }
+}
+
+/* A Scan of one iteration gives the same bits inlined, and is gone from the graph. */
+static void test_inline(void)
+{
+    struct build b;
+    seed = 3;
+    build_init(&b);
+    scan_graph(&b, 1, 9, false);
+    struct graph inlined;
+    check(graph_with_scans_inlined(&inlined, &b.g, &b.arena, &b.err) == RILL_OK, b.err.text, 0);
+    for (uint32_t i = 0; i < inlined.n_nodes; i++)
+        check(inlined.nodes[i].op != &op_scan, "a Scan is left", i);
+    struct plan *p = NULL;
+    const struct tensor *inputs[8], *want[8];
+    check(plan_from_graph(&p, &inlined, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    unsigned char *mem = aligned_alloc(64, p->mem_bytes + 64);
+    inputs_fill(p, mem, &b, inputs);
+    plan_run(p, mem);
+    check(interp_run(&b.g, inputs, &b.arena, want, &b.err) == RILL_OK, b.err.text, 0);
+    check(outputs_same(p, mem, want), "inlined and looped differ", 0);
+    free(mem);
+    plan_free(p);
+    build_drop(&b);
+}
+
+/* ---- typing ---- */
+
+/* Known If conditions and constant subexpressions leave nothing but what depends on the input. */
+static void test_fold(void)
+{
+    struct build b;
+    build_init(&b);
+    struct fact f = vec(&b, 3);
+    struct tensor *yes = tensor_new(&b.arena, DTYPE_BOOL, 0, NULL);
+    *(uint8_t *) yes->data = 1;
+    struct graph *branch[2];
+    for (int i = 0; i < 2; i++) {
+        branch[i] = arena_new(&b.arena, struct graph);
+        graph_init(branch[i], &b.arena, b.dims, "branch");
+        uint32_t x = graph_add_input(branch[i], "x", &f);
+        graph_add_output(branch[i], add(&b, branch[i], i ? "Neg" : "Relu", &x, 1, (struct fact) { .rank = -1 }));
+    }
+    uint32_t x = graph_add_input(&b.g, "x", &f), c = graph_add_const(&b.g, "c", ramp(&b, 3, 1));
+    uint32_t cond = graph_add_const(&b.g, "cond", yes);
+    uint32_t folded = add(&b, &b.g, "Mul", (uint32_t[]) { c, c }, 2, (struct fact) { .rank = -1 });
+    uint32_t picked = graph_add_wire(&b.g, "picked", NULL);
+    struct node *n = graph_add_node(&b.g, &op_if, "if", NULL, (uint32_t[]) { cond, x }, 2, &picked, 1);
+    n->body = branch;
+    n->n_body = 2;
+    add(&b, &b.g, "Exp", &x, 1, (struct fact) { .rank = -1 });      /* nobody reads it */
+    graph_add_output(&b.g, add(&b, &b.g, "Add", (uint32_t[]) { picked, folded }, 2, (struct fact) { .rank = -1 }));
+    struct tgraph t;
+    check(tgraph_from_mgraph(&t, &(struct mgraph) { b.g }, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    check(t.g.n_nodes == 2, "two nodes are left", t.g.n_nodes);
+    check(t.g.n_nodes == 2 && !strcmp(t.g.nodes[0].op->name, "Relu"), "the then branch was taken", 0);
+    const struct tensor *in = ramp(&b, 3, -1), *out[1];
+    check(interp_run(&t.g, &in, &b.arena, out, &b.err) == RILL_OK, b.err.text, 0);
+    check(((float *) out[0]->data)[2] == 9, "0 + 3 * 3", 0);
+    build_drop(&b);
+}
+
+int main(void)
+{
+    test_random();
+    test_shift_register();
+    test_scan();
+    test_inline();
+    test_fold();
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed != 0;
+}
