@@ -118,7 +118,7 @@ static rill_status overlap_infer(struct infer *c)
 {
     const struct overlap_attr *a = c->attr;
     const struct fact *x = c->in[IN_FRAMES];
-    int64_t size;
+    int64_t size = 0;
     TRY(overlap_check(c, &size));
     const struct dim *n = dim_mul_int(c->dims, x->shape[x->rank - 2], a->hop);
     if (a->tail == TAIL_FULL) {     /* (T - 1) * hop + size, nothing for T = 0 */
