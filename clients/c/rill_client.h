@@ -5,7 +5,7 @@
  * (open, send, finish, requests) read the socket meanwhile and hand whatever
  * arrives to the callbacks, on the same thread; callbacks must not call back
  * into the client. Functions return 0, or -1 with words in
- * rill_client_error(); RILL_CLIENT_CLOSED and other fatal ends make every
+ * rill_client_error(); A connection that ended makes every
  * later call fail the same way. */
 #ifndef RILL_CLIENT_H
 #define RILL_CLIENT_H
