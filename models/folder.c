@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "models/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+rill_status folder_open(struct folder *ret, const char *path, rill_error *reterr)
+{
+    struct folder f = { .path = path };
+    SHA256Init(&f.digest);
+    f.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f.fd < 0)
+        return err_set(reterr, RILL_IO, "%s: %s", path, strerror(errno));
+    *ret = f;
+    return RILL_OK;
+}
+
+void folder_close(struct folder *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+}
+
+void folder_digest(struct folder *f, const void *bytes, size_t n)
+{
+    SHA256Update(&f->digest, bytes, n);
+}
+
+/* Steps into one part of a path; -1 with errno. */
+static int part_open(int dir, const char *part, size_t n, bool last)
+{
+    char name[256];
+    if (n == 0 || n >= sizeof name || (n == 1 && part[0] == '.') || (n == 2 && !memcmp(part, "..", 2))) {
+        errno = EINVAL;
+        return -1;
+    }
+    memcpy(name, part, n);
+    name[n] = 0;
+    return openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (last ? 0 : O_DIRECTORY));
+}
+
+static int beneath_open(int dir, const char *name)
+{
+    int at = dir;
+    for (;;) {
+        size_t n = strcspn(name, "/");
+        int next = part_open(at, name, n, !name[n]);
+        int saved = errno;
+        if (at != dir)
+            close(at);
+        errno = saved;
+        if (next < 0 || !name[n])
+            return next;
+        at = next;
+        name += n + 1;
+    }
+}
+
+static bool read_all(int fd, uint8_t *at, size_t n)
+{
+    while (n) {
+        ssize_t got = read(fd, at, n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        at += got;
+        n -= (size_t) got;
+    }
+    return true;
+}
+
+static rill_status open_fail(const struct folder *f, const char *name, rill_error *reterr)
+{
+    if (errno == ELOOP || errno == EINVAL)
+        return err_set(reterr, RILL_INVALID, "'%.200s': not a file beneath the model's folder %.200s (names are "
+                       "relative, without '..' and symbolic links)", name, f->path);
+    return err_set(reterr, RILL_IO, "%.200s/%.200s: %s", f->path, name, strerror(errno));
+}
+
+static rill_status file_read(struct folder *f, int fd, const char *name, struct arena *a, uint64_t max_bytes,
+                             const uint8_t **ret, size_t *ret_n, rill_error *reterr)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return err_set(reterr, RILL_IO, "%.200s/%.200s is not a regular file", f->path, name);
+    if ((uint64_t) st.st_size > max_bytes)
+        return err_set(reterr, RILL_LIMIT, "%.200s/%.200s has %lld bytes, the limit is %llu", f->path, name,
+                       (long long) st.st_size, (unsigned long long) max_bytes);
+    size_t n = (size_t) st.st_size;
+    uint8_t *bytes = arena_alloc(a, n + 1);
+    if (!bytes)
+        return err_set(reterr, RILL_NOMEM, "%.200s/%.200s: out of memory for %zu bytes", f->path, name, n);
+    if (!read_all(fd, bytes, n))
+        return err_set(reterr, RILL_IO, "%.200s/%.200s: could not be read to its end", f->path, name);
+    SHA256Update(&f->digest, bytes, n);
+    *ret = bytes;
+    *ret_n = n;
+    return RILL_OK;
+}
+
+rill_status folder_read(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes, const uint8_t **ret,
+                        size_t *ret_n, rill_error *reterr)
+{
+    if (f->fd < 0)
+        return err_set(reterr, RILL_IO, "'%.200s': this model has no folder to read files from", name);
+    int fd = beneath_open(f->fd, name);
+    if (fd < 0)
+        return open_fail(f, name, reterr);
+    rill_status s = file_read(f, fd, name, a, max_bytes, ret, ret_n, reterr);
+    close(fd);
+    return s;
+}
+
+bool folder_has(const struct folder *f, const char *name)
+{
+    struct stat st;
+    int fd = f->fd < 0 ? -1 : beneath_open(f->fd, name);
+    bool yes = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    if (fd >= 0)
+        close(fd);
+    return yes;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* folder.h - the files of one model, read from beneath its folder and nowhere else. */
+#ifndef MODELS_FOLDER_H
+#define MODELS_FOLDER_H
+#include "engine/base/arena.h"
+#include "engine/base/err.h"
+
+#include <sha2.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct folder {
+    int fd;                     /* of the directory; -1: there are no files */
+    const char *path;           /* for messages */
+    SHA2_CTX digest;            /* over all bytes read so far, in order */
+};
+
+rill_status folder_open(struct folder *ret, const char *path, rill_error *reterr);
+void        folder_close(struct folder *f);
+
+/* Reads a regular file of at most max_bytes into a. name is relative, without "..", and no part of it
+ * is a symbolic link. The bytes are followed by a zero that *ret_n does not count. */
+rill_status folder_read(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes, const uint8_t **ret,
+                        size_t *ret_n, rill_error *reterr);
+
+/* Whether folder_read would find a regular file of that name. */
+bool        folder_has(const struct folder *f, const char *name);
+
+/* Adds bytes that came another way to the digest. */
+void        folder_digest(struct folder *f, const void *bytes, size_t n);
+#endif

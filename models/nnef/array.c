@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* Operators that move elements, and reductions. */
+#include "models/nnef/build.h"
+
+#include <string.h>
+
+static rill_status done(rill_status s, uint32_t w, struct val *ret)
+{
+    if (s == RILL_OK)
+        *ret = val_of_wire(w);
+    return s;
+}
+
+/* An op whose second input is a list of axes. */
+static rill_status with_axes(const struct call *c, const char *op, const char *arg, uint32_t x, uint32_t *ret)
+{
+    int64_t axes[RANK_MAX];
+    unsigned n;
+    uint32_t in[2] = { x, 0 };
+    TRY(arg_ints(c, arg, axes, RANK_MAX, &n));
+    TRY(const_i64(c->b, c->s->g, axes, n, &in[1]));
+    return call_node(c, op, NULL, 0, in, 2, ret);
+}
+
+rill_status build_squeeze(const struct call *c, struct val *ret)
+{
+    uint32_t x, y;
+    TRY(arg_wire(c, "input", &x));
+    return done(with_axes(c, "Squeeze", "axes", x, &y), y, ret);
+}
+
+rill_status build_unsqueeze(const struct call *c, struct val *ret)
+{
+    uint32_t x, y;
+    TRY(arg_wire(c, "input", &x));
+    return done(with_axes(c, "Unsqueeze", "axes", x, &y), y, ret);
+}
+
+rill_status build_tile(const struct call *c, struct val *ret)
+{
+    uint32_t x, y;
+    TRY(arg_wire(c, "input", &x));
+    return done(with_axes(c, "Tile", "repeats", x, &y), y, ret);
+}
+
+rill_status build_reduce(const struct call *c, struct val *ret)
+{
+    uint32_t x, y;
+    bool mean = false;
+    TRY(arg_wire(c, "input", &x));
+    if (c->sig->n_params > 2)
+        TRY(arg_bool(c, "normalize", &mean));
+    return done(with_axes(c, mean ? "ReduceMean" : c->row->op, "axes", x, &y), y, ret);
+}
+
+/* The one axis of a list that must hold one. */
+static rill_status one_axis(const struct call *c, const char *arg, int64_t *ret)
+{
+    unsigned n;
+    TRY(arg_ints(c, arg, ret, 1, &n));
+    return n == 1 ? RILL_OK : call_fail(c, RILL_UNSUPPORTED, "'%s' works along one axis", c->e->text);
+}
+
+rill_status build_softmax(const struct call *c, struct val *ret)
+{
+    uint32_t x, y;
+    int64_t axis;
+    TRY(arg_wire(c, "x", &x));
+    TRY(one_axis(c, "axes", &axis));
+    return done(call_node(c, c->row->op, &(struct attr) ATTR_I("axis", axis), 1, &x, 1, &y), y, ret);
+}
+
+rill_status build_argmax(const struct call *c, struct val *ret)
+{
+    uint32_t x, y;
+    int64_t axis;
+    TRY(arg_wire(c, "input", &x));
+    TRY(one_axis(c, "axes", &axis));
+    struct attr attrs[] = { ATTR_I("axis", axis), ATTR_I("keepdims", 1) };
+    return done(call_node(c, c->row->op, attrs, 2, &x, 1, &y), y, ret);
+}
+
+/* Sizes with 0 in the place of those that stay where they are, which survive a change of length. */
+rill_status build_reshape(const struct call *c, struct val *ret)
+{
+    uint32_t in[2], y;
+    const struct dim *shape[RANK_MAX], *full[2 * RANK_MAX];
+    int64_t start, count;
+    unsigned n, m = 0;
+    TRY(arg_wire(c, "input", &in[0]));
+    TRY(arg_dims(c, "shape", shape, RANK_MAX, &n));
+    TRY(arg_int(c, "axis_start", &start));
+    TRY(arg_int(c, "axis_count", &count));
+    const struct fact *f = wire_fact(c->s, in[0]);
+    if (start < 0 || start > f->rank || count < -1 || count > f->rank - start)
+        return call_fail(c, RILL_MALFORMED, "'reshape': axis_start %lld and axis_count %lld do not fit rank %d",
+                         (long long) start, (long long) count, f->rank);
+    int end = count < 0 ? f->rank : (int) (start + count);
+    for (int k = 0; k < start; k++)
+        full[m++] = dim_int(c->b->dims, 0);
+    for (unsigned k = 0; k < n; k++) {
+        bool keep = dim_is(shape[k], 0) || ((int) m < f->rank && shape[k] == f->shape[m]);
+        full[m] = keep && start + k < (unsigned) f->rank && m == start + k ? dim_int(c->b->dims, 0) : shape[k];
+        m++;
+    }
+    for (int k = end; k < f->rank; k++, m++)
+        full[m] = (int) m == k ? dim_int(c->b->dims, 0) : f->shape[k];
+    if (m > RANK_MAX)
+        return call_fail(c, RILL_LIMIT, "'reshape': rank %u, at most %d", m, RANK_MAX);
+    TRY(const_sizes(c->b, c->s->g, full, m, &in[1]));
+    return done(call_node(c, "Reshape", NULL, 0, in, 2, &y), y, ret);
+}
+
+rill_status build_transpose(const struct call *c, struct val *ret)
+{
+    uint32_t x, y;
+    int64_t axes[RANK_MAX];
+    unsigned n;
+    TRY(arg_wire(c, "input", &x));
+    TRY(arg_ints(c, "axes", axes, RANK_MAX, &n));
+    int rank = wire_fact(c->s, x)->rank;
+    if ((int) n > rank)
+        return call_fail(c, RILL_MALFORMED, "'transpose': %u axes of a tensor of rank %d", n, rank);
+    while ((int) n < rank) {        /* axes behind those listed stay */
+        axes[n] = n;
+        n++;
+    }
+    return done(call_node(c, "Transpose", &(struct attr) ATTR_L("perm", axes, n), 1, &x, 1, &y), y, ret);
+}
+
+rill_status build_concat(const struct call *c, struct val *ret)
+{
+    uint32_t *in, y;
+    unsigned n;
+    int64_t axis;
+    TRY(arg_wires(c, "values", &in, &n));
+    TRY(arg_int(c, "axis", &axis));
+    if (n == 0)
+        return call_fail(c, RILL_MALFORMED, "'concat' of no tensors");
+    return done(call_node(c, "Concat", &(struct attr) ATTR_I("axis", axis), 1, in, n, &y), y, ret);
+}
+
+rill_status build_stack(const struct call *c, struct val *ret)
+{
+    uint32_t *in, y, pair[2];
+    unsigned n;
+    int64_t axis;
+    TRY(arg_wires(c, "values", &in, &n));
+    TRY(arg_int(c, "axis", &axis));
+    if (n == 0)
+        return call_fail(c, RILL_MALFORMED, "'stack' of no tensors");
+    for (unsigned i = 0; i < n; i++) {
+        pair[0] = in[i];
+        TRY(const_i64(c->b, c->s->g, &axis, 1, &pair[1]));
+        TRY(call_node(c, "Unsqueeze", NULL, 0, pair, 2, &in[i]));
+    }
+    return done(call_node(c, "Concat", &(struct attr) ATTR_I("axis", axis), 1, in, n, &y), y, ret);
+}
+
+/* Splits x into n parts of these sizes. */
+static rill_status split_into(const struct call *c, uint32_t x, int64_t axis, const int64_t *sizes, unsigned n,
+                              uint32_t *out)
+{
+    uint32_t in[2] = { x, 0 };
+    struct attr a = ATTR_I("axis", axis);
+    TRY(const_i64(c->b, c->s->g, sizes, n, &in[1]));
+    return build_node(c->b, c->s, c->e->pos, "Split", &a, 1, in, 2, out, n);
+}
+
+static rill_status list_of_wires(const struct call *c, const uint32_t *w, unsigned n, struct val *ret)
+{
+    struct val *list = arena_array(c->b->arena, struct val, n + 1u);
+    if (!list)
+        return nnef_no_memory(c->b);
+    for (unsigned i = 0; i < n; i++)
+        list[i] = val_of_wire(w[i]);
+    *ret = (struct val) { .kind = VAL_LIST, .n = n, .list = list };
+    return RILL_OK;
+}
+
+/* Length of an axis that must be known. */
+static rill_status axis_length(const struct call *c, uint32_t x, int64_t axis, int64_t *ret)
+{
+    const struct fact *f = wire_fact(c->s, x);
+    int k = axis_normalise(axis, f->rank);
+    if (k < 0 || !dim_is_const(f->shape[k]))
+        return call_fail(c, RILL_UNSUPPORTED, "'%s': axis %lld %s", c->e->text, (long long) axis,
+                         k < 0 ? "does not exist" : "has no fixed length");
+    *ret = dim_value(f->shape[k]);
+    return RILL_OK;
+}
+
+#define PARTS_MAX 64
+
+rill_status build_split(const struct call *c, struct val *ret)
+{
+    uint32_t x, out[PARTS_MAX];
+    int64_t axis, length, ratio[PARTS_MAX], sum = 0;
+    unsigned n;
+    TRY(arg_wire(c, "value", &x));
+    TRY(arg_int(c, "axis", &axis));
+    TRY(arg_ints(c, "ratios", ratio, PARTS_MAX, &n));
+    TRY(axis_length(c, x, axis, &length));
+    for (unsigned i = 0; i < n; i++) {
+        if (ratio[i] <= 0 || ratio[i] > length)
+            return call_fail(c, RILL_MALFORMED, "'split': ratio %lld of an axis of %lld", (long long) ratio[i],
+                             (long long) length);
+        sum += ratio[i];
+    }
+    if (n == 0 || length % sum != 0)
+        return call_fail(c, RILL_MALFORMED, "'split': ratios that add up to %lld do not divide an axis of %lld",
+                         (long long) sum, (long long) length);
+    for (unsigned i = 0; i < n; i++)
+        ratio[i] *= length / sum;
+    TRY(split_into(c, x, axis, ratio, n, out));
+    return list_of_wires(c, out, n, ret);
+}
+
+rill_status build_unstack(const struct call *c, struct val *ret)
+{
+    uint32_t x, out[PARTS_MAX], in[2];
+    int64_t axis, length, ones[PARTS_MAX];
+    TRY(arg_wire(c, "value", &x));
+    TRY(arg_int(c, "axis", &axis));
+    TRY(axis_length(c, x, axis, &length));
+    if (length < 1 || length > PARTS_MAX)
+        return call_fail(c, RILL_LIMIT, "'unstack' into %lld parts, at most %d", (long long) length, PARTS_MAX);
+    for (int64_t i = 0; i < length; i++)
+        ones[i] = 1;
+    TRY(split_into(c, x, axis, ones, (unsigned) length, out));
+    for (int64_t i = 0; i < length; i++) {
+        in[0] = out[i];
+        TRY(const_i64(c->b, c->s->g, &axis, 1, &in[1]));
+        TRY(call_node(c, "Squeeze", NULL, 0, in, 2, &out[i]));
+    }
+    return list_of_wires(c, out, (unsigned) length, ret);
+}
+
+rill_status build_slice(const struct call *c, struct val *ret)
+{
+    uint32_t in[5], y;
+    int64_t axes[RANK_MAX], begin[RANK_MAX], end[RANK_MAX], stride[RANK_MAX];
+    unsigned n, n_begin, n_end, n_stride;
+    TRY(arg_wire(c, "input", &in[0]));
+    TRY(arg_ints(c, "axes", axes, RANK_MAX, &n));
+    TRY(arg_ints(c, "begin", begin, RANK_MAX, &n_begin));
+    TRY(arg_ints(c, "end", end, RANK_MAX, &n_end));
+    TRY(arg_ints(c, "stride", stride, RANK_MAX, &n_stride));
+    if (n_begin != n || n_end != n || (n_stride && n_stride != n))
+        return call_fail(c, RILL_MALFORMED, "'slice': %u axes, %u begins, %u ends, %u strides", n, n_begin, n_end,
+                         n_stride);
+    for (unsigned i = 0; i < n; i++) {
+        stride[i] = n_stride ? stride[i] : 1;
+        if (end[i] == 0)
+            end[i] = stride[i] < 0 ? INT64_MIN + 1 : INT64_MAX;
+    }
+    TRY(const_i64(c->b, c->s->g, begin, n, &in[1]));
+    TRY(const_i64(c->b, c->s->g, end, n, &in[2]));
+    TRY(const_i64(c->b, c->s->g, axes, n, &in[3]));
+    TRY(const_i64(c->b, c->s->g, stride, n, &in[4]));
+    return done(call_node(c, "Slice", NULL, 0, in, 5, &y), y, ret);
+}
+
+static rill_status border_mode(const struct call *c, const char **ret)
+{
+    static const char *const names[][2] = {
+        { "constant", "constant" }, { "reflect", "reflect" }, { "replicate", "edge" },
+    };
+    const char *border;
+    TRY(arg_text(c, "border", &border));
+    for (size_t i = 0; i < 3; i++)
+        if (!strcmp(border, names[i][0])) {
+            *ret = names[i][1];
+            return RILL_OK;
+        }
+    return call_fail(c, RILL_UNSUPPORTED, "'%s': border '%.30s', supported: constant, reflect, replicate", c->e->text,
+                     border);
+}
+
+rill_status build_pad(const struct call *c, struct val *ret)
+{
+    struct val list;
+    const char *mode;
+    uint32_t in[3], y;
+    int64_t pads[2 * RANK_MAX];
+    TRY(arg_wire(c, "input", &in[0]));
+    TRY(arg_val(c, "padding", &list));
+    TRY(border_mode(c, &mode));
+    unsigned n = list.kind == VAL_LIST && list.n <= RANK_MAX ? list.n : 0;
+    for (unsigned i = 0; i < n; i++) {
+        struct val p = list.list[i];
+        if (p.kind != VAL_LIST || p.n != 2 || p.list[0].kind != VAL_INT || p.list[1].kind != VAL_INT)
+            return call_fail(c, RILL_MALFORMED, "'pad': padding %u is not a pair (before, after) of integers", i);
+        pads[i] = p.list[0].i;
+        pads[n + i] = p.list[1].i;
+    }
+    if ((int) n != wire_fact(c->s, in[0])->rank)
+        return call_fail(c, RILL_MALFORMED, "'pad': padding needs a pair for each of %d axes",
+                         wire_fact(c->s, in[0])->rank);
+    TRY(const_i64(c->b, c->s->g, pads, 2 * n, &in[1]));
+    TRY(arg_wire(c, "value", &in[2]));
+    return done(call_node(c, "Pad", &(struct attr) ATTR_S("mode", &mode), 1, in, 3, &y), y, ret);
+}
+
+rill_status build_shape_of(const struct call *c, struct val *ret)
+{
+    uint32_t x;
+    TRY(arg_wire(c, "x", &x));
+    const struct fact *f = wire_fact(c->s, x);
+    struct val *list = arena_array(c->b->arena, struct val, RANK_MAX);
+    if (!list)
+        return nnef_no_memory(c->b);
+    for (int i = 0; i < f->rank; i++)
+        list[i] = val_of_dim(f->shape[i]);
+    *ret = (struct val) { .kind = VAL_LIST, .n = (uint32_t) f->rank, .list = list };
+    return RILL_OK;
+}
+
+rill_status build_length_of(const struct call *c, struct val *ret)
+{
+    struct val v;
+    TRY(arg_val(c, "value", &v));
+    if (v.kind != VAL_LIST)
+        return call_fail(c, RILL_MALFORMED, "'length_of' %s, expected a list", val_kind_name(v));
+    *ret = (struct val) { .kind = VAL_INT, .i = v.n };
+    return RILL_OK;
+}

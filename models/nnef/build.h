@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* build.h - evaluates NNEF trees: numbers at once, tensors into graph nodes. Private to this folder.
+ *
+ *   eval.c     names, expressions, fragments, statements
+ *   value.c    values -> wires, numbers, lists; arguments of a call; nodes
+ *   stdlib.c   the table of operators
+ *   array.c, product.c, window.c, scan.c, import.c    operators that need more than a row */
+#ifndef MODELS_NNEF_BUILD_H
+#define MODELS_NNEF_BUILD_H
+#include "engine/op.h"
+#include "models/nnef/nnef.h"
+
+enum val_kind { VAL_NONE, VAL_INT, VAL_REAL, VAL_BOOL, VAL_TEXT, VAL_DIM, VAL_WIRE, VAL_LIST };
+
+struct val {
+    enum val_kind kind;
+    uint32_t n;                     /* of a list */
+    union {
+        int64_t i;                  /* INT, BOOL */
+        double real;
+        const char *text;
+        const struct dim *dim;      /* never a constant: that is an INT */
+        uint32_t wire;              /* of the scope's graph */
+        const struct val *list;     /* LIST: [..] and (..) alike */
+    };
+};
+
+struct binding { const char *name; struct val v; };
+
+/* The names of one body, and the graph its nodes go to. */
+struct scope {
+    struct graph *g;
+    const char *file;               /* for messages */
+    const char *prefix;             /* of node names: "" or "fragment/" */
+    struct binding *names;
+    uint32_t n_names, cap_names;
+    const char *target;             /* what the statement under evaluation assigns */
+    const struct nnef_expr *whole;  /* its right side */
+    bool is_graph;                  /* the document's graph, where inputs may be declared */
+    bool makes_symbols;             /* an unknown name becomes a symbol (shapes of inputs) */
+};
+
+struct builder {
+    struct arena *arena;
+    struct dims *dims;
+    const struct nnef_document *doc;
+    const struct nnef_limits *limits;
+    struct folder *folder;
+    struct nnef_fragment *library;  /* operators written in NNEF themselves */
+    struct binding *symbols;
+    uint32_t n_symbols, cap_symbols;
+    unsigned calls, nodes, steps;   /* depth now, nodes so far, expressions so far */
+    rill_error *err;
+};
+
+struct call;
+
+/* One operator of the standard library. */
+struct nnef_row {
+    const char *name;
+    const char *signature;          /* "x, alpha = 0.1" */
+    rill_status (*build)(const struct call *c, struct val *ret);
+    const char *op;                 /* engine op, where build wants one */
+    const char *inputs;             /* "x, y": parameters that are its tensor inputs */
+    const char *attrs;              /* "size:i hop:i end:s axes:l alpha:f": parameters that are its attributes */
+    const char *help;
+};
+
+/* A call being built: arguments are evaluated when the operator asks for them. */
+struct call {
+    struct builder *b;
+    struct scope *s;
+    const struct nnef_expr *e;
+    const struct nnef_row *row;
+    const struct nnef_fragment *sig;        /* parameter names and defaults */
+    const struct nnef_expr *const *arg;     /* one per parameter, NULL: the default */
+};
+
+/* ---- eval.c ---- */
+
+__attribute__((format(printf, 5, 6)))
+rill_status nnef_fail(struct builder *b, const struct scope *s, struct nnef_pos pos, rill_status status,
+                      const char *fmt, ...);
+#define call_fail(c, status, ...) nnef_fail((c)->b, (c)->s, (c)->e->pos, status, __VA_ARGS__)
+rill_status nnef_no_memory(struct builder *b);
+
+rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret);
+rill_status scope_bind(struct builder *b, struct scope *s, const char *name, struct val v);
+rill_status symbol_add(struct builder *b, const char *name, struct val *ret);
+/* Runs the statements of f, whose parameters are bound already, and collects its results. */
+rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_fragment *f, struct val *ret_results);
+const struct nnef_fragment *fragment_find(const struct builder *b, const char *name);
+rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign, struct val x,
+                       struct val y, struct val *ret);
+
+/* ---- value.c ---- */
+
+const char *val_kind_name(struct val v);
+struct val  val_of_dim(const struct dim *d);
+struct val  val_of_wire(uint32_t w);
+const struct dim *dim_of_val(struct builder *b, struct val v);      /* NULL unless INT or DIM */
+
+/* Numbers and lists of numbers become constants of that type; a wire stays. */
+rill_status val_to_wire(struct builder *b, struct scope *s, struct nnef_pos pos, struct val v, enum dtype type,
+                        uint32_t *ret);
+rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_t *dim, const float *data, uint32_t *ret);
+rill_status const_i64(struct builder *b, struct graph *g, const int64_t *v, unsigned n, uint32_t *ret);
+/* A list of sizes: integers, or symbolic where one is. */
+rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *const *d, unsigned n, uint32_t *ret);
+
+rill_status arg_val(const struct call *c, const char *name, struct val *ret);
+rill_status arg_wire(const struct call *c, const char *name, uint32_t *ret);
+rill_status arg_wires(const struct call *c, const char *name, uint32_t **ret, unsigned *ret_n);     /* one, or a list */
+rill_status arg_int(const struct call *c, const char *name, int64_t *ret);
+rill_status arg_real(const struct call *c, const char *name, double *ret);
+rill_status arg_bool(const struct call *c, const char *name, bool *ret);
+rill_status arg_text(const struct call *c, const char *name, const char **ret);
+rill_status arg_ints(const struct call *c, const char *name, int64_t *ret, unsigned cap, unsigned *ret_n);
+rill_status arg_dims(const struct call *c, const char *name, const struct dim **ret, unsigned cap, unsigned *ret_n);
+/* The expression behind an argument, for those whose names mean something to the operator; NULL: absent. */
+const struct nnef_expr *arg_expr(const struct call *c, const char *name);
+/* A name as an identifier or in quotes. */
+rill_status expr_name(const struct call *c, const struct nnef_expr *e, const char **ret);
+
+const struct fact *wire_fact(const struct scope *s, uint32_t w);
+
+/* Adds a node and infers the facts of its outputs. */
+rill_status build_node(struct builder *b, struct scope *s, struct nnef_pos pos, const char *op, const struct attr *attrs,
+                       unsigned n_attrs, const uint32_t *in, unsigned n_in, uint32_t *out, unsigned n_out);
+rill_status call_node(const struct call *c, const char *op, const struct attr *attrs, unsigned n_attrs,
+                      const uint32_t *in, unsigned n_in, uint32_t *ret);
+/* Inputs of an element-wise op brought to one rank: axes are matched from the first, as NNEF says. */
+rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos, uint32_t *in, unsigned n);
+
+#define ATTR_I(n_, v_) { .name = (n_), .kind = ATTR_INT, .i = (v_) }
+#define ATTR_F(n_, v_) { .name = (n_), .kind = ATTR_FLOAT, .f = (v_) }
+#define ATTR_L(n_, v_, c_) { .name = (n_), .kind = ATTR_INTS, .ints = { (c_), (v_) } }
+#define ATTR_S(n_, p_) { .name = (n_), .kind = ATTR_STRINGS, .strings = { 1, (p_) } }
+
+/* ---- stdlib.c ---- */
+
+const struct nnef_row *row_find(const char *name);
+extern const char nnef_library_text[];
+
+/* ---- builders in other files ---- */
+
+#define BUILDERS(X)                                                                                               \
+    X(reshape) X(transpose) X(squeeze) X(unsqueeze) X(concat) X(split) X(slice) X(pad) X(tile) X(stack)           \
+    X(unstack) X(shape_of) X(length_of) X(reduce) X(softmax) X(argmax)                                            \
+    X(matmul) X(conv) X(deconv) X(pool) X(batch_norm)                                                             \
+    X(external) X(variable) X(constant) X(fill) X(window) X(mel) X(scan) X(onnx_scan)
+#define X(name) rill_status build_##name(const struct call *c, struct val *ret);
+BUILDERS(X)
+#undef X
+
+#endif

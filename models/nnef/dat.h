@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* dat.h - tensor files of NNEF: a header of 128 bytes, then the elements. */
+#ifndef MODELS_NNEF_DAT_H
+#define MODELS_NNEF_DAT_H
+#include "engine/base/err.h"
+#include "engine/tensor.h"
+
+/* Floats of 16, 32 and 64 bits become f32, integers i64, truth values bool. file is for messages. */
+rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t *bytes, size_t n, const char *file,
+                            rill_error *reterr);
+#endif

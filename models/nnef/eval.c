@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT */
+#include "models/nnef/build.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STEPS_MAX 4000000u      /* expressions evaluated for one graph */
+
+rill_status nnef_fail(struct builder *b, const struct scope *s, struct nnef_pos pos, rill_status status,
+                      const char *fmt, ...)
+{
+    char text[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return err_set(b->err, status, "%s:%u:%u: %s", s->file, pos.line, pos.column, text);
+}
+
+rill_status nnef_no_memory(struct builder *b)
+{
+    return err_set(b->err, RILL_NOMEM, "%s: out of memory while building the graph", b->doc->file);
+}
+
+/* ---- names ---- */
+
+static rill_status binding_add(struct builder *b, struct binding **list, uint32_t *n, uint32_t *cap, struct binding x)
+{
+    if (*n == *cap) {
+        uint32_t want = *cap ? *cap * 2 : 16;
+        struct binding *more = arena_array(b->arena, struct binding, want);
+        if (!more)
+            return nnef_no_memory(b);
+        if (*n)
+            memcpy(more, *list, *n * sizeof *more);
+        *list = more;
+        *cap = want;
+    }
+    (*list)[(*n)++] = x;
+    return RILL_OK;
+}
+
+rill_status scope_bind(struct builder *b, struct scope *s, const char *name, struct val v)
+{
+    return binding_add(b, &s->names, &s->n_names, &s->cap_names, (struct binding) { name, v });
+}
+
+rill_status symbol_add(struct builder *b, const char *name, struct val *ret)
+{
+    *ret = (struct val) { .kind = VAL_DIM, .dim = dim_symbol(b->dims, name) };
+    if (!ret->dim || dims_status(b->dims, b->err) != RILL_OK)
+        return nnef_no_memory(b);
+    return binding_add(b, &b->symbols, &b->n_symbols, &b->cap_symbols, (struct binding) { name, *ret });
+}
+
+static const struct val *binding_find(const struct binding *list, uint32_t n, const char *name)
+{
+    for (uint32_t i = n; i-- > 0;)
+        if (!strcmp(list[i].name, name))
+            return &list[i].v;
+    return NULL;
+}
+
+static rill_status eval_name(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+{
+    const struct val *v = binding_find(s->names, s->n_names, e->text);
+    if (!v)
+        v = binding_find(b->symbols, b->n_symbols, e->text);
+    if (!v && s->makes_symbols)
+        return symbol_add(b, e->text, ret);
+    if (!v && (fragment_find(b, e->text) || row_find(e->text)))
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "'%.60s' is an operator; expected a value or '%.60s(...)'",
+                         e->text, e->text);
+    if (!v)
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "unknown name '%.60s', expected one that was assigned before",
+                         e->text);
+    *ret = *v;
+    return RILL_OK;
+}
+
+/* ---- infix on numbers ---- */
+
+static bool is_number(struct val v) { return v.kind == VAL_INT || v.kind == VAL_REAL; }
+static bool is_size(struct val v)   { return v.kind == VAL_INT || v.kind == VAL_DIM; }
+static double real_of(struct val v) { return v.kind == VAL_REAL ? v.real : (double) v.i; }
+static struct val val_bool(bool x)  { return (struct val) { .kind = VAL_BOOL, .i = x }; }
+
+static int64_t floor_div(int64_t x, int64_t y)
+{
+    int64_t q = x / y;
+    return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
+}
+
+static bool int_power(int64_t x, int64_t y, int64_t *ret)
+{
+    if (y < 0 || y > 63)
+        return false;
+    for (*ret = 1; y > 0; y--)
+        if (__builtin_mul_overflow(*ret, x, ret))
+            return false;
+    return true;
+}
+
+static bool infix_int(const char *sign, int64_t x, int64_t y, int64_t *ret)
+{
+    switch (*sign) {
+    case '+': return !__builtin_add_overflow(x, y, ret);
+    case '-': return !__builtin_sub_overflow(x, y, ret);
+    case '*': return !__builtin_mul_overflow(x, y, ret);
+    case '/':
+        if (y == 0 || (y == -1 && x == INT64_MIN))
+            return false;
+        *ret = floor_div(x, y);
+        return true;
+    default: return int_power(x, y, ret);
+    }
+}
+
+static double infix_real(const char *sign, double x, double y)
+{
+    switch (*sign) {
+    case '+': return x + y;
+    case '-': return x - y;
+    case '*': return x * y;
+    case '/': return x / y;
+    default: return pow(x, y);
+    }
+}
+
+static const struct dim *infix_dim(struct builder *b, const char *sign, struct val x, struct val y)
+{
+    const struct dim *p = dim_of_val(b, x), *q = dim_of_val(b, y);
+    switch (*sign) {
+    case '+': return dim_add(b->dims, p, q);
+    case '-': return dim_sub(b->dims, p, q);
+    case '*': return dim_mul(b->dims, p, q);
+    case '/': return y.kind == VAL_INT && y.i > 0 ? dim_div_int(b->dims, p, y.i) : NULL;
+    default: return NULL;
+    }
+}
+
+static bool compare(const char *sign, double x, double y)
+{
+    switch (*sign) {
+    case '<': return sign[1] ? x <= y : x < y;
+    case '>': return sign[1] ? x >= y : x > y;
+    case '=': return x == y;
+    default: return x != y;
+    }
+}
+
+static bool is_compare(const char *sign)
+{
+    return strchr("<>", *sign) || !strcmp(sign, "==") || !strcmp(sign, "!=");
+}
+
+static bool is_logic(const char *sign)
+{
+    return *sign == '&' || *sign == '|';
+}
+
+static rill_status infix_refuse(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign, struct val x,
+                                struct val y)
+{
+    return nnef_fail(b, s, pos, RILL_MALFORMED, "'%s' does not go with %s and %s", sign, val_kind_name(x),
+                     val_kind_name(y));
+}
+
+static rill_status infix_numbers(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,
+                                 struct val x, struct val y, struct val *ret)
+{
+    if (is_compare(sign)) {
+        *ret = val_bool(compare(sign, real_of(x), real_of(y)));
+        return RILL_OK;
+    }
+    if (x.kind == VAL_REAL || y.kind == VAL_REAL) {
+        *ret = (struct val) { .kind = VAL_REAL, .real = infix_real(sign, real_of(x), real_of(y)) };
+        return RILL_OK;
+    }
+    *ret = (struct val) { .kind = VAL_INT };
+    if (!infix_int(sign, x.i, y.i, &ret->i))
+        return nnef_fail(b, s, pos, RILL_LIMIT, "%lld %s %lld has no value of 64 bits", (long long) x.i, sign,
+                         (long long) y.i);
+    return RILL_OK;
+}
+
+static rill_status infix_sizes(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign, struct val x,
+                               struct val y, struct val *ret)
+{
+    const struct dim *d = infix_dim(b, sign, x, y);
+    if (!d)
+        return nnef_fail(b, s, pos, RILL_UNSUPPORTED, "'%s' on symbolic sizes: only + - * and / by a positive number",
+                         sign);
+    TRY(dims_status(b->dims, b->err));
+    *ret = val_of_dim(d);
+    return RILL_OK;
+}
+
+static rill_status infix_wires(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign, struct val x,
+                               struct val y, struct val *ret)
+{
+    static const struct { const char *sign, *op; bool negate; } ops[] = {
+        { "+", "Add", 0 }, { "-", "Sub", 0 }, { "*", "Mul", 0 }, { "/", "Div", 0 }, { "^", "Pow", 0 },
+        { "<", "Less", 0 }, { ">", "Greater", 0 }, { "<=", "LessOrEqual", 0 }, { ">=", "GreaterOrEqual", 0 },
+        { "==", "Equal", 0 }, { "!=", "Equal", 1 }, { "&&", "And", 0 }, { "||", "Or", 0 },
+    };
+    struct val known = x.kind == VAL_WIRE ? x : y;
+    enum dtype type = wire_fact(s, known.wire)->type;
+    uint32_t in[2], out;
+    TRY(val_to_wire(b, s, pos, x, type, &in[0]));
+    TRY(val_to_wire(b, s, pos, y, type, &in[1]));
+    TRY(build_align(b, s, pos, in, 2));
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        if (strcmp(ops[i].sign, sign) != 0)
+            continue;
+        TRY(build_node(b, s, pos, ops[i].op, NULL, 0, in, 2, &out, 1));
+        if (ops[i].negate)
+            TRY(build_node(b, s, pos, "Not", NULL, 0, &out, 1, &out, 1));
+        *ret = val_of_wire(out);
+        return RILL_OK;
+    }
+    return infix_refuse(b, s, pos, sign, x, y);
+}
+
+rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign, struct val x,
+                       struct val y, struct val *ret)
+{
+    if (x.kind == VAL_WIRE || y.kind == VAL_WIRE)
+        return infix_wires(b, s, pos, sign, x, y, ret);
+    if (is_logic(sign)) {
+        if (x.kind != VAL_BOOL || y.kind != VAL_BOOL)
+            return infix_refuse(b, s, pos, sign, x, y);
+        *ret = val_bool(*sign == '&' ? x.i && y.i : x.i || y.i);
+        return RILL_OK;
+    }
+    if (is_number(x) && is_number(y))
+        return infix_numbers(b, s, pos, sign, x, y, ret);
+    if (is_size(x) && is_size(y) && !is_compare(sign))
+        return infix_sizes(b, s, pos, sign, x, y, ret);
+    bool equality = sign[0] == '=' || sign[0] == '!';
+    if (equality && x.kind == y.kind && (x.kind == VAL_TEXT || x.kind == VAL_BOOL || x.kind == VAL_DIM)) {
+        bool same = x.kind == VAL_TEXT ? !strcmp(x.text, y.text) : x.kind == VAL_DIM ? x.dim == y.dim : x.i == y.i;
+        *ret = val_bool(same == (sign[0] == '='));
+        return RILL_OK;
+    }
+    return infix_refuse(b, s, pos, sign, x, y);
+}
+
+/* ---- expressions ---- */
+
+static rill_status eval_unary(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+{
+    struct val x;
+    TRY(eval_expr(b, s, e->part[0], &x));
+    if (x.kind == VAL_WIRE && *e->text != '+') {
+        uint32_t w = x.wire;
+        TRY(build_node(b, s, e->pos, *e->text == '-' ? "Neg" : "Not", NULL, 0, &w, 1, &w, 1));
+        *ret = val_of_wire(w);
+        return RILL_OK;
+    }
+    *ret = x;
+    if (*e->text == '!' && x.kind == VAL_BOOL)
+        ret->i = !x.i;
+    else if (*e->text == '-' && x.kind == VAL_REAL)
+        ret->real = -x.real;
+    else if (*e->text == '-' && is_size(x))
+        return eval_infix(b, s, e->pos, "-", (struct val) { .kind = VAL_INT, .i = 0 }, x, ret);
+    else if (*e->text != '+' || !(is_number(x) || is_size(x) || x.kind == VAL_WIRE))
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "'%s' does not go with %s", e->text, val_kind_name(x));
+    return RILL_OK;
+}
+
+static rill_status eval_list(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+{
+    struct val *list = arena_array(b->arena, struct val, (size_t) e->n_part + 1);
+    if (!list)
+        return nnef_no_memory(b);
+    for (uint32_t i = 0; i < e->n_part; i++)
+        TRY(eval_expr(b, s, e->part[i], &list[i]));
+    *ret = (struct val) { .kind = VAL_LIST, .n = e->n_part, .list = list };
+    return RILL_OK;
+}
+
+static rill_status eval_choice(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+{
+    struct val c;
+    TRY(eval_expr(b, s, e->part[1], &c));
+    if (c.kind != VAL_BOOL)
+        return nnef_fail(b, s, e->part[1]->pos, RILL_UNSUPPORTED, "the condition of 'if' is %s, expected true or false "
+                         "known now; between tensors use select(condition, a, b)", val_kind_name(c));
+    return eval_expr(b, s, e->part[c.i ? 0 : 2], ret);
+}
+
+static rill_status eval_index(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+{
+    struct val list, i;
+    TRY(eval_expr(b, s, e->part[0], &list));
+    TRY(eval_expr(b, s, e->part[1], &i));
+    if (list.kind != VAL_LIST || i.kind != VAL_INT)
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "%s[%s]: only lists are indexed, by integers",
+                         val_kind_name(list), val_kind_name(i));
+    if (i.i < 0 || i.i >= list.n)
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "index %lld of a list of %u", (long long) i.i, list.n);
+    *ret = list.list[i.i];
+    return RILL_OK;
+}
+
+/* ---- calls ---- */
+
+const struct nnef_fragment *fragment_find(const struct builder *b, const char *name)
+{
+    for (const struct nnef_fragment *f = b->doc->fragments; f; f = f->next)
+        if (!strcmp(f->name, name))
+            return f;
+    for (const struct nnef_fragment *f = b->library; f; f = f->next)
+        if (!strcmp(f->name, name))
+            return f;
+    return NULL;
+}
+
+static bool fragment_is_library(const struct builder *b, const struct nnef_fragment *f)
+{
+    const struct nnef_fragment *x = b->library;
+    while (x && x != f)
+        x = x->next;
+    return x != NULL;
+}
+
+static rill_status param_index(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                               const struct nnef_fragment *sig, uint32_t k, uint32_t *ret)
+{
+    if (!e->arg_name[k]) {
+        if (k >= sig->n_params)
+            return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED, "'%.60s' takes at most %u arguments", e->text,
+                             sig->n_params);
+        *ret = k;
+        return RILL_OK;
+    }
+    for (uint32_t i = 0; i < sig->n_params; i++)
+        if (!strcmp(sig->params[i].name, e->arg_name[k])) {
+            *ret = i;
+            return RILL_OK;
+        }
+    char known[200] = "";
+    for (uint32_t i = 0; i < sig->n_params; i++) {
+        size_t n = strlen(known);
+        snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", sig->params[i].name);
+    }
+    return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED, "'%.60s' has no argument '%.60s', expected one of: %s",
+                     e->text, e->arg_name[k], known);
+}
+
+/* Lines arguments up with parameters; NULL where the default serves. */
+static rill_status args_match(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                              const struct nnef_fragment *sig, const struct nnef_expr ***ret)
+{
+    const struct nnef_expr **arg = arena_array(b->arena, const struct nnef_expr *, (size_t) sig->n_params + 1);
+    if (!arg)
+        return nnef_no_memory(b);
+    for (uint32_t k = 0; k < e->n_part; k++) {
+        uint32_t i;
+        TRY(param_index(b, s, e, sig, k, &i));
+        if (arg[i])
+            return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED, "'%.60s': argument '%.60s' is given twice", e->text,
+                             sig->params[i].name);
+        arg[i] = e->part[k];
+    }
+    for (uint32_t i = 0; i < sig->n_params; i++)
+        if (!arg[i] && !sig->params[i].init)
+            return nnef_fail(b, s, e->pos, RILL_MALFORMED, "'%.60s': argument '%.60s' is missing", e->text,
+                             sig->params[i].name);
+    *ret = arg;
+    return RILL_OK;
+}
+
+static rill_status call_fragment(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                                 const struct nnef_fragment *f, struct val *ret)
+{
+    const struct nnef_expr **arg;
+    const char *prefix = arena_printf(b->arena, "%s%s/", s->prefix, s->target ? s->target : f->name);
+    struct scope in = { .g = s->g, .prefix = prefix, .file = fragment_is_library(b, f) ? "stdlib" : b->doc->file };
+    struct scope none = { .g = s->g, .prefix = prefix, .file = in.file };
+    struct val *results = arena_array(b->arena, struct val, f->n_results);
+    if (!prefix || !results)
+        return nnef_no_memory(b);
+    TRY(args_match(b, s, e, f, &arg));
+    for (uint32_t i = 0; i < f->n_params; i++) {
+        struct val v;
+        TRY(arg[i] ? eval_expr(b, s, arg[i], &v) : eval_expr(b, &none, f->params[i].init, &v));
+        TRY(scope_bind(b, &in, f->params[i].name, v));
+    }
+    if (++b->calls > b->limits->calls)
+        return nnef_fail(b, s, e->pos, RILL_LIMIT, "fragments call each other more than %u deep ('%.60s')",
+                         b->limits->calls, f->name);
+    rill_status status = fragment_run(b, &in, f, results);
+    b->calls--;
+    if (status != RILL_OK && fragment_is_library(b, f))
+        return err_prefix(b->err, status, "%s:%u:%u", s->file, e->pos.line, e->pos.column);
+    TRY(status);
+    *ret = f->n_results == 1 ? results[0] : (struct val) { .kind = VAL_LIST, .n = f->n_results, .list = results };
+    return RILL_OK;
+}
+
+static rill_status call_row(struct builder *b, struct scope *s, const struct nnef_expr *e, const struct nnef_row *row,
+                            struct val *ret)
+{
+    struct nnef_fragment sig;
+    const struct nnef_expr **arg;
+    TRY(nnef_parse_signature(&sig, b->arena, row->name, row->signature, b->err));
+    TRY(args_match(b, s, e, &sig, &arg));
+    struct call c = { .b = b, .s = s, .e = e, .row = row, .sig = &sig, .arg = arg };
+    return row->build(&c, ret);
+}
+
+static rill_status eval_call(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+{
+    const struct nnef_fragment *f = fragment_find(b, e->text);
+    if (f)
+        return call_fragment(b, s, e, f, ret);
+    const struct nnef_row *row = row_find(e->text);
+    if (row)
+        return call_row(b, s, e, row, ret);
+    return nnef_fail(b, s, e->pos, RILL_UNSUPPORTED, "unknown operator '%.60s', expected a fragment of this text or a "
+                     "standard operator", e->text);
+}
+
+rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+{
+    if (++b->steps > STEPS_MAX)
+        return nnef_fail(b, s, e->pos, RILL_LIMIT, "more than %u expressions to evaluate", STEPS_MAX);
+    switch (e->kind) {
+    case NNEF_EXPR_INT:
+        *ret = (struct val) { .kind = VAL_INT, .i = e->i };
+        return RILL_OK;
+    case NNEF_EXPR_REAL:
+        *ret = (struct val) { .kind = VAL_REAL, .real = e->real };
+        return RILL_OK;
+    case NNEF_EXPR_BOOL:
+        *ret = val_bool(e->i);
+        return RILL_OK;
+    case NNEF_EXPR_TEXT:
+        *ret = (struct val) { .kind = VAL_TEXT, .text = e->text };
+        return RILL_OK;
+    case NNEF_EXPR_NAME:   return eval_name(b, s, e, ret);
+    case NNEF_EXPR_LIST:
+    case NNEF_EXPR_TUPLE:  return eval_list(b, s, e, ret);
+    case NNEF_EXPR_UNARY:  return eval_unary(b, s, e, ret);
+    case NNEF_EXPR_CHOICE: return eval_choice(b, s, e, ret);
+    case NNEF_EXPR_INDEX:  return eval_index(b, s, e, ret);
+    case NNEF_EXPR_CALL:   return eval_call(b, s, e, ret);
+    case NNEF_EXPR_BINARY: break;
+    }
+    struct val x, y;
+    TRY(eval_expr(b, s, e->part[0], &x));
+    TRY(eval_expr(b, s, e->part[1], &y));
+    return eval_infix(b, s, e->pos, e->text, x, y, ret);
+}
+
+/* ---- statements ---- */
+
+/* A wire takes the name that it is first assigned to. Names made up on the way hold a ':'. */
+static rill_status wire_name(struct builder *b, struct scope *s, const char *name, uint32_t w)
+{
+    struct wire *wire = &s->g->wires[w];
+    if (!strchr(wire->name, ':'))
+        return RILL_OK;
+    if (!(wire->name = arena_printf(b->arena, "%s%s", s->prefix, name)))
+        return nnef_no_memory(b);
+    if (wire->node != WIRE_NONE)
+        s->g->nodes[wire->node].name = wire->name;
+    return RILL_OK;
+}
+
+static rill_status assign(struct builder *b, struct scope *s, const struct nnef_expr *left, struct val v)
+{
+    if (binding_find(s->names, s->n_names, left->text))
+        return nnef_fail(b, s, left->pos, RILL_MALFORMED, "'%.60s' is assigned twice", left->text);
+    if (v.kind == VAL_WIRE)
+        TRY(wire_name(b, s, left->text, v.wire));
+    return scope_bind(b, s, left->text, v);
+}
+
+static rill_status statement_run(struct builder *b, struct scope *s, const struct nnef_statement *st)
+{
+    const struct nnef_expr *left = st->left;
+    bool single = left->kind == NNEF_EXPR_NAME;
+    struct val v;
+    s->target = single ? left->text : left->part[0]->text;
+    s->whole = st->right;
+    TRY(eval_expr(b, s, st->right, &v));
+    if (single)
+        return assign(b, s, left, v);
+    if (v.kind != VAL_LIST || v.n != left->n_part)
+        return nnef_fail(b, s, left->pos, RILL_MALFORMED, "%u names on the left, the right side gives %u", left->n_part,
+                         v.kind == VAL_LIST ? v.n : 1);
+    for (uint32_t i = 0; i < v.n; i++)
+        TRY(assign(b, s, left->part[i], v.list[i]));
+    return RILL_OK;
+}
+
+rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_fragment *f, struct val *ret_results)
+{
+    for (uint32_t i = 0; i < f->n_body; i++)
+        TRY(statement_run(b, s, &f->body[i]));
+    for (uint32_t i = 0; i < f->n_results; i++) {
+        const struct val *v = binding_find(s->names, s->n_names, f->results[i].name);
+        if (!v)
+            return nnef_fail(b, s, f->results[i].pos, RILL_MALFORMED, "'%.60s' promises '%.60s', which nothing assigns",
+                             f->name, f->results[i].name);
+        ret_results[i] = *v;
+    }
+    return RILL_OK;
+}

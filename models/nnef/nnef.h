@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* nnef.h - NNEF text and the files beside it -> model graph. */
+#ifndef MODELS_NNEF_NNEF_H
+#define MODELS_NNEF_NNEF_H
+#include "engine/graph.h"
+#include "models/folder.h"
+#include "models/nnef/parser.h"
+
+struct nnef_source {
+    const char *file;           /* name that messages begin with */
+    const char *text;
+    size_t n;                   /* bytes of text; no zero byte is needed at the end */
+    struct folder *folder;      /* where tensor files and imported networks lie; NULL: there are none */
+};
+
+/* Everything made lives in a, symbols in ds. Wires carry facts already. limits may be NULL. */
+rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *ds, const struct nnef_source *source,
+                             const struct nnef_limits *limits, rill_error *reterr);
+
+/* The operators one may call, for help texts; NULL past the last. */
+struct nnef_help { const char *name, *signature, *text; };
+bool nnef_operator(unsigned i, struct nnef_help *ret);
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* Matrix products, convolutions, pooling, normalisation. */
+#include "models/nnef/build.h"
+
+#include <string.h>
+
+/* x with its last two axes exchanged. */
+static rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret)
+{
+    int rank = wire_fact(c->s, x)->rank;
+    int64_t perm[RANK_MAX];
+    if (rank < 2)
+        return call_fail(c, RILL_MALFORMED, "'%s': a matrix of rank %d, expected 2 or more", c->e->text, rank);
+    for (int i = 0; i < rank; i++)
+        perm[i] = i;
+    perm[rank - 2] = rank - 1;
+    perm[rank - 1] = rank - 2;
+    return call_node(c, "Transpose", &(struct attr) ATTR_L("perm", perm, (uint32_t) rank), 1, &x, 1, ret);
+}
+
+rill_status build_matmul(const struct call *c, struct val *ret)
+{
+    uint32_t in[2], y;
+    bool swap[2];
+    TRY(arg_wire(c, "A", &in[0]));
+    TRY(arg_wire(c, "B", &in[1]));
+    TRY(arg_bool(c, "transposeA", &swap[0]));
+    TRY(arg_bool(c, "transposeB", &swap[1]));
+    for (int i = 0; i < 2; i++)
+        if (swap[i])
+            TRY(swap_last(c, in[i], &in[i]));
+    TRY(call_node(c, "MatMul", NULL, 0, in, 2, &y));
+    *ret = val_of_wire(y);
+    return RILL_OK;
+}
+
+/* ---- windows over the spatial axes ---- */
+
+struct spatial {
+    unsigned n;                     /* axes from 2 on */
+    int64_t kernel[RANK_MAX], stride[RANK_MAX], dilation[RANK_MAX], pads[2 * RANK_MAX];
+    bool same;                      /* padding is left to "keeps the size" */
+};
+
+/* A list with one entry per spatial axis, or per axis with ones in front; empty: all ones. */
+static rill_status spatial_list(const struct call *c, const char *name, unsigned n_spatial, int64_t *ret)
+{
+    int64_t v[RANK_MAX];
+    unsigned n;
+    TRY(arg_ints(c, name, v, RANK_MAX, &n));
+    unsigned skip = n == n_spatial + 2 ? 2 : 0;
+    if (n != 0 && n - skip != n_spatial)
+        return call_fail(c, RILL_MALFORMED, "'%s': argument '%s' has %u entries for %u spatial axes", c->e->text, name,
+                         n, n_spatial);
+    if (skip && (v[0] != 1 || v[1] != 1))
+        return call_fail(c, RILL_UNSUPPORTED, "'%s': argument '%s' must be 1 for the batch and channel axes", c->e->text,
+                         name);
+    for (unsigned i = 0; i < n_spatial; i++)
+        ret[i] = n ? v[skip + i] : 1;
+    return RILL_OK;
+}
+
+static rill_status spatial_pads(const struct call *c, struct spatial *sp)
+{
+    struct val list;
+    TRY(arg_val(c, "padding", &list));
+    sp->same = list.kind == VAL_LIST && list.n == 0;
+    if (sp->same)
+        return RILL_OK;
+    unsigned skip = list.kind == VAL_LIST && list.n == sp->n + 2 ? 2 : 0;
+    if (list.kind != VAL_LIST || list.n - skip != sp->n)
+        return call_fail(c, RILL_MALFORMED, "'%s': padding needs a pair (before, after) for each of %u spatial axes",
+                         c->e->text, sp->n);
+    for (unsigned i = 0; i < sp->n; i++) {
+        struct val p = list.list[skip + i];
+        if (p.kind != VAL_LIST || p.n != 2 || p.list[0].kind != VAL_INT || p.list[1].kind != VAL_INT)
+            return call_fail(c, RILL_MALFORMED, "'%s': padding %u is not a pair of integers", c->e->text, i);
+        sp->pads[i] = p.list[0].i;
+        sp->pads[sp->n + i] = p.list[1].i;
+    }
+    return RILL_OK;
+}
+
+static rill_status spatial_read(const struct call *c, uint32_t x, struct spatial *sp)
+{
+    int rank = wire_fact(c->s, x)->rank;
+    const char *border;
+    *sp = (struct spatial) { .n = rank > 2 ? (unsigned) rank - 2 : 0 };
+    if (rank < 3)
+        return call_fail(c, RILL_MALFORMED, "'%s': input of rank %d, expected batch, channels and at least one more axis",
+                         c->e->text, rank);
+    TRY(arg_text(c, "border", &border));
+    if (strcmp(border, "constant") != 0 && strcmp(border, "ignore") != 0)
+        return call_fail(c, RILL_UNSUPPORTED, "'%s': border '%.30s', supported: constant (and ignore for pooling); use "
+                         "pad() in front for others", c->e->text, border);
+    TRY(spatial_list(c, "stride", sp->n, sp->stride));
+    TRY(spatial_list(c, "dilation", sp->n, sp->dilation));
+    return spatial_pads(c, sp);
+}
+
+/* strides, dilations, pads or auto_pad. */
+static unsigned spatial_attrs(const struct spatial *sp, struct attr *ret)
+{
+    static const char *const same = "SAME_UPPER";
+    ret[0] = (struct attr) ATTR_L("strides", sp->stride, sp->n);
+    ret[1] = (struct attr) ATTR_L("dilations", sp->dilation, sp->n);
+    ret[2] = sp->same ? (struct attr) ATTR_S("auto_pad", &same) : (struct attr) ATTR_L("pads", sp->pads, 2 * sp->n);
+    return 3;
+}
+
+/* [1, C], [1] or a number -> [n] */
+static rill_status channel_vector(const struct call *c, const char *name, int64_t n, uint32_t *ret)
+{
+    uint32_t in[2];
+    TRY(arg_wire(c, name, &in[0]));
+    const struct fact *f = wire_fact(c->s, in[0]);
+    if (f->value && tensor_count(f->value) == 1 && f->value->type == DTYPE_F32) {
+        float *v = arena_array(c->b->arena, float, (size_t) n);
+        if (!v)
+            return nnef_no_memory(c->b);
+        for (int64_t i = 0; i < n; i++)
+            v[i] = *(const float *) f->value->data;
+        return const_f32(c->b, c->s->g, 1, &n, v, ret);
+    }
+    TRY(const_i64(c->b, c->s->g, &n, 1, &in[1]));
+    return call_node(c, "Reshape", NULL, 0, in, 2, ret);
+}
+
+static rill_status groups_of(const struct call *c, uint32_t x, int64_t *ret)
+{
+    TRY(arg_int(c, "groups", ret));
+    const struct dim *channels = wire_fact(c->s, x)->shape[1];
+    if (*ret == 0 && dim_is_const(channels))
+        *ret = dim_value(channels);     /* depthwise */
+    return RILL_OK;
+}
+
+static rill_status fixed_dim(const struct call *c, uint32_t w, int axis, int64_t *ret)
+{
+    const struct fact *f = wire_fact(c->s, w);
+    if (axis >= f->rank || !dim_is_const(f->shape[axis]))
+        return call_fail(c, RILL_UNSUPPORTED, "'%s': axis %d of the filter has no fixed length", c->e->text, axis);
+    *ret = dim_value(f->shape[axis]);
+    return RILL_OK;
+}
+
+rill_status build_conv(const struct call *c, struct val *ret)
+{
+    struct spatial sp;
+    struct attr attrs[4];
+    uint32_t in[3], y;
+    int64_t groups, channels;
+    TRY(arg_wire(c, "input", &in[0]));
+    TRY(arg_wire(c, "filter", &in[1]));
+    TRY(spatial_read(c, in[0], &sp));
+    TRY(groups_of(c, in[0], &groups));
+    TRY(fixed_dim(c, in[1], 0, &channels));
+    TRY(channel_vector(c, "bias", channels, &in[2]));
+    unsigned n = spatial_attrs(&sp, attrs);
+    attrs[n++] = (struct attr) ATTR_I("group", groups);
+    TRY(call_node(c, "Conv", attrs, n, in, 3, &y));
+    *ret = val_of_wire(y);
+    return RILL_OK;
+}
+
+rill_status build_deconv(const struct call *c, struct val *ret)
+{
+    struct spatial sp;
+    struct attr attrs[5];
+    uint32_t in[3], y;
+    int64_t groups, channels, shape[RANK_MAX];
+    unsigned n_shape;
+    TRY(arg_wire(c, "input", &in[0]));
+    TRY(arg_wire(c, "filter", &in[1]));
+    TRY(spatial_read(c, in[0], &sp));
+    TRY(groups_of(c, in[0], &groups));
+    TRY(fixed_dim(c, in[1], 1, &channels));
+    if (__builtin_mul_overflow(channels, groups, &channels) || channels < 1 || channels > 1 << 24)
+        return call_fail(c, RILL_LIMIT, "'deconv': %lld groups", (long long) groups);
+    TRY(channel_vector(c, "bias", channels, &in[2]));
+    TRY(arg_ints(c, "output_shape", shape, RANK_MAX, &n_shape));
+    unsigned n = spatial_attrs(&sp, attrs);
+    attrs[n++] = (struct attr) ATTR_I("group", groups);
+    if (n_shape == sp.n + 2)
+        attrs[n++] = (struct attr) ATTR_L("output_shape", shape + 2, sp.n);
+    else if (n_shape)
+        return call_fail(c, RILL_MALFORMED, "'deconv': output_shape has %u entries, expected %u", n_shape, sp.n + 2);
+    TRY(call_node(c, "ConvTranspose", attrs, n, in, 3, &y));
+    *ret = val_of_wire(y);
+    return RILL_OK;
+}
+
+/* box without normalize is the mean times the window's volume. */
+static rill_status scale_by_volume(const struct call *c, const struct spatial *sp, uint32_t x, uint32_t *ret)
+{
+    float volume = 1;
+    for (unsigned i = 0; i < sp->n; i++)
+        volume *= (float) sp->kernel[i];
+    uint32_t in[2] = { x, 0 };
+    TRY(const_f32(c->b, c->s->g, 0, NULL, &volume, &in[1]));
+    return call_node(c, "Mul", NULL, 0, in, 2, ret);
+}
+
+rill_status build_pool(const struct call *c, struct val *ret)
+{
+    struct spatial sp;
+    struct attr attrs[6];
+    uint32_t x, y;
+    const char *border;
+    bool box = !strcmp(c->row->op, "Box"), mean = true;
+    TRY(arg_wire(c, "input", &x));
+    TRY(spatial_read(c, x, &sp));
+    TRY(spatial_list(c, "size", sp.n, sp.kernel));
+    TRY(arg_text(c, "border", &border));
+    if (box)
+        TRY(arg_bool(c, "normalize", &mean));
+    bool max = !strcmp(c->row->op, "MaxPool"), ignore = !strcmp(border, "ignore");
+    if (!mean && ignore)
+        return call_fail(c, RILL_UNSUPPORTED, "'box' that is not normalised needs border = 'constant'");
+    unsigned n = spatial_attrs(&sp, attrs);
+    attrs[n++] = (struct attr) ATTR_L("kernel_shape", sp.kernel, sp.n);
+    if (!max)
+        attrs[n++] = (struct attr) ATTR_I("count_include_pad", !ignore);
+    TRY(call_node(c, max ? "MaxPool" : "AveragePool", attrs, n, &x, 1, &y));
+    if (!mean)
+        TRY(scale_by_volume(c, &sp, y, &y));
+    *ret = val_of_wire(y);
+    return RILL_OK;
+}
+
+rill_status build_batch_norm(const struct call *c, struct val *ret)
+{
+    static const char *const order[] = { "scale", "offset", "mean", "variance" };
+    uint32_t in[5], y;
+    int64_t channels;
+    double epsilon;
+    TRY(arg_wire(c, "input", &in[0]));
+    TRY(arg_real(c, "epsilon", &epsilon));
+    TRY(fixed_dim(c, in[0], 1, &channels));
+    for (int i = 0; i < 4; i++)
+        TRY(channel_vector(c, order[i], channels, &in[1 + i]));
+    TRY(call_node(c, "BatchNormalization", &(struct attr) ATTR_F("epsilon", (float) epsilon), 1, in, 5, &y));
+    *ret = val_of_wire(y);
+    return RILL_OK;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* Where tensors come from: inputs, files, literals, and the constants of signal processing. */
+#include "models/nnef/build.h"
+#include "models/nnef/dat.h"
+
+#include <math.h>
+#include <string.h>
+
+#define WINDOW_MAX 65536
+#define PI 3.14159265358979323846
+
+/* The T of operator<T>(...); scalars where it is absent. */
+static enum dtype type_of_call(const struct call *c)
+{
+    const char *t = c->e->type;
+    if (t && !strcmp(t, "integer"))
+        return DTYPE_I64;
+    return t && !strcmp(t, "logical") ? DTYPE_BOOL : DTYPE_F32;
+}
+
+rill_status build_external(const struct call *c, struct val *ret)
+{
+    struct scope *s = c->s;
+    struct fact f = { .type = type_of_call(c) };
+    unsigned n;
+    if (!s->is_graph || s->whole != c->e)
+        return call_fail(c, RILL_MALFORMED, "'external' stands alone on the right side of a statement of the graph: "
+                         "x = external<scalar>(shape = [...]);");
+    const struct nnef_fragment *g = &c->b->doc->graph;
+    uint32_t i = 0;
+    while (i < g->n_params && strcmp(g->params[i].name, s->target) != 0)
+        i++;
+    if (i == g->n_params)
+        return call_fail(c, RILL_MALFORMED, "'%.60s' is not among the inputs of graph '%.60s'", s->target, g->name);
+    s->makes_symbols = true;
+    rill_status status = arg_dims(c, "shape", f.shape, RANK_MAX, &n);
+    s->makes_symbols = false;
+    TRY(status);
+    TRY(dims_status(c->b->dims, c->b->err));
+    f.rank = (int) n;
+    for (unsigned k = 0; k < n; k++)
+        if (dim_is_const(f.shape[k]) && dim_value(f.shape[k]) < 0)
+            return call_fail(c, RILL_MALFORMED, "input '%.60s': size %lld of axis %u", s->target,
+                             (long long) dim_value(f.shape[k]), k);
+    uint32_t w = graph_add_input(s->g, arena_string(c->b->arena, s->target), &f);
+    *ret = val_of_wire(w);
+    return w == WIRE_NONE ? nnef_no_memory(c->b) : RILL_OK;
+}
+
+/* A fixed shape of at most the limit's bytes. */
+static rill_status const_shape(const struct call *c, struct tensor *ret)
+{
+    unsigned n;
+    int64_t count;
+    *ret = (struct tensor) { .type = type_of_call(c) };
+    TRY(arg_ints(c, "shape", ret->dim, RANK_MAX, &n));
+    ret->rank = (int) n;
+    if (!tensor_count_checked(ret, &count) || (uint64_t) count > c->b->limits->data_bytes / dtype_bytes(ret->type))
+        return call_fail(c, RILL_LIMIT, "'%s': a constant of this shape is over the limit of %llu bytes", c->e->text,
+                         (unsigned long long) c->b->limits->data_bytes);
+    return RILL_OK;
+}
+
+static rill_status const_add(const struct call *c, const struct tensor *t, struct val *ret)
+{
+    const char *name = arena_printf(c->b->arena, "const:%u", c->s->g->n_wires);
+    uint32_t w = name ? graph_add_const(c->s->g, name, t) : WIRE_NONE;
+    *ret = val_of_wire(w);
+    return w == WIRE_NONE ? nnef_no_memory(c->b) : RILL_OK;
+}
+
+static bool same_shape(const struct tensor *a, const struct tensor *b)
+{
+    return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t) a->rank * sizeof *a->dim);
+}
+
+rill_status build_variable(const struct call *c, struct val *ret)
+{
+    struct builder *b = c->b;
+    struct tensor want, *t;
+    const char *label, *file;
+    const uint8_t *bytes;
+    size_t n;
+    TRY(const_shape(c, &want));
+    TRY(arg_text(c, "label", &label));
+    if (!b->folder || !(file = arena_printf(b->arena, "%s.dat", label)))
+        return call_fail(c, RILL_IO, "variable '%.80s': this text has no folder to read tensors from", label);
+    rill_status s = folder_read(b->folder, file, b->arena, b->limits->data_bytes, &bytes, &n, b->err);
+    if (s == RILL_OK)
+        s = tensor_from_dat(&t, b->arena, bytes, n, file, b->err);
+    if (s != RILL_OK)
+        return err_prefix(b->err, s, "%s:%u:%u", c->s->file, c->e->pos.line, c->e->pos.column);
+    if (!same_shape(t, &want))
+        return call_fail(c, RILL_MALFORMED, "variable '%.80s': the file's shape is not the declared one", label);
+    if (t->type != want.type)
+        return call_fail(c, RILL_MALFORMED, "variable '%.80s': the file holds %s, expected %s", label,
+                         dtype_name(t->type), dtype_name(want.type));
+    return const_add(c, t, ret);
+}
+
+static rill_status const_of_shape(const struct call *c, struct tensor **ret)
+{
+    struct tensor want;
+    TRY(const_shape(c, &want));
+    *ret = tensor_new(c->b->arena, want.type, want.rank, want.dim);
+    return *ret ? RILL_OK : nnef_no_memory(c->b);
+}
+
+rill_status build_constant(const struct call *c, struct val *ret)
+{
+    struct tensor *t;
+    struct val v;
+    TRY(const_of_shape(c, &t));
+    TRY(arg_val(c, "value", &v));
+    struct val one = v;
+    if (v.kind != VAL_LIST)
+        v = (struct val) { .kind = VAL_LIST, .n = 1, .list = &one };
+    int64_t n = tensor_count(t);
+    if (v.n != 1 && v.n != n)
+        return call_fail(c, RILL_MALFORMED, "'constant': %u values for %lld elements", v.n, (long long) n);
+    for (int64_t i = 0; i < n; i++) {
+        struct val x = v.list[v.n == 1 ? 0 : i];
+        if (x.kind != VAL_INT && x.kind != VAL_REAL && x.kind != VAL_BOOL)
+            return call_fail(c, RILL_MALFORMED, "'constant': value %lld is %s, expected a number", (long long) i,
+                             val_kind_name(x));
+        tensor_set_f64(t, t->data, i, x.kind == VAL_REAL ? x.real : (double) x.i);
+    }
+    return const_add(c, t, ret);
+}
+
+rill_status build_fill(const struct call *c, struct val *ret)
+{
+    struct tensor *t;
+    double v;
+    TRY(const_of_shape(c, &t));
+    TRY(arg_real(c, "value", &v));
+    int64_t n = tensor_count(t);
+    for (int64_t i = 0; i < n; i++)
+        tensor_set_f64(t, t->data, i, v);
+    return const_add(c, t, ret);
+}
+
+/* ---- windows ---- */
+
+/* x runs from 0 to 1 over one period. */
+static double w_hann(double x)        { return 0.5 - 0.5 * cos(2 * PI * x); }
+static double w_sqrt_hann(double x)   { return sin(PI * x); }
+static double w_hamming(double x)     { return 0.54 - 0.46 * cos(2 * PI * x); }
+static double w_blackman(double x)    { return 0.42 - 0.5 * cos(2 * PI * x) + 0.08 * cos(4 * PI * x); }
+static double w_rectangular(double x) { return x >= 0; }
+
+/* These are symmetric about the middle of the block and sampled half a step inside. */
+static double w_sine(double x)        { return sin(PI * x); }
+static double w_vorbis(double x)      { double s = sin(PI * x); return sin(PI / 2 * s * s); }
+
+static const struct {
+    const char *name;
+    double (*f)(double x);
+    bool half_step;
+} windows[] = {
+    { "hann", w_hann, false }, { "sqrt_hann", w_sqrt_hann, false }, { "hamming", w_hamming, false },
+    { "blackman", w_blackman, false }, { "rectangular", w_rectangular, false },
+    { "sine", w_sine, true }, { "vorbis", w_vorbis, true },
+};
+
+static rill_status window_find(const struct call *c, const char *kind, size_t *ret)
+{
+    for (*ret = 0; *ret < sizeof windows / sizeof *windows; ++*ret)
+        if (!strcmp(windows[*ret].name, kind))
+            return RILL_OK;
+    return call_fail(c, RILL_UNSUPPORTED, "window '%.30s', supported: hann, sqrt_hann, hamming, blackman, vorbis, sine, "
+                     "rectangular", kind);
+}
+
+rill_status build_window(const struct call *c, struct val *ret)
+{
+    const char *kind;
+    int64_t size;
+    bool periodic;
+    size_t k;
+    TRY(arg_text(c, "kind", &kind));
+    TRY(arg_int(c, "size", &size));
+    TRY(arg_bool(c, "periodic", &periodic));
+    TRY(window_find(c, kind, &k));
+    if (size < 1 || size > WINDOW_MAX)
+        return call_fail(c, RILL_LIMIT, "window of %lld samples, supported: 1 to %d", (long long) size, WINDOW_MAX);
+    struct tensor *t = tensor_new(c->b->arena, DTYPE_F32, 2, (int64_t[]) { 1, size });
+    if (!t)
+        return nnef_no_memory(c->b);
+    double period = periodic || windows[k].half_step ? (double) size : (double) (size > 1 ? size - 1 : 1);
+    for (int64_t i = 0; i < size; i++)
+        ((float *) t->data)[i] = (float) windows[k].f(((double) i + (windows[k].half_step ? 0.5 : 0.0)) / period);
+    return const_add(c, t, ret);
+}
+
+/* ---- mel ---- */
+
+struct mel { double rate, low, high; bool slaney, norm; int64_t bands, bins; };
+
+/* HTK's formula, or Slaney's: linear below 1 kHz, logarithmic above. */
+static double mel_of_hz(const struct mel *m, double f)
+{
+    if (!m->slaney)
+        return 2595 * log10(1 + f / 700);
+    return f < 1000 ? f * 3 / 200 : 15 + log(f / 1000) * 27 / log(6.4);
+}
+
+static double hz_of_mel(const struct mel *m, double x)
+{
+    if (!m->slaney)
+        return 700 * (pow(10, x / 2595) - 1);
+    return x < 15 ? x * 200 / 3 : 1000 * exp((x - 15) * log(6.4) / 27);
+}
+
+static double mel_edge(const struct mel *m, int64_t band)
+{
+    double a = mel_of_hz(m, m->low), z = mel_of_hz(m, m->high);
+    return hz_of_mel(m, a + (z - a) * (double) band / (double) (m->bands + 1));
+}
+
+/* [bins, bands]: triangles between neighbouring edges. */
+static void mel_fill(const struct mel *m, float *ret)
+{
+    for (int64_t j = 0; j < m->bands; j++) {
+        double left = mel_edge(m, j), mid = mel_edge(m, j + 1), right = mel_edge(m, j + 2);
+        double scale = m->norm ? 2 / (right - left) : 1;
+        for (int64_t i = 0; i < m->bins; i++) {
+            double f = (double) i * m->rate / 2 / (double) (m->bins - 1);
+            double w = f < mid ? (f - left) / (mid - left) : (right - f) / (right - mid);
+            ret[i * m->bands + j] = w > 0 ? (float) (w * scale) : 0;
+        }
+    }
+}
+
+rill_status build_mel(const struct call *c, struct val *ret)
+{
+    struct mel m;
+    uint32_t in[2], y;
+    TRY(arg_wire(c, "x", &in[0]));
+    TRY(arg_int(c, "bands", &m.bands));
+    TRY(arg_real(c, "rate", &m.rate));
+    TRY(arg_real(c, "low", &m.low));
+    TRY(arg_real(c, "high", &m.high));
+    TRY(arg_bool(c, "slaney", &m.slaney));
+    TRY(arg_bool(c, "norm", &m.norm));
+    const struct fact *f = wire_fact(c->s, in[0]);
+    const struct dim *bins = f->rank > 0 ? f->shape[f->rank - 1] : NULL;
+    m.bins = bins && dim_is_const(bins) ? dim_value(bins) : 0;
+    m.high = m.high > 0 ? m.high : m.rate / 2;
+    if (m.bins < 2 || m.bins > WINDOW_MAX || m.bands < 1 || m.bands > 1024)
+        return call_fail(c, RILL_LIMIT, "'rill_mel': %lld bins and %lld bands, expected a last axis of 2 to %d and 1 to "
+                         "1024 bands", (long long) m.bins, (long long) m.bands, WINDOW_MAX);
+    if (!(m.low >= 0 && m.low < m.high && m.high <= m.rate))
+        return call_fail(c, RILL_MALFORMED, "'rill_mel': from %g to %g Hz at a rate of %g", m.low, m.high, m.rate);
+    struct tensor *t = tensor_new(c->b->arena, DTYPE_F32, 2, (int64_t[]) { m.bins, m.bands });
+    if (!t)
+        return nnef_no_memory(c->b);
+    mel_fill(&m, t->data);
+    struct val w;
+    TRY(const_add(c, t, &w));
+    in[1] = w.wire;
+    TRY(call_node(c, "MatMul", NULL, 0, in, 2, &y));
+    *ret = val_of_wire(y);
+    return RILL_OK;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+#include "models/nnef/build.h"
+
+#include <string.h>
+
+const char *val_kind_name(struct val v)
+{
+    static const char *const names[] = {
+        [VAL_NONE] = "nothing", [VAL_INT] = "an integer", [VAL_REAL] = "a number", [VAL_BOOL] = "a truth value",
+        [VAL_TEXT] = "a string", [VAL_DIM] = "a symbolic size", [VAL_WIRE] = "a tensor", [VAL_LIST] = "a list",
+    };
+    return names[v.kind];
+}
+
+struct val val_of_dim(const struct dim *d)
+{
+    if (dim_is_const(d))
+        return (struct val) { .kind = VAL_INT, .i = dim_value(d) };
+    return (struct val) { .kind = VAL_DIM, .dim = d };
+}
+
+struct val val_of_wire(uint32_t w)
+{
+    return (struct val) { .kind = VAL_WIRE, .wire = w };
+}
+
+const struct dim *dim_of_val(struct builder *b, struct val v)
+{
+    if (v.kind == VAL_INT)
+        return dim_int(b->dims, v.i);
+    return v.kind == VAL_DIM ? v.dim : NULL;
+}
+
+const struct fact *wire_fact(const struct scope *s, uint32_t w)
+{
+    return &s->g->wires[w].fact;
+}
+
+/* ---- constants ---- */
+
+static rill_status const_tensor(struct builder *b, struct graph *g, const struct tensor *t, uint32_t *ret)
+{
+    const char *name = t ? arena_printf(b->arena, "const:%u", g->n_wires) : NULL;
+    if (!name || (*ret = graph_add_const(g, name, t)) == WIRE_NONE)
+        return nnef_no_memory(b);
+    return RILL_OK;
+}
+
+rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_t *dim, const float *data, uint32_t *ret)
+{
+    struct tensor *t = tensor_new(b->arena, DTYPE_F32, rank, dim);
+    if (t)
+        memcpy(t->data, data, tensor_bytes(t));
+    return const_tensor(b, g, t, ret);
+}
+
+rill_status const_i64(struct builder *b, struct graph *g, const int64_t *v, unsigned n, uint32_t *ret)
+{
+    int64_t dim = n;
+    struct tensor *t = tensor_new(b->arena, DTYPE_I64, 1, &dim);
+    if (t && n)
+        memcpy(t->data, v, n * sizeof *v);
+    return const_tensor(b, g, t, ret);
+}
+
+rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *const *d, unsigned n, uint32_t *ret)
+{
+    int64_t dim = n;
+    bool symbolic = false;
+    for (unsigned i = 0; i < n; i++)
+        symbolic |= !dim_is_const(d[i]);
+    struct tensor *t = tensor_new(b->arena, symbolic ? DTYPE_DIM : DTYPE_I64, 1, &dim);
+    for (unsigned i = 0; t && i < n; i++)
+        if (symbolic)
+            ((const struct dim **) t->data)[i] = d[i];
+        else
+            ((int64_t *) t->data)[i] = dim_value(d[i]);
+    return const_tensor(b, g, t, ret);
+}
+
+static bool val_is_number(struct val v)
+{
+    return v.kind == VAL_INT || v.kind == VAL_REAL || v.kind == VAL_BOOL;
+}
+
+static rill_status const_of_numbers(struct builder *b, struct scope *s, const struct val *v, uint32_t n, int rank,
+                                    enum dtype type, uint32_t *ret)
+{
+    int64_t dim = n;
+    struct tensor *t = tensor_new(b->arena, v[0].kind == VAL_BOOL ? DTYPE_BOOL : type, rank, &dim);
+    for (uint32_t i = 0; t && i < n; i++)
+        tensor_set_f64(t, t->data, i, v[i].kind == VAL_REAL ? v[i].real : (double) v[i].i);
+    return const_tensor(b, s->g, t, ret);
+}
+
+rill_status val_to_wire(struct builder *b, struct scope *s, struct nnef_pos pos, struct val v, enum dtype type,
+                        uint32_t *ret)
+{
+    if (v.kind == VAL_WIRE) {
+        *ret = v.wire;
+        return RILL_OK;
+    }
+    if (type == DTYPE_NONE || type == DTYPE_BOOL || type == DTYPE_DIM)
+        type = DTYPE_F32;
+    if (val_is_number(v))
+        return const_of_numbers(b, s, &v, 1, 0, type, ret);
+    bool numbers = v.kind == VAL_LIST && v.n > 0;
+    for (uint32_t i = 0; numbers && i < v.n; i++)
+        numbers = val_is_number(v.list[i]);
+    if (numbers)
+        return const_of_numbers(b, s, v.list, v.n, 1, type, ret);
+    return nnef_fail(b, s, pos, RILL_MALFORMED, "found %s, expected a tensor or a number", val_kind_name(v));
+}
+
+/* ---- arguments ---- */
+
+static uint32_t arg_index(const struct call *c, const char *name)
+{
+    uint32_t i = 0;
+    while (strcmp(c->sig->params[i].name, name) != 0)       /* builders ask for what their row declares */
+        i++;
+    return i;
+}
+
+const struct nnef_expr *arg_expr(const struct call *c, const char *name)
+{
+    return c->arg[arg_index(c, name)];
+}
+
+static struct nnef_pos arg_pos(const struct call *c, const char *name)
+{
+    const struct nnef_expr *e = arg_expr(c, name);
+    return e ? e->pos : c->e->pos;
+}
+
+rill_status arg_val(const struct call *c, const char *name, struct val *ret)
+{
+    const struct nnef_expr *e = arg_expr(c, name);
+    if (e)
+        return eval_expr(c->b, c->s, e, ret);
+    struct scope none = { .g = c->s->g, .prefix = "", .file = c->s->file };
+    return eval_expr(c->b, &none, c->sig->params[arg_index(c, name)].init, ret);
+}
+
+static rill_status arg_wrong(const struct call *c, const char *name, struct val v, const char *expected)
+{
+    return nnef_fail(c->b, c->s, arg_pos(c, name), RILL_MALFORMED, "'%.40s': argument '%s' is %s, expected %s",
+                     c->e->text, name, val_kind_name(v), expected);
+}
+
+rill_status arg_wire(const struct call *c, const char *name, uint32_t *ret)
+{
+    struct val v;
+    TRY(arg_val(c, name, &v));
+    return val_to_wire(c->b, c->s, arg_pos(c, name), v, DTYPE_F32, ret);
+}
+
+rill_status arg_wires(const struct call *c, const char *name, uint32_t **ret, unsigned *ret_n)
+{
+    struct val v;
+    TRY(arg_val(c, name, &v));
+    const struct val *list = v.kind == VAL_LIST ? v.list : &v;
+    *ret_n = v.kind == VAL_LIST ? v.n : 1;
+    if (!(*ret = arena_array(c->b->arena, uint32_t, *ret_n + 1u)))
+        return nnef_no_memory(c->b);
+    for (unsigned i = 0; i < *ret_n; i++)
+        TRY(val_to_wire(c->b, c->s, arg_pos(c, name), list[i], DTYPE_F32, &(*ret)[i]));
+    return RILL_OK;
+}
+
+rill_status arg_int(const struct call *c, const char *name, int64_t *ret)
+{
+    struct val v;
+    TRY(arg_val(c, name, &v));
+    *ret = v.i;
+    return v.kind == VAL_INT ? RILL_OK : arg_wrong(c, name, v, "an integer");
+}
+
+rill_status arg_real(const struct call *c, const char *name, double *ret)
+{
+    struct val v;
+    TRY(arg_val(c, name, &v));
+    *ret = v.kind == VAL_REAL ? v.real : (double) v.i;
+    return v.kind == VAL_REAL || v.kind == VAL_INT ? RILL_OK : arg_wrong(c, name, v, "a number");
+}
+
+rill_status arg_bool(const struct call *c, const char *name, bool *ret)
+{
+    struct val v;
+    TRY(arg_val(c, name, &v));
+    *ret = v.i != 0;
+    return v.kind == VAL_BOOL ? RILL_OK : arg_wrong(c, name, v, "true or false");
+}
+
+rill_status arg_text(const struct call *c, const char *name, const char **ret)
+{
+    struct val v;
+    TRY(arg_val(c, name, &v));
+    *ret = v.text;
+    return v.kind == VAL_TEXT ? RILL_OK : arg_wrong(c, name, v, "a string");
+}
+
+rill_status arg_dims(const struct call *c, const char *name, const struct dim **ret, unsigned cap, unsigned *ret_n)
+{
+    struct val v;
+    TRY(arg_val(c, name, &v));
+    if (v.kind != VAL_LIST)
+        return arg_wrong(c, name, v, "a list of integers");
+    if (v.n > cap)
+        return nnef_fail(c->b, c->s, arg_pos(c, name), RILL_LIMIT, "'%.40s': argument '%s' has %u elements, at most %u",
+                         c->e->text, name, v.n, cap);
+    for (uint32_t i = 0; i < v.n; i++)
+        if (!(ret[i] = dim_of_val(c->b, v.list[i])))
+            return arg_wrong(c, name, v.list[i], "integers");
+    *ret_n = v.n;
+    return RILL_OK;
+}
+
+rill_status arg_ints(const struct call *c, const char *name, int64_t *ret, unsigned cap, unsigned *ret_n)
+{
+    const struct dim *d[64];
+    TRY(arg_dims(c, name, d, cap < 64 ? cap : 64, ret_n));
+    for (unsigned i = 0; i < *ret_n; i++) {
+        if (!dim_is_const(d[i]))
+            return arg_wrong(c, name, val_of_dim(d[i]), "integers");
+        ret[i] = dim_value(d[i]);
+    }
+    return RILL_OK;
+}
+
+rill_status expr_name(const struct call *c, const struct nnef_expr *e, const char **ret)
+{
+    if (e->kind != NNEF_EXPR_NAME && e->kind != NNEF_EXPR_TEXT)
+        return nnef_fail(c->b, c->s, e->pos, RILL_MALFORMED, "expected a name");
+    *ret = e->text;
+    return RILL_OK;
+}
+
+/* ---- nodes ---- */
+
+static rill_status node_infer(struct builder *b, struct scope *s, struct nnef_pos pos, const struct node *n,
+                              struct fact *out)
+{
+    const struct fact **in = arena_array(b->arena, const struct fact *, n->n_in + 1u);
+    if (!in)
+        return nnef_no_memory(b);
+    for (unsigned i = 0; i < n->n_in; i++)
+        in[i] = n->in[i] == WIRE_NONE ? NULL : wire_fact(s, n->in[i]);
+    struct infer c = { .node = n, .attr = n->attr, .dims = b->dims, .arena = b->arena, .n_in = n->n_in,
+                       .n_out = n->n_out, .in = in, .out = out, .err = b->err };
+    rill_status status = n->op->infer(&c);
+    if (status == RILL_OK)
+        status = dims_status(b->dims, b->err);
+    return status == RILL_OK ? status : err_prefix(b->err, status, "%s:%u:%u", s->file, pos.line, pos.column);
+}
+
+static rill_status node_attrs(struct builder *b, struct scope *s, struct nnef_pos pos, const struct op *op,
+                              const char *name, const struct attr *attrs, unsigned n, void **ret)
+{
+    struct attr *kept = arena_copy(b->arena, attrs, n * sizeof *attrs);
+    *ret = arena_alloc(b->arena, op->attr_bytes + 1);
+    if (!kept || !*ret)
+        return nnef_no_memory(b);
+    for (unsigned i = 0; i < n; i++) {      /* lists are borrowed by the node for as long as it lives */
+        if (kept[i].kind == ATTR_INTS)
+            kept[i].ints.v = arena_copy(b->arena, kept[i].ints.v, kept[i].ints.n * sizeof(int64_t));
+        if (kept[i].kind == ATTR_STRINGS)
+            kept[i].strings.v = arena_copy(b->arena, kept[i].strings.v, kept[i].strings.n * sizeof(char *));
+    }
+    rill_status status = attrs_parse(op, name, kept, n, *ret, b->err);
+    return status == RILL_OK ? status : err_prefix(b->err, status, "%s:%u:%u", s->file, pos.line, pos.column);
+}
+
+rill_status build_node(struct builder *b, struct scope *s, struct nnef_pos pos, const char *op_name,
+                       const struct attr *attrs, unsigned n_attrs, const uint32_t *in, unsigned n_in, uint32_t *out,
+                       unsigned n_out)
+{
+    const struct op *op = op_find(op_name);
+    if (!op || !op->infer)
+        return nnef_fail(b, s, pos, RILL_UNSUPPORTED, "this build has no op '%s'", op_name);
+    if (++b->nodes > b->limits->nodes)
+        return nnef_fail(b, s, pos, RILL_LIMIT, "more than %u nodes", b->limits->nodes);
+    const char *name = arena_printf(b->arena, "%s%s:%u", s->prefix, s->target ? s->target : op_name, s->g->n_nodes);
+    struct fact *facts = arena_array(b->arena, struct fact, n_out);
+    uint32_t *from = arena_copy(b->arena, in, n_in * sizeof *in);
+    void *attr;
+    if (!name || !facts || !from)
+        return nnef_no_memory(b);
+    TRY(node_attrs(b, s, pos, op, name, attrs, n_attrs, &attr));
+    struct node n = { .name = name, .op = op, .attr = attr, .in = from, .n_in = n_in, .out = out, .n_out = n_out };
+    TRY(node_infer(b, s, pos, &n, facts));
+    for (unsigned i = 0; i < n_out; i++)
+        if ((out[i] = graph_add_wire(s->g, n_out == 1 ? name : arena_printf(b->arena, "%s.%u", name, i), &facts[i])) ==
+            WIRE_NONE)
+            return nnef_no_memory(b);
+    return graph_add_node(s->g, op, name, attr, from, n_in, out, n_out) ? RILL_OK : nnef_no_memory(b);
+}
+
+rill_status call_node(const struct call *c, const char *op, const struct attr *attrs, unsigned n_attrs,
+                      const uint32_t *in, unsigned n_in, uint32_t *ret)
+{
+    return build_node(c->b, c->s, c->e->pos, op, attrs, n_attrs, in, n_in, ret, 1);
+}
+
+/* w with ones appended to its shape until it has `rank` axes. */
+static rill_status rank_grow(struct builder *b, struct scope *s, struct nnef_pos pos, uint32_t w, int rank,
+                             uint32_t *ret)
+{
+    const struct fact *f = wire_fact(s, w);
+    if (f->value) {
+        struct tensor *t = arena_copy(b->arena, f->value, sizeof *t);
+        if (!t)
+            return nnef_no_memory(b);
+        while (t->rank < rank)
+            t->dim[t->rank++] = 1;
+        return const_tensor(b, s->g, t, ret);
+    }
+    int64_t axes[RANK_MAX];
+    unsigned n = 0;
+    for (int k = f->rank; k < rank; k++)
+        axes[n++] = k;
+    uint32_t in[2] = { w, 0 };
+    TRY(const_i64(b, s->g, axes, n, &in[1]));
+    return build_node(b, s, pos, "Unsqueeze", NULL, 0, in, 2, ret, 1);
+}
+
+rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos, uint32_t *in, unsigned n)
+{
+    int rank = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (wire_fact(s, in[i])->rank > rank)
+            rank = wire_fact(s, in[i])->rank;
+    for (unsigned i = 0; i < n; i++) {
+        int r = wire_fact(s, in[i])->rank;
+        if (r > 0 && r < rank)
+            TRY(rank_grow(b, s, pos, in[i], rank, &in[i]));
+    }
+    return RILL_OK;
+}
