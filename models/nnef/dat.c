@@ -73,7 +73,7 @@ static void elements_read(struct tensor *t, const struct header *h, enum dtype s
 rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t *bytes, size_t n, const char *file,
                             rill_error *reterr)
 {
-    struct header h;
+    struct header h = { 0 };
     TRY(header_read(&h, bytes, n, file, reterr));
     enum dtype stored = stored_type(&h);
     if (stored == DTYPE_NONE)

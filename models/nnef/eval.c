@@ -360,7 +360,7 @@ static rill_status args_match(struct builder *b, struct scope *s, const struct n
     if (!arg)
         return nnef_no_memory(b);
     for (uint32_t k = 0; k < e->n_part; k++) {
-        uint32_t i;
+        uint32_t i = 0;
         TRY(param_index(b, s, e, sig, k, &i));
         if (arg[i])
             return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED, "'%.60s': argument '%.60s' is given twice", e->text,

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "models/nnef/build.h"
+
+#include <string.h>
+
+/* ---- extensions ---- */
+
+static rill_status extension_symbol(struct builder *b, const struct scope *s, const struct nnef_extension *x)
+{
+    struct nnef_fragment names;
+    struct val v;
+    if (nnef_parse_signature(&names, b->arena, s->file, x->text, NULL) != RILL_OK)
+        return nnef_fail(b, s, x->pos, RILL_MALFORMED, "'extension %s' declares names: S, T", x->name);
+    for (uint32_t i = 0; i < names.n_params; i++)
+        TRY(symbol_add(b, names.params[i].name, &v));
+    return RILL_OK;
+}
+
+static rill_status extension_read(struct builder *b, const struct scope *s, const struct nnef_extension *x)
+{
+    static const char *const ignored[] = {
+        "KHR_enable_fragment_definitions", "KHR_enable_operator_expressions", "tract_registry",
+    };
+    if (!strcmp(x->name, "rill_symbol") || !strcmp(x->name, "tract_symbol"))
+        return extension_symbol(b, s, x);
+    if (!strcmp(x->name, "rill_assert") || !strcmp(x->name, "tract_assert")) {
+        rill_status status = dims_assert(b->dims, x->text, b->err);
+        return status == RILL_OK ? status : err_prefix(b->err, status, "%s:%u:%u", s->file, x->pos.line, x->pos.column);
+    }
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        if (!strcmp(x->name, ignored[i]))
+            return RILL_OK;
+    return nnef_fail(b, s, x->pos, RILL_UNSUPPORTED, "extension '%.60s' is not supported; known: rill_symbol, "
+                     "rill_assert, KHR_enable_fragment_definitions, KHR_enable_operator_expressions", x->name);
+}
+
+/* ---- the graph ---- */
+
+/* Inputs in the order of the graph's head, not of the statements. */
+static rill_status inputs_sort(struct builder *b, struct scope *s)
+{
+    const struct nnef_fragment *f = &b->doc->graph;
+    uint32_t *order = arena_array(b->arena, uint32_t, (size_t) f->n_params + 1);
+    if (!order)
+        return nnef_no_memory(b);
+    for (uint32_t i = 0; i < f->n_params; i++) {
+        uint32_t k = 0;
+        while (k < s->g->n_inputs && strcmp(s->g->wires[s->g->inputs[k]].name, f->params[i].name) != 0)
+            k++;
+        if (k == s->g->n_inputs)
+            return nnef_fail(b, s, f->params[i].pos, RILL_MALFORMED, "input '%.60s' is nowhere declared: %.60s = "
+                             "external<scalar>(shape = [...]);", f->params[i].name, f->params[i].name);
+        order[i] = s->g->inputs[k];
+    }
+    s->g->inputs = order;
+    s->g->cap_inputs = f->n_params + 1;
+    return RILL_OK;
+}
+
+static rill_status outputs_add(struct builder *b, struct scope *s, const struct val *results)
+{
+    const struct nnef_fragment *f = &b->doc->graph;
+    for (uint32_t i = 0; i < f->n_results; i++) {
+        uint32_t w;
+        TRY(val_to_wire(b, s, f->results[i].pos, results[i], DTYPE_F32, &w));
+        /* An output carries the name that the head gives it, also where it is another wire's alias. */
+        if (strcmp(s->g->wires[w].name, f->results[i].name) != 0) {
+            TRY(build_node(b, s, f->results[i].pos, "Identity", NULL, 0, &w, 1, &w, 1));
+            s->g->wires[w].name = f->results[i].name;
+        }
+        if (!graph_add_output(s->g, w))
+            return nnef_no_memory(b);
+    }
+    return RILL_OK;
+}
+
+rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *ds, const struct nnef_source *source,
+                             const struct nnef_limits *limits, rill_error *reterr)
+{
+    struct nnef_document *doc = arena_new(a, struct nnef_document);
+    struct builder b = { .arena = a, .dims = ds, .doc = doc, .limits = limits ? limits : &nnef_limits_default,
+                         .folder = source->folder, .err = reterr };
+    struct mgraph m;
+    if (!doc)
+        return err_set(reterr, RILL_NOMEM, "%s: out of memory", source->file);
+    TRY(nnef_parse(doc, a, source->file, source->text, source->n, b.limits, reterr));
+    TRY(nnef_parse_fragments(&b.library, a, "stdlib", nnef_library_text, strlen(nnef_library_text), NULL, reterr));
+    graph_init(&m.g, a, ds, doc->graph.name);
+    struct scope s = { .g = &m.g, .file = source->file, .prefix = "", .is_graph = true };
+    for (const struct nnef_extension *x = doc->extensions; x; x = x->next)
+        TRY(extension_read(&b, &s, x));
+    struct val *results = arena_array(a, struct val, doc->graph.n_results);
+    if (!results)
+        return nnef_no_memory(&b);
+    TRY(fragment_run(&b, &s, &doc->graph, results));
+    s.target = NULL;
+    TRY(outputs_add(&b, &s, results));
+    TRY(inputs_sort(&b, &s));
+    TRY(graph_check(&m.g, reterr));
+    *ret = m;
+    return RILL_OK;
+}

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: MIT */
+/* rill_onnx_scan: an ONNX network for one frame, run over frames.
+ *
+ *     p = rill_onnx_scan(frames, file = "vad.onnx", input = ["input"], output = ["output"],
+ *                        state = [("state", "stateN")], const = [("sr", 16000)], shape = [("state", [2, 1, 128])]);
+ *
+ * Each tensor of x is cut along axis 0, and the slices go to the inputs named by `input`, in order; a slice
+ * takes the declared shape of its input when the number of elements agrees. Sizes that the file leaves open
+ * are filled in: for a state all by 1; for another input the last open size takes what is left of the slice
+ * and the others are 1; `shape` overrides. A state is (input, output) or (input, output, first value), zero
+ * where none is given. Results lose their axes of length 1 and are stacked along axis 0. */
+#include "engine/base/bytes.h"
+#include "engine/control.h"
+#include "engine/typed.h"
+#include "models/nnef/build.h"
+#include "models/onnx/reader.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PARTS_MAX 32
+
+struct net {
+    const struct call *c;
+    const char *file;
+    struct mgraph m;
+    struct tgraph t;                /* inputs: those of m that are no constants */
+    uint32_t *x;
+    unsigned n_x, n_in, n_out, n_states, n_consts, n_shapes;
+    const char *in[PARTS_MAX], *out[PARTS_MAX];
+    struct net_state { const char *in, *out; uint32_t init; struct nnef_pos pos; } state[PARTS_MAX];
+    struct net_const { const char *in; struct val v; struct nnef_pos pos; } consts[PARTS_MAX];
+    struct net_shape { const char *in; const struct nnef_expr *e; } shapes[PARTS_MAX];
+    struct typed_input *facts;      /* one per input of m */
+    const struct dim *length;
+};
+
+/* ---- what the call says ---- */
+
+static rill_status list_of(const struct net *net, const char *name, const struct nnef_expr **ret, unsigned *ret_n)
+{
+    const struct call *c = net->c;
+    *ret = arg_expr(c, name);
+    *ret_n = *ret ? (*ret)->n_part : 0;
+    if (*ret && (*ret)->kind != NNEF_EXPR_LIST)
+        return nnef_fail(c->b, c->s, (*ret)->pos, RILL_MALFORMED, "'%s': expected a list in [ ]", name);
+    if (*ret_n > PARTS_MAX)
+        return nnef_fail(c->b, c->s, (*ret)->pos, RILL_LIMIT, "'%s': %u entries, at most %d", name, *ret_n, PARTS_MAX);
+    return RILL_OK;
+}
+
+static rill_status tuple_check(const struct net *net, const struct nnef_expr *e, const char *name, uint32_t least,
+                               uint32_t most)
+{
+    if (e->kind == NNEF_EXPR_TUPLE && e->n_part >= least && e->n_part <= most)
+        return RILL_OK;
+    return nnef_fail(net->c->b, net->c->s, e->pos, RILL_MALFORMED, "'%s': expected a tuple of %u%s", name, least,
+                     most > least ? " or 3" : "");
+}
+
+static rill_status names_read(struct net *net, const char *name, const char **ret, unsigned *ret_n)
+{
+    const struct nnef_expr *e;
+    TRY(list_of(net, name, &e, ret_n));
+    for (unsigned i = 0; i < *ret_n; i++)
+        TRY(expr_name(net->c, e->part[i], &ret[i]));
+    return RILL_OK;
+}
+
+static rill_status states_read(struct net *net)
+{
+    const struct call *c = net->c;
+    const struct nnef_expr *e;
+    TRY(list_of(net, "state", &e, &net->n_states));
+    for (unsigned i = 0; i < net->n_states; i++) {
+        const struct nnef_expr *t = e->part[i];
+        struct net_state *st = &net->state[i];
+        struct val init;
+        TRY(tuple_check(net, t, "state", 2, 3));
+        TRY(expr_name(c, t->part[0], &st->in));
+        TRY(expr_name(c, t->part[1], &st->out));
+        st->init = WIRE_NONE;
+        st->pos = t->pos;
+        if (t->n_part == 3) {
+            TRY(eval_expr(c->b, c->s, t->part[2], &init));
+            TRY(val_to_wire(c->b, c->s, t->part[2]->pos, init, DTYPE_F32, &st->init));
+        }
+    }
+    return RILL_OK;
+}
+
+static rill_status pairs_read(struct net *net)
+{
+    const struct call *c = net->c;
+    const struct nnef_expr *e;
+    TRY(list_of(net, "const", &e, &net->n_consts));
+    for (unsigned i = 0; i < net->n_consts; i++) {
+        TRY(tuple_check(net, e->part[i], "const", 2, 2));
+        TRY(expr_name(c, e->part[i]->part[0], &net->consts[i].in));
+        TRY(eval_expr(c->b, c->s, e->part[i]->part[1], &net->consts[i].v));
+        net->consts[i].pos = e->part[i]->pos;
+    }
+    TRY(list_of(net, "shape", &e, &net->n_shapes));
+    for (unsigned i = 0; i < net->n_shapes; i++) {
+        TRY(tuple_check(net, e->part[i], "shape", 2, 2));
+        TRY(expr_name(c, e->part[i]->part[0], &net->shapes[i].in));
+        net->shapes[i].e = e->part[i]->part[1];
+    }
+    return RILL_OK;
+}
+
+/* ---- the file ---- */
+
+static rill_status file_read(struct net *net)
+{
+    struct builder *b = net->c->b;
+    const uint8_t *data;
+    size_t n;
+    if (!b->folder)
+        return call_fail(net->c, RILL_IO, "'%.80s': this text has no folder to read networks from", net->file);
+    rill_status s = folder_read(b->folder, net->file, b->arena, b->limits->data_bytes, &data, &n, b->err);
+    struct bytes bytes = { .data = data, .n = n, .path = arena_printf(b->arena, "%s/%s", b->folder->path, net->file) };
+    if (s == RILL_OK && !bytes.path)
+        return nnef_no_memory(b);
+    if (s == RILL_OK)
+        s = mgraph_from_onnx(&net->m, b->arena, b->dims, &bytes, NULL, b->err);
+    return s == RILL_OK ? s : err_prefix(b->err, s, "%s:%u:%u", net->c->s->file, net->c->e->pos.line,
+                                         net->c->e->pos.column);
+}
+
+static void names_print(const struct graph *g, const uint32_t *wires, uint32_t n, char *buf, size_t cap)
+{
+    size_t at = 0;
+    buf[0] = 0;
+    for (uint32_t i = 0; i < n && at < cap; i++)
+        at += (size_t) snprintf(buf + at, cap - at, "%s%s", i ? ", " : "", g->wires[wires[i]].name);
+}
+
+static rill_status no_such(const struct net *net, const char *what, const char *name, const char *pair)
+{
+    const struct graph *g = &net->m.g;
+    bool input = !strcmp(what, "input");
+    char known[200];
+    names_print(g, input ? g->inputs : g->outputs, input ? g->n_inputs : g->n_outputs, known, sizeof known);
+    return call_fail(net->c, RILL_MALFORMED, "%s: there is no %s '%.60s'%s%.120s; there is: %s", net->file, what, name,
+                     pair ? ", wanted by " : "", pair ? pair : "", known);
+}
+
+static uint32_t index_of(const struct graph *g, const uint32_t *list, uint32_t n, const char *name)
+{
+    uint32_t i = 0;
+    while (i < n && strcmp(g->wires[list[i]].name, name) != 0)
+        i++;
+    return i;
+}
+
+static rill_status input_index(const struct net *net, const char *name, const char *pair, uint32_t *ret)
+{
+    const struct graph *g = &net->m.g;
+    *ret = index_of(g, g->inputs, g->n_inputs, name);
+    return *ret < g->n_inputs ? RILL_OK : no_such(net, "input", name, pair);
+}
+
+static const char *pair_print(const struct net *net, const struct net_state *st)
+{
+    const char *s = arena_printf(net->c->b->arena, "state ('%s', '%s')", st->in, st->out);
+    return s ? s : "a state";
+}
+
+/* Names that the call leaves out where there is only one way. */
+static rill_status names_default(struct net *net)
+{
+    const struct graph *g = &net->m.g;
+    if (net->n_in == 0 && g->n_inputs > 0)
+        net->in[net->n_in++] = g->wires[g->inputs[0]].name;
+    if (net->n_out == 0 && g->n_outputs > 0)
+        net->out[net->n_out++] = g->wires[g->outputs[0]].name;
+    if (net->n_in != net->n_x)
+        return call_fail(net->c, RILL_MALFORMED, "%s: %u tensors to scan for %u inputs", net->file, net->n_x, net->n_in);
+    for (unsigned i = 0; i < net->n_out; i++)
+        if (index_of(g, g->outputs, g->n_outputs, net->out[i]) == g->n_outputs)
+            return no_such(net, "output", net->out[i], NULL);
+    return RILL_OK;
+}
+
+/* ---- shapes of inputs ---- */
+
+static const struct nnef_expr *shape_given(const struct net *net, const char *name)
+{
+    for (unsigned i = 0; i < net->n_shapes; i++)
+        if (!strcmp(net->shapes[i].in, name))
+            return net->shapes[i].e;
+    return NULL;
+}
+
+static rill_status shape_eval(const struct net *net, const struct nnef_expr *e, struct fact *f)
+{
+    struct builder *b = net->c->b;
+    struct val v;
+    TRY(eval_expr(b, net->c->s, e, &v));
+    bool fits = v.kind == VAL_LIST && v.n <= RANK_MAX;
+    for (uint32_t i = 0; fits && i < v.n; i++)
+        fits = v.list[i].kind == VAL_INT && v.list[i].i >= 0;
+    if (!fits)
+        return nnef_fail(b, net->c->s, e->pos, RILL_MALFORMED, "expected a shape: a list of at most %d integers",
+                         RANK_MAX);
+    f->rank = (int) v.n;
+    for (uint32_t i = 0; i < v.n; i++)
+        f->shape[i] = dim_int(b->dims, v.list[i].i);
+    return RILL_OK;
+}
+
+/* Elements of the known sizes; the last size that is open in *ret_open, -1 if none is. */
+static bool known_count(const struct fact *f, int64_t *ret, int *ret_open)
+{
+    *ret = 1;
+    *ret_open = -1;
+    for (int i = 0; i < f->rank; i++) {
+        if (!dim_is_const(f->shape[i]))
+            *ret_open = i;
+        else if (__builtin_mul_overflow(*ret, dim_value(f->shape[i]), ret))
+            return false;
+    }
+    return true;
+}
+
+/* Fills the open sizes of f; count: elements of the slice, 0 for a state. */
+static void shape_close(const struct net *net, struct fact *f, int64_t count)
+{
+    struct dims *ds = net->c->b->dims;
+    int64_t known;
+    int open;
+    if (!known_count(f, &known, &open))
+        return;
+    for (int i = 0; i < f->rank; i++) {
+        bool takes = i == open && count && known && count % known == 0;
+        if (!dim_is_const(f->shape[i]))
+            f->shape[i] = dim_int(ds, takes ? count / known : 1);
+    }
+}
+
+static rill_status input_fact(const struct net *net, const char *name, const char *pair, int64_t count,
+                              struct fact **ret)
+{
+    const struct graph *g = &net->m.g;
+    uint32_t i;
+    TRY(input_index(net, name, pair, &i));
+    struct typed_input *in = &net->facts[i];
+    if (in->name)
+        return call_fail(net->c, RILL_MALFORMED, "%s: input '%.60s' is given twice", net->file, name);
+    in->name = g->wires[g->inputs[i]].name;
+    in->fact = g->wires[g->inputs[i]].fact;
+    in->fact.value = NULL;
+    const struct nnef_expr *e = shape_given(net, name);
+    if (e)
+        TRY(shape_eval(net, e, &in->fact));
+    if (in->fact.rank < 0 || !in->fact.type)
+        return call_fail(net->c, RILL_UNSUPPORTED, "%s: input '%.60s' has no declared shape: give shape = [('%.60s', "
+                         "[...])]", net->file, name, name);
+    shape_close(net, &in->fact, count);
+    *ret = &in->fact;
+    return RILL_OK;
+}
+
+static rill_status count_of_slice(const struct net *net, const struct fact *f, int64_t *ret)
+{
+    struct fact slice = { .type = f->type, .rank = f->rank - 1 };
+    memcpy(slice.shape, f->shape + 1, (size_t) slice.rank * sizeof *slice.shape);
+    int open;
+    if (known_count(&slice, ret, &open) && open < 0)
+        return RILL_OK;
+    char text[160];
+    fact_print(f, text, sizeof text);
+    return call_fail(net->c, RILL_UNSUPPORTED, "%s: the frames of %s have no fixed size", net->file, text);
+}
+
+static rill_status slices_read(struct net *net)
+{
+    for (unsigned i = 0; i < net->n_x; i++) {
+        const struct fact *f = wire_fact(net->c->s, net->x[i]);
+        struct fact *in;
+        int64_t count, want;
+        int open;
+        char a[160], z[160];
+        fact_print(f, a, sizeof a);
+        if (f->rank < 1 || (net->length && f->shape[0] != net->length))
+            return call_fail(net->c, RILL_MALFORMED, "%s: tensor %u to scan is %s: expected frames along axis 0, as many "
+                             "as the others have", net->file, i, a);
+        net->length = f->shape[0];
+        TRY(count_of_slice(net, f, &count));
+        TRY(input_fact(net, net->in[i], NULL, count, &in));
+        fact_print(in, z, sizeof z);
+        if (!known_count(in, &want, &open) || want != count || in->type != f->type)
+            return call_fail(net->c, RILL_MALFORMED, "%s: the frames of %s do not fit input '%.60s', which is %s",
+                             net->file, a, net->in[i], z);
+    }
+    return RILL_OK;
+}
+
+static rill_status consts_read(struct net *net)
+{
+    struct builder *b = net->c->b;
+    for (unsigned i = 0; i < net->n_consts; i++) {
+        const struct net_const *k = &net->consts[i];
+        struct fact *f;
+        struct tensor shape;
+        int64_t count;
+        TRY(input_fact(net, k->in, NULL, 0, &f));
+        if (k->v.kind == VAL_WIRE && wire_fact(net->c->s, k->v.wire)->value) {
+            fact_of_tensor(f, b->dims, wire_fact(net->c->s, k->v.wire)->value);
+            continue;
+        }
+        if (k->v.kind != VAL_INT && k->v.kind != VAL_REAL && k->v.kind != VAL_BOOL)
+            return nnef_fail(b, net->c->s, k->pos, RILL_MALFORMED, "const '%.60s' is %s, expected a number or a constant",
+                             k->in, val_kind_name(k->v));
+        if (!fact_to_tensor(f, &shape) || !tensor_count_checked(&shape, &count) || count > 1 << 20)
+            return nnef_fail(b, net->c->s, k->pos, RILL_LIMIT, "const '%.60s' has no small fixed shape", k->in);
+        struct tensor *t = tensor_new(b->arena, shape.type, shape.rank, shape.dim);
+        if (!t)
+            return nnef_no_memory(b);
+        for (int64_t j = 0; j < count; j++)
+            tensor_set_f64(t, t->data, j, k->v.kind == VAL_REAL ? k->v.real : (double) k->v.i);
+        f->value = t;
+    }
+    return RILL_OK;
+}
+
+/* First values that nobody gave are zeros. */
+static rill_status state_init(struct net *net, struct net_state *st, const struct fact *f)
+{
+    struct builder *b = net->c->b;
+    struct tensor shape;
+    char a[160], z[160];
+    fact_print(f, a, sizeof a);
+    if (st->init != WIRE_NONE) {
+        fact_print(wire_fact(net->c->s, st->init), z, sizeof z);
+        return fact_same(f, wire_fact(net->c->s, st->init))
+                   ? RILL_OK
+                   : nnef_fail(b, net->c->s, st->pos, RILL_MALFORMED, "state ('%.50s', '%.50s'): '%.50s' is %s but its "
+                               "first value is %s", st->in, st->out, st->in, a, z);
+    }
+    int64_t count;
+    if (!fact_to_tensor(f, &shape) || !tensor_count_checked(&shape, &count) ||
+        (uint64_t) count > b->limits->data_bytes / dtype_bytes(f->type))
+        return nnef_fail(b, net->c->s, st->pos, RILL_LIMIT, "state '%.60s' is %s: too large", st->in, a);
+    struct tensor *t = tensor_new(b->arena, shape.type, shape.rank, shape.dim);
+    const char *name = arena_printf(b->arena, "const:%s:%u", st->in, net->c->s->g->n_wires);
+    if (!t || !name || (st->init = graph_add_const(net->c->s->g, name, t)) == WIRE_NONE)
+        return nnef_no_memory(b);
+    return RILL_OK;
+}
+
+static rill_status inputs_read(struct net *net)
+{
+    const struct graph *g = &net->m.g;
+    if (!(net->facts = arena_array(net->c->b->arena, struct typed_input, g->n_inputs + 1u)))
+        return nnef_no_memory(net->c->b);
+    TRY(slices_read(net));
+    TRY(consts_read(net));
+    for (unsigned i = 0; i < net->n_states; i++) {
+        struct fact *f;
+        TRY(input_fact(net, net->state[i].in, pair_print(net, &net->state[i]), 0, &f));
+        TRY(state_init(net, &net->state[i], f));
+        if (index_of(g, g->outputs, g->n_outputs, net->state[i].out) == g->n_outputs)
+            return no_such(net, "output", net->state[i].out, pair_print(net, &net->state[i]));
+    }
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        if (!net->facts[i].name)
+            return call_fail(net->c, RILL_MALFORMED, "%s: input '%.60s' is left over: name it in input, state or const",
+                             net->file, g->wires[g->inputs[i]].name);
+    return RILL_OK;
+}
+
+static rill_status net_type(struct net *net)
+{
+    struct builder *b = net->c->b;
+    struct typed_opts opts = { .inputs = net->facts, .n_inputs = net->m.g.n_inputs };
+    rill_status s = tgraph_from_mgraph(&net->t, &net->m, &opts, b->err);
+    if (s != RILL_OK)
+        return err_prefix(b->err, s, "%s:%u:%u: %s", net->c->s->file, net->c->e->pos.line, net->c->e->pos.column,
+                          net->file);
+    return RILL_OK;
+}
+
+/* ---- the body ---- */
+
+static rill_status reshape_add(const struct net *net, struct graph *g, uint32_t from, const struct fact *to,
+                               uint32_t wire)
+{
+    struct builder *b = net->c->b;
+    const struct op *op = op_find("Reshape");
+    int64_t dim[RANK_MAX];
+    uint32_t in[2] = { from, 0 };
+    void *attr = arena_alloc(b->arena, op->attr_bytes + 1);
+    for (int i = 0; i < to->rank; i++)
+        dim[i] = dim_value(to->shape[i]);
+    TRY(const_i64(b, g, dim, (unsigned) to->rank, &in[1]));
+    if (!attr)
+        return nnef_no_memory(b);
+    TRY(attrs_parse(op, g->wires[wire].name, NULL, 0, attr, b->err));
+    return graph_add_node(g, op, g->wires[wire].name, attr, in, 2, &wire, 1) ? RILL_OK : nnef_no_memory(b);
+}
+
+/* Wire of the typed graph that stands for an input; WIRE_NONE if nothing reads it. */
+static uint32_t typed_input_wire(const struct net *net, const char *name)
+{
+    const struct graph *t = &net->t.g;
+    uint32_t i = index_of(t, t->inputs, t->n_inputs, name);
+    return i < t->n_inputs ? t->inputs[i] : WIRE_NONE;
+}
+
+static rill_status body_inputs(const struct net *net, struct graph *g)
+{
+    struct builder *b = net->c->b;
+    for (unsigned i = 0; i < net->n_states + net->n_x; i++) {
+        bool state = i < net->n_states;
+        const char *name = state ? net->state[i].in : net->in[i - net->n_states];
+        uint32_t inner = typed_input_wire(net, name), w;
+        struct fact f = *wire_fact(net->c->s, state ? net->state[i].init : net->x[i - net->n_states]);
+        f.value = NULL;
+        if (!state) {
+            f.rank--;
+            memmove(f.shape, f.shape + 1, (size_t) f.rank * sizeof *f.shape);
+        }
+        bool same = inner != WIRE_NONE && fact_same(&f, &g->wires[inner].fact);
+        if (same && inner != WIRE_NONE) {
+            w = graph_add_input(g, name, &f);       /* only to have a place in the list */
+            if (w == WIRE_NONE)
+                return nnef_no_memory(b);
+            g->inputs[g->n_inputs - 1] = inner;
+            continue;
+        }
+        w = graph_add_input(g, arena_printf(b->arena, "%s:slice", name), &f);
+        if (w == WIRE_NONE)
+            return nnef_no_memory(b);
+        if (inner != WIRE_NONE)
+            TRY(reshape_add(net, g, w, &net->t.g.wires[inner].fact, inner));
+    }
+    return RILL_OK;
+}
+
+static rill_status nodes_copy(const struct net *net, struct graph *g)
+{
+    for (uint32_t i = 0; i < net->t.g.n_nodes; i++) {
+        const struct node *n = &net->t.g.nodes[i];
+        struct node *made = graph_add_node(g, n->op, n->name, n->attr, n->in, n->n_in, n->out, n->n_out);
+        if (!made)
+            return nnef_no_memory(net->c->b);
+        made->body = n->body;
+        made->n_body = n->n_body;
+    }
+    return RILL_OK;
+}
+
+static rill_status result_squeezed(const struct net *net, struct graph *g, const char *name, uint32_t w, uint32_t *ret)
+{
+    const struct fact *f = &g->wires[w].fact;
+    struct fact r = { .type = f->type };
+    *ret = w;
+    for (int i = 0; i < f->rank; i++) {
+        if (!dim_is_const(f->shape[i]))
+            return call_fail(net->c, RILL_UNSUPPORTED, "%s: output '%.60s' has no fixed shape", net->file, name);
+        if (!dim_is(f->shape[i], 1))
+            r.shape[r.rank++] = f->shape[i];
+    }
+    if (r.rank == f->rank)
+        return RILL_OK;
+    *ret = graph_add_wire(g, arena_printf(net->c->b->arena, "%s:result", name), &r);
+    return *ret == WIRE_NONE ? nnef_no_memory(net->c->b) : reshape_add(net, g, w, &r, *ret);
+}
+
+static rill_status body_outputs(const struct net *net, struct graph *g)
+{
+    const struct graph *m = &net->m.g;
+    for (unsigned i = 0; i < net->n_states + net->n_out; i++) {
+        const struct net_state *st = i < net->n_states ? &net->state[i] : NULL;
+        const char *name = st ? st->out : net->out[i - net->n_states];
+        uint32_t w = net->t.g.outputs[index_of(m, m->outputs, m->n_outputs, name)];
+        if (!st)
+            TRY(result_squeezed(net, g, name, w, &w));
+        const struct fact *f = &g->wires[w].fact, *from = st ? wire_fact(net->c->s, st->init) : NULL;
+        if (from && !fact_same(f, from)) {
+            char a[120], z[120];
+            fact_print(from, a, sizeof a);
+            fact_print(f, z, sizeof z);
+            return nnef_fail(net->c->b, net->c->s, st->pos, RILL_MALFORMED, "%s: state ('%.50s', '%.50s'): '%.50s' is %s "
+                             "but '%.50s' is %s; both must agree", net->file, st->in, st->out, st->in, a, st->out, z);
+        }
+        if (!graph_add_output(g, w))
+            return nnef_no_memory(net->c->b);
+    }
+    return RILL_OK;
+}
+
+/* The typed network with slices reshaped in front of it and results behind it. Wires keep their numbers. */
+static rill_status body_build(const struct net *net, struct graph *g)
+{
+    struct builder *b = net->c->b;
+    const struct graph *t = &net->t.g;
+    graph_init(g, b->arena, b->dims, net->file);
+    g->wires = arena_copy(b->arena, t->wires, t->n_wires * sizeof *t->wires);
+    if (!g->wires)
+        return nnef_no_memory(b);
+    g->n_wires = g->cap_wires = t->n_wires;
+    TRY(body_inputs(net, g));
+    TRY(nodes_copy(net, g));
+    TRY(body_outputs(net, g));
+    return graph_check(g, b->err);
+}
+
+rill_status build_onnx_scan(const struct call *c, struct val *ret)
+{
+    struct builder *b = c->b;
+    struct net *net = arena_new(b->arena, struct net);
+    struct graph *body = arena_new(b->arena, struct graph);
+    uint32_t in[2 * PARTS_MAX];
+    unsigned n = 0;
+    if (!net || !body)
+        return nnef_no_memory(b);
+    net->c = c;
+    TRY(arg_wires(c, "x", &net->x, &net->n_x));
+    if (net->n_x == 0 || net->n_x > PARTS_MAX)
+        return call_fail(c, RILL_MALFORMED, "a scan needs 1 to %d tensors, not %u", PARTS_MAX, net->n_x);
+    TRY(arg_text(c, "file", &net->file));
+    TRY(names_read(net, "input", net->in, &net->n_in));
+    TRY(names_read(net, "output", net->out, &net->n_out));
+    TRY(states_read(net));
+    TRY(pairs_read(net));
+    TRY(file_read(net));
+    TRY(names_default(net));
+    TRY(inputs_read(net));
+    TRY(net_type(net));
+    TRY(body_build(net, body));
+    for (unsigned i = 0; i < net->n_states; i++)
+        in[n++] = net->state[i].init;
+    for (unsigned i = 0; i < net->n_x; i++)
+        in[n++] = net->x[i];
+    return build_scan_node(c, body, net->n_states, net->n_x, net->length, in, n, ret);
+}
