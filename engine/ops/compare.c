@@ -101,8 +101,12 @@ static void plan_eval(const struct eval *e)
         const C *p = x[1], *q = x[2];                                                             \
         const size_t cs = b->col[0], ps = b->col[1], qs = b->col[2];                              \
         for (size_t i = 0; i < b->m; i++) {                                                       \
-            for (size_t j = 0; j < b->n; j++)                                                     \
-                o[j] = c[j * cs] ? p[j * ps] : q[j * qs];                                         \
+            if (cs && ps && qs)                                                                   \
+                for (size_t j = 0; j < b->n; j++)                                                 \
+                    o[j] = c[j] ? p[j] : q[j];                                                    \
+            else                                                                                  \
+                for (size_t j = 0; j < b->n; j++)                                                 \
+                    o[j] = c[j * cs] ? p[j * ps] : q[j * qs];                                     \
             o += b->n;                                                                            \
             c += b->row[0];                                                                       \
             p += b->row[1];                                                                       \

@@ -88,37 +88,33 @@ static fold_fn *const fold_each[][FOLD_COUNT] = {
     FOLDS(f32, _each), FOLDS(f64, _each), FOLDS(i64, _each), FOLDS(u64, _each)
 };
 
-/* Eight rows of f32 at a time, each summed in its own order. */
+/* Eight rows of f32 at a time, each folded in its own order. */
 #define ROWS 8
-static void sum_rows_f32(float *y, const float *x, size_t rows, size_t n)
-{
-    size_t r = 0;
-    for (; r + ROWS <= rows; r += ROWS) {
-        float a[ROWS];
-        memcpy(a, y + r, sizeof a);
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k < ROWS; k++)
-                a[k] += x[(r + k) * n + i];
-        memcpy(y + r, a, sizeof a);
+#define DEF_ROWS(NAME, EXPR)                                                                      \
+    static void NAME##_rows(float *y, const float *x, size_t rows, size_t n)                      \
+    {                                                                                             \
+        size_t r = 0;                                                                             \
+        for (; r + ROWS <= rows; r += ROWS) {                                                     \
+            float acc[ROWS];                                                                      \
+            memcpy(acc, y + r, sizeof acc);                                                       \
+            for (size_t i = 0; i < n; i++)                                                        \
+                for (size_t k = 0; k < ROWS; k++) {                                               \
+                    const float v = x[(r + k) * n + i], a = acc[k];                               \
+                    acc[k] = (EXPR);                                                              \
+                }                                                                                 \
+            memcpy(y + r, acc, sizeof acc);                                                       \
+        }                                                                                         \
+        for (; r < rows; r++)                                                                     \
+            NAME##_f32_one(y + r, x + r * n, n);                                                  \
     }
-    for (; r < rows; r++)
-        sum_f32_one(y + r, x + r * n, n);
-}
-
-static void square_rows_f32(float *y, const float *x, size_t rows, size_t n)
-{
-    size_t r = 0;
-    for (; r + ROWS <= rows; r += ROWS) {
-        float a[ROWS];
-        memcpy(a, y + r, sizeof a);
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k < ROWS; k++)
-                a[k] += x[(r + k) * n + i] * x[(r + k) * n + i];
-        memcpy(y + r, a, sizeof a);
-    }
-    for (; r < rows; r++)
-        square_f32_one(y + r, x + r * n, n);
-}
+DEF_ROWS(sum, a + v)
+DEF_ROWS(abs, a + fabsf(v))
+DEF_ROWS(square, a + v * v)
+DEF_ROWS(prod, a * v)
+DEF_ROWS(max, v > a || v != v ? v : a)
+DEF_ROWS(min, v < a || v != v ? v : a)
+typedef void rows_fn(float *y, const float *x, size_t rows, size_t n);
+static rows_fn *const fold_rows[FOLD_COUNT] = { sum_rows, abs_rows, square_rows, prod_rows, max_rows, min_rows };
 
 /* ---- walking the input ---- */
 
@@ -147,11 +143,8 @@ static void reduce_fold(const struct reduce_args *g, enum fold fold, void *y, co
 {
     if (!g->count_in)
         return;
-    bool rows = g->wide == WIDE_F32 && g->rank == 2 && !g->step[1];
-    if (rows && fold == FOLD_SUM)
-        sum_rows_f32(y, x, g->n[0], g->n[1]);
-    else if (rows && fold == FOLD_SQUARE)
-        square_rows_f32(y, x, g->n[0], g->n[1]);
+    if (g->wide == WIDE_F32 && g->rank == 2 && !g->step[1])
+        fold_rows[fold](y, x, g->n[0], g->n[1]);
     else
         reduce_walk(g, fold, y, x);
 }

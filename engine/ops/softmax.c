@@ -33,12 +33,21 @@ static void rows_max(float *top, const float *x, size_t n, size_t inner)
         }
 }
 
+/* Eight lanes: a maximum does not depend on the order. */
 static float row_max(const float *x, size_t n)
 {
-    float t = x[0];
-    for (size_t i = 1; i < n; i++)
-        t = x[i] > t || x[i] != x[i] ? x[i] : t;
-    return t;
+    float t[8];
+    size_t i = 0;
+    for (size_t k = 0; k < 8; k++)
+        t[k] = x[0];
+    for (; i + 8 <= n; i += 8)
+        for (size_t k = 0; k < 8; k++)
+            t[k] = x[i + k] > t[k] || x[i + k] != x[i + k] ? x[i + k] : t[k];
+    for (; i < n; i++)
+        t[0] = x[i] > t[0] || x[i] != x[i] ? x[i] : t[0];
+    for (size_t k = 1; k < 8; k++)
+        t[0] = t[k] > t[0] || t[k] != t[k] ? t[k] : t[0];
+    return t[0];
 }
 
 static float row_sum(const float *x, size_t n)

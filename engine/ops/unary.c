@@ -52,6 +52,17 @@ KERN1(f32_erf, erf_f32)
             y[i] = (EXPR);                                                                        \
         }                                                                                         \
     }
+/* The same with the attributes in c, which y cannot alias. */
+#define LOOP_ATTR(NAME, EXPR)                                                                     \
+    static void NAME(const struct kern *k, const struct unary_attr *a, float *y, const float *x, size_t n) \
+    {                                                                                             \
+        (void) k;                                                                                 \
+        const struct unary_attr c = *a;                                                           \
+        for (size_t i = 0; i < n; i++) {                                                          \
+            const float v = x[i];                                                                 \
+            y[i] = (EXPR);                                                                        \
+        }                                                                                         \
+    }
 LOOP1(f32_abs, fabsf(v))
 LOOP1(f32_neg, -v)
 LOOP1(f32_reciprocal, 1 / v)
@@ -59,10 +70,10 @@ LOOP1(f32_floor, floorf(v))
 LOOP1(f32_ceil, ceilf(v))
 LOOP1(f32_round, rintf(v))
 LOOP1(f32_sign, v > 0 ? 1.0f : v < 0 ? -1.0f : v == 0 ? 0.0f : v)
-LOOP1(f32_leaky, v < 0 ? v * a->alpha : v)
-LOOP1(f32_thresholded, v > a->alpha ? v : v != v ? v : 0.0f)
+LOOP_ATTR(f32_leaky, v < 0 ? v * c.alpha : v)
+LOOP_ATTR(f32_thresholded, v > c.alpha ? v : v != v ? v : 0.0f)
 LOOP1(f32_softsign, v / (1 + fabsf(v)))
-LOOP1(f32_shrink, v < -a->lambd ? v + a->bias : v > a->lambd ? v - a->bias : 0.0f)
+LOOP_ATTR(f32_shrink, v < -c.lambd ? v + c.bias : v > c.lambd ? v - c.bias : 0.0f)
 
 static inline float unit_clamp(float v)
 {
@@ -70,7 +81,7 @@ static inline float unit_clamp(float v)
     return v > 1 ? 1 : v;
 }
 
-LOOP1(f32_hard_sigmoid, unit_clamp(v * a->alpha + a->beta))
+LOOP_ATTR(f32_hard_sigmoid, unit_clamp(v * c.alpha + c.beta))
 LOOP1(f32_hard_swish, v * unit_clamp(v * (1.0f / 6) + 0.5f))
 
 /* Runs BEFORE on each element v into t, a kernel over t, then AFTER with v and t. */
