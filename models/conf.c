@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+#include "models/conf.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum value_kind { VALUE_TEXT, VALUE_U32, VALUE_U64, VALUE_UNIT, VALUE_SHA256, VALUE_PORT };
+
+struct key {
+    const char *section, *name;
+    enum value_kind kind;
+    size_t offset;              /* in model_conf, conf_port or conf_weights */
+};
+
+#define INFO(field) offsetof(struct model_conf, info.field)
+
+static const struct key keys[] = {
+    { "model", "task", VALUE_TEXT, INFO(task) },
+    { "model", "sample_rate", VALUE_U32, INFO(sample_rate) },
+    { "model", "licence", VALUE_TEXT, INFO(licence) },
+    { "model", "summary", VALUE_TEXT, INFO(summary) },
+    { "vad", "threshold", VALUE_UNIT, INFO(vad_threshold) },
+    { "vad", "release", VALUE_UNIT, INFO(vad_release) },
+    { "vad", "hangover_ms", VALUE_U32, INFO(vad_hangover_ms) },
+    { "input.", "kind", VALUE_PORT, offsetof(struct conf_port, kind) },
+    { "output.", "kind", VALUE_PORT, offsetof(struct conf_port, kind) },
+    { "weights.", "url", VALUE_TEXT, offsetof(struct conf_weights, url) },
+    { "weights.", "sha256", VALUE_SHA256, offsetof(struct conf_weights, sha256) },
+    { "weights.", "bytes", VALUE_U64, offsetof(struct conf_weights, bytes) },
+    { "weights.", "from", VALUE_TEXT, offsetof(struct conf_weights, from) },
+};
+
+struct reader {
+    struct model_conf *conf;
+    struct arena *arena;
+    char why[200];
+};
+
+void model_conf_default(struct model_conf *ret)
+{
+    *ret = (struct model_conf) {
+        .info = { .name = "", .task = "", .licence = "", .summary = "", .vad_threshold = 0.5f, .vad_release = 0.35f,
+                  .vad_hangover_ms = 100 },
+    };
+}
+
+static bool set_text(struct reader *r, const char *value, void *at)
+{
+    char *s = arena_string(r->arena, value);
+    *(const char **) at = s;
+    return s != NULL;
+}
+
+static bool set_number(const char *value, uint64_t max, uint64_t *ret)
+{
+    char *end;
+    errno = 0;
+    *ret = strtoull(value, &end, 10);
+    return *value >= '0' && *value <= '9' && !*end && !errno && *ret <= max;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool set_sha256(const char *value, uint8_t *ret)
+{
+    if (strlen(value) != 64)
+        return false;
+    for (int i = 0; i < 32; i++) {
+        int high = hex_digit(value[2 * i]), low = hex_digit(value[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        ret[i] = (uint8_t) (high << 4 | low);
+    }
+    return true;
+}
+
+static bool set_port(const char *value, rill_port_kind *ret)
+{
+    static const char *const names[] = { [RILL_PORT_TENSOR] = "tensor", [RILL_PORT_AUDIO] = "audio",
+                                         [RILL_PORT_VAD] = "vad" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], value)) {
+            *ret = (rill_port_kind) i;
+            return true;
+        }
+    return false;
+}
+
+static bool set_unit(const char *value, float *ret)
+{
+    char *end;
+    *ret = strtof(value, &end);
+    return end != value && !*end && *ret >= 0 && *ret <= 1;
+}
+
+static bool value_set(struct reader *r, const struct key *k, const char *value, void *at)
+{
+    uint64_t n = 0;
+    switch (k->kind) {
+    case VALUE_TEXT: return set_text(r, value, at);
+    case VALUE_U64:  return set_number(value, UINT64_MAX, at);
+    case VALUE_UNIT: return set_unit(value, at);
+    case VALUE_SHA256: return set_sha256(value, at);
+    case VALUE_PORT: return set_port(value, at);
+    case VALUE_U32: break;
+    }
+    bool ok = set_number(value, UINT32_MAX, &n);
+    *(uint32_t *) at = (uint32_t) n;
+    return ok;
+}
+
+static void *port_at(struct reader *r, const char *name, bool is_input)
+{
+    struct model_conf *c = r->conf;
+    for (unsigned i = 0; i < c->n_ports; i++)
+        if (c->ports[i].is_input == is_input && !strcmp(c->ports[i].name, name))
+            return &c->ports[i];
+    if (c->n_ports == CONF_PORTS_MAX)
+        return NULL;
+    c->ports[c->n_ports] = (struct conf_port) { .name = arena_string(r->arena, name), .is_input = is_input };
+    return c->ports[c->n_ports].name ? &c->ports[c->n_ports++] : NULL;
+}
+
+static void *weights_at(struct reader *r, const char *file)
+{
+    struct model_conf *c = r->conf;
+    for (unsigned i = 0; i < c->n_weights; i++)
+        if (!strcmp(c->weights[i].file, file))
+            return &c->weights[i];
+    if (c->n_weights == CONF_WEIGHTS_MAX)
+        return NULL;
+    c->weights[c->n_weights] = (struct conf_weights) { .file = arena_string(r->arena, file), .url = "" };
+    return c->weights[c->n_weights].file ? &c->weights[c->n_weights++] : NULL;
+}
+
+static bool section_is(const struct key *k, const char *section)
+{
+    size_t n = strlen(k->section);
+    return k->section[n - 1] == '.' ? !strncmp(section, k->section, n) && section[n] : !strcmp(section, k->section);
+}
+
+/* The struct that a section fills; NULL when there are too many. */
+static void *section_at(struct reader *r, const struct key *k, const char *section)
+{
+    const char *name = section + strlen(k->section);
+    switch (k->section[0]) {
+    case 'i': return port_at(r, name, true);
+    case 'o': return port_at(r, name, false);
+    case 'w': return weights_at(r, name);
+    default:  return r->conf;
+    }
+}
+
+static int entry(void *arg, const char *section, const char *name, const char *value)
+{
+    struct reader *r = arg;
+    if (r->why[0])
+        return 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (!section_is(&keys[i], section) || strcmp(keys[i].name, name) != 0)
+            continue;
+        unsigned char *at = section_at(r, &keys[i], section);
+        if (!at)
+            snprintf(r->why, sizeof r->why, "too many sections like [%.60s]", section);
+        else if (!value_set(r, &keys[i], value, at + keys[i].offset))
+            snprintf(r->why, sizeof r->why, "[%.60s] %.40s: '%.60s' is not a value for it", section, name, value);
+        return !r->why[0];
+    }
+    snprintf(r->why, sizeof r->why, "unknown key '%.40s' in section [%.60s]", name, section);
+    return 0;
+}
+
+rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char *file, const char *text,
+                             rill_error *reterr)
+{
+    struct model_conf conf;
+    struct reader r = { .conf = &conf, .arena = a };
+    model_conf_default(&conf);
+    int line = ini_parse_string(text, entry, &r);
+    if (line < 0)
+        return err_set(reterr, RILL_NOMEM, "%s: out of memory", file);
+    if (line > 0)
+        return err_set(reterr, RILL_MALFORMED, "%s:%d: %s", file, line,
+                       r.why[0] ? r.why : "expected [section] or key = value");
+    *ret = conf;
+    return RILL_OK;
+}

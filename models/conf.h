@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* conf.h - model.conf: what a model folder says about itself, as INI.
+ *
+ *   [model]                 task, sample_rate, licence, summary
+ *   [input.NAME] [output.NAME]      kind = audio | vad | tensor
+ *   [vad]                   threshold, release, hangover_ms
+ *   [weights.FILE]          url, sha256, bytes, from */
+#ifndef MODELS_CONF_H
+#define MODELS_CONF_H
+#include "engine/base/arena.h"
+#include "engine/base/err.h"
+
+#include <stdbool.h>
+
+#define CONF_PORTS_MAX 16
+#define CONF_WEIGHTS_MAX 16
+
+struct conf_port {
+    const char *name;
+    bool is_input;
+    rill_port_kind kind;
+};
+
+/* A file that lies beside graph.nnef once it has been fetched. */
+struct conf_weights {
+    const char *file;
+    const char *url;            /* https */
+    uint8_t sha256[32];
+    uint64_t bytes;
+    const char *from;           /* where it lies in a folder of many models; the model's name and file if absent */
+};
+
+struct model_conf {
+    rill_model_info info;       /* name and sha256 are the caller's to fill */
+    struct conf_port ports[CONF_PORTS_MAX];
+    struct conf_weights weights[CONF_WEIGHTS_MAX];
+    unsigned n_ports, n_weights;
+};
+
+/* text ends with a zero. Strings live in a. An unknown key or a bad value is refused with file and line. */
+rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char *file, const char *text,
+                             rill_error *reterr);
+
+/* What holds where there is no model.conf. */
+void model_conf_default(struct model_conf *ret);
+#endif

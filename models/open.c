@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens a model from where it lies: a folder, a single file, or this library itself. */
+#include "models/builtin.h"
+#include "models/conf.h"
+#include "models/nnef/nnef.h"
+#include "models/onnx/reader.h"
+#include "engine/model.h"
+#include "engine/typed.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CONF_BYTES_MAX 65536
+#define MODEL_BYTES_MAX ((size_t) 8 << 30)
+#define SYMBOLS_MAX 16
+
+/* A model being opened. */
+struct opening {
+    rill_model *model;
+    struct folder folder;
+    struct model_conf conf;
+    struct mgraph graph;
+    rill_error *err;
+};
+
+/* ---- the symbol that counts time ---- */
+
+struct symbols { const struct dim *list[SYMBOLS_MAX]; const char *name[SYMBOLS_MAX]; unsigned n; };
+
+static bool is_name_char(char c, bool first)
+{
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (!first && ((c >= '0' && c <= '9') || c == '.' || c == '/'));
+}
+
+static void symbol_note(struct opening *o, struct symbols *s, const char *name)
+{
+    const struct dim *d = dim_symbol(o->model->dims, name);
+    for (unsigned i = 0; i < s->n; i++)
+        if (s->list[i] == d)
+            return;
+    if (!d || s->n == SYMBOLS_MAX)
+        return;
+    s->name[s->n] = arena_string(&o->model->arena, name);
+    s->list[s->n] = d;
+    s->n += s->name[s->n] != NULL;
+}
+
+/* Every name in the printed form that is not a function's. */
+static void symbols_of_dim(struct opening *o, struct symbols *s, const struct dim *d)
+{
+    char text[256], name[256];
+    dim_print(d, text, sizeof text);
+    for (const char *at = text; *at;) {
+        size_t n = 0;
+        while (is_name_char(at[n], n == 0))
+            n++;
+        if (n && at[n] != '(') {
+            memcpy(name, at, n);
+            name[n] = 0;
+            symbol_note(o, s, name);
+        }
+        at += n ? n : 1;
+    }
+}
+
+static void symbols_of_inputs(struct opening *o, struct symbols *s)
+{
+    const struct graph *g = &o->graph.g;
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const struct fact *f = &g->wires[g->inputs[i]].fact;
+        for (int k = 0; k < f->rank; k++)
+            if (dim_has_symbol(f->shape[k]))
+                symbols_of_dim(o, s, f->shape[k]);
+    }
+}
+
+static bool name_among(const char *name, const char *const *list)
+{
+    while (*list && strcasecmp(name, *list) != 0)
+        list++;
+    return *list != NULL;
+}
+
+static const char *const time_names[] = { "S", "T", "time", "frames", "n_frames", "num_frames", "seq", "sequence", "length",
+                                          "samples", "n_samples", "num_samples", "seq_len", "sequence_length", NULL };
+static const char *const batch_names[] = { "N", "B", "batch", "batch_size", "batchsize", NULL };
+
+/* The only symbol, or the only one with a name that means time. NULL: nothing streams. */
+static const struct dim *stream_choose(const struct symbols *s)
+{
+    const struct dim *found = NULL;
+    unsigned n = 0;
+    if (s->n == 1)
+        return name_among(s->name[0], batch_names) ? NULL : s->list[0];
+    for (unsigned i = 0; i < s->n; i++)
+        if (name_among(s->name[i], time_names)) {
+            found = s->list[i];
+            n++;
+        }
+    return n == 1 ? found : NULL;
+}
+
+/* Where time streams, a symbol that counts the batch is 1. */
+static void batch_fix(struct opening *o, const struct symbols *s, struct fact *f)
+{
+    struct dims *ds = o->model->dims;
+    for (unsigned i = 0; i < s->n; i++)
+        for (int k = 0; name_among(s->name[i], batch_names) && k < f->rank; k++)
+            f->shape[k] = dim_subst(ds, f->shape[k], s->list[i], dim_int(ds, 1));
+}
+
+/* ---- from graph to model ---- */
+
+static rill_status graph_type(struct opening *o)
+{
+    const struct graph *g = &o->graph.g;
+    struct symbols s = { .n = 0 };
+    struct typed_input *in = arena_array(&o->model->arena, struct typed_input, g->n_inputs + 1u);
+    if (!in)
+        return err_set(o->err, RILL_NOMEM, "out of memory");
+    symbols_of_inputs(o, &s);
+    TRY(dims_status(o->model->dims, o->err));
+    o->model->stream = stream_choose(&s);
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        in[i] = (struct typed_input) { g->wires[g->inputs[i]].name, g->wires[g->inputs[i]].fact };
+        if (o->model->stream)
+            batch_fix(o, &s, &in[i].fact);
+    }
+    struct typed_opts opts = { .inputs = in, .n_inputs = g->n_inputs };
+    return tgraph_from_mgraph(&o->model->graph, &o->graph, &opts, o->err);
+}
+
+static const struct conf_port *port_find(const struct model_conf *c, const char *name, bool is_input)
+{
+    for (unsigned i = 0; i < c->n_ports; i++)
+        if (c->ports[i].is_input == is_input && !strcmp(c->ports[i].name, name))
+            return &c->ports[i];
+    return NULL;
+}
+
+static rill_status ports_make(struct opening *o, const uint32_t *wires, uint32_t n, bool is_input,
+                              struct model_port **ret)
+{
+    struct model_port *list = arena_array(&o->model->arena, struct model_port, n + 1u);
+    if (!list)
+        return err_set(o->err, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < n; i++) {
+        const struct conf_port *p = port_find(&o->conf, o->model->graph.g.wires[wires[i]].name, is_input);
+        list[i].kind = p ? p->kind : RILL_PORT_TENSOR;
+        list[i].rate = is_input ? o->conf.info.sample_rate : 0;
+    }
+    *ret = list;
+    return RILL_OK;
+}
+
+/* A section of model.conf for a port that the graph lacks is a mistake. */
+static rill_status ports_check(const struct opening *o)
+{
+    const struct graph *g = &o->model->graph.g;
+    for (unsigned i = 0; i < o->conf.n_ports; i++) {
+        const struct conf_port *p = &o->conf.ports[i];
+        const uint32_t *list = p->is_input ? g->inputs : g->outputs;
+        uint32_t n = p->is_input ? g->n_inputs : g->n_outputs, k = 0;
+        while (k < n && strcmp(g->wires[list[k]].name, p->name) != 0)
+            k++;
+        if (k == n)
+            return err_set(o->err, RILL_MALFORMED, "model.conf: the graph has no %s '%.80s'",
+                           p->is_input ? "input" : "output", p->name);
+    }
+    return RILL_OK;
+}
+
+static rill_status model_fill(struct opening *o, const char *name)
+{
+    rill_model *m = o->model;
+    TRY(graph_type(o));
+    TRY(ports_make(o, m->graph.g.inputs, m->graph.g.n_inputs, true, &m->inputs));
+    TRY(ports_make(o, m->graph.g.outputs, m->graph.g.n_outputs, false, &m->outputs));
+    TRY(ports_check(o));
+    m->info = o->conf.info;
+    if (!(m->info.name = arena_string(&m->arena, name)))
+        return err_set(o->err, RILL_NOMEM, "out of memory");
+    SHA256Final(m->info.sha256, &o->folder.digest);
+    return RILL_OK;
+}
+
+static rill_status opening_init(struct opening *o, rill_error *err)
+{
+    *o = (struct opening) { .model = model_new(), .err = err, .folder = { .fd = -1, .path = "" } };
+    if (!o->model)
+        return err_set(err, RILL_NOMEM, "out of memory");
+    o->model->arena.limit_bytes = MODEL_BYTES_MAX;
+    SHA256Init(&o->folder.digest);
+    model_conf_default(&o->conf);
+    return RILL_OK;
+}
+
+static rill_status opening_finish(struct opening *o, rill_status s, rill_model **ret)
+{
+    folder_close(&o->folder);
+    if (s == RILL_OK)
+        *ret = o->model;
+    else
+        rill_model_free(o->model);
+    return s;
+}
+
+/* ---- the ways to open ---- */
+
+static const char *base_name(struct opening *o, const char *path)
+{
+    char *copy = arena_string(&o->model->arena, path);
+    return copy ? basename(copy) : "";
+}
+
+static rill_status nnef_read(struct opening *o, const char *file)
+{
+    struct arena *a = &o->model->arena;
+    struct nnef_source source = { .file = file, .folder = &o->folder };
+    const uint8_t *text;
+    TRY(folder_read(&o->folder, file, a, nnef_limits_default.text_bytes, &text, &source.n, o->err));
+    source.text = (const char *) text;
+    return mgraph_from_nnef(&o->graph, a, o->model->dims, &source, NULL, o->err);
+}
+
+static rill_status folder_model(struct opening *o, const char *path)
+{
+    struct arena *a = &o->model->arena;
+    const uint8_t *text;
+    size_t n;
+    TRY(folder_open(&o->folder, path, o->err));
+    if (folder_has(&o->folder, "model.conf")) {
+        TRY(folder_read(&o->folder, "model.conf", a, CONF_BYTES_MAX, &text, &n, o->err));
+        TRY(model_conf_parse(&o->conf, a, "model.conf", (const char *) text, o->err));
+    }
+    TRY(nnef_read(o, "graph.nnef"));
+    return model_fill(o, base_name(o, path));
+}
+
+static rill_status nnef_model(struct opening *o, const char *path)
+{
+    char *copy = arena_string(&o->model->arena, path);
+    if (!copy)
+        return err_set(o->err, RILL_NOMEM, "out of memory");
+    const char *folder = arena_string(&o->model->arena, dirname(copy));
+    TRY(folder_open(&o->folder, folder ? folder : ".", o->err));
+    const char *file = base_name(o, path);
+    TRY(nnef_read(o, file));
+    return model_fill(o, file);
+}
+
+static rill_status onnx_model(struct opening *o, const char *path)
+{
+    struct bytes bytes;
+    TRY(bytes_map(&bytes, path, 0, o->err));
+    folder_digest(&o->folder, bytes.data, bytes.n);
+    rill_status s = mgraph_from_onnx(&o->graph, &o->model->arena, o->model->dims, &bytes, NULL, o->err);
+    bytes_drop(&bytes);
+    TRY(s);
+    return model_fill(o, base_name(o, path));
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && !strcmp(s + n - m, end);
+}
+
+rill_status rill_model_open(rill_model **ret, const char *path, rill_error *reterr)
+{
+    struct opening o;
+    struct stat st;
+    rill_status s;
+    if (stat(path, &st) < 0)
+        return err_set(reterr, RILL_IO, "%.300s: %s", path, strerror(errno));
+    TRY(opening_init(&o, reterr));
+    if (S_ISDIR(st.st_mode))
+        s = folder_model(&o, path);
+    else
+        s = ends_with(path, ".nnef") ? nnef_model(&o, path) : onnx_model(&o, path);
+    if (s != RILL_OK)
+        err_prefix(reterr, s, "%.200s", path);
+    return opening_finish(&o, s, ret);
+}
+
+/* ---- built in ---- */
+
+const char *rill_model_builtin_name(unsigned n)
+{
+    unsigned i = 0;
+    while (i < n && builtins[i].name)
+        i++;
+    return builtins[i].name;
+}
+
+static rill_status builtin_model(struct opening *o, const struct builtin *b)
+{
+    struct arena *a = &o->model->arena;
+    struct nnef_source source = { .file = "graph.nnef", .text = b->graph, .n = strlen(b->graph) };
+    folder_digest(&o->folder, b->conf, strlen(b->conf));
+    folder_digest(&o->folder, b->graph, strlen(b->graph));
+    TRY(model_conf_parse(&o->conf, a, "model.conf", b->conf, o->err));
+    TRY(mgraph_from_nnef(&o->graph, a, o->model->dims, &source, NULL, o->err));
+    return model_fill(o, b->name);
+}
+
+rill_status rill_model_builtin(rill_model **ret, const char *name, rill_error *reterr)
+{
+    const struct builtin *b = builtins;
+    struct opening o;
+    while (b->name && strcmp(b->name, name) != 0)
+        b++;
+    if (!b->name)
+        return err_set(reterr, RILL_INVALID, "no model '%.80s' is built in; '%s' is", name, builtins[0].name);
+    TRY(opening_init(&o, reterr));
+    rill_status s = builtin_model(&o, b);
+    if (s != RILL_OK)
+        err_prefix(reterr, s, "built-in %s", name);
+    return opening_finish(&o, s, ret);
+}
