@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Body of every isa_*.c: define ISA and include a vec_*.h first. */
+#include "kernels/kern.h"
+#include <math.h>
+
+#define FN3(name, isa) name##_##isa
+#define FN2(name, isa) FN3(name, isa)
+#define FN(name) FN2(name, ISA)
+#define TEXT2(x) #x
+#define TEXT(x) TEXT2(x)
+
+#include "kernels/gemm_tmpl.h"
+#include "kernels/map_tmpl.h"
+
+void FN(kern_fill)(struct kern *k);
+void FN(kern_fill)(struct kern *k)
+{
+    k->isa = TEXT(ISA);
+#define K(name) k->name = FN(name);
+    KERN_EACH(K)
+#undef K
+}

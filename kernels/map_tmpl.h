@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Element-wise kernels. Each function is written once over v16; the last partial vector goes through
+ * v16_load_n and v16_store_n, so an element's bits do not depend on where it stands. */
+
+/* e^r for |r| <= ln2/2, then 2^n in two factors so that subnormal and overflowing results round once. Coefficients
+ * of the Cephes library's expf. */
+static inline v16 FN(v_exp)(v16 x)
+{
+    v16 c = v16_min(v16_max(x, v16_set1(-104.0f)), v16_set1(89.0f));
+    i16 n = v16_round(v16_mul(c, v16_set1(1.44269504088896341f)));
+    v16 fn = v16_of_int(n);
+    v16 r = v16_fma(fn, v16_set1(-0.693359375f), c);
+    r = v16_fma(fn, v16_set1(2.12194440e-4f), r);
+    v16 p = v16_set1(1.9875691500e-4f);
+    p = v16_fma(p, r, v16_set1(1.3981999507e-3f));
+    p = v16_fma(p, r, v16_set1(8.3334519073e-3f));
+    p = v16_fma(p, r, v16_set1(4.1665795894e-2f));
+    p = v16_fma(p, r, v16_set1(1.6666665459e-1f));
+    p = v16_fma(p, r, v16_set1(5.0000001201e-1f));
+    p = v16_add(v16_fma(p, v16_mul(r, r), r), v16_set1(1.0f));
+    i16 n1 = i16_half(n), n2 = i16_sub(n, n1), bias = i16_set1(127);
+    p = v16_mul(p, v16_of_bits(i16_shl23(i16_add(n1, bias))));
+    p = v16_mul(p, v16_of_bits(i16_shl23(i16_add(n2, bias))));
+    return v16_pick(v16_nan(x), x, p);
+}
+
+/* Coefficients of the Cephes library's logf. Subnormal arguments are scaled up first. */
+static inline v16 FN(v_log)(v16 x)
+{
+    m16 tiny = v16_lt(x, v16_set1(0x1p-126f));
+    v16 s = v16_pick(tiny, v16_mul(x, v16_set1(0x1p24f)), x);
+    i16 bits = v16_bits(s);
+    i16 e = i16_sub(i16_shr23(bits), i16_set1(126));
+    v16 m = v16_of_bits(i16_or(i16_and(bits, i16_set1(0x007fffff)), i16_set1(0x3f000000)));    /* 0.5 .. 1 */
+    v16 fe = v16_sub(v16_of_int(e), v16_pick(tiny, v16_set1(24.0f), v16_set1(0.0f)));
+    m16 low = v16_lt(m, v16_set1(0.707106781186547524f));
+    fe = v16_sub(fe, v16_pick(low, v16_set1(1.0f), v16_set1(0.0f)));
+    m = v16_sub(v16_add(m, v16_pick(low, m, v16_set1(0.0f))), v16_set1(1.0f));
+    v16 z = v16_mul(m, m), p = v16_set1(7.0376836292e-2f);
+    static const float c[] = { -1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f,
+                               -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f };
+    for (int i = 0; i < 8; i++)
+        p = v16_fma(p, m, v16_set1(c[i]));
+    p = v16_mul(v16_mul(p, m), z);
+    p = v16_fma(fe, v16_set1(-2.12194440e-4f), p);
+    p = v16_fma(z, v16_set1(-0.5f), p);
+    v16 r = v16_fma(fe, v16_set1(0.693359375f), v16_add(m, p));
+    v16 zero = v16_set1(0.0f), inf = v16_set1(INFINITY), none = v16_set1(NAN);
+    r = v16_pick(v16_lt(x, inf), r, x);                                             /* inf and NaN stay */
+    r = v16_pick(v16_lt(zero, x), r, v16_pick(v16_lt(x, zero), none, v16_set1(-INFINITY)));
+    return v16_pick(v16_nan(x), x, r);
+}
+
+static inline v16 FN(v_sigmoid)(v16 x)
+{
+    v16 one = v16_set1(1.0f);
+    return v16_div(one, v16_add(one, FN(v_exp)(v16_sub(v16_set1(0.0f), x))));
+}
+
+/* Below 0.625 an odd polynomial (Cephes tanhf), above it 1 - 2 / (e^2x + 1). */
+static inline v16 FN(v_tanh)(v16 x)
+{
+    i16 sign = i16_and(v16_bits(x), i16_set1(INT32_MIN));
+    v16 a = v16_of_bits(i16_and(v16_bits(x), i16_set1(INT32_MAX))), z = v16_mul(x, x);
+    v16 p = v16_set1(-5.70498872745e-3f);
+    p = v16_fma(p, z, v16_set1(2.06390887954e-2f));
+    p = v16_fma(p, z, v16_set1(-5.37397155531e-2f));
+    p = v16_fma(p, z, v16_set1(1.33314422036e-1f));
+    p = v16_fma(p, z, v16_set1(-3.33332819422e-1f));
+    p = v16_fma(v16_mul(p, z), x, x);
+    v16 one = v16_set1(1.0f), e = FN(v_exp)(v16_add(a, a));
+    v16 q = v16_sub(one, v16_div(v16_set1(2.0f), v16_add(e, one)));
+    q = v16_pick(v16_lt(a, v16_set1(0.625f)), p, q);
+    return v16_pick(v16_nan(x), x, v16_of_bits(i16_or(v16_bits(q), sign)));
+}
+
+/* Odd minimax polynomial below 0.921875, 1 - e^(polynomial) above it. */
+static inline v16 FN(v_erf)(v16 x)
+{
+    static const float lo[] = { 4.99119423e-3f, -2.67681349e-2f, 1.12819925e-1f, -3.76125336e-1f, 1.28379166e-1f };
+    i16 sign = i16_and(v16_bits(x), i16_set1(INT32_MIN));
+    v16 t = v16_of_bits(i16_and(v16_bits(x), i16_set1(INT32_MAX))), s = v16_mul(x, x);
+    v16 p = v16_set1(-5.96761703e-4f);
+    for (int i = 0; i < 5; i++)
+        p = v16_fma(p, s, v16_set1(lo[i]));
+    p = v16_fma(p, x, x);
+    v16 r = v16_fma(v16_set1(-1.72853470e-5f), t, v16_set1(3.83197126e-4f));
+    v16 u = v16_fma(v16_set1(-3.88396438e-3f), t, v16_set1(2.42546219e-2f));
+    r = v16_fma(r, s, u);
+    r = v16_fma(r, t, v16_set1(-1.06777877e-1f));
+    r = v16_fma(r, t, v16_set1(-6.34846687e-1f));
+    r = v16_fma(r, t, v16_set1(-1.28717512e-1f));
+    r = v16_fma(r, t, v16_sub(v16_set1(0.0f), t));
+    r = v16_sub(v16_set1(1.0f), FN(v_exp)(r));
+    r = v16_pick(v16_lt(t, v16_set1(4.0f)), r, v16_set1(1.0f));
+    r = v16_of_bits(i16_or(v16_bits(r), sign));
+    return v16_pick(v16_nan(x), x, v16_pick(v16_lt(t, v16_set1(0.921875f)), p, r));
+}
+
+static inline v16 FN(v_sqrt)(v16 x) { return v16_sqrt(x); }
+/* NaN stays NaN: it is the second operand. */
+static inline v16 FN(v_relu)(v16 x) { return v16_max(v16_set1(0.0f), x); }
+
+#define MAP(name)                                                             \
+    static void FN(name##_f32)(float *y, const float *x, size_t n)            \
+    {                                                                         \
+        size_t i = 0;                                                         \
+        for (; i + 16 <= n; i += 16)                                          \
+            v16_store(y + i, FN(v_##name)(v16_load(x + i)));                  \
+        if (i < n)                                                            \
+            v16_store_n(y + i, FN(v_##name)(v16_load_n(x + i, n - i)), n - i); \
+    }
+MAP(exp)
+MAP(log)
+MAP(sigmoid)
+MAP(tanh)
+MAP(sqrt)
+MAP(relu)
+MAP(erf)
+#undef MAP
+
+#define MAP2(name, op)                                                                                        \
+    static void FN(name##_f32)(float *y, const float *a, const float *b, size_t n)                            \
+    {                                                                                                         \
+        size_t i = 0;                                                                                         \
+        for (; i + 16 <= n; i += 16)                                                                          \
+            v16_store(y + i, op(v16_load(a + i), v16_load(b + i)));                                           \
+        if (i < n)                                                                                            \
+            v16_store_n(y + i, op(v16_load_n(a + i, n - i), v16_load_n(b + i, n - i)), n - i);                \
+    }
+MAP2(add, v16_add)
+MAP2(sub, v16_sub)
+MAP2(mul, v16_mul)
+MAP2(div, v16_div)
+#undef MAP2
+
+#define MAPS(name, op)                                                                   \
+    static void FN(name##_f32)(float *y, const float *a, float s, size_t n)              \
+    {                                                                                    \
+        v16 b = v16_set1(s);                                                             \
+        size_t i = 0;                                                                    \
+        for (; i + 16 <= n; i += 16)                                                     \
+            v16_store(y + i, op(v16_load(a + i), b));                                    \
+        if (i < n)                                                                       \
+            v16_store_n(y + i, op(v16_load_n(a + i, n - i), b), n - i);                  \
+    }
+MAPS(adds, v16_add)
+MAPS(muls, v16_mul)
+#undef MAPS
+
+static void FN(axpy_f32)(float *restrict y, const float *restrict x, float s, size_t n)
+{
+    v16 b = v16_set1(s);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        v16_store(y + i, v16_fma(v16_load(x + i), b, v16_load(y + i)));
+    if (i < n)
+        v16_store_n(y + i, v16_fma(v16_load_n(x + i, n - i), b, v16_load_n(y + i, n - i)), n - i);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* v16: sixteen floats in two AVX2 registers. */
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct { __m256 lo, hi; } v16;
+typedef struct { __m256i lo, hi; } i16;
+typedef v16 m16;
+
+
+static inline v16 v16_set1(float a) { __m256 r = _mm256_set1_ps(a); return (v16) { r, r }; }
+static inline v16 v16_load(const float *p) { return (v16) { _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) }; }
+static inline void v16_store(float *p, v16 a) { _mm256_storeu_ps(p, a.lo); _mm256_storeu_ps(p + 8, a.hi); }
+static inline v16 v16_load_n(const float *p, size_t n)
+{
+    float t[16] = { 0 };
+    memcpy(t, p, n * 4);
+    return v16_load(t);
+}
+static inline void v16_store_n(float *p, v16 a, size_t n)
+{
+    float t[16];
+    v16_store(t, a);
+    memcpy(p, t, n * 4);
+}
+#define BINARY(name, op) \
+    static inline v16 name(v16 a, v16 b) { return (v16) { op(a.lo, b.lo), op(a.hi, b.hi) }; }
+BINARY(v16_add, _mm256_add_ps)
+BINARY(v16_sub, _mm256_sub_ps)
+BINARY(v16_mul, _mm256_mul_ps)
+BINARY(v16_div, _mm256_div_ps)
+BINARY(v16_min, _mm256_min_ps)
+BINARY(v16_max, _mm256_max_ps)
+#undef BINARY
+static inline v16 v16_fma(v16 a, v16 b, v16 c)
+{
+    return (v16) { _mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi) };
+}
+static inline v16 v16_sqrt(v16 a) { return (v16) { _mm256_sqrt_ps(a.lo), _mm256_sqrt_ps(a.hi) }; }
+static inline m16 v16_lt(v16 a, v16 b)
+{
+    return (v16) { _mm256_cmp_ps(a.lo, b.lo, _CMP_LT_OQ), _mm256_cmp_ps(a.hi, b.hi, _CMP_LT_OQ) };
+}
+static inline m16 v16_nan(v16 a)
+{
+    return (v16) { _mm256_cmp_ps(a.lo, a.lo, _CMP_UNORD_Q), _mm256_cmp_ps(a.hi, a.hi, _CMP_UNORD_Q) };
+}
+static inline v16 v16_pick(m16 m, v16 yes, v16 no)
+{
+    return (v16) { _mm256_blendv_ps(no.lo, yes.lo, m.lo), _mm256_blendv_ps(no.hi, yes.hi, m.hi) };
+}
+static inline i16 v16_bits(v16 a) { return (i16) { _mm256_castps_si256(a.lo), _mm256_castps_si256(a.hi) }; }
+static inline v16 v16_of_bits(i16 a) { return (v16) { _mm256_castsi256_ps(a.lo), _mm256_castsi256_ps(a.hi) }; }
+static inline i16 v16_round(v16 a) { return (i16) { _mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi) }; }
+static inline v16 v16_of_int(i16 a) { return (v16) { _mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi) }; }
+static inline i16 i16_set1(int32_t a) { __m256i r = _mm256_set1_epi32(a); return (i16) { r, r }; }
+#define BINARY(name, op) \
+    static inline i16 name(i16 a, i16 b) { return (i16) { op(a.lo, b.lo), op(a.hi, b.hi) }; }
+BINARY(i16_add, _mm256_add_epi32)
+BINARY(i16_sub, _mm256_sub_epi32)
+BINARY(i16_and, _mm256_and_si256)
+BINARY(i16_or, _mm256_or_si256)
+#undef BINARY
+static inline i16 i16_shl23(i16 a) { return (i16) { _mm256_slli_epi32(a.lo, 23), _mm256_slli_epi32(a.hi, 23) }; }
+static inline i16 i16_shr23(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 23), _mm256_srai_epi32(a.hi, 23) }; }
+static inline i16 i16_half(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 1), _mm256_srai_epi32(a.hi, 1) }; }

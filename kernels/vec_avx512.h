@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* v16: sixteen floats in one AVX-512 register. */
+#include <immintrin.h>
+#include <stdint.h>
+
+typedef __m512 v16;
+typedef __m512i i16;
+typedef __mmask16 m16;
+
+static inline __mmask16 first_n(size_t n) { return (__mmask16) ((1u << n) - 1); }
+static inline v16 v16_set1(float a) { return _mm512_set1_ps(a); }
+static inline v16 v16_load(const float *p) { return _mm512_loadu_ps(p); }
+static inline void v16_store(float *p, v16 a) { _mm512_storeu_ps(p, a); }
+static inline v16 v16_load_n(const float *p, size_t n) { return _mm512_maskz_loadu_ps(first_n(n), p); }
+static inline void v16_store_n(float *p, v16 a, size_t n) { _mm512_mask_storeu_ps(p, first_n(n), a); }
+static inline v16 v16_add(v16 a, v16 b) { return _mm512_add_ps(a, b); }
+static inline v16 v16_sub(v16 a, v16 b) { return _mm512_sub_ps(a, b); }
+static inline v16 v16_mul(v16 a, v16 b) { return _mm512_mul_ps(a, b); }
+static inline v16 v16_div(v16 a, v16 b) { return _mm512_div_ps(a, b); }
+static inline v16 v16_fma(v16 a, v16 b, v16 c) { return _mm512_fmadd_ps(a, b, c); }
+static inline v16 v16_sqrt(v16 a) { return _mm512_sqrt_ps(a); }
+static inline v16 v16_min(v16 a, v16 b) { return _mm512_min_ps(a, b); }
+static inline v16 v16_max(v16 a, v16 b) { return _mm512_max_ps(a, b); }
+static inline m16 v16_lt(v16 a, v16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline m16 v16_nan(v16 a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
+static inline v16 v16_pick(m16 m, v16 yes, v16 no) { return _mm512_mask_blend_ps(m, no, yes); }
+static inline i16 v16_bits(v16 a) { return _mm512_castps_si512(a); }
+static inline v16 v16_of_bits(i16 a) { return _mm512_castsi512_ps(a); }
+static inline i16 v16_round(v16 a) { return _mm512_cvtps_epi32(a); }
+static inline v16 v16_of_int(i16 a) { return _mm512_cvtepi32_ps(a); }
+static inline i16 i16_set1(int32_t a) { return _mm512_set1_epi32(a); }
+static inline i16 i16_add(i16 a, i16 b) { return _mm512_add_epi32(a, b); }
+static inline i16 i16_sub(i16 a, i16 b) { return _mm512_sub_epi32(a, b); }
+static inline i16 i16_and(i16 a, i16 b) { return _mm512_and_si512(a, b); }
+static inline i16 i16_or(i16 a, i16 b) { return _mm512_or_si512(a, b); }
+static inline i16 i16_shl23(i16 a) { return _mm512_slli_epi32(a, 23); }
+static inline i16 i16_shr23(i16 a) { return _mm512_srai_epi32(a, 23); }
+static inline i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
