@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* conformance.h - runs folders of backend test cases: a model, inputs and the outputs to expect. */
+#ifndef TOOLS_CONFORMANCE_H
+#define TOOLS_CONFORMANCE_H
+
+/* rill conformance [options] DIR. Returns the exit status: 0 when no case failed, 1 when one did, 2 for a
+ * wrong command line. */
+int conformance_main(int argc, char **argv);
+#endif

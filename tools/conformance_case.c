@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/conformance_case.h"
+#include "engine/interp.h"
+#include "engine/plan.h"
+#include "engine/typed.h"
+#include "models/onnx/reader.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RTOL 1e-3
+#define ATOL 1e-7
+#define PORTS_MAX 64
+#define PLAN_BYTES_MAX ((size_t) 1 << 30)
+
+struct set {
+    const struct tensor *in[PORTS_MAX], *want[PORTS_MAX];
+    unsigned n_in, n_want;
+};
+
+struct job {
+    const char *dir;
+    struct arena arena;
+    struct dims *dims;
+    struct mgraph model;
+    struct case_result *ret;
+    rill_error err;
+};
+
+/* ---- comparing ---- */
+
+static bool value_close(double got, double want)
+{
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got);
+    if (isinf(want) || isinf(got))
+        return want == got;
+    return fabs(got - want) <= ATOL + RTOL * fabs(want);
+}
+
+static bool element_close(const struct tensor *got, const struct tensor *want, int64_t i)
+{
+    if (dtype_is_float(want->type))
+        return value_close(tensor_get_f64(got, got->data, i), tensor_get_f64(want, want->data, i));
+    size_t n = dtype_bytes(want->type);
+    return !memcmp((const char *) got->data + (size_t) i * n, (const char *) want->data + (size_t) i * n, n);
+}
+
+static void shape_print(const struct tensor *t, char *buf, size_t cap)
+{
+    size_t at = (size_t) snprintf(buf, cap, "%s[", dtype_name(t->type));
+    for (int i = 0; i < t->rank && at < cap; i++)
+        at += (size_t) snprintf(buf + at, cap - at, "%s%" PRId64, i ? "," : "", t->dim[i]);
+    if (at < cap)
+        snprintf(buf + at, cap - at, "]");
+}
+
+static bool same_shape(const struct tensor *a, const struct tensor *b)
+{
+    bool same = a->type == b->type && a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->dim[i] == b->dim[i];
+    return same;
+}
+
+static bool output_matches(struct job *j, const char *way, unsigned k, const struct tensor *got, const struct tensor *want)
+{
+    char a[160], b[160];
+    int64_t wrong = 0, first = 0, n = tensor_count(want);
+    shape_print(got, a, sizeof a);
+    shape_print(want, b, sizeof b);
+    if (!same_shape(got, want)) {
+        snprintf(j->ret->reason, sizeof j->ret->reason, "%s: output %u is %s, wants %s", way, k, a, b);
+        return false;
+    }
+    for (int64_t i = n; i-- > 0;)
+        if (!element_close(got, want, i)) {
+            wrong++;
+            first = i;
+        }
+    if (wrong)
+        snprintf(j->ret->reason, sizeof j->ret->reason, "%s: output %u %s: %" PRId64 " of %" PRId64 " wrong, at %" PRId64
+                 " %.9g for %.9g", way, k, b, wrong, n, first, tensor_get_f64(got, got->data, first),
+                 tensor_get_f64(want, want->data, first));
+    return wrong == 0;
+}
+
+static bool outputs_match(struct job *j, const char *way, const struct tensor *const *got, const struct set *s)
+{
+    for (unsigned k = 0; k < s->n_want; k++)
+        if (!output_matches(j, way, k, got[k], s->want[k]))
+            return false;
+    return true;
+}
+
+/* ---- running ---- */
+
+static bool failed(struct job *j, const char *way)
+{
+    snprintf(j->ret->reason, sizeof j->ret->reason, "%s: %s", way, j->err.text);
+    j->ret->refused = j->err.status == RILL_UNSUPPORTED;
+    return false;
+}
+
+static bool run_interp(struct job *j, const struct graph *g, const char *way, const struct set *s)
+{
+    const struct tensor *got[PORTS_MAX];
+    if (interp_run(g, s->in, &j->arena, got, &j->err) != RILL_OK)
+        return failed(j, way);
+    return outputs_match(j, way, got, s);
+}
+
+static void plan_feed(const struct plan *p, unsigned char *mem, const struct set *s)
+{
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        if (tensor_bytes(s->in[i]))
+            memcpy(mem + p->inputs[i].at.offset, s->in[i]->data, tensor_bytes(s->in[i]));
+}
+
+/* Twice from the same block: a run must not depend on what the one before left behind. */
+static bool run_plan(struct job *j, const struct plan *p, const struct set *s)
+{
+    bool ok = true;
+    unsigned char *mem = aligned_alloc(64, (p->mem_bytes + 64) & ~(size_t) 63);
+    struct tensor out[PORTS_MAX];
+    const struct tensor *got[PORTS_MAX];
+    if (!mem) {
+        err_set(&j->err, RILL_NOMEM, "no memory for %zu bytes", p->mem_bytes);
+        return failed(j, "plan");
+    }
+    memset(mem, 0xff, p->mem_bytes);
+    for (int again = 0; ok && again < 2; again++) {
+        plan_reset(p, mem);
+        plan_feed(p, mem, s);
+        plan_run(p, mem);
+        for (unsigned k = 0; k < s->n_want; k++) {
+            out[k] = p->outputs[k].shape;
+            out[k].data = (void *) (uintptr_t) place_read(p->outputs[k].at, mem);
+            got[k] = &out[k];
+        }
+        ok = outputs_match(j, again ? "plan (second run)" : "plan", got, s);
+    }
+    free(mem);
+    return ok;
+}
+
+/* What can be planned is planned; the shapes of the rest depend on data. */
+static bool run_typed(struct job *j, const struct tgraph *g, const struct set *s)
+{
+    struct plan *p = NULL;
+    if (!run_interp(j, &g->g, "typed", s))
+        return false;
+    rill_status st = plan_from_graph(&p, &g->g, &(struct plan_opts) { .cpu = kern_cpu_detect(), .mem_bytes_max = PLAN_BYTES_MAX },
+                                     &j->err);
+    if (st == RILL_UNSUPPORTED)
+        return true;
+    if (st != RILL_OK)
+        return failed(j, "plan");
+    j->ret->way = "plan";
+    bool ok = run_plan(j, p, s);
+    plan_free(p);
+    return ok;
+}
+
+/* The model at the shapes of the inputs; their values stay unknown until it runs. */
+static bool run_set(struct job *j, const struct set *s)
+{
+    const struct graph *g = &j->model.g;
+    struct typed_input in[PORTS_MAX];
+    struct tgraph typed;
+    if (s->n_in != g->n_inputs || s->n_want > g->n_outputs || s->n_want == 0) {
+        snprintf(j->ret->reason, sizeof j->ret->reason, "the case has %u inputs and %u outputs, the model %u and %u", s->n_in,
+                 s->n_want, g->n_inputs, g->n_outputs);
+        return false;
+    }
+    for (unsigned i = 0; i < s->n_in; i++) {
+        in[i].name = g->wires[g->inputs[i]].name;
+        fact_of_tensor(&in[i].fact, j->dims, s->in[i]);
+        in[i].fact.value = NULL;
+    }
+    j->ret->way = "interp";
+    rill_status st = tgraph_from_mgraph(&typed, &j->model, &(struct typed_opts) { .inputs = in, .n_inputs = s->n_in }, &j->err);
+    if (st == RILL_OK)
+        return run_typed(j, &typed, s);
+    return st == RILL_UNSUPPORTED ? run_interp(j, g, "interp", s) : failed(j, "typed");
+}
+
+/* ---- reading ---- */
+
+static bool read_tensors(struct job *j, const char *set, const char *kind, const struct tensor **ret, unsigned *ret_n)
+{
+    for (*ret_n = 0;; ++*ret_n) {
+        char path[4096];
+        struct bytes b = { 0 };
+        snprintf(path, sizeof path, "%s/%s_%u.pb", set, kind, *ret_n);
+        if (access(path, F_OK) != 0)
+            return true;
+        if (*ret_n == PORTS_MAX)
+            return false;
+        rill_status s = bytes_map(&b, path, 0, &j->err);
+        if (s == RILL_OK)
+            s = tensor_from_onnx(&ret[*ret_n], &j->arena, &b, &j->err);
+        bytes_drop(&b);
+        if (s != RILL_OK) {
+            failed(j, "data");
+            j->ret->refused = true;     /* a sequence, an optional value, or strings */
+            return false;
+        }
+    }
+}
+
+static bool run_sets(struct job *j)
+{
+    for (unsigned n = 0;; n++) {
+        char set[4000];
+        struct set s;
+        snprintf(set, sizeof set, "%s/test_data_set_%u", j->dir, n);
+        if (access(set, F_OK) != 0 && n > 0)
+            return true;
+        if (!read_tensors(j, set, "input", s.in, &s.n_in) || !read_tensors(j, set, "output", s.want, &s.n_want)
+                || !run_set(j, &s))
+            return false;
+    }
+}
+
+static bool load(struct job *j)
+{
+    char path[4096];
+    struct bytes b = { 0 };
+    snprintf(path, sizeof path, "%s/model.onnx", j->dir);
+    rill_status s = bytes_map(&b, path, 0, &j->err);
+    if (s == RILL_OK)
+        s = mgraph_from_onnx(&j->model, &j->arena, j->dims, &b, NULL, &j->err);
+    bytes_drop(&b);
+    return s == RILL_OK || failed(j, "load");
+}
+
+void case_run(const char *dir, struct case_result *ret)
+{
+    struct job j = { .dir = dir, .dims = dims_new(), .ret = ret };
+    *ret = (struct case_result) { .way = "" };
+    if (!j.dims)
+        snprintf(ret->reason, sizeof ret->reason, "out of memory");
+    else
+        ret->passed = load(&j) && run_sets(&j);
+    arena_drop(&j.arena);
+    dims_free(j.dims);
+}
