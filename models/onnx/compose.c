@@ -62,6 +62,8 @@ rill_status up_dropout(struct lower *l)
             return lower_fail(l, RILL_UNSUPPORTED, "drops values at random (training_mode is not a constant false); "
                               "export the model for inference");
     }
+    if (l->r->opset < 7 && lower_int(l, "is_test", 0) == 0 && mask != WIRE_NONE)
+        return lower_fail(l, RILL_UNSUPPORTED, "drops values at random (is_test is 0); export the model for inference");
     if (mask != WIRE_NONE) {
         int64_t one = 1;
         enum dtype type = l->r->opset >= 10 ? DTYPE_BOOL : DTYPE_F32;

@@ -189,6 +189,8 @@ static rill_status node_attrs(struct lower *l)
             continue;
         struct attr a;
         TRY(onnx_attr(l->r, l->name, pb->attribute[i], &a));
+        if (l->r->opset < 6 && !strcmp(a.name, "consumed_inputs"))
+            continue;           /* a hint on memory in old files */
         if (lower_attr(l, a.name))
             return lower_fail(l, RILL_MALFORMED, "attribute '%.60s' comes twice", a.name);
         l->attr[l->n_attr++] = a;

@@ -13,8 +13,8 @@ struct onnx_limits {
     uint64_t tensor_bytes;          /* all constants together, also external ones; 4 GiB */
 };
 
-/* Opsets of the default domain that are read. */
-#define ONNX_OPSET_MIN 7
+/* Opsets of the default domain that are read: 7 and newer whole, older ones as far as the table of ops goes. */
+#define ONNX_OPSET_MIN 1
 #define ONNX_OPSET_MAX 21
 
 /* Makes the graph in arena a (facts on inputs and constants only); b may be dropped afterwards.

@@ -182,12 +182,66 @@ rill_status up_batchnorm_7(struct lower *l)
     return up_batchnorm_9(l);
 }
 
+rill_status up_batchnorm_1(struct lower *l)
+{
+    if (lower_int(l, "is_test", 0) == 0)
+        return refuse_training(l);
+    lower_drop(l, "is_test");
+    return up_batchnorm_7(l);
+}
+
 rill_status up_batchnorm_14(struct lower *l)
 {
     if (lower_int(l, "training_mode", 0) != 0)
         return refuse_training(l);
     lower_drop(l, "training_mode");
     return up_batchnorm_9(l);
+}
+
+/* Gives input 1 as many trailing axes of length 1 as put its first axis at `axis` of input 0. */
+static rill_status align_axis(struct lower *l, int64_t axis)
+{
+    const struct wire *w = l->scope->g->wires;
+    int a = w[l->in[0]].fact.rank, b = w[l->in[1]].fact.rank;
+    int64_t one[RANK_MAX], n = a - b - axis;
+    uint32_t axes, wide;
+    if (a < 0 || b < 0)
+        return lower_fail(l, RILL_UNSUPPORTED, "the form before opset 7 is supported where the ranks of both inputs are "
+                          "declared; export for opset 7 or newer");
+    for (int64_t i = 0; i < n; i++)
+        one[i] = b + i;
+    if (n <= 0)
+        return RILL_OK;
+    TRY(lower_ints(l, one, (unsigned) n, &axes));
+    TRY(lower_binary(l, "Unsqueeze", l->in[1], axes, &wide));
+    l->in[1] = wide;
+    return RILL_OK;
+}
+
+/* `axis` says where the second input's axes lie; with trailing axes that is what broadcasting does today. */
+rill_status up_legacy_broadcast(struct lower *l)
+{
+    int64_t axis = lower_int(l, "axis", -1);
+    if (axis >= 0 && lower_has(l, 0) && lower_has(l, 1))
+        TRY(align_axis(l, axis));
+    lower_drop(l, "axis");
+    lower_drop(l, "broadcast");
+    return RILL_OK;
+}
+
+rill_status up_prelu_1(struct lower *l)
+{
+    if (!lower_has(l, 0) || !lower_has(l, 1))
+        return lower_fail(l, RILL_MALFORMED, "takes two inputs");
+    const struct fact *slope = &l->scope->g->wires[l->in[1]].fact;
+    bool single = slope->rank == 0 || (slope->rank == 1 && dim_is(slope->shape[0], 1));
+    return single ? RILL_OK : align_axis(l, 1);
+}
+
+rill_status up_gemm_6(struct lower *l)
+{
+    lower_drop(l, "broadcast");
+    return RILL_OK;
 }
 
 rill_status up_dft_17(struct lower *l)
