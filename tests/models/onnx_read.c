@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* Good files: every encoding, old forms of ops, names, bodies. What is read is run and compared. */
+#include "engine/interp.h"
+#include "models/onnx/reader.h"
+#include "tests/models/check.h"
+#include "tests/models/sample.h"
+
+#include <math.h>
+
+struct run {
+    struct arena arena;
+    struct dims *dims;
+    struct mgraph m;
+    rill_error err;
+    const struct tensor *out[8];
+    bool ok;
+};
+
+/* Takes the file's memory. */
+static void run_open(struct run *r, struct pb file)
+{
+    *r = (struct run) { .dims = dims_new() };
+    struct bytes b = { .data = file.data, .n = file.n };
+    r->ok = mgraph_from_onnx(&r->m, &r->arena, r->dims, &b, NULL, &r->err) == RILL_OK;
+    CHECK(r->ok, "%s", r->err.text);
+    free(file.data);        /* nothing of the graph may lie in the file */
+}
+
+static void run_eval(struct run *r, const struct tensor *const *in)
+{
+    r->ok = r->ok && interp_run(&r->m.g, in, &r->arena, r->out, &r->err) == RILL_OK;
+    CHECK(r->ok, "%s", r->err.text);
+}
+
+static void run_drop(struct run *r)
+{
+    arena_drop(&r->arena);
+    dims_free(r->dims);
+}
+
+static void expect_floats(const struct run *r, unsigned k, const char *what, const float *want, int64_t n)
+{
+    if (!r->ok)
+        return;
+    const struct tensor *t = r->out[k];
+    CHECK(tensor_count(t) == n, "%s: %lld values", what, (long long) tensor_count(t));
+    for (int64_t i = 0; i < n && i < tensor_count(t); i++) {
+        double v = tensor_get_f64(t, t->data, i);
+        CHECK(fabs(v - (double) want[i]) <= 1e-6 * (1 + fabs((double) want[i])), "%s [%lld]: %g for %g", what, (long long) i, v,
+              (double) want[i]);
+    }
+}
+
+static struct tensor of_floats(float *v, int rank, int64_t d0, int64_t d1)
+{
+    return (struct tensor) { .type = DTYPE_F32, .rank = rank, .dim = { d0, d1 }, .data = v };
+}
+
+/* ---- encodings: a constant of every type, in every way ---- */
+
+static struct pb constant_model(struct pb tensor)
+{
+    struct pb g = { 0 };
+    pb_message(&g, GRAPH_CONST, tensor);
+    pb_message(&g, GRAPH_OUTPUT, make_value("w", 1, LIST(3)));
+    return make_model(g, 13);
+}
+
+static void expect_constant(const char *what, struct pb tensor, enum dtype type)
+{
+    static const float want[3] = { 1, 0, 3 };
+    struct run r;
+    run_open(&r, constant_model(tensor));
+    run_eval(&r, NULL);
+    expect_floats(&r, 0, what, want, 3);
+    CHECK(!r.ok || r.out[0]->type == type, "%s: is %s", what, dtype_name(r.out[0]->type));
+    run_drop(&r);
+}
+
+static struct pb varints(int64_t type, unsigned field, bool packed, const uint64_t *v)
+{
+    struct pb t = make_tensor("w", type, LIST(3)), list = { 0 };
+    for (int i = 0; i < 3; i++) {
+        if (packed)
+            pb_varint(&list, v[i]);
+        else
+            pb_int(&t, field, (int64_t) v[i]);
+    }
+    if (packed)
+        pb_message(&t, field, list);
+    return t;
+}
+
+static void test_encodings(void)
+{
+    static const uint64_t whole[] = { 1, 0, 3 }, half[] = { 0x3c00, 0, 0x4200 }, brain[] = { 0x3f80, 0, 0x4040 };
+    static const float f[] = { 1, 0, 3 };
+    static const double d[] = { 1, 0, 3 };
+    static const int16_t s[] = { 1, 0, 3 };
+    static const struct { int64_t code; unsigned field; enum dtype type; } lists[] = {
+        { 2, TENSOR_INT32S, DTYPE_U8 }, { 3, TENSOR_INT32S, DTYPE_I8 }, { 4, TENSOR_INT32S, DTYPE_U16 },
+        { 5, TENSOR_INT32S, DTYPE_I16 }, { 6, TENSOR_INT32S, DTYPE_I32 }, { 7, TENSOR_INT64S, DTYPE_I64 },
+        { 12, TENSOR_UINT64S, DTYPE_U32 }, { 13, TENSOR_UINT64S, DTYPE_U64 }
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (int packed = 0; packed < 2; packed++)
+            expect_constant(dtype_name(lists[i].type), varints(lists[i].code, lists[i].field, packed, whole), lists[i].type);
+    expect_constant("f16 list", varints(10, TENSOR_INT32S, true, half), DTYPE_F16);
+    expect_constant("bf16 list", varints(16, TENSOR_INT32S, true, brain), DTYPE_BF16);
+    expect_constant("f32 raw", make_raw("w", 1, LIST(3), f, sizeof f), DTYPE_F32);
+    expect_constant("f64 raw", make_raw("w", 11, LIST(3), d, sizeof d), DTYPE_F64);
+    expect_constant("i16 raw", make_raw("w", 5, LIST(3), s, sizeof s), DTYPE_I16);
+    struct pb packed = make_tensor("w", 1, LIST(3)), loose = make_tensor("w", 1, LIST(3));
+    pb_bytes(&packed, TENSOR_FLOATS, f, sizeof f);
+    for (int i = 0; i < 3; i++)
+        pb_float(&loose, TENSOR_FLOATS, f[i]);
+    expect_constant("f32 packed", packed, DTYPE_F32);
+    expect_constant("f32 loose", loose, DTYPE_F32);
+    struct pb doubles = make_tensor("w", 11, LIST(3));
+    pb_bytes(&doubles, TENSOR_DOUBLES, d, sizeof d);
+    expect_constant("f64 packed", doubles, DTYPE_F64);
+}
+
+static void test_bool(void)
+{
+    static const uint8_t raw[] = { 1, 0, 255 };
+    static const float want[3] = { 1, 0, 1 };
+    struct run r;
+    run_open(&r, constant_model(make_raw("w", 9, LIST(3), raw, 3)));
+    run_eval(&r, NULL);
+    expect_floats(&r, 0, "bool 255 is 1", want, 3);
+    run_drop(&r);
+}
+
+/* ---- the sample: If and Scan with captures, lists, metadata ---- */
+
+static void test_sample(bool flag)
+{
+    float v[6] = { 1, 1, 1, 1, 1, 1 }, sum[6] = { 2, -1, 4, -3, 6, -5 }, y[6], total[2] = { 0, 0 }, h[3] = { 0, 1, 2 };
+    struct tensor x = of_floats(v, 2, 2, 3), c = { .type = DTYPE_BOOL, .data = &flag };
+    for (int i = 0; i < 6; i++)
+        sum[i] = flag ? (sum[i] > 0 ? sum[i] : 0) : sum[i] + (float) (i % 3);
+    for (int row = 1; row >= 0; row--)          /* backwards */
+        for (int i = 0; i < 3; i++) {
+            h[i] += sum[row * 3 + i];
+            y[(1 - row) * 3 + i] = h[i] * (float) i;
+            total[1 - row] += h[i] * (float) i;
+        }
+    struct run r;
+    run_open(&r, sample_model());
+    run_eval(&r, (const struct tensor *[]) { &x, &c });
+    expect_floats(&r, 0, "y", y, 6);
+    expect_floats(&r, 1, "total", total, 2);
+    CHECK(r.m.g.n_meta == 1 && !strcmp(r.m.g.meta[0].key, "sample_rate") && !strcmp(r.m.g.meta[0].value, "16000"), "metadata");
+    run_drop(&r);
+}
+
+/* ---- names and dimensions ---- */
+
+static void test_names(void)
+{
+    static const char odd[] = "\x01{\"a\": \\\xc3\xa9}", other[] = "\x02{\"a\": \\\xc3\xa9}";
+    struct pb g = { 0 }, node = { 0 }, in = { 0 }, out = { 0 };
+    pb_text(&node, NODE_INPUT, odd);
+    pb_text(&node, NODE_OUTPUT, other);
+    pb_text(&node, NODE_OP, "Neg");
+    pb_text(&in, 1, odd);
+    pb_text(&out, 1, other);
+    pb_message(&g, GRAPH_INPUT, in);
+    pb_message(&g, GRAPH_NODE, node);
+    pb_message(&g, GRAPH_OUTPUT, out);
+    struct run r;
+    run_open(&r, make_model(g, 13));
+    CHECK(!strcmp(r.m.g.wires[r.m.g.inputs[0]].name, "\\x01{\"a\": \\x5c\\xc3\\xa9}"), "%s", r.m.g.wires[r.m.g.inputs[0]].name);
+    CHECK(!strcmp(r.m.g.nodes[0].name, "\\x02{\"a\": \\x5c\\xc3\\xa9}"), "%s", r.m.g.nodes[0].name);
+    CHECK(r.m.g.wires[r.m.g.inputs[0]].fact.rank == -1, "nothing is declared");
+    run_drop(&r);
+}
+
+static struct pb named_dim(const char *name)
+{
+    struct pb d = { 0 };
+    pb_text(&d, 2, name);
+    return d;
+}
+
+static void test_dims(void)
+{
+    static const char *const names[] = { "batch size", "batch_size", "batch size", "?", "9", "" };
+    struct pb value = { 0 }, t = { 0 }, tensor = { 0 }, shape = { 0 }, g = { 0 };
+    for (int i = 0; i < 6; i++)
+        pb_message(&shape, 1, named_dim(names[i]));
+    pb_int(&tensor, 1, 1);
+    pb_message(&tensor, 2, shape);
+    pb_message(&t, 1, tensor);
+    pb_text(&value, 1, "x");
+    pb_message(&value, 2, t);
+    pb_message(&g, GRAPH_INPUT, value);
+    pb_message(&g, GRAPH_NODE, make_node("Neg", "x", "y"));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(1)));
+    struct run r;
+    run_open(&r, make_model(g, 13));
+    const struct dim *const *d = r.m.g.wires[r.m.g.inputs[0]].fact.shape;
+    CHECK(d[0] == dim_symbol(r.dims, "batch_size"), "a blank becomes _");
+    CHECK(d[0] == d[2] && d[0] != d[1], "names that only differ in odd characters stay apart");
+    CHECK(d[3] != d[5] && d[3] != d[4] && d[4] == dim_symbol(r.dims, "_9"), "unnamed ones are all different");
+    run_drop(&r);
+}
+
+/* An initializer that is also listed as an input is a constant. */
+static void test_listed_constant(void)
+{
+    static const float w[2] = { 10, 20 };
+    float v[2] = { 1, 2 }, want[2] = { 11, 22 };
+    struct tensor x = of_floats(v, 1, 2, 0);
+    struct pb g = { 0 };
+    pb_message(&g, GRAPH_INPUT, make_value("w", 1, LIST(2)));
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, LIST(2)));
+    pb_message(&g, GRAPH_CONST, make_raw("w", 1, LIST(2), w, sizeof w));
+    pb_message(&g, GRAPH_NODE, make_node("Add", "x w", "y"));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(2)));
+    struct run r;
+    run_open(&r, make_model(g, 9));
+    CHECK(r.m.g.n_inputs == 1, "%u inputs", r.m.g.n_inputs);
+    run_eval(&r, (const struct tensor *[]) { &x });
+    expect_floats(&r, 0, "x + w", want, 2);
+    run_drop(&r);
+}
+
+/* ---- captures ---- */
+
+/* then: If(flag) { then: x + k } else {...}: x and k come from two graphs out. */
+static struct pb branch_of(struct pb node)
+{
+    struct pb g = { 0 };
+    pb_message(&g, GRAPH_NODE, node);
+    pb_message(&g, GRAPH_OUTPUT, make_value("r", 1, LIST(2)));
+    return g;
+}
+
+static void test_captures(void)
+{
+    static const float k[2] = { 100, 200 };
+    float v[2] = { 1, 2 }, yes[2] = { 101, 202 }, no[2] = { -1, -2 };
+    bool flag = true;
+    struct tensor x = of_floats(v, 1, 2, 0), c = { .type = DTYPE_BOOL, .data = &flag };
+    struct pb inner = make_node("If", "flag", "r"), outer = make_node("If", "flag", "y"), g = { 0 };
+    inner = sample_attr(inner, make_graph_attr("then_branch", branch_of(make_node("Add", "x k", "r"))));
+    inner = sample_attr(inner, make_graph_attr("else_branch", branch_of(make_node("Identity", "x", "r"))));
+    outer = sample_attr(outer, make_graph_attr("then_branch", branch_of(inner)));
+    outer = sample_attr(outer, make_graph_attr("else_branch", branch_of(make_node("Neg", "x", "r"))));
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, LIST(2)));
+    pb_message(&g, GRAPH_INPUT, make_value("flag", 9, (const int64_t[]) { -1 }));
+    pb_message(&g, GRAPH_CONST, make_raw("k", 1, LIST(2), k, sizeof k));
+    pb_message(&g, GRAPH_NODE, outer);
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(2)));
+    struct run r;
+    run_open(&r, make_model(g, 13));
+    const struct node *n = &r.m.g.nodes[0];
+    CHECK(n->n_in == 4 && n->n_body == 2 && n->body[0]->n_inputs == 3 && n->body[1]->n_inputs == 3, "%u inputs", n->n_in);
+    run_eval(&r, (const struct tensor *[]) { &x, &c });
+    expect_floats(&r, 0, "flag", yes, 2);
+    flag = false;
+    run_eval(&r, (const struct tensor *[]) { &x, &c });
+    expect_floats(&r, 0, "not flag", no, 2);
+    run_drop(&r);
+}
+
+/* ---- old forms ---- */
+
+/* One node on x f32[2,3] = 1..6, with one constant w, at an opset. */
+static void expect_old(const char *what, struct pb node, int64_t opset, struct pb constant, const float *want, int64_t n)
+{
+    float v[6] = { 1, 2, 3, 4, 5, 6 };
+    struct tensor x = of_floats(v, 2, 2, 3);
+    struct pb g = { 0 };
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, LIST(2, 3)));
+    if (constant.n)
+        pb_message(&g, GRAPH_CONST, constant);
+    pb_message(&g, GRAPH_NODE, node);
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(1)));
+    struct run r;
+    run_open(&r, make_model(g, opset));
+    run_eval(&r, (const struct tensor *[]) { &x });
+    expect_floats(&r, 0, what, want, n);
+    run_drop(&r);
+}
+
+static struct pb float_attr(const char *name, float v)
+{
+    struct pb p = { 0 };
+    pb_text(&p, ATTR_NAME_, name);
+    pb_float(&p, ATTR_F_, v);
+    pb_int(&p, ATTR_TYPE_, 1);
+    return p;
+}
+
+#define INTS(name, ...) make_ints_attr(name, (const int64_t[]) { __VA_ARGS__ }, \
+                                       sizeof (const int64_t[]) { __VA_ARGS__ } / sizeof(int64_t))
+#define FLOATS(...) ((const float[]) { __VA_ARGS__ })
+#define NONE ((struct pb) { 0 })
+
+static void test_old_axes(void)
+{
+    expect_old("ReduceSum 11", sample_attr(make_node("ReduceSum", "x", "y"), INTS("axes", 1)), 11, NONE, FLOATS(6, 15), 2);
+    expect_old("ReduceMax 13", sample_attr(make_node("ReduceMax", "x", "y"), INTS("axes", 0)), 13, NONE, FLOATS(4, 5, 6), 3);
+    expect_old("ReduceMean 7", make_node("ReduceMean", "x", "y"), 7, NONE, FLOATS(3.5f), 1);
+    expect_old("Unsqueeze 11", sample_attr(make_node("Unsqueeze", "x", "y"), INTS("axes", 0, 3)), 11, NONE,
+               FLOATS(1, 2, 3, 4, 5, 6), 6);
+    expect_old("TopK 9", sample_attr(make_node("TopK", "x", "y"), make_int_attr("k", 2)), 9, NONE, FLOATS(3, 2, 6, 5), 4);
+    struct pb slice = sample_attr(make_node("Slice", "x", "y"), INTS("starts", 1));
+    slice = sample_attr(slice, INTS("ends", INT64_MAX));
+    expect_old("Slice 9", sample_attr(slice, INTS("axes", 1)), 9, NONE, FLOATS(2, 3, 5, 6), 4);
+}
+
+static void test_old_attrs(void)
+{
+    struct pb clip = sample_attr(make_node("Clip", "x", "y"), float_attr("min", 2));
+    expect_old("Clip 7", sample_attr(clip, float_attr("max", 4.5f)), 7, NONE, FLOATS(2, 2, 3, 4, 4.5f, 4.5f), 6);
+    struct pb pad = sample_attr(make_node("Pad", "x", "y"), INTS("pads", 0, 1, 0, 0));
+    expect_old("Pad 7", sample_attr(pad, float_attr("value", 9)), 7, NONE, FLOATS(9, 1, 2, 3, 9, 4, 5, 6), 8);
+    expect_old("Split 11", sample_attr(sample_attr(make_node("Split", "x", "z y"), make_int_attr("axis", 1)), INTS("split", 1, 2)),
+               11, NONE, FLOATS(2, 3, 5, 6), 4);
+    expect_old("Split 13 in equal parts", make_node("Split", "x", "z y"), 13, NONE, FLOATS(4, 5, 6), 3);
+    expect_old("Dropout 10", sample_attr(make_node("Dropout", "x", "y"), float_attr("ratio", 0.5f)), 10, NONE,
+               FLOATS(1, 2, 3, 4, 5, 6), 6);
+    expect_old("Dropout 12, mask", make_node("Dropout", "x", "z y"), 12, NONE, FLOATS(1, 1, 1, 1, 1, 1), 6);
+    expect_old("Softmax 11 over all from axis 0", sample_attr(make_node("Softmax", "x", "y"), make_int_attr("axis", 0)), 11, NONE,
+               FLOATS(0.004269778f, 0.01160646f, 0.03154963f, 0.08576079f, 0.2331220f, 0.6336913f), 6);
+    expect_old("Cast 9", sample_attr(make_node("Cast", "x", "y"), make_int_attr("to", 7)), 9, NONE, FLOATS(1, 2, 3, 4, 5, 6), 6);
+}
+
+static void test_old_broadcast(void)
+{
+    static const float w[2] = { 10, 20 };
+    struct pb add = sample_attr(make_node("Add", "x w", "y"), make_int_attr("broadcast", 1));
+    expect_old("Add 6, axis 0", sample_attr(add, make_int_attr("axis", 0)), 6, make_raw("w", 1, LIST(2), w, sizeof w),
+               FLOATS(11, 12, 13, 24, 25, 26), 6);
+}
+
+static void test_constants(void)
+{
+    struct pb ints = sample_attr(make_node("Constant", "", "y"), INTS("value_ints", 4, 5));
+    expect_old("value_ints", ints, 13, NONE, FLOATS(4, 5), 2);
+    expect_old("value_float", sample_attr(make_node("Constant", "", "y"), float_attr("value_float", 2.5f)), 13, NONE, FLOATS(2.5f), 1);
+    static const float w[2] = { 10, 20 };
+    expect_old("value", sample_attr(make_node("Constant", "", "y"), make_tensor_attr("value", make_raw("", 1, LIST(2), w, 8))), 9, NONE,
+               FLOATS(10, 20), 2);
+}
+
+/* The table of ops has no row twice for one opset. */
+static void test_table(void)
+{
+    struct onnx_op_row a, b;
+    for (unsigned i = 0; onnx_op_at(i, &a); i++) {
+        bool fine = a.first <= a.last && a.last <= ONNX_OPSET_MAX;
+        for (unsigned k = i + 1; onnx_op_at(k, &b); k++)
+            fine &= strcmp(a.name, b.name) || a.last < b.first || b.last < a.first;
+        CHECK(fine, "%s, opsets %d to %d, has two rows for one opset", a.name, a.first, a.last);
+    }
+}
+
+int main(void)
+{
+    test_encodings();
+    test_bool();
+    test_sample(true);
+    test_sample(false);
+    test_names();
+    test_dims();
+    test_listed_constant();
+    test_captures();
+    test_old_axes();
+    test_old_attrs();
+    test_old_broadcast();
+    test_constants();
+    test_table();
+    return check_done();
+}
