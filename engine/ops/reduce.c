@@ -486,6 +486,20 @@ static bool arg_better(const struct eval *e, int64_t i, int64_t best, bool small
     return (smallest ? v < b : v > b) || (last && v == b);
 }
 
+/* The same rule for one line of f32. */
+static int64_t arg_line_f32(const float *x, int64_t n, int64_t step, bool smallest, bool last)
+{
+    int64_t best = 0;
+    float top = smallest ? -x[0] : x[0];
+    for (int64_t r = 1; r < n; r++) {
+        float v = smallest ? -x[r * step] : x[r * step];
+        bool take = top == top ? v > top || v != v || (last && v == top) : last && v != v;
+        top = take ? v : top;
+        best = take ? r : best;
+    }
+    return best;
+}
+
 static void arg_eval(const struct eval *e)
 {
     const struct arg_attr *a = e->attr;
@@ -497,6 +511,10 @@ static void arg_eval(const struct eval *e)
         inner *= t->dim[i];
     for (int64_t k = 0; k < count; k++) {
         int64_t base = k / inner * n * inner + k % inner, best = 0;
+        if (t->type == DTYPE_F32) {
+            y[k] = arg_line_f32((const float *) e->x[0] + base, n, inner, smallest, a->select_last_index);
+            continue;
+        }
         for (int64_t r = 1; r < n; r++)
             if (arg_better(e, base + r * inner, base + best * inner, smallest, a->select_last_index))
                 best = r;

@@ -213,9 +213,17 @@ static void test_arg(struct ops_test *t)
         if (ops_run(t, "ArgMax", NULL, 0, in, 1, 1) && ops_shape_is(t, 0, DTYPE_I64, 2, (int64_t[]) { 1, 3 }))
             ops_same(t, 0, (double[]) { 1, 0, 0 }, 0);
     }
-    struct tensor *n = ops_f32(t, 1, (int64_t[]) { 3 }, (float[]) { 1, NAN, 9 });
-    if (ops_run(t, "ArgMax", NULL, 0, (const struct tensor *[]) { n }, 1, 1))
-        ops_same(t, 0, (double[]) { 1 }, 0);
+    for (int type = DTYPE_F32; type <= DTYPE_BF16; type++) {        /* the first NaN wins, or the last */
+        struct tensor *x = ops_tensor(t, (enum dtype) type, 1, (int64_t[]) { 4 }, NULL);
+        const double with_nan[] = { 1, NAN, 9, NAN };
+        for (int i = 0; i < 4; i++)
+            tensor_set_f64(x, x->data, i, with_nan[i]);
+        const struct tensor *in[] = { x };
+        if (ops_run(t, "ArgMax", NULL, 0, in, 1, 1))
+            ops_same(t, 0, (double[]) { 1 }, 0);
+        if (ops_run(t, "ArgMin", &last, 1, in, 1, 1))
+            ops_same(t, 0, (double[]) { 3 }, 0);
+    }
 }
 
 /* ---- Softmax ---- */
