@@ -20,9 +20,9 @@ const struct op *op_at(unsigned i)
 
 const struct op *op_find(const char *name)
 {
-    const struct op *o;
-    for (unsigned i = 0; (o = op_at(i)); i++)
-        if (!strcmp(o->name, name))
-            return o;
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const struct op *const *o = families[f]; *o; o++)
+            if (!strcmp((*o)->name, name))
+                return *o;
     return NULL;
 }

@@ -28,7 +28,15 @@ typedef void direct_fn(void *y, const void *x, size_t n);
 #define LIST_NUM(X, op) ELEM_FLOATS(X, op) ELEM_SIGNED(X, op) ELEM_UNSIGNED(X, op)
 LIST_NUM(DEF_DIRECT, float)
 LIST_NUM(DEF_DIRECT, double)
-static direct_fn *const to_f32[DTYPE_COUNT] = { LIST_NUM(ELEM_TABLE_ENTRY, to_float) };
+
+/* A mask: any byte that is not zero is 1. */
+static void to_float_BOOL(void *y, const void *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ((float *) y)[i] = ((const uint8_t *) x)[i] != 0;
+}
+
+static direct_fn *const to_f32[DTYPE_COUNT] = { LIST_NUM(ELEM_TABLE_ENTRY, to_float) [DTYPE_BOOL] = to_float_BOOL };
 static direct_fn *const to_f64[DTYPE_COUNT] = { LIST_NUM(ELEM_TABLE_ENTRY, to_double) };
 
 /* ---- everything else by way of doubles or 64-bit integers ---- */
