@@ -113,6 +113,13 @@ static int64_t i64_of_f64(double v)
     return v <= -9223372036854775808.0 ? INT64_MIN : (int64_t) v;
 }
 
+static uint64_t u64_of_f64(double v)
+{
+    if (v >= 18446744073709551616.0)
+        return UINT64_MAX;
+    return v >= 9223372036854775808.0 ? (uint64_t) v : (uint64_t) i64_of_f64(v);
+}
+
 int64_t tensor_get_i64(const struct tensor *t, const void *data, int64_t i)
 {
     switch (t->type) {
@@ -145,8 +152,7 @@ void tensor_set_f64(const struct tensor *t, void *data, int64_t i, double v)
     case DTYPE_U8:   ((uint8_t *) data)[i] = (uint8_t) i64_of_f64(v); return;
     case DTYPE_U16:  ((uint16_t *) data)[i] = (uint16_t) i64_of_f64(v); return;
     case DTYPE_U32:  ((uint32_t *) data)[i] = (uint32_t) i64_of_f64(v); return;
-    case DTYPE_U64:  ((uint64_t *) data)[i] = v >= 9223372036854775808.0 ? (uint64_t) v : (uint64_t) i64_of_f64(v);
-                     return;
+    case DTYPE_U64:  ((uint64_t *) data)[i] = u64_of_f64(v); return;
     case DTYPE_BOOL: ((uint8_t *) data)[i] = v != 0; return;
     case DTYPE_NONE:
     case DTYPE_DIM:  assert(!"not a number"); return;
