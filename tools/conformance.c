@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEPTH_MAX 8
@@ -194,6 +195,12 @@ static bool is_case(const char *dir)
     return access(path, F_OK) == 0;
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static int visible(const struct dirent *e)
 {
     return e->d_name[0] != '.' && strncmp(e->d_name, "test_data_set_", 14);
@@ -231,7 +238,7 @@ static const char help[] =
     "      --strict            a listed case that passes is a failure\n"
     "      --json              {\"failures\": [...], \"passed\": N, \"failed\": N, \"skipped\": N}\n"
     "\n"
-    "Exit status: 0 no case failed, 1 one did, 2 wrong command line.\n";
+    "Exit status: 0 no case failed, 1 one did, 2 wrong command line or no case found,\n4 DIR is no folder.\n";
 
 static bool options(struct suite *s, int argc, char **argv)
 {
@@ -268,6 +275,12 @@ int conformance_main(int argc, char **argv)
     if (!s || !options(s, argc, argv) || !rules_read(s)) {
         free(s);
         return 2;
+    }
+    if (!is_folder(s->root)) {
+        fprintf(stderr, "rill conformance: '%s' is no folder\n", s->root);
+        rules_free(s);
+        free(s);
+        return 4;
     }
     if (s->json)
         printf("{\"failures\": [");

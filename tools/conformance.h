@@ -4,6 +4,6 @@
 #define TOOLS_CONFORMANCE_H
 
 /* rill conformance [options] DIR. Returns the exit status: 0 when no case failed, 1 when one did, 2 for a
- * wrong command line. */
+ * wrong command line or no case, 4 where DIR is no folder. */
 int conformance_main(int argc, char **argv);
 #endif

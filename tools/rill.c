@@ -7,6 +7,7 @@
 
 static const struct command *const commands[] = {
     &cmd_bench,
+    &cmd_conformance,
     &cmd_inspect,
     &cmd_verify,
 };
