@@ -99,18 +99,19 @@ static void plan_eval(const struct eval *e)
         C *o = y;                                                                                 \
         const uint8_t *c = x[0];                                                                  \
         const C *p = x[1], *q = x[2];                                                             \
-        const size_t cs = b->col[0], ps = b->col[1], qs = b->col[2];                              \
-        for (size_t i = 0; i < b->m; i++) {                                                       \
-            if (cs && ps && qs)                                                                   \
-                for (size_t j = 0; j < b->n; j++)                                                 \
-                    o[j] = c[j] ? p[j] : q[j];                                                    \
-            else                                                                                  \
-                for (size_t j = 0; j < b->n; j++)                                                 \
-                    o[j] = c[j * cs] ? p[j * ps] : q[j * qs];                                     \
-            o += b->n;                                                                            \
-            c += b->row[0];                                                                       \
-            p += b->row[1];                                                                       \
-            q += b->row[2];                                                                       \
+        const struct elem_block s = *b;                                                           \
+        const size_t cs = s.col[0], ps = s.col[1], qs = s.col[2];                                 \
+        for (size_t i = 0; i < s.m; i++) {                                                        \
+            for (size_t j = 0; cs && ps && qs && j < s.n; j++) {                                  \
+                const C m = (C) (0 - (C) (c[j] != 0));                                            \
+                o[j] = (C) ((p[j] & m) | (q[j] & (C) ~m));                                        \
+            }                                                                                     \
+            for (size_t j = 0; !(cs && ps && qs) && j < s.n; j++)                                 \
+                o[j] = c[j * cs] ? p[j * ps] : q[j * qs];                                         \
+            o += s.n;                                                                             \
+            c += s.row[0];                                                                        \
+            p += s.row[1];                                                                        \
+            q += s.row[2];                                                                        \
         }                                                                                         \
     }
 DEF_WHERE(where_1, uint8_t)

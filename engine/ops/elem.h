@@ -74,21 +74,22 @@ void elem_run(const struct elem_plan *p, const struct kern *k, void *y, const vo
         (void) k_;                                                                                \
         TY *o = y;                                                                                \
         const TX *p = x[0], *q = x[1];                                                            \
-        for (size_t i = 0; i < b->m; i++, o += b->n, p += b->row[0], q += b->row[1]) {            \
-            if (b->col[0] && b->col[1]) {                                                         \
-                for (size_t j = 0; j < b->n; j++) {                                               \
+        const struct elem_block s_ = *b;       /* a byte-wide output may alias *b, but not this */ \
+        for (size_t i = 0; i < s_.m; i++, o += s_.n, p += s_.row[0], q += s_.row[1]) {            \
+            if (s_.col[0] && s_.col[1]) {                                                         \
+                for (size_t j = 0; j < s_.n; j++) {                                               \
                     const TX u = p[j], v = q[j];                                                  \
                     o[j] = (TY) (EXPR);                                                           \
                 }                                                                                 \
-            } else if (b->col[0]) {                                                               \
+            } else if (s_.col[0]) {                                                               \
                 const TX v = *q;                                                                  \
-                for (size_t j = 0; j < b->n; j++) {                                               \
+                for (size_t j = 0; j < s_.n; j++) {                                               \
                     const TX u = p[j];                                                            \
                     o[j] = (TY) (EXPR);                                                           \
                 }                                                                                 \
             } else {                                                                              \
                 const TX u = *p;                                                                  \
-                for (size_t j = 0; j < b->n; j++) {                                               \
+                for (size_t j = 0; j < s_.n; j++) {                                               \
                     const TX v = q[j];                                                            \
                     o[j] = (TY) (EXPR);                                                           \
                 }                                                                                 \

@@ -58,13 +58,23 @@ static float row_sum(const float *x, size_t n)
     return s;
 }
 
-static void soft_row(const struct kern *k, float *y, const float *x, size_t n)
+/* Rows of n, exponentials of several short rows at a time. */
+#define BLOCK 1024
+static void soft_rows(const struct kern *k, float *y, const float *x, size_t rows, size_t n)
 {
-    k->adds_f32(y, x, -row_max(x, n), n);
-    k->exp_f32(y, y, n);
-    float s = row_sum(y, n);
-    for (size_t i = 0; i < n; i++)
-        y[i] /= s;
+    size_t step = n < BLOCK ? BLOCK / n : 1;
+    for (size_t r = 0; r < rows; r += step) {
+        size_t m = rows - r < step ? rows - r : step;
+        float *o = y + r * n;
+        for (size_t i = 0; i < m; i++)
+            k->adds_f32(o + i * n, x + (r + i) * n, -row_max(x + (r + i) * n, n), n);
+        k->exp_f32(o, o, m * n);
+        for (size_t i = 0; i < m; i++, o += n) {
+            float s = row_sum(o, n);
+            for (size_t j = 0; j < n; j++)
+                o[j] /= s;
+        }
+    }
 }
 
 static void soft_slice(const struct kern *k, float *y, const float *x, size_t n, size_t inner, float *scratch)
@@ -124,11 +134,13 @@ static void f32_run(const struct eval *e, float *y, const float *x, float *scrat
 {
     const struct softmax_args *g = e->args;
     enum softmax_form form = ((const struct softmax_def *) (const void *) e->node->op)->form;
+    if (form == SOFTMAX && g->inner == 1) {
+        soft_rows(e->kern, y, x, g->outer, g->n);
+        return;
+    }
     for (size_t o = 0; o < g->outer; o++, y += g->n * g->inner, x += g->n * g->inner) {
         if (form == HARDMAX)
             hard_slice(y, x, g->n, g->inner);
-        else if (form == SOFTMAX && g->inner == 1)
-            soft_row(e->kern, y, x, g->n);
         else if (form == SOFTMAX)
             soft_slice(e->kern, y, x, g->n, g->inner, scratch);
         else if (g->inner == 1)
