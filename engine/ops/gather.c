@@ -1,4 +1,183 @@
 /* SPDX-License-Identifier: MIT */
+/* Indexed reads. An index of the data is wrapped once if negative, then clamped: no index reads outside. */
 #include "engine/ops.h"
 
-const struct op *const ops_gather[] = { NULL };
+#include <string.h>
+
+struct gather_attr { int64_t axis; };
+
+static const struct attr_spec gather_attrs[] = {
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct gather_attr, axis) },
+    { 0 },
+};
+
+static int64_t index_at(const struct tensor *t, const void *data, int64_t i, int64_t n)
+{
+    int64_t v = t->type == DTYPE_I64 ? ((const int64_t *) data)[i] : tensor_get_i64(t, data, i);
+    v = v < 0 ? v + n : v;
+    return v < 0 ? 0 : v >= n ? n - 1 : v;
+}
+
+static bool is_index(enum dtype t)
+{
+    return t == DTYPE_I64 || t == DTYPE_I32;
+}
+
+/* Indices that are known are checked when the graph is typed. */
+static rill_status indices_check(struct infer *c, unsigned input, const struct dim *n)
+{
+    const struct tensor *v = c->in[input]->value;
+    if (!is_index(c->in[input]->type))
+        return infer_fail(c, "indices are %s; wants i32 or i64", dtype_name(c->in[input]->type));
+    if (!v || !dim_is_const(n))
+        return RILL_OK;
+    int64_t limit = dim_value(n);
+    for (int64_t i = 0; i < tensor_count(v); i++) {
+        int64_t k = tensor_get_i64(v, v->data, i);
+        if (k < -limit || k >= limit)
+            return infer_fail(c, "index %lld is outside an axis of %lld", (long long) k, (long long) limit);
+    }
+    return RILL_OK;
+}
+
+/* ---- Gather ---- */
+
+static rill_status gather_infer(struct infer *c)
+{
+    const struct fact *x = c->in[0], *ix = c->in[1];
+    int axis = axis_normalise(((const struct gather_attr *) c->attr)->axis, x->rank);
+    const struct dim *shape[2 * RANK_MAX];
+    int n = 0;
+    if (axis < 0 || x->rank + ix->rank - 1 > RANK_MAX)
+        return infer_fail(c, "axis %lld with inputs of rank %d and %d", (long long) ((const struct gather_attr *) c->attr)->axis,
+                          x->rank, ix->rank);
+    TRY(indices_check(c, 1, x->shape[axis]));
+    for (int i = 0; i < axis; i++)
+        shape[n++] = x->shape[i];
+    for (int i = 0; i < ix->rank; i++)
+        shape[n++] = ix->shape[i];
+    for (int i = axis + 1; i < x->rank; i++)
+        shape[n++] = x->shape[i];
+    infer_shape(c, 0, x->type, n, shape);
+    return RILL_OK;
+}
+
+static void gather_eval(const struct eval *e)
+{
+    const struct tensor *x = e->in[0], *ix = e->in[1];
+    int axis = axis_normalise(((const struct gather_attr *) e->attr)->axis, x->rank);
+    int64_t outer = 1, n = tensor_count(ix), limit = x->dim[axis];
+    size_t row = dtype_bytes(x->type);
+    for (int i = 0; i < axis; i++)
+        outer *= x->dim[i];
+    for (int i = axis + 1; i < x->rank; i++)
+        row *= (size_t) x->dim[i];
+    char *y = e->y[0];
+    for (int64_t o = 0; o < outer && limit && row; o++)
+        for (int64_t i = 0; i < n; i++, y += row)
+            memcpy(y, (const char *) e->x[0] + (size_t) (o * limit + index_at(ix, e->x[1], i, limit)) * row, row);
+}
+
+/* ---- GatherElements ---- */
+
+static rill_status gather_elements_infer(struct infer *c)
+{
+    const struct fact *x = c->in[0], *ix = c->in[1];
+    int axis = axis_normalise(((const struct gather_attr *) c->attr)->axis, x->rank);
+    if (axis < 0 || ix->rank != x->rank)
+        return infer_fail(c, "axis %lld with inputs of rank %d and %d", (long long) ((const struct gather_attr *) c->attr)->axis,
+                          x->rank, ix->rank);
+    for (int i = 0; i < x->rank; i++)
+        if (i != axis && dim_is_const(ix->shape[i]) && dim_is_const(x->shape[i]) &&
+            dim_value(ix->shape[i]) > dim_value(x->shape[i]))
+            return infer_fail(c, "axis %d of the indices is longer than that of the data", i);
+    TRY(indices_check(c, 1, x->shape[axis]));
+    infer_shape(c, 0, x->type, ix->rank, ix->shape);
+    return RILL_OK;
+}
+
+static void gather_elements_eval(const struct eval *e)
+{
+    const struct tensor *x = e->in[0], *ix = e->in[1];
+    int axis = axis_normalise(((const struct gather_attr *) e->attr)->axis, x->rank);
+    int64_t xs[RANK_MAX], is[RANK_MAX], n = tensor_count(ix);
+    size_t bytes = dtype_bytes(x->type);
+    tensor_strides(x, xs);
+    tensor_strides(ix, is);
+    for (int64_t i = 0; i < n && x->dim[axis]; i++) {
+        int64_t from = 0, rest = i;
+        for (int k = 0; k < x->rank; k++) {
+            from += (k == axis ? index_at(ix, e->x[1], i, x->dim[axis]) : rest / is[k]) * xs[k];
+            rest %= is[k];
+        }
+        memcpy((char *) e->y[0] + (size_t) i * bytes, (const char *) e->x[0] + (size_t) from * bytes, bytes);
+    }
+}
+
+/* ---- GatherND ---- */
+
+struct gather_nd_attr { int64_t batch_dims; };
+
+static const struct attr_spec gather_nd_attrs[] = {
+    { .name = "batch_dims", .kind = ATTR_INT, .offset = offsetof(struct gather_nd_attr, batch_dims) },
+    { 0 },
+};
+
+static rill_status gather_nd_infer(struct infer *c)
+{
+    const struct fact *x = c->in[0], *ix = c->in[1];
+    int64_t b = ((const struct gather_nd_attr *) c->attr)->batch_dims;
+    const struct dim *shape[2 * RANK_MAX];
+    int n = 0;
+    if (ix->rank < 1 || x->rank < 1 || b < 0 || b >= ix->rank || b >= x->rank || !is_index(ix->type) ||
+        !dim_is_const(ix->shape[ix->rank - 1]))
+        return infer_fail(c, "wants i64 indices whose last axis is known, and batch_dims below both ranks");
+    int64_t k = dim_value(ix->shape[ix->rank - 1]);
+    if (k < 1 || b + k > x->rank || ix->rank - 1 + x->rank - b - k > RANK_MAX)
+        return infer_fail(c, "indices of %lld coordinates into rank %d", (long long) k, x->rank);
+    for (int i = 0; i < ix->rank - 1; i++)
+        shape[n++] = ix->shape[i];
+    for (int i = (int) (b + k); i < x->rank; i++)
+        shape[n++] = x->shape[i];
+    infer_shape(c, 0, x->type, n, shape);
+    return RILL_OK;
+}
+
+static void gather_nd_eval(const struct eval *e)
+{
+    const struct tensor *x = e->in[0], *ix = e->in[1];
+    int64_t b = ((const struct gather_nd_attr *) e->attr)->batch_dims, k = ix->dim[ix->rank - 1], xs[RANK_MAX];
+    int64_t n = 1, batches = 1, batch_size = 1;
+    size_t row = dtype_bytes(x->type);
+    tensor_strides(x, xs);
+    for (int i = 0; i < ix->rank - 1; i++)
+        n *= ix->dim[i];
+    for (int64_t i = 0; i < b; i++)
+        batches *= x->dim[i];
+    for (int i = (int) b; i < x->rank; i++)
+        batch_size *= x->dim[i];
+    for (int i = (int) (b + k); i < x->rank; i++)
+        row *= (size_t) x->dim[i];
+    if (!tensor_count(x) || !n)
+        return;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t from = i / (n / batches) * batch_size;
+        for (int64_t j = 0; j < k; j++)
+            from += index_at(ix, e->x[1], i * k + j, x->dim[b + j]) * xs[b + j];
+        memcpy((char *) e->y[0] + (size_t) i * row, (const char *) e->x[0] + (size_t) from * dtype_bytes(x->type), row);
+    }
+}
+
+/* ---- table ---- */
+
+#define OP(id, text, spec, bytes, inf, run, words)                                                              \
+    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = 2, .max_in = 2, \
+                                       .min_out = 1, .max_out = 1, .infer = inf, .eval = run, .help = words }
+
+OP(gather, "Gather", gather_attrs, sizeof(struct gather_attr), gather_infer, gather_eval, "slices of an axis by index");
+OP(gather_elements, "GatherElements", gather_attrs, sizeof(struct gather_attr), gather_elements_infer,
+   gather_elements_eval, "elements by an index along one axis");
+OP(gather_nd, "GatherND", gather_nd_attrs, sizeof(struct gather_nd_attr), gather_nd_infer, gather_nd_eval,
+   "slices by several coordinates");
+
+const struct op *const ops_gather[] = { &op_gather, &op_gather_elements, &op_gather_nd, NULL };

@@ -1,4 +1,163 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops.h"
+#include "engine/ops/view.h"
 
-const struct op *const ops_pad[] = { NULL };
+#include <string.h>
+
+enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
+
+struct pad_attr { int mode; };
+
+static const char *const modes[] = { "constant", "reflect", "edge", "wrap", NULL };
+
+static const struct attr_spec pad_attrs[] = {
+    { .name = "mode", .kind = ATTR_CHOICE, .offset = offsetof(struct pad_attr, mode), .choices = modes },
+    { 0 },
+};
+
+enum { IN_DATA, IN_PADS, IN_VALUE, IN_AXES };
+
+/* before[a], after[a] for every axis. */
+static rill_status pads_read(struct infer *c, int64_t *before, int64_t *after)
+{
+    int64_t pads[2 * RANK_MAX], axes[RANK_MAX];
+    int rank = c->in[IN_DATA]->rank;
+    unsigned n = 0, m = (unsigned) rank;
+    for (int i = 0; i < rank; i++) {
+        before[i] = after[i] = 0;
+        axes[i] = i;
+    }
+    TRY(infer_ints(c, IN_PADS, pads, 2 * RANK_MAX, &n));
+    if (infer_has(c, IN_AXES))
+        TRY(infer_ints(c, IN_AXES, axes, RANK_MAX, &m));
+    if (n != 2 * m)
+        return infer_fail(c, "%u pads for %u axes", n, m);
+    for (unsigned i = 0; i < m; i++) {
+        int a = axis_normalise(axes[i], rank);
+        if (a < 0)
+            return infer_fail(c, "axis %lld is not one of rank %d", (long long) axes[i], rank);
+        if (pads[i] > INT32_MAX || pads[m + i] > INT32_MAX || pads[i] < -INT32_MAX || pads[m + i] < -INT32_MAX)
+            return infer_fail(c, "axis %d: a pad of more than 2^31", a);
+        before[a] = pads[i];
+        after[a] = pads[m + i];
+    }
+    return RILL_OK;
+}
+
+static rill_status pad_infer(struct infer *c)
+{
+    int64_t before[RANK_MAX], after[RANK_MAX];
+    int mode = ((const struct pad_attr *) c->attr)->mode;
+    TRY(pads_read(c, before, after));
+    infer_same(c, 0, 0);
+    for (int i = 0; i < c->in[0]->rank; i++) {
+        const struct dim *n = c->in[0]->shape[i];
+        int64_t most = before[i] > after[i] ? before[i] : after[i];
+        if (most > 0 && dim_is_const(n) && ((mode == PAD_REFLECT && most >= dim_value(n)) || (mode && dim_value(n) < 1)))
+            return infer_fail(c, "axis %d has %lld elements, too few to %s %lld", i, (long long) dim_value(n), modes[mode],
+                              (long long) most);
+        c->out[0].shape[i] = dim_add_int(c->dims, n, before[i] + after[i]);
+        if (dim_is_const(c->out[0].shape[i]) && dim_value(c->out[0].shape[i]) < 0)
+            return infer_fail(c, "axis %d would have a negative size", i);
+    }
+    return RILL_OK;
+}
+
+struct pad_args {
+    struct view_copy inner;         /* what lies inside goes over as one block */
+    int64_t before[RANK_MAX];
+};
+
+static int64_t at_or(const struct tensor *t, int64_t i, int64_t otherwise)
+{
+    return t && t->data ? tensor_get_i64(t, t->data, i) : otherwise;
+}
+
+static rill_status pad_prepare(struct prep *c)
+{
+    const struct tensor *x = c->in[0], *y = c->out[0], *pads = c->in[IN_PADS];
+    const struct tensor *axes = c->n_in > IN_AXES ? c->in[IN_AXES] : NULL;
+    struct pad_args *a = arena_new(c->arena, struct pad_args);
+    int64_t xs[RANK_MAX], ys[RANK_MAX], dim[RANK_MAX], from = 0, to = 0;
+    if (!a)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    if (!pads->data || (axes && !axes->data))
+        return prep_fail(c, "its pads and axes must be constants");
+    int64_t m = tensor_count(pads) / 2;
+    for (int64_t i = 0; i < m; i++)
+        a->before[axis_normalise(at_or(axes, i, i), x->rank)] = tensor_get_i64(pads, pads->data, i);
+    tensor_strides(x, xs);
+    tensor_strides(y, ys);
+    for (int i = 0; i < x->rank; i++) {
+        int64_t skip = a->before[i] < 0 ? -a->before[i] : 0, lead = a->before[i] > 0 ? a->before[i] : 0;
+        int64_t n = x->dim[i] - skip, room = y->dim[i] - lead;
+        dim[i] = n < room ? n : room;
+        dim[i] = dim[i] < 0 ? 0 : dim[i];
+        from += skip * xs[i];
+        to += lead * ys[i];
+    }
+    view_copy_init(&a->inner, x->rank, dim, xs, ys, dtype_bytes(x->type));
+    a->inner.from_at = from;
+    a->inner.to_at = to;
+    c->args = a;
+    return RILL_OK;
+}
+
+static void fill(void *to, size_t n, const void *value, size_t bytes)
+{
+    if (!n)
+        return;
+    memcpy(to, value, bytes);
+    for (size_t done = 1; done < n; done *= 2)
+        memcpy((char *) to + done * bytes, to, (done < n - done ? done : n - done) * bytes);
+}
+
+/* Source of place i on an axis of n whose data starts at `before`. */
+static int64_t source(int mode, int64_t i, int64_t n)
+{
+    if (mode == PAD_EDGE)
+        return i < 0 ? 0 : i >= n ? n - 1 : i;
+    if (mode == PAD_WRAP)
+        return (i % n + n) % n;
+    int64_t period = n > 1 ? 2 * (n - 1) : 1, k = (i % period + period) % period;
+    return k < n ? k : period - k;
+}
+
+static void pad_sourced(const struct eval *e, const struct pad_args *a, int mode)
+{
+    const struct tensor *x = e->in[0], *y = e->out[0];
+    int64_t xs[RANK_MAX], ys[RANK_MAX], n = tensor_count(y);
+    size_t bytes = dtype_bytes(x->type);
+    tensor_strides(x, xs);
+    tensor_strides(y, ys);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t from = 0, rest = i;
+        for (int k = 0; k < y->rank; k++) {
+            from += source(mode, rest / ys[k] - a->before[k], x->dim[k]) * xs[k];
+            rest %= ys[k];
+        }
+        memcpy((char *) e->y[0] + (size_t) i * bytes, (const char *) e->x[0] + (size_t) from * bytes, bytes);
+    }
+}
+
+static void pad_eval(const struct eval *e)
+{
+    const struct pad_args *a = e->args;
+    int mode = ((const struct pad_attr *) e->attr)->mode;
+    const uint64_t zero = 0;
+    const void *value = e->n_in > IN_VALUE && e->x[IN_VALUE] && tensor_count(e->in[IN_VALUE]) ? e->x[IN_VALUE] : &zero;
+    if (mode == PAD_CONSTANT) {
+        fill(e->y[0], (size_t) tensor_count(e->out[0]), value, dtype_bytes(e->out[0]->type));
+        view_copy_run(&a->inner, e->y[0], e->x[0]);
+    } else {
+        pad_sourced(e, a, mode);
+    }
+}
+
+static const struct op op_pad = {
+    .name = "Pad", .attrs = pad_attrs, .attr_bytes = sizeof(struct pad_attr), .min_in = 2, .max_in = 4, .min_out = 1,
+    .max_out = 1, .infer = pad_infer, .prepare = pad_prepare, .eval = pad_eval,
+    .help = "adds (or takes off) elements at the ends of axes",
+};
+
+const struct op *const ops_pad[] = { &op_pad, NULL };

@@ -1,4 +1,442 @@
 /* SPDX-License-Identifier: MIT */
+/* Ops on shapes: views, and values made of sizes. */
 #include "engine/ops.h"
+#include "engine/ops/view.h"
 
-const struct op *const ops_shape[] = { NULL };
+#include <math.h>
+#include <string.h>
+
+static rill_status no_memory(struct infer *c)
+{
+    return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+}
+
+/* ---- Shape, Size: values, known as soon as the input's shape is ---- */
+
+struct shape_attr { int64_t start, end; };
+
+static const struct attr_spec shape_attrs[] = {
+    { .name = "start", .kind = ATTR_INT, .offset = offsetof(struct shape_attr, start) },
+    { .name = "end", .kind = ATTR_INT, .offset = offsetof(struct shape_attr, end), .def_i = INT64_MAX },
+    { 0 },
+};
+
+static int64_t clamp_axis(int64_t a, int rank)
+{
+    a = a < 0 ? a + rank : a;
+    return a < 0 ? 0 : a > rank ? rank : a;
+}
+
+/* A vector (or, n < 0, a scalar) of sizes as a constant: I64 where all are numbers, else DIM. */
+static rill_status dims_value(struct infer *c, const struct dim *const *d, int n)
+{
+    bool symbolic = false;
+    int64_t count = n;
+    for (int i = 0; i < (n < 0 ? 1 : n); i++)
+        symbolic |= !dim_is_const(d[i]);
+    struct tensor *t = tensor_new(c->arena, symbolic ? DTYPE_DIM : DTYPE_I64, n < 0 ? 0 : 1, &count);
+    if (!t)
+        return no_memory(c);
+    for (int i = 0; i < (n < 0 ? 1 : n); i++)
+        if (symbolic)
+            ((const struct dim **) t->data)[i] = d[i];
+        else
+            ((int64_t *) t->data)[i] = dim_value(d[i]);
+    fact_of_tensor(&c->out[0], c->dims, t);
+    return RILL_OK;
+}
+
+static rill_status shape_infer(struct infer *c)
+{
+    const struct shape_attr *a = c->attr;
+    const struct fact *x = c->in[0];
+    int64_t from = clamp_axis(a->start, x->rank), to = a->end == INT64_MAX ? x->rank : clamp_axis(a->end, x->rank);
+    return dims_value(c, x->shape + from, to > from ? (int) (to - from) : 0);
+}
+
+static rill_status size_infer(struct infer *c)
+{
+    const struct dim *n = dim_int(c->dims, 1);
+    for (int i = 0; i < c->in[0]->rank; i++)
+        n = dim_mul(c->dims, n, c->in[0]->shape[i]);
+    return dims_value(c, &n, -1);
+}
+
+static void shape_eval(const struct eval *e)
+{
+    const struct shape_attr *a = e->attr;
+    int64_t from = clamp_axis(a->start, e->in[0]->rank);
+    memcpy(e->y[0], e->in[0]->dim + from, tensor_bytes(e->out[0]));
+}
+
+static void size_eval(const struct eval *e)
+{
+    *(int64_t *) e->y[0] = tensor_count(e->in[0]);
+}
+
+/* ---- views ---- */
+
+static void view_eval(const struct eval *e)
+{
+    if (tensor_bytes(e->out[0]))
+        memmove(e->y[0], e->x[0], tensor_bytes(e->out[0]));
+}
+
+static const struct dim *volume(struct infer *c, const struct dim *const *d, int from, int to)
+{
+    const struct dim *n = dim_int(c->dims, 1);
+    for (int i = from; i < to; i++)
+        n = dim_mul(c->dims, n, d[i]);
+    return n;
+}
+
+struct reshape_attr { int64_t allowzero; };
+
+static const struct attr_spec reshape_attrs[] = {
+    { .name = "allowzero", .kind = ATTR_INT, .offset = offsetof(struct reshape_attr, allowzero) },
+    { 0 },
+};
+
+/* a / b where b divides a as an expression: numbers, or a is b times a number, or equal. NULL: not provable. */
+static const struct dim *dim_quotient(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    if (a == b)
+        return dim_int(ds, 1);
+    if (!dim_is_const(b))
+        return NULL;
+    int64_t k = dim_value(b);
+    if (k == 0)
+        return dim_is(a, 0) ? a : NULL;
+    const struct dim *q = dim_div_int(ds, a, k);
+    return dim_mul_int(ds, q, k) == a ? q : NULL;
+}
+
+/* The size that -1 stands for: what is left of the volume once sizes that stand on both sides are struck out. */
+static const struct dim *reshape_rest(struct infer *c, const struct fact *x, const struct dim *const *shape, int n,
+                                      int hole)
+{
+    const struct dim *left[RANK_MAX], *whole = dim_int(c->dims, 1), *rest = whole, *q;
+    int m = 0;
+    for (int i = 0; i < n; i++)
+        if (i != hole)
+            left[m++] = shape[i];
+    for (int i = 0; i < x->rank; i++) {
+        int k = 0;
+        while (k < m && left[k] != x->shape[i])
+            k++;
+        if (k < m)
+            left[k] = left[--m];
+        else
+            whole = dim_mul(c->dims, whole, x->shape[i]);
+    }
+    for (int i = 0; i < m; i++)
+        rest = dim_mul(c->dims, rest, left[i]);
+    return (q = dim_quotient(c->dims, whole, rest));
+}
+
+static rill_status reshape_infer(struct infer *c)
+{
+    const struct reshape_attr *a = c->attr;
+    const struct fact *x = c->in[0];
+    const struct dim *shape[RANK_MAX];
+    unsigned n = 0;
+    int hole = -1;
+    TRY(infer_dims(c, 1, shape, RANK_MAX, &n));
+    for (unsigned i = 0; i < n; i++) {
+        if (dim_is(shape[i], 0) && !a->allowzero) {
+            if ((int) i >= x->rank)
+                return infer_fail(c, "size 0 at place %u copies an axis that the input of rank %d lacks", i, x->rank);
+            shape[i] = x->shape[i];
+        }
+        if (dim_is(shape[i], -1)) {
+            if (hole >= 0)
+                return infer_fail(c, "more than one size is -1");
+            hole = (int) i;
+        } else if (dim_is_const(shape[i]) && dim_value(shape[i]) < 0) {
+            return infer_fail(c, "size %lld is negative", (long long) dim_value(shape[i]));
+        }
+    }
+    if (hole >= 0)
+        shape[hole] = reshape_rest(c, x, shape, (int) n, hole);
+    const struct dim *want = volume(c, x->shape, 0, x->rank);
+    const struct dim *got = hole >= 0 && !shape[hole] ? NULL : volume(c, shape, 0, (int) n);
+    if (!got || (got != want && dim_is_const(got) && dim_is_const(want))) {
+        char from[160];
+        fact_print(x, from, sizeof from);
+        return infer_fail(c, "%s does not fit the wanted shape", from);
+    }
+    infer_shape(c, 0, x->type, (int) n, shape);
+    return RILL_OK;
+}
+
+struct axis_attr { int64_t axis; };
+
+static const struct attr_spec flatten_attrs[] = {
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct axis_attr, axis), .def_i = 1 },
+    { 0 },
+};
+
+static rill_status flatten_infer(struct infer *c)
+{
+    const struct fact *x = c->in[0];
+    int64_t axis = ((const struct axis_attr *) c->attr)->axis;
+    axis = axis < 0 ? axis + x->rank : axis;
+    if (axis < 0 || axis > x->rank)
+        return infer_fail(c, "axis %lld is not one of an input of rank %d", (long long) axis, x->rank);
+    const struct dim *shape[2] = { volume(c, x->shape, 0, (int) axis), volume(c, x->shape, (int) axis, x->rank) };
+    infer_shape(c, 0, x->type, 2, shape);
+    return RILL_OK;
+}
+
+/* Marks the axes that a constant integer input names, for a tensor of that rank. */
+static rill_status axes_mark(struct infer *c, unsigned input, int rank, bool mark[RANK_MAX])
+{
+    int64_t v[RANK_MAX];
+    unsigned n = 0;
+    TRY(infer_ints(c, input, v, RANK_MAX, &n));
+    for (unsigned i = 0; i < n; i++) {
+        int a = axis_normalise(v[i], rank);
+        if (a < 0)
+            return infer_fail(c, "axis %lld is not one of rank %d", (long long) v[i], rank);
+        if (mark[a])
+            return infer_fail(c, "axis %d is named twice", a);
+        mark[a] = true;
+    }
+    return RILL_OK;
+}
+
+static rill_status squeeze_infer(struct infer *c)
+{
+    const struct fact *x = c->in[0];
+    bool gone[RANK_MAX] = { false };
+    const struct dim *shape[RANK_MAX];
+    int n = 0;
+    if (infer_has(c, 1))
+        TRY(axes_mark(c, 1, x->rank, gone));
+    for (int i = 0; i < x->rank; i++) {
+        if (!infer_has(c, 1))
+            gone[i] = dim_is(x->shape[i], 1);
+        if (gone[i] && dim_is_const(x->shape[i]) && !dim_is(x->shape[i], 1))
+            return infer_fail(c, "axis %d has size %lld, only 1 can be squeezed", i, (long long) dim_value(x->shape[i]));
+        if (!gone[i])
+            shape[n++] = x->shape[i];
+    }
+    infer_shape(c, 0, x->type, n, shape);
+    return RILL_OK;
+}
+
+static rill_status unsqueeze_infer(struct infer *c)
+{
+    const struct fact *x = c->in[0];
+    const struct tensor *axes = c->in[1]->value;
+    const struct dim *shape[RANK_MAX];
+    bool new[RANK_MAX] = { false };
+    int rank = x->rank + (axes ? (int) tensor_count(axes) : 0);
+    if (rank > RANK_MAX)
+        return infer_fail(c, "would have %d axes, at most %d", rank, RANK_MAX);
+    TRY(axes_mark(c, 1, rank, new));
+    for (int i = 0, k = 0; i < rank; i++)
+        shape[i] = new[i] ? dim_int(c->dims, 1) : x->shape[k++];
+    infer_shape(c, 0, x->type, rank, shape);
+    return RILL_OK;
+}
+
+/* ---- Expand ---- */
+
+static rill_status expand_infer(struct infer *c)
+{
+    const struct fact *x = c->in[0];
+    struct fact want = { .type = x->type };
+    unsigned n = 0;
+    TRY(infer_dims(c, 1, want.shape, RANK_MAX, &n));
+    want.rank = (int) n;
+    const struct fact *both[2] = { x, &want }, *const *in = c->in;
+    unsigned n_in = c->n_in;
+    c->in = both;
+    c->n_in = 2;
+    rill_status s = infer_broadcast(c, 0, x->type, 0, 1);
+    c->in = in;
+    c->n_in = n_in;
+    return s;
+}
+
+static rill_status expand_prepare(struct prep *c)
+{
+    struct view_copy *v = arena_new(c->arena, struct view_copy);
+    const struct tensor *x = c->in[0], *y = c->out[0];
+    int64_t xs[RANK_MAX], ys[RANK_MAX], from[RANK_MAX];
+    if (!v)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    tensor_strides(x, xs);
+    tensor_strides(y, ys);
+    for (int i = 0; i < y->rank; i++) {
+        int k = i - (y->rank - x->rank);
+        from[i] = k < 0 || x->dim[k] == 1 ? 0 : xs[k];
+    }
+    view_copy_init(v, y->rank, y->dim, from, ys, dtype_bytes(x->type));
+    c->args = v;
+    return RILL_OK;
+}
+
+static void copy_eval(const struct eval *e)
+{
+    view_copy_run(e->args, e->y[0], e->x[0]);
+}
+
+/* ---- ConstantOfShape, Range, EyeLike ---- */
+
+struct value_attr { const struct tensor *value; };
+
+static const struct attr_spec value_attrs[] = {
+    { .name = "value", .kind = ATTR_TENSOR, .offset = offsetof(struct value_attr, value) },
+    { 0 },
+};
+
+static rill_status constant_of_shape_infer(struct infer *c)
+{
+    const struct value_attr *a = c->attr;
+    const struct dim *shape[RANK_MAX];
+    unsigned n = 0;
+    TRY(infer_dims(c, 0, shape, RANK_MAX, &n));
+    if (a->value && tensor_count(a->value) != 1)
+        return infer_fail(c, "attribute 'value' must hold one element");
+    for (unsigned i = 0; i < n; i++)
+        if (dim_is_const(shape[i]) && dim_value(shape[i]) < 0)
+            return infer_fail(c, "size %lld is negative", (long long) dim_value(shape[i]));
+    infer_shape(c, 0, a->value ? a->value->type : DTYPE_F32, (int) n, shape);
+    return RILL_OK;
+}
+
+static void fill(void *to, int64_t n, const void *value, size_t bytes)
+{
+    for (int64_t i = 0; i < n; i++)
+        memcpy((char *) to + (size_t) i * bytes, value, bytes);
+}
+
+static void constant_of_shape_eval(const struct eval *e)
+{
+    const struct value_attr *a = e->attr;
+    const uint64_t zero = 0;
+    fill(e->y[0], tensor_count(e->out[0]), a->value ? a->value->data : &zero, dtype_bytes(e->out[0]->type));
+}
+
+static int64_t range_steps(const struct tensor *from, const struct tensor *to, const struct tensor *by)
+{
+    if (dtype_is_float(from->type)) {
+        double n = ceil((tensor_get_f64(to, to->data, 0) - tensor_get_f64(from, from->data, 0)) /
+                        tensor_get_f64(by, by->data, 0));
+        return n > 0 && n < 1e9 ? (int64_t) n : n > 0 ? -1 : 0;
+    }
+    int64_t a = tensor_get_i64(from, from->data, 0), b = tensor_get_i64(to, to->data, 0);
+    int64_t step = tensor_get_i64(by, by->data, 0);
+    if (step == 0 || step == INT64_MIN)
+        return -1;
+    if (step > 0 ? b <= a : b >= a)
+        return 0;
+    uint64_t span = step > 0 ? (uint64_t) b - (uint64_t) a : (uint64_t) a - (uint64_t) b;
+    uint64_t one = (uint64_t) (step > 0 ? step : -step), n = span / one + (span % one != 0);
+    return n > INT32_MAX ? -1 : (int64_t) n;
+}
+
+static const struct dim *dim_of_value(struct infer *c, const struct tensor *t)
+{
+    return t->type == DTYPE_DIM ? *(const struct dim *const *) t->data : dim_int(c->dims, tensor_get_i64(t, t->data, 0));
+}
+
+static rill_status range_infer(struct infer *c)
+{
+    const struct tensor *v[3];
+    enum dtype type = c->in[0]->type;
+    bool symbolic = false;
+    for (unsigned i = 0; i < 3; i++) {
+        v[i] = c->in[i]->value;
+        if (!v[i] || tensor_count(v[i]) != 1)
+            return infer_fail(c, "its length depends on the data of input %u, which is not known before running", i);
+        symbolic |= v[i]->type == DTYPE_DIM;
+    }
+    const struct dim *n;
+    if (symbolic) {
+        const struct dim *step = dim_of_value(c, v[2]), *span = dim_sub(c->dims, dim_of_value(c, v[1]), dim_of_value(c, v[0]));
+        if (!dim_is_const(step) || dim_value(step) <= 0)
+            return infer_fail(c, "a symbolic range wants a positive constant step");
+        n = dim_max(c->dims, dim_int(c->dims, 0), dim_div_ceil_int(c->dims, span, dim_value(step)));
+        type = DTYPE_I64;
+    } else {
+        int64_t steps = range_steps(v[0], v[1], v[2]);
+        if (steps < 0)
+            return infer_fail(c, "its step is 0 or it has more than 2^31 elements");
+        n = dim_int(c->dims, steps);
+    }
+    infer_shape(c, 0, type, 1, &n);
+    return RILL_OK;
+}
+
+static void range_eval(const struct eval *e)
+{
+    const struct tensor *y = e->out[0];
+    for (int64_t i = 0; i < y->dim[0]; i++)
+        if (dtype_is_float(y->type))
+            tensor_set_f64(y, e->y[0], i, tensor_get_f64(e->in[0], e->x[0], 0) +
+                                              (double) i * tensor_get_f64(e->in[2], e->x[2], 0));
+        else
+            tensor_set_f64(y, e->y[0], i, (double) (tensor_get_i64(e->in[0], e->x[0], 0) +
+                                                    i * tensor_get_i64(e->in[2], e->x[2], 0)));
+}
+
+struct eye_attr { int64_t k, dtype; };
+
+static const struct attr_spec eye_attrs[] = {
+    { .name = "dtype", .kind = ATTR_INT, .offset = offsetof(struct eye_attr, dtype) },
+    { .name = "k", .kind = ATTR_INT, .offset = offsetof(struct eye_attr, k) },
+    { 0 },
+};
+
+static rill_status eye_infer(struct infer *c)
+{
+    const struct eye_attr *a = c->attr;
+    if (c->in[0]->rank != 2)
+        return infer_fail(c, "wants a matrix, has rank %d", c->in[0]->rank);
+    infer_same(c, 0, 0);
+    c->out[0].type = a->dtype ? (enum dtype) a->dtype : c->in[0]->type;
+    return RILL_OK;
+}
+
+static void eye_eval(const struct eval *e)
+{
+    const struct eye_attr *a = e->attr;
+    const struct tensor *y = e->out[0];
+    memset(e->y[0], 0, tensor_bytes(y));
+    for (int64_t r = 0; r < y->dim[0]; r++)
+        if (a->k > -y->dim[0] && a->k < y->dim[1] && r + a->k >= 0 && r + a->k < y->dim[1])
+            tensor_set_f64(y, e->y[0], r * y->dim[1] + r + a->k, 1);
+}
+
+/* ---- table ---- */
+
+#define VIEW(id, text, spec, bytes, max, fn, words)                                                          \
+    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = 1,         \
+                                       .max_in = max, .min_out = 1, .max_out = 1, .flags = OP_VIEW,           \
+                                       .infer = fn, .eval = view_eval, .help = words }
+#define MAKE(id, text, spec, bytes, n, fn, run, words)                                                       \
+    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = n,         \
+                                       .max_in = n, .min_out = 1, .max_out = 1, .infer = fn, .eval = run,     \
+                                       .help = words }
+
+VIEW(reshape, "Reshape", reshape_attrs, sizeof(struct reshape_attr), 2, reshape_infer, "the same elements in another shape");
+VIEW(flatten, "Flatten", flatten_attrs, sizeof(struct axis_attr), 1, flatten_infer, "a matrix, split at an axis");
+VIEW(squeeze, "Squeeze", NULL, 0, 2, squeeze_infer, "drops axes of size 1");
+VIEW(unsqueeze, "Unsqueeze", NULL, 0, 2, unsqueeze_infer, "adds axes of size 1");
+MAKE(shape, "Shape", shape_attrs, sizeof(struct shape_attr), 1, shape_infer, shape_eval, "the sizes of the axes");
+MAKE(size, "Size", NULL, 0, 1, size_infer, size_eval, "the number of elements");
+MAKE(constant_of_shape, "ConstantOfShape", value_attrs, sizeof(struct value_attr), 1, constant_of_shape_infer,
+     constant_of_shape_eval, "a tensor of one value");
+MAKE(range, "Range", NULL, 0, 3, range_infer, range_eval, "start, start + step, ... before limit");
+MAKE(eye, "EyeLike", eye_attrs, sizeof(struct eye_attr), 1, eye_infer, eye_eval, "ones on a diagonal");
+
+static const struct op op_expand = {
+    .name = "Expand", .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1, .infer = expand_infer,
+    .prepare = expand_prepare, .eval = copy_eval, .help = "repeats axes of size 1",
+};
+
+const struct op *const ops_shape[] = { &op_reshape, &op_flatten, &op_squeeze, &op_unsqueeze, &op_shape, &op_size,
+                                       &op_constant_of_shape, &op_range, &op_eye, &op_expand, NULL };

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/ops/view.h"
+
+#include <string.h>
+
+void view_copy_init(struct view_copy *v, int rank, const int64_t *dim, const int64_t *from, const int64_t *to,
+                    size_t bytes)
+{
+    *v = (struct view_copy) { .bytes = bytes };
+    for (int i = 0; i < rank; i++) {
+        int k = v->rank - 1;
+        if (dim[i] == 1)
+            continue;
+        if (k >= 0 && v->from[k] == from[i] * dim[i] && v->to[k] == to[i] * dim[i]) {
+            v->dim[k] *= dim[i];
+            v->from[k] = from[i];
+            v->to[k] = to[i];
+            continue;
+        }
+        v->dim[v->rank] = dim[i];
+        v->from[v->rank] = from[i];
+        v->to[v->rank++] = to[i];
+    }
+    if (v->rank == 0) {
+        v->rank = 1;
+        v->dim[0] = v->from[0] = v->to[0] = 1;
+    }
+}
+
+#define ROW(type)                                                                                       \
+    static void row_##type(void *to, const void *from, int64_t n, int64_t to_stride, int64_t from_stride) \
+    {                                                                                                   \
+        type *t = to;                                                                                   \
+        const type *f = from;                                                                           \
+        for (int64_t i = 0; i < n; i++)                                                                 \
+            t[i * to_stride] = f[i * from_stride];                                                      \
+    }
+ROW(uint8_t)
+ROW(uint16_t)
+ROW(uint32_t)
+ROW(uint64_t)
+#undef ROW
+
+static void row_copy(const struct view_copy *v, unsigned char *to, const unsigned char *from)
+{
+    int k = v->rank - 1;
+    int64_t n = v->dim[k], ts = v->to[k], fs = v->from[k];
+    if (ts == 1 && fs == 1)
+        memcpy(to, from, (size_t) n * v->bytes);
+    else if (v->bytes == 4)
+        row_uint32_t(to, from, n, ts, fs);
+    else if (v->bytes == 8)
+        row_uint64_t(to, from, n, ts, fs);
+    else if (v->bytes == 2)
+        row_uint16_t(to, from, n, ts, fs);
+    else
+        row_uint8_t(to, from, n, ts, fs);
+}
+
+void view_copy_run(const struct view_copy *v, void *to, const void *from)
+{
+    int64_t at[RANK_MAX + 1] = { 0 }, bytes = (int64_t) v->bytes;
+    unsigned char *t = (unsigned char *) to + v->to_at * bytes;
+    const unsigned char *f = (const unsigned char *) from + v->from_at * bytes;
+    for (int i = 0; i < v->rank; i++)
+        if (v->dim[i] == 0)
+            return;
+    for (;;) {
+        row_copy(v, t, f);
+        int i = v->rank - 2;
+        for (; i >= 0; i--) {
+            t += v->to[i] * bytes;
+            f += v->from[i] * bytes;
+            if (++at[i] < v->dim[i])
+                break;
+            t -= v->to[i] * v->dim[i] * bytes;
+            f -= v->from[i] * v->dim[i] * bytes;
+            at[i] = 0;
+        }
+        if (i < 0)
+            return;
+    }
+}
