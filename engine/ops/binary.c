@@ -352,7 +352,8 @@ static const struct attr_spec mod_attrs[] = {
 };
 static const char *const directions[] = { "LEFT", "RIGHT", NULL };
 static const struct attr_spec shift_attrs[] = {
-    { .name = "direction", .kind = ATTR_CHOICE, .offset = offsetof(struct binary_attr, direction), .required = true,
+    { .name = "direction", .kind = ATTR_CHOICE, .offset = offsetof(struct binary_attr, direction),
+        .required = true,
       .choices = directions },
     { 0 }
 };
@@ -364,8 +365,10 @@ static const struct attr_spec shift_attrs[] = {
     X(Add, TYPES_NUM, add_fns, NULL, "a + b", TWO(binary_infer), .eval_dim = add_dim)             \
     X(Sub, TYPES_NUM, sub_fns, NULL, "a - b", TWO(binary_infer), .eval_dim = sub_dim)             \
     X(Mul, TYPES_NUM, mul_fns, NULL, "a * b", TWO(binary_infer), .eval_dim = mul_dim)             \
-    X(Div, TYPES_NUM, div_fns, NULL, "a / b; integers truncate, by zero is 0", TWO(binary_infer), .eval_dim = div_dim) \
-    X(Mod, TYPES_NUM, mod_fns, rem_fns, "remainder; fmod takes the sign of the dividend", TWO(mod_infer), .eval_dim = mod_dim, \
+    X(Div, TYPES_NUM, div_fns, NULL, "a / b; integers truncate, by zero is 0", TWO(binary_infer), \
+        .eval_dim = div_dim)                                                                      \
+    X(Mod, TYPES_NUM, mod_fns, rem_fns, "remainder; fmod takes the sign of the dividend", TWO(mod_infer), \
+        .eval_dim = mod_dim,                                                                      \
       .attrs = mod_attrs, .attr_bytes = sizeof(struct binary_attr))                               \
     X(And, TYPE_BOOL, land_fns, NULL, "a and b", TWO(binary_infer), .eval_dim = mul_dim)          \
     X(Or, TYPE_BOOL, lor_fns, NULL, "a or b", TWO(binary_infer), .eval_dim = or_dim)              \
@@ -376,8 +379,10 @@ static const struct attr_spec shift_attrs[] = {
     X(BitShift, TYPES_UNSIGNED, shl_fns, shr_fns, "a shifted by b bits; all bits out is 0", TWO(binary_infer), \
       .attrs = shift_attrs, .attr_bytes = sizeof(struct binary_attr))                             \
     X(PRelu, TYPES_NUM, prelu_fns, NULL, "x, or slope * x where negative", TWO(prelu_infer))      \
-    X(Max, TYPES_NUM, max_fns, NULL, "largest of all inputs; NaN wins", MANY(variadic_eval), .eval_dim = max_dim) \
-    X(Min, TYPES_NUM, min_fns, NULL, "smallest of all inputs; NaN wins", MANY(variadic_eval), .eval_dim = min_dim) \
+    X(Max, TYPES_NUM, max_fns, NULL, "largest of all inputs; NaN wins", MANY(variadic_eval),      \
+        .eval_dim = max_dim)                                                                      \
+    X(Min, TYPES_NUM, min_fns, NULL, "smallest of all inputs; NaN wins", MANY(variadic_eval),     \
+        .eval_dim = min_dim)                                                                      \
     X(Sum, TYPES_FLOAT, add_fns, NULL, "sum of all inputs", MANY(variadic_eval), .eval_dim = sum_dim) \
     X(Mean, TYPES_FLOAT, add_fns, NULL, "mean of all inputs", MANY(mean_eval))
 

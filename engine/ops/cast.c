@@ -36,7 +36,9 @@ static void to_float_BOOL(void *y, const void *x, size_t n)
         ((float *) y)[i] = ((const uint8_t *) x)[i] != 0;
 }
 
-static direct_fn *const to_f32[DTYPE_COUNT] = { LIST_NUM(ELEM_TABLE_ENTRY, to_float) [DTYPE_BOOL] = to_float_BOOL };
+static direct_fn *const to_f32[DTYPE_COUNT] = {
+    LIST_NUM(ELEM_TABLE_ENTRY, to_float) [DTYPE_BOOL] = to_float_BOOL
+};
 static direct_fn *const to_f64[DTYPE_COUNT] = { LIST_NUM(ELEM_TABLE_ENTRY, to_double) };
 
 /* ---- everything else by way of doubles or 64-bit integers ---- */
@@ -157,7 +159,8 @@ static void cast_eval(const struct eval *e)
         return;
     }
     for (size_t at = 0; at < n; at += CHUNK)
-        cast_chunk(to->type, (char *) e->y[0] + at * bytes, from, e->x[0], (int64_t) at, n - at < CHUNK ? n - at : CHUNK);
+        cast_chunk(to->type, (char *) e->y[0] + at * bytes, from, e->x[0], (int64_t) at,
+            n - at < CHUNK ? n - at : CHUNK);
 }
 
 /* ---- symbolic sizes: exact in every integer type, and as a truth value ---- */
@@ -227,14 +230,16 @@ static const struct attr_spec cast_like_attrs[] = {
 };
 
 static const struct op cast_op = {
-    .name = "Cast", .attrs = cast_attrs, .attr_bytes = sizeof(struct cast_attr), .min_in = 1, .max_in = 1, .min_out = 1,
+    .name = "Cast", .attrs = cast_attrs, .attr_bytes = sizeof(struct cast_attr), .min_in = 1, .max_in = 1,
+    .min_out = 1,
     .max_out = 1, .flags = OP_POINTWISE, .infer = cast_infer, .eval = cast_eval, .eval_dim = cast_dim,
     .help = "x in another element type"
 };
 
 /* Not POINTWISE: the second input lends its type, not its elements. */
 static const struct op cast_like_op = {
-    .name = "CastLike", .attrs = cast_like_attrs, .attr_bytes = sizeof(struct cast_attr), .min_in = 2, .max_in = 2,
+    .name = "CastLike", .attrs = cast_like_attrs, .attr_bytes = sizeof(struct cast_attr), .min_in = 2,
+    .max_in = 2,
     .min_out = 1, .max_out = 1, .infer = cast_like_infer, .eval = cast_eval, .eval_dim = cast_like_dim,
     .help = "x in the element type of the second input"
 };

@@ -66,7 +66,8 @@ static rill_status compare_infer(struct infer *c)
     return infer_broadcast(c, 0, t == DTYPE_DIM ? DTYPE_DIM : DTYPE_BOOL, 0, 1);
 }
 
-static rill_status plan_prepare(struct prep *c, elem_fn *const *fns, const struct tensor *const *in, unsigned n_in)
+static rill_status plan_prepare(struct prep *c, elem_fn *const *fns, const struct tensor *const *in,
+    unsigned n_in)
 {
     struct elem_plan *p = arena_new(c->arena, struct elem_plan);
     if (!p)
@@ -261,12 +262,15 @@ COMPARE_LIST(X)
 #undef X
 
 static const struct op where_op = {
-    .name = "Where", .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1, .flags = OP_POINTWISE, .infer = where_infer,
-    .prepare = where_prepare, .eval = plan_eval, .eval_dim = where_dim, .help = "a where the condition holds, else b"
+    .name = "Where", .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1, .flags = OP_POINTWISE,
+    .infer = where_infer,
+    .prepare = where_prepare, .eval = plan_eval, .eval_dim = where_dim,
+    .help = "a where the condition holds, else b"
 };
 
 static const struct op clip_op = {
-    .name = "Clip", .min_in = 1, .max_in = 3, .min_out = 1, .max_out = 1, .flags = OP_POINTWISE, .infer = clip_infer,
+    .name = "Clip", .min_in = 1, .max_in = 3, .min_out = 1, .max_out = 1, .flags = OP_POINTWISE,
+    .infer = clip_infer,
     .eval = clip_eval, .help = "x kept within min and max; NaN stays"
 };
 

@@ -15,7 +15,8 @@ struct cumsum_args {
 
 /* One slice [n][inner]: y[r] = y[r-1] + x[r], or of what stands before r where exclusive. */
 #define DEF_CUMSUM(NAME, C, LOAD, STORE)                                                          \
-    static void NAME(void *y, const void *x, const struct cumsum_args *g, const struct cumsum_attr *a, void *scratch) \
+    static void NAME(void *y, const void *x, const struct cumsum_args *g, const struct cumsum_attr *a, \
+        void *scratch)                                                                            \
     {                                                                                             \
         C *sum = scratch;                                                                         \
         for (size_t o = 0; o < g->outer; o++) {                                                   \
@@ -50,7 +51,8 @@ DEF_CUMSUM(cumsum_64, uint64_t, LOAD_64, STORE_64)
 DEF_CUMSUM(cumsum_f16, float, LOAD_F16, STORE_F16)
 DEF_CUMSUM(cumsum_bf16, float, LOAD_BF16, STORE_BF16)
 
-typedef void cumsum_fn(void *y, const void *x, const struct cumsum_args *g, const struct cumsum_attr *a, void *scratch);
+typedef void cumsum_fn(void *y, const void *x, const struct cumsum_args *g, const struct cumsum_attr *a,
+    void *scratch);
 static cumsum_fn *const cumsum_fns[DTYPE_COUNT] = {
     [DTYPE_F32] = cumsum_f32, [DTYPE_F64] = cumsum_f64, [DTYPE_F16] = cumsum_f16, [DTYPE_BF16] = cumsum_bf16,
     [DTYPE_I32] = cumsum_32, [DTYPE_U32] = cumsum_32, [DTYPE_I64] = cumsum_64, [DTYPE_U64] = cumsum_64

@@ -27,7 +27,8 @@ rill_status elem_check_type(struct infer *c, unsigned i, unsigned types)
     char known[100];
     types_print(types, known, sizeof known);
     if (t == DTYPE_DIM)
-        return infer_fail(c, "input %u is a symbolic size, which this op does not compute on; give the size a number", i);
+        return infer_fail(c,
+            "input %u is a symbolic size, which this op does not compute on; give the size a number", i);
     return infer_fail(c, "input %u is %s, supported: %s", i, dtype_name(t), known);
 }
 
@@ -66,7 +67,8 @@ static bool axis_merges(const struct elem_loop *l, const size_t *step, unsigned 
     return ok;
 }
 
-void elem_loop_make(struct elem_loop *ret, const struct tensor *out, const struct tensor *const *in, unsigned n_in)
+void elem_loop_make(struct elem_loop *ret, const struct tensor *out, const struct tensor *const *in,
+    unsigned n_in)
 {
     struct elem_loop l = { 0 };
     int64_t stride[ELEM_IN_MAX][RANK_MAX];
@@ -125,7 +127,8 @@ static void half_rows(const struct elem_plan *p, const struct elem_block *b, con
             one.m = 1;
             one.n = b->n - j < CHUNK ? b->n - j : CHUNK;
             for (unsigned s = 0; s < p->n_in; s++)
-                elem_widen(p->type, a[s], (const uint16_t *) x[s] + i * b->row[s] + j * b->col[s], b->col[s] ? one.n : 1);
+                elem_widen(p->type, a[s], (const uint16_t *) x[s] + i * b->row[s] + j * b->col[s],
+                    b->col[s] ? one.n : 1);
             char *o = (char *) y + (i * b->n + j) * p->y_bytes;
             p->wide(p, &one, k, p->narrow ? (void *) r : o, wide);
             if (p->narrow)
@@ -133,7 +136,8 @@ static void half_rows(const struct elem_plan *p, const struct elem_block *b, con
         }
 }
 
-bool elem_plan_make(struct elem_plan *ret, const struct tensor *out, const struct tensor *const *in, unsigned n_in,
+bool elem_plan_make(struct elem_plan *ret, const struct tensor *out, const struct tensor *const *in,
+    unsigned n_in,
                     elem_fn *const *fns)
 {
     enum dtype t = in[0]->type;

@@ -56,11 +56,14 @@ struct elem_plan {
     elem_fn *fn, *wide;                     /* wide: the f32 function that half floats go through */
 };
 
-void   elem_loop_make(struct elem_loop *ret, const struct tensor *out, const struct tensor *const *in, unsigned n_in);
-size_t elem_offset(const struct elem_loop *l, unsigned input, size_t flat);    /* of output element `flat`; slow */
+void   elem_loop_make(struct elem_loop *ret, const struct tensor *out, const struct tensor *const *in,
+    unsigned n_in);
+/* Where input element for output element `flat` is; slow. */
+size_t elem_offset(const struct elem_loop *l, unsigned input, size_t flat);
 
 /* fns has an entry per dtype; half floats without one go through that of F32. False: no function. */
-bool elem_plan_make(struct elem_plan *ret, const struct tensor *out, const struct tensor *const *in, unsigned n_in,
+bool elem_plan_make(struct elem_plan *ret, const struct tensor *out, const struct tensor *const *in,
+    unsigned n_in,
                     elem_fn *const *fns);
 void elem_run(const struct elem_plan *p, const struct kern *k, void *y, const void *const *x);
 

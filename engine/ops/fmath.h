@@ -26,7 +26,8 @@ static inline double fm_exp(double x)
     double k = (x * 1.4426950408889634 + 0x1.8p52) - 0x1.8p52;
     double r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
     double p = 1.0 / 6227020800;
-    static const double c[] = { 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+    static const double c[] = { 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
+        1.0 / 5040,
                                 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1, 1 };
     for (int i = 0; i < 13; i++)
         p = p * r + c[i];
@@ -68,7 +69,8 @@ static inline double fm_log(double x)
 static inline double fm_sin_poly(double r)
 {
     double z = r * r, p = -1.0 / 1307674368000;
-    static const double c[] = { 1.0 / 6227020800, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1 };
+    static const double c[] = { 1.0 / 6227020800, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120,
+        -1.0 / 6, 1 };
     for (int i = 0; i < 7; i++)
         p = p * z + c[i];
     return r * p;
@@ -77,7 +79,8 @@ static inline double fm_sin_poly(double r)
 static inline double fm_cos_poly(double r)
 {
     double z = r * r, p = 1.0 / 20922789888000;
-    static const double c[] = { -1.0 / 87178291200, 1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24,
+    static const double c[] = { -1.0 / 87178291200, 1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320,
+        -1.0 / 720, 1.0 / 24,
                                 -0.5, 1 };
     for (int i = 0; i < 8; i++)
         p = p * z + c[i];

@@ -83,7 +83,8 @@ INT_FOLDS(u64, uint64_t, U)
 typedef void fold_fn(void *y, const void *x, size_t n);
 #define FOLDS(S, form)                                                                            \
     { sum_##S##form, abs_##S##form, square_##S##form, prod_##S##form, max_##S##form, min_##S##form }
-static fold_fn *const fold_one[][FOLD_COUNT] = { FOLDS(f32, _one), FOLDS(f64, _one), FOLDS(i64, _one), FOLDS(u64, _one) };
+static fold_fn *const fold_one[][FOLD_COUNT] = { FOLDS(f32, _one), FOLDS(f64, _one), FOLDS(i64, _one),
+    FOLDS(u64, _one) };
 static fold_fn *const fold_each[][FOLD_COUNT] = {
     FOLDS(f32, _each), FOLDS(f64, _each), FOLDS(i64, _each), FOLDS(u64, _each)
 };
@@ -114,7 +115,8 @@ DEF_ROWS(prod, a * v)
 DEF_ROWS(max, v > a || v != v ? v : a)
 DEF_ROWS(min, v < a || v != v ? v : a)
 typedef void rows_fn(float *y, const float *x, size_t rows, size_t n);
-static rows_fn *const fold_rows[FOLD_COUNT] = { sum_rows, abs_rows, square_rows, prod_rows, max_rows, min_rows };
+static rows_fn *const fold_rows[FOLD_COUNT] = { sum_rows, abs_rows, square_rows, prod_rows, max_rows,
+    min_rows };
 
 /* ---- walking the input ---- */
 
@@ -203,7 +205,8 @@ static void post_f64(const struct reduce_args *g, enum post post, double *y)
 }
 
 /* t = e^(x - max of its output); an infinite max is not subtracted. Works on input order with output places. */
-static void shifted_exp(const struct eval *e, const struct reduce_args *g, void *t, const void *x, const void *top)
+static void shifted_exp(const struct eval *e, const struct reduce_args *g, void *t, const void *x,
+    const void *top)
 {
     size_t at[RANK_MAX] = { 0 }, place = 0;
     for (size_t i = 0; i < g->count_in; i++) {
@@ -315,7 +318,8 @@ static rill_status axes_mark(const struct node *n, rill_error *err, int64_t axis
 {
     int a = axis_normalise(axis, rank);
     if (a < 0)
-        return op_fail(err, RILL_UNSUPPORTED, n, "axis %lld does not exist in a tensor of rank %d", (long long) axis, rank);
+        return op_fail(err, RILL_UNSUPPORTED, n, "axis %lld does not exist in a tensor of rank %d",
+            (long long) axis, rank);
     marks[a] = true;
     return RILL_OK;
 }
@@ -410,7 +414,8 @@ static rill_status reduce_prepare(struct prep *c)
     g->type = c->in[0]->type;
     g->wide = wide_of(d, g->type);
     g->widen = !wide_is(g->wide, g->type);
-    size_t bytes = wide_bytes[g->wide], in = (g->count_in * bytes + 63) / 64 * 64, out = (g->count_out * bytes + 63) / 64 * 64;
+    size_t bytes = wide_bytes[g->wide], in = (g->count_in * bytes + 63) / 64 * 64,
+        out = (g->count_out * bytes + 63) / 64 * 64;
     c->scratch_bytes = (g->widen ? in + out : 0) + (d->post == POST_LOGSUMEXP ? in + out : 0);
     c->args = g;
     c->kernel = g->step[g->rank - 1] ? "lanes" : "rows";
@@ -535,7 +540,8 @@ static rill_status arg_prepare(struct prep *c)
 
 static const struct attr_spec reduce_attrs[] = {
     { .name = "keepdims", .kind = ATTR_INT, .offset = offsetof(struct reduce_attr, keepdims), .def_i = 1 },
-    { .name = "noop_with_empty_axes", .kind = ATTR_INT, .offset = offsetof(struct reduce_attr, noop_with_empty_axes) },
+    { .name = "noop_with_empty_axes", .kind = ATTR_INT, .offset = offsetof(struct reduce_attr,
+        noop_with_empty_axes) },
     { 0 }
 };
 static const struct attr_spec arg_attrs[] = {
@@ -560,8 +566,10 @@ static const struct attr_spec arg_attrs[] = {
 
 #define X(id, how, then, set, words, ...)                                                         \
     static const struct reduce_def def_##id = {                                                   \
-        .op = { .name = #id, .attrs = reduce_attrs, .attr_bytes = sizeof(struct reduce_attr), .min_in = 1, .max_in = 2, \
-                .min_out = 1, .max_out = 1, .infer = reduce_infer, .prepare = reduce_prepare, .eval = reduce_eval, \
+        .op = { .name = #id, .attrs = reduce_attrs, .attr_bytes = sizeof(struct reduce_attr), .min_in = 1, \
+            .max_in = 2,                                                                          \
+                .min_out = 1, .max_out = 1, .infer = reduce_infer, .prepare = reduce_prepare,     \
+                    .eval = reduce_eval,                                                          \
                 .help = words " over axes" },                                                     \
         .fold = how, .post = then, .types = set, __VA_ARGS__ };
 REDUCE_LIST(X)
@@ -569,7 +577,8 @@ REDUCE_LIST(X)
 
 #define ARG_OP(id, words, which)                                                                  \
     static const struct arg_def def_##id = {                                                      \
-        .op = { .name = #id, .attrs = arg_attrs, .attr_bytes = sizeof(struct arg_attr), .min_in = 1, .max_in = 1, \
+        .op = { .name = #id, .attrs = arg_attrs, .attr_bytes = sizeof(struct arg_attr), .min_in = 1, \
+            .max_in = 1,                                                                          \
                 .min_out = 1, .max_out = 1, .infer = arg_infer, .prepare = arg_prepare, .eval = arg_eval, \
                 .help = words },                                                                  \
         .smallest = which }

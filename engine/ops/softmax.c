@@ -184,7 +184,8 @@ static rill_status softmax_infer(struct infer *c)
     const struct softmax_attr *a = c->attr;
     TRY(elem_check_type(c, 0, TYPES_FLOAT));
     if (c->in[0]->rank && axis_normalise(a->axis, c->in[0]->rank) < 0)
-        return infer_fail(c, "axis %lld does not exist in a tensor of rank %d", (long long) a->axis, c->in[0]->rank);
+        return infer_fail(c, "axis %lld does not exist in a tensor of rank %d", (long long) a->axis,
+            c->in[0]->rank);
     infer_same(c, 0, 0);
     return RILL_OK;
 }

@@ -108,7 +108,8 @@ static rill_status topk_infer(struct infer *c)
     TRY(elem_check_type(c, 0, TYPES_NUM));
     int axis = axis_normalise(a->axis, c->in[0]->rank);
     if (axis < 0)
-        return infer_fail(c, "axis %lld does not exist in a tensor of rank %d", (long long) a->axis, c->in[0]->rank);
+        return infer_fail(c, "axis %lld does not exist in a tensor of rank %d", (long long) a->axis,
+            c->in[0]->rank);
     const struct dim *k, *n = c->in[0]->shape[axis];
     unsigned count;
     TRY(infer_dims(c, 1, &k, 1, &count));
@@ -152,7 +153,8 @@ static const struct attr_spec topk_attrs[] = {
 };
 
 static const struct op topk_op = {
-    .name = "TopK", .attrs = topk_attrs, .attr_bytes = sizeof(struct topk_attr), .min_in = 2, .max_in = 2, .min_out = 1,
+    .name = "TopK", .attrs = topk_attrs, .attr_bytes = sizeof(struct topk_attr), .min_in = 2, .max_in = 2,
+    .min_out = 1,
     .max_out = 2, .infer = topk_infer, .prepare = topk_prepare, .eval = topk_eval,
     .help = "the k largest (or smallest) elements along an axis and their indices"
 };

@@ -247,10 +247,12 @@ TABLE(not, LIST_BOOL);
 /* ---- symbolic sizes ---- */
 
 static const struct dim *dim_neg(struct dims *ds, const struct dim *d) { return dim_mul_int(ds, d, -1); }
-static const struct dim *dim_abs(struct dims *ds, const struct dim *d) { return dim_max(ds, d, dim_neg(ds, d)); }
+static const struct dim *dim_abs(struct dims *ds, const struct dim *d) { return dim_max(ds, d, dim_neg(ds,
+    d)); }
 static const struct dim *dim_same(struct dims *ds, const struct dim *d) { (void) ds; return d; }
 static const struct dim *dim_not(struct dims *ds, const struct dim *d) { return dim_eq(ds, d, dim_int(ds, 0)); }
-static const struct dim *dim_relu(struct dims *ds, const struct dim *d) { return dim_max(ds, d, dim_int(ds, 0)); }
+static const struct dim *dim_relu(struct dims *ds, const struct dim *d) { return dim_max(ds, d, dim_int(ds,
+    0)); }
 
 static void unary_dims(const struct eval *e, struct dims *ds,
                        const struct dim *(*f)(struct dims *, const struct dim *))

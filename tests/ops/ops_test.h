@@ -122,8 +122,10 @@ struct ops_state {
     const struct tensor *in[OPS_INPUTS_MAX], *out[OPS_OUTPUTS_MAX];
 };
 
-static inline rill_status ops_build(struct ops_test *t, struct ops_state *s, const char *name, const struct attr *attrs,
-                                    unsigned n_attrs, const struct tensor *const *in, unsigned n_in, unsigned n_out)
+static inline rill_status ops_build(struct ops_test *t, struct ops_state *s, const char *name,
+    const struct attr *attrs,
+                                    unsigned n_attrs, const struct tensor *const *in, unsigned n_in,
+                                        unsigned n_out)
 {
     const struct op *op = op_find(name);
     if (!op)
@@ -149,7 +151,8 @@ static inline rill_status ops_build(struct ops_test *t, struct ops_state *s, con
         outs[i] = graph_add_wire(&s->g, "y", NULL);
     s->node = graph_add_node(&s->g, op, "n", attr, wires, n_in, outs, n_out);
     TRY(op_check_arity(s->node, &t->err));
-    struct infer c = { .node = s->node, .attr = attr, .dims = t->dims, .arena = &t->arena, .n_in = n_in, .n_out = n_out,
+    struct infer c = { .node = s->node, .attr = attr, .dims = t->dims, .arena = &t->arena, .n_in = n_in,
+        .n_out = n_out,
                        .in = s->facts, .out = s->out_facts, .err = &t->err };
     TRY(op->infer(&c));
     TRY(dims_status(t->dims, &t->err));
@@ -166,7 +169,8 @@ static inline rill_status ops_eval(struct ops_test *t, struct ops_state *s, cons
     const struct node *n = s->node;
     const void *x[OPS_INPUTS_MAX] = { NULL };
     void *y[OPS_OUTPUTS_MAX];
-    struct prep p = { .node = n, .attr = n->attr, .kern = &t->kern, .arena = &t->arena, .n_in = n->n_in, .n_out = n->n_out,
+    struct prep p = { .node = n, .attr = n->attr, .kern = &t->kern, .arena = &t->arena, .n_in = n->n_in,
+        .n_out = n->n_out,
                       .in = s->in, .out = s->out, .err = &t->err };
     if (n->op->prepare)
         TRY(n->op->prepare(&p));
@@ -180,7 +184,8 @@ static inline rill_status ops_eval(struct ops_test *t, struct ops_state *s, cons
     for (unsigned i = 0; i < n->n_out; i++)
         y[i] = ops_guarded(t, tensor_bytes(s->out[i]));
     unsigned char *scratch = ops_guarded(t, p.scratch_bytes);
-    struct eval e = { .node = n, .attr = n->attr, .kern = &t->kern, .n_in = n->n_in, .n_out = n->n_out, .in = s->in,
+    struct eval e = { .node = n, .attr = n->attr, .kern = &t->kern, .n_in = n->n_in, .n_out = n->n_out,
+        .in = s->in,
                       .out = s->out, .x = x, .y = y, .scratch = scratch, .args = p.args };
     n->op->eval(&e);
     t->kernel = p.kernel;
@@ -195,10 +200,12 @@ static inline rill_status ops_eval(struct ops_test *t, struct ops_state *s, cons
         t->out[i] = arena_copy(&t->arena, &s->out_desc[i], sizeof s->out_desc[i]);
     }
     return ops_guard_intact(scratch, p.scratch_bytes) ? RILL_OK
-                                                      : err_set(&t->err, RILL_INTERNAL, "eval wrote outside scratch");
+                                                      : err_set(&t->err, RILL_INTERNAL,
+                                                          "eval wrote outside scratch");
 }
 
-static inline rill_status ops_try(struct ops_test *t, const char *name, const struct attr *attrs, unsigned n_attrs,
+static inline rill_status ops_try(struct ops_test *t, const char *name, const struct attr *attrs,
+    unsigned n_attrs,
                                   const struct tensor *const *in, unsigned n_in, unsigned n_out)
 {
     struct ops_state *s = arena_new(&t->arena, struct ops_state);
@@ -221,7 +228,8 @@ static inline void ops_refused(struct ops_test *t, const char *name, const struc
                                const struct tensor *const *in, unsigned n_in, unsigned n_out, const char *words)
 {
     rill_status s = ops_try(t, name, attrs, n_attrs, in, n_in, n_out);
-    ops_check(t, s != RILL_OK && s != RILL_INTERNAL && strstr(t->err.text, words), "%s: wanted a refusal with '%s', got '%s'",
+    ops_check(t, s != RILL_OK && s != RILL_INTERNAL && strstr(t->err.text, words),
+        "%s: wanted a refusal with '%s', got '%s'",
               name, words, s == RILL_OK ? "ok" : t->err.text);
 }
 
@@ -265,7 +273,8 @@ static inline bool ops_same_f32(struct ops_test *t, unsigned o, const float *wan
     for (int64_t i = 0; i < n; i++) {
         double got = tensor_get_f64(y, y->data, i);
         if (!ops_close(got, want[i], tolerance))
-            return ops_check(t, false, "output %u[%lld] is %.9g, wanted %.9g", o, (long long) i, got, (double) want[i]);
+            return ops_check(t, false, "output %u[%lld] is %.9g, wanted %.9g", o, (long long) i, got,
+                (double) want[i]);
     }
     return ops_check(t, true, " ");
 }

@@ -67,7 +67,8 @@ static void test_wrapping(struct ops_test *t)
     struct tensor *v = ops_i64s(t, 4, (int64_t[]) { 257, -1, INT64_MIN, 65536 + 200 });
     static const struct { enum dtype to; double want[4]; } cases[] = {
         { DTYPE_I8, { 1, -1, 0, -56 } }, { DTYPE_U8, { 1, 255, 0, 200 } }, { DTYPE_I16, { 257, -1, 0, 200 } },
-        { DTYPE_U32, { 257, 4294967295.0, 0, 65736 } }, { DTYPE_U64, { 257, 18446744073709551615.0, 0x1p63, 65736 } },
+        { DTYPE_U32, { 257, 4294967295.0, 0, 65736 } }, { DTYPE_U64, { 257, 18446744073709551615.0, 0x1p63,
+            65736 } },
         { DTYPE_F16, { 257, -1, -INFINITY, INFINITY } }, { DTYPE_BOOL, { 1, 1, 1, 1 } }
     };
     for (size_t k = 0; k < COUNT(cases); k++) {
@@ -82,7 +83,8 @@ static void test_wrapping(struct ops_test *t)
 /* To half floats: nearest even, once. */
 static void test_halves(struct ops_test *t)
 {
-    const double x[] = { 2049, 2051, 65519, 65520, 0x1p-24, 0x1p-25, 1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-11, -65536 };
+    const double x[] = { 2049, 2051, 65519, 65520, 0x1p-24, 0x1p-25, 1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-11,
+        -65536 };
     const double want[] = { 2048, 2052, 65504, INFINITY, 0x1p-24, 0, 1 + 0x1p-10, 1, -INFINITY };
     struct tensor *v = ops_tensor(t, DTYPE_F64, 1, (int64_t[]) { 9 }, x);
     struct attr a = to_type(DTYPE_F16);

@@ -10,7 +10,8 @@ __extension__ typedef unsigned __int128 wide_bits;
 
 /* ---- values ---- */
 
-static const double float_edges[] = { 0, -0.0, 1, -1, 0.5, -2.5, 3, 7, -7, 1e-30, 1e30, -1e30, 2, INFINITY, -INFINITY, NAN };
+static const double float_edges[] = { 0, -0.0, 1, -1, 0.5, -2.5, 3, 7, -7, 1e-30, 1e30, -1e30, 2, INFINITY,
+    -INFINITY, NAN };
 
 static wide_int type_limit(enum dtype t, bool most)
 {
@@ -181,7 +182,8 @@ static bool element_is(const struct binary_case *c, const struct tensor *y, int6
     return !memcmp(&want, &got, dtype_bytes(y->type));
 }
 
-static void binary_run(struct ops_test *t, const struct binary_case *c, enum dtype type, const struct shape_pair *s)
+static void binary_run(struct ops_test *t, const struct binary_case *c, enum dtype type,
+    const struct shape_pair *s)
 {
     char what[120];
     snprintf(what, sizeof what, "%s %s shapes #%d", c->op, dtype_name(type), (int) (s - shape_pairs));
@@ -260,7 +262,8 @@ static void test_clip(struct ops_test *t)
     const double x[] = { -3, -1, 0, 1, 5 };
     for (int type = DTYPE_F32; type < DTYPE_U8; type++) {
         struct tensor *v = ops_tensor(t, (enum dtype) type, 1, (int64_t[]) { 5 }, NULL);
-        struct tensor *lo = ops_tensor(t, (enum dtype) type, 0, NULL, NULL), *hi = ops_tensor(t, (enum dtype) type, 0, NULL, NULL);
+        struct tensor *lo = ops_tensor(t, (enum dtype) type, 0, NULL, NULL), *hi = ops_tensor(t,
+            (enum dtype) type, 0, NULL, NULL);
         for (int i = 0; i < 5; i++)
             tensor_set_f64(v, v->data, i, x[i]);
         tensor_set_f64(lo, lo->data, 0, -2);
@@ -281,9 +284,12 @@ static void test_clip(struct ops_test *t)
 
 static void test_pow_floats(struct ops_test *t)
 {
-    static const float bases[] = { 0, -0.0f, 1, -1, 2, -2, 0.5f, 10, 1.5f, 1e-20f, 3e15f, INFINITY, -INFINITY, NAN };
-    static const float exps[] = { 0, 1, -1, 2, 3, 0.5f, -0.5f, 5, 1 / 3.0f, 2.7f, -3, 31, INFINITY, -INFINITY, NAN };
-    struct tensor *a = ops_f32(t, 2, (int64_t[]) { COUNT(bases), 1 }, bases), *b = ops_f32(t, 1, (int64_t[]) { COUNT(exps) }, exps);
+    static const float bases[] = { 0, -0.0f, 1, -1, 2, -2, 0.5f, 10, 1.5f, 1e-20f, 3e15f, INFINITY,
+        -INFINITY, NAN };
+    static const float exps[] = { 0, 1, -1, 2, 3, 0.5f, -0.5f, 5, 1 / 3.0f, 2.7f, -3, 31, INFINITY,
+        -INFINITY, NAN };
+    struct tensor *a = ops_f32(t, 2, (int64_t[]) { COUNT(bases), 1 }, bases), *b = ops_f32(t, 1,
+        (int64_t[]) { COUNT(exps) }, exps);
     double want[COUNT(bases) * COUNT(exps)];
     for (size_t i = 0; i < COUNT(want); i++)
         want[i] = (float) pow(bases[i / COUNT(exps)], exps[i % COUNT(exps)]);
@@ -292,7 +298,8 @@ static void test_pow_floats(struct ops_test *t)
         ops_same(t, 0, want, 6e-8);
     struct tensor *pair = ops_tensor(t, DTYPE_F32, 1, (int64_t[]) { COUNT(bases) }, bases);
     for (size_t k = 0; k < COUNT(exps); k++) {      /* a scalar exponent gives the same bits as a vector of it */
-        struct tensor *e = ops_f32(t, 0, NULL, &exps[k]), *many = ops_f32(t, 1, (int64_t[]) { COUNT(bases) }, NULL);
+        struct tensor *e = ops_f32(t, 0, NULL, &exps[k]), *many = ops_f32(t, 1,
+            (int64_t[]) { COUNT(bases) }, NULL);
         for (size_t i = 0; i < COUNT(bases); i++)
             ((float *) many->data)[i] = exps[k];
         if (!ops_run(t, "Pow", NULL, 0, (const struct tensor *[]) { pair, many }, 2, 1))
@@ -319,7 +326,8 @@ static void test_pow_mixed(struct ops_test *t)
             if (ops_run(t, "Pow", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1))
                 ops_same(t, 0, (double[]) { 8, 9, 1, 0, -1 }, 0);
         }
-    struct tensor *a = ops_i64s(t, 4, (int64_t[]) { 3, INT64_MIN, 0, -1 }), *b = ops_i64s(t, 4, (int64_t[]) { 41, 2, -1, -3 });
+    struct tensor *a = ops_i64s(t, 4, (int64_t[]) { 3, INT64_MIN, 0, -1 }), *b = ops_i64s(t, 4,
+        (int64_t[]) { 41, 2, -1, -3 });
     if (ops_run(t, "Pow", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1))
         ops_check(t, !memcmp(t->out[0]->data, (int64_t[]) { -420491770248316829, 0, 0, -1 }, 32),
                   "integer powers wrap modulo 2^64: %lld", (long long) *(int64_t *) t->out[0]->data);
@@ -329,11 +337,13 @@ static void test_pow_mixed(struct ops_test *t)
 
 static void test_refusals(struct ops_test *t)
 {
-    struct tensor *f23 = ops_f32(t, 2, (int64_t[]) { 2, 3 }, NULL), *f4 = ops_f32(t, 1, (int64_t[]) { 4 }, NULL);
+    struct tensor *f23 = ops_f32(t, 2, (int64_t[]) { 2, 3 }, NULL), *f4 = ops_f32(t, 1, (int64_t[]) { 4 },
+        NULL);
     struct tensor *i3 = ops_i64s(t, 3, NULL), *b3 = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 3 }, NULL);
     struct tensor *f3 = ops_f32(t, 1, (int64_t[]) { 3 }, NULL);
     const struct attr odd = { .name = "alpha", .kind = ATTR_FLOAT, .f = 1 };
-    const struct attr bad = { .name = "direction", .kind = ATTR_STRINGS, .strings = { 1, (const char *const[]) { "UP" } } };
+    const struct attr bad = { .name = "direction", .kind = ATTR_STRINGS, .strings = { 1,
+        (const char *const[]) { "UP" } } };
     ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { f23, f4 }, 2, 1, "do not broadcast");
     ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { f3, i3 }, 2, 1, "both must agree");
     ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { b3, b3 }, 2, 1, "is bool, supported: f32");

@@ -28,8 +28,10 @@ static struct tensor *numbers(struct ops_test *t, enum dtype type, int rank, con
 
 enum rule { R_SUM, R_MEAN, R_MAX, R_MIN, R_PROD, R_L1, R_L2, R_LOGSUM, R_LOGSUMEXP, R_SQUARE };
 static const struct { const char *op; enum rule rule; } rules[] = {
-    { "ReduceSum", R_SUM }, { "ReduceMean", R_MEAN }, { "ReduceMax", R_MAX }, { "ReduceMin", R_MIN }, { "ReduceProd", R_PROD },
-    { "ReduceL1", R_L1 }, { "ReduceL2", R_L2 }, { "ReduceLogSum", R_LOGSUM }, { "ReduceLogSumExp", R_LOGSUMEXP },
+    { "ReduceSum", R_SUM }, { "ReduceMean", R_MEAN }, { "ReduceMax", R_MAX }, { "ReduceMin", R_MIN },
+        { "ReduceProd", R_PROD },
+    { "ReduceL1", R_L1 }, { "ReduceL2", R_L2 }, { "ReduceLogSum", R_LOGSUM }, { "ReduceLogSumExp",
+        R_LOGSUMEXP },
     { "ReduceSumSquare", R_SQUARE }
 };
 
@@ -102,7 +104,8 @@ static void reduce_run(struct ops_test *t, size_t rule, size_t shape, enum dtype
     for (int k = 0; k < shapes[shape].n_axes; k++)
         reduced[axis_normalise(shapes[shape].axes[k], x->rank)] = true;
     struct tensor *axes = shapes[shape].n_axes ? ops_i64s(t, shapes[shape].n_axes, shapes[shape].axes) : NULL;
-    if (!ops_run(t, rules[rule].op, &drop, keep ? 0 : 1, (const struct tensor *[]) { x, axes }, axes ? 2 : 1, 1))
+    if (!ops_run(t, rules[rule].op, &drop, keep ? 0 : 1, (const struct tensor *[]) { x, axes },
+        axes ? 2 : 1, 1))
         return;
     int64_t dim[6], n_out = 1;
     int rank = 0;
@@ -122,7 +125,8 @@ static void reduce_run(struct ops_test *t, size_t rule, size_t shape, enum dtype
 
 static void test_reduce(struct ops_test *t)
 {
-    static const enum dtype types[] = { DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16, DTYPE_I32, DTYPE_I64, DTYPE_U32, DTYPE_U64 };
+    static const enum dtype types[] = { DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16, DTYPE_I32, DTYPE_I64,
+        DTYPE_U32, DTYPE_U64 };
     for (size_t r = 0; r < COUNT(rules); r++)
         for (size_t s = 0; s < COUNT(shapes); s++)
             for (size_t k = 0; k < COUNT(types); k++) {
@@ -137,7 +141,8 @@ static void test_reduce(struct ops_test *t)
 
 static void test_reduce_edges(struct ops_test *t)
 {
-    struct tensor *x = ops_f32(t, 2, (int64_t[]) { 2, 3 }, (float[]) { 1, NAN, 3, -INFINITY, -INFINITY, -INFINITY });
+    struct tensor *x = ops_f32(t, 2, (int64_t[]) { 2, 3 }, (float[]) { 1, NAN, 3, -INFINITY, -INFINITY,
+        -INFINITY });
     struct tensor *last = ops_i64s(t, 1, (int64_t[]) { 1 }), *none = ops_i64s(t, 0, NULL);
     const struct tensor *in[] = { x, last };
     if (ops_run(t, "ReduceMax", &drop, 1, in, 2, 1))
@@ -162,12 +167,15 @@ static void test_reduce_empty(struct ops_test *t)
 {
     static const struct { const char *op; enum dtype type; double want; } empty[] = {
         { "ReduceSum", DTYPE_F32, 0 }, { "ReduceProd", DTYPE_F32, 1 }, { "ReduceMax", DTYPE_F32, -INFINITY },
-        { "ReduceMin", DTYPE_F64, INFINITY }, { "ReduceMean", DTYPE_F32, NAN }, { "ReduceLogSumExp", DTYPE_F32, -INFINITY },
+        { "ReduceMin", DTYPE_F64, INFINITY }, { "ReduceMean", DTYPE_F32, NAN }, { "ReduceLogSumExp",
+            DTYPE_F32, -INFINITY },
         { "ReduceMax", DTYPE_I8, -128 }, { "ReduceMin", DTYPE_I16, 32767 }, { "ReduceMax", DTYPE_U8, 0 },
-        { "ReduceMin", DTYPE_U8, 255 }, { "ReduceMin", DTYPE_BOOL, 1 }, { "ReduceSum", DTYPE_I32, 0 }, { "ReduceMean", DTYPE_I32, 0 }
+        { "ReduceMin", DTYPE_U8, 255 }, { "ReduceMin", DTYPE_BOOL, 1 }, { "ReduceSum", DTYPE_I32, 0 },
+            { "ReduceMean", DTYPE_I32, 0 }
     };
     for (size_t k = 0; k < COUNT(empty); k++) {
-        struct tensor *x = ops_tensor(t, empty[k].type, 2, (int64_t[]) { 0, 2 }, NULL), *axis = ops_i64s(t, 1, (int64_t[]) { 0 });
+        struct tensor *x = ops_tensor(t, empty[k].type, 2, (int64_t[]) { 0, 2 }, NULL), *axis = ops_i64s(t,
+            1, (int64_t[]) { 0 });
         double want[] = { empty[k].want, empty[k].want };
         t->what = empty[k].op;
         if (ops_run(t, empty[k].op, NULL, 0, (const struct tensor *[]) { x, axis }, 2, 1))
@@ -194,7 +202,8 @@ static void test_reduce_order(struct ops_test *t)
 
 static void test_arg(struct ops_test *t)
 {
-    const struct attr axis1 = { .name = "axis", .kind = ATTR_INT, .i = -1 }, last = { .name = "select_last_index", .kind = ATTR_INT, .i = 1 };
+    const struct attr axis1 = { .name = "axis", .kind = ATTR_INT, .i = -1 },
+        last = { .name = "select_last_index", .kind = ATTR_INT, .i = 1 };
     const struct attr first_axis[] = { axis1, drop }, last_axis[] = { axis1, drop, last };
     const double v[] = { 1, 5, 5, 2, -3, -3 };
     for (int type = DTYPE_F32; type < DTYPE_BOOL; type++) {
@@ -273,7 +282,8 @@ static void test_softmax(struct ops_test *t)
 
 static void test_cumsum(struct ops_test *t)
 {
-    static const enum dtype types[] = { DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16, DTYPE_I32, DTYPE_I64, DTYPE_U32, DTYPE_U64 };
+    static const enum dtype types[] = { DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16, DTYPE_I32, DTYPE_I64,
+        DTYPE_U32, DTYPE_U64 };
     static const double want[2][2][2][6] = {    /* [axis][exclusive][reverse] */
         { { { 1, 2, 3, 5, 7, 9 }, { 5, 7, 9, 4, 5, 6 } }, { { 0, 0, 0, 1, 2, 3 }, { 4, 5, 6, 0, 0, 0 } } },
         { { { 1, 3, 6, 4, 9, 15 }, { 6, 5, 3, 15, 11, 6 } }, { { 0, 1, 3, 0, 4, 9 }, { 5, 3, 0, 11, 6, 0 } } }
@@ -283,7 +293,8 @@ static void test_cumsum(struct ops_test *t)
             struct tensor *x = ops_tensor(t, types[k], 2, (int64_t[]) { 2, 3 }, NULL);
             for (int i = 0; i < 6; i++)
                 tensor_set_f64(x, x->data, i, i + 1);
-            struct attr a[] = { { .name = "exclusive", .kind = ATTR_INT, .i = m & 1 }, { .name = "reverse", .kind = ATTR_INT, .i = m >> 1 & 1 } };
+            struct attr a[] = { { .name = "exclusive", .kind = ATTR_INT, .i = m & 1 }, { .name = "reverse",
+                .kind = ATTR_INT, .i = m >> 1 & 1 } };
             struct tensor *axis = ops_tensor(t, DTYPE_I32, 0, NULL, (int32_t[]) { m >> 2 ? -1 : 0 });
             if (ops_run(t, "CumSum", a, 2, (const struct tensor *[]) { x, axis }, 2, 1))
                 ops_same(t, 0, want[m >> 2][m & 1][m >> 1 & 1], 0);
@@ -292,8 +303,10 @@ static void test_cumsum(struct ops_test *t)
 
 static void test_topk(struct ops_test *t)
 {
-    const struct attr smallest = { .name = "largest", .kind = ATTR_INT, .i = 0 }, axis0 = { .name = "axis", .kind = ATTR_INT, .i = 0 };
-    struct tensor *k3 = ops_i64s(t, 1, (int64_t[]) { 3 }), *k2 = ops_i64s(t, 1, (int64_t[]) { 2 }), *k0 = ops_i64s(t, 1, (int64_t[]) { 0 });
+    const struct attr smallest = { .name = "largest", .kind = ATTR_INT, .i = 0 }, axis0 = { .name = "axis",
+        .kind = ATTR_INT, .i = 0 };
+    struct tensor *k3 = ops_i64s(t, 1, (int64_t[]) { 3 }), *k2 = ops_i64s(t, 1, (int64_t[]) { 2 }),
+        *k0 = ops_i64s(t, 1, (int64_t[]) { 0 });
     const double v[] = { 1, 9, 4, 9, 0, 7 };
     for (int type = DTYPE_F32; type < DTYPE_BOOL; type++) {
         struct tensor *x = ops_tensor(t, (enum dtype) type, 1, (int64_t[]) { 6 }, NULL);
@@ -320,7 +333,8 @@ static void test_topk(struct ops_test *t)
         if (ops_run(t, "TopK", NULL, 0, in, 2, 2))
             ops_shape_is(t, 1, DTYPE_I64, 2, (int64_t[]) { 3, 0 });
     }
-    struct tensor *many = numbers(t, DTYPE_F32, 1, (int64_t[]) { 500 }), *k = ops_i64s(t, 1, (int64_t[]) { 500 });
+    struct tensor *many = numbers(t, DTYPE_F32, 1, (int64_t[]) { 500 }), *k = ops_i64s(t, 1,
+        (int64_t[]) { 500 });
     if (ops_run(t, "TopK", NULL, 0, (const struct tensor *[]) { many, k }, 2, 2)) {
         const float *y = t->out[0]->data;
         bool falling = true;
@@ -329,14 +343,16 @@ static void test_topk(struct ops_test *t)
         ops_check(t, falling, "500 values come sorted");
     }
     struct tensor *signs = ops_f32(t, 1, (int64_t[]) { 5 }, (float[]) { -0.0f, 0, -1, NAN, -INFINITY });
-    if (ops_run(t, "TopK", NULL, 0, (const struct tensor *[]) { signs, ops_i64s(t, 1, (int64_t[]) { 5 }) }, 2, 2))
+    if (ops_run(t, "TopK", NULL, 0, (const struct tensor *[]) { signs, ops_i64s(t, 1, (int64_t[]) { 5 }) },
+        2, 2))
         ops_same(t, 1, (double[]) { 3, 0, 1, 2, 4 }, 0);
 }
 
 static void test_refusals(struct ops_test *t)
 {
     struct tensor *x = ops_f32(t, 2, (int64_t[]) { 2, 3 }, NULL), *axis = ops_i64s(t, 1, (int64_t[]) { 2 });
-    struct tensor *b = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 3 }, NULL), *k = ops_i64s(t, 1, (int64_t[]) { 4 });
+    struct tensor *b = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 3 }, NULL), *k = ops_i64s(t, 1,
+        (int64_t[]) { 4 });
     struct tensor *none = ops_f32(t, 1, (int64_t[]) { 0 }, NULL);
     const struct tensor *in[] = { x, axis };
     const struct attr far = { .name = "axis", .kind = ATTR_INT, .i = -3 };

@@ -19,13 +19,15 @@ static rill_status fold_try(struct ops_test *t, const char *name, const struct a
     const struct op *op = op_find(name);
     void *attr = arena_alloc(&t->arena, op->attr_bytes + 1);
     uint32_t wires[4] = { 0, 1, 2, 3 }, out_wire = 4;
-    struct node n = { .name = "n", .op = op, .attr = attr, .in = wires, .n_in = n_in, .out = &out_wire, .n_out = 1 };
+    struct node n = { .name = "n", .op = op, .attr = attr, .in = wires, .n_in = n_in, .out = &out_wire,
+        .n_out = 1 };
     t->what = name;
     TRY(attrs_parse(op, "n", attrs, n_attrs, attr, &t->err));
     return interp_node(t->dims, &n, in, &t->kern, &t->arena, ret, &t->err);
 }
 
-static const struct tensor *fold(struct ops_test *t, const char *name, const struct attr *attrs, unsigned n_attrs,
+static const struct tensor *fold(struct ops_test *t, const char *name, const struct attr *attrs,
+    unsigned n_attrs,
                                  const struct tensor *const *in, unsigned n_in)
 {
     const struct tensor *out = NULL;
@@ -38,24 +40,28 @@ static const struct tensor *fold(struct ops_test *t, const char *name, const str
 /* The result must be symbolic and equal to these expressions. */
 static void is_sizes(struct ops_test *t, const struct tensor *y, int n, const char *const *text)
 {
-    if (!y || !ops_check(t, y->type == DTYPE_DIM && tensor_count(y) == n, "result is %s", y ? dtype_name(y->type) : "none"))
+    if (!y || !ops_check(t, y->type == DTYPE_DIM && tensor_count(y) == n, "result is %s",
+        y ? dtype_name(y->type) : "none"))
         return;
     const struct tensor *want = sizes(t, n, text);
     for (int i = 0; i < n; i++) {
         char got[200];
         const struct dim *d = ((const struct dim *const *) y->data)[i];
         dim_print(d, got, sizeof got);
-        ops_check(t, d == ((const struct dim *const *) want->data)[i], "[%d] is %s, wanted %s", i, got, text[i]);
+        ops_check(t, d == ((const struct dim *const *) want->data)[i], "[%d] is %s, wanted %s", i, got,
+            text[i]);
     }
 }
 
 /* The result must have lost its symbols. */
 static void is_numbers(struct ops_test *t, const struct tensor *y, enum dtype type, int n, const double *want)
 {
-    if (!y || !ops_check(t, y->type == type && tensor_count(y) == n, "result is %s", y ? dtype_name(y->type) : "none"))
+    if (!y || !ops_check(t, y->type == type && tensor_count(y) == n, "result is %s",
+        y ? dtype_name(y->type) : "none"))
         return;
     for (int i = 0; i < n; i++)
-        ops_check(t, tensor_get_f64(y, y->data, i) == want[i], "[%d] is %g, wanted %g", i, tensor_get_f64(y, y->data, i), want[i]);
+        ops_check(t, tensor_get_f64(y, y->data, i) == want[i], "[%d] is %g, wanted %g", i, tensor_get_f64(y,
+            y->data, i), want[i]);
 }
 
 #define LIST(...) (const char *const[]) { __VA_ARGS__ }
@@ -93,7 +99,8 @@ static void test_selection(struct ops_test *t)
     to.i = DTYPE_F32;
     const struct tensor *out, *in[] = { s };
     rill_status st = fold_try(t, "Cast", &to, 1, in, 1, &out);
-    ops_check(t, st == RILL_UNSUPPORTED && strstr(t->err.text, "symbolic size cannot become f32"), "got '%s'", t->err.text);
+    ops_check(t, st == RILL_UNSUPPORTED && strstr(t->err.text, "symbolic size cannot become f32"),
+        "got '%s'", t->err.text);
 }
 
 static void test_reductions(struct ops_test *t)

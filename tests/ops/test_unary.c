@@ -37,24 +37,32 @@ static const struct unary_case {
     bool finite;                /* only for finite inputs of moderate size */
 } cases[] = {
     { "Abs", fabs, NULL, 0, false }, { "Neg", r_neg, NULL, 0, false }, { "Sqrt", sqrt, NULL, 0, false },
-    { "Exp", exp, NULL, 3e-7, false }, { "Log", log, NULL, 2e-7, false }, { "Sigmoid", r_sigmoid, NULL, 2e-7, false },
-    { "Tanh", tanh, NULL, 3e-7, false }, { "Relu", r_relu, NULL, 0, false }, { "LeakyRelu", r_leaky, &alpha, 0, false },
-    { "Elu", r_elu, &alpha, 2e-7, false }, { "Selu", r_selu, NULL, 3e-7, false }, { "Celu", r_celu, &alpha, 3e-7, false },
-    { "ThresholdedRelu", r_thresholded, &alpha, 0, false }, { "HardSigmoid", r_hard_sigmoid, &alpha, 1e-7, false },
+    { "Exp", exp, NULL, 3e-7, false }, { "Log", log, NULL, 2e-7, false }, { "Sigmoid", r_sigmoid, NULL,
+        2e-7, false },
+    { "Tanh", tanh, NULL, 3e-7, false }, { "Relu", r_relu, NULL, 0, false }, { "LeakyRelu", r_leaky, &alpha,
+        0, false },
+    { "Elu", r_elu, &alpha, 2e-7, false }, { "Selu", r_selu, NULL, 3e-7, false }, { "Celu", r_celu, &alpha,
+        3e-7, false },
+    { "ThresholdedRelu", r_thresholded, &alpha, 0, false }, { "HardSigmoid", r_hard_sigmoid, &alpha, 1e-7,
+        false },
     { "HardSwish", r_hard_swish, NULL, 1e-6, true }, { "Softplus", r_softplus, NULL, 3e-7, false },
-    { "Softsign", r_softsign, NULL, 2e-7, true }, { "Erf", erf, NULL, 3e-7, false }, { "Gelu", r_gelu, NULL, 1e-6, true },
+    { "Softsign", r_softsign, NULL, 2e-7, true }, { "Erf", erf, NULL, 3e-7, false }, { "Gelu", r_gelu, NULL,
+        1e-6, true },
     { "Gelu", r_gelu_tanh, &by_tanh, 1e-6, true }, { "Mish", r_mish, NULL, 1e-6, true },
     { "Swish", r_swish, &alpha, 1e-6, true }, { "Reciprocal", r_reciprocal, NULL, 0, false },
     { "Floor", floor, NULL, 0, false }, { "Ceil", ceil, NULL, 0, false }, { "Round", rint, NULL, 0, false },
     { "Sign", r_sign, NULL, 0, false }, { "Sin", sin, NULL, 6e-8, false }, { "Cos", cos, NULL, 6e-8, false },
     { "Tan", tan, NULL, 6e-8, false }, { "Asin", asin, NULL, 6e-8, false }, { "Acos", acos, NULL, 6e-8, false },
-    { "Atan", atan, NULL, 6e-8, false }, { "Sinh", sinh, NULL, 6e-8, false }, { "Cosh", cosh, NULL, 6e-8, false },
-    { "Asinh", asinh, NULL, 6e-8, false }, { "Acosh", acosh, NULL, 6e-8, false }, { "Atanh", atanh, NULL, 6e-8, false },
+    { "Atan", atan, NULL, 6e-8, false }, { "Sinh", sinh, NULL, 6e-8, false }, { "Cosh", cosh, NULL, 6e-8,
+        false },
+    { "Asinh", asinh, NULL, 6e-8, false }, { "Acosh", acosh, NULL, 6e-8, false }, { "Atanh", atanh, NULL,
+        6e-8, false },
     { "Shrink", r_shrink, &bias, 0, true }
 };
 
 /* A dense sweep, then what breaks approximations. */
-static const double extras[] = { 0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 1e-8, -1e-8, 1e-5, 1e-3, 89, -89, 104, -104, 1000, -1000,
+static const double extras[] = { 0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 1e-8, -1e-8, 1e-5, 1e-3, 89, -89, 104,
+    -104, 1000, -1000,
                                  99999, 1e7, 1e20, -1e20, 3e38, INFINITY, -INFINITY, NAN };
 #define SWEEP 1200
 
@@ -107,7 +115,8 @@ static void test_small(struct ops_test *t)
 {
     static const struct { const char *op; float x; double want; } small[] = {
         { "Elu", -1e-6f, -9.999995e-07 }, { "Softplus", -30, 9.357622968840174e-14 }, { "Sinh", 1e-6f, 1e-6 },
-        { "Exp", -80, 1.8048513878454153e-35 }, { "Sigmoid", -20, 2.061153618190204e-09 }, { "Sin", 3.14159274f, -8.742278e-08 },
+        { "Exp", -80, 1.8048513878454153e-35 }, { "Sigmoid", -20, 2.061153618190204e-09 }, { "Sin",
+            3.14159274f, -8.742278e-08 },
         { "Cos", 1.57079637f, -4.371139e-08 }, { "Tanh", 1e-4f, 9.99999966666e-05 }
     };
     for (size_t k = 0; k < COUNT(small); k++) {
@@ -115,7 +124,8 @@ static void test_small(struct ops_test *t)
         if (!ops_run(t, small[k].op, NULL, 0, (const struct tensor *[]) { x }, 1, 1))
             continue;
         double got = *(float *) t->out[0]->data, want = small[k].want;
-        ops_check(t, fabs(got - want) <= fabs(want) * 1e-6, "%s(%g) is %.9g, wanted %.9g", small[k].op, (double) small[k].x,
+        ops_check(t, fabs(got - want) <= fabs(want) * 1e-6, "%s(%g) is %.9g, wanted %.9g", small[k].op,
+            (double) small[k].x,
                   got, want);
     }
 }
