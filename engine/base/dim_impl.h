@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* dim_impl.h - what the files of the dimension module share; nobody else includes it.
+ *
+ * Canonical form. A sum is constant + coefficients times terms, where a term is neither a constant nor a sum;
+ * terms are sorted and differ. A product has two factors or more. min, max and broadcast are flat and sorted.
+ * The order is by structure, so that it does not depend on who was made first. */
+#ifndef ENGINE_BASE_DIM_IMPL_H
+#define ENGINE_BASE_DIM_IMPL_H
+#include "engine/base/dim.h"
+
+#include <stddef.h>
+
+/* The order of the kinds is the order in which operands are sorted and printed. */
+enum dim_kind { DIM_POISON, DIM_INT, DIM_SYM, DIM_MUL, DIM_DIV, DIM_ADD, DIM_MIN, DIM_MAX, DIM_BROADCAST, DIM_GE, DIM_EQ };
+
+#define DIM_TERMS_MAX  64           /* terms of a sum, operands of anything else */
+#define DIM_NODES_MAX  1000         /* nodes of one expression, counted as a tree */
+#define DIM_DEPTH_MAX  40
+#define DIM_SCOPE_MAX_BYTES ((size_t) 64 << 20)
+
+struct dim {
+    enum dim_kind kind;
+    uint32_t hash, n, nodes, depth;
+    int64_t value;                  /* INT: the value; ADD: the constant; DIV: the divisor */
+    const struct dim **arg;
+    int64_t *coef;                  /* ADD only */
+    const char *name;               /* SYM only */
+    struct dim_bound *bound;        /* SYM only */
+};
+
+struct dim_bound { int64_t lo, hi; };       /* INT64_MIN and INT64_MAX mean unbounded */
+
+struct dims {
+    struct arena arena;
+    struct dim **slot;              /* open addressing, a power of two of them */
+    size_t n_slots, n_used;
+    const struct dim *poison;
+    const struct dim **fact;        /* each is known to be >= 0 */
+    unsigned n_facts, cap_facts, n_fresh;
+    rill_error err;
+};
+
+/* A sum while it is worked on, on the stack. */
+struct lin {
+    int64_t c;
+    unsigned n;
+    bool bad;                       /* overflow or too many terms; sticky */
+    int64_t k[DIM_TERMS_MAX];
+    const struct dim *t[DIM_TERMS_MAX];
+};
+
+const struct dim *dims_fail(struct dims *ds, rill_status s, const char *what);
+
+/* The one place where nodes are made. args and coefs are copied. */
+const struct dim *dim_intern(struct dims *ds, const struct dim *proto);
+int dim_order(const struct dim *a, const struct dim *b);
+static inline bool dim_is_bad(const struct dim *d) { return !d || d->kind == DIM_POISON; }
+
+bool    floor_div_checked(int64_t a, int64_t q, int64_t *ret);      /* q > 0 */
+int64_t gcd_i64(int64_t a, int64_t b);                              /* of the magnitudes; INT64_MIN counts as 1 */
+
+void lin_init(struct lin *l, const struct dim *d);
+void lin_add(struct lin *l, int64_t k, const struct dim *d);        /* l += k * d */
+void lin_scale(struct lin *l, int64_t k);                           /* k != 0 */
+const struct dim *dim_from_lin(struct dims *ds, struct lin *l);
+
+/* n-ary min, max, broadcast. */
+const struct dim *dim_lattice(struct dims *ds, enum dim_kind kind, const struct dim *const *arg, unsigned n);
+
+/* True only where the facts of the scope prove l >= 0. budget is the number of cases that may be looked at. */
+bool lin_proves_ge0(const struct dims *ds, const struct lin *l, int budget);
+bool dim_proves_ge(const struct dims *ds, const struct dim *a, const struct dim *b, int budget);
+struct dim_bound dim_bounds(const struct dim *d);
+#endif

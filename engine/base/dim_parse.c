@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* expression := product (('+' | '-') product)*
+ * product    := unary (('*' unary) | ('/' constant))*
+ * unary      := '-' unary | integer | name | '"' any '"' | call '(' expression, expression... ')' | '(' expression ')'
+ * Calls are min, max, broadcast, ge and eq. */
+#include "engine/base/dim_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PARSE_DEPTH_MAX 64
+#define NAME_MAX_BYTES 256
+
+struct parser {
+    struct dims *ds;
+    const char *text, *at;
+    unsigned depth;
+    rill_status status;
+    rill_error *err;
+};
+
+static const struct dim *parse_sum(struct parser *p);
+static const struct dim *parse_unary(struct parser *p);
+
+static const struct dim *parse_fail(struct parser *p, rill_status s, const char *what)
+{
+    if (p->status == RILL_OK)
+        p->status = err_set(p->err, s, "dimension '%.120s', column %d: %s", p->text, (int) (p->at - p->text) + 1, what);
+    return p->ds->poison;
+}
+
+static char peek(struct parser *p)
+{
+    p->at += strspn(p->at, " \t");
+    return *p->at;
+}
+
+static bool accept(struct parser *p, const char *token)
+{
+    peek(p);
+    size_t n = strlen(token);
+    if (strncmp(p->at, token, n))
+        return false;
+    p->at += n;
+    return true;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static const struct dim *parse_int(struct parser *p, bool negative)
+{
+    int64_t v = 0;
+    for (; is_digit(*p->at); p->at++) {
+        int64_t digit = *p->at - '0';
+        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, negative ? -digit : digit, &v))
+            return parse_fail(p, RILL_LIMIT, "a number over 2^63");
+    }
+    return dim_int(p->ds, v);
+}
+
+static int hex_digit(char c)
+{
+    return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static const struct dim *parse_quoted(struct parser *p)
+{
+    char name[NAME_MAX_BYTES];
+    size_t n = 0;
+    for (p->at++; *p->at && *p->at != '"' && n + 1 < sizeof name; p->at++) {
+        name[n] = *p->at;
+        if (*p->at == '\\') {
+            if (p->at[1] != 'x' || hex_digit(p->at[2]) < 0 || hex_digit(p->at[3]) < 0)
+                return parse_fail(p, RILL_INVALID, "only \\x and two digits may follow a backslash");
+            name[n] = (char) (hex_digit(p->at[2]) * 16 + hex_digit(p->at[3]));
+            p->at += 3;
+        }
+        n += name[n] != '\0';
+    }
+    if (*p->at != '"' || !n)
+        return parse_fail(p, RILL_INVALID, "a quoted name must be closed, not empty, and under 256 bytes");
+    p->at++;
+    name[n] = '\0';
+    return dim_symbol(p->ds, name);
+}
+
+static size_t name_length(const char *s)
+{
+    size_t n = 1;
+    if (s[0] == '?')
+        return n + strspn(s + 1, "0123456789");
+    while (is_letter(s[n]) || is_digit(s[n]) || s[n] == '.' || (s[n] == '/' && is_letter(s[n + 1])))
+        n++;
+    return n;
+}
+
+static const struct { const char *name; enum dim_kind kind; } calls[] = {
+    { "min", DIM_MIN }, { "max", DIM_MAX }, { "broadcast", DIM_BROADCAST }, { "ge", DIM_GE }, { "eq", DIM_EQ },
+};
+
+static const struct dim *call_make(struct parser *p, enum dim_kind kind, const struct dim *const *arg, unsigned n)
+{
+    if (kind != DIM_GE && kind != DIM_EQ)
+        return dim_lattice(p->ds, kind, arg, n);
+    if (n != 2)
+        return parse_fail(p, RILL_INVALID, "a comparison takes two operands");
+    return kind == DIM_GE ? dim_ge(p->ds, arg[0], arg[1]) : dim_eq(p->ds, arg[0], arg[1]);
+}
+
+static const struct dim *parse_call(struct parser *p, enum dim_kind kind)
+{
+    const struct dim *arg[DIM_TERMS_MAX];
+    unsigned n = 0;
+    do {
+        if (n == DIM_TERMS_MAX)
+            return parse_fail(p, RILL_LIMIT, "more than 64 operands");
+        arg[n] = parse_sum(p);
+        if (dim_is_bad(arg[n++]))
+            return p->ds->poison;
+    } while (accept(p, ","));
+    if (!accept(p, ")"))
+        return parse_fail(p, RILL_INVALID, "expected ',' or ')'");
+    return call_make(p, kind, arg, n);
+}
+
+static const struct dim *parse_name(struct parser *p)
+{
+    char name[NAME_MAX_BYTES];
+    size_t n = name_length(p->at);
+    if (n >= sizeof name)
+        return parse_fail(p, RILL_LIMIT, "a name of 256 bytes or more");
+    memcpy(name, p->at, n);
+    name[n] = '\0';
+    if (n == 1 && name[0] == '?')
+        return parse_fail(p, RILL_INVALID, "expected a number after '?'");
+    p->at += n;
+    if (peek(p) != '(')
+        return dim_symbol(p->ds, name);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (!strcmp(calls[i].name, name)) {
+            p->at++;
+            return parse_call(p, calls[i].kind);
+        }
+    return parse_fail(p, RILL_INVALID, "not a function; min, max, broadcast, ge and eq are");
+}
+
+static const struct dim *parse_negative(struct parser *p)
+{
+    p->at++;
+    if (is_digit(peek(p)))
+        return parse_int(p, true);
+    return dim_mul_int(p->ds, parse_unary(p), -1);
+}
+
+static const struct dim *parse_paren(struct parser *p)
+{
+    p->at++;
+    const struct dim *d = parse_sum(p);
+    if (!dim_is_bad(d) && !accept(p, ")"))
+        return parse_fail(p, RILL_INVALID, "expected ')'");
+    return d;
+}
+
+static const struct dim *parse_atom(struct parser *p)
+{
+    char c = peek(p);
+    if (c == '-')
+        return parse_negative(p);
+    if (c == '(')
+        return parse_paren(p);
+    if (c == '"')
+        return parse_quoted(p);
+    if (is_digit(c))
+        return parse_int(p, false);
+    if (is_letter(c) || c == '?')
+        return parse_name(p);
+    return parse_fail(p, RILL_INVALID, "expected a number, a name or '('");
+}
+
+static const struct dim *parse_unary(struct parser *p)
+{
+    if (++p->depth > PARSE_DEPTH_MAX)
+        return parse_fail(p, RILL_LIMIT, "nested too deep");
+    const struct dim *d = parse_atom(p);
+    p->depth--;
+    return d;
+}
+
+static const struct dim *parse_divisor(struct parser *p, const struct dim *d)
+{
+    const struct dim *by = parse_unary(p);
+    if (dim_is_bad(by))
+        return by;
+    if (!dim_is_const(by) || dim_value(by) <= 0)
+        return parse_fail(p, RILL_INVALID, "only a positive number may follow '/'");
+    return dim_div_int(p->ds, d, dim_value(by));
+}
+
+static const struct dim *parse_product(struct parser *p)
+{
+    const struct dim *d = parse_unary(p);
+    while (!dim_is_bad(d) && (peek(p) == '*' || *p->at == '/')) {
+        bool divides = *p->at++ == '/';
+        d = divides ? parse_divisor(p, d) : dim_mul(p->ds, d, parse_unary(p));
+    }
+    return d;
+}
+
+static const struct dim *parse_sum(struct parser *p)
+{
+    const struct dim *d = parse_product(p);
+    while (!dim_is_bad(d) && (peek(p) == '+' || *p->at == '-')) {
+        bool minus = *p->at++ == '-';
+        const struct dim *more = parse_product(p);
+        d = minus ? dim_sub(p->ds, d, more) : dim_add(p->ds, d, more);
+    }
+    return d;
+}
+
+/* A poisoned scope has said why itself. */
+static rill_status parse_end(struct parser *p, const struct dim *d)
+{
+    if (p->status == RILL_OK && dims_status(p->ds, p->err) != RILL_OK)
+        return dims_status(p->ds, p->err);
+    if (p->status == RILL_OK && dim_is_bad(d))
+        parse_fail(p, RILL_INVALID, "not an expression");
+    if (p->status == RILL_OK && peek(p))
+        parse_fail(p, RILL_INVALID, "expected the end");
+    return p->status;
+}
+
+rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret, rill_error *reterr)
+{
+    struct parser p = { .ds = ds, .text = text, .at = text, .err = reterr };
+    const struct dim *d = parse_sum(&p);
+    TRY(parse_end(&p, d));
+    *ret = d;
+    return RILL_OK;
+}
+
+/* ---- assertions ---- */
+
+static rill_status assert_refuse(struct parser *p)
+{
+    return err_set(p->err, RILL_INVALID, "'%.120s' contradicts what is known", p->text);
+}
+
+/* k*symbol + c >= 0 narrows the symbol's bounds. */
+static rill_status assert_bound(struct parser *p, const struct lin *l)
+{
+    struct dim_bound *b = l->t[0]->bound;
+    int64_t k = l->k[0], q = 0;
+    if (k > 0 && l->c != INT64_MIN && floor_div_checked(l->c, k, &q) && -q > b->lo)
+        b->lo = -q;
+    if (k < 0 && k != INT64_MIN && floor_div_checked(l->c, -k, &q) && q < b->hi)
+        b->hi = q;
+    return b->lo > b->hi ? assert_refuse(p) : RILL_OK;
+}
+
+/* l >= 0 from now on. */
+static rill_status assert_ge0(struct parser *p, struct lin *l)
+{
+    struct dims *ds = p->ds;
+    if (l->bad)
+        return err_set(p->err, RILL_LIMIT, "'%.120s': numbers over 2^63", p->text);
+    if (l->n == 0)
+        return l->c >= 0 ? RILL_OK : assert_refuse(p);
+    if (l->n == 1 && l->t[0]->kind == DIM_SYM)
+        return assert_bound(p, l);
+    const struct dim *d = dim_from_lin(ds, l);
+    TRY(dims_status(ds, p->err));
+    if (ds->n_facts == ds->cap_facts) {
+        unsigned cap = ds->cap_facts ? 2 * ds->cap_facts : 8;
+        const struct dim **more = reallocarray(ds->fact, cap, sizeof *more);
+        if (!more)
+            return err_set(p->err, RILL_NOMEM, "out of memory");
+        ds->fact = more;
+        ds->cap_facts = cap;
+    }
+    ds->fact[ds->n_facts++] = d;
+    return RILL_OK;
+}
+
+static const struct { const char *sign; int64_t k, c; bool both; } relations[] = {
+    { ">=", 1, 0, false }, { "<=", -1, 0, false }, { "==", 1, 0, true }, { ">", 1, -1, false }, { "<", -1, -1, false },
+};
+
+rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr)
+{
+    struct parser p = { .ds = ds, .text = text, .at = text, .err = reterr };
+    const struct dim *a = parse_sum(&p), *b;
+    size_t i = 0;
+    while (p.status == RILL_OK && i < sizeof relations / sizeof *relations && !accept(&p, relations[i].sign))
+        i++;
+    if (p.status == RILL_OK && i == sizeof relations / sizeof *relations)
+        parse_fail(&p, RILL_INVALID, "expected a comparison: >= <= == > <");
+    if (p.status != RILL_OK)
+        return p.status;
+    b = parse_sum(&p);
+    TRY(parse_end(&p, b));
+    if (dim_is_bad(a))
+        return dims_status(ds, reterr);
+    for (int64_t sign = 1; sign >= (relations[i].both ? -1 : 1); sign -= 2) {
+        struct lin l;
+        lin_init(&l, a);
+        lin_add(&l, -1, b);
+        lin_scale(&l, sign * relations[i].k);
+        l.bad |= __builtin_add_overflow(l.c, relations[i].c, &l.c);
+        TRY(assert_ge0(&p, &l));
+    }
+    return RILL_OK;
+}
