@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-static rill_status done(rill_status s, uint32_t w, struct val *ret)
+static rill_status done(rill_status s, const uint32_t *w, struct val *ret)
 {
     if (s == RILL_OK)
-        *ret = val_of_wire(w);
+        *ret = val_of_wire(*w);
     return s;
 }
 
@@ -26,21 +26,21 @@ rill_status build_squeeze(const struct call *c, struct val *ret)
 {
     uint32_t x, y;
     TRY(arg_wire(c, "input", &x));
-    return done(with_axes(c, "Squeeze", "axes", x, &y), y, ret);
+    return done(with_axes(c, "Squeeze", "axes", x, &y), &y, ret);
 }
 
 rill_status build_unsqueeze(const struct call *c, struct val *ret)
 {
     uint32_t x, y;
     TRY(arg_wire(c, "input", &x));
-    return done(with_axes(c, "Unsqueeze", "axes", x, &y), y, ret);
+    return done(with_axes(c, "Unsqueeze", "axes", x, &y), &y, ret);
 }
 
 rill_status build_tile(const struct call *c, struct val *ret)
 {
     uint32_t x, y;
     TRY(arg_wire(c, "input", &x));
-    return done(with_axes(c, "Tile", "repeats", x, &y), y, ret);
+    return done(with_axes(c, "Tile", "repeats", x, &y), &y, ret);
 }
 
 rill_status build_reduce(const struct call *c, struct val *ret)
@@ -50,7 +50,7 @@ rill_status build_reduce(const struct call *c, struct val *ret)
     TRY(arg_wire(c, "input", &x));
     if (c->sig->n_params > 2)
         TRY(arg_bool(c, "normalize", &mean));
-    return done(with_axes(c, mean ? "ReduceMean" : c->row->op, "axes", x, &y), y, ret);
+    return done(with_axes(c, mean ? "ReduceMean" : c->row->op, "axes", x, &y), &y, ret);
 }
 
 /* The one axis of a list that must hold one. */
@@ -67,7 +67,7 @@ rill_status build_softmax(const struct call *c, struct val *ret)
     int64_t axis;
     TRY(arg_wire(c, "x", &x));
     TRY(one_axis(c, "axes", &axis));
-    return done(call_node(c, c->row->op, &(struct attr) ATTR_I("axis", axis), 1, &x, 1, &y), y, ret);
+    return done(call_node(c, c->row->op, &(struct attr) ATTR_I("axis", axis), 1, &x, 1, &y), &y, ret);
 }
 
 rill_status build_argmax(const struct call *c, struct val *ret)
@@ -77,7 +77,7 @@ rill_status build_argmax(const struct call *c, struct val *ret)
     TRY(arg_wire(c, "input", &x));
     TRY(one_axis(c, "axes", &axis));
     struct attr attrs[] = { ATTR_I("axis", axis), ATTR_I("keepdims", 1) };
-    return done(call_node(c, c->row->op, attrs, 2, &x, 1, &y), y, ret);
+    return done(call_node(c, c->row->op, attrs, 2, &x, 1, &y), &y, ret);
 }
 
 /* Sizes with 0 in the place of those that stay where they are, which survive a change of length. */
@@ -108,7 +108,7 @@ rill_status build_reshape(const struct call *c, struct val *ret)
     if (m > RANK_MAX)
         return call_fail(c, RILL_LIMIT, "'reshape': rank %u, at most %d", m, RANK_MAX);
     TRY(const_sizes(c->b, c->s->g, full, m, &in[1]));
-    return done(call_node(c, "Reshape", NULL, 0, in, 2, &y), y, ret);
+    return done(call_node(c, "Reshape", NULL, 0, in, 2, &y), &y, ret);
 }
 
 rill_status build_transpose(const struct call *c, struct val *ret)
@@ -125,7 +125,7 @@ rill_status build_transpose(const struct call *c, struct val *ret)
         axes[n] = n;
         n++;
     }
-    return done(call_node(c, "Transpose", &(struct attr) ATTR_L("perm", axes, n), 1, &x, 1, &y), y, ret);
+    return done(call_node(c, "Transpose", &(struct attr) ATTR_L("perm", axes, n), 1, &x, 1, &y), &y, ret);
 }
 
 rill_status build_concat(const struct call *c, struct val *ret)
@@ -137,7 +137,7 @@ rill_status build_concat(const struct call *c, struct val *ret)
     TRY(arg_int(c, "axis", &axis));
     if (n == 0)
         return call_fail(c, RILL_MALFORMED, "'concat' of no tensors");
-    return done(call_node(c, "Concat", &(struct attr) ATTR_I("axis", axis), 1, in, n, &y), y, ret);
+    return done(call_node(c, "Concat", &(struct attr) ATTR_I("axis", axis), 1, in, n, &y), &y, ret);
 }
 
 rill_status build_stack(const struct call *c, struct val *ret)
@@ -154,7 +154,7 @@ rill_status build_stack(const struct call *c, struct val *ret)
         TRY(const_i64(c->b, c->s->g, &axis, 1, &pair[1]));
         TRY(call_node(c, "Unsqueeze", NULL, 0, pair, 2, &in[i]));
     }
-    return done(call_node(c, "Concat", &(struct attr) ATTR_I("axis", axis), 1, in, n, &y), y, ret);
+    return done(call_node(c, "Concat", &(struct attr) ATTR_I("axis", axis), 1, in, n, &y), &y, ret);
 }
 
 /* Splits x into n parts of these sizes. */
@@ -258,7 +258,7 @@ rill_status build_slice(const struct call *c, struct val *ret)
     TRY(const_i64(c->b, c->s->g, end, n, &in[2]));
     TRY(const_i64(c->b, c->s->g, axes, n, &in[3]));
     TRY(const_i64(c->b, c->s->g, stride, n, &in[4]));
-    return done(call_node(c, "Slice", NULL, 0, in, 5, &y), y, ret);
+    return done(call_node(c, "Slice", NULL, 0, in, 5, &y), &y, ret);
 }
 
 static rill_status border_mode(const struct call *c, const char **ret)
@@ -299,7 +299,7 @@ rill_status build_pad(const struct call *c, struct val *ret)
                          wire_fact(c->s, in[0])->rank);
     TRY(const_i64(c->b, c->s->g, pads, 2 * n, &in[1]));
     TRY(arg_wire(c, "value", &in[2]));
-    return done(call_node(c, "Pad", &(struct attr) ATTR_S("mode", &mode), 1, in, 3, &y), y, ret);
+    return done(call_node(c, "Pad", &(struct attr) ATTR_S("mode", &mode), 1, in, 3, &y), &y, ret);
 }
 
 rill_status build_shape_of(const struct call *c, struct val *ret)

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* The shipped pipelines with their networks, against stored references. */
+#include "tests/models/models_test.h"
+
+static const struct entry {
+    const char *name, *weights, *task;
+    unsigned rate;
+    const char *input, *output;     /* references below shared/models; a .wav below shared */
+    size_t n;                       /* frames of the reference to compare; 0: all */
+    float tolerance;
+} entries[] = {
+    { "gtcrn", "gtcrn/gtcrn_simple.onnx", "denoise", 16000, "gtcrn/ref/e2e_causal.in.wav.f32",
+      "gtcrn/ref/e2e_causal.out.wav.f32", 0, 3e-5f },
+    { "dtln", "dtln/model_1.onnx dtln/model_2.onnx", "denoise", 16000, "dtln/ref/e2e.in.wav.f32",
+      "dtln/ref/e2e.out.wav.f32", 155904, 3e-5f },
+    { "silero_v6", "silero_v6/silero_vad.onnx", "vad", 16000, "audio/silero_test.wav",
+      "silero_v6/ref/v6_16k.out_all.output.f32", 0, 1e-4f },
+    { "silero_v6_8k", "silero_v6/silero_vad.onnx", "vad", 8000, NULL, NULL, 0, 0 },
+    { "silero_v4", "silero_v4/silero_vad_legacy.onnx", "vad", 16000, "audio/silero_test.wav",
+      "silero_v4/ref/v4_16k.out_all.output.f32", 0, 1e-4f },
+    { "silero_v4_8k", "silero_v4/silero_vad_legacy.onnx", "vad", 8000, NULL, NULL, 0, 0 },
+};
+
+static struct floats input_read(const struct entry *e)
+{
+    char path[256];
+    if (strstr(e->input, ".wav") && !strstr(e->input, ".f32"))
+        return wav_read(shared_path(e->input));
+    snprintf(path, sizeof path, "models/%s", e->input);
+    return floats_read(shared_path(path));
+}
+
+static void compare(const struct entry *e, const char *how, struct floats y, const rill_error *err)
+{
+    char path[256];
+    snprintf(path, sizeof path, "models/%s", e->output);
+    struct floats ref = floats_read(shared_path(path));
+    size_t n = e->n ? e->n : ref.n;
+    CHECK(y.n >= n, "%s %s: %zu values for %zu: %s", e->name, how, y.n, n, err->text);
+    if (ref.v && y.n >= n) {
+        float d = max_difference(y.v, ref.v, n);
+        printf("%s %s: largest difference %g over %zu\n", e->name, how, (double) d, n);
+        CHECK(d <= e->tolerance, "%s %s: differs by %g", e->name, how, (double) d);
+    }
+    free(ref.v);
+}
+
+static void test_run(const struct entry *e, const rill_model *m)
+{
+    rill_error err = { .text = "" };
+    struct floats x = input_read(e), y;
+    CHECK(x.v, "%s: no input", e->name);
+    if (getenv("RILL_TEST_WHOLE")) {
+        y = model_run_whole(m, x, &err);
+        compare(e, "whole", y, &err);
+        free(y.v);
+    }
+    y = model_run_stream(m, x, 997, &err);
+    compare(e, "streamed", y, &err);
+    free(y.v);
+    free(x.v);
+}
+
+static void test_entry(const struct entry *e)
+{
+    rill_error err = { .text = "" };
+    rill_model *m = NULL;
+    rill_model_info info;
+    if (!library_copy(e->name, e->weights)) {
+        check_skipped++;
+        return;
+    }
+    rill_status s = rill_model_open(&m, test_path(e->name, ""), &err);
+    CHECK(s == RILL_OK, "%s: %s", e->name, err.text);
+    if (s != RILL_OK)
+        return;
+    rill_model_get_info(m, &info);
+    CHECK(!strcmp(info.name, e->name) && !strcmp(info.task, e->task) && info.sample_rate == e->rate, "%s: %s, %s, %u Hz",
+          e->name, info.name, info.task, info.sample_rate);
+    CHECK(m->stream && m->graph.g.n_inputs == 1 && m->graph.g.n_outputs == 1, "%s: ports", e->name);
+    CHECK(m->inputs[0].kind == RILL_PORT_AUDIO && m->inputs[0].rate == e->rate, "%s: input", e->name);
+    if (e->input)
+        test_run(e, m);
+    rill_model_free(m);
+}
+
+int main(void)
+{
+    test_root_make();
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
+        test_entry(&entries[i]);
+    test_root_drop();
+    return check_done();
+}

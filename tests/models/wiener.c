@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* The default denoiser from samples to samples: how much it helps, and that it does no harm. */
+#include "tests/models/models_test.h"
+
+static rill_model *model;
+
+struct result { double before, after; };
+
+/* SI-SDR of the noisy file and of the output, which is late by the plan's delay. */
+static bool measure(const char *noisy, const char *clean, struct result *ret)
+{
+    rill_error err = { .text = "" };
+    const char *path = shared_path(noisy);
+    struct floats x = wav_read(path), y = { 0 }, c = wav_read(shared_path(clean));
+    if (x.v && c.v)
+        y = model_run_stream(model, x, 1000, &err);
+    bool ran = y.n == x.n + 256;
+    CHECK(ran || !x.v, "%s: %zu samples of %zu came back: %s", noisy, y.n, x.n + 256, err.text);
+    if (ran) {
+        size_t n = c.n < x.n ? c.n : x.n;
+        ret->before = si_sdr(x.v, c.v, n);
+        ret->after = si_sdr(y.v + 256, c.v, n);
+    }
+    free(x.v);
+    free(y.v);
+    free(c.v);
+    return ran;
+}
+
+static void test_gain(void)
+{
+    static const struct { const char *noisy, *clean; double gain_db; } files[] = {
+        { "audio/synth_speech_pink_snr5_16k.wav", "audio/synth_speech_clean_16k.wav", 5.0 },
+        { "audio/pairs/dutch_restaurant_mixture.wav", "audio/pairs/dutch_restaurant_clean.wav", 1.0 },
+        { "audio/pairs/french_pub_mixture.wav", "audio/pairs/french_pub_clean.wav", 2.0 },
+        { "audio/pairs/german_car_mixture.wav", "audio/pairs/german_car_clean.wav", 6.0 },
+        { "audio/pairs/korean_office_mixture.wav", "audio/pairs/korean_office_clean.wav", 4.0 },
+        { "audio/pairs/polish_street_mixture.wav", "audio/pairs/polish_street_clean.wav", 6.0 },
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct result r = { 0, 0 };
+        if (!shared_path(files[i].noisy)) {
+            check_skipped++;
+            continue;
+        }
+        if (!measure(files[i].noisy, files[i].clean, &r))
+            continue;
+        printf("%-45s SI-SDR %6.2f -> %6.2f dB, %+.2f\n", strrchr(files[i].noisy, '/') + 1, r.before, r.after,
+               r.after - r.before);
+        CHECK(r.after - r.before >= files[i].gain_db, "gains %.2f dB, expected %.1f", r.after - r.before,
+              files[i].gain_db);
+    }
+}
+
+static void test_clean(void)
+{
+    static const char clean[] = "audio/synth_speech_clean_16k.wav";
+    struct result r = { 0, 0 };
+    if (!shared_path(clean)) {
+        check_skipped++;
+        return;
+    }
+    if (!measure(clean, clean, &r))
+        return;
+    printf("%-45s SI-SDR %6.2f dB\n", strrchr(clean, '/') + 1, r.after);
+    CHECK(r.after >= 20, "clean speech comes back at %.2f dB", r.after);
+}
+
+/* Noise alone: a fixed generator, so it needs no files. It must come back at least 12 dB lower after half a second. */
+static void test_noise(void)
+{
+    struct floats x = { malloc(32000 * sizeof(float)), 32000 }, y;
+    rill_error err = { .text = "" };
+    uint32_t seed = 1;
+    double in = 0, out = 0;
+    for (size_t i = 0; i < x.n; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        x.v[i] = (float) ((double) seed / 4294967296.0 - 0.5) * 0.1f;
+    }
+    y = model_run_stream(model, x, 777, &err);
+    CHECK(y.n == x.n + 256, "%zu samples: %s", y.n, err.text);
+    for (size_t i = 8000; y.n == x.n + 256 && i < x.n; i++) {
+        in += x.v[i] * x.v[i];
+        out += y.v[i + 256] * y.v[i + 256];
+    }
+    CHECK(out > 0 && 10 * log10(in / out) >= 12, "white noise comes back %.1f dB lower", 10 * log10(in / out));
+    free(x.v);
+    free(y.v);
+}
+
+/* Silence stays silence, and the stream equals the whole-sequence run. */
+static void test_whole(void)
+{
+    struct floats x = { calloc(16001, sizeof(float)), 16001 }, whole, y;
+    rill_error err = { .text = "" };
+    y = model_run_stream(model, x, 160, &err);
+    bool silent = y.n > 0;
+    for (size_t i = 0; i < y.n; i++)
+        silent &= y.v[i] == 0;
+    CHECK(silent, "silence in, something out: %s", err.text);
+    free(y.v);
+    for (size_t i = 0; i < x.n; i++)
+        x.v[i] = sinf((float) i * 0.05f) * (i / 3000 % 2 ? 0.3f : 0.01f);
+    whole = model_run_whole(model, x, &err);
+    CHECK(whole.v, "%s", err.text);
+    y = model_run_stream(model, x, 160, &err);
+    CHECK(whole.n == y.n, "%zu samples streamed, %zu at once", y.n, whole.n);
+    if (whole.v && whole.n == y.n)
+        CHECK(!memcmp(whole.v, y.v, y.n * sizeof *y.v), "streamed differs by %g",
+              (double) max_difference(whole.v, y.v, y.n));
+    free(x.v);
+    free(y.v);
+    free(whole.v);
+}
+
+int main(void)
+{
+    rill_error err = { .text = "" };
+    rill_model_info info;
+    CHECK(!strcmp(rill_model_builtin_name(0), "wiener") && !rill_model_builtin_name(1), "the default is the only one");
+    CHECK(rill_model_builtin(&model, "nothing", &err) == RILL_INVALID && strstr(err.text, "'wiener' is"), "%s", err.text);
+    rill_status s = rill_model_builtin(&model, "wiener", &err);
+    CHECK(s == RILL_OK, "%s", err.text);
+    if (s != RILL_OK)
+        return check_done();
+    rill_model_get_info(model, &info);
+    CHECK(info.sample_rate == 16000 && !strcmp(info.task, "denoise") && !strcmp(info.name, "wiener"), "model.conf");
+    test_gain();
+    test_clean();
+    test_noise();
+    test_whole();
+    rill_model_free(model);
+    return check_done();
+}
