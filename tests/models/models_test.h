@@ -19,7 +19,7 @@ static char test_root[] = "/tmp/rill-models-XXXXXX";
 
 static inline const char *source_path(const char *name)
 {
-    static char path[4096];
+    static char path[8192];
     const char *root = getenv("RILL_SOURCE");
     snprintf(path, sizeof path, "%s/%s", root ? root : ".", name);
     return path;
@@ -28,7 +28,7 @@ static inline const char *source_path(const char *name)
 /* NULL where there is no shared folder. */
 static inline const char *shared_path(const char *name)
 {
-    static char path[4096];
+    static char path[8192];
     const char *root = getenv("RILL_SHARED");
     if (!root || !*root)
         return NULL;
@@ -59,7 +59,7 @@ static inline void file_write(const char *path, const void *data, size_t n)
 
 static inline const char *test_path(const char *folder, const char *file)
 {
-    static char path[2][4096];
+    static char path[2][8192];
     static int turn;
     turn = !turn;
     snprintf(path[turn], sizeof path[turn], "%s/%s%s%s", test_root, folder, *file ? "/" : "", file);

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* Model folders with mistakes in them: files, tensors, state pairs, model.conf. */
+#include "tests/models/models_test.h"
+
+static void text_write(const char *folder, const char *file, const char *text)
+{
+    mkdir(test_path(folder, ""), 0700);
+    file_write(test_path(folder, file), text, strlen(text));
+}
+
+static void refused(const char *what, const char *path, rill_status want, const char *words)
+{
+    rill_error err = { .text = "" };
+    rill_model *m = NULL;
+    rill_status got = rill_model_open(&m, path, &err);
+    CHECK(got == want && strstr(err.text, words), "%s: status %d, '%s'; expected %d, '%s'", what, got, err.text, want,
+          words);
+    rill_model_free(m);
+}
+
+/* ---- files ---- */
+
+#define HEAD "version 1.0;\ngraph g(x) -> (y) {\n    x = external<scalar>(shape = [S]);\n    y = "
+
+static void test_paths(void)
+{
+    static const struct { const char *file, *words; rill_status status; } files[] = {
+        { "../secret.onnx", "not a file beneath the model's folder", RILL_INVALID },
+        { "sub/../../secret.onnx", "not a file beneath the model's folder", RILL_INVALID },
+        { "/etc/passwd", "not a file beneath the model's folder", RILL_INVALID },
+        { "link.onnx", "not a file beneath the model's folder", RILL_INVALID },
+        { "linked/secret.onnx", "beneath", RILL_INVALID },
+        { "", "not a file beneath the model's folder", RILL_INVALID },
+        { "absent.onnx", "absent.onnx: No such file", RILL_IO },
+        { "sub", "is not a regular file", RILL_IO },
+        { "pipe", "is not a regular file", RILL_IO },
+        { "empty.onnx", "", RILL_MALFORMED },
+    };
+    char text[512];
+    mkdir(test_path("paths", ""), 0700);
+    mkdir(test_path("paths", "sub"), 0700);
+    file_write(test_path("secret.onnx", ""), "x", 1);
+    file_write(test_path("paths", "empty.onnx"), "", 0);
+    CHECK(!symlink(test_path("secret.onnx", ""), test_path("paths", "link.onnx")), "symlink");
+    CHECK(!symlink(test_root, test_path("paths", "linked")), "symlink");
+    CHECK(!mkfifo(test_path("paths", "pipe"), 0600), "mkfifo");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(text, sizeof text, HEAD "rill_onnx_scan(rill_frame(x, 4, 4), file = \"%s\");\n}", files[i].file);
+        text_write("paths", "graph.nnef", text);
+        if (strcmp(files[i].file, "linked/secret.onnx") != 0) {
+            refused(files[i].file, test_path("paths", ""), files[i].status, files[i].words);
+            continue;
+        }
+        rill_error err = { .text = "" };
+        rill_model *m = NULL;       /* a link to a folder is "not a directory" or "too many links", by system */
+        CHECK(rill_model_open(&m, test_path("paths", ""), &err) != RILL_OK && !strstr(err.text, "protobuf"), "%s", err.text);
+    }
+}
+
+/* ---- tensor files ---- */
+
+struct dat { uint32_t bytes, rank, dim[8], bits, item; };
+
+static void dat_write(const char *file, const struct dat *d, const void *data, size_t n)
+{
+    unsigned char all[1024] = { 0x4e, 0xef, 1, 0 };
+    memcpy(all + 4, &d->bytes, 4);
+    memcpy(all + 8, &d->rank, 4);
+    memcpy(all + 12, d->dim, 32);
+    memcpy(all + 44, &d->bits, 4);
+    memcpy(all + 48, &d->item, 4);
+    memcpy(all + 128, data, n);
+    file_write(test_path("dat", file), all, 128 + n);
+}
+
+static void test_dat_bad(void)
+{
+    static const struct { struct dat d; size_t n; rill_status status; const char *words; } cases[] = {
+        { { 16, 1, { 4 }, 32, 0 }, 12, RILL_MALFORMED, "12 bytes of data, the header says 16" },
+        { { 16, 1, { 5 }, 32, 0 }, 16, RILL_MALFORMED, "does not fit 16 bytes" },
+        { { 16, 9, { 4 }, 32, 0 }, 16, RILL_LIMIT, "rank 9, at most 8" },
+        { { 16, 8, { 4294967295u, 4294967295u, 4294967295u, 4, 4, 4, 4, 4 }, 32, 0 }, 16, RILL_MALFORMED,
+          "does not fit" },
+        { { 16, 1, { 4 }, 24, 0 }, 16, RILL_UNSUPPORTED, "supported: float 16" },
+        { { 16, 1, { 4 }, 32, 2 }, 16, RILL_UNSUPPORTED, "elements of kind 2" },
+        { { 16, 1, { 4 }, 32, 0x10000 }, 16, RILL_UNSUPPORTED, "vendor 1" },
+        { { 16, 2, { 2, 2 }, 32, 0 }, 16, RILL_MALFORMED, "shape is not the declared one" },
+        { { 16, 1, { 4 }, 32, 4 }, 16, RILL_MALFORMED, "holds i64, expected f32" },
+    };
+    static const float data[4] = { 1, 2, 3, 4 };
+    text_write("dat", "graph.nnef", HEAD "x * variable<scalar>(shape = [4], label = \"w\")[0];\n}");
+    refused("index of a tensor", test_path("dat", ""), RILL_IO, "w.dat: No such file");
+    text_write("dat", "graph.nnef", HEAD "rill_frame(x, 4, 4) + unsqueeze(variable<scalar>(shape = [4], label = \"w\"), "
+                                         "axes = [0]);\n}");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        dat_write("w.dat", &cases[i].d, data, cases[i].n);
+        refused(cases[i].words, test_path("dat", ""), cases[i].status, cases[i].words);
+    }
+    file_write(test_path("dat", "w.dat"), "NNEF", 4);
+    refused("no header", test_path("dat", ""), RILL_MALFORMED, "no NNEF header");
+}
+
+static void dat_good(const char *what, const struct dat *d, const void *data, size_t n)
+{
+    static const float want[8] = { 2, 3, 4, 5, 2, 3, 4, 5 };
+    rill_error err = { .text = "" };
+    rill_model *m = NULL;
+    float ones[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    dat_write("w.dat", d, data, n);
+    rill_status s = rill_model_open(&m, test_path("dat", ""), &err);
+    CHECK(s == RILL_OK, "%s: %s", what, err.text);
+    if (s != RILL_OK)
+        return;
+    struct floats y = model_run_whole(m, (struct floats) { ones, 8 }, &err);
+    CHECK(y.n == 8 && !memcmp(y.v, want, sizeof want), "%s: %zu values: %s", what, y.n, err.text);
+    free(y.v);
+    rill_model_free(m);
+}
+
+static void test_dat_good(void)
+{
+    static const float f32[4] = { 1, 2, 3, 4 };
+    static const double f64[4] = { 1, 2, 3, 4 };
+    static const uint16_t f16[4] = { 0x3c00, 0x4000, 0x4200, 0x4400 };
+    dat_good("f32", &(struct dat) { 16, 1, { 4 }, 32, 0 }, f32, 16);
+    dat_good("f64", &(struct dat) { 32, 1, { 4 }, 64, 0 }, f64, 32);
+    dat_good("f16", &(struct dat) { 8, 1, { 4 }, 16, 0 }, f16, 8);
+}
+
+/* ---- model.conf ---- */
+
+static void test_conf(void)
+{
+    static const struct { const char *text, *words; } cases[] = {
+        { "[model]\ntask = vad\ncolour = red\n", "model.conf:3: unknown key 'colour' in section [model]" },
+        { "[model]\nsample_rate = fast\n", "model.conf:2: [model] sample_rate: 'fast'" },
+        { "[model]\nsample_rate = 4294967296\n", "'4294967296' is not a value" },
+        { "[vad]\nthreshold = 1.5\n", "[vad] threshold: '1.5'" },
+        { "[output.y]\nkind = video\n", "[output.y] kind: 'video'" },
+        { "[weights.a.onnx]\nsha256 = 12\n", "[weights.a.onnx] sha256: '12'" },
+        { "[output.z]\nkind = audio\n", "the graph has no output 'z'" },
+        { "[input.]\nkind = audio\n", "unknown key 'kind' in section [input.]" },
+        { "nonsense\n", "model.conf:1: expected [section] or key = value" },
+    };
+    text_write("conf", "graph.nnef", HEAD "copy(x);\n}");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        text_write("conf", "model.conf", cases[i].text);
+        refused(cases[i].text, test_path("conf", ""), RILL_MALFORMED, cases[i].words);
+    }
+    text_write("conf", "model.conf", "[model]\nlicence = MIT\nsample_rate = 8000\n[vad]\nrelease = 0.25\n");
+    rill_model *m = NULL;
+    rill_model_info info;
+    rill_error err = { .text = "" };
+    CHECK(rill_model_open(&m, test_path("conf", ""), &err) == RILL_OK, "%s", err.text);
+    if (!m)
+        return;
+    rill_model_get_info(m, &info);
+    CHECK(!strcmp(info.licence, "MIT") && !strcmp(info.summary, "") && info.sample_rate == 8000, "values of model.conf");
+    CHECK(info.vad_release == 0.25f && info.vad_threshold == 0.5f && info.vad_hangover_ms == 100, "defaults of the rest");
+    CHECK(info.sha256[0] | info.sha256[1] | info.sha256[31], "digest");
+    rill_model_free(m);
+}
+
+/* ---- state pairs of networks ---- */
+
+#define GTCRN "version 1.0;\ngraph g(x) -> (y) {\n    x = external<scalar>(shape = [S]);\n" \
+              "    y = rill_onnx_scan(rill_frame(x, 514, 257), file = \"gtcrn_simple.onnx\", "
+
+static void test_pairs(void)
+{
+    static const struct { const char *args, *words; } cases[] = {
+        { "input = [mix], output = [enh], state = [(conv_cache, tra_cache_out), (tra_cache, conv_cache_out), "
+          "(inter_cache, inter_cache_out)]);}", "state ('conv_cache', 'tra_cache_out'): 'conv_cache' is f32[2,1,16,16,33] "
+          "but 'tra_cache_out' is f32[2,3,1,1,16]" },
+        { "input = [mix], output = [enh], state = [(nothing, tra_cache_out)]);}",
+          "there is no input 'nothing', wanted by state ('nothing', 'tra_cache_out'); there is: mix, conv_cache" },
+        { "input = [mix], output = [enh], state = [(conv_cache, nothing)]);}",
+          "there is no output 'nothing', wanted by state ('conv_cache', 'nothing'); there is: enh" },
+        { "input = [mix], output = [enh], state = [(conv_cache, conv_cache_out)]);}",
+          "input 'tra_cache' is left over: name it in input, state or const" },
+        { "input = [mix], output = [enh], state = [(mix, enh)]);}", "input 'mix' is given twice" },
+        { "input = [conv_cache], output = [enh]);}", "do not fit input 'conv_cache', which is f32[2,1,16,16,33]" },
+        { "input = [mix], output = [loud]);}", "there is no output 'loud'; there is: enh" },
+        { "input = [mix, conv_cache], output = [enh]);}", "1 tensors to scan for 2 inputs" },
+        { "input = [mix], output = [enh], state = [(conv_cache, conv_cache_out, 1.0)]);}",
+          "'conv_cache' is f32[2,1,16,16,33] but its first value is f32[]" },
+        { "input = [mix], output = [enh], state = [conv_cache]);}", "expected a tuple of 2 or 3" },
+    };
+    const char *weights = shared_path("models/gtcrn/gtcrn_simple.onnx");
+    if (!weights) {
+        check_skipped++;
+        return;
+    }
+    mkdir(test_path("pairs", ""), 0700);
+    copy_into("pairs", "gtcrn_simple.onnx", weights);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, GTCRN "%s", cases[i].args);
+        text_write("pairs", "graph.nnef", text);
+        refused(cases[i].args, test_path("pairs", ""), RILL_MALFORMED, cases[i].words);
+    }
+}
+
+int main(void)
+{
+    test_root_make();
+    refused("no folder", test_path("nowhere", ""), RILL_IO, "No such file");
+    mkdir(test_path("hollow", ""), 0700);
+    refused("no graph", test_path("hollow", ""), RILL_IO, "graph.nnef: No such file");
+    test_paths();
+    test_dat_bad();
+    test_dat_good();
+    test_conf();
+    test_pairs();
+    test_root_drop();
+    return check_done();
+}
