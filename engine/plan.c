@@ -372,7 +372,7 @@ static rill_status states_end(struct lower *l, struct frame *f, struct steps *li
 }
 
 /* An output that lies in a state (or is one port twice) is copied out before the state moves on. */
-static rill_status outputs_end(struct lower *l, struct frame *f, struct steps *list)
+static rill_status outputs_end(struct lower *l, struct frame *f, uint32_t *ret_slots, struct steps *list)
 {
     const struct graph *g = f->g;
     struct copy_step *out = arena_new(&l->p->arena, struct copy_step);
@@ -388,33 +388,35 @@ static rill_status outputs_end(struct lower *l, struct frame *f, struct steps *l
             TRY(wire_bytes(l, g, w, &bytes));
             TRY(slot_new(l, bytes, &mine));
             TRY(copy_add(l, &out->copies, slot, mine, bytes));
-            f->slot[w] = slot = mine;
+            slot = mine;
         }
+        ret_slots[i] = slot;
         slot_use(l, slot, UINT32_MAX - 1);
     }
     return out->copies.n ? step_add(l, list, copy_step_run, out, "outputs", "copy") : RILL_OK;
 }
 
-static rill_status inputs_begin(struct lower *l, struct frame *f)
+static rill_status inputs_begin(struct lower *l, struct frame *f, uint32_t *ret_slots)
 {
     for (uint32_t i = 0; i < f->g->n_inputs; i++) {
         uint32_t slot;
         TRY(wire_slot(l, f, f->g->inputs[i], &slot));
+        ret_slots[i] = slot;
         slot_use(l, slot, 0);
         slot_use(l, slot, UINT32_MAX - 1);      /* written between runs, while outputs are being read */
     }
     return RILL_OK;
 }
 
-static rill_status ports_set(struct lower *l, struct frame *f, const uint32_t *wires, uint32_t n,
-                             struct plan_port **ret)
+static rill_status ports_set(struct lower *l, const struct frame *f, const uint32_t *wires, const uint32_t *slots,
+                             uint32_t n, struct plan_port **ret)
 {
     struct plan_port *ports = arena_array(&l->p->arena, struct plan_port, n + 1);
     if (!ports)
         return lower_no_memory(l);
     for (uint32_t i = 0; i < n; i++) {
         union operand o;
-        o.slot = f->slot[wires[i]];
+        o.slot = slots[i];
         operand_resolve(l, &o);
         ports[i] = (struct plan_port) { .name = f->g->wires[wires[i]].name, .at = o.at };
         fact_to_tensor(&f->g->wires[wires[i]].fact, &ports[i].shape);
@@ -456,9 +458,12 @@ static rill_status plan_build(struct lower *l, const struct graph *g, size_t max
 {
     struct frame f;
     struct steps list = { 0 };
+    uint32_t *in = arena_array(&l->work, uint32_t, g->n_inputs + 1), *out = arena_array(&l->work, uint32_t, g->n_outputs + 1);
+    if (!in || !out)
+        return lower_no_memory(l);
     TRY(frame_init(l, &f, g));
     TRY(states_begin(l, &f));
-    TRY(inputs_begin(l, &f));
+    TRY(inputs_begin(l, &f, in));
     l->time = 1;
     TRY(graph_lower(l, &f, &list));
     struct steps all = { 0 };
@@ -466,15 +471,15 @@ static rill_status plan_build(struct lower *l, const struct graph *g, size_t max
     if (list.n)
         memcpy(all.s, list.s, list.n * sizeof *list.s);
     all.n = list.n;
-    TRY(outputs_end(l, &f, &all));
+    TRY(outputs_end(l, &f, out, &all));
     TRY(states_end(l, &f, &all));
     TRY(layout(l, max_bytes));
     l->p->steps = all.s;
     l->p->n_steps = all.n;
     l->p->n_inputs = g->n_inputs;
     l->p->n_outputs = g->n_outputs;
-    TRY(ports_set(l, &f, g->inputs, g->n_inputs, &l->p->inputs));
-    return ports_set(l, &f, g->outputs, g->n_outputs, &l->p->outputs);
+    TRY(ports_set(l, &f, g->inputs, in, g->n_inputs, &l->p->inputs));
+    return ports_set(l, &f, g->outputs, out, g->n_outputs, &l->p->outputs);
 }
 
 rill_status plan_from_graph(struct plan **ret, const struct graph *g, const struct plan_opts *opts,

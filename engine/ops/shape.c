@@ -228,7 +228,7 @@ static rill_status squeeze_infer(struct infer *c)
 static rill_status unsqueeze_infer(struct infer *c)
 {
     const struct fact *x = c->in[0];
-    const struct tensor *axes = c->in[1]->value;
+    const struct tensor *axes = infer_has(c, 1) ? c->in[1]->value : NULL;
     const struct dim *shape[RANK_MAX];
     bool new[RANK_MAX] = { false };
     int rank = x->rank + (axes ? (int) tensor_count(axes) : 0);
