@@ -250,6 +250,9 @@ static rill_status expand_infer(struct infer *c)
     unsigned n = 0;
     TRY(infer_dims(c, 1, want.shape, RANK_MAX, &n));
     want.rank = (int) n;
+    for (unsigned i = 0; i < n; i++)
+        if (dim_is_const(want.shape[i]) && dim_value(want.shape[i]) < 0)
+            return infer_fail(c, "size %lld is negative", (long long) dim_value(want.shape[i]));
     const struct fact *both[2] = { x, &want }, *const *in = c->in;
     unsigned n_in = c->n_in;
     c->in = both;
