@@ -7,4 +7,4 @@ if [ ! -d "$data/node" ]; then
     echo "0 passed, 0 failed, 1 skipped"
     exit 0
 fi
-exec "$1" --strict --unsupported "$2" "$data"
+exec "$1" conformance --strict --unsupported "$2" "$data"

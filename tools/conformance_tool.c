@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-#include "tools/conformance.h"
-
-int main(int argc, char **argv)
-{
-    return conformance_main(argc, argv);
-}
