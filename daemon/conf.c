@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/conf.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <ini.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum conf_type { STR, INT, MODE, REAL };
+
+struct conf_key {
+    const char *section, *key;
+    enum conf_type type;
+    size_t offset;
+    const char *def, *help;
+    double lo, hi;
+};
+
+static const struct conf_key keys[] = {
+#define X(section, key, type, def, lo, hi, help)                                                \
+    { #section, #key, type, offsetof(struct conf, section##_##key), def, help, lo, hi },
+    CONF_EACH(X)
+#undef X
+};
+#define N_KEYS (sizeof keys / sizeof *keys)
+
+/* ---- values ---- */
+
+static bool number_in_range(const struct conf_key *k, double v, char *why, size_t n)
+{
+    if (v >= k->lo && v <= k->hi)
+        return true;
+    if (k->type == MODE)
+        snprintf(why, n, "must be an octal number up to %04o", (unsigned) k->hi);
+    else
+        snprintf(why, n, "must be within %.15g and %.15g", k->lo, k->hi);
+    return false;
+}
+
+static bool choice_valid(const struct conf_key *k, const char *v, char *why, size_t n)
+{
+    static const struct { const char *section, *key, *choices; } choices[] = {
+        { "log", "level", " error warning info debug " }, { "log", "format", " auto plain prefix " },
+    };
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        if (strcmp(k->section, choices[i].section) != 0 || strcmp(k->key, choices[i].key) != 0)
+            continue;
+        char word[32];
+        snprintf(word, sizeof word, " %s ", v);
+        if (!strchr(v, ' ') && strstr(choices[i].choices, word))
+            return true;
+        snprintf(why, n, "must be one of:%s", choices[i].choices);
+        return false;
+    }
+    return true;
+}
+
+static bool value_set(struct conf *c, const struct conf_key *k, const char *v, char *why, size_t n)
+{
+    char *end = NULL, *field = (char *) c + k->offset;
+    errno = 0;
+    if (k->type == STR) {
+        if (!number_in_range(k, (double) strlen(v), why, n)) {
+            snprintf(why, n, "must be %g to %g characters long", k->lo, k->hi);
+            return false;
+        }
+        memcpy(field, v, strlen(v) + 1);
+        return choice_valid(k, v, why, n);
+    }
+    if (k->type == REAL) {
+        double x = strtod(v, &end);
+        if (end == v || *end || !isfinite(x)) {
+            snprintf(why, n, "must be a number");
+            return false;
+        }
+        memcpy(field, &x, sizeof x);
+        return number_in_range(k, x, why, n);
+    }
+    unsigned long long x = strtoull(v, &end, k->type == MODE ? 8 : 10);
+    if (end == v || *end || errno || v[0] < '0' || v[0] > '9') {
+        snprintf(why, n, "must be %s number without a sign or unit", k->type == MODE ? "an octal" : "a whole");
+        return false;
+    }
+    if (!number_in_range(k, (double) x, why, n))
+        return false;
+    uint32_t u = (uint32_t) x;
+    memcpy(field, &u, sizeof u);
+    return true;
+}
+
+void conf_defaults(struct conf *c)
+{
+    char why[128];
+    memset(c, 0, sizeof *c);
+    for (size_t i = 0; i < N_KEYS; i++)
+        if (!value_set(c, &keys[i], keys[i].def, why, sizeof why))
+            abort();
+}
+
+/* ---- files ---- */
+
+struct reading {
+    struct conf *conf;
+    FILE *file;
+    const char *path;
+    unsigned line;              /* of what the handler is being told */
+    bool partial, failed;
+    char *err;
+};
+
+static void read_fail(struct reading *r, unsigned line, const char *format, const char *a, const char *b, const char *c)
+{
+    if (r->failed)
+        return;
+    r->failed = true;
+    int n = snprintf(r->err, CONF_ERROR_BYTES, "%s:%u: ", r->path, line);
+    if (n > 0 && n < CONF_ERROR_BYTES)
+        snprintf(r->err + n, (size_t) (CONF_ERROR_BYTES - n), format, a, b, c);
+}
+
+static char *line_read(char *buf, int n, void *arg)
+{
+    struct reading *r = arg;
+    if (r->failed || !fgets(buf, n, r->file))
+        return NULL;
+    size_t len = strlen(buf);
+    if (!r->partial)
+        r->line++;
+    r->partial = len && buf[len - 1] != '\n' && !feof(r->file);
+    if (r->partial) {
+        read_fail(r, r->line, "%sthe line is longer than %s bytes%s", "", "190", "");
+        return NULL;
+    }
+    return buf;
+}
+
+static bool section_known(const char *section)
+{
+    for (size_t i = 0; i < N_KEYS; i++)
+        if (strcmp(keys[i].section, section) == 0)
+            return true;
+    return false;
+}
+
+static int value_take(void *arg, const char *section, const char *name, const char *value)
+{
+    struct reading *r = arg;
+    char why[128];
+    for (size_t i = 0; i < N_KEYS && !r->failed; i++) {
+        if (strcmp(keys[i].section, section) != 0 || strcmp(keys[i].key, name) != 0)
+            continue;
+        if (!value_set(r->conf, &keys[i], value, why, sizeof why))
+            read_fail(r, r->line, "%s %s; it is '%s'", name, why, value);
+        return !r->failed;
+    }
+    if (!section_known(section))
+        read_fail(r, r->line, "%s'%s' is no section (--print-config shows all)%s", "", section, "");
+    else
+        read_fail(r, r->line, "'%s' is no key of [%s] (--print-config shows all)%s", name, section, "");
+    return 0;
+}
+
+static bool file_read(struct conf *c, const char *path, bool may_miss, char *err)
+{
+    struct reading r = { .conf = c, .path = path, .err = err, .file = fopen(path, "re") };
+    if (!r.file) {
+        if (errno == ENOENT && may_miss)
+            return true;
+        snprintf(err, CONF_ERROR_BYTES, "%s: %s", path, strerror(errno));
+        return false;
+    }
+    int line = ini_parse_stream(line_read, &r, value_take, &r);
+    if (line > 0)
+        read_fail(&r, (unsigned) line, "%sthis is neither [section], key = value nor a comment%s%s", "", "", "");
+    else if (line < 0 || ferror(r.file))
+        read_fail(&r, r.line, "%scannot be read%s%s", "", "", "");
+    fclose(r.file);
+    return !r.failed;
+}
+
+static int is_conf(const struct dirent *d)
+{
+    size_t n = strlen(d->d_name);
+    return d->d_name[0] != '.' && n > 5 && strcmp(d->d_name + n - 5, ".conf") == 0;
+}
+
+static bool drop_ins_read(struct conf *c, const char *path, char *err)
+{
+    char dir[1024], file[1400];
+    const char *slash = strrchr(path, '/');
+    struct dirent **names;
+    int n = snprintf(dir, sizeof dir, "%.*sconf.d", slash ? (int) (slash - path) + 1 : 0, path);
+    if (n < 0 || (size_t) n >= sizeof dir)
+        return true;
+    int count = scandir(dir, &names, is_conf, alphasort);
+    bool good = true;
+    if (count < 0 && errno != ENOENT && errno != ENOTDIR) {
+        snprintf(err, CONF_ERROR_BYTES, "%.700s: %s", dir, strerror(errno));
+        return false;
+    }
+    for (int i = 0; i < count; i++) {
+        snprintf(file, sizeof file, "%s/%s", dir, names[i]->d_name);
+        good = good && file_read(c, file, false, err);
+        free(names[i]);
+    }
+    if (count >= 0)
+        free(names);
+    return good;
+}
+
+bool conf_load(struct conf *c, const char *path, bool may_miss, char err[CONF_ERROR_BYTES])
+{
+    conf_defaults(c);
+    err[0] = '\0';
+    return file_read(c, path, may_miss, err) && drop_ins_read(c, path, err);
+}
+
+/* ---- printing ---- */
+
+static void help_print(FILE *f, const struct conf_key *k)
+{
+    const char *h = k->help;
+    while (*h) {
+        size_t n = strlen(h);
+        if (n > 96)
+            for (n = 96; n > 1 && h[n] != ' '; n--)
+                ;
+        fprintf(f, "# %.*s\n", (int) n, h);
+        h += n;
+        h += *h == ' ';
+    }
+    if (k->type == INT || k->type == REAL)
+        fprintf(f, "# Range: %.15g to %.15g.\n", k->lo, k->hi);
+}
+
+void conf_print_template(FILE *f)
+{
+    fputs("# rilld.conf - settings of the streaming audio daemon. Each line shows the default.\n"
+          "# Files conf.d/*.conf beside this one are read after it, in order of their names.\n", f);
+    for (size_t i = 0; i < N_KEYS; i++) {
+        if (i == 0 || strcmp(keys[i].section, keys[i - 1].section) != 0)
+            fprintf(f, "\n[%s]\n", keys[i].section);
+        fputc('\n', f);
+        help_print(f, &keys[i]);
+        fprintf(f, "#%s =%s%s\n", keys[i].key, *keys[i].def ? " " : "", keys[i].def);
+    }
+}
+
+static void value_print(FILE *f, const struct conf *c, const struct conf_key *k)
+{
+    const char *field = (const char *) c + k->offset;
+    uint32_t u;
+    double x;
+    memcpy(&u, field, sizeof u);
+    memcpy(&x, field, k->type == REAL ? sizeof x : 0);
+    switch (k->type) {
+    case STR: fprintf(f, "%s = %s\n", k->key, field); break;
+    case INT: fprintf(f, "%s = %u\n", k->key, u); break;
+    case MODE: fprintf(f, "%s = %04o\n", k->key, u); break;
+    case REAL: fprintf(f, "%s = %.15g\n", k->key, x); break;
+    }
+}
+
+void conf_print(const struct conf *c, FILE *f)
+{
+    for (size_t i = 0; i < N_KEYS; i++) {
+        if (i == 0 || strcmp(keys[i].section, keys[i - 1].section) != 0)
+            fprintf(f, "%s[%s]\n", i ? "\n" : "", keys[i].section);
+        value_print(f, c, &keys[i]);
+    }
+}
+
+static size_t value_bytes(const struct conf_key *k)
+{
+    return k->type == STR ? CONF_STR_BYTES : k->type == REAL ? sizeof(double) : sizeof(uint32_t);
+}
+
+void conf_restart_keys(const struct conf *a, const struct conf *b, char *ret, size_t n)
+{
+    static const char fixed[] = " socket socket_mode socket_group control_socket threads max_streams max_connections format ";
+    ret[0] = '\0';
+    for (size_t i = 0; i < N_KEYS; i++) {
+        char word[64];
+        snprintf(word, sizeof word, " %s ", keys[i].key);
+        const char *x = (const char *) a + keys[i].offset, *y = (const char *) b + keys[i].offset;
+        bool same = keys[i].type == STR ? strcmp(x, y) == 0 : memcmp(x, y, value_bytes(&keys[i])) == 0;
+        size_t used = strlen(ret);
+        if (!same && strstr(fixed, word))
+            snprintf(ret + used, n - used, "%s%s", used ? " " : "", keys[i].key);
+    }
+}

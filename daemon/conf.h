@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* conf.h - every setting of the daemon: one line each, and everything else is made from it. */
+#ifndef RILLD_CONF_H
+#define RILLD_CONF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CONF_STR_BYTES 512
+
+/* X(section, key, type, default, smallest, largest, help). STR: limits of the length; MODE: octal. */
+#define CONF_EACH(X)                                                                                              \
+    X(daemon, socket, STR, "/run/rilld/rilld.sock", 1, 107,                                                       \
+      "Socket for audio. Sockets passed by the service manager (name data) go before it.")                       \
+    X(daemon, socket_mode, MODE, "0660", 0, 0777, "Permissions of the audio socket.")                            \
+    X(daemon, socket_group, STR, "", 0, 64, "Group of the audio socket; empty = the daemon's own.")              \
+    X(daemon, control_socket, STR, "/run/rilld/control.sock", 0, 107,                                            \
+      "Socket for rill ctl, for this user and root only (name control); empty = none.")                         \
+    X(daemon, threads, INT, "0", 0, 64, "Compute threads; 0 = one a processor.")                                 \
+    X(models, model_path, STR, "/usr/share/rill/models:/var/lib/rill/models", 0, 511,                            \
+      "Folders that hold model folders, with : between. Built-in models need none.")                             \
+    X(models, default_model, STR, "wiener", 1, 64, "Model of a stream that names none.")                         \
+    X(models, preload, STR, "wiener", 0, 511,                                                                     \
+      "Models to load before the daemon is ready, with spaces between. Others load at first use.")               \
+    X(models, max_model_bytes, INT, "268435456", 65536, 4294967295, "Weights and one stream's state of a model.") \
+    X(limits, max_connections, INT, "256", 1, 4096, "Connections at a time.")                                     \
+    X(limits, max_connections_per_uid, INT, "64", 1, 4096, "Connections at a time of one user.")                  \
+    X(limits, max_streams, INT, "256", 1, 4096, "Open streams of all connections.")                               \
+    X(limits, max_streams_per_connection, INT, "16", 1, 64, "Open streams of one connection.")                    \
+    X(limits, max_frame_bytes, INT, "65536", 4096, 1048576, "Longest message; a client may ask for less.")        \
+    X(limits, hello_timeout_ms, INT, "2000", 50, 60000, "Time from connecting to a complete Hello.")              \
+    X(limits, rtf_budget, REAL, "0.7", 0.01, 1000,                                                                \
+      "Compute that live streams may claim, as a share of all compute threads; more are refused.")               \
+    X(limits, live_window_ms, INT, "100", 10, 10000, "Audio that a live client may send ahead (at least 4 hops).") \
+    X(limits, file_window_ms, INT, "2000", 10, 60000, "Audio that a file client may send ahead (at least 4 hops).") \
+    X(limits, output_soft_ms, INT, "1000", 10, 60000,                                                             \
+      "Output waiting for a client at which a file stream pauses and a live stream is timed.")                   \
+    X(limits, output_soft_grace_ms, INT, "2000", 10, 600000, "How long a live client may stay over output_soft_ms.") \
+    X(limits, output_hard_ms, INT, "4000", 10, 60000, "Output waiting for a client at which it is disconnected.") \
+    X(limits, output_stall_ms, INT, "10000", 100, 3600000,                                                        \
+      "How long a client with waiting output may read nothing at all.")                                          \
+    X(limits, drain_grace_ms, INT, "10000", 0, 600000, "How long open streams may go on after SIGTERM.")          \
+    X(vad, threshold, REAL, "0", 0, 1, "Probability at which speech starts; 0 = as the model says.")             \
+    X(vad, release, REAL, "0", 0, 1, "Probability below which speech may end; 0 = as the model says.")           \
+    X(vad, min_silence_ms, INT, "0", 0, 60000, "Silence before an end event, if the model's own is shorter.")    \
+    X(log, level, STR, "info", 4, 7, "error, warning, info or debug.")                                           \
+    X(log, format, STR, "auto", 4, 6, "plain, prefix (<N> before each line, for the journal) or auto.")          \
+    X(log, interval_s, INT, "10", 1, 3600, "Seconds between the lines that sum up each model in use.")
+
+#define CONF_TYPE_STR  char
+#define CONF_DIM_STR   [CONF_STR_BYTES]
+#define CONF_TYPE_INT  uint32_t
+#define CONF_DIM_INT
+#define CONF_TYPE_MODE uint32_t
+#define CONF_DIM_MODE
+#define CONF_TYPE_REAL double
+#define CONF_DIM_REAL
+
+struct conf {
+#define X(section, key, type, def, lo, hi, help) CONF_TYPE_##type section##_##key CONF_DIM_##type;
+    CONF_EACH(X)
+#undef X
+};
+
+#define CONF_ERROR_BYTES 768
+
+void conf_defaults(struct conf *c);
+
+/* Defaults, then the file, then DIR/conf.d's *.conf in order of names, where DIR is the file's. A missing file is an
+ * error unless may_miss. On false, err says file, line and what would do. */
+bool conf_load(struct conf *c, const char *path, bool may_miss, char err[CONF_ERROR_BYTES]);
+
+/* Every key with its help and its default commented out: what conf/rilld.conf holds. */
+void conf_print_template(FILE *f);
+
+/* Every key with its value in c. */
+void conf_print(const struct conf *c, FILE *f);
+
+/* Keys that differ and are only read at start, with spaces between; "" if none. */
+void conf_restart_keys(const struct conf *a, const struct conf *b, char *ret, size_t n);
+
+#endif

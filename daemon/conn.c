@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/daemon.h"
+
+#include <stdarg.h>
+#include <sys/socket.h>
+
+#define PREFACE_BYTES 8
+#define HELLO_MAX_BYTES 4096
+#define ARENA_EXTRA_BYTES 65536
+#define CLOSE_LINGER_US 1000000
+#define QUEUE_FLOOR_BYTES 262144
+#define SEND_BUFFER_BYTES 32768
+
+static const uint8_t preface[PREFACE_BYTES] = { 'R', 'I', 'L', 'L', 1, 0, 0, 0 };
+
+struct write_job {
+    uv_write_t req;
+    uint8_t bytes[];
+};
+
+/* ---- memory of one message ---- */
+
+static void *arena_alloc(void *arg, size_t n)
+{
+    struct conn *c = arg;
+    n = (n + 15) & ~(size_t) 15;
+    if (n > c->arena_bytes - c->arena_used)
+        return NULL;
+    void *p = c->arena + c->arena_used;
+    c->arena_used += n;
+    return p;
+}
+
+static void arena_free(void *arg, void *p)
+{
+    (void) arg, (void) p;
+}
+
+ProtobufCAllocator conn_allocator(struct conn *c)
+{
+    c->arena_used = 0;
+    return (ProtobufCAllocator) { .alloc = arena_alloc, .free = arena_free, .allocator_data = c };
+}
+
+/* ---- closing ---- */
+
+static void conn_unlink(struct conn *c)
+{
+    struct daemon *d = c->daemon;
+    for (struct conn **at = &d->conns; *at; at = &(*at)->next)
+        if (*at == c) {
+            *at = c->next;
+            d->n_conns--;
+            return;
+        }
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    struct conn *c = (struct conn *) (void *) h;
+    free(c->in);
+    free(c->arena);
+    free(c);
+}
+
+static void conn_end(struct conn *c)
+{
+    if (uv_is_closing((uv_handle_t *) &c->pipe))
+        return;
+    c->closing = true;
+    sessions_drop(c);
+    reload_forget(c->daemon, c);
+    conn_unlink(c);
+    log_line(&c->daemon->log, LOG_DEBUG, "conn=%u closed", c->id);
+    uv_close((uv_handle_t *) &c->pipe, on_closed);
+}
+
+void conn_close(struct conn *c)
+{
+    if (c->closing)
+        return;
+    c->closing = true;
+    sessions_drop(c);
+    uv_read_stop((uv_stream_t *) &c->pipe);
+    c->deadline_us = lane_now_us() + CLOSE_LINGER_US;
+}
+
+size_t conn_queue_bytes(const struct conn *c)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *) &c->pipe);
+}
+
+/* ---- writing ---- */
+
+static void on_written(uv_write_t *w, int status)
+{
+    struct conn *c = w->data;
+    free(w);
+    if (uv_is_closing((uv_handle_t *) &c->pipe))
+        return;
+    if (status < 0) {
+        conn_end(c);
+        return;
+    }
+    c->last_write_us = lane_now_us();
+    if (c->paused && !c->closing) {
+        c->paused = false;
+        for (struct session *s = c->daemon->sessions, *next; s; s = next) {
+            next = s->next;
+            if (s->conn == c)
+                session_pump(s);
+        }
+    }
+}
+
+static void bytes_send(struct conn *c, struct write_job *j, size_t n)
+{
+    if (uv_is_closing((uv_handle_t *) &c->pipe)) {
+        free(j);
+        return;
+    }
+    uv_buf_t b = uv_buf_init((char *) j->bytes, (unsigned) n);
+    j->req.data = c;
+    if (uv_write(&j->req, (uv_stream_t *) &c->pipe, &b, 1, on_written) < 0) {
+        free(j);
+        conn_close(c);
+    }
+}
+
+static void frame_send(struct conn *c, const Rill__ServerFrame *f, size_t n)
+{
+    struct write_job *j = malloc(sizeof *j + 4 + n);
+    if (!j) {
+        conn_close(c);
+        return;
+    }
+    for (int i = 0; i < 4; i++)
+        j->bytes[i] = (uint8_t) (n >> (8 * i));
+    rill__server_frame__pack(f, j->bytes + 4);
+    bytes_send(c, j, 4 + n);
+}
+
+void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f)
+{
+    f->req = req;
+    if (c->closing)
+        return;
+    size_t n = rill__server_frame__get_packed_size(f);
+    if (n > c->max_frame_bytes)
+        conn_error(c, req, 0, RILL__CODE__TOO_LARGE, false, "the answer of %zu bytes is over max_frame %u", n,
+                   c->max_frame_bytes);
+    else
+        frame_send(c, f, n);
+}
+
+void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal, const char *format, ...)
+{
+    char text[640];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    if (c->closing)
+        return;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    Rill__Error e = RILL__ERROR__INIT;
+    e.stream = stream;
+    e.code = code;
+    e.text = text;
+    e.fatal = fatal;
+    e.retry_ms = code == RILL__CODE__OVERLOADED || code == RILL__CODE__QUOTA ? 1000 : 0;
+    f.m_case = RILL__SERVER_FRAME__M_ERROR;
+    f.error = &e;
+    f.req = req;
+    c->daemon->protocol_errors++;
+    const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(&rill__code__descriptor, (int) code);
+    log_line(&c->daemon->log, fatal ? LOG_WARN : LOG_INFO, "conn=%u uid=%u id=%u error=%s fatal=%d text=\"%s\"", c->id,
+             c->uid, stream, v ? v->name : "?", fatal, text);
+    frame_send(c, &f, rill__server_frame__get_packed_size(&f));
+    if (fatal && !stream)
+        conn_close(c);
+}
+
+/* ---- reading ---- */
+
+static void on_alloc(uv_handle_t *h, size_t hint, uv_buf_t *b)
+{
+    struct conn *c = (struct conn *) (void *) h;
+    (void) hint;
+    *b = uv_buf_init((char *) c->in + c->in_fill, (unsigned) (c->in_cap - c->in_fill));
+}
+
+static void preface_send(struct conn *c)
+{
+    struct write_job *j = malloc(sizeof *j + PREFACE_BYTES);
+    if (!j) {
+        conn_close(c);
+        return;
+    }
+    memcpy(j->bytes, preface, PREFACE_BYTES);
+    bytes_send(c, j, PREFACE_BYTES);
+}
+
+/* Bytes used up, 0 = more are needed. The first byte that differs is enough to refuse. */
+static size_t preface_take(struct conn *c)
+{
+    size_t n = c->in_fill < 6 ? c->in_fill : 6;
+    if (memcmp(c->in, preface, n) != 0) {
+        conn_error(c, 0, 0, RILL__CODE__BAD_PREFACE, true,
+                   "the connection does not begin with RILL, version 1; this is rilld's socket");
+        return 0;
+    }
+    if (c->in_fill < PREFACE_BYTES)
+        return 0;
+    c->preface_done = true;
+    preface_send(c);
+    return PREFACE_BYTES;
+}
+
+static size_t frame_take(struct conn *c, const uint8_t *p, size_t have)
+{
+    if (have < 4)
+        return 0;
+    uint32_t n = (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16 | (uint32_t) p[3] << 24;
+    uint32_t most = c->hello_done ? c->max_frame_bytes : HELLO_MAX_BYTES;
+    if (n == 0) {
+        conn_error(c, 0, 0, RILL__CODE__BAD_FRAME, true, "a frame of length 0");
+        return 0;
+    }
+    if (n > most) {
+        conn_error(c, 0, 0, RILL__CODE__TOO_LARGE, true, "a frame of %u bytes; the limit %s is %u", n,
+                   c->hello_done ? "of this connection" : "before Hello", most);
+        return 0;
+    }
+    if (have - 4 < n)
+        return 0;
+    proto_frame(c, p + 4, n);
+    return 4 + (size_t) n;
+}
+
+static bool buffer_fit(struct conn *c)
+{
+    size_t want = c->hello_done ? 4 + (size_t) c->max_frame_bytes : 4 + HELLO_MAX_BYTES + PREFACE_BYTES;
+    if (want <= c->in_cap)
+        return true;
+    uint8_t *in = realloc(c->in, want), *arena = in ? realloc(c->arena, want + ARENA_EXTRA_BYTES) : NULL;
+    if (in)
+        c->in = in;
+    if (!arena)
+        return false;
+    c->arena = arena;
+    c->in_cap = want;
+    c->arena_bytes = want + ARENA_EXTRA_BYTES;
+    return true;
+}
+
+static void slow_check(struct conn *c, uint64_t now_us);
+
+static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
+{
+    struct conn *c = (struct conn *) (void *) st;
+    (void) b;
+    if (n < 0) {
+        conn_end(c);
+        return;
+    }
+    c->in_fill += (size_t) n;
+    size_t at = 0, used = 1;
+    if (!c->preface_done)
+        at = used = preface_take(c);
+    while (used && !c->closing) {
+        used = frame_take(c, c->in + at, c->in_fill - at);
+        at += used;
+    }
+    memmove(c->in, c->in + at, c->in_fill - at);
+    c->in_fill -= at;
+    if (!c->closing && !buffer_fit(c))
+        conn_close(c);
+    if (!c->closing && conn_queue_bytes(c) > QUEUE_FLOOR_BYTES)
+        slow_check(c, lane_now_us());
+}
+
+/* ---- accepting ---- */
+
+static void peer_ask(struct conn *c)
+{
+    struct ucred u = { 0, (uid_t) -1, 0 };
+    socklen_t len = sizeof u;
+    uv_os_fd_t fd;
+    int bytes = SEND_BUFFER_BYTES;
+    if (uv_fileno((uv_handle_t *) &c->pipe, &fd) < 0)
+        return;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &u, &len) == 0) {
+        c->uid = u.uid;
+        c->pid = (uint32_t) u.pid;
+    }
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+}
+
+static bool quota_ok(struct conn *c)
+{
+    struct daemon *d = c->daemon;
+    uint32_t of_uid = 0;
+    for (const struct conn *x = d->conns; x; x = x->next)
+        of_uid += x->uid == c->uid && !x->is_control;
+    if (c->is_control)
+        return true;
+    if (d->n_conns > d->conf.limits_max_connections)
+        conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections is %u", d->conf.limits_max_connections);
+    else if (of_uid > d->conf.limits_max_connections_per_uid)
+        conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections_per_uid is %u",
+                   d->conf.limits_max_connections_per_uid);
+    return !c->closing;
+}
+
+void conn_accept(struct daemon *d, struct listener *l)
+{
+    struct conn *c = calloc(1, sizeof *c);
+    if (!c)
+        return;
+    uv_pipe_init(&d->loop, &c->pipe, 0);
+    c->daemon = d;
+    c->next = d->conns;
+    d->conns = c;
+    d->n_conns++;
+    c->id = ++d->next_conn;
+    c->is_control = l->is_control;
+    c->max_frame_bytes = HELLO_MAX_BYTES;
+    c->accepted_us = c->last_write_us = lane_now_us();
+    c->deadline_us = c->accepted_us + d->conf.limits_hello_timeout_ms * UINT64_C(1000);
+    d->conns_accepted++;
+    if (!buffer_fit(c) || uv_accept((uv_stream_t *) &l->pipe, (uv_stream_t *) &c->pipe) < 0) {
+        conn_end(c);
+        return;
+    }
+    peer_ask(c);
+    log_line(&d->log, LOG_DEBUG, "conn=%u uid=%u pid=%u accepted%s", c->id, c->uid, c->pid, c->is_control ? " control" : "");
+    if (quota_ok(c))
+        uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
+}
+
+/* ---- time ---- */
+
+/* Bytes that `ms` of the connection's outputs fill; a floor covers answers and events. */
+static size_t output_bytes(const struct conn *c, uint32_t ms)
+{
+    uint64_t per_s = 0;
+    for (const struct session *s = c->daemon->sessions; s; s = s->next)
+        if (s->conn == c)
+            per_s += session_output_bytes_per_s(s);
+    uint64_t bytes = per_s * ms / 1000;
+    return bytes > QUEUE_FLOOR_BYTES / 4 ? (size_t) bytes : QUEUE_FLOOR_BYTES / 4;
+}
+
+static bool any_live(const struct conn *c)
+{
+    for (const struct session *s = c->daemon->sessions; s; s = s->next)
+        if (s->conn == c && s->live)
+            return true;
+    return false;
+}
+
+static void slow_check(struct conn *c, uint64_t now_us)
+{
+    const struct conf *conf = &c->daemon->conf;
+    size_t queue = conn_queue_bytes(c), hard = output_bytes(c, conf->limits_output_hard_ms);
+    if (queue < c->last_queue_bytes || !queue)
+        c->last_write_us = now_us;
+    c->last_queue_bytes = queue;
+    if (queue <= output_bytes(c, conf->limits_output_soft_ms))
+        c->over_soft_us = 0;
+    else if (!c->over_soft_us)
+        c->over_soft_us = now_us;
+    bool soft = c->over_soft_us && any_live(c) &&
+                now_us - c->over_soft_us > conf->limits_output_soft_grace_ms * UINT64_C(1000);
+    bool stalled = queue && now_us - c->last_write_us > conf->limits_output_stall_ms * UINT64_C(1000);
+    if (soft || stalled || queue > (hard > QUEUE_FLOOR_BYTES ? hard : QUEUE_FLOOR_BYTES))
+        conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true, "%zu bytes wait to be read; %s", queue,
+                   stalled ? "nothing was read for too long" : "read as fast as you send");
+}
+
+void conn_tick(struct conn *c, uint64_t now_us)
+{
+    if (c->closing) {
+        if (!conn_queue_bytes(c) || now_us > c->deadline_us)
+            conn_end(c);
+        return;
+    }
+    if (!c->hello_done && now_us > c->deadline_us) {
+        conn_error(c, 0, 0, RILL__CODE__DEADLINE, true, "no complete Hello within %u ms",
+                   c->daemon->conf.limits_hello_timeout_ms);
+        return;
+    }
+    slow_check(c, now_us);
+}
+
+/* ---- streams that ended ---- */
+
+void conn_id_bury(struct conn *c, uint32_t stream)
+{
+    c->dead_ids[c->dead_at++ % DEAD_IDS] = stream;
+}
+
+bool conn_id_buried(const struct conn *c, uint32_t stream)
+{
+    for (size_t i = 0; i < DEAD_IDS; i++)
+        if (c->dead_ids[i] == stream)
+            return true;
+    return false;
+}

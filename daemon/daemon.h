@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* daemon.h - everything that the loop thread owns. Workers see lanes only. */
+#ifndef RILLD_DAEMON_H
+#define RILLD_DAEMON_H
+
+#include "daemon/conf.h"
+#include "daemon/log.h"
+#include "daemon/notify.h"
+#include "daemon/pcm.h"
+#include "daemon/registry.h"
+#include "daemon/vad.h"
+#include "daemon/worker.h"
+#include "rilld.pb-c.h"
+
+#include <sys/types.h>
+
+#define TICK_MS 100
+#define MAX_LISTENERS 8
+#define DEAD_IDS 16
+
+struct daemon;
+struct conn;
+
+/* One stream, as the loop sees it. Outlives its connection until the worker let its lane go. */
+struct session {
+    struct daemon *daemon;
+    struct conn *conn;              /* NULL once the client is gone */
+    struct session *next;           /* of the daemon */
+    uint32_t id, req, serial;
+    struct model *model;
+    struct lane *lane;              /* NULL while the model loads */
+    struct worker *worker;
+    struct pcm in, out;
+    bool live, align, want_audio, want_vad, finishing, gone;
+    uint32_t want_mask;
+    float vad_threshold, vad_release;
+    int64_t vad_hangover_ms;        /* -1 = the model's */
+    struct vad vad;
+    float rtf_cost;                 /* what admission counted */
+    uint32_t uid;
+    uint32_t seq_in, seq_out;
+    uint64_t pos_in, window;        /* next position; samples that may wait */
+    uint64_t received, granted;     /* counts of samples, without jumps */
+    bool any_audio;
+    uint64_t sent, dropped, not_finite, vad_frames, skipped;
+    uint64_t compute_us, counted_us, misses, opened_us;
+    uint64_t audio_noted;           /* samples already in the model's sums */
+    uint32_t max_chunk_us;
+    struct hist compute, queue;
+};
+
+struct conn {
+    uv_pipe_t pipe;                 /* first: the handle is the connection */
+    struct daemon *daemon;
+    struct conn *next;
+    uint32_t id, uid, pid;
+    bool is_control, preface_done, hello_done, closing, paused;
+    char client[64];
+    uint8_t *in;
+    size_t in_fill, in_cap;
+    uint32_t max_frame_bytes;
+    uint8_t *arena;
+    size_t arena_used, arena_bytes;
+    uint64_t accepted_us, deadline_us;      /* deadline of closing or of Hello */
+    uint64_t over_soft_us, last_write_us;   /* 0 = not over */
+    size_t last_queue_bytes;
+    uint32_t n_streams;
+    uint32_t dead_ids[DEAD_IDS], dead_at;
+};
+
+struct listener {
+    uv_pipe_t pipe;
+    struct daemon *daemon;
+    bool is_control, open;
+    char path[108];                 /* to unlink; "" if passed to us */
+    int lock_fd;
+};
+
+struct daemon {
+    uv_loop_t loop;
+    uv_async_t progress;
+    uv_timer_t tick;
+    uv_signal_t sig_term, sig_int, sig_hup;
+    struct conf conf;
+    char conf_path[512];
+    bool conf_may_miss;
+    char instance_id[33];
+    struct log log;
+    struct registry registry;
+    struct worker *workers;
+    unsigned n_workers;
+    struct listener listeners[MAX_LISTENERS];
+    unsigned n_listeners;
+    struct conn *conns;
+    struct session *sessions;
+    uint32_t n_conns, n_sessions, next_conn, next_serial;
+    uint64_t conns_accepted, streams_opened, streams_refused, protocol_errors;
+    double rtf_load;
+    uint64_t started_us, drain_until_us, next_summary_us;
+    uint64_t watchdog_us, next_pet_us, next_health_us;
+    uint64_t *beats_seen;
+    bool ready, draining, stopping, stuck;
+    int preloads_left, exit_code;
+    struct reload *reload;
+};
+
+/* --- conn.c: bytes in, frames out --- */
+void conn_accept(struct daemon *d, struct listener *l);
+void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f);         /* f->m_case and member are set */
+void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+void conn_close(struct conn *c);            /* after what is queued was written, within a second */
+size_t conn_queue_bytes(const struct conn *c);
+void conn_tick(struct conn *c, uint64_t now_us);
+void conn_id_bury(struct conn *c, uint32_t stream);         /* late messages for it are no error */
+bool conn_id_buried(const struct conn *c, uint32_t stream);
+ProtobufCAllocator conn_allocator(struct conn *c);
+
+/* --- proto.c: what a message does --- */
+void proto_frame(struct conn *c, const uint8_t *bytes, size_t n);
+bool text_valid(const char *s);             /* UTF-8 of less than 256 bytes */
+
+/* --- session.c --- */
+struct session *session_find(const struct conn *c, uint32_t id);
+void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m);
+void session_audio(struct session *s, const Rill__Audio *m);
+void session_finish(struct session *s);
+void session_reset(struct session *s, uint32_t req);
+void session_cancel(struct session *s, bool tell);
+void session_pump(struct session *s);       /* sends what the lane has; may end the session */
+void sessions_pump(struct daemon *d);
+void sessions_drop(struct conn *c);         /* the connection is going */
+uint64_t session_output_bytes_per_s(const struct session *s);
+
+/* --- stats.c --- */
+void stats_pulse(struct session *s, const struct lane_rec *r);
+void stats_finished_log(struct session *s, bool cancelled);
+void stats_summary(struct daemon *d);
+void stats_reply(struct conn *c, uint32_t req);
+void status_reply(struct conn *c, uint32_t req);
+void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t after_stream);
+void info_reply(struct conn *c, uint32_t req);
+uint64_t samples_us(uint64_t n, uint32_t rate);
+
+/* --- listen.c --- */
+bool listen_all(struct daemon *d, char *err, size_t n);
+void listen_close(struct daemon *d);
+
+/* --- loop.c --- */
+int daemon_run(struct daemon *d);           /* exit code */
+void daemon_drain(struct daemon *d, uint32_t grace_ms);
+
+/* --- reload.c --- */
+void reload_start(struct daemon *d, struct conn *c, uint32_t req);          /* c may be NULL */
+void reload_forget(struct daemon *d, const struct conn *c);
+bool daemon_preload(struct daemon *d);
+
+#endif

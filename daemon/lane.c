@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/lane.h"
+#include "daemon/pcm.h"
+
+#include <math.h>
+#include <time.h>
+
+enum phase { FEED, TAIL_RATE, TAIL_MODEL, DRAIN, TAIL_OUT };
+
+#define REC_RING 512
+#define VAD_PER_STEP_MAX 128
+#define MARK_RING 16
+#define ARRIVAL_RING 64
+#define FLUSH_CHUNK 256
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
+}
+
+uint64_t lane_now_us(void)
+{
+    return now_ns() / 1000;
+}
+
+/* ---- making ---- */
+
+static void segment_begin(struct lane *l, uint64_t in_pos)
+{
+    l->seg_in_pos = in_pos;
+    l->seg_out_pos = pcm_rescale(in_pos, l->opts.out_rate, l->opts.in_rate);
+    l->seg_in = l->seg_fed = l->seg_out = l->seg_vad = 0;
+    l->seg_skipped = l->seg_vad_skipped = 0;
+    l->out_limit = l->vad_limit = UINT64_MAX;
+    l->zeros_left = 0;
+    l->feed_at = l->feed_fill = 0;
+    l->phase = FEED;
+    /* Where the model's port skips its delay itself, an unaligned client gets it back as silence. */
+    bool own_skip = l->model->audio_skip_samples < l->model->delay_samples;
+    l->lead_left = !l->opts.align && own_skip ? l->model->delay_samples - l->model->audio_skip_samples : 0;
+}
+
+static bool buffers_make(struct lane *l)
+{
+    const struct lane_model *m = l->model;
+    size_t pulse = m->pulse_samples;
+    l->chunk_cap = (size_t) pcm_rescale(pulse, l->opts.in_rate, m->rate) + 2;
+    if (l->chunk_cap < FLUSH_CHUNK)
+        l->chunk_cap = FLUSH_CHUNK;
+    l->feed_cap = pulse + (size_t) pcm_rescale(l->chunk_cap, m->rate, l->opts.in_rate) + 2;
+    size_t most = pulse > FLUSH_CHUNK ? pulse : FLUSH_CHUNK;
+    l->resampled_cap = (size_t) pcm_rescale(most, l->opts.out_rate, m->rate) + 2;
+    l->chunk = calloc(l->chunk_cap, sizeof *l->chunk);
+    l->feed = calloc(l->feed_cap, sizeof *l->feed);
+    l->pulled = calloc(most > m->other_width ? most : m->other_width, sizeof *l->pulled);
+    l->resampled = calloc(l->resampled_cap, sizeof *l->resampled);
+    return l->chunk && l->feed && l->pulled && l->resampled;
+}
+
+static bool rings_make(struct lane *l)
+{
+    size_t out = 4 * l->resampled_cap;
+    if (out < l->opts.out_rate / 5)
+        out = l->opts.out_rate / 5;
+    return ring_init(&l->in, sizeof(float), l->opts.window_samples + 1) &&
+           ring_init(&l->marks, sizeof(struct lane_mark), MARK_RING) &&
+           ring_init(&l->arrivals, sizeof(struct lane_arrival), ARRIVAL_RING) &&
+           ring_init(&l->out, sizeof(float), out) && ring_init(&l->recs, sizeof(struct lane_rec), REC_RING);
+}
+
+static bool stream_make(struct lane *l)
+{
+    size_t bytes = (rill_plan_stream_size(l->model->plan) + 63) & ~(size_t) 63;
+    l->mem = aligned_alloc(64, bytes ? bytes : 64);
+    if (!l->mem)
+        return false;
+    memset(l->mem, 0, bytes);
+    l->stream = rill_stream_init(l->mem, l->model->plan);
+    l->to_model = resample_new(l->opts.in_rate, l->model->rate);
+    l->from_model = resample_new(l->model->rate, l->opts.out_rate);
+    return l->to_model && l->from_model;
+}
+
+struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o)
+{
+    struct lane *l = aligned_alloc(64, (sizeof *l + 63) & ~(size_t) 63);
+    if (!l)
+        return NULL;
+    memset(l, 0, sizeof *l);
+    l->model = m;
+    l->opts = *o;
+    l->delay_out_samples = o->align ? 0 : (uint32_t) pcm_rescale(m->delay_samples, o->out_rate, m->rate);
+    if (!buffers_make(l) || !rings_make(l) || !stream_make(l))
+        return lane_free(l);
+    segment_begin(l, 0);
+    return l;
+}
+
+struct lane *lane_free(struct lane *l)
+{
+    if (!l)
+        return NULL;
+    ring_free(&l->in);
+    ring_free(&l->marks);
+    ring_free(&l->arrivals);
+    ring_free(&l->out);
+    ring_free(&l->recs);
+    resample_free(l->to_model);
+    resample_free(l->from_model);
+    free(l->mem);
+    free(l->feed);
+    free(l->chunk);
+    free(l->pulled);
+    free(l->resampled);
+    free(l);
+    return NULL;
+}
+
+/* ---- what comes out ---- */
+
+static void out_write(struct lane *l, const float *x, size_t n, struct lane_rec *rec)
+{
+    uint64_t left = l->out_limit - l->seg_out;
+    if (n > left)
+        n = (size_t) left;
+    ring_write(&l->out, x, n);
+    l->seg_out += n;
+    rec->n += (uint32_t) n;
+}
+
+/* Samples at the model's rate; drops the delay where the client wants it trimmed. */
+static void audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec *rec)
+{
+    uint64_t skip = l->opts.align ? l->model->audio_skip_samples - l->seg_skipped : 0;
+    if (skip > n)
+        skip = n;
+    l->seg_skipped += skip;
+    if (n == skip)
+        return;
+    size_t m = resample_run(l->from_model, x ? x + skip : NULL, n - (size_t) skip, l->resampled, l->resampled_cap);
+    out_write(l, l->resampled, m, rec);
+}
+
+static void vad_emit(struct lane *l, float prob)
+{
+    if (l->seg_vad_skipped < l->model->vad_skip_frames) {
+        l->seg_vad_skipped++;
+        return;
+    }
+    if (l->seg_vad >= l->vad_limit)
+        return;
+    uint64_t hop = l->model->vad_hop_samples, at = l->seg_vad++ * hop;
+    uint64_t pos = at / l->model->rate * l->opts.in_rate + at % l->model->rate * l->opts.in_rate / l->model->rate;
+    struct lane_rec r = { .kind = LANE_VAD, .prob = prob, .pos = l->seg_in_pos + pos };
+    r.end_pos = r.pos + pcm_rescale(hop, l->opts.in_rate, l->model->rate);
+    ring_write(&l->recs, &r, 1);
+}
+
+static void outputs_pull(struct lane *l, struct lane_rec *rec)
+{
+    const struct lane_model *m = l->model;
+    size_t cap = m->pulse_samples > FLUSH_CHUNK ? m->pulse_samples : FLUSH_CHUNK, n;
+    while (m->audio_out >= 0 && rill_stream_pull(l->stream, (unsigned) m->audio_out, l->pulled, cap, &n) == RILL_OK && n)
+        if (l->opts.want_audio)
+            audio_emit(l, l->pulled, n, rec);
+    while (m->vad_out >= 0 && rill_stream_pull(l->stream, (unsigned) m->vad_out, l->pulled, cap, &n) == RILL_OK && n)
+        for (size_t i = 0; l->opts.want_vad && i < n; i++)
+            vad_emit(l, l->pulled[i]);
+    for (unsigned k = 0; k < m->n_others; k++)
+        while (rill_stream_pull(l->stream, m->others[k], l->pulled, 1, &n) == RILL_OK && n)
+            ;
+}
+
+static void pulse_record(struct lane *l, struct lane_rec *rec, uint64_t began_ns)
+{
+    uint64_t end_ns = now_ns(), began_us = began_ns / 1000;
+    rec->compute_us = (uint32_t) ((l->work_ns + end_ns - began_ns) / 1000);
+    rec->queue_us = l->arrival_us && began_us > l->arrival_us ? (uint32_t) (began_us - l->arrival_us) : 0;
+    l->work_ns = 0;
+    ring_write(&l->recs, rec, 1);
+}
+
+/* ---- what goes in ---- */
+
+static void arrivals_pass(struct lane *l, uint64_t consumed)
+{
+    struct lane_arrival a;
+    while (ring_used(&l->arrivals)) {
+        ring_peek(&l->arrivals, &a, 1);
+        l->arrival_us = a.us;
+        if (a.count > consumed)
+            return;
+        ring_drop(&l->arrivals, 1);
+    }
+}
+
+static size_t room_at_mark(const struct lane *l, bool *ret_at_mark)
+{
+    struct lane_mark mark;
+    uint64_t consumed = atomic_load_explicit(&l->consumed, memory_order_relaxed);
+    *ret_at_mark = false;
+    if (!ring_used(&l->marks))
+        return SIZE_MAX;
+    ring_peek(&l->marks, &mark, 1);
+    *ret_at_mark = mark.count == consumed;
+    return (size_t) (mark.count - consumed);
+}
+
+static void feed_samples(struct lane *l, const float *x, size_t n)
+{
+    if (l->feed_at == l->feed_fill)
+        l->feed_at = l->feed_fill = 0;
+    l->feed_fill += resample_run(l->to_model, x, n, l->feed + l->feed_fill, l->feed_cap - l->feed_fill);
+}
+
+/* Zeros for the model, counted at its own rate. */
+static void feed_zeros(struct lane *l, size_t n)
+{
+    l->feed_at = 0;
+    l->feed_fill = n;
+    memset(l->feed, 0, n * sizeof *l->feed);
+}
+
+static void segment_end(struct lane *l, bool last)
+{
+    const struct lane_model *m = l->model;
+    l->last_segment = last;
+    l->phase = TAIL_RATE;
+    l->out_limit = pcm_rescale(l->seg_in, l->opts.out_rate, l->opts.in_rate) + (last && l->seg_in ? l->delay_out_samples : 0);
+    uint64_t fed = pcm_rescale(l->seg_in, m->rate, l->opts.in_rate);
+    l->vad_limit = m->vad_hop_samples ? (fed + m->vad_hop_samples - 1) / m->vad_hop_samples : 0;
+    l->zeros_left = m->tail_samples;
+    if (!l->opts.want_audio)
+        l->out_limit = 0;
+}
+
+static enum lane_result feed_more(struct lane *l)
+{
+    /* `finish` first: what was written before it is seen after it. */
+    bool finish = atomic_load_explicit(&l->finish, memory_order_acquire), at_mark;
+    /* Samples before marks: samples that follow a mark are never seen without it. */
+    size_t used = ring_used(&l->in), until_mark = room_at_mark(l, &at_mark), n = l->chunk_cap;
+    n = used < n ? used : n;
+    n = until_mark < n ? until_mark : n;
+    if (n) {
+        ring_read(&l->in, l->chunk, n);
+        l->seg_in += n;
+        uint64_t consumed = atomic_load_explicit(&l->consumed, memory_order_relaxed) + n;
+        arrivals_pass(l, consumed);
+        atomic_store_explicit(&l->consumed, consumed, memory_order_release);
+        feed_samples(l, l->chunk, n);
+        return LANE_WORKED;
+    }
+    if (!at_mark && !(finish && !ring_used(&l->marks)))
+        return LANE_IDLE;
+    segment_end(l, !at_mark);
+    return LANE_WORKED;
+}
+
+/* Brings out of the first resampler what it still holds. */
+static enum lane_result tail_rate(struct lane *l)
+{
+    uint64_t want = pcm_rescale(l->seg_in, l->model->rate, l->opts.in_rate);
+    uint64_t have = l->seg_fed + (l->feed_fill - l->feed_at);
+    if (have < want && l->seg_in) {
+        feed_samples(l, NULL, FLUSH_CHUNK < l->chunk_cap ? FLUSH_CHUNK : l->chunk_cap);
+        have = l->seg_fed + (l->feed_fill - l->feed_at);
+    }
+    if (have >= want) {
+        l->feed_fill -= (size_t) (have - want);
+        l->phase = TAIL_MODEL;
+    }
+    return LANE_WORKED;
+}
+
+static enum lane_result tail_model(struct lane *l)
+{
+    size_t n = l->zeros_left < l->feed_cap ? (size_t) l->zeros_left : l->feed_cap;
+    if (l->seg_in && n) {
+        feed_zeros(l, n);
+        l->zeros_left -= n;
+        return LANE_WORKED;
+    }
+    rill_stream_finish(l->stream);
+    l->phase = DRAIN;
+    return LANE_WORKED;
+}
+
+static void gap_record(struct lane *l, uint64_t pos, uint64_t end_pos, bool is_reset)
+{
+    struct lane_rec r = { .kind = LANE_GAP, .pos = pos, .end_pos = end_pos, .is_reset = is_reset };
+    if (end_pos > pos)
+        ring_write(&l->recs, &r, 1);
+}
+
+static enum lane_result segment_done(struct lane *l)
+{
+    uint64_t end_pos = l->seg_in_pos + l->seg_in;
+    if (l->last_segment) {
+        struct lane_rec r = { .kind = LANE_DONE, .pos = end_pos };
+        ring_write(&l->recs, &r, 1);
+        return LANE_ENDED;
+    }
+    struct lane_mark mark;
+    ring_read(&l->marks, &mark, 1);
+    if (!l->opts.align && l->opts.want_audio) {
+        uint64_t lost = pcm_rescale(l->delay_out_samples, l->opts.in_rate, l->opts.out_rate);
+        gap_record(l, lost < l->seg_in ? end_pos - lost : l->seg_in_pos, end_pos, true);
+    }
+    gap_record(l, end_pos, mark.next_pos, false);
+    rill_stream_reset(l->stream);
+    resample_reset(l->to_model);
+    resample_reset(l->from_model);
+    segment_begin(l, mark.next_pos);
+    return LANE_WORKED;
+}
+
+/* After the model's end: the second resampler's rest, or silence where the model gave too little. */
+static enum lane_result tail_out(struct lane *l)
+{
+    struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
+    if (l->seg_out >= l->out_limit)
+        return segment_done(l);
+    uint64_t began = now_ns();
+    size_t n = resample_run(l->from_model, NULL, FLUSH_CHUNK, l->resampled, l->resampled_cap);
+    out_write(l, l->resampled, n, &rec);
+    pulse_record(l, &rec, began);
+    return LANE_WORKED;
+}
+
+static enum lane_result starved(struct lane *l)
+{
+    switch (l->phase) {
+    case FEED: return feed_more(l);
+    case TAIL_RATE: return tail_rate(l);
+    case TAIL_MODEL: return tail_model(l);
+    case DRAIN: l->phase = TAIL_OUT; return LANE_WORKED;
+    default: return tail_out(l);
+    }
+}
+
+static void lead_emit(struct lane *l)
+{
+    size_t n = l->lead_left < FLUSH_CHUNK ? (size_t) l->lead_left : FLUSH_CHUNK;
+    struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
+    l->lead_left -= n;
+    audio_emit(l, NULL, n, &rec);
+    if (rec.n)
+        ring_write(&l->recs, &rec, 1);
+}
+
+static enum lane_result pulse_or_feed(struct lane *l)
+{
+    uint64_t began = now_ns();
+    size_t took = 1;
+    while (l->feed_at < l->feed_fill && took) {
+        rill_stream_push(l->stream, (unsigned) l->model->audio_in, l->feed + l->feed_at, l->feed_fill - l->feed_at, &took);
+        l->feed_at += took;
+        l->seg_fed += took;
+    }
+    struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
+    if (l->phase != TAIL_OUT && rill_stream_run(l->stream) == RILL_OK) {
+        outputs_pull(l, &rec);
+        rec.is_run = true;
+        pulse_record(l, &rec, began);
+        return LANE_WORKED;
+    }
+    enum lane_result r = starved(l);
+    if (r == LANE_WORKED)
+        l->work_ns += now_ns() - began;
+    return r;
+}
+
+enum lane_result lane_step(struct lane *l)
+{
+    if (atomic_load_explicit(&l->cancel, memory_order_acquire))
+        return LANE_ENDED;
+    if (ring_room(&l->recs) < VAD_PER_STEP_MAX + 4 || ring_room(&l->out) < 2 * l->resampled_cap)
+        return LANE_IDLE;
+    if (l->lead_left && l->opts.want_audio && l->seg_in) {
+        lead_emit(l);
+        return LANE_WORKED;
+    }
+    return pulse_or_feed(l);
+}
+
+/* ---- finding out about a model ---- */
+
+static rill_status probe_fail(rill_error *e, rill_status s, const char *text)
+{
+    if (e) {
+        e->status = s;
+        size_t n = strlen(text);
+        n = n < sizeof e->text ? n : sizeof e->text - 1;
+        memcpy(e->text, text, n);
+        e->text[n] = '\0';
+    }
+    return s;
+}
+
+static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t sample_rate, rill_error *reterr)
+{
+    rill_port ports[32];
+    unsigned n = rill_plan_ports(plan, ports, 32);
+    *m = (struct lane_model) { .plan = plan, .audio_in = -1, .audio_out = -1, .vad_out = -1, .rate = sample_rate };
+    for (unsigned i = 0; i < n && i < 32; i++) {
+        const rill_port *p = &ports[i];
+        if (p->is_input && m->audio_in < 0 && p->kind == RILL_PORT_AUDIO && p->width == 1) {
+            m->audio_in = (int) i;
+            m->pulse_samples = p->pulse_frames;
+            if (p->rate_num && p->rate_den)
+                m->rate = p->rate_num / p->rate_den;
+        } else if (p->is_input) {
+            return probe_fail(reterr, RILL_UNSUPPORTED, "the model has an input that is not audio of one channel; "
+                              "a stream feeds exactly one");
+        } else if (m->audio_out < 0 && p->kind == RILL_PORT_AUDIO && p->width == 1) {
+            m->audio_out = (int) i;
+            m->delay_samples = p->delay_samples > 0 ? (uint32_t) p->delay_samples : 0;
+        } else if (m->vad_out < 0 && p->kind == RILL_PORT_VAD && p->width == 1) {
+            m->vad_out = (int) i;
+            m->vad_hop_samples = p->hop_samples;
+            m->vad_pulse_frames = p->pulse_frames;
+            m->vad_skip_frames = p->delay_frames;
+        } else if (m->n_others < LANE_MAX_OTHERS) {
+            m->others[m->n_others++] = i;
+            m->other_width = p->width > m->other_width ? p->width : m->other_width;
+        }
+    }
+    if (m->audio_in < 0 || (m->audio_out < 0 && m->vad_out < 0))
+        return probe_fail(reterr, RILL_UNSUPPORTED, "the model needs an audio input and an audio or vad output; "
+                          "model.conf declares which port is which");
+    if (m->rate < PCM_MIN_RATE || m->rate > PCM_MAX_RATE)
+        return probe_fail(reterr, RILL_UNSUPPORTED, "the model's sample rate is not declared or not within 8000..192000; "
+                          "model.conf states it");
+    if (!m->pulse_samples || m->pulse_samples > 1u << 20 || (m->vad_out >= 0 && !m->vad_hop_samples) ||
+        m->vad_pulse_frames > VAD_PER_STEP_MAX || m->delay_samples > 1u << 22)
+        return probe_fail(reterr, RILL_UNSUPPORTED, "the model's pulse, hop or delay is out of range");
+    return RILL_OK;
+}
+
+struct probe_count {
+    uint64_t audio, vad;
+};
+
+static void probe_pull(rill_stream *s, const struct lane_model *m, float *buf, struct probe_count *c)
+{
+    size_t n;
+    while (m->audio_out >= 0 && rill_stream_pull(s, (unsigned) m->audio_out, buf, m->pulse_samples, &n) == RILL_OK && n)
+        c->audio += n;
+    while (m->vad_out >= 0 && rill_stream_pull(s, (unsigned) m->vad_out, buf, m->pulse_samples, &n) == RILL_OK && n)
+        c->vad += n;
+    for (unsigned k = 0; k < m->n_others; k++)
+        while (rill_stream_pull(s, m->others[k], buf, 1, &n) == RILL_OK && n)
+            ;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+    return x < y ? -1 : x > y;
+}
+
+#define PROBE_PULSES_MIN 24
+#define PROBE_PULSES_MAX 4096
+
+static void noise_make(float *x, size_t n, uint32_t *seed)
+{
+    for (size_t i = 0; i < n; i++) {
+        *seed = *seed * 1664525u + 1013904223u;
+        x[i] = (float) (int32_t) *seed * 0x1p-34f;
+    }
+}
+
+/* Runs noise through the stream. What arrives before the end tells whether the port skips its delay
+ * itself, and what is missing at the end how many zeros must follow a stream. */
+static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t *times_ns, unsigned n_pulses)
+{
+    struct probe_count before = { 0, 0 }, after;
+    size_t took;
+    uint32_t seed = 1;
+    for (unsigned k = 0; k < n_pulses; k++) {
+        noise_make(buf, m->pulse_samples, &seed);
+        rill_stream_push(s, (unsigned) m->audio_in, buf, m->pulse_samples, &took);
+        uint64_t t = now_ns();
+        rill_stream_run(s);
+        times_ns[k] = now_ns() - t;
+        probe_pull(s, m, buf, &before);
+    }
+    after = before;
+    noise_make(buf, m->pulse_samples / 2, &seed);
+    rill_stream_push(s, (unsigned) m->audio_in, buf, m->pulse_samples / 2, &took);
+    rill_stream_finish(s);
+    while (rill_stream_run(s) == RILL_OK)
+        probe_pull(s, m, buf, &after);
+    probe_pull(s, m, buf, &after);
+    uint64_t run = (uint64_t) n_pulses * m->pulse_samples, frames = (uint64_t) n_pulses * m->vad_pulse_frames;
+    m->audio_skip_samples = before.audio + m->delay_samples <= run ? 0 : m->delay_samples;
+    if (m->vad_out >= 0 && before.vad + m->vad_skip_frames <= frames)
+        m->vad_skip_frames = 0;
+    uint64_t expect = run + m->pulse_samples / 2 + m->audio_skip_samples;
+    if (m->audio_out >= 0 && after.audio < expect) {
+        uint64_t short_pulses = (expect - after.audio + m->pulse_samples - 1) / m->pulse_samples;
+        m->tail_samples = (uint32_t) short_pulses * m->pulse_samples;
+    }
+}
+
+rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate, float *ret_rtf,
+                             rill_error *reterr)
+{
+    rill_status status = ports_choose(m, plan, sample_rate, reterr);
+    if (status != RILL_OK)
+        return status;
+    unsigned n = m->delay_samples / m->pulse_samples * 2 + PROBE_PULSES_MIN;
+    n = n < PROBE_PULSES_MAX ? n : PROBE_PULSES_MAX;
+    size_t bytes = (rill_plan_stream_size(plan) + 63) & ~(size_t) 63;
+    void *mem = aligned_alloc(64, bytes ? bytes : 64);
+    float *buf = calloc((size_t) m->pulse_samples + m->other_width, sizeof *buf);
+    uint64_t *times_ns = calloc(n, sizeof *times_ns);
+    if (mem && buf && times_ns) {
+        rill_thread_prepare();
+        probe_run(rill_stream_init(mem, plan), m, buf, times_ns, n);
+        qsort(times_ns, n, sizeof *times_ns, by_value);
+        double pulse_ns = 1e9 * (double) m->pulse_samples / (double) m->rate;
+        *ret_rtf = (float) ((double) times_ns[n * 95 / 100] / pulse_ns);
+    } else {
+        status = probe_fail(reterr, RILL_NOMEM, "out of memory");
+    }
+    free(mem);
+    free(buf);
+    free(times_ns);
+    return status;
+}

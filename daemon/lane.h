@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* lane.h - the sound path of one stream: client's rate -> model -> client's rate.
+ *
+ * The loop thread writes samples and marks and reads samples and records; one worker calls
+ * lane_step, which neither allocates nor locks. A segment is what lies between two marks: the model
+ * starts afresh in each, and each gives its exact number of samples:
+ *     aligned    ceil(in * out_rate / in_rate)
+ *     unaligned  the same, and after the last segment also the delay */
+#ifndef RILLD_LANE_H
+#define RILLD_LANE_H
+
+#include "daemon/resample.h"
+#include "daemon/ring.h"
+
+#include <rill.h>
+
+/* Ends a segment after `count` received samples; the next begins at position next_pos. */
+struct lane_mark {
+    uint64_t count, next_pos;
+};
+
+struct lane_arrival {
+    uint64_t count, us;             /* samples received by then */
+};
+
+enum lane_rec_kind { LANE_PULSE, LANE_VAD, LANE_GAP, LANE_DONE };
+
+struct lane_rec {
+    enum lane_rec_kind kind;
+    uint32_t n;                     /* PULSE: samples that it put into `out` */
+    uint32_t compute_us, queue_us;  /* PULSE */
+    uint64_t pos, end_pos;          /* PULSE: output rate; VAD, GAP: input rate */
+    float prob;                     /* VAD */
+    bool is_run;                    /* PULSE: the model ran */
+    bool is_reset;                  /* GAP: samples in flight at a reset, else a jump of the client */
+};
+
+#define LANE_MAX_OTHERS 28
+
+/* What the lane needs to know of a model; found out once when it is loaded. */
+struct lane_model {
+    rill_plan *plan;                /* referenced by the owner */
+    uint32_t rate, pulse_samples;
+    int audio_in, audio_out, vad_out;   /* port numbers, -1 = none */
+    uint32_t delay_samples;
+    uint32_t vad_hop_samples, vad_pulse_frames;
+    uint32_t audio_skip_samples;    /* pulled samples before the one that answers sample 0 */
+    uint32_t vad_skip_frames;
+    unsigned others[LANE_MAX_OTHERS], n_others;     /* outputs that nobody wants, emptied all the same */
+    uint32_t other_width;
+    uint32_t tail_samples;          /* zeros after the end that bring out the last sample */
+};
+
+struct lane_opts {
+    uint32_t in_rate, out_rate;
+    uint32_t window_samples;        /* most input that waits, input rate */
+    bool align, want_audio, want_vad;
+};
+
+struct lane {
+    struct ring in, marks, arrivals;            /* loop writes */
+    struct ring out, recs;                      /* worker writes */
+    _Atomic uint64_t consumed;                  /* input samples taken by the worker */
+    _Atomic bool finish, cancel, detached;      /* loop, loop, worker */
+
+    const struct lane_model *model;
+    struct lane_opts opts;
+    bool live;                                  /* goes before those that are not */
+    uint32_t delay_out_samples;                 /* what align=false adds to the end */
+
+    /* The worker's from here. */
+    void *mem;
+    rill_stream *stream;
+    struct resample *to_model, *from_model;
+    float *feed, *chunk, *pulled, *resampled;
+    size_t feed_at, feed_fill, feed_cap, chunk_cap, resampled_cap;
+    int phase;
+    bool last_segment;
+    uint64_t seg_in_pos, seg_out_pos;           /* positions where the segment began */
+    uint64_t seg_in, seg_fed, seg_skipped, seg_out, seg_vad, seg_vad_skipped;
+    uint64_t out_limit, vad_limit, zeros_left, lead_left;
+    uint64_t arrival_us, work_ns, queue_from_us;
+};
+
+/* NULL without memory. The model must outlive the lane. */
+struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o);
+struct lane *lane_free(struct lane *l);         /* takes and returns NULL */
+
+enum lane_result { LANE_IDLE, LANE_WORKED, LANE_ENDED };
+
+/* One piece of work, at most one pulse. */
+enum lane_result lane_step(struct lane *l);
+
+/* Fills *m from the plan and tries it out; ret_rtf gets the time of a pulse (p95) over its length. */
+rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate, float *ret_rtf,
+                             rill_error *reterr);
+
+uint64_t lane_now_us(void);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 128
+
+static void on_connection(uv_stream_t *st, int status)
+{
+    struct listener *l = st->data;
+    if (status == 0)
+        conn_accept(l->daemon, l);
+    else
+        log_line(&l->daemon->log, LOG_WARN, "accept: %s", uv_strerror(status));
+}
+
+static bool fail(char *err, size_t n, const char *path, const char *what)
+{
+    snprintf(err, n, "%s: %s", path, what);
+    return false;
+}
+
+static bool address_make(struct sockaddr_un *a, const char *path)
+{
+    *a = (struct sockaddr_un) { .sun_family = AF_UNIX };
+    if (strlen(path) >= sizeof a->sun_path)
+        return false;
+    memcpy(a->sun_path, path, strlen(path) + 1);
+    return true;
+}
+
+/* Removes a socket that nobody listens on. The lock keeps two daemons from doing so at once. */
+static bool path_clear(struct listener *l, const struct sockaddr_un *a, char *err, size_t n)
+{
+    char lock[128];
+    snprintf(lock, sizeof lock, "%s.lock", l->path);
+    l->lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (l->lock_fd < 0)
+        return fail(err, n, lock, strerror(errno));
+    if (flock(l->lock_fd, LOCK_EX | LOCK_NB) < 0)
+        return fail(err, n, l->path, "another rilld listens here (the lock is held)");
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int r = connect(fd, (const struct sockaddr *) a, sizeof *a), why = errno;
+    close(fd);
+    if (r == 0)
+        return fail(err, n, l->path, "another program listens here");
+    struct stat st;
+    if (why == ECONNREFUSED && lstat(l->path, &st) == 0) {
+        if (!S_ISSOCK(st.st_mode))
+            return fail(err, n, l->path, "exists and is no socket; it is left alone");
+        unlink(l->path);
+    }
+    return true;
+}
+
+static bool group_set(const char *path, const char *group, char *err, size_t n)
+{
+    if (!*group)
+        return true;
+    struct group *g = getgrnam(group);
+    if (!g)
+        return fail(err, n, group, "there is no such group (daemon.socket_group)");
+    if (lchown(path, (uid_t) -1, g->gr_gid) < 0)
+        return fail(err, n, path, strerror(errno));
+    return true;
+}
+
+static int own_socket(struct listener *l, uint32_t mode, const char *group, char *err, size_t n)
+{
+    struct sockaddr_un a;
+    if (!address_make(&a, l->path)) {
+        fail(err, n, l->path, "the path is longer than 107 bytes");
+        return -1;
+    }
+    if (!path_clear(l, &a, err, n))
+        return -1;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* The group is set while only the owner may connect; then the mode widens. */
+    mode_t old = umask(0177);
+    int r = bind(fd, (struct sockaddr *) &a, sizeof a);
+    umask(old);
+    if (r < 0) {
+        fail(err, n, l->path, strerror(errno));
+    } else if (group_set(l->path, group, err, n)) {
+        if (mode == 0600 || chmod(l->path, (mode_t) mode) == 0)
+            return fd;
+        fail(err, n, l->path, strerror(errno));
+    }
+    close(fd);
+    return -1;
+}
+
+static bool listener_start(struct daemon *d, struct listener *l, int fd, char *err, size_t n)
+{
+    l->daemon = d;
+    uv_pipe_init(&d->loop, &l->pipe, 0);
+    l->open = true;
+    l->pipe.data = l;
+    int r = uv_pipe_open(&l->pipe, fd);
+    if (r == 0)
+        r = uv_listen((uv_stream_t *) &l->pipe, BACKLOG, on_connection);
+    return r == 0 || fail(err, n, l->path[0] ? l->path : "passed socket", uv_strerror(r));
+}
+
+static bool passed_start(struct daemon *d, const struct notify_fds *fds, char *err, size_t n)
+{
+    for (int i = 0; i < fds->n; i++) {
+        struct listener *l = &d->listeners[d->n_listeners++];
+        *l = (struct listener) { .lock_fd = -1, .is_control = strcmp(fds->name[i], "control") == 0 };
+        if (!listener_start(d, l, fds->fd[i], err, n))
+            return false;
+    }
+    return true;
+}
+
+static bool own_start(struct daemon *d, const char *path, bool is_control, char *err, size_t n)
+{
+    struct listener *l = &d->listeners[d->n_listeners++];
+    *l = (struct listener) { .lock_fd = -1, .is_control = is_control };
+    snprintf(l->path, sizeof l->path, "%s", path);
+    int fd = own_socket(l, is_control ? 0600 : d->conf.daemon_socket_mode,
+                        is_control ? "" : d->conf.daemon_socket_group, err, n);
+    if (fd < 0) {
+        l->path[0] = '\0';
+        return false;
+    }
+    return listener_start(d, l, fd, err, n);
+}
+
+bool listen_all(struct daemon *d, char *err, size_t n)
+{
+    struct notify_fds fds;
+    notify_listen_fds(&fds);
+    if (fds.n > MAX_LISTENERS - 2)
+        fds.n = MAX_LISTENERS - 2;
+    bool data = false, control = false;
+    for (int i = 0; i < fds.n; i++)
+        *(strcmp(fds.name[i], "control") == 0 ? &control : &data) = true;
+    if (!passed_start(d, &fds, err, n))
+        return false;
+    /* Under a service manager that passes sockets, what it does not pass is not wanted. */
+    if (!data && !own_start(d, d->conf.daemon_socket, false, err, n))
+        return false;
+    return control || fds.n || !d->conf.daemon_control_socket[0] ||
+           own_start(d, d->conf.daemon_control_socket, true, err, n);
+}
+
+void listen_close(struct daemon *d)
+{
+    for (unsigned i = 0; i < d->n_listeners; i++) {
+        struct listener *l = &d->listeners[i];
+        if (l->open)
+            uv_close((uv_handle_t *) &l->pipe, NULL);
+        if (l->path[0])
+            unlink(l->path);
+        if (l->lock_fd >= 0)
+            close(l->lock_fd);
+    }
+    d->n_listeners = 0;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/daemon.h"
+
+#include <signal.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define HEALTH_US 1000000
+
+static void on_progress(uv_async_t *a)
+{
+    sessions_pump(a->data);
+}
+
+/* From a worker: one eventfd write at most. */
+static void progress_send(void *arg)
+{
+    uv_async_send(arg);
+}
+
+/* ---- health ---- */
+
+/* A worker that is awake and whose beat stands still since the last look is stuck. */
+static void health_check(struct daemon *d)
+{
+    bool stuck = false;
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        uint64_t beat = atomic_load(&d->workers[i].beat);
+        stuck |= beat == d->beats_seen[i] && !atomic_load(&d->workers[i].sleeping);
+        d->beats_seen[i] = beat;
+    }
+    if (stuck && !d->stuck)
+        log_line(&d->log, LOG_ERROR, "a compute thread does not advance");
+    d->stuck = stuck;
+}
+
+static void watchdog_pet(struct daemon *d, uint64_t now_us)
+{
+    if (!d->watchdog_us || now_us < d->next_pet_us)
+        return;
+    d->next_pet_us = now_us + d->watchdog_us / 3;
+    if (!d->stuck)
+        notify_send("WATCHDOG=1");
+}
+
+/* ---- stopping ---- */
+
+static uint32_t sessions_open(const struct daemon *d)
+{
+    uint32_t n = 0;
+    for (const struct session *s = d->sessions; s; s = s->next)
+        n += !s->gone;
+    return n;
+}
+
+static void goaway_send(struct conn *c, uint32_t grace_ms)
+{
+    Rill__GoAway a = RILL__GO_AWAY__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    if (!c->hello_done)
+        return;
+    a.reason = RILL__GO_AWAY__REASON__REASON_DRAINING;
+    a.grace_ms = grace_ms;
+    f.m_case = RILL__SERVER_FRAME__M_GOAWAY;
+    f.goaway = &a;
+    conn_send(c, 0, &f);
+}
+
+void daemon_drain(struct daemon *d, uint32_t grace_ms)
+{
+    uint64_t until_us = lane_now_us() + grace_ms * UINT64_C(1000);
+    if (d->draining) {
+        d->drain_until_us = until_us < d->drain_until_us ? until_us : d->drain_until_us;
+        return;
+    }
+    d->draining = true;
+    d->drain_until_us = until_us;
+    log_line(&d->log, LOG_INFO, "draining: %u streams, at most %u ms", sessions_open(d), grace_ms);
+    notify_send("STOPPING=1\nSTATUS=Draining %u streams", sessions_open(d));
+    listen_close(d);
+    for (struct conn *c = d->conns, *next; c; c = next) {
+        next = c->next;
+        goaway_send(c, grace_ms);
+    }
+}
+
+static void drain_tick(struct daemon *d, uint64_t now_us)
+{
+    bool over = now_us >= d->drain_until_us;
+    if (!d->draining || d->stopping || (sessions_open(d) && !over))
+        return;
+    d->stopping = true;
+    for (struct conn *c = d->conns, *next; c; c = next) {
+        next = c->next;
+        if (c->n_streams)
+            conn_error(c, 0, 0, RILL__CODE__DRAINING, true, "the time to finish is over");
+        else
+            conn_close(c);
+    }
+}
+
+/* ---- time ---- */
+
+static void ready_check(struct daemon *d)
+{
+    if (d->ready || d->preloads_left || d->draining)
+        return;
+    if (d->exit_code) {
+        uv_stop(&d->loop);
+        return;
+    }
+    d->ready = true;
+    log_line(&d->log, LOG_INFO, "rilld %s ready: %u threads, %s", RILL_VERSION, d->n_workers, d->conf.daemon_socket);
+    notify_send("READY=1\nSTATUS=Running, %u threads", d->n_workers);
+}
+
+static void on_tick(uv_timer_t *t)
+{
+    struct daemon *d = t->data;
+    uint64_t now_us = lane_now_us();
+    sessions_pump(d);
+    for (struct conn *c = d->conns, *next; c; c = next) {
+        next = c->next;
+        conn_tick(c, now_us);
+    }
+    ready_check(d);
+    if (now_us >= d->next_health_us) {
+        d->next_health_us = now_us + HEALTH_US;
+        health_check(d);
+    }
+    watchdog_pet(d, now_us);
+    if (now_us >= d->next_summary_us) {
+        d->next_summary_us = now_us + d->conf.log_interval_s * UINT64_C(1000000);
+        stats_summary(d);
+    }
+    drain_tick(d, now_us);
+    if (d->stopping && !d->conns && !d->preloads_left && !d->reload)
+        uv_stop(&d->loop);
+}
+
+static void on_signal(uv_signal_t *h, int number)
+{
+    struct daemon *d = h->data;
+    if (number == SIGHUP)
+        reload_start(d, NULL, 0);
+    else
+        daemon_drain(d, d->conf.limits_drain_grace_ms);
+}
+
+/* ---- life ---- */
+
+static bool workers_start(struct daemon *d)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned n = d->conf.daemon_threads ? d->conf.daemon_threads : (unsigned) (cpus > 0 ? cpus < 64 ? cpus : 64 : 1);
+    d->workers = aligned_alloc(64, n * ((sizeof *d->workers + 63) & ~(size_t) 63));
+    d->beats_seen = calloc(n, sizeof *d->beats_seen);
+    if (!d->workers || !d->beats_seen)
+        return false;
+    memset(d->workers, 0, n * sizeof *d->workers);
+    for (; d->n_workers < n; d->n_workers++)
+        if (worker_start(&d->workers[d->n_workers], d->conf.limits_max_streams, progress_send, &d->progress))
+            return false;
+    return true;
+}
+
+static void instance_id_make(char id[33])
+{
+    uint8_t b[16] = { 0 };
+    ssize_t n = getrandom(b, sizeof b, 0);
+    (void) n;
+    for (int i = 0; i < 16; i++)
+        snprintf(id + 2 * i, 3, "%02x", b[i]);
+}
+
+static void signals_start(struct daemon *d)
+{
+    static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
+    uv_signal_t *handles[] = { &d->sig_term, &d->sig_int, &d->sig_hup };
+    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < 3; i++) {
+        uv_signal_init(&d->loop, handles[i]);
+        handles[i]->data = d;
+        uv_signal_start(handles[i], on_signal, numbers[i]);
+    }
+}
+
+static bool daemon_start(struct daemon *d)
+{
+    char err[512];
+    d->started_us = lane_now_us();
+    d->next_summary_us = d->started_us + d->conf.log_interval_s * UINT64_C(1000000);
+    d->watchdog_us = notify_watchdog_us();
+    instance_id_make(d->instance_id);
+    d->progress.data = d;
+    uv_async_init(&d->loop, &d->progress, on_progress);
+    uv_timer_init(&d->loop, &d->tick);
+    d->tick.data = d;
+    uv_timer_start(&d->tick, on_tick, 0, TICK_MS);
+    signals_start(d);
+    registry_init(&d->registry, &d->loop, &d->conf);
+    if (!workers_start(d)) {
+        log_line(&d->log, LOG_ERROR, "compute threads cannot be started");
+        return false;
+    }
+    if (!listen_all(d, err, sizeof err)) {
+        log_line(&d->log, LOG_ERROR, "%s", err);
+        return false;
+    }
+    return daemon_preload(d);
+}
+
+static void handle_close(uv_handle_t *h, void *arg)
+{
+    (void) arg;
+    if (!uv_is_closing(h))
+        uv_close(h, NULL);
+}
+
+static void daemon_stop(struct daemon *d)
+{
+    listen_close(d);
+    for (unsigned i = 0; i < d->n_workers; i++)
+        worker_stop(&d->workers[i]);
+    for (struct session *s = d->sessions; s; s = s->next) {
+        s->gone = true;
+        if (s->lane)
+            atomic_store(&s->lane->detached, true);
+    }
+    sessions_pump(d);
+    registry_clear(&d->registry);
+    uv_walk(&d->loop, handle_close, NULL);
+    uv_run(&d->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&d->loop);
+    free(d->workers);
+    free(d->beats_seen);
+}
+
+int daemon_run(struct daemon *d)
+{
+    uv_loop_init(&d->loop);
+    if (daemon_start(d))
+        uv_run(&d->loop, UV_RUN_DEFAULT);
+    else
+        d->exit_code = 1;
+    daemon_stop(d);
+    return d->exit_code;
+}

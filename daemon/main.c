@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* rilld: streaming audio inference over a Unix socket. Start reading in loop.c. */
+#include "daemon/daemon.h"
+
+#include <getopt.h>
+
+#define DEFAULT_CONFIG "/etc/rilld/rilld.conf"
+
+static const char help[] =
+    "Usage: rilld [OPTION]...\n"
+    "Runs audio models for many clients over a Unix socket.\n"
+    "\n"
+    "  -c, --config FILE    settings (default " DEFAULT_CONFIG ", which may be missing);\n"
+    "                       conf.d/*.conf beside it is read after it\n"
+    "      --check-config   read the settings, say what is wrong, and exit\n"
+    "      --print-config   print every setting with its help and default, and exit;\n"
+    "                       with --config: print the settings that are in force\n"
+    "      --foreground     accepted; rilld always stays in the foreground\n"
+    "  -V, --version        print the version, and exit\n"
+    "  -h, --help           print this, and exit\n"
+    "\n"
+    "SIGHUP reads the settings again, SIGTERM finishes the open streams and exits.\n";
+
+enum { OPT_CHECK = 256, OPT_PRINT, OPT_FOREGROUND };
+
+struct options {
+    const char *config;
+    bool check, print;
+};
+
+/* Exit code, or -1 to go on. */
+static int options_parse(struct options *o, int argc, char **argv)
+{
+    static const struct option table[] = {
+        { "config", required_argument, NULL, 'c' }, { "check-config", no_argument, NULL, OPT_CHECK },
+        { "print-config", no_argument, NULL, OPT_PRINT }, { "foreground", no_argument, NULL, OPT_FOREGROUND },
+        { "version", no_argument, NULL, 'V' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
+    };
+    int c;
+    while ((c = getopt_long(argc, argv, "c:Vh", table, NULL)) >= 0) {
+        switch (c) {
+        case 'c': o->config = optarg; break;
+        case OPT_CHECK: o->check = true; break;
+        case OPT_PRINT: o->print = true; break;
+        case OPT_FOREGROUND: break;
+        case 'V': puts("rilld " RILL_VERSION); return 0;
+        case 'h': fputs(help, stdout); return 0;
+        default: return 2;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "rilld: '%s' is no option; see --help\n", argv[optind]);
+        return 2;
+    }
+    return -1;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = { .config = NULL };
+    char err[CONF_ERROR_BYTES];
+    int code = options_parse(&o, argc, argv);
+    if (code >= 0)
+        return code;
+    if (o.print && !o.config) {
+        conf_print_template(stdout);
+        return 0;
+    }
+    struct daemon *d = calloc(1, sizeof *d);
+    if (!d)
+        return 1;
+    d->conf_may_miss = !o.config;
+    snprintf(d->conf_path, sizeof d->conf_path, "%s", o.config ? o.config : DEFAULT_CONFIG);
+    if (!conf_load(&d->conf, d->conf_path, d->conf_may_miss, err)) {
+        fprintf(stderr, "rilld: %s\n", err);
+        code = 1;
+    } else if (o.print) {
+        conf_print(&d->conf, stdout);
+        code = 0;
+    } else if (o.check) {
+        code = 0;
+    } else {
+        log_init(&d->log, d->conf.log_level, d->conf.log_format);
+        code = daemon_run(d);
+    }
+    free(d);
+    return code;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/daemon.h"
+
+#include <inttypes.h>
+
+#define PROTO_MINOR 0
+#define MAX_TEXT_BYTES 256
+
+struct verb {
+    bool control, before_hello;     /* control: only on that socket */
+    void (*run)(struct conn *c, const Rill__ClientFrame *f);
+};
+
+/* Length of a valid UTF-8 sequence, 0 if it is none. */
+static size_t utf8_length(const unsigned char *s)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    if (s[0] < 0x80)
+        return 1;
+    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 0;
+    if (!n || s[0] > 0xf4)
+        return 0;
+    uint32_t v = s[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        v = v << 6 | (s[i] & 0x3f);
+    }
+    return v >= least[n] && v <= 0x10ffff && (v < 0xd800 || v > 0xdfff) ? n : 0;
+}
+
+bool text_valid(const char *s)
+{
+    size_t at = 0, n;
+    for (; s[at]; at += n) {
+        n = utf8_length((const unsigned char *) s + at);
+        if (!n || at + n >= MAX_TEXT_BYTES)
+            return false;
+    }
+    return true;
+}
+
+/* ---- set-up ---- */
+
+static void on_hello(struct conn *c, const Rill__ClientFrame *f)
+{
+    struct daemon *d = c->daemon;
+    const Rill__Hello *m = f->hello;
+    if (c->hello_done) {
+        conn_error(c, f->req, 0, RILL__CODE__BAD_ARG, false, "Hello was said already");
+        return;
+    }
+    if (!text_valid(m->client) || m->n_features > 64) {
+        conn_error(c, f->req, 0, RILL__CODE__BAD_ARG, true, "Hello.client is not UTF-8 of less than 256 bytes, or over 64 features");
+        return;
+    }
+    snprintf(c->client, sizeof c->client, "%s", m->client);
+    for (char *p = c->client; *p; p++)
+        if ((unsigned char) *p <= ' ' || (unsigned char) *p >= 0x7f || *p == '"')
+            *p = '_';
+    uint32_t most = d->conf.limits_max_frame_bytes, asked = m->max_frame ? m->max_frame : most;
+    c->max_frame_bytes = asked < 4096 ? 4096 : asked < most ? asked : most;
+    c->hello_done = true;
+    Rill__HelloAck a = RILL__HELLO_ACK__INIT;
+    Rill__ServerFrame r = RILL__SERVER_FRAME__INIT;
+    a.minor = PROTO_MINOR;
+    a.server = (char *) (uintptr_t) "rilld " RILL_VERSION;
+    a.instance_id = d->instance_id;
+    a.max_frame = c->max_frame_bytes;
+    a.max_streams = d->conf.limits_max_streams_per_connection;
+    a.mono_us = lane_now_us();
+    r.m_case = RILL__SERVER_FRAME__M_HELLO;
+    r.hello = &a;
+    conn_send(c, f->req, &r);
+}
+
+/* ---- streams ---- */
+
+static struct session *session_of(struct conn *c, uint32_t req, uint32_t id)
+{
+    struct session *s = id ? session_find(c, id) : NULL;
+    if (!s && (!id || !conn_id_buried(c, id)))
+        conn_error(c, req, id, RILL__CODE__NO_STREAM, false, "stream %u is not open", id);
+    return s;
+}
+
+static void on_open(struct conn *c, const Rill__ClientFrame *f)
+{
+    session_open(c, f->req, f->open);
+}
+
+static void on_audio(struct conn *c, const Rill__ClientFrame *f)
+{
+    struct session *s = session_of(c, f->req, f->audio->stream);
+    if (s)
+        session_audio(s, f->audio);
+}
+
+static void on_finish(struct conn *c, const Rill__ClientFrame *f)
+{
+    struct session *s = session_of(c, f->req, f->finish->stream);
+    if (s)
+        session_finish(s);
+}
+
+static void on_reset(struct conn *c, const Rill__ClientFrame *f)
+{
+    struct session *s = session_of(c, f->req, f->reset->stream);
+    if (s)
+        session_reset(s, f->req);
+}
+
+static void on_close(struct conn *c, const Rill__ClientFrame *f)
+{
+    struct session *s = session_of(c, f->req, f->close->stream);
+    if (s)
+        session_cancel(s, true);
+}
+
+static void on_cancel(struct conn *c, const Rill__ClientFrame *f)
+{
+    struct session *s = session_of(c, f->req, f->cancel->stream);
+    if (s)
+        session_cancel(s, true);
+}
+
+/* ---- questions ---- */
+
+static void on_ping(struct conn *c, const Rill__ClientFrame *f)
+{
+    Rill__Pong a = RILL__PONG__INIT;
+    Rill__ServerFrame r = RILL__SERVER_FRAME__INIT;
+    if (f->ping->payload.len > 1024) {
+        conn_error(c, f->req, 0, RILL__CODE__TOO_LARGE, false, "a ping's payload is at most 1024 bytes");
+        return;
+    }
+    a.payload = f->ping->payload;
+    a.mono_us = lane_now_us();
+    r.m_case = RILL__SERVER_FRAME__M_PONG;
+    r.pong = &a;
+    conn_send(c, f->req, &r);
+}
+
+static void on_info(struct conn *c, const Rill__ClientFrame *f)
+{
+    info_reply(c, f->req);
+}
+
+static void on_stats(struct conn *c, const Rill__ClientFrame *f)
+{
+    stats_reply(c, f->req);
+}
+
+static void on_health(struct conn *c, const Rill__ClientFrame *f)
+{
+    struct daemon *d = c->daemon;
+    uint64_t beats[64];
+    Rill__HealthReply a = RILL__HEALTH_REPLY__INIT;
+    Rill__ServerFrame r = RILL__SERVER_FRAME__INIT;
+    for (unsigned i = 0; i < d->n_workers; i++)
+        beats[i] = atomic_load(&d->workers[i].beat);
+    a.state = d->stuck ? RILL__HEALTH_REPLY__STATE__STATE_STUCK
+        : d->draining ? RILL__HEALTH_REPLY__STATE__STATE_DRAINING : RILL__HEALTH_REPLY__STATE__STATE_OK;
+    a.beats = beats;
+    a.n_beats = d->n_workers;
+    r.m_case = RILL__SERVER_FRAME__M_HEALTH;
+    r.health = &a;
+    conn_send(c, f->req, &r);
+}
+
+/* ---- control ---- */
+
+static void done_send(struct conn *c, uint32_t req, const char *text)
+{
+    Rill__CtlDone a = RILL__CTL_DONE__INIT;
+    Rill__ServerFrame r = RILL__SERVER_FRAME__INIT;
+    a.text = (char *) (uintptr_t) text;
+    r.m_case = RILL__SERVER_FRAME__M_CTL_DONE;
+    r.ctl_done = &a;
+    conn_send(c, req, &r);
+}
+
+static void on_ctl_status(struct conn *c, const Rill__ClientFrame *f)
+{
+    status_reply(c, f->req);
+}
+
+static void on_ctl_sessions(struct conn *c, const Rill__ClientFrame *f)
+{
+    sessions_reply(c, f->req, f->ctl_sessions->after_conn, f->ctl_sessions->after_stream);
+}
+
+static void on_ctl_reload(struct conn *c, const Rill__ClientFrame *f)
+{
+    reload_start(c->daemon, c, f->req);
+}
+
+static void on_ctl_drain(struct conn *c, const Rill__ClientFrame *f)
+{
+    done_send(c, f->req, "draining");
+    daemon_drain(c->daemon, f->ctl_drain->grace_ms ? f->ctl_drain->grace_ms : c->daemon->conf.limits_drain_grace_ms);
+}
+
+/* Connections may go while a model loads, so the answer is found again by number. */
+struct load_wait {
+    struct daemon *daemon;
+    uint32_t conn, req;
+};
+
+static void on_loaded(void *arg, struct model *m)
+{
+    struct load_wait *w = arg;
+    for (struct conn *c = w->daemon->conns; c; c = c->next) {
+        if (c->id != w->conn)
+            continue;
+        if (m->state == MODEL_READY)
+            done_send(c, w->req, m->name);
+        else
+            conn_error(c, w->req, 0, RILL__CODE__MODEL_FAILED, false, "%s: %s", m->name, m->error.text);
+        break;
+    }
+    model_unref(m);
+    free(w);
+}
+
+static struct model *model_named(struct conn *c, uint32_t req, const char *name)
+{
+    struct model *m = text_valid(name) ? registry_get(&c->daemon->registry, name) : NULL;
+    if (!m)
+        conn_error(c, req, 0, RILL__CODE__NO_MODEL, false, "no model of that name is built in or in model_path");
+    return m;
+}
+
+static void on_ctl_load(struct conn *c, const Rill__ClientFrame *f)
+{
+    struct model *m = model_named(c, f->req, f->ctl_load->model);
+    struct load_wait *w = m ? malloc(sizeof *w) : NULL;
+    if (!m)
+        return;
+    if (w)
+        *w = (struct load_wait) { c->daemon, c->id, f->req };
+    if (!w || !model_load(&c->daemon->registry, m, on_loaded, w)) {
+        conn_error(c, f->req, 0, RILL__CODE__INTERNAL, false, "out of memory");
+        model_unref(m);
+        free(w);
+    }
+}
+
+static void on_ctl_unload(struct conn *c, const Rill__ClientFrame *f)
+{
+    struct model *m = model_named(c, f->req, f->ctl_unload->model);
+    if (!m)
+        return;
+    registry_drop(&c->daemon->registry, m);
+    done_send(c, f->req, m->stats.streams ? "streams that are open keep it" : "unloaded");
+    model_unref(m);
+}
+
+static void on_ctl_kick(struct conn *c, const Rill__ClientFrame *f)
+{
+    for (struct conn *x = c->daemon->conns; x; x = x->next)
+        if (x->id == f->ctl_kick->conn && !x->closing) {
+            done_send(c, f->req, "kicked");
+            conn_error(x, 0, 0, RILL__CODE__DENIED, true, "disconnected by the operator");
+            return;
+        }
+    conn_error(c, f->req, 0, RILL__CODE__BAD_ARG, false, "no connection %u", f->ctl_kick->conn);
+}
+
+static void on_ctl_log_level(struct conn *c, const Rill__ClientFrame *f)
+{
+    if (log_set_level(&c->daemon->log, f->ctl_log_level->level))
+        done_send(c, f->req, f->ctl_log_level->level);
+    else
+        conn_error(c, f->req, 0, RILL__CODE__BAD_ARG, false, "levels are error, warning, info and debug");
+}
+
+#define M(name) RILL__CLIENT_FRAME__M_##name
+static const struct verb verbs[] = {
+    [M(HELLO)] = { .before_hello = true, .run = on_hello },
+    [M(OPEN)] = { .run = on_open },
+    [M(AUDIO)] = { .run = on_audio },
+    [M(FINISH)] = { .run = on_finish },
+    [M(RESET)] = { .run = on_reset },
+    [M(CLOSE)] = { .run = on_close },
+    [M(PING)] = { .run = on_ping },
+    [M(INFO)] = { .run = on_info },
+    [M(STATS)] = { .run = on_stats },
+    [M(CANCEL)] = { .run = on_cancel },
+    [M(HEALTH)] = { .run = on_health },
+    [M(CTL_STATUS)] = { .control = true, .run = on_ctl_status },
+    [M(CTL_SESSIONS)] = { .control = true, .run = on_ctl_sessions },
+    [M(CTL_RELOAD)] = { .control = true, .run = on_ctl_reload },
+    [M(CTL_DRAIN)] = { .control = true, .run = on_ctl_drain },
+    [M(CTL_LOAD)] = { .control = true, .run = on_ctl_load },
+    [M(CTL_UNLOAD)] = { .control = true, .run = on_ctl_unload },
+    [M(CTL_LOG_LEVEL)] = { .control = true, .run = on_ctl_log_level },
+    [M(CTL_KICK)] = { .control = true, .run = on_ctl_kick },
+    [M(CTL_TOP)] = { .control = true },
+};
+#undef M
+
+static void frame_run(struct conn *c, const Rill__ClientFrame *f)
+{
+    size_t i = (size_t) f->m_case;
+    const struct verb *v = i < sizeof verbs / sizeof *verbs ? &verbs[i] : NULL;
+    bool control = i >= RILL__CLIENT_FRAME__M_CTL_STATUS;
+    if (!c->hello_done && !(v && v->before_hello))
+        conn_error(c, f->req, 0, RILL__CODE__BAD_FRAME, true, "the first message must be Hello");
+    else if (control && !c->is_control)
+        conn_error(c, f->req, 0, RILL__CODE__DENIED, false, "this is for the control socket");
+    else if (!v || !v->run)
+        conn_error(c, f->req, 0, RILL__CODE__UNSUPPORTED, false, i ? "this daemon does not do that yet"
+                   : "the message is empty or of a kind that this daemon does not know");
+    else
+        v->run(c, f);
+}
+
+void proto_frame(struct conn *c, const uint8_t *bytes, size_t n)
+{
+    ProtobufCAllocator a = conn_allocator(c);
+    Rill__ClientFrame *f = rill__client_frame__unpack(&a, n, bytes);
+    if (f)
+        frame_run(c, f);
+    else
+        conn_error(c, 0, 0, RILL__CODE__BAD_FRAME, true, "%zu bytes are no ClientFrame", n);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/registry.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_MODELS 256
+
+struct load_job {
+    uv_work_t work;
+    struct model *model;
+    bool builtin;
+    char path[CONF_STR_BYTES + 80];
+    uint64_t max_bytes;
+    rill_status status;
+    /* What the work finds; copied into the model on the loop thread. */
+    struct model found;
+};
+
+bool model_name_valid(const char *name)
+{
+    size_t n = strlen(name);
+    return n >= 1 && n <= 64 && name[0] != '.' && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == n;
+}
+
+const char *model_state_name(enum model_state s)
+{
+    static const char *const names[] = { "known", "loading", "ready", "failed" };
+    return names[s];
+}
+
+struct model *model_ref(struct model *m)
+{
+    m->refs++;
+    return m;
+}
+
+struct model *model_unref(struct model *m)
+{
+    if (m && --m->refs == 0) {
+        rill_plan_unref(m->lane.plan);
+        free(m);
+    }
+    return NULL;
+}
+
+void registry_init(struct registry *r, uv_loop_t *loop, const struct conf *conf)
+{
+    *r = (struct registry) { .loop = loop, .conf = conf };
+}
+
+void registry_clear(struct registry *r)
+{
+    while (r->models) {
+        struct model *m = r->models;
+        r->models = m->next;
+        m->next = NULL;
+        model_unref(m);
+    }
+}
+
+void registry_drop(struct registry *r, struct model *m)
+{
+    for (struct model **at = &r->models; *at; at = &(*at)->next)
+        if (*at == m) {
+            *at = m->next;
+            m->next = NULL;
+            model_unref(m);
+            return;
+        }
+}
+
+static struct model *model_find(struct registry *r, const char *name)
+{
+    struct model *m = r->models;
+    while (m && strcmp(m->name, name) != 0)
+        m = m->next;
+    return m;
+}
+
+static struct model *model_add(struct registry *r, const char *name)
+{
+    size_t n = 0;
+    struct model **at = &r->models;
+    for (; *at && strcmp((*at)->name, name) < 0; at = &(*at)->next)
+        ;
+    for (struct model *m = r->models; m; m = m->next)
+        n++;
+    struct model *m = n < MAX_MODELS ? calloc(1, sizeof *m) : NULL;
+    if (!m)
+        return NULL;
+    memcpy(m->name, name, strlen(name) + 1);
+    m->refs = 1;
+    m->next = *at;
+    *at = m;
+    return m;
+}
+
+static bool is_builtin(const char *name)
+{
+    const char *b;
+    for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
+        if (strcmp(b, name) == 0)
+            return true;
+    return false;
+}
+
+/* The n-th folder of the path; false past the last. */
+static bool path_part(const char *path, unsigned n, char *ret, size_t bytes)
+{
+    for (; n; n--) {
+        path = strchr(path, ':');
+        if (!path)
+            return false;
+        path++;
+    }
+    size_t len = strcspn(path, ":");
+    snprintf(ret, bytes, "%.*s", (int) len, path);
+    return len > 0 || strchr(path, ':');
+}
+
+/* A real folder directly in dir: no symbolic link leads out of it. */
+static bool folder_exists(const char *dir, const char *name)
+{
+    struct stat st;
+    int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (at < 0)
+        return false;
+    bool good = fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+    close(at);
+    return good;
+}
+
+static bool folder_find(const struct registry *r, const char *name, char *ret, size_t bytes)
+{
+    char dir[CONF_STR_BYTES];
+    for (unsigned i = 0; path_part(r->conf->models_model_path, i, dir, sizeof dir); i++)
+        if (dir[0] == '/' && folder_exists(dir, name)) {
+            snprintf(ret, bytes, "%s/%s", dir, name);
+            return true;
+        }
+    return false;
+}
+
+struct model *registry_get(struct registry *r, const char *name)
+{
+    char path[CONF_STR_BYTES + 80];
+    if (!model_name_valid(name))
+        return NULL;
+    struct model *m = model_find(r, name);
+    if (!m && (folder_find(r, name, path, sizeof path) || is_builtin(name)))
+        m = model_add(r, name);
+    return m ? model_ref(m) : NULL;
+}
+
+static void folder_scan(struct registry *r, const char *path)
+{
+    DIR *d = opendir(path);
+    struct dirent *e;
+    while (d && (e = readdir(d)))
+        if (model_name_valid(e->d_name) && !model_find(r, e->d_name) && folder_exists(path, e->d_name))
+            model_add(r, e->d_name);
+    if (d)
+        closedir(d);
+}
+
+void registry_scan(struct registry *r)
+{
+    char dir[CONF_STR_BYTES];
+    const char *b;
+    for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
+        if (model_name_valid(b) && !model_find(r, b))
+            model_add(r, b);
+    for (unsigned i = 0; path_part(r->conf->models_model_path, i, dir, sizeof dir); i++)
+        if (dir[0] == '/')
+            folder_scan(r, dir);
+}
+
+/* ---- loading, on the pool ---- */
+
+static void info_copy(struct model *to, const rill_model *from)
+{
+    rill_model_get_info(from, &to->info);
+    snprintf(to->task, sizeof to->task, "%s", to->info.task ? to->info.task : "");
+    snprintf(to->licence, sizeof to->licence, "%s", to->info.licence ? to->info.licence : "");
+    snprintf(to->summary, sizeof to->summary, "%s", to->info.summary ? to->info.summary : "");
+    for (int i = 0; i < 32; i++)
+        snprintf(to->sha256 + 2 * i, 3, "%02x", to->info.sha256[i]);
+}
+
+static void load_work(uv_work_t *w)
+{
+    struct load_job *j = w->data;
+    struct model *f = &j->found;
+    rill_model *m = NULL;
+    rill_plan *plan = NULL;
+    rill_plan_opts opts = { .max_bytes = j->max_bytes };
+    j->status = j->builtin ? rill_model_builtin(&m, j->path, &f->error) : rill_model_open(&m, j->path, &f->error);
+    if (j->status != RILL_OK)
+        return;
+    info_copy(f, m);
+    j->status = rill_plan_new(&plan, m, &opts, &f->error);
+    rill_model_free(m);
+    if (j->status != RILL_OK)
+        return;
+    rill_plan_get_info(plan, &f->plan_info);
+    j->status = lane_model_probe(&f->lane, plan, f->info.sample_rate, &f->rtf, &f->error);
+    f->lane.plan = j->status == RILL_OK ? plan : rill_plan_unref(plan);
+}
+
+static void found_copy(struct model *m, const struct model *f)
+{
+    m->lane = f->lane;
+    m->plan_info = f->plan_info;
+    m->info = f->info;
+    m->rtf = f->rtf;
+    m->error = f->error;
+    memcpy(m->task, f->task, sizeof m->task);
+    memcpy(m->licence, f->licence, sizeof m->licence);
+    memcpy(m->summary, f->summary, sizeof m->summary);
+    memcpy(m->sha256, f->sha256, sizeof m->sha256);
+    m->info.name = m->name;
+    m->info.task = m->task;
+    m->info.licence = m->licence;
+    m->info.summary = m->summary;
+}
+
+static void load_done(uv_work_t *w, int status)
+{
+    struct load_job *j = w->data;
+    struct model *m = j->model;
+    found_copy(m, &j->found);
+    m->state = j->status == RILL_OK && !status ? MODEL_READY : MODEL_FAILED;
+    free(j);
+    while (m->waits) {
+        struct model_wait *x = m->waits;
+        m->waits = x->next;
+        x->done(x->arg, m);
+        free(x);
+    }
+    model_unref(m);
+}
+
+static bool load_start(struct registry *r, struct model *m)
+{
+    struct load_job *j = calloc(1, sizeof *j);
+    if (!j)
+        return false;
+    j->builtin = !folder_find(r, m->name, j->path, sizeof j->path);
+    if (j->builtin)
+        snprintf(j->path, sizeof j->path, "%s", m->name);
+    j->model = m;
+    j->max_bytes = r->conf->models_max_model_bytes;
+    j->work.data = j;
+    if (uv_queue_work(r->loop, &j->work, load_work, load_done) < 0) {
+        free(j);
+        return false;
+    }
+    m->state = MODEL_LOADING;
+    model_ref(m);
+    return true;
+}
+
+bool model_load(struct registry *r, struct model *m, model_loaded *done, void *arg)
+{
+    if (m->state == MODEL_READY) {
+        done(arg, m);
+        return true;
+    }
+    struct model_wait *x = malloc(sizeof *x);
+    if (!x || (m->state != MODEL_LOADING && !load_start(r, m))) {
+        free(x);
+        return false;
+    }
+    *x = (struct model_wait) { .done = done, .arg = arg, .next = m->waits };
+    m->waits = x;
+    return true;
+}
+
+void model_forget(struct model *m, model_loaded *done, void *arg)
+{
+    for (struct model_wait **at = &m->waits; *at; at = &(*at)->next)
+        if ((*at)->done == done && (*at)->arg == arg) {
+            struct model_wait *x = *at;
+            *at = x->next;
+            free(x);
+            return;
+        }
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/daemon.h"
+
+#define MAX_ASKERS 8
+
+/* A reload in progress: the new settings and their models stand beside the old ones until
+ * everything is there. Failing leaves the daemon as it was. */
+struct reload {
+    struct daemon *daemon;
+    struct conf conf;
+    struct registry registry;
+    int left;
+    bool starting;
+    char err[CONF_ERROR_BYTES];
+    struct { struct conn *conn; uint32_t req; } askers[MAX_ASKERS];
+    unsigned n_askers;
+};
+
+/* Calls load for each word; false at the first that fails. */
+static bool preload_each(const char *names, bool (*load)(void *arg, const char *name), void *arg)
+{
+    char name[66];
+    while (*names) {
+        size_t n = strcspn(names, " \t,");
+        snprintf(name, sizeof name, "%.*s", (int) (n < 65 ? n : 65), names);
+        if (n && !load(arg, name))
+            return false;
+        names += n + (names[n] != '\0');
+    }
+    return true;
+}
+
+/* ---- at start ---- */
+
+static void on_preloaded(void *arg, struct model *m)
+{
+    struct daemon *d = arg;
+    d->preloads_left--;
+    if (m->state == MODEL_READY)
+        log_line(&d->log, LOG_INFO, "model=%s loaded rate=%u pulse=%u delay=%u rtf=%.4f stream_bytes=%llu sha256=%.12s",
+                 m->name, m->lane.rate, m->lane.pulse_samples, m->lane.delay_samples, (double) m->rtf,
+                 (unsigned long long) m->plan_info.stream_bytes, m->sha256);
+    else
+        log_line(&d->log, LOG_ERROR, "model=%s cannot be loaded: %s", m->name, m->error.text);
+    if (m->state != MODEL_READY && !d->ready)
+        d->exit_code = 1;
+    model_unref(m);
+}
+
+static bool preload_one(void *arg, const char *name)
+{
+    struct daemon *d = arg;
+    struct model *m = registry_get(&d->registry, name);
+    if (!m) {
+        log_line(&d->log, LOG_ERROR, "models.preload: '%s' is neither built in nor a folder in model_path", name);
+        return false;
+    }
+    d->preloads_left++;
+    return model_load(&d->registry, m, on_preloaded, d);
+}
+
+bool daemon_preload(struct daemon *d)
+{
+    return preload_each(d->conf.models_preload, preload_one, d);
+}
+
+/* ---- later ---- */
+
+static void answer(struct reload *r, const char *text, bool good)
+{
+    for (unsigned i = 0; i < r->n_askers; i++) {
+        struct conn *c = r->askers[i].conn;
+        Rill__CtlDone a = RILL__CTL_DONE__INIT;
+        Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+        if (!c)
+            continue;
+        a.text = (char *) (uintptr_t) text;
+        f.m_case = RILL__SERVER_FRAME__M_CTL_DONE;
+        f.ctl_done = &a;
+        if (good)
+            conn_send(c, r->askers[i].req, &f);
+        else
+            conn_error(c, r->askers[i].req, 0, RILL__CODE__BAD_ARG, false, "%s", text);
+    }
+}
+
+static void reload_apply(struct reload *r)
+{
+    struct daemon *d = r->daemon;
+    char fixed[256], text[400] = "";
+    conf_restart_keys(&d->conf, &r->conf, fixed, sizeof fixed);
+    if (fixed[0])
+        snprintf(text, sizeof text, "these need a restart: %s", fixed);
+    struct conf old = d->conf;
+    d->conf = r->conf;
+    d->conf.daemon_threads = old.daemon_threads;
+    d->conf.limits_max_streams = old.limits_max_streams;
+    memcpy(d->conf.daemon_socket, old.daemon_socket, sizeof old.daemon_socket);
+    memcpy(d->conf.daemon_control_socket, old.daemon_control_socket, sizeof old.daemon_control_socket);
+    registry_clear(&d->registry);
+    d->registry.models = r->registry.models;
+    r->registry.models = NULL;
+    log_set_level(&d->log, d->conf.log_level);
+    log_line(&d->log, LOG_INFO, "reloaded %s%s%s", d->conf_path, text[0] ? "; " : "", text);
+    answer(r, text, true);
+}
+
+static void reload_end(struct reload *r)
+{
+    struct daemon *d = r->daemon;
+    if (r->err[0]) {
+        log_line(&d->log, LOG_ERROR, "reload refused, the old settings stay: %s", r->err);
+        answer(r, r->err, false);
+    } else {
+        reload_apply(r);
+    }
+    registry_clear(&r->registry);
+    notify_send("READY=1\nSTATUS=%s", r->err[0] ? "Running with the settings from before a refused reload" : "Running");
+    d->reload = NULL;
+    free(r);
+}
+
+static void on_reloaded(void *arg, struct model *m)
+{
+    struct reload *r = arg;
+    r->left--;
+    if (m->state != MODEL_READY && !r->err[0])
+        snprintf(r->err, sizeof r->err, "models.preload: %s: %s", m->name, m->error.text);
+    model_unref(m);
+    if (!r->left && !r->starting)
+        reload_end(r);
+}
+
+static bool reload_one(void *arg, const char *name)
+{
+    struct reload *r = arg;
+    struct model *m = registry_get(&r->registry, name);
+    if (!m) {
+        snprintf(r->err, sizeof r->err, "models.preload: '%s' is neither built in nor a folder in model_path", name);
+        return false;
+    }
+    r->left++;
+    return model_load(&r->registry, m, on_reloaded, r);
+}
+
+static void asker_add(struct reload *r, struct conn *c, uint32_t req)
+{
+    if (c && r->n_askers < MAX_ASKERS) {
+        r->askers[r->n_askers].conn = c;
+        r->askers[r->n_askers++].req = req;
+    } else if (c) {
+        conn_error(c, req, 0, RILL__CODE__OVERLOADED, false, "a reload is in progress");
+    }
+}
+
+void reload_start(struct daemon *d, struct conn *c, uint32_t req)
+{
+    if (d->reload) {
+        asker_add(d->reload, c, req);
+        return;
+    }
+    struct reload *r = calloc(1, sizeof *r);
+    if (!r)
+        return;
+    r->daemon = d;
+    r->starting = true;
+    d->reload = r;
+    asker_add(r, c, req);
+    notify_send("RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=Reloading", (unsigned long long) lane_now_us());
+    registry_init(&r->registry, &d->loop, &r->conf);
+    if (conf_load(&r->conf, d->conf_path, d->conf_may_miss, r->err))
+        preload_each(r->conf.models_preload, reload_one, r);
+    r->starting = false;
+    if (!r->left)
+        reload_end(r);
+}
+
+void reload_forget(struct daemon *d, const struct conn *c)
+{
+    for (unsigned i = 0; d->reload && i < d->reload->n_askers; i++)
+        if (d->reload->askers[i].conn == c)
+            d->reload->askers[i].conn = NULL;
+}

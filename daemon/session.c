@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/daemon.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#define WINDOW_HOPS 4
+#define CHUNK_FRAMES 1024
+#define OVERHEAD_BYTES 96
+#define MAX_REPEATED 64
+
+struct session *session_find(const struct conn *c, uint32_t id)
+{
+    for (struct session *s = c->daemon->sessions; s; s = s->next)
+        if (s->conn == c && s->id == id)
+            return s;
+    return NULL;
+}
+
+uint64_t session_output_bytes_per_s(const struct session *s)
+{
+    return s->want_audio ? (uint64_t) s->out.rate * pcm_frame_bytes(&s->out) : 4096;
+}
+
+/* ---- the end of a session ---- */
+
+static void session_free(struct session *s)
+{
+    struct daemon *d = s->daemon;
+    for (struct session **at = &d->sessions; *at; at = &(*at)->next)
+        if (*at == s) {
+            *at = s->next;
+            break;
+        }
+    d->n_sessions--;
+    lane_free(s->lane);
+    model_unref(s->model);
+    free(s);
+}
+
+static void on_loaded(void *arg, struct model *m);
+
+/* The client has nothing to do with it from here; the worker may for a moment, so it is freed later. */
+static void session_end(struct session *s)
+{
+    if (s->gone)
+        return;
+    s->gone = true;
+    if (s->conn) {
+        conn_id_bury(s->conn, s->id);
+        s->conn->n_streams--;
+        s->conn = NULL;
+    }
+    s->daemon->rtf_load -= (double) s->rtf_cost;
+    if (!s->lane) {
+        model_forget(s->model, on_loaded, s);
+        return;
+    }
+    s->model->stats.streams--;
+    atomic_store_explicit(&s->lane->cancel, true, memory_order_release);
+    worker_wake(s->worker);
+}
+
+static void session_fail(struct session *s, Rill__Code code, const char *text)
+{
+    conn_error(s->conn, s->req, s->id, code, true, "%s", text);
+    if (s->lane)
+        stats_finished_log(s, true);
+    session_end(s);
+}
+
+void sessions_drop(struct conn *c)
+{
+    for (struct session *s = c->daemon->sessions, *next; s; s = next) {
+        next = s->next;
+        if (s->conn != c)
+            continue;
+        if (s->lane)
+            stats_finished_log(s, true);
+        session_end(s);
+    }
+}
+
+static void finished_send(struct session *s, bool cancelled)
+{
+    Rill__Finished a = RILL__FINISHED__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    uint64_t processed = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) : 0;
+    a.stream = s->id;
+    a.in = s->received;
+    a.out = s->sent;
+    a.processed = processed;
+    a.dropped = s->received - processed + s->skipped;
+    a.audio_us = samples_us(processed, s->in.rate);
+    a.compute_us = s->compute_us;
+    a.max_chunk_us = s->max_chunk_us;
+    a.deadline_misses = (uint32_t) s->misses;
+    a.rtf = a.audio_us ? (float) ((double) s->compute_us / (double) a.audio_us) : 0;
+    double pulse_us = s->lane ? (double) samples_us(s->model->lane.pulse_samples, s->model->lane.rate) : 0;
+    a.max_chunk_rtf = pulse_us > 0 ? (float) (s->max_chunk_us / pulse_us) : 0;
+    a.not_finite = s->not_finite;
+    a.vad_frames = s->vad_frames;
+    a.cancelled = cancelled;
+    a.p99_chunk_us = (float) hist_quantile(&s->compute, 0.99);
+    f.m_case = RILL__SERVER_FRAME__M_FINISHED;
+    f.finished = &a;
+    conn_send(s->conn, 0, &f);
+}
+
+void session_cancel(struct session *s, bool tell)
+{
+    if (s->lane)
+        stats_finished_log(s, true);
+    if (tell)
+        finished_send(s, true);
+    session_end(s);
+}
+
+/* ---- opening ---- */
+
+static bool refuse(struct conn *c, uint32_t req, uint32_t id, Rill__Code code, const char *text)
+{
+    conn_error(c, req, id, code, true, "%s", text);
+    c->daemon->streams_refused++;
+    return false;
+}
+
+static bool pcm_take(struct pcm *to, const Rill__Pcm *m)
+{
+    *to = (struct pcm) { m->rate, m->channels, (int) m->enc };
+    return pcm_valid(to);
+}
+
+static bool option_take(struct session *s, const char *key, const char *value)
+{
+    char *end;
+    double v = strtod(value, &end);
+    if (end == value || *end || !isfinite(v) || v < 0)
+        return false;
+    if (strcmp(key, "vad_threshold") == 0 && v <= 1)
+        s->vad_threshold = (float) v;
+    else if (strcmp(key, "vad_release") == 0 && v <= 1)
+        s->vad_release = (float) v;
+    else if (strcmp(key, "vad_hangover_ms") == 0 && v <= 60000)
+        s->vad_hangover_ms = (int64_t) v;
+    else
+        return false;
+    return true;
+}
+
+static bool options_take(struct session *s, const Rill__OpenStream *m)
+{
+    s->vad_hangover_ms = -1;
+    if (m->n_opt > MAX_REPEATED)
+        return false;
+    for (size_t i = 0; i < m->n_opt; i++)
+        if (!text_valid(m->opt[i]->key) || !text_valid(m->opt[i]->value) ||
+            !option_take(s, m->opt[i]->key, m->opt[i]->value))
+            return false;
+    return true;
+}
+
+static bool wants_take(struct session *s, const Rill__OpenStream *m)
+{
+    if (m->n_want > MAX_REPEATED)
+        return false;
+    for (size_t i = 0; i < m->n_want; i++) {
+        if (m->want[i] < RILL__OUTPUT__OUTPUT_AUDIO || m->want[i] > RILL__OUTPUT__OUTPUT_ENDPOINT)
+            return false;
+        s->want_mask |= 1u << m->want[i];
+    }
+    return true;
+}
+
+static bool request_check(struct session *s, struct conn *c, uint32_t req, const Rill__OpenStream *m)
+{
+    struct daemon *d = c->daemon;
+    if (d->draining)
+        return refuse(c, req, m->stream, RILL__CODE__DRAINING, "the daemon is stopping and opens nothing new");
+    if (c->n_streams >= d->conf.limits_max_streams_per_connection)
+        return refuse(c, req, m->stream, RILL__CODE__QUOTA, "max_streams_per_connection is reached");
+    if (d->n_sessions >= d->conf.limits_max_streams)
+        return refuse(c, req, m->stream, RILL__CODE__QUOTA, "max_streams is reached");
+    if (!m->in)
+        return refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT, "OpenStream.in is missing: rate, channels and enc are needed");
+    if (!pcm_take(&s->in, m->in) || !pcm_take(&s->out, m->out ? m->out : m->in))
+        return refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT, "the format must have a rate of 8000 to 192000 Hz, "
+                      "1 to 8 channels and an encoding of S16LE, S24LE3, S32LE or F32LE");
+    if (m->pace != RILL__PACE__PACE_LIVE && m->pace != RILL__PACE__PACE_FILE)
+        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "pace must be LIVE or FILE");
+    if (!wants_take(s, m))
+        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "want holds an output that does not exist");
+    if (!options_take(s, m))
+        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "an option is not known or out of range; there are "
+                      "vad_threshold and vad_release (0 to 1) and vad_hangover_ms (0 to 60000)");
+    return true;
+}
+
+static struct model *model_choose(struct conn *c, uint32_t req, const Rill__OpenStream *m)
+{
+    const char *name = *m->model ? m->model : c->daemon->conf.models_default_model;
+    struct model *found = NULL;
+    if (!model_name_valid(name))
+        refuse(c, req, m->stream, RILL__CODE__NO_MODEL, "a model's name is 1 to 64 of a-z 0-9 . _ - and begins with no dot");
+    else if (!(found = registry_get(&c->daemon->registry, name)))
+        refuse(c, req, m->stream, RILL__CODE__NO_MODEL, "no model of that name is built in or in model_path");
+    return found;
+}
+
+void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
+{
+    struct daemon *d = c->daemon;
+    if (!m->stream || session_find(c, m->stream)) {
+        /* Not fatal: the number may be that of a stream that runs. */
+        conn_error(c, req, m->stream, RILL__CODE__BAD_ARG, false, m->stream ? "stream %u is open already"
+                   : "a stream's number is not %u", m->stream);
+        return;
+    }
+    struct session *s = calloc(1, sizeof *s);
+    if (!s || !request_check(s, c, req, m)) {
+        free(s);
+        return;
+    }
+    s->model = model_choose(c, req, m);
+    if (!s->model) {
+        free(s);
+        return;
+    }
+    for (size_t i = 0; i < DEAD_IDS; i++)
+        if (c->dead_ids[i] == m->stream)
+            c->dead_ids[i] = 0;
+    s->daemon = d;
+    s->conn = c;
+    s->uid = c->uid;
+    s->id = m->stream;
+    s->req = req;
+    s->serial = ++d->next_serial;
+    s->live = m->pace == RILL__PACE__PACE_LIVE;
+    s->align = m->align;
+    s->opened_us = lane_now_us();
+    s->next = d->sessions;
+    d->sessions = s;
+    d->n_sessions++;
+    c->n_streams++;
+    if (!model_load(&d->registry, s->model, on_loaded, s))
+        session_fail(s, RILL__CODE__INTERNAL, "out of memory");
+}
+
+static bool outputs_choose(struct session *s)
+{
+    const struct lane_model *m = &s->model->lane;
+    uint32_t has = (m->audio_out >= 0 ? 1u << RILL__OUTPUT__OUTPUT_AUDIO : 0) |
+                   (m->vad_out >= 0 ? 1u << RILL__OUTPUT__OUTPUT_VAD : 0);
+    uint32_t want = s->want_mask ? s->want_mask : has;
+    s->want_audio = want & 1u << RILL__OUTPUT__OUTPUT_AUDIO;
+    s->want_vad = want & 1u << RILL__OUTPUT__OUTPUT_VAD;
+    return !(want & ~has);
+}
+
+static void vad_setup(struct session *s)
+{
+    const struct conf *conf = &s->daemon->conf;
+    const rill_model_info *info = &s->model->info;
+    float threshold = s->vad_threshold > 0 ? s->vad_threshold
+        : conf->vad_threshold > 0 ? (float) conf->vad_threshold : info->vad_threshold;
+    float release = s->vad_release > 0 ? s->vad_release : conf->vad_release > 0 ? (float) conf->vad_release
+        : s->vad_threshold > 0 ? s->vad_threshold : info->vad_release;
+    int64_t ms = s->vad_hangover_ms >= 0 ? s->vad_hangover_ms : (int64_t) info->vad_hangover_ms;
+    if (ms < conf->vad_min_silence_ms)
+        ms = conf->vad_min_silence_ms;
+    vad_init(&s->vad, threshold > 0 ? threshold : 0.5f, release > 0 ? release : threshold > 0 ? threshold : 0.5f,
+             (uint64_t) ms * s->in.rate / 1000);
+}
+
+static struct worker *worker_least(struct daemon *d)
+{
+    struct worker *best = NULL;
+    unsigned least = UINT32_MAX;
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        unsigned n = 0;
+        for (const struct session *s = d->sessions; s; s = s->next)
+            n += s->worker == &d->workers[i];
+        if (n < least) {
+            least = n;
+            best = &d->workers[i];
+        }
+    }
+    return best;
+}
+
+static bool lane_make(struct session *s)
+{
+    const struct conf *conf = &s->daemon->conf;
+    const struct lane_model *m = &s->model->lane;
+    uint32_t ms = s->live ? conf->limits_live_window_ms : conf->limits_file_window_ms;
+    uint64_t window = (uint64_t) ms * s->in.rate / 1000;
+    uint64_t hops = pcm_rescale((uint64_t) m->pulse_samples * WINDOW_HOPS, s->in.rate, m->rate);
+    s->window = window > hops ? window : hops;
+    struct lane_opts o = { .in_rate = s->in.rate, .out_rate = s->out.rate, .window_samples = (uint32_t) s->window,
+                           .align = s->align, .want_audio = s->want_audio, .want_vad = s->want_vad };
+    s->lane = lane_new(m, &o);
+    if (!s->lane)
+        return false;
+    s->lane->live = s->live;
+    s->worker = worker_least(s->daemon);
+    s->granted = s->window;
+    atomic_store(&s->lane->finish, s->finishing);
+    return true;
+}
+
+static void opened_send(struct session *s)
+{
+    const struct lane_model *m = &s->model->lane;
+    Rill__Opened a = RILL__OPENED__INIT;
+    Rill__Pcm pcm = RILL__PCM__INIT;
+    Rill__Output outputs[2];
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    pcm.rate = m->rate;
+    pcm.channels = 1;
+    pcm.enc = RILL__ENC__ENC_F32LE;
+    a.stream = s->id;
+    a.model = s->model->name;
+    a.model_sha256 = s->model->sha256;
+    a.model_pcm = &pcm;
+    a.hop_samples = m->pulse_samples;
+    a.delay_samples = (uint32_t) pcm_rescale(m->delay_samples, s->out.rate, m->rate);
+    a.lookahead_samples = m->delay_samples;
+    a.credit_samples = s->granted;
+    a.outputs = outputs;
+    if (s->want_audio)
+        outputs[a.n_outputs++] = RILL__OUTPUT__OUTPUT_AUDIO;
+    if (s->want_vad)
+        outputs[a.n_outputs++] = RILL__OUTPUT__OUTPUT_VAD;
+    f.m_case = RILL__SERVER_FRAME__M_OPENED;
+    f.opened = &a;
+    conn_send(s->conn, s->req, &f);
+}
+
+static void on_loaded(void *arg, struct model *m)
+{
+    struct session *s = arg;
+    struct daemon *d = s->daemon;
+    double budget = d->conf.limits_rtf_budget * d->n_workers;
+    if (m->state != MODEL_READY) {
+        session_fail(s, RILL__CODE__MODEL_FAILED, m->error.text);
+    } else if (!outputs_choose(s)) {
+        session_fail(s, RILL__CODE__BAD_ARG, "want holds an output that the model does not have");
+    } else if (s->live && d->rtf_load + (double) m->rtf > budget) {
+        d->streams_refused++;
+        session_fail(s, RILL__CODE__OVERLOADED, "live streams have claimed the compute there is (rtf_budget)");
+    } else if (!lane_make(s)) {
+        session_fail(s, RILL__CODE__INTERNAL, "out of memory");
+    } else {
+        s->rtf_cost = s->live ? m->rtf : 0;
+        d->rtf_load += (double) s->rtf_cost;
+        d->streams_opened++;
+        m->stats.streams++;
+        m->stats.streams_opened++;
+        vad_setup(s);
+        opened_send(s);
+        s->req = 0;
+        worker_add(s->worker, s->lane);
+    }
+}
+
+/* ---- audio in ---- */
+
+static bool mark_put(struct session *s, uint64_t next_pos)
+{
+    struct lane_mark mark = { .count = s->received, .next_pos = next_pos };
+    if (!ring_room(&s->lane->marks))
+        return false;
+    ring_write(&s->lane->marks, &mark, 1);
+    return true;
+}
+
+static const char *audio_check(struct session *s, const Rill__Audio *m, Rill__Code *code)
+{
+    size_t frame = pcm_frame_bytes(&s->in);
+    const char *container;
+    *code = RILL__CODE__BAD_FORMAT;
+    if (m->pcm.len % frame)
+        return "the bytes are no whole number of frames (channels x bytes a sample)";
+    if (!s->any_audio && (container = pcm_container_name(m->pcm.data, m->pcm.len)))
+        return container;
+    *code = RILL__CODE__SEQ;
+    if (m->discont ? m->pos < s->pos_in : m->pos != s->pos_in || m->seq != s->seq_in)
+        return m->discont ? "pos went back; it may only jump forward"
+            : "seq or pos is not the next one; set discont where samples are missing";
+    *code = RILL__CODE__BAD_ARG;
+    if (m->pos > UINT64_MAX / 4 - m->pcm.len)
+        return "pos is out of range";
+    *code = RILL__CODE__FLOW_CONTROL;
+    if (m->pcm.len / frame > s->granted - s->received)
+        return "more samples than the credit allows; wait for Credit";
+    return NULL;
+}
+
+static void audio_put(struct session *s, const uint8_t *pcm, size_t n_frames)
+{
+    float x[CHUNK_FRAMES];
+    size_t bytes = pcm_frame_bytes(&s->in);
+    while (n_frames) {
+        size_t n = n_frames < CHUNK_FRAMES ? n_frames : CHUNK_FRAMES;
+        s->not_finite += pcm_decode(&s->in, pcm, n, x);
+        ring_write(&s->lane->in, x, n);
+        s->received += n;
+        pcm += n * bytes;
+        n_frames -= n;
+    }
+}
+
+void session_audio(struct session *s, const Rill__Audio *m)
+{
+    Rill__Code code;
+    if (!s->lane) {
+        session_fail(s, RILL__CODE__FLOW_CONTROL, "audio before Opened; there is no credit yet");
+        return;
+    }
+    if (s->finishing) {
+        conn_error(s->conn, 0, s->id, RILL__CODE__BAD_ARG, false, "audio after Finish is not taken");
+        return;
+    }
+    const char *why = audio_check(s, m, &code);
+    if (why) {
+        char text[160];
+        snprintf(text, sizeof text, code == RILL__CODE__BAD_FORMAT && !s->any_audio && why[0] == 'a'
+                 ? "this is %s; send its samples without the header" : "%s", why);
+        session_fail(s, code, text);
+        return;
+    }
+    if (m->discont && m->pos > s->pos_in) {
+        if (!mark_put(s, m->pos)) {
+            session_fail(s, RILL__CODE__FLOW_CONTROL, "too many jumps ahead of the work");
+            return;
+        }
+        s->pos_in = m->pos;
+    }
+    size_t n = m->pcm.len / pcm_frame_bytes(&s->in);
+    audio_put(s, m->pcm.data, n);
+    s->any_audio |= n > 0;
+    s->pos_in += n;
+    s->seq_in = m->seq + 1;
+    struct lane_arrival a = { .count = s->received, .us = lane_now_us() };
+    if (n && ring_room(&s->lane->arrivals))
+        ring_write(&s->lane->arrivals, &a, 1);
+    worker_wake(s->worker);
+}
+
+void session_finish(struct session *s)
+{
+    if (s->finishing) {
+        conn_error(s->conn, 0, s->id, RILL__CODE__BAD_ARG, false, "Finish was said already");
+        return;
+    }
+    s->finishing = true;
+    if (s->lane) {
+        atomic_store_explicit(&s->lane->finish, true, memory_order_release);
+        worker_wake(s->worker);
+    }
+}
+
+void session_reset(struct session *s, uint32_t req)
+{
+    if (!s->lane || s->finishing) {
+        conn_error(s->conn, req, s->id, RILL__CODE__BAD_ARG, false, "Reset is for a stream that is open and not finishing");
+        return;
+    }
+    if (!mark_put(s, s->pos_in)) {
+        conn_error(s->conn, req, s->id, RILL__CODE__OVERLOADED, false, "too many resets ahead of the work");
+        return;
+    }
+    worker_wake(s->worker);
+}
+
+/* ---- what comes back ---- */
+
+static void audio_send(struct session *s, uint64_t pos, const float *x, size_t n, const struct lane_rec *r)
+{
+    uint8_t bytes[CHUNK_FRAMES * 4 * PCM_MAX_CHANNELS];
+    Rill__AudioOut a = RILL__AUDIO_OUT__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    pcm_encode(&s->out, x, n, bytes);
+    a.stream = s->id;
+    a.seq = s->seq_out++;
+    a.pos = pos;
+    a.pcm.data = bytes;
+    a.pcm.len = n * pcm_frame_bytes(&s->out);
+    a.queue_us = r->queue_us;
+    a.compute_us = r->compute_us;
+    f.m_case = RILL__SERVER_FRAME__M_AUDIO;
+    f.audio = &a;
+    s->sent += n;
+    conn_send(s->conn, 0, &f);
+}
+
+static void pulse_take(struct session *s, const struct lane_rec *r)
+{
+    float x[CHUNK_FRAMES];
+    size_t most = (s->conn->max_frame_bytes - OVERHEAD_BYTES) / pcm_frame_bytes(&s->out);
+    if (most > CHUNK_FRAMES)
+        most = CHUNK_FRAMES;
+    if (r->is_run)
+        stats_pulse(s, r);
+    for (uint32_t at = 0; at < r->n;) {
+        size_t n = r->n - at < most ? r->n - at : most;
+        ring_read(&s->lane->out, x, n);
+        audio_send(s, r->pos + at, x, n, r);
+        at += (uint32_t) n;
+    }
+}
+
+static void vad_take(struct session *s, const struct lane_rec *r)
+{
+    Rill__Vad a = RILL__VAD__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    a.stream = s->id;
+    a.pos = r->pos;
+    a.prob = r->prob;
+    a.edge = (Rill__Edge) vad_step(&s->vad, r->pos, r->end_pos, r->prob);
+    f.m_case = RILL__SERVER_FRAME__M_VAD;
+    f.vad = &a;
+    s->vad_frames++;
+    conn_send(s->conn, 0, &f);
+}
+
+static void gap_take(struct session *s, const struct lane_rec *r)
+{
+    Rill__Gap a = RILL__GAP__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    a.stream = s->id;
+    a.pos = r->pos;
+    a.samples = r->end_pos - r->pos;
+    a.reason = r->is_reset ? RILL__GAP__REASON__REASON_RESET : RILL__GAP__REASON__REASON_CLIENT;
+    a.fill = RILL__GAP__FILL__FILL_SKIPPED;
+    f.m_case = RILL__SERVER_FRAME__M_GAP;
+    f.gap = &a;
+    if (!r->is_reset)
+        s->skipped += a.samples;
+    vad_reset(&s->vad);
+    conn_send(s->conn, 0, &f);
+}
+
+static void credit_send(struct session *s)
+{
+    uint64_t granted = atomic_load_explicit(&s->lane->consumed, memory_order_acquire) + s->window;
+    if (s->finishing || granted - s->granted < s->window / 8 + 1)
+        return;
+    Rill__Credit a = RILL__CREDIT__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    s->granted = granted;
+    a.stream = s->id;
+    a.limit_pos = s->pos_in + (granted - s->received);
+    f.m_case = RILL__SERVER_FRAME__M_CREDIT;
+    f.credit = &a;
+    conn_send(s->conn, 0, &f);
+}
+
+/* Whether so much waits to be read that this stream holds back. */
+static bool output_is_full(const struct session *s)
+{
+    const struct conf *conf = &s->daemon->conf;
+    uint64_t ms = s->live ? conf->limits_output_hard_ms : conf->limits_output_soft_ms;
+    uint64_t bytes = session_output_bytes_per_s(s) * ms / 1000, floor = s->live ? 262144 : 65536;
+    return conn_queue_bytes(s->conn) > (bytes > floor ? bytes : floor);
+}
+
+static void done_take(struct session *s)
+{
+    finished_send(s, false);
+    stats_finished_log(s, false);
+    session_end(s);
+}
+
+void session_pump(struct session *s)
+{
+    struct lane_rec r;
+    bool took = false;
+    while (!s->gone && s->lane && s->conn && !s->conn->closing && ring_used(&s->lane->recs)) {
+        if (output_is_full(s)) {
+            s->conn->paused = true;
+            break;
+        }
+        ring_read(&s->lane->recs, &r, 1);
+        took = true;
+        switch (r.kind) {
+        case LANE_PULSE: pulse_take(s, &r); break;
+        case LANE_VAD: vad_take(s, &r); break;
+        case LANE_GAP: gap_take(s, &r); break;
+        case LANE_DONE: done_take(s); return;
+        }
+    }
+    if (s->gone || !s->lane || !s->conn)
+        return;
+    credit_send(s);
+    if (took)
+        worker_wake(s->worker);
+}
+
+void sessions_pump(struct daemon *d)
+{
+    for (struct session *s = d->sessions, *next; s; s = next) {
+        next = s->next;
+        if (!s->gone)
+            session_pump(s);
+        else if (!s->lane || atomic_load_explicit(&s->lane->detached, memory_order_acquire))
+            session_free(s);
+    }
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/daemon.h"
+
+#include <unistd.h>
+
+#define SESSIONS_A_PAGE 32
+#define MODELS_A_REPLY 64
+
+uint64_t samples_us(uint64_t n, uint32_t rate)
+{
+    return n / rate * 1000000u + n % rate * 1000000u / rate;
+}
+
+/* ---- counting ---- */
+
+static void stats_add(struct model_stats *m, const struct lane_rec *r, uint64_t audio_us, double rtf, bool miss)
+{
+    m->pulses++;
+    m->audio_us += audio_us;
+    m->compute_us += r->compute_us;
+    m->misses += miss;
+    m->rtf_max = rtf > m->rtf_max ? rtf : m->rtf_max;
+    hist_add(&m->compute, r->compute_us);
+    hist_add(&m->queue, r->queue_us);
+}
+
+void stats_pulse(struct session *s, const struct lane_rec *r)
+{
+    uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
+    uint64_t consumed = atomic_load_explicit(&s->lane->consumed, memory_order_acquire);
+    uint64_t audio_us = samples_us(consumed - s->audio_noted, s->in.rate);
+    bool miss = s->live && (uint64_t) r->queue_us + r->compute_us > pulse_us;
+    double rtf = (double) r->compute_us / (double) (pulse_us ? pulse_us : 1);
+    s->audio_noted = consumed;
+    s->compute_us += r->compute_us;
+    s->misses += miss;
+    s->max_chunk_us = r->compute_us > s->max_chunk_us ? r->compute_us : s->max_chunk_us;
+    hist_add(&s->compute, r->compute_us);
+    hist_add(&s->queue, r->queue_us);
+    stats_add(&s->model->stats, r, audio_us, rtf, miss);
+    stats_add(&s->model->period, r, audio_us, rtf, miss);
+}
+
+/* ---- log lines ---- */
+
+static double rtf_of(uint64_t compute_us, uint64_t audio_us)
+{
+    return audio_us ? (double) compute_us / (double) audio_us : 0;
+}
+
+void stats_finished_log(struct session *s, bool cancelled)
+{
+    uint64_t in = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) : 0;
+    uint64_t audio_us = samples_us(in, s->in.rate);
+    uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
+    if (s->gone)
+        return;
+    log_line(&s->daemon->log, LOG_INFO,
+             "stream=%u uid=%u model=%s in=%u/%u/%s dur=%.2fs rtf=%.3f rtf_max=%.3f q_p99=%.1fms c_p99=%.1fms "
+             "miss=%llu gap=%llu out=%llu%s", s->serial, s->uid, s->model->name, s->in.rate, s->in.channels,
+             pcm_enc_name(s->in.enc), (double) audio_us / 1e6, rtf_of(s->compute_us, audio_us),
+             pulse_us ? (double) s->max_chunk_us / (double) pulse_us : 0.0, hist_quantile(&s->queue, 0.99) / 1e3,
+             hist_quantile(&s->compute, 0.99) / 1e3, (unsigned long long) s->misses, (unsigned long long) s->skipped,
+             (unsigned long long) s->sent, cancelled ? " cancelled=1" : "");
+}
+
+void stats_summary(struct daemon *d)
+{
+    for (struct model *m = d->registry.models; m; m = m->next) {
+        struct model_stats *p = &m->period;
+        uint64_t pulse_us = m->state == MODEL_READY ? samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
+        if (!p->pulses || !pulse_us)
+            continue;
+        log_line(&d->log, LOG_INFO,
+                 "model=%s streams=%u pulses=%llu dur=%.2fs rtf=%.3f rtf_p99=%.3f rtf_max=%.3f q_p99=%.1fms c_p99=%.1fms miss=%llu",
+                 m->name, m->stats.streams, (unsigned long long) p->pulses, (double) p->audio_us / 1e6,
+                 rtf_of(p->compute_us, p->audio_us), hist_quantile(&p->compute, 0.99) / (double) pulse_us, p->rtf_max,
+                 hist_quantile(&p->queue, 0.99) / 1e3, hist_quantile(&p->compute, 0.99) / 1e3,
+                 (unsigned long long) p->misses);
+        memset(p, 0, sizeof *p);
+    }
+}
+
+/* ---- answers ---- */
+
+struct stats_message {
+    Rill__StatsReply reply;
+    Rill__ModelStats models[MODELS_A_REPLY], *pointers[MODELS_A_REPLY];
+};
+
+static void model_stats_fill(Rill__ModelStats *a, struct model *m)
+{
+    const struct model_stats *p = &m->stats;
+    double pulse_us = m->lane.rate ? (double) samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
+    rill__model_stats__init(a);
+    a->name = m->name;
+    a->streams = p->streams;
+    a->streams_opened = p->streams_opened;
+    a->audio_us = p->audio_us;
+    a->compute_us = p->compute_us;
+    a->pulses = p->pulses;
+    a->deadline_misses = p->misses;
+    a->rtf = (float) rtf_of(p->compute_us, p->audio_us);
+    a->compute_p99_us = hist_quantile(&p->compute, 0.99);
+    a->queue_p99_us = hist_quantile(&p->queue, 0.99);
+    a->rtf_p99 = pulse_us > 0 ? (float) (a->compute_p99_us / pulse_us) : 0;
+    a->rtf_max = (float) p->rtf_max;
+}
+
+static uint32_t sessions_running(const struct daemon *d)
+{
+    uint32_t n = 0;
+    for (const struct session *s = d->sessions; s; s = s->next)
+        n += !s->gone;
+    return n;
+}
+
+static void stats_fill(struct stats_message *x, struct daemon *d)
+{
+    rill__stats_reply__init(&x->reply);
+    x->reply.uptime_us = lane_now_us() - d->started_us;
+    x->reply.connections = d->n_conns;
+    x->reply.connections_accepted = d->conns_accepted;
+    x->reply.streams = sessions_running(d);
+    x->reply.streams_opened = d->streams_opened;
+    x->reply.streams_refused = d->streams_refused;
+    x->reply.protocol_errors = d->protocol_errors;
+    x->reply.models = x->pointers;
+    for (struct model *m = d->registry.models; m && x->reply.n_models < MODELS_A_REPLY; m = m->next) {
+        if (!m->stats.streams_opened)
+            continue;
+        size_t i = x->reply.n_models++;
+        model_stats_fill(&x->models[i], m);
+        x->pointers[i] = &x->models[i];
+    }
+}
+
+void stats_reply(struct conn *c, uint32_t req)
+{
+    struct stats_message x;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    stats_fill(&x, c->daemon);
+    f.m_case = RILL__SERVER_FRAME__M_STATS;
+    f.stats = &x.reply;
+    conn_send(c, req, &f);
+}
+
+void status_reply(struct conn *c, uint32_t req)
+{
+    struct daemon *d = c->daemon;
+    struct stats_message x;
+    Rill__StatusReply a = RILL__STATUS_REPLY__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    stats_fill(&x, d);
+    a.server = (char *) (uintptr_t) "rilld " RILL_VERSION;
+    a.pid = (uint32_t) getpid();
+    a.uptime_us = x.reply.uptime_us;
+    a.state = (char *) (uintptr_t) (d->draining ? "draining" : d->stuck ? "stuck" : "running");
+    a.threads = d->n_workers;
+    a.connections = d->n_conns;
+    a.streams = x.reply.streams;
+    a.config = d->conf_path;
+    a.stats = &x.reply;
+    a.rtf_load = (float) d->rtf_load;
+    a.rtf_budget = (float) (d->conf.limits_rtf_budget * d->n_workers);
+    f.m_case = RILL__SERVER_FRAME__M_CTL_STATUS;
+    f.ctl_status = &a;
+    conn_send(c, req, &f);
+}
+
+struct session_message {
+    Rill__Session session;
+    Rill__Pcm in, out;
+};
+
+static void pcm_fill(Rill__Pcm *m, const struct pcm *p)
+{
+    rill__pcm__init(m);
+    m->rate = p->rate;
+    m->channels = p->channels;
+    m->enc = (Rill__Enc) p->enc;
+}
+
+static void session_fill(struct session_message *x, struct session *s)
+{
+    Rill__Session *a = &x->session;
+    rill__session__init(a);
+    pcm_fill(&x->in, &s->in);
+    pcm_fill(&x->out, &s->out);
+    a->conn = s->conn->id;
+    a->stream = s->id;
+    a->uid = s->uid;
+    a->pid = s->conn->pid;
+    a->client = s->conn->client;
+    a->model = s->model->name;
+    a->in = &x->in;
+    a->out = &x->out;
+    a->pace = s->live ? RILL__PACE__PACE_LIVE : RILL__PACE__PACE_FILE;
+    a->in_samples = s->received;
+    a->out_samples = s->sent;
+    a->age_us = lane_now_us() - s->opened_us;
+    a->rtf = (float) rtf_of(s->compute_us, samples_us(s->audio_noted, s->in.rate));
+    a->queued_bytes = conn_queue_bytes(s->conn);
+    a->state = (char *) (uintptr_t) (!s->lane ? "opening" : s->finishing ? "finishing" : "running");
+}
+
+/* The first session in (conn, stream) order after the given one. */
+static struct session *session_after(struct daemon *d, uint32_t conn, uint32_t stream)
+{
+    struct session *best = NULL;
+    for (struct session *s = d->sessions; s; s = s->next) {
+        if (s->gone || !s->conn || s->conn->id < conn || (s->conn->id == conn && s->id <= stream))
+            continue;
+        if (!best || s->conn->id < best->conn->id || (s->conn->id == best->conn->id && s->id < best->id))
+            best = s;
+    }
+    return best;
+}
+
+void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t after_stream)
+{
+    struct session_message x[SESSIONS_A_PAGE];
+    Rill__Session *pointers[SESSIONS_A_PAGE];
+    Rill__SessionsReply a = RILL__SESSIONS_REPLY__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    size_t most = c->max_frame_bytes / 256 < SESSIONS_A_PAGE ? c->max_frame_bytes / 256 : SESSIONS_A_PAGE;
+    struct session *s = session_after(c->daemon, after_conn, after_stream);
+    for (; s && a.n_sessions < most; s = session_after(c->daemon, s->conn->id, s->id)) {
+        session_fill(&x[a.n_sessions], s);
+        pointers[a.n_sessions] = &x[a.n_sessions].session;
+        a.n_sessions++;
+    }
+    a.sessions = pointers;
+    a.more = s != NULL;
+    f.m_case = RILL__SERVER_FRAME__M_CTL_SESSIONS;
+    f.ctl_sessions = &a;
+    conn_send(c, req, &f);
+}
+
+struct model_message {
+    Rill__ModelInfo info;
+    Rill__Output outputs[2];
+};
+
+static void model_fill(struct model_message *x, struct model *m)
+{
+    Rill__ModelInfo *a = &x->info;
+    rill__model_info__init(a);
+    a->name = m->name;
+    a->state = (char *) (uintptr_t) model_state_name(m->state);
+    if (m->state != MODEL_READY)
+        return;
+    a->task = m->task;
+    a->licence = m->licence;
+    a->summary = m->summary;
+    a->sha256 = m->sha256;
+    a->rate = m->lane.rate;
+    a->hop_samples = m->lane.pulse_samples;
+    a->delay_samples = m->lane.delay_samples;
+    a->outputs = x->outputs;
+    if (m->lane.audio_out >= 0)
+        x->outputs[a->n_outputs++] = RILL__OUTPUT__OUTPUT_AUDIO;
+    if (m->lane.vad_out >= 0)
+        x->outputs[a->n_outputs++] = RILL__OUTPUT__OUTPUT_VAD;
+    a->weights_bytes = m->plan_info.weights_bytes;
+    a->stream_bytes = m->plan_info.stream_bytes;
+    a->rtf = m->rtf;
+}
+
+void info_reply(struct conn *c, uint32_t req)
+{
+    struct model_message x[MODELS_A_REPLY];
+    Rill__ModelInfo *pointers[MODELS_A_REPLY];
+    Rill__InfoReply a = RILL__INFO_REPLY__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    registry_scan(&c->daemon->registry);
+    for (struct model *m = c->daemon->registry.models; m && a.n_models < MODELS_A_REPLY; m = m->next) {
+        model_fill(&x[a.n_models], m);
+        pointers[a.n_models] = &x[a.n_models].info;
+        a.n_models++;
+    }
+    a.server = (char *) (uintptr_t) "rilld " RILL_VERSION;
+    a.default_model = c->daemon->conf.models_default_model;
+    a.models = pointers;
+    f.m_case = RILL__SERVER_FRAME__M_INFO;
+    f.info = &a;
+    conn_send(c, req, &f);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* worker.h - compute threads. A lane belongs to one worker from worker_add until `detached`. */
+#ifndef RILLD_WORKER_H
+#define RILLD_WORKER_H
+
+#include "daemon/lane.h"
+
+#include <pthread.h>
+
+struct worker {
+    pthread_t thread;
+    struct ring inbox;              /* struct lane *, from the loop */
+    int wake_fd;
+    _Atomic bool sleeping, stop;
+    _Atomic uint64_t beat;          /* grows with every round */
+    void (*progress)(void *arg);    /* after a round that did something; any thread may call it */
+    void *arg;
+    struct lane **lanes;
+    size_t n_lanes, max_lanes;
+    bool started;
+};
+
+/* 0 or an errno. */
+int worker_start(struct worker *w, size_t max_lanes, void (*progress)(void *arg), void *arg);
+void worker_stop(struct worker *w);                     /* joins; its lanes are the caller's again */
+bool worker_add(struct worker *w, struct lane *l);      /* false if it is full */
+void worker_wake(struct worker *w);                     /* after anything was written to a lane */
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* A library with the face of <rill.h> and models that are simple enough to know every output
+ * sample, so that the daemon is tested apart from the engine:
+ *   wiener   gives back its input 256 samples later
+ *   trimmed  the same, but its port skips the 256 samples itself
+ *   vad      the largest absolute sample of each 512
+ *   both     wiener and vad in one
+ *   broken   cannot be planned */
+#include <rill.h>
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PULSE 512
+#define DELAY 256
+
+struct rill_model { char name[64]; bool audio, vad, trims, broken; };
+struct rill_plan { struct rill_model model; int refs; };
+struct rill_stream {
+    const rill_plan *plan;
+    float in[PULSE], out[PULSE], history[DELAY], prob;
+    size_t fill, out_at, out_fill, vad_left;
+    uint64_t total_in, total_out, total_vad, skipped;
+    bool finished;
+};
+
+static const struct rill_model builtins[] = {
+    { "wiener", true, false, false, false }, { "trimmed", true, false, true, false },
+    { "vad", false, true, false, false }, { "both", true, true, false, false },
+    { "broken", true, false, false, true },
+};
+#define N_BUILTINS (sizeof builtins / sizeof *builtins)
+
+static rill_status fail(rill_error *e, rill_status s, const char *what, const char *name)
+{
+    if (e) {
+        e->status = s;
+        snprintf(e->text, sizeof e->text, "%s: %s", name, what);
+    }
+    return s;
+}
+
+const char *rill_version(void)
+{
+    return "fake";
+}
+
+const char *rill_status_text(rill_status s)
+{
+    return s == RILL_OK ? "ok" : "failed";
+}
+
+const char *rill_model_builtin_name(unsigned n)
+{
+    return n < N_BUILTINS ? builtins[n].name : NULL;
+}
+
+rill_status rill_model_builtin(rill_model **ret, const char *name, rill_error *reterr)
+{
+    for (size_t i = 0; i < N_BUILTINS; i++)
+        if (strcmp(builtins[i].name, name) == 0) {
+            *ret = malloc(sizeof **ret);
+            **ret = builtins[i];
+            return RILL_OK;
+        }
+    return fail(reterr, RILL_IO, "no such model", name);
+}
+
+rill_status rill_model_open(rill_model **ret, const char *path, rill_error *reterr)
+{
+    char conf[1024];
+    snprintf(conf, sizeof conf, "%s/graph.nnef", path);
+    if (access(conf, R_OK) < 0)
+        return fail(reterr, RILL_IO, "cannot be read", conf);
+    return rill_model_builtin(ret, "wiener", reterr);
+}
+
+void rill_model_get_info(const rill_model *m, rill_model_info *ret)
+{
+    *ret = (rill_model_info) { .name = m->name, .task = m->vad ? "vad" : "denoise", .licence = "MIT", .summary = "",
+                               .sample_rate = 16000, .vad_threshold = 0.5f, .vad_release = 0.25f, .vad_hangover_ms = 100 };
+    ret->sha256[0] = 0xab;
+}
+
+rill_model *rill_model_free(rill_model *m)
+{
+    free(m);
+    return NULL;
+}
+
+rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts, rill_error *reterr)
+{
+    (void) opts;
+    if (m->broken)
+        return fail(reterr, RILL_UNSUPPORTED, "node 'x': op Broken is not known", m->name);
+    *ret = malloc(sizeof **ret);
+    **ret = (rill_plan) { .model = *m, .refs = 1 };
+    return RILL_OK;
+}
+
+rill_plan *rill_plan_ref(rill_plan *p)
+{
+    __atomic_add_fetch(&p->refs, 1, __ATOMIC_RELAXED);
+    return p;
+}
+
+rill_plan *rill_plan_unref(rill_plan *p)
+{
+    if (p && __atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL) == 0)
+        free(p);
+    return NULL;
+}
+
+unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
+{
+    const rill_port all[3] = {
+        { .name = "pcm", .kind = RILL_PORT_AUDIO, .is_input = 1, .rate_num = 16000, .rate_den = 1, .width = 1,
+          .pulse_frames = PULSE, .hop_samples = 1 },
+        { .name = "out", .kind = RILL_PORT_AUDIO, .rate_num = 16000, .rate_den = 1, .width = 1, .pulse_frames = PULSE,
+          .hop_samples = 1, .delay_frames = DELAY, .delay_samples = DELAY },
+        { .name = "prob", .kind = RILL_PORT_VAD, .rate_num = 16000, .rate_den = 512, .width = 1, .pulse_frames = 1,
+          .hop_samples = 512 },
+    };
+    unsigned n = 0;
+    for (unsigned i = 0; i < 3; i++)
+        if ((i == 0 || (i == 1 && p->model.audio) || (i == 2 && p->model.vad)) && n < cap)
+            ports[n++] = all[i];
+    return n;
+}
+
+void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
+{
+    *ret = (rill_plan_info) { .stream_bytes = rill_plan_stream_size(p), .pulse_samples = PULSE, .cpu = "c", .steps = 1 };
+}
+
+size_t rill_plan_stream_size(const rill_plan *p)
+{
+    (void) p;
+    return sizeof(rill_stream);
+}
+
+rill_stream *rill_stream_init(void *mem, const rill_plan *p)
+{
+    rill_stream *s = mem;
+    s->plan = p;
+    rill_stream_reset(s);
+    return s;
+}
+
+void rill_stream_reset(rill_stream *s)
+{
+    const rill_plan *p = s->plan;
+    memset(s, 0, sizeof *s);
+    s->plan = p;
+}
+
+rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n, size_t *ret_taken)
+{
+    if (port || s->finished)
+        return RILL_INVALID;
+    *ret_taken = n < PULSE - s->fill ? n : PULSE - s->fill;
+    memcpy(s->in + s->fill, x, *ret_taken * sizeof *x);
+    s->fill += *ret_taken;
+    s->total_in += *ret_taken;
+    return RILL_OK;
+}
+
+/* Outputs that may not leave: the skipped ones of `trimmed`. */
+static void skip(rill_stream *s)
+{
+    while (s->plan->model.trims && s->skipped < DELAY && s->out_at < s->out_fill) {
+        s->skipped++;
+        s->out_at++;
+    }
+}
+
+rill_status rill_stream_run(rill_stream *s)
+{
+    const struct rill_model *m = &s->plan->model;
+    if (s->out_at < s->out_fill || s->vad_left)
+        return RILL_AGAIN;
+    uint64_t audio_owed = m->audio && s->total_in ? s->total_in + DELAY : 0;
+    uint64_t vad_owed = m->vad ? (s->total_in + 511) / 512 : 0;
+    if (s->fill < PULSE && !s->finished)
+        return RILL_AGAIN;
+    if (s->finished && s->total_out >= audio_owed && s->total_vad >= vad_owed)
+        return RILL_END;
+    memset(s->in + s->fill, 0, (PULSE - s->fill) * sizeof *s->in);
+    s->fill = 0;
+    memcpy(s->out, s->history, sizeof s->history);
+    memcpy(s->out + DELAY, s->in, (PULSE - DELAY) * sizeof *s->in);
+    memcpy(s->history, s->in + PULSE - DELAY, sizeof s->history);
+    s->out_at = 0;
+    s->out_fill = m->audio ? PULSE : 0;
+    if (s->finished && s->total_out + s->out_fill > audio_owed)
+        s->out_fill = (size_t) (audio_owed - s->total_out);
+    s->total_out += s->out_fill;
+    s->prob = 0;
+    for (int i = 0; i < PULSE; i++)
+        s->prob = fmaxf(s->prob, fabsf(s->in[i]));
+    s->vad_left = m->vad && (!s->finished || s->total_vad < vad_owed);
+    s->total_vad += s->vad_left;
+    skip(s);
+    return RILL_OK;
+}
+
+rill_status rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap, size_t *ret_given)
+{
+    const struct rill_model *m = &s->plan->model;
+    *ret_given = 0;
+    if (m->audio && port == 1) {
+        size_t left = s->out_fill - s->out_at;
+        *ret_given = left < cap ? left : cap;
+        memcpy(y, s->out + s->out_at, *ret_given * sizeof *y);
+        s->out_at += *ret_given;
+    } else if (m->vad && port == (m->audio ? 2 : 1)) {
+        if (s->vad_left && cap) {
+            *y = s->prob;
+            *ret_given = 1;
+            s->vad_left = 0;
+        }
+    } else {
+        return RILL_INVALID;
+    }
+    return RILL_OK;
+}
+
+void rill_stream_finish(rill_stream *s)
+{
+    s->finished = true;
+}
+
+void rill_thread_prepare(void)
+{
+}
+
+unsigned rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned cap)
+{
+    (void) s, (void) ret, (void) cap;
+    return 0;
+}
