@@ -5,7 +5,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define HEALTH_US 1000000
+#define HEALTH_US 2000000
 
 static void on_progress(uv_async_t *a)
 {
@@ -190,6 +190,7 @@ static bool daemon_start(struct daemon *d)
     char err[512];
     d->started_us = lane_now_us();
     d->next_summary_us = d->started_us + d->conf.log_interval_s * UINT64_C(1000000);
+    d->next_health_us = d->started_us + HEALTH_US;
     d->watchdog_us = notify_watchdog_us();
     instance_id_make(d->instance_id);
     d->progress.data = d;

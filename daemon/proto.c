@@ -219,7 +219,7 @@ static void on_loaded(void *arg, struct model *m)
             conn_error(c, w->req, 0, RILL__CODE__MODEL_FAILED, false, "%s: %s", m->name, m->error.text);
         break;
     }
-    model_unref(m);
+    registry_unref(m);
     free(w);
 }
 
@@ -239,9 +239,9 @@ static void on_ctl_load(struct conn *c, const Rill__ClientFrame *f)
         return;
     if (w)
         *w = (struct load_wait) { c->daemon, c->id, f->req };
-    if (!w || !model_load(&c->daemon->registry, m, on_loaded, w)) {
+    if (!w || !registry_load(&c->daemon->registry, m, on_loaded, w)) {
         conn_error(c, f->req, 0, RILL__CODE__INTERNAL, false, "out of memory");
-        model_unref(m);
+        registry_unref(m);
         free(w);
     }
 }
@@ -253,7 +253,7 @@ static void on_ctl_unload(struct conn *c, const Rill__ClientFrame *f)
         return;
     registry_drop(&c->daemon->registry, m);
     done_send(c, f->req, m->stats.streams ? "streams that are open keep it" : "unloaded");
-    model_unref(m);
+    registry_unref(m);
 }
 
 static void on_ctl_kick(struct conn *c, const Rill__ClientFrame *f)

@@ -32,13 +32,13 @@ const char *model_state_name(enum model_state s)
     return names[s];
 }
 
-struct model *model_ref(struct model *m)
+struct model *registry_ref(struct model *m)
 {
     m->refs++;
     return m;
 }
 
-struct model *model_unref(struct model *m)
+struct model *registry_unref(struct model *m)
 {
     if (m && --m->refs == 0) {
         rill_plan_unref(m->lane.plan);
@@ -58,7 +58,7 @@ void registry_clear(struct registry *r)
         struct model *m = r->models;
         r->models = m->next;
         m->next = NULL;
-        model_unref(m);
+        registry_unref(m);
     }
 }
 
@@ -68,7 +68,7 @@ void registry_drop(struct registry *r, struct model *m)
         if (*at == m) {
             *at = m->next;
             m->next = NULL;
-            model_unref(m);
+            registry_unref(m);
             return;
         }
 }
@@ -153,7 +153,7 @@ struct model *registry_get(struct registry *r, const char *name)
     struct model *m = model_find(r, name);
     if (!m && (folder_find(r, name, path, sizeof path) || is_builtin(name)))
         m = model_add(r, name);
-    return m ? model_ref(m) : NULL;
+    return m ? registry_ref(m) : NULL;
 }
 
 static void folder_scan(struct registry *r, const char *path)
@@ -241,7 +241,7 @@ static void load_done(uv_work_t *w, int status)
         x->done(x->arg, m);
         free(x);
     }
-    model_unref(m);
+    registry_unref(m);
 }
 
 static bool load_start(struct registry *r, struct model *m)
@@ -260,11 +260,11 @@ static bool load_start(struct registry *r, struct model *m)
         return false;
     }
     m->state = MODEL_LOADING;
-    model_ref(m);
+    registry_ref(m);
     return true;
 }
 
-bool model_load(struct registry *r, struct model *m, model_loaded *done, void *arg)
+bool registry_load(struct registry *r, struct model *m, model_loaded *done, void *arg)
 {
     if (m->state == MODEL_READY) {
         done(arg, m);
@@ -280,7 +280,7 @@ bool model_load(struct registry *r, struct model *m, model_loaded *done, void *a
     return true;
 }
 
-void model_forget(struct model *m, model_loaded *done, void *arg)
+void registry_forget(struct model *m, model_loaded *done, void *arg)
 {
     for (struct model_wait **at = &m->waits; *at; at = &(*at)->next)
         if ((*at)->done == done && (*at)->arg == arg) {

@@ -61,12 +61,12 @@ struct model *registry_get(struct registry *r, const char *name);
 void registry_scan(struct registry *r);
 
 /* Loads it if need be; done is called now or later. False without memory. */
-bool model_load(struct registry *r, struct model *m, model_loaded *done, void *arg);
+bool registry_load(struct registry *r, struct model *m, model_loaded *done, void *arg);
 
 /* Forgets a callback that was not called yet. */
-void model_forget(struct model *m, model_loaded *done, void *arg);
-struct model *model_ref(struct model *m);
-struct model *model_unref(struct model *m);         /* takes NULL too; returns NULL */
+void registry_forget(struct model *m, model_loaded *done, void *arg);
+struct model *registry_ref(struct model *m);
+struct model *registry_unref(struct model *m);         /* takes NULL too; returns NULL */
 void registry_drop(struct registry *r, struct model *m);    /* the next get loads afresh */
 
 bool model_name_valid(const char *name);

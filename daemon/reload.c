@@ -44,7 +44,7 @@ static void on_preloaded(void *arg, struct model *m)
         log_line(&d->log, LOG_ERROR, "model=%s cannot be loaded: %s", m->name, m->error.text);
     if (m->state != MODEL_READY && !d->ready)
         d->exit_code = 1;
-    model_unref(m);
+    registry_unref(m);
 }
 
 static bool preload_one(void *arg, const char *name)
@@ -56,7 +56,7 @@ static bool preload_one(void *arg, const char *name)
         return false;
     }
     d->preloads_left++;
-    return model_load(&d->registry, m, on_preloaded, d);
+    return registry_load(&d->registry, m, on_preloaded, d);
 }
 
 bool daemon_preload(struct daemon *d)
@@ -126,7 +126,7 @@ static void on_reloaded(void *arg, struct model *m)
     r->left--;
     if (m->state != MODEL_READY && !r->err[0])
         snprintf(r->err, sizeof r->err, "models.preload: %s: %s", m->name, m->error.text);
-    model_unref(m);
+    registry_unref(m);
     if (!r->left && !r->starting)
         reload_end(r);
 }
@@ -140,7 +140,7 @@ static bool reload_one(void *arg, const char *name)
         return false;
     }
     r->left++;
-    return model_load(&r->registry, m, on_reloaded, r);
+    return registry_load(&r->registry, m, on_reloaded, r);
 }
 
 static void asker_add(struct reload *r, struct conn *c, uint32_t req)

@@ -34,7 +34,7 @@ static void session_free(struct session *s)
         }
     d->n_sessions--;
     lane_free(s->lane);
-    model_unref(s->model);
+    registry_unref(s->model);
     free(s);
 }
 
@@ -53,7 +53,7 @@ static void session_end(struct session *s)
     }
     s->daemon->rtf_load -= (double) s->rtf_cost;
     if (!s->lane) {
-        model_forget(s->model, on_loaded, s);
+        registry_forget(s->model, on_loaded, s);
         return;
     }
     s->model->stats.streams--;
@@ -242,7 +242,7 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
     d->sessions = s;
     d->n_sessions++;
     c->n_streams++;
-    if (!model_load(&d->registry, s->model, on_loaded, s))
+    if (!registry_load(&d->registry, s->model, on_loaded, s))
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
 }
 

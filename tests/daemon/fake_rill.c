@@ -39,7 +39,7 @@ static rill_status fail(rill_error *e, rill_status s, const char *what, const ch
 {
     if (e) {
         e->status = s;
-        snprintf(e->text, sizeof e->text, "%s: %s", name, what);
+        snprintf(e->text, sizeof e->text, "%.300s: %.150s", name, what);
     }
     return s;
 }
