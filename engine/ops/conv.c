@@ -1,4 +1,283 @@
 /* SPDX-License-Identifier: MIT */
+/* Convolution over one to three axes. Every output is one chain of fused multiply-adds that starts from the bias
+ * and runs through (channel, kernel place) in order, in each of the paths. */
 #include "engine/ops.h"
+#include "engine/ops/window.h"
 
-const struct op *const ops_conv[] = { NULL };
+#include <math.h>
+#include <string.h>
+
+struct conv_attr { struct window_attr w; int64_t group; };
+
+static const struct attr_spec conv_attrs[] = {
+    { .name = "auto_pad", .kind = ATTR_CHOICE, .offset = offsetof(struct conv_attr, w.auto_pad), .choices = auto_pad_names },
+    { .name = "dilations", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.dilations) },
+    { .name = "group", .kind = ATTR_INT, .offset = offsetof(struct conv_attr, group), .def_i = 1 },
+    { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.kernel) },
+    { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.pads) },
+    { .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.strides) },
+    { 0 },
+};
+
+enum { IN_X, IN_W, IN_B };
+
+/* ---- shapes ---- */
+
+static rill_status weights_check(struct infer *c, int64_t kernel[WINDOW_AXES_MAX])
+{
+    const struct conv_attr *a = c->attr;
+    const struct fact *x = c->in[IN_X], *w = c->in[IN_W];
+    if (x->type != DTYPE_F32 || w->type != DTYPE_F32)
+        return infer_fail(c, "input %s and weights %s; only f32 is supported", dtype_name(x->type), dtype_name(w->type));
+    if (x->rank != w->rank || x->rank < 3 || x->rank > WINDOW_AXES_MAX + 2)
+        return infer_fail(c, "input has rank %d, weights %d; both must be 3 to %d", x->rank, w->rank, WINDOW_AXES_MAX + 2);
+    for (int i = 0; i < w->rank; i++)
+        if (!dim_is_const(w->shape[i]) || (i == 1 && !dim_is_const(x->shape[1])))
+            return infer_fail(c, "channels and weights must have known sizes");
+    int64_t cin = dim_value(x->shape[1]), cout = dim_value(w->shape[0]), per = dim_value(w->shape[1]);
+    if (a->group < 1 || cin % a->group || cout % a->group || cin / a->group != per)
+        return infer_fail(c, "%lld input channels and %lld output channels in %lld groups do not fit weights of %lld",
+                          (long long) cin, (long long) cout, (long long) a->group, (long long) per);
+    if (infer_has(c, IN_B) && (c->in[IN_B]->rank != 1 || c->in[IN_B]->shape[0] != w->shape[0] ||
+                               c->in[IN_B]->type != DTYPE_F32))
+        return infer_fail(c, "the bias must be f32[%lld]", (long long) cout);
+    for (int i = 0; i < w->rank - 2; i++)
+        kernel[i] = dim_value(w->shape[2 + i]);
+    return RILL_OK;
+}
+
+static rill_status conv_infer(struct infer *c)
+{
+    const struct conv_attr *a = c->attr;
+    const struct dim *shape[RANK_MAX];
+    int64_t kernel[WINDOW_AXES_MAX];
+    struct window w;
+    TRY(weights_check(c, kernel));
+    TRY(window_read(c, &a->w, c->in[IN_X]->rank, kernel, &w));
+    shape[0] = c->in[IN_X]->shape[0];
+    shape[1] = c->in[IN_W]->shape[0];
+    for (int i = 0; i < w.axes; i++)
+        TRY(window_size(c, &a->w, &w, i, c->in[IN_X]->shape[2 + i], &shape[2 + i]));
+    infer_shape(c, 0, DTYPE_F32, c->in[IN_X]->rank, shape);
+    return RILL_OK;
+}
+
+/* ---- plan ---- */
+
+/* Everything as three spatial axes; missing ones have size 1. */
+struct conv {
+    int64_t batch, group, cin, cout;        /* channels of one group */
+    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3];
+    int64_t n_in, n_out, n_kernel;          /* products of the above */
+    const float *packed;                    /* per group; NULL: weights are packed into scratch */
+    size_t packed_floats;                   /* of one group */
+    bool pointwise;                         /* kernel 1, stride 1, no pads: columns are a transpose */
+    bool depthwise;
+};
+
+static void geometry_set(struct conv *v, const struct window *w, const struct tensor *x, const struct tensor *y)
+{
+    v->n_in = v->n_out = v->n_kernel = 1;
+    for (int i = 0, k = w->axes - 3; i < 3; i++, k++) {
+        v->in[i] = k < 0 ? 1 : x->dim[2 + k];
+        v->out[i] = k < 0 ? 1 : y->dim[2 + k];
+        v->kernel[i] = k < 0 ? 1 : w->kernel[k];
+        v->stride[i] = k < 0 ? 1 : w->stride[k];
+        v->dilation[i] = k < 0 ? 1 : w->dilation[k];
+        v->before[i] = k < 0 ? 0 : w->before[k];
+        v->n_in *= v->in[i];
+        v->n_out *= v->out[i];
+        v->n_kernel *= v->kernel[i];
+    }
+}
+
+static bool is_pointwise(const struct conv *v)
+{
+    for (int i = 0; i < 3; i++)
+        if (v->kernel[i] != 1 || v->stride[i] != 1 || v->before[i] || v->in[i] != v->out[i])
+            return false;
+    return true;
+}
+
+static rill_status conv_prepare(struct prep *c)
+{
+    const struct conv_attr *a = c->attr;
+    const struct tensor *x = c->in[IN_X], *w = c->in[IN_W];
+    struct conv *v = arena_new(c->arena, struct conv);
+    struct window win;
+    if (!v)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    window_fix(&a->w, &win, w->dim + 2, x, c->out[0]);
+    geometry_set(v, &win, x, c->out[0]);
+    v->batch = x->dim[0];
+    v->group = a->group;
+    v->cin = x->dim[1] / a->group;
+    v->cout = w->dim[0] / a->group;
+    v->pointwise = is_pointwise(v);
+    v->depthwise = v->cin == 1 && v->cout == 1;
+    size_t k = (size_t) (v->cin * v->n_kernel);
+    v->packed_floats = kern_packed_floats((size_t) v->cout, k);
+    c->args = v;
+    c->kernel = v->depthwise ? "conv depthwise" : "conv gemm_f32";
+    if (v->depthwise)
+        return RILL_OK;
+    if (w->data) {
+        float *p = arena_alloc_array(c->arena, v->packed_floats * (size_t) v->group, sizeof *p);
+        if (!p)
+            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+        for (int64_t g = 0; g < v->group; g++)
+            kern_pack_f32(p + (size_t) g * v->packed_floats, (const float *) w->data + (size_t) (g * v->cout) * k,
+                          (size_t) v->cout, k, k, 1);
+        v->packed = p;
+    }
+    /* columns, rows of outputs, packed weights */
+    c->scratch_bytes = ((size_t) v->n_out * k + (size_t) (v->n_out * v->cout) + v->packed_floats + 32) * sizeof(float);
+    return RILL_OK;
+}
+
+/* ---- columns: one row of (channel, kernel place) per output place ---- */
+
+static void columns_pointwise(const struct conv *v, float *restrict col, const float *restrict x)
+{
+    for (int64_t o = 0; o < v->n_out; o++)
+        for (int64_t ch = 0; ch < v->cin; ch++)
+            col[o * v->cin + ch] = x[ch * v->n_in + o];
+}
+
+/* Kernel places along the last axis for one output place and channel row; zero outside. */
+static void taps_copy(const struct conv *v, float *restrict col, const float *restrict row, int64_t at)
+{
+    int64_t n = v->kernel[2], d = v->dilation[2];
+    if (at >= 0 && at + (n - 1) * d < v->in[2]) {
+        for (int64_t k = 0; k < n; k++)
+            col[k] = row[at + k * d];
+        return;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        int64_t i = at + k * d;
+        col[k] = i >= 0 && i < v->in[2] ? row[i] : 0;
+    }
+}
+
+static void columns_row(const struct conv *v, float *col, const float *x, int64_t o0, int64_t o1, int64_t o2)
+{
+    int64_t n = v->kernel[2];
+    for (int64_t ch = 0; ch < v->cin; ch++)
+        for (int64_t k0 = 0; k0 < v->kernel[0]; k0++)
+            for (int64_t k1 = 0; k1 < v->kernel[1]; k1++, col += n) {
+                int64_t i0 = o0 * v->stride[0] - v->before[0] + k0 * v->dilation[0];
+                int64_t i1 = o1 * v->stride[1] - v->before[1] + k1 * v->dilation[1];
+                if (i0 < 0 || i0 >= v->in[0] || i1 < 0 || i1 >= v->in[1])
+                    memset(col, 0, (size_t) n * sizeof *col);
+                else
+                    taps_copy(v, col, x + ((ch * v->in[0] + i0) * v->in[1] + i1) * v->in[2],
+                              o2 * v->stride[2] - v->before[2]);
+            }
+}
+
+static void columns_make(const struct conv *v, float *col, const float *x)
+{
+    if (v->pointwise) {
+        columns_pointwise(v, col, x);
+        return;
+    }
+    int64_t k = v->cin * v->n_kernel;
+    for (int64_t o0 = 0; o0 < v->out[0]; o0++)
+        for (int64_t o1 = 0; o1 < v->out[1]; o1++)
+            for (int64_t o2 = 0; o2 < v->out[2]; o2++, col += k)
+                columns_row(v, col, x, o0, o1, o2);
+}
+
+static void rows_to_channels(const struct conv *v, float *restrict y, const float *restrict rows)
+{
+    for (int64_t ch = 0; ch < v->cout; ch++)
+        for (int64_t o = 0; o < v->n_out; o++)
+            y[ch * v->n_out + o] = rows[o * v->cout + ch];
+}
+
+static void conv_group(const struct eval *e, const struct conv *v, float *y, const float *x, const float *w,
+                       const float *bias, const float *packed)
+{
+    size_t k = (size_t) (v->cin * v->n_kernel);
+    float *col = e->scratch, *rows = col + (size_t) v->n_out * k;
+    if (!packed) {
+        float *p = rows + v->n_out * v->cout;
+        kern_pack_f32(p, w, (size_t) v->cout, k, k, 1);
+        packed = p;
+    }
+    columns_make(v, col, x);
+    bool single = v->n_out == 1;
+    e->kern->gemm_f32(single ? y : rows, (size_t) v->cout, col, k, packed, bias, (size_t) v->n_out, (size_t) v->cout, k);
+    if (!single)
+        rows_to_channels(v, y, rows);
+}
+
+/* ---- depthwise: one kernel per channel, taps over whole rows ---- */
+
+/* y[o] = fma(w, x[o * stride + at], y[o]) for the outputs whose input place exists. */
+static void tap_add(const struct eval *e, const struct conv *v, float *y, const float *row, float w, int64_t at)
+{
+    int64_t s = v->stride[2], n = v->in[2], first = at < 0 ? (-at + s - 1) / s : 0, last = v->out[2];
+    if (n - at <= 0)
+        return;
+    int64_t end = (n - at + s - 1) / s;
+    last = last < end ? last : end;
+    if (s == 1 && last > first)
+        e->kern->axpy_f32(y + first, row + at + first, w, (size_t) (last - first));
+    else
+        for (int64_t o = first; o < last; o++)
+            y[o] = fmaf(w, row[at + o * s], y[o]);
+}
+
+static void depthwise_row(const struct eval *e, const struct conv *v, float *y, const float *x, const float *w,
+                          int64_t o0, int64_t o1)
+{
+    for (int64_t k0 = 0; k0 < v->kernel[0]; k0++)
+        for (int64_t k1 = 0; k1 < v->kernel[1]; k1++) {
+            int64_t i0 = o0 * v->stride[0] - v->before[0] + k0 * v->dilation[0];
+            int64_t i1 = o1 * v->stride[1] - v->before[1] + k1 * v->dilation[1];
+            if (i0 < 0 || i0 >= v->in[0] || i1 < 0 || i1 >= v->in[1])
+                continue;
+            for (int64_t k2 = 0; k2 < v->kernel[2]; k2++)
+                tap_add(e, v, y, x + (i0 * v->in[1] + i1) * v->in[2],
+                        w[(k0 * v->kernel[1] + k1) * v->kernel[2] + k2], k2 * v->dilation[2] - v->before[2]);
+        }
+}
+
+static void depthwise(const struct eval *e, const struct conv *v, float *y, const float *x, const float *w, float bias)
+{
+    for (int64_t o0 = 0; o0 < v->out[0]; o0++)
+        for (int64_t o1 = 0; o1 < v->out[1]; o1++, y += v->out[2]) {
+            for (int64_t o2 = 0; o2 < v->out[2]; o2++)
+                y[o2] = bias;
+            depthwise_row(e, v, y, x, w, o0, o1);
+        }
+}
+
+static void conv_eval(const struct eval *e)
+{
+    const struct conv *v = e->args;
+    const float *x = e->x[IN_X], *w = e->x[IN_W], *b = e->n_in > IN_B ? e->x[IN_B] : NULL;
+    float *y = e->y[0];
+    if (!tensor_count(e->out[0]))
+        return;
+    for (int64_t n = 0; n < v->batch; n++)
+        for (int64_t g = 0; g < v->group; g++) {
+            const float *wg = w + g * v->cout * v->cin * v->n_kernel;
+            if (v->depthwise)
+                depthwise(e, v, y, x, wg, b ? b[g] : 0);
+            else
+                conv_group(e, v, y, x, wg, b ? b + g * v->cout : NULL,
+                           v->packed ? v->packed + (size_t) g * v->packed_floats : NULL);
+            x += v->cin * v->n_in;
+            y += v->cout * v->n_out;
+        }
+}
+
+static const struct op op_conv = {
+    .name = "Conv", .attrs = conv_attrs, .attr_bytes = sizeof(struct conv_attr), .min_in = 2, .max_in = 3, .min_out = 1,
+    .max_out = 1, .infer = conv_infer, .prepare = conv_prepare, .eval = conv_eval,
+    .help = "convolution over one to three axes, in groups",
+};
+
+const struct op *const ops_conv[] = { &op_conv, NULL };

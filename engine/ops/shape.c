@@ -260,7 +260,11 @@ static rill_status expand_infer(struct infer *c)
     rill_status s = infer_broadcast(c, 0, x->type, 0, 1);
     c->in = in;
     c->n_in = n_in;
-    return s;
+    TRY(s);
+    bool known = true;
+    for (int i = 0; i < c->out[0].rank; i++)
+        known &= dim_is_const(c->out[0].shape[i]);
+    return known && !fact_is_static(&c->out[0]) ? infer_fail(c, "the wanted shape is too large") : RILL_OK;
 }
 
 static rill_status expand_prepare(struct prep *c)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* window.h - the geometry that convolutions and pooling share. */
+#ifndef ENGINE_OPS_WINDOW_H
+#define ENGINE_OPS_WINDOW_H
+#include "engine/op.h"
+
+#define WINDOW_AXES_MAX 3
+
+enum auto_pad { PAD_NOTSET, PAD_VALID, PAD_SAME_UPPER, PAD_SAME_LOWER };
+
+extern const char *const auto_pad_names[];
+
+/* Attributes as the file has them; empty lists mean 1 or 0 on every axis. */
+struct window_attr {
+    struct attr_ints kernel, strides, dilations, pads;
+    int auto_pad;
+    int64_t ceil_mode;
+};
+
+/* Checked and filled in. */
+struct window {
+    int axes;                   /* spatial axes */
+    int64_t kernel[WINDOW_AXES_MAX], stride[WINDOW_AXES_MAX], dilation[WINDOW_AXES_MAX];
+    int64_t before[WINDOW_AXES_MAX], after[WINDOW_AXES_MAX];
+};
+
+/* Reads and checks the attributes for an input of that rank; kernel: sizes where the attribute is empty (weights). */
+rill_status window_read(struct infer *c, const struct window_attr *a, int rank, const int64_t *kernel,
+                        struct window *ret);
+
+/* Output size on spatial axis i of an input of n; sets before/after of SAME padding. */
+rill_status window_size(struct infer *c, const struct window_attr *a, struct window *w, int i, const struct dim *n,
+                        const struct dim **ret);
+
+/* The same for known sizes, where infer has accepted them. */
+void window_fix(const struct window_attr *a, struct window *w, const int64_t *kernel, const struct tensor *x,
+                const struct tensor *y);
+#endif
