@@ -1,4 +1,322 @@
 /* SPDX-License-Identifier: MIT */
+/* Normalisations. Means and variances are sums in element order, in double, rounded once: the same on every machine. */
 #include "engine/ops.h"
 
-const struct op *const ops_norm[] = { NULL };
+#include <math.h>
+#include <string.h>
+
+/* Mean and variance of n floats that lie `step` apart. */
+static void moments(const float *x, int64_t n, int64_t step, double *ret_mean, double *ret_var)
+{
+    double s = 0, v = 0;
+    for (int64_t i = 0; i < n; i++)
+        s += (double) x[i * step];
+    double mean = n ? s / (double) n : 0;
+    for (int64_t i = 0; i < n; i++) {
+        double d = (double) x[i * step] - mean;
+        v += d * d;
+    }
+    *ret_mean = mean;
+    *ret_var = n ? v / (double) n : 0;
+}
+
+static rill_status f32_check(struct infer *c, int min_rank)
+{
+    if (c->in[0]->type != DTYPE_F32 || c->in[0]->rank < min_rank)
+        return infer_fail(c, "wants f32 of rank %d or more, has %s of rank %d", min_rank, dtype_name(c->in[0]->type),
+                          c->in[0]->rank);
+    return RILL_OK;
+}
+
+/* Inputs first..last are f32 vectors of one entry per channel. */
+static rill_status channels_check(struct infer *c, unsigned first, unsigned last)
+{
+    const struct dim *ch = c->in[0]->shape[1];
+    for (unsigned i = first; i <= last; i++)
+        if (!infer_has(c, i) || c->in[i]->type != DTYPE_F32 || c->in[i]->rank != 1 ||
+            (c->in[i]->shape[0] != ch && dim_is_const(ch) && dim_is_const(c->in[i]->shape[0])))
+            return infer_fail(c, "input %u must be an f32 vector with one entry per channel", i);
+    return RILL_OK;
+}
+
+static int64_t inner_size(const struct tensor *t, int from)
+{
+    int64_t n = 1;
+    for (int i = from; i < t->rank; i++)
+        n *= t->dim[i];
+    return n;
+}
+
+/* ---- BatchNormalization, inference ---- */
+
+struct batch_attr { float epsilon, momentum; int64_t training; };
+
+static const struct attr_spec batch_attrs[] = {
+    { .name = "epsilon", .kind = ATTR_FLOAT, .offset = offsetof(struct batch_attr, epsilon), .def_f = 1e-5f },
+    { .name = "momentum", .kind = ATTR_FLOAT, .offset = offsetof(struct batch_attr, momentum), .def_f = 0.9f },
+    { .name = "training_mode", .kind = ATTR_INT, .offset = offsetof(struct batch_attr, training) },
+    { 0 },
+};
+
+static rill_status batch_infer(struct infer *c)
+{
+    TRY(f32_check(c, 2));
+    if (((const struct batch_attr *) c->attr)->training)
+        return infer_fail(c, "training_mode = 1 is not supported; export the model for inference");
+    TRY(channels_check(c, 1, 4));
+    infer_same(c, 0, 0);
+    return RILL_OK;
+}
+
+/* y = fma(x, scale, shift) per channel; [scale.., shift..] made once when all four vectors are constants. */
+static void scales_make(float eps, int64_t n, const float *g, const float *b, const float *m, const float *v, float *ret)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double s = (double) g[i] / sqrt((double) v[i] + (double) eps);
+        ret[i] = (float) s;
+        ret[n + i] = (float) ((double) b[i] - (double) m[i] * s);
+    }
+}
+
+static rill_status batch_prepare(struct prep *c)
+{
+    const struct batch_attr *a = c->attr;
+    int64_t n = c->in[0]->dim[1];
+    c->scratch_bytes = (size_t) n * 2 * sizeof(float);
+    for (unsigned i = 1; i <= 4; i++)
+        if (!c->in[i]->data)
+            return RILL_OK;
+    float *s = arena_alloc_array(c->arena, (size_t) n * 2 + 1, sizeof *s);
+    if (!s)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    scales_make(a->epsilon, n, c->in[1]->data, c->in[2]->data, c->in[3]->data, c->in[4]->data, s);
+    c->args = s;
+    return RILL_OK;
+}
+
+static void batch_eval(const struct eval *e)
+{
+    const struct tensor *x = e->in[0];
+    int64_t ch = x->dim[1], inner = inner_size(x, 2);
+    const float *s = e->args, *from = e->x[0];
+    float *to = e->y[0];
+    if (!s) {
+        scales_make(((const struct batch_attr *) e->attr)->epsilon, ch, e->x[1], e->x[2], e->x[3], e->x[4], e->scratch);
+        s = e->scratch;
+    }
+    for (int64_t n = 0; n < x->dim[0]; n++)
+        for (int64_t k = 0; k < ch; k++, from += inner, to += inner) {
+            e->kern->muls_f32(to, from, s[k], (size_t) inner);
+            e->kern->adds_f32(to, to, s[ch + k], (size_t) inner);
+        }
+}
+
+/* ---- LayerNormalization ---- */
+
+struct layer_attr { int64_t axis, stash; float epsilon; };
+
+static const struct attr_spec layer_attrs[] = {
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct layer_attr, axis), .def_i = -1 },
+    { .name = "epsilon", .kind = ATTR_FLOAT, .offset = offsetof(struct layer_attr, epsilon), .def_f = 1e-5f },
+    { .name = "stash_type", .kind = ATTR_INT, .offset = offsetof(struct layer_attr, stash), .def_i = 1 },
+    { 0 },
+};
+
+static rill_status layer_infer(struct infer *c)
+{
+    const struct layer_attr *a = c->attr;
+    TRY(f32_check(c, 1));
+    const struct fact *x = c->in[0];
+    int axis = axis_normalise(a->axis, x->rank);
+    if (axis < 0)
+        return infer_fail(c, "axis %lld is not one of rank %d", (long long) a->axis, x->rank);
+    for (unsigned i = 1; i <= 2; i++) {
+        if (!infer_has(c, i))
+            continue;
+        const struct fact *f = c->in[i];
+        bool fits = f->type == DTYPE_F32 && f->rank == x->rank - axis;
+        for (int k = 0; fits && k < f->rank; k++)
+            fits = f->shape[k] == x->shape[axis + k] || !dim_is_const(x->shape[axis + k]);
+        if (!fits)
+            return infer_fail(c, "input %u must be f32 with the shape of axes %d and on", i, axis);
+    }
+    for (unsigned o = 0; o < c->n_out; o++) {
+        infer_same(c, o, 0);
+        for (int i = axis; o && i < x->rank; i++)
+            c->out[o].shape[i] = dim_int(c->dims, 1);
+    }
+    return RILL_OK;
+}
+
+static void layer_row(const float *x, float *y, int64_t n, const float *g, const float *b, double mean, double inv)
+{
+    float m = (float) mean, s = (float) inv;
+    for (int64_t i = 0; i < n; i++) {
+        float v = (x[i] - m) * s;
+        v = g ? v * g[i] : v;
+        y[i] = b ? v + b[i] : v;
+    }
+}
+
+static void layer_eval(const struct eval *e)
+{
+    const struct layer_attr *a = e->attr;
+    const struct tensor *x = e->in[0];
+    int axis = axis_normalise(a->axis, x->rank);
+    int64_t n = inner_size(x, axis), rows = n ? tensor_count(x) / n : 0;
+    for (int64_t r = 0; r < rows; r++) {
+        double mean, var;
+        moments((const float *) e->x[0] + r * n, n, 1, &mean, &var);
+        double inv = 1 / sqrt(var + (double) a->epsilon);
+        if (e->y[0])
+            layer_row((const float *) e->x[0] + r * n, (float *) e->y[0] + r * n, n, e->n_in > 1 ? e->x[1] : NULL,
+                      e->n_in > 2 ? e->x[2] : NULL, mean, inv);
+        if (e->n_out > 1 && e->y[1])
+            ((float *) e->y[1])[r] = (float) mean;
+        if (e->n_out > 2 && e->y[2])
+            ((float *) e->y[2])[r] = (float) inv;
+    }
+}
+
+/* ---- InstanceNormalization, GroupNormalization ---- */
+
+struct group_attr { float epsilon; int64_t groups, stash; };
+
+static const struct attr_spec instance_attrs[] = {
+    { .name = "epsilon", .kind = ATTR_FLOAT, .offset = offsetof(struct group_attr, epsilon), .def_f = 1e-5f },
+    { 0 },
+};
+
+static const struct attr_spec group_attrs[] = {
+    { .name = "epsilon", .kind = ATTR_FLOAT, .offset = offsetof(struct group_attr, epsilon), .def_f = 1e-5f },
+    { .name = "num_groups", .kind = ATTR_INT, .offset = offsetof(struct group_attr, groups), .required = true },
+    { .name = "stash_type", .kind = ATTR_INT, .offset = offsetof(struct group_attr, stash), .def_i = 1 },
+    { 0 },
+};
+
+static rill_status group_infer(struct infer *c)
+{
+    const struct group_attr *a = c->attr;
+    TRY(f32_check(c, 2));
+    TRY(channels_check(c, 1, 2));
+    if (a->groups && (!dim_is_const(c->in[0]->shape[1]) || a->groups < 1 ||
+                      dim_value(c->in[0]->shape[1]) % a->groups))
+        return infer_fail(c, "%lld groups do not divide the channels", (long long) a->groups);
+    infer_same(c, 0, 0);
+    return RILL_OK;
+}
+
+static void group_eval(const struct eval *e)
+{
+    const struct group_attr *a = e->attr;
+    const struct tensor *x = e->in[0];
+    int64_t ch = x->dim[1], groups = a->groups ? a->groups : ch, per = groups ? ch / groups : 0, inner = inner_size(x, 2);
+    const float *from = e->x[0], *g = e->x[1], *b = e->x[2];
+    float *to = e->y[0];
+    for (int64_t n = 0; n < x->dim[0] * groups; n++) {
+        double mean, var;
+        moments(from, per * inner, 1, &mean, &var);
+        float m = (float) mean, s = (float) (1 / sqrt(var + (double) a->epsilon));
+        for (int64_t k = n % groups * per, end = k + per; k < end; k++)
+            for (int64_t i = 0; i < inner; i++)
+                *to++ = (*from++ - m) * s * g[k] + b[k];
+    }
+}
+
+/* ---- LpNormalization, LRN ---- */
+
+struct lp_attr { int64_t axis, p; };
+
+static const struct attr_spec lp_attrs[] = {
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct lp_attr, axis), .def_i = -1 },
+    { .name = "p", .kind = ATTR_INT, .offset = offsetof(struct lp_attr, p), .def_i = 2 },
+    { 0 },
+};
+
+static rill_status lp_infer(struct infer *c)
+{
+    const struct lp_attr *a = c->attr;
+    TRY(f32_check(c, 1));
+    if (axis_normalise(a->axis, c->in[0]->rank) < 0 || (a->p != 1 && a->p != 2))
+        return infer_fail(c, "axis %lld, p = %lld; p must be 1 or 2", (long long) a->axis, (long long) a->p);
+    infer_same(c, 0, 0);
+    return RILL_OK;
+}
+
+static void lp_eval(const struct eval *e)
+{
+    const struct lp_attr *a = e->attr;
+    const struct tensor *x = e->in[0];
+    int axis = axis_normalise(a->axis, x->rank);
+    int64_t n = x->dim[axis], inner = inner_size(x, axis + 1), outer = n && inner ? tensor_count(x) / (n * inner) : 0;
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < inner; i++) {
+            const float *from = (const float *) e->x[0] + o * n * inner + i;
+            float *to = (float *) e->y[0] + o * n * inner + i;
+            double s = 0;
+            for (int64_t k = 0; k < n; k++)
+                s += a->p == 1 ? fabs((double) from[k * inner]) : (double) from[k * inner] * (double) from[k * inner];
+            s = a->p == 1 ? s : sqrt(s);
+            for (int64_t k = 0; k < n; k++)
+                to[k * inner] = s > 0 ? (float) ((double) from[k * inner] / s) : 0;
+        }
+}
+
+struct lrn_attr { float alpha, beta, bias; int64_t size; };
+
+static const struct attr_spec lrn_attrs[] = {
+    { .name = "alpha", .kind = ATTR_FLOAT, .offset = offsetof(struct lrn_attr, alpha), .def_f = 1e-4f },
+    { .name = "beta", .kind = ATTR_FLOAT, .offset = offsetof(struct lrn_attr, beta), .def_f = 0.75f },
+    { .name = "bias", .kind = ATTR_FLOAT, .offset = offsetof(struct lrn_attr, bias), .def_f = 1 },
+    { .name = "size", .kind = ATTR_INT, .offset = offsetof(struct lrn_attr, size), .required = true },
+    { 0 },
+};
+
+static rill_status lrn_infer(struct infer *c)
+{
+    TRY(f32_check(c, 2));
+    if (((const struct lrn_attr *) c->attr)->size < 1)
+        return infer_fail(c, "size must be 1 or more");
+    infer_same(c, 0, 0);
+    return RILL_OK;
+}
+
+static void lrn_eval(const struct eval *e)
+{
+    const struct lrn_attr *a = e->attr;
+    const struct tensor *x = e->in[0];
+    int64_t ch = x->dim[1], inner = inner_size(x, 2);
+    for (int64_t n = 0; n < x->dim[0]; n++)
+        for (int64_t k = 0; k < ch; k++)
+            for (int64_t i = 0; i < inner; i++) {
+                const float *base = (const float *) e->x[0] + n * ch * inner + i;
+                int64_t lo = k - (a->size - 1) / 2, hi = k + a->size / 2;
+                double s = 0;
+                for (int64_t j = lo < 0 ? 0 : lo; j <= hi && j < ch; j++)
+                    s += (double) base[j * inner] * (double) base[j * inner];
+                ((float *) e->y[0])[(n * ch + k) * inner + i] =
+                    (float) ((double) base[k * inner] /
+                             pow((double) a->bias + (double) a->alpha / (double) a->size * s, (double) a->beta));
+            }
+}
+
+/* ---- table ---- */
+
+#define OP(id, text, spec, bytes, lo, hi, outs, inf, prep, run, words)                                             \
+    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = lo, .max_in = hi, \
+                                       .min_out = 1, .max_out = outs, .infer = inf, .prepare = prep, .eval = run,   \
+                                       .help = words }
+
+OP(batch, "BatchNormalization", batch_attrs, sizeof(struct batch_attr), 5, 5, 1, batch_infer, batch_prepare, batch_eval,
+   "scale and shift per channel, from stored statistics");
+OP(layer, "LayerNormalization", layer_attrs, sizeof(struct layer_attr), 2, 3, 3, layer_infer, NULL, layer_eval,
+   "zero mean and unit variance over the last axes");
+OP(instance, "InstanceNormalization", instance_attrs, sizeof(struct group_attr), 3, 3, 1, group_infer, NULL, group_eval,
+   "zero mean and unit variance per channel");
+OP(group, "GroupNormalization", group_attrs, sizeof(struct group_attr), 3, 3, 1, group_infer, NULL, group_eval,
+   "zero mean and unit variance per group of channels");
+OP(lp, "LpNormalization", lp_attrs, sizeof(struct lp_attr), 1, 1, 1, lp_infer, NULL, lp_eval, "unit norm along an axis");
+OP(lrn, "LRN", lrn_attrs, sizeof(struct lrn_attr), 1, 1, 1, lrn_infer, NULL, lrn_eval,
+   "local response normalisation across channels");
+
+const struct op *const ops_norm[] = { &op_batch, &op_layer, &op_instance, &op_group, &op_lp, &op_lrn, NULL };

@@ -1,4 +1,231 @@
 /* SPDX-License-Identifier: MIT */
+/* Pooling over one to three axes. */
 #include "engine/ops.h"
+#include "engine/ops/window.h"
 
-const struct op *const ops_pool[] = { NULL };
+#include <math.h>
+
+struct pool_attr { struct window_attr w; int64_t count_include_pad, storage_order, p; };
+
+#define WINDOW_ATTRS                                                                                                    \
+    { .name = "auto_pad", .kind = ATTR_CHOICE, .offset = offsetof(struct pool_attr, w.auto_pad), .choices = auto_pad_names }, \
+    { .name = "ceil_mode", .kind = ATTR_INT, .offset = offsetof(struct pool_attr, w.ceil_mode) },                       \
+    { .name = "dilations", .kind = ATTR_INTS, .offset = offsetof(struct pool_attr, w.dilations) },                      \
+    { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct pool_attr, w.kernel), .required = true },    \
+    { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct pool_attr, w.pads) },                                \
+    { .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct pool_attr, w.strides) }
+
+static const struct attr_spec max_attrs[] = {
+    WINDOW_ATTRS,
+    { .name = "storage_order", .kind = ATTR_INT, .offset = offsetof(struct pool_attr, storage_order) },
+    { 0 },
+};
+
+static const struct attr_spec average_attrs[] = {
+    WINDOW_ATTRS,
+    { .name = "count_include_pad", .kind = ATTR_INT, .offset = offsetof(struct pool_attr, count_include_pad) },
+    { 0 },
+};
+
+static const struct attr_spec lp_attrs[] = {
+    WINDOW_ATTRS,
+    { .name = "p", .kind = ATTR_INT, .offset = offsetof(struct pool_attr, p), .def_i = 2 },
+    { 0 },
+};
+
+static rill_status pool_infer(struct infer *c)
+{
+    const struct pool_attr *a = c->attr;
+    const struct fact *x = c->in[0];
+    bool bytes = x->type == DTYPE_U8 || x->type == DTYPE_I8;
+    const struct dim *shape[RANK_MAX];
+    struct window w;
+    if (x->type != DTYPE_F32 && !(bytes && c->n_out && c->node->op->name[0] == 'M'))
+        return infer_fail(c, "input is %s; f32 is supported (u8 and i8 for MaxPool)", dtype_name(x->type));
+    TRY(window_read(c, &a->w, x->rank, NULL, &w));
+    shape[0] = x->shape[0];
+    shape[1] = x->shape[1];
+    for (int i = 0; i < w.axes; i++)
+        TRY(window_size(c, &a->w, &w, i, x->shape[2 + i], &shape[2 + i]));
+    infer_shape(c, 0, x->type, x->rank, shape);
+    if (c->n_out > 1)
+        infer_shape(c, 1, DTYPE_I64, x->rank, shape);
+    return RILL_OK;
+}
+
+struct pool {
+    struct window w;
+    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3], after[3];
+};
+
+static rill_status pool_prepare(struct prep *c)
+{
+    const struct pool_attr *a = c->attr;
+    struct pool *p = arena_new(c->arena, struct pool);
+    if (!p)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    window_fix(&a->w, &p->w, NULL, c->in[0], c->out[0]);
+    for (int i = 0, k = p->w.axes - 3; i < 3; i++, k++) {
+        p->in[i] = k < 0 ? 1 : c->in[0]->dim[2 + k];
+        p->out[i] = k < 0 ? 1 : c->out[0]->dim[2 + k];
+        p->kernel[i] = k < 0 ? 1 : p->w.kernel[k];
+        p->stride[i] = k < 0 ? 1 : p->w.stride[k];
+        p->dilation[i] = k < 0 ? 1 : p->w.dilation[k];
+        p->before[i] = k < 0 ? 0 : p->w.before[k];
+        p->after[i] = k < 0 ? 0 : p->w.after[k];
+    }
+    c->args = p;
+    return RILL_OK;
+}
+
+struct sum { double value; int64_t at, count, padded; bool any; };
+
+/* What one output place sees of a channel. */
+typedef void visit(struct sum *s, double v, int64_t at, int64_t p);
+
+static void visit_max(struct sum *s, double v, int64_t at, int64_t p)
+{
+    (void) p;
+    if (!s->any || v > s->value || isnan(v)) {
+        if (s->any && isnan(s->value))
+            return;
+        s->value = v;
+        s->at = at;
+    }
+    s->any = true;
+}
+
+static void visit_sum(struct sum *s, double v, int64_t at, int64_t p)
+{
+    (void) at;
+    (void) p;
+    s->value += v;
+}
+
+static void visit_power(struct sum *s, double v, int64_t at, int64_t p)
+{
+    (void) at;
+    s->value += p == 1 ? fabs(v) : p == 2 ? v * v : pow(fabs(v), (double) p);
+}
+
+static struct sum window_walk(const struct pool *p, const struct tensor *t, const void *x, int64_t channel,
+                              const int64_t o[3], visit *see, int64_t power)
+{
+    struct sum s = { .at = 0 };
+    int64_t i[3], k[3];
+    for (k[0] = 0; k[0] < p->kernel[0]; k[0]++)
+        for (k[1] = 0; k[1] < p->kernel[1]; k[1]++)
+            for (k[2] = 0; k[2] < p->kernel[2]; k[2]++) {
+                bool inside = true, padded = true;
+                for (int a = 0; a < 3; a++) {
+                    i[a] = o[a] * p->stride[a] - p->before[a] + k[a] * p->dilation[a];
+                    inside &= i[a] >= 0 && i[a] < p->in[a];
+                    padded &= i[a] < p->in[a] + p->after[a];
+                }
+                s.padded += padded;
+                if (!inside)
+                    continue;
+                int64_t at = ((channel * p->in[0] + i[0]) * p->in[1] + i[1]) * p->in[2] + i[2];
+                s.count++;
+                see(&s, t->type == DTYPE_F32 ? (double) ((const float *) x)[at] : tensor_get_f64(t, x, at), at, power);
+            }
+    return s;
+}
+
+/* Index in column-major order over the spatial axes of the same element. */
+static int64_t column_major(const struct pool *p, int64_t at)
+{
+    int64_t plane = p->in[0] * p->in[1] * p->in[2], base = at / plane * plane, rest = at % plane;
+    int64_t i2 = rest % p->in[2], i1 = rest / p->in[2] % p->in[1], i0 = rest / (p->in[2] * p->in[1]);
+    return base + i0 + p->in[0] * (i1 + p->in[1] * i2);
+}
+
+enum kind { POOL_MAX, POOL_AVERAGE, POOL_LP };
+
+static double pool_value(enum kind kind, const struct pool_attr *a, const struct sum *s)
+{
+    if (kind == POOL_MAX)
+        return s->any ? s->value : -INFINITY;
+    if (kind == POOL_LP)
+        return a->p == 2 ? sqrt(s->value) : pow(s->value, 1.0 / (double) a->p);
+    int64_t n = a->count_include_pad ? s->padded : s->count;
+    return n ? s->value / (double) n : 0;
+}
+
+static void pool_run(const struct eval *e, enum kind kind, visit *see)
+{
+    const struct pool *p = e->args;
+    const struct pool_attr *a = e->attr;
+    const struct tensor *x = e->in[0], *y = e->out[0];
+    int64_t at = 0, channels = x->dim[0] * x->dim[1], o[3];
+    for (int64_t ch = 0; ch < channels; ch++)
+        for (o[0] = 0; o[0] < p->out[0]; o[0]++)
+            for (o[1] = 0; o[1] < p->out[1]; o[1]++)
+                for (o[2] = 0; o[2] < p->out[2]; o[2]++, at++) {
+                    struct sum s = window_walk(p, x, e->x[0], ch, o, see, a->p);
+                    if (e->y[0])
+                        tensor_set_f64(y, e->y[0], at, pool_value(kind, a, &s));
+                    if (e->n_out > 1 && e->y[1])
+                        ((int64_t *) e->y[1])[at] = a->storage_order ? column_major(p, s.at) : s.at;
+                }
+}
+
+static void max_eval(const struct eval *e) { pool_run(e, POOL_MAX, visit_max); }
+static void average_eval(const struct eval *e) { pool_run(e, POOL_AVERAGE, visit_sum); }
+static void lp_eval(const struct eval *e) { pool_run(e, POOL_LP, visit_power); }
+
+/* ---- global ---- */
+
+struct global_attr { int64_t p; };
+
+static const struct attr_spec global_lp_attrs[] = {
+    { .name = "p", .kind = ATTR_INT, .offset = offsetof(struct global_attr, p), .def_i = 2 },
+    { 0 },
+};
+
+static rill_status global_infer(struct infer *c)
+{
+    if (c->in[0]->type != DTYPE_F32 || c->in[0]->rank < 3)
+        return infer_fail(c, "wants f32 of rank 3 or more");
+    infer_same(c, 0, 0);
+    for (int i = 2; i < c->in[0]->rank; i++)
+        c->out[0].shape[i] = dim_int(c->dims, 1);
+    return RILL_OK;
+}
+
+static void global_run(const struct eval *e, enum kind kind, visit *see, int64_t power)
+{
+    const struct tensor *x = e->in[0];
+    int64_t channels = x->dim[0] * x->dim[1], n = channels ? tensor_count(x) / channels : 0;
+    struct pool_attr a = { .p = power };
+    for (int64_t ch = 0; ch < channels; ch++) {
+        struct sum s = { .count = n };
+        for (int64_t i = 0; i < n; i++)
+            see(&s, (double) ((const float *) e->x[0])[ch * n + i], i, power);
+        ((float *) e->y[0])[ch] = (float) pool_value(kind, &a, &s);
+    }
+}
+
+static void global_max_eval(const struct eval *e) { global_run(e, POOL_MAX, visit_max, 0); }
+static void global_average_eval(const struct eval *e) { global_run(e, POOL_AVERAGE, visit_sum, 0); }
+static void global_lp_eval(const struct eval *e)
+{
+    global_run(e, POOL_LP, visit_power, ((const struct global_attr *) e->attr)->p);
+}
+
+#define POOL(id, text, spec, bytes, outs, inf, prep, run, words)                                                \
+    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = 1, .max_in = 1, \
+                                       .min_out = 1, .max_out = outs, .infer = inf, .prepare = prep, .eval = run, \
+                                       .help = words }
+
+POOL(max, "MaxPool", max_attrs, sizeof(struct pool_attr), 2, pool_infer, pool_prepare, max_eval, "largest in a window");
+POOL(average, "AveragePool", average_attrs, sizeof(struct pool_attr), 1, pool_infer, pool_prepare, average_eval,
+     "mean of a window");
+POOL(lp, "LpPool", lp_attrs, sizeof(struct pool_attr), 1, pool_infer, pool_prepare, lp_eval, "norm of a window");
+POOL(global_max, "GlobalMaxPool", NULL, 0, 1, global_infer, NULL, global_max_eval, "largest of a channel");
+POOL(global_average, "GlobalAveragePool", NULL, 0, 1, global_infer, NULL, global_average_eval, "mean of a channel");
+POOL(global_lp, "GlobalLpPool", global_lp_attrs, sizeof(struct global_attr), 1, global_infer, NULL, global_lp_eval,
+     "norm of a channel");
+
+const struct op *const ops_pool[] = { &op_max, &op_average, &op_lp, &op_global_max, &op_global_average, &op_global_lp,
+                                      NULL };
