@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Lengths and licence lines of every file of ours. house.sh [SOURCE-ROOT]
+cd "${1:-$(dirname "$0")/../..}" || exit 1
+. tests/arch/count.sh
+
+# Files that people write; build folders and version control are not among them.
+files()
+{
+    find . -type d \( -name 'build*' -o -name .git \) -prune -o -type f \( "$@" \) -print | sed 's,^\./,,' | sort
+}
+
+check 'a file has at most 900 lines' \
+    "$(files -name '*.[ch]' -o -name '*.sh' | xargs awk 'FNR > n[FILENAME] { n[FILENAME] = FNR }
+        END { for (f in n) if (n[f] > 900) print f ": " n[f] " lines" }')"
+
+# A function starts at a brace in the first column and ends at the next closing one; its head is what stands above.
+check 'a function has at most 120 lines' \
+    "$(files -name '*.c' -o -name '*.h' | xargs awk '
+        FNR == 1 { start = 0 }
+        /^\{[[:space:]]*$/ { start = FNR; next }
+        /^\}/ { if (start && FNR - start > 120) print FILENAME ":" start ": " FNR - start " lines"; start = 0 }')"
+
+check 'the licence stands in the first two lines' \
+    "$(files -name '*.[ch]' -o -name '*.sh' -o -name meson.build -o -name meson_options.txt |
+        while read -r f; do head -2 "$f" | grep -q 'SPDX-License-Identifier: MIT' || echo "$f"; done)"
+
+check 'nothing is left to do' \
+    "$(files -name '*.[ch]' -o -name '*.sh' -o -name meson.build | grep -v '^tests/arch/house\.sh$' |
+        xargs grep -nwE 'TODO|FIXME|XXX|HACK')"
+
+finish_checks
