@@ -268,8 +268,9 @@ static void test_captures(void)
 
 /* ---- old forms ---- */
 
-/* One node on x f32[2,3] = 1..6, with one constant w, at an opset. */
-static void expect_old(const char *what, struct pb node, int64_t opset, struct pb constant, const float *want, int64_t n)
+/* One node on x f32[2,3] = 1..6, with up to two constants, at an opset. */
+static void expect_node(const char *what, struct pb node, int64_t opset, struct pb constant, struct pb second,
+                        const float *want, int64_t n)
 {
     float v[6] = { 1, 2, 3, 4, 5, 6 };
     struct tensor x = of_floats(v, 2, 2, 3);
@@ -277,6 +278,8 @@ static void expect_old(const char *what, struct pb node, int64_t opset, struct p
     pb_message(&g, GRAPH_INPUT, make_value("x", 1, LIST(2, 3)));
     if (constant.n)
         pb_message(&g, GRAPH_CONST, constant);
+    if (second.n)
+        pb_message(&g, GRAPH_CONST, second);
     pb_message(&g, GRAPH_NODE, node);
     pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(1)));
     struct run r;
@@ -285,6 +288,9 @@ static void expect_old(const char *what, struct pb node, int64_t opset, struct p
     expect_floats(&r, 0, what, want, n);
     run_drop(&r);
 }
+
+#define expect_old(what, node, opset, constant, want, n) \
+    expect_node(what, node, opset, constant, (struct pb) { 0 }, want, n)
 
 static struct pb float_attr(const char *name, float v)
 {
@@ -338,6 +344,68 @@ static void test_old_broadcast(void)
                FLOATS(11, 12, 13, 24, 25, 26), 6);
 }
 
+/* ---- forms of opsets 18 to 21 ---- */
+
+static struct pb ints_const(const char *name, const int64_t *v, int64_t n)
+{
+    return make_raw(name, 7, LIST(n), v, (size_t) n * 8);
+}
+
+static struct pb floats_const(const char *name, const float *v, int64_t n)
+{
+    return make_raw(name, 1, LIST(n), v, (size_t) n * 4);
+}
+
+#define I64(name, ...) ints_const(name, (const int64_t[]) { __VA_ARGS__ }, \
+                                  sizeof (const int64_t[]) { __VA_ARGS__ } / sizeof(int64_t))
+#define F32(name, ...) floats_const(name, FLOATS(__VA_ARGS__), sizeof FLOATS(__VA_ARGS__) / sizeof(float))
+
+static struct pb text_attr(const char *name, const char *v)
+{
+    struct pb p = { 0 };
+    pb_text(&p, ATTR_NAME_, name);
+    pb_text(&p, ATTR_S_, v);
+    pb_int(&p, ATTR_TYPE_, 3);
+    return p;
+}
+
+static void test_new_axes(void)
+{
+    struct pb no_keep = make_int_attr("keepdims", 0);
+    expect_old("ReduceMean 18", sample_attr(make_node("ReduceMean", "x a", "y"), no_keep), 18, I64("a", 1), FLOATS(2, 5), 2);
+    expect_old("ReduceMax 20, all axes", make_node("ReduceMax", "x", "y"), 20, NONE, FLOATS(6), 1);
+    expect_old("ReduceL1 21, none", sample_attr(make_node("ReduceL1", "x", "y"), make_int_attr("noop_with_empty_axes", 1)), 21,
+               NONE, FLOATS(1, 2, 3, 4, 5, 6), 6);
+    struct pb split = sample_attr(make_node("Split", "x", "y z"), make_int_attr("axis", 1));
+    expect_old("Split 18 in uneven parts", sample_attr(split, make_int_attr("num_outputs", 2)), 18, NONE, FLOATS(1, 2, 4, 5), 4);
+    expect_node("Pad 18 along one axis", make_node("Pad", "x p - a", "y"), 18, I64("p", 1, 0), I64("a", -1),
+                FLOATS(0, 1, 2, 3, 0, 4, 5, 6), 8);
+    expect_node("Pad 19, wrapped", sample_attr(make_node("Pad", "x p - a", "y"), text_attr("mode", "wrap")), 19, I64("p", 1, 1),
+                I64("a", 1), FLOATS(3, 1, 2, 3, 1, 6, 4, 5, 6, 4), 10);
+    struct pb resize = sample_attr(make_node("Resize", "x - s", "y"), INTS("axes", 1));
+    resize = sample_attr(resize, text_attr("coordinate_transformation_mode", "asymmetric"));
+    expect_old("Resize 18 along one axis", sample_attr(resize, text_attr("nearest_mode", "floor")), 18, F32("s", 2),
+               FLOATS(1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6), 12);
+    expect_old("Squeeze 21", make_node("Squeeze", "x", "y"), 21, NONE, FLOATS(1, 2, 3, 4, 5, 6), 6);
+    expect_old("Reshape 21", make_node("Reshape", "x s", "y"), 21, I64("s", 3, -1), FLOATS(1, 2, 3, 4, 5, 6), 6);
+    expect_old("Shape 19", sample_attr(make_node("Shape", "x", "y"), make_int_attr("start", -1)), 19, NONE, FLOATS(3), 1);
+}
+
+static void test_new_ops(void)
+{
+    expect_old("Mish 18", make_node("Mish", "x", "y"), 18, NONE,
+               FLOATS(0.8650984f, 1.943959f, 2.986535f, 3.997413f, 4.999552f, 5.999927f), 6);
+    expect_old("Gelu 20", make_node("Gelu", "x", "y"), 20, NONE,
+               FLOATS(0.8413447f, 1.954500f, 2.995950f, 3.999873f, 4.999999f, 6), 6);
+    expect_old("IsInf 20", make_node("IsInf", "x", "y"), 20, NONE, FLOATS(0, 0, 0, 0, 0, 0), 6);
+    expect_old("Equal 19", make_node("Equal", "x w", "y"), 19, F32("w", 1, 5, 3), FLOATS(1, 0, 1, 0, 1, 0), 6);
+    expect_old("Cast 21", sample_attr(sample_attr(make_node("Cast", "x", "y"), make_int_attr("to", 9)), make_int_attr("saturate", 1)),
+               21, NONE, FLOATS(1, 1, 1, 1, 1, 1), 6);
+    expect_old("Clip 21 without limits", make_node("Clip", "x - -", "y"), 21, NONE, FLOATS(1, 2, 3, 4, 5, 6), 6);
+    expect_old("Upsample's last form", make_node("Upsample", "x s", "y"), 9, F32("s", 1, 2),
+               FLOATS(1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6), 12);
+}
+
 static void test_constants(void)
 {
     struct pb ints = sample_attr(make_node("Constant", "", "y"), INTS("value_ints", 4, 5));
@@ -373,6 +441,8 @@ int main(void)
     test_old_axes();
     test_old_attrs();
     test_old_broadcast();
+    test_new_axes();
+    test_new_ops();
     test_constants();
     test_table();
     return check_done();
