@@ -6,6 +6,7 @@
 #include "models/nnef/nnef.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -77,13 +78,23 @@ static size_t mutate(char *text, size_t n, uint32_t *seed)
     }
 }
 
+static void run_exact(const void *bytes, size_t n)
+{
+    uint8_t *copy = malloc(n ? n : 1);      /* of exact size, so that a sanitizer sees one byte too far */
+    if (!copy)
+        abort();
+    memcpy(copy, bytes, n);
+    LLVMFuzzerTestOneInput(copy, n);
+    free(copy);
+}
+
 static void tensor_seed(uint32_t *seed)
 {
     unsigned char dat[144] = { 0x4e, 0xef, 1, 0, 16, 0, 0, 0, 1, 0, 0, 0, 4 };
     dat[44] = 32;
     for (unsigned k = next_random(seed) % 4; k-- > 0;)
         dat[2 + next_random(seed) % 50] = (unsigned char) next_random(seed);
-    LLVMFuzzerTestOneInput(dat, next_random(seed) % 8 ? sizeof dat : next_random(seed) % sizeof dat);
+    run_exact(dat, next_random(seed) % 8 ? sizeof dat : next_random(seed) % sizeof dat);
 }
 
 int main(void)
@@ -97,11 +108,11 @@ int main(void)
             memcpy(text, seeds[i], n);
             for (unsigned k = 0; k < round % 8; k++)
                 n = mutate(text, n, &seed);
-            LLVMFuzzerTestOneInput((const uint8_t *) text, n);
+            run_exact(text, n);
         }
     for (unsigned round = 0; round < 5000; round++, runs++)
         tensor_seed(&seed);
-    printf("%u inputs, none worse than refused\n1 passed, 0 failed\n", runs);
+    printf("%u passed, 0 failed\n", runs);
     return 0;
 }
 #endif
