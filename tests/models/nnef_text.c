@@ -88,7 +88,7 @@ static const struct { const char *statements; unsigned n; float y[8]; } values[]
 static bool run_text(struct session *s, const char *text, const struct tensor **ret)
 {
     struct tgraph t;
-    struct tensor x = { .type = DTYPE_F32, .rank = 1, .dim = { 4 }, .data = (void *) (uintptr_t) x4 };
+    static const struct tensor x = { .type = DTYPE_F32, .rank = 1, .dim = { 4 }, .data = (void *) (uintptr_t) x4 };
     const struct tensor *in[] = { &x };
     return session_read(s, text, NULL, NULL) == RILL_OK &&
            tgraph_from_mgraph(&t, &s->graph, NULL, &s->err) == RILL_OK &&
