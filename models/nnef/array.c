@@ -261,6 +261,27 @@ rill_status build_slice(const struct call *c, struct val *ret)
     return done(call_node(c, "Slice", NULL, 0, in, 5, &y), &y, ret);
 }
 
+/* A window of any rank becomes the op's vector; without one the sum is not divided. */
+rill_status build_overlap_add(const struct call *c, struct val *ret)
+{
+    uint32_t in[2], shape[2], y;
+    struct val window;
+    const char *tail;
+    int64_t hop, minus = -1;
+    TRY(arg_wire(c, "x", &in[0]));
+    TRY(arg_int(c, "hop", &hop));
+    TRY(arg_text(c, "tail", &tail));
+    TRY(arg_val(c, "window", &window));
+    bool divides = window.kind != VAL_LIST || window.n > 0;
+    if (divides) {
+        TRY(arg_wire(c, "window", &shape[0]));
+        TRY(const_i64(c->b, c->s->g, &minus, 1, &shape[1]));
+        TRY(call_node(c, "Reshape", NULL, 0, shape, 2, &in[1]));
+    }
+    struct attr attrs[] = { ATTR_I("hop", hop), ATTR_S("tail", &tail), ATTR_I("normalise", divides) };
+    return done(call_node(c, "OverlapAdd", attrs, 3, in, divides ? 2 : 1, &y), &y, ret);
+}
+
 static rill_status border_mode(const struct call *c, const char **ret)
 {
     static const char *const names[][2] = {

@@ -7,7 +7,7 @@
 
 /* ---- rows that a table describes fully ---- */
 
-/* Calls take(word, ...) for the words of a list such as "x, y" or "size:i hop:i". */
+/* Takes the next word off a list such as "x, y" or "size:i hop:i"; false at its end. */
 static bool next_word(const char **list, char *word, size_t cap)
 {
     const char *at = *list ? *list + strspn(*list, ", ") : "";
@@ -31,7 +31,7 @@ static rill_status row_inputs(const struct call *c, uint32_t *in, unsigned *ret_
     return RILL_OK;
 }
 
-/* "name:k": parameter and attribute of one name; k is i, f, s, b or l. */
+/* "name:k": parameter and attribute of one name; k is i, f, s or l. */
 static rill_status row_attr(const struct call *c, char *word, struct attr *ret)
 {
     struct builder *b = c->b;
@@ -40,17 +40,12 @@ static rill_status row_attr(const struct call *c, char *word, struct attr *ret)
     int64_t *list = arena_array(b->arena, int64_t, RANK_MAX);
     const char **text = arena_new(b->arena, const char *), *name = arena_string(b->arena, word);
     double real = 0;
-    bool yes = false;
     unsigned n = 0;
     if (!list || !text || !name)
         return nnef_no_memory(b);
     *ret = (struct attr) { .name = name, .kind = ATTR_INT };
     switch (kind) {
     case 'i': return arg_int(c, word, &ret->i);
-    case 'b':
-        TRY(arg_bool(c, word, &yes));
-        ret->i = yes;
-        return RILL_OK;
     case 'f':
         TRY(arg_real(c, word, &real));
         ret->kind = ATTR_FLOAT;
@@ -185,8 +180,8 @@ static const struct nnef_row rows[] = {
       "[..., S] -> [..., T, size]: windows of samples, `before` zeros in front; end is drop, cover or flush" },
     { "rill_rfft", "x", build_row, "RFFT", "x", NULL, "[..., N] -> [..., N/2+1, 2]: real and imaginary parts" },
     { "rill_irfft", "x, n", build_row, "IRFFT", "x", "n:i", "[..., n/2+1, 2] -> [..., n]; divides by n" },
-    { "rill_overlap_add", "x, hop, tail = 'complete', normalise = false", build_row, "OverlapAdd", "x",
-      "hop:i tail:s normalise:b", "[..., T, size] -> [..., S]: windows added up; tail is complete or full" },
+    { "rill_overlap_add", "x, hop, tail = 'complete', window = []", build_overlap_add, NULL, NULL, NULL,
+      "[..., T, size] -> [..., S]: frames added up; tail is complete or full; divided by the sum of window squares if one is given" },
     { "rill_magnitude", "x", build_row, "Magnitude", "x", NULL, "[..., 2] -> [...]: length of complex numbers" },
     { "rill_complex_mul", "x, y", build_row, "ComplexMul", "x, y", NULL, "[..., 2]: product of complex numbers" },
     { "rill_window", "kind, size, periodic = true", build_window, NULL, NULL, NULL,

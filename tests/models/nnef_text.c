@@ -60,6 +60,8 @@ static const struct { const char *statements; unsigned n; float y[8]; } values[]
     { "y = x; z = copy(y);", 4, { 1, -2, 3, 0.5f } },
     { "y = rill_frame(x, size = 2, hop = 2, before = 1);", 6, { 0, 1, -2, 3, 0.5f, 0 } },
     { "y = rill_overlap_add(rill_frame(x, 2, 1, before = 1), hop = 1);", 5, { 0, 2, -4, 6, 1 } },
+    { "f = rill_frame(x, 2, 1, before = 1); y = rill_overlap_add(f, 1, window = constant(shape = [2], value = [0.5]));",
+      5, { 0, 4, -8, 12, 2 } },
     { "y = rill_scan(x, body = sum, state = [(s, t, rill_fill([], 1.0))]);", 4, { 2, 0, 3, 3.5f } },
     { "y = rill_scan([x, x], body = scaled, full = [(k, constant(shape = [], value = [2.0]))]);", 4, { 4, -8, 12, 2 } },
     { "y = reshape(x, shape = [2, -1]) * constant(shape = [2], value = [1.0, 10.0]);", 4, { 1, -2, 30, 5 } },

@@ -14,8 +14,8 @@ static bool measure(const char *noisy, const char *clean, struct result *ret)
     struct floats x = wav_read(path), y = { 0 }, c = wav_read(shared_path(clean));
     if (x.v && c.v)
         y = model_run_stream(model, x, 1000, &err);
-    bool ran = y.n == x.n + 256;
-    CHECK(ran || !x.v, "%s: %zu samples of %zu came back: %s", noisy, y.n, x.n + 256, err.text);
+    bool ran = y.n >= x.n + 256 && y.n < x.n + 512;
+    CHECK(ran || !x.v, "%s: %zu samples of %zu and the delay came back: %s", noisy, y.n, x.n, err.text);
     if (ran) {
         size_t n = c.n < x.n ? c.n : x.n;
         ret->before = si_sdr(x.v, c.v, n);
