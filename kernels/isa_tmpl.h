@@ -11,6 +11,7 @@
 
 #include "kernels/gemm_tmpl.h"
 #include "kernels/map_tmpl.h"
+#include "kernels/fft_tmpl.h"
 
 void FN(kern_fill)(struct kern *k);
 void FN(kern_fill)(struct kern *k)

@@ -12,6 +12,9 @@
 
 #define KERN_LANES 16       /* outputs per packed panel */
 
+struct kern_fft;
+struct kern_rfft;
+
 struct kern {
     const char *isa;        /* "c", "avx2", "avx512": the set these functions were chosen for */
 
@@ -40,11 +43,20 @@ struct kern {
     void (*muls_f32)(float *y, const float *a, float s, size_t n);
     /* y[i] = y[i] + s * x[i], one fused multiply-add */
     void (*axpy_f32)(float *restrict y, const float *restrict x, float s, size_t n);
+
+    /* Complex transform in place of split parts: x[k] = sum_i x[i] e^(-2 pi i k / n). Swapping re and im gives the
+     * inverse times n. work: kern_fft_work_floats. See kernels/fft.h. */
+    void (*fft_f32)(const struct kern_fft *f, float *restrict re, float *restrict im, float *restrict work);
+    /* y[k] = (real, imaginary), k <= n/2, and back (divided by n; imaginary parts of the first and, for even n, the
+     * last are ignored). work: kern_rfft_work_floats */
+    void (*rfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x, float *restrict work);
+    void (*irfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x, float *restrict work);
 };
 
 #define KERN_EACH(K)                                                                              \
     K(gemm_f32) K(exp_f32) K(log_f32) K(sigmoid_f32) K(tanh_f32) K(sqrt_f32) K(relu_f32)          \
-    K(erf_f32) K(add_f32) K(sub_f32) K(mul_f32) K(div_f32) K(adds_f32) K(muls_f32) K(axpy_f32)
+    K(erf_f32) K(add_f32) K(sub_f32) K(mul_f32) K(div_f32) K(adds_f32) K(muls_f32) K(axpy_f32)  \
+    K(fft_f32) K(rfft_f32) K(irfft_f32)
 
 enum kern_cpu {
     KERN_AVX2   = 1 << 0,   /* and FMA */
