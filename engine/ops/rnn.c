@@ -1,4 +1,416 @@
 /* SPDX-License-Identifier: MIT */
+/* Recurrent cells over a sequence. The input projection of all steps is one product; each step continues its chain
+ * with the recurrent product, so an output is one chain: bias, inputs in order, states in order. */
 #include "engine/ops.h"
+#include "engine/ops/rnn_act.h"
 
-const struct op *const ops_rnn[] = { NULL };
+#include <string.h>
+
+enum cell { CELL_RNN, CELL_GRU, CELL_LSTM };
+enum direction { DIR_FORWARD, DIR_REVERSE, DIR_BOTH };
+
+static const char *const directions[] = { "forward", "reverse", "bidirectional", NULL };
+
+struct rnn_attr {
+    struct attr_floats alpha, beta;
+    struct attr_strings activations;
+    float clip;
+    int direction;
+    int64_t hidden_size, input_forget, layout, linear_before_reset;
+};
+
+#define COMMON_ATTRS                                                                                                 \
+    { .name = "activation_alpha", .kind = ATTR_FLOATS, .offset = offsetof(struct rnn_attr, alpha) },                 \
+    { .name = "activation_beta", .kind = ATTR_FLOATS, .offset = offsetof(struct rnn_attr, beta) },                   \
+    { .name = "activations", .kind = ATTR_STRINGS, .offset = offsetof(struct rnn_attr, activations) },               \
+    { .name = "clip", .kind = ATTR_FLOAT, .offset = offsetof(struct rnn_attr, clip) },                               \
+    { .name = "direction", .kind = ATTR_CHOICE, .offset = offsetof(struct rnn_attr, direction), .choices = directions }, \
+    { .name = "hidden_size", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, hidden_size) },                   \
+    { .name = "layout", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, layout) }
+
+static const struct attr_spec rnn_attrs[] = { COMMON_ATTRS, { 0 } };
+
+static const struct attr_spec gru_attrs[] = {
+    COMMON_ATTRS,
+    { .name = "linear_before_reset", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, linear_before_reset) },
+    { 0 },
+};
+
+static const struct attr_spec lstm_attrs[] = {
+    COMMON_ATTRS,
+    { .name = "input_forget", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, input_forget) },
+    { 0 },
+};
+
+enum { IN_X, IN_W, IN_R, IN_B, IN_LENS, IN_H, IN_C, IN_P, N_IN };
+
+static const struct { enum cell cell; int gates, n_acts; const char *acts[3]; } cells[] = {
+    [CELL_RNN] = { CELL_RNN, 1, 1, { "Tanh" } },
+    [CELL_GRU] = { CELL_GRU, 3, 2, { "Sigmoid", "Tanh" } },
+    [CELL_LSTM] = { CELL_LSTM, 4, 3, { "Sigmoid", "Tanh", "Tanh" } },
+};
+
+/* ---- shapes ---- */
+
+static rill_status acts_read(const struct rnn_attr *a, enum cell cell, int d, struct rnn_act ret[3], const char **ret_bad)
+{
+    unsigned n_alpha = 0, n_beta = 0;
+    for (int k = 0; k <= d; k++)
+        for (int i = 0; i < cells[cell].n_acts; i++) {
+            unsigned at = (unsigned) (k * cells[cell].n_acts + i);
+            const char *name = at < a->activations.n ? a->activations.v[at] : cells[cell].acts[i];
+            bool has_alpha, has_beta;
+            struct rnn_act act;
+            *ret_bad = name;
+            if (!rnn_act_find(name, &act, &has_alpha, &has_beta))
+                return RILL_UNSUPPORTED;
+            if (has_alpha && n_alpha < a->alpha.n)
+                act.alpha = a->alpha.v[n_alpha++];
+            if (has_beta && n_beta < a->beta.n)
+                act.beta = a->beta.v[n_beta++];
+            if (k == d)
+                ret[i] = act;
+        }
+    return RILL_OK;
+}
+
+static bool shape_is(const struct fact *f, int rank, const struct dim *const *want)
+{
+    if (f->type != DTYPE_F32 || f->rank != rank)
+        return false;
+    for (int i = 0; i < rank; i++)
+        if (f->shape[i] != want[i] && dim_is_const(f->shape[i]) && dim_is_const(want[i]))
+            return false;
+    return true;
+}
+
+static rill_status operands_check(struct infer *c, enum cell cell, int64_t dirs, int64_t hidden, const struct dim *batch)
+{
+    const struct rnn_attr *a = c->attr;
+    struct dims *ds = c->dims;
+    const struct dim *d = dim_int(ds, dirs), *h = dim_int(ds, hidden), *gh = dim_int(ds, hidden * cells[cell].gates);
+    const struct dim *w[3] = { d, gh, c->in[IN_X]->shape[2] }, *r[3] = { d, gh, h };
+    const struct dim *b[2] = { d, dim_mul_int(ds, gh, 2) }, *p[2] = { d, dim_mul_int(ds, h, 3) };
+    const struct dim *s[3] = { a->layout ? batch : d, a->layout ? d : batch, h };
+    const struct { unsigned input; int rank; const struct dim *const *want; const char *words; } rows[] = {
+        { IN_W, 3, w, "W [directions, gates*hidden, input]" },
+        { IN_R, 3, r, "R [directions, gates*hidden, hidden]" },
+        { IN_B, 2, b, "B [directions, 2*gates*hidden]" },
+        { IN_H, 3, s, "initial_h [directions, batch, hidden]" },
+        { IN_C, 3, s, "initial_c [directions, batch, hidden]" },
+        { IN_P, 2, p, "P [directions, 3*hidden]" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (infer_has(c, rows[i].input) && !shape_is(c->in[rows[i].input], rows[i].rank, rows[i].want)) {
+            char fact[160];
+            fact_print(c->in[rows[i].input], fact, sizeof fact);
+            return infer_fail(c, "input %u is %s; wants f32 %s with %lld directions and hidden %lld", rows[i].input, fact,
+                              rows[i].words, (long long) dirs, (long long) hidden);
+        }
+    if (infer_has(c, IN_LENS) && c->in[IN_LENS]->type != DTYPE_I32 && c->in[IN_LENS]->type != DTYPE_I64)
+        return infer_fail(c, "sequence_lens must be integers");
+    return RILL_OK;
+}
+
+static rill_status cell_infer(struct infer *c, enum cell cell)
+{
+    const struct rnn_attr *a = c->attr;
+    const struct fact *x = c->in[IN_X], *r = c->in[IN_R];
+    int64_t dirs = a->direction == DIR_BOTH ? 2 : 1;
+    struct rnn_act act[3];
+    const char *bad;
+    if (x->type != DTYPE_F32 || x->rank != 3 || r->rank != 3 || !dim_is_const(r->shape[2]) || !dim_is_const(x->shape[2]))
+        return infer_fail(c, "wants f32 X of rank 3 and R of rank 3 with known sizes");
+    int64_t hidden = dim_value(r->shape[2]);
+    if ((a->hidden_size && a->hidden_size != hidden) || hidden < 1 || hidden > 1 << 20)
+        return infer_fail(c, "hidden_size is %lld, R says %lld", (long long) a->hidden_size, (long long) hidden);
+    if (a->layout != 0 && a->layout != 1)
+        return infer_fail(c, "layout is %lld; 0 and 1 work", (long long) a->layout);
+    if (acts_read(a, cell, (int) dirs - 1, act, &bad) != RILL_OK)
+        return infer_fail(c, "activation '%.40s' is not known; supported: %s", bad, rnn_act_names());
+    const struct dim *batch = x->shape[a->layout ? 0 : 1], *steps = x->shape[a->layout ? 1 : 0];
+    TRY(operands_check(c, cell, dirs, hidden, batch));
+    const struct dim *d = dim_int(c->dims, dirs), *h = dim_int(c->dims, hidden);
+    const struct dim *y0[4] = { steps, d, batch, h }, *y1[4] = { batch, steps, d, h };
+    const struct dim *s0[3] = { d, batch, h }, *s1[3] = { batch, d, h };
+    infer_shape(c, 0, DTYPE_F32, 4, a->layout ? y1 : y0);
+    for (unsigned o = 1; o < c->n_out; o++)
+        infer_shape(c, o, DTYPE_F32, 3, a->layout ? s1 : s0);
+    return RILL_OK;
+}
+
+static rill_status rnn_infer(struct infer *c) { return cell_infer(c, CELL_RNN); }
+static rill_status gru_infer(struct infer *c) { return cell_infer(c, CELL_GRU); }
+static rill_status lstm_infer(struct infer *c) { return cell_infer(c, CELL_LSTM); }
+
+/* ---- plan ---- */
+
+struct weights {
+    const float *w, *r, *rn;        /* packed; rn: the candidate's recurrent part of a GRU */
+    const float *bias, *bias_rn;    /* of the projection; of the candidate's recurrent product */
+};
+
+struct rnn {
+    enum cell cell;
+    int64_t dirs, steps, batch, inputs, hidden, gates, n;   /* n = gates * hidden */
+    bool batch_major;
+    struct rnn_act act[2][3];
+    struct weights weights[2];      /* used when the file's weights are constants */
+    bool packed;
+    size_t w_floats, r_floats, rn_floats, bias_floats;
+};
+
+/* The candidate's recurrent product stands alone: it is gated, or its input is. */
+static int64_t gates_joint(const struct rnn *g)
+{
+    return g->cell == CELL_GRU ? 2 * g->hidden : g->n;
+}
+
+static size_t dir_floats(const struct rnn *g)
+{
+    return g->w_floats + g->r_floats + g->rn_floats + g->bias_floats;
+}
+
+/* Packs one direction into `to`. b may be NULL. Biases of both sides join where the cell adds them unconditionally. */
+static struct weights dir_pack(const struct rnn *g, const struct rnn_attr *a, float *to, const float *w, const float *r,
+                               const float *b)
+{
+    size_t n = (size_t) g->n, in = (size_t) g->inputs, h = (size_t) g->hidden, joint = (size_t) gates_joint(g);
+    float *pw = to, *pr = pw + g->w_floats, *prn = pr + g->r_floats, *bias = prn + g->rn_floats, *bias_rn = bias + n;
+    kern_pack_f32(pw, w, n, in, in, 1);
+    kern_pack_f32(pr, r, joint, h, h, 1);
+    if (joint < n)
+        kern_pack_f32(prn, r + joint * h, n - joint, h, h, 1);
+    for (size_t i = 0; i < n; i++) {
+        bool apart = g->cell == CELL_GRU && a->linear_before_reset && i >= joint;
+        bias[i] = !b ? 0 : apart ? b[i] : b[i] + b[n + i];
+    }
+    for (size_t i = 0; i < h; i++)
+        bias_rn[i] = b && a->linear_before_reset && joint < n ? b[n + joint + i] : 0;
+    return (struct weights) { pw, pr, prn, bias, bias_rn };
+}
+
+static bool weights_known(const struct prep *c)
+{
+    return c->in[IN_W]->data && c->in[IN_R]->data && (c->n_in <= IN_B || !c->in[IN_B] || c->in[IN_B]->data);
+}
+
+static struct weights dir_pack_at(const struct rnn *g, const struct rnn_attr *a, float *to, int64_t d, const float *w,
+                                  const float *r, const float *b)
+{
+    return dir_pack(g, a, to, w + d * g->n * g->inputs, r + d * g->n * g->hidden, b ? b + d * 2 * g->n : NULL);
+}
+
+static rill_status cell_prepare(struct prep *c, enum cell cell)
+{
+    const struct rnn_attr *a = c->attr;
+    const struct tensor *x = c->in[IN_X], *b = c->n_in > IN_B ? c->in[IN_B] : NULL;
+    struct rnn *g = arena_new(c->arena, struct rnn);
+    const char *bad;
+    if (!g)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    *g = (struct rnn) { .cell = cell, .dirs = a->direction == DIR_BOTH ? 2 : 1, .batch_major = a->layout,
+                        .steps = x->dim[a->layout ? 1 : 0], .batch = x->dim[a->layout ? 0 : 1], .inputs = x->dim[2],
+                        .hidden = c->in[IN_R]->dim[2], .gates = cells[cell].gates };
+    g->n = g->gates * g->hidden;
+    g->w_floats = kern_packed_floats((size_t) g->n, (size_t) g->inputs);
+    g->r_floats = kern_packed_floats((size_t) gates_joint(g), (size_t) g->hidden);
+    g->rn_floats = kern_packed_floats((size_t) (g->n - gates_joint(g)), (size_t) g->hidden);
+    g->bias_floats = ((size_t) (g->n + g->hidden) + 15) & ~(size_t) 15;
+    for (int d = 0; d < g->dirs; d++)
+        acts_read(a, cell, d, g->act[d], &bad);
+    c->args = g;
+    c->kernel = "cell gemm_f32";
+    size_t run = (size_t) (g->steps * g->batch * g->n) + (size_t) (g->n + 4 * g->hidden) + 2 * (size_t) (g->batch * g->hidden);
+    g->packed = weights_known(c);
+    c->scratch_bytes = (run + 64 + (g->packed ? 0 : dir_floats(g))) * sizeof(float);
+    for (int d = 0; g->packed && d < g->dirs; d++) {
+        float *to = arena_alloc_array(c->arena, dir_floats(g), sizeof *to);
+        if (!to)
+            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+        g->weights[d] = dir_pack_at(g, a, to, d, c->in[IN_W]->data, c->in[IN_R]->data, b ? b->data : NULL);
+    }
+    return RILL_OK;
+}
+
+static rill_status rnn_prepare(struct prep *c) { return cell_prepare(c, CELL_RNN); }
+static rill_status gru_prepare(struct prep *c) { return cell_prepare(c, CELL_GRU); }
+static rill_status lstm_prepare(struct prep *c) { return cell_prepare(c, CELL_LSTM); }
+
+/* ---- one step of one sequence ---- */
+
+struct step_ctx {
+    const struct rnn *g;
+    const struct rnn_attr *a;
+    const struct kern *k;
+    const struct weights *w;
+    const struct rnn_act *act;
+    const float *peephole;      /* i, o, f; NULL: none */
+    float *gate, *tmp;          /* [n], [3 * hidden] */
+};
+
+static void clip(const struct step_ctx *s, float *x, size_t n)
+{
+    float c = s->a->clip;
+    if (c > 0)
+        for (size_t i = 0; i < n; i++)
+            x[i] = x[i] > c ? c : x[i] < -c ? -c : x[i];
+}
+
+static void activate(const struct step_ctx *s, int which, float *y, const float *x, size_t n)
+{
+    s->act[which].run(&s->act[which], s->k, y, x, n);
+}
+
+static void step_rnn(const struct step_ctx *s, const float *proj, float *h)
+{
+    size_t n = (size_t) s->g->hidden;
+    s->k->gemm_f32(s->gate, n, h, n, s->w->r, proj, 1, n, n);
+    clip(s, s->gate, n);
+    activate(s, 0, h, s->gate, n);
+}
+
+static void step_gru(const struct step_ctx *s, const float *proj, float *h)
+{
+    size_t n = (size_t) s->g->hidden;
+    float *z = s->gate, *r = z + n, *c = r + n, *tmp = s->tmp;
+    s->k->gemm_f32(z, 2 * n, h, n, s->w->r, proj, 1, 2 * n, n);
+    clip(s, z, 2 * n);
+    activate(s, 0, z, z, 2 * n);
+    if (s->a->linear_before_reset) {
+        s->k->gemm_f32(tmp, n, h, n, s->w->rn, s->w->bias_rn, 1, n, n);
+        s->k->mul_f32(tmp, tmp, r, n);
+        s->k->add_f32(c, proj + 2 * n, tmp, n);
+    } else {
+        s->k->mul_f32(tmp, r, h, n);
+        s->k->gemm_f32(c, n, tmp, n, s->w->rn, proj + 2 * n, 1, n, n);
+    }
+    clip(s, c, n);
+    activate(s, 1, c, c, n);
+    for (size_t i = 0; i < n; i++)
+        h[i] = (1 - z[i]) * c[i] + z[i] * h[i];
+}
+
+static void step_lstm(const struct step_ctx *s, const float *proj, float *h, float *cell)
+{
+    size_t n = (size_t) s->g->hidden;
+    float *i = s->gate, *o = i + n, *f = o + n, *c = f + n, *t = s->tmp;
+    const float *p = s->peephole;
+    s->k->gemm_f32(i, 4 * n, h, n, s->w->r, proj, 1, 4 * n, n);
+    for (size_t q = 0; p && q < n; q++) {
+        i[q] += p[q] * cell[q];
+        f[q] += p[2 * n + q] * cell[q];
+    }
+    clip(s, i, 4 * n);
+    activate(s, 0, i, i, n);
+    activate(s, 0, f, f, n);
+    activate(s, 1, c, c, n);
+    for (size_t q = 0; q < n; q++)
+        cell[q] = (s->a->input_forget ? 1 - i[q] : f[q]) * cell[q] + i[q] * c[q];
+    for (size_t q = 0; p && q < n; q++)
+        o[q] += p[n + q] * cell[q];
+    if (p)
+        clip(s, o, n);
+    activate(s, 0, o, o, n);
+    activate(s, 2, t, cell, n);
+    s->k->mul_f32(h, o, t, n);
+}
+
+static void step_run(const struct step_ctx *s, const float *proj, float *h, float *cell)
+{
+    if (s->g->cell == CELL_GRU)
+        step_gru(s, proj, h);
+    else if (s->g->cell == CELL_LSTM)
+        step_lstm(s, proj, h, cell);
+    else
+        step_rnn(s, proj, h);
+}
+
+/* ---- a direction ---- */
+
+static int64_t state_at(const struct rnn *g, int64_t d, int64_t b)
+{
+    return (g->batch_major ? b * g->dirs + d : d * g->batch + b) * g->hidden;
+}
+
+static void states_load(const struct rnn *g, const float *from, int64_t d, float *to)
+{
+    for (int64_t b = 0; b < g->batch; b++, to += g->hidden)
+        if (from)
+            memcpy(to, from + state_at(g, d, b), (size_t) g->hidden * sizeof *to);
+        else
+            memset(to, 0, (size_t) g->hidden * sizeof *to);
+}
+
+static void states_store(const struct rnn *g, const float *from, int64_t d, float *to)
+{
+    for (int64_t b = 0; to && b < g->batch; b++, from += g->hidden)
+        memcpy(to + state_at(g, d, b), from, (size_t) g->hidden * sizeof *to);
+}
+
+static int64_t length_of(const struct eval *e, const struct rnn *g, int64_t b)
+{
+    if (e->n_in <= IN_LENS || !e->x[IN_LENS])
+        return g->steps;
+    int64_t n = tensor_get_i64(e->in[IN_LENS], e->x[IN_LENS], b);
+    return n < 0 ? 0 : n > g->steps ? g->steps : n;
+}
+
+static void sequence_run(const struct eval *e, const struct step_ctx *s, int64_t d, int64_t b, bool reverse,
+                         const float *proj, float *h, float *cell)
+{
+    const struct rnn *g = s->g;
+    int64_t length = length_of(e, g, b);
+    float *y = e->y[0];
+    for (int64_t i = 0; i < g->steps; i++) {
+        int64_t t = i < length && reverse ? length - 1 - i : i;
+        int64_t row = g->batch_major ? b * g->steps + t : t * g->batch + b;
+        int64_t out = (g->batch_major ? (b * g->steps + t) * g->dirs + d : (t * g->dirs + d) * g->batch + b) * g->hidden;
+        if (i < length)
+            step_run(s, proj + row * g->n, h, cell);
+        if (y && i < length)
+            memcpy(y + out, h, (size_t) g->hidden * sizeof *y);
+        else if (y)
+            memset(y + out, 0, (size_t) g->hidden * sizeof *y);
+    }
+}
+
+static void direction_run(const struct eval *e, const struct rnn *g, int64_t d)
+{
+    const struct rnn_attr *a = e->attr;
+    float *proj = e->scratch, *gate = proj + g->steps * g->batch * g->n, *tmp = gate + g->n, *h = tmp + 4 * g->hidden;
+    float *cell = h + g->batch * g->hidden, *pack = cell + g->batch * g->hidden;
+    struct weights w = g->weights[d];
+    if (!g->packed)
+        w = dir_pack_at(g, a, pack, d, e->x[IN_W], e->x[IN_R], e->n_in > IN_B ? e->x[IN_B] : NULL);
+    const float *peephole = e->n_in > IN_P ? e->x[IN_P] : NULL;
+    struct step_ctx s = { .g = g, .a = a, .k = e->kern, .w = &w, .act = g->act[d], .gate = gate, .tmp = tmp,
+                          .peephole = peephole ? peephole + d * 3 * g->hidden : NULL };
+    e->kern->gemm_f32(proj, (size_t) g->n, e->x[IN_X], (size_t) g->inputs, w.w, w.bias, (size_t) (g->steps * g->batch),
+                      (size_t) g->n, (size_t) g->inputs);
+    states_load(g, e->n_in > IN_H ? e->x[IN_H] : NULL, d, h);
+    states_load(g, e->n_in > IN_C ? e->x[IN_C] : NULL, d, cell);
+    bool reverse = a->direction == DIR_REVERSE || d == 1;
+    for (int64_t b = 0; b < g->batch; b++)
+        sequence_run(e, &s, d, b, reverse, proj, h + b * g->hidden, cell + b * g->hidden);
+    states_store(g, h, d, e->n_out > 1 ? e->y[1] : NULL);
+    states_store(g, cell, d, e->n_out > 2 ? e->y[2] : NULL);
+}
+
+static void cell_eval(const struct eval *e)
+{
+    const struct rnn *g = e->args;
+    for (int64_t d = 0; d < g->dirs; d++)
+        direction_run(e, g, d);
+}
+
+#define CELL(id, text, spec, hi, outs, words)                                                                     \
+    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = sizeof(struct rnn_attr), .min_in = 3, \
+                                       .max_in = hi, .min_out = 0, .max_out = outs, .infer = id##_infer,           \
+                                       .prepare = id##_prepare, .eval = cell_eval, .help = words }
+
+CELL(gru, "GRU", gru_attrs, 6, 2, "gated recurrent unit over a sequence");
+CELL(lstm, "LSTM", lstm_attrs, 8, 3, "long short-term memory over a sequence");
+CELL(rnn, "RNN", rnn_attrs, 6, 2, "plain recurrence over a sequence");
+
+const struct op *const ops_rnn[] = { &op_gru, &op_lstm, &op_rnn, NULL };

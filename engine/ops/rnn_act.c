@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/ops/rnn_act.h"
+
+#include <math.h>
+#include <strings.h>
+
+#define KERNEL(name)                                                                                              \
+    static void act_##name(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n)     \
+    {                                                                                                             \
+        (void) a;                                                                                                 \
+        k->name##_f32(y, x, n);                                                                                   \
+    }
+KERNEL(sigmoid)
+KERNEL(tanh)
+KERNEL(relu)
+#undef KERNEL
+
+#define EACH(name, expr)                                                                                          \
+    static void act_##name(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n)     \
+    {                                                                                                             \
+        (void) k;                                                                                                 \
+        (void) a;                                                                                                 \
+        for (size_t i = 0; i < n; i++) {                                                                          \
+            float v = x[i];                                                                                       \
+            y[i] = (expr);                                                                                        \
+        }                                                                                                         \
+    }
+EACH(affine, a->alpha * v + a->beta)
+EACH(leaky, v < 0 ? a->alpha * v : v)
+EACH(threshold, v > a->alpha ? v : 0)
+EACH(hard_sigmoid, fminf(fmaxf(a->alpha * v + a->beta, 0), 1))
+EACH(softsign, v / (1 + fabsf(v)))
+#undef EACH
+
+/* Those that need a kernel on a value of their own. */
+static void act_scaled_tanh(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n)
+{
+    k->muls_f32(y, x, a->beta, n);
+    k->tanh_f32(y, y, n);
+    k->muls_f32(y, y, a->alpha, n);
+}
+
+static void act_elu(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        float v = x[i], e;
+        k->exp_f32(&e, &v, 1);
+        y[i] = v < 0 ? a->alpha * (e - 1) : v;
+    }
+}
+
+static void act_softplus(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n)
+{
+    (void) a;
+    for (size_t i = 0; i < n; i++) {        /* max(x, 0) + log(1 + e^-|x|) does not overflow */
+        float v = x[i], e = -fabsf(v);
+        k->exp_f32(&e, &e, 1);
+        e += 1;
+        k->log_f32(&e, &e, 1);
+        y[i] = (v > 0 ? v : 0) + e;
+    }
+}
+
+static const struct {
+    const char *name;
+    struct rnn_act act;
+    bool has_alpha, has_beta;
+} acts[] = {
+    { "Affine", { act_affine, 1, 0 }, true, true },
+    { "Elu", { act_elu, 1, 0 }, true, false },
+    { "HardSigmoid", { act_hard_sigmoid, 0.2f, 0.5f }, true, true },
+    { "LeakyRelu", { act_leaky, 0.01f, 0 }, true, false },
+    { "Relu", { act_relu, 0, 0 }, false, false },
+    { "ScaledTanh", { act_scaled_tanh, 1, 1 }, true, true },
+    { "Sigmoid", { act_sigmoid, 0, 0 }, false, false },
+    { "Softplus", { act_softplus, 0, 0 }, false, false },
+    { "Softsign", { act_softsign, 0, 0 }, false, false },
+    { "Tanh", { act_tanh, 0, 0 }, false, false },
+    { "ThresholdedRelu", { act_threshold, 1, 0 }, true, false },
+};
+
+bool rnn_act_find(const char *name, struct rnn_act *ret, bool *ret_has_alpha, bool *ret_has_beta)
+{
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
+        if (!strcasecmp(acts[i].name, name)) {
+            *ret = acts[i].act;
+            *ret_has_alpha = acts[i].has_alpha;
+            *ret_has_beta = acts[i].has_beta;
+            return true;
+        }
+    return false;
+}
+
+const char *rnn_act_names(void)
+{
+    return "Affine, Elu, HardSigmoid, LeakyRelu, Relu, ScaledTanh, Sigmoid, Softplus, Softsign, Tanh, ThresholdedRelu";
+}

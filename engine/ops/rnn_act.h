@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* rnn_act.h - the activation functions of recurrent cells, by name. */
+#ifndef ENGINE_OPS_RNN_ACT_H
+#define ENGINE_OPS_RNN_ACT_H
+#include "engine/op.h"
+
+struct rnn_act {
+    void (*run)(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n);     /* y may be x */
+    float alpha, beta;
+};
+
+/* Finds a function by its standard name, any case; alpha and beta take its defaults. False: there is none. */
+bool rnn_act_find(const char *name, struct rnn_act *ret, bool *ret_has_alpha, bool *ret_has_beta);
+
+/* "Affine, Elu, ...": what there is. */
+const char *rnn_act_names(void);
+#endif
