@@ -162,7 +162,7 @@ rill_status lower_finish(struct lower *l, uint32_t w);
     X(upsample_9) X(resize_10) X(dropout) X(dtype_attr) X(softmax_1) X(batchnorm_7) X(batchnorm_9) \
     X(batchnorm_14) X(dft_17) X(groupnorm_18) X(constant) X(if_) X(loop) X(scan_9) X(scan_8)       \
     X(drop_training) X(legacy_broadcast) X(gemm_6) X(batchnorm_1) X(prelu_1) X(nll_loss)  \
-    X(cross_entropy) X(mvn) X(celu) X(hard_swish)
+    X(cross_entropy) X(matmul_integer) X(qlinear_matmul) X(conv_integer) X(qlinear_conv) X(mvn) X(celu) X(hard_swish)
 #define X(name) rill_status up_##name(struct lower *l);
 UPGRADE_EACH(X)
 #undef X
