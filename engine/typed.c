@@ -450,6 +450,35 @@ static rill_status states_type(const struct typer *t, struct scope *s, bool begi
     return RILL_OK;
 }
 
+static bool is_output_before(const struct graph *g, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (g->outputs[k] == g->outputs[i])
+            return true;
+    return false;
+}
+
+/* An output keeps the file's name, also where folding left another wire in its place. One that is an input, a
+ * constant or another output gets a wire of its own. */
+static rill_status outputs_name(const struct typer *t, const struct graph *src, struct graph *dst)
+{
+    for (uint32_t i = 0; i < src->n_outputs; i++) {
+        const char *name = src->wires[src->outputs[i]].name;
+        uint32_t w = dst->outputs[i];
+        if (dst->wires[w].node == WIRE_NONE || is_output_before(dst, i)) {
+            struct fact f = dst->wires[w].fact;
+            const struct op *identity = op_find("Identity");
+            f.value = NULL;
+            dst->outputs[i] = graph_add_wire(dst, name, &f);
+            if (!identity || dst->outputs[i] == WIRE_NONE ||
+                !graph_add_node(dst, identity, name, NULL, &w, 1, &dst->outputs[i], 1))
+                return no_memory(t);
+        }
+        dst->wires[dst->outputs[i]].name = name;
+    }
+    return RILL_OK;
+}
+
 rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m, const struct typed_opts *opts,
                                rill_error *reterr)
 {
@@ -466,6 +495,7 @@ rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m, const
     TRY(inputs_type(&t, &s));
     TRY(states_type(&t, &s, true));
     TRY(graph_type(&t, &s));
+    TRY(outputs_name(&t, &m->g, &g));
     TRY(states_type(&t, &s, false));
     struct tgraph made;
     TRY(graph_pruned(&made.g, &g, reterr));
