@@ -103,7 +103,8 @@ const struct dim *dim_of_val(struct builder *b, struct val v);      /* NULL unle
 /* Numbers and lists of numbers become constants of that type; a wire stays. */
 rill_status val_to_wire(struct builder *b, struct scope *s, struct nnef_pos pos, struct val v, enum dtype type,
                         uint32_t *ret);
-rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_t *dim, const float *data, uint32_t *ret);
+rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_t *dim, const float *data,
+                      uint32_t *ret);
 rill_status const_i64(struct builder *b, struct graph *g, const int64_t *v, unsigned n, uint32_t *ret);
 /* A list of sizes: integers, or symbolic where one is. */
 rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *const *d, unsigned n, uint32_t *ret);

@@ -77,6 +77,12 @@ static const struct { const char *statements; unsigned n; float y[8]; } values[]
       "stride = [1, 1, 2]);", 2, { -0.5f, 1.75f } },
     { "y = linear(unsqueeze(x, [0]), constant(shape = [1, 4], value = [1.0]), 2.0);", 1, { 4.5f } },
     { "y = rill_magnitude(reshape(concat([x * 3.0, x * 4.0], 0), [-1, 2]));", 4, { 6.7082039f, 9.1241438f, 8.9442719f, 12.165525f } },
+    { "y = rill_window(\"hann\", 4);", 4, { 0, 0.5f, 1, 0.5f } },
+    { "y = rill_window(\"hann\", 5, periodic = false);", 5, { 0, 0.5f, 1, 0.5f, 0 } },
+    { "y = rill_window(\"vorbis\", 4);", 4, { 0.22801432f, 0.97365778f, 0.97365778f, 0.22801432f } },
+    { "y = sqr(rill_window(\"sqrt_hann\", 4)) - rill_window(\"hann\", 4);", 4, { 0, 0, 0, 0 } },
+    { "y = rill_mel(x, bands = 1, rate = 6.0);", 1, { 0.66310363f } },
+    { "y = rill_log(x, floor = 1.0);", 4, { 0, 0, 1.0986123f, 0 } },
     { "y = rill_irfft(rill_rfft(x), n = 4);", 4, { 1, -2, 3, 0.5f } },
 };
 
