@@ -38,7 +38,7 @@
       "Output waiting for a client at which a file stream pauses and a live stream is timed.")                   \
     X(limits, output_soft_grace_ms, INT, "2000", 10, 600000, "How long a live client may stay over output_soft_ms.") \
     X(limits, output_hard_ms, INT, "4000", 10, 60000, "Output waiting for a client at which it is disconnected.") \
-    X(limits, output_stall_ms, INT, "10000", 100, 3600000,                                                        \
+    X(limits, output_stall_ms, INT, "60000", 100, 3600000,                                                        \
       "How long a client with waiting output may read nothing at all.")                                          \
     X(limits, drain_grace_ms, INT, "10000", 0, 600000, "How long open streams may go on after SIGTERM.")          \
     X(vad, threshold, REAL, "0", 0, 1, "Probability at which speech starts; 0 = as the model says.")             \

@@ -103,6 +103,10 @@ static void on_written(uv_write_t *w, int status)
         return;
     }
     c->last_write_us = lane_now_us();
+    if (c->closing && !conn_queue_bytes(c)) {
+        conn_end(c);
+        return;
+    }
     if (c->paused && !c->closing) {
         c->paused = false;
         for (struct session *s = c->daemon->sessions, *next; s; s = next) {

@@ -102,16 +102,16 @@ size_t pcm_decode(const struct pcm *p, const uint8_t *from, size_t n_frames, flo
 {
     size_t bytes = encodings[p->enc].bytes, n_bad = 0;
     for (size_t i = 0; i < n_frames; i++) {
-        float sum = 0;
+        double sum = 0;
         for (uint32_t c = 0; c < p->channels; c++, from += bytes) {
             float x = encodings[p->enc].get(from);
             if (!isfinite(x)) {
                 x = 0;
                 n_bad++;
             }
-            sum += x;
+            sum += (double) x;
         }
-        to[i] = p->channels == 1 ? sum : sum / (float) p->channels;
+        to[i] = (float) (sum / p->channels);
     }
     return n_bad;
 }

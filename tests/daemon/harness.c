@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/daemon/harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+unsigned n_passed, n_failed, n_skipped;
+
+bool check_note(const char *file, int line, const char *text, int good, ...)
+{
+    va_list ap;
+    if (good) {
+        n_passed++;
+        return true;
+    }
+    n_failed++;
+    printf("%s:%d: not so: %s: ", file, line, text);
+    va_start(ap, good);
+    const char *format = va_arg(ap, const char *);
+    if (format)
+        vprintf(format, ap);
+    va_end(ap);
+    printf("\n");
+    fflush(stdout);
+    return false;
+}
+
+void check_skip(const char *what)
+{
+    n_skipped++;
+    printf("skipped: %s\n", what);
+}
+
+int check_end(void)
+{
+    printf("%u passed, %u failed, %u skipped\n", n_passed, n_failed, n_skipped);
+    return n_failed ? 1 : n_passed ? 0 : 77;
+}
+
+bool is_fake(void)
+{
+    const char *e = getenv("RILL_FAKE");
+    return e && *e == '1';
+}
+
+uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t) t.tv_sec * 1000 + (uint64_t) t.tv_nsec / 1000000;
+}
+
+float noise(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float) (int32_t) *seed * 0x1p-32f;
+}
+
+/* ---- a daemon ---- */
+
+void rig_dir(struct rig *r)
+{
+    memset(r, 0, sizeof *r);
+    snprintf(r->dir, sizeof r->dir, "/tmp/rilld-test-XXXXXX");
+    if (!mkdtemp(r->dir))
+        abort();
+    snprintf(r->sock, sizeof r->sock, "%s/s", r->dir);
+    snprintf(r->ctl, sizeof r->ctl, "%s/c", r->dir);
+    snprintf(r->conf, sizeof r->conf, "%s/rilld.conf", r->dir);
+    snprintf(r->log, sizeof r->log, "%s/log", r->dir);
+}
+
+void rig_conf(struct rig *r, const char *more)
+{
+    FILE *f = fopen(r->conf, "w");
+    if (!f)
+        abort();
+    fprintf(f, "[daemon]\nsocket = %s\ncontrol_socket = %s\nthreads = 2\n[limits]\nrtf_budget = 1000\n"
+            "[models]\nmodel_path = %s/models\n%s\n", r->sock, r->ctl, r->dir, more);
+    fclose(f);
+}
+
+bool rig_spawn(struct rig *r, char *const argv[])
+{
+    r->pid = fork();
+    if (r->pid == 0) {
+        int fd = open(r->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+        dup2(fd, 2);
+        execv(argv[0], argv);
+        _exit(127);
+    }
+    return r->pid > 0;
+}
+
+bool rig_wait_ready(struct rig *r)
+{
+    for (uint64_t end = now_ms() + 30000; now_ms() < end; usleep(10000)) {
+        int status, fd = raw_connect(r->sock);
+        if (fd >= 0) {
+            close(fd);
+            return true;
+        }
+        if (waitpid(r->pid, &status, WNOHANG) == r->pid)
+            break;
+    }
+    printf("the daemon did not start:\n%s", rig_log(r));
+    return false;
+}
+
+void rig_start(struct rig *r, const char *more)
+{
+    char *argv[] = { getenv("RILLD"), (char *) "--config", NULL, NULL };
+    rig_dir(r);
+    rig_conf(r, more);
+    argv[2] = r->conf;
+    if (!argv[0] || !rig_spawn(r, argv) || !rig_wait_ready(r)) {
+        printf("0 passed, 1 failed\n");
+        exit(1);
+    }
+}
+
+int rig_wait(struct rig *r, int timeout_ms)
+{
+    int status = -1;
+    for (uint64_t end = now_ms() + (uint64_t) timeout_ms; now_ms() < end; usleep(5000)) {
+        if (waitpid(r->pid, &status, WNOHANG) == r->pid) {
+            r->pid = 0;
+            if (WIFSIGNALED(status))
+                printf("the daemon was killed by signal %d\n%s", WTERMSIG(status), rig_log(r));
+            return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        }
+    }
+    printf("the daemon did not stop:\n%s", rig_log(r));
+    kill(r->pid, SIGKILL);
+    waitpid(r->pid, &status, 0);
+    r->pid = 0;
+    return -1;
+}
+
+void rig_clean(struct rig *r)
+{
+    char cmd[128];
+    snprintf(cmd, sizeof cmd, "rm -rf '%s'", r->dir);
+    if (system(cmd) != 0)
+        printf("left behind: %s\n", r->dir);
+}
+
+int rig_stop(struct rig *r)
+{
+    kill(r->pid, SIGTERM);
+    int rc = rig_wait(r, 30000);
+    if (rc != 0)
+        printf("exit code %d, log:\n%s", rc, rig_log(r));
+    rig_clean(r);
+    return rc;
+}
+
+const char *rig_log(struct rig *r)
+{
+    static char text[1 << 18];
+    FILE *f = fopen(r->log, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    if (f)
+        fclose(f);
+    return text;
+}
+
+bool rig_log_has(struct rig *r, const char *text, int timeout_ms)
+{
+    uint64_t end = now_ms() + (uint64_t) timeout_ms;
+    while (!strstr(rig_log(r), text)) {
+        if (now_ms() >= end)
+            return false;
+        usleep(20000);
+    }
+    return true;
+}
+
+/* ---- raw bytes ---- */
+
+int raw_connect(const char *path)
+{
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *) &a, sizeof a) < 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+bool raw_send(int fd, const void *bytes, size_t n)
+{
+    const uint8_t *p = bytes;
+    while (n) {
+        ssize_t w = send(fd, p, n, MSG_NOSIGNAL);
+        if (w <= 0)
+            return false;
+        p += w;
+        n -= (size_t) w;
+    }
+    return true;
+}
+
+ssize_t raw_recv(int fd, void *bytes, size_t n, int timeout_ms)
+{
+    uint8_t *p = bytes;
+    for (size_t have = 0; have < n;) {
+        struct pollfd pf = { .fd = fd, .events = POLLIN };
+        if (poll(&pf, 1, timeout_ms) <= 0)
+            return -1;
+        ssize_t r = recv(fd, p + have, n - have, 0);
+        if (r <= 0)
+            return 0;
+        have += (size_t) r;
+    }
+    return (ssize_t) n;
+}
+
+bool raw_closed(int fd, int timeout_ms)
+{
+    char b[4096];
+    for (;;) {
+        struct pollfd pf = { .fd = fd, .events = POLLIN };
+        if (poll(&pf, 1, timeout_ms) <= 0)
+            return false;
+        if (recv(fd, b, sizeof b, 0) <= 0)
+            return true;
+    }
+}
+
+bool raw_preface(int fd)
+{
+    uint8_t b[8];
+    return raw_send(fd, "RILL\1\0\0\0", 8) && raw_recv(fd, b, 8, 5000) == 8 && memcmp(b, "RILL\1\0\0\0", 8) == 0;
+}
+
+size_t frame_make(uint8_t *to, size_t cap, const Rill__ClientFrame *f)
+{
+    size_t n = rill__client_frame__get_packed_size(f);
+    if (n + 4 > cap)
+        abort();
+    for (int i = 0; i < 4; i++)
+        to[i] = (uint8_t) (n >> (8 * i));
+    rill__client_frame__pack(f, to + 4);
+    return n + 4;
+}
+
+bool raw_frame(int fd, const Rill__ClientFrame *f)
+{
+    static uint8_t b[1 << 20];
+    return raw_send(fd, b, frame_make(b, sizeof b, f));
+}
+
+Rill__ServerFrame *raw_answer(int fd, int timeout_ms)
+{
+    static uint8_t b[1 << 20];
+    uint8_t len[4];
+    if (raw_recv(fd, len, 4, timeout_ms) != 4)
+        return NULL;
+    size_t n = len[0] | (size_t) len[1] << 8 | (size_t) len[2] << 16;
+    if (n > sizeof b || raw_recv(fd, b, n, timeout_ms) != (ssize_t) n)
+        return NULL;
+    return rill__server_frame__unpack(NULL, n, b);
+}
+
+int raw_hello(const char *path)
+{
+    int fd = raw_connect(path);
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Hello h = RILL__HELLO__INIT;
+    h.client = (char *) (uintptr_t) "test";
+    f.req = 1;
+    f.m_case = RILL__CLIENT_FRAME__M_HELLO;
+    f.hello = &h;
+    if (fd < 0 || !raw_preface(fd) || !raw_frame(fd, &f)) {
+        printf("no Hello\n");
+        fflush(stdout);
+        abort();
+    }
+    Rill__ServerFrame *a = raw_answer(fd, 5000);
+    if (!a || a->m_case != RILL__SERVER_FRAME__M_HELLO)
+        abort();
+    rill__server_frame__free_unpacked(a, NULL);
+    return fd;
+}
+
+int raw_error(int fd, int timeout_ms)
+{
+    Rill__ServerFrame *a;
+    while ((a = raw_answer(fd, timeout_ms))) {
+        int code = a->m_case == RILL__SERVER_FRAME__M_ERROR ? (int) a->error->code : 0;
+        rill__server_frame__free_unpacked(a, NULL);
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
+/* ---- whole streams ---- */
+
+static void on_audio(void *arg, const struct rill_client_audio *a)
+{
+    struct result *r = arg;
+    if (r->bytes + a->bytes > r->cap) {
+        r->cap = (r->bytes + a->bytes) * 2;
+        r->pcm = realloc(r->pcm, r->cap);
+    }
+    memcpy(r->pcm + r->bytes, a->pcm, a->bytes);
+    if (!r->n_audio++)
+        r->first_pos = a->pos;
+    else
+        r->pos_good &= a->pos == r->next_pos;
+    r->next_pos = a->pos + a->bytes / (r->frame_bytes ? r->frame_bytes : 1);
+    r->bytes += a->bytes;
+}
+
+static void on_vad(void *arg, const struct rill_client_vad *v)
+{
+    struct result *r = arg;
+    if (r->n_vad == r->probs_cap) {
+        r->probs_cap = r->probs_cap ? 2 * r->probs_cap : 256;
+        r->probs = realloc(r->probs, r->probs_cap * sizeof *r->probs);
+    }
+    r->probs[r->n_vad++] = v->prob;
+    r->vad_pos = v->pos;
+    if (v->edge == RILL_CLIENT_EDGE_START && !r->n_start++)
+        r->start_pos = v->pos;
+    if (v->edge == RILL_CLIENT_EDGE_END && !r->n_end++)
+        r->end_pos = v->pos;
+}
+
+static void on_gap(void *arg, const struct rill_client_gap *g)
+{
+    struct result *r = arg;
+    r->n_gap++;
+    r->gap = *g;
+}
+
+static void on_error(void *arg, const struct rill_client_failure *e)
+{
+    struct result *r = arg;
+    r->error_code = e->code;
+}
+
+static void on_goaway(void *arg, uint32_t grace_ms)
+{
+    struct result *r = arg;
+    (void) grace_ms;
+    r->goaway = true;
+}
+
+void result_listen(struct rill_client *c, struct result *r)
+{
+    struct rill_client_events ev = { .arg = r, .audio = on_audio, .vad = on_vad, .gap = on_gap, .error = on_error,
+                                     .goaway = on_goaway };
+    r->pos_good = true;
+    rill_client_set_events(c, &ev);
+}
+
+void result_free(struct result *r)
+{
+    free(r->pcm);
+    free(r->probs);
+    memset(r, 0, sizeof *r);
+}
+
+bool stream_whole(const char *sock, const struct rill_client_open *o, const void *pcm, size_t n_frames,
+                  size_t frame_bytes, size_t piece_frames, struct result *ret, char err[512])
+{
+    struct rill_client *c;
+    const uint8_t *p = pcm;
+    static const size_t enc_bytes[] = { 0, 2, 3, 4, 4 };
+    const struct rill_client_pcm *out = o->out.rate ? &o->out : &o->in;
+    memset(ret, 0, sizeof *ret);
+    if ((unsigned) out->enc <= 4)
+        ret->frame_bytes = enc_bytes[out->enc] * out->channels;
+    bool good = rill_client_connect(&c, sock, "test", 30000) == 0;
+    if (good) {
+        result_listen(c, ret);
+        good = rill_client_open(c, 7, o, &ret->opened) == 0;
+    }
+    for (size_t at = 0; good && at < n_frames; at += piece_frames) {
+        size_t n = n_frames - at < piece_frames ? n_frames - at : piece_frames;
+        good = rill_client_send(c, 7, p + at * frame_bytes, n * frame_bytes) == 0;
+    }
+    good = good && rill_client_finish(c, 7, &ret->fin) == 0;
+    snprintf(err, 512, "%s", good ? "" : rill_client_error(c));
+    rill_client_free(c);
+    return good;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* harness.h - a daemon of its own for each test, raw frames, and counting.
+ * RILLD names the daemon's binary; RILL_FAKE=1 says that its models are those of fake_rill.c. */
+#ifndef TEST_DAEMON_HARNESS_H
+#define TEST_DAEMON_HARNESS_H
+
+#include "clients/c/rill_client.h"
+#include "rilld.pb-c.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+extern unsigned n_passed, n_failed, n_skipped;
+
+/* CHECK(condition) or CHECK(condition, format, ...); true if it holds. */
+#define CHECK(...) check_note(__FILE__, __LINE__, #__VA_ARGS__, __VA_ARGS__, (const char *) NULL)
+bool check_note(const char *file, int line, const char *text, int good, ...);
+void check_skip(const char *what);
+int check_end(void);                        /* prints the totals; exit code */
+bool is_fake(void);
+
+struct rig {
+    char dir[64], sock[96], ctl[96], conf[96], log[96];
+    pid_t pid;
+};
+
+void rig_dir(struct rig *r);                        /* makes the folder and the names */
+void rig_conf(struct rig *r, const char *more);     /* writes the settings; `more` follows them */
+bool rig_spawn(struct rig *r, char *const argv[]);  /* stderr goes to r->log */
+bool rig_wait_ready(struct rig *r);
+void rig_start(struct rig *r, const char *more);    /* all of the above with $RILLD */
+int rig_wait(struct rig *r, int timeout_ms);        /* exit status; -1 after killing it */
+int rig_stop(struct rig *r);                        /* SIGTERM, exit status, removes the folder */
+void rig_clean(struct rig *r);
+bool rig_log_has(struct rig *r, const char *text, int timeout_ms);
+const char *rig_log(struct rig *r);                 /* whole log; static memory */
+
+int raw_connect(const char *path);
+bool raw_send(int fd, const void *bytes, size_t n);
+ssize_t raw_recv(int fd, void *bytes, size_t n, int timeout_ms);    /* exactly n, 0 at the end, -1 */
+bool raw_closed(int fd, int timeout_ms);            /* reads to the end */
+bool raw_preface(int fd);
+size_t frame_make(uint8_t *to, size_t cap, const Rill__ClientFrame *f);
+bool raw_frame(int fd, const Rill__ClientFrame *f);
+Rill__ServerFrame *raw_answer(int fd, int timeout_ms);          /* NULL at the end */
+int raw_hello(const char *path);                    /* connected, preface and Hello done */
+
+/* The next Error's code, passing over what else comes; 0 if none came. */
+int raw_error(int fd, int timeout_ms);
+
+uint64_t now_ms(void);
+float noise(uint32_t *seed);                        /* -0.5..0.5 */
+
+/* What a whole stream gave back. */
+struct result {
+    uint8_t *pcm;
+    size_t bytes, cap, frame_bytes;     /* frame_bytes: of the output, for the check of positions */
+    uint64_t next_pos, first_pos;
+    unsigned n_audio, n_vad, n_gap, n_start, n_end;
+    float *probs;
+    size_t probs_cap;
+    uint64_t vad_pos, start_pos, end_pos;
+    struct rill_client_gap gap;
+    bool pos_good, goaway;
+    int error_code;
+    struct rill_client_finished fin;
+    struct rill_client_opened opened;
+};
+
+void result_free(struct result *r);
+void result_listen(struct rill_client *c, struct result *r);
+
+/* Connects, streams pcm in pieces of `piece_frames` and finishes. False with words in err. */
+bool stream_whole(const char *sock, const struct rill_client_open *o, const void *pcm, size_t n_frames,
+                  size_t frame_bytes, size_t piece_frames, struct result *ret, char err[512]);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* Settings: each mistake is found with its file and line, and the template is what the code says. */
+#include "tests/daemon/harness.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/rilld-conf-XXXXXX";
+
+static void file_write(const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "w");
+    if (!f)
+        abort();
+    fputs(text, f);
+    fclose(f);
+}
+
+/* Output of "rilld ARGS" with both streams; the exit code goes to *ret_code. */
+static const char *rilld_says(const char *args, int *ret_code)
+{
+    static char out[1 << 16];
+    char cmd[512];
+    snprintf(cmd, sizeof cmd, "'%s' %s 2>&1", getenv("RILLD"), args);
+    FILE *p = popen(cmd, "r");
+    size_t n = p ? fread(out, 1, sizeof out - 1, p) : 0;
+    out[n] = '\0';
+    *ret_code = p ? WEXITSTATUS(pclose(p)) : -1;
+    return out;
+}
+
+static const char *check(int *ret_code)
+{
+    char args[128];
+    snprintf(args, sizeof args, "--check-config --config %s/rilld.conf", dir);
+    return rilld_says(args, ret_code);
+}
+
+static void test_good(const char *text)
+{
+    int code;
+    file_write("rilld.conf", text);
+    const char *out = check(&code);
+    CHECK(code == 0 && !*out, "%s", out);
+}
+
+/* where: "file:line:" within the folder, what: part of the words. */
+static void test_bad(const char *text, const char *where, const char *what)
+{
+    char place[128];
+    int code;
+    file_write("rilld.conf", text);
+    const char *out = check(&code);
+    snprintf(place, sizeof place, "%s/%s", dir, where);
+    CHECK(code == 1 && strstr(out, place) && strstr(out, what), "for \"%s\": %s", text, out);
+}
+
+static void test_mistakes(void)
+{
+    test_bad("[daemon]\ncolour = red\n", "rilld.conf:2:", "'colour' is no key of [daemon]");
+    test_bad("# one\n\n[paint]\ncolour = red\n", "rilld.conf:4:", "'paint' is no section");
+    test_bad("[daemon]\nthreads = two\n", "rilld.conf:2:", "threads must be a whole number");
+    test_bad("[daemon]\nthreads = 65\n", "rilld.conf:2:", "must be within 0 and 64");
+    test_bad("[daemon]\nthreads = -1\n", "rilld.conf:2:", "without a sign");
+    test_bad("[daemon]\nthreads = 2s\n", "rilld.conf:2:", "without a sign or unit");
+    test_bad("[daemon]\nthreads =\n", "rilld.conf:2:", "threads");
+    test_bad("[daemon]\n\nsocket_mode = 0980\n", "rilld.conf:3:", "octal");
+    test_bad("[daemon]\nsocket_mode = 01777\n", "rilld.conf:2:", "octal");
+    test_bad("[limits]\nrtf_budget = nan\n", "rilld.conf:2:", "must be a number");
+    test_bad("[limits]\nrtf_budget = 0\n", "rilld.conf:2:", "within 0.01");
+    test_bad("[limits]\nmax_connections = 99999999999999999999\n", "rilld.conf:2:", "max_connections");
+    test_bad("[log]\nlevel = loudly\n", "rilld.conf:2:", "level must be");
+    test_bad("[log]\nlevel = trace\n", "rilld.conf:2:", "one of: error warning info debug");
+    test_bad("[daemon]\nthis is nothing\n", "rilld.conf:2:", "neither");
+    test_bad("threads = 1\n", "rilld.conf:1:", "is no section");
+    char text[512];
+    snprintf(text, sizeof text, "[daemon]\nsocket = /%0150d\n", 1);
+    test_bad(text, "rilld.conf:2:", "1 to 107 characters");
+    snprintf(text, sizeof text, "[daemon]\n# fine\nsocket = /%0300d\nthreads = 1\n", 1);
+    test_bad(text, "rilld.conf:3:", "longer than");
+}
+
+static void test_drop_ins(void)
+{
+    char path[64], args[128];
+    int code;
+    snprintf(path, sizeof path, "%s/conf.d", dir);
+    mkdir(path, 0700);
+    file_write("rilld.conf", "[daemon]\nthreads = 1\n");
+    file_write("conf.d/20-b.conf", "[daemon]\nthreads = 3\n");
+    file_write("conf.d/10-a.conf", "[daemon]\nthreads = 2\n[log]\nlevel = debug\n");
+    file_write("conf.d/30-c.txt", "not read");
+    snprintf(args, sizeof args, "--print-config --config %s/rilld.conf", dir);
+    const char *out = rilld_says(args, &code);
+    CHECK(code == 0 && strstr(out, "\nthreads = 3\n") && strstr(out, "\nlevel = debug\n"), "%s", out);
+    file_write("conf.d/20-b.conf", "[daemon]\nthreads = many\n");
+    out = rilld_says(args, &code);
+    CHECK(code == 1 && strstr(out, "conf.d/20-b.conf:2:"), "%s", out);
+}
+
+static void test_template(void)
+{
+    static char file[1 << 16];
+    int code;
+    const char *out = rilld_says("--print-config", &code);
+    FILE *f = fopen(getenv("RILLD_CONF"), "r");
+    size_t n = f ? fread(file, 1, sizeof file - 1, f) : 0;
+    file[n] = '\0';
+    if (f)
+        fclose(f);
+    CHECK(code == 0 && n > 1000 && strcmp(out, file) == 0, "conf/rilld.conf is not what --print-config prints");
+    /* With every comment sign before a key removed it is still a good file with the same meaning. */
+    static char all[1 << 16];
+    size_t to = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!(file[i] == '#' && file[i + 1] != ' '))
+            all[to++] = file[i];
+    all[to] = '\0';
+    test_good(all);
+}
+
+static void test_options(void)
+{
+    int code;
+    CHECK(strstr(rilld_says("--help", &code), "--check-config") && code == 0);
+    CHECK(strncmp(rilld_says("--version", &code), "rilld ", 6) == 0 && code == 0);
+    rilld_says("--nonsense", &code);
+    CHECK(code == 2);
+    rilld_says("extra", &code);
+    CHECK(code == 2);
+    rilld_says("--check-config --config /nonexistent/x.conf", &code);
+    CHECK(code == 1);
+}
+
+int main(void)
+{
+    char cmd[64];
+    if (!mkdtemp(dir))
+        abort();
+    test_good("");
+    test_good("; a comment\n[daemon]\nthreads = 4 ; inline\nsocket_mode = 0600\n[limits]\nrtf_budget = 0.5\n");
+    test_mistakes();
+    test_template();
+    test_options();
+    test_drop_ins();
+    snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
+    CHECK(system(cmd) == 0);
+    return check_end();
+}

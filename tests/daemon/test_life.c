@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* Starting, reloading, draining, and what the service manager sees of it. */
+#include "tests/daemon/harness.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const struct rill_client_open plain = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE,
+                                               .align = true };
+static int16_t silence[16000];
+
+static struct rill_client *client(const char *path)
+{
+    struct rill_client *c;
+    CHECK(rill_client_connect(&c, path, "life", 10000) == 0, "%s", rill_client_error(c));
+    return c;
+}
+
+/* ---- sockets ---- */
+
+static void test_sockets(void)
+{
+    struct rig r, second;
+    struct stat st;
+    rig_start(&r, "[daemon]\nsocket_mode = 0666\n");
+    CHECK(stat(r.sock, &st) == 0 && (st.st_mode & 0777) == 0666);
+    CHECK(stat(r.ctl, &st) == 0 && (st.st_mode & 0777) == 0600);
+    /* A second daemon does not take the sockets away. */
+    second = r;
+    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
+    rig_spawn(&second, argv);
+    CHECK(rig_wait(&second, 10000) == 1);
+    CHECK(rig_log_has(&r, "another rilld listens", 1000));
+    rill_client_free(client(r.sock));
+    CHECK(kill(r.pid, SIGKILL) == 0);
+    waitpid(r.pid, NULL, 0);
+    CHECK(stat(r.sock, &st) == 0);                              /* left behind by the kill */
+    rig_spawn(&r, argv);
+    CHECK(rig_wait_ready(&r));
+    rill_client_free(client(r.sock));
+    char sock[96];
+    memcpy(sock, r.sock, sizeof sock);
+    CHECK(rig_stop(&r) == 0 && stat(sock, &st) < 0);
+}
+
+static void test_foreign_file(void)
+{
+    struct rig r;
+    rig_dir(&r);
+    rig_conf(&r, "");
+    int fd = open(r.sock, O_CREAT | O_WRONLY, 0600);
+    CHECK(write(fd, "precious", 8) == 8);
+    close(fd);
+    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
+    rig_spawn(&r, argv);
+    CHECK(rig_wait(&r, 10000) == 1);
+    struct stat st;
+    CHECK(stat(r.sock, &st) == 0 && st.st_size == 8);
+    rig_clean(&r);
+}
+
+static void test_preload_fails(void)
+{
+    struct rig r;
+    rig_dir(&r);
+    rig_conf(&r, "preload = nosuch\n");
+    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
+    rig_spawn(&r, argv);
+    CHECK(rig_wait(&r, 10000) == 1);
+    CHECK(rig_log_has(&r, "'nosuch' is neither built in nor a folder", 100));
+    rig_clean(&r);
+}
+
+/* ---- reload ---- */
+
+static void test_reload(void)
+{
+    struct rig r;
+    char model[128];
+    rig_start(&r, "");
+    struct rill_client *c = client(r.sock), *ctl = client(r.ctl);
+    struct rill_client_finished f;
+    CHECK(rill_client_open(c, 1, &plain, NULL) == 0);
+    CHECK(rill_client_send(c, 1, silence, 2000) == 0);
+    rig_conf(&r, "[limits]\nmax_streams_per_connection = 1\n[oops]\nx = 1\n");
+    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "rilld.conf:") &&
+          strstr(rill_client_error(ctl), "oops"), "%s", rill_client_error(ctl));
+    CHECK(rill_client_open(c, 2, &plain, NULL) == 0, "the old settings hold: %s", rill_client_error(c));
+    rig_conf(&r, "preload = nosuch\n[limits]\nmax_streams_per_connection = 1\n");
+    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "nosuch"));
+    CHECK(rill_client_open(c, 3, &plain, NULL) == 0, "%s", rill_client_error(c));
+    rig_conf(&r, "[limits]\nmax_streams_per_connection = 3\n[daemon]\nthreads = 1\n");
+    CHECK(rill_client_ctl_reload(ctl) == 0 && strstr(rill_client_ctl_text(ctl), "threads"), "%s",
+          rill_client_error(ctl));
+    CHECK(rill_client_open(c, 4, &plain, NULL) < 0 && rill_client_error_code(c) == RILL__CODE__QUOTA);
+    CHECK(rill_client_send(c, 1, silence, 2000) == 0 && rill_client_finish(c, 1, &f) == 0 && f.in == 2000 && f.out == 2000,
+          "%s", rill_client_error(c));
+    rig_conf(&r, "[limits]\nmax_streams_per_connection = 9\n");
+    kill(r.pid, SIGHUP);
+    CHECK(rig_log_has(&r, "reloaded", 5000));
+    usleep(200000);
+    CHECK(rill_client_open(c, 4, &plain, NULL) == 0, "%s", rill_client_error(c));
+    /* A folder that appears in model_path is found without a reload; a link is not followed. */
+    snprintf(model, sizeof model, "%s/models", r.dir);
+    mkdir(model, 0700);
+    if (is_fake()) {
+        char path[256];
+        snprintf(path, sizeof path, "%s/later", model);
+        mkdir(path, 0700);
+        strcat(path, "/graph.nnef");
+        close(open(path, O_CREAT | O_WRONLY, 0600));
+        struct rill_client_open o = plain;
+        o.model = "later";
+        CHECK(rill_client_open(c, 5, &o, NULL) == 0, "%s", rill_client_error(c));
+        snprintf(path, sizeof path, "%s/link", model);
+        CHECK(symlink("later", path) == 0);
+        o.model = "link";
+        CHECK(rill_client_open(c, 6, &o, NULL) < 0 && rill_client_error_code(c) == RILL__CODE__NO_MODEL);
+    }
+    rill_client_free(ctl);
+    rill_client_free(c);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* ---- control ---- */
+
+static void on_session(void *arg, const struct rill_client_session *s)
+{
+    unsigned *n = arg;
+    *n += s->in.rate == 16000 && strcmp(s->state, "running") == 0 && strcmp(s->client, "life") == 0;
+}
+
+static void test_control(void)
+{
+    struct rig r;
+    rig_start(&r, "[limits]\nmax_streams_per_connection = 64\n");
+    struct rill_client *c = client(r.sock), *ctl = client(r.ctl);
+    struct rill_client_status st;
+    for (uint32_t id = 1; id <= 50; id++)
+        CHECK(rill_client_open(c, id, &plain, NULL) == 0);
+    CHECK(rill_client_ctl_status(ctl, &st, NULL, NULL) == 0);
+    CHECK(st.streams == 50 && st.connections == 2 && st.pid == (uint32_t) r.pid && strcmp(st.state, "running") == 0);
+    unsigned n = 0;
+    CHECK(rill_client_ctl_sessions(ctl, on_session, &n) == 0 && n == 50, "%u sessions over the pages", n);
+    CHECK(rill_client_ctl_load(ctl, "nosuch") < 0 && rill_client_ctl_load(ctl, "wiener") == 0);
+    CHECK(rill_client_ctl_unload(ctl, "wiener") == 0);
+    CHECK(rill_client_open(c, 60, &plain, NULL) == 0);
+    CHECK(rill_client_ctl_log_level(ctl, "debug") == 0 && rill_client_ctl_log_level(ctl, "x") < 0);
+    CHECK(rill_client_ctl_kick(ctl, 999) < 0);
+    CHECK(rill_client_ctl_kick(ctl, 2) == 0 || rill_client_ctl_kick(ctl, 1) == 0);
+    while (rill_client_poll(c, 2000) > 0)
+        ;
+    CHECK(rill_client_ping(c, NULL) < 0);
+    CHECK(rill_client_ctl_drain(ctl, 100) == 0);
+    CHECK(rig_wait(&r, 10000) == 0);
+    rill_client_free(c);
+    rill_client_free(ctl);
+    rig_clean(&r);
+}
+
+/* ---- drain ---- */
+
+static void test_drain(void)
+{
+    struct rig r;
+    rig_start(&r, "");
+    struct rill_client *c = client(r.sock);
+    struct rill_client_finished f;
+    struct result got = { .frame_bytes = 2 };
+    result_listen(c, &got);
+    CHECK(rill_client_open(c, 1, &plain, NULL) == 0);
+    CHECK(rill_client_send(c, 1, silence, 8000) == 0);
+    kill(r.pid, SIGTERM);
+    for (uint64_t end = now_ms() + 5000; !got.goaway && now_ms() < end;)
+        rill_client_poll(c, 100);
+    CHECK(got.goaway);
+    CHECK(rill_client_open(c, 2, &plain, NULL) < 0 && rill_client_error_code(c) == RILL__CODE__DRAINING);
+    CHECK(raw_connect(r.sock) < 0);
+    CHECK(rill_client_send(c, 1, silence, 8000) == 0, "%s", rill_client_error(c));
+    CHECK(rill_client_finish(c, 1, &f) == 0 && f.in == 8000 && f.out == 8000 && got.bytes == 16000, "%s",
+          rill_client_error(c));
+    CHECK(rig_wait(&r, 10000) == 0);
+    rill_client_free(c);
+    result_free(&got);
+    rig_clean(&r);
+}
+
+static void test_drain_grace(void)
+{
+    struct rig r;
+    rig_start(&r, "[limits]\ndrain_grace_ms = 300\n");
+    struct rill_client *c = client(r.sock);
+    CHECK(rill_client_open(c, 1, &plain, NULL) == 0);
+    kill(r.pid, SIGTERM);
+    uint64_t began = now_ms();
+    CHECK(rig_wait(&r, 10000) == 0);
+    CHECK(now_ms() - began < 5000);
+    while (rill_client_poll(c, 100) > 0)
+        ;
+    CHECK(rill_client_error_code(c) == RILL__CODE__DRAINING, "%s", rill_client_error(c));
+    rill_client_free(c);
+    rig_clean(&r);
+}
+
+/* ---- the service manager ---- */
+
+static int notify_socket(const char *name)
+{
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    size_t n = strlen(name);
+    memcpy(a.sun_path, name, n);
+    if (name[0] == '@')
+        a.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    CHECK(bind(fd, (struct sockaddr *) &a, (socklen_t) (offsetof(struct sockaddr_un, sun_path) + n + (name[0] == '/'))) == 0);
+    return fd;
+}
+
+/* Reads messages until one holds `what`; counts WATCHDOG=1 on the way. */
+static bool notified(int fd, const char *what, int timeout_ms, unsigned *ret_pets)
+{
+    char b[2048];
+    for (uint64_t end = now_ms() + (uint64_t) timeout_ms; now_ms() < end;) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        if (poll(&p, 1, 100) <= 0)
+            continue;
+        ssize_t n = recv(fd, b, sizeof b - 1, 0);
+        b[n > 0 ? n : 0] = '\0';
+        *ret_pets += strstr(b, "WATCHDOG=1") != NULL;
+        if (strstr(b, what))
+            return true;
+    }
+    return false;
+}
+
+static void test_notify(bool abstract)
+{
+    struct rig r;
+    char name[128];
+    unsigned pets = 0;
+    rig_dir(&r);
+    rig_conf(&r, "");
+    snprintf(name, sizeof name, "%s%s/notify", abstract ? "@" : "", r.dir);
+    int fd = notify_socket(name);
+    setenv("NOTIFY_SOCKET", name, 1);
+    setenv("WATCHDOG_USEC", "600000", 1);
+    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
+    rig_spawn(&r, argv);
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("WATCHDOG_USEC");
+    CHECK(notified(fd, "READY=1", 30000, &pets));
+    pets = 0;
+    notified(fd, "NEVER", 1500, &pets);
+    CHECK(pets >= 4 && pets <= 9, "%u pets in 1.5 s at 0.2 s", pets);
+    kill(r.pid, SIGHUP);
+    CHECK(notified(fd, "RELOADING=1", 5000, &pets) && notified(fd, "READY=1", 5000, &pets));
+    /* A stopped process pets no more. */
+    kill(r.pid, SIGSTOP);
+    usleep(100000);
+    while (recv(fd, name, sizeof name, MSG_DONTWAIT) > 0)
+        ;
+    pets = 0;
+    notified(fd, "NEVER", 800, &pets);
+    CHECK(pets == 0);
+    kill(r.pid, SIGCONT);
+    kill(r.pid, SIGTERM);
+    CHECK(notified(fd, "STOPPING=1", 5000, &pets));
+    CHECK(rig_wait(&r, 10000) == 0);
+    close(fd);
+    rig_clean(&r);
+}
+
+static bool has_program(const char *name)
+{
+    char cmd[128];
+    snprintf(cmd, sizeof cmd, "command -v %s >/dev/null 2>&1", name);
+    return system(cmd) == 0;
+}
+
+static void test_activation(void)
+{
+    struct rig r;
+    char data[96], control[96];
+    if (!has_program("systemd-socket-activate")) {
+        check_skip("systemd-socket-activate is not installed");
+        return;
+    }
+    rig_dir(&r);
+    rig_conf(&r, "");
+    snprintf(data, sizeof data, "%s/passed", r.dir);
+    snprintf(control, sizeof control, "%s/passed-control", r.dir);
+    char *argv[] = { (char *) "/usr/bin/systemd-socket-activate", (char *) "-l", data, (char *) "-l", control,
+                     (char *) "--fdname=data:control", getenv("RILLD"), (char *) "-c", r.conf, NULL };
+    memcpy(r.sock, data, sizeof data);
+    memcpy(r.ctl, control, sizeof control);
+    rig_spawn(&r, argv);
+    CHECK(rig_wait_ready(&r));
+    struct rill_client *c = client(data), *ctl = client(control);
+    struct rill_client_finished f;
+    struct rill_client_status st;
+    CHECK(rill_client_open(c, 1, &plain, NULL) == 0 && rill_client_send(c, 1, silence, 3200) == 0 &&
+          rill_client_finish(c, 1, &f) == 0 && f.out == 1600, "%s", rill_client_error(c));
+    CHECK(rill_client_ctl_status(ctl, &st, NULL, NULL) == 0);
+    CHECK(rill_client_ctl_status(c, &st, NULL, NULL) < 0);
+    rill_client_free(c);
+    rill_client_free(ctl);
+    struct stat s;
+    kill(r.pid, SIGTERM);
+    CHECK(rig_wait(&r, 10000) == 0);
+    CHECK(stat(data, &s) == 0);                                 /* the manager's socket is not ours to remove */
+    rig_clean(&r);
+}
+
+/* ---- units ---- */
+
+static int units_copy(const char *dir)
+{
+    char cmd[1024];
+    snprintf(cmd, sizeof cmd, "cp '%s'/*.socket '%s' && "
+             "sed -e 's|^ExecStart=.*|ExecStart=%s|' -e 's|^ExecReload=.*|ExecReload=+/bin/true|' '%s' > '%s/rilld.service'",
+             getenv("RILLD_UNITS"), dir, getenv("RILLD"), getenv("RILLD_SERVICE"), dir);
+    return system(cmd);
+}
+
+static void test_units(void)
+{
+    struct rig r;
+    char cmd[512];
+    if (!has_program("systemd-analyze")) {
+        check_skip("systemd-analyze is not installed");
+        return;
+    }
+    rig_dir(&r);
+    CHECK(units_copy(r.dir) == 0);
+    snprintf(cmd, sizeof cmd, "cd '%s' && systemd-analyze verify --man=no ./rilld.service ./rilld.socket ./rilld-control.socket"
+             " > verify 2>&1; rc=$?; cat verify; [ $rc = 0 ] && ! grep -q rilld verify", r.dir);
+    CHECK(system(cmd) == 0);
+    snprintf(cmd, sizeof cmd, "cd '%s' && systemd-analyze security --offline=true --threshold=10 --no-pager "
+             "./rilld.service > security 2>&1 || { tail -3 security; false; }", r.dir);
+    CHECK(system(cmd) == 0);
+    rig_clean(&r);
+}
+
+int main(void)
+{
+    test_sockets();
+    test_foreign_file();
+    test_preload_fails();
+    test_reload();
+    test_control();
+    test_drain();
+    test_drain_grace();
+    test_notify(false);
+    test_notify(true);
+    test_activation();
+    test_units();
+    return check_end();
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts that need no daemon: ring, histogram, edges of speech, samples, resampler, lane. */
+#include "tests/daemon/harness.h"
+
+#include "daemon/hist.h"
+#include "daemon/lane.h"
+#include "daemon/pcm.h"
+#include "daemon/resample.h"
+#include "daemon/ring.h"
+#include "daemon/vad.h"
+
+#include <math.h>
+#include <pthread.h>
+
+/* ---- ring ---- */
+
+static void *ring_feed(void *arg)
+{
+    struct ring *r = arg;
+    uint32_t v[37];
+    for (uint32_t at = 0; at < 200000;) {
+        uint32_t n = 1 + at % 37;
+        for (uint32_t i = 0; i < n; i++)
+            v[i] = at + i;
+        if (ring_room(r) < n)
+            continue;
+        ring_write(r, v, n);
+        at += n;
+    }
+    return NULL;
+}
+
+static void test_ring(void)
+{
+    struct ring *r = aligned_alloc(64, sizeof *r);
+    pthread_t t;
+    CHECK(ring_init(r, sizeof(uint32_t), 100) && ring_room(r) == 128);
+    pthread_create(&t, NULL, ring_feed, r);
+    uint32_t v[50], at = 0;
+    bool good = true;
+    while (at < 200000) {
+        size_t n = ring_used(r);
+        n = n < 50 ? n : 50;
+        ring_read(r, v, n);
+        for (size_t i = 0; i < n; i++)
+            good &= v[i] == at++;
+    }
+    pthread_join(t, NULL);
+    CHECK(good);
+    ring_free(r);
+    free(r);
+}
+
+static void test_hist(void)
+{
+    static struct hist h;
+    for (uint32_t i = 1; i <= 100000; i++)
+        hist_add(&h, i);
+    for (int p = 1; p < 100; p++) {
+        double q = hist_quantile(&h, p / 100.0), want = 1000.0 * p;
+        if (!CHECK(q >= want * 0.999 && q <= want * 1.13, "%d%%: %g", p, q))
+            return;
+    }
+    memset(&h, 0, sizeof h);
+    CHECK(hist_quantile(&h, 0.99) == 0);
+    hist_add(&h, UINT32_MAX);
+    CHECK(hist_quantile(&h, 0.99) == UINT32_MAX);
+    for (unsigned b = 0; b < 2000; b++)
+        if (hist_bucket(b + 1) < hist_bucket(b))
+            CHECK(false, "%u", b);
+}
+
+static void test_vad_edges(void)
+{
+    static const float probs[] = { 0.1f, 0.6f, 0.3f, 0.2f, 0.45f, 0.2f, 0.2f, 0.2f, 0.2f, 0.9f };
+    static const enum vad_edge want[] = { 0, VAD_START, 0, 0, 0, 0, 0, VAD_END, 0, VAD_START };
+    struct vad v;
+    vad_init(&v, 0.5f, 0.4f, 300);
+    for (unsigned i = 0; i < 10; i++)
+        CHECK(vad_step(&v, i * 100, (i + 1) * 100, probs[i]) == want[i], "frame %u", i);
+    vad_init(&v, 0.5f, 0.9f, 0);
+    CHECK(v.release <= v.threshold);
+    CHECK(vad_step(&v, 0, 100, 0.5f) == VAD_START && vad_step(&v, 100, 200, 0.49f) == VAD_END);
+}
+
+static void test_samples(void)
+{
+    for (int enc = 1; enc <= 3; enc++) {
+        struct pcm p = { 16000, 1, enc };
+        float x[] = { 0, 0.25f, -0.25f, 1, -1, 1.5f, -1.5f, 0.5f }, y[8];
+        float want[] = { 0, 0.25f, -0.25f, 1, -1, 1, -1, 0.5f };
+        uint8_t b[32];
+        pcm_encode(&p, x, 8, b);
+        CHECK(pcm_decode(&p, b, 8, y) == 0);
+        for (int i = 0; i < 8; i++)
+            CHECK(fabsf(y[i] - want[i]) <= 0x1p-15f, "enc %d: %g", enc, (double) y[i]);
+    }
+    struct pcm p = { 16000, 1, 1 };
+    uint8_t all[2], back[2];
+    bool same = true;
+    for (uint32_t v = 0; v < 65536; v++) {
+        float x;
+        all[0] = (uint8_t) v;
+        all[1] = (uint8_t) (v >> 8);
+        pcm_decode(&p, all, 1, &x);
+        pcm_encode(&p, &x, 1, back);
+        same &= memcmp(all, back, 2) == 0;
+    }
+    CHECK(same, "s16 does not come back as it went in");
+    CHECK(pcm_rescale(1, 48000, 44100) == 2 && pcm_rescale(441, 480, 441) == 480 && pcm_rescale(0, 5, 3) == 0);
+    CHECK(pcm_rescale(UINT64_MAX / 8, 8000, 16000) == UINT64_MAX / 16 + 1);
+}
+
+/* ---- resampler ---- */
+
+static void test_resample_pieces(uint32_t from, uint32_t to)
+{
+    enum { N = 9000 };
+    static float x[N], whole[N * 25], pieces[N * 25];
+    uint32_t seed = 9;
+    for (int i = 0; i < N; i++)
+        x[i] = noise(&seed);
+    struct resample *a = resample_new(from, to), *b = resample_new(from, to);
+    size_t n = resample_run(a, x, N, whole, sizeof whole / 4), m = 0;
+    for (size_t at = 0, k = 1; at < N; at += k, k = k * 7 % 301 + 1) {
+        k = k < N - at ? k : N - at;
+        m += resample_run(b, x + at, k, pieces + m, resample_most(b, k));
+    }
+    CHECK(n == m && memcmp(whole, pieces, n * 4) == 0, "%u -> %u: %zu, %zu", from, to, n, m);
+    resample_reset(a);
+    m = resample_run(a, x, N, pieces, sizeof pieces / 4);
+    CHECK(n == m && memcmp(whole, pieces, n * 4) == 0, "%u -> %u after reset", from, to);
+    resample_free(a);
+    resample_free(b);
+}
+
+int main(void)
+{
+    static const uint32_t rates[] = { 8000, 11025, 16000, 44056, 44100, 48000, 192000 };
+    test_ring();
+    test_hist();
+    test_vad_edges();
+    test_samples();
+    for (size_t i = 0; i < 7; i++) {
+        test_resample_pieces(rates[i], 16000);
+        test_resample_pieces(16000, rates[i]);
+    }
+    return check_end();
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole streams: what comes back is exactly as long as it must be, at every rate and encoding, and
+ * nobody's stream depends on anybody else's. */
+#include "tests/daemon/harness.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <unistd.h>
+
+static struct rig rig;
+static const size_t enc_bytes[] = { 0, 2, 3, 4, 4 };
+
+static uint64_t expect_samples(uint64_t n, uint32_t to, uint32_t from)
+{
+    return (n * to + from - 1) / from;
+}
+
+static void put_sample(uint8_t *p, enum rill_client_enc enc, float x)
+{
+    int64_t v = llrintf(x * (enc == RILL_CLIENT_S16 ? 0x1p15f : enc == RILL_CLIENT_S24 ? 0x1p23f : 0x1p31f));
+    if (enc == RILL_CLIENT_F32)
+        memcpy(p, &x, 4);
+    else
+        for (size_t i = 0; i < enc_bytes[enc]; i++)
+            p[i] = (uint8_t) ((uint64_t) v >> (8 * i));
+}
+
+static uint8_t *noise_make(const struct rill_client_pcm *pcm, size_t n_frames)
+{
+    uint32_t seed = 77;
+    size_t bytes = enc_bytes[pcm->enc];
+    uint8_t *b = malloc(n_frames * bytes * pcm->channels + 1);
+    for (size_t i = 0; i < n_frames; i++) {
+        float x = noise(&seed);
+        for (uint32_t c = 0; c < pcm->channels; c++)
+            put_sample(b + (i * pcm->channels + c) * bytes, pcm->enc, x);
+    }
+    return b;
+}
+
+/* ---- encodings ---- */
+
+static void test_encoding(enum rill_client_enc enc, uint32_t channels, bool align)
+{
+    struct rill_client_open o = { .in = { 16000, channels, enc }, .pace = RILL_CLIENT_FILE, .align = align };
+    const size_t n = 5003, frame = enc_bytes[enc] * channels;
+    struct result r;
+    char err[512];
+    uint8_t *pcm = noise_make(&o.in, n);
+    if (CHECK(stream_whole(rig.sock, &o, pcm, n, frame, 333, &r, err), "%s", err)) {
+        size_t late = align ? 0 : r.opened.delay_samples;
+        CHECK(r.fin.in == n && r.fin.out == n + late && r.fin.processed == n && r.fin.dropped == 0);
+        CHECK(r.bytes == (n + late) * frame && r.pos_good && r.first_pos == 0);
+        /* The pass-through model gives back the same bytes. */
+        if (is_fake() && r.bytes == (n + late) * frame)
+            CHECK(memcmp(r.pcm + late * frame, pcm, n * frame) == 0, "enc %d channels %u align %d", (int) enc, channels, align);
+    }
+    result_free(&r);
+    free(pcm);
+}
+
+static void test_channels_mix(void)
+{
+    struct rill_client_open o = { .in = { 16000, 2, RILL_CLIENT_F32 }, .out = { 16000, 3, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE, .align = true };
+    float x[2 * 1000];
+    struct result r;
+    char err[512];
+    for (int i = 0; i < 1000; i++) {
+        x[2 * i] = (float) i / 2048;
+        x[2 * i + 1] = (float) -i / 4096;
+    }
+    if (CHECK(stream_whole(rig.sock, &o, x, 1000, 8, 100, &r, err), "%s", err) && CHECK(r.bytes == 12000) && is_fake()) {
+        bool good = true;
+        for (int i = 0; i < 1000; i++)
+            for (int c = 0; c < 3; c++) {
+                float y;
+                memcpy(&y, r.pcm + 12 * i + 4 * c, 4);
+                good &= y == (x[2 * i] + x[2 * i + 1]) / 2;
+            }
+        CHECK(good);
+    }
+    result_free(&r);
+}
+
+static void test_not_finite(void)
+{
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    float x[2000];
+    struct result r;
+    char err[512];
+    for (int i = 0; i < 2000; i++)
+        x[i] = i % 10 == 3 ? NAN : i % 10 == 5 ? -INFINITY : 0.25f;
+    if (CHECK(stream_whole(rig.sock, &o, x, 2000, 4, 160, &r, err), "%s", err)) {
+        CHECK(r.fin.not_finite == 400 && r.bytes == 8000);
+        bool finite = true;
+        for (size_t i = 0; i < r.bytes / 4; i++) {
+            float y;
+            memcpy(&y, r.pcm + 4 * i, 4);
+            finite &= isfinite(y) != 0;
+        }
+        CHECK(finite);
+    }
+    result_free(&r);
+}
+
+/* ---- rates ---- */
+
+static void test_rate(uint32_t in_rate, uint32_t out_rate, bool align, size_t n)
+{
+    struct rill_client_open o = { .in = { in_rate, 1, RILL_CLIENT_S16 }, .out = { out_rate, 1, RILL_CLIENT_S16 },
+                                  .pace = RILL_CLIENT_FILE, .align = align };
+    struct result r;
+    char err[512];
+    uint8_t *pcm = noise_make(&o.in, n);
+    if (CHECK(stream_whole(rig.sock, &o, pcm, n, 2, 977, &r, err), "%s", err)) {
+        uint64_t want = expect_samples(n, out_rate, in_rate);
+        if (!align && n)
+            want += r.opened.delay_samples;
+        CHECK(r.fin.out == want && r.bytes == want * 2 && r.fin.in == n && r.pos_good,
+              "%u -> %u align %d: %zu in, %llu out, %llu wanted", in_rate, out_rate, align, n,
+              (unsigned long long) r.fin.out, (unsigned long long) want);
+    }
+    result_free(&r);
+    free(pcm);
+}
+
+static void test_rates(void)
+{
+    static const uint32_t rates[] = { 8000, 11025, 16000, 22050, 24000, 32000, 44056, 44100, 48000, 88200, 96000, 192000 };
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        test_rate(rates[i], rates[i], true, rates[i] / 4 + 1);
+        test_rate(rates[i], rates[i], false, rates[i] / 4 + 7);
+        test_rate(rates[i], 16000, true, 12345);
+        test_rate(16000, rates[i], true, 4321);
+    }
+    test_rate(48000, 8000, true, 1);
+    test_rate(8000, 192000, true, 1);
+    test_rate(192000, 8000, false, 2);
+    test_rate(44100, 48000, true, 0);
+    test_rate(44100, 48000, false, 0);
+}
+
+/* A tone goes through two resamplers and stays where it was. */
+static void test_alignment(void)
+{
+    struct rill_client_open o = { .in = { 48000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    static float x[48000];
+    struct result r;
+    char err[512];
+    for (int i = 0; i < 48000; i++)
+        x[i] = 0.5f * sinf((float) i * 2.0f * 3.14159265f * 440.0f / 48000.0f);
+    if (CHECK(stream_whole(rig.sock, &o, x, 48000, 4, 480, &r, err), "%s", err) && CHECK(r.bytes == sizeof x)) {
+        float worst = 0;
+        for (int i = 4000; i < 44000; i++) {
+            float y;
+            memcpy(&y, r.pcm + 4 * i, 4);
+            worst = fmaxf(worst, fabsf(y - x[i]));
+        }
+        CHECK(worst < 1e-3f, "off by %g", (double) worst);
+    }
+    result_free(&r);
+}
+
+/* ---- several at once ---- */
+
+struct job {
+    pthread_t thread;
+    struct rill_client_open open;
+    uint8_t *pcm;
+    size_t n, piece;
+    struct result r;
+    bool good;
+    char err[512];
+};
+
+static void *job_run(void *arg)
+{
+    struct job *j = arg;
+    j->good = stream_whole(rig.sock, &j->open, j->pcm, j->n, enc_bytes[j->open.in.enc] * j->open.in.channels, j->piece,
+                           &j->r, j->err);
+    return NULL;
+}
+
+#define N_JOBS 6
+
+static void job_setup(struct job *j, int k, size_t piece)
+{
+    static const uint32_t rates[N_JOBS] = { 16000, 48000, 44100, 16000, 8000, 16000 };
+    memset(j, 0, sizeof *j);
+    j->open = (struct rill_client_open) { .in = { rates[k], 1 + (uint32_t) k % 2, RILL_CLIENT_F32 },
+                                          .pace = RILL_CLIENT_FILE, .align = k % 2 };
+    j->n = 20000 + 1000 * (size_t) k;
+    j->piece = piece;
+    j->pcm = noise_make(&j->open.in, j->n);
+    if (k == 3)
+        for (size_t i = 0; i < j->n; i++)
+            memcpy(j->pcm + 8 * i, &(float) { NAN }, 4);
+}
+
+static void test_together(void)
+{
+    struct job alone[N_JOBS], together[N_JOBS];
+    for (int k = 0; k < N_JOBS; k++) {
+        job_setup(&alone[k], k, 1000);
+        job_run(&alone[k]);
+        job_setup(&together[k], k, 61 + 97 * (size_t) k);
+    }
+    for (int k = 0; k < N_JOBS; k++)
+        pthread_create(&together[k].thread, NULL, job_run, &together[k]);
+    for (int k = 0; k < N_JOBS; k++) {
+        struct job *a = &alone[k], *b = &together[k];
+        pthread_join(b->thread, NULL);
+        CHECK(a->good && b->good, "%s %s", a->err, b->err);
+        CHECK(a->r.bytes && a->r.bytes == b->r.bytes && memcmp(a->r.pcm, b->r.pcm, a->r.bytes) == 0,
+              "stream %d is not what it is alone", k);
+        result_free(&a->r);
+        result_free(&b->r);
+        free(a->pcm);
+        free(b->pcm);
+    }
+}
+
+static void test_streams_of_one_client(void)
+{
+    struct rill_client *c;
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_finished f;
+    static int16_t x[1600];
+    CHECK(rill_client_connect(&c, rig.sock, "many", 10000) == 0);
+    for (uint32_t id = 1; id <= 8; id++)
+        CHECK(rill_client_open(c, id, &o, NULL) == 0, "%s", rill_client_error(c));
+    for (int k = 0; k < 5; k++)
+        for (uint32_t id = 1; id <= 8; id++)
+            CHECK(rill_client_send(c, id, x, 2 * (100 + 10 * id)) == 0);
+    CHECK(rill_client_open(c, 3, &o, NULL) < 0);
+    for (uint32_t id = 8; id >= 1; id--) {
+        CHECK(rill_client_finish(c, id, &f) == 0, "%s", rill_client_error(c));
+        CHECK(f.in == 5 * (100 + 10 * id) && f.out == f.in && f.stream == id);
+    }
+    CHECK(rill_client_open(c, 3, &o, NULL) == 0, "a number can be used again: %s", rill_client_error(c));
+    CHECK(rill_client_cancel(c, 3) == 0);
+    CHECK(rill_client_ping(c, NULL) == 0);
+    rill_client_free(c);
+}
+
+static void test_live(void)
+{
+    struct rill_client *c;
+    struct rill_client_open o = { .in = { 48000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_LIVE, .align = false };
+    struct rill_client_opened opened;
+    struct rill_client_finished f;
+    static int16_t x[480];
+    struct result r = { .frame_bytes = 2 };
+    CHECK(rill_client_connect(&c, rig.sock, "live", 10000) == 0);
+    result_listen(c, &r);
+    CHECK(rill_client_open(c, 1, &o, &opened) == 0, "%s", rill_client_error(c));
+    CHECK(opened.credit_samples >= 4800 && opened.credit_samples >= 4 * 3 * opened.hop_samples);
+    for (int k = 0; k < 40; k++) {
+        CHECK(rill_client_send(c, 1, x, sizeof x) == 0);
+        usleep(5000);
+    }
+    CHECK(rill_client_finish(c, 1, &f) == 0, "%s", rill_client_error(c));
+    CHECK(f.in == 19200 && f.out == 19200 + opened.delay_samples && r.bytes == 2 * f.out);
+    CHECK(f.audio_us == 400000 && f.rtf > 0 && f.rtf < 1000 && f.max_chunk_us > 0);
+    rill_client_free(c);
+    result_free(&r);
+}
+
+/* ---- positions ---- */
+
+static void test_skip(bool align)
+{
+    struct rill_client *c;
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = align };
+    struct rill_client_finished f;
+    struct rill_client_opened opened;
+    struct result r = { .frame_bytes = 4 };
+    float x[1000];
+    for (int i = 0; i < 1000; i++)
+        x[i] = 0.001f * (float) i;
+    CHECK(rill_client_connect(&c, rig.sock, "skip", 10000) == 0);
+    result_listen(c, &r);
+    CHECK(rill_client_open(c, 1, &o, &opened) == 0);
+    CHECK(rill_client_send(c, 1, x, sizeof x) == 0);
+    CHECK(rill_client_skip(c, 1, 5000) == 0);
+    CHECK(rill_client_send(c, 1, x, sizeof x) == 0);
+    CHECK(rill_client_finish(c, 1, &f) == 0, "%s", rill_client_error(c));
+    CHECK(f.in == 2000 && f.dropped == 5000 && f.out == 2000 + (align ? 0 : opened.delay_samples));
+    CHECK(r.n_gap == (align ? 1u : 2u) && r.gap.pos == 1000 && r.gap.samples == 5000, "%u", r.n_gap);
+    CHECK(r.next_pos == 7000 + (align ? 0 : opened.delay_samples), "%llu", (unsigned long long) r.next_pos);
+    if (align && is_fake())
+        CHECK(memcmp(r.pcm, x, 4000) == 0 && memcmp(r.pcm + 4000, x, 4000) == 0);
+    rill_client_free(c);
+    result_free(&r);
+}
+
+static void test_reset(void)
+{
+    struct rill_client *c;
+    struct rill_client_open o = { .in = { 44100, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_finished f;
+    struct result r = { .frame_bytes = 4 };
+    static float x[3000];
+    uint32_t seed = 3;
+    for (int i = 0; i < 3000; i++)
+        x[i] = noise(&seed);
+    CHECK(rill_client_connect(&c, rig.sock, "reset", 10000) == 0);
+    result_listen(c, &r);
+    CHECK(rill_client_open(c, 1, &o, NULL) == 0);
+    for (int k = 0; k < 3; k++) {
+        CHECK(rill_client_send(c, 1, x, sizeof x) == 0);
+        CHECK(rill_client_reset(c, 1) == 0);
+    }
+    CHECK(rill_client_finish(c, 1, &f) == 0, "%s", rill_client_error(c));
+    CHECK(f.in == 9000 && f.out == 9000 && r.bytes == 36000 && r.pos_good && r.n_gap == 0);
+    /* Each segment starts from the same state, so all three are the same. */
+    CHECK(r.bytes == 36000 && memcmp(r.pcm, r.pcm + 12000, 12000) == 0 && memcmp(r.pcm, r.pcm + 24000, 12000) == 0);
+    rill_client_free(c);
+    result_free(&r);
+}
+
+/* ---- voice activity ---- */
+
+static void test_vad(const char *model, uint32_t rate)
+{
+    struct rill_client_open o = { .model = model, .in = { rate, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE,
+                                  .align = true };
+    size_t n = rate * 2;
+    float *x = calloc(n, sizeof *x);
+    struct result r;
+    char err[512];
+    for (size_t i = rate / 2; i < rate; i++)                    /* loud from 0.5 s to 1 s */
+        x[i] = 0.8f * sinf((float) i * 0.07f * 16000.0f / (float) rate);
+    if (CHECK(stream_whole(rig.sock, &o, x, n, 4, 441, &r, err), "%s", err)) {
+        bool audio = strcmp(model, "both") == 0;
+        CHECK(r.n_vad == (2 * 16000 + 511) / 512 && r.fin.vad_frames == r.n_vad, "%u frames", r.n_vad);
+        CHECK(r.n_start == 1 && r.n_end == 1, "%u %u", r.n_start, r.n_end);
+        CHECK(fabs((double) r.start_pos - rate * 0.5) < rate * 0.04, "%llu", (unsigned long long) r.start_pos);
+        CHECK(fabs((double) r.end_pos - rate * 1.1) < rate * 0.08, "%llu", (unsigned long long) r.end_pos);
+        CHECK(r.bytes == (audio ? 4 * n : 0));
+    }
+    result_free(&r);
+    free(x);
+}
+
+/* ---- a client that does not read ---- */
+
+static void test_never_reads(void)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Ping m = RILL__PING__INIT;
+    static uint8_t payload[1000], b[2048];
+    m.payload.data = payload;
+    m.payload.len = sizeof payload;
+    f.req = 1;
+    f.m_case = RILL__CLIENT_FRAME__M_PING;
+    f.ping = &m;
+    int fd = raw_hello(rig.sock);
+    size_t n = frame_make(b, sizeof b, &f), sent = 0;
+    while (sent < 5000 && raw_send(fd, b, n))
+        sent++;
+    CHECK(sent < 5000, "the daemon took %zu kB of pings that nobody reads the answers of", sent);
+    CHECK(rig_log_has(&rig, "SLOW_CONSUMER", 5000));
+    close(fd);
+}
+
+static void test_file_waits_for_reader(void)
+{
+    /* A file stream whose client stops reading pauses, and goes on when it reads again. */
+    struct rill_client *c;
+    struct rill_client_open o = { .in = { 48000, 8, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_finished f;
+    struct result r = { .frame_bytes = 32 };
+    static float x[8 * 4800];
+    CHECK(rill_client_connect(&c, rig.sock, "pauser", 20000) == 0);
+    result_listen(c, &r);
+    CHECK(rill_client_open(c, 1, &o, NULL) == 0);
+    for (int k = 0; k < 20; k++)
+        CHECK(rill_client_send(c, 1, x, sizeof x) == 0, "%s", rill_client_error(c));
+    usleep(1500000);
+    for (int k = 0; k < 20; k++)
+        CHECK(rill_client_send(c, 1, x, sizeof x) == 0, "%s", rill_client_error(c));
+    CHECK(rill_client_finish(c, 1, &f) == 0, "%s", rill_client_error(c));
+    CHECK(f.in == 192000 && f.out == 192000 && f.dropped == 0 && r.bytes == 192000 * 32);
+    rill_client_free(c);
+    result_free(&r);
+}
+
+static void test_disconnect(void)
+{
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE };
+    static int16_t x[16000];
+    for (int k = 0; k < 20; k++) {
+        struct rill_client *c;
+        CHECK(rill_client_connect(&c, rig.sock, "leaver", 10000) == 0);
+        CHECK(rill_client_open(c, 1, &o, NULL) == 0);
+        CHECK(rill_client_send(c, 1, x, (size_t) k * 1000) == 0);
+        rill_client_free(c);
+    }
+    struct rill_client *c;
+    struct rill_client_stats st = { 0 };
+    CHECK(rill_client_connect(&c, rig.sock, "counter", 10000) == 0);
+    for (int k = 0; k < 50; k++) {
+        CHECK(rill_client_stats(c, &st, NULL, NULL) == 0);
+        if (!st.streams)
+            break;
+        usleep(20000);
+    }
+    CHECK(st.streams == 0, "%u streams are left", st.streams);
+    rill_client_free(c);
+}
+
+static void on_model(void *arg, const struct rill_client_model *m)
+{
+    unsigned *seen = arg;
+    if (m->is_default && strcmp(m->state, "ready") == 0 && m->rate == 16000)
+        *seen |= 1;
+}
+
+static void test_questions(void)
+{
+    struct rill_client *c;
+    unsigned seen = 0;
+    uint64_t us;
+    struct rill_client_stats st;
+    CHECK(rill_client_connect(&c, rig.sock, "asker", 10000) == 0);
+    CHECK(rill_client_info(c, on_model, &seen) == 0 && seen);
+    CHECK(rill_client_ping(c, &us) == 0);
+    CHECK(rill_client_stats(c, &st, NULL, NULL) == 0 && st.streams_opened > 0 && st.connections > 0);
+    CHECK(rill_client_ctl_reload(c) < 0 && rill_client_error_code(c) == RILL__CODE__DENIED);
+    rill_client_free(c);
+}
+
+static void test_quota(void)
+{
+    struct rill_client *c;
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE };
+    CHECK(rill_client_connect(&c, rig.sock, "greedy", 10000) == 0);
+    for (uint32_t id = 1; id <= 16; id++)
+        CHECK(rill_client_open(c, id, &o, NULL) == 0);
+    CHECK(rill_client_open(c, 17, &o, NULL) < 0 && rill_client_error_code(c) == RILL__CODE__QUOTA);
+    CHECK(rill_client_ping(c, NULL) == 0);
+    rill_client_free(c);
+    int fds[80], n = 0, code = 0;
+    while (n < 80 && !code) {
+        fds[n] = raw_connect(rig.sock);
+        Rill__ServerFrame *a = raw_answer(fds[n++], 60);
+        if (a && a->m_case == RILL__SERVER_FRAME__M_ERROR)
+            code = (int) a->error->code;
+        if (a)
+            rill__server_frame__free_unpacked(a, NULL);
+    }
+    CHECK(code == RILL__CODE__QUOTA, "connection %d was refused with %d", n, code);
+    while (n)
+        close(fds[--n]);
+    usleep(500000);
+}
+
+int main(void)
+{
+    rig_start(&rig, "[limits]\nmax_connections_per_uid = 20\nhello_timeout_ms = 10000\n");
+    for (enum rill_client_enc enc = RILL_CLIENT_S16; enc <= RILL_CLIENT_F32; enc++)
+        for (uint32_t channels = 1; channels <= 8; channels += enc == RILL_CLIENT_S16 ? 1 : 7) {
+            test_encoding(enc, channels, true);
+            test_encoding(enc, channels, false);
+        }
+    test_channels_mix();
+    test_not_finite();
+    test_rates();
+    if (is_fake())
+        test_alignment();
+    test_together();
+    test_streams_of_one_client();
+    test_live();
+    test_skip(true);
+    test_skip(false);
+    test_reset();
+    if (is_fake()) {
+        test_vad("vad", 16000);
+        test_vad("vad", 48000);
+        test_vad("both", 44100);
+    }
+    test_file_waits_for_reader();
+    test_disconnect();
+    test_questions();
+    test_quota();
+    test_never_reads();
+    CHECK(rig_log_has(&rig, "stream=", 100) && rig_log_has(&rig, " rtf=", 100));
+    CHECK(rig_stop(&rig) == 0);
+    return check_end();
+}
