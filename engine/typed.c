@@ -141,6 +141,16 @@ static bool folds(const struct typer *t, const struct scope *s, const struct nod
     return bytes <= t->fold_bytes_max;
 }
 
+/* Ops that give their first input back when type and shape stay. */
+static bool changes_nothing(const struct node *n, const struct fact *in, const struct fact *out)
+{
+    static const char *const names[] = { "Cast", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Tile", "Unsqueeze" };
+    bool listed = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        listed |= !strcmp(n->op->name, names[i]);
+    return listed && n->n_out == 1 && n->out[0] != WIRE_NONE && in && fact_same(in, out);
+}
+
 static rill_status node_type(const struct typer *t, struct scope *s, const struct node *n)
 {
     uint32_t *in;
@@ -160,7 +170,7 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
         return set_const(t, s, n->out[0], out[0].value);
     if (folds(t, s, n, in, out))
         return node_fold(t, s, n, in);
-    if (!strcmp(n->op->name, "Identity")) {
+    if (changes_nothing(n, facts[0], &out[0])) {
         s->map[n->out[0]] = in[0];
         return RILL_OK;
     }

@@ -62,9 +62,35 @@ static rill_status gather_infer(struct infer *c)
     return RILL_OK;
 }
 
+/* Known indices are resolved once. */
+static rill_status gather_prepare(struct prep *c)
+{
+    const struct tensor *x = c->in[0], *ix = c->in[1];
+    int axis = axis_normalise(((const struct gather_attr *) c->attr)->axis, x->rank);
+    int64_t n = tensor_count(ix);
+    if (!ix->data || !x->dim[axis])
+        return RILL_OK;
+    int64_t *at = arena_alloc_array(c->arena, (size_t) n + 1, sizeof *at);
+    if (!at)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    for (int64_t i = 0; i < n; i++)
+        at[i] = index_at(ix, ix->data, i, x->dim[axis]);
+    c->args = at;
+    return RILL_OK;
+}
+
+static void gather_words(uint32_t *restrict y, const uint32_t *restrict x, const int64_t *restrict at, int64_t n,
+                         int64_t outer, int64_t limit)
+{
+    for (int64_t o = 0; o < outer; o++, y += n, x += limit)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[at[i]];
+}
+
 static void gather_eval(const struct eval *e)
 {
     const struct tensor *x = e->in[0], *ix = e->in[1];
+    const int64_t *at = e->args;
     int axis = axis_normalise(((const struct gather_attr *) e->attr)->axis, x->rank);
     int64_t outer = 1, n = tensor_count(ix), limit = x->dim[axis];
     size_t row = dtype_bytes(x->type);
@@ -73,9 +99,15 @@ static void gather_eval(const struct eval *e)
     for (int i = axis + 1; i < x->rank; i++)
         row *= (size_t) x->dim[i];
     char *y = e->y[0];
+    if (at && row == 4) {
+        gather_words(e->y[0], e->x[0], at, n, outer, limit);
+        return;
+    }
     for (int64_t o = 0; o < outer && limit && row; o++)
-        for (int64_t i = 0; i < n; i++, y += row)
-            memcpy(y, (const char *) e->x[0] + (size_t) (o * limit + index_at(ix, e->x[1], i, limit)) * row, row);
+        for (int64_t i = 0; i < n; i++, y += row) {
+            int64_t k = at ? at[i] : index_at(ix, e->x[1], i, limit);
+            memcpy(y, (const char *) e->x[0] + (size_t) (o * limit + k) * row, row);
+        }
 }
 
 /* ---- GatherElements ---- */
@@ -170,14 +202,16 @@ static void gather_nd_eval(const struct eval *e)
 
 /* ---- table ---- */
 
-#define OP(id, text, spec, bytes, inf, run, words)                                                              \
+#define OP(id, text, spec, bytes, inf, prep, run, words)                                                        \
     static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = 2, .max_in = 2, \
-                                       .min_out = 1, .max_out = 1, .infer = inf, .eval = run, .help = words }
+                                       .min_out = 1, .max_out = 1, .infer = inf, .prepare = prep, .eval = run,    \
+                                       .help = words }
 
-OP(gather, "Gather", gather_attrs, sizeof(struct gather_attr), gather_infer, gather_eval, "slices of an axis by index");
-OP(gather_elements, "GatherElements", gather_attrs, sizeof(struct gather_attr), gather_elements_infer,
+OP(gather, "Gather", gather_attrs, sizeof(struct gather_attr), gather_infer, gather_prepare, gather_eval,
+   "slices of an axis by index");
+OP(gather_elements, "GatherElements", gather_attrs, sizeof(struct gather_attr), gather_elements_infer, NULL,
    gather_elements_eval, "elements by an index along one axis");
-OP(gather_nd, "GatherND", gather_nd_attrs, sizeof(struct gather_nd_attr), gather_nd_infer, gather_nd_eval,
+OP(gather_nd, "GatherND", gather_nd_attrs, sizeof(struct gather_nd_attr), gather_nd_infer, NULL, gather_nd_eval,
    "slices by several coordinates");
 
 const struct op *const ops_gather[] = { &op_gather, &op_gather_elements, &op_gather_nd, NULL };

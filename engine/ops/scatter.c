@@ -136,18 +136,15 @@ static void nd_eval(const struct eval *e)
     }
 }
 
-/* Known coordinates whose slices lie in a row are one copy: cache updates of streaming nets. */
-struct nd_block { bool is_block; int64_t to; };
+/* Known coordinates become runs of elements that lie in a row on both sides: cache updates of streaming nets. */
+struct nd_run { int64_t to, from, n; };
+struct nd_runs { struct nd_run *run; int64_t n; };
 
 static rill_status nd_prepare(struct prep *c)
 {
     const struct scatter_attr *a = c->attr;
     const struct tensor *x = c->in[0], *ix = c->in[1];
     int64_t k = ix->rank ? ix->dim[ix->rank - 1] : 0, n = 1, row = 1, xs[RANK_MAX];
-    struct nd_block *b = arena_new(c->arena, struct nd_block);
-    if (!b)
-        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    c->args = b;
     if (!ix->data || a->reduction || !tensor_count(x) || !tensor_count(ix))
         return RILL_OK;
     tensor_strides(x, xs);
@@ -155,28 +152,36 @@ static rill_status nd_prepare(struct prep *c)
         n *= ix->dim[i];
     for (int i = (int) k; i < x->rank; i++)
         row *= x->dim[i];
-    b->is_block = true;
+    struct nd_runs *r = arena_new(c->arena, struct nd_runs);
+    if (!r || !(r->run = arena_array(c->arena, struct nd_run, (size_t) n + 1)))
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (int64_t i = 0; i < n; i++) {
         int64_t to = 0;
         for (int64_t j = 0; j < k; j++)
             to += index_at(ix, ix->data, i * k + j, x->dim[j]) * xs[j];
-        if (i == 0)
-            b->to = to;
-        b->is_block &= to == b->to + i * row;
+        struct nd_run *last = r->n ? &r->run[r->n - 1] : NULL;
+        if (last && last->to + last->n == to)
+            last->n += row;
+        else
+            r->run[r->n++] = (struct nd_run) { to, i * row, row };
     }
+    c->args = r;
+    c->kernel = "ScatterND runs";
     return RILL_OK;
 }
 
-static void nd_eval_fast(const struct eval *e)
+static void nd_eval_runs(const struct eval *e)
 {
-    const struct nd_block *b = e->args;
+    const struct nd_runs *r = e->args;
     size_t bytes = dtype_bytes(e->in[0]->type);
-    if (!b->is_block) {
+    if (!r) {
         nd_eval(e);
         return;
     }
     memcpy(e->y[0], e->x[0], tensor_bytes(e->in[0]));
-    memcpy((char *) e->y[0] + (size_t) b->to * bytes, e->x[2], tensor_bytes(e->in[2]));
+    for (int64_t i = 0; i < r->n; i++)
+        memcpy((char *) e->y[0] + (size_t) r->run[i].to * bytes, (const char *) e->x[2] + (size_t) r->run[i].from * bytes,
+               (size_t) r->run[i].n * bytes);
 }
 
 static const struct op op_elements = {
@@ -187,7 +192,7 @@ static const struct op op_elements = {
 
 static const struct op op_nd = {
     .name = "ScatterND", .attrs = nd_attrs, .attr_bytes = sizeof(struct scatter_attr), .min_in = 3, .max_in = 3,
-    .min_out = 1, .max_out = 1, .infer = nd_infer, .prepare = nd_prepare, .eval = nd_eval_fast,
+    .min_out = 1, .max_out = 1, .infer = nd_infer, .prepare = nd_prepare, .eval = nd_eval_runs,
     .help = "writes slices by several coordinates",
 };
 
