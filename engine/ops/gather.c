@@ -40,6 +40,14 @@ static rill_status indices_check(struct infer *c, unsigned input, const struct d
     return RILL_OK;
 }
 
+/* Elements wanted from nothing. */
+static rill_status source_check(struct prep *c)
+{
+    if (!tensor_count(c->in[0]) && tensor_count(c->out[0]))
+        return prep_fail(c, "reads %lld elements from an empty input", (long long) tensor_count(c->out[0]));
+    return RILL_OK;
+}
+
 /* ---- Gather ---- */
 
 static rill_status gather_infer(struct infer *c)
@@ -68,6 +76,7 @@ static rill_status gather_prepare(struct prep *c)
     const struct tensor *x = c->in[0], *ix = c->in[1];
     int axis = axis_normalise(((const struct gather_attr *) c->attr)->axis, x->rank);
     int64_t n = tensor_count(ix);
+    TRY(source_check(c));
     if (!ix->data || !x->dim[axis])
         return RILL_OK;
     int64_t *at = arena_alloc_array(c->arena, (size_t) n + 1, sizeof *at);
@@ -128,6 +137,17 @@ static rill_status gather_elements_infer(struct infer *c)
     return RILL_OK;
 }
 
+static rill_status gather_elements_prepare(struct prep *c)
+{
+    const struct tensor *x = c->in[0], *ix = c->in[1];
+    int axis = axis_normalise(((const struct gather_attr *) c->attr)->axis, x->rank);
+    for (int i = 0; i < x->rank; i++)
+        if (i != axis && ix->dim[i] > x->dim[i])
+            return prep_fail(c, "axis %d has %lld indices for %lld elements", i, (long long) ix->dim[i],
+                             (long long) x->dim[i]);
+    return source_check(c);
+}
+
 static void gather_elements_eval(const struct eval *e)
 {
     const struct tensor *x = e->in[0], *ix = e->in[1];
@@ -155,6 +175,19 @@ static const struct attr_spec gather_nd_attrs[] = {
     { 0 },
 };
 
+/* Known coordinates are checked when the graph is typed. */
+static rill_status coordinates_check(struct infer *c, int64_t batch_dims, int64_t k)
+{
+    const struct tensor *v = c->in[1]->value;
+    for (int64_t i = 0, n = v ? tensor_count(v) : 0; i < n; i++) {
+        const struct dim *d = c->in[0]->shape[batch_dims + i % k];
+        int64_t at = tensor_get_i64(v, v->data, i);
+        if (dim_is_const(d) && (at < -dim_value(d) || at >= dim_value(d)))
+            return infer_fail(c, "index %lld is outside an axis of %lld", (long long) at, (long long) dim_value(d));
+    }
+    return RILL_OK;
+}
+
 static rill_status gather_nd_infer(struct infer *c)
 {
     const struct fact *x = c->in[0], *ix = c->in[1];
@@ -167,12 +200,27 @@ static rill_status gather_nd_infer(struct infer *c)
     int64_t k = dim_value(ix->shape[ix->rank - 1]);
     if (k < 1 || b + k > x->rank || ix->rank - 1 + x->rank - b - k > RANK_MAX)
         return infer_fail(c, "indices of %lld coordinates into rank %d", (long long) k, x->rank);
+    for (int i = 0; i < b; i++)
+        if (ix->shape[i] != x->shape[i] && dim_is_const(ix->shape[i]) && dim_is_const(x->shape[i]))
+            return infer_fail(c, "batch axis %d is %lld in the data and %lld in the indices", i,
+                              (long long) dim_value(x->shape[i]), (long long) dim_value(ix->shape[i]));
+    TRY(coordinates_check(c, b, k));
     for (int i = 0; i < ix->rank - 1; i++)
         shape[n++] = ix->shape[i];
     for (int i = (int) (b + k); i < x->rank; i++)
         shape[n++] = x->shape[i];
     infer_shape(c, 0, x->type, n, shape);
     return RILL_OK;
+}
+
+static rill_status gather_nd_prepare(struct prep *c)
+{
+    int64_t b = ((const struct gather_nd_attr *) c->attr)->batch_dims;
+    for (int i = 0; i < b; i++)
+        if (c->in[1]->dim[i] != c->in[0]->dim[i])
+            return prep_fail(c, "batch axis %d is %lld in the data and %lld in the indices", i,
+                             (long long) c->in[0]->dim[i], (long long) c->in[1]->dim[i]);
+    return source_check(c);
 }
 
 static void gather_nd_eval(const struct eval *e)
@@ -204,14 +252,14 @@ static void gather_nd_eval(const struct eval *e)
 
 #define OP(id, text, spec, bytes, inf, prep, run, words)                                                        \
     static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = 2, .max_in = 2, \
-                                       .min_out = 1, .max_out = 1, .infer = inf, .prepare = prep, .eval = run,    \
+                                       .min_out = 1, .max_out = 1, .infer = inf, .prepare = prep, .eval = run,   \
                                        .help = words }
 
 OP(gather, "Gather", gather_attrs, sizeof(struct gather_attr), gather_infer, gather_prepare, gather_eval,
    "slices of an axis by index");
-OP(gather_elements, "GatherElements", gather_attrs, sizeof(struct gather_attr), gather_elements_infer, NULL,
-   gather_elements_eval, "elements by an index along one axis");
-OP(gather_nd, "GatherND", gather_nd_attrs, sizeof(struct gather_nd_attr), gather_nd_infer, NULL, gather_nd_eval,
-   "slices by several coordinates");
+OP(gather_elements, "GatherElements", gather_attrs, sizeof(struct gather_attr), gather_elements_infer,
+   gather_elements_prepare, gather_elements_eval, "elements by an index along one axis");
+OP(gather_nd, "GatherND", gather_nd_attrs, sizeof(struct gather_nd_attr), gather_nd_infer, gather_nd_prepare,
+   gather_nd_eval, "slices by several coordinates");
 
 const struct op *const ops_gather[] = { &op_gather, &op_gather_elements, &op_gather_nd, NULL };

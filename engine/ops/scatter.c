@@ -41,15 +41,52 @@ static double reduce(enum reduction r, double a, double b)
     return b;
 }
 
+/* Integers wrap and never pass through a float. */
+static uint64_t reduce_int(enum reduction r, bool is_unsigned, uint64_t a, uint64_t b)
+{
+    bool less = is_unsigned ? b < a : (int64_t) b < (int64_t) a;
+    switch (r) {
+    case RED_ADD: return a + b;
+    case RED_MUL: return a * b;
+    case RED_MIN: return less ? b : a;
+    case RED_MAX: return less ? a : b;
+    case RED_NONE: break;
+    }
+    return b;
+}
+
+static void put_int(enum reduction r, const struct tensor *t, void *y, int64_t to, const void *u, int64_t from)
+{
+    uint64_t v = reduce_int(r, t->type == DTYPE_U64, (uint64_t) tensor_get_i64(t, y, to), (uint64_t) tensor_get_i64(t, u, from));
+    size_t bytes = dtype_bytes(t->type);
+    memcpy((char *) y + (size_t) to * bytes, &v, bytes);
+}
+
 /* Puts n elements at element `to` of y. */
 static void put(enum reduction r, const struct tensor *t, void *y, int64_t to, const void *u, int64_t from, int64_t n)
 {
     size_t bytes = dtype_bytes(t->type);
     if (r == RED_NONE)
         memcpy((char *) y + (size_t) to * bytes, (const char *) u + (size_t) from * bytes, (size_t) n * bytes);
+    else if (dtype_is_int(t->type))
+        for (int64_t i = 0; i < n; i++)
+            put_int(r, t, y, to + i, u, from + i);
     else
         for (int64_t i = 0; i < n; i++)
             tensor_set_f64(t, y, to + i, reduce(r, tensor_get_f64(t, y, to + i), tensor_get_f64(t, u, from + i)));
+}
+
+/* Known indices are checked when the graph is typed: index i walks axis first + i % k of the data. */
+static rill_status indices_check(struct infer *c, int first, int64_t k)
+{
+    const struct tensor *v = c->in[1]->value;
+    for (int64_t i = 0, n = v ? tensor_count(v) : 0; i < n; i++) {
+        const struct dim *d = c->in[0]->shape[first + i % k];
+        int64_t at = tensor_get_i64(v, v->data, i);
+        if (dim_is_const(d) && (at < -dim_value(d) || at >= dim_value(d)))
+            return infer_fail(c, "index %lld is outside an axis of %lld", (long long) at, (long long) dim_value(d));
+    }
+    return RILL_OK;
 }
 
 static rill_status scatter_check(struct infer *c)
@@ -78,7 +115,18 @@ static rill_status elements_infer(struct infer *c)
             (i != axis_normalise(a->axis, x->rank) && dim_is_const(ix->shape[i]) && dim_is_const(x->shape[i]) &&
              dim_value(ix->shape[i]) > dim_value(x->shape[i])))
             return infer_fail(c, "axis %d of indices and updates does not fit the data", i);
-    return scatter_check(c);
+    TRY(scatter_check(c));
+    return indices_check(c, axis_normalise(a->axis, x->rank), 1);
+}
+
+static rill_status elements_prepare(struct prep *c)
+{
+    const struct tensor *x = c->in[0], *ix = c->in[1], *u = c->in[2];
+    int axis = axis_normalise(((const struct scatter_attr *) c->attr)->axis, x->rank);
+    for (int i = 0; i < x->rank; i++)
+        if (ix->dim[i] != u->dim[i] || (i != axis && ix->dim[i] > x->dim[i]))
+            return prep_fail(c, "axis %d of indices and updates does not fit the data", i);
+    return RILL_OK;
 }
 
 static void elements_eval(const struct eval *e)
@@ -114,7 +162,8 @@ static rill_status nd_infer(struct infer *c)
         if (want != u->shape[i] && dim_is_const(want) && dim_is_const(u->shape[i]))
             return infer_fail(c, "axis %d of the updates does not fit indices and data", i);
     }
-    return scatter_check(c);
+    TRY(scatter_check(c));
+    return indices_check(c, 0, k);
 }
 
 static void nd_eval(const struct eval *e)
@@ -145,6 +194,9 @@ static rill_status nd_prepare(struct prep *c)
     const struct scatter_attr *a = c->attr;
     const struct tensor *x = c->in[0], *ix = c->in[1];
     int64_t k = ix->rank ? ix->dim[ix->rank - 1] : 0, n = 1, row = 1, xs[RANK_MAX];
+    for (int i = 0; i < c->in[2]->rank; i++)
+        if (c->in[2]->dim[i] != (i < ix->rank - 1 ? ix->dim[i] : x->dim[(int) k + i - (ix->rank - 1)]))
+            return prep_fail(c, "axis %d of the updates does not fit indices and data", i);
     if (!ix->data || a->reduction || !tensor_count(x) || !tensor_count(ix))
         return RILL_OK;
     tensor_strides(x, xs);
@@ -186,7 +238,8 @@ static void nd_eval_runs(const struct eval *e)
 
 static const struct op op_elements = {
     .name = "ScatterElements", .attrs = elements_attrs, .attr_bytes = sizeof(struct scatter_attr), .min_in = 3,
-    .max_in = 3, .min_out = 1, .max_out = 1, .infer = elements_infer, .eval = elements_eval,
+    .max_in = 3, .min_out = 1, .max_out = 1, .infer = elements_infer, .prepare = elements_prepare,
+    .eval = elements_eval,
     .help = "writes elements by an index along one axis",
 };
 

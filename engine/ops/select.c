@@ -213,7 +213,7 @@ static rill_status compress_infer(struct infer *c)
         return infer_fail(c, "axis %lld of an input of rank %d", (long long) axis, x->rank);
     int64_t room = axis == NO_AXIS ? tensor_count(&shape) : shape.dim[a];
     for (int64_t i = 0; i < tensor_count(mask) && i < room; i++)
-        kept += ((const bool *) mask->data)[i];
+        kept += ((const uint8_t *) mask->data)[i] != 0;
     infer_same(c, 0, 0);
     c->out[0].rank = axis == NO_AXIS ? 1 : x->rank;
     c->out[0].shape[a] = dim_int(c->dims, kept);
@@ -233,10 +233,10 @@ static void compress_eval(const struct eval *e)
             row *= i > a ? (size_t) x->dim[i] : 1;
         }
     }
-    const bool *mask = e->x[1];
+    const uint8_t *mask = e->x[1];
     int64_t n_mask = tensor_count(e->in[1]);
     char *y = e->y[0];
-    for (int64_t o = 0; o < outer; o++)
+    for (int64_t o = 0; o < outer && n && row; o++)
         for (int64_t i = 0; i < n && i < n_mask; i++) {
             if (mask[i])
                 memcpy(y, (const char *) e->x[0] + (size_t) (o * n + i) * row, row);
