@@ -61,6 +61,8 @@ static rill_status quantize_infer(struct infer *c)
     enum dtype to = infer_has(c, IN_ZERO) ? c->in[IN_ZERO]->type : a->output_dtype ? (enum dtype) a->output_dtype : DTYPE_U8;
     TRY(elem_check_type(c, IN_X, TYPE_F32 | TYPE_I32));
     TRY(scale_check(c));
+    if (a->output_dtype < 0 || a->output_dtype > DTYPE_DIM)
+        return infer_fail(c, "output_dtype %lld is no type", (long long) a->output_dtype);
     if (to >= DTYPE_DIM || !(TYPES_SMALL & 1 << to))
         return infer_fail(c, "its output would be %s; wants u8, i8, u16 or i16", dtype_name(to));
     infer_shape(c, 0, to, c->in[IN_X]->rank, c->in[IN_X]->shape);

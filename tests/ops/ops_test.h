@@ -122,6 +122,16 @@ struct ops_state {
     const struct tensor *in[OPS_INPUTS_MAX], *out[OPS_OUTPUTS_MAX];
 };
 
+/* Sizes that are known but multiply to more than memory can hold are for whoever allocates to refuse. */
+static inline rill_status ops_not_static(struct ops_test *t, const struct fact *f, unsigned output)
+{
+    bool known = f->type != DTYPE_NONE && f->rank >= 0;
+    for (int i = 0; known && i < f->rank; i++)
+        known = dim_is_const(f->shape[i]) && dim_value(f->shape[i]) >= 0;
+    return err_set(&t->err, known ? RILL_LIMIT : RILL_INTERNAL, "output %u is %s", output,
+                   known ? "too large" : "not static");
+}
+
 static inline rill_status ops_build(struct ops_test *t, struct ops_state *s, const char *name,
     const struct attr *attrs,
                                     unsigned n_attrs, const struct tensor *const *in, unsigned n_in,
@@ -158,7 +168,7 @@ static inline rill_status ops_build(struct ops_test *t, struct ops_state *s, con
     TRY(dims_status(t->dims, &t->err));
     for (unsigned i = 0; i < n_out; i++) {
         if (!fact_to_tensor(&s->out_facts[i], &s->out_desc[i]))
-            return err_set(&t->err, RILL_INTERNAL, "output %u is not static", i);
+            return ops_not_static(t, &s->out_facts[i], i);
         s->out[i] = &s->out_desc[i];
     }
     return RILL_OK;

@@ -56,7 +56,8 @@ static double at(const struct tensor *x, const int64_t where[RANK_MAX])
 /* Output 0 has this type and shape and equals source(y coordinates). */
 typedef double source_fn(const void *ctx, const int64_t at[RANK_MAX]);
 
-static void same_as(struct ops_test *t, enum dtype type, int rank, const int64_t *dim, source_fn *source, const void *ctx)
+static void same_as(struct ops_test *t, enum dtype type, int rank, const int64_t *dim, source_fn *source,
+                    const void *ctx)
 {
     if (!ops_shape_is(t, 0, type, rank, dim))
         return;
@@ -506,8 +507,8 @@ static void test_scatter(struct ops_test *t)
 
 /* ---- shapes ---- */
 
-static void reshaped(struct ops_test *t, const struct tensor *x, int n, const int64_t *shape, const struct attr *a, int rank,
-                     const int64_t *dim)
+static void reshaped(struct ops_test *t, const struct tensor *x, int n, const int64_t *shape, const struct attr *a,
+                     int rank, const int64_t *dim)
 {
     if (ops_run(t, "Reshape", a, a != NULL, IN(x, ops_i64s(t, n, shape)), 2, 1)
         && ops_shape_is(t, 0, x->type, rank, dim))
@@ -564,6 +565,10 @@ static void test_makers(struct ops_test *t)
         ops_same(t, 0, WANT(10, 7, 4), 0);
     if (ops_run(t, "EyeLike", &k, 1, IN(count_up(t, DTYPE_F32, 2, I64S(2, 3))), 1, 1))
         ops_same(t, 0, WANT(0, 1, 0, 0, 0, 1), 0);
+    for (int64_t wrong = -3; wrong < 100; wrong += 101) {
+        struct attr type = int_attr("dtype", wrong);
+        ops_refused(t, "EyeLike", &type, 1, IN(count_up(t, DTYPE_F32, 2, I64S(2, 2))), 1, 1, "no type of number");
+    }
     ops_refused(t, "ConstantOfShape", NULL, 0, IN(ops_i64s(t, 1, I64S(-1))), 1, 1, "negative");
     ops_refused(t, "Expand", NULL, 0, IN(x, ops_i64s(t, 1, I64S(3))), 2, 1, "broadcast");
     ops_refused(t, "Expand", NULL, 0, IN(x, ops_i64s(t, 1, I64S(-1))), 2, 1, "negative");
