@@ -32,7 +32,7 @@ build()
 }
 
 build build-test -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false
-build build -Dbuildtype=release
+build build -Dbuildtype=debugoptimized
 
 plain=
 for suite in rt bench; do

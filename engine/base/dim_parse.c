@@ -204,25 +204,46 @@ static const struct dim *parse_divisor(struct parser *p, const struct dim *d)
     return dim_div_int(p->ds, d, dim_value(by));
 }
 
-static const struct dim *parse_product(struct parser *p)
+/* A product whose number is kept apart. */
+struct scaled { int64_t k; const struct dim *d; };
+
+static void scaled_mul(struct parser *p, struct scaled *s, const struct dim *by)
 {
-    const struct dim *d = parse_unary(p);
-    while (!dim_is_bad(d) && (peek(p) == '*' || *p->at == '/')) {
-        bool divides = *p->at++ == '/';
-        d = divides ? parse_divisor(p, d) : dim_mul(p->ds, d, parse_unary(p));
-    }
-    return d;
+    if (dim_is_bad(by))
+        s->d = by;
+    else if (!dim_is_const(by))
+        s->d = dim_mul(p->ds, s->d, by);
+    else if (__builtin_mul_overflow(s->k, dim_value(by), &s->k))
+        s->d = parse_fail(p, RILL_LIMIT, "a number is over 2^63");
 }
 
+static struct scaled parse_product(struct parser *p)
+{
+    struct scaled s = { 1, dim_int(p->ds, 1) };
+    scaled_mul(p, &s, parse_unary(p));
+    while (!dim_is_bad(s.d) && (peek(p) == '*' || *p->at == '/')) {
+        if (*p->at++ == '/')
+            s = (struct scaled) { 1, parse_divisor(p, dim_mul_int(p->ds, s.d, s.k)) };
+        else
+            scaled_mul(p, &s, parse_unary(p));
+    }
+    return s;
+}
+
+/* The whole sum is gathered before it is simplified: parts of a canonical sum may have another form alone. */
 static const struct dim *parse_sum(struct parser *p)
 {
-    const struct dim *d = parse_product(p);
-    while (!dim_is_bad(d) && (peek(p) == '+' || *p->at == '-')) {
-        bool minus = *p->at++ == '-';
-        const struct dim *more = parse_product(p);
-        d = minus ? dim_sub(p->ds, d, more) : dim_add(p->ds, d, more);
-    }
-    return d;
+    struct lin l = { .c = 0 };
+    bool minus = false;
+    do {
+        struct scaled s = parse_product(p);
+        if (dim_is_bad(s.d))
+            return s.d;
+        l.bad |= minus && __builtin_mul_overflow(s.k, -1, &s.k);
+        lin_add(&l, s.k, s.d);
+        minus = peek(p) == '-';
+    } while ((*p->at == '+' || minus) && p->at++);
+    return dim_from_lin(p->ds, &l);
 }
 
 /* A poisoned scope has said why itself. */

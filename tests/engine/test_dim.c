@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* Random expressions against brute force: an expression is made twice, as a tree of its own that is evaluated
+ * naively, and by the makers; then values, substitution, slope and the printed form must agree. */
+#include "engine/base/dim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define N_SYM 3
+#define N_TREES 1000
+
+static int passed, failed;
+
+#define CHECK(cond, ...)                                                      \
+    do {                                                                      \
+        if (cond) {                                                           \
+            passed++;                                                         \
+        } else if (failed++ < 30) {                                           \
+            printf("%s:%d: %s: ", __FILE__, __LINE__, #cond);                 \
+            printf(__VA_ARGS__);                                              \
+            puts("");                                                         \
+        }                                                                     \
+    } while (0)
+
+static uint64_t seed = 1;
+
+static int rnd(int n)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (int) ((seed >> 33) % (unsigned) n);
+}
+
+static const char *text(const struct dim *d)
+{
+    static char buf[2][8000];
+    static int which;
+    which = !which;
+    dim_print(d, buf[which], sizeof buf[which]);
+    return buf[which];
+}
+
+/* ---- the naive tree ---- */
+
+enum { INT, SYM, ADD, SUB, MUL, MULK, DIV, CEIL, MIN, MAX, GE, EQ, N_KINDS };
+struct tree { int kind, k, left, right; };
+static struct tree pool[256];
+static int n_pool;
+
+static int tree_random(int depth)
+{
+    int at = n_pool++;
+    struct tree t = { .kind = depth == 0 ? rnd(2) : rnd(N_KINDS), .k = 1 + rnd(7) };
+    if (t.kind == INT)
+        t.k = rnd(13) - 6;
+    if (t.kind == SYM)
+        t.k = rnd(N_SYM);
+    if (t.kind == MULK)
+        t.k = rnd(11) - 5;
+    if (t.kind >= ADD)
+        t.left = tree_random(depth - 1);
+    if (t.kind >= ADD && t.kind != MULK && t.kind != DIV && t.kind != CEIL)
+        t.right = tree_random(depth - 1);
+    pool[at] = t;
+    return at;
+}
+
+static int64_t floor_div(int64_t a, int64_t q)
+{
+    return a >= 0 ? a / q : -((-a + q - 1) / q);
+}
+
+static int64_t tree_value(int at, const int64_t *v)
+{
+    struct tree t = pool[at];
+    int64_t a = t.kind >= ADD ? tree_value(t.left, v) : 0, b = t.right ? tree_value(t.right, v) : 0;
+    switch (t.kind) {
+    case INT:  return t.k;
+    case SYM:  return v[t.k];
+    case ADD:  return a + b;
+    case SUB:  return a - b;
+    case MUL:  return a * b;
+    case MULK: return a * t.k;
+    case DIV:  return floor_div(a, t.k);
+    case CEIL: return floor_div(a + t.k - 1, t.k);
+    case MIN:  return a < b ? a : b;
+    case MAX:  return a > b ? a : b;
+    case GE:   return a >= b;
+    default:   return a == b;
+    }
+}
+
+static const struct dim *tree_dim(struct dims *ds, int at, const struct dim *const *sym)
+{
+    struct tree t = pool[at];
+    const struct dim *a = t.kind >= ADD ? tree_dim(ds, t.left, sym) : NULL;
+    const struct dim *b = t.right ? tree_dim(ds, t.right, sym) : NULL;
+    switch (t.kind) {
+    case INT:  return dim_int(ds, t.k);
+    case SYM:  return sym[t.k];
+    case ADD:  return dim_add(ds, a, b);
+    case SUB:  return dim_sub(ds, a, b);
+    case MUL:  return dim_mul(ds, a, b);
+    case MULK: return dim_mul_int(ds, a, t.k);
+    case DIV:  return dim_div_int(ds, a, t.k);
+    case CEIL: return dim_div_ceil_int(ds, a, t.k);
+    case MIN:  return dim_min(ds, a, b);
+    case MAX:  return dim_max(ds, a, b);
+    case GE:   return dim_ge(ds, a, b);
+    default:   return dim_eq(ds, a, b);
+    }
+}
+
+/* ---- properties ---- */
+
+static bool value_at(struct dims *ds, const struct dim *d, const struct dim *const *sym, const int64_t *v,
+                     int64_t *ret)
+{
+    for (int i = 1; i < N_SYM; i++)
+        d = dim_subst(ds, d, sym[i], dim_int(ds, v[i]));
+    return dim_eval(d, sym[0], v[0], ret);
+}
+
+static void check_values(struct dims *ds, int at, const struct dim *d, const struct dim *const *sym, int64_t lo)
+{
+    for (int i = 0; i < 12; i++) {
+        int64_t v[N_SYM] = { lo + rnd(14), lo + rnd(14), lo + rnd(14) }, got = 0;
+        bool known = value_at(ds, d, sym, v, &got);
+        CHECK(known && got == tree_value(at, v), "%s at %lld %lld %lld is %lld, not %lld", text(d), (long long) v[0],
+              (long long) v[1], (long long) v[2], (long long) tree_value(at, v), (long long) got);
+    }
+}
+
+static void check_print(struct dims *ds, const struct dim *d)
+{
+    rill_error err = { RILL_OK, "" };
+    const struct dim *back = NULL;
+    rill_status s = dim_parse(ds, text(d), &back, &err);
+    CHECK(s == RILL_OK && back == d, "%s comes back as %s %s", text(d), text(back), err.text);
+}
+
+/* Over a period of the denominator the value grows by exactly the numerator. */
+static void check_slope(struct dims *ds, const struct dim *d, const struct dim *const *sym)
+{
+    int64_t num, den, a, b;
+    int64_t v[N_SYM] = { 0, rnd(9), rnd(9) };
+    if (!dim_slope(d, sym[0], &num, &den))
+        return;
+    CHECK(den > 0, "slope %lld/%lld of %s", (long long) num, (long long) den, text(d));
+    int64_t step = 5040 * den;
+    bool known = value_at(ds, d, sym, v, &a);
+    v[0] = step;
+    known = known && value_at(ds, d, sym, v, &b);
+    CHECK(known && b - a == num * 5040, "slope %lld/%lld of %s: %lld to %lld", (long long) num, (long long) den, text(d),
+          (long long) a, (long long) b);
+}
+
+static void test_random(int64_t lo, const char *const *facts)
+{
+    struct dims *ds = NULL;
+    const struct dim *sym[N_SYM];
+    rill_error err;
+    for (int i = 0; i < N_TREES; i++) {
+        if (i % 200 == 0) {
+            dims_free(ds);
+            ds = dims_new();
+            for (int s = 0; s < N_SYM; s++)
+                sym[s] = dim_symbol(ds, (const char *const[]) { "S", "T", "N" }[s]);
+            for (const char *const *f = facts; *f; f++)
+                CHECK(dims_assert(ds, *f, &err) == RILL_OK, "%s: %s", *f, err.text);
+        }
+        n_pool = 0;
+        int at = tree_random(1 + rnd(4));
+        const struct dim *d = tree_dim(ds, at, sym);
+        if (dims_status(ds, NULL) != RILL_OK) {         /* too large for the limits: start afresh */
+            CHECK(dims_status(ds, NULL) == RILL_LIMIT, "%d", dims_status(ds, NULL));
+            ds = dims_free(ds);
+            i += 199 - i % 200;
+            continue;
+        }
+        check_values(ds, at, d, sym, lo);
+        check_print(ds, d);
+        if (lo == 0)
+            check_slope(ds, d, sym);
+    }
+    dims_free(ds);
+}
+
+/* ---- what must be decided ---- */
+
+static const struct { const char *facts, *a, *b; } same[] = {
+    { "S>=0", "1 + -1*min(2, -1 + S/160) + S/160", "max(2, -1 + S/160)" },
+    { "", "(S/4)/5", "S/20" },
+    { "", "(3*S + 2)/3", "S" },
+    { "", "(160*S + 159)/160", "S" },
+    { "", "(160*S + T)/160", "S + T/160" },
+    { "", "(S - 1)/160 + 1", "(S + 159)/160" },
+    { "", "(S + 1)*(S - 1)", "S*S - 1" },
+    { "", "2*(S + T) - T", "S + T + S" },
+    { "", "min(S, S + 3)", "S" },
+    { "T>=0", "max(S, S + T)", "S + T" },
+    { "S>=0", "min(S/2, S)", "S/2" },
+    { "", "min(S, max(S, T))", "S" },
+    { "", "broadcast(S, 1)", "S" },
+    { "", "broadcast(S, broadcast(T, S))", "broadcast(T, S)" },
+    { "S>=1", "ge(S, 1)", "1" },
+    { "S>=0", "ge(S - 160*(S/160), 0)", "1" },
+    { "", "ge(159, S - 160*(S/160))", "1" },
+    { "T < 2*S", "ge(2*S, T)", "1" },
+    { "T < 2*S", "ge(T, 2*S)", "0" },
+    { "S == T + 1", "eq(S, T + 1)", "1" },
+    { "S == T + 1", "eq(S, T)", "0" },
+    { "", "eq(2*S, 2*T + 1)", "0" },
+    { "S>=0", "ge(1 + -1*min(2, -1 + S/160) + S/160, 2)", "1" },
+    { "", "0*S + 7", "7" },
+    { "", "-7/2", "-4" },
+};
+
+static void test_same(void)
+{
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        struct dims *ds = dims_new();
+        const struct dim *a = NULL, *b = NULL;
+        rill_error err = { RILL_OK, "" };
+        bool ok = (!*same[i].facts || dims_assert(ds, same[i].facts, &err) == RILL_OK) &&
+                  dim_parse(ds, same[i].a, &a, &err) == RILL_OK && dim_parse(ds, same[i].b, &b, &err) == RILL_OK;
+        CHECK(ok && a == b, "%s is %s, %s is %s %s", same[i].a, text(a), same[i].b, text(b), err.text);
+        dims_free(ds);
+    }
+}
+
+static const char *const bad[] = {
+    "", "S +", "(S", "S)", "S/0", "S/(T)", "S/-2", "f(S)", "min(", "min(S", "ge(S)", "9223372036854775808", "S $", "? ",
+    "9223372036854775807*2", "9223372036854775807 + 1", "broadcast(2, 3)", "\"open", "\"a\\q\"", "\"\"", "1 2",
+};
+
+static void test_bad_text(void)
+{
+    char deep[4000];
+    memset(deep, '(', sizeof deep);
+    deep[sizeof deep - 1] = '\0';
+    for (size_t i = 0; i <= sizeof bad / sizeof *bad; i++) {
+        const char *s = i < sizeof bad / sizeof *bad ? bad[i] : deep;
+        struct dims *ds = dims_new();
+        const struct dim *d = NULL;
+        rill_error err = { RILL_OK, "" };
+        CHECK(dim_parse(ds, s, &d, &err) != RILL_OK && err.text[0], "'%.40s' was taken", s);
+        dims_free(ds);
+    }
+}
+
+/* An error stays, is passed on by every maker, and can be printed. */
+static void test_sticky(void)
+{
+    struct dims *ds = dims_new();
+    const struct dim *s = dim_symbol(ds, "S");
+    const struct dim *d = dim_mul_int(ds, dim_mul_int(ds, s, INT64_MAX / 2), 3);
+    int64_t v;
+    CHECK(dims_status(ds, NULL) == RILL_LIMIT, "%d", dims_status(ds, NULL));
+    CHECK(!dim_is_const(d) && !dim_eval(d, s, 1, &v) && !dim_slope(d, s, &v, &v), "%s", text(d));
+    CHECK(dim_add(ds, d, s) == d && dim_div_int(ds, d, 2) == d && dim_min(ds, s, d) == d, "%s", text(d));
+    CHECK(dim_print(NULL, NULL, 0) > 0 && dim_print(d, NULL, 0) > 0, "%s", text(NULL));
+    dims_free(ds);
+
+    ds = dims_new();
+    d = dim_int(ds, 1);
+    for (int i = 0; i < 2000; i++)
+        d = dim_mul(ds, dim_add(ds, dim_fresh(ds), d), dim_fresh(ds));
+    CHECK(dims_status(ds, NULL) == RILL_LIMIT, "%d", dims_status(ds, NULL));
+    dims_free(ds);
+}
+
+static void test_symbols(void)
+{
+    struct dims *ds = dims_new();
+    const struct dim *odd = dim_symbol(ds, "length of \"x\"\\\n\xc3\xa9"), *path = dim_symbol(ds, "a/b.c"), *back = NULL;
+    const struct dim *num = dim_symbol(ds, "a/1"), *q0 = dim_symbol(ds, "?0"), *fresh = dim_fresh(ds);
+    const struct dim *all[] = { odd, path, num, q0, fresh };
+    rill_error err = { RILL_OK, "" };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        CHECK(dim_parse(ds, text(all[i]), &back, &err) == RILL_OK && back == all[i], "%s %s", text(all[i]), err.text);
+    CHECK(fresh != q0 && fresh != dim_fresh(ds), "%s", text(fresh));
+    CHECK(dim_mentions(dim_add(ds, odd, path), path) && !dim_mentions(odd, path), "%s", text(path));
+    CHECK(dim_has_symbol(dim_div_int(ds, odd, 3)) && !dim_has_symbol(dim_int(ds, 3)), "%s", text(odd));
+    dims_free(ds);
+}
+
+int main(void)
+{
+    test_random(-7, (const char *const[]) { NULL });
+    test_random(0, (const char *const[]) { "S>=0", "T >= 0", "0 <= N", NULL });
+    test_random(1, (const char *const[]) { "S>=1", "T > 0", "N >= 1", "S <= 14", "T + N <= 30", NULL });
+    test_same();
+    test_bad_text();
+    test_sticky();
+    test_symbols();
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}
