@@ -167,7 +167,10 @@ struct dft_args {
     size_t parts;               /* 1 real, 2 complex */
     size_t in_points, keep, bins, work_floats;
     bool inverse;
+    double *turn;               /* cos and sin of 2 pi k / n, k < n: short transforms; NULL otherwise */
 };
+
+#define DFT_SHORT_MAX 32        /* up to here a sum in double costs little and leaves no rounding in the float */
 
 static rill_status dft_axis(struct infer *c, int *ret)
 {
@@ -235,6 +238,18 @@ static rill_status fft_make(struct prep *c, struct kern_fft *f, size_t n)
     return RILL_OK;
 }
 
+static rill_status short_turns(struct prep *c, struct dft_args *d, size_t n)
+{
+    if (n > DFT_SHORT_MAX)
+        return RILL_OK;
+    d->turn = arena_array(c->arena, double, 2 * n + 1);
+    if (!d->turn)
+        return no_memory(c);
+    for (size_t k = 0; k < n; k++)
+        kern_turn(k, n, &d->turn[2 * k], &d->turn[2 * k + 1]);
+    return RILL_OK;
+}
+
 static rill_status dft_prepare(struct prep *c)
 {
     const struct dft_attr *a = c->attr;
@@ -256,6 +271,7 @@ static rill_status dft_prepare(struct prep *c)
     d->keep = d->in_points < (size_t) n ? d->in_points : (size_t) n;
     d->bins = (size_t) y->dim[axis];
     d->inverse = a->inverse != 0;
+    TRY(short_turns(c, d, (size_t) n));
     d->work_floats = kern_fft_work_floats(&d->fft);
     c->args = d;
     c->scratch_bytes = (d->work_floats + 2 * (size_t) n) * sizeof(float);
@@ -282,13 +298,32 @@ static void dft_line(const struct eval *e, const struct dft_args *d, float *y, c
     }
 }
 
+static void dft_short_line(const struct eval *e, const struct dft_args *d, float *y, const float *x)
+{
+    (void) e;
+    size_t n = d->fft.n, step = d->inner * d->parts;
+    double scale = d->inverse ? 1.0 / (double) n : 1.0, sign = d->inverse ? 1 : -1;
+    for (size_t bin = 0; bin < d->bins; bin++) {
+        double re = 0, im = 0;
+        for (size_t i = 0; i < d->keep; i++) {
+            const double *t = d->turn + 2 * (bin * i % n);
+            double a = (double) x[i * step], b = d->parts == 2 ? (double) x[i * step + 1] : 0;
+            re += a * t[0] - sign * b * t[1];
+            im += sign * a * t[1] + b * t[0];
+        }
+        y[bin * d->inner * 2] = (float) (re * scale);
+        y[bin * d->inner * 2 + 1] = (float) (im * scale);
+    }
+}
+
 static void dft_eval(const struct eval *e)
 {
     const struct dft_args *d = e->args;
+    void (*line)(const struct eval *, const struct dft_args *, float *, const float *) = d->turn ? dft_short_line : dft_line;
     for (size_t o = 0; o < d->outer; o++)
         for (size_t i = 0; i < d->inner; i++)
-            dft_line(e, d, (float *) e->y[0] + (o * d->bins * d->inner + i) * 2,
-                     (const float *) e->x[0] + (o * d->in_points * d->inner + i) * d->parts);
+            line(e, d, (float *) e->y[0] + (o * d->bins * d->inner + i) * 2,
+                 (const float *) e->x[0] + (o * d->in_points * d->inner + i) * d->parts);
 }
 
 /* ---- STFT ---- */
