@@ -98,11 +98,37 @@ static void test_entry(const struct entry *e)
     rill_model_free(m);
 }
 
+/* The variant for whole recordings, which mirrors their ends. */
+static void test_center(void)
+{
+    static const struct entry e = { .name = "gtcrn", .output = "gtcrn/ref/e2e_center.out.wav.f32", .tolerance = 1e-5f };
+    rill_error err = { .text = "" };
+    rill_model *m = NULL;
+    rill_plan *plan = NULL;
+    if (!library_copy("gtcrn", "gtcrn/gtcrn_simple.onnx")) {
+        check_skipped++;
+        return;
+    }
+    copy_into("gtcrn", "e2e_center.nnef", source_path("models/library/gtcrn/e2e_center.nnef"));
+    rill_status s = rill_model_open(&m, test_path("gtcrn", "e2e_center.nnef"), &err);
+    CHECK(s == RILL_OK, "%s", err.text);
+    if (s != RILL_OK)
+        return;
+    struct floats x = floats_read(shared_path("models/gtcrn/ref/e2e_center.in.wav.f32"));
+    struct floats y = model_run_whole(m, x, &err);
+    compare(&e, "centred", y, &err);
+    CHECK(rill_plan_new(&plan, m, NULL, &err) == RILL_UNSUPPORTED && strstr(err.text, "Pad"), "%s", err.text);
+    free(x.v);
+    free(y.v);
+    rill_model_free(m);
+}
+
 int main(void)
 {
     test_root_make();
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
         test_entry(&entries[i]);
+    test_center();
     test_root_drop();
     return check_done();
 }
