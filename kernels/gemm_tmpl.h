@@ -2,10 +2,9 @@
 /* Packed products: lanes along the outputs, k in order, one chain of fused multiply-adds per output. */
 
 /* rows x panels outputs at once; both are constants where it is called, so everything stays in registers. */
-static inline __attribute__((always_inline)) void FN(gemm_tile)(float *restrict y, size_t ldy, const float *restrict x,
-                                                               size_t ldx, const float *restrict w,
-                                                               const float *restrict bias, size_t n, size_t k,
-                                                               const int rows, const int panels)
+V16_UNROLLED void FN(gemm_tile)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx,
+                                const float *restrict w, const float *restrict bias, size_t n, size_t k,
+                                const int rows, const int panels)
 {
     v16 acc[32];
     for (int p = 0; p < panels; p++) {

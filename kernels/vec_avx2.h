@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#define V16_UNROLLED static inline __attribute__((always_inline))
+
 typedef struct { __m256 lo, hi; } v16;
 typedef struct { __m256i lo, hi; } i16;
 typedef v16 m16;

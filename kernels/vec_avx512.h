@@ -3,6 +3,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+#define V16_UNROLLED static inline __attribute__((always_inline))
+
 typedef __m512 v16;
 typedef __m512i i16;
 typedef __mmask16 m16;

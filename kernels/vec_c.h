@@ -4,6 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Unrolling and inlining pay only where a v16 is a register: a lane of fmaf costs more than the call. */
+#define V16_UNROLLED static __attribute__((noinline))
+#define CALLED       static __attribute__((noinline, unused))
+
 typedef struct { float f[16]; } v16;
 typedef struct { int32_t i[16]; } i16;
 typedef struct { uint8_t b[16]; } m16;      /* lane masks */
@@ -19,25 +23,26 @@ static inline v16 v16_add(v16 a, v16 b) { LANES(a, f, a.f[l] + b.f[l]); return a
 static inline v16 v16_sub(v16 a, v16 b) { LANES(a, f, a.f[l] - b.f[l]); return a; }
 static inline v16 v16_mul(v16 a, v16 b) { LANES(a, f, a.f[l] * b.f[l]); return a; }
 static inline v16 v16_div(v16 a, v16 b) { LANES(a, f, a.f[l] / b.f[l]); return a; }
-static inline v16 v16_fma(v16 a, v16 b, v16 c) { LANES(c, f, fmaf(a.f[l], b.f[l], c.f[l])); return c; }
-static inline v16 v16_sqrt(v16 a) { LANES(a, f, sqrtf(a.f[l])); return a; }
+CALLED v16 v16_fma(v16 a, v16 b, v16 c) { LANES(c, f, fmaf(a.f[l], b.f[l], c.f[l])); return c; }
+CALLED v16 v16_sqrt(v16 a) { LANES(a, f, sqrtf(a.f[l])); return a; }
 /* the second operand where either is NaN, as the x86 instructions do */
 static inline v16 v16_min(v16 a, v16 b) { LANES(a, f, a.f[l] < b.f[l] ? a.f[l] : b.f[l]); return a; }
 static inline v16 v16_max(v16 a, v16 b) { LANES(a, f, a.f[l] > b.f[l] ? a.f[l] : b.f[l]); return a; }
-static inline m16 v16_lt(v16 a, v16 b) { m16 r; LANES(r, b, a.f[l] < b.f[l]); return r; }
-static inline m16 v16_nan(v16 a) { m16 r; LANES(r, b, a.f[l] != a.f[l]); return r; }
-static inline v16 v16_pick(m16 m, v16 yes, v16 no) { LANES(no, f, m.b[l] ? yes.f[l] : no.f[l]); return no; }
+CALLED m16 v16_lt(v16 a, v16 b) { m16 r; LANES(r, b, a.f[l] < b.f[l]); return r; }
+CALLED m16 v16_nan(v16 a) { m16 r; LANES(r, b, a.f[l] != a.f[l]); return r; }
+CALLED v16 v16_pick(m16 m, v16 yes, v16 no) { LANES(no, f, m.b[l] ? yes.f[l] : no.f[l]); return no; }
 static inline i16 v16_bits(v16 a) { i16 r; memcpy(&r, &a, sizeof r); return r; }
 static inline v16 v16_of_bits(i16 a) { v16 r; memcpy(&r, &a, sizeof r); return r; }
 /* nearest even; |a| < 2^31 */
-static inline i16 v16_round(v16 a) { i16 r; LANES(r, i, (int32_t) lrintf(a.f[l])); return r; }
-static inline v16 v16_of_int(i16 a) { v16 r; LANES(r, f, (float) a.i[l]); return r; }
-static inline i16 i16_set1(int32_t a) { i16 r; LANES(r, i, a); return r; }
-static inline i16 i16_add(i16 a, i16 b) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] + (uint32_t) b.i[l])); return a; }
-static inline i16 i16_sub(i16 a, i16 b) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] - (uint32_t) b.i[l])); return a; }
-static inline i16 i16_and(i16 a, i16 b) { LANES(a, i, a.i[l] & b.i[l]); return a; }
-static inline i16 i16_or(i16 a, i16 b) { LANES(a, i, a.i[l] | b.i[l]); return a; }
-static inline i16 i16_shl23(i16 a) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] << 23)); return a; }
-static inline i16 i16_shr23(i16 a) { LANES(a, i, a.i[l] >> 23); return a; }
-static inline i16 i16_half(i16 a) { LANES(a, i, a.i[l] >> 1); return a; }
+CALLED i16 v16_round(v16 a) { i16 r; LANES(r, i, (int32_t) lrintf(a.f[l])); return r; }
+CALLED v16 v16_of_int(i16 a) { v16 r; LANES(r, f, (float) a.i[l]); return r; }
+CALLED i16 i16_set1(int32_t a) { i16 r; LANES(r, i, a); return r; }
+CALLED i16 i16_add(i16 a, i16 b) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] + (uint32_t) b.i[l])); return a; }
+CALLED i16 i16_sub(i16 a, i16 b) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] - (uint32_t) b.i[l])); return a; }
+CALLED i16 i16_and(i16 a, i16 b) { LANES(a, i, a.i[l] & b.i[l]); return a; }
+CALLED i16 i16_or(i16 a, i16 b) { LANES(a, i, a.i[l] | b.i[l]); return a; }
+CALLED i16 i16_shl23(i16 a) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] << 23)); return a; }
+CALLED i16 i16_shr23(i16 a) { LANES(a, i, a.i[l] >> 23); return a; }
+CALLED i16 i16_half(i16 a) { LANES(a, i, a.i[l] >> 1); return a; }
 #undef LANES
+#undef CALLED
