@@ -8,7 +8,10 @@
 static const struct command *const commands[] = {
     &cmd_bench,
     &cmd_conformance,
+    &cmd_denoise,
     &cmd_inspect,
+    &cmd_models,
+    &cmd_vad,
     &cmd_verify,
 };
 

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* rill denoise, rill vad: a file through a model in this process. */
+#include "engine/base/err.h"
+#include "tools/library.h"
+#include "tools/tool.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <sndfile.h>
+#include <speex/speex_resampler.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RESAMPLE_QUALITY 7
+
+struct job {
+    const struct command *cmd;
+    rill_model_info info;
+    rill_plan *plan;
+    rill_stream *stream;
+    rill_port in, out;
+    unsigned out_port;
+    float *x, *y;               /* the recording, and what came back, at the model's rate */
+    size_t n_x, n_y;
+    int file_rate;
+    double *pulse_us;
+    size_t n_pulses;
+    bool json, keep_delay;
+    rill_error err;
+};
+
+static void job_drop(struct job *j)
+{
+    free(j->stream);
+    rill_plan_unref(j->plan);
+    free(j->x);
+    free(j->y);
+    free(j->pulse_us);
+}
+
+static rill_status job_open(struct job *j, const char *model, rill_port_kind kind)
+{
+    rill_model *m;
+    rill_port ports[64];
+    TRY(library_open(&m, model ? model : rill_model_builtin_name(0), &j->err));
+    rill_model_get_info(m, &j->info);
+    rill_status s = rill_plan_new(&j->plan, m, NULL, &j->err);
+    rill_model_free(m);     /* the plan keeps it: info's strings stay */
+    TRY(s);
+    unsigned n = rill_plan_ports(j->plan, ports, 64), ins = 0;
+    j->out_port = n;
+    for (unsigned i = 0; i < n; i++) {
+        if (ports[i].is_input && ports[i].kind == RILL_PORT_AUDIO && ins++ == 0)
+            j->in = ports[i];
+        if (!ports[i].is_input && ports[i].kind == kind && j->out_port == n) {
+            j->out = ports[i];
+            j->out_port = i;
+        }
+    }
+    if (!ins || !ports[0].is_input || ports[0].kind != RILL_PORT_AUDIO || j->out_port == n)
+        return err_set(&j->err, RILL_INVALID, "model '%s' does not turn audio into %s", model ? model : "default",
+                       kind == RILL_PORT_AUDIO ? "audio" : "speech probabilities");
+    j->stream = rill_stream_init(tool_alloc(rill_plan_stream_size(j->plan)), j->plan);
+    return RILL_OK;
+}
+
+/* n samples at `from` Hz as the exact number of samples at `to` Hz, without the resampler's own delay. */
+static float *resampled(const float *x, size_t n, unsigned from, unsigned to, size_t *ret_n)
+{
+    int err;
+    size_t want = (size_t) (((uint64_t) n * to + from - 1) / from), at = 0, got = 0;
+    float *y = tool_alloc((want + 1) * sizeof *y), zeros[256] = { 0 };
+    SpeexResamplerState *r = from == to ? NULL : speex_resampler_init(1, from, to, RESAMPLE_QUALITY, &err);
+    *ret_n = want;
+    if (!r) {
+        memcpy(y, x, n * sizeof *y);
+        return y;
+    }
+    speex_resampler_skip_zeros(r);
+    while (got < want) {
+        spx_uint32_t in = (spx_uint32_t) (at < n ? (n - at < 4096 ? n - at : 4096) : 256);
+        spx_uint32_t out = (spx_uint32_t) (want - got < 16384 ? want - got : 16384);
+        speex_resampler_process_float(r, 0, at < n ? x + at : zeros, &in, y + got, &out);
+        at += in;
+        got += out;
+    }
+    speex_resampler_destroy(r);
+    return y;
+}
+
+static void progress(const struct job *j, size_t at)
+{
+    if (!isatty(STDERR_FILENO) || j->json || j->n_x < 10 * j->in.rate_num)
+        return;
+    fprintf(stderr, "\r%3.0f%%", 100.0 * (double) at / (double) j->n_x);
+    if (at == j->n_x)
+        fprintf(stderr, "\r     \r");
+}
+
+/* Runs every pulse that is due; returns the last status. */
+static rill_status drain(struct job *j, size_t cap)
+{
+    for (;;) {
+        double before = tool_now_s();
+        rill_status s = rill_stream_run(j->stream);
+        if (s != RILL_OK)
+            return s;
+        j->pulse_us[j->n_pulses++] = (tool_now_s() - before) * 1e6;
+        size_t given = 0;
+        rill_stream_pull(j->stream, j->out_port, j->y + j->n_y, cap - j->n_y, &given);
+        j->n_y += given;
+    }
+}
+
+static void stream_whole(struct job *j)
+{
+    size_t pulses = j->n_x / j->in.pulse_frames + (size_t) (j->out.delay_frames / j->out.pulse_frames) + 16;
+    size_t cap = pulses * j->out.pulse_frames;
+    j->y = tool_alloc(cap * sizeof *j->y);
+    j->pulse_us = tool_alloc(pulses * sizeof *j->pulse_us);
+    rill_thread_prepare();
+    for (size_t at = 0, shown = 0; at < j->n_x;) {
+        size_t taken;
+        rill_stream_push(j->stream, 0, j->x + at, j->n_x - at, &taken);
+        at += taken;
+        drain(j, cap);
+        if (at - shown > 160000 || at == j->n_x)
+            progress(j, shown = at);
+    }
+    rill_stream_finish(j->stream);
+    drain(j, cap);
+}
+
+static rill_status input_read(struct job *j, const char *path)
+{
+    SF_INFO info = { 0 };
+    SNDFILE *f = sf_open(path, SFM_READ, &info);
+    float *raw;
+    size_t n;
+    if (!f)
+        return err_set(&j->err, RILL_IO, "'%.300s': %s", path, sf_strerror(NULL));
+    sf_close(f);
+    TRY(tool_audio_read(path, 0, &raw, &n, &j->err));
+    j->file_rate = info.samplerate;
+    if (j->file_rate < 8000 || j->file_rate > 192000) {
+        free(raw);
+        return err_set(&j->err, RILL_UNSUPPORTED, "'%.300s' is at %d Hz; 8000 to 192000 work", path, j->file_rate);
+    }
+    j->x = resampled(raw, n, (unsigned) j->file_rate, j->in.rate_num / j->in.rate_den, &j->n_x);
+    free(raw);
+    return RILL_OK;
+}
+
+/* ---- reports ---- */
+
+struct figures { double mean_rtf, p99_rtf, worst_rtf, latency_ms, audio_s; };
+
+static struct figures figures_of(struct job *j)
+{
+    double rate = (double) j->in.rate_num / j->in.rate_den, pulse_us = j->in.pulse_frames / rate * 1e6, sum = 0;
+    for (size_t i = 0; i < j->n_pulses; i++)
+        sum += j->pulse_us[i];
+    qsort(j->pulse_us, j->n_pulses, sizeof *j->pulse_us, tool_compare_f64);
+    return (struct figures) {
+        .mean_rtf = j->n_pulses ? sum / (double) j->n_pulses / pulse_us : 0,
+        .p99_rtf = tool_percentile(j->pulse_us, j->n_pulses, 0.99) / pulse_us,
+        .worst_rtf = j->n_pulses ? j->pulse_us[j->n_pulses - 1] / pulse_us : 0,
+        .latency_ms = 1e3 * j->out.delay_samples / rate,
+        .audio_s = (double) j->n_x / rate,
+    };
+}
+
+/* Level that the quietest tenth of 20 ms pieces stays under: the noise between words. */
+static double floor_db(const float *x, size_t n, size_t piece)
+{
+    size_t m = n / piece;
+    double *level = tool_alloc((m + 1) * sizeof *level), db;
+    for (size_t i = 0; i < m; i++) {
+        double s = 1e-12;
+        for (size_t k = 0; k < piece; k++)
+            s += (double) x[i * piece + k] * (double) x[i * piece + k];
+        level[i] = 10 * log10(s / (double) piece);
+    }
+    qsort(level, m, sizeof *level, tool_compare_f64);
+    db = tool_percentile(level, m, 0.1);
+    free(level);
+    return db;
+}
+
+static void report(struct job *j, const char *in, const char *out, const float *clean, size_t n_clean)
+{
+    struct figures f = figures_of(j);
+    size_t piece = j->in.rate_num / 50;
+    bool can = clean && n_clean > 20 * piece;
+    double removed = can ? floor_db(j->x, j->n_x, piece) - floor_db(clean, n_clean, piece) : 0;
+    if (j->json) {
+        json_t *o = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f}", "in", in, "out", out, "model", j->info.name,
+                              "audio_s", f.audio_s, "latency_ms", f.latency_ms, "rtf", f.mean_rtf, "rtf_p99", f.p99_rtf,
+                              "rtf_worst", f.worst_rtf);
+        if (can)
+            json_object_set_new(o, "noise_floor_removed_db", json_real(removed));
+        json_dumpf(o, stdout, JSON_INDENT(1));
+        putchar('\n');
+        json_decref(o);
+        return;
+    }
+    printf("%s: %.2f s of audio through %s to %s\n", in, f.audio_s, j->info.name, out);
+    printf("  latency %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f worst pulse\n", f.latency_ms, f.mean_rtf,
+           f.p99_rtf, f.worst_rtf);
+    if (can)
+        printf("  noise floor between words lowered by %.1f dB\n", removed);
+}
+
+/* ---- denoise ---- */
+
+static int format_of(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && !strcasecmp(dot, ".flac") ? SF_FORMAT_FLAC | SF_FORMAT_PCM_16 : SF_FORMAT_WAV | SF_FORMAT_PCM_16;
+}
+
+static rill_status audio_write(struct job *j, const char *path, const float *x, size_t n)
+{
+    SF_INFO info = { .samplerate = j->file_rate, .channels = 1, .format = format_of(path) };
+    SNDFILE *f = sf_open(path, SFM_WRITE, &info);
+    if (!f)
+        return err_set(&j->err, RILL_IO, "'%.300s': %s", path, sf_strerror(NULL));
+    sf_command(f, SFC_SET_CLIPPING, NULL, SF_TRUE);
+    bool ok = sf_writef_float(f, x, (sf_count_t) n) == (sf_count_t) n;
+    return sf_close(f) || !ok ? err_set(&j->err, RILL_IO, "'%.300s' could not be written", path) : RILL_OK;
+}
+
+static rill_status denoise(struct job *j, const char *model, const char *in, const char *out)
+{
+    TRY(job_open(j, model, RILL_PORT_AUDIO));
+    TRY(input_read(j, in));
+    stream_whole(j);
+    size_t skip = j->keep_delay ? 0 : (size_t) j->out.delay_samples, n;
+    size_t have = j->n_y > skip ? j->n_y - skip : 0;
+    have = !j->keep_delay && have > j->n_x ? j->n_x : have;
+    float *y = resampled(j->y + skip, have, j->in.rate_num / j->in.rate_den, (unsigned) j->file_rate, &n);
+    rill_status s = audio_write(j, out, y, n);
+    if (s == RILL_OK)
+        report(j, in, out, j->y + skip, have);
+    free(y);
+    return s;
+}
+
+/* ---- vad ---- */
+
+static rill_status vad(struct job *j, const char *model, const char *in, const char *out)
+{
+    TRY(job_open(j, model, RILL_PORT_VAD));
+    TRY(input_read(j, in));
+    stream_whole(j);
+    FILE *f = strcmp(out, "-") ? fopen(out, "w") : stdout;
+    if (!f)
+        return err_set(&j->err, RILL_IO, "'%.300s' cannot be written", out);
+    double rate = (double) j->in.rate_num / j->in.rate_den, step = j->out.hop_samples / rate;
+    double hang = j->info.vad_hangover_ms * 1e-3, quiet = 0;
+    bool speech = false;
+    fprintf(f, "time_s,probability,event\n");
+    for (size_t i = 0; i < j->n_y; i++) {
+        const char *event = "";
+        quiet = j->y[i] < j->info.vad_release ? quiet + step : 0;
+        if (!speech && j->y[i] >= j->info.vad_threshold)
+            event = (speech = true, "start");
+        else if (speech && quiet > hang)
+            event = (speech = false, "end");
+        fprintf(f, "%.3f,%.6f,%s\n", (double) i * step, (double) j->y[i], event);
+    }
+    if ((f != stdout && fclose(f)) || (f == stdout && fflush(f)))
+        return err_set(&j->err, RILL_IO, "'%.300s' could not be written", out);
+    if (f != stdout)
+        report(j, in, out, NULL, 0);
+    return RILL_OK;
+}
+
+static int run(const struct command *cmd, int argc, char **argv)
+{
+    struct job j = { .cmd = cmd };
+    const char *model = NULL;
+    bool is_vad = !strcmp(cmd->name, "vad");
+    const struct opt table[] = {
+        { "json", 0, OPT_FLAG, &j.json, NULL, "print {in, out, latency_ms, rtf, ...}" },
+        { "keep-delay", 0, OPT_FLAG, &j.keep_delay, NULL, "leave the model's delay in front of the output" },
+        { "model", 'm', OPT_TEXT, &model, "MODEL", "name of the library, model folder or file" },
+        { 0 },
+    };
+    int n = opts_parse(cmd, table, argc, argv, 2, 2);
+    if (n < 0)
+        return -n;
+    rill_status s = (is_vad ? vad : denoise)(&j, is_vad && !model ? "silero_v6" : model, argv[0], argv[1]);
+    int code = s == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &j.err);
+    job_drop(&j);
+    return code;
+}
+
+const struct command cmd_denoise = {
+    .name = "denoise",
+    .usage = "[OPTIONS] IN OUT",
+    .summary = "clean a recording, in this process",
+    .details = "IN and OUT are WAV or FLAC; several channels are mixed to one, and any rate from 8 to 192 kHz is\n"
+               "brought to the model's and back. OUT has exactly as many samples as IN.",
+    .run = run,
+};
+
+const struct command cmd_vad = {
+    .name = "vad",
+    .usage = "[OPTIONS] IN OUT.csv",
+    .summary = "speech probability of a recording, frame by frame",
+    .details = "OUT is a table of time_s, probability and start or end events ('-': standard output).",
+    .run = run,
+};

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/* rill models: what the library has, and fetching weights. */
+#include "engine/base/bytes.h"
+#include "models/conf.h"
+#include "tools/library.h"
+#include "tools/tool.h"
+
+#include <curl/curl.h>
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CATALOGUES_MAX 4
+
+/* ---- the catalogue: model folders as shipped, weights not included ---- */
+
+/* Installed ones, and those of the source tree when the tool runs from its build folder. */
+static unsigned catalogue_paths(char ret[CATALOGUES_MAX][4096])
+{
+    unsigned n = 0;
+    const char *env = getenv("RILL_LIBRARY");
+    char exe[2048];
+    ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (env && *env)
+        snprintf(ret[n++], 4096, "%s", env);
+    snprintf(ret[n++], 4096, "%s/models", RILL_DATA_DIR);
+    if (len > 0) {
+        exe[len] = 0;
+        *strrchr(exe, '/') = 0;
+        snprintf(ret[n++], 4096, "%s/../../models/library", exe);
+    }
+    return n;
+}
+
+static rill_status conf_read(const char *folder, struct model_conf *ret, struct arena *a, rill_error *err)
+{
+    char path[8192];
+    struct bytes b = { 0 };
+    snprintf(path, sizeof path, "%s/model.conf", folder);
+    TRY(bytes_map(&b, path, 1 << 20, err));
+    char *text = arena_alloc(a, b.n + 1);
+    if (text)
+        memcpy(text, b.data, b.n);
+    bytes_drop(&b);
+    return text ? model_conf_parse(ret, a, path, text, err) : err_set(err, RILL_NOMEM, "out of memory");
+}
+
+static bool file_exists(const char *folder, const char *name)
+{
+    char path[8192];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* The first folder of `paths` in which all the model's weights lie; NULL: none. */
+static const char *present_in(const char *const *paths, unsigned n, const char *name, const struct model_conf *c)
+{
+    static char folder[8192];
+    for (unsigned i = 0; i < n; i++) {
+        bool all = true;
+        snprintf(folder, sizeof folder, "%s/%s", paths[i], name);
+        all = file_exists(folder, "graph.nnef");
+        for (unsigned k = 0; k < c->n_weights; k++)
+            all &= file_exists(folder, c->weights[k].file);
+        if (all)
+            return folder;
+    }
+    return NULL;
+}
+
+/* ---- list ---- */
+
+static uint64_t weights_bytes(const struct model_conf *c)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < c->n_weights; i++)
+        n += c->weights[i].bytes;
+    return n;
+}
+
+static void entry_print(const char *name, const struct model_conf *c, const char *where, json_t *list)
+{
+    if (list) {
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s, s:I, s:b, s:s}", "name", name, "task", c->info.task,
+                                              "sample_rate", (int) c->info.sample_rate, "licence", c->info.licence,
+                                              "weights_bytes", (json_int_t) weights_bytes(c), "present", where != NULL,
+                                              "summary", c->info.summary));
+        return;
+    }
+    char state[32];
+    snprintf(state, sizeof state, c->n_weights && !where ? "to fetch, %.1f MB" : c->n_weights ? "present" : "built in",
+             (double) weights_bytes(c) * 1e-6);
+    printf("%-14s %-9s %6u Hz  %-17s %s\n", name, c->info.task, c->info.sample_rate, state, c->info.summary);
+}
+
+static int models_list(const struct command *cmd, bool json)
+{
+    char cats[CATALOGUES_MAX][4096];
+    const char *paths[LIBRARY_PATHS_MAX];
+    unsigned n_paths = library_paths(paths), n = catalogue_paths(cats), found = 0;
+    json_t *list = json ? json_array() : NULL;
+    for (unsigned i = 0; i < n && !found; i++) {
+        struct dirent **entries = NULL;
+        int k = scandir(cats[i], &entries, NULL, alphasort);
+        for (int e = 0; e < k; e++) {
+            char folder[8192];
+            struct arena a = { 0 };
+            struct model_conf c;
+            rill_error err;
+            snprintf(folder, sizeof folder, "%s/%s", cats[i], entries[e]->d_name);
+            if (entries[e]->d_name[0] != '.' && file_exists(folder, "graph.nnef")) {
+                if (conf_read(folder, &c, &a, &err) == RILL_OK)
+                    entry_print(entries[e]->d_name, &c, present_in(paths, n_paths, entries[e]->d_name, &c), list);
+                else
+                    tool_fail(cmd, 0, "%s", err.text);
+                found++;
+            }
+            arena_drop(&a);
+            free(entries[e]);
+        }
+        free(entries);
+    }
+    if (list) {
+        json_dumpf(list, stdout, JSON_INDENT(1));
+        putchar('\n');
+        json_decref(list);
+    }
+    return found ? TOOL_OK : tool_fail(cmd, TOOL_IO, "the library of models is not installed; set RILL_LIBRARY to its folder");
+}
+
+/* ---- get ---- */
+
+struct get {
+    const struct command *cmd;
+    FILE *to;
+    SHA2_CTX sha;
+    uint64_t bytes, want;
+    const char *file;
+    bool bar;
+};
+
+static void bar_draw(const struct get *g)
+{
+    if (!g->bar || !g->want)
+        return;
+    int filled = (int) (30 * g->bytes / g->want);
+    fprintf(stderr, "\r%-22.22s [%-30.*s] %5.1f%%", g->file, filled > 30 ? 30 : filled, "==============================",
+            100.0 * (double) g->bytes / (double) g->want);
+}
+
+/* Takes one piece; false when the file gets larger than it should be, or the disk is full. */
+static bool piece_take(struct get *g, const void *data, size_t n)
+{
+    g->bytes += n;
+    if (g->bytes > g->want || fwrite(data, 1, n, g->to) != n)
+        return false;
+    SHA256Update(&g->sha, data, n);
+    bar_draw(g);
+    return true;
+}
+
+static size_t curl_take(char *data, size_t size, size_t n, void *arg)
+{
+    return piece_take(arg, data, size * n) ? size * n : 0;
+}
+
+static int fetch_url(struct get *g, const char *url)
+{
+    char why[CURL_ERROR_SIZE] = "";
+    CURL *c = curl_easy_init();
+    if (!c)
+        return tool_fail(g->cmd, TOOL_IO, "cannot start libcurl");
+    const char *test = getenv("RILL_TEST_ALLOW_HTTP");
+    curl_easy_setopt(c, CURLOPT_URL, url);
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, test ? "https,http" : "https");
+    curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, test ? "https,http" : "https");
+    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(c, CURLOPT_MAXREDIRS, 5L);
+    curl_easy_setopt(c, CURLOPT_FAILONERROR, 1L);
+    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, 20L);
+    curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 100L);
+    curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, 30L);
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why);
+    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, curl_take);
+    curl_easy_setopt(c, CURLOPT_WRITEDATA, g);
+    CURLcode code = curl_easy_perform(c);
+    curl_easy_cleanup(c);
+    if (code == CURLE_OK)
+        return TOOL_OK;
+    if (g->bytes > g->want)
+        return tool_fail(g->cmd, TOOL_BAD_INPUT, "%s: larger than the %llu bytes it should have", url,
+                         (unsigned long long) g->want);
+    return tool_fail(g->cmd, TOOL_IO, "%s: %s (already have the file? use --from DIR)", url,
+                     *why ? why : curl_easy_strerror(code));
+}
+
+static int copy_file(struct get *g, const char *path)
+{
+    struct bytes b = { 0 };
+    rill_error err;
+    if (bytes_map(&b, path, g->want + 1, &err) != RILL_OK)
+        return tool_fail_status(g->cmd, &err);
+    bool ok = piece_take(g, b.data, b.n);
+    bytes_drop(&b);
+    return ok ? TOOL_OK : tool_fail(g->cmd, TOOL_BAD_INPUT, "%s: larger than the %llu bytes it should have", path,
+                                    (unsigned long long) g->want);
+}
+
+/* A file in DIR, under the path the model names, its own name, or the model's folder. */
+static int fetch_local(struct get *g, const char *dir, const char *name, const struct conf_weights *w)
+{
+    const char *tries[3] = { w->from, NULL, w->file };
+    char own[512], path[8192];
+    snprintf(own, sizeof own, "%s/%s", name, w->file);
+    tries[1] = own;
+    for (int i = 0; i < 3; i++)
+        if (tries[i] && file_exists(dir, tries[i])) {
+            snprintf(path, sizeof path, "%s/%s", dir, tries[i]);
+            return copy_file(g, path);
+        }
+    return tool_fail(g->cmd, TOOL_IO, "'%s' has no %s", dir, w->from ? w->from : own);
+}
+
+static int weights_get(const struct command *cmd, const char *folder, const char *name, const struct conf_weights *w,
+                       const char *from, bool quiet)
+{
+    char part[8192], path[8192];
+    uint8_t sum[SHA256_DIGEST_LENGTH];
+    struct get g = { .cmd = cmd, .file = w->file, .want = w->bytes, .bar = !quiet && isatty(STDERR_FILENO) };
+    snprintf(path, sizeof path, "%s/%s", folder, w->file);
+    snprintf(part, sizeof part, "%s.part", path);
+    g.to = fopen(part, "wb");
+    if (!g.to)
+        return tool_fail(cmd, TOOL_IO, "%s: %s", part, strerror(errno));
+    SHA256Init(&g.sha);
+    int code = from ? fetch_local(&g, from, name, w) : fetch_url(&g, w->url);
+    if (fclose(g.to) && code == TOOL_OK)
+        code = tool_fail(cmd, TOOL_IO, "%s: %s", part, strerror(errno));
+    if (g.bar)
+        fputc('\n', stderr);
+    SHA256Final(sum, &g.sha);
+    if (code == TOOL_OK && (g.bytes != w->bytes || memcmp(sum, w->sha256, sizeof sum)))
+        code = tool_fail(cmd, TOOL_BAD_INPUT, "%s: its SHA-256 is not the one model.conf names; not kept", w->file);
+    if (code == TOOL_OK && rename(part, path))
+        code = tool_fail(cmd, TOOL_IO, "%s: %s", path, strerror(errno));
+    if (code != TOOL_OK)
+        unlink(part);
+    return code;
+}
+
+static int folder_make(const struct command *cmd, const char *path)
+{
+    char at[8192];
+    snprintf(at, sizeof at, "%s", path);
+    for (char *p = at + 1; *p; p++)
+        if (*p == '/') {
+            *p = 0;
+            mkdir(at, 0755);
+            *p = '/';
+        }
+    if (mkdir(at, 0755) && errno != EEXIST)
+        return tool_fail(cmd, TOOL_IO, "%s: %s", at, strerror(errno));
+    return TOOL_OK;
+}
+
+static int text_copy(const struct command *cmd, const char *from, const char *to, const char *name)
+{
+    char path[8192];
+    struct bytes b = { 0 };
+    rill_error err;
+    snprintf(path, sizeof path, "%s/%s", from, name);
+    if (bytes_map(&b, path, 1 << 20, &err) != RILL_OK)
+        return tool_fail_status(cmd, &err);
+    snprintf(path, sizeof path, "%s/%s", to, name);
+    FILE *f = fopen(path, "wb");
+    bool ok = f && fwrite(b.data, 1, b.n, f) == b.n;
+    ok = f && !fclose(f) && ok;
+    bytes_drop(&b);
+    return ok ? TOOL_OK : tool_fail(cmd, TOOL_IO, "%s: %s", path, strerror(errno));
+}
+
+/* Everything of a shipped model folder that is text; *.nnef so that variants come too. */
+static int texts_copy(const struct command *cmd, const char *from, const char *to)
+{
+    struct dirent **list = NULL;
+    int n = scandir(from, &list, NULL, alphasort), code = TOOL_OK;
+    for (int i = 0; i < n; i++) {
+        const char *dot = strrchr(list[i]->d_name, '.');
+        if (code == TOOL_OK && dot && (!strcmp(dot, ".nnef") || !strcmp(dot, ".conf")))
+            code = text_copy(cmd, from, to, list[i]->d_name);
+        free(list[i]);
+    }
+    free(list);
+    return code;
+}
+
+static int model_get(const struct command *cmd, const char *name, const char *to, const char *from, bool quiet)
+{
+    char cats[CATALOGUES_MAX][4096], source[8192], folder[8192];
+    unsigned n = catalogue_paths(cats), i = 0;
+    for (; i < n; i++) {
+        snprintf(source, sizeof source, "%s/%s", cats[i], name);
+        if (!strchr(name, '/') && name[0] != '.' && file_exists(source, "graph.nnef"))
+            break;
+    }
+    if (i == n)
+        return tool_fail(cmd, TOOL_BAD_INPUT, "the library has no model '%s'; 'rill models' lists them", name);
+    struct arena a = { 0 };
+    struct model_conf c;
+    rill_error err;
+    snprintf(folder, sizeof folder, "%s/%s", to, name);
+    int code = conf_read(source, &c, &a, &err) == RILL_OK ? folder_make(cmd, folder) : tool_fail_status(cmd, &err);
+    for (unsigned k = 0; code == TOOL_OK && k < c.n_weights; k++)
+        code = weights_get(cmd, folder, name, &c.weights[k], from, quiet);
+    if (code == TOOL_OK)
+        code = texts_copy(cmd, source, folder);
+    arena_drop(&a);
+    if (code == TOOL_OK && !quiet)
+        printf("%s is in %s\n", name, folder);
+    return code;
+}
+
+static int run(const struct command *cmd, int argc, char **argv)
+{
+    bool json = false, quiet = false;
+    const char *from = NULL, *to = NULL;
+    const struct opt table[] = {
+        { "from", 0, OPT_TEXT, &from, "DIR", "get: take weights from a folder instead of the network" },
+        { "json", 0, OPT_FLAG, &json, NULL, "list as [{name, task, present, ...}]" },
+        { "quiet", 'q', OPT_FLAG, &quiet, NULL, "get: no progress" },
+        { "to", 0, OPT_TEXT, &to, "DIR", "get: folder of models to add to (default: the user's)" },
+        { 0 },
+    };
+    int n = opts_parse(cmd, table, argc, argv, 0, -1), code = TOOL_OK;
+    if (n < 0)
+        return -n;
+    if (n == 0 || (n == 1 && !strcmp(argv[0], "list")))
+        return models_list(cmd, json);
+    if (strcmp(argv[0], "get") || n < 2)
+        return tool_fail(cmd, TOOL_USAGE, "usage: rill models %s", cmd->usage);
+    for (int i = 1; i < n && code == TOOL_OK; i++)
+        code = model_get(cmd, argv[i], to ? to : library_user_path(), from, quiet);
+    return code;
+}
+
+const struct command cmd_models = {
+    .name = "models",
+    .usage = "[list | get NAME...] [OPTIONS]",
+    .summary = "list the library of models, fetch weights",
+    .details = "Weights come from the address in model.conf over https and are kept only if their SHA-256 agrees.\n"
+               "They go to the user's folder of models, which every command and a user's daemon search.",
+    .run = run,
+};
