@@ -49,9 +49,11 @@ rill_status scope_bind(struct builder *b, struct scope *s, const char *name, str
 
 rill_status symbol_add(struct builder *b, const char *name, struct val *ret)
 {
+    const char *size = arena_printf(b->arena, "%s >= 0", name);
     *ret = (struct val) { .kind = VAL_DIM, .dim = dim_symbol(b->dims, name) };
-    if (!ret->dim || dims_status(b->dims, b->err) != RILL_OK)
+    if (!size || !ret->dim)
         return nnef_no_memory(b);
+    TRY(dims_assert(b->dims, size, b->err));
     return binding_add(b, &b->symbols, &b->n_symbols, &b->cap_symbols, (struct binding) { name, *ret });
 }
 

@@ -114,16 +114,16 @@ static rill_status pairs_read(struct net *net)
 static rill_status file_read(struct net *net)
 {
     struct builder *b = net->c->b;
-    const uint8_t *data;
-    size_t n;
+    struct arena file = { .limit_bytes = 0 };       /* the bytes are not needed once they are read */
+    const uint8_t *data = NULL;
+    size_t n = 0;
     if (!b->folder)
         return call_fail(net->c, RILL_IO, "'%.80s': this text has no folder to read networks from", net->file);
-    rill_status s = folder_read(b->folder, net->file, b->arena, b->limits->data_bytes, &data, &n, b->err);
-    struct bytes bytes = { .data = data, .n = n, .path = arena_printf(b->arena, "%s/%s", b->folder->path, net->file) };
-    if (s == RILL_OK && !bytes.path)
-        return nnef_no_memory(b);
+    rill_status s = folder_read(b->folder, net->file, &file, b->limits->data_bytes, &data, &n, b->err);
+    struct bytes bytes = { .data = data, .n = n, .path = arena_printf(&file, "%s/%s", b->folder->path, net->file) };
     if (s == RILL_OK)
-        s = mgraph_from_onnx(&net->m, b->arena, b->dims, &bytes, NULL, b->err);
+        s = bytes.path ? mgraph_from_onnx(&net->m, b->arena, b->dims, &bytes, NULL, b->err) : nnef_no_memory(b);
+    arena_drop(&file);
     return s == RILL_OK ? s : err_prefix(b->err, s, "%s:%u:%u", net->c->s->file, net->c->e->pos.line,
                                          net->c->e->pos.column);
 }

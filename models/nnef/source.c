@@ -77,7 +77,8 @@ static bool same_shape(const struct tensor *a, const struct tensor *b)
 rill_status build_variable(const struct call *c, struct val *ret)
 {
     struct builder *b = c->b;
-    struct tensor want, *t;
+    struct arena data = { .limit_bytes = 0 };       /* the file's bytes are not needed once they are read */
+    struct tensor want, *t = NULL;
     const char *label, *file;
     const uint8_t *bytes;
     size_t n;
@@ -85,9 +86,10 @@ rill_status build_variable(const struct call *c, struct val *ret)
     TRY(arg_text(c, "label", &label));
     if (!b->folder || !(file = arena_printf(b->arena, "%s.dat", label)))
         return call_fail(c, RILL_IO, "variable '%.80s': this text has no folder to read tensors from", label);
-    rill_status s = folder_read(b->folder, file, b->arena, b->limits->data_bytes, &bytes, &n, b->err);
+    rill_status s = folder_read(b->folder, file, &data, b->limits->data_bytes, &bytes, &n, b->err);
     if (s == RILL_OK)
         s = tensor_from_dat(&t, b->arena, bytes, n, file, b->err);
+    arena_drop(&data);
     if (s != RILL_OK)
         return err_prefix(b->err, s, "%s:%u:%u", c->s->file, c->e->pos.line, c->e->pos.column);
     if (!same_shape(t, &want))
