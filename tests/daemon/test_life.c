@@ -18,7 +18,7 @@ static int16_t silence[16000];
 
 static struct rill_client *client(const char *path)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     CHECK(rill_client_connect(&c, path, "life", 10000) == 0, "%s", rill_client_error(c));
     return c;
 }
