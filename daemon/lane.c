@@ -31,9 +31,9 @@ static void segment_begin(struct lane *l, uint64_t in_pos)
 {
     l->seg_in_pos = in_pos;
     l->seg_out_pos = pcm_rescale(in_pos, l->opts.out_rate, l->opts.in_rate);
-    l->seg_in = l->seg_fed = l->seg_out = l->seg_vad = 0;
+    l->seg_in = l->seg_fed = l->seg_emitted = l->seg_out = l->seg_vad = 0;
     l->seg_skipped = l->seg_vad_skipped = 0;
-    l->out_limit = l->vad_limit = UINT64_MAX;
+    l->out_limit = l->model_limit = l->vad_limit = UINT64_MAX;
     l->zeros_left = 0;
     l->feed_at = l->feed_fill = 0;
     l->phase = FEED;
@@ -137,9 +137,13 @@ static void audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec
     if (skip > n)
         skip = n;
     l->seg_skipped += skip;
-    if (n == skip)
+    n -= (size_t) skip;
+    if (n > l->model_limit - l->seg_emitted)
+        n = (size_t) (l->model_limit - l->seg_emitted);
+    if (!n)
         return;
-    size_t m = resample_run(l->from_model, x ? x + skip : NULL, n - (size_t) skip, l->resampled, l->resampled_cap);
+    l->seg_emitted += n;
+    size_t m = resample_run(l->from_model, x ? x + skip : NULL, n, l->resampled, l->resampled_cap);
     out_write(l, l->resampled, m, rec);
 }
 
@@ -231,6 +235,8 @@ static void segment_end(struct lane *l, bool last)
     l->out_limit = pcm_rescale(l->seg_in, l->opts.out_rate, l->opts.in_rate) + (last && l->seg_in ? l->delay_out_samples : 0);
     uint64_t fed = pcm_rescale(l->seg_in, m->rate, l->opts.in_rate);
     l->vad_limit = m->vad_hop_samples ? (fed + m->vad_hop_samples - 1) / m->vad_hop_samples : 0;
+    /* What follows the end at the model's rate is silence for the second resampler. */
+    l->model_limit = fed + (last && !l->opts.align ? m->delay_samples : 0);
     l->zeros_left = m->tail_samples;
     if (!l->opts.want_audio)
         l->out_limit = 0;

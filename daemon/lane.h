@@ -77,8 +77,8 @@ struct lane {
     int phase;
     bool last_segment;
     uint64_t seg_in_pos, seg_out_pos;           /* positions where the segment began */
-    uint64_t seg_in, seg_fed, seg_skipped, seg_out, seg_vad, seg_vad_skipped;
-    uint64_t out_limit, vad_limit, zeros_left, lead_left;
+    uint64_t seg_in, seg_fed, seg_emitted, seg_skipped, seg_out, seg_vad, seg_vad_skipped;
+    uint64_t out_limit, model_limit, vad_limit, zeros_left, lead_left;
     uint64_t arrival_us, work_ns, queue_from_us;
 };
 
