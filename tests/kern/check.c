@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/kern/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+float *check_buf(struct check *t, size_t n, bool low)
+{
+    size_t page = (size_t) sysconf(_SC_PAGESIZE), span = (n * 4 + page) / page * page, bytes = span + 2 * page;
+    char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED || t->n_bufs == CHECK_BUFS_MAX || mprotect(p, page, PROT_NONE) ||
+        mprotect(p + page + span, page, PROT_NONE))
+        abort();
+    t->bufs[t->n_bufs].at = p;
+    t->bufs[t->n_bufs++].bytes = bytes;
+    return (float *) (void *) (low ? p + page : p + page + span - n * 4);
+}
+
+void check_drop(struct check *t)
+{
+    while (t->n_bufs) {
+        t->n_bufs--;
+        munmap(t->bufs[t->n_bufs].at, t->bufs[t->n_bufs].bytes);
+    }
+}
+
+static uint32_t next(struct check *t)
+{
+    t->seed = t->seed * 1664525u + 1013904223u;
+    return t->seed;
+}
+
+float check_rand(struct check *t)
+{
+    return (float) (int32_t) next(t) / 2147483648.0f;
+}
+
+void check_fill(struct check *t, float *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        p[i] = check_rand(t);
+}
+
+void check_fill_bits(struct check *t, float *p, size_t n)
+{
+    static const uint32_t edges[] = { 0, 0x80000000, 1, 0x80000001, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f7fffff,
+                                      0xff7fffff, 0x3f800000, 0xbf800000, 0x00800000, 0x42b17218, 0xc2cff1b5 };
+    for (size_t i = 0; i < n; i++) {
+        uint32_t pick = next(t) >> 8, bits = next(t) ^ next(t) >> 16;
+        bits = pick % 4 == 0 ? edges[pick / 4 % (sizeof edges / sizeof *edges)] : bits;
+        memcpy(p + i, &bits, 4);
+        if (pick % 4 > 1)
+            p[i] = check_rand(t) * (pick % 4 == 2 ? 3.0f : 100.0f);
+    }
+}
+
+static void fail_start(struct check *t, const char *what)
+{
+    t->failed++;
+    printf("FAILED %s%s%s: ", what, *what ? "_" : "", t->isa);
+}
+
+static bool same(float a, float b)
+{
+    return !memcmp(&a, &b, 4) || (a != a && b != b);
+}
+
+bool check_same(struct check *t, const char *what, const float *ref, const float *got, size_t n, const char *fmt, ...)
+{
+    size_t i = 0;
+    while (i < n && same(ref[i], got[i]))
+        i++;
+    if (i == n) {
+        t->passed++;
+        return true;
+    }
+    va_list ap;
+    va_start(ap, fmt);
+    fail_start(t, what);
+    vprintf(fmt, ap);
+    va_end(ap);
+    printf(": [%zu] want %a got %a\n", i, (double) ref[i], (double) got[i]);
+    return false;
+}
+
+bool check_true(struct check *t, bool ok, const char *fmt, ...)
+{
+    if (ok) {
+        t->passed++;
+        return true;
+    }
+    va_list ap;
+    va_start(ap, fmt);
+    fail_start(t, "");
+    vprintf(fmt, ap);
+    va_end(ap);
+    printf("\n");
+    return false;
+}
+
+static double now_ns(void)
+{
+    struct timespec a;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    return (double) a.tv_sec * 1e9 + (double) a.tv_nsec;
+}
+
+void check_time(struct check *t, const char *what, double flop, void (*call)(void *), void *arg)
+{
+    if (!t->bench)
+        return;
+    double best = 1e18, end = now_ns() + 1e8;
+    while (now_ns() < end) {
+        double before = now_ns();
+        for (int i = 0; i < 20; i++)
+            call(arg);
+        double ns = (now_ns() - before) / 20;
+        best = ns < best ? ns : best;
+    }
+    printf("%-28s %-7s %9.1f ns %7.2f Gop/s\n", what, t->isa, best, flop / best);
+}
+
+static const struct { const char *name; void (*run)(struct check *); } tests[] = {
+    { "gemm", check_gemm }, { "map", check_map }, { "accuracy", check_accuracy }, { "fft", check_fft },
+};
+
+static const struct { const char *name; unsigned cpu; } sets[] = {
+    { "c", 0 }, { "avx2", KERN_AVX2 }, { "avx512", KERN_AVX2 | KERN_AVX512 }, { "neon", KERN_NEON },
+};
+
+static int usage(void)
+{
+    printf("check_kern [--bench] [--isa=SET] [--only=TEST] [--seed=N]\n");
+    return 2;
+}
+
+/* One set, where this machine and this build have it. */
+static void set_check(struct check *t, unsigned cpu, const char *isa)
+{
+    unsigned seed = t->seed;
+    kern_init(&t->new, cpu);
+    t->isa = isa;
+    if (strcmp(t->new.isa, isa))
+        return;
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        t->seed = seed;
+        if (!t->only || !strcmp(t->only, tests[i].name))
+            tests[i].run(t);
+        check_drop(t);
+    }
+    t->seed = seed;
+}
+
+int main(int argc, char **argv)
+{
+    struct check t = { .seed = (unsigned) time(NULL) };
+    const char *isa = NULL;
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--bench"))
+            t.bench = true;
+        else if (!strncmp(argv[i], "--isa=", 6))
+            isa = argv[i] + 6;
+        else if (!strncmp(argv[i], "--only=", 7))
+            t.only = argv[i] + 7;
+        else if (!strncmp(argv[i], "--seed=", 7))
+            t.seed = (unsigned) strtoul(argv[i] + 7, NULL, 0);
+        else
+            return usage();
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    unsigned cpu = kern_cpu_detect();
+    printf("check_kern --seed=%u\n", t.seed);
+    kern_init(&t.ref, 0);
+    for (size_t s = 0; s < sizeof sets / sizeof *sets; s++)
+        if ((sets[s].cpu & cpu) == sets[s].cpu && (!isa || !strcmp(isa, sets[s].name)))
+            set_check(&t, sets[s].cpu, sets[s].name);
+    printf("%u passed, %u failed\n", t.passed, t.failed);
+    return t.failed != 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* check.h - run a kernel against the plain C one, at the edges, then time it. */
+#ifndef TESTS_KERN_CHECK_H
+#define TESTS_KERN_CHECK_H
+#include "kernels/kern.h"
+
+#include <stdbool.h>
+
+#define CHECK_BUFS_MAX 16
+
+struct check {
+    struct kern ref, new;       /* plain C; the set under test */
+    const char *isa, *only;
+    bool bench;
+    unsigned seed;
+    unsigned passed, failed;
+    struct { void *at; size_t bytes; } bufs[CHECK_BUFS_MAX];
+    unsigned n_bufs;
+};
+
+/* n floats between two guard pages, touching the later one, or the earlier one when `low`. */
+float *check_buf(struct check *t, size_t n, bool low);
+void   check_drop(struct check *t);                             /* all buffers */
+float  check_rand(struct check *t);                             /* -1..1 */
+void   check_fill(struct check *t, float *p, size_t n);         /* -1..1 */
+void   check_fill_bits(struct check *t, float *p, size_t n);    /* any bits: zeros, subnormals, inf and NaN too */
+
+/* Same bits, NaN as a class; counts one test. */
+__attribute__((format(printf, 6, 7)))
+bool   check_same(struct check *t, const char *what, const float *ref, const float *got, size_t n, const char *fmt, ...);
+__attribute__((format(printf, 3, 4)))
+bool   check_true(struct check *t, bool ok, const char *fmt, ...);
+void   check_time(struct check *t, const char *what, double flop, void (*call)(void *), void *arg);
+
+void check_gemm(struct check *t);
+void check_map(struct check *t);
+void check_accuracy(struct check *t);
+void check_fft(struct check *t);
+#endif

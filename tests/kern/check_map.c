@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/kern/check.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OFFSET(name) offsetof(struct kern, name)
+
+typedef void map1(float *y, const float *x, size_t n);
+typedef void map2(float *y, const float *a, const float *b, size_t n);
+typedef void maps(float *y, const float *a, float s, size_t n);
+
+static long double sigmoid_exact(long double x) { return 1 / (1 + expl(-x)); }
+static long double relu_exact(long double x) { return x > 0 ? x : 0; }
+
+static const struct one {
+    const char *name;
+    size_t slot;
+    long double (*exact)(long double);
+    double ulps;                /* allowed, in units of the last place of the exact result */
+} ones[] = {
+    { "exp_f32", OFFSET(exp_f32), expl, 2 },
+    { "log_f32", OFFSET(log_f32), logl, 2 },
+    { "sigmoid_f32", OFFSET(sigmoid_f32), sigmoid_exact, 3 },
+    { "tanh_f32", OFFSET(tanh_f32), tanhl, 3 },
+    { "sqrt_f32", OFFSET(sqrt_f32), sqrtl, 0.5 },
+    { "relu_f32", OFFSET(relu_f32), relu_exact, 0 },
+    { "erf_f32", OFFSET(erf_f32), erfl, 3 },
+};
+
+static const struct { const char *name; size_t slot; } twos[] = {
+    { "add_f32", OFFSET(add_f32) }, { "sub_f32", OFFSET(sub_f32) }, { "mul_f32", OFFSET(mul_f32) },
+    { "div_f32", OFFSET(div_f32) },
+}, scalars[] = {
+    { "adds_f32", OFFSET(adds_f32) }, { "muls_f32", OFFSET(muls_f32) }, { "axpy_f32", OFFSET(axpy_f32) },
+};
+
+static map1 *slot1(const struct kern *k, size_t at) { return *(map1 *const *) (const void *) ((const char *) k + at); }
+static map2 *slot2(const struct kern *k, size_t at) { return *(map2 *const *) (const void *) ((const char *) k + at); }
+static maps *slots(const struct kern *k, size_t at) { return *(maps *const *) (const void *) ((const char *) k + at); }
+
+struct timed { map1 *f; float *y, *x; };
+
+static void call(void *arg)
+{
+    const struct timed *g = arg;
+    g->f(g->y, g->x, 512);
+}
+
+static void size_check(struct check *t, size_t n, bool low)
+{
+    float *a = check_buf(t, n, low), *b = check_buf(t, n, low), *want = check_buf(t, n, low), *got = check_buf(t, n, low);
+    float s = check_rand(t);
+    check_fill_bits(t, a, n);
+    check_fill_bits(t, b, n);
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) {
+        slot1(&t->ref, ones[i].slot)(want, a, n);
+        slot1(&t->new, ones[i].slot)(got, a, n);
+        check_same(t, ones[i].name, want, got, n, "n %zu", n);
+        memcpy(got, a, n * sizeof *got);
+        slot1(&t->new, ones[i].slot)(got, got, n);
+        check_same(t, ones[i].name, want, got, n, "n %zu in place", n);
+    }
+    for (size_t i = 0; i < sizeof twos / sizeof *twos; i++) {
+        slot2(&t->ref, twos[i].slot)(want, a, b, n);
+        slot2(&t->new, twos[i].slot)(got, a, b, n);
+        check_same(t, twos[i].name, want, got, n, "n %zu", n);
+    }
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
+        memcpy(want, b, n * sizeof *got);
+        memcpy(got, b, n * sizeof *got);
+        slots(&t->ref, scalars[i].slot)(want, a, s, n);
+        slots(&t->new, scalars[i].slot)(got, a, s, n);
+        check_same(t, scalars[i].name, want, got, n, "n %zu", n);
+    }
+    check_drop(t);
+}
+
+void check_map(struct check *t)
+{
+    for (size_t n = 0; n < 70; n++)
+        size_check(t, n, n & 1);
+    size_check(t, 4099, false);
+    float *x = check_buf(t, 512, true), *y = check_buf(t, 512, true);
+    check_fill(t, x, 512);
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        check_time(t, ones[i].name, 512, call, &(struct timed) { slot1(&t->new, ones[i].slot), y, x });
+    check_drop(t);
+}
+
+/* Error in units of the last place of want; subnormal ones count as the smallest normal's. */
+static double ulps_of(float got, long double want)
+{
+    if (isnan(got) || isnan(want))
+        return isnan(got) && isnan(want) ? 0 : INFINITY;
+    if ((long double) got == want || got == (float) want)
+        return fabs((double) ((long double) got - want)) > 0 && isfinite(got)
+                   ? (double) (fabsl((long double) got - want) / fabsl((long double) nextafterf(fabsf(got), INFINITY) - fabsf(got)))
+                   : 0;
+    if (isinf(got) || fabsl(want) > FLT_MAX)
+        return INFINITY;
+    int e;
+    frexpl(want, &e);
+    return (double) (fabsl((long double) got - want) / ldexpl(1, e < -125 ? -149 : e - 24));
+}
+
+#define CHUNK 4096
+
+static void accuracy_of(struct check *t, const struct one *f)
+{
+    static float x[CHUNK], y[CHUNK];
+    double worst = 0;
+    float at = 0;
+    /* Every 4001st of all bit patterns, so zeros, subnormals, infinities and NaN too. */
+    for (uint64_t bits = (unsigned) abs((int) t->seed) % 4001; bits < (uint64_t) 1 << 32;) {
+        size_t n = 0;
+        for (; n < CHUNK && bits < (uint64_t) 1 << 32; n++, bits += 4001)
+            memcpy(x + n, &(uint32_t) { (uint32_t) bits }, 4);
+        slot1(&t->new, f->slot)(y, x, n);
+        for (size_t i = 0; i < n; i++) {
+            long double want = isnan(x[i]) ? (long double) x[i] : f->exact((long double) x[i]);
+            double u = ulps_of(y[i], want);
+            /* results that the function may flush or that subnormal arithmetic rounds twice */
+            if (fabsl(want) < FLT_MIN && fabsl((long double) y[i] - want) < FLT_MIN)
+                u = 0;
+            if (u > worst) {
+                worst = u;
+                at = x[i];
+            }
+        }
+    }
+    if (t->bench)
+        printf("%-28s %-7s worst %.3f units in the last place at %a\n", f->name, t->isa, worst, (double) at);
+    check_true(t, worst <= f->ulps, "%s is %.3f units off at %a, %.1f are allowed", f->name, worst, (double) at, f->ulps);
+}
+
+static void edge(struct check *t, const char *name, map1 *f, float x, float want)
+{
+    float y;
+    f(&y, &x, 1);
+    check_same(t, name, &want, &y, 1, "of %a", (double) x);
+}
+
+void check_accuracy(struct check *t)
+{
+    const struct kern *k = &t->new;
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        accuracy_of(t, &ones[i]);
+    static const float odd[] = { 0.0f, -0.0f, 0x1p-149f, -0x1p-149f, 0x1p-126f, 1e-30f };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        edge(t, "tanh_f32", k->tanh_f32, odd[i], odd[i]);
+    edge(t, "erf_f32", k->erf_f32, 0.0f, 0.0f);
+    edge(t, "erf_f32", k->erf_f32, -0.0f, -0.0f);
+    edge(t, "erf_f32", k->erf_f32, INFINITY, 1.0f);
+    edge(t, "erf_f32", k->erf_f32, -INFINITY, -1.0f);
+    edge(t, "exp_f32", k->exp_f32, -INFINITY, 0.0f);
+    edge(t, "exp_f32", k->exp_f32, INFINITY, INFINITY);
+    edge(t, "exp_f32", k->exp_f32, 0.0f, 1.0f);
+    edge(t, "log_f32", k->log_f32, 0.0f, -INFINITY);
+    edge(t, "log_f32", k->log_f32, -0.0f, -INFINITY);
+    edge(t, "log_f32", k->log_f32, -1.0f, NAN);
+    edge(t, "log_f32", k->log_f32, 1.0f, 0.0f);
+    edge(t, "sigmoid_f32", k->sigmoid_f32, -INFINITY, 0.0f);
+    edge(t, "sigmoid_f32", k->sigmoid_f32, INFINITY, 1.0f);
+    edge(t, "sigmoid_f32", k->sigmoid_f32, 0.0f, 0.5f);
+    edge(t, "tanh_f32", k->tanh_f32, INFINITY, 1.0f);
+    edge(t, "tanh_f32", k->tanh_f32, -INFINITY, -1.0f);
+    edge(t, "relu_f32", k->relu_f32, NAN, NAN);
+    edge(t, "relu_f32", k->relu_f32, -3.0f, 0.0f);
+}
