@@ -345,7 +345,7 @@ static rill_status parse_expr(struct parser *p, struct nnef_expr **ret)
 
 static rill_status check_left(struct parser *p, const struct nnef_expr *e)
 {
-    bool list = e->kind == NNEF_EXPR_TUPLE || e->kind == NNEF_EXPR_LIST;
+    bool list = (e->kind == NNEF_EXPR_TUPLE || e->kind == NNEF_EXPR_LIST) && e->n_part > 0;
     for (uint32_t i = 0; list && i < e->n_part; i++)
         if (e->part[i]->kind != NNEF_EXPR_NAME)
             list = false;

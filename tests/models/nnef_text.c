@@ -199,6 +199,8 @@ static const struct { const char *text; rill_status status; const char *place, *
     { "graph g(x) -> (y) { " IN_X "y = x; } graph", RILL_MALFORMED, "t.nnef:1:65", "expected the end of the text" },
     { "graph g(x, x) -> (y) { }", RILL_MALFORMED, "t.nnef:1:12", "declared twice" },
     { "graph g(x) -> (y) { 3 = x; }", RILL_MALFORMED, "t.nnef:1:21", "expected a statement" },
+    { "graph g(x) -> (y) { [] = x; }", RILL_MALFORMED, "t.nnef:1:21", "not a name or a list of names" },
+    { "graph g(x) -> (y) { f(x) = x; }", RILL_MALFORMED, "t.nnef:1:21", "not a name or a list of names" },
     { "fragment f(x) -> (y) { }", RILL_MALFORMED, "t.nnef:1:13", "found ')', expected ':'" },
 };
 
