@@ -126,8 +126,10 @@ int main(void)
     const char *library = getenv("RILL_TEST_LIBRARY");
     rill_model *m;
     rill_error err;
+    void *volatile block;       /* the compiler may not drop the pair */
     guard_enter();
-    free(malloc(10));
+    block = malloc(10);
+    free(block);
     check(guard_leave() == 2, "the guard sees malloc and free", "guard");
     rill_thread_prepare();
     test_denormals();
