@@ -50,6 +50,7 @@ struct builder {
     struct binding *symbols;
     uint32_t n_symbols, cap_symbols;
     unsigned calls, nodes, steps;   /* depth now, nodes so far, expressions so far */
+    uint64_t literal_bytes;         /* so far */
     rill_error *err;
 };
 
@@ -108,6 +109,9 @@ rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_
 rill_status const_i64(struct builder *b, struct graph *g, const int64_t *v, unsigned n, uint32_t *ret);
 /* A list of sizes: integers, or symbolic where one is. */
 rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *const *d, unsigned n, uint32_t *ret);
+
+/* A zeroed constant that no file backs, within the limit; t: type and shape. */
+rill_status literal_new(const struct call *c, const struct tensor *t, struct tensor **ret);
 
 rill_status arg_val(const struct call *c, const char *name, struct val *ret);
 rill_status arg_wire(const struct call *c, const char *name, uint32_t *ret);

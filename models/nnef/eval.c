@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STEPS_MAX 4000000u      /* expressions evaluated for one graph */
+#define STEPS_MAX 400000u      /* expressions evaluated for one graph */
 
 rill_status nnef_fail(struct builder *b, const struct scope *s, struct nnef_pos pos, rill_status status,
                       const char *fmt, ...)

@@ -304,7 +304,6 @@ static rill_status consts_read(struct net *net)
         const struct net_const *k = &net->consts[i];
         struct fact *f;
         struct tensor shape;
-        int64_t count;
         TRY(input_fact(net, k->in, NULL, 0, &f));
         if (k->v.kind == VAL_WIRE && wire_fact(net->c->s, k->v.wire)->value) {
             fact_of_tensor(f, b->dims, wire_fact(net->c->s, k->v.wire)->value);
@@ -313,12 +312,11 @@ static rill_status consts_read(struct net *net)
         if (k->v.kind != VAL_INT && k->v.kind != VAL_REAL && k->v.kind != VAL_BOOL)
             return nnef_fail(b, net->c->s, k->pos, RILL_MALFORMED, "const '%.60s' is %s, expected a number or a constant",
                              k->in, val_kind_name(k->v));
-        if (!fact_to_tensor(f, &shape) || !tensor_count_checked(&shape, &count) || count > 1 << 20)
-            return nnef_fail(b, net->c->s, k->pos, RILL_LIMIT, "const '%.60s' has no small fixed shape", k->in);
-        struct tensor *t = tensor_new(b->arena, shape.type, shape.rank, shape.dim);
-        if (!t)
-            return nnef_no_memory(b);
-        for (int64_t j = 0; j < count; j++)
+        struct tensor *t = NULL;
+        if (!fact_to_tensor(f, &shape))
+            return nnef_fail(b, net->c->s, k->pos, RILL_LIMIT, "const '%.60s' has no fixed shape", k->in);
+        TRY(literal_new(net->c, &shape, &t));
+        for (int64_t j = 0; j < tensor_count(t); j++)
             tensor_set_f64(t, t->data, j, k->v.kind == VAL_REAL ? k->v.real : (double) k->v.i);
         f->value = t;
     }
@@ -339,13 +337,12 @@ static rill_status state_init(struct net *net, struct net_state *st, const struc
                    : nnef_fail(b, net->c->s, st->pos, RILL_MALFORMED, "state ('%.50s', '%.50s'): '%.50s' is %s but its "
                                "first value is %s", st->in, st->out, st->in, a, z);
     }
-    int64_t count;
-    if (!fact_to_tensor(f, &shape) || !tensor_count_checked(&shape, &count) ||
-        (uint64_t) count > b->limits->data_bytes / dtype_bytes(f->type))
-        return nnef_fail(b, net->c->s, st->pos, RILL_LIMIT, "state '%.60s' is %s: too large", st->in, a);
-    struct tensor *t = tensor_new(b->arena, shape.type, shape.rank, shape.dim);
+    struct tensor *t = NULL;
+    if (!fact_to_tensor(f, &shape))
+        return nnef_fail(b, net->c->s, st->pos, RILL_LIMIT, "state '%.60s' is %s: no size to keep", st->in, a);
+    TRY(literal_new(net->c, &shape, &t));
     const char *name = arena_printf(b->arena, "const:%s:%u", st->in, net->c->s->g->n_wires);
-    if (!t || !name || (st->init = graph_add_const(net->c->s->g, name, t)) == WIRE_NONE)
+    if (!name || (st->init = graph_add_const(net->c->s->g, name, t)) == WIRE_NONE)
         return nnef_no_memory(b);
     return RILL_OK;
 }

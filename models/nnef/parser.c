@@ -7,6 +7,7 @@
 
 const struct nnef_limits nnef_limits_default = {
     .text_bytes = 4u << 20, .depth = 128, .calls = 32, .nodes = 100000, .data_bytes = (uint64_t) 1 << 30,
+    .literal_bytes = (uint64_t) 64 << 20,
 };
 
 struct parser {

@@ -11,7 +11,8 @@ struct nnef_limits {
     unsigned depth;         /* of nested expressions */
     unsigned calls;         /* of fragments that call fragments */
     unsigned nodes;         /* made from one text, bodies included */
-    uint64_t data_bytes;    /* of one tensor file or literal */
+    uint64_t data_bytes;    /* of one tensor file */
+    uint64_t literal_bytes; /* of all constants that no file backs, together */
 };
 
 extern const struct nnef_limits nnef_limits_default;

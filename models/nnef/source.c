@@ -47,17 +47,12 @@ rill_status build_external(const struct call *c, struct val *ret)
     return w == WIRE_NONE ? nnef_no_memory(c->b) : RILL_OK;
 }
 
-/* A fixed shape of at most the limit's bytes. */
 static rill_status const_shape(const struct call *c, struct tensor *ret)
 {
     unsigned n;
-    int64_t count;
     *ret = (struct tensor) { .type = type_of_call(c) };
     TRY(arg_ints(c, "shape", ret->dim, RANK_MAX, &n));
     ret->rank = (int) n;
-    if (!tensor_count_checked(ret, &count) || (uint64_t) count > c->b->limits->data_bytes / dtype_bytes(ret->type))
-        return call_fail(c, RILL_LIMIT, "'%s': a constant of this shape is over the limit of %llu bytes", c->e->text,
-                         (unsigned long long) c->b->limits->data_bytes);
     return RILL_OK;
 }
 
@@ -104,8 +99,7 @@ static rill_status const_of_shape(const struct call *c, struct tensor **ret)
 {
     struct tensor want;
     TRY(const_shape(c, &want));
-    *ret = tensor_new(c->b->arena, want.type, want.rank, want.dim);
-    return *ret ? RILL_OK : nnef_no_memory(c->b);
+    return literal_new(c, &want, ret);
 }
 
 rill_status build_constant(const struct call *c, struct val *ret)
@@ -186,9 +180,8 @@ rill_status build_window(const struct call *c, struct val *ret)
     TRY(window_find(c, kind, &k));
     if (size < 1 || size > WINDOW_MAX)
         return call_fail(c, RILL_LIMIT, "window of %lld samples, supported: 1 to %d", (long long) size, WINDOW_MAX);
-    struct tensor *t = tensor_new(c->b->arena, DTYPE_F32, 2, (int64_t[]) { 1, size });
-    if (!t)
-        return nnef_no_memory(c->b);
+    struct tensor *t = NULL;
+    TRY(literal_new(c, &(struct tensor) { .type = DTYPE_F32, .rank = 2, .dim = { 1, size } }, &t));
     double period = periodic || windows[k].half_step ? (double) size : (double) (size > 1 ? size - 1 : 1);
     for (int64_t i = 0; i < size; i++)
         ((float *) t->data)[i] = (float) windows[k].f(((double) i + (windows[k].half_step ? 0.5 : 0.0)) / period);
@@ -254,9 +247,8 @@ rill_status build_mel(const struct call *c, struct val *ret)
                          "1024 bands", (long long) m.bins, (long long) m.bands, WINDOW_MAX);
     if (!(m.low >= 0 && m.low < m.high && m.high <= m.rate))
         return call_fail(c, RILL_MALFORMED, "'rill_mel': from %g to %g Hz at a rate of %g", m.low, m.high, m.rate);
-    struct tensor *t = tensor_new(c->b->arena, DTYPE_F32, 2, (int64_t[]) { m.bins, m.bands });
-    if (!t)
-        return nnef_no_memory(c->b);
+    struct tensor *t = NULL;
+    TRY(literal_new(c, &(struct tensor) { .type = DTYPE_F32, .rank = 2, .dim = { m.bins, m.bands } }, &t));
     mel_fill(&m, t->data);
     struct val w;
     TRY(const_add(c, t, &w));

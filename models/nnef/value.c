@@ -78,6 +78,19 @@ rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *co
     return const_tensor(b, g, t, ret);
 }
 
+rill_status literal_new(const struct call *c, const struct tensor *t, struct tensor **ret)
+{
+    struct builder *b = c->b;
+    int64_t count;
+    uint64_t left = b->limits->literal_bytes - b->literal_bytes;
+    if (!tensor_count_checked(t, &count) || (uint64_t) count > left / dtype_bytes(t->type))
+        return call_fail(c, RILL_LIMIT, "'%s': a constant over the limit of %llu bytes for all of them", c->e->text,
+                         (unsigned long long) b->limits->literal_bytes);
+    b->literal_bytes += (uint64_t) count * dtype_bytes(t->type);
+    *ret = tensor_new(b->arena, t->type, t->rank, t->dim);
+    return *ret ? RILL_OK : nnef_no_memory(b);
+}
+
 static bool val_is_number(struct val v)
 {
     return v.kind == VAL_INT || v.kind == VAL_REAL || v.kind == VAL_BOOL;

@@ -24,7 +24,7 @@ static bool take(const uint8_t *data, size_t n)
     rill_error err;
     bool good = false;
     limits.nodes = 2000;
-    limits.data_bytes = 1 << 20;
+    limits.data_bytes = limits.literal_bytes = 1 << 20;
     if (n > 2 && data[0] == 0x4e && data[1] == 0xef)
         tensor_from_dat(&dat, &a, data, n, "fuzz.dat", &err);
     else if (ds && mgraph_from_nnef(&m, &a, ds, &source, &limits, &err) == RILL_OK)

@@ -257,6 +257,12 @@ static void test_limits(void)
     bad_check("graph g(x) -> (y) { " IN_X "y = relu(relu(relu(x))); }", RILL_LIMIT, "t.nnef:1:", "more than 2 nodes",
               &small);
     small = nnef_limits_default;
+    small.literal_bytes = 40;
+    bad_check("graph g(x) -> (y) { " IN_X "y = x + rill_fill([4], 1.0) + rill_fill([4], 1.0) + rill_fill([3]); }",
+              RILL_LIMIT, "t.nnef:1:", "over the limit of 40 bytes for all of them", &small);
+    small.literal_bytes = 32;
+    bad_check("graph g(x) -> (y) { " IN_X "y = x + rill_fill([4], 1.0) + rill_fill([4], 1.0); }", RILL_OK, "", "", &small);
+    small = nnef_limits_default;
     small.text_bytes = 10;
     bad_check("graph g(x) -> (y) { }", RILL_LIMIT, "t.nnef: 21 bytes", "limit is 10", &small);
 }
