@@ -157,6 +157,8 @@ static rill_status einsum_infer(struct infer *c)
     if (type != DTYPE_F32 && type != DTYPE_F64 && type != DTYPE_I32 && type != DTYPE_I64)
         return infer_fail(c, "input 0 is %s; supported: f32, f64, i32, i64", dtype_name(type));
     for (unsigned i = 0; i < c->n_in; i++) {
+        if (!infer_has(c, i))
+            return infer_fail(c, "input %u is absent", i);
         ranks[i] = c->in[i]->rank;
         if (c->in[i]->type != type)
             return infer_fail(c, "input %u is %s, input 0 %s", i, dtype_name(c->in[i]->type), dtype_name(type));
