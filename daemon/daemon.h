@@ -97,7 +97,7 @@ struct daemon {
     uint64_t conns_accepted, streams_opened, streams_refused, protocol_errors;
     double rtf_load;
     uint64_t started_us, drain_until_us, next_summary_us;
-    uint64_t watchdog_us, next_pet_us, next_health_us;
+    uint64_t watchdog_us, next_pet_us, health_us, next_health_us;
     uint64_t *beats_seen;
     bool ready, draining, stopping, stuck;
     int preloads_left, exit_code;

@@ -5,7 +5,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define HEALTH_US 2000000
+#define HEALTH_MAX_US 2000000
 
 static void on_progress(uv_async_t *a)
 {
@@ -31,6 +31,8 @@ static void health_check(struct daemon *d)
     }
     if (stuck && !d->stuck)
         log_line(&d->log, LOG_ERROR, "a compute thread does not advance");
+    if (d->stuck && !stuck)
+        log_line(&d->log, LOG_WARN, "the compute threads advance again");
     d->stuck = stuck;
 }
 
@@ -125,7 +127,7 @@ static void on_tick(uv_timer_t *t)
     }
     ready_check(d);
     if (now_us >= d->next_health_us) {
-        d->next_health_us = now_us + HEALTH_US;
+        d->next_health_us = now_us + d->health_us;
         health_check(d);
     }
     watchdog_pet(d, now_us);
@@ -190,8 +192,9 @@ static bool daemon_start(struct daemon *d)
     char err[512];
     d->started_us = lane_now_us();
     d->next_summary_us = d->started_us + d->conf.log_interval_s * UINT64_C(1000000);
-    d->next_health_us = d->started_us + HEALTH_US;
     d->watchdog_us = notify_watchdog_us();
+    d->health_us = d->watchdog_us && d->watchdog_us / 2 < HEALTH_MAX_US ? d->watchdog_us / 2 : HEALTH_MAX_US;
+    d->next_health_us = d->started_us + d->health_us;
     instance_id_make(d->instance_id);
     d->progress.data = d;
     uv_async_init(&d->loop, &d->progress, on_progress);
