@@ -52,7 +52,9 @@ static void *worker_main(void *arg)
     while (!atomic_load_explicit(&w->stop, memory_order_acquire)) {
         if (round_run(w))
             continue;
+        /* Either this round sees what the loop wrote, or the loop sees `sleeping` and wakes us. */
         atomic_store(&w->sleeping, true);
+        atomic_thread_fence(memory_order_seq_cst);
         if (!round_run(w) && !atomic_load(&w->stop)) {
             uint64_t n;
             while (read(w->wake_fd, &n, sizeof n) < 0 && errno == EINTR)

@@ -328,9 +328,15 @@ static int preface_exchange(struct rill_client *c)
             return fail_dead(c, "the daemon closed the connection at the preface");
         have += (size_t) n;
     }
-    if (memcmp(got, preface, 6) != 0)
-        return fail_dead(c, "the answer is not rilld's preface, or of another major version");
-    return 0;
+    if (memcmp(got, preface, 6) == 0)
+        return 0;
+    /* In place of the preface an Error may come, such as QUOTA. */
+    memcpy(c->in, got, sizeof got);
+    c->in_fill = sizeof got;
+    int r = frames_handle(c);
+    for (int tries = 0; r >= 0 && !c->dead && tries < 4; tries++)
+        r = rill_client_poll(c, (int) c->timeout_ms);
+    return fail_dead(c, "the answer is not rilld's preface, or of another major version");
 }
 
 static int hello(struct rill_client *c, const char *name)

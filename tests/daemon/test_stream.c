@@ -452,6 +452,9 @@ static void test_quota(void)
             rill__server_frame__free_unpacked(a, NULL);
     }
     CHECK(code == RILL__CODE__QUOTA, "connection %d was refused with %d", n, code);
+    CHECK(rill_client_connect(&c, rig.sock, "one more", 10000) < 0 && rill_client_error_code(c) == RILL__CODE__QUOTA, "%s",
+          rill_client_error(c));
+    rill_client_free(c);
     while (n)
         close(fds[--n]);
     usleep(500000);
