@@ -201,6 +201,29 @@ static void test_pairs(void)
     }
 }
 
+/* ---- bare files ---- */
+
+static void test_bare(void)
+{
+    rill_error err = { .text = "" };
+    rill_model *m = NULL;
+    file_write(test_path("noise.onnx", ""), "\xff\x00 not a network", 18);
+    refused("noise", test_path("noise.onnx", ""), RILL_MALFORMED, "noise.onnx");
+    text_write("bare", "mine.nnef", HEAD "rill_frame(x, 4, 4);\n}");
+    CHECK(rill_model_open(&m, test_path("bare", "mine.nnef"), &err) == RILL_OK, "%s", err.text);
+    CHECK(m && m->stream && !strcmp(m->info.name, "mine.nnef") && m->outputs[0].kind == RILL_PORT_TENSOR, "a bare text");
+    rill_model_free(m);
+    m = NULL;
+    const char *net = shared_path("models/gtcrn/gtcrn_simple.onnx");
+    if (!net) {
+        check_skipped++;
+        return;
+    }
+    CHECK(rill_model_open(&m, net, &err) == RILL_OK, "%s", err.text);
+    CHECK(m && !m->stream && m->graph.g.n_inputs == 4 && m->info.sample_rate == 0, "a bare network of fixed shapes");
+    rill_model_free(m);
+}
+
 int main(void)
 {
     test_root_make();
@@ -212,6 +235,7 @@ int main(void)
     test_dat_good();
     test_conf();
     test_pairs();
+    test_bare();
     test_root_drop();
     return check_done();
 }
