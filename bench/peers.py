@@ -46,7 +46,9 @@ class Peer:
         feed |= {k: np.zeros(s, np.float32) for k, (_, s) in states.items()}
         feed |= {k: np.array(v, np.int64) for k, v in consts.items()}
         values = {k: ort.OrtValue.ortvalue_from_numpy(v) for k, v in feed.items()}
-        spare = {k: ort.OrtValue.ortvalue_from_numpy(np.zeros(s, np.float32)) for k, (_, s) in states.items()}
+        more = {k: np.zeros(s, np.float32) for k, (_, s) in states.items()}
+        spare = {k: ort.OrtValue.ortvalue_from_numpy(v) for k, v in more.items()}
+        self.kept = (feed, values, more, spare)     # the values borrow the arrays
         back = {o: k for k, (o, _) in states.items()}
         self.bindings = []
         for flip in (0, 1):
