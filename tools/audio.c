@@ -4,6 +4,8 @@
 
 #include <sndfile.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 static bool is_allowed(int format)
 {
@@ -47,4 +49,10 @@ rill_status tool_audio_read(const char *path, int64_t rate_hz, float **ret, size
         s = samples_read(f, &info, ret, ret_n, reterr);
     sf_close(f);
     return s;
+}
+
+int tool_audio_format(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return (dot && !strcasecmp(dot, ".flac") ? SF_FORMAT_FLAC : SF_FORMAT_WAV) | SF_FORMAT_PCM_16;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* rill denoise, rill vad: a file through a model in this process. */
 #include "engine/base/err.h"
+#include "tools/level.h"
 #include "tools/library.h"
 #include "tools/tool.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <sndfile.h>
 #include <speex/speex_resampler.h>
 #include <stdio.h>
@@ -172,29 +172,12 @@ static struct figures figures_of(struct job *j)
     };
 }
 
-/* Level that the quietest tenth of 20 ms pieces stays under: the noise between words. */
-static double floor_db(const float *x, size_t n, size_t piece)
-{
-    size_t m = n / piece;
-    double *level = tool_alloc((m + 1) * sizeof *level), db;
-    for (size_t i = 0; i < m; i++) {
-        double s = 1e-12;
-        for (size_t k = 0; k < piece; k++)
-            s += (double) x[i * piece + k] * (double) x[i * piece + k];
-        level[i] = 10 * log10(s / (double) piece);
-    }
-    qsort(level, m, sizeof *level, tool_compare_f64);
-    db = tool_percentile(level, m, 0.1);
-    free(level);
-    return db;
-}
-
 static void report(struct job *j, const char *in, const char *out, const float *clean, size_t n_clean)
 {
     struct figures f = figures_of(j);
-    size_t piece = j->in.rate_num / 50;
-    bool can = clean && n_clean > 20 * piece;
-    double removed = can ? floor_db(j->x, j->n_x, piece) - floor_db(clean, n_clean, piece) : 0;
+    unsigned rate = j->in.rate_num / j->in.rate_den;
+    bool can = clean && n_clean > rate;
+    double removed = can ? level_floor_db(j->x, j->n_x, rate) - level_floor_db(clean, n_clean, rate) : 0;
     if (j->json) {
         json_t *o = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f}", "in", in, "out", out, "model", j->info.name,
                               "audio_s", f.audio_s, "latency_ms", f.latency_ms, "rtf", f.mean_rtf, "rtf_p99", f.p99_rtf,
@@ -215,15 +198,9 @@ static void report(struct job *j, const char *in, const char *out, const float *
 
 /* ---- denoise ---- */
 
-static int format_of(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    return dot && !strcasecmp(dot, ".flac") ? SF_FORMAT_FLAC | SF_FORMAT_PCM_16 : SF_FORMAT_WAV | SF_FORMAT_PCM_16;
-}
-
 static rill_status audio_write(struct job *j, const char *path, const float *x, size_t n)
 {
-    SF_INFO info = { .samplerate = j->file_rate, .channels = 1, .format = format_of(path) };
+    SF_INFO info = { .samplerate = j->file_rate, .channels = 1, .format = tool_audio_format(path) };
     SNDFILE *f = sf_open(path, SFM_WRITE, &info);
     if (!f)
         return err_set(&j->err, RILL_IO, "'%.300s': %s", path, sf_strerror(NULL));

@@ -11,6 +11,7 @@ static const struct command *const commands[] = {
     &cmd_denoise,
     &cmd_inspect,
     &cmd_models,
+    &cmd_stream,
     &cmd_vad,
     &cmd_verify,
 };

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* rill stream: a file through the daemon. */
+#include "clients/c/rill_client.h"
+#include "engine/base/err.h"
+#include "tools/level.h"
+#include "tools/tool.h"
+
+#include <jansson.h>
+#include <sndfile.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STREAM_ID 1
+#define CHUNK_FRAMES 1024
+
+struct stream {
+    const struct command *cmd;
+    SNDFILE *in, *out;
+    FILE *table;                /* of probabilities */
+    SF_INFO info;
+    struct rill_client_opened opened;
+    struct rill_client_finished fin;
+    float *heard, *said;        /* first channel in and out, for the noise estimate; NULL when too long */
+    size_t n_heard, n_said, cap;
+    uint64_t gaps, lost;
+    bool json, failed;
+    char failure[400];
+};
+
+#define ESTIMATE_SAMPLES_MAX ((sf_count_t) 1 << 27)
+
+/* ---- what the daemon sends ---- */
+
+static void on_audio(void *arg, const struct rill_client_audio *a)
+{
+    struct stream *s = arg;
+    size_t channels = (size_t) s->info.channels, frames = a->bytes / sizeof(float) / channels;
+    const float *x = a->pcm;
+    if (s->out && sf_writef_float(s->out, x, (sf_count_t) frames) != (sf_count_t) frames)
+        s->failed = true;
+    for (size_t i = 0; s->said && i < frames && s->n_said < s->cap; i++)
+        s->said[s->n_said++] = x[i * channels];
+}
+
+static void on_vad(void *arg, const struct rill_client_vad *v)
+{
+    static const char *const edges[] = { "", "start", "end" };
+    struct stream *s = arg;
+    if (s->table)
+        fprintf(s->table, "%.3f,%.6f,%s\n", (double) v->pos / s->info.samplerate, (double) v->prob,
+                edges[v->edge <= RILL_CLIENT_EDGE_END ? v->edge : 0]);
+}
+
+static void on_gap(void *arg, const struct rill_client_gap *g)
+{
+    struct stream *s = arg;
+    s->gaps++;
+    s->lost += g->samples;
+}
+
+static void on_error(void *arg, const struct rill_client_failure *e)
+{
+    struct stream *s = arg;
+    snprintf(s->failure, sizeof s->failure, "%s: %s", e->code_name, e->text);
+}
+
+/* ---- files ---- */
+
+static rill_status input_open(struct stream *s, const char *path, rill_error *err)
+{
+    s->in = sf_open(path, SFM_READ, &s->info);
+    if (!s->in)
+        return err_set(err, RILL_IO, "'%.300s': %s", path, sf_strerror(NULL));
+    int major = s->info.format & SF_FORMAT_TYPEMASK;
+    if (major != SF_FORMAT_WAV && major != SF_FORMAT_WAVEX && major != SF_FORMAT_FLAC)
+        return err_set(err, RILL_UNSUPPORTED, "'%.300s' is neither WAV nor FLAC", path);
+    if (s->info.frames > 0 && s->info.frames < ESTIMATE_SAMPLES_MAX) {
+        s->cap = (size_t) s->info.frames + (size_t) s->info.samplerate;
+        s->heard = tool_alloc(s->cap * sizeof(float));
+        s->said = tool_alloc(s->cap * sizeof(float));
+    }
+    return RILL_OK;
+}
+
+static rill_status output_open(struct stream *s, const char *path, rill_error *err)
+{
+    SF_INFO info = { .samplerate = s->info.samplerate, .channels = s->info.channels,
+                     .format = tool_audio_format(path) };
+    if (s->opened.outputs & RILL_CLIENT_AUDIO) {
+        s->out = sf_open(path, SFM_WRITE, &info);
+        if (!s->out)
+            return err_set(err, RILL_IO, "'%.300s': %s", path, sf_strerror(NULL));
+        sf_command(s->out, SFC_SET_CLIPPING, NULL, SF_TRUE);
+        return RILL_OK;
+    }
+    s->table = fopen(path, "w");
+    if (!s->table)
+        return err_set(err, RILL_IO, "'%.300s' cannot be written", path);
+    fprintf(s->table, "time_s,probability,event\n");
+    return RILL_OK;
+}
+
+static void files_close(struct stream *s)
+{
+    if (s->in)
+        sf_close(s->in);
+    if (s->out && sf_close(s->out))
+        s->failed = true;
+    if (s->table && fclose(s->table))
+        s->failed = true;
+    s->in = s->out = NULL;
+    s->table = NULL;
+}
+
+/* ---- the stream ---- */
+
+static void progress(const struct stream *s, sf_count_t at, sf_count_t *shown)
+{
+    if (s->json || !isatty(STDERR_FILENO) || s->info.frames < 10 * (sf_count_t) s->info.samplerate)
+        return;
+    if (at - *shown < s->info.samplerate && at < s->info.frames)
+        return;
+    *shown = at;
+    fprintf(stderr, "\r%3.0f%%%s", 100.0 * (double) at / (double) s->info.frames, at >= s->info.frames ? "\r    \r" : "");
+}
+
+static int file_send(struct stream *s, struct rill_client *c, bool live)
+{
+    size_t channels = (size_t) s->info.channels;
+    float *x = tool_alloc(CHUNK_FRAMES * channels * sizeof *x);
+    sf_count_t n, at = 0, shown = 0;
+    double start = tool_now_s();
+    int code = 0;
+    while (!code && (n = sf_readf_float(s->in, x, CHUNK_FRAMES)) > 0) {
+        for (sf_count_t i = 0; s->heard && i < n && s->n_heard < s->cap; i++)
+            s->heard[s->n_heard++] = x[(size_t) i * channels];
+        code = rill_client_send(c, STREAM_ID, x, (size_t) n * channels * sizeof *x);
+        at += n;
+        progress(s, at, &shown);
+        double ahead = (double) at / s->info.samplerate - (tool_now_s() - start);
+        if (live && ahead > 0)
+            usleep((useconds_t) (ahead * 1e6));
+    }
+    free(x);
+    return code;
+}
+
+/* ---- report ---- */
+
+static void report(const struct stream *s, const char *in, const char *out)
+{
+    double delay_ms = 1e3 * s->opened.delay_samples / s->info.samplerate, audio_s = (double) s->fin.audio_us * 1e-6;
+    double pulse_us = 1e6 * s->opened.hop_samples / (s->opened.model_pcm.rate ? s->opened.model_pcm.rate : 1);
+    double p99 = pulse_us > 0 ? (double) s->fin.p99_chunk_us / pulse_us : 0;
+    unsigned rate = (unsigned) s->info.samplerate;
+    bool can = (s->opened.outputs & RILL_CLIENT_AUDIO) && s->n_said > rate && s->n_heard > rate;
+    double removed = can ? level_floor_db(s->heard, s->n_heard, rate) - level_floor_db(s->said, s->n_said, rate) : 0;
+    if (s->json) {
+        json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "in", in, "out", out, "model",
+                              s->opened.model, "in_samples", (json_int_t) s->fin.in, "out_samples", (json_int_t) s->fin.out,
+                              "dropped_samples", (json_int_t) s->fin.dropped, "audio_s", audio_s, "latency_ms", delay_ms,
+                              "rtf", (double) s->fin.rtf, "rtf_p99", p99, "rtf_worst", (double) s->fin.max_chunk_rtf,
+                              "deadline_misses", (json_int_t) s->fin.deadline_misses);
+        if (can)
+            json_object_set_new(o, "noise_floor_removed_db", json_real(removed));
+        json_dumpf(o, stdout, JSON_INDENT(1));
+        putchar('\n');
+        json_decref(o);
+        return;
+    }
+    printf("%s: %.2f s of audio through %s to %s\n", in, audio_s, s->opened.model, out);
+    printf("  latency %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f worst pulse\n", delay_ms, (double) s->fin.rtf, p99,
+           (double) s->fin.max_chunk_rtf);
+    printf("  %llu samples in, %llu out, %llu dropped\n", (unsigned long long) s->fin.in, (unsigned long long) s->fin.out,
+           (unsigned long long) s->fin.dropped);
+    if (can)
+        printf("  noise floor between words lowered by %.1f dB\n", removed);
+}
+
+struct stream_opts { const char *socket, *model; bool live, keep_delay; int64_t timeout_s; };
+
+static int client_fail(const struct stream *s, const struct rill_client *c)
+{
+    if (*s->failure)
+        return tool_fail(s->cmd, TOOL_REFUSED, "%s", s->failure);
+    return tool_fail(s->cmd, rill_client_error_code(c) ? TOOL_REFUSED : TOOL_IO, "%s", c ? rill_client_error(c) : "out of memory");
+}
+
+static int file_stream(struct stream *s, const struct stream_opts *o, const char *in, const char *out)
+{
+    rill_error err;
+    if (input_open(s, in, &err) != RILL_OK)
+        return tool_fail_status(s->cmd, &err);
+    struct rill_client *c = NULL;
+    const struct rill_client_events events = { .arg = s, .audio = on_audio, .vad = on_vad, .gap = on_gap, .error = on_error };
+    struct rill_client_pcm pcm = { (uint32_t) s->info.samplerate, (uint32_t) s->info.channels, RILL_CLIENT_F32 };
+    struct rill_client_open open = { .model = o->model, .in = pcm, .out = pcm, .align = !o->keep_delay,
+                                     .pace = o->live ? RILL_CLIENT_LIVE : RILL_CLIENT_FILE };
+    int code = TOOL_OK;
+    if (rill_client_connect(&c, o->socket, "rill stream", (unsigned) o->timeout_s * 1000)) {
+        code = client_fail(s, c);
+    } else {
+        rill_client_set_events(c, &events);
+        if (rill_client_open(c, STREAM_ID, &open, &s->opened))
+            code = client_fail(s, c);
+        else if (output_open(s, out, &err) != RILL_OK)
+            code = tool_fail_status(s->cmd, &err);
+        else if (file_send(s, c, o->live) || rill_client_finish(c, STREAM_ID, &s->fin))
+            code = client_fail(s, c);
+    }
+    rill_client_free(c);
+    files_close(s);
+    if (code == TOOL_OK && s->failed)
+        code = tool_fail(s->cmd, TOOL_IO, "'%s' could not be written", out);
+    if (code == TOOL_OK)
+        report(s, in, out);
+    return code;
+}
+
+static int run(const struct command *cmd, int argc, char **argv)
+{
+    struct stream s = { .cmd = cmd };
+    const char *env = getenv("RILL_SOCKET"), *pace = "file";
+    struct stream_opts o = { .socket = env && *env ? env : "/run/rilld/rilld.sock", .timeout_s = 10 };
+    const struct opt table[] = {
+        { "json", 0, OPT_FLAG, &s.json, NULL, "print {model, latency_ms, rtf, ...}" },
+        { "keep-delay", 0, OPT_FLAG, &o.keep_delay, NULL, "leave the model's delay in front of the output" },
+        { "model", 'm', OPT_TEXT, &o.model, "NAME", "a model the daemon knows (default: the daemon's)" },
+        { "pace", 0, OPT_TEXT, &pace, "file|live", "as fast as credit allows, or as a microphone would" },
+        { "socket", 's', OPT_TEXT, &o.socket, "PATH", "the daemon's socket (default: $RILL_SOCKET or the system's)" },
+        { "timeout", 0, OPT_INT, &o.timeout_s, "S", "give up after S seconds without an answer (default 10)" },
+        { 0 },
+    };
+    int n = opts_parse(cmd, table, argc, argv, 2, 2);
+    if (n < 0)
+        return -n;
+    o.live = !strcmp(pace, "live");
+    if ((!o.live && strcmp(pace, "file")) || o.timeout_s < 1 || o.timeout_s > 3600)
+        return tool_fail(cmd, TOOL_USAGE, "--pace is file or live, --timeout 1 to 3600");
+    int code = file_stream(&s, &o, argv[0], argv[1]);
+    files_close(&s);
+    free(s.heard);
+    free(s.said);
+    return code;
+}
+
+const struct command cmd_stream = {
+    .name = "stream",
+    .usage = "[OPTIONS] IN OUT",
+    .summary = "send a recording through the daemon",
+    .details = "IN and OUT are WAV or FLAC of any rate from 8 to 192 kHz; OUT has exactly as many samples as IN. For a\n"
+               "model that gives speech probabilities OUT is a table of time_s, probability and events.",
+    .run = run,
+};
