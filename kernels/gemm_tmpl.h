@@ -43,6 +43,8 @@ V16_UNROLLED void FN(gemm_tile)(float *restrict y, size_t ldy, const float *rest
             FN(gemm_tile)(y + o, ldy, x, ldx, w + o * k, bias ? bias + o : bias, n - o, k, rows, 1);       \
     }
 GEMM_ROWS(1, 8)
+GEMM_ROWS(2, 4)
+GEMM_ROWS(3, 4)
 GEMM_ROWS(4, 2)
 GEMM_ROWS(8, 1)
 #undef GEMM_ROWS
@@ -56,6 +58,11 @@ static void FN(gemm_f32)(float *restrict y, size_t ldy, const float *restrict x,
             FN(gemm_rows_8)(y + r * ldy, ldy, x + r * ldx, ldx, w, bias, n, k);
     for (; r + 4 <= m; r += 4)
         FN(gemm_rows_4)(y + r * ldy, ldy, x + r * ldx, ldx, w, bias, n, k);
-    for (; r < m; r++)
+    size_t left = m - r;
+    if (left == 3)
+        FN(gemm_rows_3)(y + r * ldy, ldy, x + r * ldx, ldx, w, bias, n, k);
+    else if (left == 2)
+        FN(gemm_rows_2)(y + r * ldy, ldy, x + r * ldx, ldx, w, bias, n, k);
+    else if (left == 1)
         FN(gemm_rows_1)(y + r * ldy, ldy, x + r * ldx, ldx, w, bias, n, k);
 }
