@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* Conv and ConvTranspose against sums in double, with weights known before and at run time. */
+#include "tests/ops/ops_test.h"
+
+struct shape {
+    int axes;                           /* spatial */
+    int64_t batch, group, cin, cout;    /* cin, cout: of one group */
+    int64_t in[3], kernel[3], stride[3], dilation[3], before[3], after[3], more[3];     /* more: output_padding */
+    int auto_pad;                       /* index into pads_names */
+    bool bias;
+};
+
+static const char *const pads_names[] = { "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER" };
+
+static uint32_t seed = 1;
+
+static uint32_t next(uint32_t n)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % n;
+}
+
+static const struct tensor *random_f32(struct ops_test *t, int rank, const int64_t *dim)
+{
+    struct tensor *x = ops_f32(t, rank, dim, NULL);
+    for (int64_t i = 0; i < tensor_count(x); i++)
+        ((float *) x->data)[i] = (float) next(2001) / 1000.0f - 1;
+    return x;
+}
+
+/* The spatial part as three axes; a missing one has size 1. */
+static struct shape filled(const struct shape *s)
+{
+    struct shape r = *s;
+    for (int i = 0; i < 3; i++) {
+        int k = i - (3 - s->axes);
+        r.in[i] = k < 0 ? 1 : s->in[k];
+        r.kernel[i] = k < 0 ? 1 : s->kernel[k];
+        r.stride[i] = k < 0 || !s->stride[k] ? 1 : s->stride[k];
+        r.dilation[i] = k < 0 || !s->dilation[k] ? 1 : s->dilation[k];
+        r.before[i] = k < 0 ? 0 : s->before[k];
+        r.after[i] = k < 0 ? 0 : s->after[k];
+        r.more[i] = k < 0 ? 0 : s->more[k];
+    }
+    return r;
+}
+
+struct job { struct attr attrs[9]; unsigned n_attrs; int64_t lists[5][6]; };
+
+static void job_ints(struct job *j, const char *name, unsigned n, const int64_t *v)
+{
+    j->attrs[j->n_attrs++] = (struct attr) { .name = name, .kind = ATTR_INTS, .ints = { n, v } };
+}
+
+static void job_set(struct job *j, const struct shape *s, bool deconv)
+{
+    unsigned n = (unsigned) s->axes;
+    j->n_attrs = 0;
+    for (unsigned i = 0; i < n; i++) {
+        j->lists[0][i] = s->stride[i] ? s->stride[i] : 1;
+        j->lists[1][i] = s->dilation[i] ? s->dilation[i] : 1;
+        j->lists[2][i] = s->before[i];
+        j->lists[2][n + i] = s->after[i];
+        j->lists[3][i] = s->more[i];
+    }
+    job_ints(j, "strides", n, j->lists[0]);
+    job_ints(j, "dilations", n, j->lists[1]);
+    if (!s->auto_pad)
+        job_ints(j, "pads", 2 * n, j->lists[2]);
+    if (deconv)
+        job_ints(j, "output_padding", n, j->lists[3]);
+    j->attrs[j->n_attrs++] = (struct attr) { .name = "group", .kind = ATTR_INT, .i = s->group };
+    j->attrs[j->n_attrs++] = (struct attr) { .name = "auto_pad", .kind = ATTR_STRINGS,
+                                             .strings = { 1, &pads_names[s->auto_pad] } };
+}
+
+static void tensors_make(struct ops_test *t, const struct shape *s, bool deconv, const struct tensor *in[3])
+{
+    int64_t x[5] = { s->batch, s->group * s->cin }, w[5] = { s->group * s->cout, s->cin };
+    if (deconv)
+        w[0] = s->group * s->cin, w[1] = s->cout;
+    for (int i = 0; i < s->axes; i++)
+        x[2 + i] = s->in[i], w[2 + i] = s->kernel[i];
+    in[0] = random_f32(t, 2 + s->axes, x);
+    in[1] = random_f32(t, 2 + s->axes, w);
+    in[2] = s->bias ? random_f32(t, 1, (int64_t[]) { s->group * s->cout }) : NULL;
+}
+
+/* Output size and leading pad on an axis, from the standard's text. */
+static int64_t conv_size(const struct shape *s, int i, int64_t *before)
+{
+    int64_t reach = (s->kernel[i] - 1) * s->dilation[i] + 1;
+    *before = s->auto_pad ? 0 : s->before[i];
+    if (s->auto_pad < 2)
+        return (s->in[i] + *before + (s->auto_pad ? 0 : s->after[i]) - reach) / s->stride[i] + 1;
+    int64_t out = (s->in[i] + s->stride[i] - 1) / s->stride[i], total = (out - 1) * s->stride[i] + reach - s->in[i];
+    total = total > 0 ? total : 0;
+    *before = s->auto_pad == 2 ? total / 2 : total - total / 2;
+    return out;
+}
+
+static int64_t deconv_size(const struct shape *s, int i, int64_t *before)
+{
+    int64_t full = (s->in[i] - 1) * s->stride[i] + s->more[i] + (s->kernel[i] - 1) * s->dilation[i] + 1;
+    *before = s->auto_pad ? 0 : s->before[i];
+    if (s->auto_pad < 2)
+        return full - *before - (s->auto_pad ? 0 : s->after[i]);
+    int64_t out = s->in[i] * s->stride[i], total = full > out ? full - out : 0;
+    *before = s->auto_pad == 2 ? total / 2 : total - total / 2;
+    return out;
+}
+
+/* Adds every product w * x to the output it belongs to. Both ops are the same walk: over input places, kernel places
+ * and channels, where the output place either is divided by the stride (conv) or multiplied with it (deconv). */
+struct walk { struct shape s; int64_t out[3], before[3]; bool deconv; };
+
+static int64_t place(const struct walk *v, int i, int64_t in, int64_t k)
+{
+    const struct shape *s = &v->s;
+    if (v->deconv)
+        return in * s->stride[i] + k * s->dilation[i] - v->before[i];
+    int64_t at = in + v->before[i] - k * s->dilation[i];
+    return at < 0 || at % s->stride[i] ? -1 : at / s->stride[i];
+}
+
+static void walk_kernel(const struct walk *v, double *y, const float *w, double x, const int64_t in[3])
+{
+    const struct shape *s = &v->s;
+    for (int64_t a = 0; a < s->kernel[0]; a++)
+        for (int64_t b = 0; b < s->kernel[1]; b++)
+            for (int64_t c = 0; c < s->kernel[2]; c++, w++) {
+                int64_t o[3] = { place(v, 0, in[0], a), place(v, 1, in[1], b), place(v, 2, in[2], c) };
+                if (o[0] >= 0 && o[1] >= 0 && o[2] >= 0 && o[0] < v->out[0] && o[1] < v->out[1] && o[2] < v->out[2])
+                    y[(o[0] * v->out[1] + o[1]) * v->out[2] + o[2]] += x * (double) *w;
+            }
+}
+
+static void walk_channels(const struct walk *v, double *y, const float *x, const float *w)
+{
+    const struct shape *s = &v->s;
+    int64_t n_in = s->in[0] * s->in[1] * s->in[2], n_out = v->out[0] * v->out[1] * v->out[2];
+    int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2];
+    for (int64_t o = 0; o < s->cout; o++)
+        for (int64_t i = 0; i < s->cin; i++)
+            for (int64_t p = 0; p < n_in; p++)
+                walk_kernel(v, y + o * n_out, w + (v->deconv ? i * s->cout + o : o * s->cin + i) * taps,
+                            (double) x[i * n_in + p],
+                            (int64_t[]) { p / (s->in[1] * s->in[2]), p / s->in[2] % s->in[1], p % s->in[2] });
+}
+
+static double *expected(struct ops_test *t, const struct walk *v, const struct tensor *const *in)
+{
+    const struct shape *s = &v->s;
+    int64_t n_in = s->in[0] * s->in[1] * s->in[2], n_out = v->out[0] * v->out[1] * v->out[2];
+    int64_t channels = s->group * s->cout;
+    double *y = arena_alloc(&t->arena, (size_t) (s->batch * channels * n_out) * sizeof *y + 1);
+    for (int64_t i = 0; i < s->batch * channels * n_out && in[2]; i++)
+        y[i] = (double) ((const float *) in[2]->data)[i / n_out % channels];
+    for (int64_t b = 0; b < s->batch; b++)
+        for (int64_t g = 0; g < s->group; g++)
+            walk_channels(v, y + (b * channels + g * s->cout) * n_out,
+                          (const float *) in[0]->data + (b * s->group + g) * s->cin * n_in,
+                          (const float *) in[1]->data + g * (tensor_count(in[1]) / s->group));
+    return y;
+}
+
+/* Two runs of one op: the same bits. */
+static bool bits_same(const struct tensor *a, const struct tensor *b)
+{
+    return tensor_count(a) == tensor_count(b) && !memcmp(a->data, b->data, tensor_bytes(a));
+}
+
+static void shape_check(struct ops_test *t, const struct shape *s, bool deconv)
+{
+    char what[200];
+    struct walk v = { .s = filled(s), .deconv = deconv };
+    struct job j;
+    const struct tensor *in[3];
+    int64_t dim[5] = { s->batch, s->group * s->cout };
+    for (int i = 0; i < 3; i++)
+        v.out[i] = deconv ? deconv_size(&v.s, i, &v.before[i]) : conv_size(&v.s, i, &v.before[i]);
+    if (v.out[0] < 0 || v.out[1] < 0 || v.out[2] < 0)
+        return;
+    snprintf(what, sizeof what, "%s axes %d group %d %d->%d in %d,%d,%d kernel %d,%d,%d stride %d,%d,%d dilation %d,%d,%d %s",
+             deconv ? "ConvTranspose" : "Conv", s->axes, (int) s->group, (int) s->cin, (int) s->cout, (int) s->in[0],
+             (int) s->in[1], (int) s->in[2], (int) s->kernel[0], (int) s->kernel[1], (int) s->kernel[2],
+             (int) s->stride[0], (int) s->stride[1], (int) s->stride[2], (int) s->dilation[0], (int) s->dilation[1],
+             (int) s->dilation[2], pads_names[s->auto_pad]);
+    t->what = what;
+    for (int i = 0; i < s->axes; i++)
+        dim[2 + i] = v.out[3 - s->axes + i];
+    job_set(&j, s, deconv);
+    tensors_make(t, s, deconv, in);
+    const char *op = deconv ? "ConvTranspose" : "Conv";
+    t->runtime = 1;
+    if (!ops_run(t, op, j.attrs, j.n_attrs, in, 3, 1))
+        return;
+    const struct tensor *first = t->out[0];
+    if (ops_shape_is(t, 0, DTYPE_F32, 2 + s->axes, dim))
+        ops_same(t, 0, expected(t, &v, in), 1e-5);
+    t->runtime = 7;
+    if (ops_run(t, op, j.attrs, j.n_attrs, in, 3, 1))
+        ops_check(t, bits_same(first, t->out[0]), "weights at run time give other bits");
+}
+
+static const struct shape shapes[] = {
+    { 2, 1, 1, 3, 16, { 1, 129 }, { 1, 5 }, { 1, 2 }, .before = { 0, 2 }, .after = { 0, 2 }, .bias = true },
+    { 2, 1, 2, 8, 8, { 1, 65 }, { 1, 5 }, { 1, 2 }, .before = { 0, 2 }, .after = { 0, 2 }, .bias = true },
+    { 2, 1, 16, 1, 1, { 3, 33 }, { 3, 3 }, .before = { 0, 1 }, .after = { 0, 1 }, .bias = true },
+    { 2, 1, 16, 1, 1, { 5, 33 }, { 3, 3 }, .dilation = { 2, 1 }, .before = { 0, 1 }, .after = { 0, 1 } },
+    { 2, 1, 16, 1, 1, { 11, 33 }, { 3, 3 }, .dilation = { 5, 1 }, .before = { 0, 1 }, .after = { 0, 1 }, .bias = true },
+    { 2, 1, 1, 24, 16, { 1, 33 }, { 1, 1 }, .bias = true },
+    { 1, 1, 1, 1, 258, { 640 }, { 256 }, .stride = { 128 } },
+    { 1, 1, 1, 129, 128, { 4 }, { 3 }, { 1 }, .before = { 1 }, .after = { 1 }, .bias = true },
+    { 1, 1, 1, 128, 64, { 4 }, { 3 }, { 2 }, .before = { 1 }, .after = { 1 }, .bias = true },
+    { 1, 1, 1, 64, 128, { 1 }, { 3 }, { 1 }, .before = { 1 }, .after = { 1 }, .bias = true },
+    { 1, 2, 1, 7, 5, { 1 }, { 1 }, .bias = true },
+    { 1, 1, 4, 1, 2, { 9 }, { 3 }, { 2 }, .before = { 1 }, .after = { 0 }, .bias = true },
+    { 3, 2, 2, 2, 3, { 4, 5, 6 }, { 2, 3, 2 }, { 1, 2, 1 }, { 1, 1, 2 }, { 1, 0, 1 }, { 0, 1, 2 }, .bias = true },
+    { 2, 1, 1, 2, 3, { 7, 8 }, { 3, 2 }, { 2, 3 }, .auto_pad = 2 },
+    { 2, 1, 1, 2, 3, { 7, 8 }, { 3, 2 }, { 2, 3 }, .auto_pad = 3, .bias = true },
+    { 2, 1, 3, 1, 1, { 7, 8 }, { 3, 4 }, { 1, 1 }, .auto_pad = 3 },
+    { 1, 1, 1, 2, 3, { 17 }, { 4 }, { 3 }, .auto_pad = 1 },
+    { 1, 0, 1, 2, 3, { 17 }, .kernel = { 4 } },
+    { 1, 1, 1, 3, 2, { 2 }, { 3 }, .before = { 3 }, .after = { 3 } },
+    { 1, 1, 1, 3, 2, { 0 }, { 3 }, .before = { 3 }, .after = { 3 }, .bias = true },
+    { 1, 1, 1, 1, 1, { 0 }, { 3 }, .before = { 2 }, .after = { 2 }, .bias = true },
+};
+
+static struct shape random_shape(bool deconv)
+{
+    struct shape s = { .axes = 1 + (int) next(3), .batch = 1 + next(2), .group = 1 + next(3), .cin = 1 + next(4),
+                       .cout = 1 + next(20), .bias = next(2) };
+    if (next(3) == 0)
+        s.cin = s.cout = 1;
+    s.auto_pad = (int) next(8) < 4 ? 0 : (int) next(4);
+    for (int i = 0; i < s.axes; i++) {
+        s.kernel[i] = 1 + next(4);
+        s.stride[i] = 1 + next(3);
+        s.dilation[i] = 1 + next(3);
+        s.before[i] = next(3);
+        s.after[i] = next(3);
+        s.in[i] = (s.kernel[i] - 1) * s.dilation[i] + 1 + next(s.axes == 1 ? 40 : 6);
+        s.more[i] = deconv && s.stride[i] > 1 ? next((uint32_t) s.stride[i]) : 0;
+    }
+    return s;
+}
+
+/* A shape that must be refused with those words. */
+static const struct { struct shape s; bool deconv; const char *words; } bad[] = {
+    { { 1, 1, 1, 2, 3, { 3 }, .kernel = { 4 } }, false, "kernel reaches over 4" },
+    { { 1, 1, 1, 2, 3, { 9 }, { 4 }, .before = { -1 } }, false, "pads" },
+    { { 1, 1, 1, 2, 3, { 9 }, { 4 }, .after = { -1 } }, true, "pads" },
+    { { 1, 1, 1, 2, 3, { 9 }, { 4 }, .stride = { -1 } }, false, "strides" },
+    { { 1, 1, 1, 2, 3, { 9 }, { 4 }, { 1 }, .dilation = { -2 } }, true, "dilations" },
+    { { 1, 1, 1, 2, 3, { 9 }, { 4 }, { 1 }, .dilation = { (int64_t) 1 << 62 } }, false, "dilations" },
+    { { 1, 1, 1, 2, 3, { 9 }, { 4 }, .before = { (int64_t) 1 << 62 } }, false, "pads" },
+    { { 1, 1, 1, 2, 3, { 9 }, { 4 }, .more = { -1 } }, true, "output_padding" },
+    { { 1, 1, 1, 2, 3, { 1 }, { 2 }, .before = { 9 } }, true, "negative size" },
+    { { 1, 1, 1, 2, 3, { 9 }, .kernel = { 0 } }, false, "kernel of 0" },
+};
+
+static void refusals(struct ops_test *t)
+{
+    struct job j;
+    const struct tensor *in[3];
+    t->what = "refusals";
+    t->runtime = 1;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        job_set(&j, &bad[i].s, bad[i].deconv);
+        tensors_make(t, &bad[i].s, bad[i].deconv, in);
+        ops_refused(t, bad[i].deconv ? "ConvTranspose" : "Conv", j.attrs, j.n_attrs, in, 3, 1, bad[i].words);
+    }
+    const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 6, 9 }), *w = random_f32(t, 3, (int64_t[]) { 4, 6, 3 });
+    for (int64_t group = -1; group < 6; group++) {
+        struct attr g = { .name = "group", .kind = ATTR_INT, .i = group };
+        if (group != 1)
+            ops_refused(t, "Conv", &g, 1, (const struct tensor *[]) { x, w }, 2, 1, "group");
+    }
+    const struct tensor *b = random_f32(t, 1, (int64_t[]) { 5 }), *w2 = random_f32(t, 4, (int64_t[]) { 4, 6, 3, 1 });
+    ops_refused(t, "Conv", NULL, 0, (const struct tensor *[]) { x, w, b }, 3, 1, "bias");
+    ops_refused(t, "Conv", NULL, 0, (const struct tensor *[]) { x, w2 }, 2, 1, "rank");
+    ops_refused(t, "ConvTranspose", NULL, 0, (const struct tensor *[]) { x, w }, 2, 1, "channels");
+}
+
+static void output_shapes(struct ops_test *t)
+{
+    const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 2, 5 }), *w = random_f32(t, 3, (int64_t[]) { 2, 3, 3 });
+    int64_t stride = 2, size = 10;
+    struct attr a[] = { { .name = "strides", .kind = ATTR_INTS, .ints = { 1, &stride } },
+                        { .name = "output_shape", .kind = ATTR_INTS, .ints = { 1, &size } } };
+    t->what = "output_shape";
+    t->runtime = 1;
+    struct walk v = { .s = { 1, 1, 1, 2, 3, { 1, 1, 5 }, { 1, 1, 3 }, { 1, 1, 2 }, { 1, 1, 1 } }, .out = { 1, 1, 10 },
+                      .before = { 0, 0, 1 }, .deconv = true };
+    if (ops_run(t, "ConvTranspose", a, 2, (const struct tensor *[]) { x, w }, 2, 1) &&
+        ops_shape_is(t, 0, DTYPE_F32, 3, (int64_t[]) { 1, 3, 10 }))
+        ops_same(t, 0, expected(t, &v, (const struct tensor *[]) { x, w, NULL }), 1e-5);
+}
+
+int main(int argc, char **argv)
+{
+    struct ops_test t = ops_begin();
+    seed = argc > 1 ? (uint32_t) strtoul(argv[1], NULL, 0) : 1;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        shape_check(&t, &shapes[i], false);
+        shape_check(&t, &shapes[i], true);
+    }
+    for (int i = 0; i < 300; i++) {
+        struct shape s = random_shape(i & 1);
+        shape_check(&t, &s, i & 1);
+    }
+    refusals(&t);
+    output_shapes(&t);
+    return ops_end(&t);
+}
