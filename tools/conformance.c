@@ -28,19 +28,24 @@ struct rule {
     bool used;
 };
 
-struct suite {
-    const char *root, *only, *unsupported;
-    bool verbose, json, strict;
-    struct rule rules[RULES_MAX];
-    unsigned n_rules;
-    struct family families[FAMILIES_MAX];
-    unsigned n_families;
-    unsigned count[3], planned, listed_passes, printed;
+struct rules {
+    const char *path;           /* NULL: no such file */
+    struct rule rule[RULES_MAX];
+    unsigned n;
 };
 
-/* ---- the list of what is not supported: "pattern reason", one a line ---- */
+struct suite {
+    const char *root, *only;
+    bool verbose, json, strict;
+    struct rules unsupported, must;
+    struct family families[FAMILIES_MAX];
+    unsigned n_families;
+    unsigned count[3], planned, printed;
+};
 
-static bool rule_add(struct suite *s, char *line)
+/* ---- lists: "pattern reason" of what is not supported, "pattern" of what must pass ---- */
+
+static bool rule_add(struct rules *r, char *line, bool need_reason)
 {
     line += strspn(line, " \t");
     line[strcspn(line, "\n")] = 0;
@@ -48,44 +53,53 @@ static bool rule_add(struct suite *s, char *line)
         return true;
     size_t n = strcspn(line, " \t");
     const char *reason = line + n + strspn(line + n, " \t");
-    if (!*reason || s->n_rules == RULES_MAX) {
-        fprintf(stderr, "%s: '%s' %s\n", s->unsupported, line, *reason ? "is one rule too many" : "gives no reason");
+    if ((need_reason && !*reason) || r->n == RULES_MAX) {
+        fprintf(stderr, "%s: '%s' %s\n", r->path, line, r->n == RULES_MAX ? "is one pattern too many" : "gives no reason");
         return false;
     }
-    s->rules[s->n_rules++] = (struct rule) { .pattern = strndup(line, n), .reason = strdup(reason) };
+    r->rule[r->n++] = (struct rule) { .pattern = strndup(line, n), .reason = strdup(reason) };
     return true;
 }
 
-static bool rules_read(struct suite *s)
+static bool rules_read(struct rules *r, bool need_reason)
 {
     char line[512];
     bool ok = true;
-    FILE *f = s->unsupported ? fopen(s->unsupported, "r") : NULL;
-    if (s->unsupported && !f)
-        perror(s->unsupported);
+    FILE *f = r->path ? fopen(r->path, "r") : NULL;
+    if (r->path && !f)
+        perror(r->path);
     while (f && ok && fgets(line, sizeof line, f))
-        ok = rule_add(s, line);
+        ok = rule_add(r, line, need_reason);
     if (f)
         fclose(f);
-    return ok && (f || !s->unsupported);
+    return ok && (f || !r->path);
 }
 
-static struct rule *rule_find(struct suite *s, const char *name)
+static struct rule *rule_find(struct rules *r, const char *name)
 {
-    for (unsigned i = 0; i < s->n_rules; i++)
-        if (!fnmatch(s->rules[i].pattern, name, 0)) {
-            s->rules[i].used = true;
-            return &s->rules[i];
+    for (unsigned i = 0; i < r->n; i++)
+        if (!fnmatch(r->rule[i].pattern, name, 0)) {
+            r->rule[i].used = true;
+            return &r->rule[i];
         }
     return NULL;
 }
 
-static void rules_free(struct suite *s)
+static void rules_free(struct rules *r)
 {
-    for (unsigned i = 0; i < s->n_rules; i++) {
-        free(s->rules[i].pattern);
-        free(s->rules[i].reason);
+    for (unsigned i = 0; i < r->n; i++) {
+        free(r->rule[i].pattern);
+        free(r->rule[i].reason);
     }
+}
+
+static void suite_free(struct suite *s)
+{
+    if (s) {
+        rules_free(&s->unsupported);
+        rules_free(&s->must);
+    }
+    free(s);
 }
 
 /* ---- counting and printing ---- */
@@ -125,31 +139,47 @@ static void case_print(struct suite *s, const char *name, enum outcome o, const 
         printf(", \"reason\": ");
         json_text(reason);
         putchar('}');
-    } else if (!s->json && (s->verbose || o == FAILED)) {
+    } else if (!s->json && (s->verbose || o == FAILED || (o == PASSED && *reason))) {
         printf("%-60s %-8s %-7s %s\n", name, outcome_text[o], way, reason);
         fflush(stdout);
     }
 }
 
+/* What a result counts as; the reason is replaced where another one says more. */
+static enum outcome case_judge(const struct suite *s, struct case_result *r, const struct rule *listed, bool must)
+{
+    if (r->passed && listed) {
+        snprintf(r->reason, sizeof r->reason, "listed as unsupported (%.300s), but passes", listed->reason);
+        return s->strict ? FAILED : PASSED;
+    }
+    if (!r->passed && listed && !must) {
+        snprintf(r->reason, sizeof r->reason, "%s", listed->reason);
+        return SKIPPED;
+    }
+    return r->passed ? PASSED : FAILED;
+}
+
 static void case_count(struct suite *s, const char *name, const char *dir)
 {
     struct case_result r;
-    const struct rule *listed = rule_find(s, name);
-    char reason[700];
+    const struct rule *listed = rule_find(&s->unsupported, name);
+    bool must = rule_find(&s->must, name) != NULL;
     case_run(dir, &r);
-    enum outcome o = r.passed ? PASSED : listed ? SKIPPED : FAILED;
-    snprintf(reason, sizeof reason, "%s", r.passed ? "" : listed ? listed->reason : r.reason);
-    if (r.passed && listed) {
-        s->listed_passes++;
-        o = s->strict ? FAILED : PASSED;
-        snprintf(reason, sizeof reason, "listed as unsupported (%.300s), but passes", listed->reason);
-        if (!s->json && !s->verbose)
-            printf("%-60s %s\n", name, reason);
-    }
+    enum outcome o = case_judge(s, &r, listed, must);
     s->planned += o == PASSED && !strcmp(r.way, "plan");
     s->count[o]++;
     family_of(s, name)->count[o]++;
-    case_print(s, name, o, r.way, reason);
+    case_print(s, name, o, r.way, r.reason);
+}
+
+/* A pattern of what must pass that matches nothing proves nothing. */
+static void must_check(struct suite *s)
+{
+    for (unsigned i = 0; i < s->must.n && !s->only; i++)
+        if (!s->must.rule[i].used) {
+            s->count[FAILED]++;
+            case_print(s, s->must.rule[i].pattern, FAILED, "", "must pass, but there is no such case");
+        }
 }
 
 static int family_compare(const void *a, const void *b)
@@ -176,9 +206,9 @@ static void suite_print(struct suite *s)
         return;
     }
     families_print(s);
-    for (unsigned i = 0; i < s->n_rules && !s->only; i++)
-        if (!s->rules[i].used)
-            printf("note: pattern '%s' of %s matches no case\n", s->rules[i].pattern, s->unsupported);
+    for (unsigned i = 0; i < s->unsupported.n && !s->only; i++)
+        if (!s->unsupported.rule[i].used)
+            printf("note: pattern '%s' of %s matches no case\n", s->unsupported.rule[i].pattern, s->unsupported.path);
     printf("%u cases ran as a plan, the rest in the growable interpreter alone\n", s->planned);
     printf("%u passed, %u failed, %u skipped\n", s->count[PASSED], s->count[FAILED], s->count[SKIPPED]);
 }
@@ -235,6 +265,7 @@ static const char help[] =
     "  -v, --verbose           a line per case, not only for those that fail\n"
     "  -o, --only PATTERN      only cases whose name (path below DIR) matches, e.g. 'node/test_conv*'\n"
     "  -u, --unsupported FILE  lines of 'pattern reason': cases that count as skipped when they do not pass\n"
+    "  -m, --must-pass FILE    patterns, one a line: cases that must be there and pass, listed or not\n"
     "      --strict            a listed case that passes is a failure\n"
     "      --json              {\"failures\": [...], \"passed\": N, \"failed\": N, \"skipped\": N}\n"
     "\n"
@@ -244,19 +275,21 @@ static bool options(struct suite *s, int argc, char **argv)
 {
     static const struct option longs[] = {
         { "verbose", no_argument, NULL, 'v' }, { "only", required_argument, NULL, 'o' },
-        { "unsupported", required_argument, NULL, 'u' }, { "strict", no_argument, NULL, 's' },
+        { "unsupported", required_argument, NULL, 'u' }, { "must-pass", required_argument, NULL, 'm' }, { "strict", no_argument, NULL, 's' },
         { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 }
     };
     int c;
     optind = 1;
-    while ((c = getopt_long(argc, argv, "vo:u:h", longs, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "vo:u:m:h", longs, NULL)) != -1) {
         s->verbose |= c == 'v';
         s->strict |= c == 's';
         s->json |= c == 'j';
         if (c == 'o')
             s->only = optarg;
         if (c == 'u')
-            s->unsupported = optarg;
+            s->unsupported.path = optarg;
+        if (c == 'm')
+            s->must.path = optarg;
         if (c == 'h')
             fputs(help, stdout);
         if (c == 'h' || c == '?')
@@ -272,22 +305,22 @@ static bool options(struct suite *s, int argc, char **argv)
 int conformance_main(int argc, char **argv)
 {
     struct suite *s = calloc(1, sizeof *s);
-    if (!s || !options(s, argc, argv) || !rules_read(s)) {
-        free(s);
-        return 2;
+    int status = 2;
+    if (!s || !options(s, argc, argv) || !rules_read(&s->unsupported, true) || !rules_read(&s->must, false)) {
+        suite_free(s);
+        return status;
     }
     if (!is_folder(s->root)) {
         fprintf(stderr, "rill conformance: '%s' is no folder\n", s->root);
-        rules_free(s);
-        free(s);
+        suite_free(s);
         return 4;
     }
     if (s->json)
         printf("{\"failures\": [");
     walk(s, s->root, "", 0);
+    must_check(s);
     suite_print(s);
-    int status = s->count[FAILED] ? 1 : s->count[PASSED] + s->count[SKIPPED] ? 0 : 2;
-    rules_free(s);
-    free(s);
+    status = s->count[FAILED] ? 1 : s->count[PASSED] + s->count[SKIPPED] ? 0 : 2;
+    suite_free(s);
     return status;
 }

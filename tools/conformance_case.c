@@ -118,9 +118,9 @@ static bool failed(struct job *j, const char *way)
     return false;
 }
 
-static bool run_interp(struct job *j, const struct graph *g, const char *way, const struct set *s)
+static bool run_interp(struct job *j, const struct graph *g, const char *way, const struct set *s,
+                       const struct tensor **got)
 {
-    const struct tensor *got[PORTS_MAX];
     if (interp_run(g, s->in, &j->arena, got, &j->err) != RILL_OK)
         return failed(j, way);
     return outputs_match(j, way, got, s);
@@ -133,8 +133,24 @@ static void plan_feed(const struct plan *p, unsigned char *mem, const struct set
             memcpy(mem + p->inputs[i].at.offset, s->in[i]->data, tensor_bytes(s->in[i]));
 }
 
+/* The plan runs the same kernels as the interpreter: every bit agrees, NaN with NaN. */
+static bool same_bits(struct job *j, unsigned k, const struct tensor *got, const struct tensor *want)
+{
+    size_t n = dtype_bytes(want->type);
+    for (int64_t i = 0; i < tensor_count(want); i++) {
+        bool same = !memcmp((const char *) got->data + (size_t) i * n, (const char *) want->data + (size_t) i * n, n);
+        if (same || (dtype_is_float(want->type) && isnan(tensor_get_f64(got, got->data, i))
+                     && isnan(tensor_get_f64(want, want->data, i))))
+            continue;
+        snprintf(j->ret->reason, sizeof j->ret->reason, "plan: output %u, element %" PRId64 " is %.9g, interpreted %.9g", k, i,
+                 tensor_get_f64(got, got->data, i), tensor_get_f64(want, want->data, i));
+        return false;
+    }
+    return true;
+}
+
 /* Twice from the same block: a run must not depend on what the one before left behind. */
-static bool run_plan(struct job *j, const struct plan *p, const struct set *s)
+static bool run_plan(struct job *j, const struct plan *p, const struct set *s, const struct tensor *const *interpreted)
 {
     bool ok = true;
     unsigned char *mem = aligned_alloc(64, (p->mem_bytes + 64) & ~(size_t) 63);
@@ -155,6 +171,8 @@ static bool run_plan(struct job *j, const struct plan *p, const struct set *s)
             got[k] = &out[k];
         }
         ok = outputs_match(j, again ? "plan (second run)" : "plan", got, s);
+        for (unsigned k = 0; ok && k < s->n_want; k++)
+            ok = same_bits(j, k, got[k], interpreted[k]);
     }
     free(mem);
     return ok;
@@ -164,7 +182,8 @@ static bool run_plan(struct job *j, const struct plan *p, const struct set *s)
 static bool run_typed(struct job *j, const struct tgraph *g, const struct set *s)
 {
     struct plan *p = NULL;
-    if (!run_interp(j, &g->g, "typed", s))
+    const struct tensor *interpreted[PORTS_MAX];
+    if (!run_interp(j, &g->g, "typed", s, interpreted))
         return false;
     rill_status st = plan_from_graph(&p, &g->g, &(struct plan_opts) { .cpu = kern_cpu_detect(), .mem_bytes_max = PLAN_BYTES_MAX },
                                      &j->err);
@@ -173,7 +192,7 @@ static bool run_typed(struct job *j, const struct tgraph *g, const struct set *s
     if (st != RILL_OK)
         return failed(j, "plan");
     j->ret->way = "plan";
-    bool ok = run_plan(j, p, s);
+    bool ok = run_plan(j, p, s, interpreted);
     plan_free(p);
     return ok;
 }
@@ -199,7 +218,8 @@ static bool run_set(struct job *j, struct set *s)
     rill_status st = tgraph_from_mgraph(&typed, &j->model, &(struct typed_opts) { .inputs = in, .n_inputs = s->n_in }, &j->err);
     if (st == RILL_OK)
         return run_typed(j, &typed, s);
-    return st == RILL_UNSUPPORTED ? run_interp(j, g, "interp", s) : failed(j, "typed");
+    const struct tensor *got[PORTS_MAX];
+    return st == RILL_UNSUPPORTED ? run_interp(j, g, "interp", s, got) : failed(j, "typed");
 }
 
 /* ---- reading ---- */

@@ -203,7 +203,8 @@ static rill_status gemm_infer(struct infer *c)
 
 struct gemm_args {
     int64_t m, n, k, bias_row, bias_col;    /* strides of the bias, 0 where broadcast */
-    const float *packed, *bias;             /* bias: scaled vector over n, where it is a constant one */
+    const float *packed;
+    bool starts_at_bias;                    /* a vector over n, unscaled: the sums start from it */
 };
 
 static rill_status gemm_prepare(struct prep *c)
@@ -225,9 +226,7 @@ static rill_status gemm_prepare(struct prep *c)
     if (a->type == DTYPE_F32 && b->data && !(g->packed = pack_all(c, b->data, 1, (size_t) g->n, (size_t) g->k,
                                                                  (size_t) (t->tb ? g->k : 1), (size_t) (t->tb ? 1 : g->n))))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    if (g->packed && bias && bias->data && bias->type == DTYPE_F32 && g->bias_col && !g->bias_row && t->alpha == 1 &&
-        t->beta == 1)
-        g->bias = bias->data;
+    g->starts_at_bias = bias && g->bias_col && !g->bias_row && t->alpha == 1 && t->beta == 1;
     return RILL_OK;
 }
 
@@ -253,7 +252,7 @@ static void gemm_eval(const struct eval *e)
 {
     const struct gemm_attr *t = e->attr;
     const struct gemm_args *g = e->args;
-    const float *a = e->x[0], *w = g->packed;
+    const float *a = e->x[0], *w = g->packed, *bias = g->starts_at_bias ? e->x[2] : NULL;
     float *y = e->y[0], *rows = e->scratch;
     if (e->in[0]->type == DTYPE_F64) {
         gemm_f64(e, g);
@@ -270,8 +269,8 @@ static void gemm_eval(const struct eval *e)
         kern_pack_f32(p, e->x[1], (size_t) g->n, (size_t) g->k, (size_t) (t->tb ? g->k : 1), (size_t) (t->tb ? 1 : g->n));
         w = p;
     }
-    e->kern->gemm_f32(y, (size_t) g->n, a, (size_t) g->k, w, g->bias, (size_t) g->m, (size_t) g->n, (size_t) g->k);
-    if (g->bias || ((e->n_in < 3 || !e->x[2]) && t->alpha == 1))
+    e->kern->gemm_f32(y, (size_t) g->n, a, (size_t) g->k, w, bias, (size_t) g->m, (size_t) g->n, (size_t) g->k);
+    if (bias || ((e->n_in < 3 || !e->x[2]) && t->alpha == 1))
         return;
     for (int64_t i = 0; i < g->m; i++)
         for (int64_t j = 0; j < g->n; j++)
