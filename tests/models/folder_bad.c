@@ -207,7 +207,7 @@ static void test_bare(void)
 {
     rill_error err = { .text = "" };
     rill_model *m = NULL;
-    file_write(test_path("noise.onnx", ""), "\xff\x00 not a network", 18);
+    file_write(test_path("noise.onnx", ""), "\xff\x00 not a network", 16);
     refused("noise", test_path("noise.onnx", ""), RILL_MALFORMED, "noise.onnx");
     text_write("bare", "mine.nnef", HEAD "rill_frame(x, 4, 4);\n}");
     CHECK(rill_model_open(&m, test_path("bare", "mine.nnef"), &err) == RILL_OK, "%s", err.text);
