@@ -32,7 +32,7 @@ struct session {
     struct worker *worker;
     struct pcm in, out;
     bool live, align, want_audio, want_vad, finishing, gone;
-    uint32_t want_mask;
+    uint32_t want_mask, max_latency_ms;
     float vad_threshold, vad_release;
     int64_t vad_hangover_ms;        /* -1 = the model's */
     struct vad vad;
@@ -42,7 +42,7 @@ struct session {
     uint64_t pos_in, window;        /* next position; samples that may wait */
     uint64_t received, granted;     /* counts of samples, without jumps */
     bool any_audio;
-    uint64_t sent, dropped, not_finite, vad_frames, skipped;
+    uint64_t sent, dropped, not_finite, vad_frames, skipped, late;
     uint64_t compute_us, counted_us, misses, opened_us;
     uint64_t audio_noted;           /* samples already in the model's sums */
     uint32_t max_chunk_us;

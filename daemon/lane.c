@@ -242,20 +242,46 @@ static void segment_end(struct lane *l, bool last)
         l->out_limit = 0;
 }
 
+/* Whether the oldest sample that waits came too long ago. */
+static bool waited_too_long(const struct lane *l)
+{
+    struct lane_arrival a;
+    if (!l->opts.max_wait_us || !ring_used(&l->arrivals))
+        return false;
+    ring_peek(&l->arrivals, &a, 1);
+    uint64_t now_us = lane_now_us();
+    return a.count > atomic_load_explicit(&l->consumed, memory_order_relaxed) && now_us > a.us &&
+           now_us - a.us > l->opts.max_wait_us;
+}
+
+/* Takes n samples out of the ring; NULL = drops them. */
+static void samples_take(struct lane *l, float *to, size_t n)
+{
+    if (to)
+        ring_read(&l->in, to, n);
+    else
+        ring_drop(&l->in, n);
+    uint64_t consumed = atomic_load_explicit(&l->consumed, memory_order_relaxed) + n;
+    arrivals_pass(l, consumed);
+    atomic_store_explicit(&l->consumed, consumed, memory_order_release);
+}
+
 static enum lane_result feed_more(struct lane *l)
 {
     /* `finish` first: what was written before it is seen after it. */
     bool finish = atomic_load_explicit(&l->finish, memory_order_acquire), at_mark;
     /* Samples before marks: samples that follow a mark are never seen without it. */
-    size_t used = ring_used(&l->in), until_mark = room_at_mark(l, &at_mark), n = l->chunk_cap;
-    n = used < n ? used : n;
-    n = until_mark < n ? until_mark : n;
+    size_t used = ring_used(&l->in), until_mark = room_at_mark(l, &at_mark);
+    size_t most = until_mark < used ? until_mark : used, n = most < l->chunk_cap ? most : l->chunk_cap;
+    if (n && waited_too_long(l)) {
+        samples_take(l, NULL, most);
+        l->late = most;
+        segment_end(l, false);
+        return LANE_WORKED;
+    }
     if (n) {
-        ring_read(&l->in, l->chunk, n);
+        samples_take(l, l->chunk, n);
         l->seg_in += n;
-        uint64_t consumed = atomic_load_explicit(&l->consumed, memory_order_relaxed) + n;
-        arrivals_pass(l, consumed);
-        atomic_store_explicit(&l->consumed, consumed, memory_order_release);
         feed_samples(l, l->chunk, n);
         return LANE_WORKED;
     }
@@ -294,9 +320,9 @@ static enum lane_result tail_model(struct lane *l)
     return LANE_WORKED;
 }
 
-static void gap_record(struct lane *l, uint64_t pos, uint64_t end_pos, bool is_reset)
+static void gap_record(struct lane *l, uint64_t pos, uint64_t end_pos, enum lane_gap why)
 {
-    struct lane_rec r = { .kind = LANE_GAP, .pos = pos, .end_pos = end_pos, .is_reset = is_reset };
+    struct lane_rec r = { .kind = LANE_GAP, .pos = pos, .end_pos = end_pos, .why = why };
     if (end_pos > pos)
         ring_write(&l->recs, &r, 1);
 }
@@ -309,13 +335,15 @@ static enum lane_result segment_done(struct lane *l)
         ring_write(&l->recs, &r, 1);
         return LANE_ENDED;
     }
-    struct lane_mark mark;
-    ring_read(&l->marks, &mark, 1);
+    struct lane_mark mark = { .next_pos = end_pos + l->late };
+    if (!l->late)
+        ring_read(&l->marks, &mark, 1);
     if (!l->opts.align && l->opts.want_audio) {
         uint64_t lost = pcm_rescale(l->delay_out_samples, l->opts.in_rate, l->opts.out_rate);
-        gap_record(l, lost < l->seg_in ? end_pos - lost : l->seg_in_pos, end_pos, true);
+        gap_record(l, lost < l->seg_in ? end_pos - lost : l->seg_in_pos, end_pos, LANE_GAP_RESET);
     }
-    gap_record(l, end_pos, mark.next_pos, false);
+    gap_record(l, end_pos, mark.next_pos, l->late ? LANE_GAP_LATE : LANE_GAP_CLIENT);
+    l->late = 0;
     rill_stream_reset(l->stream);
     resample_reset(l->to_model);
     resample_reset(l->from_model);

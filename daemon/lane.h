@@ -23,6 +23,9 @@ struct lane_arrival {
     uint64_t count, us;             /* samples received by then */
 };
 
+/* A jump of the client, samples in flight at a reset, samples that waited too long. */
+enum lane_gap { LANE_GAP_CLIENT, LANE_GAP_RESET, LANE_GAP_LATE };
+
 enum lane_rec_kind { LANE_PULSE, LANE_VAD, LANE_GAP, LANE_DONE };
 
 struct lane_rec {
@@ -32,7 +35,7 @@ struct lane_rec {
     uint64_t pos, end_pos;          /* PULSE: output rate; VAD, GAP: input rate */
     float prob;                     /* VAD */
     bool is_run;                    /* PULSE: the model ran */
-    bool is_reset;                  /* GAP: samples in flight at a reset, else a jump of the client */
+    enum lane_gap why;              /* GAP */
 };
 
 #define LANE_MAX_OTHERS 28
@@ -54,6 +57,7 @@ struct lane_model {
 struct lane_opts {
     uint32_t in_rate, out_rate;
     uint32_t window_samples;        /* most input that waits, input rate */
+    uint64_t max_wait_us;           /* input that waited longer is dropped, 0 = never */
     bool align, want_audio, want_vad;
 };
 
@@ -79,7 +83,8 @@ struct lane {
     uint64_t seg_in_pos, seg_out_pos;           /* positions where the segment began */
     uint64_t seg_in, seg_fed, seg_emitted, seg_skipped, seg_out, seg_vad, seg_vad_skipped;
     uint64_t out_limit, model_limit, vad_limit, zeros_left, lead_left;
-    uint64_t arrival_us, work_ns, queue_from_us;
+    uint64_t late;                              /* samples that the end of this segment drops */
+    uint64_t arrival_us, work_ns;
 };
 
 /* NULL without memory. The model must outlive the lane. */

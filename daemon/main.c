@@ -4,7 +4,7 @@
 
 #include <getopt.h>
 
-#define DEFAULT_CONFIG "/etc/rilld/rilld.conf"
+#define DEFAULT_CONFIG RILLD_CONFIG      /* from the build: where the settings are installed */
 
 static const char help[] =
     "Usage: rilld [OPTION]...\n"

@@ -85,7 +85,7 @@ static void finished_send(struct session *s, bool cancelled)
 {
     Rill__Finished a = RILL__FINISHED__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    uint64_t processed = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) : 0;
+    uint64_t processed = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) - s->late : 0;
     a.stream = s->id;
     a.in = s->received;
     a.out = s->sent;
@@ -237,6 +237,7 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
     s->serial = ++d->next_serial;
     s->live = m->pace == RILL__PACE__PACE_LIVE;
     s->align = m->align;
+    s->max_latency_ms = m->max_latency_ms;
     s->opened_us = lane_now_us();
     s->next = d->sessions;
     d->sessions = s;
@@ -297,7 +298,8 @@ static bool lane_make(struct session *s)
     uint64_t hops = pcm_rescale((uint64_t) m->pulse_samples * WINDOW_HOPS, s->in.rate, m->rate);
     s->window = window > hops ? window : hops;
     struct lane_opts o = { .in_rate = s->in.rate, .out_rate = s->out.rate, .window_samples = (uint32_t) s->window,
-                           .align = s->align, .want_audio = s->want_audio, .want_vad = s->want_vad };
+                           .align = s->align, .want_audio = s->want_audio, .want_vad = s->want_vad,
+                           .max_wait_us = s->live ? s->max_latency_ms * UINT64_C(1000) : 0 };
     s->lane = lane_new(m, &o);
     if (!s->lane)
         return false;
@@ -526,17 +528,19 @@ static void vad_take(struct session *s, const struct lane_rec *r)
 
 static void gap_take(struct session *s, const struct lane_rec *r)
 {
+    static const Rill__Gap__Reason reasons[] = { RILL__GAP__REASON__REASON_CLIENT, RILL__GAP__REASON__REASON_RESET,
+                                                 RILL__GAP__REASON__REASON_LATE };
     Rill__Gap a = RILL__GAP__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
     a.stream = s->id;
     a.pos = r->pos;
     a.samples = r->end_pos - r->pos;
-    a.reason = r->is_reset ? RILL__GAP__REASON__REASON_RESET : RILL__GAP__REASON__REASON_CLIENT;
+    a.reason = reasons[r->why];
     a.fill = RILL__GAP__FILL__FILL_SKIPPED;
     f.m_case = RILL__SERVER_FRAME__M_GAP;
     f.gap = &a;
-    if (!r->is_reset)
-        s->skipped += a.samples;
+    s->skipped += r->why == LANE_GAP_CLIENT ? a.samples : 0;
+    s->late += r->why == LANE_GAP_LATE ? a.samples : 0;
     vad_reset(&s->vad);
     conn_send(s->conn, 0, &f);
 }

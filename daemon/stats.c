@@ -60,7 +60,7 @@ void stats_finished_log(struct session *s, bool cancelled)
              "miss=%llu gap=%llu out=%llu%s", s->serial, s->uid, s->model->name, s->in.rate, s->in.channels,
              pcm_enc_name(s->in.enc), (double) audio_us / 1e6, rtf_of(s->compute_us, audio_us),
              pulse_us ? (double) s->max_chunk_us / (double) pulse_us : 0.0, hist_quantile(&s->queue, 0.99) / 1e3,
-             hist_quantile(&s->compute, 0.99) / 1e3, (unsigned long long) s->misses, (unsigned long long) s->skipped,
+             hist_quantile(&s->compute, 0.99) / 1e3, (unsigned long long) s->misses, (unsigned long long) (s->skipped + s->late),
              (unsigned long long) s->sent, cancelled ? " cancelled=1" : "");
 }
 

@@ -500,6 +500,7 @@ int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_clien
     m.out = &out;
     m.pace = (Rill__Pace) o->pace;
     m.align = o->align;
+    m.max_latency_ms = o->max_latency_ms;
     m.want = want;
     for (int k = RILL__OUTPUT__OUTPUT_AUDIO; k <= RILL__OUTPUT__OUTPUT_VAD; k++)
         if (o->want & 1u << k)

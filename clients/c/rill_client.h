@@ -31,6 +31,7 @@ struct rill_client_open {
     struct rill_client_pcm in, out; /* out.rate 0 = as in */
     enum rill_client_pace pace;
     bool align;                     /* trim the delay */
+    uint32_t max_latency_ms;        /* LIVE: audio that waited longer is dropped with a gap; 0 = never */
     unsigned want;                  /* RILL_CLIENT_AUDIO | RILL_CLIENT_VAD; 0 = what the model has */
     float vad_threshold;            /* 0 = the model's; so for the next two */
     float vad_release;

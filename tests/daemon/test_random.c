@@ -79,6 +79,7 @@ static void open_wild(struct talk *t)
     t->open.out = rnd(2) ? &t->out : NULL;
     t->open.pace = (Rill__Pace) (rnd(20) ? rnd(2) : rnd(9));
     t->open.align = (int) rnd(2);
+    t->open.max_latency_ms = rnd(4) ? 0 : rnd(3);
     t->open.want = t->want;
     t->open.n_want = rnd(8) ? 0 : rnd(3);
     for (int i = 0; i < 3; i++)

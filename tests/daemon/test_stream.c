@@ -320,6 +320,33 @@ static void test_reset(void)
     result_free(&r);
 }
 
+/* A pulse that takes four seconds makes what came meanwhile too late. */
+static void test_late(void)
+{
+    struct rill_client *c;
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_LIVE, .align = true,
+                                  .max_latency_ms = 1000 };
+    struct rill_client_finished f;
+    struct result r = { .frame_bytes = 4 };
+    float x[1500] = { 0.765625f };
+    CHECK(rill_client_connect(&c, rig.sock, "late", 20000) == 0);
+    result_listen(c, &r);
+    CHECK(rill_client_open(c, 1, &o, NULL) == 0);
+    CHECK(rill_client_send(c, 1, x, 512 * 4) == 0);
+    usleep(200000);
+    CHECK(rill_client_send(c, 1, x + 1, 700 * 4) == 0);
+    CHECK(rill_client_send(c, 1, x + 1, 300 * 4) == 0);
+    usleep(4000000);
+    CHECK(rill_client_send(c, 1, x + 1, 600 * 4) == 0);
+    CHECK(rill_client_finish(c, 1, &f) == 0, "%s", rill_client_error(c));
+    CHECK(f.in == 2112 && f.dropped == 1000 && f.processed == 1112 && f.out == 1112 && r.bytes == 4448, "%llu dropped",
+          (unsigned long long) f.dropped);
+    CHECK(r.n_gap == 1 && r.gap.pos == 512 && r.gap.samples == 1000 && r.gap.reason == RILL__GAP__REASON__REASON_LATE);
+    CHECK(r.next_pos == 2112 && f.deadline_misses > 0 && f.max_chunk_us > 3000000);
+    rill_client_free(c);
+    result_free(&r);
+}
+
 /* ---- voice activity ---- */
 
 static void test_vad(const char *model, uint32_t rate)
@@ -480,6 +507,7 @@ int main(void)
     test_skip(false);
     test_reset();
     if (is_fake()) {
+        test_late();
         test_vad("vad", 16000);
         test_vad("vad", 48000);
         test_vad("both", 44100);
