@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Arenas, element types, attribute tables, the graph checker, the layout of memory. */
+#include "engine/memplan.h"
+#include "engine/op.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned passed, failed;
+
+static void check(bool ok, const char *what, long n)
+{
+    ok ? passed++ : failed++;
+    if (!ok)
+        printf("FAILED %s (%ld)\n", what, n);
+}
+
+/* ---- arena ---- */
+
+static void test_arena(void)
+{
+    struct arena a = { .limit_bytes = 1024 };
+    unsigned char *p = arena_alloc(&a, 1), *q = arena_alloc(&a, 65);
+    check(p && q && !((uintptr_t) p % 64) && !((uintptr_t) q % 64), "blocks are aligned to 64", 0);
+    check(p && q && p[0] == 0 && q[64] == 0, "blocks are zeroed", 0);
+    check(a.used_bytes == 64 + 128, "used counts whole lines", (long) a.used_bytes);
+    check(arena_alloc(&a, 1024 - 192) != NULL, "up to the limit", 0);
+    check(arena_alloc(&a, 1) == NULL, "one byte over the limit", 0);
+    arena_drop(&a);
+    check(arena_alloc(&a, 1024) != NULL, "a dropped arena starts afresh, with its limit", 0);
+    check(arena_alloc(&a, 1) == NULL, "and keeps it", 0);
+    arena_drop(&a);
+    struct arena b = { 0 };
+    check(arena_alloc_array(&b, SIZE_MAX / 2, 4) == NULL, "a product that overflows", 0);
+    check(arena_alloc(&b, SIZE_MAX - 10) == NULL, "a size that cannot be rounded up", 0);
+    check(!strcmp(arena_printf(&b, "%d-%s", 7, "x"), "7-x"), "printf", 0);
+    for (int i = 0; i < 5000; i++) {
+        unsigned char *r = arena_alloc(&b, (size_t) i);
+        if (r && i)
+            r[i - 1] = 1;       /* the sanitizer watches the end */
+    }
+    arena_drop(&b);
+}
+
+/* ---- half floats ---- */
+
+static void test_f16(void)
+{
+    long bad = 0;
+    for (uint32_t h = 0; h < 65536; h++) {
+        float f = f16_to_f32((uint16_t) h);
+        bool nan = (h & 0x7c00) == 0x7c00 && (h & 0x3ff);
+        bad += nan ? !isnan(f) || !isnan(f16_to_f32(f32_to_f16(f))) : f32_to_f16(f) != h;
+    }
+    check(bad == 0, "every f16 survives the way through f32", bad);
+    check(f32_to_f16(65519.0f) == 0x7bff && f32_to_f16(65520.0f) == 0x7c00, "the largest f16 and the first infinity", 0);
+    check(f32_to_f16(0x1p-25f) == 0 && f32_to_f16(0x1.8p-25f) == 1, "half of the smallest rounds to even", 0);
+    check(f32_to_f16(1 + 0x1p-11f) == 0x3c00 && f32_to_f16(1 + 0x3p-11f) == 0x3c02, "ties go to even", 0);
+    bad = 0;
+    for (uint32_t h = 0; h < 65536; h++) {
+        float f = bf16_to_f32((uint16_t) h);
+        bad += isnan(f) ? !isnan(bf16_to_f32(f32_to_bf16(f))) : f32_to_bf16(f) != h;
+    }
+    check(bad == 0, "every bf16 survives the way through f32", bad);
+    check(f32_to_bf16(1 + 0x1p-8f) == 0x3f80 && f32_to_bf16(1 + 0x3p-8f) == 0x3f82, "bf16 ties go to even", 0);
+}
+
+static void test_tensor(void)
+{
+    struct tensor t = { .type = DTYPE_U8, .rank = 1, .dim = { 4 } };
+    int64_t n;
+    uint8_t u[4] = { 0 };
+    tensor_set_f64(&t, u, 0, 200.7);
+    check(u[0] == 200 && tensor_get_f64(&t, u, 0) == 200, "numbers go in and out", u[0]);
+    struct tensor f = { .type = DTYPE_F32, .rank = 1, .dim = { 3 } };
+    const float v[3] = { 1e30f, -1e30f, NAN };
+    check(tensor_get_i64(&f, v, 0) == INT64_MAX && tensor_get_i64(&f, v, 1) == INT64_MIN && tensor_get_i64(&f, v, 2) == 0,
+          "floats saturate as integers", 0);
+    struct tensor big = { .type = DTYPE_F32, .rank = 3, .dim = { INT64_MAX / 4, 4, 4 } };
+    check(!tensor_count_checked(&big, &n), "an impossible count is refused", 0);
+    big.dim[2] = 0;
+    check(tensor_count_checked(&big, &n) && n == 0, "a zero makes any count zero", 0);
+    check(axis_normalise(-3, 3) == 0 && axis_normalise(2, 3) == 2 && axis_normalise(3, 3) == -1 && axis_normalise(-4, 3) == -1,
+          "axes", 0);
+}
+
+/* ---- attributes ---- */
+
+struct sample { int64_t i, j; float f; int choice; struct attr_ints ints; };
+
+static const char *const choices[] = { "red", "green", NULL };
+
+static const struct attr_spec specs[] = {
+    { .name = "choice", .kind = ATTR_CHOICE, .offset = offsetof(struct sample, choice), .def_i = 1, .choices = choices },
+    { .name = "f", .kind = ATTR_FLOAT, .offset = offsetof(struct sample, f), .def_f = 0.5f },
+    { .name = "i", .kind = ATTR_INT, .offset = offsetof(struct sample, i), .required = true },
+    { .name = "ints", .kind = ATTR_INTS, .offset = offsetof(struct sample, ints) },
+    { .name = "j", .kind = ATTR_INT, .offset = offsetof(struct sample, j), .def_i = 7 },
+    { 0 },
+};
+
+static const struct op op_sample = { .name = "Sample", .attrs = specs, .attr_bytes = sizeof(struct sample) };
+
+static void refused(const struct attr *list, unsigned n, const char *words)
+{
+    struct sample s;
+    rill_error err = { RILL_OK, "" };
+    rill_status st = attrs_parse(&op_sample, "node-name", list, n, &s, &err);
+    check(st != RILL_OK && strstr(err.text, "node-name") && strstr(err.text, "Sample") && strstr(err.text, words), words, st);
+}
+
+static void test_attrs(void)
+{
+    struct sample s;
+    rill_error err;
+    const char *green = "green", *blue = "blue";
+    const struct attr i = { .name = "i", .kind = ATTR_INT, .i = 3 };
+    check(attrs_parse(&op_sample, "n", &i, 1, &s, &err) == RILL_OK && s.i == 3 && s.j == 7 && s.f == 0.5f && s.choice == 1 &&
+              s.ints.n == 0, "defaults", 0);
+    const struct attr all[] = { i, { .name = "f", .kind = ATTR_INT, .i = 2 }, { .name = "ints", .kind = ATTR_INT, .i = 9 },
+                                { .name = "choice", .kind = ATTR_STRINGS, .strings = { 1, &green } } };
+    check(attrs_parse(&op_sample, "n", all, 4, &s, &err) == RILL_OK && s.f == 2 && s.ints.n == 1 && s.ints.v[0] == 9,
+          "an int serves as a float and as a list", 0);
+    refused(NULL, 0, "'i' is missing");
+    refused((struct attr[]) { i, { .name = "k", .kind = ATTR_INT } }, 2, "'k' is not supported; known: choice, f, i, ints, j");
+    refused((struct attr[]) { i, { .name = "j", .kind = ATTR_FLOAT } }, 2, "'j' has the wrong type");
+    refused((struct attr[]) { i, { .name = "choice", .kind = ATTR_STRINGS, .strings = { 1, &blue } } }, 2,
+            "'choice' is 'blue', supported: red, green");
+}
+
+/* ---- graph checker and memory layout ---- */
+
+static void test_graph_check(void)
+{
+    struct arena a = { 0 };
+    struct dims *ds = dims_new();
+    struct graph g;
+    rill_error err;
+    graph_init(&g, &a, ds, "g");
+    uint32_t x = graph_add_input(&g, "x", NULL), y = graph_add_wire(&g, "y", NULL), z = graph_add_wire(&g, "z", NULL);
+    const struct op *relu = op_find("Relu");
+    graph_add_node(&g, relu, "first", NULL, &z, 1, &y, 1);      /* reads z, which the second node writes */
+    graph_add_node(&g, relu, "second", NULL, &x, 1, &z, 1);
+    check(graph_check(&g, &err) == RILL_INTERNAL && strstr(err.text, "first"), "a node that reads ahead is found", 0);
+    arena_drop(&a);
+    dims_free(ds);
+}
+
+static void test_memplan(void)
+{
+    uint32_t seed = 11, order[300];
+    struct span s[300];
+    for (int round = 0; round < 200; round++) {
+        uint32_t n = 1 + (uint32_t) round;
+        size_t all = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            s[i] = (struct span) { .bytes = (seed >> 8) % 5000, .first = (seed >> 4) % 50 };
+            s[i].last = s[i].first + (seed >> 20) % 9;
+            all += (s[i].bytes + 63) & ~(size_t) 63;
+        }
+        size_t total = memplan_place(s, order, n);
+        check(memplan_is_sound(s, n) && total <= all, "a random layout", round);
+    }
+    s[0] = (struct span) { .bytes = 64, .first = 0, .last = 2, .offset = 0 };
+    s[1] = (struct span) { .bytes = 64, .first = 2, .last = 3, .offset = 32 };
+    check(!memplan_is_sound(s, 2), "the check sees an overlap", 0);
+}
+
+int main(void)
+{
+    test_arena();
+    test_f16();
+    test_tensor();
+    test_attrs();
+    test_graph_check();
+    test_memplan();
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed != 0;
+}
