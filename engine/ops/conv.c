@@ -71,6 +71,7 @@ struct conv {
     int64_t n_in, n_out, n_kernel;          /* products of the above */
     const float *packed;                    /* per group; NULL: weights are packed into scratch */
     size_t packed_floats;                   /* of one group */
+    int64_t tile;                           /* output places whose columns are made at once */
     bool pointwise;                         /* kernel 1, stride 1, no pads: columns are a transpose */
     bool depthwise;
 };
@@ -99,6 +100,15 @@ static bool is_pointwise(const struct conv *v)
     return true;
 }
 
+#define TILE_FLOATS 65536       /* columns of one tile stay in the second cache */
+
+static int64_t tile_of(const struct conv *v)
+{
+    int64_t k = v->cin * v->n_kernel + v->cout, tile = TILE_FLOATS / (k ? k : 1);
+    tile = tile < 16 ? 16 : tile;
+    return tile < v->n_out ? tile : v->n_out;
+}
+
 static rill_status conv_prepare(struct prep *c)
 {
     const struct conv_attr *a = c->attr;
@@ -117,6 +127,7 @@ static rill_status conv_prepare(struct prep *c)
     v->depthwise = v->cin == 1 && v->cout == 1;
     size_t k = (size_t) (v->cin * v->n_kernel);
     v->packed_floats = kern_packed_floats((size_t) v->cout, k);
+    v->tile = tile_of(v);
     c->args = v;
     c->kernel = v->depthwise ? "conv depthwise" : "conv gemm_f32";
     if (v->depthwise)
@@ -131,15 +142,15 @@ static rill_status conv_prepare(struct prep *c)
         v->packed = p;
     }
     /* columns, rows of outputs, packed weights */
-    c->scratch_bytes = ((size_t) v->n_out * k + (size_t) (v->n_out * v->cout) + v->packed_floats + 32) * sizeof(float);
+    c->scratch_bytes = ((size_t) v->tile * (k + (size_t) v->cout) + v->packed_floats + 32) * sizeof(float);
     return RILL_OK;
 }
 
 /* ---- columns: one row of (channel, kernel place) per output place ---- */
 
-static void columns_pointwise(const struct conv *v, float *restrict col, const float *restrict x)
+static void columns_pointwise(const struct conv *v, float *restrict col, const float *restrict x, int64_t n)
 {
-    for (int64_t o = 0; o < v->n_out; o++)
+    for (int64_t o = 0; o < n; o++)
         for (int64_t ch = 0; ch < v->cin; ch++)
             col[o * v->cin + ch] = x[ch * v->n_in + o];
 }
@@ -175,23 +186,25 @@ static void columns_row(const struct conv *v, float *col, const float *x, int64_
             }
 }
 
-static void columns_make(const struct conv *v, float *col, const float *x)
+/* Columns of n output places from `first` on. */
+static void columns_make(const struct conv *v, float *col, const float *x, int64_t first, int64_t n)
 {
     if (v->pointwise) {
-        columns_pointwise(v, col, x);
+        columns_pointwise(v, col, x + first, n);
         return;
     }
-    int64_t k = v->cin * v->n_kernel;
-    for (int64_t o0 = 0; o0 < v->out[0]; o0++)
-        for (int64_t o1 = 0; o1 < v->out[1]; o1++)
-            for (int64_t o2 = 0; o2 < v->out[2]; o2++, col += k)
-                columns_row(v, col, x, o0, o1, o2);
+    int64_t k = v->cin * v->n_kernel, o2 = first % v->out[2], row = first / v->out[2];
+    for (; n > 0; n--, col += k) {
+        columns_row(v, col, x, row / v->out[1], row % v->out[1], o2);
+        if (++o2 == v->out[2])
+            o2 = 0, row++;
+    }
 }
 
-static void rows_to_channels(const struct conv *v, float *restrict y, const float *restrict rows)
+static void rows_to_channels(const struct conv *v, float *restrict y, const float *restrict rows, int64_t n)
 {
     for (int64_t ch = 0; ch < v->cout; ch++)
-        for (int64_t o = 0; o < v->n_out; o++)
+        for (int64_t o = 0; o < n; o++)
             y[ch * v->n_out + o] = rows[o * v->cout + ch];
 }
 
@@ -199,17 +212,20 @@ static void conv_group(const struct eval *e, const struct conv *v, float *y, con
                        const float *bias, const float *packed)
 {
     size_t k = (size_t) (v->cin * v->n_kernel);
-    float *col = e->scratch, *rows = col + (size_t) v->n_out * k;
+    float *col = e->scratch, *rows = col + (size_t) v->tile * k;
     if (!packed) {
-        float *p = rows + v->n_out * v->cout;
+        float *p = rows + v->tile * v->cout;
         kern_pack_f32(p, w, (size_t) v->cout, k, k, 1);
         packed = p;
     }
-    columns_make(v, col, x);
     bool single = v->n_out == 1;
-    e->kern->gemm_f32(single ? y : rows, (size_t) v->cout, col, k, packed, bias, (size_t) v->n_out, (size_t) v->cout, k);
-    if (!single)
-        rows_to_channels(v, y, rows);
+    for (int64_t first = 0; first < v->n_out; first += v->tile) {
+        int64_t n = v->n_out - first < v->tile ? v->n_out - first : v->tile;
+        columns_make(v, col, x, first, n);
+        e->kern->gemm_f32(single ? y : rows, (size_t) v->cout, col, k, packed, bias, (size_t) n, (size_t) v->cout, k);
+        if (!single)
+            rows_to_channels(v, y + first, rows, n);
+    }
 }
 
 /* ---- depthwise: one kernel per channel, taps over whole rows ---- */

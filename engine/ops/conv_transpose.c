@@ -162,7 +162,11 @@ static rill_status deconv_prepare(struct prep *c)
     c->kernel = v->depthwise ? "deconv depthwise" : "deconv gemm_f32";
     if (v->depthwise)
         return RILL_OK;
-    c->scratch_bytes = ((size_t) v->n_in * ((size_t) v->cin + n) + v->packed_floats + 32) * sizeof(float);
+    size_t places;
+    if (__builtin_mul_overflow((size_t) v->n_in, (size_t) v->cin + n, &places) || places > SIZE_MAX / 16)
+        return prep_fail(c, "%lld input places of %lld channels with %zu weights each are too many", (long long) v->n_in,
+                         (long long) v->cin, n);
+    c->scratch_bytes = (places + v->packed_floats + 32) * sizeof(float);
     if (w->data) {
         float *p = arena_alloc_array(c->arena, v->packed_floats * (size_t) v->group, sizeof *p);
         if (!p)

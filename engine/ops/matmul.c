@@ -94,6 +94,17 @@ static const float *pack_all(struct prep *c, const float *w, int64_t matrices, s
     return p;
 }
 
+/* Packed and turned operands must be countable. */
+static rill_status sizes_check(struct prep *c, int64_t m, int64_t n, int64_t k)
+{
+    int64_t left, right;
+    if (n > INT64_MAX - KERN_LANES || __builtin_mul_overflow(n + KERN_LANES, k, &right) ||
+        __builtin_mul_overflow(m, k, &left) || left > INT64_MAX / 32 || right > INT64_MAX / 32)
+        return prep_fail(c, "a product of %lld rows, %lld columns and %lld terms is too large", (long long) m,
+                         (long long) n, (long long) k);
+    return RILL_OK;
+}
+
 static rill_status matmul_prepare(struct prep *c)
 {
     const struct tensor *a = c->in[0], *b = c->in[1], *y = c->out[0];
@@ -113,6 +124,7 @@ static rill_status matmul_prepare(struct prep *c)
     c->kernel = "matmul";
     if (a->type != DTYPE_F32 || !tensor_count(y))
         return RILL_OK;
+    TRY(sizes_check(c, g->m, g->n, g->k));
     g->packed_floats = kern_packed_floats((size_t) g->n, (size_t) g->k);
     if (b->data) {
         int64_t matrices = g->k && g->n ? tensor_count(b) / (g->k * g->n) : 0;
@@ -222,7 +234,9 @@ static rill_status gemm_prepare(struct prep *c)
     }
     c->args = g;
     c->kernel = "gemm_f32";
-    c->scratch_bytes = (kern_packed_floats((size_t) g->n, (size_t) g->k) + (size_t) (g->m * g->k) + 2 * KERN_LANES) * 8;
+    TRY(sizes_check(c, g->m, g->n, g->k));
+    c->scratch_bytes = (kern_packed_floats((size_t) g->n, (size_t) g->k) + (size_t) (g->m * g->k) + 2 * KERN_LANES) *
+                       sizeof(float);
     if (a->type == DTYPE_F32 && b->data && !(g->packed = pack_all(c, b->data, 1, (size_t) g->n, (size_t) g->k,
                                                                  (size_t) (t->tb ? g->k : 1), (size_t) (t->tb ? 1 : g->n))))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");

@@ -223,6 +223,8 @@ static const struct shape shapes[] = {
     { 1, 1, 1, 2, 3, { 17 }, { 4 }, { 3 }, .auto_pad = 1 },
     { 1, 0, 1, 2, 3, { 17 }, .kernel = { 4 } },
     { 1, 1, 1, 3, 2, { 2 }, { 3 }, .before = { 3 }, .after = { 3 } },
+    { 1, 1, 1, 129, 40, { 700 }, .kernel = { 1 } },
+    { 1, 1, 2, 20, 40, { 30, 40 }, { 3, 3 }, .before = { 1, 2 }, .after = { 1, 2 }, .bias = true },
     { 1, 1, 1, 3, 2, { 0 }, { 3 }, .before = { 3 }, .after = { 3 }, .bias = true },
     { 1, 1, 1, 1, 1, { 0 }, { 3 }, .before = { 2 }, .after = { 2 }, .bias = true },
 };
