@@ -6,6 +6,7 @@
  *   vad      the largest absolute sample of each 512
  *   both     wiener and vad in one
  *   broken   cannot be planned
+ *   slow     wiener that takes a tenth of the time of its audio
  * A pulse that begins with the sample FAKE_HANG takes four seconds in all of them. */
 #include <rill.h>
 
@@ -20,7 +21,7 @@
 #define DELAY 256
 #define FAKE_HANG 0.765625f
 
-struct rill_model { char name[64]; bool audio, vad, trims, broken; };
+struct rill_model { char name[64]; bool audio, vad, trims, broken, slow; };
 struct rill_plan { struct rill_model model; int refs; };
 struct rill_stream {
     const rill_plan *plan;
@@ -31,9 +32,9 @@ struct rill_stream {
 };
 
 static const struct rill_model builtins[] = {
-    { "wiener", true, false, false, false }, { "trimmed", true, false, true, false },
-    { "vad", false, true, false, false }, { "both", true, true, false, false },
-    { "broken", true, false, false, true },
+    { .name = "wiener", .audio = true }, { .name = "trimmed", .audio = true, .trims = true },
+    { .name = "vad", .vad = true }, { .name = "both", .audio = true, .vad = true },
+    { .name = "broken", .audio = true, .broken = true }, { .name = "slow", .audio = true, .slow = true },
 };
 #define N_BUILTINS (sizeof builtins / sizeof *builtins)
 
@@ -191,6 +192,8 @@ rill_status rill_stream_run(rill_stream *s)
         return RILL_AGAIN;
     if (s->finished && s->total_out >= audio_owed && s->total_vad >= vad_owed)
         return RILL_END;
+    if (m->slow)
+        usleep(3200);
     if (s->fill && s->in[0] == FAKE_HANG)
         sleep(4);
     memset(s->in + s->fill, 0, (PULSE - s->fill) * sizeof *s->in);

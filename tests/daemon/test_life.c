@@ -165,6 +165,29 @@ static void test_control(void)
     rig_clean(&r);
 }
 
+/* Live streams are admitted as long as their measured cost fits; files wait instead, so they always are. */
+static void test_admission(void)
+{
+    struct rig r;
+    struct rill_client_open o = plain;
+    rig_start(&r, "[daemon]\nthreads = 1\n[limits]\nrtf_budget = 0.9\n");
+    struct rill_client *c = client(r.sock);
+    uint32_t n = 0;
+    o.model = "slow";
+    o.pace = RILL_CLIENT_LIVE;
+    while (n < 12 && rill_client_open(c, n + 1, &o, NULL) == 0)
+        n++;
+    CHECK(n >= 1 && n <= 8, "%u live streams of at least a tenth each in 0.9", n);
+    CHECK(rill_client_error_code(c) == RILL__CODE__OVERLOADED, "%s", rill_client_error(c));
+    o.pace = RILL_CLIENT_FILE;
+    CHECK(rill_client_open(c, 20, &o, NULL) == 0, "%s", rill_client_error(c));
+    CHECK(rill_client_cancel(c, 1) == 0);
+    o.pace = RILL_CLIENT_LIVE;
+    CHECK(rill_client_open(c, 21, &o, NULL) == 0, "room again after one left: %s", rill_client_error(c));
+    rill_client_free(c);
+    CHECK(rig_stop(&r) == 0);
+}
+
 /* ---- drain ---- */
 
 static void test_drain(void)
@@ -392,6 +415,8 @@ int main(void)
     test_preload_fails();
     test_reload();
     test_control();
+    if (is_fake())
+        test_admission();
     test_drain();
     test_drain_grace();
     test_notify(false);
