@@ -107,7 +107,7 @@ struct deconv {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3];
     int64_t n_in, n_out, n_kernel;
     bool depthwise;
-    const float *packed;        /* outputs (channel, kernel place) from inputs (channel): one product, then a gather */
+    const float *packed;        /* outputs (kernel place, channel) from inputs (channel): one product, then additions */
     size_t packed_floats;
 };
 
@@ -139,6 +139,18 @@ static void geometry_set(struct deconv *v, const struct deconv_attr *a, const st
     }
 }
 
+/* As kern_pack_f32 packs, of one group: output o is kernel place o / cout of channel o % cout. */
+static void weights_pack(const struct deconv *v, float *ret, const float *w)
+{
+    int64_t n = v->cout * v->n_kernel, padded = (n + KERN_LANES - 1) / KERN_LANES * KERN_LANES;
+    for (int64_t o = 0; o < padded; o++) {
+        float *to = ret + o / KERN_LANES * KERN_LANES * v->cin + o % KERN_LANES;
+        const float *from = w + o % v->cout * v->n_kernel + o / v->cout;
+        for (int64_t i = 0; i < v->cin; i++)
+            to[i * KERN_LANES] = o < n ? from[i * n] : 0;
+    }
+}
+
 static rill_status deconv_prepare(struct prep *c)
 {
     const struct deconv_attr *a = c->attr;
@@ -163,23 +175,23 @@ static rill_status deconv_prepare(struct prep *c)
     if (v->depthwise)
         return RILL_OK;
     size_t places;
-    if (__builtin_mul_overflow((size_t) v->n_in, (size_t) v->cin + n, &places) || places > SIZE_MAX / 16)
+    if (__builtin_mul_overflow((size_t) v->n_in, (size_t) v->cin + n, &places) || places > SIZE_MAX / 32 ||
+        (size_t) v->n_out > SIZE_MAX / 32 / ((size_t) v->cout + 1) || n > SIZE_MAX / 32 / ((size_t) v->cin + 1))
         return prep_fail(c, "%lld input places of %lld channels with %zu weights each are too many", (long long) v->n_in,
                          (long long) v->cin, n);
-    c->scratch_bytes = (places + v->packed_floats + 32) * sizeof(float);
+    c->scratch_bytes = (places + (size_t) (v->n_out * v->cout) + v->packed_floats + 32) * sizeof(float);
     if (w->data) {
         float *p = arena_alloc_array(c->arena, v->packed_floats * (size_t) v->group, sizeof *p);
         if (!p)
             return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
         for (int64_t g = 0; g < v->group; g++)
-            kern_pack_f32(p + (size_t) g * v->packed_floats, (const float *) w->data + (size_t) (g * v->cin) * n, n,
-                          (size_t) v->cin, 1, n);
+            weights_pack(v, p + (size_t) g * v->packed_floats, (const float *) w->data + (size_t) (g * v->cin) * n);
         v->packed = p;
     }
     return RILL_OK;
 }
 
-/* ---- scatter of one kernel place: y[i * stride + k * dilation - before] += x[i] along the last axis ---- */
+/* ---- additions of one kernel place: y[i * stride + k * dilation - before] += x[i] on each axis ---- */
 
 static void tap_range(const struct deconv *v, int axis, int64_t shift, int64_t *ret_first, int64_t *ret_last)
 {
@@ -189,65 +201,95 @@ static void tap_range(const struct deconv *v, int axis, int64_t shift, int64_t *
     *ret_last = end < v->in[axis] ? end : v->in[axis];
 }
 
-/* step: floats from one input place to the next in x. */
-static void tap_add(const struct eval *e, const struct deconv *v, float *y, const float *x, int64_t step, float w,
-                    int64_t shift)
-{
-    int64_t first, last, s = v->stride[2];
-    tap_range(v, 2, shift, &first, &last);
-    if (s == 1 && step == 1 && last > first)
-        e->kern->axpy_f32(y + shift + first, x + first, w, (size_t) (last - first));
-    else
-        for (int64_t i = first; i < last; i++)
-            y[i * s + shift] = fmaf(w, x[i * step], y[i * s + shift]);
-}
+/* One kernel place over all input places: add(arg, place of the first output, of the first input, how many). */
+struct span { int64_t out, in, n; };    /* outputs lie stride[2] apart */
 
-/* One kernel place over all input places. step: floats between neighbours on the last axis of x. */
-static void place_add(const struct eval *e, const struct deconv *v, float *y, const float *x, int64_t step, float w,
-                      const int64_t k[3])
+static void spans_each(const struct deconv *v, const int64_t k[3], void (*add)(void *arg, struct span s), void *arg)
 {
-    int64_t f0, l0, f1, l1, shift[3];
-    for (int i = 0; i < 3; i++)
+    int64_t first[3], last[3], shift[3];
+    for (int i = 0; i < 3; i++) {
         shift[i] = k[i] * v->dilation[i] - v->before[i];
-    tap_range(v, 0, shift[0], &f0, &l0);
-    tap_range(v, 1, shift[1], &f1, &l1);
-    for (int64_t i0 = f0; i0 < l0; i0++)
-        for (int64_t i1 = f1; i1 < l1; i1++) {
+        tap_range(v, i, shift[i], &first[i], &last[i]);
+    }
+    for (int64_t i0 = first[0]; i0 < last[0] && first[2] < last[2]; i0++)
+        for (int64_t i1 = first[1]; i1 < last[1]; i1++) {
             int64_t o0 = i0 * v->stride[0] + shift[0], o1 = i1 * v->stride[1] + shift[1];
-            tap_add(e, v, y + (o0 * v->out[1] + o1) * v->out[2], x + (i0 * v->in[1] + i1) * v->in[2] * step, step, w,
-                    shift[2]);
+            add(arg, (struct span) { (o0 * v->out[1] + o1) * v->out[2] + first[2] * v->stride[2] + shift[2],
+                                     (i0 * v->in[1] + i1) * v->in[2] + first[2], last[2] - first[2] });
         }
 }
 
-static void places_add(const struct eval *e, const struct deconv *v, float *y, const float *x, int64_t step,
-                       const float *w)
+/* What an addition works on: one channel, or rows of all channels. */
+struct sum { const struct kern *kern; const struct deconv *v; float *y; const float *x; float w; int64_t step; };
+
+static void span_channel(void *arg, struct span s)
+{
+    const struct sum *u = arg;
+    int64_t stride = u->v->stride[2];
+    float *y = u->y + s.out;
+    const float *x = u->x + s.in;
+    if (stride == 1)
+        u->kern->axpy_f32(y, x, u->w, (size_t) s.n);
+    else
+        for (int64_t i = 0; i < s.n; i++)
+            y[i * stride] = fmaf(u->w, x[i], y[i * stride]);
+}
+
+static void span_rows(void *arg, struct span s)
+{
+    const struct sum *u = arg;
+    int64_t channels = u->v->cout, stride = u->v->stride[2] * channels;
+    float *restrict y = u->y + s.out * channels;
+    const float *restrict x = u->x + s.in * u->step;
+    for (int64_t i = 0; i < s.n; i++, y += stride, x += u->step)
+        for (int64_t ch = 0; ch < channels; ch++)
+            y[ch] += x[ch];
+}
+
+/* Kernel places in order. w: weights of one channel; NULL: rows, one place after the other in x. */
+static void places_add(const struct deconv *v, struct sum *u, const float *w)
 {
     int64_t k[3], at = 0;
+    const float *x = u->x;
     for (k[0] = 0; k[0] < v->kernel[0]; k[0]++)
         for (k[1] = 0; k[1] < v->kernel[1]; k[1]++)
-            for (k[2] = 0; k[2] < v->kernel[2]; k[2]++, at++)
+            for (k[2] = 0; k[2] < v->kernel[2]; k[2]++, at++) {
                 if (w)
-                    place_add(e, v, y, x, step, w[at], k);
+                    u->w = w[at];
                 else
-                    place_add(e, v, y, x + at, step, 1, k);
+                    u->x = x + at * v->cout;
+                spans_each(v, k, w ? span_channel : span_rows, u);
+            }
 }
 
 static void deconv_group(const struct eval *e, const struct deconv *v, float *y, const float *x, const float *w,
-                         const float *packed)
+                         const float *bias, const float *packed)
 {
     size_t n = (size_t) (v->cout * v->n_kernel), k = (size_t) v->cin;
-    float *rows = e->scratch, *all = rows + (size_t) v->n_in * k;
+    float *rows = e->scratch, *all = rows + (size_t) v->n_in * k, *sums = all + (size_t) v->n_in * n;
     if (!packed) {
-        float *p = all + (size_t) v->n_in * n;
-        kern_pack_f32(p, w, n, k, 1, n);
+        float *p = sums + v->n_out * v->cout;
+        weights_pack(v, p, w);
         packed = p;
     }
     for (int64_t i = 0; i < v->n_in; i++)
         for (int64_t ch = 0; ch < v->cin; ch++)
             rows[i * v->cin + ch] = x[ch * v->n_in + i];
     e->kern->gemm_f32(all, n, rows, k, packed, NULL, (size_t) v->n_in, n, k);
+    for (int64_t i = 0; i < v->n_out; i++)
+        for (int64_t ch = 0; ch < v->cout; ch++)
+            sums[i * v->cout + ch] = bias ? bias[ch] : 0;
+    places_add(v, &(struct sum) { e->kern, v, sums, all, 1, (int64_t) n }, NULL);
     for (int64_t ch = 0; ch < v->cout; ch++)
-        places_add(e, v, y + ch * v->n_out, all + ch * v->n_kernel, (int64_t) n, NULL);
+        for (int64_t i = 0; i < v->n_out; i++)
+            y[ch * v->n_out + i] = sums[i * v->cout + ch];
+}
+
+static void depthwise(const struct eval *e, const struct deconv *v, float *y, const float *x, const float *w, float bias)
+{
+    for (int64_t o = 0; o < v->n_out; o++)
+        y[o] = bias;
+    places_add(v, &(struct sum) { e->kern, v, y, x, 0, 1 }, w);
 }
 
 static void deconv_eval(const struct eval *e)
@@ -259,14 +301,11 @@ static void deconv_eval(const struct eval *e)
         return;
     for (int64_t n = 0; n < v->batch; n++)
         for (int64_t g = 0; g < v->group; g++) {
-            for (int64_t ch = 0; ch < v->cout; ch++)
-                for (int64_t o = 0; o < v->n_out; o++)
-                    y[ch * v->n_out + o] = b ? b[g * v->cout + ch] : 0;
-            const float *wg = w + g * v->cin * v->cout * v->n_kernel;
+            const float *wg = w + g * v->cin * v->cout * v->n_kernel, *bg = b ? b + g * v->cout : NULL;
             if (v->depthwise)
-                places_add(e, v, y, x, 1, wg);
+                depthwise(e, v, y, x, wg, bg ? *bg : 0);
             else
-                deconv_group(e, v, y, x, wg, v->packed ? v->packed + (size_t) g * v->packed_floats : NULL);
+                deconv_group(e, v, y, x, wg, bg, v->packed ? v->packed + (size_t) g * v->packed_floats : NULL);
             x += v->cin * v->n_in;
             y += v->cout * v->n_out;
         }
