@@ -489,7 +489,7 @@ static void test_quota(void)
 
 int main(void)
 {
-    rig_start(&rig, "[limits]\nmax_connections_per_uid = 20\nhello_timeout_ms = 10000\n");
+    rig_start(&rig, "[limits]\nmax_connections_per_uid = 20\nhello_timeout_ms = 10000\n[log]\ninterval_s = 1\n");
     for (enum rill_client_enc enc = RILL_CLIENT_S16; enc <= RILL_CLIENT_F32; enc++)
         for (uint32_t channels = 1; channels <= 8; channels += enc == RILL_CLIENT_S16 ? 1 : 7) {
             test_encoding(enc, channels, true);
@@ -518,6 +518,7 @@ int main(void)
     test_quota();
     test_never_reads();
     CHECK(rig_log_has(&rig, "stream=", 100) && rig_log_has(&rig, " rtf=", 100));
+    CHECK(rig_log_has(&rig, "model=wiener streams=", 2000) && rig_log_has(&rig, " rtf_p99=", 100));
     CHECK(rig_stop(&rig) == 0);
     return check_end();
 }
