@@ -54,7 +54,8 @@ static bool rule_add(struct rules *r, char *line, bool need_reason)
     size_t n = strcspn(line, " \t");
     const char *reason = line + n + strspn(line + n, " \t");
     if ((need_reason && !*reason) || r->n == RULES_MAX) {
-        fprintf(stderr, "%s: '%s' %s\n", r->path, line, r->n == RULES_MAX ? "is one pattern too many" : "gives no reason");
+        fprintf(stderr, "%s: '%s' %s\n", r->path, line, r->n == RULES_MAX ? "is one pattern too many"
+                : "gives no reason");
         return false;
     }
     r->rule[r->n++] = (struct rule) { .pattern = strndup(line, n), .reason = strdup(reason) };
@@ -146,7 +147,8 @@ static void case_print(struct suite *s, const char *name, enum outcome o, const 
 }
 
 /* What a result counts as; the reason is replaced where another one says more. */
-static enum outcome case_judge(const struct suite *s, struct case_result *r, const struct rule *listed, bool must)
+static enum outcome case_judge(const struct suite *s, struct case_result *r, const struct rule *listed,
+                               bool must)
 {
     if (r->passed && listed) {
         snprintf(r->reason, sizeof r->reason, "listed as unsupported (%.300s), but passes", listed->reason);
@@ -201,14 +203,15 @@ static void families_print(struct suite *s)
 static void suite_print(struct suite *s)
 {
     if (s->json) {
-        printf("%s], \"passed\": %u, \"failed\": %u, \"skipped\": %u}\n", s->printed ? "\n " : "", s->count[PASSED],
-               s->count[FAILED], s->count[SKIPPED]);
+        printf("%s], \"passed\": %u, \"failed\": %u, \"skipped\": %u}\n", s->printed ? "\n " : "",
+               s->count[PASSED], s->count[FAILED], s->count[SKIPPED]);
         return;
     }
     families_print(s);
     for (unsigned i = 0; i < s->unsupported.n && !s->only; i++)
         if (!s->unsupported.rule[i].used)
-            printf("note: pattern '%s' of %s matches no case\n", s->unsupported.rule[i].pattern, s->unsupported.path);
+            printf("note: pattern '%s' of %s matches no case\n", s->unsupported.rule[i].pattern,
+                   s->unsupported.path);
     printf("%u cases ran as a plan, the rest in the growable interpreter alone\n", s->planned);
     printf("%u passed, %u failed, %u skipped\n", s->count[PASSED], s->count[FAILED], s->count[SKIPPED]);
 }
@@ -275,7 +278,8 @@ static bool options(struct suite *s, int argc, char **argv)
 {
     static const struct option longs[] = {
         { "verbose", no_argument, NULL, 'v' }, { "only", required_argument, NULL, 'o' },
-        { "unsupported", required_argument, NULL, 'u' }, { "must-pass", required_argument, NULL, 'm' }, { "strict", no_argument, NULL, 's' },
+        { "unsupported", required_argument, NULL, 'u' }, { "must-pass", required_argument, NULL, 'm' },
+            { "strict", no_argument, NULL, 's' },
         { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 }
     };
     int c;

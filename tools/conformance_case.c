@@ -78,7 +78,8 @@ static bool same_shape(const struct tensor *a, const struct tensor *b)
     return same;
 }
 
-static bool output_matches(struct job *j, const char *way, unsigned k, const struct tensor *got, const struct tensor *want)
+static bool output_matches(struct job *j, const char *way, unsigned k, const struct tensor *got,
+                           const struct tensor *want)
 {
     want = as_declared(j, want, got->type);
     char a[160], b[160];
@@ -95,9 +96,9 @@ static bool output_matches(struct job *j, const char *way, unsigned k, const str
             first = i;
         }
     if (wrong)
-        snprintf(j->ret->reason, sizeof j->ret->reason, "%s: output %u %s: %" PRId64 " of %" PRId64 " wrong, at %" PRId64
-                 " %.9g for %.9g", way, k, b, wrong, n, first, tensor_get_f64(got, got->data, first),
-                 tensor_get_f64(want, want->data, first));
+        snprintf(j->ret->reason, sizeof j->ret->reason, "%s: output %u %s: %" PRId64 " of "
+                 "%" PRId64 " wrong, at %" PRId64 " %.9g for %.9g", way, k, b, wrong, n, first,
+                 tensor_get_f64(got, got->data, first), tensor_get_f64(want, want->data, first));
     return wrong == 0;
 }
 
@@ -138,19 +139,22 @@ static bool same_bits(struct job *j, unsigned k, const struct tensor *got, const
 {
     size_t n = dtype_bytes(want->type);
     for (int64_t i = 0; i < tensor_count(want); i++) {
-        bool same = !memcmp((const char *) got->data + (size_t) i * n, (const char *) want->data + (size_t) i * n, n);
+        bool same = !memcmp((const char *) got->data + (size_t) i * n,
+                            (const char *) want->data + (size_t) i * n, n);
         if (same || (dtype_is_float(want->type) && isnan(tensor_get_f64(got, got->data, i))
                      && isnan(tensor_get_f64(want, want->data, i))))
             continue;
-        snprintf(j->ret->reason, sizeof j->ret->reason, "plan: output %u, element %" PRId64 " is %.9g, interpreted %.9g", k, i,
-                 tensor_get_f64(got, got->data, i), tensor_get_f64(want, want->data, i));
+        snprintf(j->ret->reason, sizeof j->ret->reason, "plan: output %u, element %" PRId64 " is %.9g, "
+                 "interpreted %.9g", k, i, tensor_get_f64(got, got->data, i), tensor_get_f64(want,
+                 want->data, i));
         return false;
     }
     return true;
 }
 
 /* Twice from the same block: a run must not depend on what the one before left behind. */
-static bool run_plan(struct job *j, const struct plan *p, const struct set *s, const struct tensor *const *interpreted)
+static bool run_plan(struct job *j, const struct plan *p, const struct set *s,
+                     const struct tensor *const *interpreted)
 {
     bool ok = true;
     unsigned char *mem = aligned_alloc(64, (p->mem_bytes + 64) & ~(size_t) 63);
@@ -185,8 +189,8 @@ static bool run_typed(struct job *j, const struct tgraph *g, const struct set *s
     const struct tensor *interpreted[PORTS_MAX];
     if (!run_interp(j, &g->g, "typed", s, interpreted))
         return false;
-    rill_status st = plan_from_graph(&p, &g->g, &(struct plan_opts) { .cpu = kern_cpu_detect(), .mem_bytes_max = PLAN_BYTES_MAX },
-                                     &j->err);
+    rill_status st = plan_from_graph(&p, &g->g, &(struct plan_opts) { .cpu = kern_cpu_detect(),
+                                     .mem_bytes_max = PLAN_BYTES_MAX }, &j->err);
     if (st == RILL_UNSUPPORTED)
         return true;
     if (st != RILL_OK)
@@ -204,8 +208,8 @@ static bool run_set(struct job *j, struct set *s)
     struct typed_input in[PORTS_MAX];
     struct tgraph typed;
     if (s->n_in != g->n_inputs || s->n_want > g->n_outputs || s->n_want == 0) {
-        snprintf(j->ret->reason, sizeof j->ret->reason, "the case has %u inputs and %u outputs, the model %u and %u", s->n_in,
-                 s->n_want, g->n_inputs, g->n_outputs);
+        snprintf(j->ret->reason, sizeof j->ret->reason, "the case has %u inputs and %u outputs, the model "
+                 "%u and %u", s->n_in, s->n_want, g->n_inputs, g->n_outputs);
         return false;
     }
     for (unsigned i = 0; i < s->n_in; i++) {
@@ -215,7 +219,8 @@ static bool run_set(struct job *j, struct set *s)
         in[i].fact.value = NULL;
     }
     j->ret->way = "interp";
-    rill_status st = tgraph_from_mgraph(&typed, &j->model, &(struct typed_opts) { .inputs = in, .n_inputs = s->n_in }, &j->err);
+    rill_status st = tgraph_from_mgraph(&typed, &j->model, &(struct typed_opts) { .inputs = in,
+                                        .n_inputs = s->n_in }, &j->err);
     if (st == RILL_OK)
         return run_typed(j, &typed, s);
     const struct tensor *got[PORTS_MAX];
@@ -224,7 +229,8 @@ static bool run_set(struct job *j, struct set *s)
 
 /* ---- reading ---- */
 
-static bool read_tensors(struct job *j, const char *set, const char *kind, const struct tensor **ret, unsigned *ret_n)
+static bool read_tensors(struct job *j, const char *set, const char *kind, const struct tensor **ret,
+                         unsigned *ret_n)
 {
     for (*ret_n = 0;; ++*ret_n) {
         char path[4096];

@@ -26,7 +26,8 @@ rill_status bytes_read_at(int fd, void *ret, size_t n, uint64_t offset, const ch
     return RILL_OK;
 }
 
-static rill_status bytes_read(struct bytes *ret, int fd, const char *path, uint64_t max_bytes, rill_error *reterr)
+static rill_status bytes_read(struct bytes *ret, int fd, const char *path, uint64_t max_bytes,
+                              rill_error *reterr)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
@@ -40,7 +41,8 @@ static rill_status bytes_read(struct bytes *ret, int fd, const char *path, uint6
     void *data = malloc(b.n + 1);
     b.data = data;
     rill_status s = data && b.path ? bytes_read_at(fd, data, b.n, 0, path, reterr)
-                                   : err_set(reterr, RILL_NOMEM, "'%.200s': no memory for %zu bytes", path, b.n);
+                                   : err_set(reterr, RILL_NOMEM, "'%.200s': no memory for %zu bytes", path,
+                                             b.n);
     if (s == RILL_OK)
         *ret = b;
     else

@@ -13,7 +13,8 @@
 struct einsum_attr { struct attr_strings equation; };
 
 static const struct attr_spec einsum_attrs[] = {
-    { .name = "equation", .kind = ATTR_STRINGS, .offset = offsetof(struct einsum_attr, equation), .required = true },
+    { .name = "equation", .kind = ATTR_STRINGS, .offset = offsetof(struct einsum_attr, equation),
+      .required = true },
     { 0 },
 };
 
@@ -294,8 +295,8 @@ static rill_status product_pack(struct prep *c, struct einsum_args *g)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (int64_t i = 0; i < batches; i++) {
         offsets(g->outer, g->n_batch, i, 2, x, &y);
-        kern_pack_f32(packed + (size_t) i * g->packed_floats, w + x[1], (size_t) g->n, (size_t) g->k, (size_t) g->ldb_n,
-                      (size_t) g->ldb_k);
+        kern_pack_f32(packed + (size_t) i * g->packed_floats, w + x[1], (size_t) g->n, (size_t) g->k,
+                      (size_t) g->ldb_n, (size_t) g->ldb_k);
     }
     g->packed = packed;
     return RILL_OK;
@@ -316,7 +317,8 @@ static rill_status einsum_prepare(struct prep *c)
     loops_make(c, &q, g);
     c->args = g;
     c->kernel = "einsum";
-    g->product = c->in[0]->type == DTYPE_F32 && tensor_count(c->out[0]) && g->n_sum && g->sum[0].n && product_make(g);
+    g->product = c->in[0]->type == DTYPE_F32 && tensor_count(c->out[0]) && g->n_sum && g->sum[0].n
+        && product_make(g);
     return g->product ? product_pack(c, g) : RILL_OK;
 }
 
@@ -344,7 +346,8 @@ SUM(f64, double, fma(p, last, s))
 SUM(u32, uint32_t, s + p * last)
 SUM(u64, uint64_t, s + p * last)
 
-typedef void sum_fn(const struct einsum_args *g, const void *const *data, const int64_t *at, void *y, int64_t to);
+typedef void sum_fn(const struct einsum_args *g, const void *const *data, const int64_t *at, void *y,
+                    int64_t to);
 
 static sum_fn *sum_of(enum dtype t)
 {
@@ -353,15 +356,16 @@ static sum_fn *sum_of(enum dtype t)
 
 static void product_eval(const struct eval *e, const struct einsum_args *g)
 {
-    int64_t total = iterations(g->outer, g->n_outer), repeat = total / iterations(g->outer, g->n_batch), x[IN_MAX], y;
+    int64_t total = iterations(g->outer, g->n_outer), repeat = total / iterations(g->outer, g->n_batch),
+        x[IN_MAX], y;
     for (int64_t i = 0; i < total; i++) {
         offsets(g->outer, g->n_outer, i, 2, x, &y);
         const float *w = g->packed ? g->packed + (size_t) (i / repeat) * g->packed_floats : e->scratch;
         if (!g->packed && i % repeat == 0)
-            kern_pack_f32(e->scratch, (const float *) e->x[1] + x[1], (size_t) g->n, (size_t) g->k, (size_t) g->ldb_n,
-                          (size_t) g->ldb_k);
-        e->kern->gemm_f32((float *) e->y[0] + y, (size_t) g->ldy, (const float *) e->x[0] + x[0], (size_t) g->lda, w, NULL,
-                          (size_t) g->m, (size_t) g->n, (size_t) g->k);
+            kern_pack_f32(e->scratch, (const float *) e->x[1] + x[1], (size_t) g->n, (size_t) g->k,
+                          (size_t) g->ldb_n, (size_t) g->ldb_k);
+        e->kern->gemm_f32((float *) e->y[0] + y, (size_t) g->ldy, (const float *) e->x[0] + x[0],
+                          (size_t) g->lda, w, NULL, (size_t) g->m, (size_t) g->n, (size_t) g->k);
     }
 }
 
@@ -381,7 +385,8 @@ static void einsum_eval(const struct eval *e)
 }
 
 static const struct op op_einsum = {
-    .name = "Einsum", .attrs = einsum_attrs, .attr_bytes = sizeof(struct einsum_attr), .min_in = 1, .max_in = IN_MAX,
+    .name = "Einsum", .attrs = einsum_attrs, .attr_bytes = sizeof(struct einsum_attr), .min_in = 1,
+        .max_in = IN_MAX,
     .min_out = 1, .max_out = 1, .infer = einsum_infer, .prepare = einsum_prepare, .eval = einsum_eval,
     .help = "sums of products over labelled axes",
 };

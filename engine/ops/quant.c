@@ -13,7 +13,8 @@ static const struct attr_spec quantize_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = AT(axis), .def_i = 1 },
     { .name = "block_size", .kind = ATTR_INT, .offset = AT(block_size) },
     { .name = "saturate", .kind = ATTR_INT, .offset = AT(saturate), .def_i = 1 },
-    { .name = "output_dtype", .kind = ATTR_INT, .offset = AT(output_dtype) },      /* enum dtype; 0: that of the zero */
+    /* enum dtype; 0: that of the zero */
+    { .name = "output_dtype", .kind = ATTR_INT, .offset = AT(output_dtype) },
     { 0 },
 };
 
@@ -39,8 +40,8 @@ static rill_status scale_check(struct infer *c)
     const struct quant_attr *a = c->attr;
     const struct fact *x = c->in[IN_X], *scale = c->in[IN_SCALE];
     if (a->block_size)
-        return infer_fail(c, "block_size=%lld is not supported; one scale, or one for each place of an axis, is",
-                          (long long) a->block_size);
+        return infer_fail(c, "block_size=%lld is not supported; one scale, or one for each place of an "
+                          "axis, is", (long long) a->block_size);
     TRY(elem_check_type(c, IN_SCALE, TYPE_F32));
     if (infer_has(c, IN_ZERO) && c->in[IN_ZERO]->rank != scale->rank)
         return infer_fail(c, "its zero has rank %d, its scale %d", c->in[IN_ZERO]->rank, scale->rank);
@@ -50,7 +51,8 @@ static rill_status scale_check(struct infer *c)
             continue;
         int axis = axis_normalise(a->axis, x->rank);
         if (f->rank != 1 || axis < 0 || f->shape[0] != x->shape[axis])
-            return infer_fail(c, "input %u does not fit axis %lld of an input of rank %d", i, (long long) a->axis, x->rank);
+            return infer_fail(c, "input %u does not fit axis %lld of an input of rank %d", i,
+                              (long long) a->axis, x->rank);
     }
     return RILL_OK;
 }
@@ -58,7 +60,8 @@ static rill_status scale_check(struct infer *c)
 static rill_status quantize_infer(struct infer *c)
 {
     const struct quant_attr *a = c->attr;
-    enum dtype to = infer_has(c, IN_ZERO) ? c->in[IN_ZERO]->type : a->output_dtype ? (enum dtype) a->output_dtype : DTYPE_U8;
+    enum dtype to = infer_has(c, IN_ZERO) ? c->in[IN_ZERO]->type : a->output_dtype
+        ? (enum dtype) a->output_dtype : DTYPE_U8;
     TRY(elem_check_type(c, IN_X, TYPE_F32 | TYPE_I32));
     TRY(scale_check(c));
     if (a->output_dtype < 0 || a->output_dtype > DTYPE_DIM)
@@ -74,7 +77,8 @@ static rill_status dequantize_infer(struct infer *c)
     TRY(elem_check_type(c, IN_X, TYPES_SMALL | TYPE_I32));
     TRY(scale_check(c));
     if (infer_has(c, IN_ZERO) && c->in[IN_ZERO]->type != c->in[IN_X]->type)
-        return infer_fail(c, "its zero is %s, its input %s", dtype_name(c->in[IN_ZERO]->type), dtype_name(c->in[IN_X]->type));
+        return infer_fail(c, "its zero is %s, its input %s", dtype_name(c->in[IN_ZERO]->type),
+                          dtype_name(c->in[IN_X]->type));
     infer_shape(c, 0, DTYPE_F32, c->in[IN_X]->rank, c->in[IN_X]->shape);
     return RILL_OK;
 }
@@ -172,7 +176,8 @@ static void dynamic_eval(const struct eval *e)
 }
 
 static const struct op op_quantize = {
-    .name = "QuantizeLinear", .attrs = quantize_attrs, .attr_bytes = sizeof(struct quant_attr), .min_in = 2, .max_in = 3,
+    .name = "QuantizeLinear", .attrs = quantize_attrs, .attr_bytes = sizeof(struct quant_attr), .min_in = 2,
+        .max_in = 3,
     .min_out = 1, .max_out = 1, .infer = quantize_infer, .eval = quantize_eval,
     .help = "x / scale + zero, rounded to nearest even and saturated",
 };
@@ -184,7 +189,8 @@ static const struct op op_dequantize = {
 };
 
 static const struct op op_dynamic = {
-    .name = "DynamicQuantizeLinear", .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 3, .infer = dynamic_infer,
+    .name = "DynamicQuantizeLinear", .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 3,
+        .infer = dynamic_infer,
     .eval = dynamic_eval, .help = "x as u8 with the scale and zero of its own range",
 };
 

@@ -7,14 +7,15 @@
 #include <string.h>
 
 enum resize_mode { RESIZE_NEAREST, RESIZE_LINEAR, RESIZE_CUBIC };
-enum coord_mode { COORD_HALF_PIXEL, COORD_HALF_PIXEL_SYMMETRIC, COORD_PYTORCH, COORD_ALIGN_CORNERS, COORD_ASYMMETRIC,
-                  COORD_CROP, COORD_TF_NEAREST };
+enum coord_mode { COORD_HALF_PIXEL, COORD_HALF_PIXEL_SYMMETRIC, COORD_PYTORCH, COORD_ALIGN_CORNERS,
+                  COORD_ASYMMETRIC, COORD_CROP, COORD_TF_NEAREST };
 enum near_mode { NEAR_PREFER_FLOOR, NEAR_PREFER_CEIL, NEAR_FLOOR, NEAR_CEIL };
 enum ratio_policy { RATIO_STRETCH, RATIO_NOT_LARGER, RATIO_NOT_SMALLER };
 
 static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
-static const char *const coord_modes[] = { "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-                                           "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn", NULL };
+static const char *const coord_modes[] = { "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
+                                           "align_corners", "asymmetric", "tf_crop_and_resize",
+                                           "tf_half_pixel_for_nn", NULL };
 static const char *const near_modes[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL };
 static const char *const policies[] = { "stretch", "not_larger", "not_smaller", NULL };
 
@@ -28,7 +29,8 @@ struct resize_attr {
 #define AT(member) offsetof(struct resize_attr, member)
 static const struct attr_spec resize_attrs[] = {
     { .name = "mode", .kind = ATTR_CHOICE, .offset = AT(mode), .choices = modes },
-    { .name = "coordinate_transformation_mode", .kind = ATTR_CHOICE, .offset = AT(coord), .choices = coord_modes },
+    { .name = "coordinate_transformation_mode", .kind = ATTR_CHOICE, .offset = AT(coord),
+      .choices = coord_modes },
     { .name = "nearest_mode", .kind = ATTR_CHOICE, .offset = AT(near), .choices = near_modes },
     { .name = "keep_aspect_ratio_policy", .kind = ATTR_CHOICE, .offset = AT(policy), .choices = policies },
     { .name = "antialias", .kind = ATTR_INT, .offset = AT(antialias) },
@@ -70,7 +72,8 @@ static rill_status scaled(struct infer *c, const struct dim *n, double s, const 
     else if (1 / s == floor(1 / s))
         *ret = dim_div_int(c->dims, n, (int64_t) (1 / s));
     else
-        return infer_fail(c, "a scale of %g along a symbolic axis is not supported; whole ones and their inverses are", s);
+        return infer_fail(c, "a scale of %g along a symbolic axis is not supported; whole ones and their "
+                          "inverses are", s);
     return RILL_OK;
 }
 
@@ -139,7 +142,8 @@ static rill_status resize_infer(struct infer *c)
     for (int i = 0; i < c->out[0].rank; i++)
         if (dim_is_const(c->out[0].shape[i]) && (dim_value(c->out[0].shape[i]) < 0
                 || (dim_is(c->in[IN_X]->shape[i], 0) && !dim_is(c->out[0].shape[i], 0))))
-            return infer_fail(c, "axis %d cannot become %lld long", i, (long long) dim_value(c->out[0].shape[i]));
+            return infer_fail(c, "axis %d cannot become %lld long", i,
+                              (long long) dim_value(c->out[0].shape[i]));
     return RILL_OK;
 }
 
@@ -277,13 +281,15 @@ static const struct tensor *given(const struct prep *c, unsigned i)
 static rill_status resize_prepare(struct prep *c)
 {
     const struct resize_attr *a = c->attr;
-    const struct tensor *x = c->in[IN_X], *y = c->out[0], *scales = given(c, IN_SCALES), *roi = given(c, IN_ROI);
+    const struct tensor *x = c->in[IN_X], *y = c->out[0], *scales = given(c, IN_SCALES),
+        *roi = given(c, IN_ROI);
     struct resize_args *args = arena_new(c->arena, struct resize_args);
     int axes[RANK_MAX], n;
     if (!args)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     resize_axes(a, x->rank, axes, &n);
-    if ((scales && !scales->data) || (a->coord == COORD_CROP && (!roi || !roi->data || tensor_count(roi) != 2 * n)))
+    if ((scales && !scales->data) || (a->coord == COORD_CROP && (!roi || !roi->data
+        || tensor_count(roi) != 2 * n)))
         return prep_fail(c, "its scales and region must be constants, two numbers of a region for each axis");
     for (int i = 0; i < x->rank; i++) {
         struct axis_map m = { .attr = a, .in = x->dim[i], .out = y->dim[i], .end = 1 };
@@ -315,7 +321,8 @@ struct walk {
 static double sum_taps(const struct walk *w, int axis, int64_t at)
 {
     if (axis == w->x->rank)
-        return w->x->type == DTYPE_F32 ? (double) ((const float *) w->data)[at] : tensor_get_f64(w->x, w->data, at);
+        return w->x->type == DTYPE_F32 ? (double) ((const float *) w->data)[at] : tensor_get_f64(w->x,
+                w->data, at);
     const struct tap_row *r = w->row[axis];
     if (w->taps[axis] == 1)
         return sum_taps(w, axis + 1, at + r->at[0] * w->stride[axis]);

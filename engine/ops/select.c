@@ -33,7 +33,8 @@ static void trilu_eval(const struct eval *e)
 {
     const struct tensor *x = e->in[0];
     bool upper = ((const struct trilu_attr *) e->attr)->upper != 0;
-    int64_t rows = x->dim[x->rank - 2], cols = x->dim[x->rank - 1], k = e->n_in > 1 && e->x[1] ? *(const int64_t *) e->x[1] : 0;
+    int64_t rows = x->dim[x->rank - 2], cols = x->dim[x->rank - 1], k = e->n_in > 1 && e->x[1]
+        ? *(const int64_t *) e->x[1] : 0;
     int64_t n = cols ? tensor_count(x) / cols : 0;
     size_t bytes = dtype_bytes(x->type);
     k = k > cols ? cols : k < -rows ? -rows : k;
@@ -97,7 +98,8 @@ static void onehot_eval(const struct eval *e)
         int64_t at = tensor_get_i64(ix, e->x[0], i), base = i / inner * inner * depth + i % inner;
         at = at < 0 ? at + depth : at;
         for (int64_t k = 0; k < depth; k++)
-            memcpy((char *) e->y[0] + (size_t) (base + k * inner) * bytes, (const char *) e->x[2] + (k == at ? bytes : 0), bytes);
+            memcpy((char *) e->y[0] + (size_t) (base + k * inner) * bytes, (const char *) e->x[2] + (k == at
+                   ? bytes : 0), bytes);
     }
 }
 
@@ -123,8 +125,8 @@ static rill_status reverse_infer(struct infer *c)
     const struct fact *x = c->in[0], *n = c->in[1];
     int b = axis_normalise(a->batch_axis, x->rank), t = axis_normalise(a->time_axis, x->rank);
     if (b < 0 || t < 0 || b == t)
-        return infer_fail(c, "batch_axis %lld and time_axis %lld must be two axes of rank %d", (long long) a->batch_axis,
-                          (long long) a->time_axis, x->rank);
+        return infer_fail(c, "batch_axis %lld and time_axis %lld must be two axes of rank %d",
+                          (long long) a->batch_axis, (long long) a->time_axis, x->rank);
     if (n->rank != 1 || n->type != DTYPE_I64 || (dim_is_const(n->shape[0]) && n->shape[0] != x->shape[b]))
         return infer_fail(c, "input 1 wants one i64 length for each of the batch");
     infer_same(c, 0, 0);
@@ -140,7 +142,8 @@ static void reverse_eval(const struct eval *e)
     size_t bytes = dtype_bytes(x->type);
     tensor_strides(x, strides);
     for (int64_t i = 0; i < n; i++) {
-        int64_t at = i / strides[t] % x->dim[t], length = ((const int64_t *) e->x[1])[i / strides[b] % x->dim[b]];
+        int64_t at = i / strides[t] % x->dim[t],
+            length = ((const int64_t *) e->x[1])[i / strides[b] % x->dim[b]];
         length = length > x->dim[t] ? x->dim[t] : length;
         int64_t from = at < length ? i + (length - 1 - 2 * at) * strides[t] : i;
         memcpy((char *) e->y[0] + (size_t) i * bytes, (const char *) e->x[0] + (size_t) from * bytes, bytes);
@@ -168,7 +171,8 @@ static rill_status nonzero_infer(struct infer *c)
         return infer_fail(c, "the size of its output depends on data that is not known before running");
     for (int64_t i = 0, n = tensor_count(x); i < n; i++)
         found += is_nonzero(x, x->data, i);
-    infer_shape(c, 0, DTYPE_I64, 2, (const struct dim *[]) { dim_int(c->dims, x->rank), dim_int(c->dims, found) });
+    infer_shape(c, 0, DTYPE_I64, 2, (const struct dim *[]) { dim_int(c->dims, x->rank),
+                dim_int(c->dims, found) });
     return RILL_OK;
 }
 
@@ -207,7 +211,8 @@ static rill_status compress_infer(struct infer *c)
     const struct tensor *mask = c->in[1]->value;
     int a = axis == NO_AXIS ? 0 : axis_normalise(axis, x->rank);
     if (!mask || mask->type != DTYPE_BOOL || mask->rank != 1)
-        return infer_fail(c, "the size of its output depends on input 1, a list of bools, which is not known before running");
+        return infer_fail(c, "the size of its output depends on input 1, a list of bools, which is not "
+                          "known before running");
     struct tensor shape;
     if (a < 0 || !fact_to_tensor(x, &shape) || x->type == DTYPE_DIM)
         return infer_fail(c, "axis %lld of an input of rank %d", (long long) axis, x->rank);
@@ -245,7 +250,8 @@ static void compress_eval(const struct eval *e)
 }
 
 static const struct op op_compress = {
-    .name = "Compress", .attrs = compress_attrs, .attr_bytes = sizeof(struct compress_attr), .min_in = 2, .max_in = 2,
+    .name = "Compress", .attrs = compress_attrs, .attr_bytes = sizeof(struct compress_attr), .min_in = 2,
+        .max_in = 2,
     .min_out = 1, .max_out = 1, .infer = compress_infer, .eval = compress_eval,
     .help = "slices of an axis (or elements) whose bool is set",
 };

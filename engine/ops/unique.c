@@ -61,9 +61,11 @@ static int64_t *slices_sort(const struct slices *s, int64_t *list, int64_t *spar
         list[i] = i;
     for (int64_t width = 1; width < s->n; width *= 2) {
         for (int64_t from = 0; from < s->n; from += 2 * width) {
-            int64_t mid = from + width < s->n ? from + width : s->n, end = mid + width < s->n ? mid + width : s->n;
+            int64_t mid = from + width < s->n ? from + width : s->n, end = mid + width < s->n ? mid + width
+                : s->n;
             for (int64_t a = from, b = mid, k = from; k < end; k++)
-                spare[k] = a < mid && (b >= end || slice_order(s, list[a], list[b]) <= 0) ? list[a++] : list[b++];
+                spare[k] = a < mid && (b >= end || slice_order(s, list[a], list[b]) <= 0) ? list[a++]
+                    : list[b++];
         }
         int64_t *swap = list;
         list = spare;
@@ -135,7 +137,8 @@ static void unique_eval(const struct eval *e)
 {
     const struct unique_attr *a = e->attr;
     struct slices s = slices_of(e->in[0], e->x[0], a->axis);
-    int64_t *list = e->scratch, *order = slices_sort(&s, list, list + s.n), *first = list + 2 * s.n, *group = first + s.n;
+    int64_t *list = e->scratch, *order = slices_sort(&s, list, list + s.n), *first = list + 2 * s.n,
+        *group = first + s.n;
     groups_make(&s, a->sorted != 0, order, first, group);
     struct slices y = slices_of(e->out[0], e->y[0], a->axis == NO_AXIS ? 0 : a->axis);
     size_t bytes = dtype_bytes(s.t->type), row = (size_t) s.inner * bytes;
@@ -144,7 +147,8 @@ static void unique_eval(const struct eval *e)
         lists[i] = e->y[i];
     for (int64_t g = 0; g < y.n; g++) {
         for (int64_t o = 0; o < s.outer && e->y[0]; o++)
-            memcpy((char *) e->y[0] + (size_t) (o * y.n + g) * row, (const char *) e->x[0] + (size_t) (o * s.n + first[g]) * row, row);
+            memcpy((char *) e->y[0] + (size_t) (o * y.n + g) * row,
+                   (const char *) e->x[0] + (size_t) (o * s.n + first[g]) * row, row);
         if (lists[1])
             lists[1][g] = first[g];
         if (lists[3])

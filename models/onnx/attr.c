@@ -2,19 +2,21 @@
 #include "models/onnx/internal.h"
 
 /* Attribute types by their number. */
-enum { AT_FLOAT = 1, AT_INT, AT_STRING, AT_TENSOR, AT_GRAPH, AT_FLOATS, AT_INTS, AT_STRINGS, AT_TENSORS, AT_GRAPHS,
-       AT_SPARSE, AT_SPARSES, AT_TYPE, AT_TYPES };
+enum { AT_FLOAT = 1, AT_INT, AT_STRING, AT_TENSOR, AT_GRAPH, AT_FLOATS, AT_INTS, AT_STRINGS, AT_TENSORS,
+       AT_GRAPHS, AT_SPARSE, AT_SPARSES, AT_TYPE, AT_TYPES };
 
 /* Old files do not state the type: it is that of the part that is there. */
 static int attr_type(const Onnxpb__Attribute *pb)
 {
     if (pb->has_type && pb->type)
         return pb->type;
-    return pb->has_f ? AT_FLOAT : pb->has_i ? AT_INT : pb->has_s ? AT_STRING : pb->t ? AT_TENSOR : pb->g ? AT_GRAPH
+    return pb->has_f ? AT_FLOAT : pb->has_i ? AT_INT : pb->has_s ? AT_STRING : pb->t ? AT_TENSOR : pb->g
+        ? AT_GRAPH
            : pb->n_floats ? AT_FLOATS : pb->n_strings ? AT_STRINGS : AT_INTS;
 }
 
-static rill_status attr_strings(const struct reader *r, const ProtobufCBinaryData *s, size_t n, struct attr *ret)
+static rill_status attr_strings(const struct reader *r, const ProtobufCBinaryData *s, size_t n,
+                                struct attr *ret)
 {
     const char **v = arena_array(r->arena, const char *, n + 1);
     if (!v)
@@ -42,7 +44,8 @@ static rill_status attr_lists(const struct reader *r, const Onnxpb__Attribute *p
     return RILL_OK;
 }
 
-static rill_status attr_tensor(struct reader *r, const char *node, const Onnxpb__Attribute *pb, struct attr *ret)
+static rill_status attr_tensor(struct reader *r, const char *node, const Onnxpb__Attribute *pb,
+                               struct attr *ret)
 {
     const char *what = arena_printf(r->arena, "node '%.80s', attribute '%.60s'", node, ret->name);
     if (!what)
@@ -81,8 +84,8 @@ rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribut
     case AT_TENSOR:
         return attr_tensor(r, node, pb, ret);
     default:
-        return err_set(r->err, RILL_UNSUPPORTED, "node '%.80s': attribute '%.60s' is of a kind (number %d) that is not "
-                       "supported; numbers, strings, lists of them, tensors and graphs are", node, ret->name,
-                       attr_type(pb));
+        return err_set(r->err, RILL_UNSUPPORTED, "node '%.80s': attribute '%.60s' is of a kind (number %d) "
+                       "that is not supported; numbers, strings, lists of them, tensors and graphs are",
+                       node, ret->name, attr_type(pb));
     }
 }

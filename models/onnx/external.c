@@ -34,7 +34,8 @@ static rill_status parse_size(const struct reader *r, const char *what, const ch
         ok = b.data[i] >= '0' && b.data[i] <= '9' && !__builtin_mul_overflow(v, 10u, &v)
              && !__builtin_add_overflow(v, (uint64_t) (b.data[i] - '0'), &v);
     if (!ok || v > INT64_MAX)
-        return err_set(r->err, RILL_MALFORMED, "%s: its external %s '%s' is no size", what, key, onnx_text(r->arena, b));
+        return err_set(r->err, RILL_MALFORMED, "%s: its external %s '%s' is no size", what, key,
+                       onnx_text(r->arena, b));
     *ret = v;
     return RILL_OK;
 }
@@ -48,20 +49,21 @@ static rill_status check_path(const struct reader *r, const char *what, Protobuf
     if (b.len > 1024 || memchr(b.data, 0, b.len))
         return err_set(r->err, RILL_MALFORMED, "%s: its external data has no valid path", what);
     if (b.data[0] == '/')
-        return err_set(r->err, RILL_MALFORMED, "%s: its external data is at '%.120s'; only paths beneath the model's "
-                       "folder are allowed, not absolute ones", what, text);
+        return err_set(r->err, RILL_MALFORMED, "%s: its external data is at '%.120s'; only paths beneath "
+                       "the model's folder are allowed, not absolute ones", what, text);
     for (size_t i = 0, start = 0; i <= b.len; i++) {
         if (i < b.len && b.data[i] != '/')
             continue;
         if (i - start == 2 && b.data[start] == '.' && b.data[start + 1] == '.')
-            return err_set(r->err, RILL_MALFORMED, "%s: its external data is at '%.120s'; a path must not leave the "
-                           "model's folder by '..'", what, text);
+            return err_set(r->err, RILL_MALFORMED, "%s: its external data is at '%.120s'; a path must not "
+                           "leave the model's folder by '..'", what, text);
         start = i + 1;
     }
     return RILL_OK;
 }
 
-static rill_status place_entry(const struct reader *r, const char *what, const Onnxpb__Entry *e, struct place *ret)
+static rill_status place_entry(const struct reader *r, const char *what, const Onnxpb__Entry *e,
+                               struct place *ret)
 {
     if (is_key(e->key, "location")) {
         TRY(check_path(r, what, e->value));
@@ -79,8 +81,8 @@ static rill_status place_entry(const struct reader *r, const char *what, const O
     }
     if (is_key(e->key, "checksum"))
         return RILL_OK;
-    return err_set(r->err, RILL_MALFORMED, "%s: its external data has a key '%.60s'; known: location, offset, length, "
-                   "checksum", what, onnx_text(r->arena, e->key));
+    return err_set(r->err, RILL_MALFORMED, "%s: its external data has a key '%.60s'; known: location, "
+                   "offset, length, checksum", what, onnx_text(r->arena, e->key));
 }
 
 static rill_status place_from_pb(const struct reader *r, const Onnxpb__Tensor *t, const char *what, size_t n,
@@ -92,8 +94,8 @@ static rill_status place_from_pb(const struct reader *r, const Onnxpb__Tensor *t
     if (!ret->path)
         return err_set(r->err, RILL_MALFORMED, "%s: its external data names no location", what);
     if (ret->has_length && ret->length != n)
-        return err_set(r->err, RILL_MALFORMED, "%s: its shape takes %zu bytes and its external data has %" PRIu64, what,
-                       n, ret->length);
+        return err_set(r->err, RILL_MALFORMED, "%s: its shape takes %zu bytes and its external data has "
+                       "%" PRIu64, what, n, ret->length);
     return RILL_OK;
 }
 
@@ -109,7 +111,8 @@ static int open_walk(int dir, const char *path)
             errno = ENAMETOOLONG;
         snprintf(part, sizeof part, "%.*s", (int) n, path);
         int next = n >= sizeof part ? -1
-                   : openat(at, n ? part : ".", (last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC);
+                   : openat(at, n ? part : ".", (last ? O_RDONLY | O_NONBLOCK
+                                                 : O_PATH | O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC);
         int saved = errno;
         close(at);
         errno = saved;
@@ -144,29 +147,32 @@ static rill_status check_file(const struct reader *r, const char *what, const st
 {
     struct stat st;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return err_set(r->err, RILL_MALFORMED, "%s: its external data '%.120s' is not a regular file", what, p->path);
+        return err_set(r->err, RILL_MALFORMED, "%s: its external data '%.120s' is not a regular file", what,
+                       p->path);
     if (st.st_nlink != 1)
-        return err_set(r->err, RILL_MALFORMED, "%s: its external data '%.120s' has %lu names; hard links are not followed",
-                       what, p->path, (unsigned long) st.st_nlink);
+        return err_set(r->err, RILL_MALFORMED, "%s: its external data '%.120s' has %lu names; hard links "
+                       "are not followed", what, p->path, (unsigned long) st.st_nlink);
     uint64_t end;
     if (__builtin_add_overflow(p->offset, (uint64_t) n, &end) || end > (uint64_t) st.st_size)
-        return err_set(r->err, RILL_MALFORMED, "%s: its external data is %zu bytes at %" PRIu64 " of '%.120s', which has "
-                       "%lld", what, n, p->offset, p->path, (long long) st.st_size);
+        return err_set(r->err, RILL_MALFORMED, "%s: its external data is %zu bytes at %" PRIu64 " of "
+                       "'%.120s', which has %lld", what, n, p->offset, p->path, (long long) st.st_size);
     return RILL_OK;
 }
 
-rill_status external_read(const struct reader *r, const Onnxpb__Tensor *t, const char *what, void *data, size_t n)
+rill_status external_read(const struct reader *r, const Onnxpb__Tensor *t, const char *what, void *data,
+                          size_t n)
 {
     struct place p;
     TRY(place_from_pb(r, t, what, n, &p));
     if (!r->file->path)
-        return err_set(r->err, RILL_UNSUPPORTED, "%s: has external data, but the model was not read from a file", what);
+        return err_set(r->err, RILL_UNSUPPORTED, "%s: has external data, but the model was not read from a "
+                       "file", what);
     int dir = open_folder(r->file->path), fd = dir < 0 ? -1 : open_beneath(dir, p.path), why = errno;
     if (dir >= 0)
         close(dir);
     if (fd < 0 && (why == ELOOP || why == EXDEV))
-        return err_set(r->err, RILL_MALFORMED, "%s: its external data '%.120s' leaves the model's folder or is a symbolic "
-                       "link; links are not followed", what, p.path);
+        return err_set(r->err, RILL_MALFORMED, "%s: its external data '%.120s' leaves the model's folder or "
+                       "is a symbolic link; links are not followed", what, p.path);
     if (fd < 0)
         return err_set(r->err, RILL_IO, "%s: its external data '%.120s': %s", what, p.path, strerror(why));
     rill_status s = check_file(r, what, &p, fd, n);

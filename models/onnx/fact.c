@@ -42,13 +42,15 @@ static const char *symbol_text(struct reader *r, const char *name)
     }
 }
 
-static rill_status dim_from_pb(struct reader *r, const char *what, const Onnxpb__Dimension *pb, const struct dim **ret)
+static rill_status dim_from_pb(struct reader *r, const char *what, const Onnxpb__Dimension *pb,
+                               const struct dim **ret)
 {
     const char *name = onnx_text(r->arena, pb->dim_param);
     if (!name)
         return no_memory(r);
     if (pb->has_dim_value && pb->dim_value > INT32_MAX)
-        return err_set(r->err, RILL_LIMIT, "%s: dimension %" PRId64 " is larger than %d", what, pb->dim_value, INT32_MAX);
+        return err_set(r->err, RILL_LIMIT, "%s: dimension %" PRId64 " is larger than %d", what,
+                       pb->dim_value, INT32_MAX);
     bool named = name[strspn(name, "?_-* ")] && strlen(name) <= 100 && r->symbols.n < SYMBOLS_MAX;
     if (pb->has_dim_value && pb->dim_value >= 0)
         *ret = dim_int(r->dims, pb->dim_value);
@@ -76,7 +78,8 @@ rill_status fact_from_pb(struct reader *r, const char *name, const Onnxpb__Type 
     const char *what = arena_printf(r->arena, "input '%.80s'", name);
     if (!what)
         return no_memory(r);
-    if (pb && (pb->has_sequence_type || pb->has_map_type || pb->has_optional_type || pb->has_sparse_tensor_type))
+    if (pb && (pb->has_sequence_type || pb->has_map_type || pb->has_optional_type
+               || pb->has_sparse_tensor_type))
         return refuse_type(r, what, pb);
     if (!pb || !pb->tensor_type)
         return RILL_OK;
@@ -86,8 +89,8 @@ rill_status fact_from_pb(struct reader *r, const char *name, const Onnxpb__Type 
     if (!t->shape)
         return RILL_OK;
     if (t->shape->n_dim > RANK_MAX)
-        return err_set(r->err, RILL_UNSUPPORTED, "%s: has %zu dimensions, at most %d are supported", what, t->shape->n_dim,
-                       RANK_MAX);
+        return err_set(r->err, RILL_UNSUPPORTED, "%s: has %zu dimensions, at most %d are supported", what,
+                       t->shape->n_dim, RANK_MAX);
     ret->rank = (int) t->shape->n_dim;
     int64_t known = 1;
     for (int i = 0; i < ret->rank; i++) {

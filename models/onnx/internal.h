@@ -79,7 +79,8 @@ rill_status outline_from_pb(const struct reader *r, const Onnxpb__Graph *pb, str
 rill_status onnx_tensor(struct reader *r, const Onnxpb__Tensor *t, const char *what, const struct tensor **ret);
 rill_status onnx_dtype(const struct reader *r, int64_t code, const char *what, enum dtype *ret);
 /* Opens the file that holds t's n bytes, checks that it does, and reads them if data is not NULL. */
-rill_status external_read(const struct reader *r, const Onnxpb__Tensor *t, const char *what, void *data, size_t n);
+rill_status external_read(const struct reader *r, const Onnxpb__Tensor *t, const char *what, void *data,
+                          size_t n);
 rill_status fact_from_pb(struct reader *r, const char *input, const Onnxpb__Type *pb, struct fact *ret);
 rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribute *pb, struct attr *ret);
 
@@ -107,8 +108,8 @@ struct lower {
 };
 
 /* The graph of an outline; captures become its last inputs. */
-rill_status graph_from_outline(struct reader *r, const struct outline *from, const char **capture, uint32_t n_capture,
-                               bool body, struct graph *ret);
+rill_status graph_from_outline(struct reader *r, const struct outline *from, const char **capture,
+                               uint32_t n_capture, bool body, struct graph *ret);
 
 /* The wire of a value name in a scope; WIRE_NONE for "". Constants are read when first asked for. */
 rill_status scope_wire(struct scope *s, const char *name, uint32_t *ret);

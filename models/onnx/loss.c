@@ -104,7 +104,8 @@ static rill_status likelihood(struct lower *l, uint32_t input)
 
 static rill_status check_inputs(const struct lower *l)
 {
-    return lower_has(l, 0) && lower_has(l, 1) && l->n_out > 0 ? RILL_OK : lower_fail(l, RILL_MALFORMED, "takes two or three inputs");
+    return lower_has(l, 0) && lower_has(l, 1) && l->n_out > 0 ? RILL_OK : lower_fail(l, RILL_MALFORMED,
+            "takes two or three inputs");
 }
 
 rill_status up_nll_loss(struct lower *l)

@@ -13,7 +13,8 @@ rill_status lower_fail_(const struct lower *l, rill_status s, const char *fmt, .
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    return err_set(l->r->err, s, "node '%.80s' (%s, opset %" PRId64 "): %s", l->name, l->node->op, l->r->opset, text);
+    return err_set(l->r->err, s, "node '%.80s' (%s, opset %" PRId64 "): %s", l->name, l->node->op,
+                   l->r->opset, text);
 }
 
 /* ---- attributes ---- */
@@ -134,7 +135,8 @@ static rill_status add_node(struct lower *l, const char *engine, const struct at
     if (!op)
         return op_row_refuse(l->r, l->name, l->node->op, l->r->opset);
     void *parsed = arena_alloc(l->r->arena, op->attr_bytes);
-    uint32_t *all = arena_array(l->r->arena, uint32_t, n_out + (size_t) (op->min_out > 0 ? op->min_out : 0) + 1);
+    uint32_t *all = arena_array(l->r->arena, uint32_t, n_out + (size_t) (op->min_out > 0 ? op->min_out
+                                : 0) + 1);
     if (!parsed || !all)
         return no_memory(l->r);
     TRY(attrs_parse(op, l->name, attr, n_attr, parsed, l->r->err));
@@ -142,7 +144,8 @@ static rill_status add_node(struct lower *l, const char *engine, const struct at
     n_out = trimmed(out, n_out, op->min_out);
     while ((int) n_out < op->min_out)
         all[n_out++] = WIRE_NONE;
-    struct node *n = graph_add_node(l->scope->g, op, l->name, parsed, in, trimmed(in, n_in, op->min_in), all, n_out);
+    struct node *n = graph_add_node(l->scope->g, op, l->name, parsed, in, trimmed(in, n_in, op->min_in), all,
+                                    n_out);
     return n ? op_check_arity(n, l->r->err) : no_memory(l->r);
 }
 
@@ -226,8 +229,8 @@ static rill_status lower_node(struct scope *s, const struct outline_node *n)
 {
     struct lower l = { .r = s->r, .scope = s, .node = n, .name = n->name };
     if (!is_default_domain(n->pb->domain))
-        return err_set(s->r->err, RILL_UNSUPPORTED, "node '%.80s': op '%.60s' is of domain '%.60s'; only ops of the "
-                       "standard domain are supported: export without vendor ops", n->name, n->op,
+        return err_set(s->r->err, RILL_UNSUPPORTED, "node '%.80s': op '%.60s' is of domain '%.60s'; only "
+                       "ops of the standard domain are supported: export without vendor ops", n->name, n->op,
                        onnx_text(s->r->arena, n->pb->domain));
     l.row = op_row_find(n->op, s->r->opset);
     if (!l.row)
@@ -257,7 +260,8 @@ rill_status scope_wire(struct scope *s, const char *name, uint32_t *ret)
         return RILL_OK;
     }
     if (!c)
-        return err_set(s->r->err, RILL_MALFORMED, "graph '%.80s': nothing defines value '%.80s'", s->from->name, name);
+        return err_set(s->r->err, RILL_MALFORMED, "graph '%.80s': nothing defines value '%.80s'",
+                       s->from->name, name);
     const char *what = arena_printf(s->r->arena, "constant '%.80s'", name);
     const struct tensor *t;
     if (!what)
@@ -290,15 +294,16 @@ static rill_status add_inputs(struct scope *s)
     return RILL_OK;
 }
 
-rill_status graph_from_outline(struct reader *r, const struct outline *from, const char **capture, uint32_t n_capture,
-                               bool body, struct graph *ret)
+rill_status graph_from_outline(struct reader *r, const struct outline *from, const char **capture,
+                               uint32_t n_capture, bool body, struct graph *ret)
 {
     struct scope s = { .r = r, .from = from, .g = ret, .body = body, .wires.arena = r->arena };
     graph_init(ret, r->arena, r->dims, from->name);
     TRY(add_inputs(&s));
     for (uint32_t i = 0; i < n_capture; i++) {
         /* A name that the other branch takes from outside may be this one's own. */
-        const char *name = map_get(&s.wires, capture[i]) || map_get(&from->constant, capture[i]) ? "" : capture[i];
+        const char *name = map_get(&s.wires, capture[i]) || map_get(&from->constant, capture[i]) ? ""
+            : capture[i];
         if (*name)
             TRY(add_input(&s, name, NULL));
         else if (graph_add_input(ret, capture[i], NULL) == WIRE_NONE)

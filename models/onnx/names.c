@@ -39,9 +39,11 @@ static const struct op_row rows[] = {
     { "DFT", 20, 21, "DFT", NULL, NULL },
     SAME("DepthToSpace"), SAME("DequantizeLinear"), SAME("Det"), BROADCAST("Div"),
     { "Dropout", 1, 21, NULL, up_dropout, "inference: identity" },
-    SAME("DynamicQuantizeLinear"), SAME("Einsum"), SAME("Elu"), BROADCAST("Equal"), SAME("Erf"), SAME("Exp"), SAME("Expand"),
+    SAME("DynamicQuantizeLinear"), SAME("Einsum"), SAME("Elu"), BROADCAST("Equal"), SAME("Erf"), SAME("Exp"),
+        SAME("Expand"),
     { "EyeLike", 9, 21, "EyeLike", up_dtype_attr, NULL },
-    SAME("Flatten"), SAME("Floor"), SAME("GRU"), SAME("Gather"), SAME("GatherElements"), SAME("GatherND"), SAME("Gelu"),
+    SAME("Flatten"), SAME("Floor"), SAME("GRU"), SAME("Gather"), SAME("GatherElements"), SAME("GatherND"),
+        SAME("Gelu"),
     { "Gemm", 1, 6, "Gemm", up_gemm_6, "broadcast is implied" },
     { "Gemm", 7, 21, "Gemm", NULL, NULL },
     SAME("GlobalAveragePool"), SAME("GlobalLpPool"), SAME("GlobalMaxPool"), BROADCAST("Greater"),
@@ -83,7 +85,8 @@ static const struct op_row rows[] = {
     SAME("RNN"), SAME("Range"),
     SAME("Reciprocal"),
 #define REDUCE(name) { name, 1, 17, name, up_axes_input, "axes become an input" }, { name, 18, 21, name, NULL, NULL }
-    REDUCE("ReduceL1"), REDUCE("ReduceL2"), REDUCE("ReduceLogSum"), REDUCE("ReduceLogSumExp"), REDUCE("ReduceMax"),
+    REDUCE("ReduceL1"), REDUCE("ReduceL2"), REDUCE("ReduceLogSum"), REDUCE("ReduceLogSumExp"),
+        REDUCE("ReduceMax"),
     REDUCE("ReduceMean"), REDUCE("ReduceMin"), REDUCE("ReduceProd"),
     { "ReduceSum", 1, 12, "ReduceSum", up_axes_input, "axes become an input" },
     { "ReduceSum", 13, 21, "ReduceSum", NULL, NULL },
@@ -96,7 +99,8 @@ static const struct op_row rows[] = {
     { "Scan", 9, 21, NULL, up_scan_9, "body closed over what it takes" },
     { "Scatter", 9, 10, "ScatterElements", NULL, "its old name" },
     { "Scatter", 11, 21, "ScatterElements", NULL, "its old name" },
-    SAME("ScatterElements"), SAME("ScatterND"), { "Selu", 6, 21, "Selu", NULL, NULL }, SAME("Shape"), SAME("Shrink"), SAME("Sigmoid"),
+    SAME("ScatterElements"), SAME("ScatterND"), { "Selu", 6, 21, "Selu", NULL, NULL }, SAME("Shape"),
+        SAME("Shrink"), SAME("Sigmoid"),
     SAME("Sign"), SAME("Sin"), SAME("Sinh"), SAME("Size"),
     { "Slice", 1, 9, "Slice", up_slice_1, "starts, ends and axes become inputs" },
     { "Slice", 10, 21, "Slice", NULL, NULL },
@@ -111,7 +115,8 @@ static const struct op_row rows[] = {
     SAME("Sqrt"),
     { "Squeeze", 1, 12, "Squeeze", up_axes_input, "axes become an input" },
     { "Squeeze", 13, 21, "Squeeze", NULL, NULL },
-    BROADCAST("Sub"), SAME("Sum"), SAME("Tan"), SAME("Tanh"), SAME("ThresholdedRelu"), { "Tile", 6, 21, "Tile", NULL, NULL },
+    BROADCAST("Sub"), SAME("Sum"), SAME("Tan"), SAME("Tanh"), SAME("ThresholdedRelu"),
+        { "Tile", 6, 21, "Tile", NULL, NULL },
     { "TopK", 1, 9, "TopK", up_topk_1, "k becomes an input" },
     { "TopK", 10, 21, "TopK", NULL, NULL },
     SAME("Transpose"), SAME("Trilu"), SAME("Unique"),
@@ -177,10 +182,11 @@ rill_status op_row_refuse(const struct reader *r, const char *node, const char *
             last = rows[i].last;
         }
     if (first && (opset < first || opset > last))
-        return err_set(r->err, RILL_UNSUPPORTED, "node '%.80s': op '%.60s' exists in opsets %d to %d, the model is of %"
-                       PRId64, node, op, first, last, opset);
+        return err_set(r->err, RILL_UNSUPPORTED, "node '%.80s': op '%.60s' exists in opsets %d to %d, the "
+                       "model is of %" PRId64, node, op, first, last, opset);
     const char *near = nearest(op);
-    return err_set(r->err, RILL_UNSUPPORTED, "node '%.80s': op '%.60s' (opset %" PRId64 ") is not supported%s%s%s; "
-                   "`rill inspect --ops` lists what is", node, op, opset, near && strcmp(near, op) ? ", the nearest is '" : "",
-                   near && strcmp(near, op) ? near : "", near && strcmp(near, op) ? "'" : "");
+    return err_set(r->err, RILL_UNSUPPORTED, "node '%.80s': op '%.60s' (opset %" PRId64 ") is not "
+                   "supported%s%s%s; `rill inspect --ops` lists what is", node, op, opset, near
+                   && strcmp(near, op) ? ", the nearest is '" : "", near && strcmp(near, op) ? near : "",
+                   near && strcmp(near, op) ? "'" : "");
 }

@@ -23,7 +23,8 @@ static rill_status set_add(const struct reader *r, struct name_set *s, const cha
         return RILL_OK;
     if (s->n == s->cap) {
         uint32_t cap = s->cap ? s->cap * 2 : 16;
-        const char **name_list = arena_array(r->arena, const char *, cap), **by_list = arena_array(r->arena, const char *, cap);
+        const char **name_list = arena_array(r->arena, const char *, cap), **by_list = arena_array(r->arena,
+                const char *, cap);
         if (!name_list || !by_list)
             return no_memory(r);
         if (s->n) {
@@ -44,8 +45,8 @@ static rill_status define(struct outliner *u, const char *name, const char *by)
 {
     const uint32_t *early = map_get(&u->outside.map, name);
     if (early)
-        return err_set(u->r->err, RILL_MALFORMED, "node '%.80s' reads '%.80s' before node '%.80s' makes it: the nodes are "
-                       "not in order, or go in a circle", u->outside.by[*early], name, by);
+        return err_set(u->r->err, RILL_MALFORMED, "node '%.80s' reads '%.80s' before node '%.80s' makes it: "
+                       "the nodes are not in order, or go in a circle", u->outside.by[*early], name, by);
     if (map_get(&u->defined, name))
         return err_set(u->r->err, RILL_MALFORMED, "%s: value '%.80s' is defined twice", by, name);
     return map_set(&u->defined, name, 0) ? RILL_OK : no_memory(u->r);
@@ -85,14 +86,15 @@ static rill_status define_constants(struct outliner *u)
 {
     const Onnxpb__Graph *pb = u->o->pb;
     if (pb->n_sparse_initializer)
-        return err_set(u->r->err, RILL_UNSUPPORTED, "graph '%.80s': sparse constants are not supported; store them dense",
-                       u->o->name);
+        return err_set(u->r->err, RILL_UNSUPPORTED, "graph '%.80s': sparse constants are not supported; "
+                       "store them dense", u->o->name);
     for (size_t i = 0; i < pb->n_initializer; i++) {
         const char *name = onnx_text(u->r->arena, pb->initializer[i]->name);
         if (!name)
             return no_memory(u->r);
         if (map_get(&u->o->constant, name))
-            return err_set(u->r->err, RILL_MALFORMED, "graph '%.80s': constant '%.80s' is defined twice", u->o->name, name);
+            return err_set(u->r->err, RILL_MALFORMED, "graph '%.80s': constant '%.80s' is defined twice",
+                           u->o->name, name);
         if (!map_set(&u->o->constant, name, (uint32_t) i) || !map_set(&u->defined, name, 0))
             return no_memory(u->r);
     }

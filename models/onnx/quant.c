@@ -58,7 +58,8 @@ rill_status up_matmul_integer(struct lower *l)
 }
 
 /* y * scale a * scale b, as small integers again. axes as above, for scale b. */
-static rill_status requantize(struct lower *l, uint32_t y, unsigned scale_a, unsigned scale_b, int axes, unsigned scale_y)
+static rill_status requantize(struct lower *l, uint32_t y, unsigned scale_a, unsigned scale_b, int axes,
+                              unsigned scale_y)
 {
     uint32_t b, scale, real;
     for (unsigned i = 0; i < 3; i++)
@@ -84,17 +85,19 @@ rill_status up_qlinear_matmul(struct lower *l)
 }
 
 /* A convolution in floats is exact as long as its sums stay below 2^24. */
-static rill_status exact_conv(struct lower *l, uint32_t x, uint32_t w, unsigned weights, uint32_t bias, uint32_t *ret)
+static rill_status exact_conv(struct lower *l, uint32_t x, uint32_t w, unsigned weights, uint32_t bias,
+                              uint32_t *ret)
 {
     const struct fact *f = fact_at(l, l->in[weights]);
     int64_t terms = 1;
     if (f->rank < 2)
         return lower_fail(l, RILL_UNSUPPORTED, "the shape of its weights must be declared");
     for (int i = 1; i < f->rank && terms <= EXACT_TERMS; i++)
-        terms *= dim_is_const(f->shape[i]) && dim_value(f->shape[i]) < EXACT_TERMS ? dim_value(f->shape[i]) : EXACT_TERMS + 1;
+        terms *= dim_is_const(f->shape[i]) && dim_value(f->shape[i]) < EXACT_TERMS ? dim_value(f->shape[i])
+            : EXACT_TERMS + 1;
     if (terms > EXACT_TERMS)
-        return lower_fail(l, RILL_UNSUPPORTED, "sums more than %d products, which would not be exact; use DequantizeLinear "
-                          "and Conv", EXACT_TERMS);
+        return lower_fail(l, RILL_UNSUPPORTED, "sums more than %d products, which would not be exact; use "
+                          "DequantizeLinear and Conv", EXACT_TERMS);
     *ret = WIRE_NONE;
     return lower_emit(l, "Conv", l->attr, l->n_attr, (uint32_t[]) { x, w, bias }, 3, ret, 1);
 }

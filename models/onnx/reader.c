@@ -55,11 +55,11 @@ static rill_status read_opset(struct reader *r, const Onnxpb__Model *m)
         if (is_default_domain(m->opset_import[i]->domain))
             r->opset = m->opset_import[i]->version;
     if (r->opset == 0)
-        return err_set(r->err, RILL_MALFORMED, "the model does not say which opset it uses; opsets %d to %d are read",
-                       ONNX_OPSET_MIN, ONNX_OPSET_MAX);
+        return err_set(r->err, RILL_MALFORMED, "the model does not say which opset it uses; opsets %d to %d "
+                       "are read", ONNX_OPSET_MIN, ONNX_OPSET_MAX);
     if (r->opset < ONNX_OPSET_MIN || r->opset > ONNX_OPSET_MAX)
-        return err_set(r->err, RILL_UNSUPPORTED, "the model is of opset %" PRId64 "; opsets %d to %d are read: export it "
-                       "again for one of those", r->opset, ONNX_OPSET_MIN, ONNX_OPSET_MAX);
+        return err_set(r->err, RILL_UNSUPPORTED, "the model is of opset %" PRId64 "; opsets %d to %d are "
+                       "read: export it again for one of those", r->opset, ONNX_OPSET_MIN, ONNX_OPSET_MAX);
     return RILL_OK;
 }
 
@@ -87,8 +87,8 @@ static rill_status read_model(struct reader *r, const Onnxpb__Model *m, struct g
     TRY(read_opset(r, m));
     TRY(outline_from_pb(r, m->graph, &o));
     if (o->n_free)
-        return err_set(r->err, RILL_MALFORMED, "node '%.80s' reads '%.80s', which nothing defines", o->free_by[0],
-                       o->free_name[0]);
+        return err_set(r->err, RILL_MALFORMED, "node '%.80s' reads '%.80s', which nothing defines",
+                       o->free_by[0], o->free_name[0]);
     if (m->graph->n_output == 0)
         return err_set(r->err, RILL_MALFORMED, "graph '%.80s' has no outputs", o->name);
     TRY(graph_from_outline(r, o, NULL, 0, false, ret));
@@ -125,7 +125,8 @@ rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *d
     return with_path(&r, s);
 }
 
-rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const struct bytes *b, rill_error *reterr)
+rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const struct bytes *b,
+                             rill_error *reterr)
 {
     struct reader r = { .arena = a, .file = b, .limits = limits_complete(NULL, b->n), .err = reterr };
     struct arena unpacked = { 0 };

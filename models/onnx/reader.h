@@ -23,7 +23,8 @@ rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *d
                              const struct onnx_limits *limits, rill_error *reterr);
 
 /* Reads a file that holds a single tensor message (test data). */
-rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const struct bytes *b, rill_error *reterr);
+rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const struct bytes *b,
+                             rill_error *reterr);
 
 /* One row of the table of ops: which file op of which opsets becomes which engine op. */
 struct onnx_op_row {

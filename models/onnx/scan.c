@@ -32,8 +32,8 @@ struct scan {
 static rill_status malformed(struct scan *s, const char *what)
 {
     const struct frame *f = &s->stack[s->depth - 1];
-    return err_set(s->err, RILL_MALFORMED, "byte %zu: %s in a %s message; the file is damaged or no ONNX file", s->at,
-                   what, f->desc->short_name);
+    return err_set(s->err, RILL_MALFORMED, "byte %zu: %s in a %s message; the file is damaged or no ONNX "
+                   "file", s->at, what, f->desc->short_name);
 }
 
 static rill_status read_varint(struct scan *s, uint64_t *ret)
@@ -57,8 +57,8 @@ static rill_status charge(struct scan *s, uint64_t bytes)
 {
     s->bytes += bytes;          /* no overflow: below 2^9 for each of at most 2^32 bytes of file */
     if (s->bytes > s->limits->unpack_bytes)
-        return err_set(s->err, RILL_LIMIT, "byte %zu: unpacking the file would take more than %" PRIu64 " bytes of memory",
-                       s->at, s->limits->unpack_bytes);
+        return err_set(s->err, RILL_LIMIT, "byte %zu: unpacking the file would take more than "
+                       "%" PRIu64 " bytes of memory", s->at, s->limits->unpack_bytes);
     return RILL_OK;
 }
 
@@ -98,7 +98,8 @@ static rill_status push(struct scan *s, const ProtobufCMessageDescriptor *desc, 
     if (s->depth == DEPTH_MAX)
         return err_set(s->err, RILL_LIMIT, "byte %zu: messages are nested more than %d deep", s->at, DEPTH_MAX);
     if (++s->messages > s->limits->messages)
-        return err_set(s->err, RILL_LIMIT, "byte %zu: the file holds more than %u messages", s->at, s->limits->messages);
+        return err_set(s->err, RILL_LIMIT, "byte %zu: the file holds more than %u messages", s->at,
+                       s->limits->messages);
     s->stack[s->depth++] = (struct frame) { .desc = desc, .end = end };
     return charge(s, ROUND(desc->sizeof_message));
 }
@@ -215,7 +216,8 @@ static void unpack_free(void *arena, void *p)
 }
 
 rill_status onnx_unpack(const uint8_t *data, size_t n, const ProtobufCMessageDescriptor *desc,
-                        const struct onnx_limits *limits, struct arena *a, ProtobufCMessage **ret, rill_error *reterr)
+                        const struct onnx_limits *limits, struct arena *a, ProtobufCMessage **ret,
+                            rill_error *reterr)
 {
     uint64_t bytes;
     TRY(onnx_scan(data, n, desc, limits, &bytes, reterr));
@@ -223,7 +225,7 @@ rill_status onnx_unpack(const uint8_t *data, size_t n, const ProtobufCMessageDes
     ProtobufCAllocator alloc = { .alloc = unpack_alloc, .free = unpack_free, .allocator_data = a };
     *ret = protobuf_c_message_unpack(desc, &alloc, n, data);
     if (!*ret)
-        return err_set(reterr, RILL_MALFORMED, "the file is no ONNX file, or there is no memory to unpack it (%" PRIu64
-                       " bytes)", bytes);
+        return err_set(reterr, RILL_MALFORMED, "the file is no ONNX file, or there is no memory to unpack "
+                       "it (%" PRIu64 " bytes)", bytes);
     return RILL_OK;
 }

@@ -30,16 +30,17 @@ rill_status onnx_dtype(const struct reader *r, int64_t code, const char *what, e
         return err_set(r->err, RILL_MALFORMED, "%s: there is no element type number %" PRId64, what, code);
     *ret = types[code].type;
     if (*ret == DTYPE_NONE)
-        return err_set(r->err, RILL_UNSUPPORTED, "%s: elements of type %s are not supported; floats, integers and bool "
-                       "of 8 bits and more are", what, types[code].name);
+        return err_set(r->err, RILL_UNSUPPORTED, "%s: elements of type %s are not supported; floats, "
+                       "integers and bool of 8 bits and more are", what, types[code].name);
     return RILL_OK;
 }
 
-static rill_status tensor_shape(const struct reader *r, const Onnxpb__Tensor *t, const char *what, struct tensor *ret)
+static rill_status tensor_shape(const struct reader *r, const Onnxpb__Tensor *t, const char *what,
+                                struct tensor *ret)
 {
     if (t->n_dims > RANK_MAX)
-        return err_set(r->err, RILL_UNSUPPORTED, "%s: has %zu dimensions, at most %d are supported", what, t->n_dims,
-                       RANK_MAX);
+        return err_set(r->err, RILL_UNSUPPORTED, "%s: has %zu dimensions, at most %d are supported", what,
+                       t->n_dims, RANK_MAX);
     *ret = (struct tensor) { .rank = (int) t->n_dims };
     for (size_t i = 0; i < t->n_dims; i++)
         ret->dim[i] = t->dims[i];
@@ -48,10 +49,13 @@ static rill_status tensor_shape(const struct reader *r, const Onnxpb__Tensor *t,
     uint64_t bytes;
     for (size_t i = 0; i < t->n_dims; i++)
         if (t->dims[i] < 0)
-            return err_set(r->err, RILL_MALFORMED, "%s: dimension %zu is negative (%" PRId64 ")", what, i, t->dims[i]);
+            return err_set(r->err, RILL_MALFORMED, "%s: dimension %zu is negative (%" PRId64 ")", what, i,
+                           t->dims[i]);
     if (!tensor_count_checked(ret, &n)
-            || __builtin_mul_overflow((uint64_t) n, (uint64_t) dtype_bytes(ret->type), &bytes) || bytes > SIZE_MAX / 4)
-        return err_set(r->err, RILL_MALFORMED, "%s: its dimensions multiply to more bytes than there are", what);
+            || __builtin_mul_overflow((uint64_t) n, (uint64_t) dtype_bytes(ret->type), &bytes)
+                || bytes > SIZE_MAX / 4)
+        return err_set(r->err, RILL_MALFORMED, "%s: its dimensions multiply to more bytes than there are",
+                       what);
     return RILL_OK;
 }
 
@@ -87,27 +91,31 @@ static void list_copy(const Onnxpb__Tensor *t, enum list list, const struct tens
         memcpy(to->data, whole, bytes);
     for (int64_t i = 0; !whole && i < n; i++) {
         uint64_t v = list == LIST_UINT64 ? t->uint64_data[i] : (uint64_t) (int64_t) t->int32_data[i];
-        memcpy((unsigned char *) to->data + (size_t) i * width, &v, width);     /* little endian: the low bytes */
+        /* little endian: the low bytes */
+        memcpy((unsigned char *) to->data + (size_t) i * width, &v, width);
     }
 }
 
-static rill_status from_list(const struct reader *r, const Onnxpb__Tensor *t, const char *what, const struct tensor *to)
+static rill_status from_list(const struct reader *r, const Onnxpb__Tensor *t, const char *what,
+                             const struct tensor *to)
 {
     enum list list = types[t->data_type].list;
     int64_t n = tensor_count(to);
     size_t have = list_length(t, list);
     if (have != (uint64_t) n)
-        return err_set(r->err, RILL_MALFORMED, "%s: its shape has %" PRId64 " elements and its data %zu", what, n, have);
+        return err_set(r->err, RILL_MALFORMED, "%s: its shape has %" PRId64 " elements and its data %zu",
+                       what, n, have);
     list_copy(t, list, to, n);
     return RILL_OK;
 }
 
-static rill_status from_raw(const struct reader *r, const Onnxpb__Tensor *t, const char *what, const struct tensor *to)
+static rill_status from_raw(const struct reader *r, const Onnxpb__Tensor *t, const char *what,
+                            const struct tensor *to)
 {
     size_t want = tensor_bytes(to);
     if (t->raw_data.len != want)
-        return err_set(r->err, RILL_MALFORMED, "%s: its shape takes %zu bytes and its raw data has %zu", what, want,
-                       t->raw_data.len);
+        return err_set(r->err, RILL_MALFORMED, "%s: its shape takes %zu bytes and its raw data has %zu",
+                       what, want, t->raw_data.len);
     if (want)
         memcpy(to->data, t->raw_data.data, want);
     return RILL_OK;
@@ -145,15 +153,17 @@ rill_status onnx_tensor(struct reader *r, const Onnxpb__Tensor *t, const char *w
     bool external = t->has_data_location && t->data_location == 1;
     TRY(tensor_shape(r, t, what, &shape));
     if (t->segment)
-        return err_set(r->err, RILL_UNSUPPORTED, "%s: tensors in segments are not supported; store it whole", what);
+        return err_set(r->err, RILL_UNSUPPORTED, "%s: tensors in segments are not supported; store it whole",
+                       what);
     if (t->has_data_location && t->data_location != 0 && !external)
-        return err_set(r->err, RILL_MALFORMED, "%s: there is no data location number %d", what, t->data_location);
+        return err_set(r->err, RILL_MALFORMED, "%s: there is no data location number %d", what,
+                       t->data_location);
     if (!external)
         TRY(check_length(r, t, what, &shape));
     size_t bytes = tensor_bytes(&shape);
     if (bytes > r->limits.tensor_bytes - r->tensor_bytes)
-        return err_set(r->err, RILL_LIMIT, "%s: with its %zu bytes the constants take more than %" PRIu64 " bytes", what,
-                       bytes, r->limits.tensor_bytes);
+        return err_set(r->err, RILL_LIMIT, "%s: with its %zu bytes the constants take more than "
+                       "%" PRIu64 " bytes", what, bytes, r->limits.tensor_bytes);
     r->tensor_bytes += bytes;
     if (external)
         TRY(external_read(r, t, what, NULL, bytes));

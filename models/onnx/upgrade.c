@@ -132,7 +132,8 @@ static rill_status dtype_attr(struct lower *l, const char *name)
         return RILL_OK;
     if (a->kind != ATTR_INT)
         return lower_fail(l, RILL_MALFORMED, "attribute '%s' is no element type", name);
-    const char *what = arena_printf(l->r->arena, "node '%.80s' (%s), attribute '%s'", l->name, l->node->op, name);
+    const char *what = arena_printf(l->r->arena, "node '%.80s' (%s), attribute '%s'", l->name, l->node->op,
+                                    name);
     if (!what)
         return no_memory(l->r);
     TRY(onnx_dtype(l->r, a->i, what, &t));
@@ -162,7 +163,8 @@ rill_status up_drop_training(struct lower *l)
 
 static rill_status refuse_training(const struct lower *l)
 {
-    return lower_fail(l, RILL_UNSUPPORTED, "trains (it wants the statistics of a batch); export the model for inference");
+    return lower_fail(l, RILL_UNSUPPORTED, "trains (it wants the statistics of a batch); export the model "
+                      "for inference");
 }
 
 /* Before opset 14 the outputs after the first are those of training, whatever the mode. */
@@ -179,8 +181,8 @@ rill_status up_batchnorm_9(struct lower *l)
 rill_status up_batchnorm_7(struct lower *l)
 {
     if (lower_int(l, "spatial", 1) != 1)
-        return lower_fail(l, RILL_UNSUPPORTED, "attribute 'spatial' is 0 (one mean a value); only one mean a channel is "
-                          "supported, as all newer opsets have it");
+        return lower_fail(l, RILL_UNSUPPORTED, "attribute 'spatial' is 0 (one mean a value); only one mean "
+                          "a channel is supported, as all newer opsets have it");
     lower_drop(l, "spatial");
     return up_batchnorm_9(l);
 }
@@ -209,8 +211,8 @@ static rill_status align_axis(struct lower *l, int64_t axis)
     int64_t one[RANK_MAX], n = a - b - axis;
     uint32_t axes, wide;
     if (a < 0 || b < 0)
-        return lower_fail(l, RILL_UNSUPPORTED, "the form before opset 7 is supported where the ranks of both inputs are "
-                          "declared; export for opset 7 or newer");
+        return lower_fail(l, RILL_UNSUPPORTED, "the form before opset 7 is supported where the ranks of "
+                          "both inputs are declared; export for opset 7 or newer");
     for (int64_t i = 0; i < n; i++)
         one[i] = b + i;
     if (n <= 0)

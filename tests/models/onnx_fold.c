@@ -11,16 +11,21 @@
 
 struct fold_case {
     const char *file;
-    unsigned stored, most;          /* nodes with those of bodies: in the file as read, and at most after folding */
+    /* nodes with those of bodies: in the file as read, and at most after folding */
+    unsigned stored, most;
     struct { const char *name; int rank; int64_t dim[3]; } shape[3];
     int64_t rate;                   /* value of input `sr`; 0: there is none */
 };
 
 static const struct fold_case cases[] = {
-    { "silero_v6/silero_vad.onnx", 250, 44, { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } }, 16000 },
-    { "silero_v6/silero_vad.onnx", 250, 44, { { "input", 2, { 1, 288 } }, { "state", 3, { 2, 1, 128 } } }, 8000 },
-    { "silero_v6/silero_vad_16k_op15.onnx", 100, 44, { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } }, 16000 },
-    { "silero_v6/silero_vad_op18_ifless.onnx", 40, 60, { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } }, 16000 },
+    { "silero_v6/silero_vad.onnx", 250, 44, { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } },
+      16000 },
+    { "silero_v6/silero_vad.onnx", 250, 44, { { "input", 2, { 1, 288 } }, { "state", 3, { 2, 1, 128 } } },
+      8000 },
+    { "silero_v6/silero_vad_16k_op15.onnx", 100, 44, { { "input", 2, { 1, 576 } },
+                                                       { "state", 3, { 2, 1, 128 } } }, 16000 },
+    { "silero_v6/silero_vad_op18_ifless.onnx", 40, 60, { { "input", 2, { 1, 576 } },
+                                                         { "state", 3, { 2, 1, 128 } } }, 16000 },
     { "gtcrn/gtcrn.onnx", 1000, 449, { { 0 } }, 0 },
     { "gtcrn/gtcrn_simple.onnx", 415, 415, { { 0 } }, 0 },
 };
@@ -90,7 +95,8 @@ static void run(const struct fold_case *c, const char *folder)
         CHECK(s == RILL_OK, "%s", err.text);
         bytes_drop(&b);
         if (s == RILL_OK) {
-            CHECK(graph_count_nodes(&m.g) >= c->stored, "%s: only %u nodes were read", c->file, graph_count_nodes(&m.g));
+            CHECK(graph_count_nodes(&m.g) >= c->stored, "%s: only %u nodes were read", c->file,
+                  graph_count_nodes(&m.g));
             fold(c, &m, &a);
         }
     }

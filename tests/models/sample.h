@@ -44,7 +44,8 @@ static inline struct pb sample_if(void)
 static inline struct pb sample_model(void)
 {
     static const float w[6] = { 1, -2, 3, -4, 5, -6 };
-    struct pb g = { 0 }, bias = make_tensor("bias", 1, LIST(3)), axes = make_tensor("axes", 7, LIST(1)), list = { 0 };
+    struct pb g = { 0 }, bias = make_tensor("bias", 1, LIST(3)), axes = make_tensor("axes", 7, LIST(1)),
+        list = { 0 };
     for (int i = 0; i < 3; i++)
         pb_float(&bias, TENSOR_FLOATS, (float) i);
     pb_varint(&list, 1);
@@ -61,7 +62,8 @@ static inline struct pb sample_model(void)
     scan = sample_attr(scan, make_int_attr("num_scan_inputs", 1));
     scan = sample_attr(scan, make_ints_attr("scan_input_directions", (const int64_t[]) { 1 }, 1));
     pb_message(&g, GRAPH_NODE, sample_attr(scan, make_graph_attr("body", sample_scan_body())));
-    pb_message(&g, GRAPH_NODE, sample_attr(make_node("ReduceSum", "y axes", "total"), make_int_attr("keepdims", 0)));
+    pb_message(&g, GRAPH_NODE, sample_attr(make_node("ReduceSum", "y axes", "total"),
+                                           make_int_attr("keepdims", 0)));
     pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(2, 3)));
     pb_message(&g, GRAPH_OUTPUT, make_value("total", 1, LIST(2)));
     struct pb m = make_model(g, 13);

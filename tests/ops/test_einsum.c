@@ -49,7 +49,8 @@ static int64_t term_shape(const struct einsum_case *c, const char *term, size_t 
     return count;
 }
 
-static void reference(const struct einsum_case *c, const char *terms[3], const size_t n[3], const float *a, const float *b, float *y)
+static void reference(const struct einsum_case *c, const char *terms[3], const size_t n[3], const float *a,
+                      const float *b, float *y)
 {
     struct label_loop l = { .c = c };
     for (int t = 2; t < 5; t++)                 /* labels of the output, then of the inputs */
@@ -85,11 +86,13 @@ static void run(struct ops_test *t, const struct einsum_case *c, bool known)
     reference(c, terms, n, data[0], data[1], data[2]);
     const char *text[] = { c->equation };
     struct attr equation = { .name = "equation", .kind = ATTR_STRINGS, .strings = { 1, text } };
-    const struct tensor *in[2] = { ops_f32(t, (int) n[0], dim[0], data[0]), ops_f32(t, (int) n[1], dim[1], data[1]) };
+    const struct tensor *in[2] = { ops_f32(t, (int) n[0], dim[0], data[0]), ops_f32(t, (int) n[1], dim[1],
+                                  data[1]) };
     t->what = c->equation;
     t->runtime = known ? 1 : 3;
     if (ops_run(t, "Einsum", &equation, 1, in, 2, 1)) {
-        ops_check(t, !memcmp(t->out[0]->data, data[2], (size_t) count[2] * sizeof(float)), "other bits than the loops");
+        ops_check(t, !memcmp(t->out[0]->data, data[2], (size_t) count[2] * sizeof(float)),
+                  "other bits than the loops");
         if (known && c->kernel)
             ops_check(t, !strcmp(t->kernel, c->kernel), "kernel is %s, wants %s", t->kernel, c->kernel);
     }
