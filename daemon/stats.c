@@ -56,7 +56,7 @@ void stats_finished_log(struct session *s, bool cancelled)
     if (s->gone)
         return;
     log_line(&s->daemon->log, LOG_INFO,
-             "stream=%u uid=%u model=%s in=%u/%u/%s dur=%.2fs rtf=%.3f rtf_max=%.3f q_p99=%.1fms c_p99=%.1fms "
+             "stream=%u uid=%u model=%s in=%u/%u/%s dur=%.2fs rtf=%.5f rtf_max=%.5f q_p99=%.2fms c_p99=%.3fms "
              "miss=%llu gap=%llu out=%llu%s", s->serial, s->uid, s->model->name, s->in.rate, s->in.channels,
              pcm_enc_name(s->in.enc), (double) audio_us / 1e6, rtf_of(s->compute_us, audio_us),
              pulse_us ? (double) s->max_chunk_us / (double) pulse_us : 0.0, hist_quantile(&s->queue, 0.99) / 1e3,
@@ -72,7 +72,7 @@ void stats_summary(struct daemon *d)
         if (!p->pulses || !pulse_us)
             continue;
         log_line(&d->log, LOG_INFO,
-                 "model=%s streams=%u pulses=%llu dur=%.2fs rtf=%.3f rtf_p99=%.3f rtf_max=%.3f q_p99=%.1fms c_p99=%.1fms miss=%llu",
+                 "model=%s streams=%u pulses=%llu dur=%.2fs rtf=%.5f rtf_p99=%.5f rtf_max=%.5f q_p99=%.2fms c_p99=%.3fms miss=%llu",
                  m->name, m->stats.streams, (unsigned long long) p->pulses, (double) p->audio_us / 1e6,
                  rtf_of(p->compute_us, p->audio_us), hist_quantile(&p->compute, 0.99) / (double) pulse_us, p->rtf_max,
                  hist_quantile(&p->queue, 0.99) / 1e3, hist_quantile(&p->compute, 0.99) / 1e3,

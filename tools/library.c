@@ -12,30 +12,32 @@
 #error "RILL_DATA_DIR: where the library of models is installed"
 #endif
 
-static const char *text_join(const char *a, const char *b)
-{
-    char *s = NULL;
-    if (asprintf(&s, "%s%s", a, b) < 0)
-        exit(4);
-    return s;
-}
+#define PATH_BYTES 4096
 
 const char *library_user_path(void)
 {
+    static char path[PATH_BYTES];
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     if (data && *data)
-        return text_join(data, "/rill/models");
-    return text_join(home && *home ? home : "/tmp", "/.local/share/rill/models");
+        snprintf(path, sizeof path, "%s/rill/models", data);
+    else
+        snprintf(path, sizeof path, "%s/.local/share/rill/models", home && *home ? home : "/tmp");
+    return path;
 }
 
 unsigned library_paths(const char *ret[LIBRARY_PATHS_MAX])
 {
+    static char parts[LIBRARY_PATHS_MAX][PATH_BYTES];
     unsigned n = 0;
     const char *env = getenv("RILL_MODEL_PATH");
     for (const char *at = env; at && *at && n < LIBRARY_PATHS_MAX - 2;) {
         size_t len = strcspn(at, ":");
-        if (len && !(ret[n++] = strndup(at, len)))
-            exit(4);
+        if (len && len < PATH_BYTES) {
+            memcpy(parts[n], at, len);
+            parts[n][len] = 0;
+            ret[n] = parts[n];
+            n++;
+        }
         at += len + (at[len] == ':');
     }
     ret[n++] = library_user_path();

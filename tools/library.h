@@ -9,7 +9,7 @@
 #define LIBRARY_PATHS_MAX 16
 
 /* Folders searched for model folders, in order: each part of $RILL_MODEL_PATH; the user's data folder; the
- * installed one. Strings live as long as the process. */
+ * installed one. Strings live until the next call. */
 unsigned library_paths(const char *ret[LIBRARY_PATHS_MAX]);
 
 /* The folder that `rill models get` fills by default: the user's. */
