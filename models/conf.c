@@ -42,8 +42,8 @@ struct reader {
 void model_conf_default(struct model_conf *ret)
 {
     *ret = (struct model_conf) {
-        .info = { .name = "", .task = "", .licence = "", .summary = "", .vad_threshold = 0.5f, .vad_release = 0.35f,
-                  .vad_hangover_ms = 100 },
+        .info = { .name = "", .task = "", .licence = "", .summary = "", .vad_threshold = 0.5f,
+                  .vad_release = 0.35f, .vad_hangover_ms = 100 },
     };
 }
 
@@ -144,7 +144,8 @@ static void *weights_at(struct reader *r, const char *file)
 static bool section_is(const struct key *k, const char *section)
 {
     size_t n = strlen(k->section);
-    return k->section[n - 1] == '.' ? !strncmp(section, k->section, n) && section[n] : !strcmp(section, k->section);
+    return k->section[n - 1] == '.' ? !strncmp(section, k->section, n) && section[n]
+        : !strcmp(section, k->section);
 }
 
 /* The struct that a section fills; NULL when there are too many. */
@@ -171,7 +172,8 @@ static int entry(void *arg, const char *section, const char *name, const char *v
         if (!at)
             snprintf(r->why, sizeof r->why, "too many sections like [%.60s]", section);
         else if (!value_set(r, &keys[i], value, at + keys[i].offset))
-            snprintf(r->why, sizeof r->why, "[%.60s] %.40s: '%.60s' is not a value for it", section, name, value);
+            snprintf(r->why, sizeof r->why, "[%.60s] %.40s: '%.60s' is not a value for it", section, name,
+                     value);
         return !r->why[0];
     }
     snprintf(r->why, sizeof r->why, "unknown key '%.40s' in section [%.60s]", name, section);

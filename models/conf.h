@@ -27,7 +27,7 @@ struct conf_weights {
     const char *url;            /* https */
     uint8_t sha256[32];
     uint64_t bytes;
-    const char *from;           /* where it lies in a folder of many models; the model's name and file if absent */
+    const char *from;           /* where it lies in a folder of many models; NULL: name/file */
 };
 
 struct model_conf {

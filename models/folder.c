@@ -77,8 +77,9 @@ static bool read_all(int fd, uint8_t *at, size_t n)
 static rill_status open_fail(const struct folder *f, const char *name, rill_error *reterr)
 {
     if (errno == ELOOP || errno == EINVAL)
-        return err_set(reterr, RILL_INVALID, "'%.200s': not a file beneath the model's folder %.200s (names are "
-                       "relative, without '..' and symbolic links)", name, f->path);
+        return err_set(reterr, RILL_INVALID,
+                       "'%.200s': not a file beneath the model's folder %.200s (names are relative, without "
+                       "'..' and symbolic links)", name, f->path);
     return err_set(reterr, RILL_IO, "%.200s/%.200s: %s", f->path, name, strerror(errno));
 }
 
@@ -103,8 +104,8 @@ static rill_status file_read(struct folder *f, int fd, const char *name, struct 
     return RILL_OK;
 }
 
-rill_status folder_read(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes, const uint8_t **ret,
-                        size_t *ret_n, rill_error *reterr)
+rill_status folder_read(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes,
+                        const uint8_t **ret, size_t *ret_n, rill_error *reterr)
 {
     if (f->fd < 0)
         return err_set(reterr, RILL_IO, "'%.200s': this model has no folder to read files from", name);

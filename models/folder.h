@@ -20,8 +20,8 @@ void        folder_close(struct folder *f);
 
 /* Reads a regular file of at most max_bytes into a. name is relative, without "..", and no part of it
  * is a symbolic link. The bytes are followed by a zero that *ret_n does not count. */
-rill_status folder_read(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes, const uint8_t **ret,
-                        size_t *ret_n, rill_error *reterr);
+rill_status folder_read(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes,
+                        const uint8_t **ret, size_t *ret_n, rill_error *reterr);
 
 /* Whether folder_read would find a regular file of that name. */
 bool        folder_has(const struct folder *f, const char *name);

@@ -85,8 +85,9 @@ static bool name_among(const char *name, const char *const *list)
     return *list != NULL;
 }
 
-static const char *const time_names[] = { "S", "T", "time", "frames", "n_frames", "num_frames", "seq", "sequence", "length",
-                                          "samples", "n_samples", "num_samples", "seq_len", "sequence_length", NULL };
+static const char *const time_names[] = { "S", "T", "time", "frames", "n_frames", "num_frames", "seq",
+                                          "sequence", "length", "samples", "n_samples", "num_samples",
+                                          "seq_len", "sequence_length", NULL };
 static const char *const batch_names[] = { "N", "B", "batch", "batch_size", "batchsize", NULL };
 
 /* The only symbol, or the only one with a name that means time. NULL: nothing streams. */

@@ -247,8 +247,8 @@ rill_status build_slice(const struct call *c, struct val *ret)
     TRY(arg_ints(c, "end", end, RANK_MAX, &n_end));
     TRY(arg_ints(c, "stride", stride, RANK_MAX, &n_stride));
     if (n_begin != n || n_end != n || (n_stride && n_stride != n))
-        return call_fail(c, RILL_MALFORMED, "'slice': %u axes, %u begins, %u ends, %u strides", n, n_begin, n_end,
-                         n_stride);
+        return call_fail(c, RILL_MALFORMED, "'slice': %u axes, %u begins, %u ends, %u strides", n, n_begin,
+                         n_end, n_stride);
     for (unsigned i = 0; i < n; i++) {
         stride[i] = n_stride ? stride[i] : 1;
         if (end[i] == 0)
@@ -294,8 +294,8 @@ static rill_status border_mode(const struct call *c, const char **ret)
             *ret = names[i][1];
             return RILL_OK;
         }
-    return call_fail(c, RILL_UNSUPPORTED, "'%s': border '%.30s', supported: constant, reflect, replicate", c->e->text,
-                     border);
+    return call_fail(c, RILL_UNSUPPORTED, "'%s': border '%.30s', supported: constant, reflect, replicate",
+                     c->e->text, border);
 }
 
 rill_status build_pad(const struct call *c, struct val *ret)
@@ -311,7 +311,8 @@ rill_status build_pad(const struct call *c, struct val *ret)
     for (unsigned i = 0; i < n; i++) {
         struct val p = list.list[i];
         if (p.kind != VAL_LIST || p.n != 2 || p.list[0].kind != VAL_INT || p.list[1].kind != VAL_INT)
-            return call_fail(c, RILL_MALFORMED, "'pad': padding %u is not a pair (before, after) of integers", i);
+            return call_fail(c, RILL_MALFORMED,
+                             "'pad': padding %u is not a pair (before, after) of integers", i);
         pads[i] = p.list[0].i;
         pads[n + i] = p.list[1].i;
     }

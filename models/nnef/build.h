@@ -63,7 +63,7 @@ struct nnef_row {
     rill_status (*build)(const struct call *c, struct val *ret);
     const char *op;                 /* engine op, where build wants one */
     const char *inputs;             /* "x, y": parameters that are its tensor inputs */
-    const char *attrs;              /* "size:i hop:i end:s axes:l alpha:f": parameters that are its attributes */
+    const char *attrs;              /* "size:i hop:i end:s alpha:f axes:l": those that are attributes */
     const char *help;
 };
 
@@ -89,7 +89,8 @@ rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr
 rill_status scope_bind(struct builder *b, struct scope *s, const char *name, struct val v);
 rill_status symbol_add(struct builder *b, const char *name, struct val *ret);
 /* Runs the statements of f, whose parameters are bound already, and collects its results. */
-rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_fragment *f, struct val *ret_results);
+rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_fragment *f,
+                         struct val *ret_results);
 const struct nnef_fragment *fragment_find(const struct builder *b, const char *name);
 rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign, struct val x,
                        struct val y, struct val *ret);
@@ -108,20 +109,22 @@ rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_
                       uint32_t *ret);
 rill_status const_i64(struct builder *b, struct graph *g, const int64_t *v, unsigned n, uint32_t *ret);
 /* A list of sizes: integers, or symbolic where one is. */
-rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *const *d, unsigned n, uint32_t *ret);
+rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *const *d, unsigned n,
+                        uint32_t *ret);
 
 /* A zeroed constant that no file backs, within the limit; t: type and shape. */
 rill_status literal_new(const struct call *c, const struct tensor *t, struct tensor **ret);
 
 rill_status arg_val(const struct call *c, const char *name, struct val *ret);
 rill_status arg_wire(const struct call *c, const char *name, uint32_t *ret);
-rill_status arg_wires(const struct call *c, const char *name, uint32_t **ret, unsigned *ret_n);     /* one, or a list */
+rill_status arg_wires(const struct call *c, const char *name, uint32_t **ret, unsigned *ret_n);
 rill_status arg_int(const struct call *c, const char *name, int64_t *ret);
 rill_status arg_real(const struct call *c, const char *name, double *ret);
 rill_status arg_bool(const struct call *c, const char *name, bool *ret);
 rill_status arg_text(const struct call *c, const char *name, const char **ret);
 rill_status arg_ints(const struct call *c, const char *name, int64_t *ret, unsigned cap, unsigned *ret_n);
-rill_status arg_dims(const struct call *c, const char *name, const struct dim **ret, unsigned cap, unsigned *ret_n);
+rill_status arg_dims(const struct call *c, const char *name, const struct dim **ret, unsigned cap,
+                     unsigned *ret_n);
 /* The expression behind an argument, for those whose names mean something to the operator; NULL: absent. */
 const struct nnef_expr *arg_expr(const struct call *c, const char *name);
 /* A name as an identifier or in quotes. */
@@ -130,8 +133,9 @@ rill_status expr_name(const struct call *c, const struct nnef_expr *e, const cha
 const struct fact *wire_fact(const struct scope *s, uint32_t w);
 
 /* Adds a node and infers the facts of its outputs. */
-rill_status build_node(struct builder *b, struct scope *s, struct nnef_pos pos, const char *op, const struct attr *attrs,
-                       unsigned n_attrs, const uint32_t *in, unsigned n_in, uint32_t *out, unsigned n_out);
+rill_status build_node(struct builder *b, struct scope *s, struct nnef_pos pos, const char *op,
+                       const struct attr *attrs, unsigned n_attrs, const uint32_t *in, unsigned n_in,
+                       uint32_t *out, unsigned n_out);
 rill_status call_node(const struct call *c, const char *op, const struct attr *attrs, unsigned n_attrs,
                       const uint32_t *in, unsigned n_in, uint32_t *ret);
 /* Inputs of an element-wise op brought to one rank: axes are matched from the first, as NNEF says. */
@@ -149,10 +153,10 @@ extern const char nnef_library_text[];
 
 /* ---- builders in other files ---- */
 
-#define BUILDERS(X)                                                                                               \
-    X(reshape) X(transpose) X(squeeze) X(unsqueeze) X(concat) X(split) X(slice) X(pad) X(tile) X(stack)           \
-    X(unstack) X(shape_of) X(length_of) X(reduce) X(softmax) X(argmax)                                            \
-    X(matmul) X(conv) X(deconv) X(pool) X(batch_norm)                                                             \
+#define BUILDERS(X)                                                                                           \
+    X(reshape) X(transpose) X(squeeze) X(unsqueeze) X(concat) X(split) X(slice) X(pad) X(tile) X(stack)       \
+    X(unstack) X(shape_of) X(length_of) X(reduce) X(softmax) X(argmax)                                        \
+    X(matmul) X(conv) X(deconv) X(pool) X(batch_norm)                                                         \
     X(external) X(variable) X(constant) X(fill) X(overlap_add) X(window) X(mel) X(scan) X(onnx_scan)
 #define X(name) rill_status build_##name(const struct call *c, struct val *ret);
 BUILDERS(X)

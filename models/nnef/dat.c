@@ -17,7 +17,8 @@ static uint32_t u32_at(const uint8_t *p)
     return (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16 | (uint32_t) p[3] << 24;
 }
 
-static rill_status header_read(struct header *ret, const uint8_t *b, size_t n, const char *file, rill_error *reterr)
+static rill_status header_read(struct header *ret, const uint8_t *b, size_t n, const char *file,
+                               rill_error *reterr)
 {
     if (n < HEADER_BYTES || b[0] != 0x4e || b[1] != 0xef)
         return err_set(reterr, RILL_MALFORMED, "%s: not a tensor file (no NNEF header)", file);
@@ -30,8 +31,8 @@ static rill_status header_read(struct header *ret, const uint8_t *b, size_t n, c
     for (uint32_t i = 0; i < ret->rank; i++)
         ret->dim[i] = u32_at(b + 12 + 4 * i);
     if (n - HEADER_BYTES != ret->data_bytes)
-        return err_set(reterr, RILL_MALFORMED, "%s: %zu bytes of data, the header says %u", file, n - HEADER_BYTES,
-                       ret->data_bytes);
+        return err_set(reterr, RILL_MALFORMED, "%s: %zu bytes of data, the header says %u", file,
+                       n - HEADER_BYTES, ret->data_bytes);
     return RILL_OK;
 }
 
@@ -40,9 +41,10 @@ static enum dtype stored_type(const struct header *h)
 {
     static const struct { enum item item; uint32_t bits; enum dtype type; } known[] = {
         { ITEM_FLOAT, 16, DTYPE_F16 }, { ITEM_FLOAT, 32, DTYPE_F32 }, { ITEM_FLOAT, 64, DTYPE_F64 },
-        { ITEM_INT, 8, DTYPE_I8 }, { ITEM_INT, 16, DTYPE_I16 }, { ITEM_INT, 32, DTYPE_I32 }, { ITEM_INT, 64, DTYPE_I64 },
-        { ITEM_UINT, 8, DTYPE_U8 }, { ITEM_UINT, 16, DTYPE_U16 }, { ITEM_UINT, 32, DTYPE_U32 },
-        { ITEM_UINT, 64, DTYPE_U64 }, { ITEM_BOOL, 8, DTYPE_BOOL }, { ITEM_BOOL, 1, DTYPE_BOOL },
+        { ITEM_INT, 8, DTYPE_I8 }, { ITEM_INT, 16, DTYPE_I16 }, { ITEM_INT, 32, DTYPE_I32 },
+        { ITEM_INT, 64, DTYPE_I64 }, { ITEM_UINT, 8, DTYPE_U8 }, { ITEM_UINT, 16, DTYPE_U16 },
+        { ITEM_UINT, 32, DTYPE_U32 }, { ITEM_UINT, 64, DTYPE_U64 }, { ITEM_BOOL, 8, DTYPE_BOOL },
+        { ITEM_BOOL, 1, DTYPE_BOOL },
     };
     for (size_t i = 0; h->vendor == 0 && i < sizeof known / sizeof *known; i++)
         if (known[i].item == h->item && known[i].bits == h->bits)
@@ -70,15 +72,16 @@ static void elements_read(struct tensor *t, const struct header *h, enum dtype s
     }
 }
 
-rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t *bytes, size_t n, const char *file,
-                            rill_error *reterr)
+rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t *bytes, size_t n,
+                            const char *file, rill_error *reterr)
 {
     struct header h = { 0 };
     TRY(header_read(&h, bytes, n, file, reterr));
     enum dtype stored = stored_type(&h);
     if (stored == DTYPE_NONE)
-        return err_set(reterr, RILL_UNSUPPORTED, "%s: elements of kind %u (vendor %u) with %u bits; supported: float 16, "
-                       "32, 64, integers of 8 to 64 bits, bool of 1 or 8", file, h.item, h.vendor, h.bits);
+        return err_set(reterr, RILL_UNSUPPORTED,
+                       "%s: elements of kind %u (vendor %u) with %u bits; supported: float 16, 32, 64, "
+                       "integers of 8 to 64 bits, bool of 1 or 8", file, h.item, h.vendor, h.bits);
     struct tensor shape = { .type = DTYPE_BOOL, .rank = (int) h.rank };
     if (dtype_is_float(stored))
         shape.type = DTYPE_F32;
@@ -89,7 +92,8 @@ rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t 
         shape.dim[i] = h.dim[i];
     if (!tensor_count_checked(&shape, &count) || __builtin_mul_overflow(count, (int64_t) h.bits, &bits) ||
         bits > INT64_MAX - 7 || (bits + 7) / 8 != h.data_bytes)
-        return err_set(reterr, RILL_MALFORMED, "%s: the shape does not fit %u bytes of data", file, h.data_bytes);
+        return err_set(reterr, RILL_MALFORMED, "%s: the shape does not fit %u bytes of data", file,
+                       h.data_bytes);
     struct tensor *t = tensor_new(a, shape.type, shape.rank, shape.dim);
     if (!t)
         return err_set(reterr, RILL_NOMEM, "%s: out of memory for %lld elements", file, (long long) count);

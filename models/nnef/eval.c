@@ -26,7 +26,8 @@ rill_status nnef_no_memory(struct builder *b)
 
 /* ---- names ---- */
 
-static rill_status binding_add(struct builder *b, struct binding **list, uint32_t *n, uint32_t *cap, struct binding x)
+static rill_status binding_add(struct builder *b, struct binding **list, uint32_t *n, uint32_t *cap,
+                               struct binding x)
 {
     if (*n == *cap) {
         uint32_t want = *cap ? *cap * 2 : 16;
@@ -73,11 +74,11 @@ static rill_status eval_name(struct builder *b, struct scope *s, const struct nn
     if (!v && s->makes_symbols)
         return symbol_add(b, e->text, ret);
     if (!v && (fragment_find(b, e->text) || row_find(e->text)))
-        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "'%.60s' is an operator; expected a value or '%.60s(...)'",
-                         e->text, e->text);
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED,
+                         "'%.60s' is an operator; expected a value or '%.60s(...)'", e->text, e->text);
     if (!v)
-        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "unknown name '%.60s', expected one that was assigned before",
-                         e->text);
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED,
+                         "unknown name '%.60s', expected one that was assigned before", e->text);
     *ret = *v;
     return RILL_OK;
 }
@@ -163,8 +164,8 @@ static bool is_logic(const char *sign)
     return *sign == '&' || *sign == '|';
 }
 
-static rill_status infix_refuse(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign, struct val x,
-                                struct val y)
+static rill_status infix_refuse(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,
+                                struct val x, struct val y)
 {
     return nnef_fail(b, s, pos, RILL_MALFORMED, "'%s' does not go with %s and %s", sign, val_kind_name(x),
                      val_kind_name(y));
@@ -188,20 +189,20 @@ static rill_status infix_numbers(struct builder *b, struct scope *s, struct nnef
     return RILL_OK;
 }
 
-static rill_status infix_sizes(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign, struct val x,
-                               struct val y, struct val *ret)
+static rill_status infix_sizes(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,
+                               struct val x, struct val y, struct val *ret)
 {
     const struct dim *d = infix_dim(b, sign, x, y);
     if (!d)
-        return nnef_fail(b, s, pos, RILL_UNSUPPORTED, "'%s' on symbolic sizes: only + - * and / by a positive number",
-                         sign);
+        return nnef_fail(b, s, pos, RILL_UNSUPPORTED,
+                         "'%s' on symbolic sizes: only + - * and / by a positive number", sign);
     TRY(dims_status(b->dims, b->err));
     *ret = val_of_dim(d);
     return RILL_OK;
 }
 
-static rill_status infix_wires(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign, struct val x,
-                               struct val y, struct val *ret)
+static rill_status infix_wires(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,
+                               struct val x, struct val y, struct val *ret)
 {
     static const struct { const char *sign, *op; bool negate; } ops[] = {
         { "+", "Add", 0 }, { "-", "Sub", 0 }, { "*", "Mul", 0 }, { "/", "Div", 0 }, { "^", "Pow", 0 },
@@ -226,6 +227,14 @@ static rill_status infix_wires(struct builder *b, struct scope *s, struct nnef_p
     return infix_refuse(b, s, pos, sign, x, y);
 }
 
+/* Of one kind: strings, symbolic sizes or truth values. */
+static bool val_same(struct val x, struct val y)
+{
+    if (x.kind == VAL_TEXT)
+        return !strcmp(x.text, y.text);
+    return x.kind == VAL_DIM ? x.dim == y.dim : x.i == y.i;
+}
+
 rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign, struct val x,
                        struct val y, struct val *ret)
 {
@@ -243,8 +252,7 @@ rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, 
         return infix_sizes(b, s, pos, sign, x, y, ret);
     bool equality = sign[0] == '=' || sign[0] == '!';
     if (equality && x.kind == y.kind && (x.kind == VAL_TEXT || x.kind == VAL_BOOL || x.kind == VAL_DIM)) {
-        bool same = x.kind == VAL_TEXT ? !strcmp(x.text, y.text) : x.kind == VAL_DIM ? x.dim == y.dim : x.i == y.i;
-        *ret = val_bool(same == (sign[0] == '='));
+        *ret = val_bool(val_same(x, y) == (sign[0] == '='));
         return RILL_OK;
     }
     return infix_refuse(b, s, pos, sign, x, y);
@@ -290,8 +298,9 @@ static rill_status eval_choice(struct builder *b, struct scope *s, const struct 
     struct val c;
     TRY(eval_expr(b, s, e->part[1], &c));
     if (c.kind != VAL_BOOL)
-        return nnef_fail(b, s, e->part[1]->pos, RILL_UNSUPPORTED, "the condition of 'if' is %s, expected true or false "
-                         "known now; between tensors use select(condition, a, b)", val_kind_name(c));
+        return nnef_fail(b, s, e->part[1]->pos, RILL_UNSUPPORTED,
+                         "the condition of 'if' is %s, expected true or false known now; between tensors use "
+                         "select(condition, a, b)", val_kind_name(c));
     return eval_expr(b, s, e->part[c.i ? 0 : 2], ret);
 }
 
@@ -335,8 +344,8 @@ static rill_status param_index(struct builder *b, struct scope *s, const struct 
 {
     if (!e->arg_name[k]) {
         if (k >= sig->n_params)
-            return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED, "'%.60s' takes at most %u arguments", e->text,
-                             sig->n_params);
+            return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED, "'%.60s' takes at most %u arguments",
+                             e->text, sig->n_params);
         *ret = k;
         return RILL_OK;
     }
@@ -350,8 +359,8 @@ static rill_status param_index(struct builder *b, struct scope *s, const struct 
         size_t n = strlen(known);
         snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", sig->params[i].name);
     }
-    return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED, "'%.60s' has no argument '%.60s', expected one of: %s",
-                     e->text, e->arg_name[k], known);
+    return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED,
+                     "'%.60s' has no argument '%.60s', expected one of: %s", e->text, e->arg_name[k], known);
 }
 
 /* Lines arguments up with parameters; NULL where the default serves. */
@@ -365,8 +374,8 @@ static rill_status args_match(struct builder *b, struct scope *s, const struct n
         uint32_t i = 0;
         TRY(param_index(b, s, e, sig, k, &i));
         if (arg[i])
-            return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED, "'%.60s': argument '%.60s' is given twice", e->text,
-                             sig->params[i].name);
+            return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED,
+                             "'%.60s': argument '%.60s' is given twice", e->text, sig->params[i].name);
         arg[i] = e->part[k];
     }
     for (uint32_t i = 0; i < sig->n_params; i++)
@@ -382,7 +391,8 @@ static rill_status call_fragment(struct builder *b, struct scope *s, const struc
 {
     const struct nnef_expr **arg;
     const char *prefix = arena_printf(b->arena, "%s%s/", s->prefix, s->target ? s->target : f->name);
-    struct scope in = { .g = s->g, .prefix = prefix, .file = fragment_is_library(b, f) ? "stdlib" : b->doc->file };
+    struct scope in = { .g = s->g, .prefix = prefix, .file = fragment_is_library(b, f) ? "stdlib"
+                        : b->doc->file };
     struct scope none = { .g = s->g, .prefix = prefix, .file = in.file };
     struct val *results = arena_array(b->arena, struct val, f->n_results);
     if (!prefix || !results)
@@ -401,12 +411,14 @@ static rill_status call_fragment(struct builder *b, struct scope *s, const struc
     if (status != RILL_OK && fragment_is_library(b, f))
         return err_prefix(b->err, status, "%s:%u:%u", s->file, e->pos.line, e->pos.column);
     TRY(status);
-    *ret = f->n_results == 1 ? results[0] : (struct val) { .kind = VAL_LIST, .n = f->n_results, .list = results };
+    *ret = (struct val) { .kind = VAL_LIST, .n = f->n_results, .list = results };
+    if (f->n_results == 1)
+        *ret = results[0];
     return RILL_OK;
 }
 
-static rill_status call_row(struct builder *b, struct scope *s, const struct nnef_expr *e, const struct nnef_row *row,
-                            struct val *ret)
+static rill_status call_row(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                            const struct nnef_row *row, struct val *ret)
 {
     struct nnef_fragment sig;
     const struct nnef_expr **arg;
@@ -424,8 +436,9 @@ static rill_status eval_call(struct builder *b, struct scope *s, const struct nn
     const struct nnef_row *row = row_find(e->text);
     if (row)
         return call_row(b, s, e, row, ret);
-    return nnef_fail(b, s, e->pos, RILL_UNSUPPORTED, "unknown operator '%.60s', expected a fragment of this text or a "
-                     "standard operator", e->text);
+    return nnef_fail(b, s, e->pos, RILL_UNSUPPORTED,
+                     "unknown operator '%.60s', expected a fragment of this text or a standard operator",
+                     e->text);
 }
 
 rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
@@ -495,22 +508,23 @@ static rill_status statement_run(struct builder *b, struct scope *s, const struc
     if (single)
         return assign(b, s, left, v);
     if (v.kind != VAL_LIST || v.n != left->n_part)
-        return nnef_fail(b, s, left->pos, RILL_MALFORMED, "%u names on the left, the right side gives %u", left->n_part,
-                         v.kind == VAL_LIST ? v.n : 1);
+        return nnef_fail(b, s, left->pos, RILL_MALFORMED, "%u names on the left, the right side gives %u",
+                         left->n_part, v.kind == VAL_LIST ? v.n : 1);
     for (uint32_t i = 0; i < v.n; i++)
         TRY(assign(b, s, left->part[i], v.list[i]));
     return RILL_OK;
 }
 
-rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_fragment *f, struct val *ret_results)
+rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_fragment *f,
+                         struct val *ret_results)
 {
     for (uint32_t i = 0; i < f->n_body; i++)
         TRY(statement_run(b, s, &f->body[i]));
     for (uint32_t i = 0; i < f->n_results; i++) {
         const struct val *v = binding_find(s->names, s->n_names, f->results[i].name);
         if (!v)
-            return nnef_fail(b, s, f->results[i].pos, RILL_MALFORMED, "'%.60s' promises '%.60s', which nothing assigns",
-                             f->name, f->results[i].name);
+            return nnef_fail(b, s, f->results[i].pos, RILL_MALFORMED,
+                             "'%.60s' promises '%.60s', which nothing assigns", f->name, f->results[i].name);
         ret_results[i] = *v;
     }
     return RILL_OK;

@@ -25,7 +25,8 @@ static rill_status extension_read(struct builder *b, const struct scope *s, cons
         return extension_symbol(b, s, x);
     if (!strcmp(x->name, "rill_assert") || !strcmp(x->name, "tract_assert")) {
         rill_status status = dims_assert(b->dims, x->text, b->err);
-        return status == RILL_OK ? status : err_prefix(b->err, status, "%s:%u:%u", s->file, x->pos.line, x->pos.column);
+        return status == RILL_OK ? status : err_prefix(b->err, status, "%s:%u:%u", s->file, x->pos.line,
+                                                       x->pos.column);
     }
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         if (!strcmp(x->name, ignored[i]))
@@ -48,8 +49,9 @@ static rill_status inputs_sort(struct builder *b, struct scope *s)
         while (k < s->g->n_inputs && strcmp(s->g->wires[s->g->inputs[k]].name, f->params[i].name) != 0)
             k++;
         if (k == s->g->n_inputs)
-            return nnef_fail(b, s, f->params[i].pos, RILL_MALFORMED, "input '%.60s' is nowhere declared: %.60s = "
-                             "external<scalar>(shape = [...]);", f->params[i].name, f->params[i].name);
+            return nnef_fail(b, s, f->params[i].pos, RILL_MALFORMED,
+                             "input '%.60s' is nowhere declared: %.60s = external<scalar>(shape = [...]);",
+                             f->params[i].name, f->params[i].name);
         order[i] = s->g->inputs[k];
     }
     s->g->inputs = order;
@@ -74,8 +76,9 @@ static rill_status outputs_add(struct builder *b, struct scope *s, const struct 
     return RILL_OK;
 }
 
-rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *ds, const struct nnef_source *source,
-                             const struct nnef_limits *limits, rill_error *reterr)
+rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *ds,
+                             const struct nnef_source *source, const struct nnef_limits *limits,
+                             rill_error *reterr)
 {
     struct nnef_document *doc = arena_new(a, struct nnef_document);
     struct builder b = { .arena = a, .dims = ds, .doc = doc, .limits = limits ? limits : &nnef_limits_default,
@@ -84,7 +87,8 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
     if (!doc)
         return err_set(reterr, RILL_NOMEM, "%s: out of memory", source->file);
     TRY(nnef_parse(doc, a, source->file, source->text, source->n, b.limits, reterr));
-    TRY(nnef_parse_fragments(&b.library, a, "stdlib", nnef_library_text, strlen(nnef_library_text), NULL, reterr));
+    TRY(nnef_parse_fragments(&b.library, a, "stdlib", nnef_library_text, strlen(nnef_library_text), NULL,
+                             reterr));
     graph_init(&m.g, a, ds, doc->graph.name);
     struct scope s = { .g = &m.g, .file = source->file, .prefix = "", .is_graph = true };
     for (const struct nnef_extension *x = doc->extensions; x; x = x->next)

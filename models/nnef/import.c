@@ -2,7 +2,8 @@
 /* rill_onnx_scan: an ONNX network for one frame, run over frames.
  *
  *     p = rill_onnx_scan(frames, file = "vad.onnx", input = ["input"], output = ["output"],
- *                        state = [("state", "stateN")], const = [("sr", 16000)], shape = [("state", [2, 1, 128])]);
+ *                        state = [("state", "stateN")], const = [("sr", 16000)],
+ *                        shape = [("state", [2, 1, 128])]);
  *
  * Each tensor of x is cut along axis 0, and the slices go to the inputs named by `input`, in order; a slice
  * takes the declared shape of its input when the number of elements agrees. Sizes that the file leaves open
@@ -37,7 +38,8 @@ struct net {
 
 /* ---- what the call says ---- */
 
-static rill_status list_of(const struct net *net, const char *name, const struct nnef_expr **ret, unsigned *ret_n)
+static rill_status list_of(const struct net *net, const char *name, const struct nnef_expr **ret,
+                           unsigned *ret_n)
 {
     const struct call *c = net->c;
     *ret = arg_expr(c, name);
@@ -45,17 +47,18 @@ static rill_status list_of(const struct net *net, const char *name, const struct
     if (*ret && (*ret)->kind != NNEF_EXPR_LIST)
         return nnef_fail(c->b, c->s, (*ret)->pos, RILL_MALFORMED, "'%s': expected a list in [ ]", name);
     if (*ret_n > PARTS_MAX)
-        return nnef_fail(c->b, c->s, (*ret)->pos, RILL_LIMIT, "'%s': %u entries, at most %d", name, *ret_n, PARTS_MAX);
+        return nnef_fail(c->b, c->s, (*ret)->pos, RILL_LIMIT, "'%s': %u entries, at most %d", name, *ret_n,
+                         PARTS_MAX);
     return RILL_OK;
 }
 
-static rill_status tuple_check(const struct net *net, const struct nnef_expr *e, const char *name, uint32_t least,
-                               uint32_t most)
+static rill_status tuple_check(const struct net *net, const struct nnef_expr *e, const char *name,
+                               uint32_t least, uint32_t most)
 {
     if (e->kind == NNEF_EXPR_TUPLE && e->n_part >= least && e->n_part <= most)
         return RILL_OK;
-    return nnef_fail(net->c->b, net->c->s, e->pos, RILL_MALFORMED, "'%s': expected a tuple of %u%s", name, least,
-                     most > least ? " or 3" : "");
+    return nnef_fail(net->c->b, net->c->s, e->pos, RILL_MALFORMED, "'%s': expected a tuple of %u%s", name,
+                     least, most > least ? " or 3" : "");
 }
 
 static rill_status names_read(struct net *net, const char *name, const char **ret, unsigned *ret_n)
@@ -120,7 +123,8 @@ static rill_status file_read(struct net *net)
     if (!b->folder)
         return call_fail(net->c, RILL_IO, "'%.80s': this text has no folder to read networks from", net->file);
     rill_status s = folder_read(b->folder, net->file, &file, b->limits->data_bytes, &data, &n, b->err);
-    struct bytes bytes = { .data = data, .n = n, .path = arena_printf(&file, "%s/%s", b->folder->path, net->file) };
+    struct bytes bytes = { .data = data, .n = n, .path = arena_printf(&file, "%s/%s", b->folder->path,
+                                                                      net->file) };
     if (s == RILL_OK)
         s = bytes.path ? mgraph_from_onnx(&net->m, b->arena, b->dims, &bytes, NULL, b->err) : nnef_no_memory(b);
     arena_drop(&file);
@@ -142,8 +146,8 @@ static rill_status no_such(const struct net *net, const char *what, const char *
     bool input = !strcmp(what, "input");
     char known[200];
     names_print(g, input ? g->inputs : g->outputs, input ? g->n_inputs : g->n_outputs, known, sizeof known);
-    return call_fail(net->c, RILL_MALFORMED, "%s: there is no %s '%.60s'%s%.120s; there is: %s", net->file, what, name,
-                     pair ? ", wanted by " : "", pair ? pair : "", known);
+    return call_fail(net->c, RILL_MALFORMED, "%s: there is no %s '%.60s'%s%.120s; there is: %s", net->file,
+                     what, name, pair ? ", wanted by " : "", pair ? pair : "", known);
 }
 
 static uint32_t index_of(const struct graph *g, const uint32_t *list, uint32_t n, const char *name)
@@ -176,7 +180,8 @@ static rill_status names_default(struct net *net)
     if (net->n_out == 0 && g->n_outputs > 0)
         net->out[net->n_out++] = g->wires[g->outputs[0]].name;
     if (net->n_in != net->n_x)
-        return call_fail(net->c, RILL_MALFORMED, "%s: %u tensors to scan for %u inputs", net->file, net->n_x, net->n_in);
+        return call_fail(net->c, RILL_MALFORMED, "%s: %u tensors to scan for %u inputs", net->file, net->n_x,
+                         net->n_in);
     for (unsigned i = 0; i < net->n_out; i++)
         if (index_of(g, g->outputs, g->n_outputs, net->out[i]) == g->n_outputs)
             return no_such(net, "output", net->out[i], NULL);
@@ -202,8 +207,8 @@ static rill_status shape_eval(const struct net *net, const struct nnef_expr *e, 
     for (uint32_t i = 0; fits && i < v.n; i++)
         fits = v.list[i].kind == VAL_INT && v.list[i].i >= 0;
     if (!fits)
-        return nnef_fail(b, net->c->s, e->pos, RILL_MALFORMED, "expected a shape: a list of at most %d integers",
-                         RANK_MAX);
+        return nnef_fail(b, net->c->s, e->pos, RILL_MALFORMED,
+                         "expected a shape: a list of at most %d integers", RANK_MAX);
     f->rank = (int) v.n;
     for (uint32_t i = 0; i < v.n; i++)
         f->shape[i] = dim_int(b->dims, v.list[i].i);
@@ -255,8 +260,9 @@ static rill_status input_fact(const struct net *net, const char *name, const cha
     if (e)
         TRY(shape_eval(net, e, &in->fact));
     if (in->fact.rank < 0 || !in->fact.type)
-        return call_fail(net->c, RILL_UNSUPPORTED, "%s: input '%.60s' has no declared shape: give shape = [('%.60s', "
-                         "[...])]", net->file, name, name);
+        return call_fail(net->c, RILL_UNSUPPORTED,
+                         "%s: input '%.60s' has no declared shape: give shape = [('%.60s', [...])]",
+                         net->file, name, name);
     shape_close(net, &in->fact, count);
     *ret = &in->fact;
     return RILL_OK;
@@ -284,15 +290,17 @@ static rill_status slices_read(struct net *net)
         char a[160], z[160];
         fact_print(f, a, sizeof a);
         if (f->rank < 1 || (net->length && f->shape[0] != net->length))
-            return call_fail(net->c, RILL_MALFORMED, "%s: tensor %u to scan is %s: expected frames along axis 0, as many "
-                             "as the others have", net->file, i, a);
+            return call_fail(net->c, RILL_MALFORMED,
+                             "%s: tensor %u to scan is %s: expected frames along axis 0, as many as the "
+                             "others have", net->file, i, a);
         net->length = f->shape[0];
         TRY(count_of_slice(net, f, &count));
         TRY(input_fact(net, net->in[i], NULL, count, &in));
         fact_print(in, z, sizeof z);
         if (!known_count(in, &want, &open) || want != count || in->type != f->type)
-            return call_fail(net->c, RILL_MALFORMED, "%s: the frames of %s do not fit input '%.60s', which is %s",
-                             net->file, a, net->in[i], z);
+            return call_fail(net->c, RILL_MALFORMED,
+                             "%s: the frames of %s do not fit input '%.60s', which is %s", net->file, a,
+                             net->in[i], z);
     }
     return RILL_OK;
 }
@@ -310,8 +318,9 @@ static rill_status consts_read(struct net *net)
             continue;
         }
         if (k->v.kind != VAL_INT && k->v.kind != VAL_REAL && k->v.kind != VAL_BOOL)
-            return nnef_fail(b, net->c->s, k->pos, RILL_MALFORMED, "const '%.60s' is %s, expected a number or a constant",
-                             k->in, val_kind_name(k->v));
+            return nnef_fail(b, net->c->s, k->pos, RILL_MALFORMED,
+                             "const '%.60s' is %s, expected a number or a constant", k->in,
+                             val_kind_name(k->v));
         struct tensor *t = NULL;
         if (!fact_to_tensor(f, &shape))
             return nnef_fail(b, net->c->s, k->pos, RILL_LIMIT, "const '%.60s' has no fixed shape", k->in);
@@ -334,8 +343,9 @@ static rill_status state_init(struct net *net, struct net_state *st, const struc
         fact_print(wire_fact(net->c->s, st->init), z, sizeof z);
         return fact_same(f, wire_fact(net->c->s, st->init))
                    ? RILL_OK
-                   : nnef_fail(b, net->c->s, st->pos, RILL_MALFORMED, "state ('%.50s', '%.50s'): '%.50s' is %s but its "
-                               "first value is %s", st->in, st->out, st->in, a, z);
+                   : nnef_fail(b, net->c->s, st->pos, RILL_MALFORMED,
+                               "state ('%.50s', '%.50s'): '%.50s' is %s but its first value is %s", st->in,
+                               st->out, st->in, a, z);
     }
     struct tensor *t = NULL;
     if (!fact_to_tensor(f, &shape))
@@ -363,8 +373,9 @@ static rill_status inputs_read(struct net *net)
     }
     for (uint32_t i = 0; i < g->n_inputs; i++)
         if (!net->facts[i].name)
-            return call_fail(net->c, RILL_MALFORMED, "%s: input '%.60s' is left over: name it in input, state or const",
-                             net->file, g->wires[g->inputs[i]].name);
+            return call_fail(net->c, RILL_MALFORMED,
+                             "%s: input '%.60s' is left over: name it in input, state or const", net->file,
+                             g->wires[g->inputs[i]].name);
     return RILL_OK;
 }
 
@@ -374,8 +385,8 @@ static rill_status net_type(struct net *net)
     struct typed_opts opts = { .inputs = net->facts, .n_inputs = net->m.g.n_inputs };
     rill_status s = tgraph_from_mgraph(&net->t, &net->m, &opts, b->err);
     if (s != RILL_OK)
-        return err_prefix(b->err, s, "%s:%u:%u: %s", net->c->s->file, net->c->e->pos.line, net->c->e->pos.column,
-                          net->file);
+        return err_prefix(b->err, s, "%s:%u:%u: %s", net->c->s->file, net->c->e->pos.line,
+                          net->c->e->pos.column, net->file);
     return RILL_OK;
 }
 
@@ -449,14 +460,16 @@ static rill_status nodes_copy(const struct net *net, struct graph *g)
     return RILL_OK;
 }
 
-static rill_status result_squeezed(const struct net *net, struct graph *g, const char *name, uint32_t w, uint32_t *ret)
+static rill_status result_squeezed(const struct net *net, struct graph *g, const char *name, uint32_t w,
+                                   uint32_t *ret)
 {
     const struct fact *f = &g->wires[w].fact;
     struct fact r = { .type = f->type };
     *ret = w;
     for (int i = 0; i < f->rank; i++) {
         if (!dim_is_const(f->shape[i]))
-            return call_fail(net->c, RILL_UNSUPPORTED, "%s: output '%.60s' has no fixed shape", net->file, name);
+            return call_fail(net->c, RILL_UNSUPPORTED, "%s: output '%.60s' has no fixed shape", net->file,
+                             name);
         if (!dim_is(f->shape[i], 1))
             r.shape[r.rank++] = f->shape[i];
     }
@@ -480,8 +493,9 @@ static rill_status body_outputs(const struct net *net, struct graph *g)
             char a[120], z[120];
             fact_print(from, a, sizeof a);
             fact_print(f, z, sizeof z);
-            return nnef_fail(net->c->b, net->c->s, st->pos, RILL_MALFORMED, "%s: state ('%.50s', '%.50s'): '%.50s' is %s "
-                             "but '%.50s' is %s; both must agree", net->file, st->in, st->out, st->in, a, st->out, z);
+            return nnef_fail(net->c->b, net->c->s, st->pos, RILL_MALFORMED,
+                             "%s: state ('%.50s', '%.50s'): '%.50s' is %s but '%.50s' is %s; both must "
+                             "agree", net->file, st->in, st->out, st->in, a, st->out, z);
         }
         if (!graph_add_output(g, w))
             return nnef_no_memory(net->c->b);

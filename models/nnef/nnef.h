@@ -14,8 +14,9 @@ struct nnef_source {
 };
 
 /* Everything made lives in a, symbols in ds. Wires carry facts already. limits may be NULL. */
-rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *ds, const struct nnef_source *source,
-                             const struct nnef_limits *limits, rill_error *reterr);
+rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *ds,
+                             const struct nnef_source *source, const struct nnef_limits *limits,
+                             rill_error *reterr);
 
 /* The operators one may call, for help texts; NULL past the last. */
 struct nnef_help { const char *name, *signature, *text; };

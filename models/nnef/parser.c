@@ -93,7 +93,8 @@ static void *grow(struct arena *a, void *list, uint32_t n, uint32_t *cap, size_t
 
 static rill_status parse_expr(struct parser *p, struct nnef_expr **ret);
 
-static rill_status expr_new(struct parser *p, enum nnef_expr_kind kind, struct nnef_pos pos, struct nnef_expr **ret)
+static rill_status expr_new(struct parser *p, enum nnef_expr_kind kind, struct nnef_pos pos,
+                            struct nnef_expr **ret)
 {
     struct nnef_expr *e = arena_new(p->arena, struct nnef_expr);
     if (!e)
@@ -115,7 +116,8 @@ static rill_status expr_add(struct parser *p, struct nnef_expr *e, struct nnef_e
     e->arg_name = names;
     e->height = part->height >= e->height ? part->height + 1 : e->height;
     if (e->height > 2 * p->limits->depth)
-        return err_set(p->err, RILL_LIMIT, "%s:%u:%u: an expression of more than %u levels; name a part of it", p->file,
+        return err_set(p->err, RILL_LIMIT,
+                       "%s:%u:%u: an expression of more than %u levels; name a part of it", p->file,
                        e->pos.line, e->pos.column, 2 * p->limits->depth);
     parts[e->n_part] = part;
     names[e->n_part++] = name;
@@ -146,8 +148,9 @@ static rill_status parse_literal(struct parser *p, struct nnef_expr **ret)
 static rill_status parse_elements(struct parser *p, struct nnef_expr *e, const char *close)
 {
     if (at(p, "for"))
-        return err_set(p->err, RILL_UNSUPPORTED, "%s:%u:%u: list comprehensions ('for') are not supported; write the "
-                       "elements out", p->file, p->token.pos.line, p->token.pos.column);
+        return err_set(p->err, RILL_UNSUPPORTED,
+                       "%s:%u:%u: list comprehensions ('for') are not supported; write the elements out",
+                       p->file, p->token.pos.line, p->token.pos.column);
     while (!at(p, close)) {
         struct nnef_expr *part;
         TRY(parse_expr(p, &part));
@@ -352,8 +355,8 @@ static rill_status check_left(struct parser *p, const struct nnef_expr *e)
             list = false;
     if (list || e->kind == NNEF_EXPR_NAME)
         return RILL_OK;
-    return err_set(p->err, RILL_MALFORMED, "%s:%u:%u: the left side of '=' is not a name or a list of names", p->file,
-                   e->pos.line, e->pos.column);
+    return err_set(p->err, RILL_MALFORMED, "%s:%u:%u: the left side of '=' is not a name or a list of names",
+                   p->file, e->pos.line, e->pos.column);
 }
 
 /* "a", "a, b", "(a, b)" or "[a, b]". */
@@ -522,7 +525,8 @@ static rill_status parse_version(struct parser *p, struct nnef_document *d)
     if (!(d->version = token_text(p)))
         return no_memory(p);
     if (strncmp(d->version, "1.", 2) != 0)
-        return err_set(p->err, RILL_UNSUPPORTED, "%s:%u:%u: version %.20s is not supported, versions 1.x are", p->file,
+        return err_set(p->err, RILL_UNSUPPORTED,
+                       "%s:%u:%u: version %.20s is not supported, versions 1.x are", p->file,
                        p->token.pos.line, p->token.pos.column, d->version);
     advance(p);
     return expect(p, ";");
@@ -560,9 +564,12 @@ static rill_status parse_extensions(struct parser *p, struct nnef_document *d)
 static rill_status parser_init(struct parser *p, struct arena *a, const char *file, const char *text, size_t n,
                                const struct nnef_limits *limits, rill_error *reterr)
 {
-    *p = (struct parser) { .arena = a, .file = file, .limits = limits ? limits : &nnef_limits_default, .err = reterr };
+    *p = (struct parser) { .arena = a, .file = file, .limits = limits, .err = reterr };
+    if (!limits)
+        p->limits = &nnef_limits_default;
     if (n > p->limits->text_bytes)
-        return err_set(reterr, RILL_LIMIT, "%s: %zu bytes of text, the limit is %zu", file, n, p->limits->text_bytes);
+        return err_set(reterr, RILL_LIMIT, "%s: %zu bytes of text, the limit is %zu", file, n,
+                       p->limits->text_bytes);
     nnef_lexer_init(&p->lexer, text, n);
     advance(p);
     return RILL_OK;
@@ -583,13 +590,15 @@ rill_status nnef_parse(struct nnef_document *ret, struct arena *a, const char *f
     TRY(parse_extensions(&p, ret));
     TRY(parse_fragment_list(&p, &ret->fragments));
     if (!accept(&p, "graph"))
-        return fail(&p, ret->fragments ? "'fragment' or 'graph'" : "'version', 'extension', 'fragment' or 'graph'");
+        return fail(&p, ret->fragments ? "'fragment' or 'graph'"
+                    : "'version', 'extension', 'fragment' or 'graph'");
     TRY(parse_fragment(&p, &ret->graph, false));
     return parse_end(&p, "the end of the text after the graph");
 }
 
-rill_status nnef_parse_statements(struct nnef_fragment *ret, struct arena *a, const char *file, const char *text,
-                                  size_t n, const struct nnef_limits *limits, rill_error *reterr)
+rill_status nnef_parse_statements(struct nnef_fragment *ret, struct arena *a, const char *file,
+                                  const char *text, size_t n, const struct nnef_limits *limits,
+                                  rill_error *reterr)
 {
     struct parser p;
     *ret = (struct nnef_fragment) { .name = "" };
@@ -599,8 +608,9 @@ rill_status nnef_parse_statements(struct nnef_fragment *ret, struct arena *a, co
     return RILL_OK;
 }
 
-rill_status nnef_parse_fragments(struct nnef_fragment **ret, struct arena *a, const char *file, const char *text,
-                                 size_t n, const struct nnef_limits *limits, rill_error *reterr)
+rill_status nnef_parse_fragments(struct nnef_fragment **ret, struct arena *a, const char *file,
+                                 const char *text, size_t n, const struct nnef_limits *limits,
+                                 rill_error *reterr)
 {
     struct parser p;
     *ret = NULL;

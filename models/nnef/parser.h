@@ -25,7 +25,7 @@ enum nnef_expr_kind {
     NNEF_EXPR_BINARY,       /* text: the sign; part[0], part[1] */
     NNEF_EXPR_CHOICE,       /* part[0] if part[1] else part[2] */
     NNEF_EXPR_INDEX,        /* part[0] [ part[1] ] */
-    NNEF_EXPR_CALL          /* text: the name; type: text in <> or NULL; part: arguments, arg_name: NULL where by place */
+    NNEF_EXPR_CALL          /* text: the name; type: in <> or NULL; part, arg_name (NULL: by place) */
 };
 
 struct nnef_expr {
@@ -79,12 +79,14 @@ rill_status nnef_parse(struct nnef_document *ret, struct arena *a, const char *f
                        const struct nnef_limits *limits, rill_error *reterr);
 
 /* Statements only, until the end of the text: ret->body. */
-rill_status nnef_parse_statements(struct nnef_fragment *ret, struct arena *a, const char *file, const char *text,
-                                  size_t n, const struct nnef_limits *limits, rill_error *reterr);
+rill_status nnef_parse_statements(struct nnef_fragment *ret, struct arena *a, const char *file,
+                                  const char *text, size_t n, const struct nnef_limits *limits,
+                                  rill_error *reterr);
 
 /* Fragments only (no version, no graph): *ret is the list in order. */
-rill_status nnef_parse_fragments(struct nnef_fragment **ret, struct arena *a, const char *file, const char *text,
-                                 size_t n, const struct nnef_limits *limits, rill_error *reterr);
+rill_status nnef_parse_fragments(struct nnef_fragment **ret, struct arena *a, const char *file,
+                                 const char *text, size_t n, const struct nnef_limits *limits,
+                                 rill_error *reterr);
 
 /* "x, size, before = 0": parameters without types, until the end of the text: ret->params. */
 rill_status nnef_parse_signature(struct nnef_fragment *ret, struct arena *a, const char *file, const char *text,

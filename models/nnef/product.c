@@ -50,11 +50,11 @@ static rill_status spatial_list(const struct call *c, const char *name, unsigned
     TRY(arg_ints(c, name, v, RANK_MAX, &n));
     unsigned skip = n == n_spatial + 2 ? 2 : 0;
     if (n != 0 && n - skip != n_spatial)
-        return call_fail(c, RILL_MALFORMED, "'%s': argument '%s' has %u entries for %u spatial axes", c->e->text, name,
-                         n, n_spatial);
+        return call_fail(c, RILL_MALFORMED, "'%s': argument '%s' has %u entries for %u spatial axes",
+                         c->e->text, name, n, n_spatial);
     if (skip && (v[0] != 1 || v[1] != 1))
-        return call_fail(c, RILL_UNSUPPORTED, "'%s': argument '%s' must be 1 for the batch and channel axes", c->e->text,
-                         name);
+        return call_fail(c, RILL_UNSUPPORTED, "'%s': argument '%s' must be 1 for the batch and channel axes",
+                         c->e->text, name);
     for (unsigned i = 0; i < n_spatial; i++)
         ret[i] = n ? v[skip + i] : 1;
     return RILL_OK;
@@ -69,7 +69,8 @@ static rill_status spatial_pads(const struct call *c, struct spatial *sp)
         return RILL_OK;
     unsigned skip = list.kind == VAL_LIST && list.n == sp->n + 2 ? 2 : 0;
     if (list.kind != VAL_LIST || list.n - skip != sp->n)
-        return call_fail(c, RILL_MALFORMED, "'%s': padding needs a pair (before, after) for each of %u spatial axes",
+        return call_fail(c, RILL_MALFORMED,
+                         "'%s': padding needs a pair (before, after) for each of %u spatial axes",
                          c->e->text, sp->n);
     for (unsigned i = 0; i < sp->n; i++) {
         struct val p = list.list[skip + i];
@@ -87,12 +88,14 @@ static rill_status spatial_read(const struct call *c, uint32_t x, struct spatial
     const char *border;
     *sp = (struct spatial) { .n = rank > 2 ? (unsigned) rank - 2 : 0 };
     if (rank < 3)
-        return call_fail(c, RILL_MALFORMED, "'%s': input of rank %d, expected batch, channels and at least one more axis",
+        return call_fail(c, RILL_MALFORMED,
+                         "'%s': input of rank %d, expected batch, channels and at least one more axis",
                          c->e->text, rank);
     TRY(arg_text(c, "border", &border));
     if (strcmp(border, "constant") != 0 && strcmp(border, "ignore") != 0)
-        return call_fail(c, RILL_UNSUPPORTED, "'%s': border '%.30s', supported: constant (and ignore for pooling); use "
-                         "pad() in front for others", c->e->text, border);
+        return call_fail(c, RILL_UNSUPPORTED,
+                         "'%s': border '%.30s', supported: constant (and ignore for pooling); use pad() in "
+                         "front for others", c->e->text, border);
     TRY(spatial_list(c, "stride", sp->n, sp->stride));
     TRY(spatial_list(c, "dilation", sp->n, sp->dilation));
     return spatial_pads(c, sp);
@@ -104,7 +107,8 @@ static unsigned spatial_attrs(const struct spatial *sp, struct attr *ret)
     static const char *const same = "SAME_UPPER";
     ret[0] = (struct attr) ATTR_L("strides", sp->stride, sp->n);
     ret[1] = (struct attr) ATTR_L("dilations", sp->dilation, sp->n);
-    ret[2] = sp->same ? (struct attr) ATTR_S("auto_pad", &same) : (struct attr) ATTR_L("pads", sp->pads, 2 * sp->n);
+    ret[2] = sp->same ? (struct attr) ATTR_S("auto_pad", &same)
+        : (struct attr) ATTR_L("pads", sp->pads, 2 * sp->n);
     return 3;
 }
 
@@ -139,7 +143,8 @@ static rill_status fixed_dim(const struct call *c, uint32_t w, int axis, int64_t
 {
     const struct fact *f = wire_fact(c->s, w);
     if (axis >= f->rank || !dim_is_const(f->shape[axis]))
-        return call_fail(c, RILL_UNSUPPORTED, "'%s': axis %d of the filter has no fixed length", c->e->text, axis);
+        return call_fail(c, RILL_UNSUPPORTED, "'%s': axis %d of the filter has no fixed length", c->e->text,
+                         axis);
     *ret = dim_value(f->shape[axis]);
     return RILL_OK;
 }
@@ -184,7 +189,8 @@ rill_status build_deconv(const struct call *c, struct val *ret)
     if (n_shape == sp.n + 2)
         attrs[n++] = (struct attr) ATTR_L("output_shape", shape + 2, sp.n);
     else if (n_shape)
-        return call_fail(c, RILL_MALFORMED, "'deconv': output_shape has %u entries, expected %u", n_shape, sp.n + 2);
+        return call_fail(c, RILL_MALFORMED, "'deconv': output_shape has %u entries, expected %u", n_shape,
+                         sp.n + 2);
     TRY(call_node(c, "ConvTranspose", attrs, n, in, 3, &y));
     *ret = val_of_wire(y);
     return RILL_OK;

@@ -42,8 +42,8 @@ static bool has_param(const struct nnef_param *list, uint32_t n, const char *nam
 }
 
 /* The list behind an argument; a single tuple may stand for a list of one. */
-static rill_status tuples_of(const struct call *c, const char *name, uint32_t width, struct nnef_expr *const **ret,
-                             unsigned *ret_n)
+static rill_status tuples_of(const struct call *c, const char *name, uint32_t width,
+                             struct nnef_expr *const **ret, unsigned *ret_n)
 {
     const struct nnef_expr *e = arg_expr(c, name);
     *ret_n = 0;
@@ -52,10 +52,12 @@ static rill_status tuples_of(const struct call *c, const char *name, uint32_t wi
     if (e->kind != NNEF_EXPR_LIST)
         return nnef_fail(c->b, c->s, e->pos, RILL_MALFORMED, "'%s': expected a list of tuples in [ ]", name);
     if (e->n_part > PARTS_MAX)
-        return nnef_fail(c->b, c->s, e->pos, RILL_LIMIT, "'%s': %u entries, at most %d", name, e->n_part, PARTS_MAX);
+        return nnef_fail(c->b, c->s, e->pos, RILL_LIMIT, "'%s': %u entries, at most %d", name, e->n_part,
+                         PARTS_MAX);
     for (uint32_t i = 0; i < e->n_part; i++)
         if (e->part[i]->kind != NNEF_EXPR_TUPLE || e->part[i]->n_part != width)
-            return nnef_fail(c->b, c->s, e->part[i]->pos, RILL_MALFORMED, "'%s': expected a tuple of %u", name, width);
+            return nnef_fail(c->b, c->s, e->part[i]->pos, RILL_MALFORMED, "'%s': expected a tuple of %u",
+                             name, width);
     *ret = e->part;
     *ret_n = e->n_part;
     return RILL_OK;
@@ -75,9 +77,9 @@ static rill_status states_read(struct scan_spec *sp)
         TRY(val_to_wire(c->b, c->s, list[i]->part[2]->pos, init, DTYPE_F32, &st->init));
         bool in = has_param(sp->body->params, sp->body->n_params, st->in);
         if (!in || !has_param(sp->body->results, sp->body->n_results, st->out))
-            return nnef_fail(c->b, c->s, list[i]->pos, RILL_MALFORMED, "state ('%.50s', '%.50s'): fragment '%.50s' has "
-                             "no %s '%.50s'", st->in, st->out, sp->body->name, in ? "result" : "parameter",
-                             in ? st->out : st->in);
+            return nnef_fail(c->b, c->s, list[i]->pos, RILL_MALFORMED,
+                             "state ('%.50s', '%.50s'): fragment '%.50s' has no %s '%.50s'", st->in, st->out,
+                             sp->body->name, in ? "result" : "parameter", in ? st->out : st->in);
     }
     return RILL_OK;
 }
@@ -91,8 +93,8 @@ static rill_status full_read(struct scan_spec *sp)
         TRY(expr_name(c, list[i]->part[0], &sp->full[i].in));
         TRY(eval_expr(c->b, c->s, list[i]->part[1], &sp->full[i].v));
         if (!has_param(sp->body->params, sp->body->n_params, sp->full[i].in))
-            return nnef_fail(c->b, c->s, list[i]->pos, RILL_MALFORMED, "full: fragment '%.50s' has no parameter '%.50s'",
-                             sp->body->name, sp->full[i].in);
+            return nnef_fail(c->b, c->s, list[i]->pos, RILL_MALFORMED,
+                             "full: fragment '%.50s' has no parameter '%.50s'", sp->body->name, sp->full[i].in);
     }
     return RILL_OK;
 }
@@ -105,8 +107,9 @@ static rill_status length_read(struct scan_spec *sp)
         if (f->rank < 1 || (sp->length && f->shape[0] != sp->length)) {
             char text[160];
             fact_print(f, text, sizeof text);
-            return call_fail(sp->c, RILL_MALFORMED, "tensor %u to scan is %s: expected frames along axis 0, as many as "
-                             "the others have", i, text);
+            return call_fail(sp->c, RILL_MALFORMED,
+                             "tensor %u to scan is %s: expected frames along axis 0, as many as the others "
+                             "have", i, text);
         }
         sp->length = f->shape[0];
     }
@@ -119,8 +122,8 @@ static rill_status spec_read(struct scan_spec *sp, const struct call *c)
     *sp = (struct scan_spec) { .c = c };
     TRY(expr_name(c, arg_expr(c, "body"), &name));
     if (!(sp->body = fragment_find(c->b, name)))
-        return nnef_fail(c->b, c->s, arg_expr(c, "body")->pos, RILL_MALFORMED, "'%.60s' is no fragment of this text",
-                         name);
+        return nnef_fail(c->b, c->s, arg_expr(c, "body")->pos, RILL_MALFORMED,
+                         "'%.60s' is no fragment of this text", name);
     TRY(arg_wires(c, "x", &sp->x, &sp->n_x));
     TRY(length_read(sp));
     TRY(states_read(sp));
@@ -134,11 +137,13 @@ static rill_status spec_read(struct scan_spec *sp, const struct call *c)
         if (!state)
             sp->result[sp->n_results++] = &sp->body->results[i];
     }
-    return sp->n_results ? RILL_OK : call_fail(c, RILL_MALFORMED, "every result of '%.60s' is a state: nothing comes "
-                                               "out", sp->body->name);
+    return sp->n_results ? RILL_OK : call_fail(c, RILL_MALFORMED,
+                                               "every result of '%.60s' is a state: nothing comes out",
+                                               sp->body->name);
 }
 
-static rill_status body_input(const struct scan_spec *sp, struct scope *in, const char *name, const struct fact *f)
+static rill_status body_input(const struct scan_spec *sp, struct scope *in, const char *name,
+                              const struct fact *f)
 {
     uint32_t w = graph_add_input(in->g, name, f);
     if (w == WIRE_NONE)
@@ -215,8 +220,9 @@ static rill_status state_differs(const struct scan_spec *sp, const struct scan_s
     char a[120], z[120];
     fact_print(in, a, sizeof a);
     fact_print(out, z, sizeof z);
-    return call_fail(sp->c, RILL_MALFORMED, "state ('%.50s', '%.50s'): '%.50s' starts as %s but '%.50s' is %s; both must "
-                     "agree", st->in, st->out, st->in, a, st->out, z);
+    return call_fail(sp->c, RILL_MALFORMED,
+                     "state ('%.50s', '%.50s'): '%.50s' starts as %s but '%.50s' is %s; both must agree",
+                     st->in, st->out, st->in, a, st->out, z);
 }
 
 /* Body outputs in the order of a Scan: states, then results. */
@@ -292,7 +298,9 @@ rill_status build_scan_node(const struct call *c, struct graph *body, unsigned n
     n->body = bodies;
     n->n_body = 1;
     unsigned n_results = body->n_outputs - n_states;
-    *ret = n_results == 1 ? list[n_states] : (struct val) { .kind = VAL_LIST, .n = n_results, .list = list + n_states };
+    *ret = (struct val) { .kind = VAL_LIST, .n = n_results, .list = list + n_states };
+    if (n_results == 1)
+        *ret = list[n_states];
     return RILL_OK;
 }
 

@@ -24,14 +24,16 @@ rill_status build_external(const struct call *c, struct val *ret)
     struct fact f = { .type = type_of_call(c) };
     unsigned n;
     if (!s->is_graph || s->whole != c->e)
-        return call_fail(c, RILL_MALFORMED, "'external' stands alone on the right side of a statement of the graph: "
-                         "x = external<scalar>(shape = [...]);");
+        return call_fail(c, RILL_MALFORMED,
+                         "'external' stands alone on the right side of a statement of the graph: x = "
+                         "external<scalar>(shape = [...]);");
     const struct nnef_fragment *g = &c->b->doc->graph;
     uint32_t i = 0;
     while (i < g->n_params && strcmp(g->params[i].name, s->target) != 0)
         i++;
     if (i == g->n_params)
-        return call_fail(c, RILL_MALFORMED, "'%.60s' is not among the inputs of graph '%.60s'", s->target, g->name);
+        return call_fail(c, RILL_MALFORMED, "'%.60s' is not among the inputs of graph '%.60s'", s->target,
+                         g->name);
     s->makes_symbols = true;
     rill_status status = arg_dims(c, "shape", f.shape, RANK_MAX, &n);
     s->makes_symbols = false;
@@ -88,7 +90,8 @@ rill_status build_variable(const struct call *c, struct val *ret)
     if (s != RILL_OK)
         return err_prefix(b->err, s, "%s:%u:%u", c->s->file, c->e->pos.line, c->e->pos.column);
     if (!same_shape(t, &want))
-        return call_fail(c, RILL_MALFORMED, "variable '%.80s': the file's shape is not the declared one", label);
+        return call_fail(c, RILL_MALFORMED, "variable '%.80s': the file's shape is not the declared one",
+                         label);
     if (t->type != want.type)
         return call_fail(c, RILL_MALFORMED, "variable '%.80s': the file holds %s, expected %s", label,
                          dtype_name(t->type), dtype_name(want.type));
@@ -117,8 +120,8 @@ rill_status build_constant(const struct call *c, struct val *ret)
     for (int64_t i = 0; i < n; i++) {
         struct val x = v.list[v.n == 1 ? 0 : i];
         if (x.kind != VAL_INT && x.kind != VAL_REAL && x.kind != VAL_BOOL)
-            return call_fail(c, RILL_MALFORMED, "'constant': value %lld is %s, expected a number", (long long) i,
-                             val_kind_name(x));
+            return call_fail(c, RILL_MALFORMED, "'constant': value %lld is %s, expected a number",
+                             (long long) i, val_kind_name(x));
         tensor_set_f64(t, t->data, i, x.kind == VAL_REAL ? x.real : (double) x.i);
     }
     return const_add(c, t, ret);
@@ -164,7 +167,8 @@ static rill_status window_find(const struct call *c, const char *kind, size_t *r
     for (*ret = 0; *ret < sizeof windows / sizeof *windows; ++*ret)
         if (!strcmp(windows[*ret].name, kind))
             return RILL_OK;
-    return call_fail(c, RILL_UNSUPPORTED, "window '%.30s', supported: hann, sqrt_hann, hamming, blackman, vorbis, sine, "
+    return call_fail(c, RILL_UNSUPPORTED,
+                     "window '%.30s', supported: hann, sqrt_hann, hamming, blackman, vorbis, sine, "
                      "rectangular", kind);
 }
 
@@ -179,12 +183,14 @@ rill_status build_window(const struct call *c, struct val *ret)
     TRY(arg_bool(c, "periodic", &periodic));
     TRY(window_find(c, kind, &k));
     if (size < 1 || size > WINDOW_MAX)
-        return call_fail(c, RILL_LIMIT, "window of %lld samples, supported: 1 to %d", (long long) size, WINDOW_MAX);
+        return call_fail(c, RILL_LIMIT, "window of %lld samples, supported: 1 to %d", (long long) size,
+                         WINDOW_MAX);
     struct tensor *t = NULL;
     TRY(literal_new(c, &(struct tensor) { .type = DTYPE_F32, .rank = 2, .dim = { 1, size } }, &t));
     double period = periodic || windows[k].half_step ? (double) size : (double) (size > 1 ? size - 1 : 1);
     for (int64_t i = 0; i < size; i++)
-        ((float *) t->data)[i] = (float) windows[k].f(((double) i + (windows[k].half_step ? 0.5 : 0.0)) / period);
+        ((float *) t->data)[i] = (float) windows[k].f(((double) i + (windows[k].half_step ? 0.5
+                                                                     : 0.0)) / period);
     return const_add(c, t, ret);
 }
 
@@ -243,10 +249,12 @@ rill_status build_mel(const struct call *c, struct val *ret)
     m.bins = bins && dim_is_const(bins) ? dim_value(bins) : 0;
     m.high = m.high > 0 ? m.high : m.rate / 2;
     if (m.bins < 2 || m.bins > WINDOW_MAX || m.bands < 1 || m.bands > 1024)
-        return call_fail(c, RILL_LIMIT, "'rill_mel': %lld bins and %lld bands, expected a last axis of 2 to %d and 1 to "
+        return call_fail(c, RILL_LIMIT,
+                         "'rill_mel': %lld bins and %lld bands, expected a last axis of 2 to %d and 1 to "
                          "1024 bands", (long long) m.bins, (long long) m.bands, WINDOW_MAX);
     if (!(m.low >= 0 && m.low < m.high && m.high <= m.rate))
-        return call_fail(c, RILL_MALFORMED, "'rill_mel': from %g to %g Hz at a rate of %g", m.low, m.high, m.rate);
+        return call_fail(c, RILL_MALFORMED, "'rill_mel': from %g to %g Hz at a rate of %g", m.low, m.high,
+                         m.rate);
     struct tensor *t = NULL;
     TRY(literal_new(c, &(struct tensor) { .type = DTYPE_F32, .rank = 2, .dim = { m.bins, m.bands } }, &t));
     mel_fill(&m, t->data);

@@ -108,27 +108,28 @@ static rill_status build_infix(const struct call *c, struct val *ret)
 
 static const struct nnef_row rows[] = {
     INFIX("add", "+"), INFIX("sub", "-"), INFIX("mul", "*"), INFIX("div", "/"), INFIX("pow", "^"),
-    INFIX("lt", "<"), INFIX("gt", ">"), INFIX("le", "<="), INFIX("ge", ">="), INFIX("eq", "=="), INFIX("ne", "!="),
-    INFIX("and", "&&"), INFIX("or", "||"),
+    INFIX("lt", "<"), INFIX("gt", ">"), INFIX("le", "<="), INFIX("ge", ">="), INFIX("eq", "=="),
+    INFIX("ne", "!="), INFIX("and", "&&"), INFIX("or", "||"),
     { "min", "x, y", build_aligned, "Min", "x, y", NULL, "the smaller of two" },
     { "max", "x, y", build_aligned, "Max", "x, y", NULL, "the larger of two" },
-    { "select", "condition, true_value, false_value", build_aligned, "Where", "condition, true_value, false_value",
-      NULL, "true_value where condition, else false_value" },
+    { "select", "condition, true_value, false_value", build_aligned, "Where",
+      "condition, true_value, false_value", NULL, "true_value where condition, else false_value" },
     { "prelu", "x, alpha", build_aligned, "PRelu", "x, alpha", NULL, "x where positive, else alpha * x" },
 
     UNARY("copy", "Identity", "x"), UNARY("neg", "Neg", "-x"), UNARY("abs", "Abs", "|x|"),
     UNARY("sign", "Sign", "-1, 0 or 1"), UNARY("exp", "Exp", "e^x"), UNARY("log", "Log", "natural logarithm"),
-    UNARY("sqrt", "Sqrt", "square root"), UNARY("rcp", "Reciprocal", "1 / x"), UNARY("floor", "Floor", "round down"),
-    UNARY("ceil", "Ceil", "round up"), UNARY("round", "Round", "to the nearest integer, halves to even"),
-    UNARY("sin", "Sin", "sine"), UNARY("cos", "Cos", "cosine"), UNARY("tan", "Tan", "tangent"),
-    UNARY("asin", "Asin", "arc sine"), UNARY("acos", "Acos", "arc cosine"), UNARY("atan", "Atan", "arc tangent"),
+    UNARY("sqrt", "Sqrt", "square root"), UNARY("rcp", "Reciprocal", "1 / x"),
+    UNARY("floor", "Floor", "round down"), UNARY("ceil", "Ceil", "round up"),
+    UNARY("round", "Round", "to the nearest integer, halves to even"), UNARY("sin", "Sin", "sine"),
+    UNARY("cos", "Cos", "cosine"), UNARY("tan", "Tan", "tangent"), UNARY("asin", "Asin", "arc sine"),
+    UNARY("acos", "Acos", "arc cosine"), UNARY("atan", "Atan", "arc tangent"),
     UNARY("sinh", "Sinh", "hyperbolic sine"), UNARY("cosh", "Cosh", "hyperbolic cosine"),
     UNARY("tanh", "Tanh", "hyperbolic tangent"), UNARY("asinh", "Asinh", "inverse of sinh"),
     UNARY("acosh", "Acosh", "inverse of cosh"), UNARY("atanh", "Atanh", "inverse of tanh"),
     UNARY("not", "Not", "logical not"), UNARY("sigmoid", "Sigmoid", "1 / (1 + e^-x)"),
     UNARY("relu", "Relu", "max(x, 0)"), UNARY("softplus", "Softplus", "log(1 + e^x)"),
-    UNARY("erf", "Erf", "error function"),
-    { "leaky_relu", "x, alpha", build_row, "LeakyRelu", "x", "alpha:f", "x where positive, else alpha * x" },
+    UNARY("erf", "Erf", "error function"), { "leaky_relu", "x, alpha", build_row, "LeakyRelu", "x",
+                                             "alpha:f", "x where positive, else alpha * x" },
     { "elu", "x, alpha = 1.0", build_row, "Elu", "x", "alpha:f", "x where positive, else alpha * (e^x - 1)" },
     { "softmax", "x, axes = [1]", build_softmax, "Softmax", NULL, NULL, "e^x over its sum along one axis" },
     { "log_softmax", "x, axes = [1]", build_softmax, "LogSoftmax", NULL, NULL, "log(softmax)" },
@@ -138,8 +139,10 @@ static const struct nnef_row rows[] = {
     REDUCE("mean_reduce", "ReduceMean", "mean along axes, which stay with length 1"),
     { "sum_reduce", "input, axes, normalize = false", build_reduce, "ReduceSum", NULL, NULL,
       "sum (or mean) along axes, which stay with length 1" },
-    { "argmax_reduce", "input, axes", build_argmax, "ArgMax", NULL, NULL, "index of the largest along one axis" },
-    { "argmin_reduce", "input, axes", build_argmax, "ArgMin", NULL, NULL, "index of the smallest along one axis" },
+    { "argmax_reduce", "input, axes", build_argmax, "ArgMax", NULL, NULL,
+      "index of the largest along one axis" },
+    { "argmin_reduce", "input, axes", build_argmax, "ArgMin", NULL, NULL,
+      "index of the smallest along one axis" },
 
     { "reshape", "input, shape, axis_start = 0, axis_count = -1", build_reshape, NULL, NULL, NULL,
       "the same elements under another shape; 0 keeps a size, -1 takes what is left" },
@@ -155,7 +158,8 @@ static const struct nnef_row rows[] = {
     { "tile", "input, repeats", build_tile, NULL, NULL, NULL, "repeated along each axis" },
     { "stack", "values, axis", build_stack, NULL, NULL, NULL, "side by side on a new axis" },
     { "unstack", "value, axis", build_unstack, NULL, NULL, NULL, "the slices of an axis" },
-    { "gather", "input, indices, axis = 0", build_row, "Gather", "input, indices", "axis:i", "elements by index" },
+    { "gather", "input, indices, axis = 0", build_row, "Gather", "input, indices", "axis:i",
+      "elements by index" },
     { "shape_of", "x", build_shape_of, NULL, NULL, NULL, "the sizes, as a list" },
     { "length_of", "value", build_length_of, NULL, NULL, NULL, "elements of a list" },
 
@@ -163,35 +167,42 @@ static const struct nnef_row rows[] = {
       "matrix product over the last two axes" },
     { "conv", "input, filter, bias = 0.0, " PADDED ", groups = 1", build_conv, NULL, NULL, NULL,
       "convolution; empty padding keeps the size (over the stride)" },
-    { "deconv", "input, filter, bias = 0.0, " PADDED ", output_shape = [], groups = 1", build_deconv, NULL, NULL, NULL,
-      "transposed convolution" },
+    { "deconv", "input, filter, bias = 0.0, " PADDED ", output_shape = [], groups = 1", build_deconv, NULL,
+      NULL, NULL, "transposed convolution" },
     POOL("max_pool", "MaxPool", "largest in a window"), POOL("avg_pool", "AveragePool", "mean in a window"),
-    { "box", "input, size, " PADDED ", normalize = false", build_pool, "Box", NULL, NULL, "sum (or mean) in a window" },
-    { "batch_normalization", "input, mean, variance, offset, scale, epsilon = 0.00001", build_batch_norm, NULL, NULL,
-      NULL, "by stored statistics, one for each channel (axis 1)" },
+    { "box", "input, size, " PADDED ", normalize = false", build_pool, "Box", NULL, NULL,
+      "sum (or mean) in a window" },
+    { "batch_normalization", "input, mean, variance, offset, scale, epsilon = 0.00001", build_batch_norm,
+      NULL, NULL, NULL, "by stored statistics, one for each channel (axis 1)" },
 
     { "external", "shape", build_external, NULL, NULL, NULL,
       "an input of the graph; a size may be a symbol, such as S, or an expression of symbols" },
     { "variable", "shape, label", build_variable, NULL, NULL, NULL, "a constant from the file label.dat" },
-    { "constant", "shape, value", build_constant, NULL, NULL, NULL, "a constant written out; one value fills it" },
+    { "constant", "shape, value", build_constant, NULL, NULL, NULL,
+      "a constant written out; one value fills it" },
 
     { "rill_fill", "shape, value = 0.0", build_fill, NULL, NULL, NULL, "a constant of one value" },
-    { "rill_frame", "x, size, hop, before = 0, end = 'flush'", build_row, "Frame", "x", "size:i hop:i before:i end:s",
+    { "rill_frame", "x, size, hop, before = 0, end = 'flush'", build_row, "Frame", "x",
+      "size:i hop:i before:i end:s",
       "[..., S] -> [..., T, size]: windows of samples, `before` zeros in front; end is drop, cover or flush" },
     { "rill_rfft", "x", build_row, "RFFT", "x", NULL, "[..., N] -> [..., N/2+1, 2]: real and imaginary parts" },
     { "rill_irfft", "x, n", build_row, "IRFFT", "x", "n:i", "[..., n/2+1, 2] -> [..., n]; divides by n" },
     { "rill_overlap_add", "x, hop, tail = 'complete', window = []", build_overlap_add, NULL, NULL, NULL,
-      "[..., T, size] -> [..., S]: frames added up; tail is complete or full; divided by the sum of window squares if one is given" },
-    { "rill_magnitude", "x", build_row, "Magnitude", "x", NULL, "[..., 2] -> [...]: length of complex numbers" },
-    { "rill_complex_mul", "x, y", build_row, "ComplexMul", "x, y", NULL, "[..., 2]: product of complex numbers" },
+      "[..., T, size] -> [..., S]: frames added up; tail is complete or full; divided by the sum of window "
+      "squares if one is given" },
+    { "rill_magnitude", "x", build_row, "Magnitude", "x", NULL,
+      "[..., 2] -> [...]: length of complex numbers" },
+    { "rill_complex_mul", "x, y", build_row, "ComplexMul", "x, y", NULL,
+      "[..., 2]: product of complex numbers" },
     { "rill_window", "kind, size, periodic = true", build_window, NULL, NULL, NULL,
       "a constant [1, size]: hann, sqrt_hann, hamming, blackman, vorbis, sine or rectangular" },
-    { "rill_mel", "x, bands, rate, low = 0.0, high = 0.0, slaney = false, norm = false", build_mel, NULL, NULL, NULL,
-      "[..., bins] -> [..., bands]: triangles on the mel scale; high 0 is half the rate" },
+    { "rill_mel", "x, bands, rate, low = 0.0, high = 0.0, slaney = false, norm = false", build_mel, NULL,
+      NULL, NULL, "[..., bins] -> [..., bands]: triangles on the mel scale; high 0 is half the rate" },
     { "rill_scan", "x, body, state = [], full = []", build_scan, NULL, NULL, NULL,
       "a fragment run over the frames (axis 0) of x, with state from frame to frame" },
-    { "rill_onnx_scan", "x, file, input = [], output = [], state = [], const = [], shape = []", build_onnx_scan, NULL,
-      NULL, NULL, "an ONNX network run over the frames (axis 0) of x, with state from frame to frame" },
+    { "rill_onnx_scan", "x, file, input = [], output = [], state = [], const = [], shape = []",
+      build_onnx_scan, NULL, NULL, NULL,
+      "an ONNX network run over the frames (axis 0) of x, with state from frame to frame" },
 };
 
 const struct nnef_row *row_find(const char *name)
@@ -216,16 +227,16 @@ const char nnef_library_text[] =
     "fragment rsqrt(x: tensor<scalar>) -> (y: tensor<scalar>) { y = rcp(sqrt(x)); }\n"
     "fragment log2(x: tensor<scalar>) -> (y: tensor<scalar>) { y = log(x) * 1.4426950408889634; }\n"
     "fragment silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x * sigmoid(x); }\n"
-    "fragment softabs(x: tensor<scalar>, epsilon: scalar) -> (y: tensor<scalar>) { y = sqrt(x * x + epsilon); }\n"
-    "fragment clamp(x: tensor<scalar>, a: tensor<scalar>, b: tensor<scalar>) -> (y: tensor<scalar>)\n"
-    "{ y = max(min(x, b), a); }\n"
+    "fragment softabs(x: tensor<scalar>, epsilon: scalar) -> (y: tensor<scalar>) { y = sqrt(x * x + "
+    "epsilon); }\nfragment clamp(x: tensor<scalar>, a: tensor<scalar>, b: tensor<scalar>) -> (y: "
+    "tensor<scalar>)\n{ y = max(min(x, b), a); }\n"
     "fragment linear(input: tensor<scalar>, filter: tensor<scalar>, bias: tensor<scalar> = 0.0)\n"
     "-> (output: tensor<scalar>) { output = matmul(input, filter, transposeB = true) + bias; }\n"
-    "fragment separable_conv(input: tensor<scalar>, plane_filter: tensor<scalar>, point_filter: tensor<scalar>,\n"
-    "    bias: tensor<scalar> = 0.0, border: string = 'constant', padding: (integer, integer)[] = [],\n"
-    "    stride: integer[] = [], dilation: integer[] = [], groups: integer = 1) -> (output: tensor<scalar>)\n"
-    "{ planes = conv(input, plane_filter, border = border, padding = padding, stride = stride,\n"
-    "      dilation = dilation, groups = 0);\n"
+    "fragment separable_conv(input: tensor<scalar>, plane_filter: tensor<scalar>, point_filter: "
+    "tensor<scalar>,\n    bias: tensor<scalar> = 0.0, border: string = 'constant', padding: (integer, "
+    "integer)[] = [],\n    stride: integer[] = [], dilation: integer[] = [], groups: integer = 1) -> "
+    "(output: tensor<scalar>)\n{ planes = conv(input, plane_filter, border = border, padding = padding, "
+    "stride = stride,\n      dilation = dilation, groups = 0);\n"
     "  output = conv(planes, point_filter, bias, padding = [(0, 0), (0, 0)], groups = groups); }\n"
     "fragment rill_log(x: tensor<scalar>, floor: scalar = 0.0000000001) -> (y: tensor<scalar>)\n"
     "{ y = log(max(x, floor)); }\n";

@@ -46,7 +46,8 @@ static rill_status const_tensor(struct builder *b, struct graph *g, const struct
     return RILL_OK;
 }
 
-rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_t *dim, const float *data, uint32_t *ret)
+rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_t *dim, const float *data,
+                      uint32_t *ret)
 {
     struct tensor *t = tensor_new(b->arena, DTYPE_F32, rank, dim);
     if (t)
@@ -63,7 +64,8 @@ rill_status const_i64(struct builder *b, struct graph *g, const int64_t *v, unsi
     return const_tensor(b, g, t, ret);
 }
 
-rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *const *d, unsigned n, uint32_t *ret)
+rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *const *d, unsigned n,
+                        uint32_t *ret)
 {
     int64_t dim = n;
     bool symbolic = false;
@@ -84,8 +86,8 @@ rill_status literal_new(const struct call *c, const struct tensor *t, struct ten
     int64_t count;
     uint64_t left = b->limits->literal_bytes - b->literal_bytes;
     if (!tensor_count_checked(t, &count) || (uint64_t) count > left / dtype_bytes(t->type))
-        return call_fail(c, RILL_LIMIT, "'%s': a constant over the limit of %llu bytes for all of them", c->e->text,
-                         (unsigned long long) b->limits->literal_bytes);
+        return call_fail(c, RILL_LIMIT, "'%s': a constant over the limit of %llu bytes for all of them",
+                         c->e->text, (unsigned long long) b->limits->literal_bytes);
     b->literal_bytes += (uint64_t) count * dtype_bytes(t->type);
     *ret = tensor_new(b->arena, t->type, t->rank, t->dim);
     return *ret ? RILL_OK : nnef_no_memory(b);
@@ -96,8 +98,8 @@ static bool val_is_number(struct val v)
     return v.kind == VAL_INT || v.kind == VAL_REAL || v.kind == VAL_BOOL;
 }
 
-static rill_status const_of_numbers(struct builder *b, struct scope *s, const struct val *v, uint32_t n, int rank,
-                                    enum dtype type, uint32_t *ret)
+static rill_status const_of_numbers(struct builder *b, struct scope *s, const struct val *v, uint32_t n,
+                                    int rank, enum dtype type, uint32_t *ret)
 {
     int64_t dim = n;
     struct tensor *t = tensor_new(b->arena, v[0].kind == VAL_BOOL ? DTYPE_BOOL : type, rank, &dim);
@@ -213,15 +215,16 @@ rill_status arg_text(const struct call *c, const char *name, const char **ret)
     return v.kind == VAL_TEXT ? RILL_OK : arg_wrong(c, name, v, "a string");
 }
 
-rill_status arg_dims(const struct call *c, const char *name, const struct dim **ret, unsigned cap, unsigned *ret_n)
+rill_status arg_dims(const struct call *c, const char *name, const struct dim **ret, unsigned cap,
+                     unsigned *ret_n)
 {
     struct val v;
     TRY(arg_val(c, name, &v));
     if (v.kind != VAL_LIST)
         return arg_wrong(c, name, v, "a list of integers");
     if (v.n > cap)
-        return nnef_fail(c->b, c->s, arg_pos(c, name), RILL_LIMIT, "'%.40s': argument '%s' has %u elements, at most %u",
-                         c->e->text, name, v.n, cap);
+        return nnef_fail(c->b, c->s, arg_pos(c, name), RILL_LIMIT,
+                         "'%.40s': argument '%s' has %u elements, at most %u", c->e->text, name, v.n, cap);
     for (uint32_t i = 0; i < v.n; i++)
         if (!(ret[i] = dim_of_val(c->b, v.list[i])))
             return arg_wrong(c, name, v.list[i], "integers");
@@ -285,25 +288,28 @@ static rill_status node_attrs(struct builder *b, struct scope *s, struct nnef_po
 }
 
 rill_status build_node(struct builder *b, struct scope *s, struct nnef_pos pos, const char *op_name,
-                       const struct attr *attrs, unsigned n_attrs, const uint32_t *in, unsigned n_in, uint32_t *out,
-                       unsigned n_out)
+                       const struct attr *attrs, unsigned n_attrs, const uint32_t *in, unsigned n_in,
+                       uint32_t *out, unsigned n_out)
 {
     const struct op *op = op_find(op_name);
     if (!op || !op->infer)
         return nnef_fail(b, s, pos, RILL_UNSUPPORTED, "this build has no op '%s'", op_name);
     if (++b->nodes > b->limits->nodes)
         return nnef_fail(b, s, pos, RILL_LIMIT, "more than %u nodes", b->limits->nodes);
-    const char *name = arena_printf(b->arena, "%s%s:%u", s->prefix, s->target ? s->target : op_name, s->g->n_nodes);
+    const char *name = arena_printf(b->arena, "%s%s:%u", s->prefix, s->target ? s->target : op_name,
+                                    s->g->n_nodes);
     struct fact *facts = arena_array(b->arena, struct fact, n_out);
     uint32_t *from = arena_copy(b->arena, in, n_in * sizeof *in);
     void *attr;
     if (!name || !facts || !from)
         return nnef_no_memory(b);
     TRY(node_attrs(b, s, pos, op, name, attrs, n_attrs, &attr));
-    struct node n = { .name = name, .op = op, .attr = attr, .in = from, .n_in = n_in, .out = out, .n_out = n_out };
+    struct node n = { .name = name, .op = op, .attr = attr, .in = from, .n_in = n_in, .out = out,
+                      .n_out = n_out };
     TRY(node_infer(b, s, pos, &n, facts));
     for (unsigned i = 0; i < n_out; i++)
-        if ((out[i] = graph_add_wire(s->g, n_out == 1 ? name : arena_printf(b->arena, "%s.%u", name, i), &facts[i])) ==
+        if ((out[i] = graph_add_wire(s->g, n_out == 1 ? name : arena_printf(b->arena, "%s.%u", name, i),
+                                     &facts[i])) ==
             WIRE_NONE)
             return nnef_no_memory(b);
     return graph_add_node(s->g, op, name, attr, from, n_in, out, n_out) ? RILL_OK : nnef_no_memory(b);

@@ -13,8 +13,8 @@ static void refused(const char *what, const char *path, rill_status want, const 
     rill_error err = { .text = "" };
     rill_model *m = NULL;
     rill_status got = rill_model_open(&m, path, &err);
-    CHECK(got == want && strstr(err.text, words), "%s: status %d, '%s'; expected %d, '%s'", what, got, err.text, want,
-          words);
+    CHECK(got == want && strstr(err.text, words), "%s: status %d, '%s'; expected %d, '%s'", what, got,
+          err.text, want, words);
     rill_model_free(m);
 }
 
@@ -45,7 +45,8 @@ static void test_paths(void)
     CHECK(!symlink(test_root, test_path("paths", "linked")), "symlink");
     CHECK(!mkfifo(test_path("paths", "pipe"), 0600), "mkfifo");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        snprintf(text, sizeof text, HEAD "rill_onnx_scan(rill_frame(x, 4, 4), file = \"%s\");\n}", files[i].file);
+        snprintf(text, sizeof text, HEAD "rill_onnx_scan(rill_frame(x, 4, 4), file = \"%s\");\n}",
+                 files[i].file);
         text_write("paths", "graph.nnef", text);
         if (strcmp(files[i].file, "linked/secret.onnx") != 0) {
             refused(files[i].file, test_path("paths", ""), files[i].status, files[i].words);
@@ -53,7 +54,8 @@ static void test_paths(void)
         }
         rill_error err = { .text = "" };
         rill_model *m = NULL;       /* a link to a folder is "not a directory" or "too many links", by system */
-        CHECK(rill_model_open(&m, test_path("paths", ""), &err) != RILL_OK && !strstr(err.text, "protobuf"), "%s", err.text);
+        CHECK(rill_model_open(&m, test_path("paths", ""), &err) != RILL_OK && !strstr(err.text, "protobuf"),
+              "%s", err.text);
     }
 }
 
@@ -90,7 +92,8 @@ static void test_dat_bad(void)
     static const float data[4] = { 1, 2, 3, 4 };
     text_write("dat", "graph.nnef", HEAD "x * variable<scalar>(shape = [4], label = \"w\")[0];\n}");
     refused("index of a tensor", test_path("dat", ""), RILL_IO, "w.dat: No such file");
-    text_write("dat", "graph.nnef", HEAD "rill_frame(x, 4, 4) + unsqueeze(variable<scalar>(shape = [4], label = \"w\"), "
+    text_write("dat", "graph.nnef",
+               HEAD "rill_frame(x, 4, 4) + unsqueeze(variable<scalar>(shape = [4], label = \"w\"), "
                                          "axes = [0]);\n}");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         dat_write("w.dat", &cases[i].d, data, cases[i].n);
@@ -155,8 +158,10 @@ static void test_conf(void)
     if (!m)
         return;
     rill_model_get_info(m, &info);
-    CHECK(!strcmp(info.licence, "MIT") && !strcmp(info.summary, "") && info.sample_rate == 8000, "values of model.conf");
-    CHECK(info.vad_release == 0.25f && info.vad_threshold == 0.5f && info.vad_hangover_ms == 100, "defaults of the rest");
+    CHECK(!strcmp(info.licence, "MIT") && !strcmp(info.summary, "") && info.sample_rate == 8000,
+          "values of model.conf");
+    CHECK(info.vad_release == 0.25f && info.vad_threshold == 0.5f && info.vad_hangover_ms == 100,
+          "defaults of the rest");
     CHECK(info.sha256[0] | info.sha256[1] | info.sha256[31], "digest");
     rill_model_free(m);
 }
@@ -170,16 +175,19 @@ static void test_pairs(void)
 {
     static const struct { const char *args, *words; } cases[] = {
         { "input = [mix], output = [enh], state = [(conv_cache, tra_cache_out), (tra_cache, conv_cache_out), "
-          "(inter_cache, inter_cache_out)]);}", "state ('conv_cache', 'tra_cache_out'): 'conv_cache' is f32[2,1,16,16,33] "
-          "but 'tra_cache_out' is f32[2,3,1,1,16]" },
+          "(inter_cache, inter_cache_out)]);}",
+          "state ('conv_cache', 'tra_cache_out'): 'conv_cache' is f32[2,1,16,16,33] but 'tra_cache_out' is "
+          "f32[2,3,1,1,16]" },
         { "input = [mix], output = [enh], state = [(nothing, tra_cache_out)]);}",
-          "there is no input 'nothing', wanted by state ('nothing', 'tra_cache_out'); there is: mix, conv_cache" },
+          "there is no input 'nothing', wanted by state ('nothing', 'tra_cache_out'); there is: mix, "
+          "conv_cache" },
         { "input = [mix], output = [enh], state = [(conv_cache, nothing)]);}",
           "there is no output 'nothing', wanted by state ('conv_cache', 'nothing'); there is: enh" },
         { "input = [mix], output = [enh], state = [(conv_cache, conv_cache_out)]);}",
           "input 'tra_cache' is left over: name it in input, state or const" },
         { "input = [mix], output = [enh], state = [(mix, enh)]);}", "input 'mix' is given twice" },
-        { "input = [conv_cache], output = [enh]);}", "do not fit input 'conv_cache', which is f32[2,1,16,16,33]" },
+        { "input = [conv_cache], output = [enh]);}",
+          "do not fit input 'conv_cache', which is f32[2,1,16,16,33]" },
         { "input = [mix], output = [loud]);}", "there is no output 'loud'; there is: enh" },
         { "input = [mix, conv_cache], output = [enh]);}", "1 tensors to scan for 2 inputs" },
         { "input = [mix], output = [enh], state = [(conv_cache, conv_cache_out, 1.0)]);}",
@@ -211,7 +219,8 @@ static void test_bare(void)
     refused("noise", test_path("noise.onnx", ""), RILL_MALFORMED, "noise.onnx");
     text_write("bare", "mine.nnef", HEAD "rill_frame(x, 4, 4);\n}");
     CHECK(rill_model_open(&m, test_path("bare", "mine.nnef"), &err) == RILL_OK, "%s", err.text);
-    CHECK(m && m->stream && !strcmp(m->info.name, "mine.nnef") && m->outputs[0].kind == RILL_PORT_TENSOR, "a bare text");
+    CHECK(m && m->stream && !strcmp(m->info.name, "mine.nnef") && m->outputs[0].kind == RILL_PORT_TENSOR,
+          "a bare text");
     rill_model_free(m);
     m = NULL;
     const char *net = shared_path("models/gtcrn/gtcrn_simple.onnx");
@@ -220,7 +229,8 @@ static void test_bare(void)
         return;
     }
     CHECK(rill_model_open(&m, net, &err) == RILL_OK, "%s", err.text);
-    CHECK(m && !m->stream && m->graph.g.n_inputs == 4 && m->info.sample_rate == 0, "a bare network of fixed shapes");
+    CHECK(m && !m->stream && m->graph.g.n_inputs == 4 && m->info.sample_rate == 0,
+          "a bare network of fixed shapes");
     rill_model_free(m);
 }
 

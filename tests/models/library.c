@@ -89,8 +89,8 @@ static void test_entry(const struct entry *e)
     if (s != RILL_OK)
         return;
     rill_model_get_info(m, &info);
-    CHECK(!strcmp(info.name, e->name) && !strcmp(info.task, e->task) && info.sample_rate == e->rate, "%s: %s, %s, %u Hz",
-          e->name, info.name, info.task, info.sample_rate);
+    CHECK(!strcmp(info.name, e->name) && !strcmp(info.task, e->task) && info.sample_rate == e->rate,
+          "%s: %s, %s, %u Hz", e->name, info.name, info.task, info.sample_rate);
     CHECK(m->stream && m->graph.g.n_inputs == 1 && m->graph.g.n_outputs == 1, "%s: ports", e->name);
     CHECK(m->inputs[0].kind == RILL_PORT_AUDIO && m->inputs[0].rate == e->rate, "%s: input", e->name);
     if (e->input)
@@ -101,7 +101,8 @@ static void test_entry(const struct entry *e)
 /* The variant for whole recordings, which mirrors their ends. */
 static void test_center(void)
 {
-    static const struct entry e = { .name = "gtcrn", .output = "gtcrn/ref/e2e_center.out.wav.f32", .tolerance = 1e-5f };
+    static const struct entry e = { .name = "gtcrn", .output = "gtcrn/ref/e2e_center.out.wav.f32",
+                                    .tolerance = 1e-5f };
     rill_error err = { .text = "" };
     rill_model *m = NULL;
     rill_plan *plan = NULL;

@@ -66,7 +66,7 @@ static void test_clean(void)
     CHECK(r.after >= 20, "clean speech comes back at %.2f dB", r.after);
 }
 
-/* Noise alone: a fixed generator, so it needs no files. It must come back at least 12 dB lower after half a second. */
+/* Noise alone, from a fixed generator: it must come back at least 12 dB lower after half a second. */
 static void test_noise(void)
 {
     struct floats x = { malloc(32000 * sizeof(float)), 32000 }, y;
@@ -117,14 +117,17 @@ int main(void)
 {
     rill_error err = { .text = "" };
     rill_model_info info;
-    CHECK(!strcmp(rill_model_builtin_name(0), "wiener") && !rill_model_builtin_name(1), "the default is the only one");
-    CHECK(rill_model_builtin(&model, "nothing", &err) == RILL_INVALID && strstr(err.text, "'wiener' is"), "%s", err.text);
+    CHECK(!strcmp(rill_model_builtin_name(0), "wiener") && !rill_model_builtin_name(1),
+          "the default is the only one");
+    CHECK(rill_model_builtin(&model, "nothing", &err) == RILL_INVALID && strstr(err.text, "'wiener' is"),
+          "%s", err.text);
     rill_status s = rill_model_builtin(&model, "wiener", &err);
     CHECK(s == RILL_OK, "%s", err.text);
     if (s != RILL_OK)
         return check_done();
     rill_model_get_info(model, &info);
-    CHECK(info.sample_rate == 16000 && !strcmp(info.task, "denoise") && !strcmp(info.name, "wiener"), "model.conf");
+    CHECK(info.sample_rate == 16000 && !strcmp(info.task, "denoise") && !strcmp(info.name, "wiener"),
+          "model.conf");
     test_gain();
     test_clean();
     test_noise();
