@@ -283,7 +283,7 @@ rill_status rill_model_open(rill_model **ret, const char *path, rill_error *rete
         s = folder_model(&o, path);
     else
         s = ends_with(path, ".nnef") ? nnef_model(&o, path) : onnx_model(&o, path);
-    if (s != RILL_OK)
+    if (s != RILL_OK && reterr && !strstr(reterr->text, path))      /* a reader may have named it */
         err_prefix(reterr, s, "%.200s", path);
     return opening_finish(&o, s, ret);
 }
