@@ -65,12 +65,14 @@ static void test_run(const struct entry *e, const rill_model *m)
     whole = model_run_whole(m, x, &err);
     CHECK(whole.v, "%s: %s", e->name, err.text);
     free(y.v);
-    y = model_run_stream(m, x, 331, &err);
-    CHECK(y.n == whole.n, "%s: %zu values streamed, %zu at once", e->name, y.n, whole.n);
-    if (y.n == whole.n)
-        CHECK(!memcmp(y.v, whole.v, y.n * sizeof *y.v), "%s: streamed differs from whole by %g", e->name,
-              (double) max_difference(y.v, whole.v, y.n));
-    free(y.v);
+    for (uint32_t pulse = 0; pulse <= 3000; pulse += 1500) {
+        y = model_run_pulse(m, x, 331, pulse, &err);
+        CHECK(y.n == whole.n, "%s, pulse %u: %zu values streamed, %zu at once", e->name, pulse, y.n, whole.n);
+        if (y.n == whole.n)
+            CHECK(!memcmp(y.v, whole.v, y.n * sizeof *y.v), "%s, pulse %u: streamed differs from whole by %g", e->name,
+                  pulse, (double) max_difference(y.v, whole.v, y.n));
+        free(y.v);
+    }
     free(whole.v);
     free(x.v);
 }

@@ -156,12 +156,14 @@ static inline struct floats model_run_whole(const rill_model *m, struct floats x
     return y;
 }
 
-/* The same through a plan and a stream, pushed in pieces. */
-static inline struct floats model_run_stream(const rill_model *m, struct floats x, size_t piece, rill_error *err)
+/* The same through a plan of at least `pulse` frames a run (0: the smallest) and a stream, pushed in pieces. */
+static inline struct floats model_run_pulse(const rill_model *m, struct floats x, size_t piece, uint32_t pulse,
+                                            rill_error *err)
 {
+    rill_plan_opts opts = { .pulse_frames = pulse };
     rill_plan *p = NULL;
     struct floats y = { 0 };
-    if (rill_plan_new(&p, m, NULL, err) != RILL_OK)
+    if (rill_plan_new(&p, m, &opts, err) != RILL_OK)
         return y;
     rill_port port[2];
     rill_plan_ports(p, port, 2);
@@ -189,6 +191,11 @@ static inline struct floats model_run_stream(const rill_model *m, struct floats 
     free(mem);
     rill_plan_unref(p);
     return y;
+}
+
+static inline struct floats model_run_stream(const rill_model *m, struct floats x, size_t piece, rill_error *err)
+{
+    return model_run_pulse(m, x, piece, 0, err);
 }
 
 static inline float max_difference(const float *a, const float *b, size_t n)

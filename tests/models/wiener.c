@@ -103,13 +103,16 @@ static void test_whole(void)
         x.v[i] = sinf((float) i * 0.05f) * (i / 3000 % 2 ? 0.3f : 0.01f);
     whole = model_run_whole(model, x, &err);
     CHECK(whole.v, "%s", err.text);
-    y = model_run_stream(model, x, 160, &err);
-    CHECK(whole.n == y.n, "%zu samples streamed, %zu at once", y.n, whole.n);
-    if (whole.v && whole.n == y.n)
-        CHECK(!memcmp(whole.v, y.v, y.n * sizeof *y.v), "streamed differs by %g",
-              (double) max_difference(whole.v, y.v, y.n));
+    static const uint32_t pulses[] = { 0, 1, 256, 300, 1024, 4096, 20000 };
+    for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
+        y = model_run_pulse(model, x, 160, pulses[i], &err);
+        CHECK(whole.n == y.n, "pulse %u: %zu samples streamed, %zu at once: %s", pulses[i], y.n, whole.n, err.text);
+        if (whole.v && whole.n == y.n)
+            CHECK(!memcmp(whole.v, y.v, y.n * sizeof *y.v), "pulse %u: streamed differs by %g", pulses[i],
+                  (double) max_difference(whole.v, y.v, y.n));
+        free(y.v);
+    }
     free(x.v);
-    free(y.v);
     free(whole.v);
 }
 
