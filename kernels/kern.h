@@ -43,6 +43,10 @@ struct kern {
     void (*muls_f32)(float *y, const float *a, float s, size_t n);
     /* y[i] = y[i] + s * x[i], one fused multiply-add */
     void (*axpy_f32)(float *restrict y, const float *restrict x, float s, size_t n);
+    /* y[i] = bias + sum_t w[t] * x[at[t] + i], one chain of fused multiply-adds in order of t. x is readable at
+     * at[t] up to n rounded up to a multiple of 16. */
+    void (*taps_f32)(float *restrict y, const float *restrict x, const size_t *at, const float *w, size_t n_taps,
+                     float bias, size_t n);
 
     /* Complex transform in place of split parts: x[k] = sum_i x[i] e^(-2 pi i k / n). Swapping re and im gives the
      * inverse times n. work: kern_fft_work_floats. See kernels/fft.h. */
@@ -55,7 +59,7 @@ struct kern {
 
 #define KERN_EACH(K)                                                                              \
     K(gemm_f32) K(exp_f32) K(log_f32) K(sigmoid_f32) K(tanh_f32) K(sqrt_f32) K(relu_f32)          \
-    K(erf_f32) K(add_f32) K(sub_f32) K(mul_f32) K(div_f32) K(adds_f32) K(muls_f32) K(axpy_f32)  \
+    K(erf_f32) K(add_f32) K(sub_f32) K(mul_f32) K(div_f32) K(adds_f32) K(muls_f32) K(axpy_f32) K(taps_f32)  \
     K(fft_f32) K(rfft_f32) K(irfft_f32)
 
 enum kern_cpu {

@@ -157,3 +157,34 @@ static void FN(axpy_f32)(float *restrict y, const float *restrict x, float s, si
     if (i < n)
         v16_store_n(y + i, v16_fma(v16_load_n(x + i, n - i), b, v16_load_n(y + i, n - i)), n - i);
 }
+
+static void FN(taps_f32)(float *restrict y, const float *restrict x, const size_t *at, const float *w, size_t n_taps,
+                         float bias, size_t n)
+{
+    size_t i = 0;
+    for (; i + 32 < n; i += 48) {       /* three chains hide the latency of one; up to 15 lanes idle at the end */
+        v16 a = v16_set1(bias), b = a, c = a;
+        for (size_t t = 0; t < n_taps; t++) {
+            const float *from = x + at[t] + i;
+            v16 s = v16_set1(w[t]);
+            a = v16_fma(s, v16_load(from), a);
+            b = v16_fma(s, v16_load(from + 16), b);
+            c = v16_fma(s, v16_load(from + 32), c);
+        }
+        v16_store(y + i, a);
+        v16_store(y + i + 16, b);
+        if (i + 48 <= n)
+            v16_store(y + i + 32, c);
+        else
+            v16_store_n(y + i + 32, c, n - i - 32);
+    }
+    for (; i < n; i += 16) {
+        v16 a = v16_set1(bias);
+        for (size_t t = 0; t < n_taps; t++)
+            a = v16_fma(v16_set1(w[t]), v16_load(x + at[t] + i), a);
+        if (i + 16 <= n)
+            v16_store(y + i, a);
+        else
+            v16_store_n(y + i, a, n - i);
+    }
+}

@@ -2,6 +2,7 @@
 /* Convolution over one to three axes. Every output is one chain of fused multiply-adds that starts from the bias
  * and runs through (channel, kernel place) in order, in each of the paths. */
 #include "engine/ops.h"
+#include "engine/ops/depthwise.h"
 #include "engine/ops/window.h"
 
 #include <math.h>
@@ -74,6 +75,8 @@ struct conv {
     int64_t tile;                           /* output places whose columns are made at once */
     bool pointwise;                         /* kernel 1, stride 1, no pads: columns are a transpose */
     bool depthwise;
+    bool by_taps;               /* depthwise, all taps of a row at once */
+    struct depthwise one;       /* a channel of it */
 };
 
 static void geometry_set(struct conv *v, const struct window *w, const struct tensor *x, const struct tensor *y)
@@ -109,6 +112,19 @@ static int64_t tile_of(const struct conv *v)
     return tile < v->n_out ? tile : v->n_out;
 }
 
+static void one_set(struct conv *v)
+{
+    v->one.transposed = false;
+    for (int i = 0; i < 3; i++) {
+        v->one.in[i] = v->in[i];
+        v->one.out[i] = v->out[i];
+        v->one.kernel[i] = v->kernel[i];
+        v->one.stride[i] = v->stride[i];
+        v->one.dilation[i] = v->dilation[i];
+        v->one.before[i] = v->before[i];
+    }
+}
+
 static rill_status conv_prepare(struct prep *c)
 {
     const struct conv_attr *a = c->attr;
@@ -130,8 +146,12 @@ static rill_status conv_prepare(struct prep *c)
     v->tile = tile_of(v);
     c->args = v;
     c->kernel = v->depthwise ? "conv depthwise" : "conv gemm_f32";
-    if (v->depthwise)
+    if (v->depthwise) {
+        one_set(v);
+        c->scratch_bytes = depthwise_scratch_bytes(&v->one);
+        v->by_taps = c->scratch_bytes > 0;
         return RILL_OK;
+    }
     if (w->data) {
         float *p = arena_alloc_array(c->arena, v->packed_floats * (size_t) v->group, sizeof *p);
         if (!p)
@@ -280,7 +300,9 @@ static void conv_eval(const struct eval *e)
     for (int64_t n = 0; n < v->batch; n++)
         for (int64_t g = 0; g < v->group; g++) {
             const float *wg = w + g * v->cout * v->cin * v->n_kernel;
-            if (v->depthwise)
+            if (v->by_taps)
+                depthwise_channel(&v->one, e->kern, y, x, wg, b ? b[g] : 0, e->scratch);
+            else if (v->depthwise)
                 depthwise(e, v, y, x, wg, b ? b[g] : 0);
             else
                 conv_group(e, v, y, x, wg, b ? b + g * v->cout : NULL,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Transposed convolution: sums over channels first, then one addition per kernel place, in order, onto the bias. */
 #include "engine/ops.h"
+#include "engine/ops/depthwise.h"
 #include "engine/ops/window.h"
 
 #include <math.h>
@@ -107,6 +108,8 @@ struct deconv {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3];
     int64_t n_in, n_out, n_kernel;
     bool depthwise;
+    bool by_taps;               /* depthwise, all taps of a row at once */
+    struct depthwise one;       /* a channel of it */
     const float *packed;        /* outputs (kernel place, channel) from inputs (channel): one product, then additions */
     size_t packed_floats;
 };
@@ -151,6 +154,19 @@ static void weights_pack(const struct deconv *v, float *ret, const float *w)
     }
 }
 
+static void one_set(struct deconv *v)
+{
+    v->one.transposed = true;
+    for (int i = 0; i < 3; i++) {
+        v->one.in[i] = v->in[i];
+        v->one.out[i] = v->out[i];
+        v->one.kernel[i] = v->kernel[i];
+        v->one.stride[i] = v->stride[i];
+        v->one.dilation[i] = v->dilation[i];
+        v->one.before[i] = v->before[i];
+    }
+}
+
 static rill_status deconv_prepare(struct prep *c)
 {
     const struct deconv_attr *a = c->attr;
@@ -172,8 +188,12 @@ static rill_status deconv_prepare(struct prep *c)
     v->packed_floats = kern_packed_floats(n, (size_t) v->cin);
     c->args = v;
     c->kernel = v->depthwise ? "deconv depthwise" : "deconv gemm_f32";
-    if (v->depthwise)
+    if (v->depthwise) {
+        one_set(v);
+        c->scratch_bytes = depthwise_scratch_bytes(&v->one);
+        v->by_taps = c->scratch_bytes > 0;
         return RILL_OK;
+    }
     size_t places;
     if (__builtin_mul_overflow((size_t) v->n_in, (size_t) v->cin + n, &places) || places > SIZE_MAX / 32 ||
         (size_t) v->n_out > SIZE_MAX / 32 / ((size_t) v->cout + 1) || n > SIZE_MAX / 32 / ((size_t) v->cin + 1))
@@ -302,7 +322,9 @@ static void deconv_eval(const struct eval *e)
     for (int64_t n = 0; n < v->batch; n++)
         for (int64_t g = 0; g < v->group; g++) {
             const float *wg = w + g * v->cin * v->cout * v->n_kernel, *bg = b ? b + g * v->cout : NULL;
-            if (v->depthwise)
+            if (v->by_taps)
+                depthwise_channel(&v->one, e->kern, y, x, wg, bg ? *bg : 0, e->scratch);
+            else if (v->depthwise)
                 depthwise(e, v, y, x, wg, bg ? *bg : 0);
             else
                 deconv_group(e, v, y, x, wg, bg, v->packed ? v->packed + (size_t) g * v->packed_floats : NULL);
