@@ -45,17 +45,15 @@ static rill_status tensor_shape(const struct reader *r, const Onnxpb__Tensor *t,
     for (size_t i = 0; i < t->n_dims; i++)
         ret->dim[i] = t->dims[i];
     TRY(onnx_dtype(r, t->has_data_type ? t->data_type : 0, what, &ret->type));
-    int64_t n;
-    uint64_t bytes;
-    for (size_t i = 0; i < t->n_dims; i++)
+    uint64_t bytes = dtype_bytes(ret->type);
+    for (size_t i = 0; i < t->n_dims; i++) {
         if (t->dims[i] < 0)
             return err_set(r->err, RILL_MALFORMED, "%s: dimension %zu is negative (%" PRId64 ")", what, i,
                            t->dims[i]);
-    if (!tensor_count_checked(ret, &n)
-            || __builtin_mul_overflow((uint64_t) n, (uint64_t) dtype_bytes(ret->type), &bytes)
-                || bytes > SIZE_MAX / 4)
-        return err_set(r->err, RILL_MALFORMED, "%s: its dimensions multiply to more bytes than there are",
-                       what);
+        /* Strides must fit too, so that a dimension of 0 does not hide the others. */
+        if (__builtin_mul_overflow(bytes, (uint64_t) (t->dims[i] ? t->dims[i] : 1), &bytes) || bytes > SIZE_MAX / 4)
+            return err_set(r->err, RILL_MALFORMED, "%s: its dimensions multiply to more bytes than there are", what);
+    }
     return RILL_OK;
 }
 
