@@ -180,14 +180,32 @@ static void taps_copy(const struct conv *v, float *restrict col, const float *re
 {
     int64_t n = v->kernel[2], d = v->dilation[2];
     if (at >= 0 && at + (n - 1) * d < v->in[2]) {
-        for (int64_t k = 0; k < n; k++)
-            col[k] = row[at + k * d];
+        if (d == 1 && n == 3)           /* sizes that the compiler knows become single moves */
+            memcpy(col, row + at, 3 * sizeof *col);
+        else if (d == 1 && n == 5)
+            memcpy(col, row + at, 5 * sizeof *col);
+        else
+            for (int64_t k = 0; k < n; k++)
+                col[k] = row[at + k * d];
         return;
     }
     for (int64_t k = 0; k < n; k++) {
         int64_t i = at + k * d;
         col[k] = i >= 0 && i < v->in[2] ? row[i] : 0;
     }
+}
+
+/* A kernel along the last axis only. */
+static void columns_line(const struct conv *v, float *col, const float *x, int64_t o0, int64_t o1, int64_t o2)
+{
+    int64_t n = v->kernel[2], i0 = o0 * v->stride[0] - v->before[0], i1 = o1 * v->stride[1] - v->before[1];
+    if (i0 < 0 || i0 >= v->in[0] || i1 < 0 || i1 >= v->in[1]) {
+        memset(col, 0, (size_t) (n * v->cin) * sizeof *col);
+        return;
+    }
+    x += (i0 * v->in[1] + i1) * v->in[2];
+    for (int64_t ch = 0; ch < v->cin; ch++, col += n, x += v->n_in)
+        taps_copy(v, col, x, o2 * v->stride[2] - v->before[2]);
 }
 
 static void columns_row(const struct conv *v, float *col, const float *x, int64_t o0, int64_t o1, int64_t o2)
@@ -214,8 +232,12 @@ static void columns_make(const struct conv *v, float *col, const float *x, int64
         return;
     }
     int64_t k = v->cin * v->n_kernel, o2 = first % v->out[2], row = first / v->out[2];
+    bool line = v->kernel[0] == 1 && v->kernel[1] == 1;
     for (; n > 0; n--, col += k) {
-        columns_row(v, col, x, row / v->out[1], row % v->out[1], o2);
+        if (line)
+            columns_line(v, col, x, row / v->out[1], row % v->out[1], o2);
+        else
+            columns_row(v, col, x, row / v->out[1], row % v->out[1], o2);
         if (++o2 == v->out[2])
             o2 = 0, row++;
     }
