@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Element-wise kernels. Each function is written once over v16; the last partial vector goes through
- * v16_load_n and v16_store_n, so an element's bits do not depend on where it stands. */
+ * v16_load_n and v16_store_n, so an element's bits do not depend on where it stands. Polynomials are minimax fits of
+ * the relative error of the whole function, rounded to float. */
 
-/* e^r for |r| <= ln2/2, then 2^n in two factors so that subnormal and overflowing results round once. Coefficients
- * of the Cephes library's expf. */
+/* e^r for |r| <= ln2/2, then 2^n in two factors so that subnormal and overflowing results round once. */
 static inline v16 FN(v_exp)(v16 x)
 {
     v16 c = v16_min(v16_max(x, v16_set1(-104.0f)), v16_set1(89.0f));
@@ -11,12 +11,12 @@ static inline v16 FN(v_exp)(v16 x)
     v16 fn = v16_of_int(n);
     v16 r = v16_fma(fn, v16_set1(-0.693359375f), c);
     r = v16_fma(fn, v16_set1(2.12194440e-4f), r);
-    v16 p = v16_set1(1.9875691500e-4f);
-    p = v16_fma(p, r, v16_set1(1.3981999507e-3f));
-    p = v16_fma(p, r, v16_set1(8.3334519073e-3f));
-    p = v16_fma(p, r, v16_set1(4.1665795894e-2f));
-    p = v16_fma(p, r, v16_set1(1.6666665459e-1f));
-    p = v16_fma(p, r, v16_set1(5.0000001201e-1f));
+    v16 p = v16_set1(0.000199075817f);
+    p = v16_fma(p, r, v16_set1(0.00139485893f));
+    p = v16_fma(p, r, v16_set1(0.00833328627f));
+    p = v16_fma(p, r, v16_set1(0.0416662395f));
+    p = v16_fma(p, r, v16_set1(0.166666672f));
+    p = v16_fma(p, r, v16_set1(0.5f));
     p = v16_add(v16_fma(p, v16_mul(r, r), r), v16_set1(1.0f));
     i16 n1 = i16_half(n), n2 = i16_sub(n, n1), bias = i16_set1(127);
     p = v16_mul(p, v16_of_bits(i16_shl23(i16_add(n1, bias))));
@@ -24,7 +24,7 @@ static inline v16 FN(v_exp)(v16 x)
     return v16_pick(v16_nan(x), x, p);
 }
 
-/* Coefficients of the Cephes library's logf. Subnormal arguments are scaled up first. */
+/* (log(1 + m) - m + m^2/2) / m^3 for sqrt(1/2) <= 1 + m <= sqrt(2). Subnormal arguments are scaled up first. */
 static inline v16 FN(v_log)(v16 x)
 {
     m16 tiny = v16_lt(x, v16_set1(0x1p-126f));
@@ -36,9 +36,9 @@ static inline v16 FN(v_log)(v16 x)
     m16 low = v16_lt(m, v16_set1(0.707106781186547524f));
     fe = v16_sub(fe, v16_pick(low, v16_set1(1.0f), v16_set1(0.0f)));
     m = v16_sub(v16_add(m, v16_pick(low, m, v16_set1(0.0f))), v16_set1(1.0f));
-    v16 z = v16_mul(m, m), p = v16_set1(7.0376836292e-2f);
-    static const float c[] = { -1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f,
-                               -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f };
+    v16 z = v16_mul(m, m), p = v16_set1(0.067467086f);
+    static const float c[] = { -0.116757624f, 0.118881874f, -0.124055721f, 0.142195478f,
+                               -0.166679963f, 0.200021192f, -0.250000089f, 0.333333135f };
     for (int i = 0; i < 8; i++)
         p = v16_fma(p, m, v16_set1(c[i]));
     p = v16_mul(v16_mul(p, m), z);
@@ -57,16 +57,16 @@ static inline v16 FN(v_sigmoid)(v16 x)
     return v16_div(one, v16_add(one, FN(v_exp)(v16_sub(v16_set1(0.0f), x))));
 }
 
-/* Below 0.625 an odd polynomial (Cephes tanhf), above it 1 - 2 / (e^2x + 1). */
+/* Below 0.625 an odd polynomial, above it 1 - 2 / (e^2x + 1). */
 static inline v16 FN(v_tanh)(v16 x)
 {
     i16 sign = i16_and(v16_bits(x), i16_set1(INT32_MIN));
     v16 a = v16_of_bits(i16_and(v16_bits(x), i16_set1(INT32_MAX))), z = v16_mul(x, x);
-    v16 p = v16_set1(-5.70498872745e-3f);
-    p = v16_fma(p, z, v16_set1(2.06390887954e-2f));
-    p = v16_fma(p, z, v16_set1(-5.37397155531e-2f));
-    p = v16_fma(p, z, v16_set1(1.33314422036e-1f));
-    p = v16_fma(p, z, v16_set1(-3.33332819422e-1f));
+    v16 p = v16_set1(-0.00570271164f);
+    p = v16_fma(p, z, v16_set1(0.0206371341f));
+    p = v16_fma(p, z, v16_set1(-0.0537391454f));
+    p = v16_fma(p, z, v16_set1(0.133314356f));
+    p = v16_fma(p, z, v16_set1(-0.333332807f));
     p = v16_fma(v16_mul(p, z), x, x);
     v16 one = v16_set1(1.0f), e = FN(v_exp)(v16_add(a, a));
     v16 q = v16_sub(one, v16_div(v16_set1(2.0f), v16_add(e, one)));
@@ -77,19 +77,19 @@ static inline v16 FN(v_tanh)(v16 x)
 /* Odd minimax polynomial below 0.921875, 1 - e^(polynomial) above it. */
 static inline v16 FN(v_erf)(v16 x)
 {
-    static const float lo[] = { 4.99119423e-3f, -2.67681349e-2f, 1.12819925e-1f, -3.76125336e-1f, 1.28379166e-1f };
+    static const float lo[] = { 0.00499310717f, -0.0267665666f, 0.112818152f, -0.376124948f, 0.128379151f };
     i16 sign = i16_and(v16_bits(x), i16_set1(INT32_MIN));
     v16 t = v16_of_bits(i16_and(v16_bits(x), i16_set1(INT32_MAX))), s = v16_mul(x, x);
-    v16 p = v16_set1(-5.96761703e-4f);
+    v16 p = v16_set1(-0.000599047693f);
     for (int i = 0; i < 5; i++)
         p = v16_fma(p, s, v16_set1(lo[i]));
     p = v16_fma(p, x, x);
-    v16 r = v16_fma(v16_set1(-1.72853470e-5f), t, v16_set1(3.83197126e-4f));
-    v16 u = v16_fma(v16_set1(-3.88396438e-3f), t, v16_set1(2.42546219e-2f));
+    v16 r = v16_fma(v16_set1(-1.12319622e-05f), t, v16_set1(0.000322809996f));
+    v16 u = v16_fma(v16_set1(-0.00364248222f), t, v16_set1(0.0237621088f));
     r = v16_fma(r, s, u);
-    r = v16_fma(r, t, v16_set1(-1.06777877e-1f));
-    r = v16_fma(r, t, v16_set1(-6.34846687e-1f));
-    r = v16_fma(r, t, v16_set1(-1.28717512e-1f));
+    r = v16_fma(r, t, v16_set1(-0.106236927f));
+    r = v16_fma(r, t, v16_set1(-0.635151267f));
+    r = v16_fma(r, t, v16_set1(-0.12864849f));
     r = v16_fma(r, t, v16_sub(v16_set1(0.0f), t));
     r = v16_sub(v16_set1(1.0f), FN(v_exp)(r));
     r = v16_pick(v16_lt(t, v16_set1(4.0f)), r, v16_set1(1.0f));
