@@ -43,17 +43,17 @@ int64_t tensor_count(const struct tensor *t)
 bool tensor_count_checked(const struct tensor *t, int64_t *ret)
 {
     int64_t n = 1;
-    bool fits = true, empty = false;
+    bool empty = false;
     for (int i = 0; i < t->rank; i++) {
         if (t->dim[i] < 0)
             return false;
         if (t->dim[i] == 0)
             empty = true;
-        else
-            fits &= !__builtin_mul_overflow(n, t->dim[i], &n) && n <= INT64_MAX / 8;
+        else if (__builtin_mul_overflow(n, t->dim[i], &n) || n > INT64_MAX / 8)
+            return false;
     }
     *ret = empty ? 0 : n;
-    return fits || empty;
+    return true;
 }
 
 size_t tensor_bytes(const struct tensor *t)

@@ -62,5 +62,6 @@ void  *tool_alloc(size_t bytes);        /* 64-byte aligned, zeroed */
 rill_status tool_audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n, rill_error *reterr);
 
 extern const struct command
-    cmd_bench, cmd_conformance, cmd_ctl, cmd_denoise, cmd_inspect, cmd_models, cmd_stream, cmd_vad, cmd_verify;
+    cmd_bench, cmd_conformance, cmd_ctl, cmd_denoise, cmd_devices, cmd_inspect, cmd_live,
+    cmd_models, cmd_stream, cmd_vad, cmd_verify;
 #endif

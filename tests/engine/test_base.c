@@ -81,7 +81,9 @@ static void test_tensor(void)
     struct tensor big = { .type = DTYPE_F32, .rank = 3, .dim = { INT64_MAX / 4, 4, 4 } };
     check(!tensor_count_checked(&big, &n), "an impossible count is refused", 0);
     big.dim[2] = 0;
-    check(tensor_count_checked(&big, &n) && n == 0, "a zero makes any count zero", 0);
+    check(!tensor_count_checked(&big, &n), "a zero does not excuse sizes whose strides overflow", 0);
+    big.dim[0] = 4;
+    check(tensor_count_checked(&big, &n) && n == 0, "an empty tensor", 0);
     check(axis_normalise(-3, 3) == 0 && axis_normalise(2, 3) == 2 && axis_normalise(3, 3) == -1 && axis_normalise(-4, 3) == -1,
           "axes", 0);
 }

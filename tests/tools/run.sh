@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The commands of `rill` as a person uses them: on the default model, on bad input, with the daemon, and with a
+# microphone that is a file.  run.sh RILL RILLD AUDIO_DIR
+rill=$1 rilld=$2 audio=$3
+dir=$(mktemp -d)
+daemon=
+trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
+passed=0 failed=0 skipped=0
+export HOME="$dir/home" XDG_DATA_HOME="$dir/data"
+
+# expect CODE WORDS COMMAND...: the exit code, and the words on either stream.
+expect()
+{
+    want=$1 words=$2
+    shift 2
+    "$@" >"$dir/said" 2>&1
+    code=$?
+    if [ $code = "$want" ] && grep -q -e "$words" "$dir/said"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $* (exit $code, wanted $want and '$words')"
+        sed 's/^/    /' "$dir/said"
+    fi
+}
+
+# ---- help and usage
+expect 0 "Usage: rill COMMAND" "$rill" --help
+expect 2 "unknown command 'nonsense'" "$rill" nonsense
+for c in bench conformance ctl denoise devices inspect live models stream vad verify; do
+    expect 0 "sage: rill $c" "$rill" $c --help
+done
+expect 2 "unknown option" "$rill" denoise --loud a b
+expect 2 "wrong number of arguments" "$rill" denoise a
+
+# ---- files
+expect 0 '"latency_ms": 16' "$rill" denoise --json "$audio/noisy.wav" "$dir/clean.wav"
+expect 0 "real-time factor" "$rill" denoise "$audio/noisy.wav" "$dir/clean.flac"
+[ "$(wc -c <"$dir/clean.wav")" = "$(wc -c <"$audio/noisy.wav")" ] && passed=$((passed + 1)) ||
+    { failed=$((failed + 1)); echo "FAILED: the output is not as long as the input"; }
+expect 4 "nothing.wav" "$rill" denoise "$dir/nothing.wav" "$dir/x.wav"
+echo "this is no audio" >"$dir/text.wav"
+expect 4 "text.wav" "$rill" denoise "$dir/text.wav" "$dir/x.wav"
+expect 3 "no model 'nosuch'" "$rill" denoise -m nosuch "$audio/noisy.wav" "$dir/x.wav"
+expect 4 "no/such/folder" "$rill" denoise "$audio/noisy.wav" "$dir/no/such/folder/x.wav"
+expect 3 "speech probabilities" "$rill" vad -m wiener "$audio/noisy.wav" "$dir/x.csv"
+
+# ---- models
+expect 0 "wiener.*built in" "$rill" models
+expect 0 '"name": "gtcrn"' "$rill" models --json
+expect 3 "no model 'nosuch'" "$rill" models get nosuch
+expect 4 "has no gtcrn" "$rill" models get gtcrn --from "$dir"
+mkdir -p "$dir/from/gtcrn"
+echo "not the weights" >"$dir/from/gtcrn/gtcrn_simple.onnx"
+expect 3 "SHA-256" "$rill" models get gtcrn --from "$dir/from" --to "$dir/got"
+[ ! -e "$dir/got/gtcrn/gtcrn_simple.onnx" ] && passed=$((passed + 1)) ||
+    { failed=$((failed + 1)); echo "FAILED: a wrong file was kept"; }
+
+# ---- inspect, bench
+expect 0 '"delay_samples": 256' "$rill" inspect --json wiener
+expect 0 "OverlapAdd" "$rill" inspect --pass typed wiener
+expect 0 "state " "$rill" inspect --pass pulse wiener
+expect 2 "unknown pass" "$rill" inspect --pass nosuch wiener
+expect 0 '"median_us"' "$rill" bench --json --seconds 0.1 wiener
+expect 0 "rfft" "$rill" bench --profile --seconds 0.1 wiener
+head -c 3000 /dev/urandom >"$dir/random.onnx"
+expect 3 "random.onnx" "$rill" inspect "$dir/random.onnx"
+: >"$dir/empty.onnx"
+expect 3 "empty" "$rill" inspect "$dir/empty.onnx"
+
+# ---- the daemon
+printf '[daemon]\nsocket = %s\ncontrol_socket = %s\n' "$dir/s" "$dir/c" >"$dir/conf"
+expect 4 "$dir/s" "$rill" stream --socket "$dir/s" "$audio/noisy.wav" "$dir/x.wav"
+"$rilld" --config "$dir/conf" 2>"$dir/log" &
+daemon=$!
+tries=0
+until [ -S "$dir/c" ] || [ $tries = 100 ]; do tries=$((tries + 1)); sleep 0.1; done
+expect 0 '"out_samples": 144000' "$rill" stream --json --socket "$dir/s" "$audio/noisy.wav" "$dir/streamed.wav"
+cmp -s "$dir/streamed.wav" "$dir/clean.wav" && passed=$((passed + 1)) ||
+    { failed=$((failed + 1)); echo "FAILED: the daemon's output is not that of rill denoise"; }
+expect 5 "NO_MODEL" "$rill" stream --socket "$dir/s" -m nosuch "$audio/noisy.wav" "$dir/x.wav"
+expect 0 "running" "$rill" ctl --socket "$dir/c" status
+expect 0 '"state": "running"' "$rill" ctl --socket "$dir/c" --json status
+expect 0 '"sessions"' "$rill" ctl --socket "$dir/c" --json sessions
+expect 0 "wiener" "$rill" ctl --socket "$dir/c" models
+expect 0 " us" "$rill" ctl --socket "$dir/c" ping
+echo "nonsense = 1" >>"$dir/conf"
+expect 5 "nonsense" "$rill" ctl --socket "$dir/c" reload
+expect 2 "unknown verb" "$rill" ctl --socket "$dir/c" nonsense
+expect 0 "" "$rill" ctl --socket "$dir/c" drain
+wait $daemon
+[ $? = 0 ] && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: the drained daemon"; cat "$dir/log"; }
+daemon=
+
+# ---- a microphone that is a file
+: >"$dir/none"
+expect 4 "no microphone" env ALSA_CONFIG_PATH="$dir/none" "$rill" live --seconds 1
+if [ -f /usr/share/alsa/alsa.conf ]; then
+    head -c 4000000 /dev/zero >"$dir/mic.raw"
+    cat >"$dir/asound.conf" <<ALSA
+</usr/share/alsa/alsa.conf>
+pcm.!default { type asym playback.pcm "rillsink" capture.pcm "rillmic" }
+pcm.rillmic { type file slave.pcm "null" file "/dev/null" infile "$dir/mic.raw" format "raw" }
+pcm.rillsink { type file slave.pcm "null" file "$dir/speaker.raw" format "raw" }
+ALSA
+    export ALSA_CONFIG_PATH="$dir/asound.conf"
+    expect 0 "rillmic" "$rill" devices
+    expect 0 '"name": "rillmic"' "$rill" devices --json
+    expect 0 "rtf" "$rill" live --in-device rillmic --seconds 1.3 --json --out "$dir/live.wav"
+    [ "$(wc -c <"$dir/live.wav")" -gt 10000 ] && passed=$((passed + 1)) ||
+        { failed=$((failed + 1)); echo "FAILED: live wrote nothing"; }
+    expect 0 "dBFS" "$rill" live --in-device rillmic --out-device rillsink --seconds 1.3
+    [ "$(wc -c <"$dir/speaker.raw")" -gt 10000 ] && passed=$((passed + 1)) ||
+        { failed=$((failed + 1)); echo "FAILED: the speaker heard nothing"; }
+    expect 4 "no microphone like nosuch" "$rill" live --in-device nosuch --seconds 1
+else
+    skipped=$((skipped + 7))
+    echo "no ALSA configuration on this machine: the microphone is skipped"
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/* rill live, rill devices: a microphone through a model, to a speaker or a file.
+ *
+ * The audio callbacks touch two rings and nothing else; the main thread computes and draws. */
+#include "engine/base/err.h"
+#include "tools/library.h"
+#include "tools/ring.h"
+#include "tools/tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <portaudio.h>
+#include <signal.h>
+#include <sndfile.h>
+#include <speex/speex_resampler.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RING_SAMPLES ((size_t) 1 << 17)
+#define RESAMPLE_QUALITY 7
+#define PIECE_SAMPLES 1024
+
+struct live {
+    const struct command *cmd;
+    PaStream *mic, *speaker;
+    struct ring from_mic, to_speaker;
+    atomic_size_t overruns, underruns;
+    unsigned device_rate, model_rate;
+    SpeexResamplerState *down, *up;     /* NULL: the device runs at the model's rate */
+    rill_plan *plan;
+    rill_stream *stream;
+    rill_port in, out;
+    unsigned out_port;
+    SNDFILE *file;
+    double peak, busy_s, worst_s;       /* since the last line */
+    uint64_t n_pulses, n_samples, all_samples;
+    float prob;
+    rill_error err;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+    (void) sig;
+    stop = 1;
+}
+
+/* ALSA and JACK talk to standard error while devices are looked for. */
+static PaError quiet_init(void)
+{
+    int null = open("/dev/null", O_WRONLY), kept = dup(2);
+    fflush(stderr);
+    if (null >= 0)
+        dup2(null, 2);
+    PaError e = Pa_Initialize();
+    if (kept >= 0)
+        dup2(kept, 2);
+    close(null);
+    close(kept);
+    return e;
+}
+
+/* ---- callbacks: real time ---- */
+
+static int on_mic(const void *in, void *out, unsigned long n, const PaStreamCallbackTimeInfo *t,
+                  PaStreamCallbackFlags flags, void *arg)
+{
+    struct live *l = arg;
+    (void) out;
+    (void) t;
+    (void) flags;
+    if (in && ring_write(&l->from_mic, in, n) < n)
+        atomic_fetch_add_explicit(&l->overruns, 1, memory_order_relaxed);
+    return paContinue;
+}
+
+static int on_speaker(const void *in, void *out, unsigned long n, const PaStreamCallbackTimeInfo *t,
+                      PaStreamCallbackFlags flags, void *arg)
+{
+    struct live *l = arg;
+    float *y = out;
+    (void) in;
+    (void) t;
+    (void) flags;
+    size_t got = ring_read(&l->to_speaker, y, n);
+    if (got < n) {
+        memset(y + got, 0, (n - got) * sizeof *y);
+        atomic_fetch_add_explicit(&l->underruns, 1, memory_order_relaxed);
+    }
+    return paContinue;
+}
+
+/* ---- devices ---- */
+
+static int devices_print(const struct command *cmd, bool json)
+{
+    json_t *list = json_array();
+    int n = Pa_GetDeviceCount(), in = Pa_GetDefaultInputDevice(), out = Pa_GetDefaultOutputDevice();
+    for (int i = 0; i < n; i++) {
+        const PaDeviceInfo *d = Pa_GetDeviceInfo(i);
+        json_array_append_new(list, json_pack("{s:i, s:s, s:i, s:i, s:f, s:b, s:b}", "index", i, "name", d->name, "inputs",
+                                              d->maxInputChannels, "outputs", d->maxOutputChannels, "rate",
+                                              d->defaultSampleRate, "default_input", i == in, "default_output", i == out));
+        if (!json)
+            printf("%3d%c%c %-40.40s %2d in %2d out %6.0f Hz\n", i, i == in ? '<' : ' ', i == out ? '>' : ' ', d->name,
+                   d->maxInputChannels, d->maxOutputChannels, d->defaultSampleRate);
+    }
+    if (json) {
+        json_dumpf(list, stdout, JSON_INDENT(1));
+        putchar('\n');
+    }
+    json_decref(list);
+    return n > 0 ? TOOL_OK : tool_fail(cmd, TOOL_IO, "there is no audio device");
+}
+
+static int devices_run(const struct command *cmd, int argc, char **argv)
+{
+    bool json = false;
+    const struct opt table[] = { { "json", 0, OPT_FLAG, &json, NULL, "print [{index, name, inputs, outputs, rate}]" }, { 0 } };
+    int n = opts_parse(cmd, table, argc, argv, 0, 0);
+    if (n < 0)
+        return -n;
+    PaError e = quiet_init();
+    if (e != paNoError)
+        return tool_fail(cmd, TOOL_IO, "PortAudio does not start: %s", Pa_GetErrorText(e));
+    int code = devices_print(cmd, json);
+    Pa_Terminate();
+    return code;
+}
+
+const struct command cmd_devices = {
+    .name = "devices", .usage = "[--json]", .summary = "list microphones and speakers for rill live", .run = devices_run,
+};
+
+/* A device by number or part of its name; the default where text is NULL. paNoDevice: there is none. */
+static PaDeviceIndex device_find(const char *text, bool input)
+{
+    char *end = NULL;
+    long k = text ? strtol(text, &end, 10) : 0;
+    if (!text)
+        return input ? Pa_GetDefaultInputDevice() : Pa_GetDefaultOutputDevice();
+    for (PaDeviceIndex i = 0; i < Pa_GetDeviceCount(); i++) {
+        const PaDeviceInfo *d = Pa_GetDeviceInfo(i);
+        bool has = input ? d->maxInputChannels > 0 : d->maxOutputChannels > 0;
+        if (has && (*end ? strstr(d->name, text) != NULL : k == i))
+            return i;
+    }
+    return paNoDevice;
+}
+
+/* Opens one side at the model's rate, or the device's own where it does not do that. */
+static rill_status side_open(struct live *l, const char *name, bool input, PaStream **ret)
+{
+    PaDeviceIndex dev = device_find(name, input);
+    const PaDeviceInfo *d = dev == paNoDevice ? NULL : Pa_GetDeviceInfo(dev);
+    if (!d)
+        return err_set(&l->err, RILL_IO, "there is no %s%s%s; see rill devices", input ? "microphone" : "speaker",
+                       name ? " like " : "", name ? name : "");
+    PaStreamParameters p = { .device = dev, .channelCount = 1, .sampleFormat = paFloat32,
+                             .suggestedLatency = input ? d->defaultLowInputLatency : d->defaultLowOutputLatency };
+    unsigned rates[2] = { l->device_rate ? l->device_rate : l->model_rate, (unsigned) d->defaultSampleRate };
+    PaError e = paNoError;
+    for (int i = 0; i < (l->device_rate ? 1 : 2); i++) {
+        e = Pa_OpenStream(ret, input ? &p : NULL, input ? NULL : &p, rates[i], paFramesPerBufferUnspecified, paNoFlag,
+                          input ? on_mic : on_speaker, l);
+        if (e == paNoError) {
+            l->device_rate = rates[i];
+            return RILL_OK;
+        }
+    }
+    return err_set(&l->err, RILL_IO, "'%.100s' does not open: %s", d->name, Pa_GetErrorText(e));
+}
+
+/* ---- model ---- */
+
+static rill_status model_open(struct live *l, const char *name)
+{
+    rill_model *m;
+    rill_port ports[64];
+    TRY(library_open(&m, name ? name : rill_model_builtin_name(0), &l->err));
+    rill_status s = rill_plan_new(&l->plan, m, NULL, &l->err);
+    rill_model_free(m);
+    TRY(s);
+    unsigned n = rill_plan_ports(l->plan, ports, 64);
+    for (unsigned i = 0; i < n && i < 64; i++)
+        if (!ports[i].is_input && ports[i].kind != RILL_PORT_TENSOR) {
+            l->out = ports[i];
+            l->out_port = i;
+        }
+    l->in = ports[0];
+    if (n < 2 || l->in.kind != RILL_PORT_AUDIO || !l->out_port)
+        return err_set(&l->err, RILL_INVALID, "the model does not take audio in and give audio or speech out");
+    l->model_rate = l->in.rate_num / l->in.rate_den;
+    l->stream = rill_stream_init(tool_alloc(rill_plan_stream_size(l->plan)), l->plan);
+    return RILL_OK;
+}
+
+static size_t resample(SpeexResamplerState *r, const float *x, size_t n, float *y, size_t cap)
+{
+    spx_uint32_t in = (spx_uint32_t) n, out = (spx_uint32_t) cap;
+    if (!r) {
+        memcpy(y, x, n * sizeof *y);
+        return n;
+    }
+    speex_resampler_process_float(r, 0, x, &in, y, &out);
+    return out;
+}
+
+static void output_take(struct live *l, const float *y, size_t n)
+{
+    float at_device[PIECE_SAMPLES * 26];
+    if (l->out.kind == RILL_PORT_VAD) {
+        l->prob = n ? y[n - 1] : l->prob;
+        return;
+    }
+    size_t m = resample(l->up, y, n, at_device, sizeof at_device / sizeof *at_device);
+    if (l->file)
+        sf_writef_float(l->file, at_device, (sf_count_t) m);
+    if (l->speaker)
+        ring_write(&l->to_speaker, at_device, m);
+}
+
+static void model_run(struct live *l, const float *x, size_t n)
+{
+    float y[PIECE_SAMPLES];
+    for (size_t at = 0, taken; at < n; at += taken) {
+        rill_stream_push(l->stream, 0, x + at, n - at, &taken);
+        for (double before = tool_now_s(); rill_stream_run(l->stream) == RILL_OK; before = tool_now_s()) {
+            double took = tool_now_s() - before;
+            l->busy_s += took;
+            l->worst_s = took > l->worst_s ? took : l->worst_s;
+            l->n_pulses++;
+            size_t given;
+            while (rill_stream_pull(l->stream, l->out_port, y, PIECE_SAMPLES, &given) == RILL_OK && given)
+                output_take(l, y, given);
+        }
+    }
+}
+
+static void piece_take(struct live *l)
+{
+    float x[PIECE_SAMPLES], at_model[PIECE_SAMPLES * 26];
+    size_t n = ring_read(&l->from_mic, x, PIECE_SAMPLES);
+    if (!n) {
+        usleep(2000);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        l->peak = fmax(l->peak, fmin(fabs((double) x[i]), 1e3));      /* fmin: a driver may give anything */
+    l->n_samples += n;
+    l->all_samples += n;
+    model_run(l, at_model, resample(l->down, x, n, at_model, sizeof at_model / sizeof *at_model));
+}
+
+/* ---- the line on the terminal ---- */
+
+static void line_draw(struct live *l, bool json)
+{
+    double audio_s = (double) l->n_samples / l->device_rate, db = 20 * log10(l->peak + 1e-6);
+    double pulse_s = (double) l->in.pulse_frames / l->model_rate;
+    double latency = 1e3 * ((double) l->out.delay_samples / l->model_rate + pulse_s);
+    double rtf = audio_s > 0 ? l->busy_s / audio_s : 0, worst = l->worst_s / pulse_s;
+    if (json) {
+        json_t *o = json_pack("{s:f, s:f, s:f, s:f, s:f}", "time_s", (double) l->all_samples / l->device_rate, "level_dbfs", db,
+                              "latency_ms", latency, "rtf", rtf, "rtf_worst", worst);
+        if (l->out.kind == RILL_PORT_VAD)
+            json_object_set_new(o, "speech", json_real((double) l->prob));
+        json_dumpf(o, stdout, JSON_COMPACT);
+        putchar('\n');
+        fflush(stdout);
+        json_decref(o);
+    } else {
+        int bar = db < -60 ? 0 : (int) ((db + 60) / 2);
+        fprintf(stderr, "%s%-30.*s %6.1f dBFS  latency %.1f ms  rtf %.5f (worst %.5f)", isatty(2) ? "\r" : "", bar > 30 ? 30 : bar,
+                "##############################", db, latency, rtf, worst);
+        if (l->out.kind == RILL_PORT_VAD)
+            fprintf(stderr, "  speech %.2f", (double) l->prob);
+        fputs(isatty(2) ? "  " : "\n", stderr);
+    }
+    l->peak = l->busy_s = l->worst_s = 0;
+    l->n_samples = 0;
+}
+
+static void live_loop(struct live *l, double seconds, bool json)
+{
+    struct sigaction sa = { .sa_handler = on_signal };
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+    rill_thread_prepare();
+    double start = tool_now_s(), shown = start;
+    while (!stop && (seconds <= 0 || tool_now_s() - start < seconds)) {
+        piece_take(l);
+        if (tool_now_s() - shown >= 1) {
+            shown = tool_now_s();
+            line_draw(l, json);
+        }
+    }
+    if (isatty(2) && !json)
+        fputc('\n', stderr);
+}
+
+struct live_opts { const char *model, *in, *out, *file; double seconds; bool json; };
+
+static rill_status ring_init(struct ring *r)
+{
+    r->data = tool_alloc(RING_SAMPLES * sizeof *r->data);
+    r->cap = RING_SAMPLES;
+    return RILL_OK;
+}
+
+static rill_status live_open(struct live *l, const struct live_opts *o)
+{
+    int err;
+    TRY(model_open(l, o->model));
+    ring_init(&l->from_mic);
+    ring_init(&l->to_speaker);
+    TRY(side_open(l, o->in, true, &l->mic));
+    if (!o->file && l->out.kind == RILL_PORT_AUDIO)
+        TRY(side_open(l, o->out, false, &l->speaker));
+    if (l->device_rate != l->model_rate) {
+        l->down = speex_resampler_init(1, l->device_rate, l->model_rate, RESAMPLE_QUALITY, &err);
+        l->up = speex_resampler_init(1, l->model_rate, l->device_rate, RESAMPLE_QUALITY, &err);
+        if (!l->down || !l->up)
+            return err_set(&l->err, RILL_NOMEM, "out of memory");
+    }
+    if (o->file) {
+        SF_INFO info = { .samplerate = (int) l->device_rate, .channels = 1, .format = tool_audio_format(o->file) };
+        l->file = sf_open(o->file, SFM_WRITE, &info);
+        if (!l->file)
+            return err_set(&l->err, RILL_IO, "'%.300s': %s", o->file, sf_strerror(NULL));
+        sf_command(l->file, SFC_SET_CLIPPING, NULL, SF_TRUE);
+    }
+    return RILL_OK;
+}
+
+static rill_status live_start(struct live *l)
+{
+    PaError e = l->speaker ? Pa_StartStream(l->speaker) : paNoError;
+    if (e == paNoError)
+        e = Pa_StartStream(l->mic);
+    return e == paNoError ? RILL_OK : err_set(&l->err, RILL_IO, "the audio device does not start: %s", Pa_GetErrorText(e));
+}
+
+static void live_close(struct live *l)
+{
+    if (l->mic)
+        Pa_CloseStream(l->mic);
+    if (l->speaker)
+        Pa_CloseStream(l->speaker);
+    if (l->file)
+        sf_close(l->file);
+    if (l->down)
+        speex_resampler_destroy(l->down);
+    if (l->up)
+        speex_resampler_destroy(l->up);
+    free(l->from_mic.data);
+    free(l->to_speaker.data);
+    free(l->stream);
+    rill_plan_unref(l->plan);
+}
+
+static int live_run(const struct command *cmd, int argc, char **argv)
+{
+    struct live_opts o = { 0 };
+    const struct opt table[] = {
+        { "in-device", 0, OPT_TEXT, &o.in, "DEV", "microphone: number or part of its name (default: the system's)" },
+        { "json", 0, OPT_FLAG, &o.json, NULL, "a line of JSON every second instead of the meter" },
+        { "model", 'm', OPT_TEXT, &o.model, "MODEL", "name of the library, model folder or file" },
+        { "out", 'o', OPT_TEXT, &o.file, "FILE", "write WAV or FLAC instead of playing" },
+        { "out-device", 0, OPT_TEXT, &o.out, "DEV", "speaker: number or part of its name" },
+        { "seconds", 's', OPT_REAL, &o.seconds, "S", "stop after S seconds (default: at Ctrl-C)" },
+        { 0 },
+    };
+    int n = opts_parse(cmd, table, argc, argv, 0, 0);
+    if (n < 0)
+        return -n;
+    PaError e = quiet_init();
+    if (e != paNoError)
+        return tool_fail(cmd, TOOL_IO, "PortAudio does not start: %s", Pa_GetErrorText(e));
+    struct live *l = tool_alloc(sizeof *l);
+    l->cmd = cmd;
+    rill_status s = live_open(l, &o);
+    if (s == RILL_OK && (s = live_start(l)) == RILL_OK)
+        live_loop(l, o.seconds, o.json);
+    size_t over = atomic_load(&l->overruns), under = atomic_load(&l->underruns);
+    if (s == RILL_OK && (over || under))
+        fprintf(stderr, "rill live: the microphone ran over %zu times, the speaker ran dry %zu times\n", over, under);
+    int code = s == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &l->err);
+    live_close(l);
+    free(l);
+    Pa_Terminate();
+    return code;
+}
+
+const struct command cmd_live = {
+    .name = "live",
+    .usage = "[OPTIONS]",
+    .summary = "a microphone through a model, to a speaker or a file",
+    .details = "Shows the level of the microphone, the latency (the model's delay and one pulse; the device adds its own)\n"
+               "and the real-time factor once a second. A model that gives speech probabilities shows them.",
+    .run = live_run,
+};
