@@ -184,6 +184,8 @@ static void taps_copy(const struct conv *v, float *restrict col, const float *re
             memcpy(col, row + at, 3 * sizeof *col);
         else if (d == 1 && n == 5)
             memcpy(col, row + at, 5 * sizeof *col);
+        else if (d == 1 && n > 8)
+            memcpy(col, row + at, (size_t) n * sizeof *col);
         else
             for (int64_t k = 0; k < n; k++)
                 col[k] = row[at + k * d];
