@@ -94,8 +94,6 @@ wait $daemon
 daemon=
 
 # ---- a microphone that is a file
-: >"$dir/none"
-expect 4 "no microphone" env ALSA_CONFIG_PATH="$dir/none" "$rill" live --seconds 1
 if [ -f /usr/share/alsa/alsa.conf ]; then
     head -c 4000000 /dev/zero >"$dir/mic.raw"
     cat >"$dir/asound.conf" <<ALSA
