@@ -123,20 +123,39 @@ static int64_t source(int mode, int64_t i, int64_t n)
     return k < n ? k : period - k;
 }
 
+/* One row of n_to places from one of n_from: what lies inside as a block, the ends place by place. */
+static void row_sourced(int mode, char *to, int64_t n_to, const char *from, int64_t n_from, int64_t before,
+                        size_t bytes)
+{
+    int64_t first = before < 0 ? 0 : before < n_to ? before : n_to;
+    int64_t last = n_from + before < n_to ? n_from + before : n_to;
+    last = last < first ? first : last;
+    for (int64_t i = 0; i < first; i++)
+        memcpy(to + (size_t) i * bytes, from + (size_t) source(mode, i - before, n_from) * bytes, bytes);
+    if (last > first)
+        memcpy(to + (size_t) first * bytes, from + (size_t) (first - before) * bytes, (size_t) (last - first) * bytes);
+    for (int64_t i = last; i < n_to; i++)
+        memcpy(to + (size_t) i * bytes, from + (size_t) source(mode, i - before, n_from) * bytes, bytes);
+}
+
 static void pad_sourced(const struct eval *e, const struct pad_args *a, int mode)
 {
     const struct tensor *x = e->in[0], *y = e->out[0];
     int64_t xs[RANK_MAX], ys[RANK_MAX], n = tensor_count(y);
     size_t bytes = dtype_bytes(x->type);
+    int axis = y->rank - 1;
+    int64_t n_to = axis < 0 ? 1 : y->dim[axis], n_from = axis < 0 ? 1 : x->dim[axis];
+    int64_t before = axis < 0 ? 0 : a->before[axis];
     tensor_strides(x, xs);
     tensor_strides(y, ys);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i += n_to) {
         int64_t from = 0, rest = i;
-        for (int k = 0; k < y->rank; k++) {
+        for (int k = 0; k < axis; k++) {
             from += source(mode, rest / ys[k] - a->before[k], x->dim[k]) * xs[k];
             rest %= ys[k];
         }
-        memcpy((char *) e->y[0] + (size_t) i * bytes, (const char *) e->x[0] + (size_t) from * bytes, bytes);
+        row_sourced(mode, (char *) e->y[0] + (size_t) i * bytes, n_to, (const char *) e->x[0] + (size_t) from * bytes,
+                    n_from, before, bytes);
     }
 }
 
