@@ -17,6 +17,7 @@ struct rill_model {
     pthread_mutex_t planning;   /* making a plan interns dimensions in dims; running one does not */
     struct arena arena;
     struct dims *dims;
+    struct mgraph file;         /* as it was read, for people */
     struct tgraph graph;
     const struct dim *stream;           /* the symbol that counts input frames; NULL: a graph without time */
     struct model_port *inputs, *outputs;    /* one per graph input and output; NULL: all tensors */

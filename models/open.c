@@ -123,6 +123,7 @@ static rill_status graph_type(struct opening *o)
     struct typed_input *in = arena_array(&o->model->arena, struct typed_input, g->n_inputs + 1u);
     if (!in)
         return err_set(o->err, RILL_NOMEM, "out of memory");
+    o->model->file = o->graph;
     symbols_of_inputs(o, &s);
     TRY(dims_status(o->model->dims, o->err));
     o->model->stream = stream_choose(&s);

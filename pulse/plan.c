@@ -110,6 +110,7 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_erro
     TRY(pgraph_from_tgraph(pg, &p->model->graph, p->model->stream, opts->pulse_frames, &p->arena, err));
     TRY(graph_with_scans_inlined(&inlined, &pg->g, &p->arena, err));
     TRY(graph_pruned(&pruned, &inlined, err));
+    p->pulsed = pg->g;
     pg->g = pruned;
     TRY(plan_from_graph(&p->plan, &pg->g, &po, err));
     TRY(ports_make(p, err));

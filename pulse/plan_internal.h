@@ -24,7 +24,8 @@ struct rill_plan {
     atomic_uint refs;
     rill_model *model;          /* owns the constants */
     struct arena arena;         /* the pulsed graph */
-    struct pgraph pgraph;
+    struct graph pulsed;        /* as the pulser made it, for people */
+    struct pgraph pgraph;       /* with one-iteration Scans inlined, dead nodes gone */
     struct plan *plan;
     const struct dim *symbol;
     struct port *ports;         /* inputs first */

@@ -112,20 +112,24 @@ static void steps_print(const struct plan *p)
         printf("  %4u %-24s %s\n", i, p->steps[i].kernel, p->steps[i].name);
 }
 
+enum stage { STAGE_LOAD, STAGE_TYPED, STAGE_PULSE, STAGE_PULSE_DECLUTTER, STAGE_PLAN, N_STAGES };
+
+static const char *const stage_names[N_STAGES] = { "load", "typed", "pulse", "pulse-declutter", "plan" };
+
 static int pass_print(const struct command *cmd, const struct inspect *in, const char *pass)
 {
-    if (!strcmp(pass, "typed")) {
-        graph_dump(&in->model->graph.g, stdout);
-        return TOOL_OK;
-    }
-    if (strcmp(pass, "pulse") && strcmp(pass, "plan"))
-        return tool_fail(cmd, TOOL_USAGE, "unknown pass '%s'; known: typed, pulse, plan", pass);
-    if (!in->plan)
+    unsigned k = 0;
+    while (k < N_STAGES && strcmp(pass, stage_names[k]))
+        k++;
+    if (k == N_STAGES)
+        return tool_fail(cmd, TOOL_USAGE, "unknown pass '%s'; known: load, typed, pulse, pulse-declutter, plan", pass);
+    if (k >= STAGE_PULSE && !in->plan)
         return tool_fail(cmd, TOOL_BAD_INPUT, "%s", in->why.text);
-    if (!strcmp(pass, "pulse"))
-        graph_dump(&in->plan->pgraph.g, stdout);
-    else
+    if (k == STAGE_PLAN)
         steps_print(in->plan->plan);
+    else
+        graph_dump(k == STAGE_LOAD ? &in->model->file.g : k == STAGE_TYPED ? &in->model->graph.g
+                   : k == STAGE_PULSE ? &in->plan->pulsed : &in->plan->pgraph.g, stdout);
     return TOOL_OK;
 }
 
@@ -147,7 +151,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         OPEN_OPTS(oo),
         { "json", 0, OPT_FLAG, &json, NULL, "print {inputs, outputs, nodes, steps, ...}" },
         { "ops", 0, OPT_FLAG, &ops, NULL, "list the ops of the engine instead" },
-        { "pass", 0, OPT_TEXT, &pass, "PASS", "print the graph after a pass: typed, pulse, plan" },
+        { "pass", 0, OPT_TEXT, &pass, "PASS", "print the graph after load, typed, pulse, pulse-declutter or plan" },
         { "pulse", 'p', OPT_INT, &pulse, "N", "input frames a pulse (default: as few as the model allows)" },
         { 0 },
     };

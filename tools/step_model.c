@@ -168,6 +168,7 @@ static rill_status step_model_build(rill_model *m, const struct bytes *b, const 
 {
     struct mgraph mg;
     TRY(mgraph_from_onnx(&mg, &m->arena, m->dims, b, NULL, err));
+    m->file = mg;
     TRY(shapes_apply(&mg.g, d, err));
     TRY(consts_apply(&mg.g, d, err));
     TRY(states_apply(&mg.g, d, err));

@@ -60,7 +60,10 @@ expect 3 "SHA-256" "$rill" models get gtcrn --from "$dir/from" --to "$dir/got"
 # ---- inspect, bench
 expect 0 '"delay_samples": 256' "$rill" inspect --json wiener
 expect 0 "OverlapAdd" "$rill" inspect --pass typed wiener
+expect 0 "Scan" "$rill" inspect --pass load wiener
 expect 0 "state " "$rill" inspect --pass pulse wiener
+expect 0 "OverlapAdd" "$rill" inspect --pass pulse-declutter wiener
+expect 0 "OverlapAdd" "$rill" inspect --pass plan wiener
 expect 2 "unknown pass" "$rill" inspect --pass nosuch wiener
 expect 0 '"median_us"' "$rill" bench --json --seconds 0.1 wiener
 expect 0 "rfft" "$rill" bench --profile --seconds 0.1 wiener
