@@ -68,8 +68,7 @@ static rill_status conv_infer(struct infer *c)
 /* Everything as three spatial axes; missing ones have size 1. */
 struct conv {
     int64_t batch, group, cin, cout;        /* channels of one group */
-    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3];
-    int64_t n_in, n_out, n_kernel;          /* products of the above */
+    struct window3 g;
     const float *packed;                    /* per group; NULL: weights are packed into scratch */
     size_t packed_floats;                   /* of one group */
     int64_t tile;                           /* output places whose columns are made at once */
@@ -79,26 +78,10 @@ struct conv {
     struct depthwise one;       /* a channel of it */
 };
 
-static void geometry_set(struct conv *v, const struct window *w, const struct tensor *x, const struct tensor *y)
-{
-    v->n_in = v->n_out = v->n_kernel = 1;
-    for (int i = 0, k = w->axes - 3; i < 3; i++, k++) {
-        v->in[i] = k < 0 ? 1 : x->dim[2 + k];
-        v->out[i] = k < 0 ? 1 : y->dim[2 + k];
-        v->kernel[i] = k < 0 ? 1 : w->kernel[k];
-        v->stride[i] = k < 0 ? 1 : w->stride[k];
-        v->dilation[i] = k < 0 ? 1 : w->dilation[k];
-        v->before[i] = k < 0 ? 0 : w->before[k];
-        v->n_in *= v->in[i];
-        v->n_out *= v->out[i];
-        v->n_kernel *= v->kernel[i];
-    }
-}
-
 static bool is_pointwise(const struct conv *v)
 {
     for (int i = 0; i < 3; i++)
-        if (v->kernel[i] != 1 || v->stride[i] != 1 || v->before[i] || v->in[i] != v->out[i])
+        if (v->g.kernel[i] != 1 || v->g.stride[i] != 1 || v->g.before[i] || v->g.in[i] != v->g.out[i])
             return false;
     return true;
 }
@@ -107,21 +90,21 @@ static bool is_pointwise(const struct conv *v)
 
 static int64_t tile_of(const struct conv *v)
 {
-    int64_t k = v->cin * v->n_kernel + v->cout, tile = TILE_FLOATS / (k ? k : 1);
+    int64_t k = v->cin * v->g.n_kernel + v->cout, tile = TILE_FLOATS / (k ? k : 1);
     tile = tile < 16 ? 16 : tile;
-    return tile < v->n_out ? tile : v->n_out;
+    return tile < v->g.n_out ? tile : v->g.n_out;
 }
 
 static void one_set(struct conv *v)
 {
     v->one.transposed = false;
     for (int i = 0; i < 3; i++) {
-        v->one.in[i] = v->in[i];
-        v->one.out[i] = v->out[i];
-        v->one.kernel[i] = v->kernel[i];
-        v->one.stride[i] = v->stride[i];
-        v->one.dilation[i] = v->dilation[i];
-        v->one.before[i] = v->before[i];
+        v->one.in[i] = v->g.in[i];
+        v->one.out[i] = v->g.out[i];
+        v->one.kernel[i] = v->g.kernel[i];
+        v->one.stride[i] = v->g.stride[i];
+        v->one.dilation[i] = v->g.dilation[i];
+        v->one.before[i] = v->g.before[i];
     }
 }
 
@@ -134,14 +117,14 @@ static rill_status conv_prepare(struct prep *c)
     if (!v)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     window_fix(&a->w, &win, w->dim + 2, x, c->out[0]);
-    geometry_set(v, &win, x, c->out[0]);
+    window3_set(&v->g, &win, x, c->out[0]);
     v->batch = x->dim[0];
     v->group = a->group;
     v->cin = x->dim[1] / a->group;
     v->cout = w->dim[0] / a->group;
     v->pointwise = is_pointwise(v);
     v->depthwise = v->cin == 1 && v->cout == 1;
-    size_t k = (size_t) (v->cin * v->n_kernel);
+    size_t k = (size_t) (v->cin * v->g.n_kernel);
     v->packed_floats = kern_packed_floats((size_t) v->cout, k);
     v->tile = tile_of(v);
     c->args = v;
@@ -172,14 +155,14 @@ static void columns_pointwise(const struct conv *v, float *restrict col, const f
 {
     for (int64_t o = 0; o < n; o++)
         for (int64_t ch = 0; ch < v->cin; ch++)
-            col[o * v->cin + ch] = x[ch * v->n_in + o];
+            col[o * v->cin + ch] = x[ch * v->g.n_in + o];
 }
 
 /* Kernel places along the last axis for one output place and channel row; zero outside. */
 static void taps_copy(const struct conv *v, float *restrict col, const float *restrict row, int64_t at)
 {
-    int64_t n = v->kernel[2], d = v->dilation[2];
-    if (at >= 0 && at + (n - 1) * d < v->in[2]) {
+    int64_t n = v->g.kernel[2], d = v->g.dilation[2];
+    if (at >= 0 && at + (n - 1) * d < v->g.in[2]) {
         if (d == 1 && n == 3)           /* sizes that the compiler knows become single moves */
             memcpy(col, row + at, 3 * sizeof *col);
         else if (d == 1 && n == 5)
@@ -193,36 +176,36 @@ static void taps_copy(const struct conv *v, float *restrict col, const float *re
     }
     for (int64_t k = 0; k < n; k++) {
         int64_t i = at + k * d;
-        col[k] = i >= 0 && i < v->in[2] ? row[i] : 0;
+        col[k] = i >= 0 && i < v->g.in[2] ? row[i] : 0;
     }
 }
 
 /* A kernel along the last axis only. */
 static void columns_line(const struct conv *v, float *col, const float *x, int64_t o0, int64_t o1, int64_t o2)
 {
-    int64_t n = v->kernel[2], i0 = o0 * v->stride[0] - v->before[0], i1 = o1 * v->stride[1] - v->before[1];
-    if (i0 < 0 || i0 >= v->in[0] || i1 < 0 || i1 >= v->in[1]) {
+    int64_t n = v->g.kernel[2], i0 = o0 * v->g.stride[0] - v->g.before[0], i1 = o1 * v->g.stride[1] - v->g.before[1];
+    if (i0 < 0 || i0 >= v->g.in[0] || i1 < 0 || i1 >= v->g.in[1]) {
         memset(col, 0, (size_t) (n * v->cin) * sizeof *col);
         return;
     }
-    x += (i0 * v->in[1] + i1) * v->in[2];
-    for (int64_t ch = 0; ch < v->cin; ch++, col += n, x += v->n_in)
-        taps_copy(v, col, x, o2 * v->stride[2] - v->before[2]);
+    x += (i0 * v->g.in[1] + i1) * v->g.in[2];
+    for (int64_t ch = 0; ch < v->cin; ch++, col += n, x += v->g.n_in)
+        taps_copy(v, col, x, o2 * v->g.stride[2] - v->g.before[2]);
 }
 
 static void columns_row(const struct conv *v, float *col, const float *x, int64_t o0, int64_t o1, int64_t o2)
 {
-    int64_t n = v->kernel[2];
+    int64_t n = v->g.kernel[2];
     for (int64_t ch = 0; ch < v->cin; ch++)
-        for (int64_t k0 = 0; k0 < v->kernel[0]; k0++)
-            for (int64_t k1 = 0; k1 < v->kernel[1]; k1++, col += n) {
-                int64_t i0 = o0 * v->stride[0] - v->before[0] + k0 * v->dilation[0];
-                int64_t i1 = o1 * v->stride[1] - v->before[1] + k1 * v->dilation[1];
-                if (i0 < 0 || i0 >= v->in[0] || i1 < 0 || i1 >= v->in[1])
+        for (int64_t k0 = 0; k0 < v->g.kernel[0]; k0++)
+            for (int64_t k1 = 0; k1 < v->g.kernel[1]; k1++, col += n) {
+                int64_t i0 = o0 * v->g.stride[0] - v->g.before[0] + k0 * v->g.dilation[0];
+                int64_t i1 = o1 * v->g.stride[1] - v->g.before[1] + k1 * v->g.dilation[1];
+                if (i0 < 0 || i0 >= v->g.in[0] || i1 < 0 || i1 >= v->g.in[1])
                     memset(col, 0, (size_t) n * sizeof *col);
                 else
-                    taps_copy(v, col, x + ((ch * v->in[0] + i0) * v->in[1] + i1) * v->in[2],
-                              o2 * v->stride[2] - v->before[2]);
+                    taps_copy(v, col, x + ((ch * v->g.in[0] + i0) * v->g.in[1] + i1) * v->g.in[2],
+                              o2 * v->g.stride[2] - v->g.before[2]);
             }
 }
 
@@ -233,14 +216,14 @@ static void columns_make(const struct conv *v, float *col, const float *x, int64
         columns_pointwise(v, col, x + first, n);
         return;
     }
-    int64_t k = v->cin * v->n_kernel, o2 = first % v->out[2], row = first / v->out[2];
-    bool line = v->kernel[0] == 1 && v->kernel[1] == 1;
+    int64_t k = v->cin * v->g.n_kernel, o2 = first % v->g.out[2], row = first / v->g.out[2];
+    bool line = v->g.kernel[0] == 1 && v->g.kernel[1] == 1;
     for (; n > 0; n--, col += k) {
         if (line)
-            columns_line(v, col, x, row / v->out[1], row % v->out[1], o2);
+            columns_line(v, col, x, row / v->g.out[1], row % v->g.out[1], o2);
         else
-            columns_row(v, col, x, row / v->out[1], row % v->out[1], o2);
-        if (++o2 == v->out[2])
+            columns_row(v, col, x, row / v->g.out[1], row % v->g.out[1], o2);
+        if (++o2 == v->g.out[2])
             o2 = 0, row++;
     }
 }
@@ -249,22 +232,22 @@ static void rows_to_channels(const struct conv *v, float *restrict y, const floa
 {
     for (int64_t ch = 0; ch < v->cout; ch++)
         for (int64_t o = 0; o < n; o++)
-            y[ch * v->n_out + o] = rows[o * v->cout + ch];
+            y[ch * v->g.n_out + o] = rows[o * v->cout + ch];
 }
 
 static void conv_group(const struct eval *e, const struct conv *v, float *y, const float *x, const float *w,
                        const float *bias, const float *packed)
 {
-    size_t k = (size_t) (v->cin * v->n_kernel);
+    size_t k = (size_t) (v->cin * v->g.n_kernel);
     float *col = e->scratch, *rows = col + (size_t) v->tile * k;
     if (!packed) {
         float *p = rows + v->tile * v->cout;
         kern_pack_f32(p, w, (size_t) v->cout, k, k, 1);
         packed = p;
     }
-    bool single = v->n_out == 1;
-    for (int64_t first = 0; first < v->n_out; first += v->tile) {
-        int64_t n = v->n_out - first < v->tile ? v->n_out - first : v->tile;
+    bool single = v->g.n_out == 1;
+    for (int64_t first = 0; first < v->g.n_out; first += v->tile) {
+        int64_t n = v->g.n_out - first < v->tile ? v->g.n_out - first : v->tile;
         columns_make(v, col, x, first, n);
         e->kern->gemm_f32(single ? y : rows, (size_t) v->cout, col, k, packed, bias, (size_t) n, (size_t) v->cout, k);
         if (!single)
@@ -277,7 +260,7 @@ static void conv_group(const struct eval *e, const struct conv *v, float *y, con
 /* y[o] = fma(w, x[o * stride + at], y[o]) for the outputs whose input place exists. */
 static void tap_add(const struct eval *e, const struct conv *v, float *y, const float *row, float w, int64_t at)
 {
-    int64_t s = v->stride[2], n = v->in[2], first = at < 0 ? (-at + s - 1) / s : 0, last = v->out[2];
+    int64_t s = v->g.stride[2], n = v->g.in[2], first = at < 0 ? (-at + s - 1) / s : 0, last = v->g.out[2];
     if (n - at <= 0)
         return;
     int64_t end = (n - at + s - 1) / s;
@@ -292,23 +275,23 @@ static void tap_add(const struct eval *e, const struct conv *v, float *y, const 
 static void depthwise_row(const struct eval *e, const struct conv *v, float *y, const float *x, const float *w,
                           int64_t o0, int64_t o1)
 {
-    for (int64_t k0 = 0; k0 < v->kernel[0]; k0++)
-        for (int64_t k1 = 0; k1 < v->kernel[1]; k1++) {
-            int64_t i0 = o0 * v->stride[0] - v->before[0] + k0 * v->dilation[0];
-            int64_t i1 = o1 * v->stride[1] - v->before[1] + k1 * v->dilation[1];
-            if (i0 < 0 || i0 >= v->in[0] || i1 < 0 || i1 >= v->in[1])
+    for (int64_t k0 = 0; k0 < v->g.kernel[0]; k0++)
+        for (int64_t k1 = 0; k1 < v->g.kernel[1]; k1++) {
+            int64_t i0 = o0 * v->g.stride[0] - v->g.before[0] + k0 * v->g.dilation[0];
+            int64_t i1 = o1 * v->g.stride[1] - v->g.before[1] + k1 * v->g.dilation[1];
+            if (i0 < 0 || i0 >= v->g.in[0] || i1 < 0 || i1 >= v->g.in[1])
                 continue;
-            for (int64_t k2 = 0; k2 < v->kernel[2]; k2++)
-                tap_add(e, v, y, x + (i0 * v->in[1] + i1) * v->in[2],
-                        w[(k0 * v->kernel[1] + k1) * v->kernel[2] + k2], k2 * v->dilation[2] - v->before[2]);
+            for (int64_t k2 = 0; k2 < v->g.kernel[2]; k2++)
+                tap_add(e, v, y, x + (i0 * v->g.in[1] + i1) * v->g.in[2],
+                        w[(k0 * v->g.kernel[1] + k1) * v->g.kernel[2] + k2], k2 * v->g.dilation[2] - v->g.before[2]);
         }
 }
 
 static void depthwise(const struct eval *e, const struct conv *v, float *y, const float *x, const float *w, float bias)
 {
-    for (int64_t o0 = 0; o0 < v->out[0]; o0++)
-        for (int64_t o1 = 0; o1 < v->out[1]; o1++, y += v->out[2]) {
-            for (int64_t o2 = 0; o2 < v->out[2]; o2++)
+    for (int64_t o0 = 0; o0 < v->g.out[0]; o0++)
+        for (int64_t o1 = 0; o1 < v->g.out[1]; o1++, y += v->g.out[2]) {
+            for (int64_t o2 = 0; o2 < v->g.out[2]; o2++)
                 y[o2] = bias;
             depthwise_row(e, v, y, x, w, o0, o1);
         }
@@ -323,7 +306,7 @@ static void conv_eval(const struct eval *e)
         return;
     for (int64_t n = 0; n < v->batch; n++)
         for (int64_t g = 0; g < v->group; g++) {
-            const float *wg = w + g * v->cout * v->cin * v->n_kernel;
+            const float *wg = w + g * v->cout * v->cin * v->g.n_kernel;
             if (v->by_taps)
                 depthwise_channel(&v->one, e->kern, y, x, wg, b ? b[g] : 0, e->scratch);
             else if (v->depthwise)
@@ -331,8 +314,8 @@ static void conv_eval(const struct eval *e)
             else
                 conv_group(e, v, y, x, wg, b ? b + g * v->cout : NULL,
                            v->packed ? v->packed + (size_t) g * v->packed_floats : NULL);
-            x += v->cin * v->n_in;
-            y += v->cout * v->n_out;
+            x += v->cin * v->g.n_in;
+            y += v->cout * v->g.n_out;
         }
 }
 

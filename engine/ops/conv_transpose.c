@@ -105,8 +105,7 @@ static rill_status deconv_infer(struct infer *c)
 
 struct deconv {
     int64_t batch, group, cin, cout;
-    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3];
-    int64_t n_in, n_out, n_kernel;
+    struct window3 g;
     bool depthwise;
     bool by_taps;               /* depthwise, all taps of a row at once */
     struct depthwise one;       /* a channel of it */
@@ -125,30 +124,13 @@ static int64_t before_of(const struct deconv_attr *a, const struct window *w, in
     return a->w.auto_pad == PAD_SAME_UPPER ? total / 2 : total - total / 2;
 }
 
-static void geometry_set(struct deconv *v, const struct deconv_attr *a, const struct window *w, const struct tensor *x,
-                         const struct tensor *y)
-{
-    v->n_in = v->n_out = v->n_kernel = 1;
-    for (int i = 0, k = w->axes - 3; i < 3; i++, k++) {
-        v->in[i] = k < 0 ? 1 : x->dim[2 + k];
-        v->out[i] = k < 0 ? 1 : y->dim[2 + k];
-        v->kernel[i] = k < 0 ? 1 : w->kernel[k];
-        v->stride[i] = k < 0 ? 1 : w->stride[k];
-        v->dilation[i] = k < 0 ? 1 : w->dilation[k];
-        v->before[i] = k < 0 ? 0 : before_of(a, w, k, v->in[i], v->out[i]);
-        v->n_in *= v->in[i];
-        v->n_out *= v->out[i];
-        v->n_kernel *= v->kernel[i];
-    }
-}
-
 /* As kern_pack_f32 packs, of one group: output o is kernel place o / cout of channel o % cout. */
 static void weights_pack(const struct deconv *v, float *ret, const float *w)
 {
-    int64_t n = v->cout * v->n_kernel, padded = (n + KERN_LANES - 1) / KERN_LANES * KERN_LANES;
+    int64_t n = v->cout * v->g.n_kernel, padded = (n + KERN_LANES - 1) / KERN_LANES * KERN_LANES;
     for (int64_t o = 0; o < padded; o++) {
         float *to = ret + o / KERN_LANES * KERN_LANES * v->cin + o % KERN_LANES;
-        const float *from = w + o % v->cout * v->n_kernel + o / v->cout;
+        const float *from = w + o % v->cout * v->g.n_kernel + o / v->cout;
         for (int64_t i = 0; i < v->cin; i++)
             to[i * KERN_LANES] = o < n ? from[i * n] : 0;
     }
@@ -158,12 +140,12 @@ static void one_set(struct deconv *v)
 {
     v->one.transposed = true;
     for (int i = 0; i < 3; i++) {
-        v->one.in[i] = v->in[i];
-        v->one.out[i] = v->out[i];
-        v->one.kernel[i] = v->kernel[i];
-        v->one.stride[i] = v->stride[i];
-        v->one.dilation[i] = v->dilation[i];
-        v->one.before[i] = v->before[i];
+        v->one.in[i] = v->g.in[i];
+        v->one.out[i] = v->g.out[i];
+        v->one.kernel[i] = v->g.kernel[i];
+        v->one.stride[i] = v->g.stride[i];
+        v->one.dilation[i] = v->g.dilation[i];
+        v->one.before[i] = v->g.before[i];
     }
 }
 
@@ -178,13 +160,15 @@ static rill_status deconv_prepare(struct prep *c)
     struct window_attr plain = a->w;
     plain.auto_pad = plain.auto_pad == PAD_VALID ? PAD_VALID : PAD_NOTSET;
     window_fix(&plain, &win, w->dim + 2, x, c->out[0]);
-    geometry_set(v, a, &win, x, c->out[0]);
+    for (int i = 0; i < win.axes; i++)
+        win.before[i] = before_of(a, &win, i, x->dim[2 + i], c->out[0]->dim[2 + i]);
+    window3_set(&v->g, &win, x, c->out[0]);
     v->batch = x->dim[0];
     v->group = a->group;
     v->cin = x->dim[1] / a->group;
     v->cout = w->dim[1];
     v->depthwise = v->cin == 1 && v->cout == 1;
-    size_t n = (size_t) (v->cout * v->n_kernel);
+    size_t n = (size_t) (v->cout * v->g.n_kernel);
     v->packed_floats = kern_packed_floats(n, (size_t) v->cin);
     c->args = v;
     c->kernel = v->depthwise ? "deconv depthwise" : "deconv gemm_f32";
@@ -195,11 +179,11 @@ static rill_status deconv_prepare(struct prep *c)
         return RILL_OK;
     }
     size_t places;
-    if (__builtin_mul_overflow((size_t) v->n_in, (size_t) v->cin + n, &places) || places > SIZE_MAX / 32 ||
-        (size_t) v->n_out > SIZE_MAX / 32 / ((size_t) v->cout + 1) || n > SIZE_MAX / 32 / ((size_t) v->cin + 1))
-        return prep_fail(c, "%lld input places of %lld channels with %zu weights each are too many", (long long) v->n_in,
+    if (__builtin_mul_overflow((size_t) v->g.n_in, (size_t) v->cin + n, &places) || places > SIZE_MAX / 32 ||
+        (size_t) v->g.n_out > SIZE_MAX / 32 / ((size_t) v->cout + 1) || n > SIZE_MAX / 32 / ((size_t) v->cin + 1))
+        return prep_fail(c, "%lld input places of %lld channels with %zu weights each are too many", (long long) v->g.n_in,
                          (long long) v->cin, n);
-    c->scratch_bytes = (places + (size_t) (v->n_out * v->cout) + v->packed_floats + 32) * sizeof(float);
+    c->scratch_bytes = (places + (size_t) (v->g.n_out * v->cout) + v->packed_floats + 32) * sizeof(float);
     if (w->data) {
         float *p = arena_alloc_array(c->arena, v->packed_floats * (size_t) v->group, sizeof *p);
         if (!p)
@@ -215,10 +199,10 @@ static rill_status deconv_prepare(struct prep *c)
 
 static void tap_range(const struct deconv *v, int axis, int64_t shift, int64_t *ret_first, int64_t *ret_last)
 {
-    int64_t s = v->stride[axis];
+    int64_t s = v->g.stride[axis];
     *ret_first = shift < 0 ? (-shift + s - 1) / s : 0;
-    int64_t end = v->out[axis] - shift <= 0 ? 0 : (v->out[axis] - shift + s - 1) / s;
-    *ret_last = end < v->in[axis] ? end : v->in[axis];
+    int64_t end = v->g.out[axis] - shift <= 0 ? 0 : (v->g.out[axis] - shift + s - 1) / s;
+    *ret_last = end < v->g.in[axis] ? end : v->g.in[axis];
 }
 
 /* One kernel place over all input places: add(arg, place of the first output, of the first input, how many). */
@@ -228,14 +212,14 @@ static void spans_each(const struct deconv *v, const int64_t k[3], void (*add)(v
 {
     int64_t first[3], last[3], shift[3];
     for (int i = 0; i < 3; i++) {
-        shift[i] = k[i] * v->dilation[i] - v->before[i];
+        shift[i] = k[i] * v->g.dilation[i] - v->g.before[i];
         tap_range(v, i, shift[i], &first[i], &last[i]);
     }
     for (int64_t i0 = first[0]; i0 < last[0] && first[2] < last[2]; i0++)
         for (int64_t i1 = first[1]; i1 < last[1]; i1++) {
-            int64_t o0 = i0 * v->stride[0] + shift[0], o1 = i1 * v->stride[1] + shift[1];
-            add(arg, (struct span) { (o0 * v->out[1] + o1) * v->out[2] + first[2] * v->stride[2] + shift[2],
-                                     (i0 * v->in[1] + i1) * v->in[2] + first[2], last[2] - first[2] });
+            int64_t o0 = i0 * v->g.stride[0] + shift[0], o1 = i1 * v->g.stride[1] + shift[1];
+            add(arg, (struct span) { (o0 * v->g.out[1] + o1) * v->g.out[2] + first[2] * v->g.stride[2] + shift[2],
+                                     (i0 * v->g.in[1] + i1) * v->g.in[2] + first[2], last[2] - first[2] });
         }
 }
 
@@ -245,7 +229,7 @@ struct sum { const struct kern *kern; const struct deconv *v; float *y; const fl
 static void span_channel(void *arg, struct span s)
 {
     const struct sum *u = arg;
-    int64_t stride = u->v->stride[2];
+    int64_t stride = u->v->g.stride[2];
     float *y = u->y + s.out;
     const float *x = u->x + s.in;
     if (stride == 1)
@@ -258,7 +242,7 @@ static void span_channel(void *arg, struct span s)
 static void span_rows(void *arg, struct span s)
 {
     const struct sum *u = arg;
-    int64_t channels = u->v->cout, stride = u->v->stride[2] * channels;
+    int64_t channels = u->v->cout, stride = u->v->g.stride[2] * channels;
     float *restrict y = u->y + s.out * channels;
     const float *restrict x = u->x + s.in * u->step;
     for (int64_t i = 0; i < s.n; i++, y += stride, x += u->step)
@@ -271,9 +255,9 @@ static void places_add(const struct deconv *v, struct sum *u, const float *w)
 {
     int64_t k[3], at = 0;
     const float *x = u->x;
-    for (k[0] = 0; k[0] < v->kernel[0]; k[0]++)
-        for (k[1] = 0; k[1] < v->kernel[1]; k[1]++)
-            for (k[2] = 0; k[2] < v->kernel[2]; k[2]++, at++) {
+    for (k[0] = 0; k[0] < v->g.kernel[0]; k[0]++)
+        for (k[1] = 0; k[1] < v->g.kernel[1]; k[1]++)
+            for (k[2] = 0; k[2] < v->g.kernel[2]; k[2]++, at++) {
                 if (w)
                     u->w = w[at];
                 else
@@ -285,29 +269,29 @@ static void places_add(const struct deconv *v, struct sum *u, const float *w)
 static void deconv_group(const struct eval *e, const struct deconv *v, float *y, const float *x, const float *w,
                          const float *bias, const float *packed)
 {
-    size_t n = (size_t) (v->cout * v->n_kernel), k = (size_t) v->cin;
-    float *rows = e->scratch, *all = rows + (size_t) v->n_in * k, *sums = all + (size_t) v->n_in * n;
+    size_t n = (size_t) (v->cout * v->g.n_kernel), k = (size_t) v->cin;
+    float *rows = e->scratch, *all = rows + (size_t) v->g.n_in * k, *sums = all + (size_t) v->g.n_in * n;
     if (!packed) {
-        float *p = sums + v->n_out * v->cout;
+        float *p = sums + v->g.n_out * v->cout;
         weights_pack(v, p, w);
         packed = p;
     }
-    for (int64_t i = 0; i < v->n_in; i++)
+    for (int64_t i = 0; i < v->g.n_in; i++)
         for (int64_t ch = 0; ch < v->cin; ch++)
-            rows[i * v->cin + ch] = x[ch * v->n_in + i];
-    e->kern->gemm_f32(all, n, rows, k, packed, NULL, (size_t) v->n_in, n, k);
-    for (int64_t i = 0; i < v->n_out; i++)
+            rows[i * v->cin + ch] = x[ch * v->g.n_in + i];
+    e->kern->gemm_f32(all, n, rows, k, packed, NULL, (size_t) v->g.n_in, n, k);
+    for (int64_t i = 0; i < v->g.n_out; i++)
         for (int64_t ch = 0; ch < v->cout; ch++)
             sums[i * v->cout + ch] = bias ? bias[ch] : 0;
     places_add(v, &(struct sum) { e->kern, v, sums, all, 1, (int64_t) n }, NULL);
     for (int64_t ch = 0; ch < v->cout; ch++)
-        for (int64_t i = 0; i < v->n_out; i++)
-            y[ch * v->n_out + i] = sums[i * v->cout + ch];
+        for (int64_t i = 0; i < v->g.n_out; i++)
+            y[ch * v->g.n_out + i] = sums[i * v->cout + ch];
 }
 
 static void depthwise(const struct eval *e, const struct deconv *v, float *y, const float *x, const float *w, float bias)
 {
-    for (int64_t o = 0; o < v->n_out; o++)
+    for (int64_t o = 0; o < v->g.n_out; o++)
         y[o] = bias;
     places_add(v, &(struct sum) { e->kern, v, y, x, 0, 1 }, w);
 }
@@ -321,15 +305,15 @@ static void deconv_eval(const struct eval *e)
         return;
     for (int64_t n = 0; n < v->batch; n++)
         for (int64_t g = 0; g < v->group; g++) {
-            const float *wg = w + g * v->cin * v->cout * v->n_kernel, *bg = b ? b + g * v->cout : NULL;
+            const float *wg = w + g * v->cin * v->cout * v->g.n_kernel, *bg = b ? b + g * v->cout : NULL;
             if (v->by_taps)
                 depthwise_channel(&v->one, e->kern, y, x, wg, bg ? *bg : 0, e->scratch);
             else if (v->depthwise)
                 depthwise(e, v, y, x, wg, bg ? *bg : 0);
             else
                 deconv_group(e, v, y, x, wg, bg, v->packed ? v->packed + (size_t) g * v->packed_floats : NULL);
-            x += v->cin * v->n_in;
-            y += v->cout * v->n_out;
+            x += v->cin * v->g.n_in;
+            y += v->cout * v->g.n_out;
         }
 }
 

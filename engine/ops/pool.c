@@ -53,27 +53,15 @@ static rill_status pool_infer(struct infer *c)
     return RILL_OK;
 }
 
-struct pool {
-    struct window w;
-    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3], after[3];
-};
-
 static rill_status pool_prepare(struct prep *c)
 {
     const struct pool_attr *a = c->attr;
-    struct pool *p = arena_new(c->arena, struct pool);
+    struct window3 *p = arena_new(c->arena, struct window3);
+    struct window w;
     if (!p)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    window_fix(&a->w, &p->w, NULL, c->in[0], c->out[0]);
-    for (int i = 0, k = p->w.axes - 3; i < 3; i++, k++) {
-        p->in[i] = k < 0 ? 1 : c->in[0]->dim[2 + k];
-        p->out[i] = k < 0 ? 1 : c->out[0]->dim[2 + k];
-        p->kernel[i] = k < 0 ? 1 : p->w.kernel[k];
-        p->stride[i] = k < 0 ? 1 : p->w.stride[k];
-        p->dilation[i] = k < 0 ? 1 : p->w.dilation[k];
-        p->before[i] = k < 0 ? 0 : p->w.before[k];
-        p->after[i] = k < 0 ? 0 : p->w.after[k];
-    }
+    window_fix(&a->w, &w, NULL, c->in[0], c->out[0]);
+    window3_set(p, &w, c->in[0], c->out[0]);
     c->args = p;
     return RILL_OK;
 }
@@ -108,7 +96,7 @@ static void visit_power(struct sum *s, double v, int64_t at, int64_t p)
     s->value += p == 1 ? fabs(v) : p == 2 ? v * v : pow(fabs(v), (double) p);
 }
 
-static struct sum window_walk(const struct pool *p, const struct tensor *t, const void *x, int64_t channel,
+static struct sum window_walk(const struct window3 *p, const struct tensor *t, const void *x, int64_t channel,
                               const int64_t o[3], visit *see, int64_t power)
 {
     struct sum s = { .at = 0 };
@@ -133,7 +121,7 @@ static struct sum window_walk(const struct pool *p, const struct tensor *t, cons
 }
 
 /* Index in column-major order over the spatial axes of the same element. */
-static int64_t column_major(const struct pool *p, int64_t at)
+static int64_t column_major(const struct window3 *p, int64_t at)
 {
     int64_t plane = p->in[0] * p->in[1] * p->in[2], base = at / plane * plane, rest = at % plane;
     int64_t i2 = rest % p->in[2], i1 = rest / p->in[2] % p->in[1], i0 = rest / (p->in[2] * p->in[1]);
@@ -154,7 +142,7 @@ static double pool_value(enum kind kind, const struct pool_attr *a, const struct
 
 static void pool_run(const struct eval *e, enum kind kind, visit *see)
 {
-    const struct pool *p = e->args;
+    const struct window3 *p = e->args;
     const struct pool_attr *a = e->attr;
     const struct tensor *x = e->in[0], *y = e->out[0];
     int64_t at = 0, channels = x->dim[0] * x->dim[1], o[3];

@@ -103,3 +103,20 @@ void window_fix(const struct window_attr *a, struct window *w, const int64_t *ke
         for (int i = 0; i < w->axes; i++)
             same_split(a->auto_pad, w, i, (y->dim[2 + i] - 1) * w->stride[i] + reach(w, i) - x->dim[2 + i]);
 }
+
+void window3_set(struct window3 *ret, const struct window *w, const struct tensor *x, const struct tensor *y)
+{
+    ret->n_in = ret->n_out = ret->n_kernel = 1;
+    for (int i = 0, k = w->axes - 3; i < 3; i++, k++) {
+        ret->in[i] = k < 0 ? 1 : x->dim[2 + k];
+        ret->out[i] = k < 0 ? 1 : y->dim[2 + k];
+        ret->kernel[i] = k < 0 ? 1 : w->kernel[k];
+        ret->stride[i] = k < 0 ? 1 : w->stride[k];
+        ret->dilation[i] = k < 0 ? 1 : w->dilation[k];
+        ret->before[i] = k < 0 ? 0 : w->before[k];
+        ret->after[i] = k < 0 ? 0 : w->after[k];
+        ret->n_in *= ret->in[i];
+        ret->n_out *= ret->out[i];
+        ret->n_kernel *= ret->kernel[i];
+    }
+}

@@ -24,6 +24,14 @@ struct window {
     int64_t before[WINDOW_AXES_MAX], after[WINDOW_AXES_MAX];
 };
 
+/* The same as three spatial axes, with the sizes of one input and output; missing axes have size 1. */
+struct window3 {
+    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3], after[3];
+    int64_t n_in, n_out, n_kernel;      /* products of the first three */
+};
+
+void window3_set(struct window3 *ret, const struct window *w, const struct tensor *x, const struct tensor *y);
+
 /* Reads and checks the attributes for an input of that rank; kernel: sizes where the attribute is empty (weights). */
 rill_status window_read(struct infer *c, const struct window_attr *a, int rank, const int64_t *kernel,
                         struct window *ret);
