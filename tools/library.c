@@ -108,6 +108,17 @@ static rill_status name_refuse(const char *name, rill_error *err)
                    known.text[0] ? known.text + 2 : "none");
 }
 
+/* A folder of the library that lacks its weights says where they come from. */
+static rill_status folder_open(rill_model **ret, const char *path, const char *name, rill_error *err)
+{
+    rill_status s = rill_model_open(ret, path, err);
+    if (s != RILL_IO)
+        return s;
+    size_t at = strlen(err->text);
+    snprintf(err->text + at, sizeof err->text - at, "; fetch the weights with: rill models get %s", name);
+    return s;
+}
+
 rill_status library_open(rill_model **ret, const char *name, rill_error *reterr)
 {
     struct stat st;
@@ -120,7 +131,7 @@ rill_status library_open(rill_model **ret, const char *name, rill_error *reterr)
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", paths[i], name);
         if (is_model_folder(paths[i], name))
-            return rill_model_open(ret, path, reterr);
+            return folder_open(ret, path, name, reterr);
     }
     const char *b;
     for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
