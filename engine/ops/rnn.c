@@ -301,7 +301,8 @@ static void step_lstm(const struct step_ctx *s, const float *proj, float *h, flo
         i[q] += p[q] * cell[q];
         f[q] += p[2 * n + q] * cell[q];
     }
-    clip(s, i, 4 * n);
+    clip(s, i, n);
+    clip(s, f, 2 * n);      /* f and c; o once it has its peephole */
     activate(s, 0, i, i, n);
     activate(s, 0, f, f, n);
     activate(s, 1, c, c, n);
@@ -309,8 +310,7 @@ static void step_lstm(const struct step_ctx *s, const float *proj, float *h, flo
         cell[q] = (s->a->input_forget ? 1 - i[q] : f[q]) * cell[q] + i[q] * c[q];
     for (size_t q = 0; p && q < n; q++)
         o[q] += p[n + q] * cell[q];
-    if (p)
-        clip(s, o, n);
+    clip(s, o, n);
     activate(s, 0, o, o, n);
     activate(s, 2, t, cell, n);
     s->k->mul_f32(h, o, t, n);
