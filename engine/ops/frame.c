@@ -24,14 +24,15 @@ static const struct attr_spec frame_attrs[] = {
 
 static const struct dim *frame_count(struct dims *ds, const struct frame_attr *a, const struct dim *samples)
 {
-    const struct dim *zero = dim_int(ds, 0), *n;
+    const struct dim *least = dim_int(ds, 0), *n;
     if (a->end == END_FLUSH)
         n = dim_div_ceil_int(ds, dim_add_int(ds, samples, a->before), a->hop);
-    else if (a->end == END_COVER)
+    else if (a->end == END_COVER) {     /* a single sample is covered by one frame, however short the first hop */
+        least = dim_min(ds, samples, dim_int(ds, 1));
         n = dim_add_int(ds, dim_div_ceil_int(ds, dim_add_int(ds, samples, a->before - a->size), a->hop), 1);
-    else
+    } else
         n = dim_add_int(ds, dim_div_int(ds, dim_add_int(ds, samples, a->before - a->size), a->hop), 1);
-    return dim_max(ds, zero, n);
+    return dim_max(ds, least, n);
 }
 
 static rill_status frame_infer(struct infer *c)

@@ -80,7 +80,7 @@ static void test_frame(struct ops_test *t)
     for (int end = 0; end < 3; end++)
         for (size_t k = 0; k < COUNT(kinds); k++)
             for (int64_t s = 0; s <= 40; s++)
-                if (end != 1 || s + kinds[k][2] > kinds[k][0] - kinds[k][1])  /* below, cover gives no frame */
+                if (end != 1 || s > 0)      /* cover promises something only where there is a sample */
                     frame_check(t, end, s, kinds[k][0], kinds[k][1], kinds[k][2]);
     t->what = "";
 }
