@@ -27,7 +27,7 @@ KERNEL(relu)
     }
 EACH(affine, a->alpha * v + a->beta)
 EACH(leaky, v < 0 ? a->alpha * v : v)
-EACH(threshold, v > a->alpha ? v : 0)
+EACH(threshold, v >= a->alpha ? v : 0)
 EACH(hard_sigmoid, fminf(fmaxf(a->alpha * v + a->beta, 0), 1))
 EACH(softsign, v / (1 + fabsf(v)))
 #undef EACH
