@@ -1,16 +1,77 @@
 /* SPDX-License-Identifier: MIT */
+#include "tools/audio.h"
 #include "engine/base/err.h"
-#include "tools/tool.h"
 
-#include <sndfile.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#define FRAMES_MAX ((sf_count_t) 1 << 31)
+#define CHANNELS_MAX 64
 
 static bool is_allowed(int format)
 {
     int major = format & SF_FORMAT_TYPEMASK;
     return major == SF_FORMAT_WAV || major == SF_FORMAT_WAVEX || major == SF_FORMAT_FLAC;
+}
+
+/* libsndfile notes in its log where a chunk is shorter than its header says. */
+static bool is_cut(SNDFILE *f)
+{
+    char log[4096] = "";
+    sf_command(f, SFC_GET_LOG_INFO, log, sizeof log);
+    const char *data = strstr(log, "data : ");
+    const char *line_end = data ? strchr(data, '\n') : NULL, *note = data ? strstr(data, "should be") : NULL;
+    return note && line_end && note < line_end;
+}
+
+static rill_status check(SNDFILE *f, const SF_INFO *info, const char *path, rill_error *err)
+{
+    if (!is_allowed(info->format))
+        return err_set(err, RILL_UNSUPPORTED, "'%.300s' is neither WAV nor FLAC", path);
+    if (info->frames > FRAMES_MAX || info->channels < 1 || info->channels > CHANNELS_MAX)
+        return err_set(err, RILL_LIMIT, "'%.300s' is too long or has too many channels", path);
+    if (info->frames <= 0)
+        return err_set(err, RILL_INVALID, "'%.300s' holds no samples", path);
+    if (is_cut(f))
+        return err_set(err, RILL_INVALID, "'%.300s' is cut off: its header promises more than the %lld frames it holds", path,
+                       (long long) info->frames);
+    return RILL_OK;
+}
+
+rill_status audio_open(SNDFILE **ret, SF_INFO *ret_info, const char *path, rill_error *reterr)
+{
+    SF_INFO info = { 0 };
+    SNDFILE *f = sf_open(path, SFM_READ, &info);
+    if (!f)
+        return err_set(reterr, RILL_IO, "'%.300s': %s", path, sf_strerror(NULL));
+    rill_status s = check(f, &info, path, reterr);
+    if (s != RILL_OK) {
+        sf_close(f);
+        return s;
+    }
+    *ret = f;
+    *ret_info = info;
+    return RILL_OK;
+}
+
+rill_status audio_create(SNDFILE **ret, const char *path, int rate_hz, int channels, rill_error *reterr)
+{
+    const char *dot = strrchr(path, '.');
+    SF_INFO info = { .samplerate = rate_hz, .channels = channels };
+    if (dot && !strcasecmp(dot, ".flac"))
+        info.format = SF_FORMAT_FLAC | SF_FORMAT_PCM_16;
+    else if (dot && !strcasecmp(dot, ".wav"))
+        info.format = SF_FORMAT_WAV | SF_FORMAT_PCM_16;
+    else
+        return err_set(reterr, RILL_INVALID, "'%.300s' must end in .wav or .flac", path);
+    SNDFILE *f = sf_open(path, SFM_WRITE, &info);
+    if (!f)
+        return err_set(reterr, RILL_IO, "'%.300s': %s", path, sf_strerror(NULL));
+    sf_command(f, SFC_SET_CLIPPING, NULL, SF_TRUE);
+    *ret = f;
+    return RILL_OK;
 }
 
 static rill_status samples_read(SNDFILE *f, const SF_INFO *info, float **ret, size_t *ret_n, rill_error *err)
@@ -31,28 +92,21 @@ static rill_status samples_read(SNDFILE *f, const SF_INFO *info, float **ret, si
     return RILL_OK;
 }
 
-rill_status tool_audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n, rill_error *reterr)
+rill_status audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n, int *ret_rate_hz,
+                       rill_error *reterr)
 {
-    SF_INFO info = { 0 };
-    SNDFILE *f = sf_open(path, SFM_READ, &info);
+    SF_INFO info;
+    SNDFILE *f;
     rill_status s;
-    if (!f)
-        return err_set(reterr, RILL_IO, "'%.300s': %s", path, sf_strerror(NULL));
-    if (!is_allowed(info.format))
-        s = err_set(reterr, RILL_UNSUPPORTED, "'%.300s' is neither WAV nor FLAC", path);
-    else if (rate_hz && info.samplerate != rate_hz)
+    TRY(audio_open(&f, &info, path, reterr));
+    if (rate_hz && info.samplerate != rate_hz)
         s = err_set(reterr, RILL_INVALID, "'%.300s' is at %d Hz, %lld Hz is wanted", path, info.samplerate,
                     (long long) rate_hz);
-    else if (info.frames < 0 || info.frames > (sf_count_t) 1 << 31 || info.channels < 1 || info.channels > 64)
-        s = err_set(reterr, RILL_LIMIT, "'%.300s' is too long or has too many channels", path);
+    else if (info.samplerate < 8000 || info.samplerate > 192000)
+        s = err_set(reterr, RILL_UNSUPPORTED, "'%.300s' is at %d Hz; 8000 to 192000 work", path, info.samplerate);
     else
         s = samples_read(f, &info, ret, ret_n, reterr);
     sf_close(f);
+    *ret_rate_hz = info.samplerate;
     return s;
-}
-
-int tool_audio_format(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    return (dot && !strcasecmp(dot, ".flac") ? SF_FORMAT_FLAC : SF_FORMAT_WAV) | SF_FORMAT_PCM_16;
 }

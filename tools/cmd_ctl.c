@@ -14,6 +14,7 @@ struct ctl {
     const char *arg;            /* of the verb, NULL if absent */
     json_t *json;               /* the answer, where JSON is wanted */
     int64_t grace_ms;
+    unsigned n_seen;            /* sessions */
 };
 
 /* ---- status ---- */
@@ -61,6 +62,7 @@ static int status_run(struct ctl *x)
 static void session_see(void *arg, const struct rill_client_session *s)
 {
     struct ctl *x = arg;
+    x->n_seen++;
     const char *pace = s->pace == RILL_CLIENT_LIVE ? "live" : "file";
     if (x->json) {
         json_array_append_new(json_object_get(x->json, "sessions"),
@@ -81,7 +83,10 @@ static int sessions_run(struct ctl *x)
 {
     if (x->json)
         json_object_set_new(x->json, "sessions", json_array());
-    return rill_client_ctl_sessions(x->c, session_see, x);
+    int code = rill_client_ctl_sessions(x->c, session_see, x);
+    if (!code && !x->json && !x->n_seen)
+        printf("no sessions\n");
+    return code;
 }
 
 /* ---- models ---- */

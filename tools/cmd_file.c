@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* rill denoise, rill vad: a file through a model in this process. */
 #include "engine/base/err.h"
+#include "tools/audio.h"
 #include "tools/level.h"
 #include "tools/library.h"
 #include "tools/tool.h"
 
 #include <jansson.h>
-#include <sndfile.h>
 #include <speex/speex_resampler.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,19 +135,9 @@ static void stream_whole(struct job *j)
 
 static rill_status input_read(struct job *j, const char *path)
 {
-    SF_INFO info = { 0 };
-    SNDFILE *f = sf_open(path, SFM_READ, &info);
     float *raw;
     size_t n;
-    if (!f)
-        return err_set(&j->err, RILL_IO, "'%.300s': %s", path, sf_strerror(NULL));
-    sf_close(f);
-    TRY(tool_audio_read(path, 0, &raw, &n, &j->err));
-    j->file_rate = info.samplerate;
-    if (j->file_rate < 8000 || j->file_rate > 192000) {
-        free(raw);
-        return err_set(&j->err, RILL_UNSUPPORTED, "'%.300s' is at %d Hz; 8000 to 192000 work", path, j->file_rate);
-    }
+    TRY(audio_read(path, 0, &raw, &n, &j->file_rate, &j->err));
     j->x = resampled(raw, n, (unsigned) j->file_rate, j->in.rate_num / j->in.rate_den, &j->n_x);
     free(raw);
     return RILL_OK;
@@ -200,11 +190,8 @@ static void report(struct job *j, const char *in, const char *out, const float *
 
 static rill_status audio_write(struct job *j, const char *path, const float *x, size_t n)
 {
-    SF_INFO info = { .samplerate = j->file_rate, .channels = 1, .format = tool_audio_format(path) };
-    SNDFILE *f = sf_open(path, SFM_WRITE, &info);
-    if (!f)
-        return err_set(&j->err, RILL_IO, "'%.300s': %s", path, sf_strerror(NULL));
-    sf_command(f, SFC_SET_CLIPPING, NULL, SF_TRUE);
+    SNDFILE *f;
+    TRY(audio_create(&f, path, j->file_rate, 1, &j->err));
     bool ok = sf_writef_float(f, x, (sf_count_t) n) == (sf_count_t) n;
     return sf_close(f) || !ok ? err_set(&j->err, RILL_IO, "'%.300s' could not be written", path) : RILL_OK;
 }

@@ -3,6 +3,7 @@
  *
  * The audio callbacks touch two rings and nothing else; the main thread computes and draws. */
 #include "engine/base/err.h"
+#include "tools/audio.h"
 #include "tools/library.h"
 #include "tools/ring.h"
 #include "tools/tool.h"
@@ -13,7 +14,6 @@
 #include <math.h>
 #include <portaudio.h>
 #include <signal.h>
-#include <sndfile.h>
 #include <speex/speex_resampler.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -328,13 +328,8 @@ static rill_status live_open(struct live *l, const struct live_opts *o)
         if (!l->down || !l->up)
             return err_set(&l->err, RILL_NOMEM, "out of memory");
     }
-    if (o->file) {
-        SF_INFO info = { .samplerate = (int) l->device_rate, .channels = 1, .format = tool_audio_format(o->file) };
-        l->file = sf_open(o->file, SFM_WRITE, &info);
-        if (!l->file)
-            return err_set(&l->err, RILL_IO, "'%.300s': %s", o->file, sf_strerror(NULL));
-        sf_command(l->file, SFC_SET_CLIPPING, NULL, SF_TRUE);
-    }
+    if (o->file)
+        TRY(audio_create(&l->file, o->file, (int) l->device_rate, 1, &l->err));
     return RILL_OK;
 }
 

@@ -322,6 +322,8 @@ static int model_get(const struct command *cmd, const char *name, const char *to
     if (code == TOOL_OK)
         code = texts_copy(cmd, source, folder);
     arena_drop(&a);
+    if (code != TOOL_OK)
+        rmdir(folder);      /* goes only if it is empty */
     if (code == TOOL_OK && !quiet)
         printf("%s is in %s\n", name, folder);
     return code;

@@ -2,11 +2,11 @@
 /* rill stream: a file through the daemon. */
 #include "clients/c/rill_client.h"
 #include "engine/base/err.h"
+#include "tools/audio.h"
 #include "tools/level.h"
 #include "tools/tool.h"
 
 #include <jansson.h>
-#include <sndfile.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,13 +70,8 @@ static void on_error(void *arg, const struct rill_client_failure *e)
 
 static rill_status input_open(struct stream *s, const char *path, rill_error *err)
 {
-    s->in = sf_open(path, SFM_READ, &s->info);
-    if (!s->in)
-        return err_set(err, RILL_IO, "'%.300s': %s", path, sf_strerror(NULL));
-    int major = s->info.format & SF_FORMAT_TYPEMASK;
-    if (major != SF_FORMAT_WAV && major != SF_FORMAT_WAVEX && major != SF_FORMAT_FLAC)
-        return err_set(err, RILL_UNSUPPORTED, "'%.300s' is neither WAV nor FLAC", path);
-    if (s->info.frames > 0 && s->info.frames < ESTIMATE_SAMPLES_MAX) {
+    TRY(audio_open(&s->in, &s->info, path, err));
+    if (s->info.frames < ESTIMATE_SAMPLES_MAX) {
         s->cap = (size_t) s->info.frames + (size_t) s->info.samplerate;
         s->heard = tool_alloc(s->cap * sizeof(float));
         s->said = tool_alloc(s->cap * sizeof(float));
@@ -86,15 +81,8 @@ static rill_status input_open(struct stream *s, const char *path, rill_error *er
 
 static rill_status output_open(struct stream *s, const char *path, rill_error *err)
 {
-    SF_INFO info = { .samplerate = s->info.samplerate, .channels = s->info.channels,
-                     .format = tool_audio_format(path) };
-    if (s->opened.outputs & RILL_CLIENT_AUDIO) {
-        s->out = sf_open(path, SFM_WRITE, &info);
-        if (!s->out)
-            return err_set(err, RILL_IO, "'%.300s': %s", path, sf_strerror(NULL));
-        sf_command(s->out, SFC_SET_CLIPPING, NULL, SF_TRUE);
-        return RILL_OK;
-    }
+    if (s->opened.outputs & RILL_CLIENT_AUDIO)
+        return audio_create(&s->out, path, s->info.samplerate, s->info.channels, err);
     s->table = fopen(path, "w");
     if (!s->table)
         return err_set(err, RILL_IO, "'%.300s' cannot be written", path);

@@ -112,9 +112,11 @@ static void steps_print(const struct plan *p)
         printf("  %4u %-24s %s\n", i, p->steps[i].kernel, p->steps[i].name);
 }
 
-enum stage { STAGE_LOAD, STAGE_TYPED, STAGE_PULSE, STAGE_PULSE_DECLUTTER, STAGE_PLAN, N_STAGES };
+/* Typing folds and drops what nobody needs in the same walk: typed and declutter show one graph. */
+enum stage { STAGE_LOAD, STAGE_TYPED, STAGE_DECLUTTER, STAGE_PULSE, STAGE_PULSE_DECLUTTER, STAGE_PLAN, N_STAGES };
 
-static const char *const stage_names[N_STAGES] = { "load", "typed", "pulse", "pulse-declutter", "plan" };
+static const char *const stage_names[N_STAGES] = { "load", "typed", "declutter", "pulse", "pulse-declutter",
+                                                     "plan" };
 
 static int pass_print(const struct command *cmd, const struct inspect *in, const char *pass)
 {
@@ -122,13 +124,13 @@ static int pass_print(const struct command *cmd, const struct inspect *in, const
     while (k < N_STAGES && strcmp(pass, stage_names[k]))
         k++;
     if (k == N_STAGES)
-        return tool_fail(cmd, TOOL_USAGE, "unknown pass '%s'; known: load, typed, pulse, pulse-declutter, plan", pass);
+        return tool_fail(cmd, TOOL_USAGE, "unknown pass '%s'; known: load, typed, declutter, pulse, pulse-declutter, plan", pass);
     if (k >= STAGE_PULSE && !in->plan)
         return tool_fail(cmd, TOOL_BAD_INPUT, "%s", in->why.text);
     if (k == STAGE_PLAN)
         steps_print(in->plan->plan);
     else
-        graph_dump(k == STAGE_LOAD ? &in->model->file.g : k == STAGE_TYPED ? &in->model->graph.g
+        graph_dump(k == STAGE_LOAD ? &in->model->file.g : k <= STAGE_DECLUTTER ? &in->model->graph.g
                    : k == STAGE_PULSE ? &in->plan->pulsed : &in->plan->pgraph.g, stdout);
     return TOOL_OK;
 }
@@ -151,7 +153,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         OPEN_OPTS(oo),
         { "json", 0, OPT_FLAG, &json, NULL, "print {inputs, outputs, nodes, steps, ...}" },
         { "ops", 0, OPT_FLAG, &ops, NULL, "list the ops of the engine instead" },
-        { "pass", 0, OPT_TEXT, &pass, "PASS", "print the graph after load, typed, pulse, pulse-declutter or plan" },
+        { "pass", 0, OPT_TEXT, &pass, "PASS", "print the graph after load, typed, declutter, pulse, pulse-declutter or plan" },
         { "pulse", 'p', OPT_INT, &pulse, "N", "input frames a pulse (default: as few as the model allows)" },
         { 0 },
     };

@@ -3,6 +3,9 @@
 #include "engine/base/err.h"
 #include "tools/library.h"
 
+#include <stdio.h>
+#include <string.h>
+
 typedef bool decl_add(struct step_decl *d, const char *text);
 
 static rill_status list_add(struct step_decl *d, const struct opt_list *l, decl_add *add, const char *form,
@@ -17,8 +20,15 @@ static rill_status list_add(struct step_decl *d, const struct opt_list *l, decl_
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o, rill_error *reterr)
 {
     static struct step_decl d;      /* names are borrowed by the model: a command opens one */
-    if (!o->shapes.n && !o->consts.n && !o->states.n)
-        return library_open(ret, name, reterr);
+    if (!o->shapes.n && !o->consts.n && !o->states.n) {
+        rill_status s = library_open(ret, name, reterr);
+        if (s != RILL_UNSUPPORTED)
+            return s;
+        size_t at = strlen(reterr->text);
+        snprintf(reterr->text + at, sizeof reterr->text - at, "; sizes and values that the file leaves open can be given "
+                 "with --shape INPUT=1,2,.. and --const INPUT=VALUE");
+        return s;
+    }
     TRY(list_add(&d, &o->shapes, step_decl_shape, "NAME=1,2,..", reterr));
     TRY(list_add(&d, &o->consts, step_decl_const, "NAME=VALUE", reterr));
     TRY(list_add(&d, &o->states, step_decl_state, "INPUT:OUTPUT", reterr));

@@ -50,16 +50,12 @@ __attribute__((format(printf, 3, 4)))
 int tool_fail(const struct command *cmd, int code, const char *fmt, ...);
 int tool_fail_status(const struct command *cmd, const rill_error *err);     /* with the exit code of err->status */
 
-int    tool_audio_format(const char *path);    /* of libsndfile, by the suffix: FLAC or 16-bit WAV */
 double tool_now_s(void);        /* monotonic */
 int    tool_compare_f64(const void *a, const void *b);
 double tool_percentile(const double *sorted, size_t n, double p);   /* p 0..1, nearest rank */
 
 /* Doubled until bytes fit; exits the program when memory is out: tools only. */
 void  *tool_alloc(size_t bytes);        /* 64-byte aligned, zeroed */
-
-/* All of a WAV or FLAC file as mono f32 at its own rate, which must be rate_hz (0: any). *ret is malloc'd. */
-rill_status tool_audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n, rill_error *reterr);
 
 extern const struct command
     cmd_bench, cmd_conformance, cmd_ctl, cmd_denoise, cmd_devices, cmd_inspect, cmd_live,

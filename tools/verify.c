@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rill verify: a model against a stored reference run. */
 #include "engine/interp.h"
+#include "tools/audio.h"
 #include "tools/library.h"
 #include "tools/refcase.h"
 #include "tools/tool.h"
@@ -298,6 +299,7 @@ static rill_status out_all_run(struct verify *v, const struct ref_tensor *want)
     struct runner r = { 0 };
     float *pcm;
     size_t n_pcm, n;
+    int rate_hz;
     char path[8192];
     struct stat st;
     snprintf(path, sizeof path, "%s/%s", v->audio_dir, v->c.audio);
@@ -309,7 +311,7 @@ static rill_status out_all_run(struct verify *v, const struct ref_tensor *want)
         v->skipped = "out_all: no library model with weights (see rill models)";
         return RILL_OK;
     }
-    rill_status s = tool_audio_read(path, m.v->c.sample_rate, &pcm, &n_pcm, &v->err);
+    rill_status s = audio_read(path, m.v->c.sample_rate, &pcm, &n_pcm, &rate_hz, &v->err);
     if (s == RILL_OK && (s = runner_open(&r, m.model, &v->err)) == RILL_OK) {
         int port = port_of_kind(&r, RILL_PORT_VAD);
         float *y = stream_whole(&r, port < 0 ? r.n_ports - 1 : (unsigned) port, pcm, n_pcm, &n);
