@@ -25,6 +25,7 @@ struct job {
     float *x, *y;               /* the recording, and what came back, at the model's rate */
     size_t n_x, n_y;
     int file_rate;
+    size_t file_samples;        /* per channel, at the file's rate */
     double *pulse_us;
     size_t n_pulses;
     bool json, keep_delay;
@@ -138,6 +139,7 @@ static rill_status input_read(struct job *j, const char *path)
     float *raw;
     size_t n;
     TRY(audio_read(path, 0, &raw, &n, &j->file_rate, &j->err));
+    j->file_samples = n;
     j->x = resampled(raw, n, (unsigned) j->file_rate, j->in.rate_num / j->in.rate_den, &j->n_x);
     free(raw);
     return RILL_OK;
@@ -205,6 +207,8 @@ static rill_status denoise(struct job *j, const char *model, const char *in, con
     size_t have = j->n_y > skip ? j->n_y - skip : 0;
     have = !j->keep_delay && have > j->n_x ? j->n_x : have;
     float *y = resampled(j->y + skip, have, j->in.rate_num / j->in.rate_den, (unsigned) j->file_rate, &n);
+    if (!j->keep_delay && n > j->file_samples)      /* both ways round up */
+        n = j->file_samples;
     rill_status s = audio_write(j, out, y, n);
     if (s == RILL_OK)
         report(j, in, out, j->y + skip, have);

@@ -39,6 +39,20 @@ expect 0 '"latency_ms": 16' "$rill" denoise --json "$audio/noisy.wav" "$dir/clea
 expect 0 "real-time factor" "$rill" denoise "$audio/noisy.wav" "$dir/clean.flac"
 [ "$(wc -c <"$dir/clean.wav")" = "$(wc -c <"$audio/noisy.wav")" ] && passed=$((passed + 1)) ||
     { failed=$((failed + 1)); echo "FAILED: the output is not as long as the input"; }
+# le BYTES NUMBER: little endian, for printf
+le()
+{
+    i=0 v=$2
+    while [ $i -lt "$1" ]; do printf '\\%03o' $((v % 256)); v=$((v / 256)); i=$((i + 1)); done
+}
+for rate in 8000 11025 44100 48000 192000; do
+    frames=$((rate + 37)) bytes=$(((rate + 37) * 2))
+    { printf "RIFF$(le 4 $((bytes + 36)))WAVEfmt $(le 4 16)$(le 2 1)$(le 2 1)$(le 4 $rate)$(le 4 $((rate * 2)))$(le 2 2)$(le 2 16)data$(le 4 $bytes)"
+      head -c $bytes /dev/urandom; } >"$dir/$rate.wav"
+    expect 0 "real-time factor" "$rill" denoise "$dir/$rate.wav" "$dir/out.wav"
+    [ "$(wc -c <"$dir/out.wav")" = "$(wc -c <"$dir/$rate.wav")" ] && passed=$((passed + 1)) ||
+        { failed=$((failed + 1)); echo "FAILED: at $rate Hz the output is not as long as the input"; }
+done
 expect 4 "nothing.wav" "$rill" denoise "$dir/nothing.wav" "$dir/x.wav"
 echo "this is no audio" >"$dir/text.wav"
 expect 4 "text.wav" "$rill" denoise "$dir/text.wav" "$dir/x.wav"
