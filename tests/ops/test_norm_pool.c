@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* Normalisation and pooling against formulas in double. */
+#include "tests/ops/ops_test.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+#define VALUES_MAX 4096
+
+static uint32_t seed = 5;
+static double want[VALUES_MAX];
+
+static struct tensor *numbers(struct ops_test *t, int rank, const int64_t *dim)
+{
+    struct tensor *x = ops_f32(t, rank, dim, NULL);
+    for (int64_t i = 0, n = tensor_count(x); i < n; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        ((float *) x->data)[i] = (float) (seed >> 8) / (1 << 23) - 1;
+    }
+    return x;
+}
+
+static struct tensor *positive(struct ops_test *t, int64_t n)
+{
+    struct tensor *x = numbers(t, 1, &n);
+    for (int64_t i = 0; i < n; i++)
+        ((float *) x->data)[i] = fabsf(((float *) x->data)[i]) + 0.1f;
+    return x;
+}
+
+static double at(const struct tensor *x, int64_t i)
+{
+    return (double) ((const float *) x->data)[i];
+}
+
+static struct attr attr_int(const char *name, int64_t v)
+{
+    return (struct attr) { .name = name, .kind = ATTR_INT, .i = v };
+}
+
+static struct attr attr_float(const char *name, float v)
+{
+    return (struct attr) { .name = name, .kind = ATTR_FLOAT, .f = v };
+}
+
+static struct attr attr_ints(const char *name, const int64_t *v, uint32_t n)
+{
+    return (struct attr) { .name = name, .kind = ATTR_INTS, .ints = { n, v } };
+}
+
+/* ---- normalisation: [N, C, L], as rows of `n` that share mean and variance ---- */
+
+static void moments(const struct tensor *x, int64_t from, int64_t n, double *mean, double *var)
+{
+    *mean = *var = 0;
+    for (int64_t i = 0; i < n; i++)
+        *mean += at(x, from + i) / (double) n;
+    for (int64_t i = 0; i < n; i++)
+        *var += (at(x, from + i) - *mean) * (at(x, from + i) - *mean) / (double) n;
+}
+
+static const int64_t ncl[3] = { 2, 6, 5 };
+
+static void test_batch(struct ops_test *t)
+{
+    const struct tensor *x = numbers(t, 3, ncl), *g = numbers(t, 1, ncl + 1), *b = numbers(t, 1, ncl + 1);
+    const struct tensor *m = numbers(t, 1, ncl + 1), *v = positive(t, 6);
+    struct attr a = attr_float("epsilon", 1e-3f);
+    for (int64_t i = 0; i < 60; i++) {
+        int64_t c = i / 5 % 6;
+        want[i] = (at(x, i) - at(m, c)) / sqrt(at(v, c) + (double) 1e-3f) * at(g, c) + at(b, c);
+    }
+    for (t->runtime = 0; t->runtime < 4; t->runtime += 3) {      /* constant statistics, then run-time ones */
+        t->what = "batch normalisation";
+        if (ops_run(t, "BatchNormalization", &a, 1, (const struct tensor *[]) { x, g, b, m, v }, 5, 1))
+            ops_same(t, 0, want, 1e-5);
+    }
+    t->runtime = 0;
+    a = attr_int("training_mode", 1);
+    ops_refused(t, "BatchNormalization", &a, 1, (const struct tensor *[]) { x, g, b, m, v }, 5, 1, "training_mode");
+    ops_refused(t, "BatchNormalization", NULL, 0, (const struct tensor *[]) { x, g, b, m, x }, 5, 1, "per channel");
+}
+
+static void test_layer(struct ops_test *t)
+{
+    static const int64_t cl[2] = { 6, 5 };
+    const struct tensor *x = numbers(t, 3, ncl), *g = numbers(t, 2, cl), *b = numbers(t, 2, cl);
+    struct attr a[2] = { attr_int("axis", 1), attr_float("epsilon", 1e-4f) };
+    double mean[2], inv[2];
+    for (int64_t n = 0; n < 2; n++) {
+        double var;
+        moments(x, n * 30, 30, &mean[n], &var);
+        inv[n] = 1 / sqrt(var + (double) 1e-4f);
+        for (int64_t i = 0; i < 30; i++)
+            want[n * 30 + i] = (at(x, n * 30 + i) - mean[n]) * inv[n] * at(g, i) + at(b, i);
+    }
+    t->what = "layer normalisation";
+    if (!ops_run(t, "LayerNormalization", a, 2, (const struct tensor *[]) { x, g, b }, 3, 3))
+        return;
+    ops_same(t, 0, want, 1e-5);
+    ops_same(t, 1, mean, 1e-5);
+    ops_same(t, 2, inv, 1e-5);
+    ops_shape_is(t, 1, DTYPE_F32, 3, (int64_t[]) { 2, 1, 1 });
+    a[0] = attr_int("axis", 5);
+    ops_refused(t, "LayerNormalization", a, 2, (const struct tensor *[]) { x, g, b }, 3, 1, "axis 5");
+}
+
+static void test_groups(struct ops_test *t)
+{
+    const struct tensor *x = numbers(t, 3, ncl), *g = numbers(t, 1, ncl + 1), *b = numbers(t, 1, ncl + 1);
+    for (int64_t groups = 1; groups <= 6; groups++) {
+        struct attr a = attr_int("num_groups", groups);
+        if (6 % groups) {
+            ops_refused(t, "GroupNormalization", &a, 1, (const struct tensor *[]) { x, g, b }, 3, 1, "do not divide");
+            continue;
+        }
+        int64_t n = 30 / groups;
+        for (int64_t i = 0; i < 60; i++) {
+            double mean, var;
+            moments(x, i / n * n, n, &mean, &var);
+            want[i] = (at(x, i) - mean) / sqrt(var + 1e-5) * at(g, i / 5 % 6) + at(b, i / 5 % 6);
+        }
+        t->what = "group normalisation";
+        if (ops_run(t, "GroupNormalization", &a, 1, (const struct tensor *[]) { x, g, b }, 3, 1))
+            ops_same(t, 0, want, 1e-5);
+    }
+    t->what = "instance normalisation";     /* want is that of six groups */
+    if (ops_run(t, "InstanceNormalization", NULL, 0, (const struct tensor *[]) { x, g, b }, 3, 1))
+        ops_same(t, 0, want, 1e-5);
+}
+
+static void test_lp_lrn(struct ops_test *t)
+{
+    const struct tensor *x = numbers(t, 3, ncl);
+    for (int64_t p = 1; p <= 2; p++) {
+        struct attr a[2] = { attr_int("axis", 1), attr_int("p", p) };
+        for (int64_t i = 0; i < 60; i++) {
+            double s = 0;
+            for (int64_t c = 0; c < 6; c++) {
+                double v = at(x, i / 30 * 30 + c * 5 + i % 5);
+                s += p == 1 ? fabs(v) : v * v;
+            }
+            want[i] = at(x, i) / (p == 1 ? s : sqrt(s));
+        }
+        t->what = "norm along an axis";
+        if (ops_run(t, "LpNormalization", a, 2, (const struct tensor *[]) { x }, 1, 1))
+            ops_same(t, 0, want, 1e-5);
+    }
+    for (int64_t size = 1; size <= 5; size++) {
+        struct attr a[4] = { attr_int("size", size), attr_float("alpha", 0.5f), attr_float("beta", 0.75f), attr_float("bias", 2) };
+        for (int64_t i = 0; i < 60; i++) {
+            double s = 0;
+            int64_t c = i / 5 % 6;
+            for (int64_t k = c - (size - 1) / 2; k <= c + size / 2; k++)
+                if (k >= 0 && k < 6)
+                    s += at(x, i / 30 * 30 + k * 5 + i % 5) * at(x, i / 30 * 30 + k * 5 + i % 5);
+            want[i] = at(x, i) / pow(2 + 0.5 / (double) size * s, 0.75);
+        }
+        t->what = "local response";
+        if (ops_run(t, "LRN", a, 4, (const struct tensor *[]) { x }, 1, 1))
+            ops_same(t, 0, want, 1e-5);
+    }
+}
+
+/* ---- pooling over one axis: [1, 2, L] ---- */
+
+struct geometry { int64_t length, kernel, stride, dilation, before, after, ceil; };
+
+static int64_t pooled_length(const struct geometry *g)
+{
+    int64_t span = g->length + g->before + g->after - ((g->kernel - 1) * g->dilation + 1), n = span / g->stride + 1;
+    if (g->ceil && span % g->stride && n * g->stride < g->length + g->before)
+        n++;        /* a last window that starts in the input or the front padding */
+    return n;
+}
+
+enum kind { POOL_MAX, POOL_MEAN, POOL_MEAN_PADDED, POOL_L2 };
+
+static double pooled(const struct tensor *x, const struct geometry *g, enum kind kind, int64_t ch, int64_t o, int64_t *ret_at)
+{
+    double best = -INFINITY, sum = 0;
+    int64_t inside = 0, padded = 0;
+    for (int64_t k = 0; k < g->kernel; k++) {
+        int64_t i = o * g->stride - g->before + k * g->dilation;
+        padded += i < g->length + g->after;
+        if (i < 0 || i >= g->length)
+            continue;
+        double v = at(x, ch * g->length + i);
+        inside++;
+        sum += kind == POOL_L2 ? v * v : v;
+        if (v > best) {
+            best = v;
+            *ret_at = ch * g->length + i;
+        }
+    }
+    return kind == POOL_MAX ? best : kind == POOL_L2 ? sqrt(sum) : sum / (double) (kind == POOL_MEAN ? inside : padded);
+}
+
+static void pool_check(struct ops_test *t, const struct geometry *g, enum kind kind)
+{
+    static const char *const names[] = { "MaxPool", "AveragePool", "AveragePool", "LpPool" };
+    int64_t dim[3] = { 1, 2, g->length }, pads[2] = { g->before, g->after }, n = pooled_length(g);
+    const struct tensor *x = numbers(t, 3, dim);
+    double indices[256];
+    struct attr a[6] = { attr_ints("kernel_shape", &g->kernel, 1), attr_ints("strides", &g->stride, 1),
+                         attr_ints("dilations", &g->dilation, 1), attr_ints("pads", pads, 2), attr_int("ceil_mode", g->ceil),
+                         attr_int("count_include_pad", 1) };
+    for (int64_t i = 0; i < 2 * n; i++) {
+        int64_t where = 0;
+        want[i] = pooled(x, g, kind, i / n, i % n, &where);
+        indices[i] = (double) where;
+    }
+    t->what = names[kind];
+    if (!ops_run(t, names[kind], a, kind == POOL_MEAN_PADDED ? 6 : 5, &x, 1, kind == POOL_MAX ? 2 : 1))
+        return;
+    ops_shape_is(t, 0, DTYPE_F32, 3, (int64_t[]) { 1, 2, n });
+    ops_same(t, 0, want, 1e-5);
+    if (kind == POOL_MAX)
+        ops_same(t, 1, indices, 0);
+}
+
+static void test_pool(struct ops_test *t)
+{
+    for (int64_t kernel = 1; kernel <= 3; kernel++)
+        for (int64_t stride = 1; stride <= 3; stride++)
+            for (int64_t pads = 0; pads < kernel * kernel; pads++)
+                for (int64_t form = 0; form < 4; form++) {
+                    struct geometry g = { 11, kernel, stride, 1 + form % 2, pads / kernel, pads % kernel, form / 2 };
+                    for (int kind = POOL_MAX; kind <= POOL_L2; kind++)
+                        pool_check(t, &g, (enum kind) kind);
+                }
+    const struct tensor *x = numbers(t, 3, ncl);
+    static const int64_t huge = 20, negative = -1;
+    struct attr a = attr_ints("kernel_shape", &huge, 1);
+    ops_refused(t, "MaxPool", &a, 1, &x, 1, 1, "reaches over 20");
+    a = attr_ints("kernel_shape", &negative, 1);
+    ops_refused(t, "AveragePool", &a, 1, &x, 1, 1, "kernel_shape");
+}
+
+static void test_global(struct ops_test *t)
+{
+    static const char *const names[] = { "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool" };
+    static const enum kind kinds[] = { POOL_MAX, POOL_MEAN, POOL_L2 };
+    const struct tensor *x = numbers(t, 3, (int64_t[]) { 1, 2, 40 });
+    const struct geometry g = { 40, 40, 1, 1, 0, 0, 0 };
+    for (size_t i = 0; i < COUNT(names); i++) {
+        int64_t where;
+        want[0] = pooled(x, &g, kinds[i], 0, 0, &where);
+        want[1] = pooled(x, &g, kinds[i], 1, 0, &where);
+        t->what = names[i];
+        if (ops_run(t, names[i], NULL, 0, &x, 1, 1))
+            ops_same(t, 0, want, 1e-5);
+    }
+}
+
+int main(void)
+{
+    struct ops_test t = ops_begin();
+    test_batch(&t);
+    test_layer(&t);
+    test_groups(&t);
+    test_lp_lrn(&t);
+    test_pool(&t);
+    test_global(&t);
+    return ops_end(&t);
+}
