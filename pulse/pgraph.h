@@ -8,6 +8,8 @@
 #define PULSE_PGRAPH_H
 #include "engine/graph.h"
 
+#define LENGTHS_MAX 63
+
 struct stream_fact {
     int axis;                   /* -1: the wire does not stream */
     int64_t pulse;              /* frames per run */
@@ -15,18 +17,34 @@ struct stream_fact {
     const struct dim *length;   /* of the whole sequence, in the stream symbol */
     int64_t hop_num, hop_den;   /* input frames per frame of this wire */
     int64_t origin;             /* input frame that frame 0 of the whole sequence starts at */
+    bool uniform;               /* all frames are alike, so it is never late: delay 0 stands for any delay */
+};
+
+/* What stands in the pulsed graph for a wire of the typed graph; WIRE_NONE where nothing does. */
+struct pulsed_wire {
+    uint32_t wire;
+    struct stream_fact fact;
 };
 
 struct pgraph {
     struct graph g;
-    struct stream_fact *inputs, *outputs;   /* one per graph input and output */
+    struct stream_fact *inputs, *outputs;   /* one per input and output of the typed graph */
     const struct dim *symbol;               /* NULL: nothing streams, one run is the whole graph */
     int64_t pulse;                          /* input frames per run */
+    int64_t tries;                          /* pulses that were too short or no multiple of a stride */
+    bool has_clock;                         /* the last input of g is the clock (pulse/clock_ops.h) */
+    const struct dim *lengths[LENGTHS_MAX]; /* of the clock's places 1.. */
+    uint32_t n_lengths;
+    struct pulsed_wire *trace;              /* one per wire of the typed graph, for checks and reports */
+    uint32_t n_trace;
 };
+
+/* For tests: bodies of Scans keep the facts of the typed graph, which then drift from the wires outside. */
+struct pulse_opts { bool keep_bodies; };
 
 /* Cuts t for runs of at least `pulse` frames of the stream symbol (0: as few as possible); the pulse
  * taken is the smallest legal one that is not less. symbol NULL: nothing streams. Everything made lives in a.
- * An op that cannot stream along the axis is refused by name, with the reason. */
+ * An op that cannot stream along the axis is refused by name, with the reason. opts may be NULL. */
 rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol, int64_t pulse,
-                               struct arena *a, rill_error *reterr);
+                               const struct pulse_opts *opts, struct arena *a, rill_error *reterr);
 #endif

@@ -53,6 +53,7 @@ static rill_status port_shape(struct port *q, const struct plan_port *pp, const 
     q->pulse = sf->axis < 0 ? 1 : sf->pulse;
     q->delay = sf->axis < 0 ? 0 : sf->delay;
     q->length = sf->axis < 0 ? NULL : sf->length;
+    q->step = sf->axis < 0 ? 1 : sf->hop_den;
     return RILL_OK;
 }
 
@@ -76,17 +77,17 @@ static void port_describe(struct port *q, const struct plan_port *pp, const stru
 static rill_status ports_make(rill_plan *p, rill_error *err)
 {
     const struct plan *plan = p->plan;
-    uint32_t n = plan->n_inputs + plan->n_outputs, rate = 0;
+    uint32_t n_inputs = plan->n_inputs - p->pgraph.has_clock, n = n_inputs + plan->n_outputs, rate = 0;
     if (n > PORTS_MAX)
         return err_set(err, RILL_LIMIT, "the model has %u ports, at most %d", n, PORTS_MAX);
     p->ports = arena_array(&p->arena, struct port, n + 1);
     if (!p->ports)
         return err_set(err, RILL_NOMEM, "out of memory");
-    for (uint32_t i = 0; p->model->inputs && i < plan->n_inputs; i++)
+    for (uint32_t i = 0; p->model->inputs && i < n_inputs; i++)
         rate = p->model->inputs[i].rate ? p->model->inputs[i].rate : rate;
     for (uint32_t i = 0; i < n; i++) {
-        bool in = i < plan->n_inputs;
-        uint32_t k = in ? i : i - plan->n_inputs;
+        bool in = i < n_inputs;
+        uint32_t k = in ? i : i - n_inputs;
         const struct plan_port *pp = in ? &plan->inputs[k] : &plan->outputs[k];
         const struct stream_fact *sf = in ? &p->pgraph.inputs[k] : &p->pgraph.outputs[k];
         const struct model_port *list = in ? p->model->inputs : p->model->outputs;
@@ -94,8 +95,10 @@ static rill_status ports_make(rill_plan *p, rill_error *err)
         TRY(port_shape(&p->ports[i], pp, sf, err));
         port_describe(&p->ports[i], pp, sf, list ? &list[k] : NULL, in, rate);
     }
-    p->n_inputs = plan->n_inputs;
+    p->n_inputs = n_inputs;
     p->n_ports = n;
+    if (p->pgraph.has_clock)
+        p->clock_offset = plan->inputs[n_inputs].at.offset;
     return RILL_OK;
 }
 
@@ -107,7 +110,7 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_erro
     struct graph inlined, pruned;
     struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes };
     TRY(cpu_choose(opts, &po.cpu, err));
-    TRY(pgraph_from_tgraph(pg, &p->model->graph, p->model->stream, opts->pulse_frames, &p->arena, err));
+    TRY(pgraph_from_tgraph(pg, &p->model->graph, p->model->stream, opts->pulse_frames, NULL, &p->arena, err));
     TRY(graph_with_scans_inlined(&inlined, &pg->g, &p->arena, err));
     TRY(graph_pruned(&pruned, &inlined, err));
     p->pulsed = pg->g;

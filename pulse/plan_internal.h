@@ -18,6 +18,7 @@ struct port {
     size_t inner_floats;        /* floats of one piece */
     int64_t pulse, delay;       /* frames per run; frames to drop at the start */
     const struct dim *length;   /* whole-sequence frames in the stream symbol; NULL: one frame a run, for ever */
+    int64_t step;               /* inputs: frames per unit of the stream symbol */
 };
 
 struct rill_plan {
@@ -31,6 +32,7 @@ struct rill_plan {
     struct port *ports;         /* inputs first */
     uint32_t n_inputs, n_ports;
     uint32_t profile;
+    size_t clock_offset;        /* where the plan reads the clock, if the graph has one */
     size_t header_bytes, profile_bytes;     /* of a stream block: header, then profile, then the plan's memory */
 };
 #endif

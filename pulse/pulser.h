@@ -5,6 +5,8 @@
 #include "engine/op.h"
 #include "pulse/pgraph.h"
 
+struct made;                    /* a history that was made before and serves again */
+
 struct pulser {
     const struct graph *src;
     struct graph *dst;
@@ -14,39 +16,117 @@ struct pulser {
     struct arena *arena;
     int64_t pulse;
     int64_t multiple;           /* set when the pulse does not fit: what it must be a multiple of */
+    struct pulser *outer;       /* of a body: the pulser of the graph around it */
+    uint32_t clock;             /* dst wire, WIRE_NONE until a rule needs it */
+    const struct dim *lengths[LENGTHS_MAX];     /* of the outermost pulser only */
+    uint32_t n_lengths;
+    struct made *made;
+    bool keep_bodies;
     rill_error *err;
 };
 
 /* A streaming rule: reads node n of src, emits what stands for it in dst and sets the outputs' stream
- * facts. At least one input streams. */
+ * facts. At least one input streams, but for rules of sources. */
 typedef rill_status pulse_rule(struct pulser *p, const struct node *n);
 
 /* The rule of an op; NULL: the op does not stream. */
 pulse_rule *pulse_rule_find(const struct op *op);
 
-/* ---- for rules ---- */
+/* The rule of an op without streaming inputs whose output mentions the stream symbol; NULL: it has none. */
+pulse_rule *pulse_source_find(const struct op *op);
+
+/* Walks src into dst; src inputs, states and the map are set up. For graphs and for bodies. */
+rill_status pulser_nodes(struct pulser *p);
+rill_status pulser_maps_new(struct pulser *p);
+
+/* ---- for rules: facts ---- */
 
 const struct stream_fact *pulser_stream(const struct pulser *p, uint32_t src_wire);    /* NULL: does not stream */
 const struct fact *pulser_fact(const struct pulser *p, uint32_t src_wire);             /* of the typed graph */
+const struct fact *pulser_dst_fact(const struct pulser *p, uint32_t dst_wire);
 rill_status pulser_no_memory(const struct pulser *p);
+
+/* The constant value of input i of n as integers; false where it is absent, not known or mentions a symbol. */
+bool pulser_const_ints(const struct pulser *p, const struct node *n, unsigned i, int64_t *ret, unsigned cap,
+                       unsigned *ret_n);
+
+/* Refuses a node with an input that is a length of the whole sequence. */
+rill_status pulser_no_lengths(const struct pulser *p, const struct node *n);
+
+/* ---- for rules: emitting ---- */
 
 /* Emits op with the dst wires `in`; facts by the op's own infer. */
 rill_status pulser_emit(struct pulser *p, const struct op *op, const char *name, const void *attr, const uint32_t *in,
                         unsigned n_in, uint32_t *ret_out, unsigned n_out);
+/* The same for an op of the table, by name, with attributes as a reader would find them; one output. */
+rill_status pulser_emit_named(struct pulser *p, const char *op, const char *name, const struct attr *attrs,
+                              unsigned n_attrs, const uint32_t *in, unsigned n_in, uint32_t *ret_out);
+/* A copy of the node's attributes with some INT, CHOICE (by index) and INTS members replaced. */
+rill_status pulser_attr_copy(struct pulser *p, const struct node *n, const struct attr *list, unsigned n_list,
+                             void **ret);
 rill_status pulser_ints(struct pulser *p, const char *name, const int64_t *v, unsigned n, uint32_t *ret);
-/* A state of zeros with the shape of fact f where the axis has n frames. Returns the wire it is read from. */
+/* The wire that a state with the shape of fact f is read from where the axis has n frames. */
 rill_status pulser_state(struct pulser *p, const char *name, const struct fact *f, int axis, int64_t n, uint32_t *ret);
+/* A tensor of the static wire's shape, all of it the scalar; NULL for a NULL scalar. */
+rill_status pulser_filled(struct pulser *p, uint32_t dst_wire, const struct tensor *scalar, const struct tensor **ret);
 rill_status pulser_slice(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t from, int64_t to,
                          uint32_t *ret);
-/* wire delayed by n frames. */
-rill_status pulser_delay(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t n, uint32_t *ret);
 
-/* The newest n frames of the past in front of wire: n + pulse frames. */
-rill_status pulser_history(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t n, uint32_t *ret);
+/* The clock's wire, captured from outside in a body; and the place of a length in it. */
+rill_status pulser_clock(struct pulser *p, uint32_t *ret);
+rill_status pulser_length_place(struct pulser *p, const struct dim *length, int64_t *ret);
 
 /* Binds output k of n to a dst wire with stream fact sf; checks that the wire has sf->pulse frames there. */
 rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint32_t dst_wire,
                         const struct stream_fact *sf);
+
+/* The rule of an op that works on other axes than time, from the table of axis maps; refuses where it does not. */
+rill_status pulser_off_axis(struct pulser *p, const struct node *n);
+
+/* Asks for another pulse where s->pulse is no multiple of hop: sets p->multiple and fails. */
+rill_status pulser_want_multiple(struct pulser *p, const struct node *n, const struct stream_fact *s, int64_t hop);
+
+/* ---- flows: a dst wire and how it streams ---- */
+
+struct flow {
+    uint32_t wire;
+    struct stream_fact sf;
+};
+
+/* The flow of a src wire; false: it does not stream. */
+bool flow_of(const struct pulser *p, uint32_t src_wire, struct flow *ret);
+
+/* Later by n frames. */
+rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64_t n);
+
+/* Late enough that whether a frame lies before the end is known when it comes. */
+rill_status flow_settle(struct pulser *p, const struct node *n, struct flow *f);
+
+/* The newest n frames of the past in front: the wire has n + pulse frames, sf stays that of the newest. Before the
+ * first run the past is `fill` (a scalar of the wire's type; NULL: zeros). */
+rill_status flow_history(struct pulser *p, const char *name, struct flow *f, int64_t n, const struct tensor *fill);
+
+/* Frames outside the sequence become fill (NULL: zeros). Nothing is emitted for a side that has none to hide. */
+rill_status flow_mask(struct pulser *p, const struct node *n, struct flow *f, const struct tensor *fill, bool before,
+                      bool after);
+
+struct flow_pad {
+    int mode;                   /* enum pulse_pad_mode */
+    int64_t before, after;      /* negative: frames taken away */
+    const struct tensor *fill;  /* CONSTANT; NULL: zeros */
+    uint32_t head, tail;        /* VALUES: dst wires of `before` and `after` frames; WIRE_NONE where 0 */
+};
+
+/* The padded sequence; sf.length is left to pulser_bind. */
+rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f, const struct flow_pad *pad);
+
+/* Windows over the sequence: output frame t covers input frames t*stride - before .. + span. Frames before the
+ * first and, where `after` (frames that a window may reach past the end) is not 0, past the end are fill. */
+struct flow_window { int64_t before, after, span, stride; const struct tensor *fill; };
+
+/* f->wire gets exactly the (pulse/stride - 1)*stride + span + 1 frames that one run's windows cover, f->sf becomes
+ * that of the output frames. */
+rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f, const struct flow_window *w);
 
 /* Dst wires of all inputs, with streaming ones aligned to the largest delay; ret_sf: the first streaming
  * input's fact with that delay. Refuses streaming inputs of different rates. */

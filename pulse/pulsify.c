@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/control.h"
+#include "pulse/clock_ops.h"
 #include "pulse/pulser.h"
 
 #include <string.h>
@@ -19,6 +19,27 @@ const struct stream_fact *pulser_stream(const struct pulser *p, uint32_t w)
 const struct fact *pulser_fact(const struct pulser *p, uint32_t w)
 {
     return &p->src->wires[w].fact;
+}
+
+const struct fact *pulser_dst_fact(const struct pulser *p, uint32_t w)
+{
+    return &p->dst->wires[w].fact;
+}
+
+bool pulser_const_ints(const struct pulser *p, const struct node *n, unsigned i, int64_t *ret, unsigned cap,
+                       unsigned *ret_n)
+{
+    const struct tensor *v = i < n->n_in && n->in[i] != WIRE_NONE ? pulser_fact(p, n->in[i])->value : NULL;
+    if (!v || tensor_count(v) > cap)
+        return false;
+    *ret_n = (unsigned) tensor_count(v);
+    for (unsigned k = 0; k < *ret_n; k++) {
+        const struct dim *d = v->type == DTYPE_DIM ? ((const struct dim *const *) v->data)[k] : NULL;
+        if (d && !dim_is_const(d))
+            return false;
+        ret[k] = d ? dim_value(d) : tensor_get_i64(v, v->data, k);
+    }
+    return true;
 }
 
 /* ---- emitting ---- */
@@ -65,6 +86,46 @@ rill_status pulser_ints(struct pulser *p, const char *name, const int64_t *v, un
     return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
+rill_status pulser_emit_named(struct pulser *p, const char *op, const char *name, const struct attr *attrs,
+                              unsigned n_attrs, const uint32_t *in, unsigned n_in, uint32_t *ret_out)
+{
+    const struct op *found = op_find(op);
+    if (!found)
+        return err_set(p->err, RILL_INTERNAL, "'%s' needs an op '%s' that is not built in", name, op);
+    void *attr = found->attr_bytes ? arena_alloc(p->arena, found->attr_bytes) : NULL;
+    struct attr *kept = arena_copy(p->arena, attrs, (n_attrs + 1) * sizeof *kept * (n_attrs > 0));
+    if ((found->attr_bytes && !attr) || (n_attrs && !kept))
+        return pulser_no_memory(p);
+    if (attr)
+        TRY(attrs_parse(found, name, kept, n_attrs, attr, p->err));
+    return pulser_emit(p, found, name, attr, in, n_in, ret_out, 1);
+}
+
+static void attr_set(const struct attr_spec *spec, unsigned char *attr, const struct attr *a)
+{
+    const int choice = (int) a->i;
+    if (spec->kind == ATTR_INT)
+        memcpy(attr + spec->offset, &a->i, sizeof a->i);
+    else if (spec->kind == ATTR_CHOICE)
+        memcpy(attr + spec->offset, &choice, sizeof choice);
+    else if (spec->kind == ATTR_INTS)
+        memcpy(attr + spec->offset, &a->ints, sizeof a->ints);
+}
+
+rill_status pulser_attr_copy(struct pulser *p, const struct node *n, const struct attr *list, unsigned n_list,
+                             void **ret)
+{
+    unsigned char *attr = arena_copy(p->arena, n->attr, n->op->attr_bytes);
+    if (!attr)
+        return pulser_no_memory(p);
+    for (unsigned i = 0; i < n_list; i++)
+        for (const struct attr_spec *s = n->op->attrs; s && s->name; s++)
+            if (!strcmp(s->name, list[i].name))
+                attr_set(s, attr, &list[i]);
+    *ret = attr;
+    return RILL_OK;
+}
+
 rill_status pulser_state(struct pulser *p, const char *name, const struct fact *f, int axis, int64_t n, uint32_t *ret)
 {
     struct fact s = *f;
@@ -74,6 +135,23 @@ rill_status pulser_state(struct pulser *p, const char *name, const struct fact *
     return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
+rill_status pulser_filled(struct pulser *p, uint32_t dst_wire, const struct tensor *scalar, const struct tensor **ret)
+{
+    struct tensor shape, *t;
+    *ret = NULL;
+    if (!scalar)
+        return RILL_OK;
+    if (!fact_to_tensor(pulser_dst_fact(p, dst_wire), &shape))
+        return err_set(p->err, RILL_INTERNAL, "'%s' has no size", p->dst->wires[dst_wire].name);
+    if (!(t = tensor_new(p->arena, shape.type, shape.rank, shape.dim)))
+        return pulser_no_memory(p);
+    size_t bytes = dtype_bytes(t->type);
+    for (size_t i = 0; i < tensor_bytes(t); i += bytes)
+        memcpy((unsigned char *) t->data + i, scalar->data, bytes);
+    *ret = t;
+    return RILL_OK;
+}
+
 rill_status pulser_slice(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t from, int64_t to,
                          uint32_t *ret)
 {
@@ -81,43 +159,55 @@ rill_status pulser_slice(struct pulser *p, const char *name, uint32_t wire, int 
     TRY(pulser_ints(p, name, &from, 1, &in[1]));
     TRY(pulser_ints(p, name, &to, 1, &in[2]));
     TRY(pulser_ints(p, name, &(int64_t) { axis }, 1, &in[3]));
-    return pulser_emit(p, op_find("Slice"), name, NULL, in, 4, ret, 1);
+    return pulser_emit_named(p, "Slice", name, NULL, 0, in, 4, ret);
 }
 
-/* history ++ wire, and the newest `keep` frames as the next history. */
-static rill_status history_join(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t keep,
-                                uint32_t *ret)
+/* ---- the clock ---- */
+
+static struct pulser *outermost(struct pulser *p)
 {
-    const struct op *concat = op_find("Concat");
-    const struct fact f = p->dst->wires[wire].fact;
-    int64_t pulse = dim_value(f.shape[axis]);
-    uint32_t in[2] = { 0, wire }, next;
-    struct attr a = { .name = "axis", .kind = ATTR_INT, .i = axis };
-    void *attr = concat ? arena_alloc(p->arena, concat->attr_bytes) : NULL;
-    if (!attr)
-        return concat ? pulser_no_memory(p) : err_set(p->err, RILL_INTERNAL, "no op 'Concat'");
-    TRY(attrs_parse(concat, name, &a, 1, attr, p->err));
-    TRY(pulser_state(p, name, &f, axis, keep, &in[0]));
-    TRY(pulser_emit(p, concat, name, attr, in, 2, ret, 1));
-    TRY(pulser_slice(p, name, *ret, axis, pulse, pulse + keep, &next));
-    return graph_add_state(p->dst, name, in[0], next, NULL) ? RILL_OK : pulser_no_memory(p);
+    while (p->outer)
+        p = p->outer;
+    return p;
 }
 
-rill_status pulser_delay(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t n, uint32_t *ret)
+rill_status pulser_clock(struct pulser *p, uint32_t *ret)
 {
-    *ret = wire;
-    if (n == 0)
+    const struct fact f = { .type = DTYPE_I64, .rank = 1, .shape = { dim_int(p->dst->dims, CLOCK_SIZE) } };
+    if (p->clock == WIRE_NONE)
+        p->clock = graph_add_input(p->dst, "clock", &f);
+    *ret = p->clock;
+    return p->clock == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
+}
+
+rill_status pulser_length_place(struct pulser *p, const struct dim *length, int64_t *ret)
+{
+    struct pulser *o = outermost(p);
+    uint32_t i = 0;
+    while (i < o->n_lengths && o->lengths[i] != length)
+        i++;
+    if (i == LENGTHS_MAX)
+        return err_set(p->err, RILL_LIMIT, "the graph has more than %d lengths of streams", LENGTHS_MAX);
+    o->lengths[i] = length;
+    o->n_lengths += i == o->n_lengths;
+    *ret = 1 + i;
+    return RILL_OK;
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    return b ? gcd(b, a % b) : a;
+}
+
+rill_status pulser_want_multiple(struct pulser *p, const struct node *n, const struct stream_fact *s, int64_t hop)
+{
+    struct pulser *o = outermost(p);
+    if (s->pulse % hop == 0)
         return RILL_OK;
-    uint32_t joined;
-    int64_t pulse = dim_value(p->dst->wires[wire].fact.shape[axis]);
-    TRY(history_join(p, name, wire, axis, n, &joined));
-    return pulser_slice(p, name, joined, axis, 0, pulse, ret);
-}
-
-rill_status pulser_history(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t n, uint32_t *ret)
-{
-    *ret = wire;
-    return n ? history_join(p, name, wire, axis, n, ret) : RILL_OK;
+    if (__builtin_mul_overflow(p->pulse, hop / gcd(hop, s->pulse), &o->multiple) || o->multiple > INT32_MAX)
+        o->multiple = 0;
+    return op_fail(p->err, RILL_UNSUPPORTED, n, "a pulse of %lld frames is no multiple of its hop of %lld",
+                   (long long) s->pulse, (long long) hop);
 }
 
 rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint32_t dst_wire,
@@ -133,38 +223,6 @@ rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint
     p->map[n->out[k]] = dst_wire;
     p->sf[n->out[k]] = *sf;
     p->sf[n->out[k]].length = pulser_fact(p, n->out[k])->shape[sf->axis];
-    return RILL_OK;
-}
-
-static bool same_rate(const struct stream_fact *a, const struct stream_fact *b)
-{
-    return a->pulse == b->pulse && a->hop_num * b->hop_den == b->hop_num * a->hop_den;
-}
-
-rill_status pulser_align(struct pulser *p, const struct node *n, uint32_t *ret_in, struct stream_fact *ret_sf,
-                         unsigned *ret_first)
-{
-    const struct stream_fact *first = NULL, *s;
-    int64_t delay = 0;
-    for (unsigned i = 0; i < n->n_in; i++) {
-        if (!(s = pulser_stream(p, n->in[i])))
-            continue;
-        if (first && !same_rate(first, s))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "its streaming inputs have different rates: %lld and %lld frames "
-                           "a pulse", (long long) first->pulse, (long long) s->pulse);
-        if (!first) {
-            first = s;
-            *ret_first = i;
-        }
-        delay = s->delay > delay ? s->delay : delay;
-    }
-    for (unsigned i = 0; i < n->n_in; i++) {
-        ret_in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
-        if ((s = pulser_stream(p, n->in[i])))
-            TRY(pulser_delay(p, n->name, ret_in[i], s->axis, delay - s->delay, &ret_in[i]));
-    }
-    *ret_sf = *first;
-    ret_sf->delay = delay;
     return RILL_OK;
 }
 
@@ -205,14 +263,88 @@ static rill_status node_copy(struct pulser *p, const struct node *n)
     return RILL_OK;
 }
 
+/* A constant that holds a length of the whole sequence. */
+static bool wire_knows_length(const struct pulser *p, uint32_t w)
+{
+    const struct tensor *v = w == WIRE_NONE ? NULL : pulser_fact(p, w)->value;
+    for (int64_t i = 0; v && v->type == DTYPE_DIM && i < tensor_count(v); i++)
+        if (dim_has_symbol(((const struct dim *const *) v->data)[i]))
+            return true;
+    return false;
+}
+
+rill_status pulser_no_lengths(const struct pulser *p, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (wire_knows_length(p, n->in[i]))
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u is computed from the length of the whole "
+                           "sequence, which a stream learns only at its end", i);
+    return RILL_OK;
+}
+
+static bool node_makes_time(const struct pulser *p, const struct node *n)
+{
+    for (unsigned k = 0; k < n->n_out; k++)
+        for (int i = 0; n->out[k] != WIRE_NONE && i < pulser_fact(p, n->out[k])->rank; i++)
+            if (p->symbol && dim_mentions(pulser_fact(p, n->out[k])->shape[i], p->symbol))
+                return true;
+    return false;
+}
+
 static rill_status node_pulse(struct pulser *p, const struct node *n)
 {
-    if (!node_streams(p, n))
-        return node_copy(p, n);
-    pulse_rule *rule = pulse_rule_find(n->op);
-    if (!rule)
+    bool streams = node_streams(p, n);
+    pulse_rule *rule = streams ? pulse_rule_find(n->op) : node_makes_time(p, n) ? pulse_source_find(n->op) : NULL;
+    if (rule)
+        return rule(p, n);
+    if (streams)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "does not stream: no rule says how it touches the time axis");
-    return rule(p, n);
+    TRY(pulser_no_lengths(p, n));
+    return node_copy(p, n);
+}
+
+rill_status pulser_maps_new(struct pulser *p)
+{
+    const struct graph *src = p->src;
+    p->map = arena_array(p->arena, uint32_t, src->n_wires + 1);
+    p->sf = arena_array(p->arena, struct stream_fact, src->n_wires + 1);
+    if (!p->map || !p->sf)
+        return pulser_no_memory(p);
+    p->clock = WIRE_NONE;
+    p->made = NULL;
+    for (uint32_t w = 0; w < src->n_wires; w++) {
+        const struct wire *from = &src->wires[w];
+        p->map[w] = WIRE_NONE;
+        p->sf[w] = (struct stream_fact) { .axis = -1 };
+        if (from->fact.value && (p->map[w] = graph_add_const(p->dst, from->name, from->fact.value)) == WIRE_NONE)
+            return pulser_no_memory(p);
+    }
+    return RILL_OK;
+}
+
+rill_status pulser_nodes(struct pulser *p)
+{
+    for (uint32_t i = 0; i < p->src->n_nodes; i++)
+        TRY(node_pulse(p, &p->src->nodes[i]));
+    return RILL_OK;
+}
+
+/* An axis of a*S + c frames has a frames for each of the stream. */
+static rill_status input_stream(struct pulser *p, uint32_t w, int axis, struct stream_fact *ret)
+{
+    const struct dim *length = pulser_fact(p, w)->shape[axis];
+    int64_t a, b;
+    if (ret->axis >= 0)
+        return err_set(p->err, RILL_UNSUPPORTED, "input '%s' has the time symbol on two axes",
+                       p->src->wires[w].name);
+    if (!dim_slope(length, p->symbol, &a, &b) || b != 1 || a < 1 || a > INT32_MAX / p->pulse) {
+        char text[128];
+        dim_print(length, text, sizeof text);
+        return err_set(p->err, RILL_UNSUPPORTED, "input '%s': axis %d of %s frames cannot stream; a whole multiple of the "
+                       "time symbol can", p->src->wires[w].name, axis, text);
+    }
+    *ret = (struct stream_fact) { .axis = axis, .pulse = a * p->pulse, .length = length, .hop_num = 1, .hop_den = a };
+    return RILL_OK;
 }
 
 static rill_status input_pulse(struct pulser *p, uint32_t i)
@@ -220,15 +352,11 @@ static rill_status input_pulse(struct pulser *p, uint32_t i)
     uint32_t w = p->src->inputs[i];
     struct fact f = *pulser_fact(p, w);
     struct stream_fact sf = { .axis = -1 };
-    for (int a = 0; p->symbol && a < f.rank; a++) {
-        if (!dim_mentions(f.shape[a], p->symbol))
-            continue;
-        if (sf.axis >= 0 || f.shape[a] != p->symbol)
-            return err_set(p->err, RILL_UNSUPPORTED, "input '%s': the time symbol must be one whole axis of it",
-                           p->src->wires[w].name);
-        sf = (struct stream_fact) { .axis = a, .pulse = p->pulse, .length = f.shape[a], .hop_num = 1, .hop_den = 1 };
-        f.shape[a] = dim_int(p->dst->dims, p->pulse);
-    }
+    for (int a = 0; p->symbol && a < f.rank; a++)
+        if (dim_mentions(f.shape[a], p->symbol)) {
+            TRY(input_stream(p, w, a, &sf));
+            f.shape[a] = dim_int(p->dst->dims, sf.pulse);
+        }
     p->sf[w] = sf;
     p->map[w] = graph_add_input(p->dst, p->src->wires[w].name, &f);
     return p->map[w] == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
@@ -240,17 +368,9 @@ static rill_status pulser_begin(struct pulser *p)
     graph_init(p->dst, p->arena, src->dims, src->name);
     p->dst->meta = src->meta;
     p->dst->n_meta = src->n_meta;
-    p->map = arena_array(p->arena, uint32_t, src->n_wires + 1);
-    p->sf = arena_array(p->arena, struct stream_fact, src->n_wires + 1);
-    if (!p->map || !p->sf)
-        return pulser_no_memory(p);
-    for (uint32_t w = 0; w < src->n_wires; w++) {
-        const struct wire *from = &src->wires[w];
-        p->map[w] = WIRE_NONE;
-        p->sf[w].axis = -1;
-        if (from->fact.value && (p->map[w] = graph_add_const(p->dst, from->name, from->fact.value)) == WIRE_NONE)
-            return pulser_no_memory(p);
-    }
+    p->n_lengths = 0;
+    p->multiple = 0;
+    TRY(pulser_maps_new(p));
     for (uint32_t i = 0; i < src->n_inputs; i++)
         TRY(input_pulse(p, i));
     for (uint32_t i = 0; i < src->n_states; i++) {
@@ -260,15 +380,27 @@ static rill_status pulser_begin(struct pulser *p)
     return RILL_OK;
 }
 
+/* An output comes late enough that frames past its end are never given out. */
+static rill_status output_pulse(struct pulser *p, uint32_t i)
+{
+    const struct node n = { .name = p->src->wires[p->src->outputs[i]].name, .op = &op_pulse_pad };
+    struct flow f;
+    uint32_t w = p->src->outputs[i];
+    if (flow_of(p, w, &f)) {
+        TRY(flow_settle(p, &n, &f));
+        p->sf[w] = f.sf;
+        p->map[w] = f.wire;
+    }
+    return graph_add_output(p->dst, p->map[w]) ? RILL_OK : pulser_no_memory(p);
+}
+
 static rill_status pulser_walk(struct pulser *p)
 {
     const struct graph *src = p->src;
     TRY(pulser_begin(p));
-    for (uint32_t i = 0; i < src->n_nodes; i++)
-        TRY(node_pulse(p, &src->nodes[i]));
+    TRY(pulser_nodes(p));
     for (uint32_t i = 0; i < src->n_outputs; i++)
-        if (!graph_add_output(p->dst, p->map[src->outputs[i]]))
-            return pulser_no_memory(p);
+        TRY(output_pulse(p, i));
     for (uint32_t i = 0; i < src->n_states; i++) {
         const struct state *s = &src->states[i];
         if (!graph_add_state(p->dst, s->name, p->map[s->in], p->map[s->out], s->init))
@@ -285,26 +417,39 @@ static struct stream_fact *ports_of(const struct pulser *p, const uint32_t *wire
     return list;
 }
 
-rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol, int64_t pulse,
-                               struct arena *a, rill_error *reterr)
+static struct pulsed_wire *trace_of(const struct pulser *p)
 {
-    struct pulser p = { .src = &t->g, .symbol = symbol, .arena = a, .pulse = pulse > 0 ? pulse : 1, .err = reterr };
+    struct pulsed_wire *list = arena_array(p->arena, struct pulsed_wire, p->src->n_wires + 1);
+    for (uint32_t w = 0; list && w < p->src->n_wires; w++)
+        list[w] = (struct pulsed_wire) { p->map[w], p->sf[w] };
+    return list;
+}
+
+static rill_status pgraph_finish(struct pgraph *g, const struct pulser *p)
+{
+    g->pulse = p->pulse;
+    g->inputs = ports_of(p, p->src->inputs, p->src->n_inputs);
+    g->outputs = ports_of(p, p->src->outputs, p->src->n_outputs);
+    g->trace = trace_of(p);
+    g->n_trace = p->src->n_wires;
+    g->has_clock = p->clock != WIRE_NONE;
+    g->n_lengths = p->n_lengths;
+    memcpy(g->lengths, p->lengths, sizeof g->lengths);
+    return g->inputs && g->outputs && g->trace ? RILL_OK : pulser_no_memory(p);
+}
+
+rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol, int64_t pulse,
+                               const struct pulse_opts *opts, struct arena *a, rill_error *reterr)
+{
     struct pgraph made = { .symbol = symbol };
-    for (int tries = 0;; tries++) {
-        p.dst = &made.g;
-        p.multiple = 0;
-        rill_status s = pulser_walk(&p);
-        if (s == RILL_OK)
-            break;
-        if (!p.multiple || tries == TRIES_MAX)
+    struct pulser p = { .src = &t->g, .dst = &made.g, .symbol = symbol, .arena = a, .pulse = pulse > 0 ? pulse : 1,
+                        .keep_bodies = opts && opts->keep_bodies, .err = reterr };
+    for (rill_status s; (s = pulser_walk(&p)) != RILL_OK; made.tries++) {
+        if (!p.multiple || made.tries == TRIES_MAX)
             return s;
         p.pulse += p.multiple - p.pulse % p.multiple;
     }
-    made.pulse = p.pulse;
-    made.inputs = ports_of(&p, t->g.inputs, t->g.n_inputs);
-    made.outputs = ports_of(&p, t->g.outputs, t->g.n_outputs);
-    if (!made.inputs || !made.outputs)
-        return pulser_no_memory(&p);
+    TRY(pgraph_finish(&made, &p));
     *ret = made;
     return RILL_OK;
 }

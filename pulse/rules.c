@@ -81,12 +81,6 @@ static int map_unsqueeze(const struct pulser *p, const struct node *n, unsigned 
     return GLOBAL;
 }
 
-static int map_slice(const struct pulser *p, const struct node *n, unsigned input, int axis)
-{
-    int below;
-    return axes_hit(p, n, 3, rank_of(p, n, input), axis, &below) ? GLOBAL : axis;
-}
-
 static int map_gather(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     int at = axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, 0));
@@ -108,6 +102,14 @@ static int map_batch(const struct pulser *p, const struct node *n, unsigned inpu
     return input == 0 && axis == 0 ? 0 : GLOBAL;
 }
 
+/* Batch and channels. */
+static int map_channels(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    (void) p;
+    (void) n;
+    return input == 0 && axis < 2 ? axis : GLOBAL;
+}
+
 static int map_not_channel(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     (void) p;
@@ -116,6 +118,7 @@ static int map_not_channel(const struct pulser *p, const struct node *n, unsigne
 }
 
 static const struct { const char *op; axis_map *map; } maps[] = {
+    { "AveragePool", map_channels },
     { "BatchNormalization", map_not_channel },
     { "ComplexMul", map_rows },
     { "Concat", map_axis_attr },
@@ -125,8 +128,10 @@ static const struct { const char *op; axis_map *map; } maps[] = {
     { "IRFFT", map_rows },
     { "LayerNormalization", map_trailing },
     { "LogSoftmax", map_axis_attr },
+    { "LpPool", map_channels },
     { "Magnitude", map_rows },
     { "MatMul", map_matmul },
+    { "MaxPool", map_channels },
     { "RFFT", map_rows },
     { "ReduceL1", map_reduce },
     { "ReduceL2", map_reduce },
@@ -138,7 +143,6 @@ static const struct { const char *op; axis_map *map; } maps[] = {
     { "ReduceProd", map_reduce },
     { "ReduceSum", map_reduce },
     { "ReduceSumSquare", map_reduce },
-    { "Slice", map_slice },
     { "Softmax", map_axis_attr },
     { "Split", map_axis_attr },
     { "Squeeze", map_squeeze },
@@ -158,6 +162,7 @@ static rill_status emit_same(struct pulser *p, const struct node *n, const uint3
     uint32_t *out = arena_array(p->arena, uint32_t, n->n_out + 1);
     if (!out)
         return pulser_no_memory(p);
+    TRY(pulser_no_lengths(p, n));
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, out, n->n_out));
     for (unsigned k = 0; k < n->n_out; k++)
         if (n->out[k] != WIRE_NONE)
@@ -253,19 +258,30 @@ static rill_status rule_reshape(struct pulser *p, const struct node *n)
 /* ---- rows ---- */
 
 static const struct { const char *op; pulse_rule *rule; } rules[] = {
+    { "AveragePool", rule_average_pool },
+    { "Concat", rule_concat },
+    { "Conv", rule_conv },
     { "Flatten", rule_reshape },
     { "Frame", rule_frame },
+    { "LpPool", rule_lp_pool },
+    { "MaxPool", rule_max_pool },
     { "OverlapAdd", rule_overlap_add },
+    { "Pad", rule_pad },
     { "Reshape", rule_reshape },
+    { "STFT", rule_stft },
     { "Scan", rule_scan },
+    { "Slice", rule_slice },
 };
 
-static rill_status rule_of_map(struct pulser *p, const struct node *n)
+rill_status pulser_off_axis(struct pulser *p, const struct node *n)
 {
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
         if (!strcmp(maps[i].op, n->op->name))
             return rule_mapped(p, n, maps[i].map);
-    return op_fail(p->err, RILL_INTERNAL, n, "its streaming rule is gone");
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_stream(p, n->in[i]))
+            return refuse_global(p, n, i, pulser_stream(p, n->in[i])->axis);
+    return op_fail(p->err, RILL_INTERNAL, n, "nothing streams into it");
 }
 
 pulse_rule *pulse_rule_find(const struct op *op)
@@ -275,6 +291,18 @@ pulse_rule *pulse_rule_find(const struct op *op)
             return rules[i].rule;
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
         if (!strcmp(maps[i].op, op->name))
-            return rule_of_map;
+            return pulser_off_axis;
     return op->flags & OP_POINTWISE ? rule_pointwise : NULL;
+}
+
+static const struct { const char *op; pulse_rule *rule; } sources[] = {
+    { NULL, NULL },
+};
+
+pulse_rule *pulse_source_find(const struct op *op)
+{
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        if (sources[i].op && !strcmp(sources[i].op, op->name))
+            return sources[i].rule;
+    return NULL;
 }

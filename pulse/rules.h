@@ -4,5 +4,6 @@
 #define PULSE_RULES_H
 #include "pulse/pulser.h"
 
-pulse_rule rule_frame, rule_overlap_add, rule_scan;
+pulse_rule rule_average_pool, rule_concat, rule_conv, rule_frame, rule_lp_pool, rule_max_pool, rule_overlap_add, rule_pad,
+    rule_scan, rule_slice, rule_stft;
 #endif

@@ -10,75 +10,7 @@ static int64_t gcd(int64_t a, int64_t b)
     return b ? gcd(b, a % b) : a;
 }
 
-/* The wire has `pulse` frames per run; asks for a larger pulse of the input if that is no multiple of hop. */
-static rill_status want_multiple(struct pulser *p, const struct node *n, const struct stream_fact *s, int64_t hop)
-{
-    if (s->pulse % hop == 0)
-        return RILL_OK;
-    if (__builtin_mul_overflow(p->pulse, hop / gcd(hop, s->pulse), &p->multiple) || p->multiple > INT32_MAX)
-        p->multiple = 0;
-    return op_fail(p->err, RILL_UNSUPPORTED, n, "a pulse of %lld frames is no multiple of its hop of %lld",
-                   (long long) s->pulse, (long long) hop);
-}
-
-static rill_status attr_make(struct pulser *p, const struct node *n, const struct attr *list, unsigned n_list,
-                             void **ret)
-{
-    void *attr = arena_alloc(p->arena, n->op->attr_bytes);
-    struct attr *kept = arena_copy(p->arena, list, n_list * sizeof *list);
-    if (!attr || !kept)
-        return pulser_no_memory(p);
-    *ret = attr;
-    return attrs_parse(n->op, n->name, kept, n_list, attr, p->err);
-}
-
-/* Frame t covers samples t*hop - before onwards. With a history of before + d*hop samples (zeros at first) the
- * frames of a pulse lie at its start; d is the smallest that keeps size - hop samples of the past. */
-pulse_rule rule_frame;
-rill_status rule_frame(struct pulser *p, const struct node *n)
-{
-    const struct stream_fact *s = pulser_stream(p, n->in[0]);
-    int64_t size = attr_get_int(n, "size"), hop = attr_get_int(n, "hop"), before = attr_get_int(n, "before");
-    if (s->axis != pulser_fact(p, n->in[0])->rank - 1)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it frames an axis that is not time");
-    if (s->delay)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its input is %lld frames late", (long long) s->delay);
-    TRY(want_multiple(p, n, s, hop));
-    int64_t overlap = size - hop, late = 0;
-    if (before > overlap && before > 0)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: before = %lld is more than size - hop = %lld",
-                       (long long) before, (long long) overlap);
-    if (overlap > before)
-        late = (overlap - before + hop - 1) / hop;
-    int64_t past = before + late * hop, count = s->pulse / hop, span = (count - 1) * hop + size;
-    uint32_t in = p->map[n->in[0]], joined, used, out;
-    TRY(pulser_history(p, n->name, in, s->axis, past, &joined));
-    used = joined;
-    if (past + s->pulse > span)
-        TRY(pulser_slice(p, n->name, joined, s->axis, 0, span, &used));
-    void *attr = NULL;
-    char *drop = arena_string(p->arena, "drop");
-    const char **end = arena_new(p->arena, const char *);
-    if (!drop || !end)
-        return pulser_no_memory(p);
-    *end = drop;
-    struct attr list[] = {
-        { .name = "size", .kind = ATTR_INT, .i = size },
-        { .name = "hop", .kind = ATTR_INT, .i = hop },
-        { .name = "end", .kind = ATTR_STRINGS, .strings = { 1, end } },
-    };
-    TRY(attr_make(p, n, list, 3, &attr));
-    TRY(pulser_emit(p, n->op, n->name, attr, &used, 1, &out, 1));
-    struct stream_fact sf = *s;
-    sf.pulse = count;
-    sf.delay = late;
-    sf.hop_num *= hop;
-    sf.origin -= before;
-    return pulser_bind(p, n, 0, out, &sf);
-}
-
 /* The samples that later frames still add to are a state; the op takes and gives it as `initial` and `rest`. */
-pulse_rule rule_overlap_add;
 rill_status rule_overlap_add(struct pulser *p, const struct node *n)
 {
     const struct stream_fact *s = pulser_stream(p, n->in[0]);
@@ -158,7 +90,6 @@ static rill_status scan_states(struct pulser *p, const struct node *n, const str
     return RILL_OK;
 }
 
-pulse_rule rule_scan;
 rill_status rule_scan(struct pulser *p, const struct node *n)
 {
     const struct scan_attr *at = n->attr;

@@ -30,6 +30,8 @@ void rill_stream_reset(rill_stream *s)
     s->length = -1;
     s->is_finished = 0;
     memset(s->counts, 0, sizeof s->counts);
+    for (uint32_t i = 0; i < p->pgraph.n_lengths; i++)
+        s->clock[1 + i] = CLOCK_OPEN;
     plan_reset(p->plan, stream_mem(s));
 }
 
@@ -68,10 +70,13 @@ static void frames_in(rill_stream *s, const struct port *q, int64_t at, const fl
     }
 }
 
-static void frames_zero(rill_stream *s, const struct port *q, int64_t at)
+static void frames_fill(rill_stream *s, const struct port *q, int64_t at)
 {
-    for (size_t o = 0; o < q->outer; o++)
-        memset(piece(s, q, o, at), 0, (size_t) (q->pulse - at) * q->inner_floats * sizeof(float));
+    for (size_t o = 0; o < q->outer; o++) {
+        float *to = piece(s, q, o, at);
+        for (size_t i = 0; i < (size_t) (q->pulse - at) * q->inner_floats; i++)
+            to[i] = s->filler;
+    }
 }
 
 static void frames_out(const rill_stream *s, const struct port *q, int64_t at, float *y, size_t n)
@@ -181,9 +186,12 @@ rill_status rill_stream_run(rill_stream *s)
         return status;
     for (uint32_t i = 0; i < p->n_inputs; i++) {
         if (s->counts[i].fill < p->ports[i].pulse)
-            frames_zero(s, &p->ports[i], s->counts[i].fill);
+            frames_fill(s, &p->ports[i], s->counts[i].fill);
         s->counts[i].fill = 0;
     }
+    s->clock[0] = s->n_runs;
+    if (p->pgraph.has_clock)
+        memcpy(stream_mem(s) + p->clock_offset, s->clock, (1 + p->pgraph.n_lengths) * sizeof *s->clock);
     if (p->profile)
         run_profiled(s);
     else
@@ -212,17 +220,29 @@ rill_status rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap
     return RILL_OK;
 }
 
+/* The stream symbol's value, from what was pushed: the shortest input says. */
+static int64_t stream_length(const rill_stream *s)
+{
+    int64_t length = INT64_MAX, at_zero;
+    for (uint32_t i = 0; i < s->plan->n_inputs; i++) {
+        const struct port *q = &s->plan->ports[i];
+        if (!q->length || !dim_eval(q->length, s->plan->symbol, 0, &at_zero))
+            continue;
+        int64_t n = (s->counts[i].total - at_zero) / q->step;
+        length = n < length ? n : length;
+    }
+    return length == INT64_MAX || length < 0 ? 0 : length;
+}
+
 void rill_stream_finish(rill_stream *s)
 {
     if (s->is_finished)
         return;
     s->is_finished = 1;
-    s->length = INT64_MAX;
-    for (uint32_t i = 0; i < s->plan->n_inputs; i++)
-        if (s->plan->ports[i].length && s->counts[i].total < s->length)
-            s->length = s->counts[i].total;
-    if (s->length == INT64_MAX)
-        s->length = 0;
+    s->length = stream_length(s);
+    for (uint32_t i = 0; i < s->plan->pgraph.n_lengths; i++)
+        if (!dim_eval(s->plan->pgraph.lengths[i], s->plan->symbol, s->length, &s->clock[1 + i]))
+            s->clock[1 + i] = 0;
 }
 
 unsigned rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned cap)

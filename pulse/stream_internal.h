@@ -3,6 +3,7 @@
  * the block is a snapshot. */
 #ifndef PULSE_STREAM_INTERNAL_H
 #define PULSE_STREAM_INTERNAL_H
+#include "pulse/clock_ops.h"
 #include "pulse/plan_internal.h"
 
 struct step_time { uint64_t total_ns, worst_ns, runs; };
@@ -18,6 +19,8 @@ struct rill_stream {
     int64_t n_runs;
     int64_t length;     /* input frames in all, once finished; -1 before */
     uint32_t is_finished;
+    float filler;       /* what stands in inputs after the end; 0, tests put NaN there */
+    int64_t clock[CLOCK_SIZE];
     struct port_count counts[PORTS_MAX];
 };
 #endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/clock_ops.h"
+
+#include <string.h>
+
+#define CLOCK_SPECS(type, member)                                                                   \
+    { .name = "pulse", .kind = ATTR_INT, .offset = offsetof(struct type, member pulse) },           \
+    { .name = "delay", .kind = ATTR_INT, .offset = offsetof(struct type, member delay) },           \
+    { .name = "length", .kind = ATTR_INT, .offset = offsetof(struct type, member length) }
+
+static rill_status clock_check(struct infer *c, unsigned i)
+{
+    const struct fact *f = c->in[i];
+    if (f->type != DTYPE_I64 || f->rank != 1 || !dim_is(f->shape[0], CLOCK_SIZE))
+        return op_fail(c->err, RILL_INTERNAL, c->node, "input %u is not the clock", i);
+    return RILL_OK;
+}
+
+/* Frame number of place 0 of the output in this run. */
+static int64_t frame_first(const int64_t *clock, const struct clock_attr *a)
+{
+    return clock[0] * a->pulse - a->delay;
+}
+
+/* ---- PulsePad ---- */
+
+enum { IN_WINDOW, IN_CLOCK, IN_HEAD, IN_TAIL };
+
+static const char *const pad_modes[] = { "constant", "edge", "reflect", "values", NULL };
+
+static const struct attr_spec pad_attrs[] = {
+    CLOCK_SPECS(pulse_pad_attr, at.),
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct pulse_pad_attr, axis) },
+    { .name = "before", .kind = ATTR_INT, .offset = offsetof(struct pulse_pad_attr, before) },
+    { .name = "after", .kind = ATTR_INT, .offset = offsetof(struct pulse_pad_attr, after) },
+    { .name = "shift", .kind = ATTR_INT, .offset = offsetof(struct pulse_pad_attr, shift) },
+    { .name = "mode", .kind = ATTR_CHOICE, .offset = offsetof(struct pulse_pad_attr, mode), .choices = pad_modes },
+    { 0 },
+};
+
+static rill_status pad_infer(struct infer *c)
+{
+    const struct pulse_pad_attr *a = c->attr;
+    TRY(clock_check(c, IN_CLOCK));
+    infer_same(c, 0, IN_WINDOW);
+    c->out[0].shape[a->axis] = dim_int(c->dims, a->at.pulse);
+    return RILL_OK;
+}
+
+/* Where frame i of the padded sequence comes from: a frame of the n of the input, or -1: a fill. */
+static int64_t pad_source(const struct pulse_pad_attr *a, int64_t i, int64_t n)
+{
+    int64_t k = i - a->before;
+    if (k >= 0 && k < n)
+        return k;
+    if (a->mode == PULSE_PAD_EDGE)
+        return k < 0 ? 0 : n - 1;
+    if (a->mode == PULSE_PAD_REFLECT)
+        return k < 0 ? -k : 2 * (n - 1) - k;
+    return -1;
+}
+
+struct pad_rows { size_t outer, frame_bytes, window, pulse; };
+
+static struct pad_rows pad_rows(const struct eval *e, const struct pulse_pad_attr *a)
+{
+    const struct tensor *w = e->in[IN_WINDOW];
+    struct pad_rows r = { 1, dtype_bytes(w->type), (size_t) w->dim[a->axis], (size_t) a->at.pulse };
+    for (int i = 0; i < w->rank; i++) {
+        r.outer *= i < a->axis ? (size_t) w->dim[i] : 1;
+        r.frame_bytes *= i > a->axis ? (size_t) w->dim[i] : 1;
+    }
+    return r;
+}
+
+static void frame_fill(unsigned char *to, size_t bytes, const void *value, size_t element)
+{
+    if (!value) {
+        memset(to, 0, bytes);
+        return;
+    }
+    for (size_t i = 0; i < bytes; i += element)
+        memcpy(to + i, value, element);
+}
+
+/* Frame i of the padded sequence, which lies outside the input's, from the operands of the op. */
+static void pad_outside(const struct eval *e, const struct pulse_pad_attr *a, const struct pad_rows *r,
+                        unsigned char *to, size_t outer, int64_t i, int64_t n)
+{
+    bool head = i < a->before;
+    unsigned k = a->mode == PULSE_PAD_VALUES && !head ? IN_TAIL : IN_HEAD;
+    const unsigned char *x = k < e->n_in ? e->x[k] : NULL;
+    int64_t at = head ? i : i - a->before - n, frames = head ? a->before : a->after;
+    if (a->mode == PULSE_PAD_CONSTANT)
+        frame_fill(to, r->frame_bytes, x, dtype_bytes(e->in[IN_WINDOW]->type));
+    else if (a->mode == PULSE_PAD_VALUES && x && at >= 0 && at < frames)
+        memcpy(to, x + (outer * (size_t) frames + (size_t) at) * r->frame_bytes, r->frame_bytes);
+    else
+        memset(to, 0, r->frame_bytes);
+}
+
+static void pad_eval(const struct eval *e)
+{
+    const struct pulse_pad_attr *a = e->attr;
+    const int64_t *clock = e->x[IN_CLOCK];
+    int64_t first = frame_first(clock, &a->at), n = clock[a->at.length], from = a->shift - clock[0] * a->at.pulse;
+    struct pad_rows r = pad_rows(e, a);
+    unsigned char *y = e->y[0];
+    const unsigned char *x = e->x[IN_WINDOW];
+    bool inside = first >= a->before && n - (first - a->before) >= a->at.pulse;
+    int64_t place = first - a->before + from;
+    for (size_t o = 0; o < r.outer; o++, y += r.pulse * r.frame_bytes, x += r.window * r.frame_bytes) {
+        if (inside) {
+            memcpy(y, x + (size_t) place * r.frame_bytes, r.pulse * r.frame_bytes);
+            continue;
+        }
+        for (int64_t p = 0; p < a->at.pulse; p++) {
+            int64_t k = pad_source(a, first + p, n);
+            bool found = k >= 0 && k + from >= 0 && k + from < (int64_t) r.window;
+            if (found)
+                memcpy(y + (size_t) p * r.frame_bytes, x + (size_t) (k + from) * r.frame_bytes, r.frame_bytes);
+            else
+                pad_outside(e, a, &r, y + (size_t) p * r.frame_bytes, o, first + p, n);
+        }
+    }
+}
+
+const struct op op_pulse_pad = {
+    .name = "PulsePad", .attrs = pad_attrs, .attr_bytes = sizeof(struct pulse_pad_attr), .min_in = 2, .max_in = 4,
+    .min_out = 1, .max_out = 1, .infer = pad_infer, .eval = pad_eval,
+    .help = "frames of a padded stream; what lies outside the sequence is filled",
+};
+
+/* ---- PulseValid, PulseSkip ---- */
+
+static const struct attr_spec clock_attrs[] = { CLOCK_SPECS(clock_attr,), { 0 } };
+
+static rill_status valid_infer(struct infer *c)
+{
+    const struct dim *n = dim_int(c->dims, ((const struct clock_attr *) c->attr)->pulse);
+    TRY(clock_check(c, 0));
+    infer_shape(c, 0, DTYPE_BOOL, 1, &n);
+    return RILL_OK;
+}
+
+static void valid_eval(const struct eval *e)
+{
+    const struct clock_attr *a = e->attr;
+    const int64_t *clock = e->x[0];
+    int64_t first = frame_first(clock, a);
+    for (int64_t p = 0; p < a->pulse; p++)
+        ((unsigned char *) e->y[0])[p] = first + p >= 0 && first + p < clock[a->length];
+}
+
+static rill_status skip_infer(struct infer *c)
+{
+    TRY(clock_check(c, 0));
+    infer_shape(c, 0, DTYPE_I64, 0, NULL);
+    return RILL_OK;
+}
+
+static void skip_eval(const struct eval *e)
+{
+    const struct clock_attr *a = e->attr;
+    int64_t before = -frame_first(e->x[0], a);
+    *(int64_t *) e->y[0] = before < 0 ? 0 : before < a->pulse ? before : a->pulse;
+}
+
+#define CLOCK_OP(id, text, inf, run, words)                                                                     \
+    const struct op op_##id = { .name = text, .attrs = clock_attrs, .attr_bytes = sizeof(struct clock_attr),    \
+                                .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1, .infer = inf, .eval = run, \
+                                .help = words }
+
+CLOCK_OP(pulse_valid, "PulseValid", valid_infer, valid_eval, "which frames of a run lie in the sequence");
+CLOCK_OP(pulse_skip, "PulseSkip", skip_infer, skip_eval, "frames of a run that lie before the sequence");
+
+/* ---- PulseRange ---- */
+
+static rill_status range_infer(struct infer *c)
+{
+    const struct dim *n = dim_int(c->dims, ((const struct clock_attr *) c->attr)->pulse);
+    TRY(clock_check(c, 0));
+    infer_shape(c, 0, c->in[1]->type, 1, &n);
+    return RILL_OK;
+}
+
+static void range_eval(const struct eval *e)
+{
+    const struct tensor *start = e->in[1], *step = e->in[2];
+    int64_t first = frame_first(e->x[0], e->attr);
+    if (start->type == DTYPE_I64) {
+        int64_t s = *(const int64_t *) e->x[1], d = *(const int64_t *) e->x[2];
+        for (int64_t p = 0; p < e->out[0]->dim[0]; p++)
+            ((int64_t *) e->y[0])[p] = (int64_t) ((uint64_t) s + (uint64_t) d * (uint64_t) (first + p));
+        return;
+    }
+    double s = tensor_get_f64(start, e->x[1], 0), d = tensor_get_f64(step, e->x[2], 0);
+    for (int64_t p = 0; p < e->out[0]->dim[0]; p++)
+        tensor_set_f64(e->out[0], e->y[0], p, s + d * (double) (first + p));
+}
+
+const struct op op_pulse_range = {
+    .name = "PulseRange", .attrs = clock_attrs, .attr_bytes = sizeof(struct clock_attr), .min_in = 3, .max_in = 3,
+    .min_out = 1, .max_out = 1, .infer = range_infer, .eval = range_eval, .help = "start + step * frame number",
+};

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* Flows: delays, histories, masks, padding and windows of a streaming wire. */
+#include "pulse/clock_ops.h"
+#include "pulse/pulser.h"
+
+#include <string.h>
+
+struct made {
+    uint32_t wire, joined;
+    int64_t frames;
+    const struct tensor *fill;
+    struct made *next;
+};
+
+bool flow_of(const struct pulser *p, uint32_t src_wire, struct flow *ret)
+{
+    const struct stream_fact *s = pulser_stream(p, src_wire);
+    if (!s)
+        return false;
+    *ret = (struct flow) { p->map[src_wire], *s };
+    return true;
+}
+
+/* ---- history ---- */
+
+static bool fill_same(const struct tensor *a, const struct tensor *b)
+{
+    return a == b || (a && b && a->type == b->type && !memcmp(a->data, b->data, dtype_bytes(a->type)));
+}
+
+static const struct made *made_find(const struct pulser *p, uint32_t wire, int64_t frames, const struct tensor *fill)
+{
+    for (const struct made *m = p->made; m; m = m->next)
+        if (m->wire == wire && m->frames == frames && fill_same(m->fill, fill))
+            return m;
+    return NULL;
+}
+
+/* history ++ wire, and the newest `keep` frames as the next history. */
+static rill_status history_join(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t keep,
+                                const struct tensor *fill, uint32_t *ret)
+{
+    const struct fact f = *pulser_dst_fact(p, wire);
+    const struct attr a = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    const struct tensor *init = NULL;
+    int64_t pulse = dim_value(f.shape[axis]);
+    uint32_t in[2] = { 0, wire }, next;
+    TRY(pulser_state(p, name, &f, axis, keep, &in[0]));
+    TRY(pulser_filled(p, in[0], fill, &init));
+    TRY(pulser_emit_named(p, "Concat", name, &a, 1, in, 2, ret));
+    TRY(pulser_slice(p, name, *ret, axis, pulse, pulse + keep, &next));
+    return graph_add_state(p->dst, name, in[0], next, init) ? RILL_OK : pulser_no_memory(p);
+}
+
+rill_status flow_history(struct pulser *p, const char *name, struct flow *f, int64_t n, const struct tensor *fill)
+{
+    const struct made *old = made_find(p, f->wire, n, fill);
+    if (n == 0)
+        return RILL_OK;
+    if (old) {
+        f->wire = old->joined;
+        return RILL_OK;
+    }
+    struct made *m = arena_new(p->arena, struct made);
+    if (!m)
+        return pulser_no_memory(p);
+    *m = (struct made) { .wire = f->wire, .frames = n, .fill = fill, .next = p->made };
+    TRY(history_join(p, name, f->wire, f->sf.axis, n, fill, &m->joined));
+    f->wire = m->joined;
+    p->made = m;
+    return RILL_OK;
+}
+
+rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64_t n)
+{
+    if (n == 0 || f->sf.uniform)
+        return RILL_OK;
+    TRY(flow_history(p, name, f, n, NULL));
+    TRY(pulser_slice(p, name, f->wire, f->sf.axis, 0, f->sf.pulse, &f->wire));
+    f->sf.delay += n;
+    return RILL_OK;
+}
+
+/* ---- the end of the sequence ---- */
+
+#define SAMPLED 4096
+
+struct early { int64_t least, most; };
+
+/* After input frames 0..s-1 the wire has had s/hop frames, of which length(s) + delay belong to it or come before it:
+ * by how many it is ahead of what it has, for SAMPLED lengths from `first` on. */
+static bool frames_early(const struct pulser *p, const struct stream_fact *s, int64_t first, struct early *ret)
+{
+    *ret = (struct early) { INT64_MAX, INT64_MIN };
+    for (int64_t at = first; at < first + SAMPLED; at++) {
+        int64_t length, early;
+        if (!dim_eval(s->length, p->symbol, at, &length))
+            return false;
+        early = at * s->hop_den / s->hop_num - length - s->delay;
+        ret->least = early < ret->least ? early : ret->least;
+        ret->most = early > ret->most ? early : ret->most;
+    }
+    return true;
+}
+
+rill_status flow_settle(struct pulser *p, const struct node *n, struct flow *f)
+{
+    struct early near, far;
+    bool known = frames_early(p, &f->sf, 0, &near) && frames_early(p, &f->sf, 1000003, &far);
+    if (!known || far.most > near.most || far.least < near.least) {
+        char length[128];
+        dim_print(f->sf.length, length, sizeof length);
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its input has %s frames in all, which do not grow with "
+                       "the stream at %lld frames in %lld", length, (long long) f->sf.hop_den, (long long) f->sf.hop_num);
+    }
+    return flow_delay(p, n->name, f, near.most > 0 ? near.most : 0);
+}
+
+/* ---- padding and masks ---- */
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Delay of the padded sequence: its frame 0 may come once the frames it is made from are there. */
+static int64_t pad_delay(const struct flow *f, const struct flow_pad *pad)
+{
+    int64_t d = f->sf.delay, pulse = f->sf.pulse, least = larger(d - pad->before, 0);
+    if (pad->before > 0 && pad->mode == PULSE_PAD_EDGE)
+        least = larger(least, d / pulse * pulse);
+    if (pad->before > 0 && pad->mode == PULSE_PAD_REFLECT)
+        least = larger(least, (d + pad->before) / pulse * pulse);
+    return least;
+}
+
+/* Frames of the past that the padded sequence still reads. */
+static int64_t pad_past(const struct flow *f, const struct flow_pad *pad, int64_t delay)
+{
+    int64_t d = f->sf.delay, past = pad->before + delay - d;
+    bool copies = pad->mode == PULSE_PAD_EDGE || pad->mode == PULSE_PAD_REFLECT;
+    if (copies && pad->after > 0)
+        past += pad->mode == PULSE_PAD_EDGE ? pad->after : 2 * pad->after;
+    if (copies && pad->before > 0)
+        past = larger(past, (pad->before - 1 + delay) / f->sf.pulse * f->sf.pulse - d);
+    return larger(past, 0);
+}
+
+static rill_status pad_attr_new(struct pulser *p, const struct flow *f, const struct flow_pad *pad, int64_t delay,
+                                int64_t past, const struct pulse_pad_attr **ret)
+{
+    struct pulse_pad_attr *a = arena_new(p->arena, struct pulse_pad_attr);
+    if (!a)
+        return pulser_no_memory(p);
+    *a = (struct pulse_pad_attr) { .at = { .pulse = f->sf.pulse, .delay = delay }, .axis = f->sf.axis, .mode = pad->mode,
+                                   .before = pad->before, .after = pad->after, .shift = f->sf.delay + past };
+    *ret = a;
+    return pulser_length_place(p, f->sf.length, &a->at.length);
+}
+
+static rill_status pad_emit(struct pulser *p, const struct node *n, struct flow *f, const struct flow_pad *pad,
+                            int64_t delay, int64_t past)
+{
+    const struct pulse_pad_attr *a = NULL;
+    uint32_t in[4] = { 0, 0, pad->head, pad->tail };
+    TRY(pad_attr_new(p, f, pad, delay, past, &a));
+    TRY(flow_history(p, n->name, f, past, NULL));
+    in[0] = f->wire;
+    TRY(pulser_clock(p, &in[1]));
+    if (pad->mode != PULSE_PAD_VALUES)
+        in[2] = in[3] = WIRE_NONE;
+    if (pad->mode == PULSE_PAD_CONSTANT && pad->fill &&
+        (in[2] = graph_add_const(p->dst, n->name, pad->fill)) == WIRE_NONE)
+        return pulser_no_memory(p);
+    TRY(pulser_emit(p, &op_pulse_pad, n->name, a, in, 4, &f->wire, 1));
+    f->sf.delay = delay;
+    f->sf.uniform = false;
+    return RILL_OK;
+}
+
+static rill_status pad_check(const struct pulser *p, const struct node *n, const struct flow_pad *pad)
+{
+    if (pad->before > INT32_MAX || pad->after > INT32_MAX || pad->before < -INT32_MAX || pad->after < -INT32_MAX)
+        return op_fail(p->err, RILL_LIMIT, n, "pads of more than 2^31 frames do not stream");
+    return RILL_OK;
+}
+
+rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f, const struct flow_pad *pad)
+{
+    struct flow_pad q = *pad;
+    TRY(pad_check(p, n, pad));
+    if (q.before < 0) {
+        f->sf.delay -= f->sf.uniform ? 0 : q.before;
+        f->sf.length = dim_add_int(p->dst->dims, f->sf.length, q.before);
+        q.before = 0;
+    }
+    q.after = larger(q.after, 0);
+    if (q.before == 0 && q.after == 0)
+        return RILL_OK;
+    if (q.after)
+        TRY(flow_settle(p, n, f));
+    int64_t delay = pad_delay(f, &q);
+    return pad_emit(p, n, f, &q, delay, pad_past(f, &q, delay));
+}
+
+rill_status flow_mask(struct pulser *p, const struct node *n, struct flow *f, const struct tensor *fill, bool before,
+                      bool after)
+{
+    const struct flow_pad none = { .mode = PULSE_PAD_CONSTANT, .fill = fill, .head = WIRE_NONE, .tail = WIRE_NONE };
+    if (after)
+        TRY(flow_settle(p, n, f));
+    if (!after && (!before || f->sf.delay == 0))
+        return RILL_OK;
+    return pad_emit(p, n, f, &none, f->sf.delay, 0);
+}
+
+/* ---- windows ---- */
+
+/* Ceiling of a/b, 0 where negative. */
+static int64_t frames_up(int64_t a, int64_t b)
+{
+    return a <= 0 ? 0 : (a + b - 1) / b;
+}
+
+static void hop_scale(struct stream_fact *s, int64_t num, int64_t den)
+{
+    int64_t a = s->hop_num * num, b = s->hop_den * den, x = a, y = b;
+    while (y) {
+        int64_t r = x % y;
+        x = y;
+        y = r;
+    }
+    s->hop_num = a / x;
+    s->hop_den = b / x;
+}
+
+static rill_status window_check(struct pulser *p, const struct node *n, const struct flow_window *w,
+                                const struct stream_fact *s)
+{
+    const int64_t list[] = { w->before, w->after, w->span, w->stride };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i] > 1 << 24 || list[i] < -(1 << 24))
+            return op_fail(p->err, RILL_LIMIT, n, "a window of more than 2^24 frames does not stream");
+    return pulser_want_multiple(p, n, s, w->stride);
+}
+
+rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f, const struct flow_window *w)
+{
+    int64_t s = w->stride, lag, past, skip, used;
+    TRY(window_check(p, n, w, &f->sf));
+    TRY(flow_mask(p, n, f, w->fill, w->before > 0, w->after > 0));
+    lag = frames_up(w->span + 1 - s + f->sf.delay - w->before, s);
+    past = lag * s + w->before - f->sf.delay;
+    skip = past < 0 ? -past : 0;
+    past = past < 0 ? 0 : past;
+    used = f->sf.pulse - s + w->span + 1;
+    TRY(flow_history(p, n->name, f, past, w->before > 0 ? w->fill : NULL));
+    if (skip || used < past + f->sf.pulse)
+        TRY(pulser_slice(p, n->name, f->wire, f->sf.axis, skip, skip + used, &f->wire));
+    f->sf.origin -= w->before * f->sf.hop_num / f->sf.hop_den;
+    f->sf.pulse /= s;
+    f->sf.delay = lag;
+    f->sf.uniform = false;
+    hop_scale(&f->sf, s, 1);
+    return RILL_OK;
+}
+
+/* ---- alignment ---- */
+
+static bool same_rate(const struct stream_fact *a, const struct stream_fact *b)
+{
+    return a->pulse == b->pulse && a->hop_num * b->hop_den == b->hop_num * a->hop_den;
+}
+
+/* The streaming input that the others follow: the first that is not uniform, else the first. */
+static rill_status align_lead(struct pulser *p, const struct node *n, struct stream_fact *ret_sf, unsigned *ret_first)
+{
+    const struct stream_fact *lead = NULL, *s;
+    int64_t delay = 0;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (!(s = pulser_stream(p, n->in[i])))
+            continue;
+        if (lead && !same_rate(lead, s))
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "its streaming inputs have different rates: %lld and %lld frames "
+                           "a pulse", (long long) lead->pulse, (long long) s->pulse);
+        if (!lead || (lead->uniform && !s->uniform)) {
+            lead = s;
+            *ret_first = i;
+        }
+        delay = s->delay > delay ? s->delay : delay;
+    }
+    *ret_sf = *lead;
+    ret_sf->delay = delay;
+    return RILL_OK;
+}
+
+rill_status pulser_align(struct pulser *p, const struct node *n, uint32_t *ret_in, struct stream_fact *ret_sf,
+                         unsigned *ret_first)
+{
+    struct flow f;
+    TRY(align_lead(p, n, ret_sf, ret_first));
+    for (unsigned i = 0; i < n->n_in; i++) {
+        ret_in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
+        if (!flow_of(p, n->in[i], &f))
+            continue;
+        TRY(flow_delay(p, n->name, &f, ret_sf->delay - f.sf.delay));
+        ret_in[i] = f.wire;
+    }
+    return RILL_OK;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules of ops that add frames at the ends of the time axis: Pad, Concat. */
+#include "pulse/clock_ops.h"
+#include "pulse/rules.h"
+
+#include <string.h>
+
+/* ---- Pad ---- */
+
+enum { PAD_DATA, PAD_PADS, PAD_VALUE, PAD_AXES };
+
+static const char *const mode_names[] = { "constant", "reflect", "edge", "wrap" };      /* of Pad, in its order */
+
+struct pads { int64_t before[RANK_MAX], after[RANK_MAX]; };
+
+static rill_status pads_read(struct pulser *p, const struct node *n, struct pads *ret)
+{
+    int rank = pulser_fact(p, n->in[0])->rank;
+    int64_t pads[2 * RANK_MAX], axes[RANK_MAX];
+    unsigned n_pads, m = (unsigned) rank;
+    for (int i = 0; i < rank; i++)
+        axes[i] = i;
+    *ret = (struct pads) { 0 };
+    if (!pulser_const_ints(p, n, PAD_PADS, pads, 2 * RANK_MAX, &n_pads) ||
+        (n->n_in > PAD_AXES && n->in[PAD_AXES] != WIRE_NONE && !pulser_const_ints(p, n, PAD_AXES, axes, RANK_MAX, &m)))
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its pads are computed from data or from the length of "
+                       "the sequence");
+    for (unsigned i = 0; i < m; i++) {
+        int a = axis_normalise(axes[i], rank);
+        ret->before[a] = pads[i];
+        ret->after[a] = pads[m + i];
+    }
+    return RILL_OK;
+}
+
+/* The node's own padding on the axes that are not time. */
+static rill_status pad_others(struct pulser *p, const struct node *n, struct pads *pads, int time, uint32_t *wire)
+{
+    int rank = pulser_fact(p, n->in[0])->rank;
+    int64_t list[2 * RANK_MAX];
+    uint32_t in[3] = { *wire, 0, WIRE_NONE };
+    bool any = false;
+    for (int i = 0; i < rank; i++) {
+        list[i] = i == time ? 0 : pads->before[i];
+        list[rank + i] = i == time ? 0 : pads->after[i];
+        any |= list[i] || list[rank + i];
+    }
+    if (!any)
+        return RILL_OK;
+    TRY(pulser_ints(p, n->name, list, 2 * (unsigned) rank, &in[1]));
+    if (n->n_in > PAD_VALUE && n->in[PAD_VALUE] != WIRE_NONE)
+        in[2] = p->map[n->in[PAD_VALUE]];
+    return pulser_emit(p, n->op, n->name, n->attr, in, 3, wire, 1);
+}
+
+rill_status rule_pad(struct pulser *p, const struct node *n)
+{
+    static const int modes[] = { PULSE_PAD_CONSTANT, PULSE_PAD_REFLECT, PULSE_PAD_EDGE, -1 };
+    struct flow f;
+    struct pads pads;
+    int64_t mode = attr_get_int(n, "mode");
+    if (!flow_of(p, n->in[0], &f))
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its pads run along time");
+    TRY(pads_read(p, n, &pads));
+    int t = f.sf.axis;
+    struct flow_pad pad = { .mode = modes[mode], .before = pads.before[t], .after = pads.after[t], .head = WIRE_NONE,
+                            .tail = WIRE_NONE };
+    if (pad.mode < 0 && (pad.before || pad.after))
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: mode %s on axis %d, the time axis, joins the end of the "
+                       "sequence to its start; constant, edge and reflect stream", mode_names[mode], t);
+    if (n->n_in > PAD_VALUE && n->in[PAD_VALUE] != WIRE_NONE && pad.mode == PULSE_PAD_CONSTANT) {
+        pad.fill = pulser_fact(p, n->in[PAD_VALUE])->value;
+        if (!pad.fill)
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: the value it pads with is not a constant");
+    }
+    TRY(flow_pad(p, n, &f, &pad));
+    TRY(pad_others(p, n, &pads, t, &f.wire));
+    return pulser_bind(p, n, 0, f.wire, &f.sf);
+}
+
+/* ---- Concat ---- */
+
+/* Joins inputs first..last, which do not stream, into one wire; WIRE_NONE where there are none. */
+static rill_status constants_join(struct pulser *p, const struct node *n, unsigned first, unsigned end, int axis,
+                                  uint32_t *ret, int64_t *ret_frames)
+{
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1);
+    const struct attr a = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    *ret = WIRE_NONE;
+    *ret_frames = 0;
+    if (!in)
+        return pulser_no_memory(p);
+    for (unsigned i = first; i < end; i++) {
+        const struct dim *d = pulser_fact(p, n->in[i])->shape[axis];
+        if (!fact_is_static(pulser_fact(p, n->in[i])))
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u has no fixed size", i);
+        *ret_frames += dim_value(d);
+        in[i - first] = p->map[n->in[i]];
+    }
+    if (*ret_frames == 0)
+        return RILL_OK;
+    *ret = in[0];
+    return end - first == 1 ? RILL_OK : pulser_emit_named(p, "Concat", n->name, &a, 1, in, end - first, ret);
+}
+
+rill_status rule_concat(struct pulser *p, const struct node *n)
+{
+    struct flow f;
+    unsigned k = 0, streams = 0;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_stream(p, n->in[i])) {
+            k = i;
+            streams++;
+        }
+    flow_of(p, n->in[k], &f);
+    if (axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->in[k])->rank) != f.sf.axis)
+        return pulser_off_axis(p, n);
+    if (streams > 1)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it puts %u streams one after the other on axis %d, the "
+                       "time axis; the second would start when the first has ended", streams, f.sf.axis);
+    struct flow_pad pad = { .mode = PULSE_PAD_VALUES };
+    TRY(constants_join(p, n, 0, k, f.sf.axis, &pad.head, &pad.before));
+    TRY(constants_join(p, n, k + 1, n->n_in, f.sf.axis, &pad.tail, &pad.after));
+    TRY(flow_pad(p, n, &f, &pad));
+    return pulser_bind(p, n, 0, f.wire, &f.sf);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules of ops that see a window of the time axis: Conv, pooling, Slice, Frame, STFT. */
+#include "engine/ops/window.h"
+#include "pulse/rules.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- convolution and pooling ---- */
+
+struct spatial {
+    int axes;                                   /* spatial axes */
+    int64_t kernel[WINDOW_AXES_MAX], stride[WINDOW_AXES_MAX], dilation[WINDOW_AXES_MAX];
+    const struct dim *before[WINDOW_AXES_MAX], *after[WINDOW_AXES_MAX];
+};
+
+static int64_t list_at(struct attr_ints list, int i, int64_t otherwise)
+{
+    return (uint32_t) i < list.n ? list.v[i] : otherwise;
+}
+
+/* Both pads of SAME padding, of which the smaller goes in front (UPPER) or behind (LOWER). */
+static void same_pads(struct pulser *p, const struct node *n, struct spatial *s, int i, bool upper)
+{
+    struct dims *ds = p->dst->dims;
+    const struct dim *in = pulser_fact(p, n->in[0])->shape[2 + i];
+    const struct dim *last = dim_mul_int(ds, dim_add_int(ds, dim_div_ceil_int(ds, in, s->stride[i]), -1), s->stride[i]);
+    const struct dim *reach = dim_add_int(ds, last, (s->kernel[i] - 1) * s->dilation[i] + 1);
+    const struct dim *total = dim_max(ds, dim_int(ds, 0), dim_sub(ds, reach, in));
+    const struct dim *small = dim_div_int(ds, total, 2), *large = dim_sub(ds, total, small);
+    s->before[i] = upper ? small : large;
+    s->after[i] = upper ? large : small;
+}
+
+static void spatial_read(struct pulser *p, const struct node *n, const struct fact *weights, struct spatial *s)
+{
+    struct attr_ints kernel = attr_get_ints(n, "kernel_shape"), pads = attr_get_ints(n, "pads");
+    int64_t auto_pad = attr_get_int(n, "auto_pad");
+    s->axes = pulser_fact(p, n->in[0])->rank - 2;
+    for (int i = 0; i < s->axes; i++) {
+        s->kernel[i] = list_at(kernel, i, weights ? dim_value(weights->shape[2 + i]) : 1);
+        s->stride[i] = list_at(attr_get_ints(n, "strides"), i, 1);
+        s->dilation[i] = list_at(attr_get_ints(n, "dilations"), i, 1);
+        bool stated = auto_pad == PAD_NOTSET;
+        s->before[i] = dim_int(p->dst->dims, stated ? list_at(pads, i, 0) : 0);
+        s->after[i] = dim_int(p->dst->dims, stated ? list_at(pads, s->axes + i, 0) : 0);
+        if (auto_pad == PAD_SAME_UPPER || auto_pad == PAD_SAME_LOWER)
+            same_pads(p, n, s, i, auto_pad == PAD_SAME_UPPER);
+    }
+}
+
+/* Pads on the time axis; those behind may depend on the length where they only hide what lies past the end. */
+static rill_status time_window(struct pulser *p, const struct node *n, const struct spatial *s, int k,
+                               struct flow_window *ret)
+{
+    if (!dim_is_const(s->before[k])) {
+        char text[128];
+        dim_print(s->before[k], text, sizeof text);
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: SAME padding with stride %lld puts %s frames in front, "
+                       "which depends on the length; assert what the length is a multiple of, or pad explicitly",
+                       (long long) s->stride[k], text);
+    }
+    ret->before = dim_value(s->before[k]);
+    ret->after = dim_is_const(s->after[k]) ? dim_value(s->after[k]) : s->stride[k] + s->kernel[k] * s->dilation[k];
+    ret->stride = s->stride[k];
+    if (__builtin_mul_overflow(s->kernel[k] - 1, s->dilation[k], &ret->span))
+        return op_fail(p->err, RILL_LIMIT, n, "its kernel is too long");
+    return RILL_OK;
+}
+
+/* The node's attributes with explicit pads, none on spatial axis k. */
+static rill_status attrs_without_pads(struct pulser *p, const struct node *n, const struct spatial *s, int k,
+                                      void **ret)
+{
+    int64_t *pads = arena_array(p->arena, int64_t, 2 * WINDOW_AXES_MAX);
+    if (!pads)
+        return pulser_no_memory(p);
+    for (int i = 0; i < s->axes; i++) {
+        if (i != k && (!dim_is_const(s->before[i]) || !dim_is_const(s->after[i])))
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: time would be on two axes");
+        pads[i] = i == k ? 0 : dim_value(s->before[i]);
+        pads[s->axes + i] = i == k ? 0 : dim_value(s->after[i]);
+    }
+    const struct attr list[] = {
+        { .name = "pads", .kind = ATTR_INTS, .ints = { 2 * (uint32_t) s->axes, pads } },
+        { .name = "auto_pad", .kind = ATTR_INT, .i = PAD_NOTSET },
+    };
+    return pulser_attr_copy(p, n, list, 2, ret);
+}
+
+static rill_status windowed_emit(struct pulser *p, const struct node *n, const struct spatial *s, struct flow *f,
+                                 const struct flow_window *w)
+{
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
+    void *attr = NULL;
+    if (!in)
+        return pulser_no_memory(p);
+    TRY(attrs_without_pads(p, n, s, f->sf.axis - 2, &attr));
+    TRY(flow_windows(p, n, f, w));
+    in[0] = f->wire;
+    for (unsigned i = 1; i < n->n_in; i++) {
+        if (pulser_stream(p, n->in[i]))
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u, its weights, runs along time", i);
+        in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
+    }
+    TRY(pulser_emit(p, n->op, n->name, attr, in, n->n_in, &out, 1));
+    return pulser_bind(p, n, 0, out, &f->sf);
+}
+
+rill_status rule_conv(struct pulser *p, const struct node *n)
+{
+    struct flow f;
+    struct spatial s = { 0 };
+    struct flow_window w = { 0 };
+    if (!flow_of(p, n->in[0], &f) || f.sf.axis < 2)
+        return pulser_off_axis(p, n);
+    spatial_read(p, n, pulser_fact(p, n->in[1]), &s);
+    TRY(time_window(p, n, &s, f.sf.axis - 2, &w));
+    return windowed_emit(p, n, &s, &f, &w);
+}
+
+static const struct tensor *scalar_f32(struct pulser *p, float v)
+{
+    struct tensor *t = tensor_new(p->arena, DTYPE_F32, 0, NULL);
+    if (t)
+        memcpy(t->data, &v, sizeof v);
+    return t;
+}
+
+static rill_status rule_pool(struct pulser *p, const struct node *n, float outside, bool counts)
+{
+    struct flow f;
+    struct spatial s = { 0 };
+    struct flow_window w = { 0 };
+    if (!flow_of(p, n->in[0], &f) || f.sf.axis < 2)
+        return pulser_off_axis(p, n);
+    spatial_read(p, n, NULL, &s);
+    TRY(time_window(p, n, &s, f.sf.axis - 2, &w));
+    bool ragged = attr_get_int(n, "ceil_mode") != 0;
+    if (counts && (w.before || w.after || ragged) && (ragged || !attr_get_int(n, "count_include_pad")))
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: at the ends it divides by fewer frames; "
+                       "count_include_pad = 1 without ceil_mode streams");
+    if (n->n_out > 1 && n->out[1] != WIRE_NONE)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its indices count from the start of the sequence");
+    w.after += ragged ? w.stride - 1 : 0;
+    if (outside != 0 && !(w.fill = scalar_f32(p, outside)))
+        return pulser_no_memory(p);
+    return windowed_emit(p, n, &s, &f, &w);
+}
+
+rill_status rule_max_pool(struct pulser *p, const struct node *n) { return rule_pool(p, n, -INFINITY, false); }
+rill_status rule_average_pool(struct pulser *p, const struct node *n) { return rule_pool(p, n, 0, true); }
+rill_status rule_lp_pool(struct pulser *p, const struct node *n) { return rule_pool(p, n, 0, false); }
+
+/* ---- Slice ---- */
+
+static const struct dim *dim_at(struct pulser *p, const struct tensor *v, int64_t i)
+{
+    return v->type == DTYPE_DIM ? ((const struct dim *const *) v->data)[i]
+                                : dim_int(p->dst->dims, tensor_get_i64(v, v->data, i));
+}
+
+static const struct tensor *value_of(const struct pulser *p, const struct node *n, unsigned i)
+{
+    return i < n->n_in && n->in[i] != WIRE_NONE ? pulser_fact(p, n->in[i])->value : NULL;
+}
+
+/* Emits the slices on the other axes: the node's own with the entry of the time axis left out. */
+static rill_status slice_others(struct pulser *p, const struct node *n, int64_t skip, uint32_t *wire)
+{
+    int64_t v[4][RANK_MAX], m = 0, count = tensor_count(value_of(p, n, 1));
+    uint32_t in[5] = { *wire };
+    int rank = pulser_fact(p, n->in[0])->rank;
+    for (int64_t i = 0; i < count; i++) {
+        if (i == skip)
+            continue;
+        for (unsigned k = 0; k < 4; k++) {
+            const struct tensor *t = value_of(p, n, 1 + k);
+            const struct dim *d = t ? dim_at(p, t, i) : dim_int(p->dst->dims, k == 2 ? i : 1);
+            if (!dim_is_const(d))
+                return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it cuts another axis by the length of time");
+            v[k][m] = k == 2 ? axis_normalise(dim_value(d), rank) : dim_value(d);
+        }
+        m++;
+    }
+    for (unsigned k = 0; m && k < 4; k++)
+        TRY(pulser_ints(p, n->name, v[k], (unsigned) m, &in[1 + k]));
+    return m ? pulser_emit_named(p, "Slice", n->name, NULL, 0, in, 5, wire) : RILL_OK;
+}
+
+static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at, struct flow *f)
+{
+    const struct tensor *steps = value_of(p, n, 4);
+    const struct dim *start = dim_at(p, value_of(p, n, 1), at), *out = pulser_fact(p, n->out[0])->shape[f->sf.axis];
+    int64_t step = steps ? dim_value(dim_at(p, steps, at)) : 1;
+    if (step < 0)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it runs backwards along axis %d, the time axis",
+                       f->sf.axis);
+    if (!dim_is_const(start) || dim_value(start) < 0) {
+        char text[128];
+        dim_print(start, text, sizeof text);
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: on axis %d, the time axis, it starts at %s, which counts "
+                       "from the end of the sequence; a start counted from its beginning streams", f->sf.axis, text);
+    }
+    if (!dim_mentions(out, p->symbol)) {
+        char text[128];
+        dim_print(out, text, sizeof text);
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it takes only %s frames of axis %d, the time axis, not a "
+                       "part that grows with the stream", text, f->sf.axis);
+    }
+    return flow_windows(p, n, f, &(struct flow_window) { .before = -dim_value(start), .stride = step });
+}
+
+rill_status rule_slice(struct pulser *p, const struct node *n)
+{
+    struct flow f;
+    const struct tensor *starts = value_of(p, n, 1), *axes = value_of(p, n, 3);
+    int64_t at = -1;
+    if (!flow_of(p, n->in[0], &f) || !starts)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: where it cuts depends on data");
+    for (int64_t i = 0; i < tensor_count(starts); i++)
+        if (axis_normalise(axes ? tensor_get_i64(axes, axes->data, i) : i, pulser_fact(p, n->in[0])->rank) == f.sf.axis)
+            at = i;
+    if (at >= 0)
+        TRY(slice_time(p, n, at, &f));
+    TRY(slice_others(p, n, at, &f.wire));
+    return pulser_bind(p, n, 0, f.wire, &f.sf);
+}
+
+/* ---- framing ---- */
+
+rill_status rule_frame(struct pulser *p, const struct node *n)
+{
+    struct flow f;
+    int64_t size = attr_get_int(n, "size"), hop = attr_get_int(n, "hop"), before = attr_get_int(n, "before");
+    bool drops = attr_get_int(n, "end") == 0;
+    if (!flow_of(p, n->in[0], &f) || f.sf.axis != pulser_fact(p, n->in[0])->rank - 1)
+        return pulser_off_axis(p, n);
+    const struct flow_window w = { .before = before, .after = drops ? 0 : size, .span = size - 1, .stride = hop };
+    const struct attr list[] = {
+        { .name = "before", .kind = ATTR_INT, .i = 0 },
+        { .name = "end", .kind = ATTR_INT, .i = 0 },
+    };
+    void *attr = NULL;
+    uint32_t out;
+    TRY(flow_windows(p, n, &f, &w));
+    TRY(pulser_attr_copy(p, n, list, 2, &attr));
+    TRY(pulser_emit(p, n->op, n->name, attr, &f.wire, 1, &out, 1));
+    return pulser_bind(p, n, 0, out, &f.sf);
+}
+
+enum { STFT_SIGNAL, STFT_STEP, STFT_WINDOW, STFT_LENGTH };
+
+rill_status rule_stft(struct pulser *p, const struct node *n)
+{
+    struct flow f;
+    int64_t step, size;
+    unsigned one;
+    if (!flow_of(p, n->in[STFT_SIGNAL], &f) || f.sf.axis != 1)
+        return pulser_off_axis(p, n);
+    const struct fact *window = n->n_in > STFT_WINDOW && n->in[STFT_WINDOW] != WIRE_NONE
+                                    ? pulser_fact(p, n->in[STFT_WINDOW]) : NULL;
+    if (!pulser_const_ints(p, n, STFT_STEP, &step, 1, &one) || one != 1 || step < 1)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its step depends on data");
+    if (!pulser_const_ints(p, n, STFT_LENGTH, &size, 1, &one)) {
+        if (!window || !dim_is_const(window->shape[0]))
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: the length of its frames depends on data");
+        size = dim_value(window->shape[0]);
+    }
+    uint32_t in[4] = { 0 }, out;
+    TRY(flow_windows(p, n, &f, &(struct flow_window) { .span = size - 1, .stride = step }));
+    in[0] = f.wire;
+    for (unsigned i = 1; i < n->n_in; i++)
+        in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &out, 1));
+    return pulser_bind(p, n, 0, out, &f.sf);
+}
