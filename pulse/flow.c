@@ -222,7 +222,7 @@ static int64_t frames_up(int64_t a, int64_t b)
     return a <= 0 ? 0 : (a + b - 1) / b;
 }
 
-static void hop_scale(struct stream_fact *s, int64_t num, int64_t den)
+void flow_scale(struct stream_fact *s, int64_t num, int64_t den)
 {
     int64_t a = s->hop_num * num, b = s->hop_den * den, x = a, y = b;
     while (y) {
@@ -261,7 +261,7 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
     f->sf.pulse /= s;
     f->sf.delay = lag;
     f->sf.uniform = false;
-    hop_scale(&f->sf, s, 1);
+    flow_scale(&f->sf, s, 1);
     return RILL_OK;
 }
 

@@ -128,6 +128,9 @@ struct flow_window { int64_t before, after, span, stride; const struct tensor *f
  * that of the output frames. */
 rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f, const struct flow_window *w);
 
+/* One frame takes num/den times as many input frames as before. */
+void flow_scale(struct stream_fact *s, int64_t num, int64_t den);
+
 /* Dst wires of all inputs, with streaming ones aligned to the largest delay; ret_sf: the first streaming
  * input's fact with that delay. Refuses streaming inputs of different rates. */
 rill_status pulser_align(struct pulser *p, const struct node *n, uint32_t *ret_in, struct stream_fact *ret_sf,

@@ -1,48 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules with state: framing, overlap-add, Scan along the time axis. */
+/* Scan along the time axis. */
 #include "engine/control.h"
 #include "pulse/rules.h"
 
 #include <string.h>
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    return b ? gcd(b, a % b) : a;
-}
-
-/* The samples that later frames still add to are a state; the op takes and gives it as `initial` and `rest`. */
-rill_status rule_overlap_add(struct pulser *p, const struct node *n)
-{
-    const struct stream_fact *s = pulser_stream(p, n->in[0]);
-    const struct fact *f = pulser_fact(p, n->in[0]);
-    int64_t hop = attr_get_int(n, "hop"), pulse;
-    if (!s || s->axis != f->rank - 2 || !dim_is_const(f->shape[f->rank - 1]))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: time must be the axis of frames");
-    if (attr_get_int(n, "normalise") || attr_get_int(n, "tail") != 0)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "streams only with tail = complete and normalise = 0");
-    int64_t rest = dim_value(f->shape[f->rank - 1]) - hop;
-    if (__builtin_mul_overflow(s->pulse, hop, &pulse) || pulse > INT32_MAX)
-        return op_fail(p->err, RILL_LIMIT, n, "a pulse of %lld frames is too long", (long long) s->pulse);
-    struct fact state = *f;
-    state.rank = f->rank - 1;
-    uint32_t in[3] = { p->map[n->in[0]], WIRE_NONE, WIRE_NONE }, out[2];
-    for (int i = 0; i < state.rank - 1; i++)
-        if (!dim_is_const(state.shape[i]))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: time would be on two axes");
-    TRY(pulser_state(p, n->name, &state, state.rank - 1, rest, &in[2]));
-    TRY(pulser_emit(p, n->op, n->name, n->attr, in, 3, out, 2));
-    if (!graph_add_state(p->dst, n->name, in[2], out[1], NULL))
-        return pulser_no_memory(p);
-    struct stream_fact sf = *s;
-    sf.axis = f->rank - 2;
-    sf.pulse = pulse;
-    sf.delay *= hop;
-    sf.hop_den *= hop;
-    int64_t g = gcd(sf.hop_num, sf.hop_den);
-    sf.hop_num /= g;
-    sf.hop_den /= g;
-    return pulser_bind(p, n, 0, out[0], &sf);
-}
 
 /* ---- Scan along time: its states are the stream's ---- */
 
