@@ -6,7 +6,8 @@
 #define CLOCK_SPECS(type, member)                                                                   \
     { .name = "pulse", .kind = ATTR_INT, .offset = offsetof(struct type, member pulse) },           \
     { .name = "delay", .kind = ATTR_INT, .offset = offsetof(struct type, member delay) },           \
-    { .name = "length", .kind = ATTR_INT, .offset = offsetof(struct type, member length) }
+    { .name = "length", .kind = ATTR_INT, .offset = offsetof(struct type, member length) },         \
+    { .name = "frames", .kind = ATTR_INT, .offset = offsetof(struct type, member frames) }
 
 static rill_status clock_check(struct infer *c, unsigned i)
 {
@@ -20,6 +21,11 @@ static rill_status clock_check(struct infer *c, unsigned i)
 static int64_t frame_first(const int64_t *clock, const struct clock_attr *a)
 {
     return clock[0] * a->pulse - a->delay;
+}
+
+static int64_t frames_of(const struct clock_attr *a)
+{
+    return a->frames ? a->frames : a->pulse;
 }
 
 /* ---- PulsePad ---- */
@@ -137,7 +143,7 @@ static const struct attr_spec clock_attrs[] = { CLOCK_SPECS(clock_attr,), { 0 } 
 
 static rill_status valid_infer(struct infer *c)
 {
-    const struct dim *n = dim_int(c->dims, ((const struct clock_attr *) c->attr)->pulse);
+    const struct dim *n = dim_int(c->dims, frames_of(c->attr));
     TRY(clock_check(c, 0));
     infer_shape(c, 0, DTYPE_BOOL, 1, &n);
     return RILL_OK;
@@ -148,7 +154,7 @@ static void valid_eval(const struct eval *e)
     const struct clock_attr *a = e->attr;
     const int64_t *clock = e->x[0];
     int64_t first = frame_first(clock, a);
-    for (int64_t p = 0; p < a->pulse; p++)
+    for (int64_t p = 0; p < frames_of(a); p++)
         ((unsigned char *) e->y[0])[p] = first + p >= 0 && first + p < clock[a->length];
 }
 
@@ -178,7 +184,7 @@ CLOCK_OP(pulse_skip, "PulseSkip", skip_infer, skip_eval, "frames of a run that l
 
 static rill_status range_infer(struct infer *c)
 {
-    const struct dim *n = dim_int(c->dims, ((const struct clock_attr *) c->attr)->pulse);
+    const struct dim *n = dim_int(c->dims, frames_of(c->attr));
     TRY(clock_check(c, 0));
     infer_shape(c, 0, c->in[1]->type, 1, &n);
     return RILL_OK;

@@ -15,6 +15,7 @@
 struct clock_attr {
     int64_t pulse, delay;
     int64_t length;             /* place in the clock */
+    int64_t frames;             /* of PulseValid and PulseRange: places; 0 means pulse */
 };
 
 enum pulse_pad_mode { PULSE_PAD_CONSTANT, PULSE_PAD_EDGE, PULSE_PAD_REFLECT, PULSE_PAD_VALUES };
@@ -29,8 +30,8 @@ struct pulse_pad_attr {
     int mode;
 };
 
-/* PulseValid(clock): bool[pulse], true where the frame lies in the sequence. */
+/* PulseValid(clock): bool[frames], true where the frame lies in the sequence. */
 /* PulseSkip(clock): i64[], how many leading frames of this run lie before the sequence, 0..pulse. */
-/* PulseRange(clock, start, step): [pulse], start + step * frame. */
+/* PulseRange(clock, start, step): [frames], start + step * frame. */
 extern const struct op op_pulse_pad, op_pulse_valid, op_pulse_skip, op_pulse_range;
 #endif

@@ -18,6 +18,9 @@ struct stream_fact {
     int64_t hop_num, hop_den;   /* input frames per frame of this wire */
     int64_t origin;             /* input frame that frame 0 of the whole sequence starts at */
     bool uniform;               /* all frames are alike, so it is never late: delay 0 stands for any delay */
+    int key_axis;               /* of scores [.., pulse, .., keys]: column c holds the key that stands c - left */
+    int64_t keys, left;         /* frames from the run's first query; keys is 0 where the wire has one time axis */
+    bool masked;                /* keys outside the sequence are hidden */
 };
 
 /* What stands in the pulsed graph for a wire of the typed graph; WIRE_NONE where nothing does. */

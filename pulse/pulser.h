@@ -5,6 +5,7 @@
 #include "engine/op.h"
 #include "pulse/pgraph.h"
 
+struct positions;
 struct made;                    /* a history that was made before and serves again */
 
 struct pulser {
@@ -21,6 +22,7 @@ struct pulser {
     const struct dim *lengths[LENGTHS_MAX];     /* of the outermost pulser only */
     uint32_t n_lengths;
     struct made *made;
+    const struct positions *positions;          /* of the outermost graph; NULL where no wire has time twice */
     bool keep_bodies;
     rill_error *err;
 };
@@ -52,6 +54,14 @@ bool pulser_const_ints(const struct pulser *p, const struct node *n, unsigned i,
 
 /* Refuses a node with an input that is a length of the whole sequence. */
 rill_status pulser_no_lengths(const struct pulser *p, const struct node *n);
+
+/* Two of its axes mention the stream symbol; and it is a function of positions alone. */
+bool pulser_time_twice(const struct pulser *p, uint32_t src_wire);
+bool pulser_is_mask(const struct pulser *p, uint32_t src_wire);
+
+/* Nodes of attention over time: see rules_attention.c. */
+bool node_is_attention(const struct pulser *p, const struct node *n);
+pulse_rule rule_attention;
 
 /* ---- for rules: emitting ---- */
 

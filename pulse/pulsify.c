@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/clock_ops.h"
+#include "pulse/positions.h"
 #include "pulse/pulser.h"
 
 #include <string.h>
@@ -291,8 +292,23 @@ static bool node_makes_time(const struct pulser *p, const struct node *n)
     return false;
 }
 
+/* A mask over two time axes is made where it is used. */
+static rill_status mask_check(const struct pulser *p, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_is_mask(p, n->in[i]))
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u is a mask over two time axes, and the node is "
+                           "no attention", i);
+    return RILL_OK;
+}
+
 static rill_status node_pulse(struct pulser *p, const struct node *n)
 {
+    if (node_is_attention(p, n))
+        return rule_attention(p, n);
+    if (n->n_out == 1 && pulser_is_mask(p, n->out[0]))
+        return RILL_OK;
+    TRY(mask_check(p, n));
     bool streams = node_streams(p, n);
     pulse_rule *rule = streams ? pulse_rule_find(n->op) : node_makes_time(p, n) ? pulse_source_find(n->op) : NULL;
     if (rule)
@@ -386,6 +402,8 @@ static rill_status output_pulse(struct pulser *p, uint32_t i)
     const struct node n = { .name = p->src->wires[p->src->outputs[i]].name, .op = &op_pulse_pad };
     struct flow f;
     uint32_t w = p->src->outputs[i];
+    if (pulser_is_mask(p, w) || p->sf[w].keys)
+        return op_fail(p->err, RILL_UNSUPPORTED, &n, "cannot stream: the output has two time axes");
     if (flow_of(p, w, &f)) {
         TRY(flow_settle(p, &n, &f));
         p->sf[w] = f.sf;
@@ -438,17 +456,32 @@ static rill_status pgraph_finish(struct pgraph *g, const struct pulser *p)
     return g->inputs && g->outputs && g->trace ? RILL_OK : pulser_no_memory(p);
 }
 
+/* With larger pulses until one fits all strides. */
+static rill_status pulser_walk_fitting(struct pulser *p, int64_t *tries)
+{
+    for (rill_status s; (s = pulser_walk(p)) != RILL_OK; ++*tries) {
+        if (!p->multiple || *tries == TRIES_MAX)
+            return s;
+        p->pulse += p->multiple - p->pulse % p->multiple;
+    }
+    return RILL_OK;
+}
+
 rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol, int64_t pulse,
                                const struct pulse_opts *opts, struct arena *a, rill_error *reterr)
 {
     struct pgraph made = { .symbol = symbol };
+    struct positions positions;
     struct pulser p = { .src = &t->g, .dst = &made.g, .symbol = symbol, .arena = a, .pulse = pulse > 0 ? pulse : 1,
                         .keep_bodies = opts && opts->keep_bodies, .err = reterr };
-    for (rill_status s; (s = pulser_walk(&p)) != RILL_OK; made.tries++) {
-        if (!p.multiple || made.tries == TRIES_MAX)
-            return s;
-        p.pulse += p.multiple - p.pulse % p.multiple;
+    if (symbol) {
+        TRY(positions_find(&positions, &t->g, a, reterr));
+        p.positions = &positions;
     }
+    rill_status status = pulser_walk_fitting(&p, &made.tries);
+    if (symbol)
+        positions_drop(&positions);
+    TRY(status);
     TRY(pgraph_finish(&made, &p));
     *ret = made;
     return RILL_OK;

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/positions.h"
+#include "engine/op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct walk {
+    struct positions *ps;
+    const struct graph *g;
+    const struct dim *spare[RANK_MAX];      /* while axes are renamed */
+};
+
+typedef const struct dim *combine(struct dims *ds, const struct dim *a, const struct dim *b);
+
+/* ---- integers and truth values ---- */
+
+static const struct dim *truth_not(struct dims *ds, const struct dim *a)
+{
+    return dim_sub(ds, dim_int(ds, 1), a);
+}
+
+static const struct dim *do_greater(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return dim_ge(ds, a, dim_add_int(ds, b, 1));
+}
+
+static const struct dim *do_less(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return dim_ge(ds, b, dim_add_int(ds, a, 1));
+}
+
+static const struct dim *do_less_equal(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return dim_ge(ds, b, a);
+}
+
+static const struct dim *do_or(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return dim_sub(ds, dim_add(ds, a, b), dim_mul(ds, a, b));
+}
+
+static const struct dim *do_xor(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return dim_sub(ds, do_or(ds, a, b), dim_mul(ds, a, b));
+}
+
+/* Integer division truncates: the same as floor where nothing is negative. */
+static const struct dim *do_div(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    bool fits = dim_is_const(b) && dim_value(b) > 0 && dim_is(dim_ge(ds, a, dim_int(ds, 0)), 1);
+    return fits ? dim_div_int(ds, a, dim_value(b)) : NULL;
+}
+
+static const struct dim *do_mod(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return dim_is_const(b) && dim_value(b) > 0 ? dim_sub(ds, a, dim_mul(ds, dim_div_int(ds, a, dim_value(b)), b)) : NULL;
+}
+
+static const struct { const char *op; combine *run; } combines[] = {
+    { "Add", dim_add }, { "And", dim_mul }, { "Div", do_div }, { "Equal", dim_eq }, { "Greater", do_greater },
+    { "GreaterOrEqual", dim_ge }, { "Less", do_less }, { "LessOrEqual", do_less_equal }, { "Max", dim_max },
+    { "Min", dim_min }, { "Mod", do_mod }, { "Mul", dim_mul }, { "Or", do_or }, { "Sub", dim_sub }, { "Xor", do_xor },
+};
+
+static combine *combine_find(const char *op)
+{
+    for (size_t i = 0; i < sizeof combines / sizeof *combines; i++)
+        if (!strcmp(combines[i].op, op))
+            return combines[i].run;
+    return NULL;
+}
+
+/* ---- floats that take two values ---- */
+
+static bool pair_constant(const struct position *a)
+{
+    return a->pair && a->one == a->zero;
+}
+
+static double number_combine(const char *op, double a, double b, bool *ok)
+{
+    if (!strcmp(op, "Add"))
+        return a + b;
+    if (!strcmp(op, "Sub"))
+        return a - b;
+    if (!strcmp(op, "Mul"))
+        return a * b;
+    if (!strcmp(op, "Div"))
+        return a / b;
+    *ok = false;
+    return 0;
+}
+
+static struct position pair_combine(const char *op, const struct position *a, const struct position *b)
+{
+    bool ok = a->pair && b->pair && (pair_constant(a) || pair_constant(b));
+    struct position y = { pair_constant(a) ? b->e : a->e, true, 0, 0 };
+    y.one = number_combine(op, a->one, b->one, &ok);
+    y.zero = number_combine(op, a->zero, b->zero, &ok);
+    return ok ? y : (struct position) { 0 };
+}
+
+/* ---- where a coordinate goes ---- */
+
+/* e with coordinate i renamed to to[i]. */
+static const struct dim *renamed(const struct walk *w, const struct dim *e, int rank, const int *to)
+{
+    for (int i = 0; i < rank; i++)
+        e = dim_subst(w->ps->dims, e, w->ps->axis[i], w->spare[i]);
+    for (int i = 0; i < rank; i++)
+        e = dim_subst(w->ps->dims, e, w->spare[i], to[i] < 0 ? dim_int(w->ps->dims, 0) : w->ps->axis[to[i]]);
+    return e;
+}
+
+static struct position moved(const struct walk *w, const struct position *x, int rank, const int *to)
+{
+    struct position y = *x;
+    y.e = renamed(w, x->e, rank, to);
+    return y;
+}
+
+/* As an operand that is broadcast to `rank` axes. */
+static struct position broadcast(const struct walk *w, uint32_t wire, int rank)
+{
+    int to[RANK_MAX], own = w->g->wires[wire].fact.rank;
+    for (int i = 0; i < own; i++)
+        to[i] = dim_is(w->g->wires[wire].fact.shape[i], 1) ? -1 : i + rank - own;
+    return moved(w, &w->ps->of[wire], own, to);
+}
+
+/* Axes of one element are put in or taken out; the others keep their order. */
+static struct position reshaped(const struct walk *w, const struct node *n)
+{
+    const struct fact *x = &w->g->wires[n->in[0]].fact, *y = &w->g->wires[n->out[0]].fact;
+    int to[RANK_MAX], k = 0;
+    for (int i = 0; i < x->rank; i++) {
+        to[i] = -1;
+        if (dim_is(x->shape[i], 1))
+            continue;
+        while (k < y->rank && dim_is(y->shape[k], 1))
+            k++;
+        if (k == y->rank || y->shape[k] != x->shape[i])
+            return (struct position) { 0 };
+        to[i] = k++;
+    }
+    return moved(w, &w->ps->of[n->in[0]], x->rank, to);
+}
+
+static struct position transposed(const struct walk *w, const struct node *n)
+{
+    struct attr_ints perm = attr_get_ints(n, "perm");
+    int to[RANK_MAX], rank = w->g->wires[n->in[0]].fact.rank;
+    for (int i = 0; i < rank; i++)
+        to[perm.n ? perm.v[i] : rank - 1 - i] = i;
+    return moved(w, &w->ps->of[n->in[0]], rank, to);
+}
+
+/* ---- nodes ---- */
+
+static struct position constant(const struct walk *w, const struct tensor *v)
+{
+    struct position y = { 0 };
+    if (tensor_count(v) != 1)
+        return y;
+    if (dtype_is_float(v->type))
+        return (struct position) { dim_int(w->ps->dims, 1), true, tensor_get_f64(v, v->data, 0),
+                                   tensor_get_f64(v, v->data, 0) };
+    if (v->type == DTYPE_DIM) {
+        const struct dim *d = *(const struct dim *const *) v->data;
+        y.e = dim_is_const(d) ? dim_int(w->ps->dims, dim_value(d)) : NULL;
+    } else {
+        y.e = dim_int(w->ps->dims, tensor_get_i64(v, v->data, 0));
+    }
+    return y;
+}
+
+static struct position range(const struct walk *w, const struct node *n)
+{
+    const struct position *start = &w->ps->of[n->in[0]], *step = &w->ps->of[n->in[2]];
+    struct position y = { 0 };
+    if (start->e && step->e && !start->pair && !step->pair && dim_is_const(step->e))
+        y.e = dim_add(w->ps->dims, start->e, dim_mul(w->ps->dims, step->e, w->ps->axis[0]));
+    return y;
+}
+
+static struct position where(const struct walk *w, const struct node *n, int rank)
+{
+    struct position c = broadcast(w, n->in[0], rank), a = broadcast(w, n->in[1], rank), b = broadcast(w, n->in[2], rank);
+    struct position y = { 0 };
+    if (pair_constant(&a) && pair_constant(&b) && !c.pair)
+        return (struct position) { c.e, true, a.one, b.one };
+    if (!a.pair && !b.pair && !c.pair)
+        y.e = dim_add(w->ps->dims, dim_mul(w->ps->dims, c.e, a.e),
+                      dim_mul(w->ps->dims, truth_not(w->ps->dims, c.e), b.e));
+    return y;
+}
+
+static struct position cast(const struct walk *w, const struct node *n)
+{
+    struct position y = w->ps->of[n->in[0]];
+    enum dtype from = w->g->wires[n->in[0]].fact.type, to = w->g->wires[n->out[0]].fact.type;
+    if (from == to || (!dtype_is_float(from) && !dtype_is_float(to) && to != DTYPE_BOOL))
+        return y;
+    if (from == DTYPE_BOOL && dtype_is_float(to))
+        return (struct position) { y.e, true, 1, 0 };
+    if (y.pair && dtype_is_float(to))
+        return y;
+    if (y.pair && to == DTYPE_BOOL && y.one != 0 && y.zero == 0)
+        return (struct position) { y.e, false, 0, 0 };
+    return (struct position) { 0 };
+}
+
+static struct position binary(const struct walk *w, const struct node *n, int rank)
+{
+    struct position a = broadcast(w, n->in[0], rank), b = broadcast(w, n->in[1], rank), y = { 0 };
+    combine *run = combine_find(n->op->name);
+    if (a.pair || b.pair)
+        return pair_combine(n->op->name, &a, &b);
+    y.e = run ? run(w->ps->dims, a.e, b.e) : NULL;
+    return y;
+}
+
+static struct position node_position(const struct walk *w, const struct node *n)
+{
+    const char *op = n->op->name;
+    int rank = w->g->wires[n->out[0]].fact.rank;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (n->in[i] == WIRE_NONE || (!w->ps->of[n->in[i]].e && i < (n->op->flags & OP_POINTWISE ? n->n_in : 1)))
+            return (struct position) { 0 };
+    if (!strcmp(op, "Range"))
+        return range(w, n);
+    if (!strcmp(op, "Unsqueeze") || !strcmp(op, "Squeeze") || !strcmp(op, "Reshape"))
+        return reshaped(w, n);
+    if (!strcmp(op, "Transpose"))
+        return transposed(w, n);
+    if (!strcmp(op, "Expand"))
+        return broadcast(w, n->in[0], rank);
+    if (!strcmp(op, "Cast"))
+        return cast(w, n);
+    if (!strcmp(op, "Where"))
+        return where(w, n, rank);
+    if (!strcmp(op, "Not"))
+        return (struct position) { truth_not(w->ps->dims, w->ps->of[n->in[0]].e), false, 0, 0 };
+    return n->n_in == 2 && combine_find(op) ? binary(w, n, rank) : (struct position) { 0 };
+}
+
+rill_status positions_find(struct positions *ret, const struct graph *g, struct arena *a, rill_error *reterr)
+{
+    struct walk w = { .ps = ret, .g = g };
+    *ret = (struct positions) { .dims = dims_new(), .of = arena_array(a, struct position, g->n_wires + 1) };
+    if (!ret->dims || !ret->of)
+        return err_set(reterr, RILL_NOMEM, "out of memory while pulsing");
+    for (int i = 0; i < RANK_MAX; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "x%d>=0", i);
+        TRY(dims_assert(ret->dims, name, reterr));
+        name[2] = 0;
+        ret->axis[i] = dim_symbol(ret->dims, name);
+        name[0] = 'y';
+        w.spare[i] = dim_symbol(ret->dims, name);
+    }
+    for (uint32_t i = 0; i < g->n_wires; i++)
+        if (g->wires[i].fact.value)
+            ret->of[i] = constant(&w, g->wires[i].fact.value);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const struct node *n = &g->nodes[i];
+        if (n->n_out == 1 && n->out[0] != WIRE_NONE && n->n_body == 0 && dims_status(ret->dims, NULL) == RILL_OK)
+            ret->of[n->out[0]] = node_position(&w, n);
+    }
+    return RILL_OK;
+}
+
+void positions_drop(struct positions *ps)
+{
+    ps->dims = dims_free(ps->dims);
+}
+
+static const struct dim *at_place(const struct positions *ps, const struct dim *e, int axis, int64_t at)
+{
+    return dim_subst(ps->dims, e, ps->axis[axis], dim_int(ps->dims, at));
+}
+
+bool position_value(const struct positions *ps, const struct position *at, int axis_i, int64_t i, int axis_j, int64_t j,
+                    double *ret)
+{
+    const struct dim *v = at_place(ps, at_place(ps, at->e, axis_i, i), axis_j, j);
+    if (!dim_is_const(v) || dims_status(ps->dims, NULL) != RILL_OK)
+        return false;
+    *ret = at->pair ? (dim_value(v) ? at->one : at->zero) : (double) dim_value(v);
+    return true;
+}
+
+bool position_repeats(const struct positions *ps, const struct position *at, int axis_i, int axis_j, int64_t c)
+{
+    const struct dim *i = ps->axis[axis_i], *j = ps->axis[axis_j];
+    const struct dim *e = dim_subst(ps->dims, at->e, i, dim_add_int(ps->dims, i, c));
+    return dim_subst(ps->dims, e, j, dim_add_int(ps->dims, j, c)) == at->e;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* positions.h - wires whose elements are known functions of where they stand.
+ *
+ * A mask made of ranges, comparisons and logic depends on no data: element [.., i, .., j, ..] is an expression of its
+ * coordinates. Wires of that kind over two time axes never exist in a pulsed graph; who uses them makes the part that
+ * a run needs (pulse/rules_attention.c). */
+#ifndef PULSE_POSITIONS_H
+#define PULSE_POSITIONS_H
+#include "engine/graph.h"
+
+/* An integer or boolean element is e; a float one (pair) is `one` where e is 1 and `zero` where e is 0. */
+struct position {
+    const struct dim *e;        /* NULL: not a function of positions */
+    bool pair;
+    double one, zero;
+};
+
+struct positions {
+    struct dims *dims;          /* a scope of its own: what overflows here hurts nothing else */
+    const struct dim *axis[RANK_MAX];
+    struct position *of;        /* one per wire of the graph */
+};
+
+/* ret->of lives in a; the scope is freed by positions_drop. */
+rill_status positions_find(struct positions *ret, const struct graph *g, struct arena *a, rill_error *reterr);
+void        positions_drop(struct positions *ps);
+
+/* The element at coordinates i and j of two axes as a number, where no other coordinate matters; false where it has
+ * no value. */
+bool position_value(const struct positions *ps, const struct position *at, int axis_i, int64_t i, int axis_j, int64_t j,
+                    double *ret);
+
+/* The element is the same c places further on along both axes. */
+bool position_repeats(const struct positions *ps, const struct position *at, int axis_i, int axis_j, int64_t c);
+#endif

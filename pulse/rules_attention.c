@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention along time whose mask is a function of positions.
+ *
+ * Scores [.., i, .., j] with a mask that shows each chunk of queries only keys from `left` frames before the chunk to
+ * `right` frames behind it become [.., pulse, left + pulse + right] per run: the keys are a history, the queries wait for
+ * the keys behind them. A run holds whole chunks. Column c of a run stands for the key c - left frames from the run's
+ * first query. */
+#include "pulse/clock_ops.h"
+#include "pulse/positions.h"
+#include "pulse/rules.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CHUNK_MAX   512
+#define CONTEXT_MAX 2048            /* frames that a mask is looked at to both sides */
+#define HIDES       (-1e4)          /* a score at or below which softmax gives 0 */
+#define FAR         ((int64_t) 1 << 20)
+
+struct mask {
+    struct position at;
+    bool hides_one;                 /* hidden where e is 1, else where it is 0 */
+    int axis_i, axis_j;
+};
+
+struct band { int64_t chunk, left, right; };
+
+/* ---- what a mask shows ---- */
+
+static const struct position *position_of(const struct pulser *p, uint32_t w)
+{
+    return p->positions && w != WIRE_NONE && p->positions->of[w].e ? &p->positions->of[w] : NULL;
+}
+
+bool pulser_time_twice(const struct pulser *p, uint32_t w)
+{
+    int n = 0;
+    for (int i = 0; w != WIRE_NONE && p->symbol && i < pulser_fact(p, w)->rank; i++)
+        n += dim_mentions(pulser_fact(p, w)->shape[i], p->symbol);
+    return n == 2;
+}
+
+bool pulser_is_mask(const struct pulser *p, uint32_t w)
+{
+    return position_of(p, w) && pulser_time_twice(p, w);
+}
+
+static bool hides(const struct position *c)
+{
+    return c && c->pair && c->one == c->zero && c->one <= HIDES;
+}
+
+/* The mask that n lays over scores w of that rank, with time on axes i and j. */
+static bool mask_of(const struct pulser *p, const struct node *n, uint32_t w, struct mask *ret)
+{
+    uint32_t m = WIRE_NONE;
+    if (!strcmp(n->op->name, "Where") && pulser_is_mask(p, n->in[0])) {
+        m = n->in[0];
+        ret->hides_one = n->in[2] == w;
+        if (!hides(position_of(p, ret->hides_one ? n->in[1] : n->in[2])))
+            return false;
+    } else if (!strcmp(n->op->name, "Add")) {
+        m = n->in[0] == w ? n->in[1] : n->in[0];
+        const struct position *a = position_of(p, m);
+        if (!pulser_is_mask(p, m) || !a->pair || (a->one <= HIDES) == (a->zero <= HIDES))
+            return false;
+        ret->hides_one = a->one <= HIDES;
+    } else {
+        return false;
+    }
+    int shift = pulser_fact(p, n->out[0])->rank - pulser_fact(p, m)->rank;
+    ret->at = *position_of(p, m);
+    ret->at.pair = false;
+    ret->axis_i -= shift;
+    ret->axis_j -= shift;
+    return ret->axis_i >= 0 && ret->axis_j >= 0;
+}
+
+/* Scores keep their places in ops with constants, on the way to their mask. */
+static bool passes_scores(const struct pulser *p, const struct node *n, uint32_t w)
+{
+    bool all = (n->op->flags & OP_POINTWISE) && n->n_out == 1;
+    for (unsigned i = 0; i < n->n_in; i++)
+        all &= n->in[i] == w || (n->in[i] != WIRE_NONE && pulser_fact(p, n->in[i])->value);
+    return all;
+}
+
+static bool mask_find(const struct pulser *p, uint32_t w, int axis_i, int axis_j, int depth, struct mask *ret)
+{
+    for (uint32_t k = 0; k < p->src->n_nodes; k++) {
+        const struct node *n = &p->src->nodes[k];
+        for (unsigned i = 0; i < n->n_in; i++) {
+            if (n->in[i] != w)
+                continue;
+            *ret = (struct mask) { .axis_i = axis_i, .axis_j = axis_j };
+            if (mask_of(p, n, w, ret))
+                return true;
+            if (depth > 0 && passes_scores(p, n, w) && mask_find(p, n->out[0], axis_i, axis_j, depth - 1, ret))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool mask_shows(const struct positions *ps, const struct mask *m, int64_t i, int64_t j, bool *ret)
+{
+    double v;
+    if (!position_value(ps, &m->at, m->axis_i, i, m->axis_j, j, &v))
+        return false;
+    *ret = (v != 0) != m->hides_one;
+    return true;
+}
+
+/* What one query of a chunk sees; false where that has no bound. */
+static bool query_sees(const struct positions *ps, const struct mask *m, int64_t first, int64_t i, int64_t *low,
+                       int64_t *high)
+{
+    static const int64_t beyond[] = { CONTEXT_MAX + 1, 10 * CONTEXT_MAX, FAR / 2 };
+    bool shows;
+    for (int64_t at = -CONTEXT_MAX; at <= CONTEXT_MAX; at++) {
+        if (!mask_shows(ps, m, first + i, first + at, &shows))
+            return false;
+        *low = shows && at < *low ? at : *low;
+        *high = shows && at > *high ? at : *high;
+    }
+    for (unsigned k = 0; k < 6; k++)
+        if (!mask_shows(ps, m, first + i, first + (k % 2 ? -1 : 1) * beyond[k / 2], &shows) || shows)
+            return false;
+    return *low > -CONTEXT_MAX && *high < CONTEXT_MAX;
+}
+
+static bool band_measure(const struct positions *ps, const struct mask *m, struct band *ret)
+{
+    int64_t c = 1, low = CONTEXT_MAX, high = -CONTEXT_MAX;
+    while (c <= CHUNK_MAX && !position_repeats(ps, &m->at, m->axis_i, m->axis_j, c))
+        c++;
+    if (c > CHUNK_MAX)
+        return false;
+    for (int64_t i = 0; i < c; i++)
+        if (!query_sees(ps, m, FAR / c * c, i, &low, &high))
+            return false;
+    *ret = (struct band) { c, low < 0 ? -low : 0, high > c - 1 ? high - (c - 1) : 0 };
+    return low <= high;
+}
+
+/* ---- scores: queries times keys ---- */
+
+static bool matmul_axes(const struct pulser *p, const struct node *n, int *ret_query, int *ret_key)
+{
+    int rank = pulser_fact(p, n->out[0])->rank, a = pulser_fact(p, n->in[0])->rank, b = pulser_fact(p, n->in[1])->rank;
+    const struct stream_fact *q = pulser_stream(p, n->in[0]), *k = pulser_stream(p, n->in[1]);
+    *ret_query = rank - 2;
+    *ret_key = rank - 1;
+    return !strcmp(n->op->name, "MatMul") && q->axis == a - 2 && k->axis == b - 1;
+}
+
+static rill_status scores_refuse(const struct pulser *p, const struct node *n, const char *why)
+{
+    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it multiplies every frame of input 0 with every frame of "
+                   "input 1, both along the time axis; %s", why);
+}
+
+/* Queries wait until the keys behind their chunk are there, and for the start of a chunk. */
+static rill_status scores_align(struct pulser *p, const struct node *n, const struct band *b, struct flow *q,
+                                struct flow *k)
+{
+    int64_t delay = k->sf.delay + b->right;
+    delay = delay > q->sf.delay ? delay : q->sf.delay;
+    delay = (delay + b->chunk - 1) / b->chunk * b->chunk;
+    TRY(flow_delay(p, n->name, q, delay - q->sf.delay));
+    TRY(flow_delay(p, n->name, k, delay - b->right - k->sf.delay));
+    return flow_history(p, n->name, k, b->left + b->right, NULL);
+}
+
+static rill_status rule_scores(struct pulser *p, const struct node *n)
+{
+    struct flow q, k;
+    struct mask m;
+    struct band b;
+    int query, key;
+    uint32_t out;
+    flow_of(p, n->in[0], &q);
+    flow_of(p, n->in[1], &k);
+    if (!matmul_axes(p, n, &query, &key) || q.sf.pulse != k.sf.pulse)
+        return scores_refuse(p, n, "only queries times transposed keys of one rate can be limited to a window");
+    if (!p->positions || !mask_find(p, n->out[0], query, key, 8, &m))
+        return scores_refuse(p, n, "a mask that is a function of positions, laid over the product before its softmax, "
+                             "would limit it to a window");
+    if (!band_measure(p->positions, &m, &b))
+        return scores_refuse(p, n, "its mask does not repeat from chunk to chunk of at most 512 frames, or shows frames "
+                             "more than 2048 away");
+    TRY(pulser_want_multiple(p, n, &q.sf, b.chunk));
+    TRY(scores_align(p, n, &b, &q, &k));
+    TRY(pulser_emit(p, n->op, n->name, n->attr, (uint32_t[]) { q.wire, k.wire }, 2, &out, 1));
+    q.sf.axis = query;
+    q.sf.uniform = false;
+    q.sf.key_axis = key;
+    q.sf.keys = b.left + q.sf.pulse + b.right;
+    q.sf.left = b.left;
+    return pulser_bind(p, n, 0, out, &q.sf);
+}
+
+/* ---- ops on scores ---- */
+
+/* The part of a mask that every run sees. */
+static rill_status mask_emit(struct pulser *p, const struct node *n, uint32_t w, const struct stream_fact *s,
+                             uint32_t *ret)
+{
+    const struct fact *f = pulser_fact(p, w);
+    int shift = pulser_fact(p, n->out[0])->rank - f->rank, i = s->axis - shift, j = s->key_axis - shift;
+    int64_t shape[RANK_MAX];
+    if (i < 0 || j < 0)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its mask does not line up with the scores");
+    for (int a = 0; a < f->rank; a++)
+        shape[a] = a == i ? s->pulse : a == j ? s->keys : 1;
+    struct tensor *t = tensor_new(p->arena, f->type, f->rank, shape);
+    if (!t)
+        return pulser_no_memory(p);
+    for (int64_t at = 0; at < tensor_count(t); at++) {
+        int64_t q = i < j ? at / s->keys : at % s->pulse, k = i < j ? at % s->keys : at / s->pulse;
+        double v;
+        if (!position_value(p->positions, position_of(p, w), i, FAR + q, j, FAR + k - s->left, &v))
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its mask has no value");
+        tensor_set_f64(t, t->data, at, v);
+    }
+    *ret = graph_add_const(p->dst, p->src->wires[w].name, t);
+    return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
+}
+
+/* Keys outside the sequence are hidden like those that the mask hides. */
+static rill_status hide_outside(struct pulser *p, const struct node *n, const struct stream_fact *s, uint32_t *wire)
+{
+    struct clock_attr *at = arena_new(p->arena, struct clock_attr);
+    struct tensor *hidden = tensor_new(p->arena, DTYPE_F32, 0, NULL);
+    uint32_t clock, in[3];
+    if (!at || !hidden)
+        return pulser_no_memory(p);
+    *(float *) hidden->data = -INFINITY;
+    *at = (struct clock_attr) { .pulse = s->pulse, .frames = s->keys, .delay = s->delay + s->left };
+    TRY(pulser_length_place(p, pulser_fact(p, n->out[0])->shape[s->key_axis], &at->length));
+    TRY(pulser_clock(p, &clock));
+    TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &in[0], 1));
+    if (s->key_axis != pulser_fact(p, n->out[0])->rank - 1) {
+        uint32_t shape;
+        TRY(pulser_ints(p, n->name, (int64_t[]) { s->keys, 1 }, 2, &shape));
+        TRY(pulser_emit_named(p, "Reshape", n->name, NULL, 0, (uint32_t[]) { in[0], shape }, 2, &in[0]));
+    }
+    in[1] = *wire;
+    in[2] = graph_add_const(p->dst, n->name, hidden);
+    return in[2] == WIRE_NONE ? pulser_no_memory(p) : pulser_emit_named(p, "Where", n->name, NULL, 0, in, 3, wire);
+}
+
+static bool same_scores(const struct stream_fact *a, const struct stream_fact *b)
+{
+    return a->keys == b->keys && a->left == b->left && a->delay == b->delay && a->axis == b->axis &&
+           a->key_axis == b->key_axis;
+}
+
+static rill_status scores_operand(struct pulser *p, const struct node *n, unsigned i, const struct stream_fact *s,
+                                  uint32_t *ret)
+{
+    const struct stream_fact *own = pulser_stream(p, n->in[i]);
+    if (pulser_is_mask(p, n->in[i]))
+        return mask_emit(p, n, n->in[i], s, ret);
+    if (own ? !same_scores(own, s) : pulser_fact(p, n->in[i])->rank > 0 && !pulser_fact(p, n->in[i])->value)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u meets scores of attention over time, but is "
+                       "neither a constant nor a mask made of positions", i);
+    *ret = p->map[n->in[i]];
+    return RILL_OK;
+}
+
+static const struct stream_fact *scores_of(const struct pulser *p, const struct node *n, unsigned *ret)
+{
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const struct stream_fact *s = pulser_stream(p, n->in[i]);
+        *ret = i;
+        if (s && s->keys)
+            return s;
+    }
+    return NULL;
+}
+
+static rill_status scores_pointwise(struct pulser *p, const struct node *n, struct stream_fact s, unsigned first)
+{
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
+    struct mask m = { .axis_i = s.axis, .axis_j = s.key_axis };
+    if (!in)
+        return pulser_no_memory(p);
+    for (unsigned i = 0; i < n->n_in; i++)
+        TRY(scores_operand(p, n, i, &s, &in[i]));
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &out, 1));
+    if (mask_of(p, n, n->in[first], &m)) {
+        TRY(hide_outside(p, n, &s, &out));
+        s.masked = true;
+    }
+    return pulser_bind(p, n, 0, out, &s);
+}
+
+static rill_status scores_softmax(struct pulser *p, const struct node *n, const struct stream_fact *s)
+{
+    uint32_t out;
+    if (axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->in[0])->rank) != s->key_axis || !s->masked)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it is global along a time axis that no mask limits");
+    TRY(pulser_emit(p, n->op, n->name, n->attr, &p->map[n->in[0]], 1, &out, 1));
+    return pulser_bind(p, n, 0, out, s);
+}
+
+/* Weights [.., pulse, keys] times values [.., keys, width]. */
+static rill_status weights_by_values(struct pulser *p, const struct node *n, struct stream_fact s)
+{
+    struct flow v;
+    uint32_t out;
+    int64_t right = s.keys - s.left - s.pulse, late = s.delay - right;
+    bool fits = flow_of(p, n->in[1], &v) && !v.sf.keys && v.sf.axis == pulser_fact(p, n->in[1])->rank - 2 &&
+                s.key_axis == pulser_fact(p, n->in[0])->rank - 1 && v.sf.pulse == s.pulse;
+    if (!fits || v.sf.delay > late)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: weights of attention over time need values of the same "
+                       "rate, no later than their keys");
+    TRY(flow_delay(p, n->name, &v, late - v.sf.delay));
+    TRY(flow_history(p, n->name, &v, s.left + right, NULL));
+    TRY(pulser_emit(p, n->op, n->name, n->attr, (uint32_t[]) { p->map[n->in[0]], v.wire }, 2, &out, 1));
+    s.keys = 0;
+    s.masked = false;
+    return pulser_bind(p, n, 0, out, &s);
+}
+
+bool node_is_attention(const struct pulser *p, const struct node *n)
+{
+    unsigned first;
+    bool product = !strcmp(n->op->name, "MatMul") && pulser_stream(p, n->in[0]) && pulser_stream(p, n->in[1]);
+    return scores_of(p, n, &first) || (product && pulser_time_twice(p, n->out[0]));
+}
+
+rill_status rule_attention(struct pulser *p, const struct node *n)
+{
+    unsigned first;
+    const struct stream_fact *s = scores_of(p, n, &first);
+    if (!s)
+        return rule_scores(p, n);
+    if (n->op->flags & OP_POINTWISE)
+        return scores_pointwise(p, n, *s, first);
+    if (!strcmp(n->op->name, "Softmax"))
+        return scores_softmax(p, n, s);
+    if (!strcmp(n->op->name, "MatMul") && first == 0)
+        return weights_by_values(p, n, *s);
+    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: scores of attention over time go through element-wise ops, "
+                   "a softmax over the keys and a product with values, nothing else");
+}
