@@ -88,19 +88,20 @@ rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64
 struct early { int64_t least, most; };
 
 /* After input frames 0..s-1 the wire has had s/hop frames, of which length(s) + delay belong to it or come before it:
- * by how many it is ahead of what it has, for SAMPLED lengths from `first` on. */
+ * by how many it is ahead of what it has, for SAMPLED lengths from `first` on. Lengths of which no whole sequence
+ * can be made have no say. */
 static bool frames_early(const struct pulser *p, const struct stream_fact *s, int64_t first, struct early *ret)
 {
     *ret = (struct early) { INT64_MAX, INT64_MIN };
     for (int64_t at = first; at < first + SAMPLED; at++) {
         int64_t length, early;
         if (!dim_eval(s->length, p->symbol, at, &length))
-            return false;
+            continue;
         early = at * s->hop_den / s->hop_num - length - s->delay;
         ret->least = early < ret->least ? early : ret->least;
         ret->most = early > ret->most ? early : ret->most;
     }
-    return true;
+    return ret->least <= ret->most;
 }
 
 rill_status flow_settle(struct pulser *p, const struct node *n, struct flow *f)

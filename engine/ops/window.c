@@ -75,9 +75,9 @@ rill_status window_size(struct infer *c, const struct window_attr *a, struct win
 {
     struct dims *ds = c->dims;
     if (a->auto_pad == PAD_SAME_UPPER || a->auto_pad == PAD_SAME_LOWER) {
-        if (!dim_is_const(n) && w->stride[i] > 1)
-            return infer_fail(c, "SAME padding with a stride on an axis of unknown length; give explicit pads");
         *ret = dim_div_ceil_int(ds, n, w->stride[i]);
+        if (!dim_is_const(n) && w->stride[i] > 1)
+            return RILL_OK;     /* the pads follow from a length that is not known yet */
         int64_t size = dim_is_const(n) ? dim_value(n) : 0, out = dim_is_const(n) ? dim_value(*ret) : 0;
         same_split(a->auto_pad, w, i, w->stride[i] == 1 ? reach(w, i) - 1 : (out - 1) * w->stride[i] + reach(w, i) - size);
         return RILL_OK;

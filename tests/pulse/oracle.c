@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/pulse/oracle.h"
+#include "engine/interp.h"
+#include "engine/typed.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+unsigned oracle_passed, oracle_failed;
+
+void oracle_check(bool ok, const char *fmt, ...)
+{
+    va_list ap;
+    ok ? oracle_passed++ : oracle_failed++;
+    if (ok)
+        return;
+    va_start(ap, fmt);
+    printf("FAILED ");
+    vprintf(fmt, ap);
+    printf("\n");
+    va_end(ap);
+}
+
+int oracle_end(void)
+{
+    printf("%u passed, %u failed\n", oracle_passed, oracle_failed);
+    return oracle_failed != 0;
+}
+
+/* ---- making model and plan ---- */
+
+enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx, const char *assertion)
+{
+    struct gb b;
+    *o = (struct oracle) { .recipe = recipe, .ctx = ctx, .seed = 1, .model = model_new() };
+    rill_model *m = o->model;
+    m->stream = dim_symbol(m->dims, "S");
+    if (dims_assert(m->dims, assertion ? assertion : "S>=0", &o->err) != RILL_OK)
+        return LAW_REFUSED;
+    gb_init(&b, &m->file.g, &m->arena, m->dims, m->stream, o->seed);
+    recipe(&b, ctx);
+    o->err = b.err;
+    if (b.err.status != RILL_OK || tgraph_from_mgraph(&m->graph, &m->file, NULL, &o->err) != RILL_OK)
+        return LAW_REFUSED;
+    return LAW_HOLDS;
+}
+
+enum verdict oracle_pulse(struct oracle *o, int64_t pulse)
+{
+    const rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse };
+    o->plan = rill_plan_unref(o->plan);
+    return rill_plan_new(&o->plan, o->model, &opts, &o->err) == RILL_OK ? LAW_HOLDS : LAW_REFUSED;
+}
+
+void oracle_close(struct oracle *o)
+{
+    o->plan = rill_plan_unref(o->plan);
+    o->model = rill_model_free(o->model);
+}
+
+/* ---- the whole sequence ---- */
+
+struct whole {
+    struct arena arena;
+    struct dims *dims;
+    struct mgraph m;
+    struct tgraph t;
+    const struct tensor *in[PORTS_MAX], *out[PORTS_MAX];
+};
+
+static void whole_inputs(const struct oracle *o, struct whole *w, uint32_t seed)
+{
+    for (uint32_t i = 0; i < w->t.g.n_inputs; i++) {
+        struct tensor shape = { 0 };
+        fact_to_tensor(&w->t.g.wires[w->t.g.inputs[i]].fact, &shape);
+        struct tensor *t = tensor_new(&w->arena, DTYPE_F32, shape.rank, shape.dim);
+        for (int64_t k = 0; k < tensor_count(t); k++)
+            ((float *) t->data)[k] = 2 * gb_random_f32(&seed);
+        if (o->nan_first && tensor_count(t))
+            ((float *) t->data)[0] = NAN;
+        w->in[i] = t;
+    }
+}
+
+static rill_status whole_run(struct oracle *o, struct whole *w, int64_t length, uint32_t seed)
+{
+    struct gb b;
+    gb_init(&b, &w->m.g, &w->arena, w->dims, dim_int(w->dims, length), o->seed);
+    o->recipe(&b, o->ctx);
+    if (b.err.status != RILL_OK) {
+        o->err = b.err;
+        return b.err.status;
+    }
+    TRY(tgraph_from_mgraph(&w->t, &w->m, NULL, &o->err));
+    whole_inputs(o, w, seed);
+    return interp_run(&w->t.g, w->in, &w->arena, w->out, &o->err);
+}
+
+/* ---- the stream ---- */
+
+struct run {
+    const struct oracle *o;
+    const struct whole *w;
+    rill_stream *s;
+    uint32_t seed;
+    int64_t pushed[PORTS_MAX], got[PORTS_MAX], room[PORTS_MAX];
+    float *in[PORTS_MAX], *out[PORTS_MAX];      /* frame after frame */
+};
+
+static uint32_t below(struct run *r, uint32_t n)
+{
+    return gb_random(&r->seed) % n;
+}
+
+static void *block_new(const struct oracle *o)
+{
+    size_t bytes = (rill_plan_stream_size(o->plan) + 63) & ~(size_t) 63;
+    void *mem = aligned_alloc(64, bytes);
+    if (!mem)
+        abort();
+    memset(mem, 0xff, bytes);
+    return mem;
+}
+
+/* Tensor [outer, frames, inner] as frames of outer x inner, or back. */
+static void frames_turn(const struct port *q, int64_t frames, const float *from, float *to, bool back)
+{
+    for (size_t o = 0; o < q->outer; o++)
+        for (int64_t f = 0; f < frames; f++) {
+            size_t tensor_at = (o * (size_t) frames + (size_t) f) * q->inner_floats;
+            size_t frame_at = ((size_t) f * q->outer + o) * q->inner_floats;
+            memcpy(to + (back ? tensor_at : frame_at), from + (back ? frame_at : tensor_at),
+                   q->inner_floats * sizeof *to);
+        }
+}
+
+static int64_t port_frames(const struct port *q, const struct tensor *t)
+{
+    size_t width = q->outer * q->inner_floats;
+    return width ? tensor_count(t) / (int64_t) width : 0;
+}
+
+static void run_prepare(struct run *r)
+{
+    const rill_plan *p = r->o->plan;
+    for (uint32_t i = 0; i < p->n_ports; i++) {
+        const struct port *q = &p->ports[i];
+        bool input = i < p->n_inputs;
+        const struct tensor *t = input ? r->w->in[i] : r->w->out[i - p->n_inputs];
+        r->room[i] = port_frames(q, t) + (input ? 0 : 4 * q->pulse + 64);
+        float *mem = calloc((size_t) r->room[i] * q->outer * q->inner_floats + 1, sizeof *mem);
+        *(input ? &r->in[i] : &r->out[i]) = mem;
+        if (input)
+            frames_turn(q, r->room[i], t->data, mem, false);
+    }
+}
+
+static void run_drop(struct run *r)
+{
+    for (uint32_t i = 0; i < PORTS_MAX; i++) {
+        free(r->in[i]);
+        free(r->out[i]);
+    }
+    free(r->s);
+}
+
+static void pull_all(struct run *r)
+{
+    const rill_plan *p = r->o->plan;
+    for (uint32_t i = p->n_inputs; i < p->n_ports; i++)
+        for (size_t given = 1; given && r->got[i] < r->room[i]; r->got[i] += (int64_t) given) {
+            size_t cap = (size_t) (r->room[i] - r->got[i]), some = 1 + below(r, 7);
+            float *to = r->out[i] + (size_t) r->got[i] * p->ports[i].outer * p->ports[i].inner_floats;
+            if (rill_stream_pull(r->s, i, to, below(r, 2) || some > cap ? cap : some, &given) != RILL_OK)
+                given = 0;
+        }
+}
+
+/* Other data first, not finite now and then, and back to the start. */
+static void spoil(struct run *r)
+{
+    const rill_plan *p = r->o->plan;
+    for (unsigned k = 0; k < 3; k++) {
+        for (uint32_t i = 0; i < p->n_inputs; i++) {
+            size_t n = (size_t) p->ports[i].pulse * p->ports[i].outer * p->ports[i].inner_floats, taken;
+            float *x = calloc(n + 1, sizeof *x);
+            for (size_t j = 0; j < n; j++)
+                x[j] = below(r, 8) ? 3.0f : NAN;
+            rill_stream_push(r->s, i, x, (size_t) p->ports[i].pulse, &taken);
+            free(x);
+        }
+        rill_stream_run(r->s);
+        pull_all(r);
+    }
+    memset(r->got, 0, sizeof r->got);
+    rill_stream_reset(r->s);
+}
+
+static void snapshot(struct run *r)
+{
+    size_t bytes = rill_plan_stream_size(r->o->plan);
+    rill_stream *copy = block_new(r->o);
+    memcpy((void *) copy, (const void *) r->s, bytes);
+    memset((void *) r->s, 0xff, bytes);
+    free(r->s);
+    r->s = copy;
+}
+
+static bool push_some(struct run *r)
+{
+    const rill_plan *p = r->o->plan;
+    bool left = false;
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        const struct port *q = &p->ports[i];
+        size_t rest = (size_t) (r->room[i] - r->pushed[i]), n = 1 + below(r, 2 * (uint32_t) q->pulse + 1), taken = 0;
+        n = n > rest ? rest : n;
+        if (n && rill_stream_push(r->s, i, r->in[i] + (size_t) r->pushed[i] * q->outer * q->inner_floats, n, &taken))
+            return false;
+        r->pushed[i] += (int64_t) taken;
+        left |= r->pushed[i] < r->room[i];
+    }
+    return left;
+}
+
+static bool runs_out(struct run *r, int64_t budget)
+{
+    while (rill_stream_run(r->s) == RILL_OK && budget-- > 0)
+        pull_all(r);
+    pull_all(r);
+    return budget > 0;
+}
+
+static rill_status run_stream(struct run *r, rill_error *err)
+{
+    const rill_plan *p = r->o->plan;
+    int64_t most = 64;
+    for (uint32_t i = 0; i < p->n_ports; i++)
+        most += r->room[i] / (p->ports[i].pulse ? p->ports[i].pulse : 1) + p->ports[i].delay;
+    r->s = rill_stream_init(block_new(r->o), p);
+    r->s->filler = NAN;
+    if (below(r, 4) == 0)
+        spoil(r);
+    uint32_t snap = below(r, 6);
+    for (bool left = true; left; snap--) {
+        left = push_some(r);
+        if ((left || below(r, 4)) && !runs_out(r, most))
+            return err_set(err, RILL_INTERNAL, "the stream runs without input");
+        if (snap == 0)
+            snapshot(r);
+    }
+    rill_stream_finish(r->s);
+    return runs_out(r, most) ? RILL_OK : err_set(err, RILL_INTERNAL, "the stream does not end");
+}
+
+/* ---- comparing ---- */
+
+static bool same(float a, float b, float tolerance)
+{
+    return (isnan(a) && isnan(b)) || !memcmp(&a, &b, sizeof a) || (tolerance > 0 && fabsf(a - b) <= tolerance);
+}
+
+static enum verdict port_compare(struct run *r, uint32_t i, rill_error *err)
+{
+    const rill_plan *p = r->o->plan;
+    const struct port *q = &p->ports[i];
+    const struct tensor *want = r->w->out[i - p->n_inputs];
+    int64_t frames = port_frames(q, want);
+    size_t width = q->outer * q->inner_floats;
+    if (r->got[i] != frames)
+        return err_set(err, RILL_INTERNAL, "output '%s' gives %lld frames, the whole run %lld", q->info.name,
+                       (long long) r->got[i], (long long) frames), LAW_BROKEN;
+    float *turned = calloc((size_t) frames * width + 1, sizeof *turned);
+    frames_turn(q, frames, want->data, turned, false);
+    size_t k = 0, n = (size_t) frames * width;
+    while (k < n && same(r->out[i][k], turned[k], r->o->tolerance))
+        k++;
+    if (k < n)
+        err_set(err, RILL_INTERNAL, "output '%s' of %lld frames differs in frame %zu, place %zu: %.9g, the whole run %.9g",
+                q->info.name, (long long) frames, k / width, k % width, r->out[i][k], turned[k]);
+    free(turned);
+    return k < n ? LAW_BROKEN : LAW_HOLDS;
+}
+
+static enum verdict law_run(struct oracle *o, const struct whole *w, uint32_t cuts)
+{
+    struct run r = { .o = o, .w = w, .seed = cuts };
+    enum verdict v = LAW_HOLDS;
+    run_prepare(&r);
+    if (run_stream(&r, &o->err) != RILL_OK)
+        v = LAW_BROKEN;
+    for (uint32_t i = o->plan->n_inputs; v == LAW_HOLDS && i < o->plan->n_ports; i++)
+        v = port_compare(&r, i, &o->err);
+    run_drop(&r);
+    return v;
+}
+
+enum verdict oracle_law(struct oracle *o, int64_t length, uint32_t cuts)
+{
+    struct whole w = { .dims = dims_new() };
+    enum verdict v = LAW_NO_WHOLE;
+    if (whole_run(o, &w, length, cuts * 7919 + 17) == RILL_OK)
+        v = law_run(o, &w, cuts);
+    arena_drop(&w.arena);
+    dims_free(w.dims);
+    return v;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* oracle.h - the law, from outside: what a stream gives is what the whole-sequence run gives.
+ *
+ * The whole run is the interpreter on a graph built for that length. The stream gets the same frames in random
+ * cuts, NaN after the end, the length as late as it can be told, memory full of garbage, and now and then a
+ * snapshot in the middle or a reset after other data. Bits must agree; NaN is one value. */
+#ifndef TESTS_PULSE_ORACLE_H
+#define TESTS_PULSE_ORACLE_H
+#include "pulse/stream_internal.h"
+#include "tests/pulse/graph_build.h"
+
+struct oracle {
+    gb_recipe *recipe;
+    const void *ctx;
+    uint32_t seed;              /* of the weights */
+    rill_model *model;
+    rill_plan *plan;
+    float tolerance;            /* 0: the same bits */
+    bool nan_first;             /* the first number of each input is NaN */
+    rill_error err;
+};
+
+enum verdict {
+    LAW_HOLDS,
+    LAW_REFUSED,        /* err says why */
+    LAW_NO_WHOLE,       /* the whole-sequence graph itself is refused for this length */
+    LAW_BROKEN          /* err says where */
+};
+
+/* Types the recipe with a symbol S; then cuts it for a pulse. LAW_HOLDS or LAW_REFUSED. */
+enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx, const char *assertion);
+enum verdict oracle_pulse(struct oracle *o, int64_t pulse);
+
+/* Runs both ways on `length` units of the symbol. */
+enum verdict oracle_law(struct oracle *o, int64_t length, uint32_t cuts);
+
+void oracle_close(struct oracle *o);
+
+/* Counting and printing of a test program. */
+extern unsigned oracle_passed, oracle_failed;
+void oracle_check(bool ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int  oracle_end(void);
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* steps.h - chains of streaming steps as one line of text: "conv k=3 s=2 l=2; add; slice from=1".
+ *
+ * The wire between steps is [1, C, T]; the first step gets the input. Tables are written in it, random graphs are
+ * printed in it, and RILL_GRAPH takes it back. */
+#ifndef TESTS_PULSE_STEPS_H
+#define TESTS_PULSE_STEPS_H
+#include "tests/pulse/graph_build.h"
+
+#define STEPS_MAX  8
+#define PARAMS_MAX 8
+
+struct step_param { const char *name; int least, most, otherwise; };
+
+struct stage { uint32_t wire; int channels; };
+
+struct step_kind {
+    const char *name;
+    struct step_param params[PARAMS_MAX];
+    void (*emit)(struct gb *b, struct stage *s, const int *v);
+};
+
+struct chain_step { const struct step_kind *kind; int v[PARAMS_MAX]; };
+
+struct chain {
+    int channels, times;        /* of the input: [1, channels, times * S] */
+    unsigned n;
+    struct chain_step steps[STEPS_MAX];
+    int taps;                   /* bit i: what step i gives is an output too */
+};
+
+/* NULL past the last. */
+const struct step_kind *step_kind_at(unsigned i);
+
+/* "2: conv k=3; ..." where 2 is the number of channels ("2x3:": of 3*S frames); false: not understood. */
+bool chain_parse(struct chain *c, const char *text);
+int  chain_print(const struct chain *c, char *buf, size_t cap);
+
+gb_recipe chain_recipe;         /* ctx: struct chain */
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Known hard cases of streaming, one a row: a chain of steps, a length and a pulse. Each is tried at that length
+ * and around it, at that pulse and others; the delays of well-known shapes are numbers to be met. */
+#include "tests/pulse/oracle.h"
+#include "tests/pulse/steps.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct row {
+    const char *name, *chain;
+    int length, pulse;
+    int delay;                  /* of the output in its frames; -1: not stated */
+    const char *refusal;        /* words of the message; NULL: streams */
+    bool nan_first;
+};
+
+#define ANY (-1)
+
+static const struct row rows[] = {
+    /* one window */
+    { "conv k3 valid", "1: conv k=3", 8, 4, 2, NULL, false },
+    { "causal conv k3", "1: conv k=3 l=2", 8, 4, 0, NULL, false },
+    { "centred conv k3", "1: conv k=3 l=1 r=1", 8, 4, 1, NULL, false },
+    { "pad one in front, pulse 1", "1: pad l=1", 1, 1, 0, NULL, false },
+    { "pad one in front, pulse 2", "1: pad l=1", 2, 2, 0, NULL, false },
+    { "crop", "1: slice from=1 to=-2", 9, 2, ANY, NULL, false },
+    { "crop longer than a pulse", "1: slice from=2 to=-1", 4, 1, ANY, NULL, false },
+    { "pad both ends", "2: pad l=2 r=2", 5, 2, ANY, NULL, false },
+    { "stride 2, k 3, pad 2 and 1", "2: pad l=2 r=1; conv k=3 s=2", 9, 4, 1, NULL, false },
+    { "stride 2, k 3, pads 2 and 1 of its own", "2: conv k=3 s=2 l=2 r=1", 9, 4, ANY, NULL, false },
+    /* convolution after convolution */
+    { "conv_plus_conv 1", "1: conv; conv k=2 d=2", 7, 1, 2, NULL, false },
+    { "conv_plus_conv 2", "1: conv s=2 auto=1; conv", 10, 2, 0, NULL, false },
+    { "conv_plus_conv 3", "1: conv; conv k=2 auto=1", 10, 1, 1, NULL, false },
+    { "conv_plus_conv 4", "1: conv; conv k=2 s=2 auto=1", 4, 2, 0, NULL, false },
+    { "conv_plus_conv 7", "1: conv k=2 d=2; conv s=2", 4, 4, 1, NULL, false },
+    { "same_upper k2", "1: conv k=2 auto=1", 4, 1, 1, NULL, false },
+    { "same_lower k2", "1: conv k=2 auto=2", 4, 1, 0, NULL, false },
+    { "k2 s2 pad 1 in front", "1: conv k=2 s=2 l=1", 4, 2, 0, NULL, false },
+    { "three", "1: conv k=2 d=2; conv k=3; conv k=2 l=1", 5, 1, 4, NULL, false },
+    { "three with strides", "1: conv k=2; conv; conv s=2 d=2", 4, 2, ANY, NULL, false },
+    { "SAME with a stride and an odd kernel", "1: conv k=3 s=2 auto=1", 9, 2, ANY, "SAME padding with stride 2", false },
+    { "the same with an even length", "1x2: conv k=3 s=2 auto=1", 5, 2, ANY, NULL, false },
+    { "SAME with stride 3, length a multiple", "2x3: conv k=4 s=3 auto=2", 4, 3, ANY, NULL, false },
+    { "deep", "3: conv k=3 l=2 deep=1; conv k=3 d=2 l=4 deep=1; conv", 11, 3, 0, NULL, false },
+    { "wavenet shape", "2: conv k=3; conv k=3 d=2; conv k=3 d=4; conv k=3 d=8; conv k=3 d=16", 200, 8, 62, NULL, false },
+    { "TDNN shape", "2: conv k=5; conv k=3; conv k=3 s=3; conv k=3; conv k=3", 100, 24, 6, NULL, false },
+    /* downsampling after a delay: from, step */
+    { "downsample 1", "1: slice step=2; slice from=1", 3, 2, ANY, NULL, false },
+    { "downsample 2", "1: slice from=1; slice step=2", 3, 2, 0, NULL, false },
+    { "downsample 3", "1: slice from=1 step=2", 5, 2, ANY, NULL, false },
+    { "downsample 4", "1: slice from=1; slice step=2", 9, 2, ANY, NULL, false },
+    { "downsample 5", "1: slice from=4", 6, 1, 4, NULL, false },
+    { "downsample 6", "1: slice from=1 step=2", 4, 2, ANY, NULL, false },
+    { "downsample 7", "1: slice from=1; slice from=1 step=2", 3, 2, ANY, NULL, false },
+    { "downsample 8", "1: slice from=4; slice from=0 step=1", 6, 1, ANY, NULL, false },
+    /* pooling after a delay */
+    { "pool 1", "1: max k=2", 5, 2, 1, NULL, false },
+    { "pool 2", "1: max s=2", 3, 2, 0, NULL, false },
+    { "pool 3", "1: slice from=1; max s=2", 2, 2, 0, NULL, false },
+    { "pool 4", "1: max k=2", 2, 1, 1, NULL, false },
+    { "pool 5", "1: slice from=1; max k=3 s=2", 6, 2, ANY, NULL, true },
+    { "pool 6", "1: max k=3", 3, 1, 2, NULL, false },
+    { "pool 7", "1: slice from=2; max k=2", 4, 1, 3, NULL, false },
+    { "pool 8", "1: max k=3 s=2", 3, 2, ANY, NULL, false },
+    { "pool with right pad", "1: max k=2 r=1", 2, 1, 1, NULL, false },
+    { "pool with right pad after a delay", "1: slice from=1; max k=2 s=2 r=1", 3, 2, ANY, NULL, true },
+    { "ragged pool", "2: max k=3 s=2 ceil=1", 8, 2, ANY, NULL, false },
+    { "average that counts its pads", "2: average k=3 l=1 r=1", 8, 2, 1, NULL, false },
+    { "lp pool", "2: lp k=3 s=2 p=2 l=1", 8, 4, ANY, NULL, false },
+    /* padding before a convolution */
+    { "pad_plus_conv 1", "1: pad l=1; conv", 2, 1, 0, NULL, false },
+    { "pad_plus_conv 2", "1: pad l=0 r=1; conv k=2 s=2", 5, 2, ANY, NULL, false },
+    { "pad_plus_conv 3", "1: pad l=13 r=9; conv k=2 d=2", 4, 2, ANY, NULL, false },
+    { "pad_plus_conv 4", "1: pad l=9 r=13; conv k=3 s=3", 3, 3, ANY, NULL, false },
+    { "edge 0, 1", "1: pad mode=1 r=1; conv", 1, 1, ANY, NULL, false },
+    { "edge 1, 0 with stride and dilation", "1: pad mode=1 l=1; conv k=2 s=2 d=2", 4, 2, ANY, NULL, false },
+    { "edge 5, 15 then k5 s3", "1: pad mode=1 l=5 r=15; conv k=5 s=3", 10, 9, 1, NULL, false },
+    { "edge longer than a pulse", "2: pad mode=1 l=5 r=5", 7, 2, ANY, NULL, false },
+    { "reflect", "2: pad mode=2 l=3 r=2; conv k=3", 9, 2, ANY, NULL, false },
+    { "reflect shorter than a pulse", "2: pad mode=2 l=3 r=3", 9, 8, ANY, NULL, false },
+    /* delays below and above a pulse */
+    { "delay 1", "1: skip k=2 at=0", 13, 4, 1, NULL, false },
+    { "delay 5", "1: slice from=1; conv k=6", 13, 4, 6, NULL, false },
+    { "history 2", "1: conv k=3", 13, 4, 2, NULL, false },
+    { "history 6", "1: conv k=7", 13, 4, 6, NULL, false },
+    { "two delays of 2", "1: slice from=2; slice from=2", 13, 4, 4, NULL, false },
+    /* constants in time */
+    { "prefix", "2: concat l=3", 7, 2, 0, NULL, false },
+    { "suffix", "2: concat r=3", 7, 2, ANY, NULL, false },
+    { "prefix and suffix after a delay", "2: conv k=4; concat l=2 r=4; conv k=2", 9, 3, ANY, NULL, false },
+    /* ways that meet late */
+    { "sum of a conv and a cut", "2: skip k=4 at=3; skip k=3 at=0; skip k=2 at=1", 13, 2, 6, NULL, false },
+    { "frames", "2: frame size=6 hop=2", 13, 3, ANY, NULL, false },
+    { "frames, all covered", "2: frame size=6 hop=4 before=2 end=1", 13, 4, ANY, NULL, false },
+    { "frames, flushed", "2: frame size=5 hop=3 before=1 end=2", 13, 3, ANY, NULL, false },
+    { "stft, pulse no multiple of the hop", "1: stft size=8 hop=4", 33, 3, ANY, NULL, false },
+    { "overlap", "2: overlap size=4 hop=2", 13, 2, ANY, NULL, false },
+    { "overlap, full tail", "2: overlap size=6 hop=2 before=3 tail=1", 13, 2, ANY, NULL, false },
+};
+
+static void row_lengths(struct oracle *o, const struct row *r, int64_t pulse)
+{
+    const int lengths[] = { r->length, 0, 1, 2, 3, r->length + 1, r->length + 2, 3 * r->length, 7 * r->length + 5 };
+    unsigned whole = 0;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (uint32_t cut = 1; cut <= 3; cut++) {
+            enum verdict v = oracle_law(o, lengths[i], cut * 31 + (uint32_t) i);
+            whole += v == LAW_HOLDS;
+            oracle_check(v != LAW_BROKEN, "%s (%s), length %d, pulse %lld: %s", r->name, r->chain, lengths[i],
+                         (long long) pulse, o->err.text);
+        }
+    oracle_check(whole > 0, "%s (%s): the whole run is refused at every length: %s", r->name, r->chain, o->err.text);
+}
+
+static void row_streams(struct oracle *o, const struct row *r)
+{
+    const int64_t pulses[] = { r->pulse, 1, 2, r->pulse + 1, 3 * r->pulse };
+    for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
+        enum verdict v = oracle_pulse(o, pulses[i]);
+        oracle_check(v == LAW_HOLDS, "%s (%s), pulse %lld: %s", r->name, r->chain, (long long) pulses[i], o->err.text);
+        if (v != LAW_HOLDS)
+            return;
+        int64_t delay = o->plan->pgraph.outputs[0].delay;
+        if (i == 0 && r->delay >= 0)
+            oracle_check(delay == r->delay, "%s (%s), pulse %d: delay %lld, not %d", r->name, r->chain, r->pulse,
+                         (long long) delay, r->delay);
+        row_lengths(o, r, pulses[i]);
+    }
+}
+
+static void row_test(const struct row *r)
+{
+    struct chain c;
+    struct oracle o;
+    oracle_check(chain_parse(&c, r->chain), "%s: '%s' is not understood", r->name, r->chain);
+    enum verdict v = oracle_open(&o, chain_recipe, &c, NULL);
+    oracle_check(v == LAW_HOLDS, "%s (%s): %s", r->name, r->chain, o.err.text);
+    o.nan_first = r->nan_first;
+    if (v == LAW_HOLDS && r->refusal) {
+        v = oracle_pulse(&o, r->pulse);
+        oracle_check(v == LAW_REFUSED && strstr(o.err.text, r->refusal), "%s (%s): not refused for '%s': %s", r->name,
+                     r->chain, r->refusal, v == LAW_REFUSED ? o.err.text : "it streams");
+    } else if (v == LAW_HOLDS)
+        row_streams(&o, r);
+    oracle_close(&o);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        row_test(&rows[i]);
+    return oracle_end();
+}
