@@ -335,6 +335,18 @@ static const struct dim *div_rest(struct dims *ds, struct lin *l, int64_t q)
     return dim_intern(ds, &(struct dim) { .kind = DIM_DIV, .value = q, .n = 1, .arg = &num });
 }
 
+/* floor(-X/q) = -floor((X + q-1)/q): a numerator without a positive term is turned round, so that both ways of
+ * writing it are one. */
+static bool div_turn(struct lin *l, int64_t q)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->k[i] > 0)
+            return false;
+    lin_scale(l, -1);
+    l->bad |= __builtin_add_overflow(l->c, q - 1, &l->c);
+    return true;
+}
+
 const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t q)
 {
     if (q <= 0)
@@ -342,6 +354,7 @@ const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t q)
     if (dim_is_bad(a))
         return ds->poison;
     struct lin l, whole = { .c = 0 }, more;
+    int64_t sign = 1;           /* the result is sign * (whole + l/q) */
     lin_init(&l, a);
     if (q > 1 && lin_is_one_choice(&l) && l.k[0] == 1 && l.c == 0)
         return div_choice(ds, a, q);
@@ -351,6 +364,10 @@ const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t q)
             lin_add(&whole, more.k[i], more.t[i]);
         whole.bad |= more.bad || __builtin_add_overflow(whole.c, more.c, &whole.c);
         div_cancel(&l, &q);
+        if (l.n && q > 1 && div_turn(&l, q)) {
+            lin_scale(&whole, -1);
+            sign = -sign;
+        }
     } while (l.n && q > 1 && div_cascade(&l, &q));
     if (l.n && q > 1) {
         const struct dim *rest = div_rest(ds, &l, q);
@@ -362,6 +379,7 @@ const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t q)
             lin_add(&whole, l.k[i], l.t[i]);
         whole.bad |= q == 1 && __builtin_add_overflow(whole.c, l.c, &whole.c);
     }
+    lin_scale(&whole, sign);
     return dim_from_lin(ds, &whole);
 }
 
