@@ -261,6 +261,7 @@ static const struct { const char *op; pulse_rule *rule; } rules[] = {
     { "AveragePool", rule_average_pool },
     { "Concat", rule_concat },
     { "Conv", rule_conv },
+    { "ConvTranspose", rule_conv_transpose },
     { "Flatten", rule_reshape },
     { "Frame", rule_frame },
     { "LpPool", rule_lp_pool },

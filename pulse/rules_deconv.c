@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* ConvTranspose along time. Raw output frame o (before pads are taken off) is the sum over input frames i of
+ * x[i] * w[k] with i*stride + k*dilation = o, so it needs (kernel - 1)*dilation / stride frames of the past and is
+ * complete with frame o / stride: an input d frames late gives raw frames d*stride late, and the pad in front is
+ * frames more to drop. The past is read again instead of carrying partial sums, which keeps the order of the additions. */
+#include "engine/ops/window.h"
+#include "pulse/rules.h"
+
+#include <string.h>
+
+struct axis_sizes { int64_t kernel, stride, dilation, extra; };     /* extra: output_padding */
+
+static int64_t list_at(struct attr_ints list, int i, int64_t otherwise)
+{
+    return (uint32_t) i < list.n ? list.v[i] : otherwise;
+}
+
+static struct axis_sizes sizes_read(const struct pulser *p, const struct node *n, int i)
+{
+    return (struct axis_sizes) {
+        .kernel = dim_value(pulser_fact(p, n->in[1])->shape[2 + i]),
+        .stride = list_at(attr_get_ints(n, "strides"), i, 1),
+        .dilation = list_at(attr_get_ints(n, "dilations"), i, 1),
+        .extra = list_at(attr_get_ints(n, "output_padding"), i, 0),
+    };
+}
+
+/* Explicit pads, with output_padding, on an axis of known sizes. total frames are too many; negative: too few. */
+struct explicit { int64_t *before, *after, *extra; };
+
+static void pads_set(const struct node *n, int i, int axes, int64_t total, const struct explicit *ret)
+{
+    int64_t mode = attr_get_int(n, "auto_pad");
+    bool stated = mode == PAD_NOTSET || mode == PAD_VALID, given = attr_get_ints(n, "output_shape").n > 0;
+    if (stated && !given) {
+        ret->before[i] = mode == PAD_VALID ? 0 : list_at(attr_get_ints(n, "pads"), i, 0);
+        ret->after[i] = mode == PAD_VALID ? 0 : list_at(attr_get_ints(n, "pads"), axes + i, 0);
+        return;
+    }
+    ret->extra[i] += total < 0 ? -total : 0;
+    total = total < 0 ? 0 : total;
+    ret->before[i] = mode == PAD_SAME_UPPER ? total / 2 : total - total / 2;
+    ret->after[i] = total - ret->before[i];
+}
+
+/* Frames of the whole sequence's raw output in front of its frame 0. */
+static int64_t time_before(const struct node *n, int k, int axes, const struct axis_sizes *z)
+{
+    int64_t before[WINDOW_AXES_MAX] = { 0 }, after[WINDOW_AXES_MAX] = { 0 }, extra[WINDOW_AXES_MAX] = { 0 };
+    int64_t total = z->extra + (z->kernel - 1) * z->dilation + 1 - z->stride;
+    pads_set(n, k, axes, total, &(struct explicit) { before, after, extra });
+    return before[k];
+}
+
+static rill_status attrs_make(struct pulser *p, const struct node *n, int k, int64_t past, void **ret)
+{
+    const struct fact *x = pulser_fact(p, n->in[0]), *y = pulser_fact(p, n->out[0]);
+    int axes = x->rank - 2;
+    int64_t *list = arena_array(p->arena, int64_t, 3 * WINDOW_AXES_MAX);
+    if (!list)
+        return pulser_no_memory(p);
+    const struct explicit e = { list, list + axes, list + 2 * axes };
+    for (int i = 0; i < axes; i++) {
+        struct axis_sizes z = sizes_read(p, n, i);
+        int64_t span = (z.kernel - 1) * z.dilation + 1;
+        if (i == k) {
+            int64_t spare = span - z.stride;
+            e.before[i] = past * z.stride;
+            e.after[i] = spare > 0 ? spare : 0;
+            e.extra[i] = spare < 0 ? -spare : 0;
+            continue;
+        }
+        if (!dim_is_const(x->shape[2 + i]) || !dim_is_const(y->shape[2 + i]))
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: time would be on two axes");
+        e.extra[i] = z.extra;
+        pads_set(n, i, axes, (dim_value(x->shape[2 + i]) - 1) * z.stride + z.extra + span - dim_value(y->shape[2 + i]), &e);
+    }
+    const struct attr attrs[] = {
+        { .name = "auto_pad", .kind = ATTR_INT, .i = PAD_NOTSET },
+        { .name = "pads", .kind = ATTR_INTS, .ints = { 2 * (uint32_t) axes, list } },
+        { .name = "output_padding", .kind = ATTR_INTS, .ints = { (uint32_t) axes, list + 2 * axes } },
+        { .name = "output_shape", .kind = ATTR_INTS },
+    };
+    return pulser_attr_copy(p, n, attrs, 4, ret);
+}
+
+static rill_status deconv_check(const struct pulser *p, const struct node *n, const struct axis_sizes *z)
+{
+    for (unsigned i = 1; i < n->n_in; i++)
+        if (pulser_stream(p, n->in[i]))
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u, its weights, runs along time", i);
+    if (attr_get_ints(n, "output_shape").n)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: output_shape fixes the size of the time axis");
+    if (z->kernel > 1 << 20 || z->dilation > 1 << 20 || z->stride > 1 << 20)
+        return op_fail(p->err, RILL_LIMIT, n, "a kernel of more than 2^20 frames does not stream");
+    return RILL_OK;
+}
+
+rill_status rule_conv_transpose(struct pulser *p, const struct node *n)
+{
+    struct flow f;
+    if (!flow_of(p, n->in[0], &f) || f.sf.axis < 2)
+        return pulser_off_axis(p, n);
+    int k = f.sf.axis - 2, axes = pulser_fact(p, n->in[0])->rank - 2;
+    const struct axis_sizes z = sizes_read(p, n, k);
+    int64_t past = (z.kernel - 1) * z.dilation / z.stride, pulse;
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
+    void *attr = NULL;
+    if (!in)
+        return pulser_no_memory(p);
+    TRY(deconv_check(p, n, &z));
+    if (__builtin_mul_overflow(f.sf.pulse, z.stride, &pulse) || pulse > INT32_MAX)
+        return op_fail(p->err, RILL_LIMIT, n, "a pulse of %lld frames is too long", (long long) f.sf.pulse);
+    TRY(attrs_make(p, n, k, past, &attr));
+    TRY(flow_mask(p, n, &f, NULL, past > 0, past > 0 || z.extra > 0 || z.kernel < z.stride));
+    TRY(flow_history(p, n->name, &f, past, NULL));
+    in[0] = f.wire;
+    for (unsigned i = 1; i < n->n_in; i++)
+        in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
+    TRY(pulser_emit(p, n->op, n->name, attr, in, n->n_in, &out, 1));
+    flow_scale(&f.sf, 1, z.stride);
+    f.sf.pulse = pulse;
+    f.sf.delay = f.sf.delay * z.stride + time_before(n, k, axes, &z);
+    f.sf.uniform = false;
+    return pulser_bind(p, n, 0, out, &f.sf);
+}
