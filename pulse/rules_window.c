@@ -26,7 +26,8 @@ static void same_pads(struct pulser *p, const struct node *n, struct spatial *s,
     const struct dim *in = pulser_fact(p, n->in[0])->shape[2 + i];
     const struct dim *last = dim_mul_int(ds, dim_add_int(ds, dim_div_ceil_int(ds, in, s->stride[i]), -1), s->stride[i]);
     const struct dim *reach = dim_add_int(ds, last, (s->kernel[i] - 1) * s->dilation[i] + 1);
-    const struct dim *total = dim_max(ds, dim_int(ds, 0), dim_sub(ds, reach, in));
+    const struct dim *total = s->stride[i] == 1 ? dim_int(ds, (s->kernel[i] - 1) * s->dilation[i])
+                                                : dim_max(ds, dim_int(ds, 0), dim_sub(ds, reach, in));
     const struct dim *small = dim_div_int(ds, total, 2), *large = dim_sub(ds, total, small);
     s->before[i] = upper ? small : large;
     s->after[i] = upper ? large : small;

@@ -88,9 +88,10 @@ rill_status window_size(struct infer *c, const struct window_attr *a, struct win
                           (long long) (dim_value(span) + reach(w, i)), i);
     *ret = dim_add_int(ds, a->ceil_mode ? dim_div_ceil_int(ds, span, w->stride[i]) : dim_div_int(ds, span, w->stride[i]), 1);
     /* A last window that would start in the padding at the end is none. */
-    if (a->ceil_mode && dim_is_const(*ret) && dim_is_const(n) &&
-        (dim_value(*ret) - 1) * w->stride[i] >= dim_value(n) + w->before[i])
-        *ret = dim_add_int(ds, *ret, -1);
+    if (a->ceil_mode && w->after[i] + w->stride[i] > reach(w, i)) {
+        const struct dim *last = dim_mul_int(ds, dim_add_int(ds, *ret, -1), w->stride[i]);
+        *ret = dim_sub(ds, *ret, dim_ge(ds, last, dim_add_int(ds, n, w->before[i])));
+    }
     return RILL_OK;
 }
 
