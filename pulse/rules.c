@@ -216,45 +216,6 @@ static rill_status rule_pointwise(struct pulser *p, const struct node *n)
     return emit_same(p, n, in, &sf);
 }
 
-/* ---- Reshape that leaves the time axis whole ---- */
-
-static const struct dim *leading(const struct pulser *p, const struct fact *f, int axis)
-{
-    const struct dim *d = dim_int(p->dst->dims, 1);
-    for (int i = 0; i < axis; i++)
-        d = dim_mul(p->dst->dims, d, f->shape[i]);
-    return d;
-}
-
-static rill_status rule_reshape(struct pulser *p, const struct node *n)
-{
-    const struct stream_fact *s = pulser_stream(p, n->in[0]);
-    const struct fact *from = pulser_fact(p, n->in[0]), *to = pulser_fact(p, n->out[0]);
-    int64_t shape[RANK_MAX];
-    int axis = -1;
-    for (int i = 0; s && i < to->rank; i++)
-        if (to->shape[i] == from->shape[s->axis] && leading(p, to, i) == leading(p, from, s->axis))
-            axis = i;
-    if (axis < 0)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it splits or merges the time axis");
-    struct stream_fact sf = *s;
-    sf.axis = axis;
-    for (int i = 0; i < to->rank; i++) {
-        if (i != axis && !dim_is_const(to->shape[i]))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: time would be on two axes");
-        shape[i] = i == axis ? s->pulse : dim_value(to->shape[i]);
-    }
-    uint32_t in[2] = { p->map[n->in[0]] }, out;
-    const struct op *reshape = op_find("Reshape");
-    void *attr = reshape ? arena_alloc(p->arena, reshape->attr_bytes) : NULL;
-    if (!attr)
-        return pulser_no_memory(p);
-    TRY(attrs_parse(reshape, n->name, NULL, 0, attr, p->err));
-    TRY(pulser_ints(p, n->name, shape, (unsigned) to->rank, &in[1]));
-    TRY(pulser_emit(p, reshape, n->name, attr, in, 2, &out, 1));
-    return pulser_bind(p, n, 0, out, &sf);
-}
-
 /* ---- rows ---- */
 
 static const struct { const char *op; pulse_rule *rule; } rules[] = {
@@ -297,13 +258,16 @@ pulse_rule *pulse_rule_find(const struct op *op)
 }
 
 static const struct { const char *op; pulse_rule *rule; } sources[] = {
-    { NULL, NULL },
+    { "ConstantOfShape", source_constant },
+    { "Expand", source_expand },
+    { "Range", source_range },
+    { "Tile", source_expand },
 };
 
 pulse_rule *pulse_source_find(const struct op *op)
 {
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-        if (sources[i].op && !strcmp(sources[i].op, op->name))
+        if (!strcmp(sources[i].op, op->name))
             return sources[i].rule;
     return NULL;
 }

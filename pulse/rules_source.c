@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules of ops that make a time axis out of nothing that streams: ConstantOfShape, Expand, Tile, Range. */
+#include "pulse/clock_ops.h"
+#include "pulse/rules.h"
+
+#include <string.h>
+
+static rill_status source_refuse(const struct pulser *p, const struct node *n, const char *why)
+{
+    char fact[160];
+    fact_print(pulser_fact(p, n->out[0]), fact, sizeof fact);
+    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it makes %s, %s", fact, why);
+}
+
+/* How an output of the node streams, from the one axis that grows with the stream. */
+static rill_status source_fact(struct pulser *p, const struct node *n, struct stream_fact *ret)
+{
+    const struct fact *f = pulser_fact(p, n->out[0]);
+    int64_t num = 0, den = 1;
+    *ret = (struct stream_fact) { .axis = -1, .hop_num = 1, .hop_den = 1, .pulse = p->pulse };
+    for (int i = 0; i < f->rank; i++) {
+        if (!dim_mentions(f->shape[i], p->symbol))
+            continue;
+        if (ret->axis >= 0)
+            return source_refuse(p, n, "which has time on two axes");
+        ret->axis = i;
+        if (!dim_slope(f->shape[i], p->symbol, &num, &den) || num < 1 || num > INT32_MAX / p->pulse)
+            return source_refuse(p, n, "whose length does not grow evenly with the stream");
+    }
+    TRY(pulser_want_multiple(p, n, ret, den));
+    ret->pulse = p->pulse / den * num;
+    ret->length = f->shape[ret->axis];
+    flow_scale(ret, den, num);
+    return RILL_OK;
+}
+
+/* The output's sizes with a pulse of frames on the time axis. */
+static rill_status source_shape(struct pulser *p, const struct node *n, const struct stream_fact *sf, uint32_t *ret)
+{
+    const struct fact *f = pulser_fact(p, n->out[0]);
+    int64_t shape[RANK_MAX];
+    for (int i = 0; i < f->rank; i++) {
+        if (i != sf->axis && !dim_is_const(f->shape[i]))
+            return source_refuse(p, n, "whose other sizes are not known");
+        shape[i] = i == sf->axis ? sf->pulse : dim_value(f->shape[i]);
+    }
+    return pulser_ints(p, n->name, shape, (unsigned) f->rank, ret);
+}
+
+rill_status source_constant(struct pulser *p, const struct node *n)
+{
+    struct stream_fact sf;
+    uint32_t shape, out;
+    TRY(source_fact(p, n, &sf));
+    TRY(source_shape(p, n, &sf, &shape));
+    TRY(pulser_emit(p, n->op, n->name, n->attr, &shape, 1, &out, 1));
+    sf.uniform = true;
+    return pulser_bind(p, n, 0, out, &sf);
+}
+
+/* The input, which does not grow, is repeated along time: all frames are alike where it has one of them. */
+rill_status source_expand(struct pulser *p, const struct node *n)
+{
+    struct stream_fact sf;
+    uint32_t in[2], out;
+    const struct fact *x = pulser_fact(p, n->in[0]);
+    TRY(source_fact(p, n, &sf));
+    int axis = sf.axis - (pulser_fact(p, n->out[0])->rank - x->rank);
+    if (axis >= 0 && !dim_is(x->shape[axis], 1))
+        return source_refuse(p, n, "which repeats more than one frame along time");
+    in[0] = p->map[n->in[0]];
+    TRY(source_shape(p, n, &sf, &in[1]));
+    TRY(pulser_emit_named(p, "Expand", n->name, NULL, 0, in, 2, &out));
+    sf.uniform = true;
+    return pulser_bind(p, n, 0, out, &sf);
+}
+
+rill_status source_range(struct pulser *p, const struct node *n)
+{
+    struct stream_fact sf;
+    struct clock_attr *a = arena_new(p->arena, struct clock_attr);
+    int64_t ends[2];
+    uint32_t in[3], out;
+    unsigned one;
+    if (!a)
+        return pulser_no_memory(p);
+    TRY(source_fact(p, n, &sf));
+    if (!pulser_const_ints(p, n, 0, &ends[0], 1, &one) || !pulser_const_ints(p, n, 2, &ends[1], 1, &one))
+        return source_refuse(p, n, "whose first element or step depends on the length of the sequence or on data");
+    *a = (struct clock_attr) { .pulse = sf.pulse };
+    TRY(pulser_clock(p, &in[0]));
+    in[1] = p->map[n->in[0]];
+    in[2] = p->map[n->in[2]];
+    for (unsigned k = 0; pulser_fact(p, n->out[0])->type == DTYPE_I64 && k < 2; k++)
+        TRY(pulser_ints(p, n->name, &ends[k], 1, &in[1 + k]));
+    TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &out, 1));
+    return pulser_bind(p, n, 0, out, &sf);
+}
