@@ -73,10 +73,12 @@ rill_status flow_history(struct pulser *p, const char *name, struct flow *f, int
 
 rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64_t n)
 {
-    if (n == 0 || f->sf.uniform)
+    if (n == 0)
         return RILL_OK;
-    TRY(flow_history(p, name, f, n, NULL));
-    TRY(pulser_slice(p, name, f->wire, f->sf.axis, 0, f->sf.pulse, &f->wire));
+    if (!f->sf.uniform) {
+        TRY(flow_history(p, name, f, n, NULL));
+        TRY(pulser_slice(p, name, f->wire, f->sf.axis, 0, f->sf.pulse, &f->wire));
+    }
     f->sf.delay += n;
     return RILL_OK;
 }
@@ -102,6 +104,30 @@ static bool frames_early(const struct pulser *p, const struct stream_fact *s, in
         ret->most = early > ret->most ? early : ret->most;
     }
     return ret->least <= ret->most;
+}
+
+#define GROWTH_STEP ((int64_t) 4096 * 9 * 25 * 7)
+
+/* Clamps at 0 and the like are long past at the lengths looked at. */
+bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num, int64_t *ret_den)
+{
+    int64_t at[3], a, b = GROWTH_STEP;
+    if (dim_slope(length, p->symbol, ret_num, ret_den))
+        return *ret_num >= 1;
+    for (int64_t i = 0; i < 3; i++)
+        if (!dim_eval(length, p->symbol, (i + 8) * GROWTH_STEP, &at[i]))
+            return false;
+    a = at[1] - at[0];
+    if (a < 1 || at[2] - at[1] != a)
+        return false;
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    *ret_num = (at[1] - at[0]) / a;
+    *ret_den = GROWTH_STEP / a;
+    return true;
 }
 
 rill_status flow_settle(struct pulser *p, const struct node *n, struct flow *f)

@@ -109,6 +109,9 @@ bool flow_of(const struct pulser *p, uint32_t src_wire, struct flow *ret);
 /* Later by n frames. */
 rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64_t n);
 
+/* Frames per frame of the stream, in the long run, of a wire of that length; false where it does not grow evenly. */
+bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num, int64_t *ret_den);
+
 /* Late enough that whether a frame lies before the end is known when it comes. */
 rill_status flow_settle(struct pulser *p, const struct node *n, struct flow *f);
 

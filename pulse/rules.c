@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How each op streams: one row an op. An op without a row does not stream. */
+#include "engine/ops/einsum.h"
 #include "pulse/rules.h"
 
 #include <string.h>
@@ -95,6 +96,23 @@ static int map_trailing(const struct pulser *p, const struct node *n, unsigned i
     return axis >= axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, input)) ? GLOBAL : axis;
 }
 
+/* Where the labels of the equation go. */
+static int map_einsum(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    int *ranks = arena_array(p->arena, int, n->n_in + 1);
+    for (unsigned i = 0; ranks && i < n->n_in; i++)
+        ranks[i] = rank_of(p, n, i);
+    return ranks ? einsum_output_axis(n, ranks, input, axis) : GLOBAL;
+}
+
+/* Scales and zeros that differ along an axis do not run along time. */
+static int map_quantised(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    const struct fact *scale = pulser_fact(p, n->in[1]);
+    bool single = scale->rank == 0 || dim_is(scale->shape[0], 1);
+    return input == 0 && (single || axis != axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, 0))) ? axis : GLOBAL;
+}
+
 static int map_batch(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     (void) p;
@@ -124,6 +142,8 @@ static const struct { const char *op; axis_map *map; } maps[] = {
     { "Concat", map_axis_attr },
     { "Conv", map_batch },
     { "ConvTranspose", map_batch },
+    { "DequantizeLinear", map_quantised },
+    { "Einsum", map_einsum },
     { "Gather", map_gather },
     { "IRFFT", map_rows },
     { "LayerNormalization", map_trailing },
@@ -132,6 +152,7 @@ static const struct { const char *op; axis_map *map; } maps[] = {
     { "Magnitude", map_rows },
     { "MatMul", map_matmul },
     { "MaxPool", map_channels },
+    { "QuantizeLinear", map_quantised },
     { "RFFT", map_rows },
     { "ReduceL1", map_reduce },
     { "ReduceL2", map_reduce },

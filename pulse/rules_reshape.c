@@ -34,7 +34,7 @@ static const struct dim *leading(const struct pulser *p, const struct fact *f, i
 static bool frames_ratio(const struct pulser *p, const struct dim *from, const struct dim *to, struct ratio *ret)
 {
     int64_t a, b, c, d;
-    if (!dim_slope(from, p->symbol, &a, &b) || !dim_slope(to, p->symbol, &c, &d) || a < 1 || c < 1 ||
+    if (!pulser_growth(p, from, &a, &b) || !pulser_growth(p, to, &c, &d) ||
         __builtin_mul_overflow(c, b, &ret->num) || __builtin_mul_overflow(d, a, &ret->den))
         return false;
     int64_t g = gcd(ret->num, ret->den);

@@ -24,7 +24,7 @@ static rill_status source_fact(struct pulser *p, const struct node *n, struct st
         if (ret->axis >= 0)
             return source_refuse(p, n, "which has time on two axes");
         ret->axis = i;
-        if (!dim_slope(f->shape[i], p->symbol, &num, &den) || num < 1 || num > INT32_MAX / p->pulse)
+        if (!pulser_growth(p, f->shape[i], &num, &den) || num > INT32_MAX / p->pulse)
             return source_refuse(p, n, "whose length does not grow evenly with the stream");
     }
     TRY(pulser_want_multiple(p, n, ret, den));

@@ -2,6 +2,7 @@
 /* Einsum. Every label is a loop: those of the output outside, the summed ones inside, in the order in which they
  * appear. Two f32 inputs with one summed label that lies in a row go through the packed product, which sums in
  * the same order and to the same bits. */
+#include "engine/ops/einsum.h"
 #include "engine/ops.h"
 
 #include <math.h>
@@ -132,6 +133,19 @@ static const char *text_of(const void *attr)
 {
     const struct einsum_attr *a = attr;
     return a->equation.n == 1 ? a->equation.v[0] : "";
+}
+
+int einsum_output_axis(const struct node *n, const int *ranks, unsigned i, int axis)
+{
+    struct equation q;
+    int at = -1, here = 0;
+    if (n->n_in > IN_MAX || !equation_parse(text_of(n->attr), ranks, n->n_in, &q))
+        return -1;
+    for (int k = 0; k < q.in[i].n; k++)
+        here += q.in[i].label[k] == q.in[i].label[axis];
+    for (int k = 0; k < q.out.n; k++)
+        at = q.out.label[k] == q.in[i].label[axis] ? k : at;
+    return here == 1 ? at : -1;
 }
 
 static rill_status label_size(struct infer *c, const struct dim **size, int label, const struct dim *d)

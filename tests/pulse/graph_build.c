@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/pulse/graph_build.h"
+#include "engine/control.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -179,7 +180,11 @@ static unsigned attrs_read(struct gb *b, const char *text, struct attr *list)
         char *value = strchr(w, '=');
         *value++ = '\0';
         list[n].name = w;
-        if (*value == '-' || (*value >= '0' && *value <= '9'))
+        if (*value == '\'') {
+            list[n].kind = ATTR_STRINGS;
+            list[n].strings = (struct attr_strings) { 1, arena_copy(b->arena, &(const char *) { value + 1 }, sizeof(char *)) };
+            n++;
+        } else if (*value == '-' || (*value >= '0' && *value <= '9'))
             attr_numbers(b, &list[n++], value);
         else
             attr_words(b, &list[n++], value);
@@ -214,6 +219,49 @@ uint32_t gb_op(struct gb *b, const char *op, const char *attrs, const uint32_t *
 {
     struct node *n = gb_node(b, op, attrs, in, n_in, 1);
     return n ? n->out[0] : WIRE_NONE;
+}
+
+/* ---- bodies ---- */
+
+void gb_body(struct gb *body, struct gb *outer, const char *name)
+{
+    struct graph *g = arena_new(outer->arena, struct graph);
+    *body = *outer;
+    body->g = g;
+    graph_init(g, outer->arena, outer->dims, name);
+}
+
+uint32_t gb_body_input(struct gb *body, const char *name)
+{
+    return good(body) ? graph_add_input(body->g, name, NULL) : WIRE_NONE;
+}
+
+static struct attr_ints axes_of(struct gb *b, const int64_t *v, int n)
+{
+    return (struct attr_ints) { v ? (uint32_t) n : 0, v ? arena_copy(b->arena, v, (size_t) n * sizeof *v) : NULL };
+}
+
+struct node *gb_scan(struct gb *b, struct gb *body, const struct gb_scan *s, const uint32_t *in, unsigned n_in)
+{
+    struct scan_attr *at = arena_new(b->arena, struct scan_attr);
+    uint32_t out[8];
+    if (!good(body))
+        b->err = body->err;
+    b->seed = body->seed;
+    b->n_names = body->n_names;
+    if (!good(b))
+        return NULL;
+    *at = (struct scan_attr) { .n_states = s->states, .n_scans = s->scans, .in_axes = axes_of(b, s->in_axes, s->scans),
+                               .in_reverse = axes_of(b, s->in_reverse, s->scans),
+                               .out_axes = axes_of(b, s->out_axes, s->outs) };
+    const char *name = next_name(b, "Scan");
+    for (int i = 0; i < s->states + s->outs; i++)
+        out[i] = graph_add_wire(b->g, gb_printf(b, "%s.%d", name, i), NULL);
+    struct node *n = graph_add_node(b->g, &op_scan, name, at, in, n_in, out, (unsigned) (s->states + s->outs));
+    n->body = arena_array(b->arena, struct graph *, 1);
+    n->body[0] = body->g;
+    n->n_body = 1;
+    return n;
 }
 
 uint32_t gb_slice(struct gb *b, uint32_t x, int axis, int64_t from, int64_t to, int64_t step)

@@ -43,11 +43,19 @@ uint32_t gb_int(struct gb *b, int64_t v);                               /* scala
                                    (const int64_t[]) { __VA_ARGS__ })
 uint32_t gb_shape(struct gb *b, int rank, const struct dim *const *shape);     /* i64 or dim, as the sizes are */
 
-/* Attributes as text: "strides=2 pads=1,1 auto_pad=SAME_UPPER epsilon=0.5"; a number with a point is a float. */
+/* Attributes as text: "strides=2 pads=1,1 auto_pad=SAME_UPPER epsilon=0.5"; a number with a point is a float,
+ * commas make lists, and what follows a ' is one word. */
 struct node *gb_node(struct gb *b, const char *op, const char *attrs, const uint32_t *in, unsigned n_in, unsigned n_out);
 uint32_t     gb_op(struct gb *b, const char *op, const char *attrs, const uint32_t *in, unsigned n_in);
 #define GB(b, op, attrs, ...) gb_op((b), (op), (attrs), (const uint32_t[]) { __VA_ARGS__ }, \
                                     (unsigned) (sizeof (uint32_t[]) { __VA_ARGS__ } / sizeof(uint32_t)))
+
+/* A body reads its own inputs; its fact is that of what comes in. */
+void     gb_body(struct gb *body, struct gb *outer, const char *name);
+uint32_t gb_body_input(struct gb *body, const char *name);
+/* Scan of states, scanned inputs (axes: one each) and captures; the node's outputs are states, then scanned. */
+struct gb_scan { int states, scans, outs; const int64_t *in_axes, *in_reverse, *out_axes; };
+struct node *gb_scan(struct gb *b, struct gb *body, const struct gb_scan *s, const uint32_t *in, unsigned n_in);
 
 /* Usual single steps. */
 uint32_t gb_slice(struct gb *b, uint32_t x, int axis, int64_t from, int64_t to, int64_t step);

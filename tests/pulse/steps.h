@@ -29,7 +29,9 @@ struct chain {
     int taps;                   /* bit i: what step i gives is an output too */
 };
 
-/* NULL past the last. */
+extern const struct step_kind steps_window[], steps_other[], steps_state[];     /* a row without a name ends each */
+
+/* Of all tables; NULL past the last. */
 const struct step_kind *step_kind_at(unsigned i);
 
 /* "2: conv k=3; ..." where 2 is the number of channels ("2x3:": of 3*S frames); false: not understood. */

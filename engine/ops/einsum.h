@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* einsum.h - where an Einsum sends the axes of its inputs. */
+#ifndef ENGINE_OPS_EINSUM_H
+#define ENGINE_OPS_EINSUM_H
+#include "engine/op.h"
+
+/* The axis of the output that has the label of that axis of input i; -1 where it is summed or is a diagonal.
+ * ranks: of all inputs of the node. */
+int einsum_output_axis(const struct node *n, const int *ranks, unsigned i, int axis);
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Steps that leave time as it is: element by element, along other axes, two ways that meet. */
+#include "tests/pulse/steps.h"
+
+/* ---- element by element, and two ways that meet ---- */
+
+static void emit_map(struct gb *b, struct stage *s, const int *v)
+{
+    static const char *const ops[] = { "Relu", "Tanh", "Sigmoid", "Neg", "Abs", "Exp", "Elu" };
+    s->wire = GB(b, ops[v[0]], "", s->wire);
+}
+
+static void emit_scale(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t w = v[0] ? gb_scalar(b, (float) v[0]) : gb_weights(b, 3, 1, s->channels, 1);
+    s->wire = GB(b, v[1] ? "Add" : "Mul", "", s->wire, w);
+}
+
+/* x[a..] * conv(x), both of the same length: one way is v[0]-1 frames later than the other. */
+static void emit_skip(struct gb *b, struct stage *s, const int *v)
+{
+    int at = v[1] < v[0] ? v[1] : v[0] - 1;
+    uint32_t w = gb_weights(b, 3, s->channels, s->channels, v[0]);
+    uint32_t y = GB(b, "Conv", "", s->wire, w), cut = gb_slice(b, s->wire, 2, at, at - v[0] + 1 < 0 ? at - v[0] + 1 : INT32_MAX, 1);
+    s->wire = GB(b, v[2] ? "Add" : "Mul", "", v[2] ? cut : y, v[2] ? y : cut);
+}
+
+static void emit_where(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t c = GB(b, "Less", "", s->wire, gb_scalar(b, (float) v[0] / 8));
+    s->wire = GB(b, "Where", "", c, GB(b, "Neg", "", s->wire), s->wire);
+}
+
+/* ---- along other axes ---- */
+
+static void emit_softmax(struct gb *b, struct stage *s, const int *v)
+{
+    s->wire = GB(b, v[0] ? "LogSoftmax" : "Softmax", "axis=1", s->wire);
+}
+
+static void emit_norm(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t x = gb_transpose(b, s->wire, "0,2,1");
+    (void) v;
+    x = GB(b, "LayerNormalization", "axis=-1", x, gb_weights(b, 1, s->channels), gb_weights(b, 1, s->channels));
+    s->wire = gb_transpose(b, x, "0,2,1");
+}
+
+static void emit_matmul(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t w = gb_weights(b, 2, s->channels, s->channels);
+    if (v[0])
+        s->wire = GB(b, "MatMul", "", w, s->wire);
+    else
+        s->wire = gb_transpose(b, GB(b, "MatMul", "", gb_transpose(b, s->wire, "2,0,1"), w), "1,2,0");
+}
+
+static void emit_reduce(struct gb *b, struct stage *s, const int *v)
+{
+    static const char *const ops[] = { "ReduceMean", "ReduceMax", "ReduceL2", "ReduceSum" };
+    s->wire = GB(b, "Sub", "", s->wire, GB(b, ops[v[0]], "keepdims=1", s->wire, gb_ints(b, 1)));
+}
+
+static void emit_gather(struct gb *b, struct stage *s, const int *v)
+{
+    int64_t list[3] = { v[0] % s->channels, 0, v[1] % s->channels };
+    s->wire = GB(b, "Gather", "axis=1", s->wire, gb_ints_of(b, 3, list));
+    s->channels = 3;
+}
+
+static void emit_fold(struct gb *b, struct stage *s, const int *v)
+{
+    const struct dim *one = dim_int(b->dims, 1);
+    (void) v;
+    uint32_t x = GB(b, "Unsqueeze", "", s->wire, gb_ints(b, 0, 3));
+    x = GB(b, "Squeeze", "", x, gb_ints(b, 0));
+    x = GB(b, "Reshape", "", x, gb_ints(b, 1, 1, s->channels, -1));
+    s->wire = GB(b, "Squeeze", "", x, gb_shape(b, 1, &one));
+}
+
+/* The channels in two parts that change places. */
+static void emit_split(struct gb *b, struct stage *s, const int *v)
+{
+    int first = 1 + v[0] % s->channels;
+    uint32_t sizes = gb_ints(b, first, s->channels - first);
+    struct node *n = gb_node(b, "Split", "axis=1", (uint32_t[]) { s->wire, sizes }, 2, 2);
+    if (n)
+        s->wire = GB(b, "Concat", "axis=1", n->out[1], n->out[0]);
+}
+
+static void emit_einsum(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t w = gb_weights(b, 2, s->channels, 2);
+    (void) v;
+    s->wire = GB(b, "Einsum", "equation='bct,cd->bdt", s->wire, w);
+    s->channels = 2;
+}
+
+static void emit_batch_norm(struct gb *b, struct stage *s, const int *v)
+{
+    int c = s->channels;
+    (void) v;
+    s->wire = GB(b, "BatchNormalization", "", s->wire, gb_weights(b, 1, c), gb_weights(b, 1, c), gb_weights(b, 1, c),
+                 gb_full(b, 0.7f, 1, c));
+}
+
+static void emit_spectrum(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t x = gb_transpose(b, s->wire, "0,2,1");
+    x = GB(b, "RFFT", "", gb_pad(b, x, 3, 2, "constant", 0, 2));
+    s->wire = gb_transpose(b, v[0] ? GB(b, "Magnitude", "", x) : GB(b, "ReduceSum", "keepdims=0", x, gb_ints(b, 3)), "0,2,1");
+    s->channels = (s->channels + 2) / 2 + 1;
+}
+
+/* To 8 bits and back with a scale for each channel. */
+static void emit_quant(struct gb *b, struct stage *s, const int *v)
+{
+    int64_t c = s->channels;
+    const float scale[8] = { 0.01f, 0.02f, 0.005f, 0.03f, 0.015f, 0.01f, 0.02f, 0.04f };
+    const int8_t zero[8] = { 0, 3, -5, 7, 1, 0, -2, 4 };
+    if (c > 8)
+        return;
+    uint32_t sc = gb_const(b, DTYPE_F32, 1, &c, scale), z = gb_const(b, DTYPE_I8, 1, &c, zero);
+    (void) v;
+    s->wire = GB(b, "DequantizeLinear", "axis=1", GB(b, "QuantizeLinear", "axis=1", s->wire, sc, z), sc, z);
+}
+
+/* Time in front as the batch of a convolution along the channels. */
+static void emit_batch(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t x = GB(b, "Reshape", "", gb_transpose(b, s->wire, "2,0,1"), gb_ints(b, -1, 1, s->channels));
+    x = GB(b, "Conv", "pads=1,1", x, gb_weights(b, 3, 2, 1, 3));
+    (void) v;
+    x = GB(b, "ReduceMax", "keepdims=0", x, gb_ints(b, 1));
+    s->wire = gb_transpose(b, GB(b, "Reshape", "", x, gb_ints(b, 1, -1, s->channels)), "0,2,1");
+}
+
+/* Time and channels merged into one axis of C*T rows, a product with each, and apart again. */
+static void emit_merge(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t x = GB(b, "Reshape", "", gb_transpose(b, s->wire, "0,2,1"), gb_ints(b, -1, 1));
+    x = GB(b, "MatMul", "", x, gb_weights(b, 2, 1, 3));
+    (void) v;
+    x = GB(b, "Reshape", "", x, gb_ints(b, 1, -1, s->channels * 3));
+    s->wire = gb_transpose(b, x, "0,2,1");
+    s->channels *= 3;
+}
+
+/* Time and channels merged for good: C times as many frames of one channel. */
+static void emit_interleave(struct gb *b, struct stage *s, const int *v)
+{
+    (void) v;
+    s->wire = GB(b, "Reshape", "", gb_transpose(b, s->wire, "0,2,1"), gb_ints(b, 1, 1, -1));
+    s->channels = 1;
+}
+
+/* n frames become one of n times the channels; the length must be a multiple of n. */
+static void emit_stack(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t x = GB(b, "Reshape", "", s->wire, gb_ints(b, 1, s->channels, -1, v[0]));
+    s->wire = GB(b, "ReduceMax", "keepdims=0", x, gb_ints(b, 3));
+}
+
+static uint32_t time_of(struct gb *b, uint32_t x)
+{
+    return GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2));
+}
+
+/* Numbers of the frames, from a Range over the length. */
+static void emit_position(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t r = GB(b, "Range", "", gb_int(b, v[0]), GB(b, "Add", "", GB(b, "Mul", "", time_of(b, s->wire), gb_int(b, v[1])),
+                                                       gb_int(b, v[0])), gb_int(b, v[1]));
+    uint32_t f = GB(b, "Cast", "to=1", r);
+    s->wire = GB(b, v[2] ? "Mul" : "Add", "", s->wire, f);
+}
+
+/* Frames picked by a Range over all of them: the identity. */
+static void emit_pick(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t r = GB(b, "Range", "", gb_int(b, 0), time_of(b, s->wire), gb_int(b, 1));
+    (void) v;
+    s->wire = GB(b, "Gather", "axis=2", s->wire, r);
+}
+
+/* One frame spread over all of time. */
+static void emit_expand(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t x = GB(b, "Expand", "", gb_weights(b, 3, 1, s->channels, 1), GB(b, "Shape", "", s->wire));
+    s->wire = GB(b, v[0] ? "Mul" : "Add", "", x, s->wire);
+}
+
+/* A convolution whose input is the same at all times: at the ends it is not. */
+static void emit_bias(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t x = GB(b, "Expand", "", gb_weights(b, 3, 1, s->channels, 1), GB(b, "Shape", "", s->wire));
+    x = GB(b, "Conv", gb_printf(b, "pads=%d,%d", v[0], 2 - v[0]), x, gb_weights(b, 3, s->channels, s->channels, 3));
+    s->wire = GB(b, "Add", "", s->wire, x);
+}
+
+const struct step_kind steps_other[] = {
+    { "map", { { "op", 0, 6, 0 } }, emit_map },
+    { "scale", { { "by", 0, 3, 0 }, { "add", 0, 1, 0 } }, emit_scale },
+    { "skip", { { "k", 1, 4, 2 }, { "at", 0, 3, 0 }, { "add", 0, 1, 1 } }, emit_skip },
+    { "where", { { "than", -3, 3, 0 } }, emit_where },
+    { "softmax", { { "log", 0, 1, 0 } }, emit_softmax },
+    { "norm", { { NULL, 0, 0, 0 } }, emit_norm },
+    { "matmul", { { "left", 0, 1, 0 } }, emit_matmul },
+    { "reduce", { { "op", 0, 3, 0 } }, emit_reduce },
+    { "gather", { { "a", 0, 3, 0 }, { "b", 0, 3, 1 } }, emit_gather },
+    { "fold", { { NULL, 0, 0, 0 } }, emit_fold },
+    { "split", { { "at", 0, 2, 0 } }, emit_split },
+    { "einsum", { { NULL, 0, 0, 0 } }, emit_einsum },
+    { "batchnorm", { { NULL, 0, 0, 0 } }, emit_batch_norm },
+    { "spectrum", { { "magnitude", 0, 1, 1 } }, emit_spectrum },
+    { "quant", { { NULL, 0, 0, 0 } }, emit_quant },
+    { "batch", { { NULL, 0, 0, 0 } }, emit_batch },
+    { "merge", { { NULL, 0, 0, 0 } }, emit_merge },
+    { "interleave", { { NULL, 0, 0, 0 } }, emit_interleave },
+    { "stack", { { "n", 2, 3, 2 } }, emit_stack },
+    { "position", { { "from", 0, 2, 0 }, { "by", 1, 2, 1 }, { "mul", 0, 1, 0 } }, emit_position },
+    { "pick", { { NULL, 0, 0, 0 } }, emit_pick },
+    { "expand", { { "mul", 0, 1, 0 } }, emit_expand },
+    { "bias", { { "l", 0, 2, 1 } }, emit_bias },
+    { NULL, { { NULL, 0, 0, 0 } }, NULL },
+};
