@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "engine/check_bodies.h"
 #include "engine/plan_lower.h"
 
 #include <stdlib.h>
@@ -461,6 +462,7 @@ static rill_status plan_build(struct lower *l, const struct graph *g, size_t max
     uint32_t *in = arena_array(&l->work, uint32_t, g->n_inputs + 1), *out = arena_array(&l->work, uint32_t, g->n_outputs + 1);
     if (!in || !out)
         return lower_no_memory(l);
+    TRY(graph_check_bodies(g, NULL, NULL, l->err));     /* sizes are taken from both sides of a slot */
     TRY(frame_init(l, &f, g));
     TRY(states_begin(l, &f));
     TRY(inputs_begin(l, &f, in));

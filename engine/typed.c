@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/typed.h"
+#include "engine/check_bodies.h"
 #include "engine/control.h"
 #include "engine/interp.h"
 #include "engine/prune.h"
@@ -489,6 +490,13 @@ static rill_status outputs_name(const struct typer *t, const struct graph *src, 
     return RILL_OK;
 }
 
+/* What the file itself declares may disagree: that is its fault, not ours. */
+static rill_status file_check(const struct graph *g, rill_error *err)
+{
+    rill_status s = graph_check_bodies(g, NULL, NULL, err);
+    return s == RILL_INTERNAL ? err_prefix(err, RILL_MALFORMED, "graph '%.80s'", g->name) : s;
+}
+
 rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m, const struct typed_opts *opts,
                                rill_error *reterr)
 {
@@ -498,6 +506,7 @@ rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m, const
                        .fold_bytes_max = opts && opts->fold_bytes_max ? opts->fold_bytes_max : FOLD_BYTES_MAX };
     struct graph g;
     struct scope s;
+    TRY(file_check(&m->g, reterr));
     graph_init(&g, m->g.arena, m->g.dims, m->g.name);
     g.meta = m->g.meta;
     g.n_meta = m->g.n_meta;
@@ -510,6 +519,7 @@ rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m, const
     struct tgraph made;
     TRY(graph_pruned(&made.g, &g, reterr));
     TRY(graph_check(&made.g, reterr));
+    TRY(graph_check_bodies(&made.g, NULL, NULL, reterr));
     *ret = made;
     return RILL_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/plan_internal.h"
+#include "engine/check_bodies.h"
 #include "engine/inline_scan.h"
 #include "engine/prune.h"
 #include "pulse/stream_internal.h"
@@ -111,8 +112,10 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_erro
     struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes };
     TRY(cpu_choose(opts, &po.cpu, err));
     TRY(pgraph_from_tgraph(pg, &p->model->graph, p->model->stream, opts->pulse_frames, NULL, &p->arena, err));
+    TRY(graph_check_bodies(&pg->g, pg->symbol, NULL, err));
     TRY(graph_with_scans_inlined(&inlined, &pg->g, &p->arena, err));
     TRY(graph_pruned(&pruned, &inlined, err));
+    TRY(graph_check_bodies(&pruned, pg->symbol, NULL, err));
     p->pulsed = pg->g;
     pg->g = pruned;
     TRY(plan_from_graph(&p->plan, &pg->g, &po, err));
