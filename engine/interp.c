@@ -42,7 +42,7 @@ static rill_status node_infer(const struct interp *in, const struct node *n, con
 {
     struct infer c = { .node = n, .attr = n->attr, .dims = in->dims, .arena = in->arena, .n_in = n->n_in,
                        .n_out = n->n_out, .in = facts, .out = out, .err = in->err };
-    TRY(op_check_arity(n, in->err));
+    TRY(op_check_arity_made(n, in->err));
     TRY(n->op->infer(&c));
     return dims_status(in->dims, in->err);
 }

@@ -149,10 +149,10 @@ struct attr_ints attr_get_ints(const struct node *n, const char *name)
     return *(const struct attr_ints *) attr_at(n, name, &kind);
 }
 
-rill_status op_check_arity(const struct node *n, rill_error *reterr)
+static rill_status arity_check(const struct node *n, int own_in, rill_error *reterr)
 {
     const struct op *op = n->op;
-    if ((int) n->n_in < op->min_in || (op->max_in >= 0 && (int) n->n_in > op->max_in))
+    if ((int) n->n_in < op->min_in || (op->max_in >= 0 && (int) n->n_in > op->max_in + own_in))
         return op_fail(reterr, RILL_MALFORMED, n, "has %u inputs, wants %d to %d", n->n_in, op->min_in, op->max_in);
     if ((int) n->n_out < op->min_out || (op->max_out >= 0 && (int) n->n_out > op->max_out))
         return op_fail(reterr, RILL_MALFORMED, n, "has %u outputs, wants %d to %d", n->n_out, op->min_out, op->max_out);
@@ -160,6 +160,16 @@ rill_status op_check_arity(const struct node *n, rill_error *reterr)
         if (n->in[i] == WIRE_NONE)
             return op_fail(reterr, RILL_MALFORMED, n, "input %d is required", i);
     return RILL_OK;
+}
+
+rill_status op_check_arity(const struct node *n, rill_error *reterr)
+{
+    return arity_check(n, 0, reterr);
+}
+
+rill_status op_check_arity_made(const struct node *n, rill_error *reterr)
+{
+    return arity_check(n, n->op->own_in, reterr);
 }
 
 /* ---- infer helpers ---- */

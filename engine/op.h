@@ -109,6 +109,7 @@ struct op {
     const struct attr_spec *attrs;      /* NULL: none */
     size_t attr_bytes;
     int min_in, max_in;                 /* -1: any number */
+    int own_in;                         /* further ones after them, which no reader accepts and only passes make */
     int min_out, max_out;
     unsigned flags;
     rill_status (*infer)(struct infer *c);
@@ -134,6 +135,8 @@ rill_status op_fail(rill_error *err, rill_status s, const struct node *n, const 
 
 /* Refuses a node whose number of inputs or outputs the op does not have, or that lacks a required input. */
 rill_status op_check_arity(const struct node *n, rill_error *reterr);
+/* The same for a node that a pass may have made: the op's own inputs are accepted. */
+rill_status op_check_arity_made(const struct node *n, rill_error *reterr);
 
 /* Output o has the type and shape of input i (not its value). */
 void        infer_same(struct infer *c, unsigned o, unsigned i);

@@ -44,6 +44,13 @@ static const struct attr_spec lstm_attrs[] = {
 
 enum { IN_X, IN_W, IN_R, IN_B, IN_LENS, IN_H, IN_C, IN_P, N_IN };
 
+/* One input beyond the standard ones, which readers refuse and passes make: `skip`, an i64 scalar. The first `skip` steps
+ * do not run: the states stay what they were and Y is 0 there. It keeps what comes before a stream out of its state. */
+static unsigned skip_input(const struct node *n)
+{
+    return (unsigned) n->op->max_in;
+}
+
 static const struct { enum cell cell; int gates, n_acts; const char *acts[3]; } cells[] = {
     [CELL_RNN] = { CELL_RNN, 1, 1, { "Tanh" } },
     [CELL_GRU] = { CELL_GRU, 3, 2, { "Sigmoid", "Tanh" } },
@@ -101,14 +108,23 @@ static rill_status operands_check(struct infer *c, enum cell cell, int64_t dirs,
         { IN_P, 2, p, "P [directions, 3*hidden]" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (infer_has(c, rows[i].input) && !shape_is(c->in[rows[i].input], rows[i].rank, rows[i].want)) {
+        if (rows[i].input < skip_input(c->node) && infer_has(c, rows[i].input) &&
+            !shape_is(c->in[rows[i].input], rows[i].rank, rows[i].want)) {
             char fact[160];
             fact_print(c->in[rows[i].input], fact, sizeof fact);
             return infer_fail(c, "input %u is %s; wants f32 %s with %lld directions and hidden %lld", rows[i].input, fact,
                               rows[i].words, (long long) dirs, (long long) hidden);
         }
-    if (infer_has(c, IN_LENS) && c->in[IN_LENS]->type != DTYPE_I32 && c->in[IN_LENS]->type != DTYPE_I64)
-        return infer_fail(c, "sequence_lens must be integers");
+    const struct fact *lens = infer_has(c, IN_LENS) ? c->in[IN_LENS] : NULL;
+    if (lens && ((lens->type != DTYPE_I32 && lens->type != DTYPE_I64) || lens->rank != 1 ||
+                 (dim_is_const(lens->shape[0]) && dim_is_const(batch) && lens->shape[0] != batch))) {
+        char fact[160];
+        fact_print(lens, fact, sizeof fact);
+        return infer_fail(c, "sequence_lens is %s; wants integers [batch]", fact);
+    }
+    unsigned skip = skip_input(c->node);
+    if (infer_has(c, skip) && (c->in[skip]->type != DTYPE_I64 || c->in[skip]->rank != 0 || a->direction != DIR_FORWARD))
+        return infer_fail(c, "skip wants an i64 scalar and the direction forward");
     return RILL_OK;
 }
 
@@ -201,6 +217,24 @@ static struct weights dir_pack_at(const struct rnn *g, const struct rnn_attr *a,
     return dir_pack(g, a, to, w + d * g->n * g->inputs, r + d * g->n * g->hidden, b ? b + d * 2 * g->n : NULL);
 }
 
+/* Sizes that were symbols while the graph was typed. */
+static rill_status batches_check(struct prep *c, int64_t batch)
+{
+    const struct rnn_attr *a = c->attr;
+    const struct { unsigned input; int axis; const char *words; } rows[] = {
+        { IN_LENS, 0, "sequence_lens" },
+        { IN_H, a->layout ? 0 : 1, "initial_h" },
+        { IN_C, a->layout ? 0 : 1, "initial_c" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct tensor *t = rows[i].input < c->n_in && rows[i].input < skip_input(c->node) ? c->in[rows[i].input] : NULL;
+        if (t && t->dim[rows[i].axis] != batch)
+            return prep_fail(c, "%s is for %lld sequences, X has %lld", rows[i].words, (long long) t->dim[rows[i].axis],
+                             (long long) batch);
+    }
+    return RILL_OK;
+}
+
 static rill_status cell_prepare(struct prep *c, enum cell cell)
 {
     const struct rnn_attr *a = c->attr;
@@ -209,6 +243,7 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
     const char *bad;
     if (!g)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    TRY(batches_check(c, x->dim[a->layout ? 0 : 1]));
     *g = (struct rnn) { .cell = cell, .dirs = a->direction == DIR_BOTH ? 2 : 1, .batch_major = a->layout,
                         .steps = x->dim[a->layout ? 1 : 0], .batch = x->dim[a->layout ? 0 : 1], .inputs = x->dim[2],
                         .hidden = c->in[IN_R]->dim[2], .gates = cells[cell].gates };
@@ -356,19 +391,26 @@ static int64_t length_of(const struct eval *e, const struct rnn *g, int64_t b)
     return n < 0 ? 0 : n > g->steps ? g->steps : n;
 }
 
+static int64_t skip_of(const struct eval *e)
+{
+    unsigned i = skip_input(e->node);
+    return i < e->n_in && e->x[i] ? *(const int64_t *) e->x[i] : 0;
+}
+
 static void sequence_run(const struct eval *e, const struct step_ctx *s, int64_t d, int64_t b, bool reverse,
                          const float *proj, float *h, float *cell)
 {
     const struct rnn *g = s->g;
-    int64_t length = length_of(e, g, b);
+    int64_t length = length_of(e, g, b), skip = skip_of(e);
     float *y = e->y[0];
     for (int64_t i = 0; i < g->steps; i++) {
         int64_t t = i < length && reverse ? length - 1 - i : i;
         int64_t row = g->batch_major ? b * g->steps + t : t * g->batch + b;
         int64_t out = (g->batch_major ? (b * g->steps + t) * g->dirs + d : (t * g->dirs + d) * g->batch + b) * g->hidden;
-        if (i < length)
+        bool runs = i >= skip && i < length;
+        if (runs)
             step_run(s, proj + row * g->n, h, cell);
-        if (y && i < length)
+        if (y && runs)
             memcpy(y + out, h, (size_t) g->hidden * sizeof *y);
         else if (y)
             memset(y + out, 0, (size_t) g->hidden * sizeof *y);
@@ -383,13 +425,13 @@ static void direction_run(const struct eval *e, const struct rnn *g, int64_t d)
     struct weights w = g->weights[d];
     if (!g->packed)
         w = dir_pack_at(g, a, pack, d, e->x[IN_W], e->x[IN_R], e->n_in > IN_B ? e->x[IN_B] : NULL);
-    const float *peephole = e->n_in > IN_P ? e->x[IN_P] : NULL;
+    const float *peephole = e->n_in > IN_P && skip_input(e->node) > IN_P ? e->x[IN_P] : NULL;
     struct step_ctx s = { .g = g, .a = a, .k = e->kern, .w = &w, .act = g->act[d], .gate = gate, .tmp = tmp,
                           .peephole = peephole ? peephole + d * 3 * g->hidden : NULL };
     e->kern->gemm_f32(proj, (size_t) g->n, e->x[IN_X], (size_t) g->inputs, w.w, w.bias, (size_t) (g->steps * g->batch),
                       (size_t) g->n, (size_t) g->inputs);
     states_load(g, e->n_in > IN_H ? e->x[IN_H] : NULL, d, h);
-    states_load(g, e->n_in > IN_C ? e->x[IN_C] : NULL, d, cell);
+    states_load(g, e->n_in > IN_C && skip_input(e->node) != IN_C ? e->x[IN_C] : NULL, d, cell);
     bool reverse = a->direction == DIR_REVERSE || d == 1;
     for (int64_t b = 0; b < g->batch; b++)
         sequence_run(e, &s, d, b, reverse, proj, h + b * g->hidden, cell + b * g->hidden);
@@ -406,7 +448,7 @@ static void cell_eval(const struct eval *e)
 
 #define CELL(id, text, spec, hi, outs, words)                                                                     \
     static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = sizeof(struct rnn_attr), .min_in = 3, \
-                                       .max_in = hi, .min_out = 0, .max_out = outs, .infer = id##_infer,           \
+                                       .max_in = hi, .own_in = 1, .min_out = 0, .max_out = outs, .infer = id##_infer,           \
                                        .prepare = id##_prepare, .eval = cell_eval, .help = words }
 
 CELL(gru, "GRU", gru_attrs, 6, 2, "gated recurrent unit over a sequence");
