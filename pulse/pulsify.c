@@ -211,6 +211,20 @@ rill_status pulser_want_multiple(struct pulser *p, const struct node *n, const s
                    (long long) s->pulse, (long long) hop);
 }
 
+/* What stands in the typed graph must grow as fast as what is made of it. */
+static rill_status bind_growth(const struct pulser *p, const struct node *n, const struct stream_fact *sf,
+                               const struct dim *length)
+{
+    int64_t num, den;
+    char text[128];
+    if (pulser_growth(p, length, &num, &den) && num * sf->hop_num == den * sf->hop_den)
+        return RILL_OK;
+    dim_print(length, text, sizeof text);
+    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it makes %s frames on axis %d, the time axis, which do not "
+                   "grow with the stream at %lld frames in %lld", text, sf->axis, (long long) sf->hop_den,
+                   (long long) sf->hop_num);
+}
+
 rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint32_t dst_wire,
                         const struct stream_fact *sf)
 {
@@ -221,9 +235,11 @@ rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: output %u would be %s where %lld frames on axis %d "
                        "are expected", k, fact, (long long) sf->pulse, sf->axis);
     }
+    const struct dim *length = pulser_fact(p, n->out[k])->shape[sf->axis];
+    TRY(bind_growth(p, n, sf, length));
     p->map[n->out[k]] = dst_wire;
     p->sf[n->out[k]] = *sf;
-    p->sf[n->out[k]].length = pulser_fact(p, n->out[k])->shape[sf->axis];
+    p->sf[n->out[k]].length = length;
     return RILL_OK;
 }
 

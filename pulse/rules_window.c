@@ -213,7 +213,8 @@ static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: on axis %d, the time axis, it starts at %s, which counts "
                        "from the end of the sequence; a start counted from its beginning streams", f->sf.axis, text);
     }
-    if (!dim_mentions(out, p->symbol)) {
+    int64_t num, den;
+    if (!pulser_growth(p, out, &num, &den)) {
         char text[128];
         dim_print(out, text, sizeof text);
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it takes only %s frames of axis %d, the time axis, not a "

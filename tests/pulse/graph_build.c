@@ -253,7 +253,8 @@ struct node *gb_scan(struct gb *b, struct gb *body, const struct gb_scan *s, con
         return NULL;
     *at = (struct scan_attr) { .n_states = s->states, .n_scans = s->scans, .in_axes = axes_of(b, s->in_axes, s->scans),
                                .in_reverse = axes_of(b, s->in_reverse, s->scans),
-                               .out_axes = axes_of(b, s->out_axes, s->outs) };
+                               .out_axes = axes_of(b, s->out_axes, s->outs),
+                               .out_reverse = axes_of(b, s->out_reverse, s->outs) };
     const char *name = next_name(b, "Scan");
     for (int i = 0; i < s->states + s->outs; i++)
         out[i] = graph_add_wire(b->g, gb_printf(b, "%s.%d", name, i), NULL);

@@ -54,7 +54,7 @@ uint32_t     gb_op(struct gb *b, const char *op, const char *attrs, const uint32
 void     gb_body(struct gb *body, struct gb *outer, const char *name);
 uint32_t gb_body_input(struct gb *body, const char *name);
 /* Scan of states, scanned inputs (axes: one each) and captures; the node's outputs are states, then scanned. */
-struct gb_scan { int states, scans, outs; const int64_t *in_axes, *in_reverse, *out_axes; };
+struct gb_scan { int states, scans, outs; const int64_t *in_axes, *in_reverse, *out_axes, *out_reverse; };
 struct node *gb_scan(struct gb *b, struct gb *body, const struct gb_scan *s, const uint32_t *in, unsigned n_in);
 
 /* Usual single steps. */

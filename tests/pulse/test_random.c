@@ -28,7 +28,7 @@ static int between(int least, int most)
 /* ---- drawing ---- */
 
 /* Steps whose rules do not exist yet; RILL_ALL=1 draws them too. */
-static const char *const waiting[] = { "gru", "lstm", "rnn", "gruacross", "cumsum", "pick", "scanpair", "scanacross" };
+static const char *const waiting[] = { "scanpair", "scanacross" };
 
 static bool is_drawn(const struct step_kind *k)
 {

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* Graphs that are easy to stream wrongly: each either obeys the law or is refused by op, axis and reason. */
+#include "tests/pulse/oracle.h"
+#include "tests/pulse/steps.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WORDS_MAX 4
+
+struct hazard {
+    const char *name;
+    gb_recipe *recipe;
+    const void *ctx;                    /* a text, for most */
+    const char *refusal[WORDS_MAX];     /* all must stand in the message; none: it streams */
+};
+
+/* ctx: a chain as text. */
+static void chain_text(struct gb *b, const void *ctx)
+{
+    struct chain c;
+    if (chain_parse(&c, ctx))
+        chain_recipe(b, &c);
+    else
+        err_set(&b->err, RILL_INVALID, "'%s' is not understood", (const char *) ctx);
+}
+
+/* ---- ops that look at all of time ---- */
+
+/* ctx: op and attributes, on [1, 3, T]. */
+struct over_time { const char *op, *attrs; int extra; };
+
+enum { EXTRA_NONE, EXTRA_AXES, EXTRA_SCALE, EXTRA_SCALE_BIAS, EXTRA_K, EXTRA_AXIS };
+
+static void over_time(struct gb *b, const void *ctx)
+{
+    const struct over_time *o = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME), y = WIRE_NONE;
+    x = GB(b, "Relu", "", x);
+    if (o->extra == EXTRA_NONE)
+        y = GB(b, o->op, o->attrs, x);
+    if (o->extra == EXTRA_AXES)
+        y = GB(b, o->op, o->attrs, x, gb_ints(b, 2));
+    if (o->extra == EXTRA_AXIS)
+        y = GB(b, o->op, o->attrs, x, gb_int(b, 2));
+    if (o->extra == EXTRA_SCALE)
+        y = GB(b, o->op, o->attrs, x, gb_weights(b, 2, 3, 1));
+    if (o->extra == EXTRA_SCALE_BIAS)
+        y = GB(b, o->op, o->attrs, x, gb_weights(b, 1, 3), gb_weights(b, 1, 3));
+    if (o->extra == EXTRA_K) {
+        struct node *n = gb_node(b, o->op, o->attrs, (uint32_t[]) { x, gb_ints(b, 1) }, 2, 2);
+        y = n ? n->out[0] : WIRE_NONE;
+    }
+    gb_output(b, GB(b, "Cast", "to=1", y));
+}
+
+/* Root mean square over time, as exporters write it. */
+static void rms_norm(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
+    (void) ctx;
+    uint32_t m = GB(b, "ReduceMean", "keepdims=1", GB(b, "Mul", "", x, x), gb_ints(b, 2));
+    gb_output(b, GB(b, "Div", "", x, GB(b, "Sqrt", "", m)));
+}
+
+/* ---- cuts ---- */
+
+static void last_frames(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    gb_output(b, gb_slice(b, gb_input(b, "x", 3, 1, 3, GB_TIME), 2, -3, INT32_MAX, 1));
+}
+
+/* From T - 3 on, with the length read from the shape. */
+static void last_frames_by_shape(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
+    (void) ctx;
+    uint32_t t = GB(b, "Slice", "", GB(b, "Shape", "", x), gb_ints(b, 2), gb_ints(b, 3));
+    uint32_t from = GB(b, "Sub", "", t, gb_ints(b, 3));
+    gb_output(b, GB(b, "Slice", "", x, from, t, gb_ints(b, 2)));
+}
+
+static void first_frame(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    gb_output(b, gb_slice(b, gb_input(b, "x", 3, 1, 3, GB_TIME), 2, 0, 1, 1));
+}
+
+static void first_frame_by_index(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    gb_output(b, GB(b, "Gather", "axis=2", gb_input(b, "x", 3, 1, 3, GB_TIME), gb_int(b, 0)));
+}
+
+static void first_frame_as_context(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
+    (void) ctx;
+    gb_output(b, GB(b, "Sub", "", x, gb_slice(b, x, 2, 0, 1, 1)));
+}
+
+static void backwards(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    gb_output(b, gb_slice(b, gb_input(b, "x", 3, 1, 3, GB_TIME), 2, -1, INT32_MIN, -1));
+}
+
+/* The rest: frames around the middle, which no stream knows. */
+static void half(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
+    (void) ctx;
+    uint32_t t = GB(b, "Slice", "", GB(b, "Shape", "", x), gb_ints(b, 2), gb_ints(b, 3));
+    gb_output(b, GB(b, "Slice", "", x, GB(b, "Div", "", t, gb_ints(b, 2)), t, gb_ints(b, 2)));
+}
+
+/* ---- stream times stream ---- */
+
+static void product_matmul(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
+    (void) ctx;
+    gb_output(b, GB(b, "ReduceSum", "keepdims=0", GB(b, "MatMul", "", gb_transpose(b, x, "0,2,1"), x), gb_ints(b, 1)));
+}
+
+static void product_einsum(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
+    uint32_t y = GB(b, "Einsum", gb_printf(b, "equation='%s", (const char *) ctx), x, x);
+    gb_output(b, y);
+}
+
+static void product_outer(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 2, 1, GB_TIME);
+    (void) ctx;
+    gb_output(b, GB(b, "Mul", "", x, gb_transpose(b, x, "1,0")));
+}
+
+static void product_contracted(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
+    (void) ctx;
+    gb_output(b, GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1")));
+}
+
+/* ---- Scans ---- */
+
+/* ctx: "in" or "out": which side runs backwards. */
+static void scan_backwards(struct gb *b, const void *ctx)
+{
+    struct gb body;
+    bool in = ((const char *) ctx)[0] == 'i';
+    uint32_t x = gb_transpose(b, gb_input(b, "x", 3, 1, 3, GB_TIME), "2,0,1");
+    gb_body(&body, b, "leak");
+    uint32_t state = gb_body_input(&body, "state"), frame = gb_body_input(&body, "x");
+    uint32_t next = GB(&body, "Add", "", GB(&body, "Mul", "", state, gb_scalar(&body, 0.5f)), frame);
+    gb_output(&body, next);
+    gb_output(&body, next);
+    const struct gb_scan at = { .states = 1, .scans = 1, .outs = 1, .in_reverse = (int64_t[]) { in },
+                                .out_reverse = (int64_t[]) { !in } };
+    struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { gb_weights(b, 2, 1, 3), x }, 2);
+    gb_output(b, n ? n->out[1] : WIRE_NONE);
+}
+
+/* Only the last value of the state. */
+static void scan_last(struct gb *b, const void *ctx)
+{
+    struct gb body;
+    uint32_t x = gb_transpose(b, gb_input(b, "x", 3, 1, 3, GB_TIME), "2,0,1");
+    (void) ctx;
+    gb_body(&body, b, "sum");
+    uint32_t state = gb_body_input(&body, "state"), frame = gb_body_input(&body, "x");
+    gb_output(&body, GB(&body, "Add", "", state, frame));
+    gb_output(&body, GB(&body, "Neg", "", frame));
+    const struct gb_scan at = { .states = 1, .scans = 1, .outs = 1 };
+    struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { gb_weights(b, 2, 1, 3), x }, 2);
+    gb_output(b, n ? n->out[0] : WIRE_NONE);
+}
+
+#define STREAMS { NULL, NULL, NULL, NULL }
+#define GLOBAL(op) { "(" op ")", "time axis", "at once", NULL }
+#define OVER(op, attrs, extra) &(const struct over_time) { op, attrs, extra }
+
+static const struct hazard hazards[] = {
+    { "H1 a late wire into a strided deconv", chain_text, "2: conv k=3; deconv k=4 s=2; conv k=2", STREAMS },
+    { "H1 an encoder and a decoder", chain_text, "2: conv k=4 s=2; conv k=4 s=2; deconv k=4 s=2 l=1 r=1; deconv k=4 s=2 l=1 r=1",
+      STREAMS },
+    { "H2 a Scan backwards", scan_backwards, "in", { "(Scan)", "backwards", "time", NULL } },
+    { "H2 a Scan that writes backwards", scan_backwards, "out", { "(Scan)", "backwards", "time", NULL } },
+    { "H2 the last state of a Scan", scan_last, NULL, { "(Scan)", "state 0", "end of the stream", NULL } },
+    { "H3 Softmax over time", over_time, OVER("Softmax", "axis=2", EXTRA_NONE), GLOBAL("Softmax") },
+    { "H3 LogSoftmax over time", over_time, OVER("LogSoftmax", "axis=-1", EXTRA_NONE), GLOBAL("LogSoftmax") },
+    { "H3 Hardmax over time", over_time, OVER("Hardmax", "axis=2", EXTRA_NONE), { "(Hardmax)", "time axis", NULL, NULL } },
+    { "H3 ReduceMean over time", over_time, OVER("ReduceMean", "keepdims=1", EXTRA_AXES), GLOBAL("ReduceMean") },
+    { "H3 ReduceMax over time", over_time, OVER("ReduceMax", "keepdims=0", EXTRA_AXES), GLOBAL("ReduceMax") },
+    { "H3 ArgMax over time", over_time, OVER("ArgMax", "axis=2 keepdims=1", EXTRA_NONE), { "(ArgMax)", "time axis", NULL, NULL } },
+    { "H3 TopK over time", over_time, OVER("TopK", "axis=2", EXTRA_K), { "(TopK)", "time axis", NULL, NULL } },
+    { "H3 LayerNormalization over time and channels", over_time, OVER("LayerNormalization", "axis=1", EXTRA_SCALE),
+      GLOBAL("LayerNormalization") },
+    { "H3 InstanceNormalization", over_time, OVER("InstanceNormalization", "", EXTRA_SCALE_BIAS),
+      { "(InstanceNormalization)", "time axis", NULL, NULL } },
+    { "H3 GroupNormalization", over_time, OVER("GroupNormalization", "num_groups=3", EXTRA_SCALE_BIAS),
+      { "(GroupNormalization)", "time axis", NULL, NULL } },
+    { "H3 LpNormalization over time", over_time, OVER("LpNormalization", "axis=2", EXTRA_NONE),
+      { "(LpNormalization)", "time axis", NULL, NULL } },
+    { "H3 GlobalAveragePool", over_time, OVER("GlobalAveragePool", "", EXTRA_NONE),
+      { "(GlobalAveragePool)", "time axis", NULL, NULL } },
+    { "H3 a DFT over time", over_time, OVER("RFFT", "n=8", EXTRA_NONE), GLOBAL("RFFT") },
+    { "H3 RMS norm over time, written out", rms_norm, NULL, GLOBAL("ReduceMean") },
+    { "H6 STFT at any pulse", chain_text, "1: stft size=7 hop=4", STREAMS },
+    { "H6 frames at any pulse", chain_text, "1: conv k=2; frame size=6 hop=5 before=3 end=1", STREAMS },
+    { "H7 the last frames", last_frames, NULL, { "(Slice)", "time axis", "from the end", NULL } },
+    { "H7 the last frames, by the shape", last_frames_by_shape, NULL, { "(Slice)", "time axis", "from the end", NULL } },
+    { "H7 the second half", half, NULL, { "(Slice)", "time axis", NULL, NULL } },
+    { "H8 the first frame", first_frame, NULL, { "(Slice)", "takes only", "time axis", NULL } },
+    { "H8 the first frame by index", first_frame_by_index, NULL, { "(Gather)", "time axis", NULL, NULL } },
+    { "H8 the first frame taken off all", first_frame_as_context, NULL, { "(Slice)", "takes only", "time axis", NULL } },
+    { "H9 frames times frames", product_matmul, NULL, { "(MatMul)", "time", NULL, NULL } },
+    { "H9 a sum over time of products", product_contracted, NULL, { "(MatMul)", "time axis", NULL, NULL } },
+    { "H9 an outer product in time", product_outer, NULL, { "(Mul)", "time", NULL, NULL } },
+    { "H9 Einsum of frames and frames", product_einsum, "bci,bcj->bij", { "(Einsum)", "time", NULL, NULL } },
+    { "H9 Einsum that sums over time", product_einsum, "bct,bdt->bcd", { "(Einsum)", "time axis", NULL, NULL } },
+    { "H9 Einsum of each frame with itself", product_einsum, "bct,bdt->bcdt", STREAMS },
+    { "H12 backwards by a step of -1", backwards, NULL, { "(Slice)", "backwards", "time axis", NULL } },
+    { "H13 scales of each channel", chain_text, "5: quant; conv k=3; quant", STREAMS },
+};
+
+static void hazard_refused(struct oracle *o, const struct hazard *h)
+{
+    enum verdict v = oracle_pulse(o, 4);
+    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED, "%s: it is not refused", h->name);
+    for (int i = 0; v == LAW_REFUSED && i < WORDS_MAX && h->refusal[i]; i++)
+        oracle_check(strstr(o->err.text, h->refusal[i]) != NULL, "%s: the message does not say '%s': %s", h->name, h->refusal[i],
+                     o->err.text);
+}
+
+static void hazard_streams(struct oracle *o, const struct hazard *h)
+{
+    static const int pulses[] = { 1, 2, 3, 4, 5, 7, 8, 13, 16, 33 }, lengths[] = { 0, 1, 2, 3, 5, 8, 17, 40, 96 };
+    unsigned whole = 0;
+    for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
+        enum verdict v = oracle_pulse(o, pulses[i]);
+        oracle_check(v == LAW_HOLDS, "%s, pulse %d: %s", h->name, pulses[i], o->err.text);
+        for (size_t k = 0; v == LAW_HOLDS && k < sizeof lengths / sizeof *lengths; k++)
+            for (uint32_t cuts = 1; cuts < 4; cuts++) {
+                enum verdict law = oracle_law(o, lengths[k], cuts + 100 * (uint32_t) k);
+                whole += law == LAW_HOLDS;
+                oracle_check(law != LAW_BROKEN, "%s, pulse %d, length %d: %s", h->name, pulses[i], lengths[k], o->err.text);
+            }
+    }
+    oracle_check(whole > 0, "%s: the whole run is refused at every length: %s", h->name, o->err.text);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof hazards / sizeof *hazards; i++) {
+        struct oracle o;
+        const struct hazard *h = &hazards[i];
+        enum verdict v = oracle_open(&o, h->recipe, h->ctx, NULL);
+        oracle_check(v == LAW_HOLDS, "%s: %s", h->name, o.err.text);
+        if (v == LAW_HOLDS)
+            (h->refusal[0] ? hazard_refused : hazard_streams)(&o, h);
+        oracle_close(&o);
+    }
+    return oracle_end();
+}
