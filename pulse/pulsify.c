@@ -74,7 +74,7 @@ rill_status pulser_emit(struct pulser *p, const struct op *op, const char *name,
         if (ret_out[i] == WIRE_NONE)
             return pulser_no_memory(p);
     }
-    return graph_add_node(p->dst, op, name, attr, in, n_in, ret_out, n_out) ? RILL_OK : pulser_no_memory(p);
+    return graph_add_node(p->dst, op, name, attr, list, n_in, ret_out, n_out) ? RILL_OK : pulser_no_memory(p);
 }
 
 rill_status pulser_ints(struct pulser *p, const char *name, const int64_t *v, unsigned n, uint32_t *ret)

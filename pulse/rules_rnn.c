@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* RNN, GRU and LSTM. Along time the states of a run are those of the next; frames before the sequence are skipped. With
  * time merged into the batch (a cell over frequency) every frame is a sequence of its own and nothing is carried over. */
+#include "pulse/carry.h"
 #include "pulse/clock_ops.h"
 #include "pulse/rules.h"
 
 #include <string.h>
 
 enum { IN_X, IN_W, IN_R, IN_B, IN_LENS, IN_H, IN_C, IN_P, N_IN };
-
-static bool wire_used(const struct pulser *p, uint32_t w)
-{
-    const struct graph *g = p->src;
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] == w)
-            return true;
-    for (uint32_t i = 0; i < g->n_nodes; i++)
-        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
-            if (g->nodes[i].in[k] == w)
-                return true;
-    return false;
-}
 
 /* sequence_lens says no more than that every sequence is as long as X. */
 static bool lens_are_whole(const struct pulser *p, const struct node *n, const struct dim *length)
@@ -46,32 +34,11 @@ static rill_status cell_check(const struct pulser *p, const struct node *n, cons
     if (!lens_are_whole(p, n, s->length))
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: sequence_lens ends sequences before the stream does");
     for (unsigned k = 1; k < n->n_out; k++)
-        if (n->out[k] != WIRE_NONE && wire_used(p, n->out[k]))
+        if (n->out[k] != WIRE_NONE && pulser_wire_used(p, n->out[k]))
             return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: output %u, the state after the last frame, is wanted, "
                            "which is known only at the end of the stream", k);
     return RILL_OK;
 }
-
-/* In the first run the initial value, which is computed and so no constant of the stream, stands for the state. */
-static rill_status state_choose(struct pulser *p, const struct node *n, uint32_t init, uint32_t state, uint32_t *ret)
-{
-    struct clock_attr *a = arena_new(p->arena, struct clock_attr);
-    uint32_t in[3], run, first;
-    if (!a)
-        return pulser_no_memory(p);
-    a->pulse = 1;
-    TRY(pulser_clock(p, &in[0]));
-    TRY(pulser_ints(p, n->name, &(int64_t) { 0 }, 1, &in[1]));
-    TRY(pulser_ints(p, n->name, &(int64_t) { 1 }, 1, &in[2]));
-    TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &run, 1));
-    TRY(pulser_emit_named(p, "Equal", n->name, NULL, 0, (uint32_t[]) { run, in[1] }, 2, &first));
-    in[0] = first;
-    in[1] = init;
-    in[2] = state;
-    return pulser_emit_named(p, "Where", n->name, NULL, 0, in, 3, ret);
-}
-
-struct carried { uint32_t state, read; const struct tensor *init; };
 
 /* The wire a state is read from, with what it starts from in input i of the node. */
 static rill_status state_read(struct pulser *p, const struct node *n, unsigned i, struct carried *ret)
@@ -79,18 +46,13 @@ static rill_status state_read(struct pulser *p, const struct node *n, unsigned i
     const struct fact *x = pulser_fact(p, n->in[IN_X]), *r = pulser_fact(p, n->in[IN_R]);
     bool batch_major = attr_get_int(n, "layout") != 0;
     struct fact f = { .type = DTYPE_F32, .rank = 3, .shape = { r->shape[0], x->shape[batch_major ? 0 : 1], r->shape[2] } };
-    uint32_t init = i < n->n_in ? n->in[i] : WIRE_NONE;
     if (batch_major) {
         f.shape[1] = f.shape[0];
         f.shape[0] = x->shape[0];
     }
     if (!fact_is_static(&f))
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: the number of its sequences is not known");
-    ret->init = init == WIRE_NONE ? NULL : pulser_fact(p, init)->value;
-    ret->state = ret->read = graph_add_wire(p->dst, n->name, &f);
-    if (ret->state == WIRE_NONE)
-        return pulser_no_memory(p);
-    return init != WIRE_NONE && !ret->init ? state_choose(p, n, p->map[init], ret->state, &ret->read) : RILL_OK;
+    return pulser_carry(p, n, &f, i < n->n_in ? n->in[i] : WIRE_NONE, ret);
 }
 
 static rill_status skip_emit(struct pulser *p, const struct node *n, const struct flow *f, uint32_t *ret)
@@ -123,8 +85,7 @@ static rill_status cell_along_time(struct pulser *p, const struct node *n, struc
         TRY(skip_emit(p, n, f, &in[n_in++]));
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, n_in, out, 1 + n_states));
     for (unsigned k = 0; k < n_states; k++)
-        if (!graph_add_state(p->dst, n->name, c[k].state, out[1 + k], c[k].init))
-            return pulser_no_memory(p);
+        TRY(pulser_carry_end(p, n, &c[k], out[1 + k]));
     f->sf.uniform = false;
     return n->n_out && n->out[0] != WIRE_NONE ? pulser_bind(p, n, 0, out[0], &f->sf) : RILL_OK;
 }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/carry.h"
+#include "pulse/clock_ops.h"
+
+bool pulser_wire_used(const struct pulser *p, uint32_t w)
+{
+    const struct graph *g = p->src;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i] == w)
+            return true;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
+            if (g->nodes[i].in[k] == w)
+                return true;
+    return false;
+}
+
+/* In the first run the initial value, which is computed and so no constant of the stream, stands for the state. */
+static rill_status state_choose(struct pulser *p, const struct node *n, uint32_t init, uint32_t state, uint32_t *ret)
+{
+    struct clock_attr *a = arena_new(p->arena, struct clock_attr);
+    uint32_t in[3], run, first;
+    if (!a)
+        return pulser_no_memory(p);
+    a->pulse = 1;
+    TRY(pulser_clock(p, &in[0]));
+    TRY(pulser_ints(p, n->name, &(int64_t) { 0 }, 1, &in[1]));
+    TRY(pulser_ints(p, n->name, &(int64_t) { 1 }, 1, &in[2]));
+    TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &run, 1));
+    TRY(pulser_emit_named(p, "Equal", n->name, NULL, 0, (uint32_t[]) { run, in[1] }, 2, &first));
+    in[0] = first;
+    in[1] = init;
+    in[2] = state;
+    return pulser_emit_named(p, "Where", n->name, NULL, 0, in, 3, ret);
+}
+
+
+rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fact *f, uint32_t init, struct carried *ret)
+{
+    struct fact plain = *f;
+    plain.value = NULL;
+    ret->init = init == WIRE_NONE ? NULL : pulser_fact(p, init)->value;
+    ret->state = ret->read = graph_add_wire(p->dst, n->name, &plain);
+    if (ret->state == WIRE_NONE)
+        return pulser_no_memory(p);
+    return init != WIRE_NONE && !ret->init ? state_choose(p, n, p->map[init], ret->state, &ret->read) : RILL_OK;
+}
+
+rill_status pulser_carry_end(struct pulser *p, const struct node *n, const struct carried *c, uint32_t next)
+{
+    return graph_add_state(p->dst, n->name, c->state, next, c->init) ? RILL_OK : pulser_no_memory(p);
+}
