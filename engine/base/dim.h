@@ -50,8 +50,20 @@ bool    dim_has_symbol(const struct dim *d);                /* any symbol */
  * False when d is not (floor-)linear in it. */
 bool    dim_slope(const struct dim *d, const struct dim *symbol, int64_t *ret_num, int64_t *ret_den);
 
+/* Adds the symbols of d that are not among list[0..n) yet, at most to cap; returns how many there are now. */
+unsigned dim_symbols(const struct dim *d, const struct dim **list, unsigned n, unsigned cap);
+const char *dim_name(const struct dim *d);      /* of a symbol, NULL of anything else; lives as long as the scope */
+
+/* The integer that symbol must be for expr == value, where expr is a number times the symbol plus a number.
+ * INVALID with the reason: there is none, it contradicts a bound, or expr is of another form (floors, other symbols). */
+rill_status dim_solve(const struct dim *expr, const struct dim *symbol, int64_t value, int64_t *ret, rill_error *reterr);
+
 /* d with `to` in the place of symbol, simplified. */
 const struct dim *dim_subst(struct dims *ds, const struct dim *d, const struct dim *symbol, const struct dim *to);
+
+/* What is asserted about symbol holds for `to` from now on; INVALID where it cannot. To be called when symbol is
+ * replaced by `to` everywhere; `to` may not mention it. */
+rill_status dims_carry(struct dims *ds, const struct dim *symbol, const struct dim *to, rill_error *reterr);
 
 /* Value with symbol bound to v; false if another symbol is left or the arithmetic overflows. No allocation. */
 bool    dim_eval(const struct dim *d, const struct dim *symbol, int64_t v, int64_t *ret);

@@ -185,6 +185,112 @@ static void test_random(int64_t lo, const char *const *facts)
     dims_free(ds);
 }
 
+/* ---- equations ---- */
+
+/* Whatever brute force finds in -400..400 for a random expression, solving finds too, or refuses for a reason of
+ * form; what solving finds is a solution, and the only one. */
+static void check_solve(struct dims *ds, const struct dim *d, const struct dim *const *sym)
+{
+    int64_t value = rnd(81) - 40, got = 0, found = 0, x;
+    int n = 0;
+    d = dim_subst(ds, dim_subst(ds, d, sym[1], dim_int(ds, rnd(9))), sym[2], dim_int(ds, rnd(9)));
+    rill_status s = dim_solve(d, sym[0], value, &got, NULL);
+    for (int64_t v = -400; v <= 400; v++)
+        if (dim_eval(d, sym[0], v, &x) && x == value && n++ == 0)
+            found = v;
+    int64_t num, den;
+    bool linear = dim_slope(d, sym[0], &num, &den) && num && den == 1 && !strchr(text(d), '/') &&
+                  !strchr(text(d), '(');
+    if (s == RILL_OK)
+        CHECK(dim_eval(d, sym[0], got, &x) && x == value && (got < -400 || got > 400 || (n == 1 && found == got)),
+              "%s == %lld: %lld, %d by brute force", text(d), (long long) value, (long long) got, n);
+    else if (linear)
+        CHECK(n == 0, "%s == %lld is refused, %lld is one", text(d), (long long) value, (long long) found);
+}
+
+static void test_solve_random(void)
+{
+    struct dims *ds = NULL;
+    const struct dim *sym[N_SYM];
+    int solved = 0;
+    for (int i = 0; i < N_TREES; i++) {
+        if (!ds || dims_status(ds, NULL) != RILL_OK || i % 200 == 0) {
+            dims_free(ds);
+            ds = dims_new();
+            for (int s = 0; s < N_SYM; s++)
+                sym[s] = dim_symbol(ds, (const char *const[]) { "S", "T", "N" }[s]);
+        }
+        n_pool = 0;
+        const struct dim *d = tree_dim(ds, tree_random(1 + rnd(3)), sym);
+        d = dim_add(ds, d, dim_mul_int(ds, sym[0], rnd(9) - 4));
+        int64_t v = 0;
+        if (dims_status(ds, NULL) != RILL_OK)
+            continue;
+        check_solve(ds, d, sym);
+        solved += dim_solve(dim_add_int(ds, dim_mul_int(ds, sym[0], 1 + rnd(9)), rnd(9)), sym[0], rnd(40), &v, NULL) == RILL_OK;
+    }
+    CHECK(solved > 50, "%d", solved);
+    dims_free(ds);
+}
+
+static const struct { const char *facts, *expr; int64_t value; rill_status status; int64_t solution; const char *words; } equations[] = {
+    { "", "S", 7, RILL_OK, 7, "" },
+    { "", "2*S", 10, RILL_OK, 5, "" },
+    { "", "S + 3", 10, RILL_OK, 7, "" },
+    { "", "5 - 3*S", -16, RILL_OK, 7, "" },
+    { "", "2*(S + 3) - S", 1, RILL_OK, -5, "" },
+    { "", "2*S", 7, RILL_INVALID, 0, "fraction" },
+    { "", "S/160", 3, RILL_INVALID, 0, "number times it" },
+    { "", "S + S/2", 3, RILL_INVALID, 0, "number times it" },
+    { "", "S*S", 9, RILL_INVALID, 0, "number times it" },
+    { "", "S + T", 9, RILL_INVALID, 0, "number times it" },
+    { "", "T", 9, RILL_INVALID, 0, "not mentioned" },
+    { "S>=0", "S + 3", 2, RILL_INVALID, 0, "contradict" },
+    { "S<=9", "2*S", 20, RILL_INVALID, 0, "contradict" },
+    { "", "S + 9223372036854775807", -2, RILL_INVALID, 0, "2^63" },
+};
+
+static void test_equations(void)
+{
+    for (size_t i = 0; i < sizeof equations / sizeof *equations; i++) {
+        struct dims *ds = dims_new();
+        const struct dim *d = NULL;
+        rill_error err = { RILL_OK, "" };
+        int64_t got = 0;
+        bool ok = (!*equations[i].facts || dims_assert(ds, equations[i].facts, &err) == RILL_OK) &&
+                  dim_parse(ds, equations[i].expr, &d, &err) == RILL_OK;
+        rill_status s = dim_solve(d, dim_symbol(ds, "S"), equations[i].value, &got, &err);
+        CHECK(ok && s == equations[i].status && (s != RILL_OK || got == equations[i].solution) &&
+              strstr(err.text, equations[i].words), "%s: %d %lld %s", equations[i].expr, s, (long long) got, err.text);
+        dims_free(ds);
+    }
+}
+
+/* What is known of a symbol is known of what replaces it. */
+static void test_carry(void)
+{
+    static const struct { const char *facts, *to, *a, *b; bool refused; } rows[] = {
+        { "S>=3", "T", "ge(T, 3)", "1", false },
+        { "S>=3", "2*T", "ge(T, 2)", "1", false },
+        { "S<=9", "2*T", "ge(4, T)", "1", false },
+        { "S==2*N", "T + 1", "ge(T + 1, 2*N)", "1", false },
+        { "S>=3", "2", "0", "0", true },
+        { "S<=9", "10", "0", "0", true },
+        { "S>=0", "S + 1", "0", "0", true },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dims *ds = dims_new();
+        const struct dim *to = NULL, *a = NULL, *b = NULL;
+        rill_error err = { RILL_OK, "" };
+        bool ok = dims_assert(ds, rows[i].facts, &err) == RILL_OK && dim_parse(ds, rows[i].to, &to, &err) == RILL_OK;
+        rill_status s = dims_carry(ds, dim_symbol(ds, "S"), to, &err);
+        ok = ok && dim_parse(ds, rows[i].a, &a, NULL) == RILL_OK && dim_parse(ds, rows[i].b, &b, NULL) == RILL_OK;
+        CHECK(ok && (s != RILL_OK) == rows[i].refused && a == b, "%s, S = %s: %d %s %s", rows[i].facts, rows[i].to, s,
+              err.text, text(a));
+        dims_free(ds);
+    }
+}
+
 /* ---- what must be decided ---- */
 
 static const struct { const char *facts, *a, *b; } same[] = {
@@ -280,6 +386,9 @@ static void test_symbols(void)
         CHECK(dim_parse(ds, text(all[i]), &back, &err) == RILL_OK && back == all[i], "%s %s", text(all[i]), err.text);
     CHECK(fresh != q0 && fresh != dim_fresh(ds), "%s", text(fresh));
     CHECK(dim_mentions(dim_add(ds, odd, path), path) && !dim_mentions(odd, path), "%s", text(path));
+    const struct dim *list[2] = { num };
+    CHECK(dim_symbols(dim_min(ds, dim_mul(ds, odd, num), dim_mul_int(ds, odd, 2)), list, 1, 2) == 2 && list[1] == odd &&
+          !strcmp(dim_name(odd), "length of \"x\"\\\n\xc3\xa9") && !dim_name(dim_int(ds, 1)), "%s", text(list[1]));
     CHECK(dim_has_symbol(dim_div_int(ds, odd, 3)) && !dim_has_symbol(dim_int(ds, 3)), "%s", text(odd));
     dims_free(ds);
 }
@@ -293,6 +402,9 @@ int main(void)
     test_bad_text();
     test_sticky();
     test_symbols();
+    test_solve_random();
+    test_equations();
+    test_carry();
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
 }

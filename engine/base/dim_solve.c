@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Equations with one unknown, and symbols that get a value. */
+#include "engine/base/dim_impl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+unsigned dim_symbols(const struct dim *d, const struct dim **list, unsigned n, unsigned cap)
+{
+    if (!d)
+        return n;
+    for (unsigned i = 0; i < d->n; i++)
+        n = dim_symbols(d->arg[i], list, n, cap);
+    if (d->kind != DIM_SYM || n == cap)
+        return n;
+    for (unsigned i = 0; i < n; i++)
+        if (list[i] == d)
+            return n;
+    list[n] = d;
+    return n + 1;
+}
+
+const char *dim_name(const struct dim *d)
+{
+    return d && d->kind == DIM_SYM ? d->name : NULL;
+}
+
+static rill_status solve_refuse(const struct dim *expr, const struct dim *symbol, int64_t value, const char *why,
+                                rill_error *err)
+{
+    char e[160], s[100];
+    dim_print(expr, e, sizeof e);
+    dim_print(symbol, s, sizeof s);
+    return err_set(err, RILL_INVALID, "%s == %" PRId64 " gives no value of %s: %s", e, value, s, why);
+}
+
+rill_status dim_solve(const struct dim *expr, const struct dim *symbol, int64_t value, int64_t *ret, rill_error *reterr)
+{
+    if (dim_is_bad(expr) || dim_is_bad(symbol) || symbol->kind != DIM_SYM)
+        return solve_refuse(expr, symbol, value, "not an expression and a symbol", reterr);
+    if (!dim_mentions(expr, symbol))
+        return solve_refuse(expr, symbol, value, "it is not mentioned", reterr);
+    struct lin l;
+    lin_init(&l, expr);
+    if (l.n != 1 || l.t[0] != symbol)
+        return solve_refuse(expr, symbol, value, "only a number times it plus a number can be solved", reterr);
+    int64_t rest, k = l.k[0];
+    if (__builtin_sub_overflow(value, l.c, &rest) || (k == -1 && rest == INT64_MIN))
+        return solve_refuse(expr, symbol, value, "the numbers are over 2^63", reterr);
+    if (rest % k)
+        return solve_refuse(expr, symbol, value, "it would be a fraction", reterr);
+    if (rest / k < symbol->bound->lo || rest / k > symbol->bound->hi)
+        return solve_refuse(expr, symbol, value, "it would contradict what is asserted", reterr);
+    *ret = rest / k;
+    return RILL_OK;
+}
+
+/* ---- symbols that become something else ---- */
+
+static rill_status fact_carry(struct dims *ds, const struct dim *ge0, rill_error *err)
+{
+    char e[160], text[200];
+    TRY(dims_status(ds, err));
+    dim_print(ge0, e, sizeof e);
+    if (snprintf(text, sizeof text, "%s >= 0", e) >= (int) sizeof text || dim_print(ge0, NULL, 0) >= (int) sizeof e)
+        return RILL_OK;         /* a fact that is not carried over proves less, never something wrong */
+    return dims_assert(ds, text, err);
+}
+
+rill_status dims_carry(struct dims *ds, const struct dim *symbol, const struct dim *to, rill_error *reterr)
+{
+    if (dim_is_bad(to) || dim_is_bad(symbol) || symbol->kind != DIM_SYM)
+        return err_set(reterr, RILL_INVALID, "only a symbol can be replaced, and by an expression");
+    struct dim_bound b = *symbol->bound;
+    if (dim_mentions(to, symbol))
+        return err_set(reterr, RILL_INVALID, "symbol '%.100s' cannot be replaced by something that mentions it: name the "
+                       "new one differently", symbol->name);
+    if (b.lo != INT64_MIN)
+        TRY(fact_carry(ds, dim_sub(ds, to, dim_int(ds, b.lo)), reterr));
+    if (b.hi != INT64_MAX)
+        TRY(fact_carry(ds, dim_sub(ds, dim_int(ds, b.hi), to), reterr));
+    for (unsigned i = 0, n = ds->n_facts; i < n; i++)
+        if (dim_mentions(ds->fact[i], symbol))
+            TRY(fact_carry(ds, dim_subst(ds, ds->fact[i], symbol, to), reterr));
+    return RILL_OK;
+}
