@@ -20,6 +20,7 @@ struct stream_fact {
     bool uniform;               /* all frames are alike, so it is never late: delay 0 stands for any delay */
     int key_axis;               /* of scores [.., pulse, .., keys]: column c holds the key that stands c - left */
     int64_t keys, left;         /* frames from the run's first query; keys is 0 where the wire has one time axis */
+    int64_t chunk;              /* queries that see the same keys */
     bool masked;                /* keys outside the sequence are hidden */
 };
 

@@ -197,6 +197,7 @@ static rill_status rule_scores(struct pulser *p, const struct node *n)
     q.sf.key_axis = key;
     q.sf.keys = b.left + q.sf.pulse + b.right;
     q.sf.left = b.left;
+    q.sf.chunk = b.chunk;
     return pulser_bind(p, n, 0, out, &q.sf);
 }
 
@@ -208,7 +209,7 @@ static rill_status mask_emit(struct pulser *p, const struct node *n, uint32_t w,
 {
     const struct fact *f = pulser_fact(p, w);
     int shift = pulser_fact(p, n->out[0])->rank - f->rank, i = s->axis - shift, j = s->key_axis - shift;
-    int64_t shape[RANK_MAX];
+    int64_t shape[RANK_MAX], first = FAR / s->chunk * s->chunk;
     if (i < 0 || j < 0)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its mask does not line up with the scores");
     for (int a = 0; a < f->rank; a++)
@@ -219,7 +220,7 @@ static rill_status mask_emit(struct pulser *p, const struct node *n, uint32_t w,
     for (int64_t at = 0; at < tensor_count(t); at++) {
         int64_t q = i < j ? at / s->keys : at % s->pulse, k = i < j ? at % s->keys : at / s->pulse;
         double v;
-        if (!position_value(p->positions, position_of(p, w), i, FAR + q, j, FAR + k - s->left, &v))
+        if (!position_value(p->positions, position_of(p, w), i, first + q, j, first + k - s->left, &v))
             return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its mask has no value");
         tensor_set_f64(t, t->data, at, v);
     }
@@ -316,6 +317,7 @@ static rill_status weights_by_values(struct pulser *p, const struct node *n, str
     if (!fits || v.sf.delay > late)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: weights of attention over time need values of the same "
                        "rate, no later than their keys");
+    TRY(flow_mask(p, n, &v, NULL, true, true));     /* a weight of 0 does not hide what is not a number */
     TRY(flow_delay(p, n->name, &v, late - v.sf.delay));
     TRY(flow_history(p, n->name, &v, s.left + right, NULL));
     TRY(pulser_emit(p, n->op, n->name, n->attr, (uint32_t[]) { p->map[n->in[0]], v.wire }, 2, &out, 1));

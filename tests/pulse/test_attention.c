@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention along time under masks of positions: what a stream gives is what the whole sequence gives. The softmax adds
+ * its row in the order of its places, which a window shifts, so bits may differ there: a tolerance. */
+#include "tests/pulse/oracle.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WIDTH = 6 };
+
+struct attention {
+    const char *name;
+    int64_t chunk, left, right;     /* in chunks */
+    int form;                       /* how the mask is laid over the scores */
+    int64_t query_late, key_late;   /* frames that a convolution makes queries and keys late */
+    int64_t stride;                 /* frames of the input per frame of the attention */
+};
+
+enum { FORM_WHERE_KEEP, FORM_WHERE_HIDE, FORM_ADD };
+
+/* Index of the chunk that each frame is in, as a row or a column. */
+static uint32_t chunks_of(struct gb *b, uint32_t x, int64_t chunk, int64_t new_axis)
+{
+    uint32_t shape = GB(b, "Shape", "", x);
+    uint32_t length = GB(b, "Gather", "axis=0", shape, gb_int(b, 1));
+    uint32_t at = GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1));
+    return GB(b, "Unsqueeze", "", chunk > 1 ? GB(b, "Div", "", at, gb_int(b, chunk)) : at, gb_ints(b, new_axis));
+}
+
+/* True where the key is hidden from the query. */
+static uint32_t hidden_of(struct gb *b, uint32_t x, const struct attention *a)
+{
+    uint32_t i = chunks_of(b, x, a->chunk, 1), j = chunks_of(b, x, a->chunk, 0);
+    uint32_t apart = GB(b, "Sub", "", i, j);
+    uint32_t near = GB(b, "LessOrEqual", "", apart, gb_int(b, a->left));
+    return GB(b, "Not", "", GB(b, "And", "", near, GB(b, "GreaterOrEqual", "", apart, gb_int(b, -a->right))));
+}
+
+static uint32_t masked(struct gb *b, uint32_t scores, uint32_t x, const struct attention *a)
+{
+    uint32_t hidden = hidden_of(b, x, a);
+    if (a->form == FORM_WHERE_HIDE)
+        return GB(b, "Where", "", hidden, gb_scalar(b, -INFINITY), scores);
+    if (a->form == FORM_WHERE_KEEP)
+        return GB(b, "Where", "", GB(b, "Not", "", hidden), scores, gb_scalar(b, -1e9f));
+    return GB(b, "Add", "", scores, GB(b, "Where", "", hidden, gb_scalar(b, -1e9f), gb_scalar(b, 0)));
+}
+
+/* [1, S, WIDTH] times weights, `late` frames late. */
+static uint32_t projection(struct gb *b, uint32_t x, int64_t late)
+{
+    uint32_t y = GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH));
+    if (!late)
+        return y;
+    uint32_t c = gb_transpose(b, y, "0,2,1");
+    char attrs[64];
+    snprintf(attrs, sizeof attrs, "pads=0,%d", (int) late);
+    c = GB(b, "Conv", attrs, c, gb_weights(b, 3, WIDTH, WIDTH, (int) late + 1));
+    return gb_transpose(b, c, "0,2,1");
+}
+
+static void recipe(struct gb *b, const void *ctx)
+{
+    const struct attention *a = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, WIDTH, GB_TIME);
+    if (a->stride > 1) {
+        char attrs[64];
+        snprintf(attrs, sizeof attrs, "strides=%d pads=%d,0", (int) a->stride, (int) a->stride - 1);
+        x = GB(b, "Conv", attrs, x, gb_weights(b, 3, WIDTH, WIDTH, (int) a->stride));
+    }
+    x = gb_transpose(b, x, "0,2,1");
+    uint32_t q = projection(b, x, a->query_late), k = projection(b, x, a->key_late), v = projection(b, x, 0);
+    uint32_t scores = GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1"));
+    scores = GB(b, "Mul", "", scores, gb_scalar(b, 0.4f));
+    uint32_t weights = GB(b, "Softmax", "axis=-1", masked(b, scores, x, a));
+    gb_output(b, GB(b, "Add", "", x, GB(b, "MatMul", "", weights, v)));
+}
+
+static const struct attention rows[] = {
+    { "block diagonal", 4, 0, 0, FORM_WHERE_HIDE, 0, 0, 1 },
+    { "left context", 4, 2, 0, FORM_WHERE_HIDE, 0, 0, 1 },
+    { "left context, kept", 4, 2, 0, FORM_WHERE_KEEP, 0, 0, 1 },
+    { "left context, added", 3, 1, 0, FORM_ADD, 0, 0, 1 },
+    { "causal band", 1, 7, 0, FORM_WHERE_HIDE, 0, 0, 1 },
+    { "both sides", 2, 1, 1, FORM_ADD, 0, 0, 1 },
+    { "band with lookahead", 1, 5, 3, FORM_WHERE_HIDE, 0, 0, 1 },
+    { "late queries", 4, 1, 0, FORM_WHERE_HIDE, 3, 0, 1 },
+    { "late keys", 4, 1, 0, FORM_WHERE_HIDE, 0, 2, 1 },
+    { "after subsampling", 4, 2, 0, FORM_WHERE_HIDE, 0, 0, 4 },
+};
+
+static void row_test(const struct attention *a)
+{
+    static const int64_t lengths[] = { 0, 1, 3, 8, 17, 32, 61 }, pulses[] = { 1, 4, 6, 24 };
+    struct oracle o;
+    enum verdict v = oracle_open(&o, recipe, a, NULL);
+    oracle_check(v == LAW_HOLDS, "%s: %s", a->name, o.err.text);
+    for (size_t i = 0; v == LAW_HOLDS && i < sizeof pulses / sizeof *pulses; i++) {
+        v = oracle_pulse(&o, pulses[i]);
+        o.tolerance = 1e-5f;
+        oracle_check(v == LAW_HOLDS, "%s, pulse %d: %s", a->name, (int) pulses[i], o.err.text);
+        for (size_t k = 0; v == LAW_HOLDS && k < sizeof lengths / sizeof *lengths; k++) {
+            enum verdict law = oracle_law(&o, lengths[k], (uint32_t) (i * 31 + k));
+            oracle_check(law == LAW_HOLDS || law == LAW_NO_WHOLE, "%s, pulse %d, length %d: %s", a->name, (int) pulses[i],
+                         (int) lengths[k], o.err.text);
+        }
+    }
+    oracle_close(&o);
+}
+
+static void refused(const char *name, const struct attention *a, const char *words)
+{
+    struct oracle o;
+    enum verdict v = oracle_open(&o, recipe, a, NULL);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, 1) : v;
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, words), "%s: %s", name, o.err.text);
+    oracle_close(&o);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        row_test(&rows[i]);
+    refused("all the past", &(struct attention) { "all", 1, 1 << 20, 0, FORM_WHERE_HIDE, 0, 0, 1 }, "2048 away");
+    refused("all the future", &(struct attention) { "all", 4, 0, 1 << 20, FORM_WHERE_HIDE, 0, 0, 1 }, "2048 away");
+    return oracle_end();
+}
