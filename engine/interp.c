@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/interp.h"
+#include "engine/bind.h"
 #include "engine/control.h"
 
 #include <string.h>
@@ -10,6 +11,7 @@ struct interp {
     struct dims *dims;
     struct arena *arena;
     const struct kern *kern;
+    const struct binding *bound;        /* symbols that the inputs gave values; NULL while folding */
     rill_error *err;
 };
 
@@ -207,9 +209,11 @@ static rill_status stack_join(const struct interp *in, const struct node *n, con
                               bool reverse, const struct fact *empty, const struct tensor **ret)
 {
     struct tensor t = { .rank = 0 };
+    struct fact known = *empty;
+    binding_fact(in->bound, &known);
     if (s->n)
         t = *s->item[0];
-    else if (!fact_to_tensor(empty, &t))
+    else if (!fact_to_tensor(&known, &t))
         return op_fail(in->err, RILL_UNSUPPORTED, n, "a loop of zero iterations gives an output of unknown shape");
     if (t.rank == RANK_MAX || axis > t.rank)
         return op_fail(in->err, RILL_LIMIT, n, "a stacked output has more than %d axes", RANK_MAX);
@@ -372,7 +376,9 @@ static rill_status state_start(const struct interp *in, const struct graph *g, c
                                const struct tensor **wires)
 {
     struct tensor t;
-    if (!s->init && !fact_to_tensor(&g->wires[s->in].fact, &t))
+    struct fact f = g->wires[s->in].fact;
+    binding_fact(in->bound, &f);
+    if (!s->init && !fact_to_tensor(&f, &t))
         return err_set(in->err, RILL_UNSUPPORTED, "state '%s' has no known shape", s->name);
     wires[s->in] = s->init ? s->init : tensor_new(in->arena, t.type, t.rank, t.dim);
     return wires[s->in] ? RILL_OK : err_set(in->err, RILL_NOMEM, "out of memory");
@@ -384,8 +390,11 @@ static rill_status graph_run(const struct interp *in, const struct graph *g, con
     const struct tensor **wires = arena_array(in->arena, const struct tensor *, g->n_wires + 1);
     if (!wires)
         return err_set(in->err, RILL_NOMEM, "out of memory");
-    for (uint32_t w = 0; w < g->n_wires; w++)
-        wires[w] = g->wires[w].fact.value;
+    for (uint32_t w = 0; w < g->n_wires; w++) {
+        wires[w] = binding_tensor(in->bound, in->arena, g->wires[w].fact.value);
+        if (!wires[w] && g->wires[w].fact.value)
+            return err_set(in->err, RILL_NOMEM, "out of memory");
+    }
     for (uint32_t i = 0; i < g->n_inputs; i++)
         wires[g->inputs[i]] = inputs[i];
     for (uint32_t i = 0; i < g->n_states; i++)
@@ -402,12 +411,14 @@ rill_status interp_run(const struct graph *g, const struct tensor *const *inputs
 {
     struct kern kern;
     kern_init(&kern, kern_cpu_detect());
-    struct interp in = { .dims = g->dims, .arena = a, .kern = &kern, .err = reterr };
+    struct binding bound;
+    struct interp in = { .dims = g->dims, .arena = a, .kern = &kern, .bound = &bound, .err = reterr };
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         const struct wire *w = &g->wires[g->inputs[i]];
         if (w->fact.type && inputs[i] && inputs[i]->type != w->fact.type)
             return err_set(reterr, RILL_INVALID, "input '%s' is %s, the model wants %s", w->name,
                            dtype_name(inputs[i]->type), dtype_name(w->fact.type));
     }
+    TRY(binding_from_inputs(&bound, g, inputs, reterr));
     return graph_run(&in, g, inputs, ret_outputs);
 }

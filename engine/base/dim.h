@@ -55,7 +55,7 @@ unsigned dim_symbols(const struct dim *d, const struct dim **list, unsigned n, u
 const char *dim_name(const struct dim *d);      /* of a symbol, NULL of anything else; lives as long as the scope */
 
 /* The integer that symbol must be for expr == value, where expr is a number times the symbol plus a number.
- * INVALID with the reason: there is none, it contradicts a bound, or expr is of another form (floors, other symbols). */
+ * INVALID with the reason: there is none, or it contradicts a bound; UNSUPPORTED: expr is of another form. */
 rill_status dim_solve(const struct dim *expr, const struct dim *symbol, int64_t value, int64_t *ret, rill_error *reterr);
 
 /* d with `to` in the place of symbol, simplified. */

@@ -25,32 +25,32 @@ const char *dim_name(const struct dim *d)
     return d && d->kind == DIM_SYM ? d->name : NULL;
 }
 
-static rill_status solve_refuse(const struct dim *expr, const struct dim *symbol, int64_t value, const char *why,
-                                rill_error *err)
+static rill_status solve_refuse(const struct dim *expr, const struct dim *symbol, int64_t value, rill_status status,
+                                const char *why, rill_error *err)
 {
     char e[160], s[100];
     dim_print(expr, e, sizeof e);
     dim_print(symbol, s, sizeof s);
-    return err_set(err, RILL_INVALID, "%s == %" PRId64 " gives no value of %s: %s", e, value, s, why);
+    return err_set(err, status, "%s == %" PRId64 " gives no value of %s: %s", e, value, s, why);
 }
 
 rill_status dim_solve(const struct dim *expr, const struct dim *symbol, int64_t value, int64_t *ret, rill_error *reterr)
 {
     if (dim_is_bad(expr) || dim_is_bad(symbol) || symbol->kind != DIM_SYM)
-        return solve_refuse(expr, symbol, value, "not an expression and a symbol", reterr);
+        return solve_refuse(expr, symbol, value, RILL_INVALID, "not an expression and a symbol", reterr);
     if (!dim_mentions(expr, symbol))
-        return solve_refuse(expr, symbol, value, "it is not mentioned", reterr);
+        return solve_refuse(expr, symbol, value, RILL_UNSUPPORTED, "it is not mentioned", reterr);
     struct lin l;
     lin_init(&l, expr);
     if (l.n != 1 || l.t[0] != symbol)
-        return solve_refuse(expr, symbol, value, "only a number times it plus a number can be solved", reterr);
+        return solve_refuse(expr, symbol, value, RILL_UNSUPPORTED, "only a number times it plus a number can be solved", reterr);
     int64_t rest, k = l.k[0];
     if (__builtin_sub_overflow(value, l.c, &rest) || (k == -1 && rest == INT64_MIN))
-        return solve_refuse(expr, symbol, value, "the numbers are over 2^63", reterr);
+        return solve_refuse(expr, symbol, value, RILL_INVALID, "the numbers are over 2^63", reterr);
     if (rest % k)
-        return solve_refuse(expr, symbol, value, "it would be a fraction", reterr);
+        return solve_refuse(expr, symbol, value, RILL_INVALID, "it would be a fraction", reterr);
     if (rest / k < symbol->bound->lo || rest / k > symbol->bound->hi)
-        return solve_refuse(expr, symbol, value, "it would contradict what is asserted", reterr);
+        return solve_refuse(expr, symbol, value, RILL_INVALID, "it would contradict what is asserted", reterr);
     *ret = rest / k;
     return RILL_OK;
 }
