@@ -200,13 +200,15 @@ static int64_t gcd(int64_t a, int64_t b)
     return b ? gcd(b, a % b) : a;
 }
 
+/* s->pulse is the stream's pulse times hop_den / hop_num. */
 rill_status pulser_want_multiple(struct pulser *p, const struct node *n, const struct stream_fact *s, int64_t hop)
 {
     struct pulser *o = outermost(p);
+    int64_t input_frames;
     if (s->pulse % hop == 0)
         return RILL_OK;
-    if (__builtin_mul_overflow(p->pulse, hop / gcd(hop, s->pulse), &o->multiple) || o->multiple > INT32_MAX)
-        o->multiple = 0;
+    bool fits = !__builtin_mul_overflow(hop, s->hop_num, &input_frames);
+    o->multiple = fits ? input_frames / gcd(input_frames, s->hop_den) : 0;
     return op_fail(p->err, RILL_UNSUPPORTED, n, "a pulse of %lld frames is no multiple of its hop of %lld",
                    (long long) s->pulse, (long long) hop);
 }
@@ -475,10 +477,12 @@ static rill_status pgraph_finish(struct pgraph *g, const struct pulser *p)
 /* With larger pulses until one fits all strides. */
 static rill_status pulser_walk_fitting(struct pulser *p, int64_t *tries)
 {
+    int64_t asked = p->pulse, of = 1;
     for (rill_status s; (s = pulser_walk(p)) != RILL_OK; ++*tries) {
-        if (!p->multiple || *tries == TRIES_MAX)
+        if (!p->multiple || *tries == TRIES_MAX || __builtin_mul_overflow(of / gcd(of, p->multiple), p->multiple, &of) ||
+            of > INT32_MAX - asked)
             return s;
-        p->pulse += p->multiple - p->pulse % p->multiple;
+        p->pulse = (asked + of - 1) / of * of;
     }
     return RILL_OK;
 }

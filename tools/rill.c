@@ -7,6 +7,7 @@
 
 static const struct command *const commands[] = {
     &cmd_bench,
+    &cmd_check,
     &cmd_conformance,
     &cmd_ctl,
     &cmd_denoise,

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* law.h - what a stream gives is what the whole-sequence run gives: checked on any model, node by node.
+ *
+ * The whole run is the interpreter on the typed graph with the length in the place of the stream symbol. The nodes of
+ * the pulsed graph are run by the interpreter pulse by pulse, states carried; the product path is a stream that gets
+ * the same frames in random cuts, with a snapshot moved in the middle and a reset after other data. Both find NaN in
+ * their inputs after the end and learn the length as late as it can be told. */
+#ifndef PULSE_LAW_H
+#define PULSE_LAW_H
+#include "engine/model.h"
+#include "pulse/pgraph.h"
+
+struct law_opts {
+    int64_t pulse;              /* input frames, 0: the smallest */
+    int64_t length;             /* units of the stream symbol */
+    uint32_t seed;              /* of inputs and cuts */
+    double tolerance;           /* of a difference, relative to the largest magnitude of the wire (at least 1) */
+    const float *samples;       /* the first input's frames instead of noise, where they are one float; may be NULL */
+    /* For tests: called on the pulsed graph before it runs, to break it. */
+    void (*spoil)(struct pgraph *g, void *arg);
+    void *spoil_arg;
+};
+
+struct law_result {
+    int64_t pulse;              /* taken */
+    bool holds, same_bits;
+    unsigned n_wires;           /* compared node by node */
+    double most;                /* largest difference of an output, absolute */
+    char where[480];            /* where it is broken: the first node that differs, frame and both values */
+};
+
+/* RILL_OK: the law was checked, see ret. UNSUPPORTED: the model does not stream or the length has no whole run; words
+ * say why. Allocates; not for the real-time path. */
+rill_status law_check(const rill_model *m, const struct law_opts *o, struct law_result *ret, rill_error *reterr);
+#endif

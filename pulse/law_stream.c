@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/law_internal.h"
+#include "pulse/stream_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct feed {
+    struct law *l;
+    rill_plan *plan;
+    rill_stream *s;
+    int64_t pushed[PORTS_MAX], got[PORTS_MAX], room[PORTS_MAX];     /* frames */
+    float *frames[PORTS_MAX];                                       /* frame after frame */
+};
+
+static uint32_t below(struct feed *f, uint32_t n)
+{
+    f->l->seed = f->l->seed * 1664525u + 1013904223u;
+    return (f->l->seed >> 8) % n;
+}
+
+static size_t port_width(const struct port *q)
+{
+    return q->outer * q->inner_floats;
+}
+
+/* Between a tensor [outer, frames, inner] and frames of outer x inner. */
+static void tensor_to_frames(const struct port *q, int64_t frames, const float *from, float *to)
+{
+    for (size_t o = 0; o < q->outer; o++)
+        for (int64_t k = 0; k < frames; k++)
+            memcpy(to + ((size_t) k * q->outer + o) * q->inner_floats,
+                   from + (o * (size_t) frames + (size_t) k) * q->inner_floats, q->inner_floats * sizeof *to);
+}
+
+static rill_status ports_prepare(struct feed *f)
+{
+    const struct law *l = f->l;
+    for (uint32_t i = 0; i < f->plan->n_ports; i++) {
+        const struct port *q = &f->plan->ports[i];
+        bool input = i < f->plan->n_inputs;
+        const struct tensor *t = input ? l->in[i] : l->whole[l->n_wires + i - f->plan->n_inputs];
+        int64_t frames = port_width(q) ? tensor_count(t) / (int64_t) port_width(q) : 0;
+        f->room[i] = frames + (input ? 0 : q->pulse);
+        f->frames[i] = calloc((size_t) f->room[i] * port_width(q) + 1, sizeof(float));
+        if (!f->frames[i])
+            return err_set(l->err, RILL_NOMEM, "out of memory");
+        if (input)
+            tensor_to_frames(q, frames, t->data, f->frames[i]);
+    }
+    return RILL_OK;
+}
+
+static rill_stream *block_new(const rill_plan *p)
+{
+    size_t bytes = (rill_plan_stream_size(p) + 63) & ~(size_t) 63;
+    rill_stream *s = aligned_alloc(64, bytes);
+    if (s)
+        memset((void *) s, 0xff, bytes);
+    return s;
+}
+
+/* The stream goes on in another block. */
+static rill_status block_move(struct feed *f)
+{
+    rill_stream *to = block_new(f->plan);
+    if (!to)
+        return err_set(f->l->err, RILL_NOMEM, "out of memory");
+    memcpy((void *) to, (const void *) f->s, rill_plan_stream_size(f->plan));
+    free(f->s);
+    f->s = to;
+    return RILL_OK;
+}
+
+static void outputs_pull(struct feed *f)
+{
+    for (uint32_t i = f->plan->n_inputs; i < f->plan->n_ports; i++)
+        for (size_t given = 1; given && f->got[i] < f->room[i]; f->got[i] += (int64_t) given) {
+            size_t cap = (size_t) (f->room[i] - f->got[i]);
+            cap = below(f, 2) && cap > 3 ? 3 : cap;
+            if (rill_stream_pull(f->s, i, f->frames[i] + (size_t) f->got[i] * port_width(&f->plan->ports[i]), cap, &given))
+                return;
+        }
+}
+
+static void runs_all(struct feed *f)
+{
+    while (rill_stream_run(f->s) == RILL_OK)
+        outputs_pull(f);
+    outputs_pull(f);
+}
+
+static bool inputs_push(struct feed *f)
+{
+    bool left = false;
+    for (uint32_t i = 0; i < f->plan->n_inputs; i++) {
+        const struct port *q = &f->plan->ports[i];
+        size_t rest = (size_t) (f->room[i] - f->pushed[i]), n = 1 + below(f, 2 * (uint32_t) q->pulse + 1), taken = 0;
+        rill_stream_push(f->s, i, f->frames[i] + (size_t) f->pushed[i] * port_width(q), n < rest ? n : rest, &taken);
+        f->pushed[i] += (int64_t) taken;
+        left |= f->pushed[i] < f->room[i];
+    }
+    return left;
+}
+
+static rill_status stream_run(struct feed *f)
+{
+    f->s = block_new(f->plan);
+    if (!f->s)
+        return err_set(f->l->err, RILL_NOMEM, "out of memory");
+    f->s = rill_stream_init(f->s, f->plan);
+    f->s->filler = NAN;
+    inputs_push(f);             /* something of another sequence first */
+    runs_all(f);
+    rill_stream_reset(f->s);
+    memset(f->pushed, 0, sizeof f->pushed);
+    memset(f->got, 0, sizeof f->got);
+    for (bool left = true; left;) {
+        left = inputs_push(f);
+        runs_all(f);
+        if (below(f, 5) == 0)
+            TRY(block_move(f));
+    }
+    rill_stream_finish(f->s);
+    runs_all(f);
+    return RILL_OK;
+}
+
+static void output_compare(struct feed *f, uint32_t i)
+{
+    struct law_result *ret = f->l->ret;
+    const struct port *q = &f->plan->ports[i];
+    const struct tensor *want = f->l->whole[f->l->n_wires + i - f->plan->n_inputs];
+    int64_t frames = port_width(q) ? tensor_count(want) / (int64_t) port_width(q) : 0;
+    float *turned = calloc((size_t) frames * port_width(q) + 1, sizeof *turned);
+    double most = 1, apart = 0;
+    if (f->got[i] != frames || !turned) {
+        ret->holds = false;
+        snprintf(ret->where, sizeof ret->where, "output '%s' gives %lld frames, the whole run %lld", q->info.name,
+                 (long long) f->got[i], (long long) frames);
+        free(turned);
+        return;
+    }
+    tensor_to_frames(q, frames, want->data, turned);
+    for (size_t k = 0; k < (size_t) frames * port_width(q); k++) {
+        double a = (double) f->frames[i][k], b = (double) turned[k];
+        bool same = a == b || (isnan(a) && isnan(b));
+        ret->same_bits &= same;
+        most = isfinite(b) && fabs(b) > most ? fabs(b) : most;
+        apart = same ? apart : isnan(a) || isnan(b) ? INFINITY : fabs(a - b) > apart ? fabs(a - b) : apart;
+    }
+    free(turned);
+    ret->most = apart > ret->most ? apart : ret->most;
+    if (apart > f->l->o->tolerance * most && ret->holds) {
+        ret->holds = false;
+        snprintf(ret->where, sizeof ret->where, "output '%s' of the stream differs by %g", q->info.name, apart);
+    }
+}
+
+rill_status law_stream(struct law *l)
+{
+    struct feed f = { .l = l };
+    const rill_plan_opts opts = { .pulse_frames = (uint32_t) l->o->pulse };
+    rill_status s = rill_plan_new(&f.plan, l->m, &opts, l->err);
+    if (s == RILL_OK)
+        s = ports_prepare(&f);
+    if (s == RILL_OK)
+        s = stream_run(&f);
+    for (uint32_t i = f.plan ? f.plan->n_inputs : 0; s == RILL_OK && i < f.plan->n_ports; i++)
+        output_compare(&f, i);
+    for (uint32_t i = 0; i < PORTS_MAX; i++)
+        free(f.frames[i]);
+    free(f.s);
+    rill_plan_unref(f.plan);
+    return s;
+}
