@@ -292,6 +292,16 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
     return RILL_OK;
 }
 
+rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step)
+{
+    TRY(flow_windows(p, n, f, &(struct flow_window) { .before = -first, .stride = step }));
+    const int64_t list[] = { 0, INT32_MAX, f->sf.axis, step };
+    uint32_t in[5] = { f->wire };
+    for (unsigned k = 0; k < 4; k++)
+        TRY(pulser_ints(p, n->name, &list[k], 1, &in[1 + k]));
+    return step == 1 ? RILL_OK : pulser_emit_named(p, "Slice", n->name, NULL, 0, in, 5, &f->wire);
+}
+
 /* ---- alignment ---- */
 
 static bool same_rate(const struct stream_fact *a, const struct stream_fact *b)

@@ -144,6 +144,9 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
 /* One frame takes num/den times as many input frames as before. */
 void flow_scale(struct stream_fact *s, int64_t num, int64_t den);
 
+/* Frames first, first + step, .. of the sequence. */
+rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step);
+
 /* Dst wires of all inputs, with streaming ones aligned to the largest delay; ret_sf: the first streaming
  * input's fact with that delay. Refuses streaming inputs of different rates. */
 rill_status pulser_align(struct pulser *p, const struct node *n, uint32_t *ret_in, struct stream_fact *ret_sf,

@@ -190,6 +190,7 @@ static rill_status rule_scores(struct pulser *p, const struct node *n)
         return scores_refuse(p, n, "its mask does not repeat from chunk to chunk of at most 512 frames, or shows frames "
                              "more than 2048 away");
     TRY(pulser_want_multiple(p, n, &q.sf, b.chunk));
+    TRY(flow_settle(p, n, &k));         /* values are masked at the end, and come as late as that needs */
     TRY(scores_align(p, n, &b, &q, &k));
     TRY(pulser_emit(p, n->op, n->name, n->attr, (uint32_t[]) { q.wire, k.wire }, 2, &out, 1));
     q.sf.axis = query;
@@ -306,24 +307,31 @@ static rill_status scores_softmax(struct pulser *p, const struct node *n, const 
     return pulser_bind(p, n, 0, out, s);
 }
 
+/* Later by so many frames or some more. The keys of a row are counted from the first query of its run, so a delay is whole runs. */
+static rill_status weights_delay(struct pulser *p, const struct node *n, struct flow *w, int64_t frames)
+{
+    return frames <= 0 ? RILL_OK : flow_delay(p, n->name, w, (frames + w->sf.pulse - 1) / w->sf.pulse * w->sf.pulse);
+}
+
 /* Weights [.., pulse, keys] times values [.., keys, width]. */
 static rill_status weights_by_values(struct pulser *p, const struct node *n, struct stream_fact s)
 {
-    struct flow v;
+    struct flow v, w = { p->map[n->in[0]], s };
     uint32_t out;
-    int64_t right = s.keys - s.left - s.pulse, late = s.delay - right;
+    int64_t right = s.keys - s.left - s.pulse;
     bool fits = flow_of(p, n->in[1], &v) && !v.sf.keys && v.sf.axis == pulser_fact(p, n->in[1])->rank - 2 &&
                 s.key_axis == pulser_fact(p, n->in[0])->rank - 1 && v.sf.pulse == s.pulse;
-    if (!fits || v.sf.delay > late)
+    if (!fits)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: weights of attention over time need values of the same "
-                       "rate, no later than their keys");
+                       "rate");
     TRY(flow_mask(p, n, &v, NULL, true, true));     /* a weight of 0 does not hide what is not a number */
-    TRY(flow_delay(p, n->name, &v, late - v.sf.delay));
+    TRY(weights_delay(p, n, &w, v.sf.delay + right - s.delay));
+    TRY(flow_delay(p, n->name, &v, w.sf.delay - right - v.sf.delay));
     TRY(flow_history(p, n->name, &v, s.left + right, NULL));
-    TRY(pulser_emit(p, n->op, n->name, n->attr, (uint32_t[]) { p->map[n->in[0]], v.wire }, 2, &out, 1));
-    s.keys = 0;
-    s.masked = false;
-    return pulser_bind(p, n, 0, out, &s);
+    TRY(pulser_emit(p, n->op, n->name, n->attr, (uint32_t[]) { w.wire, v.wire }, 2, &out, 1));
+    w.sf.keys = 0;
+    w.sf.masked = false;
+    return pulser_bind(p, n, 0, out, &w.sf);
 }
 
 bool node_is_attention(const struct pulser *p, const struct node *n)

@@ -30,7 +30,7 @@ static rill_status gather_frames(struct pulser *p, const struct node *n, struct 
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it picks frames from %lld in steps of %lld on axis %d, "
                        "the time axis; only forward from the start streams", (long long) start, (long long) step,
                        f->sf.axis);
-    TRY(flow_windows(p, n, f, &(struct flow_window) { .before = -start, .stride = step }));
+    TRY(flow_every(p, n, f, start, step));
     return pulser_bind(p, n, 0, f->wire, &f->sf);
 }
 

@@ -189,16 +189,6 @@ static rill_status slice_others(struct pulser *p, const struct node *n, int64_t 
     return m ? pulser_emit_named(p, "Slice", n->name, NULL, 0, in, 5, wire) : RILL_OK;
 }
 
-/* One frame in `step`. */
-static rill_status slice_every(struct pulser *p, const struct node *n, struct flow *f, int64_t step)
-{
-    const int64_t list[] = { 0, INT32_MAX, f->sf.axis, step };
-    uint32_t in[5] = { f->wire };
-    for (unsigned k = 0; k < 4; k++)
-        TRY(pulser_ints(p, n->name, &list[k], 1, &in[1 + k]));
-    return pulser_emit_named(p, "Slice", n->name, NULL, 0, in, 5, &f->wire);
-}
-
 static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at, struct flow *f)
 {
     const struct tensor *steps = value_of(p, n, 4);
@@ -220,8 +210,7 @@ static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it takes only %s frames of axis %d, the time axis, not a "
                        "part that grows with the stream", text, f->sf.axis);
     }
-    TRY(flow_windows(p, n, f, &(struct flow_window) { .before = -dim_value(start), .stride = step }));
-    return step == 1 ? RILL_OK : slice_every(p, n, f, step);
+    return flow_every(p, n, f, dim_value(start), step);
 }
 
 rill_status rule_slice(struct pulser *p, const struct node *n)

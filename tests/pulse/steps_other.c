@@ -175,11 +175,10 @@ static void emit_position(struct gb *b, struct stage *s, const int *v)
     s->wire = GB(b, v[2] ? "Mul" : "Add", "", s->wire, f);
 }
 
-/* Frames picked by a Range over all of them: the identity. */
+/* Frames picked by a Range up to the last one; from 0 in steps of 1 that is the identity. */
 static void emit_pick(struct gb *b, struct stage *s, const int *v)
 {
-    uint32_t r = GB(b, "Range", "", gb_int(b, 0), time_of(b, s->wire), gb_int(b, 1));
-    (void) v;
+    uint32_t r = GB(b, "Range", "", gb_int(b, v[0]), time_of(b, s->wire), gb_int(b, v[1]));
     s->wire = GB(b, "Gather", "axis=2", s->wire, r);
 }
 
@@ -196,6 +195,41 @@ static void emit_bias(struct gb *b, struct stage *s, const int *v)
     uint32_t x = GB(b, "Expand", "", gb_weights(b, 3, 1, s->channels, 1), GB(b, "Shape", "", s->wire));
     x = GB(b, "Conv", gb_printf(b, "pads=%d,%d", v[0], 2 - v[0]), x, gb_weights(b, 3, s->channels, s->channels, 3));
     s->wire = GB(b, "Add", "", s->wire, x);
+}
+
+/* The first channel as indices of rows of a table. */
+static void emit_embed(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t x = GB(b, "Mul", "", GB(b, "Gather", "axis=1", s->wire, gb_int(b, 0)), gb_scalar(b, 8.0f));
+    (void) v;
+    x = GB(b, "Cast", "to=7", GB(b, "Clip", "", x, gb_scalar(b, -5.0f), gb_scalar(b, 4.0f)));
+    x = GB(b, "Gather", "axis=0", gb_weights(b, 2, 5, 2), x);
+    s->wire = gb_transpose(b, x, "0,2,1");
+    s->channels = 2;
+}
+
+/* 1 where chunk j of keys lies at most `left` chunks before and `right` behind that of the queries. */
+static uint32_t band_mask(struct gb *b, uint32_t x, const int *v)
+{
+    uint32_t r = GB(b, "Range", "", gb_int(b, 0), time_of(b, x), gb_int(b, 1));
+    uint32_t c = GB(b, "Div", "", r, gb_int(b, v[0]));
+    uint32_t far = GB(b, "Sub", "", GB(b, "Unsqueeze", "", c, gb_ints(b, 1)), GB(b, "Unsqueeze", "", c, gb_ints(b, 0)));
+    return GB(b, "And", "", GB(b, "LessOrEqual", "", far, gb_int(b, v[1])), GB(b, "GreaterOrEqual", "", far, gb_int(b, -v[2])));
+}
+
+/* Every frame looks at frames of its chunk and of some around it. */
+static void emit_attend(struct gb *b, struct stage *s, const int *v)
+{
+    int c = s->channels;
+    uint32_t x = gb_transpose(b, s->wire, "0,2,1"), mask = band_mask(b, s->wire, v);
+    uint32_t q = GB(b, "MatMul", "", x, gb_weights(b, 2, c, c)), k = GB(b, "MatMul", "", x, gb_weights(b, 2, c, c));
+    uint32_t scores = GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1")), hidden = gb_scalar(b, -1e9f);
+    if (v[3])
+        scores = GB(b, "Where", "", mask, scores, hidden);
+    else
+        scores = GB(b, "Add", "", scores, GB(b, "Where", "", mask, gb_scalar(b, 0), hidden));
+    x = GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", scores), x);
+    s->wire = gb_transpose(b, x, "0,2,1");
 }
 
 const struct step_kind steps_other[] = {
@@ -219,7 +253,9 @@ const struct step_kind steps_other[] = {
     { "interleave", { { NULL, 0, 0, 0 } }, emit_interleave },
     { "stack", { { "n", 2, 3, 2 } }, emit_stack },
     { "position", { { "from", 0, 2, 0 }, { "by", 1, 2, 1 }, { "mul", 0, 1, 0 } }, emit_position },
-    { "pick", { { NULL, 0, 0, 0 } }, emit_pick },
+    { "pick", { { "from", 0, 2, 0 }, { "step", 1, 3, 1 } }, emit_pick },
+    { "embed", { { NULL, 0, 0, 0 } }, emit_embed },
+    { "attend", { { "chunk", 1, 4, 1 }, { "left", 0, 3, 1 }, { "right", 0, 2, 0 }, { "where", 0, 1, 0 } }, emit_attend },
     { "expand", { { "mul", 0, 1, 0 } }, emit_expand },
     { "bias", { { "l", 0, 2, 1 } }, emit_bias },
     { NULL, { { NULL, 0, 0, 0 } }, NULL },
