@@ -6,7 +6,7 @@
 
 struct pruner {
     const struct graph *g;
-    bool *wire, *node;      /* needed */
+    bool *wire, *node, *state;      /* needed */
 };
 
 static void need(struct pruner *p, uint32_t w)
@@ -19,20 +19,32 @@ static void need(struct pruner *p, uint32_t w)
 }
 
 /* Nodes are in order, so one walk from the end sees every reader before the writer. */
+static void mark_nodes(struct pruner *p)
+{
+    const struct graph *g = p->g;
+    for (uint32_t i = g->n_nodes; i-- > 0;)
+        for (unsigned k = 0; p->node[i] && k < g->nodes[i].n_in; k++)
+            need(p, g->nodes[i].in[k]);
+}
+
+/* A state lives when what is needed reads it: its next value is needed then. */
 static void mark(struct pruner *p)
 {
     const struct graph *g = p->g;
     for (uint32_t i = 0; i < g->n_outputs; i++)
         need(p, g->outputs[i]);
+    mark_nodes(p);
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t i = 0; i < g->n_states; i++)
+            if (p->wire[g->states[i].in] && !p->state[i]) {
+                p->state[i] = more = true;
+                need(p, g->states[i].out);
+            }
+        mark_nodes(p);
+    }
     for (uint32_t i = 0; i < g->n_inputs; i++)
         p->wire[g->inputs[i]] = true;
-    for (uint32_t i = 0; i < g->n_states; i++) {
-        need(p, g->states[i].in);
-        need(p, g->states[i].out);
-    }
-    for (uint32_t i = g->n_nodes; i-- > 0;)
-        for (unsigned k = 0; p->node[i] && k < g->nodes[i].n_in; k++)
-            need(p, g->nodes[i].in[k]);
 }
 
 static bool body_reads(const struct graph *body, uint32_t input)
@@ -120,9 +132,10 @@ static bool interface_copy(struct pruner *p, struct graph *ret, uint32_t *map)
 rill_status graph_pruned(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
     struct pruner p = { .g = g, .wire = arena_array(g->arena, bool, g->n_wires + 1),
-                        .node = arena_array(g->arena, bool, g->n_nodes + 1) };
+                        .node = arena_array(g->arena, bool, g->n_nodes + 1),
+                        .state = arena_array(g->arena, bool, g->n_states + 1) };
     uint32_t *map = arena_array(g->arena, uint32_t, g->n_wires + 1);
-    if (!p.wire || !p.node || !map)
+    if (!p.wire || !p.node || !p.state || !map)
         return err_set(reterr, RILL_NOMEM, "out of memory");
     mark(&p);
     graph_init(ret, g->arena, g->dims, g->name);
@@ -138,7 +151,7 @@ rill_status graph_pruned(struct graph *ret, const struct graph *g, rill_error *r
             return err_set(reterr, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < g->n_states; i++) {
         const struct state *s = &g->states[i];
-        if (!graph_add_state(ret, s->name, map[s->in], map[s->out], s->init))
+        if (p.state[i] && !graph_add_state(ret, s->name, map[s->in], map[s->out], s->init))
             return err_set(reterr, RILL_NOMEM, "out of memory");
     }
     return RILL_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* prune.h - the same graph without nodes, wires and body inputs that no output needs. */
+/* prune.h - the same graph without nodes, wires, states and body inputs that no output needs. */
 #ifndef ENGINE_PRUNE_H
 #define ENGINE_PRUNE_H
 #include "engine/graph.h"

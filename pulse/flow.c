@@ -21,6 +21,19 @@ bool flow_of(const struct pulser *p, uint32_t src_wire, struct flow *ret)
     return true;
 }
 
+bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *ret, int64_t *ret_before,
+                      int64_t *ret_after)
+{
+    const struct padded *q = src_wire == WIRE_NONE ? NULL : &p->padded[src_wire];
+    *ret_before = *ret_after = 0;
+    if (!q || !q->is || q->fill)
+        return flow_of(p, src_wire, ret);
+    *ret = q->inner;
+    *ret_before = q->before;
+    *ret_after = q->after;
+    return true;
+}
+
 /* ---- history ---- */
 
 static bool fill_same(const struct tensor *a, const struct tensor *b)

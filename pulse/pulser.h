@@ -22,6 +22,7 @@ struct pulser {
     const struct dim *lengths[LENGTHS_MAX];     /* of the outermost pulser only */
     uint32_t n_lengths;
     struct made *made;
+    struct padded *padded;      /* of src wires: the flow in front of a constant pad along time */
     const struct positions *positions;          /* of the outermost graph; NULL where no wire has time twice */
     bool keep_bodies;
     rill_error *err;
@@ -132,6 +133,19 @@ struct flow_pad {
 
 /* The padded sequence; sf.length is left to pulser_bind. */
 rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f, const struct flow_pad *pad);
+
+/* A wire that is the sequence of `inner` with `before` and `after` frames of fill (NULL: zeros) at its ends. Who reads
+ * windows of it takes inner and widens the windows: that is no frame later, the padded sequence may be. */
+struct padded {
+    bool is;
+    struct flow inner;
+    int64_t before, after;
+    const struct tensor *fill;
+};
+
+/* Takes the flow of a wire, that in front of a pad of zeros where there is one; ret_before and ret_after: its frames. */
+bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *ret, int64_t *ret_before,
+                      int64_t *ret_after);
 
 /* Windows over the sequence: output frame t covers input frames t*stride - before .. + span. Frames before the
  * first and, where `after` (frames that a window may reach past the end) is not 0, past the end are fill. */

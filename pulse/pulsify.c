@@ -342,7 +342,8 @@ rill_status pulser_maps_new(struct pulser *p)
     const struct graph *src = p->src;
     p->map = arena_array(p->arena, uint32_t, src->n_wires + 1);
     p->sf = arena_array(p->arena, struct stream_fact, src->n_wires + 1);
-    if (!p->map || !p->sf)
+    p->padded = arena_array(p->arena, struct padded, src->n_wires + 1);
+    if (!p->map || !p->sf || !p->padded)
         return pulser_no_memory(p);
     p->clock = WIRE_NONE;
     p->made = NULL;

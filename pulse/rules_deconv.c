@@ -99,7 +99,8 @@ static rill_status deconv_check(const struct pulser *p, const struct node *n, co
 rill_status rule_conv_transpose(struct pulser *p, const struct node *n)
 {
     struct flow f;
-    if (!flow_of(p, n->in[0], &f) || f.sf.axis < 2)
+    int64_t padded, behind;
+    if (!flow_of_windowed(p, n->in[0], &f, &padded, &behind) || f.sf.axis < 2)
         return pulser_off_axis(p, n);
     int k = f.sf.axis - 2, axes = pulser_fact(p, n->in[0])->rank - 2;
     const struct axis_sizes z = sizes_read(p, n, k);
@@ -109,10 +110,15 @@ rill_status rule_conv_transpose(struct pulser *p, const struct node *n)
     if (!in)
         return pulser_no_memory(p);
     TRY(deconv_check(p, n, &z));
+    int64_t drop = time_before(n, k, axes, &z) - padded * z.stride;
+    if (f.sf.delay * z.stride + drop < 0) {      /* the padded frames themselves come out */
+        flow_of(p, n->in[0], &f);
+        drop += padded * z.stride;
+    }
     if (__builtin_mul_overflow(f.sf.pulse, z.stride, &pulse) || pulse > INT32_MAX)
         return op_fail(p->err, RILL_LIMIT, n, "a pulse of %lld frames is too long", (long long) f.sf.pulse);
     TRY(attrs_make(p, n, k, past, &attr));
-    TRY(flow_mask(p, n, &f, NULL, past > 0, past > 0 || z.extra > 0 || z.kernel < z.stride));
+    TRY(flow_mask(p, n, &f, NULL, past > 0 || padded > 0, past > 0 || behind > 0 || z.extra > 0 || z.kernel < z.stride));
     TRY(flow_history(p, n->name, &f, past, NULL));
     in[0] = f.wire;
     for (unsigned i = 1; i < n->n_in; i++)
@@ -120,7 +126,7 @@ rill_status rule_conv_transpose(struct pulser *p, const struct node *n)
     TRY(pulser_emit(p, n->op, n->name, attr, in, n->n_in, &out, 1));
     flow_scale(&f.sf, 1, z.stride);
     f.sf.pulse = pulse;
-    f.sf.delay = f.sf.delay * z.stride + time_before(n, k, axes, &z);
+    f.sf.delay = f.sf.delay * z.stride + drop;
     f.sf.uniform = false;
     return pulser_bind(p, n, 0, out, &f.sf);
 }

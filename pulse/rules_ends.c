@@ -53,6 +53,11 @@ static rill_status pad_others(struct pulser *p, const struct node *n, struct pad
     return pulser_emit(p, n->op, n->name, n->attr, in, 3, wire, 1);
 }
 
+static const struct tensor *fill_unless_zero(const struct tensor *t)
+{
+    return t && tensor_get_f64(t, t->data, 0) == 0 ? NULL : t;
+}
+
 rill_status rule_pad(struct pulser *p, const struct node *n)
 {
     static const int modes[] = { PULSE_PAD_CONSTANT, PULSE_PAD_REFLECT, PULSE_PAD_EDGE, -1 };
@@ -73,8 +78,10 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
         if (!pad.fill)
             return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: the value it pads with is not a constant");
     }
-    TRY(flow_pad(p, n, &f, &pad));
     TRY(pad_others(p, n, &pads, t, &f.wire));
+    if (pad.mode == PULSE_PAD_CONSTANT && pad.before >= 0 && pad.after >= 0)
+        p->padded[n->out[0]] = (struct padded) { true, f, pad.before, pad.after, fill_unless_zero(pad.fill) };
+    TRY(flow_pad(p, n, &f, &pad));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }
 
@@ -103,6 +110,16 @@ static rill_status constants_join(struct pulser *p, const struct node *n, unsign
     return end - first == 1 ? RILL_OK : pulser_emit_named(p, "Concat", n->name, &a, 1, in, end - first, ret);
 }
 
+/* A dst wire that is absent or a constant of zeros. */
+static bool all_zero(const struct pulser *p, uint32_t w)
+{
+    const struct tensor *v = w == WIRE_NONE ? NULL : pulser_dst_fact(p, w)->value;
+    bool zero = w == WIRE_NONE || v;
+    for (int64_t i = 0; v && zero && i < tensor_count(v); i++)
+        zero = tensor_get_f64(v, v->data, i) == 0;
+    return zero;
+}
+
 rill_status rule_concat(struct pulser *p, const struct node *n)
 {
     struct flow f;
@@ -121,6 +138,8 @@ rill_status rule_concat(struct pulser *p, const struct node *n)
     struct flow_pad pad = { .mode = PULSE_PAD_VALUES };
     TRY(constants_join(p, n, 0, k, f.sf.axis, &pad.head, &pad.before));
     TRY(constants_join(p, n, k + 1, n->n_in, f.sf.axis, &pad.tail, &pad.after));
+    if (all_zero(p, pad.head) && all_zero(p, pad.tail))
+        p->padded[n->out[0]] = (struct padded) { true, f, pad.before, pad.after, NULL };
     TRY(flow_pad(p, n, &f, &pad));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }

@@ -113,10 +113,13 @@ rill_status rule_conv(struct pulser *p, const struct node *n)
     struct flow f;
     struct spatial s = { 0 };
     struct flow_window w = { 0 };
-    if (!flow_of(p, n->in[0], &f) || f.sf.axis < 2)
+    int64_t before, after;
+    if (!flow_of_windowed(p, n->in[0], &f, &before, &after) || f.sf.axis < 2)
         return pulser_off_axis(p, n);
     spatial_read(p, n, pulser_fact(p, n->in[1]), &s);
     TRY(time_window(p, n, &s, f.sf.axis - 2, &w));
+    w.before += before;
+    w.after += after;
     return windowed_emit(p, n, &s, &f, &w);
 }
 
