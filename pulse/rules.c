@@ -113,6 +113,34 @@ static int map_quantised(const struct pulser *p, const struct node *n, unsigned 
     return input == 0 && (single || axis != axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, 0))) ? axis : GLOBAL;
 }
 
+/* The largest along an axis, and what is dropped with it. */
+static int map_arg(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    int at = axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, input));
+    return axis == at ? GLOBAL : axis < at || attr_get_int(n, "keepdims") ? axis : axis - 1;
+}
+
+/* The axis of the transform is an input, the second last where it is absent; the last one is real and imaginary. */
+static int map_dft(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    int64_t at = -2;
+    unsigned one;
+    int rank = rank_of(p, n, 0);
+    bool known = n->n_in < 3 || n->in[2] == WIRE_NONE || (pulser_const_ints(p, n, 2, &at, 1, &one) && one == 1);
+    return input == 0 && known && axis != axis_normalise(at, rank) && axis != rank - 1 ? axis : GLOBAL;
+}
+
+/* Rows of A, columns of B. */
+static int map_gemm(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    (void) p;
+    if (input == 0)
+        return axis == (attr_get_int(n, "transA") ? 1 : 0) ? 0 : GLOBAL;
+    if (input == 1)
+        return axis == (attr_get_int(n, "transB") ? 0 : 1) ? 1 : GLOBAL;
+    return rank_of(p, n, input) == 2 ? axis : 1;
+}
+
 static int map_batch(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     (void) p;
@@ -136,18 +164,31 @@ static int map_not_channel(const struct pulser *p, const struct node *n, unsigne
 }
 
 static const struct { const char *op; axis_map *map; } maps[] = {
+    { "ArgMax", map_arg },
+    { "ArgMin", map_arg },
     { "AveragePool", map_channels },
     { "BatchNormalization", map_not_channel },
     { "ComplexMul", map_rows },
     { "Concat", map_axis_attr },
     { "Conv", map_batch },
     { "ConvTranspose", map_batch },
+    { "DFT", map_dft },
+    { "DepthToSpace", map_batch },
     { "DequantizeLinear", map_quantised },
     { "Einsum", map_einsum },
     { "Gather", map_gather },
+    { "Gemm", map_gemm },
+    { "GlobalAveragePool", map_channels },
+    { "GlobalLpPool", map_channels },
+    { "GlobalMaxPool", map_channels },
+    { "GroupNormalization", map_batch },
+    { "Hardmax", map_axis_attr },
     { "IRFFT", map_rows },
+    { "InstanceNormalization", map_batch },
+    { "LRN", map_not_channel },
     { "LayerNormalization", map_trailing },
     { "LogSoftmax", map_axis_attr },
+    { "LpNormalization", map_axis_attr },
     { "LpPool", map_channels },
     { "Magnitude", map_rows },
     { "MatMul", map_matmul },
@@ -164,9 +205,12 @@ static const struct { const char *op; axis_map *map; } maps[] = {
     { "ReduceProd", map_reduce },
     { "ReduceSum", map_reduce },
     { "ReduceSumSquare", map_reduce },
+    { "STFT", map_batch },
     { "Softmax", map_axis_attr },
+    { "SpaceToDepth", map_batch },
     { "Split", map_axis_attr },
     { "Squeeze", map_squeeze },
+    { "TopK", map_axis_attr },
     { "Transpose", map_transpose },
     { "Unsqueeze", map_unsqueeze },
 };

@@ -78,6 +78,39 @@ static void emit_fold(struct gb *b, struct stage *s, const int *v)
     s->wire = GB(b, "Squeeze", "", x, gb_shape(b, 1, &one));
 }
 
+/* Norms and picks along the channels, and products with the channels of each frame. */
+static void emit_across(struct gb *b, struct stage *s, const int *v)
+{
+    static const char *const ops[] = { "LpNormalization", "Hardmax", "LpNormalization" };
+    int c = s->channels;
+    if (v[0] < 3)
+        s->wire = GB(b, ops[v[0]], v[0] == 2 ? "axis=1 p=1" : "axis=1", s->wire);
+    else if (v[0] == 3)
+        s->wire = GB(b, "Cast", "to=1", GB(b, "ArgMax", "axis=1 keepdims=1", s->wire));
+    else if (v[0] == 4) {
+        struct node *n = gb_node(b, "TopK", "axis=1", (uint32_t[]) { s->wire, gb_ints(b, 1) }, 2, 2);
+        s->wire = n ? n->out[0] : WIRE_NONE;
+    } else {
+        uint32_t x = GB(b, "Reshape", "", gb_transpose(b, s->wire, "2,0,1"), gb_ints(b, -1, c));
+        x = GB(b, "Gemm", v[0] == 5 ? "transB=1" : "alpha=0.5", x, gb_weights(b, 2, c, c), gb_weights(b, 1, c));
+        s->wire = gb_transpose(b, GB(b, "Unsqueeze", "", x, gb_ints(b, 0)), "0,2,1");
+    }
+    s->channels = v[0] == 3 || v[0] == 4 ? 1 : c;
+}
+
+/* Time as a batch of pictures of one row. */
+static void emit_rows(struct gb *b, struct stage *s, const int *v)
+{
+    static const char *const ops[] = { "InstanceNormalization", "GlobalAveragePool", "GlobalMaxPool", "LRN" };
+    uint32_t x = GB(b, "Unsqueeze", "", gb_transpose(b, s->wire, "2,0,1"), gb_ints(b, 1));      /* [T, 1, 1, C] */
+    if (v[0] == 0)
+        x = GB(b, ops[0], "", x, gb_weights(b, 1, 1), gb_weights(b, 1, 1));
+    else
+        x = GB(b, ops[v[0]], v[0] == 3 ? "size=3" : "", x);
+    s->wire = gb_transpose(b, GB(b, "Squeeze", "", x, gb_ints(b, 1)), "1,2,0");
+    s->channels = v[0] == 1 || v[0] == 2 ? 1 : s->channels;
+}
+
 /* The channels in two parts that change places. */
 static void emit_split(struct gb *b, struct stage *s, const int *v)
 {
@@ -243,6 +276,8 @@ const struct step_kind steps_other[] = {
     { "reduce", { { "op", 0, 3, 0 } }, emit_reduce },
     { "gather", { { "a", 0, 3, 0 }, { "b", 0, 3, 1 } }, emit_gather },
     { "fold", { { NULL, 0, 0, 0 } }, emit_fold },
+    { "across", { { "op", 0, 6, 0 } }, emit_across },
+    { "rows", { { "op", 0, 3, 0 } }, emit_rows },
     { "split", { { "at", 0, 2, 0 } }, emit_split },
     { "einsum", { { NULL, 0, 0, 0 } }, emit_einsum },
     { "batchnorm", { { NULL, 0, 0, 0 } }, emit_batch_norm },

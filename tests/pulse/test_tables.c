@@ -118,6 +118,120 @@ static const struct row rows[] = {
     { "overlap, full tail", "2: overlap size=6 hop=2 before=3 tail=1", 13, 2, ANY, NULL, false },
 };
 
+/* ---- graphs that are no chains ---- */
+
+/* Of each frame [2, 3] with its own rows of a table. */
+static void einsum_rows(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, GB_TIME, 2, 3);
+    gb_output(b, GB(b, "Einsum", ctx, x, gb_weights(b, 3, 2, 3, 4)));
+}
+
+/* Time is the batch of a DFT over frames of *ctx samples. */
+static void dft_of_frames(struct gb *b, const void *ctx)
+{
+    int n = *(const int *) ctx;
+    uint32_t x = gb_input(b, "x", 3, GB_TIME, n, 1);
+    uint32_t f = GB(b, "DFT", "onesided=1", x, WIRE_NONE, gb_int(b, 1));
+    gb_output(b, GB(b, "ReduceSum", "keepdims=0", f, gb_ints(b, 2)));
+}
+
+/* There and back, rank 4. */
+static void dft_and_back(struct gb *b, const void *ctx)
+{
+    int n = *(const int *) ctx;
+    uint32_t x = gb_input(b, "x", 4, 2, GB_TIME, n, 2);
+    gb_output(b, GB(b, "DFT", "inverse=1", GB(b, "DFT", "", x, WIRE_NONE, gb_int(b, 2)), WIRE_NONE, gb_int(b, 2)));
+}
+
+static void rfft_and_back(struct gb *b, const void *ctx)
+{
+    int n = *(const int *) ctx;
+    uint32_t x = GB(b, "RFFT", "", gb_input(b, "x", 3, 1, GB_TIME, n));
+    gb_output(b, GB(b, "IRFFT", gb_printf(b, "n=%d", n), x));
+}
+
+/* ctx: frame, hop, samples of one entry of the batch, which is time. */
+static void stft_of_batch(struct gb *b, const void *ctx)
+{
+    const int *v = ctx;
+    uint32_t x = gb_input(b, "x", 3, GB_TIME, v[2], 1);
+    uint32_t f = GB(b, "STFT", "onesided=1", x, gb_int(b, v[1]), gb_weights(b, 1, v[0]), gb_int(b, v[0]));
+    gb_output(b, f);
+}
+
+/* Over height, which streams, and width, which does not. */
+static void deconv_over_height(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 4, 1, 2, GB_TIME, 4), w = gb_weights(b, 4, 2, 2, 1, 3);
+    gb_output(b, GB(b, "ConvTranspose", ctx, x, w, gb_weights(b, 1, 2)));
+}
+
+/* Two inputs, one twice as fast, brought to one rate. */
+static void two_rates(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "slow", 3, 1, 2, GB_TIME), y = gb_input(b, "fast", 3, 1, 2, 2 * GB_TIME);
+    (void) ctx;
+    y = GB(b, "Conv", "strides=2 pads=1,1", y, gb_weights(b, 3, 2, 2, 4));
+    gb_output(b, GB(b, "Add", "", x, y));
+    gb_output(b, GB(b, "Concat", "axis=1", GB(b, "Relu", "", x), y));
+}
+
+/* Outputs of different delay, rate and axis. */
+static void many_outputs(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    (void) ctx;
+    gb_output(b, x);
+    gb_output(b, gb_transpose(b, GB(b, "Conv", "pads=2,3", x, gb_weights(b, 3, 3, 2, 6)), "2,0,1"));
+    gb_output(b, GB(b, "MaxPool", "kernel_shape=3 strides=3", x));
+    gb_output(b, GB(b, "OverlapAdd", "hop=3 tail=full", GB(b, "Frame", "size=4 hop=2", x)));
+}
+
+/* One wire read with two histories, and its sum with a later one of itself. */
+static void siblings(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME), w = gb_weights(b, 3, 2, 2, 3);
+    (void) ctx;
+    uint32_t filter = GB(b, "Tanh", "", GB(b, "Conv", "dilations=2 pads=4,0", x, w));
+    uint32_t gate = GB(b, "Sigmoid", "", GB(b, "Conv", "dilations=2 pads=4,0", x, gb_weights(b, 3, 2, 2, 3)));
+    uint32_t y = GB(b, "Mul", "", filter, gate);
+    uint32_t late = GB(b, "Conv", "pads=1,1", x, w);
+    gb_output(b, GB(b, "Add", "", GB(b, "Add", "", y, late), x));
+}
+
+/* [S, 4] made inside, from the length alone. */
+static void made_inside(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 2, GB_TIME, 4);
+    (void) ctx;
+    uint32_t ones = GB(b, "Expand", "", gb_weights(b, 2, 1, 4), GB(b, "Shape", "", x));
+    uint32_t numbers = GB(b, "Cast", "to=1", GB(b, "Range", "", gb_int(b, 0), GB(b, "Gather", "axis=0", GB(b, "Shape", "", x),
+                                                                            gb_int(b, 0)), gb_int(b, 1)));
+    gb_output(b, GB(b, "Mul", "", GB(b, "Add", "", x, ones), GB(b, "Unsqueeze", "", numbers, gb_ints(b, 1))));
+}
+
+static const struct graph_row { const char *name; gb_recipe *recipe; const void *ctx; int length, pulse; } graphs[] = {
+    { "einsum of frames and a table", einsum_rows, "equation='sij,ijk->sik", 5, 1 },
+    { "einsum without an arrow", einsum_rows, "equation='sij,ijk", 5, 2 },
+    { "einsum that keeps nothing else", einsum_rows, "equation='sij,ijk->s", 5, 3 },
+    { "einsum with an ellipsis", einsum_rows, "equation='...j,ijk->...ik", 5, 3 },
+    { "dft of 8, batch streams", dft_of_frames, &(const int) { 4 }, 8, 2 },
+    { "dft of 4", dft_of_frames, &(const int) { 8 }, 4, 1 },
+    { "dft of 6", dft_of_frames, &(const int) { 4 }, 6, 3 },
+    { "dft and back", dft_and_back, &(const int) { 8 }, 6, 2 },
+    { "dft and back, size 5", dft_and_back, &(const int) { 5 }, 6, 2 },
+    { "rfft and back", rfft_and_back, &(const int) { 16 }, 6, 2 },
+    { "stft of each, 4 in 8", stft_of_batch, (const int[]) { 4, 2, 8 }, 4, 2 },
+    { "stft of each, 3 in 6", stft_of_batch, (const int[]) { 3, 1, 6 }, 3, 1 },
+    { "stft of each, 4 in 12", stft_of_batch, (const int[]) { 4, 4, 12 }, 2, 2 },
+    { "deconv over two axes", deconv_over_height, "strides=1,2 pads=0,1,0,1", 5, 1 },
+    { "two rates", two_rates, NULL, 9, 2 },
+    { "many outputs", many_outputs, NULL, 13, 3 },
+    { "siblings", siblings, NULL, 13, 4 },
+    { "a table made inside", made_inside, NULL, 9, 4 },
+};
+
 static void row_lengths(struct oracle *o, const struct row *r, int64_t pulse)
 {
     const int lengths[] = { r->length, 0, 1, 2, 3, r->length + 1, r->length + 2, 3 * r->length, 7 * r->length + 5 };
@@ -148,6 +262,17 @@ static void row_streams(struct oracle *o, const struct row *r)
     }
 }
 
+static void graph_test(const struct graph_row *g)
+{
+    struct oracle o;
+    const struct row r = { .name = g->name, .chain = "graph", .length = g->length, .pulse = g->pulse, .delay = ANY };
+    enum verdict v = oracle_open(&o, g->recipe, g->ctx, NULL);
+    oracle_check(v == LAW_HOLDS, "%s: %s", g->name, o.err.text);
+    if (v == LAW_HOLDS)
+        row_streams(&o, &r);
+    oracle_close(&o);
+}
+
 static void row_test(const struct row *r)
 {
     struct chain c;
@@ -169,5 +294,7 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         row_test(&rows[i]);
+    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++)
+        graph_test(&graphs[i]);
     return oracle_end();
 }
