@@ -3,6 +3,7 @@
 #include "engine/dump.h"
 #include "engine/op.h"
 #include "pulse/plan_internal.h"
+#include "tools/drift.h"
 #include "tools/open.h"
 
 #include <jansson.h>
@@ -146,7 +147,7 @@ static int ops_print(void)
 static int run(const struct command *cmd, int argc, char **argv)
 {
     struct open_opts oo = { 0 };
-    bool json = false, ops = false;
+    bool json = false, ops = false, check = false, keep_bodies = false;
     int64_t pulse = 0;
     const char *pass = NULL;
     const struct opt table[] = {
@@ -154,6 +155,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "json", 0, OPT_FLAG, &json, NULL, "print {inputs, outputs, nodes, steps, ...}" },
         { "ops", 0, OPT_FLAG, &ops, NULL, "list the ops of the engine instead" },
         { "pass", 0, OPT_TEXT, &pass, "PASS", "print the graph after load, typed, declutter, pulse, pulse-declutter or plan" },
+        { "check", 0, OPT_FLAG, &check, NULL, "compare the bodies of Scans with the wires around them, after every pass" },
+        { "no-body-substitution", 0, OPT_FLAG, &keep_bodies, NULL, NULL },
         { "pulse", 'p', OPT_INT, &pulse, "N", "input frames a pulse (default: as few as the model allows)" },
         { 0 },
     };
@@ -168,6 +171,11 @@ static int run(const struct command *cmd, int argc, char **argv)
     rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse };
     if (open_any(&in.model, argv[0], &oo, &in.why) != RILL_OK)
         return tool_fail_status(cmd, &in.why);
+    if (check) {
+        int drifts = drift_print(cmd, in.model, pulse, keep_bodies);
+        rill_model_free(in.model);
+        return drifts;
+    }
     rill_plan_new(&in.plan, in.model, &opts, &in.why);
     int code = TOOL_OK;
     if (pass)

@@ -17,6 +17,8 @@ static void help_print(const struct command *cmd, const struct opt *table)
         printf("\n%s\n", cmd->details);
     printf("\nOptions:\n");
     for (const struct opt *o = table; o->name; o++) {
+        if (!o->help)
+            continue;
         char left[64], letter[8] = "    ";
         if (o->letter)
             snprintf(letter, sizeof letter, "-%c, ", o->letter);

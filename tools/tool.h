@@ -38,7 +38,7 @@ struct opt {
     enum opt_kind kind;
     void *to;
     const char *arg;        /* what the value is called in the help */
-    const char *help;
+    const char *help;       /* NULL: works, but the help does not show it */
 };
 
 /* Parses argv[1..] by the table; --help prints and exits 0. Positional arguments are moved to the front of argv;
