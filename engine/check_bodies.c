@@ -4,8 +4,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-#define FACT_TEXT 160
+#define FACT_TEXT  160
+#define SHOWN_MAX  6
 
 struct checker {
     const struct dim *fixed;
@@ -23,19 +25,27 @@ struct visit {
     const struct graph *body;
     const char *where;              /* which body, for texts; "" where there is one */
     struct body_report r;
-    char text[512];
+    char text[1600];
+    int first_len;                  /* of the first drift's text */
 };
 
 __attribute__((format(printf, 2, 3)))
 static void drift(struct visit *v, const char *fmt, ...)
 {
+    char text[512];
     va_list ap;
-    if (v->r.n_drifts++)
-        return;
-    int at = snprintf(v->text, sizeof v->text, "%s", v->where);
+    size_t at = strlen(v->text), room = sizeof v->text - at;
     va_start(ap, fmt);
-    vsnprintf(v->text + at, sizeof v->text - (size_t) at, fmt, ap);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    v->r.n_drifts++;
+    int n = v->r.n_shown == SHOWN_MAX ? 0 : snprintf(v->text + at, room, "%s%s%s", at ? "; " : "", v->where, text);
+    if (n <= 0 || (size_t) n >= room) {
+        v->text[at] = 0;
+        return;
+    }
+    v->first_len = at ? v->first_len : n;
+    v->r.n_shown++;
 }
 
 /* ---- facts ---- */
@@ -339,7 +349,7 @@ static rill_status visit_end(struct visit *v)
     struct body_reports *to = v->c->to;
     v->r.drift = v->text;
     if (!to)
-        return v->r.n_drifts ? op_fail(v->c->err, RILL_INTERNAL, v->n, "%s", v->text) : RILL_OK;
+        return v->r.n_drifts ? op_fail(v->c->err, RILL_INTERNAL, v->n, "%.*s", v->first_len, v->text) : RILL_OK;
     *(v->n->op == &op_scan ? &to->n_scans : &to->n_others) += 1;
     to->n_drifting += v->r.n_drifts > 0;
     if (to->each)

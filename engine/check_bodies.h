@@ -16,7 +16,8 @@ struct body_report {
     unsigned n_states, n_scanned, n_captures;       /* inputs by kind */
     const struct dim *iterations;   /* NULL: not known, or an If */
     unsigned n_drifts;
-    const char *drift;              /* the first: slot and both facts; "" where there is none. Borrowed for the call */
+    unsigned n_shown;               /* of them, in the text */
+    const char *drift;              /* slot and both facts of each, "; " between; lives as long as the call */
 };
 
 struct body_reports {

@@ -30,10 +30,10 @@ static void body_print(void *self, const struct body_report *r)
         printf("%u states, %u scanned, %u captures, %s iterations", r->n_states, r->n_scanned, r->n_captures, iterations);
     if (!r->n_drifts)
         printf(": facts ok\n");
-    else if (r->n_drifts == 1)
+    else if (r->n_drifts == r->n_shown)
         printf(": drift: %s\n", r->drift);
     else
-        printf(": drift: %s (and %u more)\n", r->drift, r->n_drifts - 1);
+        printf(": drift: %s (and %u more)\n", r->drift, r->n_drifts - r->n_shown);
 }
 
 /* fixed: the symbol that has got a number. */

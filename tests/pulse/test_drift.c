@@ -264,7 +264,7 @@ static void test_nested(void)
     s.n = 0;
     graph_check_bodies(&w.typed.g, NULL, &r, NULL);
     oracle_check(s.drifts[0] == 0 && s.drifts[1] > 0 &&
-                 !strcmp(s.text[1], "slot 2 (capture): outside f32[S,4], in the body f32[4,4]"), "inner: '%s'", s.text[1]);
+                 strstr(s.text[1], "slot 2 (capture): outside f32[S,4], in the body f32[4,4]"), "inner: '%s'", s.text[1]);
     world_close(&w);
 }
 

@@ -93,6 +93,39 @@ expect 3 "random.onnx" "$rill" inspect "$dir/random.onnx"
 : >"$dir/empty.onnx"
 expect 3 "empty" "$rill" inspect "$dir/empty.onnx"
 
+# ---- bodies of Scans against the wires around them
+{
+    cat <<'TEXT'
+version 1.0;
+fragment cell(x: tensor<scalar>, h: tensor<scalar>, whole: tensor<scalar>) -> (y: tensor<scalar>, next: tensor<scalar>)
+{
+    next = tanh(0.5 * h + x + whole);
+    y = next * x;
+}
+graph bands(x) -> (out)
+{
+    x = external<scalar>(shape = [S, 3, 4]);
+    b0 = transpose(x, axes = [1, 0, 2]);
+    start = squeeze(sum_reduce(b0, axes = [0]), axes = [0]);
+TEXT
+    i=0
+    while [ $i -lt 100 ]; do
+        echo "b$((i + 1)) = rill_scan(b$i, body = cell, state = [(h, next, start)], full = [(whole, start)]);"
+        i=$((i + 1))
+    done
+    echo "out = transpose(b100, axes = [1, 0, 2]); }"
+} >"$dir/bands.nnef"
+for pass in load typed declutter pulse pulse-declutter plan; do
+    expect 0 "^$pass: 100 Scans, 0 drifting" "$rill" inspect --check --pulse 4 "$dir/bands.nnef"
+done
+expect 0 "b7 (Scan): 1 states, 1 scanned, 1 captures, 3 iterations: facts ok" "$rill" inspect --check "$dir/bands.nnef"
+expect 1 "^pulse: 100 Scans, 100 drifting" "$rill" inspect --check --pulse 4 --no-body-substitution "$dir/bands.nnef"
+expect 1 "slot 2 (capture): outside f32\[4,4\], in the body f32\[S,4\]" \
+    "$rill" inspect --check --pulse 4 --no-body-substitution "$dir/bands.nnef"
+expect 0 "^pulse: 1 Scans, 0 drifting" "$rill" inspect --check wiener
+"$rill" inspect --help | grep -q substitution && { failed=$((failed + 1)); echo "FAILED: the help shows a hidden option"; } ||
+    passed=$((passed + 1))
+
 # ---- the daemon
 printf '[daemon]\nsocket = %s\ncontrol_socket = %s\n' "$dir/s" "$dir/c" >"$dir/conf"
 expect 4 "$dir/s" "$rill" stream --socket "$dir/s" "$audio/noisy.wav" "$dir/x.wav"
