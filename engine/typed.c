@@ -497,6 +497,21 @@ static rill_status file_check(const struct graph *g, rill_error *err)
     return s == RILL_INTERNAL ? err_prefix(err, RILL_MALFORMED, "graph '%.80s'", g->name) : s;
 }
 
+static rill_status graph_walk(struct typer *t, struct scope *s)
+{
+    TRY(inputs_type(t, s));
+    TRY(states_type(t, s, true));
+    TRY(graph_type(t, s));
+    TRY(outputs_name(t, s->src, s->dst));
+    return states_type(t, s, false);
+}
+
+static void facts_give(const struct scope *s, struct fact *ret)
+{
+    for (uint32_t w = 0; ret && w < s->src->n_wires; w++)
+        ret[w] = s->map[w] != WIRE_NONE ? s->dst->wires[s->map[w]].fact : (struct fact) { .rank = -1 };
+}
+
 rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m, const struct typed_opts *opts,
                                rill_error *reterr)
 {
@@ -511,11 +526,9 @@ rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m, const
     g.meta = m->g.meta;
     g.n_meta = m->g.n_meta;
     TRY(scope_init(&t, &s, &m->g, &g));
-    TRY(inputs_type(&t, &s));
-    TRY(states_type(&t, &s, true));
-    TRY(graph_type(&t, &s));
-    TRY(outputs_name(&t, &m->g, &g));
-    TRY(states_type(&t, &s, false));
+    rill_status walked = graph_walk(&t, &s);
+    facts_give(&s, opts ? opts->ret_facts : NULL);
+    TRY(walked);
     struct tgraph made;
     TRY(graph_pruned(&made.g, &g, reterr));
     TRY(graph_check(&made.g, reterr));

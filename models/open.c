@@ -4,8 +4,7 @@
 #include "models/conf.h"
 #include "models/nnef/nnef.h"
 #include "models/onnx/reader.h"
-#include "engine/model.h"
-#include "engine/typed.h"
+#include "models/typing.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -15,7 +14,6 @@
 
 #define CONF_BYTES_MAX 65536
 #define MODEL_BYTES_MAX ((size_t) 8 << 30)
-#define SYMBOLS_MAX 16
 
 /* A model being opened. */
 struct opening {
@@ -26,114 +24,13 @@ struct opening {
     rill_error *err;
 };
 
-/* ---- the symbol that counts time ---- */
-
-struct symbols { const struct dim *list[SYMBOLS_MAX]; const char *name[SYMBOLS_MAX]; unsigned n; };
-
-static bool is_name_char(char c, bool first)
-{
-    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (!first && ((c >= '0' && c <= '9') || c == '.' || c == '/'));
-}
-
-static void symbol_note(struct opening *o, struct symbols *s, const char *name)
-{
-    const struct dim *d = dim_symbol(o->model->dims, name);
-    for (unsigned i = 0; i < s->n; i++)
-        if (s->list[i] == d)
-            return;
-    if (!d || s->n == SYMBOLS_MAX)
-        return;
-    s->name[s->n] = arena_string(&o->model->arena, name);
-    s->list[s->n] = d;
-    s->n += s->name[s->n] != NULL;
-}
-
-/* Every name in the printed form that is not a function's. */
-static void symbols_of_dim(struct opening *o, struct symbols *s, const struct dim *d)
-{
-    char text[256], name[256];
-    dim_print(d, text, sizeof text);
-    for (const char *at = text; *at;) {
-        size_t n = 0;
-        while (is_name_char(at[n], n == 0))
-            n++;
-        if (n && at[n] != '(') {
-            memcpy(name, at, n);
-            name[n] = 0;
-            symbol_note(o, s, name);
-        }
-        at += n ? n : 1;
-    }
-}
-
-static void symbols_of_inputs(struct opening *o, struct symbols *s)
-{
-    const struct graph *g = &o->graph.g;
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        const struct fact *f = &g->wires[g->inputs[i]].fact;
-        for (int k = 0; k < f->rank; k++)
-            if (dim_has_symbol(f->shape[k]))
-                symbols_of_dim(o, s, f->shape[k]);
-    }
-}
-
-static bool name_among(const char *name, const char *const *list)
-{
-    while (*list && strcasecmp(name, *list) != 0)
-        list++;
-    return *list != NULL;
-}
-
-static const char *const time_names[] = { "S", "T", "time", "frames", "n_frames", "num_frames", "seq",
-                                          "sequence", "length", "samples", "n_samples", "num_samples",
-                                          "seq_len", "sequence_length", NULL };
-static const char *const batch_names[] = { "N", "B", "batch", "batch_size", "batchsize", NULL };
-
-/* The only symbol, or the only one with a name that means time. NULL: nothing streams. */
-static const struct dim *stream_choose(const struct symbols *s)
-{
-    const struct dim *found = NULL;
-    unsigned n = 0;
-    if (s->n == 1)
-        return name_among(s->name[0], batch_names) ? NULL : s->list[0];
-    for (unsigned i = 0; i < s->n; i++)
-        if (name_among(s->name[i], time_names)) {
-            found = s->list[i];
-            n++;
-        }
-    return n == 1 ? found : NULL;
-}
-
-/* Where time streams, a symbol that counts the batch is 1. */
-static void batch_fix(struct opening *o, const struct symbols *s, struct fact *f)
-{
-    struct dims *ds = o->model->dims;
-    for (unsigned i = 0; i < s->n; i++)
-        for (int k = 0; name_among(s->name[i], batch_names) && k < f->rank; k++)
-            f->shape[k] = dim_subst(ds, f->shape[k], s->list[i], dim_int(ds, 1));
-}
-
 /* ---- from graph to model ---- */
 
 static rill_status graph_type(struct opening *o)
 {
-    const struct graph *g = &o->graph.g;
-    struct symbols s = { .n = 0 };
-    struct typed_input *in = arena_array(&o->model->arena, struct typed_input, g->n_inputs + 1u);
-    if (!in)
-        return err_set(o->err, RILL_NOMEM, "out of memory");
+    const struct time_choice time = { .guess_by_name = true };
     o->model->file = o->graph;
-    symbols_of_inputs(o, &s);
-    TRY(dims_status(o->model->dims, o->err));
-    o->model->stream = stream_choose(&s);
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        in[i] = (struct typed_input) { g->wires[g->inputs[i]].name, g->wires[g->inputs[i]].fact };
-        if (o->model->stream)
-            batch_fix(o, &s, &in[i].fact);
-    }
-    struct typed_opts opts = { .inputs = in, .n_inputs = g->n_inputs };
-    return tgraph_from_mgraph(&o->model->graph, &o->graph, &opts, o->err);
+    return model_type(o->model, &o->graph, &time, &o->model->graph, NULL, o->err);
 }
 
 static const struct conf_port *port_find(const struct model_conf *c, const char *name, bool is_input)

@@ -13,8 +13,16 @@ const struct op op_loop = {
     .help = "a body repeated by count or condition",
 };
 
+/* For people and dumps: readers fill the struct themselves. */
+static const struct attr_spec scan_attrs[] = {
+    { "states", ATTR_INT, offsetof(struct scan_attr, n_states), true, 0, 0, NULL },
+    { "scans", ATTR_INT, offsetof(struct scan_attr, n_scans), true, 0, 0, NULL },
+    { "external", ATTR_INT, offsetof(struct scan_attr, external), false, 0, 0, NULL },
+    { 0 },
+};
+
 const struct op op_scan = {
-    .name = "Scan", .min_in = 1, .max_in = -1, .min_out = 1, .max_out = -1, .flags = OP_CONTROL,
+    .name = "Scan", .attrs = scan_attrs, .attr_bytes = sizeof(struct scan_attr), .min_in = 1, .max_in = -1, .min_out = 1, .max_out = -1, .flags = OP_CONTROL,
     .help = "a body run over slices of an axis, with state from slice to slice",
 };
 

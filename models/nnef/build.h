@@ -38,6 +38,7 @@ struct scope {
     const struct nnef_expr *whole;  /* its right side */
     bool is_graph;                  /* the document's graph, where inputs may be declared */
     bool makes_symbols;             /* an unknown name becomes a symbol (shapes of inputs) */
+    uint32_t n_model;               /* wires of g below this are a model's and can be read by name (patches) */
 };
 
 struct builder {
@@ -88,6 +89,7 @@ rill_status nnef_no_memory(struct builder *b);
 rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret);
 rill_status scope_bind(struct builder *b, struct scope *s, const char *name, struct val v);
 rill_status symbol_add(struct builder *b, const char *name, struct val *ret);
+rill_status symbol_bind(struct builder *b, const struct dim *symbol);      /* one that there is already */
 /* Runs the statements of f, whose parameters are bound already, and collects its results. */
 rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_fragment *f,
                          struct val *ret_results);

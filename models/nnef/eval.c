@@ -58,6 +58,12 @@ rill_status symbol_add(struct builder *b, const char *name, struct val *ret)
     return binding_add(b, &b->symbols, &b->n_symbols, &b->cap_symbols, (struct binding) { name, *ret });
 }
 
+rill_status symbol_bind(struct builder *b, const struct dim *symbol)
+{
+    return binding_add(b, &b->symbols, &b->n_symbols, &b->cap_symbols,
+                       (struct binding) { dim_name(symbol), val_of_dim(symbol) });
+}
+
 static const struct val *binding_find(const struct binding *list, uint32_t n, const char *name)
 {
     for (uint32_t i = n; i-- > 0;)
@@ -66,11 +72,29 @@ static const struct val *binding_find(const struct binding *list, uint32_t n, co
     return NULL;
 }
 
+/* A wire of the model that is being patched. */
+static rill_status model_wire(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+{
+    *ret = val_of_wire(graph_find_wire(s->g, e->text));
+    const struct fact *f = ret->wire < s->n_model ? wire_fact(s, ret->wire) : NULL;
+    if (!f)
+        ret->kind = VAL_NONE;
+    else if (!f->type || f->rank < 0)
+        return nnef_fail(b, s, e->pos, RILL_UNSUPPORTED, "'%.60s' has no known type and shape: the model cannot be typed "
+                         "that far", e->text);
+    return RILL_OK;
+}
+
 static rill_status eval_name(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
 {
     const struct val *v = binding_find(s->names, s->n_names, e->text);
     if (!v)
         v = binding_find(b->symbols, b->n_symbols, e->text);
+    if (!v && s->n_model) {
+        TRY(model_wire(b, s, e, ret));
+        if (ret->kind == VAL_WIRE)
+            return RILL_OK;
+    }
     if (!v && s->makes_symbols)
         return symbol_add(b, e->text, ret);
     if (!v && (fragment_find(b, e->text) || row_find(e->text)))
@@ -78,7 +102,8 @@ static rill_status eval_name(struct builder *b, struct scope *s, const struct nn
                          "'%.60s' is an operator; expected a value or '%.60s(...)'", e->text, e->text);
     if (!v)
         return nnef_fail(b, s, e->pos, RILL_MALFORMED,
-                         "unknown name '%.60s', expected one that was assigned before", e->text);
+                         "unknown name '%.60s', expected one that was assigned before%s", e->text,
+                         s->n_model ? " or a wire of the model" : "");
     *ret = *v;
     return RILL_OK;
 }
@@ -492,7 +517,7 @@ static rill_status assign(struct builder *b, struct scope *s, const struct nnef_
 {
     if (binding_find(s->names, s->n_names, left->text))
         return nnef_fail(b, s, left->pos, RILL_MALFORMED, "'%.60s' is assigned twice", left->text);
-    if (v.kind == VAL_WIRE)
+    if (v.kind == VAL_WIRE && v.wire >= s->n_model)
         TRY(wire_name(b, s, left->text, v.wire));
     return scope_bind(b, s, left->text, v);
 }

@@ -75,10 +75,10 @@ static enum nnef_token_kind take_text(struct nnef_lexer *l, struct nnef_token *t
     while (peek(l, 0) >= 0 && peek(l, 0) != '\n' && peek(l, 0) != quote)
         step(l);
     t->n = (uint32_t) (l->at - t->at);
-    if (peek(l, 0) != quote)
+    if (peek(l, 0) != quote || (quote == '`' && !t->n))
         return NNEF_BAD;
     step(l);
-    return NNEF_TEXT;
+    return quote == '`' ? NNEF_NAME : NNEF_TEXT;
 }
 
 static enum nnef_token_kind take_mark(struct nnef_lexer *l)
@@ -101,7 +101,7 @@ struct nnef_token nnef_next(struct nnef_lexer *l)
     int c = peek(l, 0);
     if (c < 0)
         return t;
-    if (c == '"' || c == '\'') {
+    if (c == '"' || c == '\'' || c == '`') {
         t.kind = take_text(l, &t);
         return t;
     }

@@ -11,7 +11,7 @@ struct nnef_pos { uint32_t line, column; };
 
 enum nnef_token_kind {
     NNEF_END,
-    NNEF_NAME,
+    NNEF_NAME,          /* letters, digits and _; or anything between two ` (names that a file brought) */
     NNEF_INT,
     NNEF_REAL,
     NNEF_TEXT,          /* a quoted string; at..n is what stands between the quotes */

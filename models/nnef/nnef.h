@@ -18,6 +18,11 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
                              const struct nnef_source *source, const struct nnef_limits *limits,
                              rill_error *reterr);
 
+/* m with wires redefined by the statements of source (its file names the messages). facts: of m's wires, as far as
+ * they are known (DTYPE_NONE: not). Redefined inputs that nothing reads any more are gone. limits may be NULL. */
+rill_status mgraph_patched(struct mgraph *ret, const struct mgraph *m, const struct fact *facts,
+                           const struct nnef_source *source, const struct nnef_limits *limits, rill_error *reterr);
+
 /* The operators one may call, for help texts; NULL past the last. */
 struct nnef_help { const char *name, *signature, *text; };
 bool nnef_operator(unsigned i, struct nnef_help *ret);
