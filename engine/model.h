@@ -12,6 +12,15 @@ struct model_port {
     uint32_t rate;              /* Hz of an input's time axis, 0: not declared */
 };
 
+/* The model after a transform. */
+struct model_stage {
+    const char *spec;           /* "" for what pairs of symbols made */
+    const char *note;           /* what people should know; NULL: nothing */
+    struct mgraph file;
+    struct tgraph graph;        /* where is_typed; some graphs are fit for it only later */
+    bool is_typed;
+};
+
 struct rill_model {
     atomic_uint refs;           /* plans hold one each */
     pthread_mutex_t planning;   /* making a plan interns dimensions in dims; running one does not */
@@ -19,6 +28,9 @@ struct rill_model {
     struct dims *dims;
     struct mgraph file;         /* as it was read, for people */
     struct tgraph graph;
+    struct model_stage *stages;         /* none unless something was to be done to the model */
+    unsigned n_stages;
+    uint32_t pulse;                     /* frames of plans that do not say; 0: as few as possible */
     const struct dim *stream;           /* the symbol that counts input frames; NULL: a graph without time */
     struct model_port *inputs, *outputs;    /* one per graph input and output; NULL: all tensors */
     rill_model_info info;

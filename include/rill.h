@@ -87,11 +87,33 @@ typedef struct rill_model_info {
 } rill_model_info;
 
 typedef struct rill_plan_opts {
-    uint32_t pulse_frames;  /* input frames per run(); 0 = the smallest the model allows */
+    uint32_t pulse_frames;  /* input frames per run(); 0 = what a pulse transform said, or the smallest the model allows */
     uint64_t max_bytes;     /* weights + one stream's state; 0 = no limit */
     uint32_t cpu_mask;      /* instruction sets allowed (RILL_CPU_*); 0 = all detected, RILL_CPU obeyed */
     uint32_t profile;       /* 1: streams keep the time of each step */
 } rill_plan_opts;
+
+/* What is done to a model between reading it and simplifying it. Zeroed: nothing. Lists end with NULL and, as all
+ * strings here, are only read during the call. In this order:
+ *   asserts     "S >= 1", "T < 2*S": what may be assumed of the symbols that stand for sizes;
+ *   set         "SYMBOL=EXPRESSION", one after the other: with "FOO=2" and then "T=2*FOO" T is 4. A symbol that
+ *               neither the model nor a later expression mentions is refused;
+ *   transforms  "name" or "name(key: value, ...)", one after the other, the graph being typed anew after each:
+ *                 set_symbols(S: "2*T", N: 4)      as `set`
+ *                 select_inputs(a, "b/c")          these wires, by name, are the inputs
+ *                 select_outputs(x, y)             these wires are the outputs, the rest is gone
+ *                 patch(body: "n = shape_of(x)[1];")   NNEF statements redefine wires
+ *                 pulse(symbol: S, pulse: 8)       time, and the pulse of plans that ask for 0; comes last
+ *                 force_scan_external_state        for old files only
+ *               (docs/transforms.md);
+ *   stream      the symbol that counts input frames; NULL: guessed by its name. */
+typedef struct rill_model_opts {
+    const char *const *asserts;
+    const char *const *set;
+    const char *const *transforms;
+    const char *stream;
+    uint32_t builtin;           /* 1: path is the name of a model that is built in */
+} rill_model_opts;
 
 #define RILL_CPU_C       (1u << 31)   /* plain C only */
 #define RILL_CPU_AVX2    (1u << 0)    /* AVX2 and FMA */
@@ -121,6 +143,11 @@ RILL_API const char *rill_status_text(rill_status s);
  * Weights are read into memory: the file may change or vanish afterwards. *ret is owned by the
  * caller and written only on RILL_OK. */
 RILL_API rill_status rill_model_open(rill_model **ret, const char *path, rill_error *reterr);
+
+/* As rill_model_open with opts (NULL: nothing to do), after which the model is as constant as any. INVALID: a
+ * transform, expression or name is wrong; the text says which, with the column and what there is. */
+RILL_API rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts,
+                                          rill_error *reterr);
 
 /* Opens a model that is built into the library (the default denoiser). */
 RILL_API rill_status rill_model_builtin(rill_model **ret, const char *name, rill_error *reterr);

@@ -4,7 +4,7 @@
 #include "models/conf.h"
 #include "models/nnef/nnef.h"
 #include "models/onnx/reader.h"
-#include "models/typing.h"
+#include "models/transform.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -21,17 +21,11 @@ struct opening {
     struct folder folder;
     struct model_conf conf;
     struct mgraph graph;
+    const rill_model_opts *opts;    /* NULL: none */
     rill_error *err;
 };
 
 /* ---- from graph to model ---- */
-
-static rill_status graph_type(struct opening *o)
-{
-    const struct time_choice time = { .guess_by_name = true };
-    o->model->file = o->graph;
-    return model_type(o->model, &o->graph, &time, &o->model->graph, NULL, o->err);
-}
 
 static const struct conf_port *port_find(const struct model_conf *c, const char *name, bool is_input)
 {
@@ -76,10 +70,11 @@ static rill_status ports_check(const struct opening *o)
 static rill_status model_fill(struct opening *o, const char *name)
 {
     rill_model *m = o->model;
-    TRY(graph_type(o));
+    TRY(model_transform(m, &o->graph, o->opts, true, &o->folder, o->err));
     TRY(ports_make(o, m->graph.g.inputs, m->graph.g.n_inputs, true, &m->inputs));
     TRY(ports_make(o, m->graph.g.outputs, m->graph.g.n_outputs, false, &m->outputs));
-    TRY(ports_check(o));
+    if (!m->n_stages)
+        TRY(ports_check(o));        /* the interface is the file's */
     m->info = o->conf.info;
     if (!(m->info.name = arena_string(&m->arena, name)))
         return err_set(o->err, RILL_NOMEM, "out of memory");
@@ -87,9 +82,9 @@ static rill_status model_fill(struct opening *o, const char *name)
     return RILL_OK;
 }
 
-static rill_status opening_init(struct opening *o, rill_error *err)
+static rill_status opening_init(struct opening *o, const rill_model_opts *opts, rill_error *err)
 {
-    *o = (struct opening) { .model = model_new(), .err = err, .folder = { .fd = -1, .path = "" } };
+    *o = (struct opening) { .model = model_new(), .opts = opts, .err = err, .folder = { .fd = -1, .path = "" } };
     if (!o->model)
         return err_set(err, RILL_NOMEM, "out of memory");
     o->model->arena.limit_bytes = MODEL_BYTES_MAX;
@@ -169,23 +164,6 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && !strcmp(s + n - m, end);
 }
 
-rill_status rill_model_open(rill_model **ret, const char *path, rill_error *reterr)
-{
-    struct opening o;
-    struct stat st;
-    rill_status s;
-    if (stat(path, &st) < 0)
-        return err_set(reterr, RILL_IO, "%.300s: %s", path, strerror(errno));
-    TRY(opening_init(&o, reterr));
-    if (S_ISDIR(st.st_mode))
-        s = folder_model(&o, path);
-    else
-        s = ends_with(path, ".nnef") ? nnef_model(&o, path) : onnx_model(&o, path);
-    if (s != RILL_OK && reterr && !strstr(reterr->text, path))      /* a reader may have named it */
-        err_prefix(reterr, s, "%.200s", path);
-    return opening_finish(&o, s, ret);
-}
-
 /* ---- built in ---- */
 
 const char *rill_model_builtin_name(unsigned n)
@@ -207,17 +185,53 @@ static rill_status builtin_model(struct opening *o, const struct builtin *b)
     return model_fill(o, b->name);
 }
 
-rill_status rill_model_builtin(rill_model **ret, const char *name, rill_error *reterr)
+static rill_status builtin_find(const char *name, const struct builtin **ret, rill_error *err)
 {
     const struct builtin *b = builtins;
-    struct opening o;
     while (b->name && strcmp(b->name, name) != 0)
         b++;
     if (!b->name)
-        return err_set(reterr, RILL_INVALID, "no model '%.80s' is built in; '%s' is", name, builtins[0].name);
-    TRY(opening_init(&o, reterr));
-    rill_status s = builtin_model(&o, b);
-    if (s != RILL_OK)
-        err_prefix(reterr, s, "built-in %s", name);
+        return err_set(err, RILL_INVALID, "no model '%.80s' is built in; '%s' is", name, builtins[0].name);
+    *ret = b;
+    return RILL_OK;
+}
+
+/* ---- opening ---- */
+
+static rill_status any_model(struct opening *o, const char *path, bool is_folder)
+{
+    TRY(model_assert(o->model, o->opts, o->err));
+    if (o->opts && o->opts->builtin) {
+        const struct builtin *b = NULL;
+        TRY(builtin_find(path, &b, o->err));
+        return builtin_model(o, b);
+    }
+    if (is_folder)
+        return folder_model(o, path);
+    return ends_with(path, ".nnef") ? nnef_model(o, path) : onnx_model(o, path);
+}
+
+rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts, rill_error *reterr)
+{
+    struct opening o;
+    struct stat st = { 0 };
+    bool builtin = opts && opts->builtin;
+    if (!builtin && stat(path, &st) < 0)
+        return err_set(reterr, RILL_IO, "%.300s: %s", path, strerror(errno));
+    TRY(opening_init(&o, opts, reterr));
+    rill_status s = any_model(&o, path, S_ISDIR(st.st_mode));
+    if (s != RILL_OK && reterr && !strstr(reterr->text, path))      /* a reader may have named it */
+        err_prefix(reterr, s, "%s%.200s", builtin ? "built-in " : "", path);
     return opening_finish(&o, s, ret);
+}
+
+rill_status rill_model_open(rill_model **ret, const char *path, rill_error *reterr)
+{
+    return rill_model_open_with(ret, path, NULL, reterr);
+}
+
+rill_status rill_model_builtin(rill_model **ret, const char *name, rill_error *reterr)
+{
+    const rill_model_opts opts = { .builtin = 1 };
+    return rill_model_open_with(ret, name, &opts, reterr);
 }
