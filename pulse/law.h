@@ -16,6 +16,7 @@ struct law_opts {
     uint32_t seed;              /* of inputs and cuts */
     double tolerance;           /* of a difference, relative to the largest magnitude of the wire (at least 1) */
     const float *samples;       /* the first input's frames instead of noise, where they are one float; may be NULL */
+    const float *const *reference;  /* per output what another program gives, whole, as its tensor lies; may be NULL */
     /* For tests: called on the pulsed graph before it runs, to break it. */
     void (*spoil)(struct pgraph *g, void *arg);
     void *spoil_arg;
@@ -26,6 +27,7 @@ struct law_result {
     bool holds, same_bits;
     unsigned n_wires;           /* compared node by node */
     double most;                /* largest difference of an output, absolute */
+    double from_reference;      /* largest difference of the stream from the reference, absolute */
     char where[480];            /* where it is broken: the first node that differs, frame and both values */
 };
 

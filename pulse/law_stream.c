@@ -128,6 +128,18 @@ static rill_status stream_run(struct feed *f)
     return RILL_OK;
 }
 
+static void reference_compare(struct feed *f, uint32_t i, int64_t frames, float *turned)
+{
+    const struct port *q = &f->plan->ports[i];
+    double most = f->l->ret->from_reference;
+    tensor_to_frames(q, frames, f->l->o->reference[i - f->plan->n_inputs], turned);
+    for (size_t k = 0; k < (size_t) frames * port_width(q); k++) {
+        double apart = fabs((double) f->frames[i][k] - (double) turned[k]);
+        most = apart > most || isnan(apart) ? (isnan(apart) ? INFINITY : apart) : most;
+    }
+    f->l->ret->from_reference = most;
+}
+
 static void output_compare(struct feed *f, uint32_t i)
 {
     struct law_result *ret = f->l->ret;
@@ -151,6 +163,8 @@ static void output_compare(struct feed *f, uint32_t i)
         most = isfinite(b) && fabs(b) > most ? fabs(b) : most;
         apart = same ? apart : isnan(a) || isnan(b) ? INFINITY : fabs(a - b) > apart ? fabs(a - b) : apart;
     }
+    if (f->l->o->reference)
+        reference_compare(f, i, frames, turned);
     free(turned);
     ret->most = apart > ret->most ? apart : ret->most;
     if (apart > f->l->o->tolerance * most && ret->holds) {

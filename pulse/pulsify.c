@@ -428,6 +428,9 @@ static rill_status output_pulse(struct pulser *p, uint32_t i)
         p->sf[w] = f.sf;
         p->map[w] = f.wire;
     }
+    struct wire *made = &p->dst->wires[p->map[w]];
+    if (made->node != WIRE_NONE)
+        made->name = p->src->wires[w].name;
     return graph_add_output(p->dst, p->map[w]) ? RILL_OK : pulser_no_memory(p);
 }
 

@@ -398,6 +398,20 @@ static const struct dim *subst_join(struct dims *ds, const struct dim *d, const 
     }
 }
 
+static const struct dim *symbol_in(const struct dim *d)
+{
+    const struct dim *s = d->kind == DIM_SYM ? d : NULL;
+    for (unsigned i = 0; !s && i < d->n; i++)
+        s = symbol_in(d->arg[i]);
+    return s;
+}
+
+const struct dim *dim_refresh(struct dims *ds, const struct dim *d)
+{
+    const struct dim *s = dim_is_bad(d) ? NULL : symbol_in(d);
+    return s ? dim_subst(ds, d, s, s) : d;
+}
+
 const struct dim *dim_subst(struct dims *ds, const struct dim *d, const struct dim *symbol, const struct dim *to)
 {
     if (dim_is_bad(d) || dim_is_bad(to))

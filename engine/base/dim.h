@@ -71,6 +71,11 @@ bool    dim_eval(const struct dim *d, const struct dim *symbol, int64_t v, int64
 /* "S>=1", "T < 2*S"... Adds to what the simplifier may assume. */
 rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr);
 
+/* d >= 0 from now on, because nothing could run otherwise. INVALID where it contradicts what is known. Expressions made
+ * before keep their form; dim_refresh gives the one they have with all that is known now. */
+rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr);
+const struct dim *dim_refresh(struct dims *ds, const struct dim *d);
+
 /* Printed forms parse back to the same pointer. */
 rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret, rill_error *reterr);
 int         dim_print(const struct dim *d, char *buf, size_t cap);      /* as snprintf */

@@ -269,6 +269,8 @@ rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret,
 
 /* ---- assertions ---- */
 
+#define ASSUME_BUDGET 16        /* cases looked at before a fact is kept beside those that may imply it */
+
 static rill_status assert_refuse(struct parser *p)
 {
     return err_set(p->err, RILL_INVALID, "'%.120s' contradicts what is known", p->text);
@@ -338,4 +340,18 @@ rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr)
         TRY(assert_ge0(&p, &l));
     }
     return RILL_OK;
+}
+
+rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr)
+{
+    char text[160];
+    struct parser p = { .ds = ds, .text = text, .at = text, .err = reterr };
+    struct lin l;
+    if (dim_is_bad(d))
+        return dims_status(ds, reterr);
+    if (dim_proves_ge(ds, d, dim_int(ds, 0), ASSUME_BUDGET))
+        return RILL_OK;
+    dim_print(d, text, sizeof text);
+    lin_init(&l, d);
+    return assert_ge0(&p, &l);
 }

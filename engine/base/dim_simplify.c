@@ -480,6 +480,10 @@ const struct dim *dim_max(struct dims *ds, const struct dim *a, const struct dim
 
 const struct dim *dim_broadcast(struct dims *ds, const struct dim *a, const struct dim *b)
 {
+    if (a != b && !dim_is_bad(a) && !dim_is_bad(b)) {
+        a = dim_refresh(ds, a);
+        b = dim_refresh(ds, b);
+    }
     return dim_lattice(ds, DIM_BROADCAST, (const struct dim *const[]) { a, b }, 2);
 }
 

@@ -86,6 +86,8 @@ rill_status window_size(struct infer *c, const struct window_attr *a, struct win
     if (dim_is_const(span) && dim_value(span) < 0)
         return infer_fail(c, "the kernel reaches over %lld, the padded input has %lld on axis %d", (long long) reach(w, i),
                           (long long) (dim_value(span) + reach(w, i)), i);
+    if (!dim_is_const(span))
+        TRY(dims_assume(ds, span, c->err));
     *ret = dim_add_int(ds, a->ceil_mode ? dim_div_ceil_int(ds, span, w->stride[i]) : dim_div_int(ds, span, w->stride[i]), 1);
     /* A last window that would start in the padding at the end is none. */
     if (a->ceil_mode && w->after[i] + w->stride[i] > reach(w, i)) {
