@@ -62,7 +62,7 @@ struct val { uint32_t wire; int rank, dim[RANK_TOP]; };     /* GB_TIME: time */
 
 struct pool { struct val v[POOL_MAX]; unsigned n; };
 
-struct gen { uint32_t random; };
+struct gen { uint32_t random; bool streams; };
 
 static uint32_t upto(struct gen *r, uint32_t n)
 {
@@ -98,6 +98,24 @@ static struct val pool_pick(struct gen *r, const struct pool *p, int rank_min, i
     do
         v = p->v[upto(r, p->n)];
     while (v.rank < rank_min || v.rank > rank_max);
+    return v;
+}
+
+static bool has_time(const struct val *v)
+{
+    for (int i = 0; i < v->rank; i++)
+        if (v->dim[i] == GB_TIME)
+            return true;
+    return false;
+}
+
+/* Along time nothing whole may itself stream. */
+static struct val pool_whole(struct gen *r, const struct pool *p, int rank_max, bool along)
+{
+    struct val v;
+    do
+        v = pool_pick(r, p, 0, rank_max);
+    while (r->streams && along && has_time(&v));
     return v;
 }
 
@@ -174,6 +192,8 @@ static void step_sum(struct gen *r, struct gb *b, struct pool *p, int depth)
     struct val v = pool_pick(r, p, 2, RANK_TOP);
     int axis = (int) upto(r, (uint32_t) v.rank);
     (void) depth;
+    if (r->streams && v.dim[axis] == GB_TIME)
+        return;
     pool_add(p, without_axis(v, axis, GB(b, "ReduceSum", "keepdims=0", v.wire, gb_ints(b, axis))));
 }
 
@@ -206,9 +226,10 @@ static void step_scan(struct gen *r, struct gb *b, struct pool *p, int depth)
     int64_t in_axes[2], out_axes[2];
     int axis = (int) upto(r, (uint32_t) x.rank), length = x.dim[axis];
     uint32_t in[8];
+    bool along = length == GB_TIME;
     gb_body(&c, b, "body");
     for (unsigned i = 0; i < n_states; i++) {
-        struct val v = pool_pick(r, p, 0, 2);
+        struct val v = pool_whole(r, p, 2, along);
         in[n++] = v.wire;
         states[i] = body_val(&c, &inner, v);
     }
@@ -219,7 +240,7 @@ static void step_scan(struct gen *r, struct gb *b, struct pool *p, int depth)
         body_val(&c, &inner, without_axis(v, axis, 0));
     }
     for (unsigned i = 0; i < n_captures; i++) {
-        struct val v = pool_pick(r, p, 0, RANK_TOP);
+        struct val v = pool_whole(r, p, RANK_TOP, along);
         in[n++] = v.wire;
         body_val(&c, &inner, v);
     }
@@ -231,7 +252,7 @@ static void step_scan(struct gen *r, struct gb *b, struct pool *p, int depth)
     const struct gb_scan at = { .states = (int) n_states, .scans = (int) n_scans, .outs = (int) n_outs,
                                 .in_axes = in_axes, .out_axes = out_axes };
     struct node *made = gb_scan(b, &c, &at, in, n);
-    for (unsigned i = 0; made && i < n_states + n_outs; i++)
+    for (unsigned i = r->streams && along ? n_states : 0; made && i < n_states + n_outs; i++)
         pool_add(p, i < n_states ? with_wire(outs[i], made->out[i])
                                  : with_axis(outs[i], (int) out_axes[i - n_states], length, made->out[i]));
 }
@@ -308,7 +329,7 @@ static void grow(struct gen *r, struct gb *b, struct pool *p, unsigned n, int de
     static step *const steps[] = { step_map, step_join, step_turn, step_fill, step_sum, step_scan, step_scan, step_if,
                                    step_loop };
     for (unsigned i = 0; i < n; i++) {
-        step *s = steps[upto(r, depth < DEPTH_MAX ? 9 : 4)];
+        step *s = steps[upto(r, depth == DEPTH_MAX ? 4 : r->streams ? 7 : 9)];
         bool has_two = false;
         for (unsigned k = 0; k < p->n; k++)
             has_two |= p->v[k].rank >= 2;
@@ -319,14 +340,16 @@ static void grow(struct gen *r, struct gb *b, struct pool *p, unsigned n, int de
 
 void drift_random(struct gb *b, const void *ctx)
 {
-    struct gen r = { *(const uint32_t *) ctx * 7919u };
+    const struct drift_opts *o = ctx;
+    struct gen r = { o->seed * 7919u, o->streams };
     struct pool p = { .n = 0 };
     pool_add(&p, (struct val) { gb_input(b, "x", 3, GB_TIME, 6, 4), 3, { GB_TIME, 6, 4 } });
     pool_add(&p, (struct val) { gb_input(b, "h", 2, GB_TIME, 4), 2, { GB_TIME, 4 } });
-    pool_add(&p, (struct val) { gb_input(b, "w", 2, 4, 4), 2, { 4, 4 } });
-    pool_add(&p, (struct val) { gb_input(b, "v", 1, 4), 1, { 4 } });
+    pool_add(&p, (struct val) { r.streams ? gb_weights(b, 2, 4, 4) : gb_input(b, "w", 2, 4, 4), 2, { 4, 4 } });
+    pool_add(&p, (struct val) { r.streams ? gb_weights(b, 1, 4) : gb_input(b, "v", 1, 4), 1, { 4 } });
     pool_vector(b, &p);
     grow(&r, b, &p, 3 + upto(&r, 8), 0);
     for (unsigned i = p.n > 8 ? p.n - 5 : 3; i < p.n; i++)
-        gb_output(b, p.v[i].wire);
+        if (!r.streams || has_time(&p.v[i]))
+            gb_output(b, p.v[i].wire);
 }

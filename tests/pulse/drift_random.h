@@ -10,6 +10,8 @@ struct node *drift_loop(struct gb *b, struct gb *body, const uint32_t *in, unsig
 /* If of (condition, captures..). */
 struct node *drift_if(struct gb *b, struct gb branch[2], const uint32_t *in, unsigned n_in, unsigned n_out);
 
-/* A recipe: Scans, Loops and Ifs in each other up to three deep, over axes of numbers and of time. ctx: the seed. */
+/* A recipe: Scans, Loops and Ifs in each other up to three deep, over axes of numbers and of time; `streams`: only of
+ * kinds that stream. */
+struct drift_opts { uint32_t seed; bool streams; };
 gb_recipe drift_random;
 #endif

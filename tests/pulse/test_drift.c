@@ -313,7 +313,8 @@ static void test_random(uint32_t seed, struct body_reports *total, unsigned *ret
 {
     struct world w;
     struct body_reports r = { 0 };
-    bool open = world_open(&w, drift_random, &seed, seed);
+    const struct drift_opts opts = { .seed = seed };
+    bool open = world_open(&w, drift_random, &opts, seed);
     oracle_check(open, "seed %u: %s", seed, w.err.text);
     if (open) {
         graph_check_bodies(&w.typed.g, NULL, &r, NULL);

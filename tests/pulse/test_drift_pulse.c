@@ -7,6 +7,7 @@
 #include "engine/plan.h"
 #include "engine/prune.h"
 #include "engine/typed.h"
+#include "tests/pulse/drift_random.h"
 #include "tests/pulse/oracle.h"
 
 #include <string.h>
@@ -200,11 +201,33 @@ static void test_full(const char *op)
     oracle_close(&o);
 }
 
+/* Random Scans in Scans, along time and across it: no drift after any pass, and what they give is right. */
+static void test_random(uint32_t seed, unsigned *ret_scans)
+{
+    struct oracle o;
+    struct counts c = { 0 };
+    const struct drift_opts opts = { .seed = seed, .streams = true };
+    int64_t pulse = 1 + seed % 5;
+    oracle_check(oracle_open(&o, drift_random, &opts, "S>=1") == LAW_HOLDS, "seed %u: %s", seed, o.err.text);
+    oracle_check(oracle_pulse(&o, pulse) == LAW_HOLDS, "seed %u: %s", seed, o.err.text);
+    if (o.plan) {
+        oracle_check(passes_count(&o, pulse, false, &c) && !c.typed && !c.pulse && !c.declutter, "seed %u: drift", seed);
+        for (int64_t length = 1; length < 9; length += 3)
+            oracle_check(oracle_law(&o, length, seed) == LAW_HOLDS, "seed %u, length %d: %s", seed, (int) length, o.err.text);
+    }
+    *ret_scans += c.scans;
+    oracle_close(&o);
+}
+
 int main(void)
 {
     test_dual_path();
     test_law();
     test_full("ConstantOfShape");
     test_full("Expand");
+    unsigned scans = 0;
+    for (uint32_t seed = 1; seed <= 600; seed++)
+        test_random(seed, &scans);
+    oracle_check(scans > 500, "the random graphs have only %u Scans", scans);
     return oracle_end();
 }
