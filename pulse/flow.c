@@ -229,6 +229,7 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f, con
 {
     struct flow_pad q = *pad;
     TRY(pad_check(p, n, pad));
+    f->sf.origin -= q.before * f->sf.hop_num / f->sf.hop_den;
     if (q.before < 0) {
         f->sf.delay -= f->sf.uniform ? 0 : q.before;
         f->sf.length = dim_add_int(p->dst->dims, f->sf.length, q.before);

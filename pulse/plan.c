@@ -59,13 +59,13 @@ static rill_status port_shape(struct port *q, const struct plan_port *pp, const 
 }
 
 static void port_describe(struct port *q, const struct plan_port *pp, const struct stream_fact *sf,
-                          const struct model_port *mp, bool is_input, uint32_t rate)
+                          const struct model_port *mp, bool is_input, uint32_t rate, const struct dim *whole)
 {
     int64_t hop_num = sf->axis < 0 ? 0 : sf->hop_num, hop_den = sf->axis < 0 ? 1 : sf->hop_den;
     rill_port_kind kind = mp ? mp->kind : RILL_PORT_TENSOR;
     int64_t late = hop_num ? q->delay * hop_num / hop_den : 0;
-    if (kind == RILL_PORT_AUDIO)
-        late -= sf->axis < 0 ? 0 : sf->origin;
+    q->by_origin = !is_input && sf->axis >= 0 && kind == RILL_PORT_AUDIO && sf->length != whole;
+    late -= q->by_origin ? sf->origin : 0;
     q->info = (rill_port) {
         .name = pp->name, .kind = kind, .is_input = is_input,
         .rate_num = hop_num ? rate * (uint32_t) hop_den : 0, .rate_den = hop_num ? (uint32_t) hop_num : 1,
@@ -86,6 +86,7 @@ static rill_status ports_make(rill_plan *p, rill_error *err)
         return err_set(err, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; p->model->inputs && i < n_inputs; i++)
         rate = p->model->inputs[i].rate ? p->model->inputs[i].rate : rate;
+    const struct dim *whole = n_inputs && p->pgraph.inputs[0].axis >= 0 ? p->pgraph.inputs[0].length : NULL;
     for (uint32_t i = 0; i < n; i++) {
         bool in = i < n_inputs;
         uint32_t k = in ? i : i - n_inputs;
@@ -94,7 +95,7 @@ static rill_status ports_make(rill_plan *p, rill_error *err)
         const struct model_port *list = in ? p->model->inputs : p->model->outputs;
         p->ports[i].at = pp->at;
         TRY(port_shape(&p->ports[i], pp, sf, err));
-        port_describe(&p->ports[i], pp, sf, list ? &list[k] : NULL, in, rate);
+        port_describe(&p->ports[i], pp, sf, list ? &list[k] : NULL, in, rate, whole);
     }
     p->n_inputs = n_inputs;
     p->n_ports = n;

@@ -19,6 +19,7 @@ struct port {
     int64_t pulse, delay;       /* frames per run; frames to drop at the start */
     const struct dim *length;   /* whole-sequence frames in the stream symbol; NULL: one frame a run, for ever */
     int64_t step;               /* inputs: frames per unit of the stream symbol */
+    bool by_origin;             /* an audio output that is not as long as the input: late by where its frame 0 lies */
 };
 
 struct rill_plan {

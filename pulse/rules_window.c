@@ -93,11 +93,13 @@ static rill_status windowed_emit(struct pulser *p, const struct node *n, const s
                                  const struct flow_window *w)
 {
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
+    const int64_t origin = f->sf.origin;
     void *attr = NULL;
     if (!in)
         return pulser_no_memory(p);
     TRY(attrs_without_pads(p, n, s, f->sf.axis - 2, &attr));
     TRY(flow_windows(p, n, f, w));
+    f->sf.origin = origin;      /* pads of its own keep what comes out aligned with what went in */
     in[0] = f->wire;
     for (unsigned i = 1; i < n->n_in; i++) {
         if (pulser_stream(p, n->in[i]))

@@ -4,6 +4,7 @@
 #include "engine/op.h"
 #include "pulse/plan_internal.h"
 #include "tools/drift.h"
+#include "tools/inspect_latency.h"
 #include "tools/open.h"
 
 #include <jansson.h>
@@ -65,6 +66,7 @@ static void report_json(const struct inspect *in, const char *name)
         json_object_set_new(j, "state_bytes", json_integer((json_int_t) info.state_bytes));
         json_object_set_new(j, "weights_bytes", json_integer((json_int_t) info.weights_bytes));
         json_object_set_new(j, "cpu", json_string(info.cpu));
+        latency_add_json(j, in->plan);
     } else {
         json_object_set_new(j, "refused", json_string(in->why.text));
     }
@@ -104,6 +106,7 @@ static void report_text(const struct inspect *in, const char *name)
     printf("  pulse %u samples, %u steps for %s\n  stream %llu bytes (state %llu), weights %llu bytes\n", pi.pulse_samples,
            pi.steps, pi.cpu, (unsigned long long) pi.stream_bytes, (unsigned long long) pi.state_bytes,
            (unsigned long long) pi.weights_bytes);
+    latency_print(in->plan);
 }
 
 static void steps_print(const struct plan *p)

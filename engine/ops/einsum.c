@@ -148,6 +148,29 @@ int einsum_output_axis(const struct node *n, const int *ranks, unsigned i, int a
     return here == 1 ? at : -1;
 }
 
+bool einsum_loops(const struct node *n, const struct tensor *in, uint64_t *ret)
+{
+    struct equation q;
+    int ranks[IN_MAX];
+    uint64_t size[LABELS] = { 0 };
+    for (unsigned i = 0; i < n->n_in && i < IN_MAX; i++)
+        ranks[i] = in[i].rank;
+    if (n->n_in > IN_MAX || !equation_parse(text_of(n->attr), ranks, n->n_in, &q))
+        return false;
+    for (unsigned i = 0; i < q.n_in; i++)
+        for (int k = 0; k < q.in[i].n; k++) {
+            uint64_t d = (uint64_t) in[i].dim[k], *s = &size[q.in[i].label[k]];
+            *s = d + 1 > *s ? d + 1 : *s;      /* 0: no such label */
+        }
+    *ret = 1;
+    for (int l = 0; l < LABELS; l++)
+        if (size[l] && __builtin_mul_overflow(*ret, size[l] - 1, ret))
+            *ret = UINT64_MAX;
+    return true;
+}
+
+/* ---- facts ---- */
+
 static rill_status label_size(struct infer *c, const struct dim **size, int label, const struct dim *d)
 {
     const struct dim *have = size[label];

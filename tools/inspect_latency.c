@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/inspect_latency.h"
+#include "pulse/cost.h"
+#include "pulse/latency.h"
+
+#include <stdio.h>
+
+/* Frames a second of the input's time axis; 0 where it is not declared. */
+static double input_rate(const rill_plan *p)
+{
+    const rill_model *m = p->model;
+    for (uint32_t i = 0; m->inputs && i < p->n_inputs; i++)
+        if (m->inputs[i].rate && p->pgraph.inputs[i].axis >= 0)
+            return m->inputs[i].rate / (double) p->pgraph.inputs[i].hop_den;
+    return 0;
+}
+
+/* Input frames of the smallest legal pulse; 0 where it cannot be told. */
+static int64_t smallest_pulse(const rill_plan *p)
+{
+    struct arena a = { 0 };
+    struct pgraph g;
+    rill_error err;
+    bool ok = p->model->stream &&
+              pgraph_from_tgraph(&g, &p->model->graph, p->model->stream, 0, NULL, &a, &err) == RILL_OK;
+    int64_t pulse = ok ? g.pulse : 0;
+    arena_drop(&a);
+    return pulse;
+}
+
+static const struct port *output_port(const rill_plan *p, uint32_t i)
+{
+    return &p->ports[p->n_inputs + i];
+}
+
+static bool output_latency(const rill_plan *p, uint32_t i, struct arena *a, struct latency *ret)
+{
+    rill_error err;
+    return p->symbol && p->pgraph.outputs[i].axis >= 0 &&
+           latency_of(&p->pgraph, &p->model->graph.g, i, output_port(p, i)->by_origin, a, ret,
+                      &err) == RILL_OK;
+}
+
+/* ---- text ---- */
+
+static void amount_print(const char *sign, double frames, double input_frames, double rate)
+{
+    printf(sign, frames);
+    printf(" frames, ");
+    printf(sign, input_frames);
+    printf(" input frames");
+    if (rate > 0) {
+        printf(", ");
+        printf(sign, 1e3 * input_frames / rate);
+        printf(" ms");
+    }
+}
+
+static void output_print(const rill_plan *p, uint32_t i, double rate)
+{
+    struct arena a = { 0 };
+    struct latency l;
+    if (output_latency(p, i, &a, &l)) {
+        printf("  latency of '%s': ", output_port(p, i)->info.name);
+        amount_print("%g", (double) l.frames, l.input_frames, rate);
+        printf("\n");
+        for (unsigned k = 0; k < l.n_parts; k++) {
+            printf("    ");
+            amount_print("%+g", l.part[k].frames, l.part[k].input_frames, rate);
+            printf("  %s (%s)\n", l.part[k].node->name, l.part[k].node->op->name);
+        }
+    }
+    arena_drop(&a);
+}
+
+static void cost_print(const rill_plan *p, double rate)
+{
+    struct cost c;
+    cost_of_graph(&p->pgraph.g, &c);
+    double runs = rate / (double) p->pgraph.pulse;
+    printf("  multiply-adds: %s%llu a pulse", c.open ? "at least " : "", (unsigned long long) c.multiply_adds);
+    if (rate > 0)
+        printf(", %.6g million a second of audio", (double) c.multiply_adds * runs / 1e6);
+    printf("\n");
+    for (unsigned i = 0; i < c.n_rows; i++) {
+        printf("    %-14s %6llu nodes %14llu a pulse", c.row[i].op, (unsigned long long) c.row[i].nodes,
+               (unsigned long long) c.row[i].multiply_adds);
+        if (rate > 0)
+            printf(", %.6g million a second", (double) c.row[i].multiply_adds * runs / 1e6);
+        printf("\n");
+    }
+}
+
+void latency_print(const rill_plan *p)
+{
+    double rate = input_rate(p);
+    int64_t smallest = smallest_pulse(p);
+    if (smallest)
+        printf("  smallest legal pulse: %lld input frames\n", (long long) smallest);
+    for (uint32_t i = 0; i < p->n_ports - p->n_inputs; i++)
+        output_print(p, i, rate);
+    cost_print(p, rate);
+}
+
+/* ---- JSON ---- */
+
+static json_t *amount_json(double frames, double input_frames, double rate)
+{
+    json_t *j = json_pack("{s:f, s:f}", "frames", frames, "input_frames", input_frames);
+    if (rate > 0)
+        json_object_set_new(j, "ms", json_real(1e3 * input_frames / rate));
+    return j;
+}
+
+static json_t *output_json(const rill_plan *p, uint32_t i, double rate)
+{
+    struct arena a = { 0 };
+    struct latency l;
+    json_t *j = NULL, *parts = json_array();
+    if (output_latency(p, i, &a, &l)) {
+        j = amount_json((double) l.frames, l.input_frames, rate);
+        json_object_set_new(j, "output", json_string(output_port(p, i)->info.name));
+        for (unsigned k = 0; k < l.n_parts; k++) {
+            json_t *part = amount_json(l.part[k].frames, l.part[k].input_frames, rate);
+            json_object_set_new(part, "node", json_string(l.part[k].node->name));
+            json_object_set_new(part, "op", json_string(l.part[k].node->op->name));
+            json_array_append_new(parts, part);
+        }
+        json_object_set(j, "parts", parts);
+    }
+    json_decref(parts);
+    arena_drop(&a);
+    return j;
+}
+
+static void cost_add_json(json_t *j, const rill_plan *p, double rate)
+{
+    struct cost c;
+    json_t *ops = json_array();
+    cost_of_graph(&p->pgraph.g, &c);
+    for (unsigned i = 0; i < c.n_rows; i++)
+        json_array_append_new(ops, json_pack("{s:s, s:I, s:I}", "op", c.row[i].op, "nodes", (json_int_t) c.row[i].nodes,
+                                             "a_pulse", (json_int_t) c.row[i].multiply_adds));
+    json_t *all = json_pack("{s:I, s:b, s:o}", "a_pulse", (json_int_t) c.multiply_adds, "at_least", c.open, "by_op", ops);
+    if (rate > 0)
+        json_object_set_new(all, "a_second", json_real((double) c.multiply_adds * rate / (double) p->pgraph.pulse));
+    json_object_set_new(j, "multiply_adds", all);
+}
+
+void latency_add_json(json_t *j, const rill_plan *p)
+{
+    double rate = input_rate(p);
+    int64_t smallest = smallest_pulse(p);
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < p->n_ports - p->n_inputs; i++) {
+        json_t *o = output_json(p, i, rate);
+        if (o)
+            json_array_append_new(list, o);
+    }
+    json_object_set_new(j, "smallest_pulse", smallest ? json_integer(smallest) : json_null());
+    json_object_set_new(j, "latency", list);
+    cost_add_json(j, p, rate);
+}
