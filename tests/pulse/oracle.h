@@ -16,7 +16,6 @@ struct oracle {
     rill_model *model;
     rill_plan *plan;
     float tolerance;            /* 0: the same bits */
-    bool wild;                  /* what the whole run gives as not finite may be anything */
     bool nan_first;             /* the first number of each input is NaN */
     rill_error err;
 };

@@ -7,7 +7,8 @@
 static void emit_map(struct gb *b, struct stage *s, const int *v)
 {
     static const char *const ops[] = { "Relu", "Tanh", "Sigmoid", "Neg", "Abs", "Exp", "Elu" };
-    s->wire = GB(b, ops[v[0]], "", s->wire);
+    uint32_t x = v[0] == 5 ? GB(b, "Min", "", s->wire, gb_scalar(b, 9.0f)) : s->wire;
+    s->wire = GB(b, ops[v[0]], "", x);
 }
 
 static void emit_scale(struct gb *b, struct stage *s, const int *v)

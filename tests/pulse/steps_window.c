@@ -32,7 +32,8 @@ static void emit_deconv(struct gb *b, struct stage *s, const int *v)
 
 static void emit_max(struct gb *b, struct stage *s, const int *v)
 {
-    s->wire = GB(b, "MaxPool", gb_printf(b, "%s ceil_mode=%d", window_text(b, v), v[6]), s->wire);
+    uint32_t y = GB(b, "MaxPool", gb_printf(b, "%s ceil_mode=%d", window_text(b, v), v[6]), s->wire);
+    s->wire = GB(b, "Max", "", y, gb_scalar(b, -1e4f));         /* a window of padding alone gives minus infinity */
 }
 
 static void emit_average(struct gb *b, struct stage *s, const int *v)
