@@ -119,7 +119,7 @@ static bool frames_early(const struct pulser *p, const struct stream_fact *s, in
     return ret->least <= ret->most;
 }
 
-#define GROWTH_STEP ((int64_t) 4096 * 9 * 25 * 7)
+#define GROWTH_STEP ((int64_t) 4096 * 81 * 25 * 7)
 
 /* Clamps at 0 and the like are long past at the lengths looked at. */
 bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num, int64_t *ret_den)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of ops that see a window of the time axis: Conv, pooling, Slice, Frame, STFT. */
 #include "engine/ops/window.h"
+#include "pulse/clock_ops.h"
 #include "pulse/rules.h"
 
 #include <math.h>
@@ -133,30 +134,93 @@ static const struct tensor *scalar_f32(struct pulser *p, float v)
     return t;
 }
 
-static rill_status rule_pool(struct pulser *p, const struct node *n, float outside, bool counts)
+struct pool { struct flow f; struct spatial s; struct flow_window w; };
+
+/* Refused, or done off the time axis: *ret_done. */
+static rill_status pool_read(struct pulser *p, const struct node *n, struct pool *q, bool *ret_done)
 {
-    struct flow f;
-    struct spatial s = { 0 };
-    struct flow_window w = { 0 };
-    if (!flow_of(p, n->in[0], &f) || f.sf.axis < 2)
+    *q = (struct pool) { .w = { 0 } };
+    *ret_done = !flow_of(p, n->in[0], &q->f) || q->f.sf.axis < 2;
+    if (*ret_done)
         return pulser_off_axis(p, n);
-    spatial_read(p, n, NULL, &s);
-    TRY(time_window(p, n, &s, f.sf.axis - 2, &w));
-    bool ragged = attr_get_int(n, "ceil_mode") != 0;
-    if (counts && (w.before || w.after || ragged) && (ragged || !attr_get_int(n, "count_include_pad")))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: at the ends it divides by fewer frames; "
-                       "count_include_pad = 1 without ceil_mode streams");
+    spatial_read(p, n, NULL, &q->s);
+    TRY(time_window(p, n, &q->s, q->f.sf.axis - 2, &q->w));
     if (n->n_out > 1 && n->out[1] != WIRE_NONE)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its indices count from the start of the sequence");
-    w.after += ragged ? w.stride - 1 : 0;
-    if (outside != 0 && !(w.fill = scalar_f32(p, outside)))
-        return pulser_no_memory(p);
-    return windowed_emit(p, n, &s, &f, &w);
+    q->w.after += attr_get_int(n, "ceil_mode") ? q->w.stride - 1 : 0;
+    return RILL_OK;
 }
 
-rill_status rule_max_pool(struct pulser *p, const struct node *n) { return rule_pool(p, n, -INFINITY, false); }
-rill_status rule_average_pool(struct pulser *p, const struct node *n) { return rule_pool(p, n, 0, true); }
-rill_status rule_lp_pool(struct pulser *p, const struct node *n) { return rule_pool(p, n, 0, false); }
+rill_status rule_max_pool(struct pulser *p, const struct node *n)
+{
+    struct pool q;
+    bool done;
+    TRY(pool_read(p, n, &q, &done));
+    if (!done && !(q.w.fill = scalar_f32(p, -INFINITY)))
+        return pulser_no_memory(p);
+    return done ? RILL_OK : windowed_emit(p, n, &q.s, &q.f, &q.w);
+}
+
+rill_status rule_lp_pool(struct pulser *p, const struct node *n)
+{
+    struct pool q;
+    bool done;
+    TRY(pool_read(p, n, &q, &done));
+    return done ? RILL_OK : windowed_emit(p, n, &q.s, &q.f, &q.w);
+}
+
+/* Which frames of the windows count: those of the sequence, with its pads where they are counted. */
+static rill_status counted_emit(struct pulser *p, const struct node *n, const struct pool *q,
+                                const struct stream_fact *in, uint32_t *ret)
+{
+    struct dims *ds = p->dst->dims;
+    struct clock_attr *at = arena_new(p->arena, struct clock_attr);
+    bool pads = attr_get_int(n, "count_include_pad") != 0;
+    const struct dim *length = in->length, *after = q->s.after[q->f.sf.axis - 2];
+    uint32_t clock;
+    if (!at)
+        return pulser_no_memory(p);
+    if (pads)
+        length = dim_add(ds, dim_add_int(ds, length, q->w.before), after);
+    *at = (struct clock_attr) { .pulse = in->pulse, .frames = in->pulse - q->w.stride + q->w.span + 1,
+                                .delay = q->f.sf.delay * q->w.stride + (pads ? 0 : q->w.before) };
+    TRY(pulser_length_place(p, length, &at->length));
+    TRY(pulser_clock(p, &clock));
+    return pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, ret, 1);
+}
+
+static rill_status average_counted(struct pulser *p, const struct node *n, struct pool *q)
+{
+    const struct stream_fact before = q->f.sf;
+    const struct attr list[] = {
+        { .name = "counted_axis", .kind = ATTR_INT, .i = q->f.sf.axis - 2 },
+        { .name = "ceil_mode", .kind = ATTR_INT, .i = 0 },
+    };
+    uint32_t in[2], out;
+    void *attr = NULL;
+    TRY(attrs_without_pads(p, n, &q->s, q->f.sf.axis - 2, &attr));
+    const struct node plain = { .name = n->name, .op = n->op, .attr = attr };
+    TRY(pulser_attr_copy(p, &plain, list, 2, &attr));
+    TRY(flow_windows(p, n, &q->f, &q->w));
+    in[0] = q->f.wire;
+    TRY(counted_emit(p, n, q, &before, &in[1]));
+    TRY(pulser_emit(p, n->op, n->name, attr, in, 2, &out, 1));
+    return pulser_bind(p, n, 0, out, &q->f.sf);
+}
+
+/* At the ends it divides by fewer frames where pads do not count or the last window is cut. */
+rill_status rule_average_pool(struct pulser *p, const struct node *n)
+{
+    struct pool q;
+    bool done;
+    TRY(pool_read(p, n, &q, &done));
+    if (done)
+        return RILL_OK;
+    bool whole = attr_get_int(n, "count_include_pad") && !attr_get_int(n, "ceil_mode");
+    if (whole || (q.w.before == 0 && q.w.after == 0))
+        return windowed_emit(p, n, &q.s, &q.f, &q.w);
+    return average_counted(p, n, &q);
+}
 
 /* ---- Slice ---- */
 

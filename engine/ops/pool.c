@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-struct pool_attr { struct window_attr w; int64_t count_include_pad, storage_order, p; };
+struct pool_attr { struct window_attr w; int64_t count_include_pad, storage_order, p, counted_axis; };
 
 #define WINDOW_ATTRS                                                                                                    \
     { .name = "auto_pad", .kind = ATTR_CHOICE, .offset = offsetof(struct pool_attr, w.auto_pad), .choices = auto_pad_names }, \
@@ -24,6 +24,7 @@ static const struct attr_spec max_attrs[] = {
 static const struct attr_spec average_attrs[] = {
     WINDOW_ATTRS,
     { .name = "count_include_pad", .kind = ATTR_INT, .offset = offsetof(struct pool_attr, count_include_pad) },
+    { .name = "counted_axis", .kind = ATTR_INT, .offset = offsetof(struct pool_attr, counted_axis) },
     { 0 },
 };
 
@@ -32,6 +33,18 @@ static const struct attr_spec lp_attrs[] = {
     { .name = "p", .kind = ATTR_INT, .offset = offsetof(struct pool_attr, p), .def_i = 2 },
     { 0 },
 };
+
+/* The second input of AveragePool: bool along spatial axis counted_axis, places that are false are as if not there. */
+static rill_status counted_check(struct infer *c)
+{
+    const struct pool_attr *a = c->attr;
+    const struct fact *x = c->in[0], *counted = c->in[1];
+    if (a->counted_axis < 0 || a->counted_axis >= x->rank - 2 || counted->type != DTYPE_BOOL || counted->rank != 1 ||
+        counted->shape[0] != x->shape[2 + a->counted_axis])
+        return infer_fail(c, "input 1 does not say of each place of spatial axis %lld whether it counts",
+                          (long long) a->counted_axis);
+    return RILL_OK;
+}
 
 static rill_status pool_infer(struct infer *c)
 {
@@ -47,6 +60,8 @@ static rill_status pool_infer(struct infer *c)
     shape[1] = x->shape[1];
     for (int i = 0; i < w.axes; i++)
         TRY(window_size(c, &a->w, &w, i, x->shape[2 + i], &shape[2 + i]));
+    if (infer_has(c, 1))
+        TRY(counted_check(c));
     infer_shape(c, 0, x->type, x->rank, shape);
     if (c->n_out > 1)
         infer_shape(c, 1, DTYPE_I64, x->rank, shape);
@@ -96,8 +111,11 @@ static void visit_power(struct sum *s, double v, int64_t at, int64_t p)
     s->value += p == 1 ? fabs(v) : p == 2 ? v * v : pow(fabs(v), (double) p);
 }
 
+/* Of places along one axis, those that count; which NULL: all. */
+struct counted { const unsigned char *which; int axis; };
+
 static struct sum window_walk(const struct window3 *p, const struct tensor *t, const void *x, int64_t channel,
-                              const int64_t o[3], visit *see, int64_t power)
+                              const int64_t o[3], visit *see, int64_t power, struct counted counted)
 {
     struct sum s = { .at = 0 };
     int64_t i[3], k[3];
@@ -110,6 +128,8 @@ static struct sum window_walk(const struct window3 *p, const struct tensor *t, c
                     inside &= i[a] >= 0 && i[a] < p->in[a];
                     padded &= i[a] < p->in[a] + p->after[a];
                 }
+                if (counted.which && inside && !counted.which[i[counted.axis]])
+                    continue;
                 s.padded += padded;
                 if (!inside)
                     continue;
@@ -146,11 +166,12 @@ static void pool_run(const struct eval *e, enum kind kind, visit *see)
     const struct pool_attr *a = e->attr;
     const struct tensor *x = e->in[0], *y = e->out[0];
     int64_t at = 0, channels = x->dim[0] * x->dim[1], o[3];
+    const struct counted counted = { e->n_in > 1 ? e->x[1] : NULL, (int) a->counted_axis + 3 - (x->rank - 2) };
     for (int64_t ch = 0; ch < channels; ch++)
         for (o[0] = 0; o[0] < p->out[0]; o[0]++)
             for (o[1] = 0; o[1] < p->out[1]; o[1]++)
                 for (o[2] = 0; o[2] < p->out[2]; o[2]++, at++) {
-                    struct sum s = window_walk(p, x, e->x[0], ch, o, see, a->p);
+                    struct sum s = window_walk(p, x, e->x[0], ch, o, see, a->p, counted);
                     if (e->y[0])
                         tensor_set_f64(y, e->y[0], at, pool_value(kind, a, &s));
                     if (e->n_out > 1 && e->y[1])
@@ -201,18 +222,18 @@ static void global_lp_eval(const struct eval *e)
     global_run(e, POOL_LP, visit_power, ((const struct global_attr *) e->attr)->p);
 }
 
-#define POOL(id, text, spec, bytes, outs, inf, prep, run, words)                                                \
-    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = 1, .max_in = 1, \
+#define POOL(id, text, spec, bytes, ins, outs, inf, prep, run, words)                                           \
+    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = 1, .max_in = ins, \
                                        .min_out = 1, .max_out = outs, .infer = inf, .prepare = prep, .eval = run, \
                                        .help = words }
 
-POOL(max, "MaxPool", max_attrs, sizeof(struct pool_attr), 2, pool_infer, pool_prepare, max_eval, "largest in a window");
-POOL(average, "AveragePool", average_attrs, sizeof(struct pool_attr), 1, pool_infer, pool_prepare, average_eval,
-     "mean of a window");
-POOL(lp, "LpPool", lp_attrs, sizeof(struct pool_attr), 1, pool_infer, pool_prepare, lp_eval, "norm of a window");
-POOL(global_max, "GlobalMaxPool", NULL, 0, 1, global_infer, NULL, global_max_eval, "largest of a channel");
-POOL(global_average, "GlobalAveragePool", NULL, 0, 1, global_infer, NULL, global_average_eval, "mean of a channel");
-POOL(global_lp, "GlobalLpPool", global_lp_attrs, sizeof(struct global_attr), 1, global_infer, NULL, global_lp_eval,
+POOL(max, "MaxPool", max_attrs, sizeof(struct pool_attr), 1, 2, pool_infer, pool_prepare, max_eval, "largest in a window");
+POOL(average, "AveragePool", average_attrs, sizeof(struct pool_attr), 2, 1, pool_infer, pool_prepare, average_eval,
+     "mean of a window, or of those of its places that count");
+POOL(lp, "LpPool", lp_attrs, sizeof(struct pool_attr), 1, 1, pool_infer, pool_prepare, lp_eval, "norm of a window");
+POOL(global_max, "GlobalMaxPool", NULL, 0, 1, 1, global_infer, NULL, global_max_eval, "largest of a channel");
+POOL(global_average, "GlobalAveragePool", NULL, 0, 1, 1, global_infer, NULL, global_average_eval, "mean of a channel");
+POOL(global_lp, "GlobalLpPool", global_lp_attrs, sizeof(struct global_attr), 1, 1, global_infer, NULL, global_lp_eval,
      "norm of a channel");
 
 const struct op *const ops_pool[] = { &op_max, &op_average, &op_lp, &op_global_max, &op_global_average, &op_global_lp,

@@ -69,6 +69,11 @@ static const struct row rows[] = {
     { "pool with right pad after a delay", "1: slice from=1; max k=2 s=2 r=1", 3, 2, ANY, NULL, true },
     { "ragged pool", "2: max k=3 s=2 ceil=1", 8, 2, ANY, NULL, false },
     { "average that counts its pads", "2: average k=3 l=1 r=1", 8, 2, 1, NULL, false },
+    { "average without its pads", "2: average k=3 l=1 r=1 without=1", 8, 2, 1, NULL, false },
+    { "average, causal", "2: conv k=2; average k=4 l=3 without=1", 8, 2, 1, NULL, false },
+    { "average, SAME", "2: average k=4 auto=1 without=1", 8, 3, 2, NULL, false },
+    { "average, ragged", "2: average k=3 s=2 ceil=1", 8, 2, ANY, NULL, false },
+    { "average, ragged, with pads", "2: average k=4 s=3 l=2 r=1 ceil=1", 8, 3, ANY, NULL, false },
     { "lp pool", "2: lp k=3 s=2 p=2 l=1", 8, 4, ANY, NULL, false },
     /* padding before a convolution */
     { "pad_plus_conv 1", "1: pad l=1; conv", 2, 1, 0, NULL, false },
