@@ -218,6 +218,11 @@ static rill_status pad_emit(struct pulser *p, const struct node *n, struct flow 
     return RILL_OK;
 }
 
+void flow_starts(struct stream_fact *s, int64_t frames)
+{
+    s->origin += frames * s->hop_num / s->hop_den;
+}
+
 static rill_status pad_check(const struct pulser *p, const struct node *n, const struct flow_pad *pad)
 {
     if (pad->before > INT32_MAX || pad->after > INT32_MAX || pad->before < -INT32_MAX || pad->after < -INT32_MAX)
@@ -232,6 +237,7 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f, con
     f->sf.origin -= q.before * f->sf.hop_num / f->sf.hop_den;
     if (q.before < 0) {
         f->sf.delay -= f->sf.uniform ? 0 : q.before;
+        flow_starts(&f->sf, -q.before);
         f->sf.length = dim_add_int(p->dst->dims, f->sf.length, q.before);
         q.before = 0;
     }
@@ -241,6 +247,7 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f, con
     if (q.after)
         TRY(flow_settle(p, n, f));
     int64_t delay = pad_delay(f, &q);
+    flow_starts(&f->sf, -q.before);
     return pad_emit(p, n, f, &q, delay, pad_past(f, &q, delay));
 }
 
@@ -298,7 +305,6 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
     TRY(flow_history(p, n->name, f, past, w->before > 0 ? w->fill : NULL));
     if (skip || used < past + f->sf.pulse)
         TRY(pulser_slice(p, n->name, f->wire, f->sf.axis, skip, skip + used, &f->wire));
-    f->sf.origin -= w->before * f->sf.hop_num / f->sf.hop_den;
     f->sf.pulse /= s;
     f->sf.delay = lag;
     f->sf.uniform = false;
@@ -308,6 +314,7 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
 
 rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step)
 {
+    flow_starts(&f->sf, first);
     TRY(flow_windows(p, n, f, &(struct flow_window) { .before = -first, .stride = step }));
     const int64_t list[] = { 0, INT32_MAX, f->sf.axis, step };
     uint32_t in[5] = { f->wire };

@@ -314,6 +314,7 @@ rill_status rule_frame(struct pulser *p, const struct node *n)
     };
     void *attr = NULL;
     uint32_t out;
+    flow_starts(&f.sf, -before);
     TRY(flow_windows(p, n, &f, &w));
     TRY(pulser_attr_copy(p, n, list, 2, &attr));
     TRY(pulser_emit(p, n->op, n->name, attr, &f.wire, 1, &out, 1));

@@ -28,7 +28,7 @@ expect()
 # ---- help and usage
 expect 0 "Usage: rill COMMAND" "$rill" --help
 expect 2 "unknown command 'nonsense'" "$rill" nonsense
-for c in bench conformance ctl denoise devices inspect live models stream vad verify; do
+for c in bench check conformance ctl denoise devices inspect live models stream vad verify; do
     expect 0 "sage: rill $c" "$rill" $c --help
 done
 expect 2 "unknown option" "$rill" denoise --loud a b
@@ -86,6 +86,15 @@ expect 0 "state " "$rill" inspect --pass pulse wiener
 expect 0 "OverlapAdd" "$rill" inspect --pass pulse-declutter wiener
 expect 0 "OverlapAdd" "$rill" inspect --pass plan wiener
 expect 2 "unknown pass" "$rill" inspect --pass nosuch wiener
+zoo=$(dirname "$0")/../models/zoo
+expect 0 "latency of 'out': 256 frames, 256 input frames, 16 ms" "$rill" inspect wiener
+expect 0 "+2 frames, +6 input frames  /tdnn4/Conv (Conv)" "$rill" inspect --pulse 24 "$zoo/tdnn_lstm/model.onnx"
+
+# ---- check
+expect 0 "all bits the same" "$rill" check wiener --pulse 256,700 --length 0,1,255,3000
+expect 0 "2 passed, 0 failed, 0 skipped" "$rill" check "$zoo/dualpath/model.onnx" --pulse 1,5 --length 19 --seed 3
+expect 2 "lists of at most" "$rill" check wiener --pulse 1,x
+expect 4 "rill models get gtcrn" env RILL_MODEL_PATH="$RILL_LIBRARY" "$rill" check gtcrn
 expect 0 '"median_us"' "$rill" bench --json --seconds 0.1 wiener
 expect 0 "rfft" "$rill" bench --profile --seconds 0.1 wiener
 head -c 3000 /dev/urandom >"$dir/random.onnx"
