@@ -75,14 +75,52 @@ static void captures_drop(struct node *n)
     body->n_inputs = m;
 }
 
+/* Entries of the stacked outputs that somebody wants. */
+static bool ints_keep(struct arena *a, struct attr_ints *list, const uint32_t *out, unsigned n)
+{
+    int64_t *v = arena_array(a, int64_t, n + 1);
+    uint32_t m = 0;
+    for (unsigned k = 0; v && k < n; k++)
+        if (out[k] != WIRE_NONE)
+            v[m++] = k < list->n ? list->v[k] : 0;
+    if (list->n)
+        *list = (struct attr_ints) { m, v };
+    return v != NULL;
+}
+
+/* Drops outputs of a Scan or Loop that are stacked for nobody, so that the body need not make them. */
+static bool stacked_drop(struct graph *ret, struct node *n, struct graph *body)
+{
+    const struct loop_attr *loop = n->attr;
+    struct scan_attr *scan = n->op == &op_scan ? arena_copy(ret->arena, n->attr, sizeof *scan) : NULL;
+    unsigned first = (unsigned) (scan ? scan->n_states : loop->n_states), before = n->op == &op_loop, m = first;
+    uint32_t *list = arena_copy(ret->arena, body->outputs, body->n_outputs * sizeof *list);
+    if (!list || (n->op == &op_scan && !scan))
+        return false;
+    if (scan && (!ints_keep(ret->arena, &scan->out_axes, n->out + first, n->n_out - first) ||
+                 !ints_keep(ret->arena, &scan->out_reverse, n->out + first, n->n_out - first)))
+        return false;
+    for (unsigned k = first; k < n->n_out; k++)
+        if (n->out[k] != WIRE_NONE) {
+            list[before + m] = list[before + k];
+            n->out[m++] = n->out[k];
+        }
+    n->attr = scan ? scan : n->attr;
+    n->n_out = m;
+    body->outputs = list;
+    body->n_outputs = before + m;
+    return true;
+}
+
 static rill_status bodies_prune(struct graph *ret, struct node *n, rill_error *reterr)
 {
     struct graph **body = arena_array(ret->arena, struct graph *, n->n_body);
     for (unsigned b = 0; b < n->n_body; b++) {
+        struct graph from = *n->body[b];
         body[b] = arena_new(ret->arena, struct graph);
-        if (!body[b])
+        if (!body[b] || (n->op != &op_if && !stacked_drop(ret, n, &from)))
             return err_set(reterr, RILL_NOMEM, "out of memory");
-        TRY(graph_pruned(body[b], n->body[b], reterr));
+        TRY(graph_pruned(body[b], &from, reterr));
     }
     n->body = body;
     if (n->op == &op_scan)
