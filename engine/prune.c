@@ -115,6 +115,8 @@ static bool stacked_drop(struct graph *ret, struct node *n, struct graph *body)
 static rill_status bodies_prune(struct graph *ret, struct node *n, rill_error *reterr)
 {
     struct graph **body = arena_array(ret->arena, struct graph *, n->n_body);
+    if (!body)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
     for (unsigned b = 0; b < n->n_body; b++) {
         struct graph from = *n->body[b];
         body[b] = arena_new(ret->arena, struct graph);

@@ -310,6 +310,29 @@ static bool node_makes_time(const struct pulser *p, const struct node *n)
     return false;
 }
 
+static bool graph_makes_time(const struct graph *g, const struct dim *symbol)
+{
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        for (int i = 0; g->wires[w].node != WIRE_NONE && i < g->wires[w].fact.rank; i++)
+            if (dim_mentions(g->wires[w].fact.shape[i], symbol))
+                return true;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned b = 0; b < g->nodes[i].n_body; b++)
+            if (graph_makes_time(g->nodes[i].body[b], symbol))
+                return true;
+    return false;
+}
+
+/* A body that nothing streams into and that yet knows time. */
+static rill_status bodies_check(const struct pulser *p, const struct node *n)
+{
+    for (unsigned b = 0; p->symbol && b < n->n_body; b++)
+        if (graph_makes_time(n->body[b], p->symbol))
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its body makes a tensor as long as the sequence, and "
+                           "nothing that streams goes in; make the tensor outside");
+    return RILL_OK;
+}
+
 /* A mask over two time axes is made where it is used. */
 static rill_status mask_check(const struct pulser *p, const struct node *n)
 {
@@ -334,6 +357,7 @@ static rill_status node_pulse(struct pulser *p, const struct node *n)
     if (streams)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "does not stream: no rule says how it touches the time axis");
     TRY(pulser_no_lengths(p, n));
+    TRY(bodies_check(p, n));
     return node_copy(p, n);
 }
 
