@@ -150,7 +150,7 @@ static void run_prepare(struct run *r)
         const struct port *q = &p->ports[i];
         bool input = i < p->n_inputs;
         const struct tensor *t = input ? r->w->in[i] : r->w->out[i - p->n_inputs];
-        r->room[i] = port_frames(q, t) + (input ? 0 : 4 * q->pulse + 64);
+        r->room[i] = (t ? port_frames(q, t) : 0) + (input ? 0 : 4 * q->pulse + 64);
         float *mem = calloc((size_t) r->room[i] * q->outer * q->inner_floats + 1, sizeof *mem);
         *(input ? &r->in[i] : &r->out[i]) = mem;
         if (input)
@@ -298,12 +298,55 @@ static enum verdict law_run(struct oracle *o, const struct whole *w, uint32_t cu
     return v;
 }
 
+/* Input for a sequence of which there is no whole run. */
+static void lone_inputs(const struct oracle *o, struct whole *w, int64_t length, uint32_t seed)
+{
+    for (uint32_t i = 0; i < o->plan->n_inputs; i++) {
+        const struct port *q = &o->plan->ports[i];
+        int64_t frames = 1;
+        if (q->length && !dim_eval(q->length, o->plan->symbol, length, &frames))
+            frames = 0;
+        int64_t floats = frames * (int64_t) (q->outer * q->inner_floats);
+        struct tensor *t = tensor_new(&w->arena, DTYPE_F32, 1, &floats);
+        for (int64_t k = 0; k < floats; k++)
+            ((float *) t->data)[k] = 2 * gb_random_f32(&seed);
+        w->in[i] = t;
+    }
+}
+
+/* A stream too short for the graph ends like any other, and gives no frame where there are none. */
+static enum verdict lone_run(struct oracle *o, struct whole *w, int64_t length, uint32_t cuts)
+{
+    struct run r = { .o = o, .w = w, .seed = cuts };
+    rill_error why = o->err;
+    enum verdict v = LAW_NO_WHOLE;
+    lone_inputs(o, w, length, cuts);
+    memset(w->out, 0, sizeof w->out);
+    run_prepare(&r);
+    if (run_stream(&r, &why) != RILL_OK)
+        v = LAW_BROKEN;
+    for (uint32_t i = o->plan->n_inputs; v == LAW_NO_WHOLE && i < o->plan->n_ports; i++) {
+        const struct port *q = &o->plan->ports[i];
+        int64_t frames;
+        if (q->length && dim_eval(q->length, o->plan->symbol, length, &frames) && frames <= 0 && r.got[i] > 0) {
+            err_set(&why, RILL_INTERNAL, "output '%s' gives %lld frames where there are none", q->info.name,
+                    (long long) r.got[i]);
+            v = LAW_BROKEN;
+        }
+    }
+    run_drop(&r);
+    o->err = why;
+    return v;
+}
+
 enum verdict oracle_law(struct oracle *o, int64_t length, uint32_t cuts)
 {
     struct whole w = { .dims = dims_new() };
-    enum verdict v = LAW_NO_WHOLE;
+    enum verdict v;
     if (whole_run(o, &w, length, cuts * 7919 + 17) == RILL_OK)
         v = law_run(o, &w, cuts);
+    else
+        v = lone_run(o, &w, length, cuts);
     arena_drop(&w.arena);
     dims_free(w.dims);
     return v;
