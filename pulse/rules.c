@@ -300,6 +300,7 @@ static const struct { const char *op; pulse_rule *rule; } rules[] = {
     { "Pad", rule_pad },
     { "RNN", rule_cell },
     { "Reshape", rule_reshape },
+    { "Resize", rule_resize },
     { "STFT", rule_stft },
     { "Scan", rule_scan },
     { "Slice", rule_slice },

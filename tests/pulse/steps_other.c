@@ -112,6 +112,21 @@ static void emit_rows(struct gb *b, struct stage *s, const int *v)
     s->channels = v[0] == 1 || v[0] == 2 ? 1 : s->channels;
 }
 
+/* Each frame n times, or the channels stretched. */
+static void emit_resize(struct gb *b, struct stage *s, const int *v)
+{
+    static const char *const ways[] = { "", "coordinate_transformation_mode=asymmetric nearest_mode=floor",
+                                        "coordinate_transformation_mode=pytorch_half_pixel nearest_mode=round_prefer_ceil" };
+    const float scales[3] = { 1, v[2] ? 2 : 1, (float) v[0] }, stretch[3] = { 1, 1.5f, 1 };
+    if (v[3]) {
+        s->wire = GB(b, "Resize", v[3] == 1 ? "mode=linear" : "mode=cubic", s->wire, WIRE_NONE, gb_floats(b, 3, stretch));
+        s->channels = s->channels * 3 / 2;
+    } else {
+        s->wire = GB(b, "Resize", ways[v[1]], s->wire, WIRE_NONE, gb_floats(b, 3, scales));
+        s->channels *= v[2] ? 2 : 1;
+    }
+}
+
 /* The channels in two parts that change places. */
 static void emit_split(struct gb *b, struct stage *s, const int *v)
 {
@@ -279,6 +294,7 @@ const struct step_kind steps_other[] = {
     { "fold", { { NULL, 0, 0, 0 } }, emit_fold },
     { "across", { { "op", 0, 6, 0 } }, emit_across },
     { "rows", { { "op", 0, 3, 0 } }, emit_rows },
+    { "resize", { { "times", 1, 3, 2 }, { "way", 0, 2, 0 }, { "both", 0, 1, 0 }, { "smooth", 0, 2, 0 } }, emit_resize },
     { "split", { { "at", 0, 2, 0 } }, emit_split },
     { "einsum", { { NULL, 0, 0, 0 } }, emit_einsum },
     { "batchnorm", { { NULL, 0, 0, 0 } }, emit_batch_norm },
