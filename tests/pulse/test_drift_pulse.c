@@ -201,6 +201,42 @@ static void test_full(const char *op)
     oracle_close(&o);
 }
 
+/* ---- what bodies make for nobody, and out of nothing ---- */
+
+/* A Scan over a constant that stacks Neg of its slice (along axis 1) and a tensor as long as time; ctx: which of the two
+ * is wanted. */
+static void recipe_two(struct gb *b, const void *ctx)
+{
+    struct gb c;
+    uint32_t x = gb_input(b, "x", 2, GB_TIME, 3), w = gb_weights(b, 2, 3, WIDTH);
+    gb_body(&c, b, "two");
+    uint32_t xs = gb_body_input(&c, "w");
+    gb_output(&c, GB(&c, "ConstantOfShape", "", gb_shape(&c, 1, &b->time)));
+    gb_output(&c, GB(&c, "Add", "", xs, gb_body_input(&c, "v")));
+    const struct gb_scan at = { .scans = 1, .outs = 2, .out_axes = (int64_t[]) { 0, 1 } };
+    uint32_t v = gb_input(b, "v", 1, WIDTH);
+    struct node *n = gb_scan(b, &c, &at, (const uint32_t[]) { w, v }, 2);
+    gb_output(b, GB(b, "Tanh", "", x));
+    gb_output(b, n ? n->out[*(const int *) ctx] : WIRE_NONE);
+}
+
+static void test_stacked(void)
+{
+    struct oracle o;
+    for (int wanted = 0; wanted < 2; wanted++) {
+        oracle_check(oracle_open(&o, recipe_two, &wanted, "S>=1") == LAW_HOLDS, "%s", o.err.text);
+        const struct node *n = scan_of(&o.model->graph.g);
+        bool one = n && n->n_out == 1 && n->body[0]->n_outputs == 1 && n->body[0]->n_nodes == 1;
+        oracle_check(one && n->n_in == 1u + (unsigned) wanted, "the other output is still made");
+        const struct scan_attr *attr = n ? n->attr : NULL;
+        oracle_check(one && attr->out_axes.n == 1 && attr->out_axes.v[0] == wanted, "the axis is not that of the output");
+        bool streams = oracle_pulse(&o, 2) == LAW_HOLDS;
+        oracle_check(streams == wanted && (streams || strstr(o.err.text, "its body makes a tensor as long as the sequence")),
+                     "%d: %s", wanted, o.err.text);
+        oracle_close(&o);
+    }
+}
+
 /* Random Scans in Scans, along time and across it: no drift after any pass, and what they give is right. */
 static void test_random(uint32_t seed, unsigned *ret_scans)
 {
@@ -225,6 +261,7 @@ int main(void)
     test_law();
     test_full("ConstantOfShape");
     test_full("Expand");
+    test_stacked();
     unsigned scans = 0;
     for (uint32_t seed = 1; seed <= 600; seed++)
         test_random(seed, &scans);
