@@ -19,6 +19,7 @@ struct model_stage {
     struct mgraph file;
     struct tgraph graph;        /* where is_typed; some graphs are fit for it only later */
     bool is_typed;
+    const char *why;            /* it is not typed */
 };
 
 struct rill_model {

@@ -150,7 +150,8 @@ static void needed_walk(const struct graph *g, bool *wire)
                 wire[g->nodes[i].in[k]] = true;
 }
 
-bool *graph_needed(const struct graph *g)
+/* Which wires the outputs need, through states too: one flag per wire; NULL: out of memory. */
+static bool *graph_needed(const struct graph *g)
 {
     bool *wire = arena_array(g->arena, bool, g->n_wires + 1), more = wire != NULL;
     for (uint32_t i = 0; wire && i < g->n_outputs; i++)
@@ -165,7 +166,8 @@ bool *graph_needed(const struct graph *g)
     return wire;
 }
 
-rill_status graph_trimmed(struct graph *ret, const struct graph *g, const bool *drop, rill_error *reterr)
+/* Without the states and nodes that no output needs, and where drop_inputs is set without such inputs. */
+static rill_status graph_trimmed(struct graph *ret, const struct graph *g, bool drop_inputs, rill_error *reterr)
 {
     const bool *need = graph_needed(g);
     struct graph c;
@@ -174,7 +176,7 @@ rill_status graph_trimmed(struct graph *ret, const struct graph *g, const bool *
         return no_memory(reterr);
     c.n_inputs = c.n_states = 0;
     for (uint32_t i = 0; i < g->n_inputs; i++)
-        if (need[g->inputs[i]] || (drop && !drop[g->inputs[i]]))
+        if (need[g->inputs[i]] || !drop_inputs)
             c.inputs[c.n_inputs++] = g->inputs[i];
     for (uint32_t i = 0; i < g->n_states; i++)
         if (need[g->states[i].in])
@@ -194,7 +196,7 @@ rill_status graph_with_outputs(struct graph *ret, const struct graph *g, const c
         return no_memory(reterr);
     TRY(wires_named(g, names, n, c.outputs, reterr));
     c.n_outputs = c.cap_outputs = n;
-    return graph_trimmed(ret, &c, NULL, reterr);
+    return graph_trimmed(ret, &c, true, reterr);
 }
 
 /* Cuts w from its writer and makes it a place for something from outside. */
@@ -240,15 +242,14 @@ rill_status graph_with_inputs(struct graph *ret, const struct graph *g, const st
     struct graph c;
     TRY(graph_copied(&c, g, reterr));
     c.inputs = arena_array(g->arena, uint32_t, n + 1);
-    bool *keep = arena_array(g->arena, bool, g->n_wires + 1);
-    if (!c.inputs || !keep)
+    if (!c.inputs)
         return no_memory(reterr);
     TRY(wires_named(g, names, n, c.inputs, reterr));
     c.n_inputs = c.cap_inputs = n;
     for (unsigned i = 0; i < n; i++)
         TRY(wire_free(&c, c.inputs[i], &facts[c.inputs[i]], reterr));
     TRY(inputs_suffice(&c, g, reterr));
-    return graph_trimmed(ret, &c, keep, reterr);        /* what was named stays, read or not */
+    return graph_trimmed(ret, &c, false, reterr);       /* what was named stays, read or not */
 }
 
 /* ---- states ---- */

@@ -33,13 +33,6 @@ rill_status graph_copied(struct graph *ret, const struct graph *g, rill_error *r
 /* wire by name; INVALID with names that are like it. */
 rill_status graph_wire_named(const struct graph *g, const char *name, uint32_t *ret, rill_error *reterr);
 
-/* Which wires the outputs need, through states too: one flag per wire; NULL: out of memory. */
-bool *graph_needed(const struct graph *g);
-
-/* Drops the states that no output needs, and of the inputs those for which drop (one flag per wire, NULL: all)
- * says so and that no output needs; then the nodes nobody needs. */
-rill_status graph_trimmed(struct graph *ret, const struct graph *g, const bool *drop, rill_error *reterr);
-
 /* Puts nodes of g that stand in any order into one where writers come before readers; INVALID with a wire's name
  * where a wire depends on itself. Changes g. */
 rill_status graph_sort(struct graph *g, rill_error *reterr);

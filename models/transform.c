@@ -295,6 +295,8 @@ static rill_status stage_end(struct run *r, const char *spec)
     r->why = (rill_error) { RILL_OK, "" };
     r->typed = model_type(m, &r->g, &r->time, &st->graph, r->facts, &r->why);
     st->is_typed = r->typed == RILL_OK;
+    if (!(st->why = arena_string(&m->arena, r->why.text)))
+        return no_memory(r);
     m->n_stages++;
     return dims_status(m->dims, r->err);
 }

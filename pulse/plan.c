@@ -112,7 +112,8 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_erro
     struct graph inlined, pruned;
     struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes };
     TRY(cpu_choose(opts, &po.cpu, err));
-    TRY(pgraph_from_tgraph(pg, &p->model->graph, p->model->stream, opts->pulse_frames, NULL, &p->arena, err));
+    uint32_t pulse = opts->pulse_frames ? opts->pulse_frames : p->model->pulse;
+    TRY(pgraph_from_tgraph(pg, &p->model->graph, p->model->stream, pulse, NULL, &p->arena, err));
     TRY(graph_check_bodies(&pg->g, pg->symbol, NULL, err));
     TRY(graph_with_scans_inlined(&inlined, &pg->g, &p->arena, err));
     TRY(graph_pruned(&pruned, &inlined, err));

@@ -30,6 +30,12 @@ struct scan {
 static unsigned n_states(const struct scan *s) { return (unsigned) s->at->n_states; }
 static unsigned n_leading(const struct scan *s) { return (unsigned) (s->at->n_states + s->at->n_scans); }
 
+/* States that the stream keeps from run to run. */
+static unsigned n_carried(const struct scan *s)
+{
+    return s->along && !s->at->external ? n_states(s) : 0;
+}
+
 static bool is_scanned(const struct scan *s, unsigned i)
 {
     return i >= n_states(s) && i < n_leading(s);
@@ -59,7 +65,7 @@ static rill_status along_check(struct pulser *p, const struct scan *s)
             return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it runs backwards along axis %d of input %u, the time "
                            "axis", f->axis, i);
     }
-    for (unsigned i = 0; i < n_states(s); i++)
+    for (unsigned i = 0; i < n_carried(s); i++)
         if (n->out[i] != WIRE_NONE && pulser_wire_used(p, n->out[i]))
             return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: the last value of state %u is wanted, which is known "
                            "only at the end of the stream", i);
@@ -284,9 +290,9 @@ static rill_status output_make(struct pulser *p, const struct scan *s, unsigned 
     *ret = graph_add_wire(p->dst, s->n->name, &f);
     if (*ret == WIRE_NONE)
         return pulser_no_memory(p);
-    if (k >= s->n->n_out || s->n->out[k] == WIRE_NONE || (s->along && k < n_states(s)))
+    if (k >= s->n->n_out || s->n->out[k] == WIRE_NONE || k < n_carried(s))
         return RILL_OK;
-    if (s->along) {
+    if (s->along && k >= n_states(s)) {
         struct stream_fact sf = s->sf;
         sf.axis = axis;
         sf.uniform = false;
@@ -309,7 +315,7 @@ static rill_status scan_emit(struct pulser *p, struct scan *s, unsigned more_in,
         return pulser_no_memory(p);
     made->body[0] = s->dst;
     made->n_body = 1;
-    for (unsigned k = 0; s->along && k < n_states(s); k++)
+    for (unsigned k = 0; k < n_carried(s); k++)
         TRY(pulser_carry_end(p, s->n, &s->carried[k], out[k]));
     return RILL_OK;
 }
@@ -385,7 +391,7 @@ static rill_status scan_keep(struct pulser *p, struct scan *s)
         if (sf.axis >= 0)
             TRY(pulser_bind(p, n, k, out[k], &sf));
     }
-    for (unsigned k = 0; s->along && k < n_states(s); k++) {
+    for (unsigned k = 0; k < n_carried(s); k++) {
         if (out[k] == WIRE_NONE && (out[k] = graph_add_wire(p->dst, n->name, pulser_dst_fact(p, s->in[k]))) == WIRE_NONE)
             return pulser_no_memory(p);
         TRY(pulser_carry_end(p, n, &s->carried[k], out[k]));
@@ -404,7 +410,7 @@ static rill_status states_carry(struct pulser *p, struct scan *s)
     s->carried = arena_array(p->arena, struct carried, n_states(s) + 1);
     if (!s->carried)
         return pulser_no_memory(p);
-    for (unsigned k = 0; k < n_states(s); k++) {
+    for (unsigned k = 0; k < n_carried(s); k++) {
         const struct fact *f = pulser_fact(p, s->n->in[k]);
         if (!fact_is_static(f))
             return op_fail(p->err, RILL_UNSUPPORTED, s->n, "cannot stream: state %u has no fixed size", k);

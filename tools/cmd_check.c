@@ -133,7 +133,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "length", 'l', OPT_TEXT, &lengths, "A,B,..", "input frames in all (default: 0, 1, short, odd and long ones)" },
         { "pulse", 'p', OPT_TEXT, &pulses, "A,B,..", "input frames a pulse (default: the smallest, 2, 3 and 8 times that)" },
         { "seed", 0, OPT_INT, &seed, "N", "of the noise and of the cuts (default 1)" },
-        { "tolerance", 't', OPT_REAL, &tolerance, "X", "largest difference, relative to the wire's largest (default 1e-5)" },
+        { "tolerance", 0, OPT_REAL, &tolerance, "X", "largest difference, relative to the wire's largest (default 1e-5)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 1, 2);

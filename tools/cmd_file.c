@@ -3,7 +3,7 @@
 #include "engine/base/err.h"
 #include "tools/audio.h"
 #include "tools/level.h"
-#include "tools/library.h"
+#include "tools/open.h"
 #include "tools/tool.h"
 
 #include <jansson.h>
@@ -29,6 +29,7 @@ struct job {
     double *pulse_us;
     size_t n_pulses;
     bool json, keep_delay;
+    struct open_opts open;
     rill_error err;
 };
 
@@ -45,7 +46,7 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
 {
     rill_model *m;
     rill_port ports[64];
-    TRY(library_open(&m, model ? model : rill_model_builtin_name(0), &j->err));
+    TRY(open_any(&m, model ? model : rill_model_builtin_name(0), &j->open, &j->err));
     rill_model_get_info(m, &j->info);
     rill_status s = rill_plan_new(&j->plan, m, NULL, &j->err);
     rill_model_free(m);     /* the plan keeps it: info's strings stay */
@@ -255,6 +256,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "json", 0, OPT_FLAG, &j.json, NULL, "print {in, out, latency_ms, rtf, ...}" },
         { "keep-delay", 0, OPT_FLAG, &j.keep_delay, NULL, "leave the model's delay in front of the output" },
         { "model", 'm', OPT_TEXT, &model, "MODEL", "name of the library, model folder or file" },
+        MODEL_OPTS(j.open),
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 2, 2);

@@ -4,7 +4,7 @@
  * The audio callbacks touch two rings and nothing else; the main thread computes and draws. */
 #include "engine/base/err.h"
 #include "tools/audio.h"
-#include "tools/library.h"
+#include "tools/open.h"
 #include "tools/ring.h"
 #include "tools/tool.h"
 
@@ -178,11 +178,11 @@ static rill_status side_open(struct live *l, const char *name, bool input, PaStr
 
 /* ---- model ---- */
 
-static rill_status model_open(struct live *l, const char *name)
+static rill_status model_open(struct live *l, const char *name, const struct open_opts *open)
 {
     rill_model *m;
     rill_port ports[64];
-    TRY(library_open(&m, name ? name : rill_model_builtin_name(0), &l->err));
+    TRY(open_any(&m, name ? name : rill_model_builtin_name(0), open, &l->err));
     rill_status s = rill_plan_new(&l->plan, m, NULL, &l->err);
     rill_model_free(m);
     TRY(s);
@@ -304,7 +304,7 @@ static void live_loop(struct live *l, double seconds, bool json)
         fputc('\n', stderr);
 }
 
-struct live_opts { const char *model, *in, *out, *file; double seconds; bool json; };
+struct live_opts { const char *model, *in, *out, *file; struct open_opts open; double seconds; bool json; };
 
 static rill_status ring_init(struct ring *r)
 {
@@ -316,7 +316,7 @@ static rill_status ring_init(struct ring *r)
 static rill_status live_open(struct live *l, const struct live_opts *o)
 {
     int err;
-    TRY(model_open(l, o->model));
+    TRY(model_open(l, o->model, &o->open));
     ring_init(&l->from_mic);
     ring_init(&l->to_speaker);
     TRY(side_open(l, o->in, true, &l->mic));
@@ -366,6 +366,7 @@ static int live_run(const struct command *cmd, int argc, char **argv)
         { "in-device", 0, OPT_TEXT, &o.in, "DEV", "microphone: number or part of its name (default: the system's)" },
         { "json", 0, OPT_FLAG, &o.json, NULL, "a line of JSON every second instead of the meter" },
         { "model", 'm', OPT_TEXT, &o.model, "MODEL", "name of the library, model folder or file" },
+        MODEL_OPTS(o.open),
         { "out", 'o', OPT_TEXT, &o.file, "FILE", "write WAV or FLAC instead of playing" },
         { "out-device", 0, OPT_TEXT, &o.out, "DEV", "speaker: number or part of its name" },
         { "seconds", 's', OPT_REAL, &o.seconds, "S", "stop after S seconds (default: at Ctrl-C)" },

@@ -6,6 +6,7 @@
 #include "tools/drift.h"
 #include "tools/inspect_latency.h"
 #include "tools/open.h"
+#include "tools/stages.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -93,6 +94,7 @@ static void report_text(const struct inspect *in, const char *name)
     printf("%s: %u nodes after folding\n", name, graph_count_nodes(&in->model->graph.g));
     if (info.summary && *info.summary)
         printf("  %s\n", info.summary);
+    stages_print(in->model);
     if (!in->plan) {
         printf("  cannot be planned: %s\n", in->why.text);
         return;
@@ -125,10 +127,14 @@ static const char *const stage_names[N_STAGES] = { "load", "typed", "declutter",
 static int pass_print(const struct command *cmd, const struct inspect *in, const char *pass)
 {
     unsigned k = 0;
+    int code;
+    if (stages_pass(cmd, in->model, pass, &code))
+        return code;
     while (k < N_STAGES && strcmp(pass, stage_names[k]))
         k++;
     if (k == N_STAGES)
-        return tool_fail(cmd, TOOL_USAGE, "unknown pass '%s'; known: load, typed, declutter, pulse, pulse-declutter, plan", pass);
+        return tool_fail(cmd, TOOL_USAGE, "unknown pass '%s'; known: load, transform:N, typed, declutter, pulse, "
+                         "pulse-declutter, plan", pass);
     if (k >= STAGE_PULSE && !in->plan)
         return tool_fail(cmd, TOOL_BAD_INPUT, "%s", in->why.text);
     if (k == STAGE_PLAN)
@@ -150,14 +156,15 @@ static int ops_print(void)
 static int run(const struct command *cmd, int argc, char **argv)
 {
     struct open_opts oo = { 0 };
-    bool json = false, ops = false, check = false, keep_bodies = false;
+    bool json = false, ops = false, check = false, keep_bodies = false, transforms = false;
     int64_t pulse = 0;
     const char *pass = NULL;
     const struct opt table[] = {
         OPEN_OPTS(oo),
         { "json", 0, OPT_FLAG, &json, NULL, "print {inputs, outputs, nodes, steps, ...}" },
         { "ops", 0, OPT_FLAG, &ops, NULL, "list the ops of the engine instead" },
-        { "pass", 0, OPT_TEXT, &pass, "PASS", "print the graph after load, typed, declutter, pulse, pulse-declutter or plan" },
+        { "pass", 0, OPT_TEXT, &pass, "PASS", "print the graph after load, transform:N, typed, declutter, pulse, pulse-declutter or plan" },
+        { "transforms", 0, OPT_FLAG, &transforms, NULL, "list what --transform can do instead" },
         { "check", 0, OPT_FLAG, &check, NULL, "compare the bodies of Scans with the wires around them, after every pass" },
         { "no-body-substitution", 0, OPT_FLAG, &keep_bodies, NULL, NULL },
         { "pulse", 'p', OPT_INT, &pulse, "N", "input frames a pulse (default: as few as the model allows)" },
@@ -168,6 +175,10 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     if (ops)
         return ops_print();
+    if (transforms)
+        stages_help();
+    if (transforms)
+        return TOOL_OK;
     if (n == 0 || pulse < 0 || pulse > UINT32_MAX)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill inspect %s", cmd->usage);
     struct inspect in = { 0 };

@@ -109,9 +109,10 @@ static rill_status name_refuse(const char *name, rill_error *err)
 }
 
 /* A folder of the library that lacks its weights says where they come from. */
-static rill_status folder_open(rill_model **ret, const char *path, const char *name, rill_error *err)
+static rill_status folder_open(rill_model **ret, const char *path, const char *name, const rill_model_opts *opts,
+                               rill_error *err)
 {
-    rill_status s = rill_model_open(ret, path, err);
+    rill_status s = rill_model_open_with(ret, path, opts, err);
     if (s != RILL_IO)
         return s;
     size_t at = strlen(err->text);
@@ -119,23 +120,30 @@ static rill_status folder_open(rill_model **ret, const char *path, const char *n
     return s;
 }
 
-rill_status library_open(rill_model **ret, const char *name, rill_error *reterr)
+static rill_status builtin_open(rill_model **ret, const char *name, const rill_model_opts *opts, rill_error *err)
+{
+    rill_model_opts o = opts ? *opts : (rill_model_opts) { 0 };
+    o.builtin = 1;
+    return rill_model_open_with(ret, name, &o, err);
+}
+
+rill_status library_open(rill_model **ret, const char *name, const rill_model_opts *opts, rill_error *reterr)
 {
     struct stat st;
     if (strchr(name, '/') || strchr(name, '.'))
         return stat(name, &st) ? err_set(reterr, RILL_IO, "there is no file or folder '%.300s'", name)
-                               : rill_model_open(ret, name, reterr);
+                               : rill_model_open_with(ret, name, opts, reterr);
     const char *paths[LIBRARY_PATHS_MAX];
     unsigned n = library_paths(paths);
     for (unsigned i = 0; i < n; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", paths[i], name);
         if (is_model_folder(paths[i], name))
-            return folder_open(ret, path, name, reterr);
+            return folder_open(ret, path, name, opts, reterr);
     }
     const char *b;
     for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
         if (!strcmp(b, name))
-            return rill_model_builtin(ret, name, reterr);
+            return builtin_open(ret, name, opts, reterr);
     return name_refuse(name, reterr);
 }

@@ -16,8 +16,8 @@ unsigned library_paths(const char *ret[LIBRARY_PATHS_MAX]);
 const char *library_user_path(void);
 
 /* Opens what a person calls a model: a path to a folder or file, the name of a model folder in the library, or a
- * built-in. An unknown name is refused with the names there are. */
-rill_status library_open(rill_model **ret, const char *name, rill_error *reterr);
+ * built-in; opts as for rill_model_open_with. An unknown name is refused with the names there are. */
+rill_status library_open(rill_model **ret, const char *name, const rill_model_opts *opts, rill_error *reterr);
 
 /* Calls see for every model folder found, the first of each name; stops when it returns false. */
 void library_each(bool (*see)(void *arg, const char *name, const char *path), void *arg);

@@ -17,20 +17,31 @@ static rill_status list_add(struct step_decl *d, const struct opt_list *l, decl_
     return RILL_OK;
 }
 
+static void list_end(const struct opt_list *l, const char *ret[OPT_LIST_MAX + 1])
+{
+    memcpy(ret, l->item, l->n * sizeof *ret);
+    ret[l->n] = NULL;
+}
+
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o, rill_error *reterr)
 {
     static struct step_decl d;      /* names are borrowed by the model: a command opens one */
+    const char *asserts[OPT_LIST_MAX + 1], *sets[OPT_LIST_MAX + 1], *transforms[OPT_LIST_MAX + 1];
+    const rill_model_opts opts = { .asserts = asserts, .set = sets, .transforms = transforms, .stream = o->stream };
+    list_end(&o->asserts, asserts);
+    list_end(&o->sets, sets);
+    list_end(&o->transforms, transforms);
     if (!o->shapes.n && !o->consts.n && !o->states.n) {
-        rill_status s = library_open(ret, name, reterr);
+        rill_status s = library_open(ret, name, &opts, reterr);
         if (s != RILL_UNSUPPORTED)
             return s;
         size_t at = strlen(reterr->text);
         snprintf(reterr->text + at, sizeof reterr->text - at, "; sizes and values that the file leaves open can be given "
-                 "with --shape INPUT=1,2,.. and --const INPUT=VALUE");
+                 "with --shape INPUT=1,2,.., --const INPUT=VALUE and --set SYMBOL=VALUE");
         return s;
     }
     TRY(list_add(&d, &o->shapes, step_decl_shape, "NAME=1,2,..", reterr));
     TRY(list_add(&d, &o->consts, step_decl_const, "NAME=VALUE", reterr));
     TRY(list_add(&d, &o->states, step_decl_state, "INPUT:OUTPUT", reterr));
-    return step_model_open(ret, name, &d, reterr);
+    return step_model_open(ret, name, &d, &opts, reterr);
 }

@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* open.h - how bench and inspect open what they are given: a library model, or a bare file with declarations. */
+/* open.h - how commands open what they are given: a library model, or a bare file with declarations. */
 #ifndef TOOLS_OPEN_H
 #define TOOLS_OPEN_H
 #include "tools/step_model.h"
 #include "tools/tool.h"
 
-struct open_opts { struct opt_list shapes, consts, states; };
+struct open_opts {
+    struct opt_list shapes, consts, states;         /* of bare files */
+    struct opt_list transforms, sets, asserts;
+    const char *stream;
+};
+
+/* What can be done to any model. */
+#define MODEL_OPTS(o)                                                                                       \
+    { "transform", 't', OPT_LIST, &(o).transforms, "SPEC", "change the model; in order (inspect --transforms lists them)" }, \
+    { "set", 0, OPT_LIST, &(o).sets, "SYM=EXPR", "replace a symbol by a number or expression, before transforms" }, \
+    { "assert", 0, OPT_LIST, &(o).asserts, "TEXT", "what may be assumed of symbols, as in \"S>=1\"" },      \
+    { "stream", 0, OPT_TEXT, &(o).stream, "SYM", "the symbol that counts time (default: guessed by its name)" }
 
 #define OPEN_OPTS(o)                                                                                        \
     { "shape", 0, OPT_LIST, &(o).shapes, "IN=1,2,..", "fix the shape of an input of a bare file" },         \
     { "const", 0, OPT_LIST, &(o).consts, "IN=VALUE", "make an input of a bare file a constant" },           \
-    { "state", 0, OPT_LIST, &(o).states, "IN:OUT", "an output of a bare file is fed back as an input" }
+    { "state", 0, OPT_LIST, &(o).states, "IN:OUT", "an output of a bare file is fed back as an input" },        \
+    MODEL_OPTS(o)
 
 /* Library name, folder or file; with declarations the file is opened as a stream of steps. */
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o, rill_error *reterr);

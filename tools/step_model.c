@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/step_model.h"
-#include "engine/typed.h"
 #include "models/onnx/reader.h"
+#include "models/transform.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -164,24 +164,26 @@ static rill_status states_check(const struct graph *g, rill_error *err)
     return RILL_OK;
 }
 
-static rill_status step_model_build(rill_model *m, const struct bytes *b, const struct step_decl *d, rill_error *err)
+static rill_status step_model_build(rill_model *m, const struct bytes *b, const struct step_decl *d,
+                                    const rill_model_opts *opts, rill_error *err)
 {
     struct mgraph mg;
+    TRY(model_assert(m, opts, err));
     TRY(mgraph_from_onnx(&mg, &m->arena, m->dims, b, NULL, err));
-    m->file = mg;
     TRY(shapes_apply(&mg.g, d, err));
     TRY(consts_apply(&mg.g, d, err));
     TRY(states_apply(&mg.g, d, err));
-    TRY(tgraph_from_mgraph(&m->graph, &mg, NULL, err));
+    TRY(model_transform(m, &mg, opts, false, NULL, err));
     return states_check(&m->graph.g, err);
 }
 
-rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d, rill_error *reterr)
+rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d, const rill_model_opts *opts,
+                            rill_error *reterr)
 {
     struct bytes b = { 0 };
     TRY(bytes_map(&b, path, 0, reterr));
     rill_model *m = model_new();
-    rill_status s = m ? step_model_build(m, &b, d, reterr) : err_set(reterr, RILL_NOMEM, "out of memory");
+    rill_status s = m ? step_model_build(m, &b, d, opts, reterr) : err_set(reterr, RILL_NOMEM, "out of memory");
     bytes_drop(&b);
     if (s != RILL_OK) {
         rill_model_free(m);

@@ -23,6 +23,7 @@ bool step_decl_const(struct step_decl *d, const char *text);
 bool step_decl_state(struct step_decl *d, const char *text);
 
 /* Opens an ONNX file as a model without a time axis: each run takes every input whole. State outputs stay
- * outputs as well. Names that the file does not have are refused with the ones it has. */
-rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d, rill_error *reterr);
+ * outputs as well. Then opts are applied (a stream they name is time). Names that the file does not have are refused with the ones it has. */
+rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d, const rill_model_opts *opts,
+                            rill_error *reterr);
 #endif

@@ -149,7 +149,7 @@ static rill_status chunks_run(struct verify *v)
     rill_model *m = NULL;
     struct runner r = { 0 };
     snprintf(path, sizeof path, "%s%s", v->c.root, v->c.models[0]);
-    rill_status s = step_model_open(&m, path, &v->c.decl, &v->err);
+    rill_status s = step_model_open(&m, path, &v->c.decl, NULL, &v->err);
     if (s == RILL_OK)
         s = runner_open(&r, m, &v->err);
     for (int64_t chunk = 0; s == RILL_OK && chunk < v->c.n_chunks; chunk++) {

@@ -170,13 +170,36 @@ static bool wires_rename(struct patch *p)
     return true;
 }
 
-/* Inputs that were redefined and that nothing reads any more are gone, and so is what only fed old wires. */
-static rill_status graph_rewire(struct patch *p, struct graph *ret)
+static void mark_all(bool *read, const uint32_t *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i] != WIRE_NONE)
+            read[list[i]] = true;
+}
+
+/* Inputs that were redefined and that nothing reads any more are gone. */
+static bool inputs_drop(const struct patch *p)
 {
     struct graph *g = p->g;
-    bool *gone = arena_array(g->arena, bool, g->n_wires + 1);
-    if (!gone)
-        return nnef_no_memory(p->b);
+    bool *read = arena_array(g->arena, bool, g->n_wires + 1);
+    uint32_t n = 0;
+    if (!read)
+        return false;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        mark_all(read, g->nodes[i].in, g->nodes[i].n_in);
+    mark_all(read, g->outputs, g->n_outputs);
+    for (uint32_t i = 0; i < g->n_states; i++)
+        mark_all(read, &g->states[i].out, 1);
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        if (p->redirect[g->inputs[i]] == WIRE_NONE || read[g->inputs[i]])
+            g->inputs[n++] = g->inputs[i];
+    g->n_inputs = n;
+    return true;
+}
+
+static rill_status graph_rewire(struct patch *p)
+{
+    struct graph *g = p->g;
     for (uint32_t i = 0; i < p->m->n_nodes; i++)
         for (unsigned k = 0; k < g->nodes[i].n_in; k++)
             reader_redirect(p, &g->nodes[i].in[k]);
@@ -185,22 +208,10 @@ static rill_status graph_rewire(struct patch *p, struct graph *ret)
     for (uint32_t i = 0; i < g->n_states; i++)
         reader_redirect(p, &g->states[i].out);
     TRY(graph_sort(g, p->b->err));
-    for (uint32_t w = 0; w < p->m->n_wires; w++) {
-        gone[w] = p->redirect[w] != WIRE_NONE;
+    for (uint32_t w = 0; w < p->m->n_wires; w++)
         if (!p->m->wires[w].fact.value)
             g->wires[w].fact = p->m->wires[w].fact;
-    }
-    const bool *need = graph_needed(g);
-    if (!need)
-        return nnef_no_memory(p->b);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < g->n_inputs; i++)
-        if (!gone[g->inputs[i]] || need[g->inputs[i]])
-            g->inputs[n++] = g->inputs[i];
-    g->n_inputs = n;
-    if (!wires_rename(p))
-        return nnef_no_memory(p->b);
-    return graph_trimmed(ret, g, gone, p->b->err);
+    return inputs_drop(p) && wires_rename(p) ? RILL_OK : nnef_no_memory(p->b);
 }
 
 /* Facts that typing found stand on the wires while statements are built. */
@@ -250,9 +261,8 @@ rill_status mgraph_patched(struct mgraph *ret, const struct mgraph *m, const str
     TRY(symbols_bind(&p));
     TRY(fragment_run(&b, &s, &body, NULL));
     TRY(names_redefine(&p, &body));
-    struct mgraph made;
-    TRY(graph_rewire(&p, &made.g));
-    TRY(graph_check(&made.g, reterr));
-    *ret = made;
+    TRY(graph_rewire(&p));
+    TRY(graph_check(&g, reterr));
+    ret->g = g;
     return RILL_OK;
 }
