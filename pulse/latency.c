@@ -1,56 +1,124 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/latency.h"
+#include "engine/op.h"
+
+#include <string.h>
+
+/* How a wire became as late as it is. */
+struct way {
+    uint32_t from;              /* the input of its writer that is the latest; WIRE_NONE: none streams */
+    uint32_t steps;             /* ops on the way that add something */
+    bool cut;                   /* the last of them is a Slice, which cuts frames off to meet another wire */
+};
+
+struct walk {
+    const struct pgraph *g;
+    const struct graph *t;
+    struct way *way;            /* of each wire */
+    bool origins;
+};
 
 /* How late a wire is, in input frames. */
-static double late(const struct stream_fact *s, bool origins)
+static double late(const struct walk *k, uint32_t w)
 {
+    const struct stream_fact *s = &k->g->trace[w].fact;
     double frames = s->hop_den ? (double) s->delay * (double) s->hop_num / (double) s->hop_den : 0;
-    return origins ? frames - (double) s->origin : frames;
+    return k->origins ? frames - (double) s->origin : frames;
 }
 
-/* The streaming input of n that is the latest; WIRE_NONE where none streams. */
-static uint32_t latest_input(const struct pgraph *g, const struct node *n, bool origins)
+static bool streams(const struct walk *k, uint32_t w)
+{
+    return w != WIRE_NONE && k->g->trace[w].fact.axis >= 0;
+}
+
+static double added(const struct walk *k, uint32_t w)
+{
+    uint32_t from = k->way[w].from;
+    return late(k, w) - (from == WIRE_NONE ? 0 : late(k, from));
+}
+
+/* Of two wires that are as late, whether a is it rather than b because more ops have added to it. */
+static bool way_longer(const struct way *a, const struct way *b)
+{
+    return a->steps > b->steps || (a->steps == b->steps && b->cut && !a->cut);
+}
+
+/* Of inputs that are as late, the one to which more ops have added: others were only delayed to meet it. */
+static uint32_t latest_input(const struct walk *k, const struct node *n)
 {
     uint32_t w = WIRE_NONE;
     for (unsigned i = 0; i < n->n_in; i++) {
-        if (n->in[i] == WIRE_NONE || g->trace[n->in[i]].fact.axis < 0)
+        if (!streams(k, n->in[i]))
             continue;
-        if (w == WIRE_NONE || late(&g->trace[n->in[i]].fact, origins) > late(&g->trace[w].fact, origins))
+        double more = w == WIRE_NONE ? 1 : late(k, n->in[i]) - late(k, w);
+        if (more > 0 || (more == 0 && way_longer(&k->way[n->in[i]], &k->way[w])))
             w = n->in[i];
     }
     return w;
 }
 
-static void parts_reverse(struct latency *l)
+static void ways_find(struct walk *k)
 {
-    for (unsigned i = 0; i < l->n_parts / 2; i++) {
+    for (uint32_t w = 0; w < k->t->n_wires; w++)
+        k->way[w].from = WIRE_NONE;
+    for (uint32_t i = 0; i < k->t->n_nodes; i++) {
+        const struct node *n = &k->t->nodes[i];
+        uint32_t from = latest_input(k, n);
+        for (unsigned o = 0; o < n->n_out; o++) {
+            if (!streams(k, n->out[o]))
+                continue;
+            struct way *way = &k->way[n->out[o]];
+            way->from = from;
+            bool adds = added(k, n->out[o]) != 0;
+            way->steps = (from == WIRE_NONE ? 0 : k->way[from].steps) + adds;
+            way->cut = adds ? !strcmp(n->op->name, "Slice") : from != WIRE_NONE && k->way[from].cut;
+        }
+    }
+}
+
+/* Frames in front of the sequence count for the windows that reach back over them. */
+static void parts_settle(struct latency *l)
+{
+    double credit = 0;
+    unsigned n = 0;
+    for (unsigned i = 0; i < l->n_parts; i++) {
         struct latency_part p = l->part[i];
-        l->part[i] = l->part[l->n_parts - 1 - i];
-        l->part[l->n_parts - 1 - i] = p;
+        p.input_frames += credit;
+        credit = p.input_frames < 0 && i + 1 < l->n_parts ? p.input_frames : 0;
+        if (credit == 0 && p.input_frames != 0)
+            l->part[n++] = p;
+    }
+    l->n_parts = n;
+}
+
+static void parts_collect(const struct walk *k, uint32_t w, struct latency *ret)
+{
+    unsigned at = ret->n_parts = k->way[w].steps;
+    for (; w != WIRE_NONE && k->t->wires[w].node != WIRE_NONE; w = k->way[w].from)
+        if (added(k, w) != 0)
+            ret->part[--at] = (struct latency_part) { .node = &k->t->nodes[k->t->wires[w].node],
+                                                      .input_frames = added(k, w), .fact = &k->g->trace[w].fact };
+    parts_settle(ret);
+    for (unsigned i = 0; i < ret->n_parts; i++) {
+        const struct stream_fact *s = ret->part[i].fact;
+        ret->part[i].frames = (int64_t) (ret->part[i].input_frames * (double) s->hop_den / (double) s->hop_num);
     }
 }
 
 rill_status latency_of(const struct pgraph *g, const struct graph *t, uint32_t output, bool origins, struct arena *a,
                        struct latency *ret, rill_error *reterr)
 {
+    struct walk k = { .g = g, .t = t, .way = arena_array(a, struct way, t->n_wires + 1), .origins = origins };
     uint32_t w = t->outputs[output];
     *ret = (struct latency) { .part = arena_array(a, struct latency_part, t->n_nodes + 1) };
-    if (!ret->part)
+    if (!ret->part || !k.way)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    if (g->trace[w].fact.axis < 0)
+    if (!streams(&k, w))
         return RILL_OK;
-    ret->input_frames = late(&g->trace[w].fact, origins);
-    ret->frames = (int64_t) (ret->input_frames * (double) g->trace[w].fact.hop_den / (double) g->trace[w].fact.hop_num);
-    while (w != WIRE_NONE && t->wires[w].node != WIRE_NONE) {
-        const struct node *n = &t->nodes[t->wires[w].node];
-        const struct stream_fact *s = &g->trace[w].fact;
-        uint32_t from = latest_input(g, n, origins);
-        double added = late(s, origins) - (from == WIRE_NONE ? 0 : late(&g->trace[from].fact, origins));
-        if (added != 0)
-            ret->part[ret->n_parts++] = (struct latency_part) {
-                .node = n, .frames = (int64_t) (added * (double) s->hop_den / (double) s->hop_num), .input_frames = added };
-        w = from;
-    }
-    parts_reverse(ret);
+    const struct stream_fact *s = &g->trace[w].fact;
+    ways_find(&k);
+    ret->input_frames = late(&k, w);
+    ret->frames = (int64_t) (ret->input_frames * (double) s->hop_den / (double) s->hop_num);
+    parts_collect(&k, w, ret);
     return RILL_OK;
 }

@@ -21,17 +21,42 @@ static rill_status no_memory(const struct law *l)
     return err_set(l->err, RILL_NOMEM, "out of memory");
 }
 
-static const struct tensor *input_make(struct law *l, uint32_t i, const struct fact *f)
+/* The shape of a fact at the checked length; false where a size is not known or below 0. */
+static bool shape_at(const struct law *l, const struct fact *f, struct tensor *ret)
 {
-    struct tensor shape, *t;
-    if (!fact_to_tensor(f, &shape) || !(t = tensor_new(l->arena, shape.type, shape.rank, shape.dim)))
-        return NULL;
-    int64_t n = tensor_count(t);
-    bool given = i == 0 && l->o->samples && t->type == DTYPE_F32 && n == l->o->length;
+    *ret = (struct tensor) { .type = f->type, .rank = f->rank };
+    for (int i = 0; i < f->rank; i++)
+        if (!dim_eval(f->shape[i], l->pg.symbol, l->o->length, &ret->dim[i]) || ret->dim[i] < 0)
+            return false;
+    return f->rank >= 0;
+}
+
+static const struct tensor *input_make(struct law *l, uint32_t i, const struct tensor *shape)
+{
+    struct tensor *t = tensor_new(l->arena, shape->type, shape->rank, shape->dim);
+    int64_t n = t ? tensor_count(t) : 0;
+    bool given = t && i == 0 && l->o->samples && t->type == DTYPE_F32 && n == l->o->length;
     for (int64_t k = 0; k < n; k++)
         tensor_set_f64(t, t->data, k, given ? l->o->samples[k]
                        : dtype_is_float(t->type) ? (double) law_random(&l->seed) / (1 << 23) - 1 : 1);
     return t;
+}
+
+static rill_status inputs_make(struct law *l)
+{
+    l->in = arena_array(l->arena, const struct tensor *, l->t->n_inputs + 1);
+    if (!l->in)
+        return no_memory(l);
+    for (uint32_t i = 0; i < l->t->n_inputs; i++) {
+        struct tensor shape;
+        const struct wire *w = &l->t->wires[l->t->inputs[i]];
+        if (!shape_at(l, &w->fact, &shape))
+            return err_set(l->err, RILL_UNSUPPORTED, "input '%s' has no size for a length of %lld", w->name,
+                           (long long) l->o->length);
+        if (!(l->in[i] = input_make(l, i, &shape)))
+            return no_memory(l);
+    }
+    return RILL_OK;
 }
 
 /* Wires of the typed graph that have a counterpart worth comparing. */
@@ -59,16 +84,11 @@ static rill_status whole_run(struct law *l)
     struct graph g;
     TRY(graph_substituted(&g, l->t, l->pg.symbol, dim_int(l->t->dims, l->o->length), l->arena, l->err));
     uint32_t n_out = l->t->n_outputs, *outputs = arena_array(l->arena, uint32_t, l->n_wires + n_out + 1);
-    l->in = arena_array(l->arena, const struct tensor *, g.n_inputs + 1);
     l->whole = arena_array(l->arena, const struct tensor *, l->n_wires + n_out + 1);
-    if (!outputs || !l->in || !l->whole)
+    if (!outputs || !l->whole)
         return no_memory(l);
     memcpy(outputs, l->wire, l->n_wires * sizeof *outputs);
     memcpy(outputs + l->n_wires, l->t->outputs, n_out * sizeof *outputs);
-    for (uint32_t i = 0; i < g.n_inputs; i++)
-        if (!(l->in[i] = input_make(l, i, &g.wires[g.inputs[i]].fact)))
-            return err_set(l->err, RILL_UNSUPPORTED, "input '%s' has no size for a length of %lld",
-                           g.wires[g.inputs[i]].name, (long long) l->o->length);
     g.outputs = outputs;
     g.n_outputs = l->n_wires + n_out;
     return interp_run(&g, l->in, l->arena, l->whole, l->err);
@@ -169,7 +189,7 @@ static bool close_enough(double a, double b, double allowed)
 
 static double wire_most(const struct tensor *t)
 {
-    double most = 1;
+    double most = 0;
     for (int64_t i = 0; i < tensor_count(t); i++) {
         double v = fabs(tensor_get_f64(t, t->data, i));
         most = isfinite(v) && v > most ? v : most;
@@ -267,6 +287,32 @@ static rill_status nodes_run(struct law *l)
     return s;
 }
 
+/* Where no output has a frame, a length without a whole run is one of which the stream gives nothing. */
+static bool gives_nothing(const struct law *l)
+{
+    int64_t frames;
+    for (uint32_t i = 0; i < l->t->n_outputs; i++) {
+        const struct stream_fact *s = &l->pg.outputs[i];
+        if (s->axis < 0 || !dim_eval(s->length, l->pg.symbol, l->o->length, &frames) || frames > 0)
+            return false;
+    }
+    return true;
+}
+
+static rill_status law_run(struct law *l)
+{
+    TRY(wires_choose(l));
+    TRY(inputs_make(l));
+    rill_status s = whole_run(l);
+    l->ret->no_whole = s != RILL_OK && s != RILL_NOMEM && gives_nothing(l);
+    if (s != RILL_OK && !l->ret->no_whole)
+        return s;
+    l->ret->n_wires = l->ret->no_whole ? 0 : l->n_wires;
+    if (!l->ret->no_whole)
+        TRY(nodes_run(l));
+    return l->ret->holds ? law_stream(l) : RILL_OK;
+}
+
 rill_status law_check(const rill_model *m, const struct law_opts *o, struct law_result *ret, rill_error *reterr)
 {
     struct arena a = { 0 };
@@ -277,16 +323,9 @@ rill_status law_check(const rill_model *m, const struct law_opts *o, struct law_
     rill_status s = pgraph_from_tgraph(&l.pg, &m->graph, m->stream, o->pulse, NULL, &a, reterr);
     if (s == RILL_OK && o->spoil)
         o->spoil(&l.pg, o->spoil_arg);
-    if (s == RILL_OK)
-        s = wires_choose(&l);
-    if (s == RILL_OK)
-        s = whole_run(&l);
     ret->pulse = l.pg.pulse;
-    ret->n_wires = l.n_wires;
     if (s == RILL_OK)
-        s = nodes_run(&l);
-    if (s == RILL_OK && ret->holds)
-        s = law_stream(&l);
+        s = law_run(&l);
     arena_drop(&a);
     return s;
 }

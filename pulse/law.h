@@ -14,7 +14,7 @@ struct law_opts {
     int64_t pulse;              /* input frames, 0: the smallest */
     int64_t length;             /* units of the stream symbol */
     uint32_t seed;              /* of inputs and cuts */
-    double tolerance;           /* of a difference, relative to the largest magnitude of the wire (at least 1) */
+    double tolerance;           /* of a difference, relative to the largest magnitude of the wire */
     const float *samples;       /* the first input's frames instead of noise, where they are one float; may be NULL */
     const float *const *reference;  /* per output what another program gives, whole, as its tensor lies; may be NULL */
     /* For tests: called on the pulsed graph before it runs, to break it. */
@@ -22,16 +22,27 @@ struct law_opts {
     void *spoil_arg;
 };
 
+#define LAW_OUTPUTS_MAX 64
+
+struct law_output {
+    const char *name;           /* owned by the model */
+    double most;                /* largest difference, absolute */
+    bool same_bits;
+};
+
 struct law_result {
-    int64_t pulse;              /* taken */
+    int64_t pulse;              /* taken; 0: refused */
     bool holds, same_bits;
     unsigned n_wires;           /* compared node by node */
-    double most;                /* largest difference of an output, absolute */
+    bool no_whole;              /* the length is too short for a whole run, and the stream gave no frame */
+    double most;                /* of all outputs */
+    struct law_output output[LAW_OUTPUTS_MAX];
+    unsigned n_outputs;         /* compared */
     double from_reference;      /* largest difference of the stream from the reference, absolute */
     char where[480];            /* where it is broken: the first node that differs, frame and both values */
 };
 
-/* RILL_OK: the law was checked, see ret. UNSUPPORTED: the model does not stream or the length has no whole run; words
- * say why. Allocates; not for the real-time path. */
+/* RILL_OK: the law was checked, see ret. UNSUPPORTED: the model does not stream, or it should give frames for a length
+ * that has no whole run; words say why. Allocates; not for the real-time path. */
 rill_status law_check(const rill_model *m, const struct law_opts *o, struct law_result *ret, rill_error *reterr);
 #endif

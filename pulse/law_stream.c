@@ -35,14 +35,20 @@ static void tensor_to_frames(const struct port *q, int64_t frames, const float *
                    from + (o * (size_t) frames + (size_t) k) * q->inner_floats, q->inner_floats * sizeof *to);
 }
 
+/* Of the whole run; NULL where there is none. */
+static const struct tensor *output_whole(const struct feed *f, uint32_t port)
+{
+    return f->l->ret->no_whole ? NULL : f->l->whole[f->l->n_wires + port - f->plan->n_inputs];
+}
+
 static rill_status ports_prepare(struct feed *f)
 {
     const struct law *l = f->l;
     for (uint32_t i = 0; i < f->plan->n_ports; i++) {
         const struct port *q = &f->plan->ports[i];
         bool input = i < f->plan->n_inputs;
-        const struct tensor *t = input ? l->in[i] : l->whole[l->n_wires + i - f->plan->n_inputs];
-        int64_t frames = port_width(q) ? tensor_count(t) / (int64_t) port_width(q) : 0;
+        const struct tensor *t = input ? l->in[i] : output_whole(f, i);
+        int64_t frames = t && port_width(q) ? tensor_count(t) / (int64_t) port_width(q) : 0;
         f->room[i] = frames + (input ? 0 : q->pulse);
         f->frames[i] = calloc((size_t) f->room[i] * port_width(q) + 1, sizeof(float));
         if (!f->frames[i])
@@ -140,37 +146,53 @@ static void reference_compare(struct feed *f, uint32_t i, int64_t frames, float 
     f->l->ret->from_reference = most;
 }
 
-static void output_compare(struct feed *f, uint32_t i)
+/* Compares n numbers; ret_largest: the largest magnitude of the whole run. */
+static void numbers_compare(const float *got, const float *want, size_t n, struct law_output *ret, double *ret_largest)
+{
+    *ret_largest = 0;
+    for (size_t k = 0; k < n; k++) {
+        double a = (double) got[k], b = (double) want[k];
+        if (isfinite(b) && fabs(b) > *ret_largest)
+            *ret_largest = fabs(b);
+        if (a == b || (isnan(a) && isnan(b)))
+            continue;
+        double apart = isnan(a) || isnan(b) ? (double) INFINITY : fabs(a - b);
+        ret->same_bits = false;
+        ret->most = apart > ret->most ? apart : ret->most;
+    }
+}
+
+static rill_status output_compare(struct feed *f, uint32_t i)
 {
     struct law_result *ret = f->l->ret;
     const struct port *q = &f->plan->ports[i];
-    const struct tensor *want = f->l->whole[f->l->n_wires + i - f->plan->n_inputs];
-    int64_t frames = port_width(q) ? tensor_count(want) / (int64_t) port_width(q) : 0;
-    float *turned = calloc((size_t) frames * port_width(q) + 1, sizeof *turned);
-    double most = 1, apart = 0;
-    if (f->got[i] != frames || !turned) {
-        ret->holds = false;
-        snprintf(ret->where, sizeof ret->where, "output '%s' gives %lld frames, the whole run %lld", q->info.name,
+    const struct tensor *want = output_whole(f, i);
+    int64_t frames = want && port_width(q) ? tensor_count(want) / (int64_t) port_width(q) : 0;
+    struct law_output *out = &ret->output[ret->n_outputs++];
+    *out = (struct law_output) { .name = f->l->t->wires[f->l->t->outputs[i - f->plan->n_inputs]].name, .same_bits = true };
+    double largest;
+    if (f->got[i] != frames) {
+        ret->holds = out->same_bits = ret->same_bits = false;
+        snprintf(ret->where, sizeof ret->where, "output '%s' gives %lld frames, the whole run %lld", out->name,
                  (long long) f->got[i], (long long) frames);
-        free(turned);
-        return;
+        return RILL_OK;
     }
-    tensor_to_frames(q, frames, want->data, turned);
-    for (size_t k = 0; k < (size_t) frames * port_width(q); k++) {
-        double a = (double) f->frames[i][k], b = (double) turned[k];
-        bool same = a == b || (isnan(a) && isnan(b));
-        ret->same_bits &= same;
-        most = isfinite(b) && fabs(b) > most ? fabs(b) : most;
-        apart = same ? apart : isnan(a) || isnan(b) ? INFINITY : fabs(a - b) > apart ? fabs(a - b) : apart;
-    }
+    float *turned = calloc((size_t) frames * port_width(q) + 1, sizeof *turned);
+    if (!turned)
+        return err_set(f->l->err, RILL_NOMEM, "out of memory");
+    if (frames)
+        tensor_to_frames(q, frames, want->data, turned);
+    numbers_compare(f->frames[i], turned, (size_t) frames * port_width(q), out, &largest);
     if (f->l->o->reference)
         reference_compare(f, i, frames, turned);
     free(turned);
-    ret->most = apart > ret->most ? apart : ret->most;
-    if (apart > f->l->o->tolerance * most && ret->holds) {
+    ret->same_bits &= out->same_bits;
+    ret->most = out->most > ret->most ? out->most : ret->most;
+    if (out->most > f->l->o->tolerance * largest && ret->holds) {
         ret->holds = false;
-        snprintf(ret->where, sizeof ret->where, "output '%s' of the stream differs by %g", q->info.name, apart);
+        snprintf(ret->where, sizeof ret->where, "output '%s' of the stream differs by %g", out->name, out->most);
     }
+    return RILL_OK;
 }
 
 rill_status law_stream(struct law *l)
@@ -183,7 +205,7 @@ rill_status law_stream(struct law *l)
     if (s == RILL_OK)
         s = stream_run(&f);
     for (uint32_t i = f.plan ? f.plan->n_inputs : 0; s == RILL_OK && i < f.plan->n_ports; i++)
-        output_compare(&f, i);
+        s = output_compare(&f, i);
     for (uint32_t i = 0; i < PORTS_MAX; i++)
         free(f.frames[i]);
     free(f.s);

@@ -18,8 +18,8 @@ struct check {
     unsigned n_pulses, n_lengths;
     struct law_opts opts;
     unsigned passed, failed, skipped;
-    double most;
-    bool same_bits;
+    struct law_output output[LAW_OUTPUTS_MAX];      /* over all runs */
+    unsigned n_outputs;
 };
 
 static bool list_add(int64_t *list, unsigned *n, int64_t v)
@@ -46,6 +46,28 @@ static bool list_parse(const char *text, int64_t least, int64_t *list, unsigned 
     }
 }
 
+static int length_order(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *) a, y = *(const int64_t *) b;
+    return (x > y) - (x < y);
+}
+
+/* The shortest length of which every output has a frame; -1: none of a moderate length. */
+static int64_t least_length(const rill_plan *p)
+{
+    for (int64_t length = 0; length < 1 << 20; length++) {
+        bool all = true;
+        for (uint32_t i = 0; all && i < p->n_ports - p->n_inputs; i++) {
+            const struct dim *d = p->pgraph.outputs[i].length;
+            int64_t frames;
+            all = p->pgraph.outputs[i].axis < 0 || (dim_eval(d, p->symbol, length, &frames) && frames > 0);
+        }
+        if (all)
+            return length;
+    }
+    return -1;
+}
+
 /* Pulses and lengths that are not stated: the smallest legal pulse and larger ones; nothing, less than a pulse, a pulse,
  * no multiple of it, and enough for everything to come out of every delay. */
 static rill_status defaults_choose(struct check *c, rill_error *err)
@@ -58,16 +80,32 @@ static rill_status defaults_choose(struct check *c, rill_error *err)
         int64_t frames = s->axis < 0 ? 0 : s->delay * s->hop_num / s->hop_den;
         late = frames > late ? frames : late;
     }
+    int64_t least = least_length(p);
     rill_plan_unref(p);
     const int64_t pulses[] = { pulse, 2 * pulse, 3 * pulse + 1, 8 * pulse };
-    const int64_t lengths[] = { 0, 1, pulse - 1, pulse, 3 * pulse + pulse / 2, late + 1, 2 * late + 19 * pulse + 5 };
+    const int64_t lengths[] = { 0, 1, pulse - 1, pulse, 3 * pulse + pulse / 2, late + 1, least, least + 1,
+                                2 * late + 19 * pulse + 5 };
     for (size_t i = 0; !c->n_pulses && i < sizeof pulses / sizeof *pulses; i++)
         c->pulse[i] = pulses[i];
     c->n_pulses = c->n_pulses ? c->n_pulses : sizeof pulses / sizeof *pulses;
     if (!c->n_lengths)
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-            list_add(c->length, &c->n_lengths, lengths[i]);
+            if (lengths[i] >= 0)
+                list_add(c->length, &c->n_lengths, lengths[i]);
+    qsort(c->length, c->n_lengths, sizeof *c->length, length_order);
     return RILL_OK;
+}
+
+static void outputs_add(struct check *c, const struct law_result *r)
+{
+    for (unsigned i = 0; i < r->n_outputs; i++) {
+        struct law_output *o = &c->output[i];
+        bool first = i >= c->n_outputs;
+        o->name = r->output[i].name;
+        o->same_bits = (first || o->same_bits) && r->output[i].same_bits;
+        o->most = !first && o->most > r->output[i].most ? o->most : r->output[i].most;
+        c->n_outputs += first;
+    }
 }
 
 static void length_check(struct check *c, int64_t pulse, int64_t length)
@@ -78,32 +116,53 @@ static void length_check(struct check *c, int64_t pulse, int64_t length)
     c->opts.length = length;
     rill_status s = law_check(c->model, &c->opts, &r, &err);
     if (s != RILL_OK) {
-        c->skipped++;
-        printf("  pulse %-6lld length %-8lld skipped: %s\n", (long long) pulse, (long long) length, err.text);
+        *(r.pulse ? &c->skipped : &c->failed) += 1;
+        printf("  pulse %-6lld length %-8lld %s: %s\n", (long long) pulse, (long long) length,
+               r.pulse ? "skipped" : "FAIL", err.text);
         return;
     }
     *(r.holds ? &c->passed : &c->failed) += 1;
-    c->most = r.most > c->most ? r.most : c->most;
-    c->same_bits &= r.same_bits && r.holds;
-    printf("  pulse %-6lld length %-8lld %s: %u wires, outputs differ by %g%s%s%s\n", (long long) r.pulse,
-           (long long) length, r.holds ? "ok" : "FAIL", r.n_wires, r.most, r.same_bits ? ", same bits" : "",
-           r.holds ? "" : "\n    ", r.where);
+    outputs_add(c, &r);
+    printf("  pulse %-6lld length %-8lld ", (long long) r.pulse, (long long) length);
+    if (!r.holds)
+        printf("FAIL: %s\n", r.where);
+    else if (r.no_whole)
+        printf("ok: too short for a frame, and none comes\n");
+    else
+        printf("ok: %u nodes' outputs, outputs differ by %g%s\n", r.n_wires, r.most, r.same_bits ? ", same bits" : "");
+}
+
+static int totals_print(const struct check *c)
+{
+    for (unsigned i = 0; i < c->n_outputs; i++)
+        printf("  output '%s': largest difference %g%s\n", c->output[i].name, c->output[i].most,
+               c->output[i].same_bits ? ", all bits the same" : "");
+    printf("%u passed, %u failed", c->passed, c->failed);
+    if (c->skipped)
+        printf(", %u skipped", c->skipped);
+    printf("\n");
+    return c->failed || !c->passed ? TOOL_FAILED : TOOL_OK;
+}
+
+static int refused(struct check *c, const char *name, const char *why)
+{
+    printf("%s\n  cannot stream: %s\n", name, why);
+    c->failed = 1;
+    return totals_print(c);
 }
 
 static int check_run(struct check *c, const char *name)
 {
     rill_error err;
     if (!c->model->stream)
-        return tool_fail(c->cmd, TOOL_BAD_INPUT, "%s has no time axis: no size of its inputs is a symbol", name);
+        return refused(c, name, "it has no time axis: no size of its inputs is a symbol");
     if (defaults_choose(c, &err) != RILL_OK)
-        return tool_fail_status(c->cmd, &err);
+        return refused(c, name, err.text);
     printf("%s\n", name);
     for (unsigned i = 0; i < c->n_pulses; i++)
         for (unsigned k = 0; k < c->n_lengths; k++)
             length_check(c, c->pulse[i], c->length[k]);
-    printf("largest difference of an output: %g%s\n%u passed, %u failed, %u skipped\n", c->most,
-           c->same_bits ? ", all bits the same" : "", c->passed, c->failed, c->skipped);
-    return c->failed || !c->passed ? TOOL_FAILED : TOOL_OK;
+    return totals_print(c);
 }
 
 static int samples_read(struct check *c, const char *path, float **ret)
@@ -123,7 +182,7 @@ static int samples_read(struct check *c, const char *path, float **ret)
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-    struct check c = { .cmd = cmd, .same_bits = true };
+    struct check c = { .cmd = cmd };
     struct open_opts oo = { 0 };
     const char *pulses = NULL, *lengths = NULL;
     int64_t seed = 1;

@@ -91,13 +91,27 @@ expect 0 "latency of 'out': 256 frames, 256 input frames, 16 ms" "$rill" inspect
 expect 0 "+2 frames, +6 input frames  /tdnn4/Conv (Conv)" "$rill" inspect --pulse 24 "$zoo/tdnn_lstm/model.onnx"
 
 # ---- check
+head -c 3000 /dev/urandom >"$dir/random.onnx"
 expect 0 "all bits the same" "$rill" check wiener --pulse 256,700 --length 0,1,255,3000
-expect 0 "2 passed, 0 failed, 0 skipped" "$rill" check "$zoo/dualpath/model.onnx" --pulse 1,5 --length 19 --seed 3
+expect 0 "^2 passed, 0 failed$" "$rill" check "$zoo/dualpath/model.onnx" --pulse 1,5 --length 19 --seed 3
+expect 0 "output 'taps': largest difference 0, all bits the same" "$rill" check "$zoo/dfn3/model.onnx"
+expect 0 "^2 passed, 0 failed$" "$rill" check wiener "$audio/noisy.wav" --pulse 256,4096
+expect 0 "length 1 *ok: too short for a frame, and none comes" "$rill" check "$zoo/wavenet/model.onnx" --pulse 8
+cat >"$dir/global.nnef" <<TEXT
+version 1.0;
+graph global(x) -> (y)
+{
+    x = external<scalar>(shape = [S, 4]);
+    y = softmax(relu(x), axes = [0]);
+}
+TEXT
+expect 1 "y.*Softmax.*axis 0" "$rill" check "$dir/global.nnef"
+expect 1 "^0 passed, 1 failed$" "$rill" check "$dir/global.nnef"
+expect 3 "random.onnx" "$rill" check "$dir/random.onnx"
 expect 2 "lists of at most" "$rill" check wiener --pulse 1,x
 expect 4 "rill models get gtcrn" env RILL_MODEL_PATH="$RILL_LIBRARY" "$rill" check gtcrn
 expect 0 '"median_us"' "$rill" bench --json --seconds 0.1 wiener
 expect 0 "rfft" "$rill" bench --profile --seconds 0.1 wiener
-head -c 3000 /dev/urandom >"$dir/random.onnx"
 expect 3 "random.onnx" "$rill" inspect "$dir/random.onnx"
 : >"$dir/empty.onnx"
 expect 3 "empty" "$rill" inspect "$dir/empty.onnx"

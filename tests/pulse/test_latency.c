@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* What makes an output late is named op by op, and products are counted. */
+#include "pulse/cost.h"
+#include "pulse/latency.h"
+#include "tests/pulse/oracle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct part { const char *op; int64_t frames; double input_frames; };
+
+static void expect(gb_recipe *recipe, int64_t pulse, int64_t frames, const struct part *part, unsigned n)
+{
+    struct oracle o = { .seed = 1 };
+    struct arena a = { 0 };
+    struct latency l;
+    oracle_check(oracle_open(&o, recipe, NULL, NULL) == LAW_HOLDS && oracle_pulse(&o, pulse) == LAW_HOLDS, "%s", o.err.text);
+    double sum = 0;
+    bool ok = latency_of(&o.plan->pgraph, &o.model->graph.g, 0, false, &a, &l, &o.err) == RILL_OK;
+    oracle_check(ok && l.frames == frames && l.n_parts == n, "%lld frames in %u parts", (long long) l.frames, l.n_parts);
+    for (unsigned i = 0; ok && i < n && i < l.n_parts; i++) {
+        const struct latency_part *p = &l.part[i];
+        sum += p->input_frames;
+        oracle_check(!strcmp(p->node->op->name, part[i].op) && p->frames == part[i].frames &&
+                     p->input_frames == part[i].input_frames, "part %u: %s %lld, %g", i, p->node->op->name,
+                     (long long) p->frames, p->input_frames);
+    }
+    oracle_check(sum == l.input_frames, "%g in all, %g in parts", l.input_frames, sum);
+    arena_drop(&a);
+    oracle_close(&o);
+}
+
+/* A stride of 3 makes what is added behind it count threefold. */
+static void strided(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 4, GB_TIME);
+    x = GB(b, "Conv", "", x, gb_weights(b, 3, 4, 4, 5));
+    x = GB(b, "Conv", "strides=3", x, gb_weights(b, 3, 4, 4, 3));
+    x = GB(b, "Relu", "", x);
+    gb_output(b, GB(b, "Conv", "dilations=2", x, gb_weights(b, 3, 4, 4, 2)));
+}
+
+/* The way through both convolutions, not the one that was delayed to meet it. */
+static void two_ways(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 4, GB_TIME), y;
+    y = GB(b, "Conv", "", x, gb_weights(b, 3, 4, 4, 3));
+    y = GB(b, "Conv", "", y, gb_weights(b, 3, 4, 4, 2));
+    gb_output(b, GB(b, "Add", "", gb_slice(b, x, 2, 3, INT64_MAX, 1), y));
+}
+
+static void causal(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 4, GB_TIME);
+    x = gb_pad(b, x, 3, 2, "constant", 4, 0);
+    x = GB(b, "Conv", "", x, gb_weights(b, 3, 4, 4, 5));
+    gb_output(b, GB(b, "Conv", "pads=1,1", x, gb_weights(b, 3, 4, 4, 3)));
+}
+
+static uint64_t count_of(const struct cost *c, const char *op)
+{
+    for (unsigned i = 0; i < c->n_rows; i++)
+        if (!strcmp(c->row[i].op, op))
+            return c->row[i].multiply_adds;
+    return 0;
+}
+
+/* 8 x (4/2 x 3) weights a frame; 2 frames a run at a pulse of 4. */
+static void products(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 4, GB_TIME);
+    x = GB(b, "Conv", "strides=2 group=2", x, gb_weights(b, 3, 8, 2, 3));
+    x = GB(b, "ConvTranspose", "strides=2", x, gb_weights(b, 3, 8, 6, 2));
+    x = gb_transpose(b, x, "2,0,1");
+    x = GB(b, "MatMul", "", x, gb_weights(b, 2, 6, 5));
+    x = GB(b, "Einsum", "equation='tbi,ij->tbj", x, gb_weights(b, 2, 5, 7));
+    const uint32_t in[] = { x, gb_weights(b, 3, 1, 9, 7), gb_weights(b, 3, 1, 9, 3) };
+    struct node *gru = gb_node(b, "GRU", "hidden_size=3", in, 3, 1);
+    gb_output(b, gru ? gru->out[0] : WIRE_NONE);
+}
+
+static void test_cost(void)
+{
+    struct oracle o = { .seed = 1 };
+    struct cost c;
+    oracle_check(oracle_open(&o, products, NULL, NULL) == LAW_HOLDS && oracle_pulse(&o, 4) == LAW_HOLDS, "%s", o.err.text);
+    if (o.plan) {
+        cost_of_graph(&o.plan->pgraph.g, &c);
+        oracle_check(count_of(&c, "Conv") == 2 * 8 * 2 * 3, "Conv: %llu", (unsigned long long) count_of(&c, "Conv"));
+        oracle_check(count_of(&c, "ConvTranspose") >= 2 * 8 * 6 * 2, "ConvTranspose: %llu",
+                     (unsigned long long) count_of(&c, "ConvTranspose"));
+        oracle_check(count_of(&c, "MatMul") == 4 * 6 * 5, "MatMul: %llu", (unsigned long long) count_of(&c, "MatMul"));
+        oracle_check(count_of(&c, "Einsum") == 4 * 5 * 7, "Einsum: %llu", (unsigned long long) count_of(&c, "Einsum"));
+        oracle_check(count_of(&c, "GRU") == 4 * 9 * (7 + 3), "GRU: %llu", (unsigned long long) count_of(&c, "GRU"));
+        oracle_check(!c.open, "all is known");
+    }
+    oracle_close(&o);
+}
+
+int main(void)
+{
+    static const struct part of_strided[] = { { "Conv", 4, 4 }, { "Conv", 0, 2 }, { "Conv", 2, 6 } };
+    static const struct part of_ways[] = { { "Conv", 2, 2 }, { "Conv", 1, 1 } };
+    static const struct part of_causal[] = { { "Conv", 1, 1 } };
+    expect(strided, 3, 4, of_strided, 3);
+    expect(strided, 24, 4, of_strided, 3);
+    expect(two_ways, 1, 3, of_ways, 2);
+    expect(two_ways, 5, 3, of_ways, 2);
+    expect(causal, 2, 1, of_causal, 1);
+    test_cost();
+    return oracle_end();
+}
