@@ -209,3 +209,73 @@ const struct op op_pulse_range = {
     .name = "PulseRange", .attrs = clock_attrs, .attr_bytes = sizeof(struct clock_attr), .min_in = 3, .max_in = 3,
     .min_out = 1, .max_out = 1, .infer = range_infer, .eval = range_eval, .help = "start + step * frame number",
 };
+
+/* ---- PulseHistory ---- */
+
+static const struct attr_spec history_attrs[] = {
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct pulse_history_attr, axis) },
+    { 0 },
+};
+
+static rill_status history_infer(struct infer *c)
+{
+    int64_t axis = ((const struct pulse_history_attr *) c->attr)->axis;
+    infer_same(c, 0, 1);
+    infer_same(c, 1, 0);
+    c->out[0].shape[axis] = dim_add(c->dims, c->in[0]->shape[axis], c->in[1]->shape[axis]);
+    return RILL_OK;
+}
+
+/* Rows are often a few words: a call for each would cost more than it copies. */
+__attribute__((optimize("no-tree-loop-distribute-patterns")))
+static void rows_of_words(const struct eval *e, size_t outer, size_t past, size_t fresh)
+{
+    uint32_t *restrict w = e->y[0], *restrict next = e->y[1];
+    const uint32_t *restrict s = e->x[0], *restrict x = e->x[1];
+    size_t stay = past > fresh ? past - fresh : 0, gone = past - stay;
+    for (size_t o = 0; o < outer; o++, w += past + fresh, next += past, s += past, x += fresh) {
+        for (size_t i = 0; i < past; i++)
+            w[i] = s[i];
+        for (size_t i = 0; i < stay; i++)
+            next[i] = s[gone + i];
+        for (size_t i = 0; i < fresh; i++)
+            w[past + i] = x[i];
+        for (size_t i = 0; i < gone; i++)
+            next[stay + i] = x[fresh - gone + i];
+    }
+}
+
+static void rows_of_bytes(const struct eval *e, size_t outer, size_t past, size_t fresh)
+{
+    unsigned char *w = e->y[0], *next = e->y[1];
+    const unsigned char *s = e->x[0], *x = e->x[1];
+    for (size_t o = 0; o < outer; o++, w += past + fresh, next += past, s += past, x += fresh) {
+        memcpy(w, s, past);
+        memcpy(w + past, x, fresh);
+        memcpy(next, w + fresh, past);
+    }
+}
+
+#define WORDS_FEW 64
+
+static void history_eval(const struct eval *e)
+{
+    const struct tensor *s = e->in[0], *x = e->in[1];
+    int axis = (int) ((const struct pulse_history_attr *) e->attr)->axis;
+    size_t outer = 1, inner = dtype_bytes(s->type);
+    for (int i = 0; i < s->rank; i++) {
+        outer *= i < axis ? (size_t) s->dim[i] : 1;
+        inner *= i > axis ? (size_t) s->dim[i] : 1;
+    }
+    size_t past = inner * (size_t) s->dim[axis], fresh = inner * (size_t) x->dim[axis];
+    if (inner % 4 == 0 && past + fresh <= 4 * WORDS_FEW)
+        rows_of_words(e, outer, past / 4, fresh / 4);
+    else
+        rows_of_bytes(e, outer, past, fresh);
+}
+
+const struct op op_pulse_history = {
+    .name = "PulseHistory", .attrs = history_attrs, .attr_bytes = sizeof(struct pulse_history_attr), .min_in = 2,
+    .max_in = 2, .min_out = 2, .max_out = 2, .infer = history_infer, .eval = history_eval,
+    .help = "frames of the past in front of those of this run",
+};

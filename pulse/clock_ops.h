@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clock_ops.h - ops that only a pulsed graph has: they read the stream's clock.
+/* clock_ops.h - ops that only a pulsed graph has: most read the stream's clock.
  *
  * The clock is an input of the pulsed graph, i64[CLOCK_SIZE]: place 0 counts the runs before this one; place
  * 1 + k is the whole length of the k-th length expression of the graph in its frames, CLOCK_OPEN until the
@@ -30,8 +30,11 @@ struct pulse_pad_attr {
     int mode;
 };
 
+/* PulseHistory(past, x): the window past ++ x along axis, and its newest frames as the next past. */
+struct pulse_history_attr { int64_t axis; };
+
 /* PulseValid(clock): bool[frames], true where the frame lies in the sequence. */
 /* PulseSkip(clock): i64[], how many leading frames of this run lie before the sequence, 0..pulse. */
 /* PulseRange(clock, start, step): [frames], start + step * frame. */
-extern const struct op op_pulse_pad, op_pulse_valid, op_pulse_skip, op_pulse_range;
+extern const struct op op_pulse_history, op_pulse_pad, op_pulse_valid, op_pulse_skip, op_pulse_range;
 #endif

@@ -54,15 +54,17 @@ static rill_status history_join(struct pulser *p, const char *name, uint32_t wir
                                 const struct tensor *fill, uint32_t *ret)
 {
     const struct fact f = *pulser_dst_fact(p, wire);
-    const struct attr a = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    struct pulse_history_attr *a = arena_new(p->arena, struct pulse_history_attr);
     const struct tensor *init = NULL;
-    int64_t pulse = dim_value(f.shape[axis]);
-    uint32_t in[2] = { 0, wire }, next;
+    uint32_t in[2] = { 0, wire }, out[2];
+    if (!a)
+        return pulser_no_memory(p);
+    a->axis = axis;
     TRY(pulser_state(p, name, &f, axis, keep, &in[0]));
     TRY(pulser_filled(p, in[0], fill, &init));
-    TRY(pulser_emit_named(p, "Concat", name, &a, 1, in, 2, ret));
-    TRY(pulser_slice(p, name, *ret, axis, pulse, pulse + keep, &next));
-    return graph_add_state(p->dst, name, in[0], next, init) ? RILL_OK : pulser_no_memory(p);
+    TRY(pulser_emit(p, &op_pulse_history, name, a, in, 2, out, 2));
+    *ret = out[0];
+    return graph_add_state(p->dst, name, in[0], out[1], init) ? RILL_OK : pulser_no_memory(p);
 }
 
 rill_status flow_history(struct pulser *p, const char *name, struct flow *f, int64_t n, const struct tensor *fill)

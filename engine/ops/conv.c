@@ -245,11 +245,12 @@ static void conv_group(const struct eval *e, const struct conv *v, float *y, con
         kern_pack_f32(p, w, (size_t) v->cout, k, k, 1);
         packed = p;
     }
-    bool single = v->g.n_out == 1;
+    bool single = v->g.n_out == 1, as_is = v->pointwise && v->g.n_in == 1;      /* the input is its own column */
     for (int64_t first = 0; first < v->g.n_out; first += v->tile) {
         int64_t n = v->g.n_out - first < v->tile ? v->g.n_out - first : v->tile;
-        columns_make(v, col, x, first, n);
-        e->kern->gemm_f32(single ? y : rows, (size_t) v->cout, col, k, packed, bias, (size_t) n, (size_t) v->cout, k);
+        if (!as_is)
+            columns_make(v, col, x, first, n);
+        e->kern->gemm_f32(single ? y : rows, (size_t) v->cout, as_is ? x : col, k, packed, bias, (size_t) n, (size_t) v->cout, k);
         if (!single)
             rows_to_channels(v, y + first, rows, n);
     }
