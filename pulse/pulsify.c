@@ -94,7 +94,7 @@ rill_status pulser_emit_named(struct pulser *p, const char *op, const char *name
     if (!found)
         return err_set(p->err, RILL_INTERNAL, "'%s' needs an op '%s' that is not built in", name, op);
     void *attr = found->attr_bytes ? arena_alloc(p->arena, found->attr_bytes) : NULL;
-    struct attr *kept = arena_copy(p->arena, attrs, (n_attrs + 1) * sizeof *kept * (n_attrs > 0));
+    struct attr *kept = n_attrs ? arena_copy(p->arena, attrs, n_attrs * sizeof *kept) : NULL;
     if ((found->attr_bytes && !attr) || (n_attrs && !kept))
         return pulser_no_memory(p);
     if (attr)
