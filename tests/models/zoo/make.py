@@ -3,6 +3,7 @@
 
     python3 make.py export [NAME..]      writes NAME/model.onnx (Debian's python3-torch)
     python3 make.py slim   [NAME..]      gives its tensors short names (onnx)
+    python3 make.py real FILE OUT        writes OUT: gtcrn with the weights of FILE, the published step form (onnx)
     python3 make.py refs   [NAME..]      writes NAME/LENGTH.OUTPUT.f32 (onnxruntime 1.24)
 
 Inputs of a reference are noise that the tests make again: uniform in -1..1, from the generator below with seed 1.
@@ -373,7 +374,7 @@ def build():
 
 
 def randomised(net):
-    """Batch norms as after training, so that folding them shows."""
+    """Norms and slopes as after training: each differs, and folding them shows."""
     import torch
     for m in net.modules():
         if isinstance(m, torch.nn.BatchNorm2d):
@@ -381,6 +382,11 @@ def randomised(net):
             m.running_var.uniform_(0.5, 1.5)
             m.weight.data.uniform_(0.7, 1.3)
             m.bias.data.uniform_(-0.2, 0.2)
+        if isinstance(m, torch.nn.LayerNorm):
+            m.weight.data.uniform_(0.7, 1.3)
+            m.bias.data.uniform_(-0.2, 0.2)
+        if isinstance(m, torch.nn.PReLU):
+            m.weight.data.uniform_(0.1, 0.4)
     return net.eval()
 
 
@@ -424,6 +430,40 @@ def slim(names):
         print(f"{name}: {os.path.getsize(path)} bytes")
 
 
+def real(names):
+    """Both graphs run the same layers in the same order: the k-th node of a kind has the k-th weights."""
+    import onnx
+    from onnx import numpy_helper
+    source, out = names
+    step, whole = onnx.load(source), onnx.load(os.path.join(HERE, "gtcrn", "model.onnx"))
+    places = {"Conv": [1, 2], "ConvTranspose": [1, 2], "BatchNormalization": [1, 2, 3, 4], "PRelu": [1], "GRU": [1, 2, 3],
+              "MatMul": [1], "Add": [0, 1], "Mul": [0, 1]}
+
+    def weights(model, kind):
+        known = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+        found = []
+        for node in (n for n in model.graph.node if n.op_type == kind):
+            row = [node.input[i] for i in places[kind] if node.input[i] in known and known[node.input[i]].size > 1 or
+                   kind == "PRelu"]
+            if row and (kind not in ("Add", "Mul") or known[row[0]].shape in ((8,), (16,), (33, 16))):
+                found.append([(name, known[name]) for name in row])
+        return found
+
+    new = {}
+    for kind in places:
+        a, b = weights(step, kind), weights(whole, kind)
+        assert len(a) == len(b), (kind, len(a), len(b))
+        for x, y in zip(a, b):
+            for (_, value), (name, old) in zip(x, y):
+                assert value.shape == old.shape and name not in new, (kind, name, value.shape, old.shape)
+                new[name] = value
+    for tensor in whole.graph.initializer:
+        if tensor.name in new:
+            tensor.CopyFrom(numpy_helper.from_array(new[tensor.name], tensor.name))
+    onnx.save(whole, out)
+    print(f"{out}: {len(new)} tensors")
+
+
 def refs(names):
     import numpy as np
     import onnxruntime as ort
@@ -445,4 +485,4 @@ def refs(names):
 
 
 if __name__ == "__main__":
-    {"export": export, "slim": slim, "refs": refs}[sys.argv[1]](sys.argv[2:])
+    {"export": export, "slim": slim, "real": real, "refs": refs}[sys.argv[1]](sys.argv[2:])
