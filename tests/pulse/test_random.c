@@ -4,6 +4,7 @@
  *
  *   RILL_SEED=7 RILL_COUNT=100000 test_pulse_random
  *   RILL_GRAPH='2: conv k=3; slice from=1' RILL_PULSE=4 RILL_LENGTH=9 test_pulse_random */
+#include "pulse/law.h"
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/steps.h"
 
@@ -179,7 +180,7 @@ static void refusal_count(const char *text, const struct chain *c)
 
 /* ---- the run ---- */
 
-static struct { unsigned graphs, streamed, refused, no_graph, laws, no_whole, broken; } count;
+static struct { unsigned graphs, streamed, refused, no_graph, laws, no_whole, broken, node_laws, wires; } count;
 
 static int length_draw(int pulse)
 {
@@ -207,6 +208,24 @@ static void chain_laws(struct oracle *o, const struct chain *c, int pulse)
     }
 }
 
+/* The other oracle, node by node. */
+static void chain_nodes(struct oracle *o, const struct chain *c, int pulse)
+{
+    const struct law_opts opts = { .pulse = pulse, .length = length_draw(pulse), .seed = gb_random(&seed) };
+    struct law_result r;
+    char text[1024];
+    rill_error err = { 0 };
+    rill_status s = law_check(o->model, &opts, &r, &err);
+    bool holds = s == RILL_OK && (r.no_whole || (r.holds && (r.same_bits || o->zeros_agree)));
+    count.node_laws += holds && !r.no_whole;
+    count.wires += holds ? r.n_wires : 0;
+    if (s == RILL_UNSUPPORTED && oracle_law(o, opts.length, 1) == LAW_NO_WHOLE)
+        return;
+    chain_print(c, text, sizeof text);
+    oracle_check(holds, "node by node, RILL_GRAPH='%s' RILL_PULSE=%d RILL_LENGTH=%lld (taps %d): %s", text, pulse,
+                 (long long) opts.length, c->taps, s == RILL_OK ? r.where : err.text);
+}
+
 static void chain_try(const struct chain *c)
 {
     struct oracle o;
@@ -226,6 +245,8 @@ static void chain_try(const struct chain *c)
         }
         count.streamed += k == 0;
         chain_laws(&o, c, pulse);
+        if (k == 0 && count.graphs % 4 == 0)
+            chain_nodes(&o, c, pulse);
     }
     oracle_close(&o);
 }
@@ -244,6 +265,7 @@ static void summary(void)
     qsort(order, n_refusals, sizeof *order, by_count);
     printf("%u graphs (%u more were none), %u streamed, %u refused; %u laws held, %u lengths without a whole run\n", count.graphs,
            count.no_graph, count.streamed, count.refused, count.laws, count.no_whole);
+    printf("%u laws held node by node, over %u wires\n", count.node_laws, count.wires);
     for (unsigned i = 0; i < n_refusals; i++)
         printf("%6u  %s\n        as %s\n", refusals[order[i]].count, refusals[order[i]].text, refusals[order[i]].example);
 }
