@@ -79,9 +79,27 @@ static rill_status wires_choose(struct law *l)
     return RILL_OK;
 }
 
+/* Sizes that do not fit each other at this length are found here: putting it in the place of the symbol would spoil
+ * the model's scope of dimensions. */
+static rill_status sizes_check(const struct law *l, const struct graph *g)
+{
+    int64_t n;
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        for (int i = 0; i < g->wires[w].fact.rank; i++)
+            if (dim_mentions(g->wires[w].fact.shape[i], l->pg.symbol) &&
+                !dim_eval(g->wires[w].fact.shape[i], l->pg.symbol, l->o->length, &n))
+                return err_set(l->err, RILL_UNSUPPORTED, "'%s' has no size for a length of %lld", g->wires[w].name,
+                               (long long) l->o->length);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned b = 0; b < g->nodes[i].n_body; b++)
+            TRY(sizes_check(l, g->nodes[i].body[b]));
+    return RILL_OK;
+}
+
 static rill_status whole_run(struct law *l)
 {
     struct graph g;
+    TRY(sizes_check(l, l->t));
     TRY(graph_substituted(&g, l->t, l->pg.symbol, dim_int(l->t->dims, l->o->length), l->arena, l->err));
     uint32_t n_out = l->t->n_outputs, *outputs = arena_array(l->arena, uint32_t, l->n_wires + n_out + 1);
     l->whole = arena_array(l->arena, const struct tensor *, l->n_wires + n_out + 1);
@@ -293,7 +311,7 @@ static bool gives_nothing(const struct law *l)
     int64_t frames;
     for (uint32_t i = 0; i < l->t->n_outputs; i++) {
         const struct stream_fact *s = &l->pg.outputs[i];
-        if (s->axis < 0 || !dim_eval(s->length, l->pg.symbol, l->o->length, &frames) || frames > 0)
+        if (s->axis < 0 || (dim_eval(s->length, l->pg.symbol, l->o->length, &frames) && frames > 0))
             return false;
     }
     return true;

@@ -110,17 +110,24 @@ rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size
     return RILL_OK;
 }
 
+/* Frames that an output of a finished stream has in all; none of a sequence that the graph has no sizes for. */
+static int64_t output_length(const rill_stream *s, const struct port *q)
+{
+    int64_t length;
+    return dim_eval(q->length, s->plan->symbol, s->length, &length) ? length : 0;
+}
+
 /* Frames that an output may still give of the last run; moves past warm-up and what lies after the end. */
 static int64_t output_left(rill_stream *s, uint32_t port)
 {
     const struct port *q = &s->plan->ports[port];
     struct port_count *c = &s->counts[port];
-    int64_t first = c->total, skip = q->delay - (first + c->taken), length;
+    int64_t first = c->total, skip = q->delay - (first + c->taken);
     if (skip > 0)
         c->taken += skip < c->fill - c->taken ? skip : c->fill - c->taken;
     int64_t left = c->fill - c->taken;
-    if (s->is_finished && q->length && dim_eval(q->length, s->plan->symbol, s->length, &length)) {
-        int64_t end = length + q->delay - (first + c->taken);
+    if (s->is_finished && q->length) {
+        int64_t end = output_length(s, q) + q->delay - (first + c->taken);
         left = end < left ? (end > 0 ? end : 0) : left;
     }
     return left;
@@ -131,9 +138,8 @@ static bool output_owes(const rill_stream *s, uint32_t port)
 {
     const struct port *q = &s->plan->ports[port];
     const struct port_count *c = &s->counts[port];
-    int64_t length;
-    return q->length && dim_eval(q->length, s->plan->symbol, s->length, &length) && length > 0 &&
-           c->total + c->fill < length + q->delay;
+    int64_t length = q->length ? output_length(s, q) : 0;
+    return length > 0 && c->total + c->fill < length + q->delay;
 }
 
 static rill_status input_check(const rill_stream *s)

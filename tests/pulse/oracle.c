@@ -328,7 +328,8 @@ static enum verdict lone_run(struct oracle *o, struct whole *w, int64_t length, 
     for (uint32_t i = o->plan->n_inputs; v == LAW_NO_WHOLE && i < o->plan->n_ports; i++) {
         const struct port *q = &o->plan->ports[i];
         int64_t frames;
-        if (q->length && dim_eval(q->length, o->plan->symbol, length, &frames) && frames <= 0 && r.got[i] > 0) {
+        bool some = q->length && dim_eval(q->length, o->plan->symbol, length, &frames) && frames > 0;
+        if (q->length && !some && r.got[i] > 0) {
             err_set(&why, RILL_INTERNAL, "output '%s' gives %lld frames where there are none", q->info.name,
                     (long long) r.got[i]);
             v = LAW_BROKEN;

@@ -17,6 +17,7 @@
 #define COUNT_DEFAULT 3000
 #define REFUSALS_MAX  200
 #define SHOWN_MAX     8
+#define NODES_EVERY   12            /* one graph in so many is looked at node by node */
 #define STREAMING_LEAST_PERCENT 70
 
 static uint32_t seed;
@@ -245,7 +246,7 @@ static void chain_try(const struct chain *c)
         }
         count.streamed += k == 0;
         chain_laws(&o, c, pulse);
-        if (k == 0 && count.graphs % 4 == 0)
+        if (k == 0 && count.graphs % NODES_EVERY == 0)
             chain_nodes(&o, c, pulse);
     }
     oracle_close(&o);
