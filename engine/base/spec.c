@@ -152,6 +152,6 @@ rill_status spec_parse(struct spec *ret, struct arena *a, const char *text, rill
         TRY(args_read(&r));
     if (peek(&r))
         return spec_fail(ret, column(&r), reterr, "found %s, expected %s", found(&r, buf),
-                         r.at[-1] == ')' ? "the end" : "'(' or the end");
+                         strchr(text, '(') ? "the end" : "'(' or the end");
     return RILL_OK;
 }

@@ -59,6 +59,10 @@ static rill_status dim_from_pb(struct reader *r, const char *what, const Onnxpb_
         if (!symbol)
             return no_memory(r);
         *ret = dim_symbol(r->dims, symbol);
+        const char *size = arena_printf(r->arena, "%s >= 0", symbol);
+        if (!size)
+            return no_memory(r);
+        TRY(dims_assert(r->dims, size, r->err));
     } else {
         *ret = dim_fresh(r->dims);
     }

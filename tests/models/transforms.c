@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* What transforms, pairs of symbols and assertions make of a model, and how wrong ones are refused. */
+#include "engine/check_bodies.h"
+#include "engine/transform.h"
+#include "tests/models/models_test.h"
+#include "tests/models/sample.h"
+
+#define LIST_MAX 6
+
+/* ---- models ---- */
+
+#define HEAD "version 1.0;\nextension KHR_enable_fragment_definitions;\n"
+
+static const struct { const char *name, *text; } models[] = {
+    { "plain", HEAD "graph g(x, n) -> (y) { x = external<scalar>(shape = [1, 4, S]); n = external<integer>(shape = [1]);\n"
+      "h = relu(x); scaled = h * 2.0; cut = n + 1; y = scaled + 1.0; }" },
+    { "two", HEAD "graph g(x, z) -> (y, w) { x = external<scalar>(shape = [S, 3]); z = external<scalar>(shape = [T, 3]);\n"
+      "y = relu(x); w = relu(z); }" },
+    { "sizes", HEAD "graph g(x) -> (y) { x = external<scalar>(shape = [2*S, K]); y = reshape(x, [S, 2*K]); }" },
+    { "nested", HEAD "fragment inner(v: tensor<scalar>, a: tensor<scalar>) -> (o: tensor<scalar>, next: tensor<scalar>)\n"
+      "{ next = a + v; o = next; }\n"
+      "fragment outer(v: tensor<scalar>, t: tensor<scalar>) -> (o: tensor<scalar>)\n"
+      "{ o = rill_scan(t, body = inner, state = [(a, next, v)]); }\n"
+      "graph g(x) -> (y) { x = external<scalar>(shape = [S, 4]); w = x * 2.0;\n"
+      "y = rill_scan(x, body = outer, full = [(t, w)]); }" },
+    { "old", HEAD "fragment step(v: tensor<scalar>, h: tensor<scalar>) -> (o: tensor<scalar>, next: tensor<scalar>)\n"
+      "{ next = 0.5 * h + v; o = next * 2.0; }\n"
+      "graph g(x, h0) -> (y) { x = external<scalar>(shape = [S, 2]); h0 = external<scalar>(shape = [2]);\n"
+      "y = rill_scan(x, body = step, state = [(h, next, h0)]); }" },
+};
+
+/* signal f32[1,S], length i64[1] -> signal where position < length; names as exporters write them. */
+static struct pb masked_model(void)
+{
+    static const int64_t zero = 0, one = 1;
+    struct pb g = { 0 };
+    pb_text(&g, GRAPH_NAME, "masked");
+    pb_message(&g, GRAPH_CONST, make_raw("zero", 7, (const int64_t[]) { -1 }, &zero, 8));
+    pb_message(&g, GRAPH_CONST, make_raw("one", 7, (const int64_t[]) { -1 }, &one, 8));
+    pb_message(&g, GRAPH_INPUT, make_value("signal", 1, LIST(1, -2)));
+    pb_message(&g, GRAPH_INPUT, make_value("onnx::length.1", 7, LIST(1)));
+    pb_message(&g, GRAPH_NODE, make_node("Shape", "signal", "sizes"));
+    pb_message(&g, GRAPH_NODE, make_node("Gather", "sizes one", "total"));
+    pb_message(&g, GRAPH_NODE, make_node("Range", "zero total one", "/mask/Range_output_0"));
+    pb_message(&g, GRAPH_NODE, make_node("Less", "/mask/Range_output_0 onnx::length.1", "/mask/Less_output_0"));
+    pb_message(&g, GRAPH_NODE, sample_attr(make_node("Cast", "/mask/Less_output_0", "gate"), make_int_attr("to", 1)));
+    pb_message(&g, GRAPH_NODE, make_node("Mul", "signal gate", "y"));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(1, -2)));
+    return make_model(g, 13);
+}
+
+static void models_write(void)
+{
+    struct pb p = masked_model();
+    mkdir(test_path("m", ""), 0700);
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        char file[64];
+        snprintf(file, sizeof file, "%s.nnef", models[i].name);
+        file_write(test_path("m", file), models[i].text, strlen(models[i].text));
+    }
+    file_write(test_path("m", "masked.onnx"), p.data, p.n);
+    free(p.data);
+}
+
+/* ---- what comes of them ---- */
+
+static const struct row {
+    const char *model, *asserts[LIST_MAX], *set[LIST_MAX], *transforms[LIST_MAX], *stream, *want;
+} rows[] = {
+    { "plain.nnef", .want = "x f32[1,4,S], n i64[1] -> y f32[1,4,S]; time S, 3 nodes" },
+    /* symbols, one after the other */
+    { "plain.nnef", .set = { "FOO=2", "S=2*FOO" }, .want = "x f32[1,4,4], n i64[1] -> y f32[1,4,4]; 3 nodes" },
+    { "plain.nnef", .set = { "S=2*T" }, .want = "x f32[1,4,2*T], n i64[1] -> y f32[1,4,2*T]; time T, 3 nodes" },
+    { "plain.nnef", .set = { "S=2*T", "T=8" }, .want = "x f32[1,4,16], n i64[1] -> y f32[1,4,16]; 3 nodes" },
+    { "plain.nnef", .transforms = { "set_symbols(FOO: 2, S: \"2*FOO\")" },
+      .want = "x f32[1,4,4], n i64[1] -> y f32[1,4,4]; 3 nodes" },
+    { "plain.nnef", .set = { "FOO=3" }, .transforms = { "set-symbols(S: 'FOO + T')" },
+      .want = "x f32[1,4,3 + T], n i64[1] -> y f32[1,4,3 + T]; time T, 3 nodes" },
+    { "sizes.nnef", .want = "x f32[2*S,K] -> y f32[S,2*K]; time S, 1 nodes" },
+    { "sizes.nnef", .set = { "K=5" }, .want = "x f32[2*S,5] -> y f32[S,10]; time S, 1 nodes" },
+    { "sizes.nnef", .set = { "S=3", "K=5" }, .want = "x f32[6,5] -> y f32[3,10]; 1 nodes" },
+    { "nested.nnef", .want = "x f32[S,4] -> y f32[S,S,4]; time S, 4 nodes" },
+    { "nested.nnef", .set = { "S=3" }, .want = "x f32[3,4] -> y f32[3,3,4]; 4 nodes" },
+    { "nested.nnef", .set = { "S=T+1" }, .want = "x f32[1 + T,4] -> y f32[1 + T,1 + T,4]; time T, 4 nodes" },
+    /* time */
+    { "two.nnef", .want = "x f32[S,3], z f32[T,3] -> y f32[S,3], w f32[T,3]; 2 nodes" },
+    { "two.nnef", .stream = "T", .want = "x f32[S,3], z f32[T,3] -> y f32[S,3], w f32[T,3]; time T, 2 nodes" },
+    { "two.nnef", .transforms = { "pulse(symbol: S, pulse: 8)" },
+      .want = "x f32[S,3], z f32[T,3] -> y f32[S,3], w f32[T,3]; time S, pulse 8, 2 nodes" },
+    { "two.nnef", .set = { "T=S" }, .want = "x f32[S,3], z f32[S,3] -> y f32[S,3], w f32[S,3]; time S, 2 nodes" },
+    /* the interface */
+    { "plain.nnef", .transforms = { "select_outputs(scaled)" }, .want = "x f32[1,4,S] -> scaled f32[1,4,S]; time S, 2 nodes" },
+    { "plain.nnef", .transforms = { "select_outputs(scaled, h)" },
+      .want = "x f32[1,4,S] -> scaled f32[1,4,S], h f32[1,4,S]; time S, 2 nodes" },
+    { "plain.nnef", .transforms = { "select_outputs(cut)" }, .want = "n i64[1] -> cut i64[1]; 1 nodes" },
+    { "plain.nnef", .transforms = { "select_inputs(\"scaled\")" }, .want = "scaled f32[1,4,S] -> y f32[1,4,S]; time S, 1 nodes" },
+    { "plain.nnef", .transforms = { "select_inputs(h)", "select_outputs(scaled)" },
+      .want = "h f32[1,4,S] -> scaled f32[1,4,S]; time S, 1 nodes" },
+    { "plain.nnef", .transforms = { "select_inputs(n, x)" },
+      .want = "n i64[1], x f32[1,4,S] -> y f32[1,4,S]; time S, 3 nodes" },
+    { "plain.nnef", .transforms = { "select_outputs(x)" }, .want = "x f32[1,4,S] -> x f32[1,4,S]; time S, 1 nodes" },
+    { "two.nnef", .transforms = { "select_outputs(w)" }, .want = "z f32[T,3] -> w f32[T,3]; time T, 1 nodes" },
+    { "masked.onnx", .transforms = { "select_inputs('/mask/Less_output_0', signal)" },
+      .want = "/mask/Less_output_0 bool[S], signal f32[1,S] -> y f32[1,S]; time S, 2 nodes" },
+    { "masked.onnx", .transforms = { "select_outputs(total)" }, .want = "signal f32[1,S] -> total dim[]; time S, 1 nodes" },
+    /* statements */
+    { "plain.nnef", .transforms = { "patch(body: \"n = shape_of(x)[2];\")" },
+      .want = "x f32[1,4,S] -> y f32[1,4,S]; time S, 3 nodes" },
+    { "plain.nnef", .transforms = { "patch(body: \"n = shape_of(x)[2];\")", "select_outputs(cut)" },
+      .want = " -> cut dim[1]; 1 nodes" },
+    { "masked.onnx", .want = "signal f32[1,S], onnx::length.1 i64[1] -> y f32[1,S]; time S, 4 nodes" },
+    { "masked.onnx", .transforms = { "patch('`onnx::length.1` = shape_of(signal)[1];')" },
+      .want = "signal f32[1,S] -> y f32[1,S]; time S, 4 nodes" },
+    { "masked.onnx", .transforms = { "patch('`/mask/Less_output_0` = signal > 0.0;')", "select_inputs(signal)" },
+      .want = "signal f32[1,S] -> y f32[1,S]; time S, 4 nodes" },
+    { "plain.nnef", .transforms = { "patch(body: 'x = x * 3.0;')" },
+      .want = "x f32[1,4,S], n i64[1] -> y f32[1,4,S]; time S, 4 nodes" },
+    { "plain.nnef", .transforms = { "patch(body: 'a = h * h; h = a; scaled = h + 1.0;')" },
+      .want = "x f32[1,4,S], n i64[1] -> y f32[1,4,S]; time S, 4 nodes" },
+    { "plain.nnef", .transforms = { "patch(body: 'n = 5;')" }, .want = "x f32[1,4,S] -> y f32[1,4,S]; time S, 3 nodes" },
+    { "plain.nnef", .transforms = { "patch(body: 'y = x;')" }, .want = "x f32[1,4,S], n i64[1] -> y f32[1,4,S]; time S, 1 nodes" },
+    { "plain.nnef", .transforms = { "patch(body: 'h = 0.5;')", "set_symbols(S: 2)" },
+      .want = "x f32[1,4,2], n i64[1] -> y f32[1,4,2]; 1 nodes" },
+    /* old files */
+    { "old.nnef", .transforms = { "force_scan_external_state" },
+      .want = "x f32[S,2], h0 f32[2] -> y f32[S,2]; time S, 4 nodes, note" },
+    { "nested.nnef", .transforms = { "force-scan-external-state()" }, .want = "x f32[S,4] -> y f32[S,S,4]; time S, 4 nodes, note" },
+    /* assertions */
+    { "plain.nnef", .asserts = { "S >= 1", "S <= 9" }, .set = { "S=9" },
+      .want = "x f32[1,4,9], n i64[1] -> y f32[1,4,9]; 3 nodes" },
+
+    /* refused */
+    { "plain.nnef", .asserts = { "S >= 3" }, .set = { "S=2" }, .want = "!set 'S=2'|contradicts" },
+    { "plain.nnef", .asserts = { "S => 3" }, .want = "!assertion|expected a comparison" },
+    { "plain.nnef", .asserts = { "S >= 3", "S < 2" }, .want = "!'S < 2' contradicts" },
+    { "plain.nnef", .set = { "Q=3" }, .want = "!symbol 'Q' was set, but neither the model nor|symbols that are left: S" },
+    { "plain.nnef", .set = { "S=3", "S=4" }, .want = "!symbol 'S' has been set already" },
+    { "plain.nnef", .set = { "S=S+1" }, .want = "!set 'S=S+1'|mentions it" },
+    { "plain.nnef", .set = { "S" }, .want = "!'S' is not of the form SYMBOL=EXPRESSION" },
+    { "plain.nnef", .set = { "S=2*" }, .want = "!set 'S=2*'|column 3" },
+    { "plain.nnef", .set = { "S=-1" }, .want = "!set 'S=-1'|contradicts" },
+    { "plain.nnef", .stream = "Q", .want = "!no input has the symbol 'Q'|symbols are: S" },
+    { "plain.nnef", .transforms = { "set_symbols(S: 2" }, .want = "!column 17: found the end, expected ',' or ')'" },
+    { "plain.nnef", .transforms = { "set_symbols(S: 2*T)" }, .want = "!column 17: found '*'|in quotes" },
+    { "plain.nnef", .transforms = { "set_symbols(S 2)" }, .want = "!column 15: found '2'" },
+    { "plain.nnef", .transforms = { "set_symbols(S)" }, .want = "!column 13: expected SYMBOL: value" },
+    { "plain.nnef", .transforms = { "set_symbols(S: \"2*\")" }, .want = "!column 16|column 3" },
+    { "plain.nnef", .transforms = { "set_symbols(S: \"2)" }, .want = "!column 16: the quote that opens here" },
+    { "plain.nnef", .transforms = { "patch(body: 'a\\q')" }, .want = "!column 16: only a quote" },
+    { "plain.nnef", .transforms = { "" }, .want = "!column 1: found the end, expected the name" },
+    { "plain.nnef", .transforms = { "pulse) " }, .want = "!column 6: found ')'" },
+    { "plain.nnef", .transforms = { "pulse() x" }, .want = "!column 9: found 'x', expected the end" },
+    { "plain.nnef", .transforms = { "select_outputs(y, )" }, .want = "!column 19: found ')', expected a word" },
+    { "plain.nnef", .transforms = { "select\377" }, .want = "!column 7: found byte 0xff" },
+    { "plain.nnef", .transforms = { "fold(x)" }, .want = "!unknown transform 'fold'; known: set_symbols, select_inputs, " },
+    { "plain.nnef", .transforms = { "select_outputs(q)" }, .want = "!no wire 'q'; its inputs and outputs are 'x', 'n', 'y'" },
+    { "plain.nnef", .transforms = { "select_outputs(scale)" }, .want = "!no wire 'scale'; like it are 'scaled'" },
+    { "plain.nnef", .transforms = { "select_outputs(y, y)" }, .want = "!wire 'y' is named twice" },
+    { "plain.nnef", .transforms = { "select_outputs" }, .want = "!at least one wire" },
+    { "plain.nnef", .transforms = { "select_outputs(name: y)" }, .want = "!column 22: 'name:' has no place" },
+    { "plain.nnef", .transforms = { "select_inputs(cut)" }, .want = "!input 'x' is still needed" },
+    { "two.nnef", .transforms = { "select_inputs(x)" }, .want = "!input 'z' is still needed" },
+    { "plain.nnef", .transforms = { "pulse(symbol: S, pulse: -8)" }, .want = "!column 25: a pulse is a number" },
+    { "plain.nnef", .transforms = { "pulse(symbol: S, width: 8)" }, .want = "!unknown argument 'width'; known: symbol, pulse" },
+    { "plain.nnef", .transforms = { "pulse(symbol: Q)" }, .want = "!no input has the symbol 'Q'" },
+    { "plain.nnef", .transforms = { "pulse(pulse: 8)", "select_outputs(h)" }, .want = "!nothing may follow 'pulse'" },
+    { "plain.nnef", .transforms = { "force_scan_external_state" }, .want = "!the model has no Scan" },
+    { "old.nnef", .transforms = { "force_scan_external_state(1)" }, .want = "!it takes no arguments" },
+    { "plain.nnef", .transforms = { "patch" }, .want = "!patch wants a body" },
+    { "plain.nnef", .transforms = { "patch(text: 'a')" }, .want = "!unknown argument 'text'; known: body" },
+    { "plain.nnef", .transforms = { "patch('q = relu(x);')" }, .want = "!patch:1:1: no statement redefines a wire" },
+    { "plain.nnef", .transforms = { "patch('h = relu(q);')" }, .want = "!patch:1:10: unknown name 'q'|or a wire of the model" },
+    { "plain.nnef", .transforms = { "patch('h = relu(x)')" }, .want = "!patch:1:12: found the end of the text, expected ';'" },
+    { "plain.nnef", .transforms = { "patch('x = y * x;')" }, .want = "!'h' would depend on itself, through 'scaled'" },
+    { "plain.nnef", .transforms = { "patch('n = [1, 2, 3];')" },
+      .want = "!patch:1:1: 'n' is i64[1] and cannot become i64[3]: another number" },
+    { "plain.nnef", .transforms = { "patch('h = external<scalar>(shape = [3]);')" }, .want = "!patch:1:5: 'external' stands alone" },
+    { "plain.nnef", .transforms = { "patch('')" }, .want = "!no statements" },
+};
+
+static void describe(const rill_model *m, char *buf, size_t cap)
+{
+    const struct graph *g = &m->graph.g;
+    size_t at = 0;
+#define PUT(...) at += at < cap ? (size_t) snprintf(buf + at, cap - at, __VA_ARGS__) : 0
+    for (uint32_t i = 0; i < g->n_inputs + g->n_outputs; i++) {
+        const struct wire *w = &g->wires[i < g->n_inputs ? g->inputs[i] : g->outputs[i - g->n_inputs]];
+        char fact[200];
+        fact_print(&w->fact, fact, sizeof fact);
+        PUT("%s%s %s", i == g->n_inputs ? " -> " : i ? ", " : "", w->name, fact);
+    }
+    PUT("; ");
+    if (m->stream)
+        PUT("time %s, ", dim_name(m->stream));
+    if (m->pulse)
+        PUT("pulse %u, ", m->pulse);
+    PUT("%u nodes", graph_count_nodes(g));
+    if (m->n_stages && m->stages[m->n_stages - 1].note)
+        PUT(", note");
+#undef PUT
+}
+
+/* Every stage agrees with its bodies, and no symbol that was replaced is left anywhere. */
+static bool stages_fine(const rill_model *m, const struct row *r, rill_error *err)
+{
+    for (unsigned i = 0; i < m->n_stages; i++)
+        if (graph_check_bodies(&m->stages[i].file.g, NULL, NULL, err) != RILL_OK ||
+            graph_check(&m->stages[i].file.g, err) != RILL_OK)
+            return false;
+    for (int i = 0; i < LIST_MAX && r->set[i]; i++) {
+        const struct dim *list[32];
+        size_t n = strcspn(r->set[i], "=");
+        for (unsigned k = graph_symbols(&m->graph.g, list, 0, 32); k-- > 0;)
+            if (strlen(dim_name(list[k])) == n && !strncmp(dim_name(list[k]), r->set[i], n))
+                return false;
+    }
+    return true;
+}
+
+/* "!a|b": refused, with a and b in the message. */
+static bool refusal_fits(const struct row *r, const rill_error *err)
+{
+    char words[200], *save = NULL;
+    snprintf(words, sizeof words, "%s", r->want + 1);
+    for (char *w = strtok_r(words, "|", &save); w; w = strtok_r(NULL, "|", &save))
+        if (!strstr(err->text, w))
+            return false;
+    return err->status != RILL_OK && err->status != RILL_INTERNAL;
+}
+
+static void row_check(const struct row *r)
+{
+    const rill_model_opts opts = { .asserts = r->asserts, .set = r->set, .transforms = r->transforms, .stream = r->stream };
+    rill_error err = { RILL_OK, "" };
+    rill_model *m = NULL;
+    char got[600] = "";
+    rill_status s = rill_model_open_with(&m, test_path("m", r->model), &opts, &err);
+    const char *last = r->transforms[0] ? r->transforms[0] : r->set[0] ? r->set[0] : "";
+    if (*r->want == '!') {
+        CHECK(s != RILL_OK && s == err.status && refusal_fits(r, &err), "%s %s: %d %s", r->model, last, s, err.text);
+    } else if (s != RILL_OK) {
+        CHECK(s == RILL_OK, "%s %s: %s", r->model, last, err.text);
+    } else {
+        describe(m, got, sizeof got);
+        CHECK(!strcmp(got, r->want), "%s %s: %s, not %s", r->model, last, got, r->want);
+        CHECK(stages_fine(m, r, &err), "%s %s: %s", r->model, last, err.text);
+    }
+    rill_model_free(m);
+}
+
+int main(void)
+{
+    test_root_make();
+    models_write();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        row_check(&rows[i]);
+    test_root_drop();
+    return check_done();
+}
