@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* How each op streams: one row an op. An op without a row does not stream. */
 #include "engine/ops/einsum.h"
+#include "pulse/axes.h"
 #include "pulse/rules.h"
 
 #include <string.h>
 
 /* ---- ops that act on other axes: the time axis goes where the row's function says ---- */
-
-enum { GLOBAL = -1 };       /* the op looks at all of the time axis at once */
-
-typedef int axis_map(const struct pulser *p, const struct node *n, unsigned input, int axis);
 
 static int rank_of(const struct pulser *p, const struct node *n, unsigned input)
 {
@@ -18,12 +15,12 @@ static int rank_of(const struct pulser *p, const struct node *n, unsigned input)
 
 static int map_rows(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    return axis == rank_of(p, n, input) - 1 ? GLOBAL : axis;
+    return axis == rank_of(p, n, input) - 1 ? AXIS_NONE : axis;
 }
 
 static int map_axis_attr(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    return axis == axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, input)) ? GLOBAL : axis;
+    return axis == axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, input)) ? AXIS_NONE : axis;
 }
 
 static int map_transpose(const struct pulser *p, const struct node *n, unsigned input, int axis)
@@ -34,14 +31,14 @@ static int map_transpose(const struct pulser *p, const struct node *n, unsigned 
     for (uint32_t i = 0; i < perm.n; i++)
         if (perm.v[i] == axis)
             return (int) i;
-    return GLOBAL;
+    return AXIS_NONE;
 }
 
 /* Matrices lie in the last two axes; of the second operand only batch axes and columns may stream. */
 static int map_matmul(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     int r = rank_of(p, n, input), contracted = input == 0 || r == 1 ? r - 1 : r - 2;
-    return axis == contracted || r < 2 ? GLOBAL : pulser_fact(p, n->out[0])->rank - (r - axis);
+    return axis == contracted || r < 2 ? AXIS_NONE : pulser_fact(p, n->out[0])->rank - (r - axis);
 }
 
 /* The axes named by a constant integer input; all of them where it is absent. */
@@ -62,14 +59,14 @@ static int map_reduce(const struct pulser *p, const struct node *n, unsigned inp
 {
     int below;
     if (axes_hit(p, n, 1, rank_of(p, n, input), axis, &below))
-        return GLOBAL;
+        return AXIS_NONE;
     return attr_get_int(n, "keepdims") ? axis : axis - below;
 }
 
 static int map_squeeze(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     int below;
-    return axes_hit(p, n, 1, rank_of(p, n, input), axis, &below) ? GLOBAL : axis - below;
+    return axes_hit(p, n, 1, rank_of(p, n, input), axis, &below) ? AXIS_NONE : axis - below;
 }
 
 static int map_unsqueeze(const struct pulser *p, const struct node *n, unsigned input, int axis)
@@ -79,21 +76,21 @@ static int map_unsqueeze(const struct pulser *p, const struct node *n, unsigned 
     for (int i = 0; i < rank; i++)
         if (!axes_hit(p, n, 1, rank, i, &below) && ++at == axis)
             return i;
-    return GLOBAL;
+    return AXIS_NONE;
 }
 
 static int map_gather(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     int at = axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, 0));
     if (input != 0 || axis == at)
-        return GLOBAL;
+        return AXIS_NONE;
     return axis < at ? axis : axis + pulser_fact(p, n->in[1])->rank - 1;
 }
 
 /* Normalisation over the trailing axes. */
 static int map_trailing(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    return axis >= axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, input)) ? GLOBAL : axis;
+    return axis >= axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, input)) ? AXIS_NONE : axis;
 }
 
 /* Where the labels of the equation go. */
@@ -102,7 +99,7 @@ static int map_einsum(const struct pulser *p, const struct node *n, unsigned inp
     int *ranks = arena_array(p->arena, int, n->n_in + 1);
     for (unsigned i = 0; ranks && i < n->n_in; i++)
         ranks[i] = rank_of(p, n, i);
-    return ranks ? einsum_output_axis(n, ranks, input, axis) : GLOBAL;
+    return ranks ? einsum_output_axis(n, ranks, input, axis) : AXIS_NONE;
 }
 
 /* Scales and zeros that differ along an axis do not run along time. */
@@ -110,14 +107,14 @@ static int map_quantised(const struct pulser *p, const struct node *n, unsigned 
 {
     const struct fact *scale = pulser_fact(p, n->in[1]);
     bool single = scale->rank == 0 || dim_is(scale->shape[0], 1);
-    return input == 0 && (single || axis != axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, 0))) ? axis : GLOBAL;
+    return input == 0 && (single || axis != axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, 0))) ? axis : AXIS_NONE;
 }
 
 /* The largest along an axis, and what is dropped with it. */
 static int map_arg(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     int at = axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, input));
-    return axis == at ? GLOBAL : axis < at || attr_get_int(n, "keepdims") ? axis : axis - 1;
+    return axis == at ? AXIS_NONE : axis < at || attr_get_int(n, "keepdims") ? axis : axis - 1;
 }
 
 /* The axis of the transform is an input, the second last where it is absent; the last one is real and imaginary. */
@@ -127,7 +124,7 @@ static int map_dft(const struct pulser *p, const struct node *n, unsigned input,
     unsigned one;
     int rank = rank_of(p, n, 0);
     bool known = n->n_in < 3 || n->in[2] == WIRE_NONE || (pulser_const_ints(p, n, 2, &at, 1, &one) && one == 1);
-    return input == 0 && known && axis != axis_normalise(at, rank) && axis != rank - 1 ? axis : GLOBAL;
+    return input == 0 && known && axis != axis_normalise(at, rank) && axis != rank - 1 ? axis : AXIS_NONE;
 }
 
 /* Rows of A, columns of B. */
@@ -135,17 +132,69 @@ static int map_gemm(const struct pulser *p, const struct node *n, unsigned input
 {
     (void) p;
     if (input == 0)
-        return axis == (attr_get_int(n, "transA") ? 1 : 0) ? 0 : GLOBAL;
+        return axis == (attr_get_int(n, "transA") ? 1 : 0) ? 0 : AXIS_NONE;
     if (input == 1)
-        return axis == (attr_get_int(n, "transB") ? 0 : 1) ? 1 : GLOBAL;
+        return axis == (attr_get_int(n, "transB") ? 0 : 1) ? 1 : AXIS_NONE;
     return rank_of(p, n, input) == 2 ? axis : 1;
+}
+
+/* A new axis of classes stands at the attribute's place. */
+static int map_one_hot(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    int at = axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->out[0])->rank);
+    return input != 0 ? AXIS_NONE : axis < at ? axis : axis + 1;
+}
+
+/* Matrices lie in the last two axes. */
+static int map_matrices(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    return input == 0 && axis < rank_of(p, n, 0) - 2 ? axis : AXIS_NONE;
+}
+
+static int map_reverse(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    int batch = (int) attr_get_int(n, "batch_axis");
+    (void) p;
+    if (input == 1)
+        return batch;
+    return axis == attr_get_int(n, "time_axis") ? AXIS_NONE : axis;
+}
+
+/* The number of axes of the data that the last axis of the indices names; -1: not known. */
+static int coordinates(const struct pulser *p, const struct node *n)
+{
+    const struct fact *ix = pulser_fact(p, n->in[1]);
+    const struct dim *k = ix->shape[ix->rank - 1];
+    return dim_is_const(k) ? (int) dim_value(k) : -1;
+}
+
+/* Batch axes stay; of the data the axes that no coordinate names go behind those of the indices. */
+static int map_gather_nd(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    int b = (int) attr_get_int(n, "batch_dims"), k = coordinates(p, n), q = rank_of(p, n, 1);
+    if (k < 0 || (axis < b && !(pulser_stream(p, n->in[0]) && pulser_stream(p, n->in[1]))))
+        return AXIS_NONE;
+    if (input == 1)
+        return axis < q - 1 ? axis : AXIS_NONE;
+    return axis < b ? axis : axis < b + k ? AXIS_NONE : q - 1 + axis - (b + k);
+}
+
+/* Whole slices are written: time may be an axis of the slices. */
+static int map_scatter_nd(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    int k = coordinates(p, n), q = rank_of(p, n, 1);
+    if (k < 0 || input == 1)
+        return AXIS_NONE;
+    if (input == 2)
+        return axis < q - 1 ? AXIS_NONE : axis - (q - 1) + k;
+    return axis < k ? AXIS_NONE : axis;
 }
 
 static int map_batch(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     (void) p;
     (void) n;
-    return input == 0 && axis == 0 ? 0 : GLOBAL;
+    return input == 0 && axis == 0 ? 0 : AXIS_NONE;
 }
 
 /* Batch and channels. */
@@ -153,72 +202,39 @@ static int map_channels(const struct pulser *p, const struct node *n, unsigned i
 {
     (void) p;
     (void) n;
-    return input == 0 && axis < 2 ? axis : GLOBAL;
+    return input == 0 && axis < 2 ? axis : AXIS_NONE;
 }
 
 static int map_not_channel(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     (void) p;
     (void) n;
-    return input == 0 && axis != 1 ? axis : GLOBAL;
+    return input == 0 && axis != 1 ? axis : AXIS_NONE;
 }
 
-static const struct { const char *op; axis_map *map; } maps[] = {
-    { "ArgMax", map_arg },
-    { "ArgMin", map_arg },
-    { "AveragePool", map_channels },
-    { "BatchNormalization", map_not_channel },
-    { "ComplexMul", map_rows },
-    { "Concat", map_axis_attr },
-    { "Conv", map_batch },
-    { "ConvTranspose", map_batch },
-    { "DFT", map_dft },
-    { "DepthToSpace", map_batch },
-    { "DequantizeLinear", map_quantised },
-    { "Einsum", map_einsum },
-    { "Gather", map_gather },
-    { "Gemm", map_gemm },
-    { "GlobalAveragePool", map_channels },
-    { "GlobalLpPool", map_channels },
-    { "GlobalMaxPool", map_channels },
-    { "GroupNormalization", map_batch },
-    { "Hardmax", map_axis_attr },
-    { "IRFFT", map_rows },
-    { "InstanceNormalization", map_batch },
-    { "LRN", map_not_channel },
-    { "LayerNormalization", map_trailing },
-    { "LogSoftmax", map_axis_attr },
-    { "LpNormalization", map_axis_attr },
-    { "LpPool", map_channels },
-    { "Magnitude", map_rows },
-    { "MatMul", map_matmul },
-    { "MaxPool", map_channels },
-    { "QuantizeLinear", map_quantised },
-    { "RFFT", map_rows },
-    { "ReduceL1", map_reduce },
-    { "ReduceL2", map_reduce },
-    { "ReduceLogSum", map_reduce },
-    { "ReduceLogSumExp", map_reduce },
-    { "ReduceMax", map_reduce },
-    { "ReduceMean", map_reduce },
-    { "ReduceMin", map_reduce },
-    { "ReduceProd", map_reduce },
-    { "ReduceSum", map_reduce },
-    { "ReduceSumSquare", map_reduce },
-    { "STFT", map_batch },
-    { "Softmax", map_axis_attr },
-    { "SpaceToDepth", map_batch },
-    { "Split", map_axis_attr },
-    { "Squeeze", map_squeeze },
-    { "TopK", map_axis_attr },
-    { "Transpose", map_transpose },
-    { "Unsqueeze", map_unsqueeze },
+static const char *const reasons[N_AXIS_CLASSES] = {
+    [AXIS_WINDOW] = "an output reads several indices of it that are no frames in order",
+    [AXIS_FORWARD] = "it cannot be cut there",
+    [AXIS_BACKWARD] = "an output needs frames up to the last one",
+    [AXIS_GLOBAL] = "every output needs all frames at once",
+    [AXIS_MOVED] = "its frames would not come out in order",
+    [AXIS_POSITION] = "what it does with a frame depends on its place in the sequence",
 };
 
-static rill_status refuse_global(const struct pulser *p, const struct node *n, unsigned input, int axis)
+static rill_status refuse_axis(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    return op_fail(p->err, RILL_UNSUPPORTED, n, "does not stream: it looks at all of axis %d of input %u, the time axis, "
-                   "at once", axis, input);
+    const struct axis_row *r = axis_row_of(n->op);
+    enum axis_class c = r->own == AXIS_WINDOW || r->own == AXIS_FORWARD || r->own == AXIS_POINTWISE ? AXIS_GLOBAL : r->own;
+    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it is %s along axis %d of input %u, the time axis: %s%s%s",
+                   axis_class_name(c), axis, input, reasons[c], r->way ? "; " : "", r->way ? r->way : "");
+}
+
+static rill_status refuse_crossed(const struct pulser *p, const struct node *n, unsigned input, int axis, int to, int before)
+{
+    const struct axis_row *r = axis_row_of(n->op);
+    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: axis %d of input %u, the time axis, would be axis %d of the "
+                   "output, where that of another input is axis %d: every frame meets all frames at once%s%s", axis, input, to,
+                   before, r->way ? "; " : "", r->way ? r->way : "");
 }
 
 /* Emits n as it is; all streaming inputs must send the time axis to the same place. */
@@ -240,14 +256,16 @@ static rill_status rule_mapped(struct pulser *p, const struct node *n, axis_map 
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1);
     struct stream_fact sf;
     unsigned first = 0;
-    int to = GLOBAL;
+    int to = AXIS_NONE;
     if (!in)
         return pulser_no_memory(p);
     for (unsigned i = 0; i < n->n_in; i++) {
         const struct stream_fact *s = pulser_stream(p, n->in[i]);
         int axis = s ? map(p, n, i, s->axis) : to;
-        if (s && (axis == GLOBAL || (to != GLOBAL && to != axis)))
-            return refuse_global(p, n, i, s->axis);
+        if (s && axis == AXIS_NONE)
+            return refuse_axis(p, n, i, s->axis);
+        if (s && to != AXIS_NONE && to != axis)
+            return refuse_crossed(p, n, i, s->axis, axis, to);
         to = axis;
     }
     TRY(pulser_align(p, n, in, &sf, &first));
@@ -283,62 +301,166 @@ static rill_status rule_pointwise(struct pulser *p, const struct node *n)
 
 /* ---- rows ---- */
 
-static const struct { const char *op; pulse_rule *rule; } rules[] = {
-    { "AveragePool", rule_average_pool },
-    { "Concat", rule_concat },
-    { "Conv", rule_conv },
-    { "ConvTranspose", rule_conv_transpose },
-    { "CumSum", rule_cumsum },
-    { "Flatten", rule_reshape },
-    { "Frame", rule_frame },
-    { "GRU", rule_cell },
-    { "Gather", rule_gather },
-    { "LSTM", rule_cell },
-    { "LpPool", rule_lp_pool },
-    { "MaxPool", rule_max_pool },
-    { "OverlapAdd", rule_overlap_add },
-    { "Pad", rule_pad },
-    { "RNN", rule_cell },
-    { "Reshape", rule_reshape },
-    { "Resize", rule_resize },
-    { "STFT", rule_stft },
-    { "Scan", rule_scan },
-    { "Slice", rule_slice },
+#define POOL "a pool, a convolution or CumSum along time streams"
+#define STATISTICS "normalise over channels, or by statistics that are constants"
+#define MASKED "keys and values under a mask of positions stream"
+#define FRAMED "cut time into frames first, by STFT or Frame"
+
+#define ROW(name, class, where, ...) { .op = name, .own = AXIS_##class, .at = where, __VA_ARGS__ }
+
+static const struct axis_row rows[] = {
+    ROW("ArgMax", GLOBAL, "axis", .map = map_arg),
+    ROW("ArgMin", GLOBAL, "axis", .map = map_arg),
+    ROW("AveragePool", WINDOW, "all but batch and channels", .map = map_channels, .rule = rule_average_pool),
+    ROW("BatchNormalization", GLOBAL, "channels", .map = map_not_channel),
+    ROW("BlackmanWindow", GLOBAL, "all", .way = "of constants they are folded away"),
+    ROW("ComplexMul", GLOBAL, "the last", .map = map_rows),
+    ROW("Compress", POSITION, "axis", .way = "Slice and Gather by a range of frames stream"),
+    ROW("Concat", MOVED, "axis", .map = map_axis_attr, .rule = rule_concat),
+    ROW("ConstantOfShape", MOVED, NULL, .source = source_constant),
+    ROW("Conv", WINDOW, "all but batch; channels are global", .map = map_batch, .rule = rule_conv),
+    ROW("ConvTranspose", WINDOW, "all but batch; channels are global", .map = map_batch, .rule = rule_conv_transpose),
+    ROW("CumSum", FORWARD, "axis; backward by reverse", .rule = rule_cumsum),
+    ROW("DFT", GLOBAL, "axis and the last", .map = map_dft, .way = FRAMED),
+    ROW("DepthToSpace", MOVED, "all but batch", .map = map_batch,
+      .way = "Reshape and Transpose written out may stream"),
+    ROW("DequantizeLinear", POSITION, "axis, with a scale for each index", .map = map_quantised),
+    ROW("DynamicQuantizeLinear", GLOBAL, "all", .way = "QuantizeLinear with a constant scale streams"),
+    ROW("Einsum", GLOBAL, "the summed labels", .map = map_einsum, .way = MASKED),
+    ROW("Expand", MOVED, "of size 1", .rule = rule_expand, .source = source_expand),
+    ROW("EyeLike", POSITION, "all", .way = "of known sizes it is folded away"),
+    ROW("Flatten", MOVED, "all", .rule = rule_reshape),
+    ROW("Frame", WINDOW, "the samples", .rule = rule_frame),
+    ROW("GRU", FORWARD, "the sequence; backward by direction", .rule = rule_cell,
+      .way = "direction forward streams"),
+    ROW("Gather", MOVED, "axis", .map = map_gather, .rule = rule_gather),
+    ROW("GatherElements", POSITION, "axis", .rule = rule_elements,
+      .way = "Gather by a range of frames streams"),
+    ROW("GatherND", POSITION, "the named by coordinates", .map = map_gather_nd,
+      .way = "Gather by a range of frames streams"),
+    ROW("Gemm", GLOBAL, "the contracted", .map = map_gemm),
+    ROW("GlobalAveragePool", GLOBAL, "all but batch and channels", .map = map_channels, .way = POOL),
+    ROW("GlobalLpPool", GLOBAL, "all but batch and channels", .map = map_channels, .way = POOL),
+    ROW("GlobalMaxPool", GLOBAL, "all but batch and channels", .map = map_channels, .way = POOL),
+    ROW("GroupNormalization", GLOBAL, "all but batch", .map = map_batch, .way = STATISTICS),
+    ROW("HammingWindow", GLOBAL, "all", .way = "of constants they are folded away"),
+    ROW("HannWindow", GLOBAL, "all", .way = "of constants they are folded away"),
+    ROW("Hardmax", GLOBAL, "axis", .map = map_axis_attr),
+    ROW("IRFFT", GLOBAL, "the last", .map = map_rows, .way = FRAMED),
+    ROW("If", GLOBAL, "all",
+      .way = "a condition or a count that is known when the model is loaded is unrolled; Scan along time streams"),
+    ROW("InstanceNormalization", GLOBAL, "all but batch and channels", .map = map_batch,
+      .way = STATISTICS),
+    ROW("LRN", GLOBAL, "channels", .map = map_not_channel),
+    ROW("LSTM", FORWARD, "the sequence; backward by direction", .rule = rule_cell,
+      .way = "direction forward streams"),
+    ROW("LayerNormalization", GLOBAL, "axis and behind", .map = map_trailing,
+      .way = "normalise over the axes behind time only"),
+    ROW("LogSoftmax", GLOBAL, "axis", .map = map_axis_attr,
+      .way = "over a window of frames, under a mask of positions, it streams"),
+    ROW("Loop", GLOBAL, "all",
+      .way = "a condition or a count that is known when the model is loaded is unrolled; Scan along time streams"),
+    ROW("LpNormalization", GLOBAL, "axis", .map = map_axis_attr, .way = "normalise over another axis"),
+    ROW("LpPool", WINDOW, "all but batch and channels", .map = map_channels, .rule = rule_lp_pool),
+    ROW("Magnitude", GLOBAL, "the last", .map = map_rows),
+    ROW("MatMul", GLOBAL, "the contracted", .map = map_matmul, .way = MASKED),
+    ROW("MaxPool", WINDOW, "all but batch and channels", .map = map_channels, .rule = rule_max_pool),
+    ROW("MelWeightMatrix", GLOBAL, "all", .way = "of constants they are folded away"),
+    ROW("NonZero", GLOBAL, "all", .way = "how much comes out depends on all of the data"),
+    ROW("OneHot", POINTWISE, NULL, .map = map_one_hot),
+    ROW("OverlapAdd", WINDOW, "the frames", .rule = rule_overlap_add),
+    ROW("Pad", MOVED, "all", .rule = rule_pad),
+    ROW("QuantizeLinear", POSITION, "axis, with a scale for each index", .map = map_quantised),
+    ROW("RFFT", GLOBAL, "the last", .map = map_rows, .way = FRAMED),
+    ROW("RNN", FORWARD, "the sequence; backward by direction", .rule = rule_cell,
+      .way = "direction forward streams"),
+    ROW("Range", MOVED, NULL, .source = source_range),
+    ROW("ReduceL1", GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW("ReduceL2", GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW("ReduceLogSum", GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW("ReduceLogSumExp", GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW("ReduceMax", GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW("ReduceMean", GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW("ReduceMin", GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW("ReduceProd", GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW("ReduceSum", GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW("ReduceSumSquare", GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW("Reshape", MOVED, "all", .rule = rule_reshape),
+    ROW("Resize", WINDOW, "the scaled", .rule = rule_resize),
+    ROW("ReverseSequence", BACKWARD, "time_axis", .map = map_reverse,
+      .way = "only its batch and other axes may be time"),
+    ROW("STFT", WINDOW, "the samples", .map = map_batch, .rule = rule_stft),
+    ROW("Scan", FORWARD, "the scanned; backward by direction", .rule = rule_scan),
+    ROW("ScatterElements", POSITION, "axis", .rule = rule_elements,
+      .way = "Where under a condition that streams does the same"),
+    ROW("ScatterND", POSITION, "the named by coordinates", .map = map_scatter_nd,
+      .way = "Where under a condition that streams does the same"),
+    ROW("Shape", GLOBAL, "all",
+      .way = "as a size of another op, or in arithmetic on sizes, a length is folded away"),
+    ROW("Size", GLOBAL, "all",
+      .way = "as a size of another op, or in arithmetic on sizes, a length is folded away"),
+    ROW("Slice", MOVED, "axes", .rule = rule_slice),
+    ROW("Softmax", GLOBAL, "axis", .map = map_axis_attr,
+      .way = "over a window of frames, under a mask of positions, it streams"),
+    ROW("SpaceToDepth", MOVED, "all but batch", .map = map_batch,
+      .way = "Reshape and Transpose written out may stream"),
+    ROW("Split", MOVED, "axis", .map = map_axis_attr, .way = "Slice from a fixed frame on streams"),
+    ROW("Squeeze", MOVED, "axes", .map = map_squeeze),
+    ROW("Tile", MOVED, "the repeated", .rule = rule_tile, .source = source_expand),
+    ROW("TopK", GLOBAL, "axis", .map = map_axis_attr),
+    ROW("Transpose", MOVED, NULL, .map = map_transpose),
+    ROW("Trilu", POSITION, "the last two", .map = map_matrices),
+    ROW("Unique", GLOBAL, "all", .way = "how much comes out depends on all of the data"),
+    ROW("Unsqueeze", MOVED, NULL, .map = map_unsqueeze),
 };
+
+static const struct axis_row pointwise = ROW("", POINTWISE, NULL, .rule = rule_pointwise);
+
+static const struct axis_row *row_find(const struct op *op)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(rows[i].op, op->name))
+            return &rows[i];
+    return op->flags & OP_POINTWISE ? &pointwise : NULL;
+}
+
+const struct axis_row *axis_row_of(const struct op *op)
+{
+    static const struct axis_row unknown = ROW("", GLOBAL, "all", .rule = NULL);
+    const struct axis_row *r = row_find(op);
+    return r ? r : &unknown;
+}
+
+bool axis_row_stated(const struct op *op)
+{
+    return row_find(op) != NULL;
+}
+
+const char *axis_class_name(enum axis_class c)
+{
+    static const char *const names[N_AXIS_CLASSES] = { "pointwise", "window", "forward", "backward", "global", "moving",
+                                                       "positional" };
+    return names[c];
+}
 
 rill_status pulser_off_axis(struct pulser *p, const struct node *n)
 {
-    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
-        if (!strcmp(maps[i].op, n->op->name))
-            return rule_mapped(p, n, maps[i].map);
+    const struct axis_row *r = axis_row_of(n->op);
+    if (r->map)
+        return rule_mapped(p, n, r->map);
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]))
-            return refuse_global(p, n, i, pulser_stream(p, n->in[i])->axis);
+            return refuse_axis(p, n, i, pulser_stream(p, n->in[i])->axis);
     return op_fail(p->err, RILL_INTERNAL, n, "nothing streams into it");
 }
 
 pulse_rule *pulse_rule_find(const struct op *op)
 {
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (!strcmp(rules[i].op, op->name))
-            return rules[i].rule;
-    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
-        if (!strcmp(maps[i].op, op->name))
-            return pulser_off_axis;
-    return op->flags & OP_POINTWISE ? rule_pointwise : NULL;
+    const struct axis_row *r = axis_row_of(op);
+    return r->rule ? r->rule : pulser_off_axis;
 }
-
-static const struct { const char *op; pulse_rule *rule; } sources[] = {
-    { "ConstantOfShape", source_constant },
-    { "Expand", source_expand },
-    { "Range", source_range },
-    { "Tile", source_expand },
-};
 
 pulse_rule *pulse_source_find(const struct op *op)
 {
-    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-        if (!strcmp(sources[i].op, op->name))
-            return sources[i].rule;
-    return NULL;
+    return axis_row_of(op)->source;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Gather, whose indices may name frames of the time axis in order, and CumSum. */
+/* Gather, whose indices may name frames of the time axis in order, indices of each frame, and CumSum. */
 #include "pulse/positions.h"
 #include "pulse/rules.h"
 
@@ -54,6 +54,40 @@ rill_status rule_gather(struct pulser *p, const struct node *n)
     if (flow_of(p, n->in[1], &f))
         return gather_rows(p, n, &f, axis);
     return pulser_off_axis(p, n);
+}
+
+/* ---- GatherElements and ScatterElements: every frame has indices of its own ---- */
+
+static rill_status elements_check(const struct pulser *p, const struct node *n, int at, int *ret_time)
+{
+    const struct stream_fact *first = NULL;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const struct stream_fact *s = pulser_stream(p, n->in[i]);
+        if (s && s->axis == at)
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its indices name frames of axis %d of input %u, the time "
+                           "axis, in any order; Gather by a range of frames and Where stream", at, i);
+        if (!s || (first && s->axis != first->axis))
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u does not run along the time axis of the others: "
+                           "every frame needs data and indices of its own", i);
+        first = s;
+    }
+    *ret_time = first->axis;
+    return RILL_OK;
+}
+
+rill_status rule_elements(struct pulser *p, const struct node *n)
+{
+    uint32_t in[3], out;
+    struct stream_fact sf;
+    unsigned first;
+    int at = axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->in[0])->rank), time = at;
+    bool table = n->n_in == 2 && !pulser_stream(p, n->in[0]) && pulser_stream(p, n->in[1])->axis == at;
+    if (!table)
+        TRY(elements_check(p, n, at, &time));
+    TRY(pulser_align(p, n, in, &sf, &first));
+    sf.axis = time;
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &out, 1));
+    return pulser_bind(p, n, 0, out, &sf);
 }
 
 /* ---- CumSum: the sum so far is a frame in front of the pulse ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules of ops that make a time axis out of nothing that streams: ConstantOfShape, Expand, Tile, Range. */
+/* Rules of ops that make a time axis out of nothing that streams: ConstantOfShape, Expand, Tile, Range;
+ * and of Expand and Tile where time comes in already. */
 #include "pulse/clock_ops.h"
 #include "pulse/rules.h"
 
@@ -95,4 +96,58 @@ rill_status source_range(struct pulser *p, const struct node *n)
         TRY(pulser_ints(p, n->name, &ends[k], 1, &in[1 + k]));
     TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &out, 1));
     return pulser_bind(p, n, 0, out, &sf);
+}
+
+/* ---- time comes in ---- */
+
+static rill_status repeat_refuse(const struct pulser *p, const struct node *n, const char *why)
+{
+    char from[160], to[160];
+    fact_print(pulser_fact(p, n->in[0]), from, sizeof from);
+    fact_print(pulser_fact(p, n->out[0]), to, sizeof to);
+    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: from %s to %s %s", from, to, why);
+}
+
+/* How input 0 streams where the time axis comes out as it went in. */
+static rill_status repeat_flow(struct pulser *p, const struct node *n, struct flow *f, int *ret_axis)
+{
+    const struct fact *x = pulser_fact(p, n->in[0]), *y = pulser_fact(p, n->out[0]);
+    if (!flow_of(p, n->in[0], f) || pulser_stream(p, n->in[1]))
+        return repeat_refuse(p, n, "the wanted sizes run along time");
+    *ret_axis = f->sf.axis + y->rank - x->rank;
+    if (y->shape[*ret_axis] != x->shape[f->sf.axis])
+        return repeat_refuse(p, n, "the time axis is repeated; only other axes can be");
+    for (int i = 0; i < y->rank; i++)
+        if (i != *ret_axis && dim_mentions(y->shape[i], p->symbol))
+            return repeat_refuse(p, n, "time would be on two axes");
+    return RILL_OK;
+}
+
+rill_status rule_expand(struct pulser *p, const struct node *n)
+{
+    struct flow f;
+    uint32_t in[2], out;
+    int axis;
+    TRY(repeat_flow(p, n, &f, &axis));
+    f.sf.axis = axis;
+    in[0] = f.wire;
+    TRY(source_shape(p, n, &f.sf, &in[1]));
+    TRY(pulser_emit_named(p, "Expand", n->name, NULL, 0, in, 2, &out));
+    return pulser_bind(p, n, 0, out, &f.sf);
+}
+
+rill_status rule_tile(struct pulser *p, const struct node *n)
+{
+    struct flow f;
+    int64_t times[RANK_MAX];
+    uint32_t in[2], out;
+    unsigned count;
+    int axis;
+    TRY(repeat_flow(p, n, &f, &axis));
+    if (!pulser_const_ints(p, n, 1, times, RANK_MAX, &count))
+        return repeat_refuse(p, n, "the repeats are not known");
+    in[0] = f.wire;
+    TRY(pulser_ints(p, n->name, times, count, &in[1]));
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
+    return pulser_bind(p, n, 0, out, &f.sf);
 }
