@@ -294,7 +294,7 @@ static rill_status node_infer(struct visit *v, const struct node *n, const struc
 {
     struct infer c = { .node = n, .attr = n->attr, .dims = v->g->dims, .arena = &v->c->scratch, .n_in = n->n_in,
                        .n_out = n->n_out, .in = in, .out = out, .err = err };
-    TRY(op_check_arity(n, err));
+    TRY(op_check_arity_made(n, err));
     TRY(n->op->infer(&c));
     return dims_status(v->g->dims, err);
 }

@@ -34,7 +34,7 @@ static const struct attr_spec lp_attrs[] = {
     { 0 },
 };
 
-/* The second input of AveragePool: bool along spatial axis counted_axis, places that are false are as if not there. */
+/* One input of AveragePool beyond the standard one, which passes make: bool along spatial axis counted_axis, places that are false are as if not there. */
 static rill_status counted_check(struct infer *c)
 {
     const struct pool_attr *a = c->attr;
@@ -222,18 +222,18 @@ static void global_lp_eval(const struct eval *e)
     global_run(e, POOL_LP, visit_power, ((const struct global_attr *) e->attr)->p);
 }
 
-#define POOL(id, text, spec, bytes, ins, outs, inf, prep, run, words)                                           \
-    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = 1, .max_in = ins, \
+#define POOL(id, text, spec, bytes, own, outs, inf, prep, run, words)                                           \
+    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = 1, .max_in = 1, .own_in = own, \
                                        .min_out = 1, .max_out = outs, .infer = inf, .prepare = prep, .eval = run, \
                                        .help = words }
 
-POOL(max, "MaxPool", max_attrs, sizeof(struct pool_attr), 1, 2, pool_infer, pool_prepare, max_eval, "largest in a window");
-POOL(average, "AveragePool", average_attrs, sizeof(struct pool_attr), 2, 1, pool_infer, pool_prepare, average_eval,
+POOL(max, "MaxPool", max_attrs, sizeof(struct pool_attr), 0, 2, pool_infer, pool_prepare, max_eval, "largest in a window");
+POOL(average, "AveragePool", average_attrs, sizeof(struct pool_attr), 1, 1, pool_infer, pool_prepare, average_eval,
      "mean of a window, or of those of its places that count");
-POOL(lp, "LpPool", lp_attrs, sizeof(struct pool_attr), 1, 1, pool_infer, pool_prepare, lp_eval, "norm of a window");
-POOL(global_max, "GlobalMaxPool", NULL, 0, 1, 1, global_infer, NULL, global_max_eval, "largest of a channel");
-POOL(global_average, "GlobalAveragePool", NULL, 0, 1, 1, global_infer, NULL, global_average_eval, "mean of a channel");
-POOL(global_lp, "GlobalLpPool", global_lp_attrs, sizeof(struct global_attr), 1, 1, global_infer, NULL, global_lp_eval,
+POOL(lp, "LpPool", lp_attrs, sizeof(struct pool_attr), 0, 1, pool_infer, pool_prepare, lp_eval, "norm of a window");
+POOL(global_max, "GlobalMaxPool", NULL, 0, 0, 1, global_infer, NULL, global_max_eval, "largest of a channel");
+POOL(global_average, "GlobalAveragePool", NULL, 0, 0, 1, global_infer, NULL, global_average_eval, "mean of a channel");
+POOL(global_lp, "GlobalLpPool", global_lp_attrs, sizeof(struct global_attr), 0, 1, global_infer, NULL, global_lp_eval,
      "norm of a channel");
 
 const struct op *const ops_pool[] = { &op_max, &op_average, &op_lp, &op_global_max, &op_global_average, &op_global_lp,
