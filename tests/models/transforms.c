@@ -49,17 +49,39 @@ static struct pb masked_model(void)
     return make_model(g, 13);
 }
 
+/* signal f32[1,S], n i64[] -> signal * positions up to n: no shape without n. */
+static struct pb ragged_model(void)
+{
+    static const int64_t zero = 0, one = 1;
+    struct pb g = { 0 };
+    pb_text(&g, GRAPH_NAME, "ragged");
+    pb_message(&g, GRAPH_CONST, make_raw("zero", 7, (const int64_t[]) { -1 }, &zero, 8));
+    pb_message(&g, GRAPH_CONST, make_raw("one", 7, (const int64_t[]) { -1 }, &one, 8));
+    pb_message(&g, GRAPH_INPUT, make_value("signal", 1, LIST(1, -2)));
+    pb_message(&g, GRAPH_INPUT, make_value("n", 7, (const int64_t[]) { -1 }));
+    pb_message(&g, GRAPH_NODE, make_node("Range", "zero n one", "where"));
+    pb_message(&g, GRAPH_NODE, sample_attr(make_node("Cast", "where", "factor"), make_int_attr("to", 1)));
+    pb_message(&g, GRAPH_NODE, make_node("Mul", "signal factor", "y"));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(1, -2)));
+    return make_model(g, 13);
+}
+
+static void file_put(const char *name, struct pb p)
+{
+    file_write(test_path("m", name), p.data, p.n);
+    free(p.data);
+}
+
 static void models_write(void)
 {
-    struct pb p = masked_model();
     mkdir(test_path("m", ""), 0700);
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         char file[64];
         snprintf(file, sizeof file, "%s.nnef", models[i].name);
         file_write(test_path("m", file), models[i].text, strlen(models[i].text));
     }
-    file_write(test_path("m", "masked.onnx"), p.data, p.n);
-    free(p.data);
+    file_put("masked.onnx", masked_model());
+    file_put("ragged.onnx", ragged_model());
 }
 
 /* ---- what comes of them ---- */
@@ -128,6 +150,14 @@ static const struct row {
     /* assertions */
     { "plain.nnef", .asserts = { "S >= 1", "S <= 9" }, .set = { "S=9" },
       .want = "x f32[1,4,9], n i64[1] -> y f32[1,4,9]; 3 nodes" },
+
+    /* a graph that cannot be typed as it is */
+    { "ragged.onnx", .transforms = { "patch(body: 'n = shape_of(signal)[1];')" },
+      .want = "signal f32[1,S] -> y f32[1,S]; time S, 3 nodes" },
+    { "ragged.onnx", .want = "!node 'where' (Range)|depends on the data of input 1" },
+    { "ragged.onnx", .transforms = { "patch('q = factor; y = signal;')" }, .want = "!'factor' has no known type and shape" },
+    { "ragged.onnx", .transforms = { "select_inputs(signal, factor)" },
+      .want = "!wire 'factor' has no known type|typing stops before: node 'where' (Range)" },
 
     /* refused */
     { "plain.nnef", .asserts = { "S >= 3" }, .set = { "S=2" }, .want = "!set 'S=2'|contradicts" },
@@ -248,12 +278,138 @@ static void row_check(const struct row *r)
     rill_model_free(m);
 }
 
+/* ---- what they compute ---- */
+
+static rill_model *model_with(const char *file, const char *const *set, const char *const *transforms)
+{
+    const rill_model_opts opts = { .set = set, .transforms = transforms };
+    rill_error err = { RILL_OK, "" };
+    rill_model *m = NULL;
+    rill_status s = rill_model_open_with(&m, test_path("m", file), &opts, &err);
+    CHECK(s == RILL_OK, "%s: %s", file, err.text);
+    return m;
+}
+
+/* The whole-sequence run on x and, where the model takes it, n; want: the floats of the first output. */
+static void whole_check(const char *what, rill_model *m, const struct tensor *x, const struct tensor *n, const float *want,
+                        int64_t n_want)
+{
+    struct arena a = { 0 };
+    rill_error err = { RILL_OK, "" };
+    const struct tensor *in[2] = { x, n }, *y = NULL;
+    if (!m)
+        return;
+    CHECK(m->graph.g.n_inputs == (n ? 2u : 1u), "%s: %u inputs", what, m->graph.g.n_inputs);
+    rill_status s = interp_run(&m->graph.g, in, &a, &y, &err);
+    CHECK(s == RILL_OK && tensor_count(y) == n_want && !memcmp(y->data, want, (size_t) n_want * sizeof *want), "%s: %s", what,
+          err.text);
+    arena_drop(&a);
+    rill_model_free(m);
+}
+
+static void test_values(void)
+{
+    float x5[5] = { 1, -2, 3, -4, 5 }, cut[5] = { 1, -2, 3, -0.0f, 0 }, sixfold[5] = { 6, -12, 18, -24, 30 };
+    int64_t three = 3;
+    struct tensor x = { .type = DTYPE_F32, .rank = 2, .dim = { 1, 5 }, .data = x5 };
+    struct tensor n = { .type = DTYPE_I64, .rank = 1, .dim = { 1 }, .data = &three };
+    whole_check("as read", model_with("masked.onnx", NULL, NULL), &x, &n, cut, 5);
+    const char *length[] = { "patch('`onnx::length.1` = shape_of(signal)[1];')", NULL };
+    whole_check("length redefined", model_with("masked.onnx", NULL, length), &x, NULL, x5, 5);
+    const char *twice[] = { length[0], "patch('signal = signal * 2.0;')", "patch('signal = signal * 3.0;')", NULL };
+    whole_check("input redefined twice", model_with("masked.onnx", NULL, twice), &x, NULL, sixfold, 5);
+    const char *fixed[] = { "S=5", NULL }, *number[] = { "patch('`onnx::length.1` = 3;')", NULL };
+    whole_check("a number", model_with("masked.onnx", fixed, number), &x, NULL, cut, 5);
+}
+
+/* A number in the place of a symbol, in bodies within bodies, computes what the symbol does. */
+static void test_nested(void)
+{
+    float v[12], y[36];
+    struct tensor x = { .type = DTYPE_F32, .rank = 2, .dim = { 3, 4 }, .data = v };
+    for (int i = 0; i < 12; i++)
+        v[i] = (float) (i * i % 7) - 2;
+    for (int t = 0; t < 3; t++)
+        for (int k = 0; k < 4; k++) {
+            float a = v[4 * t + k];
+            for (int u = 0; u < 3; u++)
+                y[12 * t + 4 * u + k] = a += v[4 * u + k] * 2;
+        }
+    const char *three[] = { "S=3", NULL }, *more[] = { "S=T + 1", NULL };
+    whole_check("nested", model_with("nested.nnef", NULL, NULL), &x, NULL, y, 36);
+    whole_check("nested, S=3", model_with("nested.nnef", three, NULL), &x, NULL, y, 36);
+    whole_check("nested, S=T+1", model_with("nested.nnef", more, NULL), &x, NULL, y, 36);
+}
+
+/* h = h/2 + x, y = 2*h, with h from h0 at the start of the stream, or of every run where the caller owns it. */
+static void state_check(rill_model *m, bool external)
+{
+    rill_plan *p = NULL;
+    rill_error err = { RILL_OK, "" };
+    rill_plan_info info;
+    CHECK(rill_plan_new(&p, m, NULL, &err) == RILL_OK, "%s", err.text);
+    if (!p)
+        return;
+    rill_plan_get_info(p, &info);
+    CHECK(info.pulse_samples == 4 && !info.state_bytes == external, "pulse %u, state %llu", info.pulse_samples,
+          (unsigned long long) info.state_bytes);
+    void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) & ~(size_t) 63);
+    rill_stream *s = rill_stream_init(mem, p);
+    float h[2] = { 8, -8 }, x[8], y[8];
+    const float start[2] = { 8, -8 };
+    for (int run = 0; run < 3; run++) {
+        size_t n;
+        for (int i = 0; i < 8; i++)
+            x[i] = (float) (run * 8 + i);
+        rill_stream_push(s, 0, x, 4, &n);
+        rill_stream_push(s, 1, start, 1, &n);
+        CHECK(rill_stream_run(s) == RILL_OK, "run %d", run);
+        rill_stream_pull(s, 2, y, 4, &n);
+        CHECK(n == 4, "%zu frames", n);
+        memcpy(h, external ? start : h, sizeof h);
+        for (int i = 0; i < 8; i++) {
+            h[i % 2] = 0.5f * h[i % 2] + x[i];
+            CHECK(y[i] == 2 * h[i % 2], "run %d: %g, not %g", run, (double) y[i], 2 * (double) h[i % 2]);
+        }
+    }
+    free(mem);
+    rill_plan_unref(p);
+}
+
+static void test_states(void)
+{
+    const char *own[] = { "pulse(pulse: 4)", NULL }, *caller[] = { "force-scan-external-state", own[0], NULL };
+    rill_model *m = model_with("old.nnef", NULL, own);
+    if (m)
+        state_check(m, false);
+    rill_model_free(m);
+    if ((m = model_with("old.nnef", NULL, caller)))
+        state_check(m, true);
+    rill_model_free(m);
+}
+
+/* A graph may only become fit for typing by a transform; until then its stage says why not. */
+static void test_late_typing(void)
+{
+    const char *patch[] = { "patch(body: 'n = shape_of(signal)[1];')", NULL };
+    rill_model *m = model_with("ragged.onnx", NULL, patch);
+    if (m)
+        CHECK(m->n_stages == 2 && !m->stages[0].is_typed && strstr(m->stages[0].why, "Range") && m->stages[1].is_typed &&
+              m->file.g.n_inputs == 2 && m->graph.g.n_inputs == 1 && !strcmp(m->stages[1].spec, patch[0]), "%u stages",
+              m->n_stages);
+    rill_model_free(m);
+}
+
 int main(void)
 {
     test_root_make();
     models_write();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         row_check(&rows[i]);
+    test_values();
+    test_nested();
+    test_states();
+    test_late_typing();
     test_root_drop();
     return check_done();
 }

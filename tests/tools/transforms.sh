@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --transform, --set, --assert and --stream as a person uses them.  transforms.sh RILL AUDIO_DIR
+rill=$1 audio=$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+passed=0 failed=0
+export HOME="$dir"
+cat >"$dir/net.nnef" <<'TEXT'
+version 1.0;
+graph net(x, n) -> (y) {
+    x = external<scalar>(shape = [1, 4, S]);
+    n = external<integer>(shape = [1]);
+    h = relu(x);
+    scaled = h * 2.0;
+    cut = n + 1;
+    y = scaled + 1.0;
+}
+TEXT
+sed 's/4, S/T, S/' "$dir/net.nnef" >"$dir/two.nnef"
+
+# expect CODE WORDS ARGUMENTS...: the exit code, and the words on either stream.
+expect()
+{
+    want=$1 words=$2
+    shift 2
+    timeout 60 "$rill" "$@" >"$dir/said" 2>&1
+    code=$?
+    if [ $code = "$want" ] && grep -q -e "$words" "$dir/said"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: rill $* (exit $code, wanted $want and '$words')"
+        sed 's/^/    /' "$dir/said"
+    fi
+}
+
+net=$dir/net.nnef
+patch='patch(body: "n = shape_of(x)[2];")'
+expect 0 "set_symbols(SYMBOL: value" inspect --transforms
+for c in bench check denoise inspect live vad; do
+    expect 0 "--transform SPEC" $c --help
+done
+
+# sequential
+expect 0 "input  %0: f32\[1,4,4\]" inspect --pass typed --set FOO=2 --set S=2\*FOO "$net"
+expect 0 "input  %0: f32\[1,4,2\*T\]" inspect --pass typed --set S=2\*T "$net"
+expect 3 "set 'S=2': .*contradicts" inspect --assert "S>=3" --set S=2 "$net"
+expect 3 "symbol 'Q' was set, but neither the model" inspect --set Q=1 "$net"
+
+# in order, and shown after each
+expect 3 "port 'n' is i64" bench --seconds 0.05 "$net"
+expect 0 '"pulse": 8' bench --json --seconds 0.05 -t "$patch" -t 'pulse(symbol: S, pulse: 8)' "$net"
+expect 0 "pulse 8 samples" inspect -t "$patch" -t 'pulse(symbol: S, pulse: 8)' "$net"
+expect 0 "pulse 5 samples" inspect --pulse 5 -t "$patch" -t 'pulse(symbol: S, pulse: 8)' "$net"
+expect 0 "transform 2: select_outputs(h)" inspect -t "$patch" -t 'select_outputs(h)' "$net"
+expect 0 "input  %1: i64\[1\]  # n" inspect --pass transform:0 -t "$patch" -t 'select_outputs(h)' "$net"
+expect 0 "output .*f32\[1,4,S\]  # y" inspect --pass transform:1 -t "$patch" -t 'select_outputs(h)' "$net"
+expect 0 "output .*f32\[1,4,S\]  # h" inspect --pass transform:2 -t "$patch" -t 'select_outputs(h)' "$net"
+expect 0 "# n" inspect --pass load -t "$patch" -t 'select_outputs(h)' "$net"
+expect 2 "transform:0 (after --set) to transform:1" inspect --pass transform:2 -t "$patch" "$net"
+expect 2 "without --transform or --set" inspect --pass transform:0 "$net"
+expect 3 "column 19: found 'h'" inspect -t 'select_outputs( h h)' "$net"
+expect 3 "unknown transform 'fold'; known: set_symbols" inspect -t fold "$net"
+
+# time
+expect 3 "has no time axis\|more than one\|cannot be" check -t 'patch(body: "n = 1;")' "$dir/two.nnef"
+expect 0 "^8 passed, 0 failed" check -t 'patch(body: "n = 1;")' --set T=4 --stream S --pulse 1,8 --length 0,1,9,100 "$dir/two.nnef"
+expect 3 "no input has the symbol 'Q'; .*are: S, T\|are: T, S" inspect --stream Q "$dir/two.nnef"
+
+# a model of the library, and old files
+expect 0 "note: the states of 1 Scan start from their inputs" inspect -t force-scan-external-state wiener
+expect 0 "real-time factor" denoise -t 'pulse(pulse: 512)' "$audio/noisy.wav" "$dir/clean.wav"
+expect 0 "real-time factor" denoise "$audio/noisy.wav" "$dir/plain.wav"
+expect 3 "no wire 'nosuch'" denoise -t 'select_outputs(nosuch)' "$audio/noisy.wav" "$dir/x.wav"
+if cmp -s "$dir/clean.wav" "$dir/plain.wav"; then passed=$((passed + 1)); else
+    failed=$((failed + 1)); echo "FAILED: another pulse gives other samples"; fi
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
