@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whole-sequence nets of known shapes: each streams, obeys the law at several pulses, is as late as its shape says and
  * gives what ONNX Runtime gave for the whole sequence. */
+#include "engine/check_bodies.h"
 #include "engine/model.h"
 #include "pulse/law.h"
 #include "pulse/plan_internal.h"
@@ -17,15 +18,17 @@ struct net {
     int delay;                      /* of the first output in its frames, at that pulse */
     int length[2];                  /* of the stored references */
     const char *output[OUTPUTS_MAX];
+    unsigned scans;                 /* in the file */
 };
 
 static const struct net nets[] = {
-    { "wavenet", 8, 182, { 220, 301 }, { "posteriors" } },
-    { "tdnn_lstm", 24, 6, { 40, 121 }, { "logits" } },
-    { "gtcrn", 1, 0, { 17, 40 }, { "out" } },
-    { "dualpath", 1, 0, { 11, 32 }, { "out" } },
-    { "dfn3", 1, 2, { 16, 37 }, { "gain", "taps" } },
-    { "conformer", 16, 0, { 60, 133 }, { "logits" } },
+    { "wavenet", 8, 182, { 220, 301 }, { "posteriors" }, 0 },
+    { "tdnn_lstm", 24, 6, { 40, 121 }, { "logits" }, 0 },
+    { "gtcrn", 1, 0, { 17, 40 }, { "out" }, 0 },
+    { "dualpath", 1, 0, { 11, 32 }, { "out" }, 0 },
+    { "dfn3", 1, 2, { 16, 37 }, { "gain", "taps" }, 0 },
+    { "conformer", 16, 0, { 60, 133 }, { "logits" }, 0 },
+    { "dualpath_scan", 1, 0, { 9, 30 }, { "out" }, 156 },
 };
 
 static unsigned passed, failed;
@@ -87,6 +90,25 @@ static void reference_test(const struct net *n, const rill_model *m, int64_t pul
         free(want[i]);
 }
 
+/* Every size is known in terms of the length of the inputs. */
+static void symbols_test(const struct net *n, const rill_model *m)
+{
+    const struct graph *g = &m->graph.g;
+    for (uint32_t i = 0; i < g->n_wires; i++) {
+        char fact[256];
+        fact_print(&g->wires[i].fact, fact, sizeof fact);
+        CHECK(!strchr(fact, '?'), "%s: wire '%s' is %s", n->name, g->wires[i].name, fact);
+    }
+}
+
+static void bodies_test(const struct net *n, const struct graph *g, const struct dim *fixed, unsigned least)
+{
+    struct body_reports r = { 0 };
+    rill_status s = graph_check_bodies(g, fixed, &r, NULL);
+    CHECK(s == RILL_OK && r.n_scans >= least && !r.n_drifting, "%s: %u of %u Scans drift, at least %u looked for", n->name,
+          r.n_drifting, r.n_scans, least);
+}
+
 static void net_test(const struct net *n)
 {
     rill_model *m = NULL;
@@ -96,8 +118,12 @@ static void net_test(const struct net *n)
     CHECK(rill_model_open(&m, net_path(n, "model.onnx"), &err) == RILL_OK, "%s: %s", n->name, err.text);
     if (!m)
         return;
+    symbols_test(n, m);
+    bodies_test(n, &m->graph.g, NULL, n->scans);
     CHECK(rill_plan_new(&p, m, &opts, &err) == RILL_OK, "%s: %s", n->name, err.text);
     if (p) {
+        bodies_test(n, &p->pulsed, m->stream, n->scans);
+        bodies_test(n, &p->pgraph.g, m->stream, 0);
         CHECK(p->pgraph.outputs[0].delay == n->delay && p->pgraph.pulse == n->pulse, "%s: %d frames late at pulse %d, not %d",
               n->name, (int) p->pgraph.outputs[0].delay, (int) p->pgraph.pulse, n->delay);
         CHECK(!strcmp(p->ports[p->n_inputs].info.name, n->output[0]), "%s: output '%s'", n->name,

@@ -2,6 +2,7 @@
 """Makes the zoo: small nets of known shapes with seeded weights, for whole sequences, time an axis of S frames.
 
     python3 make.py export [NAME..]      writes NAME/model.onnx (Debian's python3-torch)
+    python3 make.py scans                writes dualpath_scan/model.onnx (onnx)
     python3 make.py slim   [NAME..]      gives its tensors short names (onnx)
     python3 make.py real FILE OUT        writes OUT: gtcrn with the weights of FILE, the published step form (onnx)
     python3 make.py refs   [NAME..]      writes NAME/LENGTH.OUTPUT.f32 (onnxruntime 1.24)
@@ -407,9 +408,20 @@ def export(names):
         print(f"{name}: {os.path.getsize(path)} bytes")
 
 
+def scans(_):
+    import onnx
+    import dualpath_scan
+    model, folder = dualpath_scan.model(), os.path.join(HERE, "dualpath_scan")
+    onnx.checker.check_model(model)
+    os.makedirs(folder, exist_ok=True)
+    onnx.save(model, os.path.join(folder, "model.onnx"))
+
+
 def slim(names):
     import onnx
     for name in LENGTHS:
+        if name == "dualpath_scan":     # bodies see its names
+            continue
         path = os.path.join(HERE, name, "model.onnx")
         if (names and name not in names) or not os.path.exists(path):
             continue
@@ -485,4 +497,4 @@ def refs(names):
 
 
 if __name__ == "__main__":
-    {"export": export, "slim": slim, "real": real, "refs": refs}[sys.argv[1]](sys.argv[2:])
+    {"export": export, "scans": scans, "slim": slim, "real": real, "refs": refs}[sys.argv[1]](sys.argv[2:])
