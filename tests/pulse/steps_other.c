@@ -238,6 +238,20 @@ static void emit_expand(struct gb *b, struct stage *s, const int *v)
     s->wire = GB(b, v[0] ? "Mul" : "Add", "", x, s->wire);
 }
 
+/* Every channel (by Tile or by Expand) or every frame n times. */
+static void emit_repeat(struct gb *b, struct stage *s, const int *v)
+{
+    const bool frames = v[1] == 2;
+    s->channels *= frames ? 1 : v[0];
+    if (v[1] == 0) {
+        s->wire = GB(b, "Tile", "", s->wire, gb_ints(b, 1, v[0], 1));
+        return;
+    }
+    uint32_t x = GB(b, "Unsqueeze", "", s->wire, gb_ints(b, frames ? 3 : 2));
+    x = GB(b, "Expand", "", x, frames ? gb_ints(b, 1, 1, 1, v[0]) : gb_ints(b, 1, v[0], 1));
+    s->wire = GB(b, "Reshape", "", x, gb_ints(b, 1, s->channels, -1));
+}
+
 /* A convolution whose input is the same at all times: at the ends it is not. */
 static void emit_bias(struct gb *b, struct stage *s, const int *v)
 {
@@ -309,6 +323,7 @@ const struct step_kind steps_other[] = {
     { "embed", { { NULL, 0, 0, 0 } }, emit_embed },
     { "attend", { { "chunk", 1, 4, 1 }, { "left", 0, 3, 1 }, { "right", 0, 2, 0 }, { "where", 0, 1, 0 } }, emit_attend },
     { "expand", { { "mul", 0, 1, 0 } }, emit_expand },
+    { "repeat", { { "n", 1, 3, 2 }, { "way", 0, 2, 0 } }, emit_repeat },
     { "bias", { { "l", 0, 2, 1 } }, emit_bias },
     { NULL, { { NULL, 0, 0, 0 } }, NULL },
 };
