@@ -158,11 +158,35 @@ static struct position transposed(const struct walk *w, const struct node *n)
 
 /* ---- nodes ---- */
 
+/* The expression of a table of integers that grows evenly along each axis; NULL of any other. */
+static const struct dim *even_table(const struct walk *w, const struct tensor *v)
+{
+    int64_t stride[RANK_MAX], step[RANK_MAX], first;
+    if (tensor_count(v) == 0 || !dtype_is_int(v->type))
+        return NULL;
+    tensor_strides(v, stride);
+    const struct dim *e = dim_int(w->ps->dims, first = tensor_get_i64(v, v->data, 0));
+    for (int k = 0; k < v->rank; k++) {
+        step[k] = v->dim[k] > 1 ? tensor_get_i64(v, v->data, stride[k]) - first : 0;
+        if (step[k] > INT32_MAX || step[k] < -INT32_MAX)
+            return NULL;
+        e = dim_add(w->ps->dims, e, dim_mul_int(w->ps->dims, w->ps->axis[k], step[k]));
+    }
+    for (int64_t i = 0; i < tensor_count(v); i++) {
+        int64_t want = first;
+        for (int k = 0; k < v->rank; k++)
+            want += step[k] * (i / stride[k] % v->dim[k]);
+        if (tensor_get_i64(v, v->data, i) != want)
+            return NULL;
+    }
+    return e;
+}
+
 static struct position constant(const struct walk *w, const struct tensor *v)
 {
     struct position y = { 0 };
     if (tensor_count(v) != 1)
-        return y;
+        return (struct position) { .e = even_table(w, v) };
     if (dtype_is_float(v->type))
         return (struct position) { dim_int(w->ps->dims, 1), true, tensor_get_f64(v, v->data, 0),
                                    tensor_get_f64(v, v->data, 0) };

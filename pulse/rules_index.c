@@ -5,32 +5,99 @@
 
 /* ---- Gather ---- */
 
-/* Index k of the wire is k*step + start, with constants, whatever the length. */
-static bool indices_affine(const struct pulser *p, uint32_t w, int64_t *ret_start, int64_t *ret_step)
+/* Indices that grow evenly along each of their axes. */
+struct even { int64_t start, step[RANK_MAX]; };
+
+static const struct dim *place(const struct positions *ps, const struct dim *e, int rank, int one)
 {
-    const struct position *at = p->positions && pulser_fact(p, w)->rank == 1 ? &p->positions->of[w] : NULL;
-    double zero, one;
-    if (!at || !at->e || at->pair || !pulser_stream(p, w) || !position_value(p->positions, at, 0, 0, 1, 0, &zero) ||
-        !position_value(p->positions, at, 0, 1, 1, 0, &one))
-        return false;
-    *ret_start = (int64_t) zero;
-    *ret_step = (int64_t) one - (int64_t) zero;
-    struct dims *ds = p->positions->dims;
-    return at->e == dim_add_int(ds, dim_mul_int(ds, p->positions->axis[0], *ret_step), *ret_start);
+    for (int k = 0; k < rank; k++)
+        e = dim_subst(ps->dims, e, ps->axis[k], dim_int(ps->dims, k == one));
+    return e;
 }
 
-/* Frames start, start + step, .. of the data. */
+static bool indices_even(const struct pulser *p, uint32_t w, struct even *ret)
+{
+    const struct positions *ps = p->positions;
+    const struct position *at = ps ? &ps->of[w] : NULL;
+    int rank = pulser_fact(p, w)->rank;
+    if (!at || !at->e || at->pair || !pulser_stream(p, w))
+        return false;
+    const struct dim *zero = place(ps, at->e, rank, -1), *e = zero;
+    for (int k = 0; k < rank; k++) {
+        const struct dim *one = place(ps, at->e, rank, k);
+        if (!dim_is_const(zero) || !dim_is_const(one))
+            return false;
+        ret->step[k] = dim_value(one) - dim_value(zero);
+        e = dim_add(ps->dims, e, dim_mul_int(ps->dims, ps->axis[k], ret->step[k]));
+    }
+    ret->start = dim_is_const(zero) ? dim_value(zero) : 0;
+    return at->e == e;
+}
+
+/* The indices of a run into its windows, low frames lower than those of the sequence. */
+static rill_status window_indices(struct pulser *p, const struct node *n, const struct even *e, int time, int64_t pulse,
+                                  int64_t low, uint32_t *ret)
+{
+    const struct fact *f = pulser_fact(p, n->in[1]);
+    int64_t dim[RANK_MAX], stride[RANK_MAX];
+    for (int k = 0; k < f->rank; k++)
+        dim[k] = k == time ? pulse : dim_value(f->shape[k]);
+    struct tensor *t = tensor_new(p->arena, DTYPE_I64, f->rank, dim);
+    if (!t)
+        return pulser_no_memory(p);
+    tensor_strides(t, stride);
+    for (int64_t i = 0; i < tensor_count(t); i++) {
+        int64_t at = e->start - low;
+        for (int k = 0; k < f->rank; k++)
+            at += e->step[k] * (i / stride[k] % dim[k]);
+        ((int64_t *) t->data)[i] = at;
+    }
+    *ret = graph_add_const(p->dst, n->name, t);
+    return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
+}
+
+/* Windows over the data: the indices of several frames for each frame of the output. */
+static rill_status gather_windows(struct pulser *p, const struct node *n, struct flow *f, const struct even *e, int time)
+{
+    const struct fact *i = pulser_fact(p, n->in[1]);
+    int64_t low = e->start, span = 0, count = 1;
+    uint32_t in[2], out;
+    for (int k = 0; k < i->rank; k++) {
+        if (k == time)
+            continue;
+        int64_t size = dim_is_const(i->shape[k]) ? dim_value(i->shape[k]) : 0, reach;
+        if (size < 1 || __builtin_mul_overflow(count, size, &count) || count > 1 << 24 ||
+            __builtin_mul_overflow(e->step[k], size - 1, &reach) || reach > 1 << 24 || reach < -(1 << 24))
+            return op_fail(p->err, RILL_LIMIT, n, "windows of more than 2^24 frames do not stream");
+        low += reach < 0 ? reach : 0;
+        span += reach < 0 ? -reach : reach;
+    }
+    if (low < 0)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it picks frames from %lld on axis %d, the time axis, which "
+                       "count from the end of the sequence", (long long) low, f->sf.axis);
+    TRY(flow_windows(p, n, f, &(struct flow_window) { .before = -low, .span = span, .stride = e->step[time] }));
+    TRY(window_indices(p, n, e, time, f->sf.pulse, low, &in[1]));
+    in[0] = f->wire;
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
+    f->sf.axis += time;
+    return pulser_bind(p, n, 0, out, &f->sf);
+}
+
+/* Frames start, start + step, .. of the data, or windows of them. */
 static rill_status gather_frames(struct pulser *p, const struct node *n, struct flow *f)
 {
-    int64_t start, step;
-    if (!indices_affine(p, n->in[1], &start, &step))
+    struct even e;
+    if (!indices_even(p, n->in[1], &e))
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it picks frames of axis %d, the time axis, by indices that "
                        "are not a range counted from the start", f->sf.axis);
-    if (start < 0 || step < 1)
+    int time = pulser_stream(p, n->in[1])->axis;
+    if (e.start < 0 || e.step[time] < 1)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it picks frames from %lld in steps of %lld on axis %d, "
-                       "the time axis; only forward from the start streams", (long long) start, (long long) step,
+                       "the time axis; only forward from the start streams", (long long) e.start, (long long) e.step[time],
                        f->sf.axis);
-    TRY(flow_every(p, n, f, start, step));
+    if (pulser_fact(p, n->in[1])->rank > 1)
+        return gather_windows(p, n, f, &e, time);
+    TRY(flow_every(p, n, f, e.start, e.step[0]));
     return pulser_bind(p, n, 0, f->wire, &f->sf);
 }
 

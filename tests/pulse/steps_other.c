@@ -231,6 +231,22 @@ static void emit_pick(struct gb *b, struct stage *s, const int *v)
     s->wire = GB(b, "Gather", "axis=2", s->wire, r);
 }
 
+/* Windows of k frames, every s frames, picked by a table of indices [k, T] or [T, k]. */
+static void emit_windows(struct gb *b, struct stage *s, const int *v)
+{
+    const bool rows = v[3];
+    int64_t first[4] = { 0 };
+    for (int i = 0; i < v[0]; i++)
+        first[i] = i * v[2];
+    uint32_t table = gb_const(b, DTYPE_I64, 2, rows ? (int64_t[]) { 1, v[0] } : (int64_t[]) { v[0], 1 }, first);
+    uint32_t end = GB(b, "Sub", "", time_of(b, s->wire), gb_int(b, (v[0] - 1) * v[2]));
+    uint32_t r = GB(b, "Range", "", gb_int(b, 0), end, gb_int(b, v[1]));
+    uint32_t at = GB(b, "Add", "", GB(b, "Unsqueeze", "", r, gb_ints(b, rows)), table);
+    uint32_t x = GB(b, "Gather", "axis=2", s->wire, at);
+    s->channels *= v[0];
+    s->wire = GB(b, "Reshape", "", rows ? gb_transpose(b, x, "0,1,3,2") : x, gb_ints(b, 1, s->channels, -1));
+}
+
 /* One frame spread over all of time. */
 static void emit_expand(struct gb *b, struct stage *s, const int *v)
 {
@@ -320,6 +336,7 @@ const struct step_kind steps_other[] = {
     { "stack", { { "n", 2, 3, 2 } }, emit_stack },
     { "position", { { "from", 0, 2, 0 }, { "by", 1, 2, 1 }, { "mul", 0, 1, 0 } }, emit_position },
     { "pick", { { "from", 0, 2, 0 }, { "step", 1, 3, 1 } }, emit_pick },
+    { "windows", { { "k", 1, 3, 2 }, { "s", 1, 3, 1 }, { "d", 0, 2, 1 }, { "rows", 0, 1, 0 } }, emit_windows },
     { "embed", { { NULL, 0, 0, 0 } }, emit_embed },
     { "attend", { { "chunk", 1, 4, 1 }, { "left", 0, 3, 1 }, { "right", 0, 2, 0 }, { "where", 0, 1, 0 } }, emit_attend },
     { "expand", { { "mul", 0, 1, 0 } }, emit_expand },
