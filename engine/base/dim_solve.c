@@ -57,14 +57,19 @@ rill_status dim_solve(const struct dim *expr, const struct dim *symbol, int64_t 
 
 /* ---- symbols that become something else ---- */
 
-static rill_status fact_carry(struct dims *ds, const struct dim *ge0, rill_error *err)
+/* ge0, which is `known` with the symbol replaced, is >= 0 from now on. */
+static rill_status fact_carry(struct dims *ds, const struct dim *known, const struct dim *ge0, rill_error *err)
 {
     char e[160], text[200];
     TRY(dims_status(ds, err));
-    dim_print(ge0, e, sizeof e);
-    if (snprintf(text, sizeof text, "%s >= 0", e) >= (int) sizeof text || dim_print(ge0, NULL, 0) >= (int) sizeof e)
+    if (dim_print(ge0, e, sizeof e) >= (int) sizeof e)
         return RILL_OK;         /* a fact that is not carried over proves less, never something wrong */
-    return dims_assert(ds, text, err);
+    snprintf(text, sizeof text, "%s >= 0", e);
+    rill_status s = dims_assert(ds, text, err);
+    if (s != RILL_INVALID)
+        return s;
+    dim_print(known, e, sizeof e);
+    return err_set(err, s, "it contradicts what is known: %s >= 0", e);
 }
 
 rill_status dims_carry(struct dims *ds, const struct dim *symbol, const struct dim *to, rill_error *reterr)
@@ -76,11 +81,11 @@ rill_status dims_carry(struct dims *ds, const struct dim *symbol, const struct d
         return err_set(reterr, RILL_INVALID, "symbol '%.100s' cannot be replaced by something that mentions it: name the "
                        "new one differently", symbol->name);
     if (b.lo != INT64_MIN)
-        TRY(fact_carry(ds, dim_sub(ds, to, dim_int(ds, b.lo)), reterr));
+        TRY(fact_carry(ds, dim_sub(ds, symbol, dim_int(ds, b.lo)), dim_sub(ds, to, dim_int(ds, b.lo)), reterr));
     if (b.hi != INT64_MAX)
-        TRY(fact_carry(ds, dim_sub(ds, dim_int(ds, b.hi), to), reterr));
+        TRY(fact_carry(ds, dim_sub(ds, dim_int(ds, b.hi), symbol), dim_sub(ds, dim_int(ds, b.hi), to), reterr));
     for (unsigned i = 0, n = ds->n_facts; i < n; i++)
         if (dim_mentions(ds->fact[i], symbol))
-            TRY(fact_carry(ds, dim_subst(ds, ds->fact[i], symbol, to), reterr));
+            TRY(fact_carry(ds, ds->fact[i], dim_subst(ds, ds->fact[i], symbol, to), reterr));
     return RILL_OK;
 }
