@@ -299,6 +299,19 @@ static rill_status rule_pointwise(struct pulser *p, const struct node *n)
     return emit_same(p, n, in, &sf);
 }
 
+/* Of the second input only the type matters. */
+static rill_status rule_cast_like(struct pulser *p, const struct node *n)
+{
+    struct flow f;
+    if (!flow_of(p, n->in[0], &f))
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: only what its type is taken from runs along time");
+    const struct attr attrs[] = { { .name = "to", .kind = ATTR_INT, .i = pulser_fact(p, n->out[0])->type },
+                                  { .name = "saturate", .kind = ATTR_INT, .i = attr_get_int(n, "saturate") } };
+    uint32_t out;
+    TRY(pulser_emit_named(p, "Cast", n->name, attrs, 2, &f.wire, 1, &out));
+    return pulser_bind(p, n, 0, out, &f.sf);
+}
+
 /* ---- rows ---- */
 
 #define POOL "a pool, a convolution or CumSum along time streams"
@@ -315,7 +328,8 @@ static const struct axis_row rows[] = {
     ROW("BatchNormalization", GLOBAL, "channels", .map = map_not_channel),
     ROW("BlackmanWindow", GLOBAL, "all", .way = "of constants they are folded away"),
     ROW("ComplexMul", GLOBAL, "the last", .map = map_rows),
-    ROW("Compress", POSITION, "axis", .way = "Slice and Gather by a range of frames stream"),
+    ROW("CastLike", POINTWISE, NULL, .rule = rule_cast_like),
+    ROW("Compress", POSITION, "axis", .map = map_axis_attr, .way = "Slice and Gather by a range of frames stream"),
     ROW("Concat", MOVED, "axis", .map = map_axis_attr, .rule = rule_concat),
     ROW("ConstantOfShape", MOVED, NULL, .source = source_constant),
     ROW("Conv", WINDOW, "all but batch; channels are global", .map = map_batch, .rule = rule_conv),

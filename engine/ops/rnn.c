@@ -116,7 +116,7 @@ static rill_status operands_check(struct infer *c, enum cell cell, int64_t dirs,
                               rows[i].words, (long long) dirs, (long long) hidden);
         }
     const struct fact *lens = infer_has(c, IN_LENS) ? c->in[IN_LENS] : NULL;
-    if (lens && ((lens->type != DTYPE_I32 && lens->type != DTYPE_I64) || lens->rank != 1 ||
+    if (lens && ((lens->type != DTYPE_I32 && lens->type != DTYPE_I64 && lens->type != DTYPE_DIM) || lens->rank != 1 ||
                  (dim_is_const(lens->shape[0]) && dim_is_const(batch) && lens->shape[0] != batch))) {
         char fact[160];
         fact_print(lens, fact, sizeof fact);

@@ -214,9 +214,12 @@ static rill_status compress_infer(struct infer *c)
         return infer_fail(c, "the size of its output depends on input 1, a list of bools, which is not "
                           "known before running");
     struct tensor shape;
-    if (a < 0 || !fact_to_tensor(x, &shape) || x->type == DTYPE_DIM)
+    if (a < 0 || x->type == DTYPE_DIM)
         return infer_fail(c, "axis %lld of an input of rank %d", (long long) axis, x->rank);
-    int64_t room = axis == NO_AXIS ? tensor_count(&shape) : shape.dim[a];
+    if (axis == NO_AXIS ? !fact_to_tensor(x, &shape) : !dim_is_const(x->shape[a]))
+        return infer_fail(c, "the size of axis %d of its input is not known before running; Slice and Gather by a range need not "
+                          "know it", a);
+    int64_t room = axis == NO_AXIS ? tensor_count(&shape) : dim_value(x->shape[a]);
     for (int64_t i = 0; i < tensor_count(mask) && i < room; i++)
         kept += ((const uint8_t *) mask->data)[i] != 0;
     infer_same(c, 0, 0);
