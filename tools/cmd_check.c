@@ -172,6 +172,10 @@ static int samples_read(struct check *c, const char *path, float **ret)
     rill_error err;
     rill_model_info info;
     rill_model_get_info(c->model, &info);
+    const struct fact *f = &c->model->graph.g.wires[c->model->graph.g.inputs[0]].fact;
+    for (int i = 0; i < f->rank; i++)
+        if (!dim_is(f->shape[i], 1) && f->shape[i] != c->model->stream)
+            return tool_fail(c->cmd, TOOL_BAD_INPUT, "the model's first input is not one sample a frame: it takes no recording");
     if (audio_read(path, info.sample_rate, ret, &n, &rate, &err) != RILL_OK)
         return tool_fail_status(c->cmd, &err);
     c->opts.samples = *ret;

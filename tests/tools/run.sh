@@ -89,6 +89,9 @@ expect 2 "unknown pass" "$rill" inspect --pass nosuch wiener
 zoo=$(dirname "$0")/../models/zoo
 expect 0 "latency of 'out': 256 frames, 256 input frames, 16 ms" "$rill" inspect wiener
 expect 0 "+2 frames, +6 input frames  /tdnn4/Conv (Conv)" "$rill" inspect --pulse 24 "$zoo/tdnn_lstm/model.onnx"
+expect 0 "237568 a pulse, 1 times what the whole-sequence run does" "$rill" inspect --pulse 8 "$zoo/wavenet/model.onnx"
+expect 0 "smallest legal pulse: 3 input frames" "$rill" inspect --pulse 8 "$zoo/tdnn_lstm/model.onnx"
+expect 0 '"of_whole_run": 1.0' "$rill" inspect --json "$zoo/tdnn_lstm/model.onnx"
 
 # ---- check
 head -c 3000 /dev/urandom >"$dir/random.onnx"
@@ -97,6 +100,7 @@ expect 0 "^2 passed, 0 failed$" "$rill" check "$zoo/dualpath/model.onnx" --pulse
 expect 0 "output 'taps': largest difference 0, all bits the same" "$rill" check "$zoo/dfn3/model.onnx"
 expect 0 "^2 passed, 0 failed$" "$rill" check wiener "$audio/noisy.wav" --pulse 256,4096
 expect 0 "length 1 *ok: too short for a frame, and none comes" "$rill" check "$zoo/wavenet/model.onnx" --pulse 8
+expect 3 "takes no recording" "$rill" check "$zoo/gtcrn/model.onnx" "$audio/noisy.wav"
 cat >"$dir/global.nnef" <<TEXT
 version 1.0;
 graph global(x) -> (y)
