@@ -107,6 +107,7 @@ struct run {
     rill_stream *s;
     uint32_t seed;
     int64_t pushed[PORTS_MAX], got[PORTS_MAX], room[PORTS_MAX];
+    int64_t early[PORTS_MAX];                   /* of those got, before the length was told */
     float *in[PORTS_MAX], *out[PORTS_MAX];      /* frame after frame */
 };
 
@@ -251,6 +252,7 @@ static rill_status run_stream(struct run *r, rill_error *err)
         if (snap == 0)
             snapshot(r);
     }
+    memcpy(r->early, r->got, sizeof r->early);
     rill_stream_finish(r->s);
     return runs_out(r, most) ? RILL_OK : err_set(err, RILL_INTERNAL, "the stream does not end");
 }
@@ -314,7 +316,7 @@ static void lone_inputs(const struct oracle *o, struct whole *w, int64_t length,
     }
 }
 
-/* A stream too short for the graph ends like any other, and gives no frame where there are none. */
+/* A stream too short for the graph ends like any other; once it knows, it gives no frame where there are none. */
 static enum verdict lone_run(struct oracle *o, struct whole *w, int64_t length, uint32_t cuts)
 {
     struct run r = { .o = o, .w = w, .seed = cuts };
@@ -329,7 +331,7 @@ static enum verdict lone_run(struct oracle *o, struct whole *w, int64_t length, 
         const struct port *q = &o->plan->ports[i];
         int64_t frames;
         bool some = q->length && dim_eval(q->length, o->plan->symbol, length, &frames) && frames > 0;
-        if (q->length && !some && r.got[i] > 0) {
+        if (q->length && !some && r.got[i] > r.early[i]) {
             err_set(&why, RILL_INTERNAL, "output '%s' gives %lld frames where there are none", q->info.name,
                     (long long) r.got[i]);
             v = LAW_BROKEN;

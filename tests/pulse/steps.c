@@ -53,7 +53,9 @@ bool chain_parse(struct chain *c, const char *text)
     *c = (struct chain) { .channels = (int) strtol(copy, &rest, 10), .times = 1 };
     if (*rest == 'x')
         c->times = (int) strtol(rest + 1, &rest, 10);
-    if (*rest++ != ':')
+    if (*rest == '@')
+        c->form = (int) strtol(rest + 1, &rest, 10);
+    if (c->form < 0 || c->form >= FORMS || *rest++ != ':')
         return false;
     for (char *w = strtok_r(rest, ";", &save); w; w = strtok_r(NULL, ";", &save))
         if (c->n == STEPS_MAX || !step_parse(&c->steps[c->n++], w))
@@ -63,7 +65,12 @@ bool chain_parse(struct chain *c, const char *text)
 
 int chain_print(const struct chain *c, char *buf, size_t cap)
 {
-    int at = snprintf(buf, cap, c->times > 1 ? "%dx%d:" : "%d:", c->channels, c->times);
+    int at = snprintf(buf, cap, "%d", c->channels);
+    if (c->times > 1)
+        at += snprintf(buf + at, cap - (size_t) at, "x%d", c->times);
+    if (c->form)
+        at += snprintf(buf + at, cap - (size_t) at, "@%d", c->form);
+    at += snprintf(buf + at, cap - (size_t) at, ":");
     for (unsigned i = 0; i < c->n && at > 0 && (size_t) at < cap; i++) {
         const struct chain_step *s = &c->steps[i];
         at += snprintf(buf + at, cap - (size_t) at, "%s %s", i ? ";" : "", s->kind->name);
@@ -74,14 +81,36 @@ int chain_print(const struct chain *c, char *buf, size_t cap)
     return at;
 }
 
+/* Where time is in the first input and in the last output. */
+static uint32_t form_input(struct gb *b, const struct chain *c)
+{
+    int t = GB_TIME * c->times;
+    switch (c->form) {
+    case 1:     return gb_transpose(b, GB(b, "Unsqueeze", "", gb_input(b, "x", 2, t, c->channels), gb_ints(b, 0)), "0,2,1");
+    case 2:     return GB(b, "Unsqueeze", "", gb_input(b, "x", 2, c->channels, t), gb_ints(b, 0));
+    case 3:     return gb_transpose(b, GB(b, "Squeeze", "", gb_input(b, "x", 4, 1, t, 1, c->channels), gb_ints(b, 2)), "0,2,1");
+    default:    return gb_input(b, "x", 3, 1, c->channels, t);
+    }
+}
+
+static uint32_t form_output(struct gb *b, const struct chain *c, uint32_t x)
+{
+    switch (c->form) {
+    case 1:     return gb_transpose(b, GB(b, "Squeeze", "", x, gb_ints(b, 0)), "1,0");
+    case 2:     return GB(b, "Squeeze", "", x, gb_ints(b, 0));
+    case 3:     return gb_transpose(b, GB(b, "Unsqueeze", "", x, gb_ints(b, 0)), "0,3,1,2");
+    default:    return x;
+    }
+}
+
 void chain_recipe(struct gb *b, const void *ctx)
 {
     const struct chain *c = ctx;
-    struct stage s = { gb_input(b, "x", 3, 1, c->channels, GB_TIME * c->times), c->channels };
+    struct stage s = { form_input(b, c), c->channels };
     for (unsigned i = 0; i < c->n; i++) {
         c->steps[i].kind->emit(b, &s, c->steps[i].v);
         if (c->taps >> i & 1 && i + 1 < c->n)
             gb_output(b, s.wire);
     }
-    gb_output(b, s.wire);
+    gb_output(b, form_output(b, c, s.wire));
 }

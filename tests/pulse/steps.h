@@ -8,6 +8,7 @@
 #include "tests/pulse/graph_build.h"
 
 #define STEPS_MAX  8
+#define FORMS      4
 #define PARAMS_MAX 8
 
 struct step_param { const char *name; int least, most, otherwise; };
@@ -24,6 +25,7 @@ struct chain_step { const struct step_kind *kind; int v[PARAMS_MAX]; };
 
 struct chain {
     int channels, times;        /* of the input: [1, channels, times * S] */
+    int form;                   /* 0: as said; 1: [T, C]; 2: [C, T]; 3: [1, T, 1, C], and the output likewise */
     unsigned n;
     struct chain_step steps[STEPS_MAX];
     int taps;                   /* bit i: what step i gives is an output too */
@@ -34,7 +36,7 @@ extern const struct step_kind steps_window[], steps_other[], steps_state[], step
 /* Of all tables; NULL past the last. */
 const struct step_kind *step_kind_at(unsigned i);
 
-/* "2: conv k=3; ..." where 2 is the number of channels ("2x3:": of 3*S frames); false: not understood. */
+/* "2: conv k=3; ..." where 2 is the number of channels ("2x3@1:": of 3*S frames, form 1); false: not understood. */
 bool chain_parse(struct chain *c, const char *text);
 int  chain_print(const struct chain *c, char *buf, size_t cap);
 

@@ -52,6 +52,7 @@ static struct chain chain_draw(void)
     struct chain c = { .channels = between(1, 3), .times = between(0, 4) ? 1 : between(2, 3), .n = (unsigned) between(1, 6) };
     for (unsigned i = 0; i < c.n; i++)
         c.steps[i] = step_draw();
+    c.form = between(0, 2) ? 0 : between(1, FORMS - 1);
     c.taps = between(0, 3) ? 0 : between(1, 63);
     return c;
 }
@@ -125,7 +126,8 @@ static bool shrink_number(struct try *t, int *n, int to)
 static bool shrink_numbers(struct try *t)
 {
     bool any = shrink_number(t, &t->chain.taps, 0) || shrink_number(t, &t->chain.channels, 1) ||
-               shrink_number(t, &t->chain.times, 1) || shrink_number(t, &t->pulse, 1) || shrink_number(t, &t->length, 0);
+               shrink_number(t, &t->chain.times, 1) || shrink_number(t, &t->chain.form, 0) || shrink_number(t, &t->pulse, 1) ||
+               shrink_number(t, &t->length, 0);
     for (unsigned i = 0; i < t->chain.n; i++)
         for (int k = 0; k < PARAMS_MAX && t->chain.steps[i].kind->params[k].name; k++)
             any |= shrink_number(t, &t->chain.steps[i].v[k], t->chain.steps[i].kind->params[k].otherwise);
@@ -187,8 +189,8 @@ static int length_draw(int pulse)
 {
     switch (between(0, 5)) {
     case 0: return between(0, 2);
-    case 1: return between(0, pulse);
-    case 2: return pulse * between(1, 6);
+    case 1: return between(0, pulse + 1);
+    case 2: return (pulse ? pulse : 4) * between(1, 6);
     default: return between(0, 60);
     }
 }
@@ -238,7 +240,7 @@ static void chain_try(const struct chain *c)
     count.graphs++;
     o.zeros_agree = chain_attends(c);
     for (int k = 0; k < 2; k++) {
-        int pulse = between(0, 2) ? between(1, 8) : between(1, 20);
+        int pulse = between(0, 2) ? between(0, 8) : between(1, 20);     /* 0: the smallest */
         if (oracle_pulse(&o, pulse) != LAW_HOLDS) {
             refusal_count(o.err.text, c);
             count.refused++;
