@@ -30,6 +30,7 @@ struct axis_row {
     const char *at;         /* the op's own axes, in words; NULL: it has none */
     axis_map *map;
     pulse_rule *rule;
+    bool streams;           /* rule streams along the op's own axes, or some of them */
     pulse_rule *source;     /* where nothing streams into it, but time comes out */
     const char *way;        /* what to do where it does not stream; NULL: nothing better is known */
 };

@@ -4,6 +4,7 @@
 #include "engine/op.h"
 #include "pulse/plan_internal.h"
 #include "tools/drift.h"
+#include "tools/inspect_axes.h"
 #include "tools/inspect_latency.h"
 #include "tools/open.h"
 #include "tools/stages.h"
@@ -156,13 +157,14 @@ static int ops_print(void)
 static int run(const struct command *cmd, int argc, char **argv)
 {
     struct open_opts oo = { 0 };
-    bool json = false, ops = false, check = false, keep_bodies = false, transforms = false;
+    bool json = false, ops = false, axes = false, check = false, keep_bodies = false, transforms = false;
     int64_t pulse = 0;
     const char *pass = NULL;
     const struct opt table[] = {
         OPEN_OPTS(oo),
         { "json", 0, OPT_FLAG, &json, NULL, "print {inputs, outputs, nodes, steps, ...}" },
         { "ops", 0, OPT_FLAG, &ops, NULL, "list the ops of the engine instead" },
+        { "axes", 0, OPT_FLAG, &axes, NULL, "say how each op touches the axes of its inputs instead" },
         { "pass", 0, OPT_TEXT, &pass, "PASS", "print the graph after load, transform:N, typed, declutter, pulse, pulse-declutter or plan" },
         { "transforms", 0, OPT_FLAG, &transforms, NULL, "list what --transform can do instead" },
         { "check", 0, OPT_FLAG, &check, NULL, "compare the bodies of Scans with the wires around them, after every pass" },
@@ -175,6 +177,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     if (ops)
         return ops_print();
+    if (axes)
+        return axes_print();
     if (transforms)
         stages_help();
     if (transforms)
