@@ -226,53 +226,82 @@ static rill_status history_infer(struct infer *c)
     return RILL_OK;
 }
 
-/* Rows are often a few words: a call for each would cost more than it copies. */
-__attribute__((optimize("no-tree-loop-distribute-patterns")))
-static void rows_of_words(const struct eval *e, size_t outer, size_t past, size_t fresh)
-{
-    uint32_t *restrict w = e->y[0], *restrict next = e->y[1];
-    const uint32_t *restrict s = e->x[0], *restrict x = e->x[1];
-    size_t stay = past > fresh ? past - fresh : 0, gone = past - stay;
-    for (size_t o = 0; o < outer; o++, w += past + fresh, next += past, s += past, x += fresh) {
-        for (size_t i = 0; i < past; i++)
-            w[i] = s[i];
-        for (size_t i = 0; i < stay; i++)
-            next[i] = s[gone + i];
-        for (size_t i = 0; i < fresh; i++)
-            w[past + i] = x[i];
-        for (size_t i = 0; i < gone; i++)
-            next[stay + i] = x[fresh - gone + i];
-    }
-}
+/* Along the axis: rows of what is kept of the old frames, and of the new ones. */
+struct rows { size_t outer, old, kept, fresh; };
 
-static void rows_of_bytes(const struct eval *e, size_t outer, size_t past, size_t fresh)
-{
-    unsigned char *w = e->y[0], *next = e->y[1];
-    const unsigned char *s = e->x[0], *x = e->x[1];
-    for (size_t o = 0; o < outer; o++, w += past + fresh, next += past, s += past, x += fresh) {
-        memcpy(w, s, past);
-        memcpy(w + past, x, fresh);
-        memcpy(next, w + fresh, past);
-    }
-}
-
-#define WORDS_FEW 64
-
-static void history_eval(const struct eval *e)
+static struct rows rows_of(const struct eval *e, bool window)
 {
     const struct tensor *s = e->in[0], *x = e->in[1];
     int axis = (int) ((const struct pulse_history_attr *) e->attr)->axis;
-    size_t outer = 1, inner = dtype_bytes(s->type);
+    size_t inner = dtype_bytes(s->type);
+    struct rows r = { .outer = 1 };
     for (int i = 0; i < s->rank; i++) {
-        outer *= i < axis ? (size_t) s->dim[i] : 1;
+        r.outer *= i < axis ? (size_t) s->dim[i] : 1;
         inner *= i > axis ? (size_t) s->dim[i] : 1;
     }
-    size_t past = inner * (size_t) s->dim[axis], fresh = inner * (size_t) x->dim[axis];
-    if (inner % 4 == 0 && past + fresh <= 4 * WORDS_FEW)
-        rows_of_words(e, outer, past / 4, fresh / 4);
-    else
-        rows_of_bytes(e, outer, past, fresh);
+    r.old = inner * (size_t) s->dim[axis];
+    r.fresh = inner * (size_t) x->dim[axis];
+    r.kept = window ? r.old - r.fresh : r.old;
+    return r;
 }
+
+/* Rows are often a few words: a call for each would cost more than it copies. */
+__attribute__((optimize("no-tree-loop-distribute-patterns")))
+static void join_words(uint32_t *restrict w, const uint32_t *restrict s, const uint32_t *restrict x, const struct rows *r)
+{
+    size_t old = r->old / 4, kept = r->kept / 4, fresh = r->fresh / 4;
+    s += old - kept;
+    for (size_t o = 0; o < r->outer; o++, w += kept + fresh, s += old, x += fresh) {
+        for (size_t i = 0; i < kept; i++)
+            w[i] = s[i];
+        for (size_t i = 0; i < fresh; i++)
+            w[kept + i] = x[i];
+    }
+}
+
+#define BYTES_FEW 256
+
+static void rows_join(const struct eval *e, const struct rows *r)
+{
+    unsigned char *w = e->y[0];
+    const unsigned char *s = e->x[0], *x = e->x[1];
+    if (r->fresh % 4 == 0 && r->old % 4 == 0 && r->kept + r->fresh <= BYTES_FEW) {
+        join_words(e->y[0], e->x[0], e->x[1], r);
+        return;
+    }
+    for (size_t o = 0; o < r->outer; o++, w += r->kept + r->fresh, s += r->old, x += r->fresh) {
+        memcpy(w, s + r->old - r->kept, r->kept);
+        memcpy(w + r->kept, x, r->fresh);
+    }
+}
+
+static void history_eval(const struct eval *e)
+{
+    struct rows r = rows_of(e, false);
+    unsigned char *next = e->y[1];
+    const unsigned char *w = e->y[0];
+    rows_join(e, &r);
+    for (size_t o = 0; o < r.outer; o++, next += r.old, w += r.old + r.fresh)
+        memcpy(next, w + r.fresh, r.old);
+}
+
+static void window_eval(const struct eval *e)
+{
+    struct rows r = rows_of(e, true);
+    rows_join(e, &r);
+}
+
+static rill_status window_infer(struct infer *c)
+{
+    infer_same(c, 0, 0);
+    return RILL_OK;
+}
+
+const struct op op_pulse_window = {
+    .name = "PulseWindow", .attrs = history_attrs, .attr_bytes = sizeof(struct pulse_history_attr), .min_in = 2,
+    .max_in = 2, .min_out = 1, .max_out = 1, .infer = window_infer, .eval = window_eval,
+    .help = "the newest frames of a window, with those of this run",
+};
 
 const struct op op_pulse_history = {
     .name = "PulseHistory", .attrs = history_attrs, .attr_bytes = sizeof(struct pulse_history_attr), .min_in = 2,

@@ -30,11 +30,12 @@ struct pulse_pad_attr {
     int mode;
 };
 
-/* PulseHistory(past, x): the window past ++ x along axis, and its newest frames as the next past. */
+/* PulseHistory(past, x): the window past ++ x along axis, and its newest frames as the next past.
+ * PulseWindow(old, x): the window without its oldest frames, ++ x: as long as it was, and so its own next value. */
 struct pulse_history_attr { int64_t axis; };
 
 /* PulseValid(clock): bool[frames], true where the frame lies in the sequence. */
 /* PulseSkip(clock): i64[], how many leading frames of this run lie before the sequence, 0..pulse. */
 /* PulseRange(clock, start, step): [frames], start + step * frame. */
-extern const struct op op_pulse_history, op_pulse_pad, op_pulse_valid, op_pulse_skip, op_pulse_range;
+extern const struct op op_pulse_history, op_pulse_pad, op_pulse_valid, op_pulse_skip, op_pulse_range, op_pulse_window;
 #endif

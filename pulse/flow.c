@@ -49,22 +49,25 @@ static const struct made *made_find(const struct pulser *p, uint32_t wire, int64
     return NULL;
 }
 
-/* history ++ wire, and the newest `keep` frames as the next history. */
+/* history ++ wire. The past is a state; where it is no shorter than the pulse the whole window is, which costs one copy
+ * less and a pulse of memory more. */
 static rill_status history_join(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t keep,
                                 const struct tensor *fill, uint32_t *ret)
 {
     const struct fact f = *pulser_dst_fact(p, wire);
     struct pulse_history_attr *a = arena_new(p->arena, struct pulse_history_attr);
     const struct tensor *init = NULL;
+    int64_t pulse = dim_value(f.shape[axis]);
+    bool window = keep >= pulse;
     uint32_t in[2] = { 0, wire }, out[2];
     if (!a)
         return pulser_no_memory(p);
     a->axis = axis;
-    TRY(pulser_state(p, name, &f, axis, keep, &in[0]));
+    TRY(pulser_state(p, name, &f, axis, window ? keep + pulse : keep, &in[0]));
     TRY(pulser_filled(p, in[0], fill, &init));
-    TRY(pulser_emit(p, &op_pulse_history, name, a, in, 2, out, 2));
+    TRY(pulser_emit(p, window ? &op_pulse_window : &op_pulse_history, name, a, in, 2, out, window ? 1 : 2));
     *ret = out[0];
-    return graph_add_state(p->dst, name, in[0], out[1], init) ? RILL_OK : pulser_no_memory(p);
+    return graph_add_state(p->dst, name, in[0], out[!window], init) ? RILL_OK : pulser_no_memory(p);
 }
 
 rill_status flow_history(struct pulser *p, const char *name, struct flow *f, int64_t n, const struct tensor *fill)

@@ -73,6 +73,7 @@ struct conv {
     size_t packed_floats;                   /* of one group */
     int64_t tile;                           /* output places whose columns are made at once */
     bool pointwise;                         /* kernel 1, stride 1, no pads: columns are a transpose */
+    bool covers;                            /* one output, whose kernel lies on the input place by place: a column as it is */
     bool depthwise;
     bool by_taps;               /* depthwise, all taps of a row at once */
     struct depthwise one;       /* a channel of it */
@@ -82,6 +83,14 @@ static bool is_pointwise(const struct conv *v)
 {
     for (int i = 0; i < 3; i++)
         if (v->g.kernel[i] != 1 || v->g.stride[i] != 1 || v->g.before[i] || v->g.in[i] != v->g.out[i])
+            return false;
+    return true;
+}
+
+static bool is_covered(const struct conv *v)
+{
+    for (int i = 0; i < 3; i++)
+        if (v->g.out[i] != 1 || v->g.before[i] || v->g.kernel[i] != v->g.in[i] || (v->g.kernel[i] > 1 && v->g.dilation[i] != 1))
             return false;
     return true;
 }
@@ -123,6 +132,7 @@ static rill_status conv_prepare(struct prep *c)
     v->cin = x->dim[1] / a->group;
     v->cout = w->dim[0] / a->group;
     v->pointwise = is_pointwise(v);
+    v->covers = is_covered(v);
     v->depthwise = v->cin == 1 && v->cout == 1;
     size_t k = (size_t) (v->cin * v->g.n_kernel);
     v->packed_floats = kern_packed_floats((size_t) v->cout, k);
@@ -245,12 +255,12 @@ static void conv_group(const struct eval *e, const struct conv *v, float *y, con
         kern_pack_f32(p, w, (size_t) v->cout, k, k, 1);
         packed = p;
     }
-    bool single = v->g.n_out == 1, as_is = v->pointwise && v->g.n_in == 1;      /* the input is its own column */
+    bool single = v->g.n_out == 1;
     for (int64_t first = 0; first < v->g.n_out; first += v->tile) {
         int64_t n = v->g.n_out - first < v->tile ? v->g.n_out - first : v->tile;
-        if (!as_is)
+        if (!v->covers)
             columns_make(v, col, x, first, n);
-        e->kern->gemm_f32(single ? y : rows, (size_t) v->cout, as_is ? x : col, k, packed, bias, (size_t) n, (size_t) v->cout, k);
+        e->kern->gemm_f32(single ? y : rows, (size_t) v->cout, v->covers ? x : col, k, packed, bias, (size_t) n, (size_t) v->cout, k);
         if (!single)
             rows_to_channels(v, y + first, rows, n);
     }
