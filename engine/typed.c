@@ -2,6 +2,7 @@
 #include "engine/typed.h"
 #include "engine/check_bodies.h"
 #include "engine/control.h"
+#include "engine/decide.h"
 #include "engine/interp.h"
 #include "engine/prune.h"
 
@@ -152,6 +153,23 @@ static bool changes_nothing(const struct node *n, const struct fact *in, const s
     return listed && n->n_out == 1 && n->out[0] != WIRE_NONE && in && fact_same(in, out);
 }
 
+/* One truth value spread over the output's shape takes the node's place. */
+static rill_status truth_emit(const struct typer *t, struct scope *s, const struct node *n, const struct fact *out, bool truth)
+{
+    const struct node expand = { .name = n->name, .op = op_find("Expand"), .out = n->out, .n_out = 1 };
+    int64_t rank = out->rank;
+    struct tensor *one = tensor_new(t->arena, DTYPE_BOOL, 0, NULL), *sizes = tensor_new(t->arena, DTYPE_DIM, 1, &rank);
+    if (!one || !sizes || !expand.op)
+        return no_memory(t);
+    *(uint8_t *) one->data = truth;
+    for (int k = 0; k < out->rank; k++)
+        ((const struct dim **) sizes->data)[k] = out->shape[k];
+    uint32_t in[2] = { graph_add_const(s->dst, n->name, one), graph_add_const(s->dst, n->name, sizes) };
+    if (in[0] == WIRE_NONE || in[1] == WIRE_NONE)
+        return no_memory(t);
+    return node_emit(t, s, &expand, in, 2, out, NULL);
+}
+
 static rill_status node_type(const struct typer *t, struct scope *s, const struct node *n)
 {
     uint32_t *in;
@@ -171,6 +189,9 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
         return set_const(t, s, n->out[0], out[0].value);
     if (folds(t, s, n, in, out))
         return node_fold(t, s, n, in);
+    bool truth;
+    if (!fact_is_static(&out[0]) && out[0].type == DTYPE_BOOL && compare_decided(s->dst, n, in, &truth))
+        return truth_emit(t, s, n, &out[0], truth);
     if (changes_nothing(n, facts[0], &out[0])) {
         s->map[n->out[0]] = in[0];
         return RILL_OK;

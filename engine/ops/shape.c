@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ops on shapes: views, and values made of sizes. */
 #include "engine/ops.h"
+#include "engine/ops/elem.h"
 #include "engine/ops/view.h"
 
 #include <math.h>
@@ -367,7 +368,7 @@ static rill_status range_infer(struct infer *c)
         if (!dim_is_const(step) || dim_value(step) <= 0)
             return infer_fail(c, "a symbolic range wants a positive constant step");
         n = dim_max(c->dims, dim_int(c->dims, 0), dim_div_ceil_int(c->dims, span, dim_value(step)));
-        type = DTYPE_I64;
+        type = dim_is_const(n) ? DTYPE_DIM : DTYPE_I64;     /* so many sizes, or as many numbers as come */
     } else {
         int64_t steps = range_steps(v[0], v[1], v[2]);
         if (steps < 0)
@@ -388,6 +389,13 @@ static void range_eval(const struct eval *e)
         else
             tensor_set_f64(y, e->y[0], i, (double) (tensor_get_i64(e->in[0], e->x[0], 0) +
                                                     i * tensor_get_i64(e->in[2], e->x[2], 0)));
+}
+
+static void range_dim(const struct eval *e, struct dims *ds)
+{
+    const struct dim **y = e->y[0], *start = elem_dim_at(ds, e->in[0], e->x[0], 0), *step = elem_dim_at(ds, e->in[2], e->x[2], 0);
+    for (int64_t i = 0; i < e->out[0]->dim[0]; i++)
+        y[i] = dim_add(ds, start, dim_mul_int(ds, step, i));
 }
 
 struct eye_attr { int64_t k, dtype; };
@@ -439,7 +447,10 @@ MAKE(shape, "Shape", shape_attrs, sizeof(struct shape_attr), 1, shape_infer, sha
 MAKE(size, "Size", NULL, 0, 1, size_infer, size_eval, "the number of elements");
 MAKE(constant_of_shape, "ConstantOfShape", value_attrs, sizeof(struct value_attr), 1, constant_of_shape_infer,
      constant_of_shape_eval, "a tensor of one value");
-MAKE(range, "Range", NULL, 0, 3, range_infer, range_eval, "start, start + step, ... before limit");
+static const struct op op_range = {
+    .name = "Range", .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1, .infer = range_infer, .eval = range_eval,
+    .eval_dim = range_dim, .help = "start, start + step, ... before limit",
+};
 MAKE(eye, "EyeLike", eye_attrs, sizeof(struct eye_attr), 1, eye_infer, eye_eval, "ones on a diagonal");
 
 static const struct op op_expand = {
