@@ -199,6 +199,30 @@ static struct position constant(const struct walk *w, const struct tensor *v)
     return y;
 }
 
+/* The scalar that ConstantOfShape fills with: its one attribute; a float 0 where it is absent. */
+static struct position filled(const struct walk *w, const struct node *n)
+{
+    const struct tensor *v = NULL;
+    memcpy(&v, (const char *) n->attr + n->op->attrs[0].offset, sizeof v);
+    return v ? constant(w, v) : (struct position) { dim_int(w->ps->dims, 1), true, 0, 0 };
+}
+
+/* Elements above or below a diagonal of the last two axes, 0 elsewhere. */
+static struct position triangle(const struct walk *w, const struct node *n, int rank)
+{
+    struct dims *ds = w->ps->dims;
+    struct position y = w->ps->of[n->in[0]];
+    const struct position *k = n->n_in > 1 && n->in[1] != WIRE_NONE ? &w->ps->of[n->in[1]] : NULL;
+    if ((k && (!k->e || k->pair)) || (y.pair && y.zero != 0 && !pair_constant(&y)))
+        return (struct position) { 0 };
+    const struct dim *j = w->ps->axis[rank - 1], *i = w->ps->axis[rank - 2];
+    const struct dim *diagonal = k ? dim_add(ds, i, k->e) : i;
+    const struct dim *kept = attr_get_int(n, "upper") ? dim_ge(ds, j, diagonal) : dim_ge(ds, diagonal, j);
+    y.e = y.pair && pair_constant(&y) ? kept : dim_mul(ds, y.e, kept);
+    y.zero = 0;
+    return y;
+}
+
 static struct position range(const struct walk *w, const struct node *n)
 {
     const struct position *start = &w->ps->of[n->in[0]], *step = &w->ps->of[n->in[2]];
@@ -249,6 +273,8 @@ static struct position node_position(const struct walk *w, const struct node *n)
 {
     const char *op = n->op->name;
     int rank = w->g->wires[n->out[0]].fact.rank;
+    if (!strcmp(op, "ConstantOfShape"))
+        return filled(w, n);
     for (unsigned i = 0; i < n->n_in; i++)
         if (n->in[i] == WIRE_NONE || (!w->ps->of[n->in[i]].e && i < (n->op->flags & OP_POINTWISE ? n->n_in : 1)))
             return (struct position) { 0 };
@@ -258,6 +284,8 @@ static struct position node_position(const struct walk *w, const struct node *n)
         return reshaped(w, n);
     if (!strcmp(op, "Transpose"))
         return transposed(w, n);
+    if (!strcmp(op, "Trilu") && rank >= 2)
+        return triangle(w, n, rank);
     if (!strcmp(op, "Expand"))
         return broadcast(w, n->in[0], rank);
     if (!strcmp(op, "Cast"))

@@ -296,11 +296,21 @@ static uint32_t band_mask(struct gb *b, uint32_t x, const int *v)
     return GB(b, "And", "", GB(b, "LessOrEqual", "", far, gb_int(b, v[1])), GB(b, "GreaterOrEqual", "", far, gb_int(b, -v[2])));
 }
 
+/* The same for chunks of one frame, cut out of a square of ones. */
+static uint32_t band_cut(struct gb *b, uint32_t x, const int *v)
+{
+    uint32_t t = GB(b, "Unsqueeze", "", time_of(b, x), gb_ints(b, 0));
+    uint32_t none = GB(b, "ConstantOfShape", "", GB(b, "Concat", "axis=0", t, t));
+    uint32_t all = GB(b, "Not", "", GB(b, "Cast", "to=9", none));
+    return GB(b, "And", "", GB(b, "Trilu", "upper=1", all, gb_int(b, -v[1])), GB(b, "Trilu", "upper=0", all, gb_int(b, v[2])));
+}
+
 /* Every frame looks at frames of its chunk and of some around it. */
 static void emit_attend(struct gb *b, struct stage *s, const int *v)
 {
     int c = s->channels;
-    uint32_t x = gb_transpose(b, s->wire, "0,2,1"), mask = band_mask(b, s->wire, v);
+    uint32_t x = gb_transpose(b, s->wire, "0,2,1");
+    uint32_t mask = v[4] && v[0] == 1 ? band_cut(b, s->wire, v) : band_mask(b, s->wire, v);
     uint32_t q = GB(b, "MatMul", "", x, gb_weights(b, 2, c, c)), k = GB(b, "MatMul", "", x, gb_weights(b, 2, c, c));
     uint32_t scores = GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1")), hidden = gb_scalar(b, -1e9f);
     if (v[3])
@@ -338,7 +348,8 @@ const struct step_kind steps_other[] = {
     { "pick", { { "from", 0, 2, 0 }, { "step", 1, 3, 1 } }, emit_pick },
     { "windows", { { "k", 1, 3, 2 }, { "s", 1, 3, 1 }, { "d", 0, 2, 1 }, { "rows", 0, 1, 0 } }, emit_windows },
     { "embed", { { NULL, 0, 0, 0 } }, emit_embed },
-    { "attend", { { "chunk", 1, 4, 1 }, { "left", 0, 3, 1 }, { "right", 0, 2, 0 }, { "where", 0, 1, 0 } }, emit_attend },
+    { "attend", { { "chunk", 1, 4, 1 }, { "left", 0, 3, 1 }, { "right", 0, 2, 0 }, { "where", 0, 1, 0 }, { "cut", 0, 1, 0 } },
+      emit_attend },
     { "expand", { { "mul", 0, 1, 0 } }, emit_expand },
     { "repeat", { { "n", 1, 3, 2 }, { "way", 0, 2, 0 } }, emit_repeat },
     { "bias", { { "l", 0, 2, 1 } }, emit_bias },
