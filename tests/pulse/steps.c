@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct step_kind *const tables[] = { steps_window, steps_other, steps_state, steps_nets };
+static const struct step_kind *const tables[] = { steps_window, steps_other, steps_state, steps_nets, steps_moves };
 
 const struct step_kind *step_kind_at(unsigned i)
 {

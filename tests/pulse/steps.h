@@ -31,7 +31,7 @@ struct chain {
     int taps;                   /* bit i: what step i gives is an output too */
 };
 
-extern const struct step_kind steps_window[], steps_other[], steps_state[], steps_nets[];     /* a row without a name ends each */
+extern const struct step_kind steps_window[], steps_other[], steps_state[], steps_nets[], steps_moves[];     /* a row without a name ends each */
 
 /* Of all tables; NULL past the last. */
 const struct step_kind *step_kind_at(unsigned i);

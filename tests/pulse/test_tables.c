@@ -300,6 +300,39 @@ static void graph_test(const struct graph_row *g)
     oracle_close(&o);
 }
 
+/* An element-wise op on a stream, on a later one and on what is true of some frames; ctx: the op. */
+static void pointwise(struct gb *b, const void *ctx)
+{
+    const struct op *op = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME), in[3];
+    uint32_t late = GB(b, "Conv", "pads=1,1", x, gb_weights(b, 3, 2, 2, 3));
+    unsigned n = op->min_in > 0 ? (unsigned) op->min_in : 1, at = 0;
+    if (n == 3)
+        in[at++] = GB(b, "Less", "", x, late);
+    in[at++] = late;
+    in[at++] = x;
+    gb_output(b, GB(b, "Cast", "to=1", gb_op(b, op->name, "", in, n < 3 ? n : 3)));
+}
+
+/* All that say they are; some want integers, or attributes, and are no graph. */
+static void pointwise_test(void)
+{
+    unsigned tried = 0;
+    const struct op *op;
+    for (unsigned i = 0; (op = op_at(i)); i++) {
+        struct oracle o;
+        const struct graph_row g = { op->name, pointwise, op, 9, 2, ANY };
+        if (!(op->flags & OP_POINTWISE))
+            continue;
+        bool fits = oracle_open(&o, pointwise, op, NULL) == LAW_HOLDS;
+        oracle_close(&o);
+        tried += fits;
+        if (fits)
+            graph_test(&g);
+    }
+    oracle_check(tried >= 40, "only %u element-wise ops were tried", tried);
+}
+
 static void row_test(const struct row *r)
 {
     struct chain c;
@@ -323,5 +356,6 @@ int main(void)
         row_test(&rows[i]);
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++)
         graph_test(&graphs[i]);
+    pointwise_test();
     return oracle_end();
 }
