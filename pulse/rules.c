@@ -251,6 +251,23 @@ static rill_status emit_same(struct pulser *p, const struct node *n, const uint3
     return RILL_OK;
 }
 
+/* What only moves axes moves those of a padded sequence and of the one inside alike. */
+static rill_status padded_move(struct pulser *p, const struct node *n, uint32_t *in, int to)
+{
+    static const char *const movers[] = { "Squeeze", "Transpose", "Unsqueeze" };
+    bool moves = false;
+    for (size_t i = 0; i < sizeof movers / sizeof *movers; i++)
+        moves |= !strcmp(n->op->name, movers[i]);
+    if (!moves || !p->padded[n->in[0]].is)
+        return RILL_OK;
+    struct padded q = p->padded[n->in[0]];
+    in[0] = q.inner.wire;
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &q.inner.wire, 1));
+    q.inner.sf.axis = to;
+    p->padded[n->out[0]] = q;
+    return RILL_OK;
+}
+
 static rill_status rule_mapped(struct pulser *p, const struct node *n, axis_map *map)
 {
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1);
@@ -270,7 +287,8 @@ static rill_status rule_mapped(struct pulser *p, const struct node *n, axis_map 
     }
     TRY(pulser_align(p, n, in, &sf, &first));
     sf.axis = to;
-    return emit_same(p, n, in, &sf);
+    TRY(emit_same(p, n, in, &sf));
+    return padded_move(p, n, in, to);
 }
 
 /* ---- element-wise with broadcasting ---- */
