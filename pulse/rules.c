@@ -37,8 +37,12 @@ static int map_transpose(const struct pulser *p, const struct node *n, unsigned 
 /* Matrices lie in the last two axes; of the second operand only batch axes and columns may stream. */
 static int map_matmul(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    int r = rank_of(p, n, input), contracted = input == 0 || r == 1 ? r - 1 : r - 2;
-    return axis == contracted || r < 2 ? AXIS_NONE : pulser_fact(p, n->out[0])->rank - (r - axis);
+    int r = rank_of(p, n, input), contracted = input == 0 || r == 1 ? r - 1 : r - 2, from_right = r - axis;
+    if (axis == contracted)
+        return AXIS_NONE;
+    if (rank_of(p, n, 1 - input) == 1 && axis < contracted)     /* the contracted axis leaves none behind */
+        from_right--;
+    return pulser_fact(p, n->out[0])->rank - from_right;
 }
 
 /* The axes named by a constant integer input; all of them where it is absent. */
@@ -188,6 +192,12 @@ static int map_scatter_nd(const struct pulser *p, const struct node *n, unsigned
     if (input == 2)
         return axis < q - 1 ? AXIS_NONE : axis - (q - 1) + k;
     return axis < k ? AXIS_NONE : axis;
+}
+
+/* Samples lie in the last axis. */
+static int map_frame(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    return input == 0 && axis < rank_of(p, n, 0) - 1 ? axis : AXIS_NONE;
 }
 
 static int map_batch(const struct pulser *p, const struct node *n, unsigned input, int axis)
@@ -366,7 +376,7 @@ static const struct axis_row rows[] = {
     ROW("Expand", MOVED, "of size 1", .rule = rule_expand, .source = source_expand),
     ROW("EyeLike", POSITION, "all", .way = "of known sizes it is folded away"),
     ROW("Flatten", MOVED, "all", .rule = rule_reshape, .streams = true),
-    ROW("Frame", WINDOW, "the samples", .rule = rule_frame, .streams = true),
+    ROW("Frame", WINDOW, "the samples", .map = map_frame, .rule = rule_frame, .streams = true),
     ROW("GRU", FORWARD, "sequence (reversed: backward)", .rule = rule_cell, .streams = true,
       .way = "direction forward streams"),
     ROW("Gather", MOVED, "axis", .map = map_gather, .rule = rule_gather, .streams = true),
@@ -404,7 +414,7 @@ static const struct axis_row rows[] = {
     ROW("MelWeightMatrix", GLOBAL, "all", .way = "of constants they are folded away"),
     ROW("NonZero", GLOBAL, "all", .way = "how much comes out depends on all of the data"),
     ROW("OneHot", POINTWISE, NULL, .map = map_one_hot),
-    ROW("OverlapAdd", WINDOW, "the frames", .rule = rule_overlap_add, .streams = true),
+    ROW("OverlapAdd", WINDOW, "the frames", .map = map_matrices, .rule = rule_overlap_add, .streams = true),
     ROW("Pad", MOVED, "all", .rule = rule_pad, .streams = true),
     ROW("QuantizeLinear", POSITION, "axis, with a scale for each index", .map = map_quantised),
     ROW("RFFT", GLOBAL, "the last", .map = map_rows, .way = FRAMED),

@@ -141,12 +141,12 @@ static rill_status pool_read(struct pulser *p, const struct node *n, struct pool
 {
     *q = (struct pool) { .w = { 0 } };
     *ret_done = !flow_of(p, n->in[0], &q->f) || q->f.sf.axis < 2;
+    if (n->n_out > 1 && n->out[1] != WIRE_NONE)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its indices count through the whole sequence");
     if (*ret_done)
         return pulser_off_axis(p, n);
     spatial_read(p, n, NULL, &q->s);
     TRY(time_window(p, n, &q->s, q->f.sf.axis - 2, &q->w));
-    if (n->n_out > 1 && n->out[1] != WIRE_NONE)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its indices count from the start of the sequence");
     q->w.after += attr_get_int(n, "ceil_mode") ? q->w.stride - 1 : 0;
     return RILL_OK;
 }
