@@ -301,7 +301,7 @@ static uint32_t band_cut(struct gb *b, uint32_t x, const int *v)
 {
     uint32_t t = GB(b, "Unsqueeze", "", time_of(b, x), gb_ints(b, 0));
     uint32_t none = GB(b, "ConstantOfShape", "", GB(b, "Concat", "axis=0", t, t));
-    uint32_t all = GB(b, "Not", "", GB(b, "Cast", "to=9", none));
+    uint32_t all = GB(b, "Not", "", GB(b, "Cast", "to=13", none));
     return GB(b, "And", "", GB(b, "Trilu", "upper=1", all, gb_int(b, -v[1])), GB(b, "Trilu", "upper=0", all, gb_int(b, v[2])));
 }
 
