@@ -254,8 +254,10 @@ static struct position cast(const struct walk *w, const struct node *n)
         return (struct position) { y.e, true, 1, 0 };
     if (y.pair && dtype_is_float(to))
         return y;
-    if (y.pair && to == DTYPE_BOOL && y.one != 0 && y.zero == 0)
-        return (struct position) { y.e, false, 0, 0 };
+    if (y.pair && to == DTYPE_BOOL) {
+        const struct dim *zero = dim_int(w->ps->dims, y.zero != 0), *one = dim_int(w->ps->dims, y.one != 0);
+        return (struct position) { .e = dim_add(w->ps->dims, zero, dim_mul(w->ps->dims, y.e, dim_sub(w->ps->dims, one, zero))) };
+    }
     return (struct position) { 0 };
 }
 
