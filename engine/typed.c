@@ -170,10 +170,34 @@ static rill_status truth_emit(const struct typer *t, struct scope *s, const stru
     return node_emit(t, s, &expand, in, 2, out, NULL);
 }
 
+static bool only_range_reads(const struct graph *g, uint32_t w)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
+            if (g->nodes[i].in[k] == w && strcmp(g->nodes[i].op->name, "Range"))
+                return false;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i] == w)
+            return false;
+    return true;
+}
+
+/* A symbolic size made a float for a Range of floats, which takes the size as it is. */
+static bool size_for_range(const struct scope *s, const struct node *n, const uint32_t *in)
+{
+    const struct fact *f = n->n_in == 1 && !strcmp(n->op->name, "Cast") ? wire_fact(s, in[0]) : NULL;
+    return f && f->type == DTYPE_DIM && dtype_is_float((enum dtype) attr_get_int(n, "to")) &&
+           only_range_reads(s->src, n->out[0]);
+}
+
 static rill_status node_type(const struct typer *t, struct scope *s, const struct node *n)
 {
     uint32_t *in;
     TRY(scope_wires(t, s, n->in, n->n_in, &in));
+    if (size_for_range(s, n, in)) {
+        s->map[n->out[0]] = in[0];
+        return RILL_OK;
+    }
     const struct fact **facts = arena_array(t->arena, const struct fact *, n->n_in + 1);
     struct fact *out = arena_array(t->arena, struct fact, n->n_out + 1);
     if (!facts || !out)

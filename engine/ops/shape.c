@@ -330,7 +330,7 @@ static void constant_of_shape_eval(const struct eval *e)
 
 static int64_t range_steps(const struct tensor *from, const struct tensor *to, const struct tensor *by)
 {
-    if (dtype_is_float(from->type)) {
+    if (dtype_is_float(from->type) || dtype_is_float(by->type)) {
         double n = ceil((tensor_get_f64(to, to->data, 0) - tensor_get_f64(from, from->data, 0)) /
                         tensor_get_f64(by, by->data, 0));
         return n > 0 && n < 1e9 ? (int64_t) n : n > 0 ? -1 : 0;
@@ -351,11 +351,18 @@ static const struct dim *dim_of_value(struct infer *c, const struct tensor *t)
     return t->type == DTYPE_DIM ? *(const struct dim *const *) t->data : dim_int(c->dims, tensor_get_i64(t, t->data, 0));
 }
 
+/* A size or a whole number. */
+static bool is_whole(const struct tensor *t)
+{
+    return !dtype_is_float(t->type) || (double) tensor_get_i64(t, t->data, 0) == tensor_get_f64(t, t->data, 0);
+}
+
+/* A size among floats stands for the float of its value. */
 static rill_status range_infer(struct infer *c)
 {
     const struct tensor *v[3];
-    enum dtype type = c->in[0]->type;
-    bool symbolic = false;
+    bool symbolic = false, floats = dtype_is_float(c->in[0]->type) || dtype_is_float(c->in[2]->type);
+    enum dtype type = c->in[floats && !dtype_is_float(c->in[0]->type) ? 2 : 0]->type;
     for (unsigned i = 0; i < 3; i++) {
         v[i] = c->in[i]->value;
         if (!v[i] || tensor_count(v[i]) != 1)
@@ -367,8 +374,13 @@ static rill_status range_infer(struct infer *c)
         const struct dim *step = dim_of_value(c, v[2]), *span = dim_sub(c->dims, dim_of_value(c, v[1]), dim_of_value(c, v[0]));
         if (!dim_is_const(step) || dim_value(step) <= 0)
             return infer_fail(c, "a symbolic range wants a positive constant step");
+        if (!is_whole(v[0]) || !is_whole(v[1]) || !is_whole(v[2]))
+            return infer_fail(c, "a symbolic range wants whole numbers");
         n = dim_max(c->dims, dim_int(c->dims, 0), dim_div_ceil_int(c->dims, span, dim_value(step)));
-        type = dim_is_const(n) ? DTYPE_DIM : DTYPE_I64;     /* so many sizes, or as many numbers as come */
+        if (floats && dim_is_const(n))
+            return infer_fail(c, "a range of floats from a symbolic size is as long as a symbolic size");
+        if (!floats)
+            type = dim_is_const(n) ? DTYPE_DIM : DTYPE_I64;     /* so many sizes, or as many numbers as come */
     } else {
         int64_t steps = range_steps(v[0], v[1], v[2]);
         if (steps < 0)

@@ -224,6 +224,14 @@ static void emit_position(struct gb *b, struct stage *s, const int *v)
     s->wire = GB(b, v[2] ? "Mul" : "Add", "", s->wire, f);
 }
 
+/* The same as floats from the start: sizes made floats for it. */
+static void emit_count(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t r = GB(b, "Range", "", gb_scalar(b, 0), GB(b, "Cast", "to=1", time_of(b, s->wire)), gb_scalar(b, 1));
+    (void) v;
+    s->wire = GB(b, "Mul", "", s->wire, r);
+}
+
 /* Frames picked by a Range up to the last one; from 0 in steps of 1 that is the identity. */
 static void emit_pick(struct gb *b, struct stage *s, const int *v)
 {
@@ -345,6 +353,7 @@ const struct step_kind steps_other[] = {
     { "interleave", { { NULL, 0, 0, 0 } }, emit_interleave },
     { "stack", { { "n", 2, 3, 2 } }, emit_stack },
     { "position", { { "from", 0, 2, 0 }, { "by", 1, 2, 1 }, { "mul", 0, 1, 0 } }, emit_position },
+    { "count", { { NULL, 0, 0, 0 } }, emit_count },
     { "pick", { { "from", 0, 2, 0 }, { "step", 1, 3, 1 } }, emit_pick },
     { "windows", { { "k", 1, 3, 2 }, { "s", 1, 3, 1 }, { "d", 0, 2, 1 }, { "rows", 0, 1, 0 } }, emit_windows },
     { "embed", { { NULL, 0, 0, 0 } }, emit_embed },
