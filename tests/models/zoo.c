@@ -109,6 +109,22 @@ static void bodies_test(const struct net *n, const struct graph *g, const struct
           r.n_drifting, r.n_scans, least);
 }
 
+/* Frames that come before the sequence at each LSTM: what it skips. */
+static void skips_test(const struct net *n, const rill_model *m, const rill_plan *p)
+{
+    static const int skip[] = { 2, 6 };
+    const struct graph *g = &m->graph.g;
+    unsigned seen = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        if (strcmp(g->nodes[i].op->name, "LSTM"))
+            continue;
+        int64_t delay = p->pgraph.trace[g->nodes[i].in[0]].fact.delay;
+        CHECK(seen < 2 && delay == skip[seen], "%s: LSTM %u skips %d frames", n->name, seen, (int) delay);
+        seen++;
+    }
+    CHECK(seen == 2, "%s: %u LSTMs", n->name, seen);
+}
+
 static void net_test(const struct net *n)
 {
     rill_model *m = NULL;
@@ -128,6 +144,8 @@ static void net_test(const struct net *n)
               n->name, (int) p->pgraph.outputs[0].delay, (int) p->pgraph.pulse, n->delay);
         CHECK(!strcmp(p->ports[p->n_inputs].info.name, n->output[0]), "%s: output '%s'", n->name,
               p->ports[p->n_inputs].info.name);
+        if (!strcmp(n->name, "tdnn_lstm"))
+            skips_test(n, m, p);
     }
     for (int i = 0; p && i < 2; i++) {
         reference_test(n, m, 0, n->length[i]);
