@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* push, run and pull allocate nothing, lock nothing and write nothing, for the built-in model and every library
- * model whose weights are at hand; denormals are flushed on a prepared thread. */
+ * model whose weights are at hand and the nets of the zoo, to the end of the stream; denormals are flushed on a prepared thread. */
 #include "tests/rt/guard.h"
 #include <rill.h>
 
@@ -59,7 +59,8 @@ static int runs_without_system_calls(struct run *r, uint32_t *seed)
         for (int k = 0; k < 20; k++) {
             for (size_t i = 0; i < r->floats; i++)
                 r->buf[i] = noise(seed);
-            rill_stream_push(r->s, 0, r->buf, r->ports[0].pulse_frames, &n);
+            for (unsigned i = 0; i < r->n_ports && r->ports[i].is_input; i++)
+                rill_stream_push(r->s, i, r->buf, r->ports[i].pulse_frames, &n);
             rill_stream_run(r->s);
             rill_stream_pull(r->s, r->n_ports - 1, r->buf, r->ports[r->n_ports - 1].pulse_frames, &n);
         }
@@ -76,19 +77,28 @@ static void model_test(rill_model *m, const char *name)
     struct run r = { 0 };
     rill_error err;
     uint32_t seed = 3;
+    size_t n;
     if (rill_plan_new(&r.plan, m, NULL, &err) != RILL_OK) {
         check(0, err.text, name);
         return;
     }
     r.n_ports = rill_plan_ports(r.plan, r.ports, 64);
     for (unsigned i = 0; i < r.n_ports; i++) {
-        size_t n = (size_t) r.ports[i].width * r.ports[i].pulse_frames;
+        n = (size_t) r.ports[i].width * r.ports[i].pulse_frames;
         r.floats = n > r.floats ? n : r.floats;
     }
     r.buf = malloc(r.floats * sizeof(float));
     r.s = rill_stream_init(aligned_alloc(64, (rill_plan_stream_size(r.plan) + 63) / 64 * 64), r.plan);
     for (int i = 0; i < 50; i++)
         pulse(&r, &seed);
+    guard_enter();
+    rill_stream_finish(r.s);
+    while (rill_stream_run(r.s) == RILL_OK)
+        for (unsigned i = 0; i < r.n_ports; i++)
+            if (!r.ports[i].is_input)
+                rill_stream_pull(r.s, i, r.buf, r.ports[i].pulse_frames, &n);
+    check(guard_leave() == 0, "the end of a stream allocates, locks or writes", name);
+    rill_stream_reset(r.s);
     int quiet = runs_without_system_calls(&r, &seed);
     if (quiet < 0)
         skipped++;
@@ -123,6 +133,8 @@ static void test_denormals(void)
 int main(void)
 {
     static const char *const names[] = { "gtcrn", "dtln", "silero_v4", "silero_v6", "silero_v6_8k" };
+    static const char *const zoo[] = { "wavenet/model.onnx", "tdnn_lstm/model.onnx", "gtcrn/model.onnx",
+                                       "dualpath/model.onnx", "dfn3/model.onnx", "conformer/model.onnx" };
     const char *library = getenv("RILL_TEST_LIBRARY");
     rill_model *m;
     rill_error err;
@@ -141,6 +153,8 @@ int main(void)
             library_test(library, names[i]);
         else
             skipped++;
+    for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++)
+        library_test(getenv("RILL_ZOO"), zoo[i]);
     printf("%u passed, %u failed, %u skipped\n", passed, failed, skipped);
     return failed != 0;
 }
