@@ -103,25 +103,48 @@ rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64
 
 /* ---- the end of the sequence ---- */
 
-#define SAMPLED 4096
+#define SAMPLED 2048
 
 struct early { int64_t least, most; };
 
 /* After input frames 0..s-1 the wire has had s/hop frames, of which length(s) + delay belong to it or come before it:
- * by how many it is ahead of what it has, for SAMPLED lengths from `first` on. Lengths of which no whole sequence
- * can be made have no say. */
+ * by how many it is ahead of what it has. That is most when a frame has just come, and least just before one comes; it
+ * is looked at for SAMPLED frames from the first-th on. Lengths of which no whole sequence can be made have no say. */
 static bool frames_early(const struct pulser *p, const struct stream_fact *s, int64_t first, struct early *ret)
 {
     *ret = (struct early) { INT64_MAX, INT64_MIN };
-    for (int64_t at = first; at < first + SAMPLED; at++) {
-        int64_t length, early;
-        if (!dim_eval(s->length, p->symbol, at, &length))
+    for (int64_t i = 0; i < 2 * SAMPLED; i++) {
+        int64_t at = ((first + i / 2) * s->hop_num + s->hop_den - 1) / s->hop_den - i % 2, length, early;
+        if (at < 0 || !dim_eval(s->length, p->symbol, at, &length))
             continue;
         early = at * s->hop_den / s->hop_num - length - s->delay;
         ret->least = early < ret->least ? early : ret->least;
         ret->most = early > ret->most ? early : ret->most;
     }
     return ret->least <= ret->most;
+}
+
+#define SETTLED 65536
+
+/* Looked at for SETTLED lengths at the start and far on; assertions say which there are. */
+bool pulser_settled(const struct pulser *p, const struct dim *d, int64_t *ret)
+{
+    bool any = false;
+    int64_t v;
+    if (dim_is_const(d)) {
+        *ret = dim_value(d);
+        return true;
+    }
+    for (int64_t i = 0; i < 2 * SETTLED; i++) {
+        int64_t at = i < SETTLED ? i : 1000003 + i;
+        if (!dims_allow(p->dst->dims, p->symbol, at) || !dim_eval(d, p->symbol, at, &v))
+            continue;
+        if (any && v != *ret)
+            return false;
+        any = true;
+        *ret = v;
+    }
+    return any;
 }
 
 #define GROWTH_STEP ((int64_t) 4096 * 81 * 25 * 7)
@@ -151,7 +174,7 @@ bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *re
 rill_status flow_settle(struct pulser *p, const struct node *n, struct flow *f)
 {
     struct early near, far;
-    bool known = frames_early(p, &f->sf, 0, &near) && frames_early(p, &f->sf, 1000003, &far);
+    bool known = frames_early(p, &f->sf, 0, &near) && frames_early(p, &f->sf, 500009, &far);
     if (!known || far.most > near.most || far.least < near.least) {
         char length[128];
         dim_print(f->sf.length, length, sizeof length);
@@ -239,6 +262,7 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f, con
 {
     struct flow_pad q = *pad;
     TRY(pad_check(p, n, pad));
+    f->sf.origin -= q.before * f->sf.hop_num / f->sf.hop_den;
     if (q.before < 0) {
         f->sf.delay -= f->sf.uniform ? 0 : q.before;
         flow_starts(&f->sf, -q.before);
@@ -316,10 +340,10 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
     return RILL_OK;
 }
 
-rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step, int64_t after)
+rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step)
 {
     flow_starts(&f->sf, first);
-    TRY(flow_windows(p, n, f, &(struct flow_window) { .before = -first, .after = after, .stride = step }));
+    TRY(flow_windows(p, n, f, &(struct flow_window) { .before = -first, .stride = step }));
     const int64_t list[] = { 0, INT32_MAX, f->sf.axis, step };
     uint32_t in[5] = { f->wire };
     for (unsigned k = 0; k < 4; k++)

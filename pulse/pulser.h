@@ -113,6 +113,9 @@ rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64
 /* Frames per frame of the stream, in the long run, of a wire of that length; false where it does not grow evenly. */
 bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num, int64_t *ret_den);
 
+/* The one value that the expression has for all lengths that the assertions allow; false where it has several. */
+bool pulser_settled(const struct pulser *p, const struct dim *d, int64_t *ret);
+
 /* Late enough that whether a frame lies before the end is known when it comes. */
 rill_status flow_settle(struct pulser *p, const struct node *n, struct flow *f);
 
@@ -158,9 +161,8 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
 /* One frame takes num/den times as many input frames as before. */
 void flow_scale(struct stream_fact *s, int64_t num, int64_t den);
 
-/* Frames first, first + step, .. of the sequence with zeros around it: first may be negative, and `after` frames past
- * the end may be among them. */
-rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step, int64_t after);
+/* Frames first, first + step, .. of the sequence. */
+rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step);
 
 /* Frame 0 is now what was frame `frames`. A convolution leaves that as it is: its frames stand for those of the same
  * number. */

@@ -297,6 +297,17 @@ bool dim_eval(const struct dim *d, const struct dim *symbol, int64_t v, int64_t 
     return true;
 }
 
+bool dims_allow(const struct dims *ds, const struct dim *symbol, int64_t v)
+{
+    int64_t least;
+    if (v < symbol->bound->lo || v > symbol->bound->hi)
+        return false;
+    for (unsigned i = 0; i < ds->n_facts; i++)
+        if (dim_eval(ds->fact[i], symbol, v, &least) && least < 0)
+            return false;
+    return true;
+}
+
 /* ---- slope ---- */
 
 static bool ratio_add(int64_t *num, int64_t *den, int64_t n, int64_t d)

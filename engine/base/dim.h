@@ -76,6 +76,9 @@ rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr);
 rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr);
 const struct dim *dim_refresh(struct dims *ds, const struct dim *d);
 
+/* Whether what is asserted holds with symbol bound to v; assertions that mention other symbols have no say. */
+bool        dims_allow(const struct dims *ds, const struct dim *symbol, int64_t v);
+
 /* Printed forms parse back to the same pointer. */
 rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret, rill_error *reterr);
 int         dim_print(const struct dim *d, char *buf, size_t cap);      /* as snprintf */

@@ -3,7 +3,7 @@
  * its message. A chain that breaks the law is shrunk and printed, and can be tried again:
  *
  *   RILL_SEED=7 RILL_COUNT=100000 test_pulse_random
- *   RILL_GRAPH='2: conv k=3; slice from=1' RILL_PULSE=4 RILL_LENGTH=9 test_pulse_random */
+ *   RILL_GRAPH='2: conv k=3; slice from=1' RILL_PULSE=4 RILL_LENGTH=9 [RILL_TAPS=..] [RILL_ASSERT='S>=1'] test_pulse_random */
 #include "pulse/law.h"
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/steps.h"
@@ -77,7 +77,7 @@ static bool chain_attends(const struct chain *c)
 static enum verdict try_law(const struct try *t, rill_error *err)
 {
     struct oracle o;
-    enum verdict v = oracle_open(&o, chain_recipe, &t->chain, NULL);
+    enum verdict v = oracle_open(&o, chain_recipe, &t->chain, getenv("RILL_ASSERT"));
     o.zeros_agree = chain_attends(&t->chain);
     if (v == LAW_HOLDS)
         v = oracle_pulse(&o, t->pulse);

@@ -45,6 +45,7 @@ static const struct row rows[] = {
     { "the same with an even length", "1x2: conv k=3 s=2 auto=1", 5, 2, ANY, NULL, false },
     { "SAME with stride 3, length a multiple", "2x3: conv k=4 s=3 auto=2", 4, 3, ANY, NULL, false },
     { "deep", "3: conv k=3 l=2 deep=1; conv k=3 d=2 l=4 deep=1; conv", 11, 3, 0, NULL, false },
+    { "the last of long frames cut off", "1: frame size=4096 hop=4096; slice to=-3", 40000, 100, ANY, NULL, false },
     { "wavenet shape", "2: conv k=3; conv k=3 d=2; conv k=3 d=4; conv k=3 d=8; conv k=3 d=16", 200, 8, 62, NULL, false },
     { "TDNN shape", "2: conv k=5; conv k=3; conv k=3 s=3; conv k=3; conv k=3", 100, 24, 6, NULL, false },
     { "TDNN-LSTM shape, up to the first cell", "2: conv k=5; conv k=3; conv k=3 s=3; lstm", 100, 24, 2, NULL, false },
@@ -333,6 +334,31 @@ static void pointwise_test(void)
     oracle_check(tried >= 40, "only %u element-wise ops were tried", tried);
 }
 
+/* Lengths that are not multiples of what is asserted are no lengths of the graph. */
+static const struct asserted { const char *chain, *assertion; int multiple, pulse; } asserted[] = {
+    { "1: conv; conv k=3 s=2 auto=1", "S == 2*(S/2)", 2, 2 },
+    { "2: conv k=5 s=4 auto=2; conv k=3 s=3 auto=1", "S == 12*(S/12)", 12, 5 },
+    { "2: max k=4 s=3 auto=2", "S == 3*(S/3)", 3, 3 },
+    { "2: average k=4 s=3 auto=1 without=1", "S == 3*(S/3)", 3, 1 },
+};
+
+static void asserted_test(const struct asserted *a)
+{
+    struct chain c;
+    struct oracle o;
+    oracle_check(chain_parse(&c, a->chain) && oracle_open(&o, chain_recipe, &c, NULL) == LAW_HOLDS, "%s", a->chain);
+    oracle_check(oracle_pulse(&o, a->pulse) == LAW_REFUSED && strstr(o.err.text, "SAME padding"), "%s: streams without '%s'",
+                 a->chain, a->assertion);
+    oracle_close(&o);
+    enum verdict v = oracle_open(&o, chain_recipe, &c, a->assertion);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, a->pulse) : v;
+    oracle_check(v == LAW_HOLDS, "%s, %s: %s", a->chain, a->assertion, o.err.text);
+    for (uint32_t n = 0; v == LAW_HOLDS && n < 12; n++)
+        oracle_check(oracle_law(&o, n * a->multiple, n) != LAW_BROKEN, "%s, %s, length %u: %s", a->chain, a->assertion,
+                     n * (unsigned) a->multiple, o.err.text);
+    oracle_close(&o);
+}
+
 static void row_test(const struct row *r)
 {
     struct chain c;
@@ -357,5 +383,7 @@ int main(void)
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++)
         graph_test(&graphs[i]);
     pointwise_test();
+    for (size_t i = 0; i < sizeof asserted / sizeof *asserted; i++)
+        asserted_test(&asserted[i]);
     return oracle_end();
 }
