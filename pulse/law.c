@@ -337,7 +337,7 @@ rill_status law_check(const rill_model *m, const struct law_opts *o, struct law_
     struct law l = { .o = o, .m = m, .t = &m->graph.g, .arena = &a, .ret = ret, .seed = o->seed, .err = reterr };
     *ret = (struct law_result) { .holds = true, .same_bits = true };
     if (!m->stream)
-        return err_set(reterr, RILL_UNSUPPORTED, "the model has no time axis: no size of its inputs is a symbol");
+        return pgraph_no_time(&m->graph, reterr);
     rill_status s = pgraph_from_tgraph(&l.pg, &m->graph, m->stream, o->pulse, NULL, &a, reterr);
     if (s == RILL_OK && o->spoil)
         o->spoil(&l.pg, o->spoil_arg);

@@ -51,4 +51,7 @@ struct pulse_opts { bool keep_bodies; };
  * An op that cannot stream along the axis is refused by name, with the reason. opts may be NULL. */
 rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol, int64_t pulse,
                                const struct pulse_opts *opts, struct arena *a, rill_error *reterr);
+
+/* UNSUPPORTED, in words: it is not known which symbol of the inputs' sizes is time, or none is a symbol. */
+rill_status pgraph_no_time(const struct tgraph *t, rill_error *reterr);
 #endif

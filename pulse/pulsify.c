@@ -3,6 +3,7 @@
 #include "pulse/positions.h"
 #include "pulse/pulser.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define TRIES_MAX 64
@@ -515,6 +516,35 @@ static rill_status pulser_walk_fitting(struct pulser *p, int64_t *tries)
     return RILL_OK;
 }
 
+#define SYMBOLS_MAX 16
+
+static unsigned input_symbols(const struct graph *g, const struct dim **list)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const struct fact *f = &g->wires[g->inputs[i]].fact;
+        for (int k = 0; k < f->rank; k++)
+            n = dim_symbols(f->shape[k], list, n, SYMBOLS_MAX);
+    }
+    return n;
+}
+
+rill_status pgraph_no_time(const struct tgraph *t, rill_error *reterr)
+{
+    const struct dim *list[SYMBOLS_MAX];
+    char names[240] = "";
+    unsigned n = input_symbols(&t->g, list);
+    for (unsigned i = 0; i < n; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", i ? ", " : "", dim_name(list[i]));
+    if (n == 0)
+        return err_set(reterr, RILL_UNSUPPORTED, "the model has no time axis: no size of its inputs is a symbol");
+    if (n == 1)
+        return err_set(reterr, RILL_UNSUPPORTED, "the model has no time axis: the only symbol of its inputs, %s, is not taken "
+                       "for time; name it as the stream, or give it a value", names);
+    return err_set(reterr, RILL_UNSUPPORTED, "which symbol of its inputs is time is not known: %s; name one as the stream, "
+                   "and set those that are the same to it, as in %s=%s", names, dim_name(list[1]), dim_name(list[0]));
+}
+
 rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol, int64_t pulse,
                                const struct pulse_opts *opts, struct arena *a, rill_error *reterr)
 {
@@ -522,6 +552,9 @@ rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const
     struct positions positions;
     struct pulser p = { .src = &t->g, .dst = &made.g, .symbol = symbol, .arena = a, .pulse = pulse > 0 ? pulse : 1,
                         .keep_bodies = opts && opts->keep_bodies, .err = reterr };
+    const struct dim *symbols[SYMBOLS_MAX];
+    if (!symbol && input_symbols(&t->g, symbols))
+        return pgraph_no_time(t, reterr);
     if (symbol) {
         TRY(positions_find(&positions, &t->g, a, reterr));
         p.positions = &positions;

@@ -154,9 +154,7 @@ static int refused(struct check *c, const char *name, const char *why)
 static int check_run(struct check *c, const char *name)
 {
     rill_error err;
-    if (!c->model->stream)
-        return refused(c, name, "it has no time axis: no size of its inputs is a symbol");
-    if (defaults_choose(c, &err) != RILL_OK)
+    if ((!c->model->stream && pgraph_no_time(&c->model->graph, &err) != RILL_OK) || defaults_choose(c, &err) != RILL_OK)
         return refused(c, name, err.text);
     printf("%s\n", name);
     for (unsigned i = 0; i < c->n_pulses; i++)

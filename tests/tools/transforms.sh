@@ -64,7 +64,10 @@ expect 3 "column 19: found 'h'" inspect -t 'select_outputs( h h)' "$net"
 expect 3 "unknown transform 'fold'; known: set_symbols" inspect -t fold "$net"
 
 # time
-expect 1 "has no time axis\|more than one\|cannot be" check -t 'patch(body: "n = 1;")' "$dir/two.nnef"
+expect 1 "time is not known: T, S; .*as in S=T" check -t 'patch(body: "n = 1;")' "$dir/two.nnef"
+expect 0 "time is not known: T, S; .*as in S=T" inspect -t 'patch(body: "n = 1;")' "$dir/two.nnef"
+expect 1 "no size of its inputs is a symbol" check -t 'patch(body: "n = 1;")' --set T=4 --set S=3 "$dir/two.nnef"
+expect 0 "^4 passed, 0 failed" check -t 'patch(body: "n = 1;")' --set T=4 --pulse 4 --length 0,1,9,10 "$dir/two.nnef"
 expect 0 "^8 passed, 0 failed" check -t 'patch(body: "n = 1;")' --set T=4 --stream S --pulse 1,8 --length 0,1,9,100 "$dir/two.nnef"
 expect 3 "no input has the symbol 'Q'; .*are: S, T\|are: T, S" inspect --stream Q "$dir/two.nnef"
 
