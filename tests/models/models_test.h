@@ -156,7 +156,8 @@ static inline struct floats model_run_whole(const rill_model *m, struct floats x
     return y;
 }
 
-/* The same through a plan of at least `pulse` frames a run (0: the smallest) and a stream, pushed in pieces. */
+/* The same through a plan of at least `pulse` frames a run (0: the smallest) and a stream, pushed in pieces of so many
+ * frames; floats are frame after frame. */
 static inline struct floats model_run_pulse(const rill_model *m, struct floats x, size_t piece, uint32_t pulse,
                                             rill_error *err)
 {
@@ -169,13 +170,13 @@ static inline struct floats model_run_pulse(const rill_model *m, struct floats x
     rill_plan_ports(p, port, 2);
     void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) & ~(size_t) 63);
     rill_stream *s = rill_stream_init(mem, p);
-    size_t cap = x.n + 65536, at = 0, n;
+    size_t cap = x.n + 65536, frames = x.n / port[0].width, at = 0, n;
     y.v = malloc(cap * sizeof *y.v);
     for (rill_status st = RILL_OK; st != RILL_END;) {
-        size_t more = x.n - at < piece ? x.n - at : piece;
-        if (more && rill_stream_push(s, 0, x.v + at, more, &n) == RILL_OK)
+        size_t more = frames - at < piece ? frames - at : piece;
+        if (more && rill_stream_push(s, 0, x.v + at * port[0].width, more, &n) == RILL_OK)
             at += n;
-        if (at == x.n)
+        if (at == frames)
             rill_stream_finish(s);
         while ((st = rill_stream_run(s)) == RILL_OK && y.n < cap) {
             rill_stream_pull(s, 1, y.v + y.n, (cap - y.n) / port[1].width, &n);

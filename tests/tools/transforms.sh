@@ -18,6 +18,16 @@ graph net(x, n) -> (y) {
 }
 TEXT
 sed 's/4, S/T, S/' "$dir/net.nnef" >"$dir/two.nnef"
+cat >"$dir/old.nnef" <<'TEXT'
+version 1.0;
+fragment step(v: tensor<scalar>, h: tensor<scalar>) -> (o: tensor<scalar>, next: tensor<scalar>)
+{ next = 0.5 * h + v; o = next * 2.0; }
+graph old(x, h0) -> (y) {
+    x = external<scalar>(shape = [S, 2]);
+    h0 = external<scalar>(shape = [2]);
+    y = rill_scan(x, body = step, state = [(h, next, h0)]);
+}
+TEXT
 
 # expect CODE WORDS ARGUMENTS...: the exit code, and the words on either stream.
 expect()
@@ -71,7 +81,9 @@ expect 0 "^4 passed, 0 failed" check -t 'patch(body: "n = 1;")' --set T=4 --puls
 expect 0 "^8 passed, 0 failed" check -t 'patch(body: "n = 1;")' --set T=4 --stream S --pulse 1,8 --length 0,1,9,100 "$dir/two.nnef"
 expect 3 "no input has the symbol 'Q'; .*are: S, T\|are: T, S" inspect --stream Q "$dir/two.nnef"
 
-# a model of the library, and old files
+# a model of the library, and old files: the stream owns the states, or else it is not the whole run in pieces
+expect 0 "^1 passed, 0 failed" check --pulse 4 --length 9 "$dir/old.nnef"
+expect 1 "^0 passed, 1 failed" check --pulse 4 --length 9 -t force-scan-external-state "$dir/old.nnef"
 expect 0 "note: the states of 1 Scan start from their inputs" inspect -t force-scan-external-state wiener
 expect 0 "real-time factor" denoise -t 'pulse(pulse: 512)' "$audio/noisy.wav" "$dir/clean.wav"
 expect 0 "real-time factor" denoise "$audio/noisy.wav" "$dir/plain.wav"
