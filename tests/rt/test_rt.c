@@ -72,13 +72,15 @@ static int runs_without_system_calls(struct run *r, uint32_t *seed)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static void model_test(rill_model *m, const char *name)
+/* pulse_frames 0: the smallest. */
+static void model_test(rill_model *m, const char *name, uint32_t pulse_frames)
 {
     struct run r = { 0 };
+    const rill_plan_opts opts = { .pulse_frames = pulse_frames };
     rill_error err;
     uint32_t seed = 3;
     size_t n;
-    if (rill_plan_new(&r.plan, m, NULL, &err) != RILL_OK) {
+    if (rill_plan_new(&r.plan, m, &opts, &err) != RILL_OK) {
         check(0, err.text, name);
         return;
     }
@@ -109,7 +111,7 @@ static void model_test(rill_model *m, const char *name)
     rill_plan_unref(r.plan);
 }
 
-static void library_test(const char *path, const char *name)
+static void library_test(const char *path, const char *name, uint32_t pulse_frames)
 {
     rill_model *m;
     rill_error err;
@@ -120,7 +122,7 @@ static void library_test(const char *path, const char *name)
         printf("skipped %s: %s\n", name, err.text);
         return;
     }
-    model_test(m, name);
+    model_test(m, name, pulse_frames);
     rill_model_free(m);
 }
 
@@ -134,7 +136,7 @@ int main(void)
 {
     static const char *const names[] = { "gtcrn", "dtln", "silero_v4", "silero_v6", "silero_v6_8k" };
     static const char *const zoo[] = { "wavenet/model.onnx", "tdnn_lstm/model.onnx", "gtcrn/model.onnx",
-                                       "dualpath/model.onnx", "dfn3/model.onnx", "conformer/model.onnx" };
+                                       "dualpath/model.onnx", "dualpath_scan/model.onnx", "dfn3/model.onnx", "conformer/model.onnx" };
     const char *library = getenv("RILL_TEST_LIBRARY");
     rill_model *m;
     rill_error err;
@@ -146,15 +148,16 @@ int main(void)
     rill_thread_prepare();
     test_denormals();
     check(rill_model_builtin(&m, rill_model_builtin_name(0), &err) == RILL_OK, "opens", "built-in");
-    model_test(m, "built-in");
+    model_test(m, "built-in", 0);
     rill_model_free(m);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (library)
-            library_test(library, names[i]);
+            library_test(library, names[i], 0);
         else
             skipped++;
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++)
-        library_test(getenv("RILL_ZOO"), zoo[i]);
+        for (uint32_t pulse_frames = 0; pulse_frames <= 24; pulse_frames += 12)
+            library_test(getenv("RILL_ZOO"), zoo[i], pulse_frames);
     printf("%u passed, %u failed, %u skipped\n", passed, failed, skipped);
     return failed != 0;
 }
