@@ -122,6 +122,36 @@ static rill_status settings_check(const struct run *r)
     return RILL_OK;
 }
 
+/* Symbols of one side of a comparison: text up to n bytes. */
+static unsigned side_symbols(struct run *r, const char *text, size_t n, const struct dim **list, unsigned n_list)
+{
+    const struct dim *d;
+    const char *side = arena_printf(&r->m->arena, "%.*s", (int) n, text);
+    if (!side || dim_parse(r->m->dims, side, &d, NULL) != RILL_OK)
+        return n_list;
+    return dim_symbols(d, list, n_list, SYMBOLS_MAX);
+}
+
+/* An assertion about a symbol that the file, the graph made of it and the settings lack is mistyped. */
+static rill_status asserts_check(struct run *r, const rill_model_opts *o)
+{
+    const struct dim *known[SYMBOLS_MAX], *list[SYMBOLS_MAX];
+    unsigned n = graph_symbols(&r->m->file.g, known, 0, SYMBOLS_MAX);
+    n = graph_symbols(&r->g.g, known, n, SYMBOLS_MAX);
+    for (unsigned i = 0; i < r->n_set; i++)
+        n = dim_symbols(r->set[i].to, known, dim_symbols(r->set[i].symbol, known, n, SYMBOLS_MAX), SYMBOLS_MAX);
+    for (unsigned i = 0; o->asserts && o->asserts[i] && n < SYMBOLS_MAX; i++) {
+        const char *text = o->asserts[i];
+        size_t left = strcspn(text, "<>="), right = left + strspn(text + left, "<>=");
+        unsigned n_list = side_symbols(r, text, left, list, 0);
+        n_list = side_symbols(r, text + right, strlen(text + right), list, n_list);
+        for (unsigned k = 0; k < n_list; k++)
+            if (dim_symbols(list[k], known, n, SYMBOLS_MAX) != n)
+                return err_set(r->err, RILL_INVALID, "assertion '%.100s': nothing has a symbol '%.80s'", text, dim_name(list[k]));
+    }
+    return RILL_OK;
+}
+
 /* ---- the transforms ---- */
 
 static rill_status do_set_symbols(struct run *r, const struct spec *s)
@@ -339,9 +369,10 @@ rill_status model_transform(rill_model *m, const struct mgraph *g, const rill_mo
     *r = (struct run) { .m = m, .folder = folder, .g = *g, .err = reterr,
                         .time = { .name = o->stream, .guess_by_name = guess_time } };
     m->file = *g;
-    if (!list_count(o->set) && !list_count(o->transforms))
+    TRY(list_count(o->set) || list_count(o->transforms) ? stages_run(r, o) : RILL_OK);
+    TRY(asserts_check(r, o));
+    if (!m->n_stages)
         return model_type(m, g, &r->time, &m->graph, NULL, reterr);
-    TRY(stages_run(r, o));
     if (r->typed != RILL_OK)
         return err_set(reterr, r->why.status, "%s", r->why.text);
     m->graph = m->stages[m->n_stages - 1].graph;

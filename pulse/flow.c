@@ -262,7 +262,6 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f, con
 {
     struct flow_pad q = *pad;
     TRY(pad_check(p, n, pad));
-    f->sf.origin -= q.before * f->sf.hop_num / f->sf.hop_den;
     if (q.before < 0) {
         f->sf.delay -= f->sf.uniform ? 0 : q.before;
         flow_starts(&f->sf, -q.before);
@@ -340,10 +339,10 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
     return RILL_OK;
 }
 
-rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step)
+rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step, int64_t after)
 {
     flow_starts(&f->sf, first);
-    TRY(flow_windows(p, n, f, &(struct flow_window) { .before = -first, .stride = step }));
+    TRY(flow_windows(p, n, f, &(struct flow_window) { .before = -first, .after = after, .stride = step }));
     const int64_t list[] = { 0, INT32_MAX, f->sf.axis, step };
     uint32_t in[5] = { f->wire };
     for (unsigned k = 0; k < 4; k++)

@@ -161,8 +161,9 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
 /* One frame takes num/den times as many input frames as before. */
 void flow_scale(struct stream_fact *s, int64_t num, int64_t den);
 
-/* Frames first, first + step, .. of the sequence. */
-rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step);
+/* Frames first, first + step, .. of the sequence with zeros around it: first may be negative, and `after` frames past
+ * the end may be among them. */
+rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step, int64_t after);
 
 /* Frame 0 is now what was frame `frames`. A convolution leaves that as it is: its frames stand for those of the same
  * number. */

@@ -37,8 +37,12 @@ static int map_transpose(const struct pulser *p, const struct node *n, unsigned 
 /* Matrices lie in the last two axes; of the second operand only batch axes and columns may stream. */
 static int map_matmul(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    int r = rank_of(p, n, input), contracted = input == 0 || r == 1 ? r - 1 : r - 2;
-    return axis == contracted || r < 2 ? AXIS_NONE : pulser_fact(p, n->out[0])->rank - (r - axis);
+    int r = rank_of(p, n, input), contracted = input == 0 || r == 1 ? r - 1 : r - 2, from_right = r - axis;
+    if (axis == contracted)
+        return AXIS_NONE;
+    if (rank_of(p, n, 1 - input) == 1 && axis < contracted)     /* the contracted axis leaves none behind */
+        from_right--;
+    return pulser_fact(p, n->out[0])->rank - from_right;
 }
 
 /* The axes named by a constant integer input; all of them where it is absent. */
@@ -190,6 +194,12 @@ static int map_scatter_nd(const struct pulser *p, const struct node *n, unsigned
     return axis < k ? AXIS_NONE : axis;
 }
 
+/* Samples lie in the last axis. */
+static int map_frame(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    return input == 0 && axis < rank_of(p, n, 0) - 1 ? axis : AXIS_NONE;
+}
+
 static int map_batch(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     (void) p;
@@ -251,6 +261,23 @@ static rill_status emit_same(struct pulser *p, const struct node *n, const uint3
     return RILL_OK;
 }
 
+/* What only moves axes moves those of a padded sequence and of the one inside alike. */
+static rill_status padded_move(struct pulser *p, const struct node *n, uint32_t *in, int to)
+{
+    static const char *const movers[] = { "Squeeze", "Transpose", "Unsqueeze" };
+    bool moves = false;
+    for (size_t i = 0; i < sizeof movers / sizeof *movers; i++)
+        moves |= !strcmp(n->op->name, movers[i]);
+    if (!moves || !p->padded[n->in[0]].is)
+        return RILL_OK;
+    struct padded q = p->padded[n->in[0]];
+    in[0] = q.inner.wire;
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &q.inner.wire, 1));
+    q.inner.sf.axis = to;
+    p->padded[n->out[0]] = q;
+    return RILL_OK;
+}
+
 static rill_status rule_mapped(struct pulser *p, const struct node *n, axis_map *map)
 {
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1);
@@ -270,7 +297,8 @@ static rill_status rule_mapped(struct pulser *p, const struct node *n, axis_map 
     }
     TRY(pulser_align(p, n, in, &sf, &first));
     sf.axis = to;
-    return emit_same(p, n, in, &sf);
+    TRY(emit_same(p, n, in, &sf));
+    return padded_move(p, n, in, to);
 }
 
 /* ---- element-wise with broadcasting ---- */
@@ -348,7 +376,7 @@ static const struct axis_row rows[] = {
     ROW("Expand", MOVED, "of size 1", .rule = rule_expand, .source = source_expand),
     ROW("EyeLike", POSITION, "all", .way = "of known sizes it is folded away"),
     ROW("Flatten", MOVED, "all", .rule = rule_reshape, .streams = true),
-    ROW("Frame", WINDOW, "the samples", .rule = rule_frame, .streams = true),
+    ROW("Frame", WINDOW, "the samples", .map = map_frame, .rule = rule_frame, .streams = true),
     ROW("GRU", FORWARD, "sequence (reversed: backward)", .rule = rule_cell, .streams = true,
       .way = "direction forward streams"),
     ROW("Gather", MOVED, "axis", .map = map_gather, .rule = rule_gather, .streams = true),
@@ -386,7 +414,7 @@ static const struct axis_row rows[] = {
     ROW("MelWeightMatrix", GLOBAL, "all", .way = "of constants they are folded away"),
     ROW("NonZero", GLOBAL, "all", .way = "how much comes out depends on all of the data"),
     ROW("OneHot", POINTWISE, NULL, .map = map_one_hot),
-    ROW("OverlapAdd", WINDOW, "the frames", .rule = rule_overlap_add, .streams = true),
+    ROW("OverlapAdd", WINDOW, "the frames", .map = map_matrices, .rule = rule_overlap_add, .streams = true),
     ROW("Pad", MOVED, "all", .rule = rule_pad, .streams = true),
     ROW("QuantizeLinear", POSITION, "axis, with a scale for each index", .map = map_quantised),
     ROW("RFFT", GLOBAL, "the last", .map = map_rows, .way = FRAMED),

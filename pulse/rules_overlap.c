@@ -7,11 +7,9 @@
 
 /* ---- OverlapAdd ---- */
 
-static rill_status overlap_check(struct pulser *p, const struct node *n, struct flow *f)
+static rill_status overlap_check(struct pulser *p, const struct node *n)
 {
     const struct fact *x = pulser_fact(p, n->in[0]);
-    if (!flow_of(p, n->in[0], f) || f->sf.axis != x->rank - 2)
-        return pulser_off_axis(p, n);
     if (!dim_is_const(x->shape[x->rank - 1]))
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its frames have no fixed size");
     for (unsigned i = 1; i < n->n_in; i++)
@@ -98,7 +96,9 @@ rill_status rule_overlap_add(struct pulser *p, const struct node *n)
     struct flow f;
     uint32_t out;
     int64_t hop = attr_get_int(n, "hop"), pulse;
-    TRY(overlap_check(p, n, &f));
+    if (!flow_of(p, n->in[0], &f) || f.sf.axis != pulser_fact(p, n->in[0])->rank - 2)
+        return pulser_off_axis(p, n);
+    TRY(overlap_check(p, n));
     if (__builtin_mul_overflow(f.sf.pulse, hop, &pulse) || pulse > INT32_MAX)
         return op_fail(p->err, RILL_LIMIT, n, "a pulse of %lld frames is too long", (long long) f.sf.pulse);
     TRY(flow_mask(p, n, &f, NULL, true, attr_get_int(n, "tail") != 0));

@@ -141,12 +141,12 @@ static rill_status pool_read(struct pulser *p, const struct node *n, struct pool
 {
     *q = (struct pool) { .w = { 0 } };
     *ret_done = !flow_of(p, n->in[0], &q->f) || q->f.sf.axis < 2;
+    if (n->n_out > 1 && n->out[1] != WIRE_NONE)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its indices count through the whole sequence");
     if (*ret_done)
         return pulser_off_axis(p, n);
     spatial_read(p, n, NULL, &q->s);
     TRY(time_window(p, n, &q->s, q->f.sf.axis - 2, &q->w));
-    if (n->n_out > 1 && n->out[1] != WIRE_NONE)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its indices count from the start of the sequence");
     q->w.after += attr_get_int(n, "ceil_mode") ? q->w.stride - 1 : 0;
     return RILL_OK;
 }
@@ -258,6 +258,22 @@ static rill_status slice_others(struct pulser *p, const struct node *n, int64_t 
     return m ? pulser_emit_named(p, "Slice", n->name, NULL, 0, in, 5, wire) : RILL_OK;
 }
 
+/* Frames first, first + step, .. of a wire that may be padded with zeros: those of the sequence in front of the pad where
+ * they come earlier. */
+static rill_status slice_frames(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step)
+{
+    struct dims *ds = p->dst->dims;
+    struct flow inner;
+    int64_t before, after;
+    flow_of_windowed(p, n->in[0], &inner, &before, &after);
+    if (inner.sf.delay - before >= f->sf.delay || inner.sf.delay >= before || first == 0)
+        return flow_every(p, n, f, first, step, 0);
+    const struct dim *end = dim_add_int(ds, dim_mul_int(ds, pulser_fact(p, n->out[0])->shape[f->sf.axis], step), first - before);
+    const struct dim *past = dim_sub(ds, end, inner.sf.length);
+    *f = inner;
+    return flow_every(p, n, f, first - before, step, dim_is_const(past) && dim_value(past) < step ? 0 : after);
+}
+
 static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at, struct flow *f)
 {
     const struct tensor *steps = value_of(p, n, 4);
@@ -279,7 +295,7 @@ static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it takes only %s frames of axis %d, the time axis, not a "
                        "part that grows with the stream", text, f->sf.axis);
     }
-    return flow_every(p, n, f, dim_value(start), step);
+    return slice_frames(p, n, f, dim_value(start), step);
 }
 
 rill_status rule_slice(struct pulser *p, const struct node *n)
@@ -292,8 +308,13 @@ rill_status rule_slice(struct pulser *p, const struct node *n)
     for (int64_t i = 0; i < tensor_count(starts); i++)
         if (axis_normalise(axes ? tensor_get_i64(axes, axes->data, i) : i, pulser_fact(p, n->in[0])->rank) == f.sf.axis)
             at = i;
+    struct padded q = p->padded[n->in[0]];
     if (at >= 0)
         TRY(slice_time(p, n, at, &f));
+    else if (q.is)
+        TRY(slice_others(p, n, at, &q.inner.wire));
+    if (at < 0)
+        p->padded[n->out[0]] = q;
     TRY(slice_others(p, n, at, &f.wire));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }

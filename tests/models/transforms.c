@@ -196,6 +196,8 @@ static const struct row {
       .want = "x f32[S,2], h0 f32[2] -> y f32[S,2]; time S, 4 nodes, note" },
     { "nested.nnef", .transforms = { "force-scan-external-state()" }, .want = "x f32[S,4] -> y f32[S,S,4]; time S, 4 nodes, note" },
     /* assertions */
+    { "plain.nnef", .asserts = { "T >= 1" }, .set = { "S=2*T" },
+      .want = "x f32[1,4,2*T], n i64[1] -> y f32[1,4,2*T]; time T, 3 nodes" },
     { "plain.nnef", .asserts = { "S >= 1", "S <= 9" }, .set = { "S=9" },
       .want = "x f32[1,4,9], n i64[1] -> y f32[1,4,9]; 3 nodes" },
 
@@ -213,6 +215,8 @@ static const struct row {
     { "plain.nnef", .asserts = { "S >= 3" }, .set = { "S=2" }, .want = "!set 'S=2'|contradicts" },
     { "plain.nnef", .asserts = { "S => 3" }, .want = "!assertion|expected a comparison" },
     { "plain.nnef", .asserts = { "S >= 3", "S < 2" }, .want = "!'S < 2' contradicts" },
+    { "plain.nnef", .asserts = { "S >= 1", "Q >= 3" }, .want = "!assertion 'Q >= 3': nothing has a symbol 'Q'" },
+    { "plain.nnef", .asserts = { "S < \"no such\"" }, .want = "!nothing has a symbol 'no such'" },
     { "plain.nnef", .set = { "Q=3" }, .want = "!symbol 'Q' was set, but neither the model nor|symbols that are left: S" },
     { "plain.nnef", .set = { "S=3", "S=4" }, .want = "!symbol 'S' has been set already" },
     { "plain.nnef", .set = { "S=S+1" }, .want = "!set 'S=S+1'|mentions it" },
@@ -326,6 +330,35 @@ static void row_check(const struct row *r)
         CHECK(stages_fine(m, r, &err), "%s %s: %s", r->model, last, err.text);
     }
     rill_model_free(m);
+}
+
+/* Mangled specs are refused with words or do something; nothing else happens. */
+static void test_mangled(void)
+{
+    static const char *const seeds[] = {
+        "set_symbols(S: \"2*T + min(3, U/4)\", N: 4)", "patch(body: 'a = h * 2.0; h = reshape(a, [1, 4, S]); n = 3;')",
+        "select_inputs(h, \"n\")", "select_outputs(scaled, cut, 'x')", "pulse(symbol: S, pulse: 8)", "force-scan-external-state()",
+    };
+    static const char bytes[] = "()\"':,;=*/\\`[] SxhnT09-.\n\377";
+    uint32_t seed = 7;
+    unsigned taken = 0, mute = 0;
+    for (unsigned i = 0; i < 3000; i++) {
+        char spec[128];
+        snprintf(spec, sizeof spec, "%s", seeds[i % (sizeof seeds / sizeof *seeds)]);
+        for (unsigned k = 0; k < 1 + i % 2; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            spec[(seed >> 8) % strlen(spec)] = bytes[(seed >> 20) % (sizeof bytes - 1)];
+        }
+        const char *transforms[] = { spec, NULL };
+        const rill_model_opts opts = { .transforms = transforms };
+        rill_error err = { RILL_OK, "" };
+        rill_model *m = NULL;
+        rill_status s = rill_model_open_with(&m, test_path("m", i / 6 % 4 ? "plain.nnef" : "old.nnef"), &opts, &err);
+        taken += s == RILL_OK;
+        mute += s != RILL_OK && (s != err.status || !err.text[0] || s == RILL_INTERNAL);
+        rill_model_free(m);
+    }
+    CHECK(taken > 20 && !mute, "%u taken, %u refused without words", taken, mute);
 }
 
 /* ---- what they compute ---- */
@@ -496,6 +529,7 @@ int main(void)
     models_write();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         row_check(&rows[i]);
+    test_mangled();
     test_values();
     test_stream();
     test_encoder();

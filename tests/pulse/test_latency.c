@@ -60,6 +60,36 @@ static void causal(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Conv", "pads=1,1", x, gb_weights(b, 3, 4, 4, 3)));
 }
 
+/* Frames t - 1 and t + 1 of a sequence padded on both sides: 1 frame late, not as many as are cut from the pad. */
+static void shifted(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_transpose(b, gb_pad(b, gb_input(b, "x", 3, 1, 4, GB_TIME), 3, 2, "constant", 3, 1), "0,2,1");
+    gb_output(b, GB(b, "Add", "", gb_slice(b, x, 1, 2, -2, 1), gb_slice(b, x, 1, 4, INT64_MAX, 1)));
+}
+
+/* ctx: frames in front and, counted from there, the first that is kept. */
+static void cut(struct gb *b, const void *ctx)
+{
+    const int64_t *v = ctx;
+    uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, 4, GB_TIME), 3, 2, "constant", v[0], 0);
+    gb_output(b, v[1] ? gb_slice(b, x, 2, v[1], INT64_MAX, 1) : x);
+}
+
+/* The input frame that frame 0 stands for. */
+static void test_origin(void)
+{
+    static const int64_t cuts[][2] = { { 3, 0 }, { 3, 5 }, { 4, 1 }, { -2, 0 }, { 0, 2 } };
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        struct oracle o = { .seed = 1 };
+        int64_t want = cuts[i][1] - cuts[i][0];
+        oracle_check(oracle_open(&o, cut, cuts[i], NULL) == LAW_HOLDS && oracle_pulse(&o, 4) == LAW_HOLDS, "%s", o.err.text);
+        oracle_check(o.plan && o.plan->pgraph.outputs[0].origin == want, "case %zu: frame 0 is not input frame %lld", i,
+                     (long long) want);
+        oracle_close(&o);
+    }
+}
+
 static uint64_t count_of(const struct cost *c, const char *op)
 {
     for (unsigned i = 0; i < c->n_rows; i++)
@@ -106,11 +136,14 @@ int main(void)
     static const struct part of_strided[] = { { "Conv", 4, 4 }, { "Conv", 0, 2 }, { "Conv", 2, 6 } };
     static const struct part of_ways[] = { { "Conv", 2, 2 }, { "Conv", 1, 1 } };
     static const struct part of_causal[] = { { "Conv", 1, 1 } };
+    static const struct part of_shifted[] = { { "Slice", 1, 1 } };
     expect(strided, 3, 4, of_strided, 3);
     expect(strided, 24, 4, of_strided, 3);
     expect(two_ways, 1, 3, of_ways, 2);
     expect(two_ways, 5, 3, of_ways, 2);
+    expect(shifted, 1, 1, of_shifted, 1);
     expect(causal, 2, 1, of_causal, 1);
+    test_origin();
     test_cost();
     return oracle_end();
 }

@@ -167,6 +167,17 @@ static void flatten(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Flatten", ctx, gb_transpose(b, late(b), "2,0,1")));
 }
 
+/* A padded sequence, moved, cut along another axis and then along time. ctx: before, after, from, to, step, late. */
+static void padded_slice(struct gb *b, const void *ctx)
+{
+    const int64_t *v = (const int64_t *) ctx + 1;
+    uint32_t x = v[5] ? late(b) : gb_input(b, "x", 3, 1, 3, GB_TIME);
+    x = GB(b, "Unsqueeze", "", gb_pad(b, x, 3, 2, "constant", v[0], v[1]), gb_ints(b, 0));
+    x = gb_slice(b, gb_transpose(b, GB(b, "Squeeze", "", x, gb_ints(b, 1)), "2,0,1"), 2, 1, 3, 1);
+    gb_output(b, gb_slice(b, x, 0, v[2], v[3], v[4]));
+    gb_output(b, GB(b, "Tanh", "", x));
+}
+
 #define STREAMS { NULL, NULL, NULL, NULL }
 #define ONE(name, text, ...) single, &(const struct single) { .op = name, .attrs = text, __VA_ARGS__ }
 #define SIZES(...) (const int64_t[]) { sizeof (int64_t[]) { __VA_ARGS__ } / sizeof(int64_t), __VA_ARGS__ }
@@ -220,6 +231,12 @@ static const struct rule_case cases[] = {
     { "Reshape: time merged with all behind", reshape, SIZES(1, -1), STREAMS },
     { "Reshape: time with part of one behind", reshape, SIZES(1, -1, 3), STREAMS },
     { "Reshape: time behind others", reshape, SIZES(3, -1, 2), { "(Reshape)", "in front of the time axis", NULL, NULL } },
+    { "Slice of a pad: from its last frame", padded_slice, SIZES(2, 2, 4, INT64_MAX, 1, 0), STREAMS },
+    { "Slice of a pad: from inside it", padded_slice, SIZES(3, 2, 1, INT64_MAX, 1, 1), STREAMS },
+    { "Slice of a pad: as long as what was padded", padded_slice, SIZES(2, 2, 2, -2, 1, 1), STREAMS },
+    { "Slice of a pad: the end as well", padded_slice, SIZES(4, 3, 2, -1, 1, 0), STREAMS },
+    { "Slice of a pad: every third", padded_slice, SIZES(5, 1, 2, INT64_MAX, 3, 1), STREAMS },
+    { "Slice of a pad: every second, the end cut", padded_slice, SIZES(2, 5, 3, -3, 2, 0), STREAMS },
     { "Flatten", flatten, "axis=1", STREAMS },
     { "Flatten before time", flatten, "axis=0", STREAMS },
 };
