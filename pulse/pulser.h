@@ -87,6 +87,10 @@ rill_status pulser_slice(struct pulser *p, const char *name, uint32_t wire, int 
 rill_status pulser_clock(struct pulser *p, uint32_t *ret);
 rill_status pulser_length_place(struct pulser *p, const struct dim *length, int64_t *ret);
 
+/* Refuses a node that, with the dst wires `in`, takes this pulse by chance: an input that does not stream has as many
+ * indices where the others have time, which lies on `axis` of output k. */
+rill_status pulser_any_pulse(struct pulser *p, const struct node *n, const uint32_t *in, unsigned k, int axis);
+
 /* Binds output k of n to a dst wire with stream fact sf; checks that the wire has sf->pulse frames there. */
 rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint32_t dst_wire,
                         const struct stream_fact *sf);

@@ -78,6 +78,32 @@ rill_status pulser_emit(struct pulser *p, const struct op *op, const char *name,
     return graph_add_node(p->dst, op, name, attr, list, n_in, ret_out, n_out) ? RILL_OK : pulser_no_memory(p);
 }
 
+#define OTHER_PULSE 10007
+
+rill_status pulser_any_pulse(struct pulser *p, const struct node *n, const uint32_t *in, unsigned k, int axis)
+{
+    struct fact *facts = arena_array(p->arena, struct fact, n->n_in + n->n_out + 1), *out = facts + n->n_in;
+    const struct fact **list = arena_array(p->arena, const struct fact *, n->n_in + 1);
+    rill_error why = { 0 };
+    if (!facts || !list)
+        return pulser_no_memory(p);
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const struct stream_fact *s = pulser_stream(p, n->in[i]);
+        if (in[i] == WIRE_NONE)
+            continue;
+        facts[i] = *pulser_dst_fact(p, in[i]);
+        list[i] = &facts[i];
+        if (s)
+            facts[i].shape[s->axis] = dim_int(p->dst->dims, OTHER_PULSE);
+    }
+    struct infer c = { .node = n, .attr = n->attr, .dims = p->dst->dims, .arena = p->arena, .n_in = n->n_in,
+                       .n_out = n->n_out, .in = list, .out = out, .err = &why };
+    if (n->op->infer(&c) == RILL_OK && axis < out[k].rank && dim_is(out[k].shape[axis], OTHER_PULSE))
+        return RILL_OK;
+    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: an input that does not run along time has a fixed number of "
+                   "indices where the others have time, axis %d of output %u", axis, k);
+}
+
 rill_status pulser_ints(struct pulser *p, const char *name, const int64_t *v, unsigned n, uint32_t *ret)
 {
     struct tensor *t = tensor_new(p->arena, DTYPE_I64, 1, &(int64_t) { n });

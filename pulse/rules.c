@@ -256,8 +256,10 @@ static rill_status emit_same(struct pulser *p, const struct node *n, const uint3
     TRY(pulser_no_lengths(p, n));
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, out, n->n_out));
     for (unsigned k = 0; k < n->n_out; k++)
-        if (n->out[k] != WIRE_NONE)
+        if (n->out[k] != WIRE_NONE) {
             TRY(pulser_bind(p, n, k, out[k], sf));
+            TRY(pulser_any_pulse(p, n, in, k, sf->axis));
+        }
     return RILL_OK;
 }
 
@@ -320,8 +322,9 @@ static rill_status rule_pointwise(struct pulser *p, const struct node *n)
         bool fits = s ? f->rank - s->axis == from_right
                       : f->rank < from_right || dim_is(f->shape[f->rank - from_right], 1);
         if (!fits)
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u does not line up with the time axis of "
-                           "input %u", i, first);
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u does not line up with axis %d of input %u, the "
+                           "time axis: it must have %s there", i, pulser_stream(p, n->in[first])->axis, first,
+                           s ? "time" : "one index or time");
     }
     sf.axis = pulser_fact(p, n->out[0])->rank - from_right;
     return emit_same(p, n, in, &sf);

@@ -108,8 +108,10 @@ static rill_status cell_per_frame(struct pulser *p, const struct node *n)
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, out, n->n_out));
     for (unsigned k = 0; k < n->n_out; k++) {
         sf.axis = batch_major ? 0 : k == 0 ? 2 : 1;
-        if (n->out[k] != WIRE_NONE)
-            TRY(pulser_bind(p, n, k, out[k], &sf));
+        if (n->out[k] == WIRE_NONE)
+            continue;
+        TRY(pulser_bind(p, n, k, out[k], &sf));
+        TRY(pulser_any_pulse(p, n, in, k, sf.axis));
     }
     return RILL_OK;
 }
