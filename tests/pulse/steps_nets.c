@@ -152,6 +152,15 @@ static void emit_inside(struct gb *b, struct stage *s, const int *v)
     s->wire = n ? n->out[1] : WIRE_NONE;
 }
 
+/* A second input, which comes as it likes; the wire must still be as long as the first. */
+static void emit_other(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t y = gb_input(b, gb_printf(b, "y%u", b->n_names++), 3, 1, s->channels, GB_TIME);
+    uint32_t late = GB(b, "Conv", gb_printf(b, "pads=%d,%d", 3 - v[0], v[0]), y, gb_weights(b, 3, s->channels, s->channels, 4));
+    s->wire = v[1] ? GB(b, "Mul", "", late, s->wire) : GB(b, "Concat", "axis=1", s->wire, late);
+    s->channels *= v[1] ? 1 : 2;
+}
+
 #define TIME_WINDOW { "k", 1, 4, 2 }, { "s", 1, 3, 1 }
 
 const struct step_kind steps_nets[] = {
@@ -164,6 +173,7 @@ const struct step_kind steps_nets[] = {
     { "mean", { { "off", 0, 1, 1 } }, emit_mean },
     { "lstmacross", { { "way", 0, 2, 2 } }, emit_lstm_across },
     { "grusized", { { "from", 0, 2, 0 } }, emit_gru_sized },
+    { "other", { { "late", 0, 3, 1 }, { "mul", 0, 1, 0 } }, emit_other },
     { "nest", { { NULL, 0, 0, 0 } }, emit_nest },
     { "inside", { { "what", 0, 3, 0 }, { "late", 0, 2, 0 } }, emit_inside },
     { NULL, { { NULL, 0, 0, 0 } }, NULL },
