@@ -78,6 +78,16 @@ static bool pair_constant(const struct position *a)
     return a->pair && a->one == a->zero;
 }
 
+static const char *const comparisons[] = { "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", NULL };
+
+static bool compares(const char *op)
+{
+    int i = 0;
+    while (comparisons[i] && strcmp(comparisons[i], op))
+        i++;
+    return comparisons[i] != NULL;
+}
+
 static double number_combine(const char *op, double a, double b, bool *ok)
 {
     if (!strcmp(op, "Add"))
@@ -88,16 +98,34 @@ static double number_combine(const char *op, double a, double b, bool *ok)
         return a * b;
     if (!strcmp(op, "Div"))
         return a / b;
-    *ok = false;
-    return 0;
+    *ok &= compares(op);
+    bool equal = !strcmp(op, "Equal") || strstr(op, "OrEqual");
+    return (equal && a == b) || (op[0] == 'G' && a > b) || (op[0] == 'L' && a < b);
 }
 
-static struct position pair_combine(const char *op, const struct position *a, const struct position *b)
+/* Four cases of two truth values, of which the result may take two numbers. */
+static struct position pair_combine(struct dims *ds, const char *op, const struct position *a, const struct position *b)
 {
-    bool ok = a->pair && b->pair && (pair_constant(a) || pair_constant(b));
-    struct position y = { pair_constant(a) ? b->e : a->e, true, 0, 0 };
-    y.one = number_combine(op, a->one, b->one, &ok);
-    y.zero = number_combine(op, a->zero, b->zero, &ok);
+    bool ok = a->pair && b->pair;
+    const struct dim *both = dim_mul(ds, a->e, b->e), *e = dim_int(ds, 0);
+    const struct dim *only_a = dim_sub(ds, a->e, both), *only_b = dim_sub(ds, b->e, both);
+    const struct dim *none = dim_sub(ds, dim_sub(ds, dim_int(ds, 1), a->e), only_b), *cases[] = { both, only_a, only_b, none };
+    struct position y = { .pair = true };
+    for (int k = 0; k < 4; k++) {
+        double v = number_combine(op, k & 2 ? a->zero : a->one, k & 1 ? b->zero : b->one, &ok);
+        if (k == 0)
+            y.one = y.zero = v;
+        if (v == y.one)
+            e = dim_add(ds, e, cases[k]);
+        else if (y.zero == y.one)
+            y.zero = v;
+        ok &= v == y.one || v == y.zero;
+    }
+    if (compares(op)) {
+        const struct dim *one = dim_int(ds, y.one != 0), *zero = dim_int(ds, y.zero != 0);
+        return (struct position) { .e = ok ? dim_add(ds, zero, dim_mul(ds, e, dim_sub(ds, one, zero))) : NULL };
+    }
+    y.e = y.one == y.zero ? dim_int(ds, 1) : e;
     return ok ? y : (struct position) { 0 };
 }
 
@@ -266,7 +294,7 @@ static struct position binary(const struct walk *w, const struct node *n, int ra
     struct position a = broadcast(w, n->in[0], rank), b = broadcast(w, n->in[1], rank), y = { 0 };
     combine *run = combine_find(n->op->name);
     if (a.pair || b.pair)
-        return pair_combine(n->op->name, &a, &b);
+        return pair_combine(w->ps->dims, n->op->name, &a, &b);
     y.e = run ? run(w->ps->dims, a.e, b.e) : NULL;
     return y;
 }

@@ -17,7 +17,7 @@ struct attention {
     int64_t stride;                 /* frames of the input per frame of the attention */
 };
 
-enum { FORM_WHERE_KEEP, FORM_WHERE_HIDE, FORM_ADD };
+enum { FORM_WHERE_KEEP, FORM_WHERE_HIDE, FORM_ADD, FORM_TRIANGLES, FORM_TWO_ADDED, FORM_LESS };
 
 /* Index of the chunk that each frame is in, as a row or a column. */
 static uint32_t chunks_of(struct gb *b, uint32_t x, int64_t chunk, int64_t new_axis)
@@ -37,8 +37,32 @@ static uint32_t hidden_of(struct gb *b, uint32_t x, const struct attention *a)
     return GB(b, "Not", "", GB(b, "And", "", near, GB(b, "GreaterOrEqual", "", apart, gb_int(b, -a->right))));
 }
 
+/* The product of two triangles of ones, 1 where the key is seen; chunk 1. */
+static uint32_t triangles(struct gb *b, uint32_t scores, const struct attention *a)
+{
+    uint32_t shape = GB(b, "Slice", "", GB(b, "Shape", "", scores), gb_ints(b, 1), gb_ints(b, 3));
+    uint32_t ones = GB(b, "Expand", "", gb_scalar(b, 1), shape);
+    return GB(b, "Mul", "", GB(b, "Trilu", "upper=0", ones, gb_int(b, a->right)),
+              GB(b, "Trilu", "upper=1", ones, gb_int(b, -a->left)));
+}
+
+/* Masks of what lies too far back and of what lies too far ahead, one added to the other. */
+static uint32_t two_added(struct gb *b, uint32_t x, const struct attention *a)
+{
+    uint32_t apart = GB(b, "Sub", "", chunks_of(b, x, a->chunk, 1), chunks_of(b, x, a->chunk, 0));
+    uint32_t never = gb_scalar(b, -INFINITY), zero = gb_scalar(b, 0);
+    return GB(b, "Add", "", GB(b, "Where", "", GB(b, "Greater", "", apart, gb_int(b, a->left)), never, zero),
+              GB(b, "Where", "", GB(b, "Less", "", apart, gb_int(b, -a->right)), never, zero));
+}
+
 static uint32_t masked(struct gb *b, uint32_t scores, uint32_t x, const struct attention *a)
 {
+    if (a->form == FORM_TRIANGLES)
+        return GB(b, "Where", "", GB(b, "Equal", "", triangles(b, scores, a), gb_scalar(b, 0)), gb_scalar(b, -INFINITY), scores);
+    if (a->form == FORM_LESS)
+        return GB(b, "Where", "", GB(b, "Less", "", gb_scalar(b, 0.5f), triangles(b, scores, a)), scores, gb_scalar(b, -1e9f));
+    if (a->form == FORM_TWO_ADDED)
+        return GB(b, "Add", "", scores, two_added(b, x, a));
     uint32_t hidden = hidden_of(b, x, a);
     if (a->form == FORM_WHERE_HIDE)
         return GB(b, "Where", "", hidden, gb_scalar(b, -INFINITY), scores);
@@ -83,6 +107,11 @@ static const struct attention rows[] = {
     { "left context, kept", 4, 2, 0, FORM_WHERE_KEEP, 0, 0, 1 },
     { "left context, added", 3, 1, 0, FORM_ADD, 0, 0, 1 },
     { "causal band", 1, 7, 0, FORM_WHERE_HIDE, 0, 0, 1 },
+    { "causal band of triangles", 1, 7, 0, FORM_TRIANGLES, 0, 0, 1 },
+    { "triangles with lookahead", 1, 4, 2, FORM_TRIANGLES, 2, 0, 1 },
+    { "triangles compared", 1, 3, 1, FORM_LESS, 0, 1, 1 },
+    { "two masks added", 3, 2, 0, FORM_TWO_ADDED, 0, 0, 1 },
+    { "two masks added, both sides", 2, 1, 2, FORM_TWO_ADDED, 0, 0, 1 },
     { "both sides", 2, 1, 1, FORM_ADD, 0, 0, 1 },
     { "band with lookahead", 1, 5, 3, FORM_WHERE_HIDE, 0, 0, 1 },
     { "late queries", 4, 1, 0, FORM_WHERE_HIDE, 3, 0, 1 },
