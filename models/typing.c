@@ -31,19 +31,24 @@ static const char *const time_names[] = { "S", "T", "time", "frames", "n_frames"
                                           "seq_len", "sequence_length", NULL };
 static const char *const batch_names[] = { "N", "B", "batch", "batch_size", "batchsize", NULL };
 
-/* NULL: nothing streams. */
+/* The only symbol with a name that means time, or else the only one that does not count the batch; NULL: nothing
+ * streams. */
 static const struct dim *stream_guess(const struct symbols *s)
 {
-    const struct dim *found = NULL;
-    unsigned n = 0;
-    if (s->n == 1)
-        return name_among(dim_name(s->list[0]), batch_names) ? NULL : s->list[0];
-    for (unsigned i = 0; i < s->n; i++)
-        if (name_among(dim_name(s->list[i]), time_names)) {
-            found = s->list[i];
-            n++;
+    const struct dim *named = NULL, *other = NULL;
+    unsigned n_named = 0, n_others = 0;
+    for (unsigned i = 0; i < s->n; i++) {
+        const char *name = dim_name(s->list[i]);
+        if (name_among(name, time_names)) {
+            named = s->list[i];
+            n_named++;
         }
-    return n == 1 ? found : NULL;
+        if (!name_among(name, batch_names)) {
+            other = s->list[i];
+            n_others++;
+        }
+    }
+    return n_named == 1 ? named : n_named == 0 && n_others == 1 ? other : NULL;
 }
 
 static rill_status stream_named(const struct symbols *s, const char *name, const struct dim **ret, rill_error *err)

@@ -79,6 +79,10 @@ expect 0 "time is not known: T, S; .*as in S=T" inspect -t 'patch(body: "n = 1;"
 expect 1 "no size of its inputs is a symbol" check -t 'patch(body: "n = 1;")' --set T=4 --set S=3 "$dir/two.nnef"
 expect 0 "^4 passed, 0 failed" check -t 'patch(body: "n = 1;")' --set T=4 --pulse 4 --length 0,1,9,10 "$dir/two.nnef"
 expect 0 "^8 passed, 0 failed" check -t 'patch(body: "n = 1;")' --set T=4 --stream S --pulse 1,8 --length 0,1,9,100 "$dir/two.nnef"
+sed 's/\[1, 4, S/[batch, 4, hops/' "$dir/net.nnef" >"$dir/batch.nnef"
+expect 0 "^2 passed, 0 failed" check -t 'patch(body: "n = 1;")' --pulse 4 --length 0,9 "$dir/batch.nnef"
+sed 's/\[1, 4, S/[rows, 4, hops/' "$dir/net.nnef" >"$dir/open.nnef"
+expect 1 "time is not known: rows, hops;" check -t 'patch(body: "n = 1;")' "$dir/open.nnef"
 expect 3 "no input has the symbol 'Q'; .*are: S, T\|are: T, S" inspect --stream Q "$dir/two.nnef"
 
 # a model of the library, and old files: the stream owns the states, or else it is not the whole run in pieces
