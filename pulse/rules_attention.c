@@ -17,10 +17,23 @@
 #define HIDES       (-1e4)          /* a score at or below which softmax gives 0 */
 #define FAR         ((int64_t) 1 << 20)
 
+#define MASKS_MAX   8               /* one after the other on the same scores */
+
+enum mask_kind {
+    MASK_HIDES_ONE,                 /* hidden where e is 1 */
+    MASK_HIDES_ZERO,
+    MASK_ADDED                      /* hidden where what is added is that low */
+};
+
 struct mask {
     struct position at;
-    bool hides_one;                 /* hidden where e is 1, else where it is 0 */
+    enum mask_kind kind;
     int axis_i, axis_j;
+};
+
+struct masks {
+    struct mask mask[MASKS_MAX];
+    unsigned n;
 };
 
 struct band { int64_t chunk, left, right; };
@@ -50,27 +63,26 @@ static bool hides(const struct position *c)
     return c && c->pair && c->one == c->zero && c->one <= HIDES;
 }
 
-/* The mask that n lays over scores w of that rank, with time on axes i and j. */
+/* The mask that n lays over scores w of that rank, with time on axes i and j of ret. */
 static bool mask_of(const struct pulser *p, const struct node *n, uint32_t w, struct mask *ret)
 {
     uint32_t m = WIRE_NONE;
     if (!strcmp(n->op->name, "Where") && pulser_is_mask(p, n->in[0])) {
         m = n->in[0];
-        ret->hides_one = n->in[2] == w;
-        if (!hides(position_of(p, ret->hides_one ? n->in[1] : n->in[2])))
+        ret->kind = n->in[2] == w ? MASK_HIDES_ONE : MASK_HIDES_ZERO;
+        if (!hides(position_of(p, ret->kind == MASK_HIDES_ONE ? n->in[1] : n->in[2])))
             return false;
     } else if (!strcmp(n->op->name, "Add")) {
         m = n->in[0] == w ? n->in[1] : n->in[0];
-        const struct position *a = position_of(p, m);
-        if (!pulser_is_mask(p, m) || !a->pair || (a->one <= HIDES) == (a->zero <= HIDES))
+        ret->kind = MASK_ADDED;
+        if (!pulser_is_mask(p, m))
             return false;
-        ret->hides_one = a->one <= HIDES;
     } else {
         return false;
     }
     int shift = pulser_fact(p, n->out[0])->rank - pulser_fact(p, m)->rank;
     ret->at = *position_of(p, m);
-    ret->at.pair = false;
+    ret->at.pair &= ret->kind == MASK_ADDED;
     ret->axis_i -= shift;
     ret->axis_j -= shift;
     return ret->axis_i >= 0 && ret->axis_j >= 0;
@@ -85,54 +97,80 @@ static bool passes_scores(const struct pulser *p, const struct node *n, uint32_t
     return all;
 }
 
-static bool mask_find(const struct pulser *p, uint32_t w, int axis_i, int axis_j, int depth, struct mask *ret)
+/* The one node that reads w; NULL of several. */
+static const struct node *only_reader(const struct pulser *p, uint32_t w)
 {
+    const struct node *found = NULL;
     for (uint32_t k = 0; k < p->src->n_nodes; k++) {
         const struct node *n = &p->src->nodes[k];
         for (unsigned i = 0; i < n->n_in; i++) {
-            if (n->in[i] != w)
-                continue;
-            *ret = (struct mask) { .axis_i = axis_i, .axis_j = axis_j };
-            if (mask_of(p, n, w, ret))
-                return true;
-            if (depth > 0 && passes_scores(p, n, w) && mask_find(p, n->out[0], axis_i, axis_j, depth - 1, ret))
-                return true;
+            if (n->in[i] == w && found && found != n)
+                return NULL;
+            found = n->in[i] == w ? n : found;
         }
     }
-    return false;
+    return found;
 }
 
-static bool mask_shows(const struct positions *ps, const struct mask *m, int64_t i, int64_t j, bool *ret)
+/* All masks that lie over scores w before anything else is done with them: what one of them hides is hidden. */
+static void masks_find(const struct pulser *p, uint32_t w, int axis_i, int axis_j, struct masks *ret)
 {
-    double v;
-    if (!position_value(ps, &m->at, m->axis_i, i, m->axis_j, j, &v))
-        return false;
-    *ret = (v != 0) != m->hides_one;
+    const struct node *n;
+    ret->n = 0;
+    while ((n = only_reader(p, w)) != NULL && ret->n < MASKS_MAX) {
+        struct mask *m = &ret->mask[ret->n];
+        *m = (struct mask) { .axis_i = axis_i, .axis_j = axis_j };
+        if (mask_of(p, n, w, m))
+            ret->n++;
+        else if (!passes_scores(p, n, w))
+            return;
+        w = n->out[0];
+    }
+}
+
+static bool masks_show(const struct positions *ps, const struct masks *all, int64_t i, int64_t j, bool *ret)
+{
+    *ret = true;
+    for (unsigned k = 0; k < all->n; k++) {
+        const struct mask *m = &all->mask[k];
+        double v;
+        if (!position_value(ps, &m->at, m->axis_i, i, m->axis_j, j, &v))
+            return false;
+        *ret &= m->kind == MASK_ADDED ? v > HIDES : (v != 0) == (m->kind == MASK_HIDES_ZERO);
+    }
+    return true;
+}
+
+static bool masks_repeat(const struct positions *ps, const struct masks *all, int64_t c)
+{
+    for (unsigned k = 0; k < all->n; k++)
+        if (!position_repeats(ps, &all->mask[k].at, all->mask[k].axis_i, all->mask[k].axis_j, c))
+            return false;
     return true;
 }
 
 /* What one query of a chunk sees; false where that has no bound. */
-static bool query_sees(const struct positions *ps, const struct mask *m, int64_t first, int64_t i, int64_t *low,
+static bool query_sees(const struct positions *ps, const struct masks *m, int64_t first, int64_t i, int64_t *low,
                        int64_t *high)
 {
     static const int64_t beyond[] = { CONTEXT_MAX + 1, 10 * CONTEXT_MAX, FAR / 2 };
     bool shows;
     for (int64_t at = -CONTEXT_MAX; at <= CONTEXT_MAX; at++) {
-        if (!mask_shows(ps, m, first + i, first + at, &shows))
+        if (!masks_show(ps, m, first + i, first + at, &shows))
             return false;
         *low = shows && at < *low ? at : *low;
         *high = shows && at > *high ? at : *high;
     }
     for (unsigned k = 0; k < 6; k++)
-        if (!mask_shows(ps, m, first + i, first + (k % 2 ? -1 : 1) * beyond[k / 2], &shows) || shows)
+        if (!masks_show(ps, m, first + i, first + (k % 2 ? -1 : 1) * beyond[k / 2], &shows) || shows)
             return false;
     return *low > -CONTEXT_MAX && *high < CONTEXT_MAX;
 }
 
-static bool band_measure(const struct positions *ps, const struct mask *m, struct band *ret)
+static bool band_measure(const struct positions *ps, const struct masks *m, struct band *ret)
 {
     int64_t c = 1, low = CONTEXT_MAX, high = -CONTEXT_MAX;
-    while (c <= CHUNK_MAX && !position_repeats(ps, &m->at, m->axis_i, m->axis_j, c))
+    while (c <= CHUNK_MAX && !masks_repeat(ps, m, c))
         c++;
     if (c > CHUNK_MAX)
         return false;
@@ -175,7 +213,7 @@ static rill_status scores_align(struct pulser *p, const struct node *n, const st
 static rill_status rule_scores(struct pulser *p, const struct node *n)
 {
     struct flow q, k;
-    struct mask m;
+    struct masks m = { .n = 0 };
     struct band b;
     int query, key;
     uint32_t out;
@@ -183,7 +221,9 @@ static rill_status rule_scores(struct pulser *p, const struct node *n)
     flow_of(p, n->in[1], &k);
     if (!matmul_axes(p, n, &query, &key) || q.sf.pulse != k.sf.pulse)
         return scores_refuse(p, n, "only queries times transposed keys of one rate can be limited to a window");
-    if (!p->positions || !mask_find(p, n->out[0], query, key, 8, &m))
+    if (p->positions)
+        masks_find(p, n->out[0], query, key, &m);
+    if (m.n == 0)
         return scores_refuse(p, n, "a mask that is a function of positions, laid over the product before its softmax, "
                              "would limit it to a window");
     if (!band_measure(p->positions, &m, &b))
@@ -213,6 +253,9 @@ static rill_status mask_emit(struct pulser *p, const struct node *n, uint32_t w,
     int64_t shape[RANK_MAX], first = FAR / s->chunk * s->chunk;
     if (i < 0 || j < 0)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its mask does not line up with the scores");
+    if (!position_repeats(p->positions, position_of(p, w), i, j, s->chunk))
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its mask does not repeat with the %lld frames of a chunk "
+                       "that the masks before it have", (long long) s->chunk);
     for (int a = 0; a < f->rank; a++)
         shape[a] = a == i ? s->pulse : a == j ? s->keys : 1;
     struct tensor *t = tensor_new(p->arena, f->type, f->rank, shape);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Graphs of other people's habits: each obeys the law, or is refused by words. */
+#include "tests/pulse/oracle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WIDTH = 4 };
+
+struct row {
+    const char *name;
+    gb_recipe *recipe;
+    const void *ctx;
+    const char *refusal;            /* NULL: it streams */
+};
+
+/* ---- several masks, one after the other ---- */
+
+enum mask { NONE, CAUSAL, LEFT, BLOCKS_3, BLOCKS_4, NOT_FIRST, LATE };
+
+static uint32_t mask_make(struct gb *b, enum mask m, uint32_t i, uint32_t j)
+{
+    switch (m) {
+    case CAUSAL:
+        return GB(b, "LessOrEqual", "", j, i);
+    case LEFT:
+        return GB(b, "GreaterOrEqual", "", j, GB(b, "Sub", "", i, gb_int(b, 5)));
+    case NOT_FIRST:
+        return GB(b, "Or", "", GB(b, "GreaterOrEqual", "", j, gb_int(b, 4)), GB(b, "Equal", "", i, j));
+    case LATE:
+        return GB(b, "Or", "", GB(b, "GreaterOrEqual", "", i, gb_int(b, 7)), GB(b, "Equal", "", i, j));
+    default:
+        break;
+    }
+    uint32_t c = gb_int(b, m == BLOCKS_3 ? 3 : 4);
+    return GB(b, "Equal", "", GB(b, "Div", "", i, c), GB(b, "Div", "", j, c));
+}
+
+/* ctx: masks, up to NONE. The last one is added, the others choose. */
+static void masks(struct gb *b, const void *ctx)
+{
+    const enum mask *m = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
+    uint32_t at = GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1));
+    uint32_t i = GB(b, "Unsqueeze", "", at, gb_ints(b, 1)), j = GB(b, "Unsqueeze", "", at, gb_ints(b, 0));
+    uint32_t q = GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH)), s = GB(b, "MatMul", "", q, gb_transpose(b, x, "0,2,1"));
+    for (; *m != NONE; m++) {
+        uint32_t shown = mask_make(b, *m, i, j), never = gb_scalar(b, -1e9f);
+        s = m[1] == NONE ? GB(b, "Add", "", s, GB(b, "Where", "", shown, gb_scalar(b, 0), never))
+                         : GB(b, "Where", "", shown, s, never);
+    }
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", s), x));
+}
+
+#define MASKS(...) masks, (const enum mask[]) { __VA_ARGS__, NONE }
+
+static const struct row rows[] = {
+    { "causal, then left context", MASKS(CAUSAL, LEFT), NULL },
+    { "causal, then blocks", MASKS(CAUSAL, BLOCKS_4), NULL },
+    { "a band, then blocks", MASKS(LEFT, CAUSAL, BLOCKS_3), NULL },
+    { "blocks of two sizes", MASKS(BLOCKS_3, BLOCKS_4), NULL },
+    { "blocks of two sizes, the other way", MASKS(BLOCKS_4, BLOCKS_3), NULL },
+    { "a band that hides the first keys", MASKS(LEFT, CAUSAL, NOT_FIRST), "does not repeat" },
+    { "a band that hides all from the first queries", MASKS(LATE, LEFT, CAUSAL), "does not repeat" },
+};
+
+static void row_streams(struct oracle *o, const struct row *r)
+{
+    static const int64_t lengths[] = { 0, 1, 3, 8, 17, 40 }, pulses[] = { 1, 3, 4, 8, 13 };
+    unsigned whole = 0;
+    for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
+        enum verdict v = oracle_pulse(o, pulses[i]);
+        o->tolerance = 1e-5f;
+        oracle_check(v == LAW_HOLDS, "%s, pulse %d: %s", r->name, (int) pulses[i], o->err.text);
+        for (size_t k = 0; v == LAW_HOLDS && k < sizeof lengths / sizeof *lengths; k++) {
+            enum verdict law = oracle_law(o, lengths[k], (uint32_t) (i * 31 + k));
+            whole += law == LAW_HOLDS;
+            oracle_check(law == LAW_HOLDS || law == LAW_NO_WHOLE, "%s, pulse %d, length %d: %s", r->name, (int) pulses[i],
+                         (int) lengths[k], o->err.text);
+        }
+    }
+    oracle_check(whole > 0, "%s: the whole run is refused at every length: %s", r->name, o->err.text);
+}
+
+static void row_refused(struct oracle *o, const struct row *r)
+{
+    enum verdict v = oracle_pulse(o, 4);
+    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED && strstr(o->err.text, r->refusal),
+                 "%s: the refusal does not say '%s': %s", r->name, r->refusal, o->err.text);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct oracle o;
+        enum verdict v = oracle_open(&o, rows[i].recipe, rows[i].ctx, NULL);
+        oracle_check(v == LAW_HOLDS, "%s: %s", rows[i].name, o.err.text);
+        if (v == LAW_HOLDS)
+            (rows[i].refusal ? row_refused : row_streams)(&o, &rows[i]);
+        oracle_close(&o);
+    }
+    return oracle_end();
+}
