@@ -190,6 +190,28 @@ static bool size_for_range(const struct scope *s, const struct node *n, const ui
            only_range_reads(s->src, n->out[0]);
 }
 
+static const struct node *writer(const struct graph *g, uint32_t w, const char *op)
+{
+    uint32_t i = w == WIRE_NONE ? WIRE_NONE : g->wires[w].node;
+    return i != WIRE_NONE && !strcmp(g->nodes[i].op->name, op) ? &g->nodes[i] : NULL;
+}
+
+/* The op over the last axis of a tensor that was flattened to rows for it and gets its shape back in n, which reads w;
+ * *ret_x: the tensor. NULL: it is none. */
+static const struct node *rows_op(const struct graph *g, const struct node *n, uint32_t w, const struct fact *out,
+                                  uint32_t *ret_x)
+{
+    static const char *const names[] = { "Softmax", "LogSoftmax", "Hardmax" };
+    const struct node *y = NULL, *flat;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !y && !strcmp(n->op->name, "Reshape"); i++)
+        y = writer(g, w, names[i]);
+    if (!y || attr_get_int(y, "axis") != -1 || !(flat = writer(g, y->in[0], "Flatten")))
+        return NULL;
+    *ret_x = flat->in[0];
+    const struct fact *x = &g->wires[*ret_x].fact;
+    return fact_same(x, out) && attr_get_int(flat, "axis") == x->rank - 1 ? y : NULL;
+}
+
 static rill_status node_type(const struct typer *t, struct scope *s, const struct node *n)
 {
     uint32_t *in;
@@ -219,6 +241,12 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
     if (changes_nothing(n, facts[0], &out[0])) {
         s->map[n->out[0]] = in[0];
         return RILL_OK;
+    }
+    uint32_t x = WIRE_NONE;
+    const struct node *rows = n->n_in ? rows_op(s->dst, n, in[0], &out[0], &x) : NULL;
+    if (rows) {
+        const struct node whole = { .name = rows->name, .op = rows->op, .attr = rows->attr, .out = n->out, .n_out = 1 };
+        return node_emit(t, s, &whole, &x, 1, out, NULL);
     }
     return node_emit(t, s, n, in, n->n_in, out, NULL);
 }

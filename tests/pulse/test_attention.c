@@ -17,7 +17,8 @@ struct attention {
     int64_t stride;                 /* frames of the input per frame of the attention */
 };
 
-enum { FORM_WHERE_KEEP, FORM_WHERE_HIDE, FORM_ADD, FORM_TRIANGLES, FORM_TWO_ADDED, FORM_LESS };
+enum { FORM_WHERE_KEEP, FORM_WHERE_HIDE, FORM_ADD, FORM_TRIANGLES, FORM_TWO_ADDED, FORM_LESS,
+       FORM_ROWS, FORM_ALL_ROWS };
 
 /* Index of the chunk that each frame is in, as a row or a column. */
 static uint32_t chunks_of(struct gb *b, uint32_t x, int64_t chunk, int64_t new_axis)
@@ -84,6 +85,15 @@ static uint32_t projection(struct gb *b, uint32_t x, int64_t late)
     return gb_transpose(b, c, "0,2,1");
 }
 
+/* As older files say it: over all axes from one on, flattened to rows for it. */
+static uint32_t softmax(struct gb *b, uint32_t scores, const struct attention *a)
+{
+    if (a->form != FORM_ROWS && a->form != FORM_ALL_ROWS)
+        return GB(b, "Softmax", "axis=-1", scores);
+    uint32_t rows = GB(b, "Flatten", a->form == FORM_ROWS ? "axis=2" : "axis=1", scores);
+    return GB(b, "Reshape", "", GB(b, "Softmax", "axis=-1", rows), GB(b, "Shape", "", scores));
+}
+
 static void recipe(struct gb *b, const void *ctx)
 {
     const struct attention *a = ctx;
@@ -97,7 +107,7 @@ static void recipe(struct gb *b, const void *ctx)
     uint32_t q = projection(b, x, a->query_late), k = projection(b, x, a->key_late), v = projection(b, x, 0);
     uint32_t scores = GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1"));
     scores = GB(b, "Mul", "", scores, gb_scalar(b, 0.4f));
-    uint32_t weights = GB(b, "Softmax", "axis=-1", masked(b, scores, x, a));
+    uint32_t weights = softmax(b, masked(b, scores, x, a), a);
     gb_output(b, GB(b, "Add", "", x, GB(b, "MatMul", "", weights, v)));
 }
 
@@ -112,6 +122,7 @@ static const struct attention rows[] = {
     { "triangles compared", 1, 3, 1, FORM_LESS, 0, 1, 1 },
     { "two masks added", 3, 2, 0, FORM_TWO_ADDED, 0, 0, 1 },
     { "two masks added, both sides", 2, 1, 2, FORM_TWO_ADDED, 0, 0, 1 },
+    { "rows", 3, 1, 0, FORM_ROWS, 1, 0, 1 },
     { "both sides", 2, 1, 1, FORM_ADD, 0, 0, 1 },
     { "band with lookahead", 1, 5, 3, FORM_WHERE_HIDE, 0, 0, 1 },
     { "late queries", 4, 1, 0, FORM_WHERE_HIDE, 3, 0, 1 },
@@ -152,6 +163,7 @@ int main(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         row_test(&rows[i]);
     refused("all the past", &(struct attention) { "all", 1, 1 << 20, 0, FORM_WHERE_HIDE, 0, 0, 1 }, "2048 away");
+    refused("all rows as one", &(struct attention) { "rows", 3, 1, 0, FORM_ALL_ROWS, 0, 0, 1 }, "(Flatten)");
     refused("all the future", &(struct attention) { "all", 4, 0, 1 << 20, FORM_WHERE_HIDE, 0, 0, 1 }, "2048 away");
     return oracle_end();
 }
