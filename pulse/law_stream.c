@@ -91,10 +91,22 @@ static void outputs_pull(struct feed *f)
         }
 }
 
+/* Inputs that do not run along time are the same for every run. */
+static void statics_push(struct feed *f)
+{
+    size_t taken;
+    for (uint32_t i = 0; i < f->plan->n_inputs; i++)
+        if (!f->plan->ports[i].length)
+            rill_stream_push(f->s, i, f->frames[i], 1, &taken);
+}
+
 static void runs_all(struct feed *f)
 {
-    while (rill_stream_run(f->s) == RILL_OK)
+    statics_push(f);
+    while (rill_stream_run(f->s) == RILL_OK) {
         outputs_pull(f);
+        statics_push(f);
+    }
     outputs_pull(f);
 }
 
@@ -103,11 +115,8 @@ static bool inputs_push(struct feed *f)
     bool left = false;
     for (uint32_t i = 0; i < f->plan->n_inputs; i++) {
         const struct port *q = &f->plan->ports[i];
-        size_t again;
-        if (!q->length) {           /* it does not stream: every run takes it anew */
-            rill_stream_push(f->s, i, f->frames[i], 1, &again);
+        if (!q->length)
             continue;
-        }
         size_t rest = (size_t) (f->room[i] - f->pushed[i]), n = 1 + below(f, 2 * (uint32_t) q->pulse + 1), taken = 0;
         rill_stream_push(f->s, i, f->frames[i] + (size_t) f->pushed[i] * port_width(q), n < rest ? n : rest, &taken);
         f->pushed[i] += (int64_t) taken;

@@ -97,9 +97,11 @@ static void frames_out(const rill_stream *s, const struct port *q, int64_t at, f
 
 rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n_frames, size_t *ret_taken)
 {
-    if (port >= s->plan->n_inputs || s->is_finished)
+    if (port >= s->plan->n_inputs)
         return RILL_INVALID;
     const struct port *q = &s->plan->ports[port];
+    if (s->is_finished && (q->length || !s->plan->symbol))
+        return RILL_INVALID;
     struct port_count *c = &s->counts[port];
     size_t room = (size_t) (q->pulse - c->fill), n = n_frames < room ? n_frames : room;
     if (n)

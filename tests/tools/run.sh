@@ -112,6 +112,17 @@ TEXT
 expect 1 "y.*Softmax.*axis 0" "$rill" check "$dir/global.nnef"
 expect 1 "^0 passed, 1 failed$" "$rill" check "$dir/global.nnef"
 expect 3 "random.onnx" "$rill" check "$dir/random.onnx"
+cat >"$dir/beside.nnef" <<TEXT
+version 1.0;
+graph beside(x, e) -> (y)
+{
+    x = external<scalar>(shape = [1, 4, S]);
+    e = external<scalar>(shape = [1, 4, 1]);
+    y = box(x * e, size = [1, 1, 5], padding = [(0, 0), (0, 0), (2, 2)], border = 'constant', stride = [1, 1, 1],
+            dilation = [1, 1, 1]) + tanh(e);
+}
+TEXT
+expect 0 "^6 passed, 0 failed$" "$rill" check "$dir/beside.nnef" --pulse 1,7 --length 1,6,30
 expect 2 "lists of at most" "$rill" check wiener --pulse 1,x
 expect 4 "rill models get gtcrn" env RILL_MODEL_PATH="$RILL_LIBRARY" "$rill" check gtcrn
 expect 0 '"median_us"' "$rill" bench --json --seconds 0.1 wiener
