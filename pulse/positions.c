@@ -358,18 +358,19 @@ void positions_drop(struct positions *ps)
     ps->dims = dims_free(ps->dims);
 }
 
-static const struct dim *at_place(const struct positions *ps, const struct dim *e, int axis, int64_t at)
+struct position position_row(const struct positions *ps, const struct position *at, int axis, int64_t i)
 {
-    return dim_subst(ps->dims, e, ps->axis[axis], dim_int(ps->dims, at));
+    struct position row = *at;
+    row.e = dim_subst(ps->dims, at->e, ps->axis[axis], dim_int(ps->dims, i));
+    return row;
 }
 
-bool position_value(const struct positions *ps, const struct position *at, int axis_i, int64_t i, int axis_j, int64_t j,
-                    double *ret)
+bool position_value(const struct positions *ps, const struct position *row, int axis, int64_t j, double *ret)
 {
-    const struct dim *v = at_place(ps, at_place(ps, at->e, axis_i, i), axis_j, j);
-    if (!dim_is_const(v) || dims_status(ps->dims, NULL) != RILL_OK)
+    int64_t v;
+    if (dims_status(ps->dims, NULL) != RILL_OK || !dim_eval(row->e, ps->axis[axis], j, &v))
         return false;
-    *ret = at->pair ? (dim_value(v) ? at->one : at->zero) : (double) dim_value(v);
+    *ret = row->pair ? (v ? row->one : row->zero) : (double) v;
     return true;
 }
 

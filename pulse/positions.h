@@ -25,10 +25,11 @@ struct positions {
 rill_status positions_find(struct positions *ret, const struct graph *g, struct arena *a, rill_error *reterr);
 void        positions_drop(struct positions *ps);
 
-/* The element at coordinates i and j of two axes as a number, where no other coordinate matters; false where it has
- * no value. */
-bool position_value(const struct positions *ps, const struct position *at, int axis_i, int64_t i, int axis_j, int64_t j,
-                    double *ret);
+/* The elements whose coordinate of that axis is i: a function of the others. */
+struct position position_row(const struct positions *ps, const struct position *at, int axis, int64_t i);
+
+/* The element of a row at coordinate j of another axis as a number; false where a third coordinate matters. */
+bool position_value(const struct positions *ps, const struct position *row, int axis, int64_t j, double *ret);
 
 /* The element is the same c places further on along both axes. */
 bool position_repeats(const struct positions *ps, const struct position *at, int axis_i, int axis_j, int64_t c);

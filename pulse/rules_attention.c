@@ -128,13 +128,14 @@ static void masks_find(const struct pulser *p, uint32_t w, int axis_i, int axis_
     }
 }
 
-static bool masks_show(const struct positions *ps, const struct masks *all, int64_t i, int64_t j, bool *ret)
+/* row: of each mask, that of one query. */
+static bool masks_show(const struct positions *ps, const struct masks *all, const struct position *row, int64_t j, bool *ret)
 {
     *ret = true;
     for (unsigned k = 0; k < all->n; k++) {
         const struct mask *m = &all->mask[k];
         double v;
-        if (!position_value(ps, &m->at, m->axis_i, i, m->axis_j, j, &v))
+        if (!position_value(ps, &row[k], m->axis_j, j, &v))
             return false;
         *ret &= m->kind == MASK_ADDED ? v > HIDES : (v != 0) == (m->kind == MASK_HIDES_ZERO);
     }
@@ -154,15 +155,18 @@ static bool query_sees(const struct positions *ps, const struct masks *m, int64_
                        int64_t *high)
 {
     static const int64_t beyond[] = { CONTEXT_MAX + 1, 10 * CONTEXT_MAX, FAR / 2 };
+    struct position row[MASKS_MAX];
     bool shows;
+    for (unsigned k = 0; k < m->n; k++)
+        row[k] = position_row(ps, &m->mask[k].at, m->mask[k].axis_i, first + i);
     for (int64_t at = -CONTEXT_MAX; at <= CONTEXT_MAX; at++) {
-        if (!masks_show(ps, m, first + i, first + at, &shows))
+        if (!masks_show(ps, m, row, first + at, &shows))
             return false;
         *low = shows && at < *low ? at : *low;
         *high = shows && at > *high ? at : *high;
     }
     for (unsigned k = 0; k < 6; k++)
-        if (!masks_show(ps, m, first + i, first + (k % 2 ? -1 : 1) * beyond[k / 2], &shows) || shows)
+        if (!masks_show(ps, m, row, first + (k % 2 ? -1 : 1) * beyond[k / 2], &shows) || shows)
             return false;
     return *low > -CONTEXT_MAX && *high < CONTEXT_MAX;
 }
@@ -261,12 +265,14 @@ static rill_status mask_emit(struct pulser *p, const struct node *n, uint32_t w,
     struct tensor *t = tensor_new(p->arena, f->type, f->rank, shape);
     if (!t)
         return pulser_no_memory(p);
-    for (int64_t at = 0; at < tensor_count(t); at++) {
-        int64_t q = i < j ? at / s->keys : at % s->pulse, k = i < j ? at % s->keys : at / s->pulse;
-        double v;
-        if (!position_value(p->positions, position_of(p, w), i, first + q, j, first + k - s->left, &v))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its mask has no value");
-        tensor_set_f64(t, t->data, at, v);
+    for (int64_t q = 0; q < s->pulse; q++) {
+        const struct position row = position_row(p->positions, position_of(p, w), i, first + q);
+        for (int64_t k = 0; k < s->keys; k++) {
+            double v;
+            if (!position_value(p->positions, &row, j, first + k - s->left, &v))
+                return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its mask has no value");
+            tensor_set_f64(t, t->data, i < j ? q * s->keys + k : k * s->pulse + q, v);
+        }
     }
     *ret = graph_add_const(p->dst, p->src->wires[w].name, t);
     return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
