@@ -218,19 +218,25 @@ static struct weights dir_pack_at(const struct rnn *g, const struct rnn_attr *a,
 }
 
 /* Sizes that were symbols while the graph was typed. */
-static rill_status batches_check(struct prep *c, int64_t batch)
+static rill_status sizes_check(struct prep *c, const struct rnn *g)
 {
-    const struct rnn_attr *a = c->attr;
-    const struct { unsigned input; int axis; const char *words; } rows[] = {
-        { IN_LENS, 0, "sequence_lens" },
-        { IN_H, a->layout ? 0 : 1, "initial_h" },
-        { IN_C, a->layout ? 0 : 1, "initial_c" },
+    int64_t d = g->dirs, h = g->hidden, outer = g->batch_major ? g->batch : d, inner = g->batch_major ? d : g->batch;
+    const struct { unsigned input; int rank; int64_t want[3]; const char *words; } rows[] = {
+        { IN_W, 3, { d, g->n, g->inputs }, "W" },
+        { IN_R, 3, { d, g->n, h }, "R" },
+        { IN_B, 2, { d, 2 * g->n }, "B" },
+        { IN_LENS, 1, { g->batch }, "sequence_lens" },
+        { IN_H, 3, { outer, inner, h }, "initial_h" },
+        { IN_C, 3, { outer, inner, h }, "initial_c" },
+        { IN_P, 2, { d, 3 * h }, "P" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct tensor *t = rows[i].input < c->n_in && rows[i].input < skip_input(c->node) ? c->in[rows[i].input] : NULL;
-        if (t && t->dim[rows[i].axis] != batch)
-            return prep_fail(c, "%s is for %lld sequences, X has %lld", rows[i].words, (long long) t->dim[rows[i].axis],
-                             (long long) batch);
+        for (int k = 0; t && k < rows[i].rank; k++)
+            if (t->rank != rows[i].rank || t->dim[k] != rows[i].want[k])
+                return prep_fail(c, "%s has %lld on axis %d, wants %lld: %lld sequences, %lld directions, hidden %lld",
+                                 rows[i].words, (long long) (k < t->rank ? t->dim[k] : 0), k, (long long) rows[i].want[k],
+                                 (long long) g->batch, (long long) d, (long long) h);
     }
     return RILL_OK;
 }
@@ -243,11 +249,11 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
     const char *bad;
     if (!g)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    TRY(batches_check(c, x->dim[a->layout ? 0 : 1]));
     *g = (struct rnn) { .cell = cell, .dirs = a->direction == DIR_BOTH ? 2 : 1, .batch_major = a->layout,
                         .steps = x->dim[a->layout ? 1 : 0], .batch = x->dim[a->layout ? 0 : 1], .inputs = x->dim[2],
                         .hidden = c->in[IN_R]->dim[2], .gates = cells[cell].gates };
     g->n = g->gates * g->hidden;
+    TRY(sizes_check(c, g));
     g->w_floats = kern_packed_floats((size_t) g->n, (size_t) g->inputs);
     g->r_floats = kern_packed_floats((size_t) gates_joint(g), (size_t) g->hidden);
     g->rn_floats = kern_packed_floats((size_t) (g->n - gates_joint(g)), (size_t) g->hidden);

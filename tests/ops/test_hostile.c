@@ -80,7 +80,7 @@ static bool trial(struct ops_test *t, const struct op *op, unsigned *ran)
 {
     struct attr attrs[16];
     const struct tensor *in[OPS_INPUTS_MAX] = { NULL };
-    unsigned n_attrs = draw_attrs(t, op, attrs, 16), most_in = op->max_in < 0 ? 4 : (unsigned) op->max_in;
+    unsigned n_attrs = draw_attrs(t, op, attrs, 16), most_in = op->max_in < 0 ? 4 : (unsigned) (op->max_in + op->own_in);
     unsigned n_in = (unsigned) op->min_in + draw(most_in - (unsigned) op->min_in + 1);
     unsigned most_out = op->max_out < 0 ? 4 : (unsigned) op->max_out,
         n_out = (unsigned) op->min_out + draw(most_out - (unsigned) op->min_out + 1);
@@ -93,6 +93,7 @@ static bool trial(struct ops_test *t, const struct op *op, unsigned *ran)
             in[i] = NULL;
     }
     t->runtime = draw(3) ? 0 : draw(16);
+    t->made = true;
     struct ops_state *s = arena_new(&t->arena, struct ops_state);
     t->err = (rill_error) { 0 };
     rill_status st = ops_build(t, s, op->name, attrs, n_attrs, in, n_in, n_out);

@@ -368,6 +368,179 @@ static void test_refusals(struct ops_test *t)
     arena_drop(&t->arena);
 }
 
+/* ---- steps that are skipped ---- */
+
+static const struct attr hidden_attr = { .name = "hidden_size", .kind = ATTR_INT, .i = HIDDEN };
+
+/* The op with `skip` behind its standard inputs. */
+static bool skip_run(struct ops_test *t, const struct net *n, int64_t skip)
+{
+    const struct attr a[] = { hidden_attr, { .name = "layout", .kind = ATTR_INT, .i = n->layout } };
+    const struct tensor *in[9] = { NULL };
+    unsigned at = n->cell == LSTM ? 8 : 6;
+    memcpy(in, n->in, at * sizeof *in);
+    in[at] = ops_tensor(t, DTYPE_I64, 0, NULL, &skip);
+    t->made = true;
+    bool ok = ops_run(t, cells[n->cell].op, a, 2, in, at + 1, n->cell == LSTM ? 3 : 2);
+    t->made = false;
+    return ok;
+}
+
+/* Steps of X from `from` on. */
+static const struct tensor *steps_from(struct ops_test *t, const struct net *n, int64_t from)
+{
+    int64_t left = n->steps - from, outer = n->layout ? n->batch : 1, row = INPUTS * (n->layout ? 1 : n->batch);
+    struct tensor *x = ops_f32(t, 3, (int64_t[]) { n->layout ? n->batch : left, n->layout ? left : n->batch, INPUTS }, NULL);
+    for (int64_t o = 0; o < outer && left; o++)
+        memcpy((float *) x->data + o * left * row, (const float *) n->in[0]->data + (o * n->steps + from) * row,
+               (size_t) (left * row) * sizeof(float));
+    return x;
+}
+
+/* y of all steps: zeros, then those of the steps that ran. */
+static bool skipped_same(const struct net *n, int64_t skip, const struct tensor *all, const struct tensor *rest)
+{
+    static const float zeros[BATCH_MAX * HIDDEN];
+    int64_t left = n->steps - skip, outer = n->layout ? n->batch : 1, row = HIDDEN * (n->layout ? 1 : n->batch);
+    bool ok = true;
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < n->steps; i++) {
+            const float *got = (const float *) all->data + (o * n->steps + i) * row;
+            const float *want = i < skip ? zeros : (const float *) rest->data + (o * left + i - skip) * row;
+            ok &= !memcmp(got, want, (size_t) row * sizeof *got);
+        }
+    return ok;
+}
+
+static void skip_check(struct ops_test *t, struct net *n, int64_t skip)
+{
+    int64_t clamped = skip < 0 ? 0 : skip > n->steps ? n->steps : skip;
+    unsigned n_out = n->cell == LSTM ? 3 : 2;
+    struct net rest = *n;
+    rest.steps -= clamped;
+    rest.in[0] = steps_from(t, n, clamped);
+    if (!skip_run(t, n, skip))
+        return;
+    const struct tensor *all[3] = { t->out[0], t->out[1], n_out > 2 ? t->out[2] : NULL };
+    if (rest.steps && net_run(t, &rest, n_out)) {
+        bool ok = skipped_same(n, clamped, all[0], t->out[0]);
+        for (unsigned o = 1; o < n_out; o++)
+            ok &= same_bits(all[o], t->out[o]);
+        ops_check(t, ok, "%d steps of %d skipped, batch %d, layout %d: other bits than the rest alone", (int) skip,
+                  (int) n->steps, (int) n->batch, (int) n->layout);
+    } else if (!rest.steps) {
+        ops_check(t, skipped_same(n, clamped, all[0], all[0]) && same_bits(all[1], n->in[5]) &&
+                     (n_out < 3 || same_bits(all[2], n->in[6])), "all %d steps skipped: states moved", (int) n->steps);
+    }
+}
+
+static void test_skip(struct ops_test *t)
+{
+    for (int cell = RNN; cell <= LSTM; cell++)
+        for (int k = 0; k < 4; k++)
+            for (int64_t steps = 1; steps <= 5; steps++)
+                for (int64_t skip = -1; skip <= steps + 1; skip++) {
+                    struct net n = { .cell = cell, .batch = k & 1 ? 3 : 1, .steps = steps, .layout = k >> 1,
+                                     .use = USE_B | USE_H | USE_C | (skip & 1 ? USE_P : 0) };
+                    t->what = cells[cell].op;
+                    t->runtime = 0x1f1;
+                    net_fill(t, &n);
+                    skip_check(t, &n, skip);
+                    arena_drop(&t->arena);
+                }
+}
+
+static void test_skip_refusals(struct ops_test *t)
+{
+    t->runtime = 0;
+    for (int cell = RNN; cell <= LSTM; cell++) {
+        struct net n = { .cell = cell, .batch = 3, .steps = 2, .use = 31 };
+        unsigned at = cell == LSTM ? 8 : 6;
+        const struct tensor *in[9];
+        int64_t one = 1;
+        net_fill(t, &n);
+        memcpy(in, n.in, at * sizeof *in);
+        in[at] = ops_tensor(t, DTYPE_I64, 0, NULL, &one);
+        ops_refused(t, cells[cell].op, NULL, 0, in, at + 1, 1, "inputs, wants 3 to");
+        t->made = true;
+        for (int d = 1; d < 3; d++) {
+            n.direction = d;
+            net_fill(t, &n);
+            memcpy(in, n.in, at * sizeof *in);
+            ops_refused(t, cells[cell].op, &(struct attr) { .name = "direction", .kind = ATTR_STRINGS,
+                        .strings = { 1, &directions[d] } }, 1, in, at + 1, 1, "forward");
+        }
+        n.direction = 0;
+        net_fill(t, &n);
+        memcpy(in, n.in, at * sizeof *in);
+        in[at] = ops_tensor(t, DTYPE_F32, 0, NULL, NULL);
+        ops_refused(t, cells[cell].op, NULL, 0, in, at + 1, 1, "skip wants");
+        t->made = false;
+        arena_drop(&t->arena);
+    }
+}
+
+/* ---- sizes that are symbols while the graph is typed ---- */
+
+/* Exact blocks of memory, so that a read past an input is seen where addresses are checked. */
+static void late_eval(struct ops_test *t, const struct ops_state *s, const struct prep *p)
+{
+    void *x[8] = { NULL }, *y[3] = { NULL }, *scratch = malloc(p->scratch_bytes + 1);
+    for (unsigned i = 0; i < p->n_in; i++)
+        x[i] = s->in[i] ? calloc(1, tensor_bytes(s->in[i])) : NULL;
+    for (unsigned i = 0; i < p->n_out; i++)
+        y[i] = malloc(tensor_bytes(s->out[i]) + 1);
+    struct eval e = { .node = s->node, .attr = p->attr, .kern = &t->kern, .n_in = p->n_in, .n_out = p->n_out, .in = s->in,
+                      .out = s->out, .x = (const void **) x, .y = y, .scratch = scratch, .args = p->args };
+    s->node->op->eval(&e);
+    for (unsigned i = 0; i < 8; i++)
+        free(x[i]);
+    for (unsigned i = 0; i < 3; i++)
+        free(y[i]);
+    free(scratch);
+}
+
+/* Types the op with one axis of one input a symbol, then prepares it where that axis has `more` than it should. */
+static rill_status late_try(struct ops_test *t, const struct net *n, unsigned input, int axis, int more)
+{
+    struct ops_state *s = arena_new(&t->arena, struct ops_state);
+    unsigned n_in = n->cell == LSTM ? 8 : 6, n_out = n->cell == LSTM ? 3 : 2;
+    t->err = (rill_error) { 0 };
+    t->runtime = 0xff;
+    TRY(ops_build(t, s, cells[n->cell].op, &hidden_attr, 1, n->in, n_in, n_out));
+    struct fact *f = arena_copy(&t->arena, s->facts[input], sizeof *f);
+    f->shape[axis] = dim_symbol(t->dims, "N");
+    s->facts[input] = f;
+    struct infer c = { .node = s->node, .attr = s->node->attr, .dims = t->dims, .arena = &t->arena, .n_in = n_in,
+                       .n_out = n_out, .in = s->facts, .out = s->out_facts, .err = &t->err };
+    TRY(s->node->op->infer(&c));
+    s->desc[input].dim[axis] += more;
+    struct prep p = { .node = s->node, .attr = s->node->attr, .kern = &t->kern, .arena = &t->arena, .n_in = n_in,
+                      .n_out = n_out, .in = s->in, .out = s->out, .err = &t->err };
+    TRY(s->node->op->prepare(&p));
+    late_eval(t, s, &p);
+    return RILL_OK;
+}
+
+static void test_late_sizes(struct ops_test *t)
+{
+    static const char *const names[] = { "X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P" };
+    for (int cell = RNN; cell <= LSTM; cell++) {
+        struct net n = { .cell = cell, .batch = 3, .steps = 2, .use = 31 };
+        net_fill(t, &n);
+        for (unsigned input = 1; input < (cell == LSTM ? 8u : 6u); input++)
+            for (int axis = 0; axis < n.in[input]->rank - (input == 2); axis++)
+                for (int more = -1; more <= 1; more++) {
+                    rill_status st = late_try(t, &n, input, axis, more);
+                    bool ok = more ? st != RILL_OK && st != RILL_INTERNAL && strstr(t->err.text, names[input])
+                                   : st == RILL_OK;
+                    ops_check(t, ok, "%s: axis %d of %s is %d more than fits: '%s'", cells[cell].op, axis, names[input],
+                              more, st == RILL_OK ? "ok" : t->err.text);
+                }
+        arena_drop(&t->arena);
+    }
+}
+
 int main(void)
 {
     struct ops_test t = ops_begin();
@@ -375,5 +548,8 @@ int main(void)
     test_activations(&t);
     test_carry(&t);
     test_refusals(&t);
+    test_skip(&t);
+    test_skip_refusals(&t);
+    test_late_sizes(&t);
     return ops_end(&t);
 }
