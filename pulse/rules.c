@@ -448,7 +448,7 @@ static const struct axis_row rows[] = {
       .way = "as a size of another op, or in arithmetic on sizes, a length is folded away"),
     ROW("Size", GLOBAL, "all",
       .way = "as a size of another op, or in arithmetic on sizes, a length is folded away"),
-    ROW("Slice", MOVED, "axes", .rule = rule_slice, .streams = true),
+    ROW("Slice", MOVED, "axes", .rule = rule_slice, .source = source_slice, .streams = true),
     ROW("Softmax", GLOBAL, "axis", .map = map_axis_attr,
       .way = "over a window of frames, under a mask of positions, it streams"),
     ROW("SpaceToDepth", MOVED, "all but batch", .map = map_batch,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules of ops that make a time axis out of nothing that streams: ConstantOfShape, Expand, Tile, Range;
+/* Rules of ops that make a time axis out of nothing that streams: ConstantOfShape, Expand, Tile, Range,
+ * Slice of a table;
  * and of Expand and Tile where time comes in already. */
 #include "pulse/clock_ops.h"
 #include "pulse/rules.h"
@@ -95,6 +96,53 @@ rill_status source_range(struct pulser *p, const struct node *n)
     for (unsigned k = 0; pulser_fact(p, n->out[0])->type == DTYPE_I64 && k < 2; k++)
         TRY(pulser_ints(p, n->name, &ends[k], 1, &in[1 + k]));
     TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &out, 1));
+    return pulser_bind(p, n, 0, out, &sf);
+}
+
+/* The axis that a Slice cuts, if it is one, and the first element it takes: a number, forward one by one. */
+static bool slice_of(const struct pulser *p, const struct node *n, int *ret_axis, int64_t *ret_from)
+{
+    int64_t axis = 0, step = 1;
+    unsigned one;
+    if (!pulser_const_ints(p, n, 1, ret_from, 1, &one) || one != 1 || *ret_from < 0)
+        return false;
+    if (n->n_in > 3 && n->in[3] != WIRE_NONE && !pulser_const_ints(p, n, 3, &axis, 1, &one))
+        return false;
+    if (n->n_in > 4 && n->in[4] != WIRE_NONE && !pulser_const_ints(p, n, 4, &step, 1, &one))
+        return false;
+    *ret_axis = axis_normalise(axis, pulser_fact(p, n->in[0])->rank);
+    return step == 1;
+}
+
+/* So many rows of a table as the sequence is long: row first + i for frame i, the last one where the table has ended. */
+rill_status source_slice(struct pulser *p, const struct node *n)
+{
+    const struct fact *table = pulser_fact(p, n->in[0]);
+    struct stream_fact sf;
+    struct clock_attr *a = arena_new(p->arena, struct clock_attr);
+    int64_t from, rows;
+    int axis;
+    uint32_t in[3], at[2], rows_of[2], out;
+    if (!a)
+        return pulser_no_memory(p);
+    if (!slice_of(p, n, &axis, &from) || !dim_is_const(table->shape[axis]))
+        return source_refuse(p, n, "whose first element depends on the length of the sequence or on data");
+    rows = dim_value(table->shape[axis]);
+    int64_t num, den;
+    if (!pulser_growth(p, pulser_fact(p, n->out[0])->shape[axis], &num, &den))
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: axis %d has %lld elements, and the sequence may be longer; "
+                       "assert that it is not", axis, (long long) rows);
+    TRY(source_fact(p, n, &sf));
+    *a = (struct clock_attr) { .pulse = sf.pulse };
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    TRY(pulser_clock(p, &in[0]));
+    TRY(pulser_ints(p, n->name, &from, 1, &in[1]));
+    TRY(pulser_ints(p, n->name, (int64_t[]) { 1 }, 1, &in[2]));
+    TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &at[0], 1));
+    TRY(pulser_ints(p, n->name, (int64_t[]) { rows - 1 }, 1, &at[1]));
+    rows_of[0] = p->map[n->in[0]];
+    TRY(pulser_emit_named(p, "Min", n->name, NULL, 0, at, 2, &rows_of[1]));
+    TRY(pulser_emit_named(p, "Gather", n->name, &along, 1, rows_of, 2, &out));
     return pulser_bind(p, n, 0, out, &sf);
 }
 

@@ -12,6 +12,7 @@ struct row {
     gb_recipe *recipe;
     const void *ctx;
     const char *refusal;            /* NULL: it streams */
+    const char *assertion;
 };
 
 /* ---- several masks, one after the other ---- */
@@ -53,16 +54,33 @@ static void masks(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", s), x));
 }
 
+/* ---- tables of positions ---- */
+
+/* ctx: first row. Rows of a table of 48, as many as there are frames, added to them and put beside them. */
+static void table(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_ints(b, 1));
+    uint32_t from = gb_ints(b, *(const int *) ctx), to = GB(b, "Add", "", length, from);
+    uint32_t rows = GB(b, "Slice", "", gb_weights(b, 3, 1, 48, WIDTH), from, to, gb_ints(b, 1));
+    uint32_t late = gb_transpose(b, GB(b, "Conv", "pads=1,1", gb_transpose(b, x, "0,2,1"), gb_weights(b, 3, WIDTH, WIDTH, 3)),
+                                 "0,2,1");
+    gb_output(b, GB(b, "Concat", "axis=2", GB(b, "Add", "", late, rows), GB(b, "Mul", "", x, rows)));
+}
+
 #define MASKS(...) masks, (const enum mask[]) { __VA_ARGS__, NONE }
 
 static const struct row rows[] = {
-    { "causal, then left context", MASKS(CAUSAL, LEFT), NULL },
-    { "causal, then blocks", MASKS(CAUSAL, BLOCKS_4), NULL },
-    { "a band, then blocks", MASKS(LEFT, CAUSAL, BLOCKS_3), NULL },
-    { "blocks of two sizes", MASKS(BLOCKS_3, BLOCKS_4), NULL },
-    { "blocks of two sizes, the other way", MASKS(BLOCKS_4, BLOCKS_3), NULL },
-    { "a band that hides the first keys", MASKS(LEFT, CAUSAL, NOT_FIRST), "does not repeat" },
-    { "a band that hides all from the first queries", MASKS(LATE, LEFT, CAUSAL), "does not repeat" },
+    { "causal, then left context", MASKS(CAUSAL, LEFT), NULL, NULL },
+    { "causal, then blocks", MASKS(CAUSAL, BLOCKS_4), NULL, NULL },
+    { "a band, then blocks", MASKS(LEFT, CAUSAL, BLOCKS_3), NULL, NULL },
+    { "blocks of two sizes", MASKS(BLOCKS_3, BLOCKS_4), NULL, NULL },
+    { "blocks of two sizes, the other way", MASKS(BLOCKS_4, BLOCKS_3), NULL, NULL },
+    { "a band that hides the first keys", MASKS(LEFT, CAUSAL, NOT_FIRST), "does not repeat", NULL },
+    { "a band that hides all from the first queries", MASKS(LATE, LEFT, CAUSAL), "does not repeat", NULL },
+    { "a table of positions", table, (const int[]) { 0 }, NULL, "S <= 40" },
+    { "a table of positions from its third row on", table, (const int[]) { 2 }, NULL, "S <= 46" },
+    { "a table that may be too short", table, (const int[]) { 0 }, "assert", NULL },
 };
 
 static void row_streams(struct oracle *o, const struct row *r)
@@ -94,7 +112,7 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct oracle o;
-        enum verdict v = oracle_open(&o, rows[i].recipe, rows[i].ctx, NULL);
+        enum verdict v = oracle_open(&o, rows[i].recipe, rows[i].ctx, rows[i].assertion);
         oracle_check(v == LAW_HOLDS, "%s: %s", rows[i].name, o.err.text);
         if (v == LAW_HOLDS)
             (rows[i].refusal ? row_refused : row_streams)(&o, &rows[i]);
