@@ -41,6 +41,17 @@ static const struct tensor *output_whole(const struct feed *f, uint32_t port)
     return f->l->ret->no_whole ? NULL : f->l->whole[f->l->n_wires + port - f->plan->n_inputs];
 }
 
+/* Along the axis that streams; 0 of a tensor that is not there. */
+static int64_t frames_of(const struct feed *f, uint32_t port, const struct tensor *t)
+{
+    const struct port *q = &f->plan->ports[port];
+    const struct pgraph *g = &f->plan->pgraph;
+    int axis = port < f->plan->n_inputs ? g->inputs[port].axis : g->outputs[port - f->plan->n_inputs].axis;
+    if (t && port_width(q))
+        return tensor_count(t) / (int64_t) port_width(q);
+    return t && axis >= 0 ? t->dim[axis] : 0;
+}
+
 static rill_status ports_prepare(struct feed *f)
 {
     const struct law *l = f->l;
@@ -48,7 +59,7 @@ static rill_status ports_prepare(struct feed *f)
         const struct port *q = &f->plan->ports[i];
         bool input = i < f->plan->n_inputs;
         const struct tensor *t = input ? l->in[i] : output_whole(f, i);
-        int64_t frames = t && port_width(q) ? tensor_count(t) / (int64_t) port_width(q) : 0;
+        int64_t frames = frames_of(f, i, t);
         f->room[i] = frames + (input ? 0 : q->pulse);
         f->frames[i] = calloc((size_t) f->room[i] * port_width(q) + 1, sizeof(float));
         if (!f->frames[i])
@@ -110,6 +121,14 @@ static void runs_all(struct feed *f)
     outputs_pull(f);
 }
 
+static bool outputs_full(const struct feed *f)
+{
+    for (uint32_t i = f->plan->n_inputs; i < f->plan->n_ports; i++)
+        if (f->plan->ports[i].length && f->got[i] == f->room[i])
+            return true;
+    return false;
+}
+
 static bool inputs_push(struct feed *f)
 {
     bool left = false;
@@ -138,7 +157,7 @@ static rill_status stream_run(struct feed *f)
     memset(f->pushed, 0, sizeof f->pushed);
     memset(f->got, 0, sizeof f->got);
     for (bool left = true; left;) {
-        left = inputs_push(f);
+        left = inputs_push(f) && !outputs_full(f);      /* a stream that gives too much is not waited for */
         runs_all(f);
         if (below(f, 5) == 0)
             TRY(block_move(f));
@@ -181,7 +200,7 @@ static rill_status output_compare(struct feed *f, uint32_t i)
     struct law_result *ret = f->l->ret;
     const struct port *q = &f->plan->ports[i];
     const struct tensor *want = output_whole(f, i);
-    int64_t frames = want && port_width(q) ? tensor_count(want) / (int64_t) port_width(q) : 0;
+    int64_t frames = frames_of(f, i, want);
     struct law_output *out = &ret->output[ret->n_outputs++];
     *out = (struct law_output) { .name = f->l->t->wires[f->l->t->outputs[i - f->plan->n_inputs]].name, .same_bits = true };
     double largest;
