@@ -22,6 +22,7 @@ struct stream_fact {
     int64_t keys, left;         /* frames from the run's first query; keys is 0 where the wire has one time axis */
     int64_t chunk;              /* queries that see the same keys */
     bool masked;                /* keys outside the sequence are hidden */
+    bool weights;               /* they went through the softmax: what is hidden is 0 */
 };
 
 /* What stands in the pulsed graph for a wire of the typed graph; WIRE_NONE where nothing does. */

@@ -9,12 +9,15 @@
 #include "pulse/positions.h"
 #include "pulse/rules.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #define CHUNK_MAX   512
 #define CONTEXT_MAX 2048            /* frames that a mask is looked at to both sides */
 #define HIDES       (-1e4)          /* a score at or below which softmax gives 0 */
+#define SHIFT_MAX   1e3             /* may be added to a hidden score */
+#define SCALE_MAX   16.0            /* may divide one: softmax gives 0 still */
 #define FAR         ((int64_t) 1 << 20)
 
 #define MASKS_MAX   8               /* one after the other on the same scores */
@@ -304,7 +307,7 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
 static bool same_scores(const struct stream_fact *a, const struct stream_fact *b)
 {
     return a->keys == b->keys && a->left == b->left && a->delay == b->delay && a->axis == b->axis &&
-           a->key_axis == b->key_axis;
+           a->key_axis == b->key_axis && a->masked == b->masked && a->weights == b->weights;
 }
 
 static rill_status scores_operand(struct pulser *p, const struct node *n, unsigned i, const struct stream_fact *s,
@@ -331,6 +334,48 @@ static const struct stream_fact *scores_of(const struct pulser *p, const struct 
     return NULL;
 }
 
+/* All elements of the constant lie in least..most; false of what is none. */
+static bool constant_within(const struct pulser *p, uint32_t w, double least, double most)
+{
+    const struct tensor *v = pulser_fact(p, w)->value;
+    bool all = v && v->type != DTYPE_DIM;
+    for (int64_t i = 0; all && i < tensor_count(v); i++) {
+        double x = tensor_get_f64(v, v->data, i);
+        all = x >= least && x <= most;
+    }
+    return all;
+}
+
+/* What is hidden stays so low that the softmax makes it 0. */
+static bool keeps_hidden(const struct pulser *p, const struct node *n, unsigned first)
+{
+    const char *op = n->op->name;
+    if (!strcmp(op, "Identity") || !strcmp(op, "Cast"))
+        return true;
+    if (n->n_in != 2 || (first > 0 && (!strcmp(op, "Sub") || !strcmp(op, "Div"))))
+        return false;
+    if (!strcmp(op, "Add") || !strcmp(op, "Sub"))
+        return constant_within(p, n->in[1 - first], -SHIFT_MAX, SHIFT_MAX);
+    if (!strcmp(op, "Mul"))
+        return constant_within(p, n->in[1 - first], 1.0 / SCALE_MAX, INFINITY);
+    return !strcmp(op, "Div") && constant_within(p, n->in[1], DBL_MIN, SCALE_MAX);
+}
+
+/* A weight of 0 stays 0. */
+static bool keeps_zero(const struct pulser *p, const struct node *n, unsigned first)
+{
+    static const char *const always[] = { "Identity", "Cast", "Mul", "Relu", "Neg", "Abs", "Sqrt", "Tanh" };
+    for (size_t k = 0; k < sizeof always / sizeof *always; k++)
+        if (!strcmp(n->op->name, always[k]))
+            return true;
+    if (!strcmp(n->op->name, "Where"))
+        for (unsigned i = 1; i < 3; i++)
+            if (i != first && !constant_within(p, n->in[i], 0, 0))
+                return false;
+    return (!strcmp(n->op->name, "Where") && first > 0) ||
+           (!strcmp(n->op->name, "Div") && first == 0 && pulser_fact(p, n->in[1])->value);
+}
+
 static rill_status scores_pointwise(struct pulser *p, const struct node *n, struct stream_fact s, unsigned first)
 {
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
@@ -339,21 +384,26 @@ static rill_status scores_pointwise(struct pulser *p, const struct node *n, stru
         return pulser_no_memory(p);
     for (unsigned i = 0; i < n->n_in; i++)
         TRY(scores_operand(p, n, i, &s, &in[i]));
+    bool masks = !s.weights && mask_of(p, n, n->in[first], &m);
+    if (s.weights ? !keeps_zero(p, n, first) : s.masked && !masks && !keeps_hidden(p, n, first))
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: along axis %d of input %u, a time axis, frames that a mask has "
+                       "hidden would show again", s.key_axis, first);
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &out, 1));
-    if (mask_of(p, n, n->in[first], &m)) {
+    if (masks) {
         TRY(hide_outside(p, n, &s, &out));
         s.masked = true;
     }
     return pulser_bind(p, n, 0, out, &s);
 }
 
-static rill_status scores_softmax(struct pulser *p, const struct node *n, const struct stream_fact *s)
+static rill_status scores_softmax(struct pulser *p, const struct node *n, struct stream_fact s)
 {
     uint32_t out;
-    if (axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->in[0])->rank) != s->key_axis || !s->masked)
+    if (axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->in[0])->rank) != s.key_axis || !s.masked || s.weights)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it is global along a time axis that no mask limits");
     TRY(pulser_emit(p, n->op, n->name, n->attr, &p->map[n->in[0]], 1, &out, 1));
-    return pulser_bind(p, n, 0, out, s);
+    s.weights = true;
+    return pulser_bind(p, n, 0, out, &s);
 }
 
 /* Later by so many frames or some more. The keys of a row are counted from the first query of its run, so a delay is whole runs. */
@@ -370,6 +420,9 @@ static rill_status weights_by_values(struct pulser *p, const struct node *n, str
     int64_t right = s.keys - s.left - s.pulse;
     bool fits = flow_of(p, n->in[1], &v) && !v.sf.keys && v.sf.axis == pulser_fact(p, n->in[1])->rank - 2 &&
                 s.key_axis == pulser_fact(p, n->in[0])->rank - 1 && v.sf.pulse == s.pulse;
+    if (!s.weights)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it sums over axis %d of input 0, a time axis, and no softmax "
+                       "under a mask has made weights of it", s.key_axis);
     if (!fits)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: weights of attention over time need values of the same "
                        "rate");
@@ -379,7 +432,7 @@ static rill_status weights_by_values(struct pulser *p, const struct node *n, str
     TRY(flow_history(p, n->name, &v, s.left + right, NULL));
     TRY(pulser_emit(p, n->op, n->name, n->attr, (uint32_t[]) { w.wire, v.wire }, 2, &out, 1));
     w.sf.keys = 0;
-    w.sf.masked = false;
+    w.sf.masked = w.sf.weights = false;
     return pulser_bind(p, n, 0, out, &w.sf);
 }
 
@@ -399,7 +452,7 @@ rill_status rule_attention(struct pulser *p, const struct node *n)
     if (n->op->flags & OP_POINTWISE)
         return scores_pointwise(p, n, *s, first);
     if (!strcmp(n->op->name, "Softmax"))
-        return scores_softmax(p, n, s);
+        return scores_softmax(p, n, *s);
     if (!strcmp(n->op->name, "MatMul") && first == 0)
         return weights_by_values(p, n, *s);
     return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: scores of attention over time go through element-wise ops, "

@@ -54,6 +54,29 @@ static void masks(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", s), x));
 }
 
+/* ---- what is done to scores after their mask ---- */
+
+struct after { const char *scores, *weights; float by; };   /* ops with one constant, NULL: none */
+
+static uint32_t after_op(struct gb *b, const char *op, uint32_t x, float by)
+{
+    return !op ? x : !strcmp(op, "Neg") || !strcmp(op, "Tanh") ? GB(b, op, "", x) : GB(b, op, "", x, gb_scalar(b, by));
+}
+
+static void after_mask(struct gb *b, const void *ctx)
+{
+    const struct after *a = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
+    uint32_t at = GB(b, "Div", "", GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1)), gb_int(b, 3));
+    uint32_t shown = GB(b, "Equal", "", GB(b, "Unsqueeze", "", at, gb_ints(b, 1)), GB(b, "Unsqueeze", "", at, gb_ints(b, 0)));
+    uint32_t s = GB(b, "Where", "", shown, GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1")), gb_scalar(b, -1e9f));
+    s = GB(b, "Softmax", "axis=-1", after_op(b, a->scores, s, a->by));
+    gb_output(b, GB(b, "MatMul", "", after_op(b, a->weights, s, a->by), x));
+}
+
+#define AFTER(...) after_mask, &(const struct after) { __VA_ARGS__ }
+
 /* ---- tables of positions ---- */
 
 /* ctx: first row. Rows of a table of 48, as many as there are frames, added to them and put beside them. */
@@ -78,6 +101,14 @@ static const struct row rows[] = {
     { "blocks of two sizes, the other way", MASKS(BLOCKS_4, BLOCKS_3), NULL, NULL },
     { "a band that hides the first keys", MASKS(LEFT, CAUSAL, NOT_FIRST), "does not repeat", NULL },
     { "a band that hides all from the first queries", MASKS(LATE, LEFT, CAUSAL), "does not repeat", NULL },
+    { "scaled after the mask", AFTER("Mul", NULL, 0.5f), NULL, NULL },
+    { "shifted after the mask", AFTER("Add", NULL, 0.5f), NULL, NULL },
+    { "scaled weights", AFTER(NULL, "Mul", 3), NULL, NULL },
+    { "bounded after the mask", AFTER("Max", NULL, -2), "would show again", NULL },
+    { "scaled to nothing after the mask", AFTER("Mul", NULL, 1e-9f), "would show again", NULL },
+    { "negated after the mask", AFTER("Neg", NULL, 0), "would show again", NULL },
+    { "bent after the mask", AFTER("Tanh", NULL, 0), "would show again", NULL },
+    { "shifted weights", AFTER(NULL, "Add", 1), "would show again", NULL },
     { "a table of positions", table, (const int[]) { 0 }, NULL, "S <= 40" },
     { "a table of positions from its third row on", table, (const int[]) { 2 }, NULL, "S <= 46" },
     { "a table that may be too short", table, (const int[]) { 0 }, "assert", NULL },
