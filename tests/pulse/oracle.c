@@ -144,14 +144,27 @@ static int64_t port_frames(const struct port *q, const struct tensor *t)
     return width ? tensor_count(t) / (int64_t) width : 0;
 }
 
+/* Runs that the input is good for. */
+static int64_t run_count(const struct run *r)
+{
+    const rill_plan *p = r->o->plan;
+    int64_t most = 0;
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        int64_t n = port_frames(&p->ports[i], r->w->in[i]) / p->ports[i].pulse;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 static void run_prepare(struct run *r)
 {
     const rill_plan *p = r->o->plan;
+    const int64_t runs = run_count(r);
     for (uint32_t i = 0; i < p->n_ports; i++) {
         const struct port *q = &p->ports[i];
         bool input = i < p->n_inputs;
         const struct tensor *t = input ? r->w->in[i] : r->w->out[i - p->n_inputs];
-        r->room[i] = (t ? port_frames(q, t) : 0) + (input ? 0 : 4 * q->pulse + 64);
+        r->room[i] = (t ? port_frames(q, t) : runs * q->pulse) + (input ? 0 : 4 * q->pulse + 64);
         float *mem = calloc((size_t) r->room[i] * q->outer * q->inner_floats + 1, sizeof *mem);
         *(input ? &r->in[i] : &r->out[i]) = mem;
         if (input)
@@ -245,8 +258,13 @@ static rill_status run_stream(struct run *r, rill_error *err)
     if (below(r, 4) == 0)
         spoil(r);
     uint32_t snap = below(r, 6);
+    int64_t pushes = most;
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        pushes += 4 * r->room[i];
     for (bool left = true; left; snap--) {
         left = push_some(r);
+        if (pushes-- < 0)
+            return err_set(err, RILL_INTERNAL, "the stream takes no more input");
         if ((left || below(r, 4)) && !runs_out(r, most))
             return err_set(err, RILL_INTERNAL, "the stream runs without input");
         if (snap == 0)

@@ -152,6 +152,32 @@ static void emit_inside(struct gb *b, struct stage *s, const int *v)
     s->wire = n ? n->out[1] : WIRE_NONE;
 }
 
+/* Down by s and up again, with the way round added; the length must be a multiple of s. */
+static void emit_unet(struct gb *b, struct stage *s, const int *v)
+{
+    int c = s->channels, r = v[0];
+    uint32_t down = GB(b, "Conv", gb_printf(b, "strides=%d", r), s->wire, gb_weights(b, 3, c, c, r));
+    uint32_t mid = GB(b, "Conv", gb_printf(b, "pads=%d,%d", 2 - v[1], v[1]), down, gb_weights(b, 3, c, c, 3)), up;
+    if (v[2])
+        up = GB(b, "Resize", "coordinate_transformation_mode=asymmetric nearest_mode=floor", mid, WIRE_NONE,
+                gb_floats(b, 3, (const float[]) { 1, 1, (float) r }));
+    else
+        up = GB(b, "ConvTranspose", gb_printf(b, "strides=%d", r), mid, gb_weights(b, 3, c, c, r));
+    s->wire = GB(b, "Add", "", up, s->wire);
+}
+
+/* Two ways down to a third of the rate or less, which meet there; and one of them at the output again. */
+static void emit_fork(struct gb *b, struct stage *s, const int *v)
+{
+    int r = v[0];
+    uint32_t x = GB(b, "Conv", gb_printf(b, "pads=%d,%d", v[1], v[1]), s->wire,
+                    gb_weights(b, 3, s->channels, s->channels, 2 * v[1] + 1));
+    uint32_t a = GB(b, "MaxPool", gb_printf(b, "kernel_shape=%d strides=%d", r, r), x);
+    uint32_t y = GB(b, "AveragePool", gb_printf(b, "kernel_shape=%d strides=%d", r, r), s->wire);
+    s->wire = GB(b, "Concat", "axis=1", GB(b, "Sub", "", y, a), a);
+    s->channels *= 2;
+}
+
 /* A second input, which comes as it likes; the wire must still be as long as the first. */
 static void emit_other(struct gb *b, struct stage *s, const int *v)
 {
@@ -173,6 +199,8 @@ const struct step_kind steps_nets[] = {
     { "mean", { { "off", 0, 1, 1 } }, emit_mean },
     { "lstmacross", { { "way", 0, 2, 2 } }, emit_lstm_across },
     { "grusized", { { "from", 0, 2, 0 } }, emit_gru_sized },
+    { "unet", { { "s", 2, 3, 2 }, { "late", 0, 2, 0 }, { "nearest", 0, 1, 0 } }, emit_unet },
+    { "fork", { { "s", 1, 3, 2 }, { "late", 0, 2, 1 } }, emit_fork },
     { "other", { { "late", 0, 3, 1 }, { "mul", 0, 1, 0 } }, emit_other },
     { "nest", { { NULL, 0, 0, 0 } }, emit_nest },
     { "inside", { { "what", 0, 3, 0 }, { "late", 0, 2, 0 } }, emit_inside },
