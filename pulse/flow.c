@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Flows: delays, histories, masks, padding and windows of a streaming wire. */
 #include "pulse/clock_ops.h"
+#include "pulse/ints.h"
 #include "pulse/pulser.h"
 
 #include <string.h>
@@ -152,7 +153,7 @@ bool pulser_settled(const struct pulser *p, const struct dim *d, int64_t *ret)
 /* Clamps at 0 and the like are long past at the lengths looked at. */
 bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num, int64_t *ret_den)
 {
-    int64_t at[3], a, b = GROWTH_STEP;
+    int64_t at[3], a;
     if (dim_slope(length, p->symbol, ret_num, ret_den))
         return *ret_num >= 1;
     for (int64_t i = 0; i < 3; i++)
@@ -161,11 +162,7 @@ bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *re
     a = at[1] - at[0];
     if (a < 1 || at[2] - at[1] != a)
         return false;
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
+    a = gcd(a, GROWTH_STEP);
     *ret_num = (at[1] - at[0]) / a;
     *ret_den = GROWTH_STEP / a;
     return true;
@@ -185,11 +182,6 @@ rill_status flow_settle(struct pulser *p, const struct node *n, struct flow *f)
 }
 
 /* ---- padding and masks ---- */
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* Delay of the padded sequence: its frame 0 may come once the frames it is made from are there. */
 static int64_t pad_delay(const struct flow *f, const struct flow_pad *pad)

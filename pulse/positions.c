@@ -2,6 +2,7 @@
 #include "pulse/positions.h"
 #include "engine/op.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -299,6 +300,13 @@ static struct position binary(const struct walk *w, const struct node *n, int ra
     return y;
 }
 
+static struct position absolute(const struct walk *w, const struct position *x)
+{
+    const struct dim *negative = dim_mul_int(w->ps->dims, x->e, -1);
+    return x->pair ? (struct position) { x->e, true, fabs(x->one), fabs(x->zero) }
+                   : (struct position) { .e = dim_max(w->ps->dims, x->e, negative) };
+}
+
 static struct position node_position(const struct walk *w, const struct node *n)
 {
     const char *op = n->op->name;
@@ -322,6 +330,8 @@ static struct position node_position(const struct walk *w, const struct node *n)
         return cast(w, n);
     if (!strcmp(op, "Where"))
         return where(w, n, rank);
+    if (!strcmp(op, "Abs"))
+        return absolute(w, &w->ps->of[n->in[0]]);
     if (!strcmp(op, "Not"))
         return (struct position) { truth_not(w->ps->dims, w->ps->of[n->in[0]].e), false, 0, 0 };
     return n->n_in == 2 && combine_find(op) ? binary(w, n, rank) : (struct position) { 0 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/clock_ops.h"
+#include "pulse/ints.h"
 #include "pulse/positions.h"
 #include "pulse/pulser.h"
 
@@ -220,11 +221,6 @@ rill_status pulser_length_place(struct pulser *p, const struct dim *length, int6
     o->n_lengths += i == o->n_lengths;
     *ret = 1 + i;
     return RILL_OK;
-}
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    return b ? gcd(b, a % b) : a;
 }
 
 /* s->pulse is the stream's pulse times hop_den / hop_num. */

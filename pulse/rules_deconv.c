@@ -4,16 +4,12 @@
  * complete with frame o / stride: an input d frames late gives raw frames d*stride late, and the pad in front is
  * frames more to drop. The past is read again instead of carrying partial sums, which keeps the order of the additions. */
 #include "engine/ops/window.h"
+#include "pulse/ints.h"
 #include "pulse/rules.h"
 
 #include <string.h>
 
 struct axis_sizes { int64_t kernel, stride, dilation, extra; };     /* extra: output_padding */
-
-static int64_t list_at(struct attr_ints list, int i, int64_t otherwise)
-{
-    return (uint32_t) i < list.n ? list.v[i] : otherwise;
-}
 
 static struct axis_sizes sizes_read(const struct pulser *p, const struct node *n, int i)
 {

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Reshape and Flatten: the time axis stays, is merged with sizes behind it ([S, F] -> [S*F]) or split ([S*F] -> [S, F]).
  * What stands before it must stay: time is the outermost of what is merged. */
+#include "pulse/ints.h"
 #include "pulse/rules.h"
 
 struct ratio { int64_t num, den; };
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    return b ? gcd(b, a % b) : a;
-}
 
 /* The one axis of f that grows with the stream, -1 if there is none or another. */
 static int time_axis(const struct pulser *p, const struct fact *f)

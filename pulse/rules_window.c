@@ -2,6 +2,7 @@
 /* Rules of ops that see a window of the time axis: Conv, pooling, Slice, Frame, STFT. */
 #include "engine/ops/window.h"
 #include "pulse/clock_ops.h"
+#include "pulse/ints.h"
 #include "pulse/rules.h"
 
 #include <math.h>
@@ -14,11 +15,6 @@ struct spatial {
     int64_t kernel[WINDOW_AXES_MAX], stride[WINDOW_AXES_MAX], dilation[WINDOW_AXES_MAX];
     const struct dim *before[WINDOW_AXES_MAX], *after[WINDOW_AXES_MAX];
 };
-
-static int64_t list_at(struct attr_ints list, int i, int64_t otherwise)
-{
-    return (uint32_t) i < list.n ? list.v[i] : otherwise;
-}
 
 /* Both pads of SAME padding, of which the smaller goes in front (UPPER) or behind (LOWER). */
 static void same_pads(struct pulser *p, const struct node *n, struct spatial *s, int i, bool upper)

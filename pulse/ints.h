@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* ints.h - arithmetic on frame counts, and lists of integers that may be short. */
+#ifndef PULSE_INTS_H
+#define PULSE_INTS_H
+#include "engine/op.h"
+
+/* Greatest common divisor of two numbers that are not negative. */
+static inline int64_t gcd(int64_t a, int64_t b)
+{
+    return b ? gcd(b, a % b) : a;
+}
+
+static inline int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Element i of the list; otherwise where the list has none. */
+static inline int64_t list_at(struct attr_ints list, int i, int64_t otherwise)
+{
+    return (uint32_t) i < list.n ? list.v[i] : otherwise;
+}
+#endif
