@@ -331,6 +331,16 @@ static rill_status law_run(struct law *l)
     return l->ret->holds ? law_stream(l) : RILL_OK;
 }
 
+/* A pulse that no stream can have is not interpreted either. */
+static rill_status pulse_fits(const struct law *l)
+{
+    const rill_plan_opts opts = { .pulse_frames = (uint32_t) l->o->pulse };
+    rill_plan *p = NULL;
+    rill_status s = rill_plan_new(&p, l->m, &opts, l->err);
+    rill_plan_unref(p);
+    return s;
+}
+
 rill_status law_check(const rill_model *m, const struct law_opts *o, struct law_result *ret, rill_error *reterr)
 {
     struct arena a = { 0 };
@@ -341,6 +351,8 @@ rill_status law_check(const rill_model *m, const struct law_opts *o, struct law_
     rill_status s = pgraph_from_tgraph(&l.pg, &m->graph, m->stream, o->pulse, NULL, &a, reterr);
     if (s == RILL_OK && o->spoil)
         o->spoil(&l.pg, o->spoil_arg);
+    if (s == RILL_OK)
+        s = pulse_fits(&l);
     ret->pulse = l.pg.pulse;
     if (s == RILL_OK)
         s = law_run(&l);

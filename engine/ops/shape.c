@@ -164,7 +164,8 @@ static rill_status reshape_infer(struct infer *c)
     if (!got || (got != want && dim_is_const(got) && dim_is_const(want))) {
         char from[160];
         fact_print(x, from, sizeof from);
-        return infer_fail(c, "%s does not fit the wanted shape", from);
+        return infer_fail(c, "%s does not fit the wanted shape%s", from, got || fact_is_static(x) ? "" :
+                          "; where a symbol is a multiple of something, set it so, as in S=4*T");
     }
     infer_shape(c, 0, x->type, (int) n, shape);
     return RILL_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Graphs of other people's habits: each obeys the law, or is refused by words. */
+#include "pulse/law.h"
 #include "tests/pulse/oracle.h"
 
 #include <stdio.h>
@@ -143,8 +144,33 @@ static void row_refused(struct oracle *o, const struct row *r)
                  "%s: the refusal does not say '%s': %s", r->name, r->refusal, o->err.text);
 }
 
+/* ---- the check itself ---- */
+
+static void no_numbers(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 1, GB_TIME);
+    gb_output(b, GB(b, "Tile", "", x, gb_ints(b, 1, 0, 1)));
+}
+
+static void check_ends(void)
+{
+    struct oracle o;
+    struct law_result r;
+    const struct law_opts small = { .pulse = 3, .length = 7, .seed = 1, .tolerance = 1e-5 };
+    const struct law_opts huge = { .pulse = 1000000000, .length = 7, .seed = 1, .tolerance = 1e-5 };
+    enum verdict v = oracle_open(&o, no_numbers, NULL, NULL);
+    bool holds = v == LAW_HOLDS && law_check(o.model, &small, &r, &o.err) == RILL_OK && r.holds;
+    oracle_check(holds, "frames without numbers: %s", o.err.text);
+    oracle_close(&o);
+    v = oracle_open(&o, table, (const int[]) { 0 }, "S <= 40");
+    oracle_check(v == LAW_HOLDS && law_check(o.model, &huge, &r, &o.err) == RILL_LIMIT, "a pulse beyond memory is not refused");
+    oracle_close(&o);
+}
+
 int main(void)
 {
+    check_ends();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct oracle o;
         enum verdict v = oracle_open(&o, rows[i].recipe, rows[i].ctx, rows[i].assertion);
