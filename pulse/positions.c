@@ -307,6 +307,19 @@ static struct position absolute(const struct walk *w, const struct position *x)
                    : (struct position) { .e = dim_max(w->ps->dims, x->e, negative) };
 }
 
+/* Sums of one integer: places, counted. */
+static struct position counted(const struct walk *w, const struct node *n, int rank)
+{
+    const struct position *x = &w->ps->of[n->in[0]], *at = &w->ps->of[n->in[1]];
+    struct position y = { 0 };
+    if (x->pair || !dim_is_const(x->e) || !at->e || at->pair || !dim_is_const(at->e) || attr_get_int(n, "reverse"))
+        return y;
+    int axis = axis_normalise(dim_value(at->e), rank);
+    const struct dim *terms = dim_add_int(w->ps->dims, w->ps->axis[axis], attr_get_int(n, "exclusive") ? 0 : 1);
+    y.e = dim_mul_int(w->ps->dims, terms, dim_value(x->e));
+    return y;
+}
+
 static struct position node_position(const struct walk *w, const struct node *n)
 {
     const char *op = n->op->name;
@@ -330,6 +343,8 @@ static struct position node_position(const struct walk *w, const struct node *n)
         return cast(w, n);
     if (!strcmp(op, "Where"))
         return where(w, n, rank);
+    if (!strcmp(op, "CumSum"))
+        return counted(w, n, rank);
     if (!strcmp(op, "Abs"))
         return absolute(w, &w->ps->of[n->in[0]]);
     if (!strcmp(op, "Not"))

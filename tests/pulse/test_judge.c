@@ -18,7 +18,7 @@ struct row {
 
 /* ---- several masks, one after the other ---- */
 
-enum mask { NONE, CAUSAL, LEFT, BLOCKS_3, BLOCKS_4, NOT_FIRST, LATE, APART };
+enum mask { NONE, CAUSAL, LEFT, BLOCKS_3, BLOCKS_4, NOT_FIRST, LATE, APART, COUNTED };
 
 static uint32_t mask_make(struct gb *b, enum mask m, uint32_t i, uint32_t j)
 {
@@ -29,6 +29,9 @@ static uint32_t mask_make(struct gb *b, enum mask m, uint32_t i, uint32_t j)
         return GB(b, "GreaterOrEqual", "", j, GB(b, "Sub", "", i, gb_int(b, 5)));
     case APART:
         return GB(b, "LessOrEqual", "", GB(b, "Abs", "", GB(b, "Sub", "", i, j)), gb_int(b, 3));
+    case COUNTED:
+        i = GB(b, "CumSum", "", GB(b, "Add", "", GB(b, "Sub", "", i, i), gb_int(b, 1)), gb_int(b, 0));
+        return GB(b, "LessOrEqual", "", GB(b, "Sub", "", i, gb_int(b, 5)), j);
     case NOT_FIRST:
         return GB(b, "Or", "", GB(b, "GreaterOrEqual", "", j, gb_int(b, 4)), GB(b, "Equal", "", i, j));
     case LATE:
@@ -104,6 +107,7 @@ static const struct row rows[] = {
     { "blocks of two sizes, the other way", MASKS(BLOCKS_4, BLOCKS_3), NULL, NULL },
     { "frames that are not far apart", MASKS(APART), NULL, NULL },
     { "frames that are not far apart, causal", MASKS(APART, CAUSAL), NULL, NULL },
+    { "frames that are counted", MASKS(COUNTED, CAUSAL), NULL, NULL },
     { "a band that hides the first keys", MASKS(LEFT, CAUSAL, NOT_FIRST), "does not repeat", NULL },
     { "a band that hides all from the first queries", MASKS(LATE, LEFT, CAUSAL), "does not repeat", NULL },
     { "scaled after the mask", AFTER("Mul", NULL, 0.5f), NULL, NULL },
