@@ -193,14 +193,23 @@ static void taps_copy(const struct conv *v, float *restrict col, const float *re
 /* A kernel along the last axis only. */
 static void columns_line(const struct conv *v, float *col, const float *x, int64_t o0, int64_t o1, int64_t o2)
 {
-    int64_t n = v->g.kernel[2], i0 = o0 * v->g.stride[0] - v->g.before[0], i1 = o1 * v->g.stride[1] - v->g.before[1];
+    int64_t n = v->g.kernel[2], d = v->g.dilation[2], at = o2 * v->g.stride[2] - v->g.before[2];
+    int64_t i0 = o0 * v->g.stride[0] - v->g.before[0], i1 = o1 * v->g.stride[1] - v->g.before[1];
     if (i0 < 0 || i0 >= v->g.in[0] || i1 < 0 || i1 >= v->g.in[1]) {
         memset(col, 0, (size_t) (n * v->cin) * sizeof *col);
         return;
     }
     x += (i0 * v->g.in[1] + i1) * v->g.in[2];
+    if (n == 3 && at >= 0 && at + 2 * d < v->g.in[2]) {
+        for (int64_t ch = 0; ch < v->cin; ch++, col += 3, x += v->g.n_in) {
+            col[0] = x[at];
+            col[1] = x[at + d];
+            col[2] = x[at + 2 * d];
+        }
+        return;
+    }
     for (int64_t ch = 0; ch < v->cin; ch++, col += n, x += v->g.n_in)
-        taps_copy(v, col, x, o2 * v->g.stride[2] - v->g.before[2]);
+        taps_copy(v, col, x, at);
 }
 
 static void columns_row(const struct conv *v, float *col, const float *x, int64_t o0, int64_t o1, int64_t o2)
