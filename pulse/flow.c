@@ -50,8 +50,10 @@ static const struct made *made_find(const struct pulser *p, uint32_t wire, int64
     return NULL;
 }
 
-/* history ++ wire. The past is a state; where it is no shorter than the pulse the whole window is, which costs one copy
- * less and a pulse of memory more. */
+#define WINDOW_SHARE 8
+
+/* history ++ wire. The past is a state; where it is no small part of the window, the whole window is: one copy less, of
+ * rows that are short, and a pulse of memory more. */
 static rill_status history_join(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t keep,
                                 const struct tensor *fill, uint32_t *ret)
 {
@@ -59,7 +61,7 @@ static rill_status history_join(struct pulser *p, const char *name, uint32_t wir
     struct pulse_history_attr *a = arena_new(p->arena, struct pulse_history_attr);
     const struct tensor *init = NULL;
     int64_t pulse = dim_value(f.shape[axis]);
-    bool window = keep >= pulse;
+    bool window = keep * WINDOW_SHARE >= pulse;
     uint32_t in[2] = { 0, wire }, out[2];
     if (!a)
         return pulser_no_memory(p);
