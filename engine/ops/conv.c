@@ -104,19 +104,6 @@ static int64_t tile_of(const struct conv *v)
     return tile < v->g.n_out ? tile : v->g.n_out;
 }
 
-static void one_set(struct conv *v)
-{
-    v->one.transposed = false;
-    for (int i = 0; i < 3; i++) {
-        v->one.in[i] = v->g.in[i];
-        v->one.out[i] = v->g.out[i];
-        v->one.kernel[i] = v->g.kernel[i];
-        v->one.stride[i] = v->g.stride[i];
-        v->one.dilation[i] = v->g.dilation[i];
-        v->one.before[i] = v->g.before[i];
-    }
-}
-
 static rill_status conv_prepare(struct prep *c)
 {
     const struct conv_attr *a = c->attr;
@@ -140,7 +127,7 @@ static rill_status conv_prepare(struct prep *c)
     c->args = v;
     c->kernel = v->depthwise ? "conv depthwise" : "conv gemm_f32";
     if (v->depthwise) {
-        one_set(v);
+        depthwise_set(&v->one, &v->g, false);
         c->scratch_bytes = depthwise_scratch_bytes(&v->one);
         v->by_taps = c->scratch_bytes > 0;
         return RILL_OK;

@@ -136,19 +136,6 @@ static void weights_pack(const struct deconv *v, float *ret, const float *w)
     }
 }
 
-static void one_set(struct deconv *v)
-{
-    v->one.transposed = true;
-    for (int i = 0; i < 3; i++) {
-        v->one.in[i] = v->g.in[i];
-        v->one.out[i] = v->g.out[i];
-        v->one.kernel[i] = v->g.kernel[i];
-        v->one.stride[i] = v->g.stride[i];
-        v->one.dilation[i] = v->g.dilation[i];
-        v->one.before[i] = v->g.before[i];
-    }
-}
-
 static rill_status deconv_prepare(struct prep *c)
 {
     const struct deconv_attr *a = c->attr;
@@ -173,7 +160,7 @@ static rill_status deconv_prepare(struct prep *c)
     c->args = v;
     c->kernel = v->depthwise ? "deconv depthwise" : "deconv gemm_f32";
     if (v->depthwise) {
-        one_set(v);
+        depthwise_set(&v->one, &v->g, true);
         c->scratch_bytes = depthwise_scratch_bytes(&v->one);
         v->by_taps = c->scratch_bytes > 0;
         return RILL_OK;

@@ -12,6 +12,19 @@ static int64_t row_floats(const struct depthwise *g)
     return g->out[2] + (g->kernel[2] - 1) * g->dilation[2] + KERN_LANES;
 }
 
+void depthwise_set(struct depthwise *ret, const struct window3 *g, bool transposed)
+{
+    ret->transposed = transposed;
+    for (int i = 0; i < 3; i++) {
+        ret->in[i] = g->in[i];
+        ret->out[i] = g->out[i];
+        ret->kernel[i] = g->kernel[i];
+        ret->stride[i] = g->stride[i];
+        ret->dilation[i] = g->dilation[i];
+        ret->before[i] = g->before[i];
+    }
+}
+
 size_t depthwise_scratch_bytes(const struct depthwise *g)
 {
     int64_t rows, taps, floats;

@@ -47,7 +47,7 @@ struct builder {
     const struct nnef_document *doc;
     const struct nnef_limits *limits;
     struct folder *folder;
-    struct nnef_fragment *library;  /* operators written in NNEF themselves */
+    struct nnef_fragment *formulas; /* operators written in NNEF themselves */
     struct binding *symbols;
     uint32_t n_symbols, cap_symbols;
     unsigned calls, nodes, steps;   /* depth now, nodes so far, expressions so far */

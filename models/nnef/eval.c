@@ -350,7 +350,7 @@ const struct nnef_fragment *fragment_find(const struct builder *b, const char *n
     for (const struct nnef_fragment *f = b->doc->fragments; f; f = f->next)
         if (!strcmp(f->name, name))
             return f;
-    for (const struct nnef_fragment *f = b->library; f; f = f->next)
+    for (const struct nnef_fragment *f = b->formulas; f; f = f->next)
         if (!strcmp(f->name, name))
             return f;
     return NULL;
@@ -358,7 +358,7 @@ const struct nnef_fragment *fragment_find(const struct builder *b, const char *n
 
 static bool fragment_is_library(const struct builder *b, const struct nnef_fragment *f)
 {
-    const struct nnef_fragment *x = b->library;
+    const struct nnef_fragment *x = b->formulas;
     while (x && x != f)
         x = x->next;
     return x != NULL;
