@@ -317,6 +317,7 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
 {
     int64_t s = w->stride, lag, past, skip, used;
     TRY(window_check(p, n, w, &f->sf));
+    p->windows[n - p->src->nodes] = (struct axis_window) { true, w->before, w->span - w->before, w->stride };
     TRY(flow_mask(p, n, f, w->fill, w->before > 0, w->after > 0));
     lag = frames_up(w->span + 1 - s + f->sf.delay - w->before, s);
     past = lag * s + w->before - f->sf.delay;

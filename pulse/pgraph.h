@@ -31,6 +31,13 @@ struct pulsed_wire {
     struct stream_fact fact;
 };
 
+/* How far a node of the typed graph sees along time, in frames of its input: from `left` before the frame that the
+ * output's stands for to `right` behind it, one output frame for `stride`. */
+struct axis_window {
+    bool is;
+    int64_t left, right, stride;
+};
+
 struct pgraph {
     struct graph g;
     struct stream_fact *inputs, *outputs;   /* one per input and output of the typed graph */
@@ -42,6 +49,7 @@ struct pgraph {
     uint32_t n_lengths;
     struct pulsed_wire *trace;              /* one per wire of the typed graph, for checks and reports */
     uint32_t n_trace;
+    struct axis_window *windows;            /* one per node of the typed graph */
 };
 
 /* For tests: bodies of Scans keep the facts of the typed graph, which then drift from the wires outside. */

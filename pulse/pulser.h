@@ -22,6 +22,7 @@ struct pulser {
     const struct dim *lengths[LENGTHS_MAX];     /* of the outermost pulser only */
     uint32_t n_lengths;
     struct made *made;
+    struct axis_window *windows;                /* of src nodes */
     struct padded *padded;      /* of src wires: the flow in front of a constant pad along time */
     const struct positions *positions;          /* of the outermost graph; NULL where no wire has time twice */
     bool keep_bodies;

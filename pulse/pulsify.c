@@ -390,7 +390,8 @@ rill_status pulser_maps_new(struct pulser *p)
     p->map = arena_array(p->arena, uint32_t, src->n_wires + 1);
     p->sf = arena_array(p->arena, struct stream_fact, src->n_wires + 1);
     p->padded = arena_array(p->arena, struct padded, src->n_wires + 1);
-    if (!p->map || !p->sf || !p->padded)
+    p->windows = arena_array(p->arena, struct axis_window, src->n_nodes + 1);
+    if (!p->map || !p->sf || !p->padded || !p->windows)
         return pulser_no_memory(p);
     p->clock = WIRE_NONE;
     p->made = NULL;
@@ -519,6 +520,7 @@ static rill_status pgraph_finish(struct pgraph *g, const struct pulser *p)
     g->outputs = ports_of(p, p->src->outputs, p->src->n_outputs);
     g->trace = trace_of(p);
     g->n_trace = p->src->n_wires;
+    g->windows = p->windows;
     g->has_clock = p->clock != WIRE_NONE;
     g->n_lengths = p->n_lengths;
     memcpy(g->lengths, p->lengths, sizeof g->lengths);

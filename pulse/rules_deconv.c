@@ -106,6 +106,7 @@ rill_status rule_conv_transpose(struct pulser *p, const struct node *n)
     if (!in)
         return pulser_no_memory(p);
     TRY(deconv_check(p, n, &z));
+    p->windows[n - p->src->nodes] = (struct axis_window) { true, past, 0, 1 };
     int64_t drop = time_before(n, k, axes, &z) - padded * z.stride;
     if (f.sf.delay * z.stride + drop < 0) {      /* the padded frames themselves come out */
         flow_of(p, n->in[0], &f);

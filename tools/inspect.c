@@ -164,7 +164,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         OPEN_OPTS(oo),
         { "json", 0, OPT_FLAG, &json, NULL, "print {inputs, outputs, nodes, steps, ...}" },
         { "ops", 0, OPT_FLAG, &ops, NULL, "list the ops of the engine instead" },
-        { "axes", 0, OPT_FLAG, &axes, NULL, "say how each op touches the axes of its inputs instead" },
+        { "axes", 0, OPT_FLAG, &axes, NULL, "how each op touches axes; of a MODEL, the windows of its nodes" },
         { "pass", 0, OPT_TEXT, &pass, "PASS", "print the graph after load, transform:N, typed, declutter, pulse, pulse-declutter or plan" },
         { "transforms", 0, OPT_FLAG, &transforms, NULL, "list what --transform can do instead" },
         { "check", 0, OPT_FLAG, &check, NULL, "compare the bodies of Scans with the wires around them, after every pass" },
@@ -177,7 +177,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     if (ops)
         return ops_print();
-    if (axes)
+    if (axes && n == 0)
         return axes_print();
     if (transforms)
         stages_help();
@@ -196,7 +196,11 @@ static int run(const struct command *cmd, int argc, char **argv)
     }
     rill_plan_new(&in.plan, in.model, &opts, &in.why);
     int code = TOOL_OK;
-    if (pass)
+    if (axes && !in.plan)
+        code = tool_fail_status(cmd, &in.why);
+    else if (axes)
+        windows_print(in.model, in.plan);
+    else if (pass)
         code = pass_print(cmd, &in, pass);
     else if (json)
         report_json(&in, argv[0]);

@@ -2,6 +2,7 @@
 #include "tools/inspect_axes.h"
 #include "engine/op.h"
 #include "pulse/axes.h"
+#include "pulse/plan_internal.h"
 #include "tools/tool.h"
 
 #include <stdio.h>
@@ -60,4 +61,27 @@ int axes_print(void)
     printf("\nPointwise along every axis:\n");
     names_print(ops, n);
     return TOOL_OK;
+}
+
+static int64_t dilation_of(const struct node *n, int axis)
+{
+    for (const struct attr_spec *a = n->op->attrs; a && a->name; a++)
+        if (!strcmp(a->name, "dilations")) {
+            struct attr_ints d = attr_get_ints(n, "dilations");
+            return axis >= 2 && (uint32_t) (axis - 2) < d.n ? d.v[axis - 2] : 1;
+        }
+    return 1;
+}
+
+void windows_print(const rill_model *m, const rill_plan *p)
+{
+    const struct graph *g = &m->graph.g;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const struct node *n = &g->nodes[i];
+        const struct axis_window *w = &p->pgraph.windows[i];
+        int axis = n->n_in && n->in[0] != WIRE_NONE ? p->pgraph.trace[n->in[0]].fact.axis : -1;
+        if (w->is && axis >= 0)
+            printf("%s (%s): axis %d, window(left %lld, right %lld, stride %lld, dilation %lld)\n", n->name, n->op->name, axis,
+                   (long long) w->left, (long long) w->right, (long long) w->stride, (long long) dilation_of(n, axis));
+    }
 }

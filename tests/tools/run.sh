@@ -93,6 +93,10 @@ expect 0 "237568 a pulse, 1 times what the whole-sequence run does" "$rill" insp
 expect 0 "smallest legal pulse: 3 input frames" "$rill" inspect --pulse 8 "$zoo/tdnn_lstm/model.onnx"
 expect 0 '"of_whole_run": 1.0' "$rill" inspect --json "$zoo/tdnn_lstm/model.onnx"
 
+expect 0 "/tdnn3/Conv (Conv): axis 2, window(left 0, right 2, stride 3, dilation 1)" \
+    "$rill" inspect --axes "$zoo/tdnn_lstm/model.onnx"
+expect 0 "window(left 4, right 0, stride 1, dilation 2)" "$rill" inspect --axes "$zoo/gtcrn/model.onnx"
+
 # ---- check
 head -c 3000 /dev/urandom >"$dir/random.onnx"
 expect 0 "all bits the same" "$rill" check wiener --pulse 256,700 --length 0,1,255,3000
