@@ -1,68 +1,179 @@
 /* SPDX-License-Identifier: MIT */
-/* Packed products: lanes along the outputs, k in order, one chain of fused multiply-adds per output. */
+/* Packed products: lanes along the outputs, k in order, one chain of fused multiply-adds per output. A tile is `rows`
+ * rows by `panels` panels of 16 outputs held in registers; vec_*.h says how many panels fit beside each number of rows. */
 
-/* rows x panels outputs at once; both are constants where it is called, so everything stays in registers. */
-V16_UNROLLED void FN(gemm_tile)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx,
-                                const float *restrict w, const float *restrict bias, size_t n, size_t k,
+#define GEMM_ROWS_MOST   8
+#define GEMM_PANELS_MOST 8
+
+/* The columns of one product: what every tile of it shares. */
+struct FN(gemm) {
+    const float *w;         /* panel p at w + p * step */
+    size_t step;
+    const float *bias;      /* NULL: zero */
+    bool more;              /* the chains go on from y instead */
+    size_t n, k;
+};
+
+typedef void FN(gemm_fn)(float *const *y, const float *const *x, const struct FN(gemm) *g, size_t o);
+
+static inline v16 FN(gemm_start)(const float *y, const struct FN(gemm) *g, size_t o)
+{
+    const float *from = g->more ? y + o : g->bias ? g->bias + o : NULL;
+    if (!from)
+        return v16_set1(0);
+    return o + 16 <= g->n ? v16_load(from) : v16_load_n(from, g->n - o);
+}
+
+/* Outputs o up to o + 16 * panels of `rows` rows; both are constants where it is called. */
+V16_UNROLLED void FN(gemm_tile)(float *const *y, const float *const *x, const struct FN(gemm) *g, size_t o,
                                 const int rows, const int panels)
 {
     v16 acc[32];
-    for (int p = 0; p < panels; p++) {
-        size_t left = n - (size_t) p * 16;
-        v16 b = !bias ? v16_set1(0) : left >= 16 ? v16_load(bias + p * 16) : v16_load_n(bias + p * 16, left);
+    const float *w = g->w + o / 16 * g->step;
+    const size_t k = g->k, step = g->step;
+    for (int p = 0; p < panels; p++)
         for (int r = 0; r < rows; r++)
-            acc[p * rows + r] = b;
-    }
+            acc[p * rows + r] = FN(gemm_start)(y[r], g, o + (size_t) p * 16);
     for (size_t i = 0; i < k; i++)
         for (int p = 0; p < panels; p++) {
-            v16 wp = v16_load(w + (size_t) p * k * 16 + i * 16);
+            v16 wp = v16_load(w + (size_t) p * step + i * 16);
             for (int r = 0; r < rows; r++)
-                acc[p * rows + r] = v16_fma(wp, v16_set1(x[(size_t) r * ldx + i]), acc[p * rows + r]);
+                acc[p * rows + r] = v16_fma(wp, v16_set1(x[r][i]), acc[p * rows + r]);
         }
     for (int p = 0; p < panels; p++) {
-        size_t left = n - (size_t) p * 16;
-        for (int r = 0; r < rows; r++) {
-            float *to = y + (size_t) r * ldy + p * 16;
-            if (left >= 16)
-                v16_store(to, acc[p * rows + r]);
+        size_t at = o + (size_t) p * 16;
+        for (int r = 0; r < rows; r++)
+            if (at + 16 <= g->n)
+                v16_store(y[r] + at, acc[p * rows + r]);
             else
-                v16_store_n(to, acc[p * rows + r], left);
-        }
+                v16_store_n(y[r] + at, acc[p * rows + r], g->n - at);
     }
 }
 
-/* All panels for `rows` rows, `most` panels at a time. */
-#define GEMM_ROWS(rows, most)                                                                              \
-    static void FN(gemm_rows_##rows)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx,    \
-                                     const float *restrict w, const float *restrict bias, size_t n, size_t k) \
+#define GEMM_TILES(X)                                                                                      \
+    X(1, 1) X(1, 2) X(1, 3) X(1, 4) X(1, 5) X(1, 6) X(1, 7) X(1, 8)                                        \
+    X(2, 1) X(2, 2) X(2, 3) X(2, 4) X(2, 5) X(2, 6) X(3, 1) X(3, 2) X(3, 3) X(3, 4) X(3, 5) X(3, 6)        \
+    X(4, 1) X(4, 2) X(4, 3) X(4, 4) X(4, 5) X(4, 6) X(5, 1) X(5, 2) X(5, 3) X(5, 4)                        \
+    X(6, 1) X(6, 2) X(6, 3) X(6, 4) X(7, 1) X(7, 2) X(7, 3) X(7, 4) X(8, 1) X(8, 2) X(8, 3)
+
+#define X(rows, panels)                                                                                    \
+    static void FN(gemm_##rows##x##panels)(float *const *y, const float *const *x, const struct FN(gemm) *g, size_t o) \
     {                                                                                                      \
-        size_t o = 0;                                                                                      \
-        for (; o + (most - 1) * 16 < n; o += most * 16)                                                    \
-            FN(gemm_tile)(y + o, ldy, x, ldx, w + o * k, bias ? bias + o : bias, n - o, k, rows, most);    \
-        for (; o < n; o += 16)                                                                             \
-            FN(gemm_tile)(y + o, ldy, x, ldx, w + o * k, bias ? bias + o : bias, n - o, k, rows, 1);       \
+        if (panels <= GEMM_FIT(rows))                                                                      \
+            FN(gemm_tile)(y, x, g, o, rows, panels);                                                       \
     }
-GEMM_ROWS(1, 8)
-GEMM_ROWS(2, 4)
-GEMM_ROWS(3, 4)
-GEMM_ROWS(4, 2)
-GEMM_ROWS(8, 1)
-#undef GEMM_ROWS
+GEMM_TILES(X)
+#undef X
+
+static FN(gemm_fn) *const FN(gemm_fns)[GEMM_ROWS_MOST + 1][GEMM_PANELS_MOST + 1] = {
+#define X(rows, panels) [rows][panels] = FN(gemm_##rows##x##panels),
+GEMM_TILES(X)
+#undef X
+};
+
+static const unsigned char FN(gemm_fit)[GEMM_ROWS_MOST + 1] = {
+    0, GEMM_FIT(1), GEMM_FIT(2), GEMM_FIT(3), GEMM_FIT(4), GEMM_FIT(5), GEMM_FIT(6), GEMM_FIT(7), GEMM_FIT(8)
+};
+
+/* Rows as an array of pointers (by != NULL) or a base and a step. */
+struct FN(rows) { float *const *y_by; const float *const *x_by; float *y; const float *x; size_t ldy, ldx; };
+
+static inline void FN(gemm_call)(const struct FN(rows) *a, size_t r, size_t rows, FN(gemm_fn) *f, const struct FN(gemm) *g,
+                                 size_t o)
+{
+    float *y[GEMM_ROWS_MOST];
+    const float *x[GEMM_ROWS_MOST];
+    if (a->y_by) {
+        f(a->y_by + r, a->x_by + r, g, o);
+        return;
+    }
+    for (size_t i = 0; i < rows; i++) {
+        y[i] = a->y + (r + i) * a->ldy;
+        x[i] = a->x + (r + i) * a->ldx;
+    }
+    f(y, x, g, o);
+}
+
+/* Rows and panels are shared out evenly over the fewest tiles: no tile is left with a single row or panel, whose few
+ * chains would wait for each other. A group of panels stays in cache while all rows pass. */
+static void FN(gemm_run)(const struct FN(rows) *a, const struct FN(gemm) *g, size_t m)
+{
+    size_t panels = (g->n + 15) / 16;
+    size_t most = m <= GEMM_ROWS_MOST ? m : panels <= FN(gemm_fit)[GEMM_ROWS_MOST] ? GEMM_ROWS_MOST : GEMM_ROWS;
+    size_t tiles = most ? (m + most - 1) / most : 0, fit = FN(gemm_fit)[most];
+    size_t groups = (panels + fit - 1) / (fit ? fit : 1);
+    for (size_t q = 0, p = 0; tiles && q < groups; q++) {
+        size_t wide = panels / groups + (q < panels % groups);
+        for (size_t t = 0, r = 0; t < tiles; t++) {
+            size_t rows = m / tiles + (t < m % tiles);
+            FN(gemm_call)(a, r, rows, FN(gemm_fns)[rows][wide], g, p * 16);
+            r += rows;
+        }
+        p += wide;
+    }
+}
 
 static void FN(gemm_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
                          const float *restrict bias, size_t m, size_t n, size_t k)
 {
-    size_t r = 0;
-    if (n <= 16)
-        for (; r + 8 <= m; r += 8)
-            FN(gemm_rows_8)(y + r * ldy, ldy, x + r * ldx, ldx, w, bias, n, k);
-    for (; r + 4 <= m; r += 4)
-        FN(gemm_rows_4)(y + r * ldy, ldy, x + r * ldx, ldx, w, bias, n, k);
-    size_t left = m - r;
-    if (left == 3)
-        FN(gemm_rows_3)(y + r * ldy, ldy, x + r * ldx, ldx, w, bias, n, k);
-    else if (left == 2)
-        FN(gemm_rows_2)(y + r * ldy, ldy, x + r * ldx, ldx, w, bias, n, k);
-    else if (left == 1)
-        FN(gemm_rows_1)(y + r * ldy, ldy, x + r * ldx, ldx, w, bias, n, k);
+    struct FN(rows) a = { .y = y, .x = x, .ldy = ldy, .ldx = ldx };
+    struct FN(gemm) g = { .w = w, .step = 16 * k, .bias = bias, .n = n, .k = k };
+    FN(gemm_run)(&a, &g, m);
+}
+
+static void FN(gemm_rows_f32)(float *const *y, const float *const *x, const float *w, const float *bias, size_t m, size_t n,
+                              size_t k)
+{
+    struct FN(rows) a = { .y_by = y, .x_by = x };
+    struct FN(gemm) g = { .w = w, .step = 16 * k, .bias = bias, .n = n, .k = k };
+    FN(gemm_run)(&a, &g, m);
+}
+
+/* ---- what follows a product ---- */
+
+static void FN(leaky_row)(float *y, const float *slope, size_t slope_step, size_t n)
+{
+    v16 zero = v16_set1(0), s = zero;
+    for (size_t i = 0; i < n; i += 16) {
+        size_t left = n - i < 16 ? n - i : 16;
+        v16 v = left == 16 ? v16_load(y + i) : v16_load_n(y + i, left);
+        s = !slope_step ? v16_set1(*slope) : left == 16 ? v16_load(slope + i) : v16_load_n(slope + i, left);
+        v = v16_pick(v16_lt(v, zero), v16_mul(v, s), v);
+        if (left == 16)
+            v16_store(y + i, v);
+        else
+            v16_store_n(y + i, v, left);
+    }
+}
+
+static void FN(epilogue_f32)(float *y, size_t ldy, size_t m, size_t n, const struct kern_epilogue *e)
+{
+    for (size_t i = 0; i < m; i++, y += ldy) {
+        if (e->add)
+            FN(add_f32)(y, y, e->add + i * e->ld_add, n);
+        if (e->scale != 1)
+            FN(muls_f32)(y, y, e->scale, n);
+        switch (e->act) {
+        case KERN_ACT_NONE: break;
+        case KERN_ACT_RELU: FN(relu_f32)(y, y, n); break;
+        case KERN_ACT_SIGMOID: FN(sigmoid_f32)(y, y, n); break;
+        case KERN_ACT_TANH: FN(tanh_f32)(y, y, n); break;
+        case KERN_ACT_LEAKY: FN(leaky_row)(y, e->slope, e->slope_step, n); break;
+        }
+    }
+}
+
+/* So many rows at a time that they are still in cache when the epilogue comes. */
+#define GEMM_ACT_ROWS 48
+
+static void FN(gemm_act_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
+                             const float *restrict bias, size_t m, size_t n, size_t k, const struct kern_epilogue *e)
+{
+    struct kern_epilogue rows = *e;
+    for (size_t r = 0; r < m; r += GEMM_ACT_ROWS) {
+        size_t now = m - r < GEMM_ACT_ROWS ? m - r : GEMM_ACT_ROWS;
+        rows.add = e->add ? e->add + r * e->ld_add : NULL;
+        FN(gemm_f32)(y + r * ldy, ldy, x + r * ldx, ldx, w, bias, now, n, k);
+        FN(epilogue_f32)(y + r * ldy, ldy, now, n, &rows);
+    }
 }

@@ -2,6 +2,7 @@
 /* Body of every isa_*.c: define ISA and include a vec_*.h first. */
 #include "kernels/kern.h"
 #include <math.h>
+#include <stdbool.h>
 
 #define FN3(name, isa) name##_##isa
 #define FN2(name, isa) FN3(name, isa)
@@ -9,8 +10,8 @@
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)
 
-#include "kernels/gemm_tmpl.h"
 #include "kernels/map_tmpl.h"
+#include "kernels/gemm_tmpl.h"
 #include "kernels/fft_tmpl.h"
 
 void FN(kern_fill)(struct kern *k);

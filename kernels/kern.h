@@ -15,6 +15,19 @@
 struct kern_fft;
 struct kern_rfft;
 
+enum kern_act { KERN_ACT_NONE, KERN_ACT_RELU, KERN_ACT_SIGMOID, KERN_ACT_TANH, KERN_ACT_LEAKY };
+
+/* What follows a product y, in this order: y + add, y * scale, then the activation. Each step rounds as its own kernel
+ * (add_f32, muls_f32, relu_f32, sigmoid_f32, tanh_f32) does; leaky is y < 0 ? y * slope : y. */
+struct kern_epilogue {
+    const float *add;       /* add[i * ld_add + o]; NULL: none. It must not overlap y unless it is y. */
+    size_t ld_add;          /* 0: the same row for all */
+    float scale;            /* 1: none */
+    enum kern_act act;
+    const float *slope;     /* leaky only: slope[o * slope_step] */
+    size_t slope_step;      /* 1: one per output; 0: one for all */
+};
+
 struct kern {
     const char *isa;        /* "c", "avx2", "avx512": the set these functions were chosen for */
 
@@ -23,6 +36,14 @@ struct kern {
      * matrix-vector product. */
     void (*gemm_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
                      const float *restrict bias, size_t m, size_t n, size_t k);
+    /* The same with one pointer per row: y[i][o] and x[i][k]. Rows of y overlap neither each other nor any x. */
+    void (*gemm_rows_f32)(float *const *y, const float *const *x, const float *w, const float *bias, size_t m, size_t n,
+                          size_t k);
+    /* gemm_f32, then the epilogue: the bits of the kernels one after another. */
+    void (*gemm_act_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
+                         const float *restrict bias, size_t m, size_t n, size_t k, const struct kern_epilogue *e);
+    /* The epilogue alone, in place, over y[i*ldy + o], i < m, o < n. */
+    void (*epilogue_f32)(float *y, size_t ldy, size_t m, size_t n, const struct kern_epilogue *e);
 
     /* y[i] = f(x[i]); y may be x */
     void (*exp_f32)(float *y, const float *x, size_t n);
@@ -57,10 +78,10 @@ struct kern {
     void (*irfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x, float *restrict work);
 };
 
-#define KERN_EACH(K)                                                                              \
-    K(gemm_f32) K(exp_f32) K(log_f32) K(sigmoid_f32) K(tanh_f32) K(sqrt_f32) K(relu_f32)          \
-    K(erf_f32) K(add_f32) K(sub_f32) K(mul_f32) K(div_f32) K(adds_f32) K(muls_f32) K(axpy_f32) K(taps_f32)  \
-    K(fft_f32) K(rfft_f32) K(irfft_f32)
+#define KERN_EACH(K)                                                                                        \
+    K(gemm_f32) K(gemm_rows_f32) K(gemm_act_f32) K(epilogue_f32) K(exp_f32) K(log_f32) K(sigmoid_f32)       \
+    K(tanh_f32) K(sqrt_f32) K(relu_f32) K(erf_f32) K(add_f32) K(sub_f32) K(mul_f32) K(div_f32) K(adds_f32)  \
+    K(muls_f32) K(axpy_f32) K(taps_f32) K(fft_f32) K(rfft_f32) K(irfft_f32)
 
 enum kern_cpu {
     KERN_AVX2   = 1 << 0,   /* and FMA */

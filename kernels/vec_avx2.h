@@ -67,3 +67,7 @@ BINARY(i16_or, _mm256_or_si256)
 static inline i16 i16_shl23(i16 a) { return (i16) { _mm256_slli_epi32(a.lo, 23), _mm256_slli_epi32(a.hi, 23) }; }
 static inline i16 i16_shr23(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 23), _mm256_srai_epi32(a.hi, 23) }; }
 static inline i16 i16_half(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 1), _mm256_srai_epi32(a.hi, 1) }; }
+
+/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows; rows of a tile when there are many. */
+#define GEMM_FIT(rows) ((rows) == 1 ? 6 : (rows) <= 2 ? 3 : (rows) <= 3 ? 2 : 1)
+#define GEMM_ROWS 6

@@ -38,3 +38,7 @@ static inline i16 i16_or(i16 a, i16 b) { return _mm512_or_si512(a, b); }
 static inline i16 i16_shl23(i16 a) { return _mm512_slli_epi32(a, 23); }
 static inline i16 i16_shr23(i16 a) { return _mm512_srai_epi32(a, 23); }
 static inline i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
+
+/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows; rows of a tile when there are many. */
+#define GEMM_FIT(rows) ((rows) == 1 ? 8 : (rows) <= 4 ? 6 : (rows) <= 7 ? 4 : 3)
+#define GEMM_ROWS 6

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ROWS_MOST 64
+
 struct gemm {
     const struct kern *kern;
     float *y, *x, *w, *b;
@@ -61,6 +63,65 @@ static void shape_check(struct check *t, size_t m, size_t n, size_t k, unsigned 
     check_drop(t);
 }
 
+/* Rows that lie anywhere, here in reverse order. */
+static void rows_check(struct check *t, size_t m, size_t n, size_t k, unsigned variant)
+{
+    bool low = variant & 1;
+    float *w = check_buf(t, n * k, low), *want = check_buf(t, m * n, low), *got = check_buf(t, m * n, low);
+    float *x = check_buf(t, m * k, low), *b = variant & 2 ? check_buf(t, n, low) : NULL, *yr[ROWS_MOST];
+    const float *xr[ROWS_MOST];
+    check_fill(t, w, n * k);
+    check_fill(t, x, m * k);
+    if (b)
+        check_fill(t, b, n);
+    for (size_t i = 0; i < m; i++) {
+        yr[i] = got + (m - 1 - i) * n;
+        xr[i] = x + (m - 1 - i) * k;
+    }
+    const float *p = packed(t, w, n, k);
+    t->ref.gemm_f32(want, n, x, k, p, b, m, n, k);
+    t->new.gemm_rows_f32(yr, xr, p, b, m, n, k);
+    check_same(t, "gemm_rows_f32", want, got, m * n, "m %zu n %zu k %zu variant %u", m, n, k, variant);
+    check_drop(t);
+}
+
+static void apart(const struct kern *k, float *y, size_t m, size_t n, const struct kern_epilogue *e)
+{
+    for (size_t i = 0; i < m; i++, y += n) {
+        if (e->add)
+            k->add_f32(y, y, e->add + i * e->ld_add, n);
+        k->muls_f32(y, y, e->scale, n);
+        if (e->act == KERN_ACT_RELU)
+            k->relu_f32(y, y, n);
+        if (e->act == KERN_ACT_SIGMOID)
+            k->sigmoid_f32(y, y, n);
+        if (e->act == KERN_ACT_TANH)
+            k->tanh_f32(y, y, n);
+        for (size_t o = 0; e->act == KERN_ACT_LEAKY && o < n; o++)
+            y[o] = y[o] < 0 ? y[o] * e->slope[o * e->slope_step] : y[o];
+    }
+}
+
+/* What follows a product gives the bits of the kernels one after another. */
+static void act_check(struct check *t, size_t m, size_t n, size_t k, unsigned variant)
+{
+    bool low = variant & 1;
+    float *w = check_buf(t, n * k, low), *want = check_buf(t, m * n, low), *got = check_buf(t, m * n, low);
+    float *x = check_buf(t, m * k, low), *add = check_buf(t, m * n, low), *slope = check_buf(t, n, low);
+    check_fill(t, w, n * k);
+    check_fill(t, x, m * k);
+    check_fill_bits(t, add, m * n);
+    check_fill(t, slope, n);
+    struct kern_epilogue e = { .add = variant & 2 ? add : NULL, .ld_add = variant & 4 ? n : 0, .scale = variant & 8 ? 0.3f : 1,
+                               .act = variant / 16 % 5, .slope = slope, .slope_step = variant & 1 };
+    const float *p = packed(t, w, n, k);
+    t->ref.gemm_f32(want, n, x, k, p, NULL, m, n, k);
+    apart(&t->ref, want, m, n, &e);
+    t->new.gemm_act_f32(got, n, x, k, p, NULL, m, n, k, &e);
+    check_same(t, "gemm_act_f32", want, got, m * n, "m %zu n %zu k %zu variant %u", m, n, k, variant);
+    check_drop(t);
+}
+
 static void shape_time(struct check *t, const char *what, size_t m, size_t n, size_t k)
 {
     char text[64];
@@ -76,8 +137,8 @@ static void shape_time(struct check *t, const char *what, size_t m, size_t n, si
 
 void check_gemm(struct check *t)
 {
-    static const size_t ms[] = { 1, 2, 3, 4, 5, 7, 8, 9, 19 };
-    static const size_t ns[] = { 1, 2, 15, 16, 17, 31, 33, 64, 127, 129, 145 };
+    static const size_t ms[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 19, 33 };
+    static const size_t ns[] = { 1, 2, 8, 9, 16, 17, 31, 33, 64, 90, 97, 129, 145 };
     static const size_t ks[] = { 0, 1, 2, 5, 16, 33, 130 };
     static const struct { const char *what; size_t m, n, k; } timed[] = {
         { "dtln gates", 1, 512, 257 }, { "dtln dense", 1, 257, 128 }, { "dtln decoder", 1, 512, 256 },
@@ -90,6 +151,10 @@ void check_gemm(struct check *t)
         for (size_t n = 0; n < sizeof ns / sizeof *ns; n++)
             for (size_t k = 0; k < sizeof ks / sizeof *ks; k++)
                 shape_check(t, ms[m], ns[n], ks[k], variant++ % 16);
+    for (variant = 0; variant < 80; variant++) {
+        act_check(t, 1 + variant * 7 % 60, 1 + variant * 5 % 70, 9, variant);
+        rows_check(t, 1 + variant * 7 % 60, 1 + variant * 5 % 70, 1 + variant % 40, variant);
+    }
     for (size_t i = 0; t->bench && i < sizeof timed / sizeof *timed; i++)
         shape_time(t, timed[i].what, timed[i].m, timed[i].n, timed[i].k);
 }
