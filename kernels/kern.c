@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernels/kern.h"
 
+#include <stdbool.h>
+
 void kern_fill_c(struct kern *k);
 void kern_fill_avx2(struct kern *k);
 void kern_fill_avx512(struct kern *k);
@@ -37,4 +39,48 @@ void kern_pack_f32(float *ret, const float *w, size_t n, size_t k, size_t stride
         for (size_t i = 0; i < k; i++)
             for (size_t lane = 0; lane < KERN_LANES; lane++, ret++)
                 *ret = panel + lane < n ? w[(panel + lane) * stride_o + i * stride_k] : 0;
+}
+
+size_t kern_conv_packed_floats(size_t n_outs, size_t n_taps)
+{
+    return (n_outs + KERN_CONV_OUTS - 1) / KERN_CONV_OUTS * KERN_CONV_OUTS * n_taps;
+}
+
+void kern_conv_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at)
+{
+    for (size_t panel = 0; panel < n_outs; panel += KERN_CONV_OUTS)
+        for (size_t t = 0; t < n_taps; t++)
+            for (size_t o = 0; o < KERN_CONV_OUTS; o++)
+                *ret++ = panel + o < n_outs ? w[(panel + o) * stride_o + (at ? at[t] : t)] : 0;
+}
+
+/* A bit per lane; with a stride of 2, where two whole vectors are loaded, a bit per place. */
+static uint32_t conv_mask(const struct kern_conv *c, size_t tap, size_t vec)
+{
+    uint32_t mask = 0;
+    for (size_t lane = 0; lane < KERN_LANES && vec * KERN_LANES + lane < c->n; lane++) {
+        ptrdiff_t at = c->first + (ptrdiff_t) tap * c->step + (ptrdiff_t) ((vec * KERN_LANES + lane) * c->stride);
+        if (at >= 0 && at < (ptrdiff_t) c->n_in)
+            mask |= (uint32_t) 1 << (c->stride == 2 ? 2 * lane : lane);
+    }
+    return mask;
+}
+
+void kern_conv_set(struct kern_conv *c, uint32_t *mask)
+{
+    size_t vecs = (c->n + KERN_LANES - 1) / KERN_LANES;
+    c->mask = mask;
+    c->full_from = 0;
+    c->full_to = vecs;
+    for (size_t v = 0; v < vecs; v++) {
+        bool full = true;
+        for (size_t t = 0; t < c->n_taps; t++) {
+            mask[t * vecs + v] = conv_mask(c, t, v);
+            full = full && mask[t * vecs + v] == 0xffff;
+        }
+        if (!full && v == c->full_from)
+            c->full_from++;
+        else if (!full && c->full_to > v)
+            c->full_to = v;
+    }
 }

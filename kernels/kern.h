@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define KERN_LANES 16       /* outputs per packed panel */
+#define KERN_CONV_OUTS 8    /* outputs per panel of weights of conv_f32 */
 
 struct kern_fft;
 struct kern_rfft;
@@ -26,6 +27,23 @@ struct kern_epilogue {
     enum kern_act act;
     const float *slope;     /* leaky only: slope[o * slope_step] */
     size_t slope_step;      /* 1: one per output; 0: one for all */
+};
+
+/* Where each output place of a row finds its inputs: place first + tap * step + output * stride of a line, zero where
+ * that is not in 0 .. n_in-1. Set by kern_conv_set. */
+struct kern_conv {
+    ptrdiff_t first, step;
+    size_t stride;
+    size_t n_taps, n_in, n;         /* n: output places */
+    size_t full_from, full_to;      /* vectors of 16 output places that lie inside for every tap */
+    const uint32_t *mask;           /* [n_taps][vectors]: the places of a load that are inside */
+};
+
+/* The lines that a row of outputs reads, in the order of the sum. n_weights: taps of all lines that the weights were
+ * packed for; lines that do not exist may be left out. */
+struct kern_conv_lines {
+    const struct kern_conv_line { ptrdiff_t x; size_t w; } *line;   /* first place, from x; first tap's index in w */
+    size_t n, n_weights;
 };
 
 struct kern {
@@ -69,6 +87,12 @@ struct kern {
     void (*taps_f32)(float *restrict y, const float *restrict x, const size_t *at, const float *w, size_t n_taps,
                      float bias, size_t n);
 
+    /* y[o*ldy + i] = bias[o] + sum over lines, taps of w * x, one chain of fused multiply-adds per output in that order;
+     * o < n_outs, i < c->n. bias may be NULL (zero). w is packed by kern_conv_pack_f32. Only places that exist are read. */
+    void (*conv_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                     const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
+                     const struct kern_conv *c);
+
     /* Complex transform in place of split parts: x[k] = sum_i x[i] e^(-2 pi i k / n). Swapping re and im gives the
      * inverse times n. work: kern_fft_work_floats. See kernels/fft.h. */
     void (*fft_f32)(const struct kern_fft *f, float *restrict re, float *restrict im, float *restrict work);
@@ -81,7 +105,7 @@ struct kern {
 #define KERN_EACH(K)                                                                                        \
     K(gemm_f32) K(gemm_rows_f32) K(gemm_act_f32) K(epilogue_f32) K(exp_f32) K(log_f32) K(sigmoid_f32)       \
     K(tanh_f32) K(sqrt_f32) K(relu_f32) K(erf_f32) K(add_f32) K(sub_f32) K(mul_f32) K(div_f32) K(adds_f32)  \
-    K(muls_f32) K(axpy_f32) K(taps_f32) K(fft_f32) K(rfft_f32) K(irfft_f32)
+    K(muls_f32) K(axpy_f32) K(taps_f32) K(conv_f32) K(fft_f32) K(rfft_f32) K(irfft_f32)
 
 enum kern_cpu {
     KERN_AVX2   = 1 << 0,   /* and FMA */
@@ -96,4 +120,12 @@ void     kern_init(struct kern *k, unsigned cpu);   /* best function for each sl
  * panel that do not exist are zero. */
 size_t   kern_packed_floats(size_t n, size_t k);    /* floats kern_pack_f32 writes */
 void     kern_pack_f32(float *ret, const float *w, size_t n, size_t k, size_t stride_o, size_t stride_k);
+
+/* Panels of KERN_CONV_OUTS outputs, taps in order, 0 for outputs that do not exist. Weight of output o and tap t:
+ * w[o * stride_o + (at ? at[t] : t)]. */
+size_t   kern_conv_packed_floats(size_t n_outs, size_t n_taps);
+void     kern_conv_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at);
+
+/* Fills in full_from, full_to and mask, for which there must be n_taps * ((n + 15) / 16) places. */
+void     kern_conv_set(struct kern_conv *c, uint32_t *mask);
 #endif

@@ -71,3 +71,27 @@ static inline i16 i16_half(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 1), _
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows; rows of a tile when there are many. */
 #define GEMM_FIT(rows) ((rows) == 1 ? 6 : (rows) <= 2 ? 3 : (rows) <= 3 ? 2 : 1)
 #define GEMM_ROWS 6
+/* A tile of a convolution: outputs, and vectors of places. */
+#define CONV_OUTS 4
+#define CONV_VECS 1
+
+static inline __m256 load_mask8(const float *p, uint32_t mask)
+{
+    const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    return _mm256_maskload_ps(p, _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int) mask), bit), bit));
+}
+/* Lanes whose bit is not set are zero, and not read. */
+static inline v16 v16_load_mask(const float *p, uint32_t mask)
+{
+    return (v16) { load_mask8(p, mask), load_mask8(p + 8, mask >> 8) };
+}
+static inline __m256 even8(__m256 a, __m256 b)
+{
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88)), 0xd8));
+}
+/* p[0], p[2], .. p[30]; bits count places of p */
+static inline v16 v16_load_even(const float *p, uint32_t mask)
+{
+    v16 a = v16_load_mask(p, mask), b = v16_load_mask(p + 16, mask >> 16);
+    return (v16) { even8(a.lo, a.hi), even8(b.lo, b.hi) };
+}

@@ -42,3 +42,16 @@ static inline i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows; rows of a tile when there are many. */
 #define GEMM_FIT(rows) ((rows) == 1 ? 8 : (rows) <= 4 ? 6 : (rows) <= 7 ? 4 : 3)
 #define GEMM_ROWS 6
+/* A tile of a convolution: outputs, and vectors of places. */
+#define CONV_OUTS 8
+#define CONV_VECS 3
+
+/* Lanes whose bit is not set are zero, and not read. */
+static inline v16 v16_load_mask(const float *p, uint32_t mask) { return _mm512_maskz_loadu_ps((__mmask16) mask, p); }
+/* p[0], p[2], .. p[30]; bits count places of p */
+static inline v16 v16_load_even(const float *p, uint32_t mask)
+{
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_permutex2var_ps(_mm512_maskz_loadu_ps((__mmask16) mask, p), even,
+                                  _mm512_maskz_loadu_ps((__mmask16) (mask >> 16), p + 16));
+}

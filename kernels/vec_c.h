@@ -47,6 +47,13 @@ CALLED i16 i16_half(i16 a) { LANES(a, i, a.i[l] >> 1); return a; }
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows; rows of a tile when there are many. */
 #define GEMM_FIT(rows) (1)
 #define GEMM_ROWS 4
+/* A tile of a convolution: outputs, and vectors of places. */
+#define CONV_OUTS 4
+#define CONV_VECS 1
 
+/* Lanes whose bit is not set are zero, and not read. */
+CALLED v16 v16_load_mask(const float *p, uint32_t mask) { v16 r; LANES(r, f, mask >> l & 1 ? p[l] : 0); return r; }
+/* p[0], p[2], .. p[30]; bits count places of p */
+CALLED v16 v16_load_even(const float *p, uint32_t mask) { v16 r; LANES(r, f, mask >> 2 * l & 1 ? p[2 * l] : 0); return r; }
 #undef LANES
 #undef CALLED

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolution with lanes along the places of the last axis: weights are broadcast, lines are read where they lie. */
+
+enum { FN(CONV_PLAIN), FN(CONV_MASKED), FN(CONV_EVEN), FN(CONV_APART) };
+
+static inline v16 FN(load_apart)(const float *p, size_t stride, uint32_t mask)
+{
+    float t[16];
+    for (int l = 0; l < 16; l++)
+        t[l] = mask >> l & 1 ? p[(size_t) l * stride] : 0;
+    return v16_load(t);
+}
+
+/* Vector `vec` (of the row) and the following ones, `vecs` in all, of `outs` outputs. */
+V16_UNROLLED void FN(conv_tile)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                                const float *restrict bias, const struct kern_conv_lines *lines,
+                                const struct kern_conv *c, size_t vec, const int outs, const int vecs, const int how)
+{
+    v16 acc[CONV_OUTS * CONV_VECS];
+    const ptrdiff_t apart = how == FN(CONV_EVEN) ? 32 : how == FN(CONV_APART) ? 16 * (ptrdiff_t) c->stride : 16;
+    const size_t row_vecs = (c->n + 15) / 16;
+    x += c->first + (ptrdiff_t) vec * apart;
+    for (int o = 0; o < outs; o++)
+        for (int v = 0; v < vecs; v++)
+            acc[o * vecs + v] = v16_set1(bias ? bias[o] : 0);
+    for (size_t l = 0; l < lines->n; l++) {
+        const float *xl = x + lines->line[l].x, *wl = w + lines->line[l].w * KERN_CONV_OUTS;
+        const uint32_t *mask = c->mask + vec;
+        for (size_t k = 0; k < c->n_taps; k++, xl += c->step, wl += KERN_CONV_OUTS, mask += row_vecs) {
+            v16 in[CONV_VECS];
+            for (int v = 0; v < vecs; v++)
+                in[v] = how == FN(CONV_PLAIN) ? v16_load(xl + v * apart)
+                      : how == FN(CONV_MASKED) ? v16_load_mask(xl + v * apart, mask[v])
+                      : how == FN(CONV_EVEN) ? v16_load_even(xl + v * apart, mask[v])
+                      : FN(load_apart)(xl + v * apart, c->stride, mask[v]);
+            for (int o = 0; o < outs; o++)
+                for (int v = 0; v < vecs; v++)
+                    acc[o * vecs + v] = v16_fma(v16_set1(wl[o]), in[v], acc[o * vecs + v]);
+        }
+    }
+    for (int v = 0; v < vecs; v++) {
+        size_t at = (vec + (size_t) v) * 16, left = c->n - at;
+        for (int o = 0; o < outs; o++) {
+            float *to = y + (size_t) o * ldy + at;
+            if (left >= 16)
+                v16_store(to, acc[o * vecs + v]);
+            else
+                v16_store_n(to, acc[o * vecs + v], left);
+        }
+    }
+}
+
+#define CONV_TILE(outs, vecs, how) \
+    FN(conv_tile)(y, ldy, x, w, bias, lines, c, vec, outs, vecs, how)
+
+/* All vectors of the row for `outs` outputs. */
+#define CONV_ROW(outs)                                                                                              \
+    static void FN(conv_row_##outs)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w, \
+                                    const float *restrict bias, const struct kern_conv_lines *lines,                \
+                                    const struct kern_conv *c)                                                      \
+    {                                                                                                               \
+        size_t vec = 0, vecs = (c->n + 15) / 16;                                                                    \
+        for (; c->stride <= 2 && vec + CONV_VECS <= vecs; vec += CONV_VECS) {                                       \
+            if (c->stride == 2)                                                                                     \
+                CONV_TILE(outs, CONV_VECS, FN(CONV_EVEN));                                                          \
+            else if (vec >= c->full_from && vec + CONV_VECS <= c->full_to)                                          \
+                CONV_TILE(outs, CONV_VECS, FN(CONV_PLAIN));                                                         \
+            else                                                                                                    \
+                CONV_TILE(outs, CONV_VECS, FN(CONV_MASKED));                                                        \
+        }                                                                                                           \
+        for (; vec < vecs; vec++) {                                                                                 \
+            if (c->stride > 2)                                                                                      \
+                CONV_TILE(outs, 1, FN(CONV_APART));                                                                 \
+            else if (c->stride == 2)                                                                                \
+                CONV_TILE(outs, 1, FN(CONV_EVEN));                                                                  \
+            else                                                                                                    \
+                CONV_TILE(outs, 1, FN(CONV_MASKED));                                                                \
+        }                                                                                                           \
+    }
+CONV_ROW(1)
+CONV_ROW(2)
+CONV_ROW(4)
+#if CONV_OUTS == 8
+CONV_ROW(8)
+#endif
+#undef CONV_ROW
+#undef CONV_TILE
+
+static void FN(conv_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                         const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
+                         const struct kern_conv *c)
+{
+    for (size_t panel = 0; panel < n_outs; panel += KERN_CONV_OUTS, w += KERN_CONV_OUTS * lines->n_weights) {
+        size_t end = n_outs - panel < KERN_CONV_OUTS ? n_outs - panel : KERN_CONV_OUTS, o = 0;
+#define ROWS(n)                                                                                             \
+        for (; o + n <= end; o += n)                                                                        \
+            FN(conv_row_##n)(y + (panel + o) * ldy, ldy, x, w + o, bias ? bias + panel + o : bias, lines, c);
+#if CONV_OUTS == 8
+        ROWS(8)
+#endif
+        ROWS(4)
+        ROWS(2)
+        ROWS(1)
+#undef ROWS
+    }
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/kern/check.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define TAPS_MAX  8
+#define LINES_MAX 24
+#define VECS_MAX  16
+
+struct conv {
+    const struct kern *kern;
+    struct kern_conv c;
+    struct kern_conv_lines lines;
+    struct kern_conv_line line[LINES_MAX];
+    uint32_t mask[TAPS_MAX * VECS_MAX];
+    float *y, *x, *w, *b;
+    size_t ldy, n_outs;
+};
+
+static void call(void *arg)
+{
+    const struct conv *v = arg;
+    v->kern->conv_f32(v->y, v->ldy, v->x, v->w, v->b, v->n_outs, &v->lines, &v->c);
+}
+
+/* The contract, spelled out; raw: weights [output][n_weights]. */
+static void chain(const struct conv *v, const float *raw, float *y)
+{
+    for (size_t o = 0; o < v->n_outs; o++)
+        for (size_t i = 0; i < v->c.n; i++) {
+            float s = v->b ? v->b[o] : 0;
+            for (size_t l = 0; l < v->lines.n; l++)
+                for (size_t k = 0; k < v->c.n_taps; k++) {
+                    ptrdiff_t at = v->c.first + (ptrdiff_t) k * v->c.step + (ptrdiff_t) (i * v->c.stride);
+                    float in = at < 0 || at >= (ptrdiff_t) v->c.n_in ? 0 : v->x[v->line[l].x + at];
+                    s = fmaf(raw[o * v->lines.n_weights + v->line[l].w + k], in, s);
+                }
+            y[o * v->ldy + i] = s;
+        }
+}
+
+static float *packed(struct check *t, const float *raw, size_t n_outs, size_t n_taps)
+{
+    size_t floats = kern_conv_packed_floats(n_outs, n_taps);
+    float *p = check_buf(t, floats, false);
+    kern_conv_pack_f32(p, raw, n_outs, n_taps, n_taps, NULL);
+    return p;
+}
+
+/* Lines one after the other; every third of the weights' lines is left out. */
+static void lines_set(struct conv *v, size_t n_lines)
+{
+    v->lines = (struct kern_conv_lines) { .line = v->line, .n_weights = n_lines * v->c.n_taps };
+    for (size_t l = 0; l < n_lines; l++)
+        if (l % 3 != 1)
+            v->line[v->lines.n++] = (struct kern_conv_line) { (ptrdiff_t) (l * v->c.n_in), l * v->c.n_taps };
+}
+
+static void shape_check(struct check *t, struct kern_conv c, size_t n_outs, size_t n_lines, bool bias)
+{
+    struct conv v = { .kern = &t->new, .c = c, .n_outs = n_outs, .ldy = c.n + 3 };
+    bool low = n_outs & 1;
+    size_t n_y = n_outs * v.ldy;
+    kern_conv_set(&v.c, v.mask);
+    lines_set(&v, n_lines);
+    float *raw = check_buf(t, n_outs * v.lines.n_weights, low), *want = check_buf(t, n_y, low);
+    v.x = check_buf(t, n_lines * c.n_in, low);
+    v.y = check_buf(t, n_y, low);
+    v.b = bias ? check_buf(t, n_outs, low) : NULL;
+    check_fill(t, raw, n_outs * v.lines.n_weights);
+    check_fill(t, v.x, n_lines * c.n_in);
+    for (size_t i = 0; i < n_y; i++)
+        want[i] = v.y[i] = 7;
+    if (bias)
+        check_fill(t, v.b, n_outs);
+    v.w = packed(t, raw, n_outs, v.lines.n_weights);
+    chain(&v, raw, want);
+    call(&v);
+    check_same(t, "conv_f32", want, v.y, n_y, "outs %zu lines %zu taps %zu first %td step %td stride %zu in %zu n %zu",
+               n_outs, n_lines, c.n_taps, c.first, c.step, c.stride, c.n_in, c.n);
+    check_drop(t);
+}
+
+static void shape_time(struct check *t, const char *what, size_t n_outs, size_t n_lines, struct kern_conv c)
+{
+    struct conv v = { .kern = &t->new, .c = c, .n_outs = n_outs, .ldy = c.n };
+    char text[80];
+    kern_conv_set(&v.c, v.mask);
+    v.lines = (struct kern_conv_lines) { v.line, n_lines, n_lines * c.n_taps };
+    for (size_t l = 0; l < n_lines; l++)
+        v.line[l] = (struct kern_conv_line) { (ptrdiff_t) (l * c.n_in), l * c.n_taps };
+    float *raw = check_buf(t, n_outs * v.lines.n_weights, true);
+    v.x = check_buf(t, n_lines * c.n_in + 64, true) + 32;      /* a guard page next to masked lanes costs an assist */
+    v.y = check_buf(t, n_outs * c.n, true);
+    check_fill(t, raw, n_outs * v.lines.n_weights);
+    check_fill(t, v.x, n_lines * c.n_in);
+    v.w = packed(t, raw, n_outs, v.lines.n_weights);
+    snprintf(text, sizeof text, "conv %s", what);
+    check_time(t, text, 2.0 * (double) (n_outs * v.lines.n_weights * c.n), call, &v);
+    check_drop(t);
+}
+
+void check_conv(struct check *t)
+{
+    for (size_t n = 1; n < 150; n += n < 70 ? 1 : 13)
+        for (size_t stride = 1; stride <= 3; stride++) {
+            size_t taps = 1 + n % 5;
+            ptrdiff_t step = n % 7 < 5 ? 1 + (ptrdiff_t) (n % 3) : -2;
+            size_t in = n * stride + n % 4;
+            shape_check(t, (struct kern_conv) { .first = -(ptrdiff_t) (n % 4), .step = step, .stride = stride, .n_taps = taps,
+                                                .n_in = in, .n = n }, 1 + n % 21, 1 + n % 9, n & 2);
+            shape_check(t, (struct kern_conv) { .first = 0, .step = 1, .stride = stride, .n_taps = 1,
+                                                .n_in = n * stride, .n = n }, 1 + n * 5 % 18, 1 + n % 20, n & 1);
+            shape_check(t, (struct kern_conv) { .first = (ptrdiff_t) n, .step = -3, .stride = stride, .n_taps = 6,
+                                                .n_in = n, .n = n }, 8, 4, true);
+        }
+    shape_time(t, "24->16 k1 n33", 16, 24, (struct kern_conv) { 0, 1, 1, 1, 33, 33, 0, 0, NULL });
+    shape_time(t, "16->16 k3 n33", 16, 16, (struct kern_conv) { -1, 1, 1, 3, 33, 33, 0, 0, NULL });
+    shape_time(t, "9->16 k5 stride 2 n65", 16, 9, (struct kern_conv) { -2, 1, 2, 5, 129, 65, 0, 0, NULL });
+    shape_time(t, "12->12 k3 dilation 4 n8", 12, 12, (struct kern_conv) { 0, 4, 1, 3, 16, 8, 0, 0, NULL });
+    shape_time(t, "12->12 k3 dilation 4 n240", 12, 12, (struct kern_conv) { 0, 4, 1, 3, 248, 240, 0, 0, NULL });
+}
