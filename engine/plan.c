@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/check_bodies.h"
+#include "engine/ops/pieces.h"
 #include "engine/plan_lower.h"
 
 #include <stdlib.h>
@@ -52,6 +53,14 @@ uint32_t slot_root(const struct lower *l, uint32_t slot)
     return slot;
 }
 
+size_t slot_shift(const struct lower *l, uint32_t slot)
+{
+    size_t bytes = 0;
+    for (; l->slots[slot].root != slot; slot = l->slots[slot].root)
+        bytes += l->slots[slot].shift_bytes;
+    return bytes;
+}
+
 void slot_use(struct lower *l, uint32_t slot, uint32_t time)
 {
     struct slot *s = &l->slots[slot_root(l, slot)];
@@ -79,7 +88,8 @@ static void operand_resolve(const struct lower *l, union operand *o)
         return;
     }
     const struct slot *s = &l->slots[slot_root(l, o->slot)];
-    o->at = (struct place) { .constant = s->constant, .offset = s->offset };
+    size_t shift = slot_shift(l, o->slot);
+    o->at = (struct place) { .constant = s->constant ? (const char *) s->constant + shift : NULL, .offset = s->offset + shift };
 }
 
 rill_status copies_init(struct lower *l, struct copies *list, uint32_t cap)
@@ -90,7 +100,8 @@ rill_status copies_init(struct lower *l, struct copies *list, uint32_t cap)
 
 rill_status copy_add(struct lower *l, struct copies *list, uint32_t from, uint32_t to, size_t bytes)
 {
-    if (slot_root(l, from) == slot_root(l, to) || bytes == 0)
+    bool there = slot_root(l, from) == slot_root(l, to) && slot_shift(l, from) == slot_shift(l, to);
+    if (there || bytes == 0)
         return RILL_OK;
     struct block_copy *c = &list->c[list->n++];
     c->bytes = bytes;
@@ -117,13 +128,51 @@ rill_status step_add(struct lower *l, struct steps *list, void (*run)(const stru
 
 /* ---- wires ---- */
 
+/* Output 0 is bytes of an input as they lie there. */
+static bool node_is_view(const struct node *n, unsigned *ret_input, size_t *ret_shift_bytes)
+{
+    int64_t first = 0;
+    *ret_input = 0;
+    if (move_is_part(n, ret_input, &first)) {
+        *ret_shift_bytes = (size_t) first * sizeof(float);
+        return true;
+    }
+    *ret_shift_bytes = 0;
+    if (!(n->op->flags & OP_VIEW) || n->in[0] == WIRE_NONE || n->out[0] == WIRE_NONE)
+        return false;
+    for (unsigned i = 1; i < n->n_out; i++)
+        if (n->out[i] != WIRE_NONE)
+            return false;
+    return true;
+}
+
+static void frame_last_uses(struct frame *f)
+{
+    const struct graph *g = f->g;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        f->last[g->outputs[i]] = g->n_nodes;
+    for (uint32_t i = 0; i < g->n_states; i++)
+        f->last[g->states[i].out] = g->n_nodes;
+    for (uint32_t i = g->n_nodes; i-- > 0;) {
+        const struct node *n = &g->nodes[i];
+        unsigned input;
+        size_t shift;
+        uint32_t until = node_is_view(n, &input, &shift) ? f->last[n->out[0]] : i;
+        for (unsigned k = 0; k < n->n_in; k++)
+            if (n->in[k] != WIRE_NONE && f->last[n->in[k]] < until)
+                f->last[n->in[k]] = until;
+    }
+}
+
 rill_status frame_init(struct lower *l, struct frame *f, const struct graph *g)
 {
-    *f = (struct frame) { .g = g, .slot = arena_array(&l->work, uint32_t, g->n_wires + 1) };
-    if (!f->slot)
+    *f = (struct frame) { .g = g, .slot = arena_array(&l->work, uint32_t, g->n_wires + 1),
+                          .last = arena_array(&l->work, uint32_t, g->n_wires + 1) };
+    if (!f->slot || !f->last)
         return lower_no_memory(l);
     for (uint32_t w = 0; w < g->n_wires; w++)
         f->slot[w] = WIRE_NONE;
+    frame_last_uses(f);
     return RILL_OK;
 }
 
@@ -254,21 +303,40 @@ static rill_status node_lower(struct lower *l, struct frame *f, const struct nod
     return step_add(l, list, node_step_run, s, n->name, p.kernel ? p.kernel : n->op->name);
 }
 
-static bool is_view(const struct node *n)
-{
-    if (!(n->op->flags & OP_VIEW) || n->in[0] == WIRE_NONE || n->out[0] == WIRE_NONE)
-        return false;
-    for (unsigned i = 1; i < n->n_out; i++)
-        if (n->out[i] != WIRE_NONE)
-            return false;
-    return true;
-}
-
-static rill_status view_lower(struct lower *l, struct frame *f, const struct node *n)
+static rill_status view_lower(struct lower *l, struct frame *f, const struct node *n, unsigned input, size_t shift_bytes)
 {
     uint32_t in, out;
-    TRY(wire_slot(l, f, n->in[0], &in));
+    TRY(wire_slot(l, f, n->in[input], &in));
     TRY(wire_slot(l, f, n->out[0], &out));
+    l->slots[out].root = in;
+    l->slots[out].shift_bytes = shift_bytes;
+    l->slots[out].part = true;
+    return RILL_OK;
+}
+
+static bool is_state(const struct graph *g, uint32_t wire)
+{
+    for (uint32_t i = 0; i < g->n_states; i++)
+        if (g->states[i].in == wire)
+            return true;
+    return false;
+}
+
+/* A Move may write where its base lay once nobody reads that any more and nothing outside the run owns it. */
+static rill_status base_reuse(struct lower *l, struct frame *f, const struct node *n, uint32_t number)
+{
+    const struct move_attr *a = n->attr;
+    uint32_t in, out;
+    if (n->op != &op_move || a->base < 0)
+        return RILL_OK;
+    uint32_t w = n->in[a->base];
+    TRY(wire_slot(l, f, w, &in));
+    TRY(wire_slot(l, f, n->out[0], &out));
+    const struct slot *s = &l->slots[in], *root = &l->slots[slot_root(l, in)];
+    bool ours = f->g->wires[w].node != WIRE_NONE || is_state(f->g, w);
+    if (!ours || s->part || root->constant || f->last[w] != number || root->last > l->time || slot_shift(l, in) ||
+        l->slots[out].root != out)
+        return RILL_OK;
     l->slots[out].root = in;
     return RILL_OK;
 }
@@ -278,12 +346,16 @@ rill_status graph_lower(struct lower *l, struct frame *f, struct steps *ret)
     TRY(steps_init(l, ret, f->g->n_nodes + 2));
     for (uint32_t i = 0; i < f->g->n_nodes; i++) {
         const struct node *n = &f->g->nodes[i];
+        unsigned input;
+        size_t shift;
         if (n->op->flags & OP_CONTROL)
             TRY(control_lower(l, f, n, ret));
-        else if (is_view(n))
-            TRY(view_lower(l, f, n));
-        else
+        else if (node_is_view(n, &input, &shift))
+            TRY(view_lower(l, f, n, input, shift));
+        else {
+            TRY(base_reuse(l, f, n, i));
             TRY(node_lower(l, f, n, ret));
+        }
     }
     return RILL_OK;
 }
@@ -341,7 +413,7 @@ static rill_status states_begin(struct lower *l, struct frame *f)
 static void state_merge(struct lower *l, uint32_t to, uint32_t from)
 {
     struct slot *t = &l->slots[slot_root(l, to)], *s = &l->slots[slot_root(l, from)];
-    if (!s->constant && !s->persistent && s->bytes == t->bytes && s->first > t->last && s->first != UINT32_MAX)
+    if (!slot_shift(l, from) && !s->constant && !s->persistent && s->bytes == t->bytes && s->first > t->last && s->first != UINT32_MAX)
         s->root = slot_root(l, to);
 }
 

@@ -10,6 +10,8 @@ struct slot {
     size_t bytes, offset;
     uint32_t first, last;       /* times of use; only roots' are kept */
     uint32_t root;              /* itself, or the slot whose bytes it shares */
+    size_t shift_bytes;         /* from where root starts */
+    bool part;                  /* a view: reads what root holds */
     bool persistent;            /* lives from run to run */
 };
 
@@ -27,12 +29,14 @@ struct lower {
 struct frame {
     const struct graph *g;
     uint32_t *slot;
+    uint32_t *last;             /* number of the last node that reads the wire, also through views; n_nodes: read after all */
 };
 
 rill_status lower_no_memory(const struct lower *l);
 rill_status slot_new(struct lower *l, size_t bytes, uint32_t *ret);
 rill_status slot_constant(struct lower *l, const void *data, size_t bytes, uint32_t *ret);
 uint32_t    slot_root(const struct lower *l, uint32_t slot);
+size_t      slot_shift(const struct lower *l, uint32_t slot);   /* bytes from where its root starts */
 void        slot_use(struct lower *l, uint32_t slot, uint32_t time);
 rill_status operand_set(struct lower *l, union operand *o, uint32_t slot);     /* stays registered until resolved */
 rill_status copy_add(struct lower *l, struct copies *list, uint32_t from, uint32_t to, size_t bytes);

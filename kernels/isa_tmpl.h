@@ -14,6 +14,7 @@
 #include "kernels/gemm_tmpl.h"
 #include "kernels/conv_tmpl.h"
 #include "kernels/fft_tmpl.h"
+#include "kernels/move_tmpl.h"
 
 void FN(kern_fill)(struct kern *k);
 void FN(kern_fill)(struct kern *k)

@@ -45,6 +45,8 @@ struct kern_conv_lines {
     const struct kern_conv_line { ptrdiff_t x; size_t w; } *line;   /* first place, from x; first tap's index in w */
     size_t n, n_weights;
 };
+/* n[0] x .. x n[3] elements, innermost last; strides in elements. */
+struct kern_move { size_t n[4]; ptrdiff_t from[4], to[4]; };
 
 struct kern {
     const char *isa;        /* "c", "avx2", "avx512": the set these functions were chosen for */
@@ -92,6 +94,8 @@ struct kern {
     void (*conv_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
                      const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
                      const struct kern_conv *c);
+    /* Moves elements one by one in the order of m: y may overlap x where no element is read after it was written. */
+    void (*move_f32)(float *y, const float *x, const struct kern_move *m);
 
     /* Complex transform in place of split parts: x[k] = sum_i x[i] e^(-2 pi i k / n). Swapping re and im gives the
      * inverse times n. work: kern_fft_work_floats. See kernels/fft.h. */
@@ -102,10 +106,31 @@ struct kern {
     void (*irfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x, float *restrict work);
 };
 
-#define KERN_EACH(K)                                                                                        \
-    K(gemm_f32) K(gemm_rows_f32) K(gemm_act_f32) K(epilogue_f32) K(exp_f32) K(log_f32) K(sigmoid_f32)       \
-    K(tanh_f32) K(sqrt_f32) K(relu_f32) K(erf_f32) K(add_f32) K(sub_f32) K(mul_f32) K(div_f32) K(adds_f32)  \
-    K(muls_f32) K(axpy_f32) K(taps_f32) K(conv_f32) K(fft_f32) K(rfft_f32) K(irfft_f32)
+#define KERN_EACH(K)     \
+    K(gemm_f32)          \
+    K(gemm_rows_f32)     \
+    K(gemm_act_f32)      \
+    K(epilogue_f32)      \
+    K(exp_f32)           \
+    K(log_f32)           \
+    K(sigmoid_f32)       \
+    K(tanh_f32)          \
+    K(sqrt_f32)          \
+    K(relu_f32)          \
+    K(erf_f32)           \
+    K(add_f32)           \
+    K(sub_f32)           \
+    K(mul_f32)           \
+    K(div_f32)           \
+    K(adds_f32)          \
+    K(muls_f32)          \
+    K(axpy_f32)          \
+    K(taps_f32)          \
+    K(conv_f32)          \
+    K(move_f32)          \
+    K(fft_f32)           \
+    K(rfft_f32)          \
+    K(irfft_f32)
 
 enum kern_cpu {
     KERN_AVX2   = 1 << 0,   /* and FMA */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/ops/pieces.h"
+
+#define SPEC(member) { .name = #member, .kind = ATTR_INTS, .offset = offsetof(struct move_attr, member) }
+
+static const struct attr_spec move_attrs[] = {
+    SPEC(shape), SPEC(pieces), SPEC(patch),
+    { .name = "base", .kind = ATTR_INT, .offset = offsetof(struct move_attr, base), .def_i = -1 },
+    { 0 },
+};
+
+static rill_status move_infer(struct infer *c)
+{
+    const struct move_attr *a = c->attr;
+    const struct dim *shape[RANK_MAX];
+    if (a->shape.n > RANK_MAX)
+        return infer_fail(c, "has a shape of %u axes, at most %d", a->shape.n, RANK_MAX);
+    for (uint32_t i = 0; i < a->shape.n; i++)
+        shape[i] = dim_int(c->dims, a->shape.v[i]);
+    infer_shape(c, 0, DTYPE_F32, (int) a->shape.n, shape);
+    return RILL_OK;
+}
+
+/* All elements of a piece lie within `count`. */
+static bool axis_fits(int64_t first, const int64_t *n, const int64_t *stride, int64_t count)
+{
+    int64_t low = first, high = first;
+    for (int i = 0; i < PIECE_AXES; i++) {
+        int64_t reach;
+        if (n[i] < 1 || __builtin_mul_overflow(n[i] - 1, stride[i], &reach) ||
+            __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
+            return false;
+    }
+    return low >= 0 && high < count;
+}
+
+static rill_status pieces_check(struct prep *c, struct attr_ints list)
+{
+    const struct piece *p = (const void *) list.v;
+    if (list.n % PIECE_INTS)
+        return prep_fail(c, "has a list of pieces that ends early");
+    for (uint32_t i = 0; i < list.n / PIECE_INTS; i++) {
+        const struct tensor *x = p[i].input >= 0 && p[i].input < c->n_in ? c->in[p[i].input] : NULL;
+        if (!x || x->type != DTYPE_F32 || !axis_fits(p[i].from, p[i].n, p[i].from_stride, tensor_count(x)) ||
+            !axis_fits(p[i].to, p[i].n, p[i].to_stride, tensor_count(c->out[0])))
+            return prep_fail(c, "piece %u does not fit its tensors", i);
+    }
+    return RILL_OK;
+}
+
+struct part {
+    unsigned input;
+    int64_t from, to;
+    struct kern_move m;
+};
+
+struct parts { struct part *p; uint32_t n; };
+struct move { struct parts all, patch; int64_t base; };
+
+static bool parts_make(struct prep *c, struct attr_ints list, struct parts *ret)
+{
+    const struct piece *p = (const void *) list.v;
+    ret->n = list.n / PIECE_INTS;
+    ret->p = arena_array(c->arena, struct part, ret->n + 1);
+    for (uint32_t i = 0; ret->p && i < ret->n; i++) {
+        struct part *q = &ret->p[i];
+        *q = (struct part) { .input = (unsigned) p[i].input, .from = p[i].from, .to = p[i].to };
+        for (int k = 0; k < PIECE_AXES; k++) {
+            q->m.n[k] = (size_t) p[i].n[k];
+            q->m.from[k] = (ptrdiff_t) p[i].from_stride[k];
+            q->m.to[k] = (ptrdiff_t) p[i].to_stride[k];
+        }
+    }
+    return ret->p != NULL;
+}
+
+static rill_status move_prepare(struct prep *c)
+{
+    const struct move_attr *a = c->attr;
+    struct move *m = arena_new(c->arena, struct move);
+    TRY(pieces_check(c, a->pieces));
+    TRY(pieces_check(c, a->patch));
+    if (a->base < -1 || a->base >= c->n_in)
+        return prep_fail(c, "has base %lld, of %u inputs", (long long) a->base, c->n_in);
+    if (!m || !parts_make(c, a->pieces, &m->all) || !parts_make(c, a->patch, &m->patch))
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    m->base = a->base;
+    c->args = m;
+    c->kernel = "move_f32";
+    return RILL_OK;
+}
+
+static void move_eval(const struct eval *e)
+{
+    const struct move *m = e->args;
+    bool there = m->base >= 0 && e->y[0] == e->x[m->base];
+    const struct parts *list = there ? &m->patch : &m->all;
+    for (const struct part *p = list->p, *end = p + list->n; p != end; p++)
+        e->kern->move_f32((float *) e->y[0] + p->to, (const float *) e->x[p->input] + p->from, &p->m);
+}
+
+bool move_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first)
+{
+    const struct move_attr *a = n->attr;
+    const struct piece *p = (const void *) a->pieces.v;
+    if (n->op != &op_move || a->pieces.n != PIECE_INTS || p->to != 0)
+        return false;
+    int64_t inner = 1;
+    for (int i = PIECE_AXES; i-- > 0; inner *= p->n[i])
+        if (p->n[i] != 1 && (p->from_stride[i] != inner || p->to_stride[i] != inner))
+            return false;
+    *ret_input = (unsigned) p->input;
+    *ret_first = p->from;
+    return true;
+}
+
+const struct op op_move = {
+    .name = "Move", .attrs = move_attrs, .attr_bytes = sizeof(struct move_attr), .min_in = 1, .max_in = -1, .min_out = 1,
+    .max_out = 1, .infer = move_infer, .prepare = move_prepare, .eval = move_eval,
+    .help = "elements of some tensors put together to another",
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* pieces.h - Move: elements of some tensors put together to another, as strided pieces.
+ *
+ * What Transpose, Slice, Gather, Concat, Pad, ScatterND and their kind do with sizes known before running is such a
+ * movement, and so is any chain of them. Made by passes only (engine/rewrite). */
+#ifndef ENGINE_OPS_PIECES_H
+#define ENGINE_OPS_PIECES_H
+#include "engine/op.h"
+
+#define PIECE_AXES 4
+
+/* n[0] x .. x n[3] elements from `from` of an input to `to` of the output; strides in elements. */
+struct piece {
+    int64_t input, from, to;
+    int64_t n[PIECE_AXES], from_stride[PIECE_AXES], to_stride[PIECE_AXES];
+};
+#define PIECE_INTS (sizeof(struct piece) / sizeof(int64_t))
+
+struct move_attr {
+    struct attr_ints shape;     /* of the output */
+    struct attr_ints pieces;    /* PIECE_INTS each, struct piece laid flat: write every element once */
+    struct attr_ints patch;     /* what is left to do when the output lies where input `base` lay, in this order */
+    int64_t base;               /* -1: the output cannot lie there */
+};
+
+extern const struct op op_move;
+
+/* Input and element where the output lies as it is, one dense part of the input; false: it is put together. */
+bool move_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first);
+#endif
