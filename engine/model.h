@@ -2,7 +2,7 @@
 /* model.h - an open model: its typed graph and what model.conf says about it. Made in models, read by pulse. */
 #ifndef ENGINE_MODEL_H
 #define ENGINE_MODEL_H
-#include "engine/graph.h"
+#include "engine/rewrite/passes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,7 +28,9 @@ struct rill_model {
     struct arena arena;
     struct dims *dims;
     struct mgraph file;         /* as it was read, for people */
-    struct tgraph graph;
+    struct tgraph typed;        /* as typing left it, for people */
+    struct tgraph graph;        /* decluttered: what is pulsed */
+    struct pass_log passes;
     struct model_stage *stages;         /* none unless something was to be done to the model */
     unsigned n_stages;
     uint32_t pulse;                     /* frames of plans that do not say; 0: as few as possible */

@@ -143,6 +143,12 @@ int64_t attr_get_int(const struct node *n, const char *name)
     return kind == ATTR_CHOICE ? *(const int *) at : *(const int64_t *) at;
 }
 
+float attr_get_float(const struct node *n, const char *name)
+{
+    enum attr_kind kind;
+    return *(const float *) attr_at(n, name, &kind);
+}
+
 struct attr_ints attr_get_ints(const struct node *n, const char *name)
 {
     enum attr_kind kind;

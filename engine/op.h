@@ -54,6 +54,7 @@ rill_status attrs_parse(const struct op *op, const char *node_name, const struct
 
 /* Reads an attribute of any op by name, through its table. The op must have it, of that kind. */
 int64_t           attr_get_int(const struct node *n, const char *name);     /* INT and CHOICE */
+float             attr_get_float(const struct node *n, const char *name);   /* FLOAT */
 struct attr_ints  attr_get_ints(const struct node *n, const char *name);
 
 /* ---- the three calls ---------------------------------------------------------------------- */

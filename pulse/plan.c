@@ -3,7 +3,7 @@
 #include "engine/check_bodies.h"
 #include "engine/inline_scan.h"
 #include "engine/prune.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/passes.h"
 #include "pulse/stream_internal.h"
 
 #include <stdlib.h>
@@ -110,7 +110,7 @@ static rill_status ports_make(rill_plan *p, rill_error *err)
 static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
 {
     struct pgraph *pg = &p->pgraph;
-    struct graph inlined, pruned, moved;
+    struct graph inlined, pruned;
     struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes };
     TRY(cpu_choose(opts, &po.cpu, err));
     uint32_t pulse = opts->pulse_frames ? opts->pulse_frames : p->model->pulse;
@@ -120,8 +120,7 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_erro
     TRY(graph_pruned(&pruned, &inlined, err));
     TRY(graph_check_bodies(&pruned, pg->symbol, NULL, err));
     p->pulsed = pg->g;
-    TRY(graph_with_moves(&moved, &pruned, err));
-    TRY(graph_pruned(&pg->g, &moved, err));
+    TRY(graph_settle(&pg->g, &pruned, &p->passes, err));
     TRY(plan_from_graph(&p->plan, &pg->g, &po, err));
     TRY(ports_make(p, err));
     p->symbol = p->model->stream;

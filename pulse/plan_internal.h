@@ -4,6 +4,7 @@
 #define PULSE_PLAN_INTERNAL_H
 #include "engine/model.h"
 #include "engine/plan.h"
+#include "engine/rewrite/passes.h"
 #include "pulse/pgraph.h"
 
 #include <stdatomic.h>
@@ -27,7 +28,8 @@ struct rill_plan {
     rill_model *model;          /* owns the constants */
     struct arena arena;         /* the pulsed graph */
     struct graph pulsed;        /* as the pulser made it, for people */
-    struct pgraph pgraph;       /* with one-iteration Scans inlined, dead nodes gone */
+    struct pgraph pgraph;       /* with one-iteration Scans inlined, settled */
+    struct pass_log passes;
     struct plan *plan;
     const struct dim *symbol;
     struct port *ports;         /* inputs first */

@@ -88,14 +88,24 @@ static void port_print(const rill_port *p)
     putchar('\n');
 }
 
+static void passes_print(const struct pass_log *log)
+{
+    for (unsigned i = 0; i < log->n; i++)
+        printf("  after %-20s %5u nodes%s\n", log->at[i].name, log->at[i].nodes,
+               log->at[i].keeps_bits ? "" : "   (may round otherwise)");
+}
+
 static void report_text(const struct inspect *in, const char *name)
 {
     rill_model_info info;
     rill_model_get_info(in->model, &info);
-    printf("%s: %u nodes after folding\n", name, graph_count_nodes(&in->model->graph.g));
+    printf("%s: %u nodes after folding\n", name, graph_count_nodes(&in->model->typed.g));
     if (info.summary && *info.summary)
         printf("  %s\n", info.summary);
     stages_print(in->model);
+    passes_print(&in->model->passes);
+    if (in->plan)
+        passes_print(&in->plan->passes);
     if (!in->plan) {
         printf("  cannot be planned: %s\n", in->why.text);
         return;
@@ -119,7 +129,6 @@ static void steps_print(const struct plan *p)
         printf("  %4u %-24s %s\n", i, p->steps[i].kernel, p->steps[i].name);
 }
 
-/* Typing folds and drops what nobody needs in the same walk: typed and declutter show one graph. */
 enum stage { STAGE_LOAD, STAGE_TYPED, STAGE_DECLUTTER, STAGE_PULSE, STAGE_PULSE_DECLUTTER, STAGE_PLAN, N_STAGES };
 
 static const char *const stage_names[N_STAGES] = { "load", "typed", "declutter", "pulse", "pulse-declutter",
@@ -141,7 +150,8 @@ static int pass_print(const struct command *cmd, const struct inspect *in, const
     if (k == STAGE_PLAN)
         steps_print(in->plan->plan);
     else
-        graph_dump(k == STAGE_LOAD ? &in->model->file.g : k <= STAGE_DECLUTTER ? &in->model->graph.g
+        graph_dump(k == STAGE_LOAD ? &in->model->file.g : k == STAGE_TYPED ? &in->model->typed.g
+                   : k == STAGE_DECLUTTER ? &in->model->graph.g
                    : k == STAGE_PULSE ? &in->plan->pulsed : &in->plan->pgraph.g, stdout);
     return TOOL_OK;
 }

@@ -164,27 +164,12 @@ static rill_status node_push(struct moves *m, const struct node *n)
     return RILL_OK;
 }
 
-static rill_status bodies_rewrite(struct moves *m, struct node *n)
-{
-    struct graph **body = n->n_body ? arena_array(m->ret->arena, struct graph *, n->n_body) : NULL;
-    for (unsigned b = 0; b < n->n_body; b++) {
-        if (!body || !(body[b] = arena_new(m->ret->arena, struct graph)))
-            return no_memory(m);
-        TRY(graph_with_moves(body[b], n->body[b], m->err));
-    }
-    n->body = body;
-    return RILL_OK;
-}
-
 static rill_status node_emit(struct moves *m, const struct node *n)
 {
-    struct node copy = *n;
     for (unsigned i = 0; i < n->n_in; i++)
         if (n->in[i] != WIRE_NONE)
             TRY(wire_emit(m, n->in[i]));
-    if (n->n_body)
-        TRY(bodies_rewrite(m, &copy));
-    return node_push(m, &copy);
+    return node_push(m, n);
 }
 
 /* A movement on its way to a node. */

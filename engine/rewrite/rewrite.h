@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* rewrite.h - a graph of known sizes made cheaper to run, just before it is planned. Every pass keeps the bits. */
+/* rewrite.h - the passes of engine/rewrite/passes.c, one graph at a time: bodies are walked there. What is made lives in
+ * g's arena; ret may not be g. Dead nodes and wires are left for pruning. */
 #ifndef ENGINE_REWRITE_REWRITE_H
 #define ENGINE_REWRITE_REWRITE_H
 #include "engine/graph.h"
 
 /* Chains of ops that only move elements (Transpose, Slice, Gather, Concat, Pad, ScatterND of constant places...)
  * become one Move for each tensor that anybody reads: what is between is gone. Updates of states come last, so that
- * they may happen in place. ret lives in g's arena; ret may not be g. */
+ * they may happen in place. Sizes must be known. */
 rill_status graph_with_moves(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* A batch normalisation of known statistics after a convolution of known weights that nobody else reads goes into those
+ * weights, computed in f64. Changes how results round. */
+rill_status graph_with_norms_folded(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif
