@@ -16,39 +16,52 @@ struct FN(gemm) {
 
 typedef void FN(gemm_fn)(float *const *y, const float *const *x, const struct FN(gemm) *g, size_t o);
 
-static inline v16 FN(gemm_start)(const float *y, const struct FN(gemm) *g, size_t o)
-{
-    const float *from = g->more ? y + o : g->bias ? g->bias + o : NULL;
-    if (!from)
-        return v16_set1(0);
-    return o + 16 <= g->n ? v16_load(from) : v16_load_n(from, g->n - o);
-}
+static const float FN(gemm_zeros)[GEMM_PANELS_MOST * 16];
 
-/* Outputs o up to o + 16 * panels of `rows` rows; both are constants where it is called. */
-V16_UNROLLED void FN(gemm_tile)(float *const *y, const float *const *x, const struct FN(gemm) *g, size_t o,
+#define EACH_PANEL V16_UNROLL for (int p = 0; p < panels; p++)
+#define EACH_ROW   V16_UNROLL for (int r = 0; r < rows; r++)
+
+/* Outputs o up to o + 16 * panels of `rows` rows; both are constants where it is called. Only the last panel may lack
+ * outputs. */
+V16_UNROLLED void FN(gemm_tile)(float *const *y_by, const float *const *x_by, const struct FN(gemm) *g, size_t o,
                                 const int rows, const int panels)
 {
-    v16 acc[32];
-    const float *w = g->w + o / 16 * g->step;
-    const size_t k = g->k, step = g->step;
-    for (int p = 0; p < panels; p++)
-        for (int r = 0; r < rows; r++)
-            acc[p * rows + r] = FN(gemm_start)(y[r], g, o + (size_t) p * 16);
-    for (size_t i = 0; i < k; i++)
-        for (int p = 0; p < panels; p++) {
-            v16 wp = v16_load(w + (size_t) p * step + i * 16);
-            for (int r = 0; r < rows; r++)
+    v16 acc[GEMM_ACC];
+    const float *x[GEMM_ROWS_MOST], *w = g->w + o / 16 * g->step, *bias = g->bias ? g->bias + o : FN(gemm_zeros);
+    const size_t k = g->k, step = g->step, last = (size_t) (panels - 1) * 16, left = g->n - o - last;
+    EACH_ROW
+        x[r] = x_by[r];
+    if (g->more) {
+        EACH_PANEL EACH_ROW
+            acc[p * rows + r] = p + 1 < panels || left >= 16 ? v16_load(y_by[r] + o + p * 16)
+                                                              : v16_load_n(y_by[r] + o + last, left);
+    } else {
+        EACH_PANEL {
+            v16 b = p + 1 < panels || left >= 16 ? v16_load(bias + p * 16) : v16_load_n(bias + last, left);
+            EACH_ROW
+                acc[p * rows + r] = b;
+        }
+    }
+    for (size_t i = 0; i < k; i++, w += 16) {
+        EACH_PANEL {
+            v16 wp = v16_load(w + (size_t) p * step);
+            EACH_ROW
                 acc[p * rows + r] = v16_fma(wp, v16_set1(x[r][i]), acc[p * rows + r]);
         }
-    for (int p = 0; p < panels; p++) {
-        size_t at = o + (size_t) p * 16;
-        for (int r = 0; r < rows; r++)
-            if (at + 16 <= g->n)
-                v16_store(y[r] + at, acc[p * rows + r]);
-            else
-                v16_store_n(y[r] + at, acc[p * rows + r], g->n - at);
+    }
+    V16_UNROLL for (int p = 0; p + 1 < panels; p++)
+        EACH_ROW
+            v16_store(y_by[r] + o + p * 16, acc[p * rows + r]);
+    if (left >= 16) {
+        EACH_ROW
+            v16_store(y_by[r] + o + last, acc[(panels - 1) * rows + r]);
+    } else {
+        EACH_ROW
+            v16_store_n(y_by[r] + o + last, acc[(panels - 1) * rows + r], left);
     }
 }
+#undef EACH_PANEL
+#undef EACH_ROW
 
 #define GEMM_TILES(X)                                                                                      \
     X(1, 1) X(1, 2) X(1, 3) X(1, 4) X(1, 5) X(1, 6) X(1, 7) X(1, 8)                                        \
@@ -99,7 +112,7 @@ static inline void FN(gemm_call)(const struct FN(rows) *a, size_t r, size_t rows
 static void FN(gemm_run)(const struct FN(rows) *a, const struct FN(gemm) *g, size_t m)
 {
     size_t panels = (g->n + 15) / 16;
-    size_t most = m <= GEMM_ROWS_MOST ? m : panels <= FN(gemm_fit)[GEMM_ROWS_MOST] ? GEMM_ROWS_MOST : GEMM_ROWS;
+    size_t most = m <= GEMM_ROWS_FEW ? m : panels <= FN(gemm_fit)[GEMM_ROWS_FEW] ? GEMM_ROWS_FEW : GEMM_ROWS;
     size_t tiles = most ? (m + most - 1) / most : 0, fit = FN(gemm_fit)[most];
     size_t groups = (panels + fit - 1) / (fit ? fit : 1);
     for (size_t q = 0, p = 0; tiles && q < groups; q++) {

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#define V16_UNROLL _Pragma("GCC unroll 16")
 #define V16_UNROLLED static inline __attribute__((always_inline))
 
 typedef struct { __m256 lo, hi; } v16;
@@ -68,9 +69,13 @@ static inline i16 i16_shl23(i16 a) { return (i16) { _mm256_slli_epi32(a.lo, 23),
 static inline i16 i16_shr23(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 23), _mm256_srai_epi32(a.hi, 23) }; }
 static inline i16 i16_half(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 1), _mm256_srai_epi32(a.hi, 1) }; }
 
-/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows; rows of a tile when there are many. */
-#define GEMM_FIT(rows) ((rows) == 1 ? 6 : (rows) <= 2 ? 3 : (rows) <= 3 ? 2 : 1)
+/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none), their product at most
+ * GEMM_ACC; rows of a tile when there are many, and when there are few panels. */
+#define GEMM_FIT(rows) ((rows) == 1 ? 6 : (rows) == 2 ? 3 : (rows) == 3 ? 2 : (rows) <= 6 ? 1 : 0)
+#define GEMM_ACC 6
 #define GEMM_ROWS 6
+#define GEMM_ROWS_FEW 6
+
 /* A tile of a convolution: outputs, and vectors of places. */
 #define CONV_OUTS 4
 #define CONV_VECS 1

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+#define V16_UNROLL _Pragma("GCC unroll 16")
 #define V16_UNROLLED static inline __attribute__((always_inline))
 
 typedef __m512 v16;
@@ -39,9 +40,13 @@ static inline i16 i16_shl23(i16 a) { return _mm512_slli_epi32(a, 23); }
 static inline i16 i16_shr23(i16 a) { return _mm512_srai_epi32(a, 23); }
 static inline i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
 
-/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows; rows of a tile when there are many. */
-#define GEMM_FIT(rows) ((rows) == 1 ? 8 : (rows) <= 4 ? 6 : (rows) <= 7 ? 4 : 3)
+/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none), their product at most
+ * GEMM_ACC; rows of a tile when there are many, and when there are few panels. */
+#define GEMM_FIT(rows) ((rows) <= 4 ? 6 : (rows) <= 7 ? 4 : 3)
+#define GEMM_ACC 28
 #define GEMM_ROWS 6
+#define GEMM_ROWS_FEW 8
+
 /* A tile of a convolution: outputs, and vectors of places. */
 #define CONV_OUTS 8
 #define CONV_VECS 3

@@ -5,6 +5,7 @@
 #include <string.h>
 
 /* Unrolling and inlining pay only where a v16 is a register: a lane of fmaf costs more than the call. */
+#define V16_UNROLL
 #define V16_UNROLLED static __attribute__((noinline))
 #define CALLED       static __attribute__((noinline, unused))
 
@@ -44,9 +45,13 @@ CALLED i16 i16_or(i16 a, i16 b) { LANES(a, i, a.i[l] | b.i[l]); return a; }
 CALLED i16 i16_shl23(i16 a) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] << 23)); return a; }
 CALLED i16 i16_shr23(i16 a) { LANES(a, i, a.i[l] >> 23); return a; }
 CALLED i16 i16_half(i16 a) { LANES(a, i, a.i[l] >> 1); return a; }
-/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows; rows of a tile when there are many. */
+/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none), their product at most
+ * GEMM_ACC; rows of a tile when there are many, and when there are few panels. */
 #define GEMM_FIT(rows) (1)
-#define GEMM_ROWS 4
+#define GEMM_ACC 8
+#define GEMM_ROWS 8
+#define GEMM_ROWS_FEW 8
+
 /* A tile of a convolution: outputs, and vectors of places. */
 #define CONV_OUTS 4
 #define CONV_VECS 1
