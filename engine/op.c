@@ -155,6 +155,13 @@ struct attr_ints attr_get_ints(const struct node *n, const char *name)
     return *(const struct attr_ints *) attr_at(n, name, &kind);
 }
 
+void attr_put_ints(const struct node *n, void *attr, const char *name, struct attr_ints v)
+{
+    const struct attr_spec *s = spec_find(n->op, name);
+    assert(s && s->kind == ATTR_INTS);
+    *(struct attr_ints *) (void *) ((unsigned char *) attr + s->offset) = v;
+}
+
 static rill_status arity_check(const struct node *n, int own_in, rill_error *reterr)
 {
     const struct op *op = n->op;

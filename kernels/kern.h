@@ -7,6 +7,7 @@
  * Pointers may be unaligned unless a contract says otherwise. Lengths are in elements. */
 #ifndef KERN_H
 #define KERN_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,7 +47,11 @@ struct kern_conv_lines {
     size_t n, n_weights;
 };
 /* n[0] x .. x n[3] elements, innermost last; strides in elements. */
-struct kern_move { size_t n[4]; ptrdiff_t from[4], to[4]; };
+struct kern_move {
+    size_t n[4];
+    ptrdiff_t from[4], to[4];
+    bool overlaps;          /* y may overlap x: elements are moved in order, none is read after it was written */
+};
 
 struct kern {
     const char *isa;        /* "c", "avx2", "avx512": the set these functions were chosen for */
@@ -94,7 +99,7 @@ struct kern {
     void (*conv_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
                      const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
                      const struct kern_conv *c);
-    /* Moves elements one by one in the order of m: y may overlap x where no element is read after it was written. */
+    /* y[sum of i * to] = x[sum of i * from] */
     void (*move_f32)(float *y, const float *x, const struct kern_move *m);
 
     /* Complex transform in place of split parts: x[k] = sum_i x[i] e^(-2 pi i k / n). Swapping re and im gives the

@@ -30,15 +30,53 @@ static inline void FN(move_narrow)(float *y, const float *x, size_t rows, size_t
         v16_store_n(y, v16_load_n(x, n), n);
 }
 
+typedef float FN(quad) __attribute__((vector_size(16), aligned(4)));
+typedef int FN(quad_pick) __attribute__((vector_size(16)));
+
+/* y[r][c] = x[c][r] for four rows and columns; ldy and ldx from row to row. */
+static inline void FN(quad_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx)
+{
+    const FN(quad_pick) low = { 0, 4, 1, 5 }, high = { 2, 6, 3, 7 }, first = { 0, 1, 4, 5 }, second = { 2, 3, 6, 7 };
+    FN(quad) a = *(const FN(quad) *) (const void *) x, b = *(const FN(quad) *) (const void *) (x + ldx);
+    FN(quad) c = *(const FN(quad) *) (const void *) (x + 2 * ldx), d = *(const FN(quad) *) (const void *) (x + 3 * ldx);
+    FN(quad) ab = __builtin_shuffle(a, b, low), cd = __builtin_shuffle(c, d, low);
+    FN(quad) ab2 = __builtin_shuffle(a, b, high), cd2 = __builtin_shuffle(c, d, high);
+    *(FN(quad) *) (void *) y = __builtin_shuffle(ab, cd, first);
+    *(FN(quad) *) (void *) (y + ldy) = __builtin_shuffle(ab, cd, second);
+    *(FN(quad) *) (void *) (y + 2 * ldy) = __builtin_shuffle(ab2, cd2, first);
+    *(FN(quad) *) (void *) (y + 3 * ldy) = __builtin_shuffle(ab2, cd2, second);
+}
+
+/* y[r * ldy + c] = x[c * ldx + r], r < rows, c < columns; y and x apart. */
+static void FN(move_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t rows, size_t columns)
+{
+    size_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+        size_t c = 0;
+        for (; c + 4 <= columns; c += 4)
+            FN(quad_turn)(y + (ptrdiff_t) r * ldy + (ptrdiff_t) c, ldy, x + (ptrdiff_t) c * ldx + (ptrdiff_t) r, ldx);
+        for (; c < columns; c++)
+            for (size_t k = r; k < r + 4; k++)
+                y[(ptrdiff_t) k * ldy + (ptrdiff_t) c] = x[(ptrdiff_t) c * ldx + (ptrdiff_t) k];
+    }
+    for (; r < rows; r++)
+        FN(move_row)(y + (ptrdiff_t) r * ldy, x + r, columns, ldx, 1);
+}
+
 static void FN(move_f32)(float *y, const float *x, const struct kern_move *m)
 {
     bool narrow = m->n[3] < 16 && m->from[3] == 1 && m->to[3] == 1;
+    bool turned = !m->overlaps && m->n[3] >= 4 && m->n[2] >= 4 && m->to[3] == 1 && m->from[2] == 1;
     for (size_t a = 0; a < m->n[0]; a++, y += m->to[0], x += m->from[0]) {
         float *yb = y;
         const float *xb = x;
         for (size_t b = 0; b < m->n[1]; b++, yb += m->to[1], xb += m->from[1]) {
             if (narrow) {
                 FN(move_narrow)(yb, xb, m->n[2], m->n[3], m->from[2], m->to[2]);
+                continue;
+            }
+            if (turned) {
+                FN(move_turn)(yb, m->to[2], xb, m->from[3], m->n[2], m->n[3]);
                 continue;
             }
             float *yc = yb;

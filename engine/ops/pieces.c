@@ -57,7 +57,7 @@ struct part {
 struct parts { struct part *p; uint32_t n; };
 struct move { struct parts all, patch; int64_t base; };
 
-static bool parts_make(struct prep *c, struct attr_ints list, struct parts *ret)
+static bool parts_make(struct prep *c, struct attr_ints list, bool in_place, struct parts *ret)
 {
     const struct piece *p = (const void *) list.v;
     ret->n = list.n / PIECE_INTS;
@@ -65,6 +65,7 @@ static bool parts_make(struct prep *c, struct attr_ints list, struct parts *ret)
     for (uint32_t i = 0; ret->p && i < ret->n; i++) {
         struct part *q = &ret->p[i];
         *q = (struct part) { .input = (unsigned) p[i].input, .from = p[i].from, .to = p[i].to };
+        q->m.overlaps = in_place;
         for (int k = 0; k < PIECE_AXES; k++) {
             q->m.n[k] = (size_t) p[i].n[k];
             q->m.from[k] = (ptrdiff_t) p[i].from_stride[k];
@@ -82,7 +83,7 @@ static rill_status move_prepare(struct prep *c)
     TRY(pieces_check(c, a->patch));
     if (a->base < -1 || a->base >= c->n_in)
         return prep_fail(c, "has base %lld, of %u inputs", (long long) a->base, c->n_in);
-    if (!m || !parts_make(c, a->pieces, &m->all) || !parts_make(c, a->patch, &m->patch))
+    if (!m || !parts_make(c, a->pieces, false, &m->all) || !parts_make(c, a->patch, true, &m->patch))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     m->base = a->base;
     c->args = m;

@@ -2,11 +2,13 @@
 #include "engine/rewrite/edit.h"
 #include "engine/transform.h"
 
+#include <string.h>
+
 rill_status edit_begin(struct edit *e, struct graph *ret, const struct graph *g, rill_error *reterr)
 {
     TRY(graph_copied(ret, g, reterr));
     *e = (struct edit) { .g = ret, .readers = arena_array(g->arena, uint32_t, g->n_wires + 1),
-                         .gone = arena_array(g->arena, bool, g->n_nodes + 1), .n_wires = g->n_wires };
+                         .gone = arena_array(g->arena, bool, g->n_nodes + 1), .n_wires = g->n_wires, .n_nodes = g->n_nodes };
     if (!e->readers || !e->gone)
         return err_set(reterr, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < g->n_nodes; i++)
@@ -48,18 +50,59 @@ void edit_bypass(struct edit *e, uint32_t node, uint32_t by)
     e->gone[node] = true;
 }
 
-void edit_end(struct edit *e)
+bool edit_insert(struct edit *e, uint32_t node, const struct op *op, const void *attr, const uint32_t *in, unsigned n_in,
+                 uint32_t out)
+{
+    uint32_t k = e->g->n_nodes - e->n_nodes;
+    if (k == e->cap_before) {
+        uint32_t cap = k ? 2 * k : 16, *more = arena_array(e->g->arena, uint32_t, cap);
+        if (!more)
+            return false;
+        if (k)
+            memcpy(more, e->before, k * sizeof *more);
+        e->before = more;
+        e->cap_before = cap;
+    }
+    e->before[k] = node;
+    return graph_add_node(e->g, op, e->g->nodes[node].name, attr, in, n_in, &out, 1) != NULL;
+}
+
+bool edit_ints(struct edit *e, uint32_t node, const char *name, struct attr_ints v)
+{
+    struct node *n = &e->g->nodes[node];
+    void *attr = arena_copy(e->g->arena, n->attr, n->op->attr_bytes);
+    if (!attr)
+        return false;
+    n->attr = attr;
+    attr_put_ints(n, attr, name, v);
+    return true;
+}
+
+static void node_keep(struct graph *g, struct node *list, uint32_t *at, const struct node *n)
+{
+    list[*at] = *n;
+    for (unsigned k = 0; k < n->n_out; k++)
+        if (n->out[k] != WIRE_NONE)
+            g->wires[n->out[k]].node = *at;
+    ++*at;
+}
+
+rill_status edit_end(struct edit *e, rill_error *reterr)
 {
     struct graph *g = e->g;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < g->n_nodes; i++) {
-        if (e->gone[i])
-            continue;
-        g->nodes[kept] = g->nodes[i];
-        for (unsigned k = 0; k < g->nodes[kept].n_out; k++)
-            if (g->nodes[kept].out[k] != WIRE_NONE)
-                g->wires[g->nodes[kept].out[k]].node = kept;
-        kept++;
+    uint32_t kept = 0, n_new = g->n_nodes - e->n_nodes;
+    struct node *list = arena_array(g->arena, struct node, g->n_nodes + 1);
+    if (!list)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < e->n_nodes; i++) {
+        for (uint32_t k = 0; k < n_new; k++)
+            if (e->before[k] == i)
+                node_keep(g, list, &kept, &g->nodes[e->n_nodes + k]);
+        if (!e->gone[i])
+            node_keep(g, list, &kept, &g->nodes[i]);
     }
+    g->nodes = list;
+    g->cap_nodes = g->n_nodes + 1;
     g->n_nodes = kept;
+    return RILL_OK;
 }

@@ -92,6 +92,5 @@ rill_status graph_with_norms_folded(struct graph *ret, const struct graph *g, ri
         if (norm_is_known(ret, n) && edit_sole_writer(&e, n->in[NORM_X], &conv) && conv_is_known(ret, &ret->nodes[conv]))
             TRY(norm_fold(&e, conv, i, reterr));
     }
-    edit_end(&e);
-    return RILL_OK;
+    return edit_end(&e, reterr);
 }

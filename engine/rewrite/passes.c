@@ -14,6 +14,7 @@ static const struct pass declutter_passes[] = {
 };
 
 static const struct pass settle_passes[] = {
+    { "pick-rows", true, graph_with_rows_picked },
     { "moves", true, graph_with_moves },
 };
 

@@ -13,4 +13,8 @@ rill_status graph_with_moves(struct graph *ret, const struct graph *g, rill_erro
 /* A batch normalisation of known statistics after a convolution of known weights that nobody else reads goes into those
  * weights, computed in f64. Changes how results round. */
 rill_status graph_with_norms_folded(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* A convolution, also a transposed one, whose dilated kernel sees one place along an axis reads only the places under its
+ * taps: the input is sliced by the dilation. Sizes must be known. */
+rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif

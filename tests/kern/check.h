@@ -36,5 +36,6 @@ void check_gemm(struct check *t);
 void check_map(struct check *t);
 void check_accuracy(struct check *t);
 void check_fft(struct check *t);
+void check_move(struct check *t);
 void check_conv(struct check *t);
 #endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Moves of random strides against element by element, at guard pages, also over one's own elements. */
+#include "tests/kern/check.h"
+
+#include <string.h>
+
+static size_t below(struct check *t, size_t n)
+{
+    return (size_t) ((check_rand(t) * 0.5f + 0.4999f) * (float) n) % n;
+}
+
+static void reference(float *y, const float *x, const struct kern_move *m)
+{
+    for (size_t a = 0; a < m->n[0]; a++)
+        for (size_t b = 0; b < m->n[1]; b++)
+            for (size_t c = 0; c < m->n[2]; c++)
+                for (size_t d = 0; d < m->n[3]; d++)
+                    y[(ptrdiff_t) a * m->to[0] + (ptrdiff_t) b * m->to[1] + (ptrdiff_t) c * m->to[2] + (ptrdiff_t) d * m->to[3]] =
+                        x[(ptrdiff_t) a * m->from[0] + (ptrdiff_t) b * m->from[1] + (ptrdiff_t) c * m->from[2] +
+                          (ptrdiff_t) d * m->from[3]];
+}
+
+/* Strides of a dense block whose axes lie in a random order. */
+static void strides_shuffle(struct check *t, const size_t n[4], ptrdiff_t ret[4])
+{
+    int order[4] = { 0, 1, 2, 3 };
+    for (int i = 3; i > 0; i--) {
+        int k = (int) below(t, (size_t) i + 1), kept = order[i];
+        order[i] = order[k];
+        order[k] = kept;
+    }
+    for (ptrdiff_t i = 3, step = 1; i >= 0; step *= (ptrdiff_t) n[order[i--]])
+        ret[order[i]] = step;
+}
+
+static void random_check(struct check *t, bool low)
+{
+    struct kern_move m = { .n = { 1 + below(t, 3), 1 + below(t, 4), 1 + below(t, 21), 1 + below(t, 40) } };
+    size_t n = m.n[0] * m.n[1] * m.n[2] * m.n[3];
+    float *x = check_buf(t, n, low), *want = check_buf(t, n, low), *got = check_buf(t, n, low);
+    strides_shuffle(t, m.n, m.from);
+    if (below(t, 3))
+        for (ptrdiff_t i = 3, step = 1; i >= 0; step *= (ptrdiff_t) m.n[i--])
+            m.to[i] = step;
+    else
+        strides_shuffle(t, m.n, m.to);
+    if (below(t, 4) == 0)
+        m.from[below(t, 4)] = 0;
+    check_fill_bits(t, x, n);
+    check_fill(t, want, n);
+    memcpy(got, want, n * sizeof *got);
+    reference(want, x, &m);
+    t->new.move_f32(got, x, &m);
+    check_same(t, "move_f32", want, got, n, "n %zu %zu %zu %zu", m.n[0], m.n[1], m.n[2], m.n[3]);
+    check_drop(t);
+}
+
+/* A history moves up by `step` where it lies. */
+static void history_check(struct check *t, size_t rows, size_t n, size_t step)
+{
+    struct kern_move m = { .n = { 1, 1, rows, n - step }, .from = { 0, 0, (ptrdiff_t) n, 1 }, .to = { 0, 0, (ptrdiff_t) n, 1 },
+                           .overlaps = true };
+    float *want = check_buf(t, rows * n, false), *got = check_buf(t, rows * n, false);
+    check_fill(t, want, rows * n);
+    memcpy(got, want, rows * n * sizeof *got);
+    for (size_t r = 0; r < rows; r++)
+        memmove(want + r * n, want + r * n + step, (n - step) * sizeof *want);
+    t->new.move_f32(got, got + step, &m);
+    check_same(t, "move_f32", want, got, rows * n, "in place, %zu rows of %zu by %zu", rows, n, step);
+    check_drop(t);
+}
+
+void check_move(struct check *t)
+{
+    for (int i = 0; i < 400; i++)
+        random_check(t, i & 1);
+    for (size_t n = 2; n < 70; n += 3)
+        for (size_t step = 1; step < n && step < 20; step += 2)
+            history_check(t, 3, n, step);
+}
