@@ -60,6 +60,28 @@ V16_UNROLLED void FN(gemm_tile)(float *const *y_by, const float *const *x_by, co
             v16_store_n(y_by[r] + o + last, acc[(panels - 1) * rows + r], left);
     }
 }
+
+#ifdef GEMM_HALF
+/* The last panel, where it has no more than 8 outputs. */
+V16_UNROLLED void FN(gemm_half)(float *const *y_by, const float *const *x_by, const struct FN(gemm) *g, size_t o, const int rows)
+{
+    v8 acc[GEMM_ROWS_MOST];
+    const float *x[GEMM_ROWS_MOST], *w = g->w + o / 16 * g->step;
+    const size_t k = g->k, left = g->n - o;
+    v8 b = g->bias ? v8_load_n(g->bias + o, left) : v8_set1(0);
+    EACH_ROW {
+        x[r] = x_by[r];
+        acc[r] = g->more ? v8_load_n(y_by[r] + o, left) : b;
+    }
+    for (size_t i = 0; i < k; i++, w += 16) {
+        v8 wp = v8_load(w);
+        EACH_ROW
+            acc[r] = v8_fma(wp, v8_set1(x[r][i]), acc[r]);
+    }
+    EACH_ROW
+        v8_store_n(y_by[r] + o, acc[r], left);
+}
+#endif
 #undef EACH_PANEL
 #undef EACH_ROW
 
@@ -84,6 +106,22 @@ GEMM_TILES(X)
 #undef X
 };
 
+#ifdef GEMM_HALF
+#define X(rows)                                                                                            \
+    static void FN(gemm_##rows##xhalf)(float *const *y, const float *const *x, const struct FN(gemm) *g, size_t o) \
+    {                                                                                                      \
+        FN(gemm_half)(y, x, g, o, rows);                                                                   \
+    }
+X(4) X(5) X(6) X(7) X(8)
+#undef X
+static FN(gemm_fn) *const FN(gemm_halves)[GEMM_ROWS_MOST + 1] = {
+    [4] = FN(gemm_4xhalf), FN(gemm_5xhalf), FN(gemm_6xhalf), FN(gemm_7xhalf), FN(gemm_8xhalf)
+};
+#else
+#define GEMM_HALF(m, n) 0
+static FN(gemm_fn) *const FN(gemm_halves)[1];
+#endif
+
 static const unsigned char FN(gemm_fit)[GEMM_ROWS_MOST + 1] = {
     0, GEMM_FIT(1), GEMM_FIT(2), GEMM_FIT(3), GEMM_FIT(4), GEMM_FIT(5), GEMM_FIT(6), GEMM_FIT(7), GEMM_FIT(8)
 };
@@ -107,23 +145,35 @@ static inline void FN(gemm_call)(const struct FN(rows) *a, size_t r, size_t rows
     f(y, x, g, o);
 }
 
-/* Rows and panels are shared out evenly over the fewest tiles: no tile is left with a single row or panel, whose few
- * chains would wait for each other. A group of panels stays in cache while all rows pass. */
+/* How many of those that are left the next tile takes: the last four share alike, so that no tile is left with a single
+ * row or panel, whose few chains would wait for each other. Constants divide faster than variables. */
+static inline size_t FN(gemm_share)(size_t left, size_t most)
+{
+    return left <= most ? left : left <= 2 * most ? (left + 1) / 2 : left <= 3 * most ? (left + 2) / 3
+         : left <= 4 * most ? (left + 3) / 4 : most;
+}
+
+/* All rows against `wide` panels from output o, which stay in cache meanwhile. */
+static inline void FN(gemm_columns)(const struct FN(rows) *a, const struct FN(gemm) *g, size_t m, size_t most,
+                                    FN(gemm_fn) *const *by_rows, size_t next, size_t o)
+{
+    for (size_t r = 0, rows; r < m; r += rows) {
+        rows = FN(gemm_share)(m - r, most);
+        FN(gemm_call)(a, r, rows, by_rows[rows * next], g, o);
+    }
+}
+
 static void FN(gemm_run)(const struct FN(rows) *a, const struct FN(gemm) *g, size_t m)
 {
-    size_t panels = (g->n + 15) / 16;
+    bool half = GEMM_HALF(m, g->n);
+    size_t panels = g->n / 16 + (g->n % 16 && !half);
     size_t most = m <= GEMM_ROWS_FEW ? m : panels <= FN(gemm_fit)[GEMM_ROWS_FEW] ? GEMM_ROWS_FEW : GEMM_ROWS;
-    size_t tiles = most ? (m + most - 1) / most : 0, fit = FN(gemm_fit)[most];
-    size_t groups = (panels + fit - 1) / (fit ? fit : 1);
-    for (size_t q = 0, p = 0; tiles && q < groups; q++) {
-        size_t wide = panels / groups + (q < panels % groups);
-        for (size_t t = 0, r = 0; t < tiles; t++) {
-            size_t rows = m / tiles + (t < m % tiles);
-            FN(gemm_call)(a, r, rows, FN(gemm_fns)[rows][wide], g, p * 16);
-            r += rows;
-        }
-        p += wide;
+    for (size_t p = 0, wide; m && p < panels; p += wide) {
+        wide = FN(gemm_share)(panels - p, FN(gemm_fit)[most]);
+        FN(gemm_columns)(a, g, m, most, FN(gemm_fns)[0] + wide, GEMM_PANELS_MOST + 1, p * 16);
     }
+    if (half)
+        FN(gemm_columns)(a, g, m, GEMM_ROWS_MOST, FN(gemm_halves), 1, panels * 16);
 }
 
 static void FN(gemm_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,

@@ -15,17 +15,40 @@ typedef v16 m16;
 static inline v16 v16_set1(float a) { __m256 r = _mm256_set1_ps(a); return (v16) { r, r }; }
 static inline v16 v16_load(const float *p) { return (v16) { _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) }; }
 static inline void v16_store(float *p, v16 a) { _mm256_storeu_ps(p, a.lo); _mm256_storeu_ps(p + 8, a.hi); }
+/* n <= 8 */
+static inline __m256 v8_load_n(const float *p, size_t n)
+{
+    static const int32_t lanes[16] = { -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0 };
+    return _mm256_maskload_ps(p, _mm256_loadu_si256((const __m256i *) (const void *) (lanes + 8 - n)));
+}
+static inline void v8_store_n(float *p, __m256 a, size_t n)
+{
+    __m128 x = _mm256_castps256_ps128(a);
+    if (n == 8)
+        _mm256_storeu_ps(p, a);
+    if (n & 4) {
+        _mm_storeu_ps(p, x);
+        x = _mm256_extractf128_ps(a, 1);
+    }
+    if (n & 2) {
+        _mm_storel_epi64((__m128i *) (void *) (p + (n & 4)), _mm_castps_si128(x));
+        x = _mm_movehl_ps(x, x);
+    }
+    if (n & 1)
+        _mm_store_ss(p + (n & 6), x);
+}
 static inline v16 v16_load_n(const float *p, size_t n)
 {
-    float t[16] = { 0 };
-    memcpy(t, p, n * 4);
-    return v16_load(t);
+    return n > 8 ? (v16) { _mm256_loadu_ps(p), v8_load_n(p + 8, n - 8) } : (v16) { v8_load_n(p, n), _mm256_setzero_ps() };
 }
 static inline void v16_store_n(float *p, v16 a, size_t n)
 {
-    float t[16];
-    v16_store(t, a);
-    memcpy(p, t, n * 4);
+    if (n > 8) {
+        _mm256_storeu_ps(p, a.lo);
+        v8_store_n(p + 8, a.hi, n - 8);
+    } else {
+        v8_store_n(p, a.lo, n);
+    }
 }
 #define BINARY(name, op) \
     static inline v16 name(v16 a, v16 b) { return (v16) { op(a.lo, b.lo), op(a.hi, b.hi) }; }
@@ -75,6 +98,14 @@ static inline i16 i16_half(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 1), _
 #define GEMM_ACC 6
 #define GEMM_ROWS 6
 #define GEMM_ROWS_FEW 6
+
+/* Eight lanes, for a last panel of up to 8 outputs; worth a tile of its own with so many rows. */
+#define GEMM_HALF(m, n) ((m) >= 8 && (n) % 16 - 1 < 8)
+typedef __m256 v8;
+static inline v8 v8_set1(float a) { return _mm256_set1_ps(a); }
+static inline v8 v8_load(const float *p) { return _mm256_loadu_ps(p); }
+static inline v8 v8_fma(v8 a, v8 b, v8 c) { return _mm256_fmadd_ps(a, b, c); }
+
 
 /* A tile of a convolution: outputs, and vectors of places. */
 #define CONV_OUTS 4

@@ -47,6 +47,16 @@ static inline i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
 #define GEMM_ROWS 6
 #define GEMM_ROWS_FEW 8
 
+/* Eight lanes, for a last panel of up to 8 outputs; worth a tile of its own with so many rows. */
+#define GEMM_HALF(m, n) ((m) >= 8 && (n) % 16 - 1 < 8)
+typedef __m256 v8;
+static inline v8 v8_set1(float a) { return _mm256_set1_ps(a); }
+static inline v8 v8_load(const float *p) { return _mm256_loadu_ps(p); }
+static inline v8 v8_fma(v8 a, v8 b, v8 c) { return _mm256_fmadd_ps(a, b, c); }
+static inline v8 v8_load_n(const float *p, size_t n) { return _mm256_maskz_loadu_ps((__mmask8) first_n(n), p); }
+static inline void v8_store_n(float *p, v8 a, size_t n) { _mm256_mask_storeu_ps(p, (__mmask8) first_n(n), a); }
+
+
 /* A tile of a convolution: outputs, and vectors of places. */
 #define CONV_OUTS 8
 #define CONV_VECS 3
