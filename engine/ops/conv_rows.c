@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/ops/conv_rows.h"
+
+#include <string.h>
+
+enum { IN_X, IN_W, IN_B };
+
+#define TILE_FLOATS 65536       /* columns of one tile stay in the second cache */
+#define MASKS_MAX   ((size_t) 1 << 22)
+
+/* ---- geometry ---- */
+
+/* An axis whose places map one to one joins the axis in front of it. */
+static bool axis_joins(const struct window3 *g, int i)
+{
+    if (g->kernel[i] != 1 || g->before[i] || g->in[i] != g->out[i])
+        return false;
+    return g->in[i] == 1 || (g->stride[i] == 1 && g->stride[i - 1] == 1);
+}
+
+static void axis_join(struct window3 *g, int i)
+{
+    int64_t n = g->in[i];
+    g->in[i] = g->in[i - 1] * n;
+    g->out[i] = g->out[i - 1] * n;
+    g->kernel[i] = g->kernel[i - 1];
+    g->stride[i] = g->stride[i - 1];
+    g->dilation[i] = g->dilation[i - 1] * n;
+    g->before[i] = g->before[i - 1] * n;
+    for (int k = i - 1; k > 0; k--) {
+        g->in[k] = g->in[k - 1];
+        g->out[k] = g->out[k - 1];
+        g->kernel[k] = g->kernel[k - 1];
+        g->stride[k] = g->stride[k - 1];
+        g->dilation[k] = g->dilation[k - 1];
+        g->before[k] = g->before[k - 1];
+    }
+    g->in[0] = g->out[0] = g->kernel[0] = g->stride[0] = g->dilation[0] = 1;
+    g->before[0] = 0;
+}
+
+static void geometry_simplify(struct window3 *g)
+{
+    for (int i = 2; i > 0; i--)
+        for (int k = 0; k < 2 && axis_joins(g, i); k++)
+            axis_join(g, i);
+}
+
+/* Input place of output place o at kernel place k; -1: none. */
+static int64_t place(const struct conv_rows *v, int axis, int64_t o, int64_t k)
+{
+    const struct window3 *g = &v->g;
+    int64_t at;
+    if (v->transposed) {
+        at = o + g->before[axis] - k * g->dilation[axis];
+        at = at % g->stride[axis] ? -1 : at / g->stride[axis];
+    } else {
+        at = o * g->stride[axis] - g->before[axis] + k * g->dilation[axis];
+    }
+    return at >= 0 && at < g->in[axis] ? at : -1;
+}
+
+static bool places_all(const struct conv_rows *v, int axis, int64_t o)
+{
+    return (!v->transposed || v->g.stride[axis] == 1) && place(v, axis, o, 0) >= 0 &&
+           place(v, axis, o, v->g.kernel[axis] - 1) >= 0;
+}
+
+/* From x to the first line of a row of outputs whose lines all exist. */
+static ptrdiff_t row_base(const struct conv_rows *v, int64_t o0, int64_t o1)
+{
+    const struct window3 *g = &v->g;
+    if (v->transposed)
+        return (ptrdiff_t) (((o0 + g->before[0]) * g->in[1] + o1 + g->before[1]) * g->in[2]);
+    return (ptrdiff_t) (((o0 * g->stride[0] - g->before[0]) * g->in[1] + o1 * g->stride[1] - g->before[1]) * g->in[2]);
+}
+
+/* The lines of a row, and how far from x they are counted. `some`: room for the lines of a row that lacks some. */
+static struct kern_conv_lines row_lines(const struct conv_rows *v, const struct conv_phase *p, int64_t o0, int64_t o1,
+                                        struct kern_conv_line *some, ptrdiff_t *ret_base)
+{
+    const struct window3 *g = &v->g;
+    struct kern_conv_lines lines = { p->line, p->n_lines, p->n_weights };
+    *ret_base = row_base(v, o0, o1);
+    if (places_all(v, 0, o0) && places_all(v, 1, o1))
+        return lines;
+    *ret_base = 0;
+    lines = (struct kern_conv_lines) { some, 0, p->n_weights };
+    size_t w = 0;
+    for (int64_t ch = 0; ch < v->cin; ch++)
+        for (int64_t k0 = 0; k0 < g->kernel[0]; k0++)
+            for (int64_t k1 = 0; k1 < g->kernel[1]; k1++, w += p->row.n_taps) {
+                int64_t i0 = place(v, 0, o0, k0), i1 = place(v, 1, o1, k1);
+                if (i0 >= 0 && i1 >= 0)
+                    some[lines.n++] = (struct kern_conv_line) { ch * g->n_in + (i0 * g->in[1] + i1) * g->in[2], w };
+            }
+    return lines;
+}
+
+/* ---- phases ---- */
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+/* Places and taps of a phase of the last axis; *ret_tap: its first kernel place, *ret_step: to its next. */
+static void phase_row(const struct conv_rows *v, int64_t phase, struct kern_conv *ret, int64_t *ret_tap, int64_t *ret_step)
+{
+    const struct window3 *g = &v->g;
+    int64_t s = g->stride[2], d = g->dilation[2];
+    *ret = (struct kern_conv) { .first = -g->before[2], .step = d, .stride = (size_t) s, .n_taps = (size_t) g->kernel[2],
+                                .n_in = (size_t) g->in[2], .n = (size_t) g->out[2] };
+    *ret_tap = 0;
+    *ret_step = 1;
+    if (!v->transposed)
+        return;
+    int64_t common = gcd(s, d), k = 0, at = phase + g->before[2];
+    while (k < s / common && (at - k * d) % s)
+        k++;
+    bool any = k < s / common && k < g->kernel[2];
+    ret->n = (size_t) (g->out[2] > phase ? (g->out[2] - phase + s - 1) / s : 0);
+    ret->first = any ? (at - k * d) / s : 0;
+    ret->step = -(d / common);
+    ret->stride = 1;
+    ret->n_taps = any ? (size_t) ((g->kernel[2] - k + s / common - 1) / (s / common)) : 0;
+    *ret_tap = k;
+    *ret_step = s / common;
+}
+
+static rill_status phase_prepare(struct prep *c, struct conv_rows *v, int64_t index)
+{
+    const struct window3 *g = &v->g;
+    struct conv_phase *p = &v->phase[index];
+    int64_t tap, step, n_kernel = g->n_kernel;
+    phase_row(v, index, &p->row, &tap, &step);
+    p->n_lines = (size_t) (v->cin * g->kernel[0] * g->kernel[1]);
+    p->n_weights = p->n_lines * p->row.n_taps;
+    p->line = arena_array(c->arena, struct kern_conv_line, p->n_lines + 1);
+    p->tap_at = v->transposed ? arena_array(c->arena, size_t, p->n_weights + 1) : NULL;
+    if (!p->line || (v->transposed && !p->tap_at))
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    int64_t l = 0, sign = v->transposed ? -1 : 1;
+    size_t *at = p->tap_at;
+    for (int64_t ch = 0; ch < v->cin; ch++)
+        for (int64_t k0 = 0; k0 < g->kernel[0]; k0++)
+            for (int64_t k1 = 0; k1 < g->kernel[1]; k1++, l++) {
+                p->line[l].x = ch * g->n_in + sign * (k0 * g->dilation[0] * g->in[1] + k1 * g->dilation[1]) * g->in[2];
+                p->line[l].w = (size_t) l * p->row.n_taps;
+                for (size_t k = 0; at && k < p->row.n_taps; k++)
+                    *at++ = (size_t) (ch * v->cout * n_kernel + (k0 * g->kernel[1] + k1) * g->kernel[2] + tap + (int64_t) k * step);
+            }
+    return RILL_OK;
+}
+
+/* ---- which way ---- */
+
+/* Vector operations, roughly: what a gathered or moved float costs beside a multiply-add of sixteen. */
+static bool direct_pays(const struct conv_rows *v)
+{
+    const struct window3 *g = &v->g;
+    double direct = 0, product = 0, rows = (double) (g->out[0] * g->out[1]), cout = (double) v->cout;
+    for (int64_t i = 0; i < v->n_phases; i++) {
+        const struct kern_conv *row = &v->phase[i].row;
+        double k = (double) v->phase[i].n_weights, n = (double) row->n, vecs = (double) ((row->n + 15) / 16);
+        direct += rows * vecs * k * (cout + (row->stride > 2 ? 24 : 1)) + rows * cout * vecs;
+        product += rows * n * (k * (double) ((v->cout + 15) / 16) + (v->in_place ? 0 : k) + (n * rows > 1 ? cout : 0));
+    }
+    return direct <= product;
+}
+
+static bool masks_fit(const struct conv_rows *v)
+{
+    for (int64_t i = 0; i < v->n_phases; i++) {
+        const struct kern_conv *row = &v->phase[i].row;
+        size_t vecs = row->n / 16 + 1;
+        if (row->n_taps > MASKS_MAX / vecs)
+            return false;
+    }
+    return true;
+}
+
+static rill_status masks_make(struct prep *c, struct conv_rows *v)
+{
+    for (int64_t i = 0; i < v->n_phases; i++) {
+        struct kern_conv *row = &v->phase[i].row;
+        uint32_t *mask = arena_array(c->arena, uint32_t, row->n_taps * (row->n / 16 + 1) + 1);
+        if (!mask)
+            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+        kern_conv_set(row, mask);
+    }
+    return RILL_OK;
+}
+
+/* Columns that lie in the input as they are: all of their places exist, one after the other. */
+static void in_place_find(struct conv_rows *v)
+{
+    const struct conv_phase *p = v->phase;
+    const struct kern_conv *row = &p->row;
+    if (v->n_phases != 1 || v->g.out[0] != 1 || v->g.out[1] != 1 || !row->n || !places_all(v, 0, 0) || !places_all(v, 1, 0))
+        return;
+    ptrdiff_t last = row->first + (ptrdiff_t) ((row->n - 1) * row->stride) + (ptrdiff_t) (row->n_taps - 1) * row->step;
+    if (row->first < 0 || (row->n_taps > 1 && row->step != 1) || last >= (ptrdiff_t) row->n_in)
+        return;
+    for (size_t l = 0; l < p->n_lines; l++)
+        if (p->line[l].x != p->line[0].x + (ptrdiff_t) (l * row->n_taps))
+            return;
+    v->in_place = true;
+    v->in_place_at = (size_t) (row_base(v, 0, 0) + p->line[0].x + row->first);
+}
+
+/* ---- weights ---- */
+
+/* As kern_pack_f32 packs. */
+static void panels_pack(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at)
+{
+    for (size_t panel = 0; panel < n_outs; panel += KERN_LANES)
+        for (size_t t = 0; t < n_taps; t++)
+            for (size_t o = 0; o < KERN_LANES; o++)
+                *ret++ = panel + o < n_outs ? w[(panel + o) * stride_o + (at ? at[t] : t)] : 0;
+}
+
+static void weights_pack(const struct conv_rows *v, const struct conv_phase *p, float *ret, const float *w)
+{
+    (v->direct ? kern_conv_pack_f32 : panels_pack)(ret, w, (size_t) v->cout, p->n_weights, v->stride_out, p->tap_at);
+}
+
+static size_t group_weights(const struct conv_rows *v)
+{
+    return (size_t) (v->cin * v->cout * v->g.n_kernel);
+}
+
+static rill_status weights_prepare(struct prep *c, struct conv_rows *v)
+{
+    const float *w = c->in[IN_W]->data;
+    for (int64_t i = 0; i < v->n_phases; i++) {
+        struct conv_phase *p = &v->phase[i];
+        p->packed_floats = v->direct ? kern_conv_packed_floats((size_t) v->cout, p->n_weights)
+                                     : kern_packed_floats((size_t) v->cout, p->n_weights);
+        v->packed_floats = p->packed_floats > v->packed_floats ? p->packed_floats : v->packed_floats;
+        v->most_weights = p->n_weights > v->most_weights ? p->n_weights : v->most_weights;
+        v->most_places = p->row.n > v->most_places ? p->row.n : v->most_places;
+        if (!w)
+            continue;
+        float *to = arena_alloc_array(c->arena, p->packed_floats * (size_t) v->group + 1, sizeof *to);
+        if (!to)
+            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+        p->packed = to;
+        for (int64_t g = 0; g < v->group; g++)
+            weights_pack(v, p, to + (size_t) g * p->packed_floats, w + (size_t) g * group_weights(v));
+    }
+    return RILL_OK;
+}
+
+/* ---- plan ---- */
+
+/* Scratch: lines of a row that lacks some, packed weights, then columns and rows of outputs, or rows of a phase. */
+static void scratch_set(struct prep *c, struct conv_rows *v)
+{
+    size_t floats = v->packed_floats + KERN_LANES;
+    int64_t per_place = (int64_t) v->most_weights + v->cout, places = v->g.out[0] * v->g.out[1] * (int64_t) v->most_places;
+    v->tile = TILE_FLOATS / (per_place ? per_place : 1);
+    v->tile = v->tile < 16 ? 16 : v->tile;
+    v->tile = v->tile < places ? v->tile : places;
+    if (!v->direct)
+        floats += (size_t) v->tile * (size_t) per_place;
+    else if (v->n_phases > 1)
+        floats += v->most_places * (size_t) v->cout;
+    c->scratch_bytes = v->phase[0].n_lines * sizeof(struct kern_conv_line) + floats * sizeof(float);
+}
+
+rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group, bool transposed)
+{
+    const struct tensor *x = c->in[IN_X], *weights = c->in[IN_W];
+    struct conv_rows *v = arena_new(c->arena, struct conv_rows);
+    if (!v)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    window3_set(&v->g, w, x, c->out[0]);
+    geometry_simplify(&v->g);
+    v->transposed = transposed;
+    v->batch = x->dim[0];
+    v->group = group;
+    v->cin = x->dim[1] / group;
+    v->cout = transposed ? weights->dim[1] : weights->dim[0] / group;
+    v->stride_out = (size_t) (transposed ? v->g.n_kernel : v->cin * v->g.n_kernel);
+    v->n_phases = transposed ? v->g.stride[2] : 1;
+    v->phase = arena_array(c->arena, struct conv_phase, (size_t) v->n_phases);
+    if (!v->phase)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    for (int64_t i = 0; i < v->n_phases; i++)
+        TRY(phase_prepare(c, v, i));
+    in_place_find(v);
+    v->direct = masks_fit(v) && direct_pays(v);
+    c->args = v;
+    c->kernel = v->direct ? "conv_f32" : v->in_place ? "gemm_f32" : "columns, gemm_f32";
+    if (v->direct)
+        TRY(masks_make(c, v));
+    TRY(weights_prepare(c, v));
+    scratch_set(c, v);
+    return RILL_OK;
+}
+
+/* ---- lanes along places ---- */
+
+/* One group's worth of work on one phase. */
+struct work {
+    const struct eval *e;
+    const struct conv_rows *v;
+    const struct conv_phase *p;
+    int64_t phase;
+    const float *x, *bias, *packed;
+    float *y, *room;
+    struct kern_conv_line *some;
+};
+
+static void places_spread(const struct work *u, float *y)
+{
+    size_t n = u->p->row.n, apart = (size_t) u->v->n_phases;
+    for (int64_t ch = 0; ch < u->v->cout; ch++) {
+        const float *restrict from = u->room + (size_t) ch * n;
+        float *restrict to = y + ch * u->v->g.n_out;
+        if (apart == 2)
+            for (size_t i = 0; i < n; i++)
+                to[2 * i] = from[i];
+        else
+            for (size_t i = 0; i < n; i++)
+                to[i * apart] = from[i];
+    }
+}
+
+static void direct_eval(const struct work *u)
+{
+    const struct conv_rows *v = u->v;
+    const struct window3 *g = &v->g;
+    float *y = u->y + u->phase;
+    bool whole = v->n_phases == 1;
+    for (int64_t o0 = 0; o0 < g->out[0]; o0++)
+        for (int64_t o1 = 0; o1 < g->out[1]; o1++, y += g->out[2]) {
+            ptrdiff_t base;
+            struct kern_conv_lines lines = row_lines(v, u->p, o0, o1, u->some, &base);
+            u->e->kern->conv_f32(whole ? y : u->room, whole ? (size_t) g->n_out : u->p->row.n, u->x + base, u->packed, u->bias,
+                                 (size_t) v->cout, &lines, &u->p->row);
+            if (!whole)
+                places_spread(u, y);
+        }
+}
+
+/* ---- lanes along channels ---- */
+
+/* Taps of a line from place `at` on; zero outside. */
+static void taps_copy(const struct kern_conv *c, float *restrict col, const float *restrict line, ptrdiff_t at)
+{
+    for (size_t k = 0; k < c->n_taps; k++, at += c->step)
+        col[k] = at >= 0 && at < (ptrdiff_t) c->n_in ? line[at] : 0;
+}
+
+/* The column of one output place, all of whose taps lie inside. Sizes that the compiler knows become single moves. */
+static void column_inside(const struct kern_conv *c, float *restrict col, const float *restrict x,
+                          const struct kern_conv_lines *lines)
+{
+    size_t n = c->n_taps, bytes = n * sizeof *col;
+    const struct kern_conv_line *l = lines->line, *end = l + lines->n;
+    ptrdiff_t d = c->step;
+    if (n == 1)
+        for (; l < end; l++)
+            col[l->w] = x[l->x];
+    else if (n == 3)
+        for (; l < end; l++) {
+            col[l->w] = x[l->x];
+            col[l->w + 1] = x[l->x + d];
+            col[l->w + 2] = x[l->x + 2 * d];
+        }
+    else if (d == 1 && n == 5)
+        for (; l < end; l++)
+            memcpy(col + l->w, x + l->x, 5 * sizeof *col);
+    else if (d == 1 && n > 8)
+        for (; l < end; l++)
+            memcpy(col + l->w, x + l->x, bytes);
+    else
+        for (; l < end; l++)
+            for (size_t k = 0; k < n; k++)
+                col[l->w + k] = x[l->x + (ptrdiff_t) k * d];
+}
+
+static void column_make(const struct work *u, float *col, const struct kern_conv_lines *lines, const float *x, int64_t o)
+{
+    const struct kern_conv *c = &u->p->row;
+    ptrdiff_t at = c->first + (ptrdiff_t) o * (ptrdiff_t) c->stride, last = at + ((ptrdiff_t) c->n_taps - 1) * c->step;
+    if (lines->n < u->p->n_lines)
+        memset(col, 0, u->p->n_weights * sizeof *col);
+    if (at >= 0 && at < (ptrdiff_t) c->n_in && last >= 0 && last < (ptrdiff_t) c->n_in) {
+        column_inside(c, col, x + at, lines);
+        return;
+    }
+    for (size_t l = 0; l < lines->n; l++)
+        taps_copy(c, col + lines->line[l].w, x + lines->line[l].x, at);
+}
+
+/* Columns of n places from `first` on. */
+static void columns_make(const struct work *u, float *col, int64_t first, int64_t n)
+{
+    const struct window3 *g = &u->v->g;
+    int64_t per_row = (int64_t) u->p->row.n, row = first / per_row, o = first % per_row;
+    for (; n > 0; row++, o = 0) {
+        ptrdiff_t base;
+        struct kern_conv_lines lines = row_lines(u->v, u->p, row / g->out[1], row % g->out[1], u->some, &base);
+        for (; o < per_row && n > 0; o++, n--, col += u->p->n_weights)
+            column_make(u, col, &lines, u->x + base, o);
+    }
+}
+
+static void rows_to_channels(const struct work *u, const float *restrict rows, int64_t first, int64_t n)
+{
+    const struct conv_rows *v = u->v;
+    int64_t per_row = (int64_t) u->p->row.n, apart = v->n_phases;
+    for (; n > 0;) {
+        int64_t row = first / per_row, o = first % per_row, run = per_row - o < n ? per_row - o : n;
+        float *restrict y = u->y + row * v->g.out[2] + o * apart + u->phase;
+        if (apart == 1 && first + n > (row + 1) * per_row)
+            run = n;            /* rows of outputs follow each other */
+        for (int64_t ch = 0; ch < v->cout; ch++)
+            for (int64_t i = 0; i < run; i++)
+                y[ch * v->g.n_out + i * apart] = rows[i * v->cout + ch];
+        rows += run * v->cout;
+        first += run;
+        n -= run;
+    }
+}
+
+static void product_eval(const struct work *u)
+{
+    const struct conv_rows *v = u->v;
+    size_t k = u->p->n_weights, cout = (size_t) v->cout;
+    float *col = u->room, *rows = col + (size_t) v->tile * k;
+    int64_t places = v->g.out[0] * v->g.out[1] * (int64_t) u->p->row.n;
+    bool single = v->g.n_out == 1;
+    for (int64_t first = 0; first < places; first += v->tile) {
+        int64_t n = places - first < v->tile ? places - first : v->tile;
+        size_t ldx = v->in_place ? u->p->row.stride : k;
+        const float *x = v->in_place ? u->x + v->in_place_at + (size_t) first * ldx : col;
+        if (!v->in_place)
+            columns_make(u, col, first, n);
+        u->e->kern->gemm_f32(single ? u->y : rows, cout, x, ldx, u->packed, u->bias, (size_t) n, cout, k);
+        if (!single)
+            rows_to_channels(u, rows, first, n);
+    }
+}
+
+void conv_rows_eval(const struct eval *e)
+{
+    const struct conv_rows *v = e->args;
+    const float *x = e->x[IN_X], *w = e->x[IN_W], *b = e->n_in > IN_B ? e->x[IN_B] : NULL;
+    float *y = e->y[0];
+    if (!v->g.n_out)
+        return;
+    for (int64_t n = 0; n < v->batch; n++)
+        for (int64_t g = 0; g < v->group; g++, x += v->cin * v->g.n_in, y += v->cout * v->g.n_out)
+            for (int64_t i = 0; i < v->n_phases; i++) {
+                const struct conv_phase *p = &v->phase[i];
+                struct work u = { .e = e, .v = v, .p = p, .phase = i, .x = x, .bias = b ? b + g * v->cout : NULL, .y = y,
+                                  .some = e->scratch };
+                float *room = (float *) (u.some + p->n_lines);
+                u.packed = p->packed ? p->packed + (size_t) g * p->packed_floats : room;
+                u.room = room + v->packed_floats;
+                if (!p->packed)
+                    weights_pack(v, p, room, w + (size_t) g * group_weights(v));
+                if (p->row.n)
+                    (v->direct ? direct_eval : product_eval)(&u);
+            }
+}

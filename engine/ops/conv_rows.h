@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* conv_rows.h - what Conv and ConvTranspose share: rows of outputs, each the sum over lines of the input and taps on
+ * those lines. Every output is one chain of fused multiply-adds that starts from the bias and runs through (channel,
+ * kernel place) in order. There are two ways with the same bits, chosen by the shape: lanes along the places of a row,
+ * which reads the input where it lies, and lanes along the channels, a product over columns.
+ *
+ * A transposed convolution of stride s on the last axis is s convolutions (phases), each with its own taps and every
+ * s-th place of the output. */
+#ifndef ENGINE_OPS_CONV_ROWS_H
+#define ENGINE_OPS_CONV_ROWS_H
+#include "engine/ops/window.h"
+
+struct conv_phase {
+    struct kern_conv row;               /* places of the last axis; n: of this phase */
+    struct kern_conv_line *line;        /* of a row of outputs whose lines all exist, from the row's first */
+    size_t n_lines, n_weights;          /* n_weights: taps of all lines */
+    size_t *tap_at;                     /* each tap's place in the weights of an output; NULL: in order */
+    size_t packed_floats;               /* of a group */
+    const float *packed;                /* NULL: weights are packed into scratch */
+};
+
+struct conv_rows {
+    struct window3 g;
+    bool transposed;
+    int64_t batch, group, cin, cout;    /* channels of one group */
+    struct conv_phase *phase;
+    int64_t n_phases;
+    bool direct;                        /* lanes along places */
+    bool in_place;                      /* the columns of a product lie in the input, stride apart */
+    size_t in_place_at;
+    size_t stride_out;                  /* from output to output in the weights */
+    size_t most_weights, most_places, packed_floats;    /* of any phase */
+    int64_t tile;                       /* places whose columns are made at once */
+};
+
+/* Plans for weights w of that shape. before: of g, as the output's size demands. */
+rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group, bool transposed);
+
+/* y = bias + sums. */
+void conv_rows_eval(const struct eval *e);
+#endif
