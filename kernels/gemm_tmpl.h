@@ -5,16 +5,7 @@
 #define GEMM_ROWS_MOST   8
 #define GEMM_PANELS_MOST 8
 
-/* The columns of one product: what every tile of it shares. */
-struct FN(gemm) {
-    const float *w;         /* panel p at w + p * step */
-    size_t step;
-    const float *bias;      /* NULL: zero */
-    bool more;              /* the chains go on from y instead */
-    size_t n, k;
-};
-
-typedef void FN(gemm_fn)(float *const *y, const float *const *x, const struct FN(gemm) *g, size_t o);
+typedef void FN(gemm_fn)(float *const *y, const float *const *x, const struct kern_block *g, size_t o);
 
 static const float FN(gemm_zeros)[GEMM_PANELS_MOST * 16];
 
@@ -23,12 +14,12 @@ static const float FN(gemm_zeros)[GEMM_PANELS_MOST * 16];
 
 /* Outputs o up to o + 16 * panels of `rows` rows; both are constants where it is called. Only the last panel may lack
  * outputs. */
-V16_UNROLLED void FN(gemm_tile)(float *const *y_by, const float *const *x_by, const struct FN(gemm) *g, size_t o,
+V16_UNROLLED void FN(gemm_tile)(float *const *y_by, const float *const *x_by, const struct kern_block *g, size_t o,
                                 const int rows, const int panels)
 {
     v16 acc[GEMM_ACC];
-    const float *x[GEMM_ROWS_MOST], *w = g->w + o / 16 * g->step, *bias = g->bias ? g->bias + o : FN(gemm_zeros);
-    const size_t k = g->k, step = g->step, last = (size_t) (panels - 1) * 16, left = g->n - o - last;
+    const float *x[GEMM_ROWS_MOST], *w = g->w + o / 16 * g->step_panel, *bias = g->bias ? g->bias + o : FN(gemm_zeros);
+    const size_t k = g->k, step = g->step_panel, down = g->step_k, last = (size_t) (panels - 1) * 16, left = g->n - o - last;
     EACH_ROW
         x[r] = x_by[r];
     if (g->more) {
@@ -42,7 +33,7 @@ V16_UNROLLED void FN(gemm_tile)(float *const *y_by, const float *const *x_by, co
                 acc[p * rows + r] = b;
         }
     }
-    for (size_t i = 0; i < k; i++, w += 16) {
+    for (size_t i = 0; i < k; i++, w += down) {
         EACH_PANEL {
             v16 wp = v16_load(w + (size_t) p * step);
             EACH_ROW
@@ -63,17 +54,17 @@ V16_UNROLLED void FN(gemm_tile)(float *const *y_by, const float *const *x_by, co
 
 #ifdef GEMM_HALF
 /* The last panel, where it has no more than 8 outputs. */
-V16_UNROLLED void FN(gemm_half)(float *const *y_by, const float *const *x_by, const struct FN(gemm) *g, size_t o, const int rows)
+V16_UNROLLED void FN(gemm_half)(float *const *y_by, const float *const *x_by, const struct kern_block *g, size_t o, const int rows)
 {
     v8 acc[GEMM_ROWS_MOST];
-    const float *x[GEMM_ROWS_MOST], *w = g->w + o / 16 * g->step;
-    const size_t k = g->k, left = g->n - o;
+    const float *x[GEMM_ROWS_MOST], *w = g->w + o / 16 * g->step_panel;
+    const size_t k = g->k, down = g->step_k, left = g->n - o;
     v8 b = g->bias ? v8_load_n(g->bias + o, left) : v8_set1(0);
     EACH_ROW {
         x[r] = x_by[r];
         acc[r] = g->more ? v8_load_n(y_by[r] + o, left) : b;
     }
-    for (size_t i = 0; i < k; i++, w += 16) {
+    for (size_t i = 0; i < k; i++, w += down) {
         v8 wp = v8_load(w);
         EACH_ROW
             acc[r] = v8_fma(wp, v8_set1(x[r][i]), acc[r]);
@@ -92,7 +83,7 @@ V16_UNROLLED void FN(gemm_half)(float *const *y_by, const float *const *x_by, co
     X(6, 1) X(6, 2) X(6, 3) X(6, 4) X(7, 1) X(7, 2) X(7, 3) X(7, 4) X(8, 1) X(8, 2) X(8, 3)
 
 #define X(rows, panels)                                                                                    \
-    static void FN(gemm_##rows##x##panels)(float *const *y, const float *const *x, const struct FN(gemm) *g, size_t o) \
+    static void FN(gemm_##rows##x##panels)(float *const *y, const float *const *x, const struct kern_block *g, size_t o) \
     {                                                                                                      \
         if (panels <= GEMM_FIT(rows))                                                                      \
             FN(gemm_tile)(y, x, g, o, rows, panels);                                                       \
@@ -108,7 +99,7 @@ GEMM_TILES(X)
 
 #ifdef GEMM_HALF
 #define X(rows)                                                                                            \
-    static void FN(gemm_##rows##xhalf)(float *const *y, const float *const *x, const struct FN(gemm) *g, size_t o) \
+    static void FN(gemm_##rows##xhalf)(float *const *y, const float *const *x, const struct kern_block *g, size_t o) \
     {                                                                                                      \
         FN(gemm_half)(y, x, g, o, rows);                                                                   \
     }
@@ -129,7 +120,7 @@ static const unsigned char FN(gemm_fit)[GEMM_ROWS_MOST + 1] = {
 /* Rows as an array of pointers (by != NULL) or a base and a step. */
 struct FN(rows) { float *const *y_by; const float *const *x_by; float *y; const float *x; size_t ldy, ldx; };
 
-static inline void FN(gemm_call)(const struct FN(rows) *a, size_t r, size_t rows, FN(gemm_fn) *f, const struct FN(gemm) *g,
+static inline void FN(gemm_call)(const struct FN(rows) *a, size_t r, size_t rows, FN(gemm_fn) *f, const struct kern_block *g,
                                  size_t o)
 {
     float *y[GEMM_ROWS_MOST];
@@ -154,7 +145,7 @@ static inline size_t FN(gemm_share)(size_t left, size_t most)
 }
 
 /* All rows against `wide` panels from output o, which stay in cache meanwhile. */
-static inline void FN(gemm_columns)(const struct FN(rows) *a, const struct FN(gemm) *g, size_t m, size_t most,
+static inline void FN(gemm_columns)(const struct FN(rows) *a, const struct kern_block *g, size_t m, size_t most,
                                     FN(gemm_fn) *const *by_rows, size_t next, size_t o)
 {
     for (size_t r = 0, rows; r < m; r += rows) {
@@ -163,7 +154,7 @@ static inline void FN(gemm_columns)(const struct FN(rows) *a, const struct FN(ge
     }
 }
 
-static void FN(gemm_run)(const struct FN(rows) *a, const struct FN(gemm) *g, size_t m)
+static void FN(gemm_run)(const struct FN(rows) *a, const struct kern_block *g, size_t m)
 {
     bool half = GEMM_HALF(m, g->n);
     size_t panels = g->n / 16 + (g->n % 16 && !half);
@@ -180,15 +171,21 @@ static void FN(gemm_f32)(float *restrict y, size_t ldy, const float *restrict x,
                          const float *restrict bias, size_t m, size_t n, size_t k)
 {
     struct FN(rows) a = { .y = y, .x = x, .ldy = ldy, .ldx = ldx };
-    struct FN(gemm) g = { .w = w, .step = 16 * k, .bias = bias, .n = n, .k = k };
+    struct kern_block g = { .w = w, .step_panel = 16 * k, .step_k = 16, .bias = bias, .n = n, .k = k };
     FN(gemm_run)(&a, &g, m);
+}
+
+static void FN(gemm_block_f32)(float *y, size_t ldy, const float *x, size_t ldx, const struct kern_block *b, size_t m)
+{
+    struct FN(rows) a = { .y = y, .x = x, .ldy = ldy, .ldx = ldx };
+    FN(gemm_run)(&a, b, m);
 }
 
 static void FN(gemm_rows_f32)(float *const *y, const float *const *x, const float *w, const float *bias, size_t m, size_t n,
                               size_t k)
 {
     struct FN(rows) a = { .y_by = y, .x_by = x };
-    struct FN(gemm) g = { .w = w, .step = 16 * k, .bias = bias, .n = n, .k = k };
+    struct kern_block g = { .w = w, .step_panel = 16 * k, .step_k = 16, .bias = bias, .n = n, .k = k };
     FN(gemm_run)(&a, &g, m);
 }
 

@@ -2,19 +2,24 @@
 #include "kernels/kern.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 void kern_fill_c(struct kern *k);
 void kern_fill_avx2(struct kern *k);
 void kern_fill_avx512(struct kern *k);
 
 #define K(name) + 1
-_Static_assert(sizeof(struct kern) == (1 KERN_EACH(K)) * sizeof(void (*)(void)),
+_Static_assert(offsetof(struct kern, l2_bytes) == (1 KERN_EACH(K)) * sizeof(void (*)(void)),
                "KERN_EACH must name every function of struct kern");
 #undef K
 
 void kern_init(struct kern *k, unsigned cpu)
 {
     kern_fill_c(k);
+    k->l2_bytes = KERN_L2_BYTES;
+    k->l3_bytes = KERN_L3_BYTES;
+    if (cpu)
+        kern_caches(&k->l2_bytes, &k->l3_bytes);
 #ifdef RILL_HAVE_AVX2
     if (!(cpu & KERN_AVX2))
         return;
@@ -28,6 +33,35 @@ void kern_init(struct kern *k, unsigned cpu)
     (void) cpu;
 }
 
+#define BLOCK_PANELS 4      /* that pass over all rows together, in the tiles of many rows */
+#define BLOCK_ROWS   24     /* a multiple of the rows of every tile */
+#define BLOCK_K      16
+
+static size_t down_to(size_t v, size_t multiple)
+{
+    return v < multiple ? multiple : v / multiple * multiple;
+}
+
+void kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy, const float *restrict x, size_t ldx,
+                   const float *restrict w, const float *restrict bias, size_t m, size_t n, size_t terms)
+{
+    size_t k_most = k->l2_bytes / 2 / (BLOCK_PANELS * KERN_LANES * sizeof *w);
+    if (m <= BLOCK_ROWS || (terms <= k_most && (n <= BLOCK_PANELS * KERN_LANES || m <= k->l3_bytes / 2 / sizeof *x / (terms + !terms)))) {
+        k->gemm_f32(y, ldy, x, ldx, w, bias, m, n, terms);
+        return;
+    }
+    k_most = terms <= k_most ? terms : down_to(k_most, BLOCK_K);
+    size_t m_most = down_to(k->l3_bytes / 2 / sizeof *x / k_most, BLOCK_ROWS);
+    struct kern_block b = { .step_panel = KERN_LANES * terms, .step_k = KERN_LANES, .bias = bias, .n = n };
+    for (size_t r = 0; r < m; r += m_most)
+        for (size_t i = 0; i < terms; i += b.k) {
+            b.w = w + i * KERN_LANES;
+            b.k = terms - i < k_most ? terms - i : k_most;
+            b.more = i > 0;
+            k->gemm_block_f32(y + r * ldy, ldy, x + r * ldx + i, ldx, &b, m - r < m_most ? m - r : m_most);
+        }
+}
+
 size_t kern_packed_floats(size_t n, size_t k)
 {
     return (n + KERN_LANES - 1) / KERN_LANES * KERN_LANES * k;
@@ -35,10 +69,16 @@ size_t kern_packed_floats(size_t n, size_t k)
 
 void kern_pack_f32(float *ret, const float *w, size_t n, size_t k, size_t stride_o, size_t stride_k)
 {
-    for (size_t panel = 0; panel < n; panel += KERN_LANES)
+    for (size_t panel = 0; panel < n; panel += KERN_LANES) {
+        if (stride_o == 1 && panel + KERN_LANES <= n) {
+            for (size_t i = 0; i < k; i++, ret += KERN_LANES)
+                memcpy(ret, w + panel + i * stride_k, KERN_LANES * sizeof *ret);
+            continue;
+        }
         for (size_t i = 0; i < k; i++)
             for (size_t lane = 0; lane < KERN_LANES; lane++, ret++)
                 *ret = panel + lane < n ? w[(panel + lane) * stride_o + i * stride_k] : 0;
+    }
 }
 
 size_t kern_conv_packed_floats(size_t n_outs, size_t n_taps)

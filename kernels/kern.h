@@ -8,6 +8,7 @@
 #ifndef KERN_H
 #define KERN_H
 #include <stdbool.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,6 +54,16 @@ struct kern_move {
     bool overlaps;          /* y may overlap x: elements are moved in order, none is read after it was written */
 };
 
+/* Part of a product, or one whose second operand is not packed. Output o of term i has its weight at
+ * w[o / 16 * step_panel + i * step_k + o % 16]; whole panels are read, also where n ends within one. */
+struct kern_block {
+    const float *w;
+    size_t step_panel, step_k;
+    const float *bias;      /* NULL: zero */
+    bool more;              /* the sums go on from y, not from bias */
+    size_t n, k;
+};
+
 struct kern {
     const char *isa;        /* "c", "avx2", "avx512": the set these functions were chosen for */
 
@@ -64,6 +75,8 @@ struct kern {
     /* The same with one pointer per row: y[i][o] and x[i][k]. Rows of y overlap neither each other nor any x. */
     void (*gemm_rows_f32)(float *const *y, const float *const *x, const float *w, const float *bias, size_t m, size_t n,
                           size_t k);
+    /* The same for a part: k may be cut anywhere and the rest summed on top with `more`, to the same bits. */
+    void (*gemm_block_f32)(float *y, size_t ldy, const float *x, size_t ldx, const struct kern_block *b, size_t m);
     /* gemm_f32, then the epilogue: the bits of the kernels one after another. */
     void (*gemm_act_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
                          const float *restrict bias, size_t m, size_t n, size_t k, const struct kern_epilogue *e);
@@ -109,11 +122,13 @@ struct kern {
      * last are ignored). work: kern_rfft_work_floats */
     void (*rfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x, float *restrict work);
     void (*irfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x, float *restrict work);
+
+    size_t l2_bytes, l3_bytes;  /* caches that one core may fill */
 };
 
 #define KERN_EACH(K)     \
     K(gemm_f32)          \
-    K(gemm_rows_f32)     \
+    K(gemm_rows_f32) K(gemm_block_f32)     \
     K(gemm_act_f32)      \
     K(epilogue_f32)      \
     K(exp_f32)           \
@@ -144,7 +159,17 @@ enum kern_cpu {
 };
 
 unsigned kern_cpu_detect(void);
-void     kern_init(struct kern *k, unsigned cpu);   /* best function for each slot */
+/* Best function for each slot; with cpu 0 (plain C) the caches are not looked up. */
+void     kern_init(struct kern *k, unsigned cpu);
+#define KERN_L2_BYTES ((size_t) 256 << 10)    /* of a machine that does not say */
+#define KERN_L3_BYTES ((size_t) 2 << 20)
+/* What is known of this machine's caches: from sysfs, else CPUID, else 256 KiB and 2 MiB. Reads files: set-up time. */
+void     kern_caches(size_t *ret_l2_bytes, size_t *ret_l3_bytes);
+
+/* gemm_f32 for any size: where rows are read again for other panels, or panels for other rows, and do not fit in the
+ * caches, it goes block by block. The bits are the same. */
+void     kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy, const float *restrict x, size_t ldx,
+                       const float *restrict w, const float *restrict bias, size_t m, size_t n, size_t terms);
 
 /* Packing is set-up time. w[o][k] is read at w[o * stride_o + k * stride_k]; the outputs of the last
  * panel that do not exist are zero. */

@@ -53,7 +53,7 @@ static float *floats(size_t n)
 
 static void ours(struct product *p)
 {
-    p->kern.gemm_f32(p->y, p->n, p->x, p->k, p->w, NULL, p->m, p->n, p->k);
+    kern_gemm_f32(&p->kern, p->y, p->n, p->x, p->k, p->w, NULL, p->m, p->n, p->k);
 }
 
 static void openblas(struct product *p)

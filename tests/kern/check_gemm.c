@@ -122,6 +122,49 @@ static void act_check(struct check *t, size_t m, size_t n, size_t k, unsigned va
     check_drop(t);
 }
 
+/* Blocks of a product with caches so small that k and rows are cut; seventeen panels and more. */
+static void blocks_check(struct check *t, size_t m, size_t n, size_t k, bool biased)
+{
+    float *w = check_buf(t, n * k, false), *want = check_buf(t, m * n, false), *got = check_buf(t, m * n, false);
+    float *x = check_buf(t, m * k, false), *b = biased ? check_buf(t, n, false) : NULL;
+    check_fill(t, w, n * k);
+    check_fill(t, x, m * k);
+    if (b)
+        check_fill(t, b, n);
+    const float *p = packed(t, w, n, k);
+    t->ref.gemm_f32(want, n, x, k, p, b, m, n, k);
+    struct kern small = t->new;
+    small.l2_bytes = 16 << 10;
+    small.l3_bytes = 40 << 10;
+    kern_gemm_f32(&small, got, n, x, k, p, b, m, n, k);
+    check_same(t, "kern_gemm_f32", want, got, m * n, "m %zu n %zu k %zu in blocks", m, n, k);
+    kern_gemm_f32(&t->new, got, n, x, k, p, b, m, n, k);
+    check_same(t, "kern_gemm_f32", want, got, m * n, "m %zu n %zu k %zu", m, n, k);
+    check_drop(t);
+}
+
+/* The second operand as it lies, k rows of n, where n is whole panels. */
+static void direct_check(struct check *t, size_t m, size_t n, size_t k)
+{
+    float *w = check_buf(t, k * n, false), *want = check_buf(t, m * n, false), *got = check_buf(t, m * n, false);
+    float *x = check_buf(t, m * k, false), *p = check_buf(t, kern_packed_floats(n, k), false);
+    check_fill(t, w, n * k);
+    check_fill(t, x, m * k);
+    kern_pack_f32(p, w, n, k, 1, n);
+    t->ref.gemm_f32(want, n, x, k, p, NULL, m, n, k);
+    struct kern_block b = { .w = w, .step_panel = KERN_LANES, .step_k = n, .n = n, .k = k };
+    t->new.gemm_block_f32(got, n, x, k, &b, m);
+    check_same(t, "gemm_block_f32", want, got, m * n, "m %zu n %zu k %zu as it lies", m, n, k);
+    check_drop(t);
+}
+
+static void caches_check(struct check *t)
+{
+    size_t l2 = 0, l3 = 0;
+    kern_caches(&l2, &l3);
+    check_true(t, l2 >= 64 << 10 && l3 >= l2, "caches of %zu and %zu bytes", l2, l3);
+}
+
 static void shape_time(struct check *t, const char *what, size_t m, size_t n, size_t k)
 {
     char text[64];
@@ -151,6 +194,12 @@ void check_gemm(struct check *t)
         for (size_t n = 0; n < sizeof ns / sizeof *ns; n++)
             for (size_t k = 0; k < sizeof ks / sizeof *ks; k++)
                 shape_check(t, ms[m], ns[n], ks[k], variant++ % 16);
+    caches_check(t);
+    blocks_check(t, 100, 17 * 16 + 5, 200, true);
+    blocks_check(t, 61, 20 * 16, 129, false);
+    blocks_check(t, 350, 40, 31, true);
+    for (size_t m = 1; m < 12; m++)
+        direct_check(t, m, 16 * m, 7 * m);
     for (variant = 0; variant < 80; variant++) {
         act_check(t, 1 + variant * 7 % 60, 1 + variant * 5 % 70, 9, variant);
         rows_check(t, 1 + variant * 7 % 60, 1 + variant * 5 % 70, 1 + variant % 40, variant);
