@@ -3,7 +3,7 @@
 #include "engine/ops.h"
 #include "engine/ops/conv_rows.h"
 
-struct conv_attr { struct window_attr w; int64_t group; };
+struct conv_attr { struct window_attr w; int64_t group; struct attr_ints then; };
 
 static const struct attr_spec conv_attrs[] = {
     { .name = "auto_pad", .kind = ATTR_CHOICE, .offset = offsetof(struct conv_attr, w.auto_pad), .choices = auto_pad_names },
@@ -12,6 +12,7 @@ static const struct attr_spec conv_attrs[] = {
     { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.kernel) },
     { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.pads) },
     { .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.strides) },
+    { .name = THEN_ATTR, .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, then) },
     { 0 },
 };
 
@@ -55,7 +56,7 @@ static rill_status conv_infer(struct infer *c)
     for (int i = 0; i < w.axes; i++)
         TRY(window_size(c, &a->w, &w, i, c->in[IN_X]->shape[2 + i], &shape[2 + i]));
     infer_shape(c, 0, DTYPE_F32, c->in[IN_X]->rank, shape);
-    return RILL_OK;
+    return then_infer(c, a->then);
 }
 
 /* ---- plan ---- */
@@ -65,11 +66,11 @@ static rill_status conv_prepare(struct prep *c)
     const struct conv_attr *a = c->attr;
     struct window w;
     window_fix(&a->w, &w, c->in[IN_W]->dim + 2, c->in[IN_X], c->out[0]);
-    return conv_rows_prepare(c, &w, a->group, false);
+    return conv_rows_prepare(c, &w, a->group, false, a->then);
 }
 
 static const struct op op_conv = {
-    .name = "Conv", .attrs = conv_attrs, .attr_bytes = sizeof(struct conv_attr), .min_in = 2, .max_in = 3, .min_out = 1,
+    .name = "Conv", .attrs = conv_attrs, .attr_bytes = sizeof(struct conv_attr), .min_in = 2, .max_in = 3, .own_in = THEN_IN_MAX, .min_out = 1,
     .max_out = 1, .infer = conv_infer, .prepare = conv_prepare, .eval = conv_rows_eval,
     .help = "convolution over one to three axes, in groups",
 };

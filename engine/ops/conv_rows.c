@@ -6,6 +6,7 @@
 enum { IN_X, IN_W, IN_B };
 
 #define TILE_FLOATS 65536       /* columns of one tile stay in the second cache */
+#define HOT_FLOATS  16384       /* of outputs that are still in the first caches when all groups are done */
 #define MASKS_MAX   ((size_t) 1 << 22)
 
 /* ---- geometry ---- */
@@ -274,7 +275,7 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
     c->scratch_bytes = v->phase[0].n_lines * sizeof(struct kern_conv_line) + floats * sizeof(float);
 }
 
-rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group, bool transposed)
+rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group, bool transposed, struct attr_ints then)
 {
     const struct tensor *x = c->in[IN_X], *weights = c->in[IN_W];
     struct conv_rows *v = arena_new(c->arena, struct conv_rows);
@@ -301,6 +302,7 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
     if (v->direct)
         TRY(masks_make(c, v));
     TRY(weights_prepare(c, v));
+    TRY(then_prepare(c, then, &v->then));
     scratch_set(c, v);
     return RILL_OK;
 }
@@ -451,25 +453,41 @@ static void product_eval(const struct work *u)
     }
 }
 
+static void group_eval(const struct eval *e, int64_t g, float *y, const float *x)
+{
+    const struct conv_rows *v = e->args;
+    const float *w = e->x[IN_W], *b = e->n_in > IN_B ? e->x[IN_B] : NULL;
+    for (int64_t i = 0; i < v->n_phases; i++) {
+        const struct conv_phase *p = &v->phase[i];
+        struct work u = { .e = e, .v = v, .p = p, .phase = i, .x = x, .bias = b ? b + g * v->cout : NULL, .y = y,
+                          .some = e->scratch };
+        float *room = (float *) (u.some + p->n_lines);
+        u.packed = p->packed ? p->packed + (size_t) g * p->packed_floats : room;
+        u.room = room + v->packed_floats;
+        if (!p->packed)
+            weights_pack(v, p, room, w + (size_t) g * group_weights(v));
+        if (p->row.n)
+            (v->direct ? direct_eval : product_eval)(&u);
+    }
+}
+
 void conv_rows_eval(const struct eval *e)
 {
     const struct conv_rows *v = e->args;
-    const float *x = e->x[IN_X], *w = e->x[IN_W], *b = e->n_in > IN_B ? e->x[IN_B] : NULL;
+    const float *x = e->x[IN_X];
     float *y = e->y[0];
+    int64_t channels = v->group * v->cout;
+    bool at_once = channels * v->g.n_out <= HOT_FLOATS;
     if (!v->g.n_out)
         return;
-    for (int64_t n = 0; n < v->batch; n++)
-        for (int64_t g = 0; g < v->group; g++, x += v->cin * v->g.n_in, y += v->cout * v->g.n_out)
-            for (int64_t i = 0; i < v->n_phases; i++) {
-                const struct conv_phase *p = &v->phase[i];
-                struct work u = { .e = e, .v = v, .p = p, .phase = i, .x = x, .bias = b ? b + g * v->cout : NULL, .y = y,
-                                  .some = e->scratch };
-                float *room = (float *) (u.some + p->n_lines);
-                u.packed = p->packed ? p->packed + (size_t) g * p->packed_floats : room;
-                u.room = room + v->packed_floats;
-                if (!p->packed)
-                    weights_pack(v, p, room, w + (size_t) g * group_weights(v));
-                if (p->row.n)
-                    (v->direct ? direct_eval : product_eval)(&u);
-            }
+    for (int64_t n = 0; n < v->batch; n++, y += channels * v->g.n_out) {
+        for (int64_t g = 0; g < v->group; g++, x += v->cin * v->g.n_in) {
+            float *to = y + g * v->cout * v->g.n_out;
+            group_eval(e, g, to, x);
+            if (!at_once)
+                then_apply(&v->then, e, to, n, g * v->cout, v->cout);
+        }
+        if (at_once)
+            then_apply(&v->then, e, y, n, 0, channels);
+    }
 }

@@ -8,6 +8,7 @@
  * s-th place of the output. */
 #ifndef ENGINE_OPS_CONV_ROWS_H
 #define ENGINE_OPS_CONV_ROWS_H
+#include "engine/ops/then.h"
 #include "engine/ops/window.h"
 
 struct conv_phase {
@@ -31,11 +32,12 @@ struct conv_rows {
     size_t stride_out;                  /* from output to output in the weights */
     size_t most_weights, most_places, packed_floats;    /* of any phase */
     int64_t tile;                       /* places whose columns are made at once */
+    struct then then;                   /* what follows */
 };
 
-/* Plans for weights w of that shape. before: of g, as the output's size demands. */
-rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group, bool transposed);
+/* before: of w, as the output's size demands. */
+rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group, bool transposed, struct attr_ints then);
 
-/* y = bias + sums. */
+/* y = bias + sums, then what follows. */
 void conv_rows_eval(const struct eval *e);
 #endif

@@ -3,7 +3,7 @@
 #include "engine/ops.h"
 #include "engine/ops/conv_rows.h"
 
-struct deconv_attr { struct window_attr w; struct attr_ints output_padding, output_shape; int64_t group; };
+struct deconv_attr { struct window_attr w; struct attr_ints output_padding, output_shape; int64_t group; struct attr_ints then; };
 
 static const struct attr_spec deconv_attrs[] = {
     { .name = "auto_pad", .kind = ATTR_CHOICE, .offset = offsetof(struct deconv_attr, w.auto_pad), .choices = auto_pad_names },
@@ -14,6 +14,7 @@ static const struct attr_spec deconv_attrs[] = {
     { .name = "output_shape", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, output_shape) },
     { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, w.pads) },
     { .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, w.strides) },
+    { .name = THEN_ATTR, .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, then) },
     { 0 },
 };
 
@@ -94,7 +95,7 @@ static rill_status deconv_infer(struct infer *c)
     for (int i = 0; i < w.axes; i++)
         TRY(axis_size(c, &w, i, c->in[IN_X]->shape[2 + i], &shape[2 + i]));
     infer_shape(c, 0, DTYPE_F32, c->in[IN_X]->rank, shape);
-    return RILL_OK;
+    return then_infer(c, a->then);
 }
 
 /* ---- plan ---- */
@@ -120,11 +121,11 @@ static rill_status deconv_prepare(struct prep *c)
     window_fix(&plain, &win, w->dim + 2, x, c->out[0]);
     for (int i = 0; i < win.axes; i++)
         win.before[i] = before_of(a, &win, i, x->dim[2 + i], c->out[0]->dim[2 + i]);
-    return conv_rows_prepare(c, &win, a->group, true);
+    return conv_rows_prepare(c, &win, a->group, true, a->then);
 }
 
 static const struct op op_deconv = {
-    .name = "ConvTranspose", .attrs = deconv_attrs, .attr_bytes = sizeof(struct deconv_attr), .min_in = 2, .max_in = 3,
+    .name = "ConvTranspose", .attrs = deconv_attrs, .attr_bytes = sizeof(struct deconv_attr), .min_in = 2, .max_in = 3, .own_in = THEN_IN_MAX,
     .min_out = 1, .max_out = 1, .infer = deconv_infer, .prepare = deconv_prepare, .eval = conv_rows_eval,
     .help = "transposed convolution over one to three axes, in groups",
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Conv and ConvTranspose against sums in double, with weights known before and at run time. */
+#include "engine/ops/then.h"
 #include "tests/ops/ops_test.h"
 
 struct shape {
@@ -45,7 +46,7 @@ static struct shape filled(const struct shape *s)
     return r;
 }
 
-struct job { struct attr attrs[9]; unsigned n_attrs; int64_t lists[5][6]; };
+struct job { struct attr attrs[10]; unsigned n_attrs; int64_t lists[5][6]; };
 
 static void job_ints(struct job *j, const char *name, unsigned n, const int64_t *v)
 {
@@ -203,6 +204,77 @@ static void shape_check(struct ops_test *t, const struct shape *s, bool deconv)
         ops_check(t, bits_same(first, t->out[0]), "weights at run time give other bits");
 }
 
+/* ---- what follows: the bits of the ops one after another ---- */
+
+static const char *const stage_ops[THEN_KINDS] = { "Add", "Mul", "PRelu", "Relu", "Sigmoid", "Tanh" };
+
+/* A random input of a stage for that output: whole, one per channel (with or without the axis of the batch), single. */
+static const struct tensor *stage_input(struct ops_test *t, int64_t kind, const struct tensor *y)
+{
+    int64_t dim[RANK_MAX] = { 1, 1, 1, 1, 1 };
+    int how = (int) next(4);
+    if (how == 0 && kind != THEN_PRELU)
+        return random_f32(t, y->rank, y->dim);
+    if (how == 1)
+        return random_f32(t, 1, dim);
+    dim[how == 2] = y->dim[1];
+    return random_f32(t, how == 2 ? y->rank : y->rank - 1, dim);
+}
+
+static void then_check(struct ops_test *t, const struct shape *s, bool deconv)
+{
+    const char *op = deconv ? "ConvTranspose" : "Conv";
+    const struct tensor *in[THEN_IN + THEN_MAX], *plain, *want;
+    struct job j;
+    int64_t stages[THEN_MAX];
+    unsigned n = 1 + next(THEN_MAX), n_in = THEN_IN;
+    job_set(&j, s, deconv);
+    tensors_make(t, s, deconv, in);
+    t->what = "what follows";
+    t->runtime = 1;
+    if (ops_try(t, op, j.attrs, j.n_attrs, in, 3, 1) != RILL_OK)
+        return;
+    plain = want = t->out[0];
+    for (unsigned i = 0; i < n; i++) {
+        do
+            stages[i] = next(THEN_KINDS);
+        while (then_takes_input(stages[i]) && n_in == THEN_IN + THEN_IN_MAX);
+        if (then_takes_input(stages[i]))
+            in[n_in++] = stage_input(t, stages[i], plain);
+        t->runtime = UINT32_MAX;
+        if (!ops_run(t, stage_ops[stages[i]], NULL, 0, (const struct tensor *[]) { want, in[n_in - 1] },
+                     then_takes_input(stages[i]) ? 2 : 1, 1))
+            return;
+        want = t->out[0];
+    }
+    job_ints(&j, THEN_ATTR, n, stages);
+    t->made = true;
+    t->runtime = ~(uint32_t) 6;
+    if (ops_run(t, op, j.attrs, j.n_attrs, in, n_in, 1))
+        ops_check(t, bits_same(want, t->out[0]), "%s with %u stages, the first %s, gives other bits", op, n,
+                  stage_ops[stages[0]]);
+    t->made = false;
+}
+
+static void then_refusals(struct ops_test *t)
+{
+    const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 6, 9 }), *w = random_f32(t, 3, (int64_t[]) { 4, 6, 3 });
+    const struct tensor *in[] = { x, w, NULL, random_f32(t, 2, (int64_t[]) { 4, 7 }) };
+    int64_t add = THEN_ADD, relu = THEN_RELU, unknown = THEN_KINDS, many[THEN_MAX + 1] = { 0 };
+    struct attr a = { .name = THEN_ATTR, .kind = ATTR_INTS, .ints = { 1, &add } };
+    t->what = "what follows";
+    t->made = true;
+    ops_refused(t, "Conv", &a, 1, in, 4, 1, "does not fit stage 0");
+    ops_refused(t, "Conv", &a, 1, in, 3, 1, "does not fit stage 0");
+    a.ints.v = &relu;
+    ops_refused(t, "Conv", &a, 1, in, 4, 1, "its stages use 3");
+    a.ints.v = &unknown;
+    ops_refused(t, "Conv", &a, 1, in, 3, 1, "which there is not");
+    a.ints = (struct attr_ints) { THEN_MAX + 1, many };
+    ops_refused(t, "Conv", &a, 1, in, 3, 1, "at most");
+    t->made = false;
+}
+
 static const struct shape shapes[] = {
     { 2, 1, 1, 3, 16, { 1, 129 }, { 1, 5 }, { 1, 2 }, .before = { 0, 2 }, .after = { 0, 2 }, .bias = true },
     { 2, 1, 2, 8, 8, { 1, 65 }, { 1, 5 }, { 1, 2 }, .before = { 0, 2 }, .after = { 0, 2 }, .bias = true },
@@ -312,7 +384,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < 300; i++) {
         struct shape s = random_shape(i & 1);
         shape_check(&t, &s, i & 1);
+        then_check(&t, &s, i & 1);
     }
+    then_refusals(&t);
     refusals(&t);
     output_shapes(&t);
     return ops_end(&t);
