@@ -17,4 +17,7 @@ rill_status graph_with_norms_folded(struct graph *ret, const struct graph *g, ri
 /* A convolution, also a transposed one, whose dilated kernel sees one place along an axis reads only the places under its
  * taps: the input is sliced by the dilation. Sizes must be known. */
 rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, rill_error *reterr);
+/* Element-wise ops behind a convolution that nobody else reads become stages of it (engine/ops/then.h). Sizes must be
+ * known. */
+rill_status graph_with_stages_joined(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif
