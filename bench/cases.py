@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""What the table measures: nets, how each program is told about them, and the bars."""
+from dataclasses import dataclass, field
+from typing import Callable, Optional
+
+from nets import PRODUCTS
+
+PEER_NAMES = {"ort": "ONNX Runtime", "tract": "tract", "blas": "OpenBLAS", "other": "other"}
+
+
+@dataclass
+class Run:
+    """net: a generated net, models/FILE, or library/NAME; args: options of the program; kind: another program."""
+    net: str
+    args: tuple = ()
+    kind: Optional[str] = None
+
+
+@dataclass
+class Case:
+    name: str
+    group: str
+    runs: dict                                  # program: runs, whose medians are added
+    bar: float = 0                              # how many times faster than the best of `judged`
+    roof: float = 0                             # how many times the roofline at most
+    judged: tuple = ("ort",)
+    share: dict = field(default_factory=dict)   # program: streams that one of its runs serves
+    steps: int = 1                              # of a recurrence inside one run
+    work: Optional[Callable] = None
+    limit: Optional[Callable] = None
+    names: dict = field(default_factory=lambda: PEER_NAMES)
+
+
+def states(*pairs):
+    return tuple(a for p in pairs for a in ("--state", p))
+
+
+def shapes(**dims):
+    return tuple(a for k, v in dims.items() for a in ("--shape", f"{k}={v}"))
+
+
+def work_of(case, inspected, measured):
+    """(flop, bytes read, bytes of the weights) of one run of rill's plans."""
+    if case.work:
+        return case.work
+    flop = sum(2 * i["multiply_adds"]["a_pulse"] for i in inspected if i)
+    weights = sum(m["weights_bytes"] for m in measured)
+    share = case.share.get("rill", 1)
+    return flop / share, weights / share, weights
+
+
+# ---- models ----
+
+GTCRN = Run("models/gtcrn/gtcrn_simple.onnx", states("conv_cache:conv_cache_out", "tra_cache:tra_cache_out",
+                                                     "inter_cache:inter_cache_out"))
+DTLN = [Run("models/dtln/model_1.onnx", shapes(input_2="1,1,257", input_3="1,2,128,2")
+            + states("input_3:tf_op_layer_stack_2")),
+        Run("models/dtln/model_2.onnx", shapes(input_4="1,1,512", input_5="1,2,128,2")
+            + states("input_5:tf_op_layer_stack_5"))]
+
+
+def silero(batch):
+    return Run("models/silero_v6/silero_vad.onnx", shapes(input=f"{batch},576", state=f"2,{batch},128")
+               + states("state:stateN") + ("--const", "sr=16000"))
+
+
+MODELS = [
+    Case("gtcrn", "models", {"rill": [GTCRN], "ort": [GTCRN], "tract": [GTCRN]}, bar=15, roof=4.7),
+    Case("dtln, nets and signal path", "models",
+         {"rill": [Run("library/dtln")], "ort": [*DTLN, Run("dtln", ("dtln",), "path")]}, bar=2.2, roof=1.5),
+    Case("dtln, nets alone", "models", {"rill": DTLN, "ort": DTLN, "tract": DTLN}),
+    Case("silero_v6", "models", {"rill": [silero(1)], "ort": [silero(1)], "tract": [silero(1)]}, bar=3.5, roof=2.2),
+]
+
+# ---- layers ----
+
+BARS = {"gru_128_50": 1.15, "lstm_128_50": 1.05, "gru_256_100": 1, "lstm_256_100": 1, "rnn_128_50": 1.5, "gru_128_1": 2}
+GATES = {"gru": 3, "lstm": 4, "rnn": 1}
+
+
+def recurrent(kind, size, steps):
+    """The input's product is one matrix product; the recurrent weights are read anew in every step."""
+    name = f"{kind}_{size}_{steps}"
+    run = Run(name, states("h:h_out", *(["c:c_out"] if kind == "lstm" else [])))
+    each = 4 * GATES[kind] * size * size
+
+    def limit(machine):
+        one = machine.limit_us((each / 2, each, each))
+        inputs = each / 2 * steps / machine.gflops * 1e-3
+        return steps * one + (inputs if steps > 1 else machine.limit_us((each / 2, each, 2 * each)))
+    return Case(name, "recurrent layers, size and steps", {"rill": [run], "ort": [run], "tract": [run]},
+                bar=BARS.get(name, 0), limit=limit)
+
+
+def product(m, k, n):
+    name, big = f"mm_{m}x{k}x{n}", min(m, k, n) >= 256
+    run = Run(name)
+    return Case(name, "products", {"rill": [run], "ort": [run], "blas": [Run(name, (str(m), str(k), str(n)))]},
+                bar=0.95, roof=1.15 if big else 0, judged=("ort", "blas"),
+                work=(2 * m * k * n, 4 * k * n * (1 if m < 16 else 0), 4 * k * n))
+
+
+LAYERS = [recurrent(k, s, t) for k in GATES for s, t in ((128, 50), (256, 100), (128, 1), (256, 1))]
+LAYERS += [product(*p) for p in PRODUCTS]
+
+# ---- streams ----
+
+
+def tdnn(pulse, bar):
+    step = Run(f"tdnn_step_{pulse}", states(*(f"s{i}:s{i}_out" for i in range(3))))
+    return Case(f"tdnn, pulse of {pulse}", "convolutions over time",
+                {"rill": [Run("tdnn", ("--pulse", str(pulse)))], "ort": [step], "tract": [step]}, bar=bar)
+
+
+STREAMS = [tdnn(4, 3), tdnn(8, 1.9), tdnn(24, 1.3)]
+RNNOISE = Run("rnnoise", states(*(f"h{i}:h{i}_out" for i in range(3))))
+STREAMS += [Case("rnnoise-shaped net", "models", {"rill": [RNNOISE], "ort": [RNNOISE], "tract": [RNNOISE]})]
+
+CASES = MODELS + LAYERS + STREAMS
