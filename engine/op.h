@@ -82,8 +82,11 @@ struct prep {
     const void *args;                   /* to set: handed to eval */
     size_t scratch_bytes;               /* to set: eval gets that much at e->scratch, 64-aligned */
     const char *kernel;                 /* to set: name of the chosen kernel, static storage */
+    bool many;                          /* to set: eval_many pays for this node */
     rill_error *err;
 };
+
+#define OP_MANY_MAX 32                  /* evaluations that eval_many gets at once */
 
 struct eval {
     const struct node *node;
@@ -117,6 +120,9 @@ struct op {
     rill_status (*infer)(struct infer *c);
     rill_status (*prepare)(struct prep *c);         /* optional */
     void        (*eval)(const struct eval *e);
+    /* Optional, called where prepare set `many`: n evaluations of one node, 1 <= n <= OP_MANY_MAX, that differ in x, y
+     * and scratch only; constant inputs are the same. Weights are read once for all; each gets the bits of its eval. */
+    void        (*eval_many)(const struct eval *e, unsigned n);
     /* Optional: the same on symbolic integers. Inputs are I64 or DIM tensors (x read accordingly),
      * the output is DIM. Only called while folding. */
     void        (*eval_dim)(const struct eval *e, struct dims *ds);

@@ -300,7 +300,10 @@ static rill_status node_lower(struct lower *l, struct frame *f, const struct nod
     TRY(slot_new(l, (n->n_in + n->n_out) * sizeof(void *) + MEMPLAN_ALIGN_BYTES + p.scratch_bytes, &scratch));
     slot_use(l, scratch, l->time);
     TRY(operand_set(l, &s->scratch, scratch));
-    return step_add(l, list, node_step_run, s, n->name, p.kernel ? p.kernel : n->op->name);
+    TRY(step_add(l, list, node_step_run, s, n->name, p.kernel ? p.kernel : n->op->name));
+    if (p.many && n->op->eval_many)
+        list->s[list->n - 1].run_many = node_step_run_many;
+    return RILL_OK;
 }
 
 static rill_status view_lower(struct lower *l, struct frame *f, const struct node *n, unsigned input, size_t shift_bytes)

@@ -9,6 +9,7 @@
 
 struct step {
     void (*run)(const struct step *s, unsigned char *mem);
+    void (*run_many)(const struct step *s, unsigned char *const *mem, unsigned n);     /* NULL: block after block */
     const void *args;           /* of that kind of step, owned by the plan */
     const char *name;           /* node name, for people */
     const char *kernel;         /* op or kernel name, for people */
@@ -65,6 +66,10 @@ void plan_reset(const struct plan *p, unsigned char *mem);
 
 /* Computes the outputs from what lies at the inputs' places, and the next states. Real-time safe. */
 void plan_run(const struct plan *p, unsigned char *mem);
+
+/* plan_run on n different blocks, n <= OP_MANY_MAX: steps with run_many take all blocks at once, those between them one
+ * block after the other. Each block gets the bits of plan_run. Real-time safe. */
+void plan_run_many(const struct plan *p, unsigned char *const *mem, unsigned n);
 
 static inline const void *place_read(struct place at, const unsigned char *mem)
 {

@@ -28,9 +28,8 @@ static const void *operand_read(const union operand *o, const unsigned char *mem
     return o->at.offset == SIZE_MAX ? NULL : mem + o->at.offset;
 }
 
-void node_step_run(const struct step *s, unsigned char *mem)
+struct eval node_step_eval(const struct node_step *n, unsigned char *mem)
 {
-    const struct node_step *n = s->args;
     struct eval e = n->eval;
     unsigned char *scratch = mem + n->scratch.at.offset;
     const void **x = (const void **) (void *) scratch;
@@ -43,6 +42,12 @@ void node_step_run(const struct step *s, unsigned char *mem)
     e.y = y;
     size_t lists = (e.n_in + e.n_out) * sizeof *x;
     e.scratch = scratch + ((lists + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1));
+    return e;
+}
+
+void node_step_run(const struct step *s, unsigned char *mem)
+{
+    struct eval e = node_step_eval(s->args, mem);
     e.node->op->eval(&e);
 }
 

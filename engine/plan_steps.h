@@ -56,6 +56,10 @@ struct if_step {
 
 struct copy_step { struct copies copies; };
 
+/* What the op's eval gets for this block. */
+struct eval node_step_eval(const struct node_step *n, unsigned char *mem);
+
+void node_step_run_many(const struct step *s, unsigned char *const *mem, unsigned n);
 void node_step_run(const struct step *s, unsigned char *mem);
 void scan_step_run(const struct step *s, unsigned char *mem);
 void if_step_run(const struct step *s, unsigned char *mem);

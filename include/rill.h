@@ -5,8 +5,8 @@
  *   rill_plan    the model cut for one pulse size, scheduled    immutable, refcounted, any thread
  *   rill_stream  one listener's memory                          mutable, one thread at a time
  *
- * push() and pull() only copy. run() is the only call that computes; it never
- * allocates, locks, logs or makes a system call, and neither do push() and
+ * push() and pull() only copy. run() and run_many() are the only calls that compute; they never
+ * allocate, lock, log or make a system call, and neither do push() and
  * pull(). Everything else may allocate and belongs to set-up time.
  *
  * A frame is the unit of one port's time axis: one audio sample where width is
@@ -192,6 +192,14 @@ RILL_API rill_status  rill_stream_push(rill_stream *s, unsigned port, const floa
 /* Computes one pulse. AGAIN if the input is short of a pulse or the output of the last one was not
  * pulled; END when a finished stream has given everything. Real-time safe. */
 RILL_API rill_status  rill_stream_run(rill_stream *s);
+
+/* One pulse of each of n streams of one plan, step by step together: in products of a vector with a matrix the weights
+ * are read once for all of them. ret: n places for what rill_stream_run would have said of each, called in this order;
+ * streams that answer AGAIN or END stay as they are, the others run all the same. Each gives the bits it would give
+ * alone, whatever its neighbours are. Any n, also 0; a stream may be there twice. With a plan made with profile they run
+ * one after the other. INVALID: not all of one plan; nothing ran and ret is not written. Real-time safe; the calling
+ * thread uses all n streams at once. */
+RILL_API rill_status  rill_run_many(rill_stream *const *streams, unsigned n, rill_status *ret);
 
 /* Gives up to cap frames of a port. OK with *ret_given 0 when there is none now. Real-time safe. */
 RILL_API rill_status  rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap_frames,

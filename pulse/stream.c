@@ -183,15 +183,18 @@ static void run_profiled(rill_stream *s)
     }
 }
 
-rill_status rill_stream_run(rill_stream *s)
+/* What stands in the way of a run now. */
+static rill_status run_check(rill_stream *s)
 {
-    const rill_plan *p = s->plan;
-    for (uint32_t i = p->n_inputs; i < p->n_ports; i++)
+    for (uint32_t i = s->plan->n_inputs; i < s->plan->n_ports; i++)
         if (output_left(s, i) > 0)
             return RILL_AGAIN;
-    rill_status status = input_check(s);
-    if (status != RILL_OK)
-        return status;
+    return input_check(s);
+}
+
+static void run_begin(rill_stream *s)
+{
+    const rill_plan *p = s->plan;
     for (uint32_t i = 0; i < p->n_inputs; i++) {
         if (s->counts[i].fill < p->ports[i].pulse)
             frames_fill(s, &p->ports[i], s->counts[i].fill);
@@ -200,10 +203,11 @@ rill_status rill_stream_run(rill_stream *s)
     s->clock[0] = s->n_runs;
     if (p->pgraph.has_clock)
         memcpy(stream_mem(s) + p->clock_offset, s->clock, (1 + p->pgraph.n_lengths) * sizeof *s->clock);
-    if (p->profile)
-        run_profiled(s);
-    else
-        plan_run(p->plan, stream_mem(s));
+}
+
+static void run_end(rill_stream *s)
+{
+    const rill_plan *p = s->plan;
     s->n_runs++;
     for (uint32_t i = p->n_inputs; i < p->n_ports; i++) {
         struct port_count *c = &s->counts[i];
@@ -211,6 +215,73 @@ rill_status rill_stream_run(rill_stream *s)
         c->fill = p->ports[i].pulse;
         c->taken = 0;
     }
+}
+
+rill_status rill_stream_run(rill_stream *s)
+{
+    rill_status status = run_check(s);
+    if (status != RILL_OK)
+        return status;
+    run_begin(s);
+    if (s->plan->profile)
+        run_profiled(s);
+    else
+        plan_run(s->plan->plan, stream_mem(s));
+    run_end(s);
+    return RILL_OK;
+}
+
+/* ---- many streams ---- */
+
+/* Streams that run together: so many at a time that what they touch in a step stays in cache. */
+struct batch {
+    rill_stream *stream[OP_MANY_MAX];
+    unsigned n;
+};
+
+static bool batch_has(const struct batch *b, const rill_stream *s)
+{
+    for (unsigned i = 0; i < b->n; i++)
+        if (b->stream[i] == s)
+            return true;
+    return false;
+}
+
+static void batch_run(struct batch *b)
+{
+    unsigned char *mem[OP_MANY_MAX];
+    for (unsigned i = 0; i < b->n; i++) {
+        run_begin(b->stream[i]);
+        mem[i] = stream_mem(b->stream[i]);
+    }
+    if (b->n)
+        plan_run_many(b->stream[0]->plan->plan, mem, b->n);
+    for (unsigned i = 0; i < b->n; i++)
+        run_end(b->stream[i]);
+    b->n = 0;
+}
+
+rill_status rill_run_many(rill_stream *const *streams, unsigned n, rill_status *ret)
+{
+    struct batch b = { .n = 0 };
+    for (unsigned i = 1; i < n; i++)
+        if (streams[i]->plan != streams[0]->plan)
+            return RILL_INVALID;
+    for (unsigned i = 0; i < n; i++) {
+        rill_stream *s = streams[i];
+        if (s->plan->profile) {
+            ret[i] = rill_stream_run(s);
+            continue;
+        }
+        if (batch_has(&b, s))
+            batch_run(&b);
+        ret[i] = run_check(s);
+        if (ret[i] == RILL_OK)
+            b.stream[b.n++] = s;
+        if (b.n == OP_MANY_MAX)
+            batch_run(&b);
+    }
+    batch_run(&b);
     return RILL_OK;
 }
 

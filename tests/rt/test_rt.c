@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* push, run and pull allocate nothing, lock nothing and write nothing, for the built-in model and every library
+/* push, run, run_many and pull allocate nothing, lock nothing and write nothing, for the built-in model and every library
  * model whose weights are at hand and the nets of the zoo, to the end of the stream; denormals are flushed on a prepared thread. */
 #include "tests/rt/guard.h"
 #include <rill.h>
@@ -28,7 +28,9 @@ static float noise(uint32_t *seed)
     return (float) (int32_t) *seed / 4294967296.0f;
 }
 
-struct run { rill_plan *plan; rill_stream *s; rill_port ports[64]; unsigned n_ports; float *buf; size_t floats; };
+#define MANY 35     /* more than run together at a time */
+
+struct run { rill_plan *plan; rill_stream *s, *many[MANY]; rill_port ports[64]; unsigned n_ports; float *buf; size_t floats; };
 
 static void pulse(struct run *r, uint32_t *seed)
 {
@@ -44,6 +46,41 @@ static void pulse(struct run *r, uint32_t *seed)
         if (!r->ports[i].is_input)
             rill_stream_pull(r->s, i, r->buf, r->ports[i].pulse_frames, &n);
     check(guard_leave() == 0, "a pulse allocates, locks or writes", "run");
+}
+
+/* All streams but the last two, which are short of input, run. */
+static unsigned many_pulse(struct run *r, uint32_t *seed)
+{
+    rill_status status[MANY];
+    unsigned ran = 0;
+    size_t n;
+    for (size_t i = 0; i < r->floats; i++)
+        r->buf[i] = noise(seed);
+    for (unsigned k = 0; k + 2 < MANY; k++)
+        for (unsigned i = 0; i < r->n_ports && r->ports[i].is_input; i++)
+            rill_stream_push(r->many[k], i, r->buf, r->ports[i].pulse_frames, &n);
+    rill_run_many(r->many, MANY, status);
+    for (unsigned k = 0; k < MANY; k++)
+        for (unsigned i = 0; i < r->n_ports; i++) {
+            ran += i == 0 && status[k] == RILL_OK;
+            if (!r->ports[i].is_input)
+                rill_stream_pull(r->many[k], i, r->buf, r->ports[i].pulse_frames, &n);
+        }
+    return ran;
+}
+
+static void many_test(struct run *r, uint32_t *seed, const char *name)
+{
+    size_t bytes = (rill_plan_stream_size(r->plan) + 63) / 64 * 64;
+    char *mem = aligned_alloc(64, bytes * MANY);
+    unsigned ran = 0;
+    for (unsigned i = 0; i < MANY; i++)
+        r->many[i] = rill_stream_init(mem + i * bytes, r->plan);
+    guard_enter();
+    for (int k = 0; k < 3; k++)
+        ran += many_pulse(r, seed);
+    check(guard_leave() == 0, "streams that run together allocate, lock or write", name);
+    check(ran == 3 * (MANY - 2), "streams run together", name);
 }
 
 /* A child that may only read, write, exit and return from signals runs pulses: any other system call kills it. */
@@ -64,6 +101,7 @@ static int runs_without_system_calls(struct run *r, uint32_t *seed)
             rill_stream_run(r->s);
             rill_stream_pull(r->s, r->n_ports - 1, r->buf, r->ports[r->n_ports - 1].pulse_frames, &n);
         }
+        many_pulse(r, seed);
         __asm__ volatile("syscall" : : "a"(60), "D"(0) : "rcx", "r11", "memory");   /* exit(2), not exit_group(2) */
     }
     waitpid(child, &status, 0);
@@ -101,11 +139,13 @@ static void model_test(rill_model *m, const char *name, uint32_t pulse_frames)
                 rill_stream_pull(r.s, i, r.buf, r.ports[i].pulse_frames, &n);
     check(guard_leave() == 0, "the end of a stream allocates, locks or writes", name);
     rill_stream_reset(r.s);
+    many_test(&r, &seed, name);
     int quiet = runs_without_system_calls(&r, &seed);
     if (quiet < 0)
         skipped++;
     else
         check(quiet, "a pulse makes a system call", name);
+    free(r.many[0]);
     free(r.s);
     free(r.buf);
     rill_plan_unref(r.plan);
