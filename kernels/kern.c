@@ -67,18 +67,24 @@ size_t kern_packed_floats(size_t n, size_t k)
     return (n + KERN_LANES - 1) / KERN_LANES * KERN_LANES * k;
 }
 
+static void panel_pack(float *ret, const float *w, size_t lanes, size_t k, size_t stride_o, size_t stride_k)
+{
+    if (stride_o == 1 && lanes == KERN_LANES) {
+        for (size_t i = 0; i < k; i++)
+            memcpy(ret + i * KERN_LANES, w + i * stride_k, KERN_LANES * sizeof *ret);
+        return;
+    }
+    if (lanes < KERN_LANES)
+        memset(ret, 0, k * KERN_LANES * sizeof *ret);
+    for (size_t i = 0; i < k; i++)
+        for (size_t lane = 0; lane < lanes; lane++)
+            ret[i * KERN_LANES + lane] = w[lane * stride_o + i * stride_k];
+}
+
 void kern_pack_f32(float *ret, const float *w, size_t n, size_t k, size_t stride_o, size_t stride_k)
 {
-    for (size_t panel = 0; panel < n; panel += KERN_LANES) {
-        if (stride_o == 1 && panel + KERN_LANES <= n) {
-            for (size_t i = 0; i < k; i++, ret += KERN_LANES)
-                memcpy(ret, w + panel + i * stride_k, KERN_LANES * sizeof *ret);
-            continue;
-        }
-        for (size_t i = 0; i < k; i++)
-            for (size_t lane = 0; lane < KERN_LANES; lane++, ret++)
-                *ret = panel + lane < n ? w[(panel + lane) * stride_o + i * stride_k] : 0;
-    }
+    for (size_t o = 0; o < n; o += KERN_LANES, ret += KERN_LANES * k)
+        panel_pack(ret, w + o * stride_o, n - o < KERN_LANES ? n - o : KERN_LANES, k, stride_o, stride_k);
 }
 
 size_t kern_conv_packed_floats(size_t n_outs, size_t n_taps)

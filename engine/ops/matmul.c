@@ -40,13 +40,19 @@ static plain_fn *plain_of(enum dtype t)
 
 /* ---- MatMul ---- */
 
+struct matmul_args;
+typedef void matmul_fn(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b);
+
 struct matmul_args {
     int64_t m, n, k, batches;
     int rank;                           /* of the batch */
     int64_t dim[RANK_MAX], sa[RANK_MAX], sb[RANK_MAX];  /* strides in matrices, 0 where broadcast */
-    const float *packed;                /* NULL: pack into scratch */
+    matmul_fn *one;                     /* multiplies matrices a and b into y */
+    const float *packed;                /* the constant operand */
     size_t packed_floats;
 };
+
+#define DIRECT_ROWS 16      /* up to so many rows a second operand is read as it lies: packing it would cost more */
 
 static rill_status matmul_infer(struct infer *c)
 {
@@ -105,6 +111,84 @@ static rill_status sizes_check(struct prep *c, int64_t m, int64_t n, int64_t k)
     return RILL_OK;
 }
 
+/* ---- one matrix times another ---- */
+
+static void one_plain(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b)
+{
+    size_t bytes = dtype_bytes(e->in[0]->type);
+    plain_of(e->in[0]->type)((char *) e->y[0] + (size_t) (y * g->m * g->n) * bytes,
+                             (const char *) e->x[0] + (size_t) (a * g->m * g->k) * bytes,
+                             (const char *) e->x[1] + (size_t) (b * g->k * g->n) * bytes, g->m, g->n, g->k);
+}
+
+static void product(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, const float *w)
+{
+    kern_gemm_f32(e->kern, (float *) e->y[0] + y * g->m * g->n, (size_t) g->n, (const float *) e->x[0] + a * g->m * g->k,
+                  (size_t) g->k, w, NULL, (size_t) g->m, (size_t) g->n, (size_t) g->k);
+}
+
+static void one_packed(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b)
+{
+    product(e, g, y, a, g->packed + (size_t) b * g->packed_floats);
+}
+
+static void one_packing(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b)
+{
+    kern_pack_f32(e->scratch, (const float *) e->x[1] + b * g->k * g->n, (size_t) g->n, (size_t) g->k, 1, (size_t) g->n);
+    product(e, g, y, a, e->scratch);
+}
+
+/* The first operand is constant, the second a column: its product with the first one's rows as weights. */
+static void one_column(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b)
+{
+    e->kern->gemm_f32((float *) e->y[0] + y * g->m, (size_t) g->m, (const float *) e->x[1] + b * g->k, (size_t) g->k,
+                      g->packed + (size_t) a * g->packed_floats, NULL, 1, (size_t) g->m, (size_t) g->k);
+}
+
+/* The second operand as it lies; only columns that do not fill a panel are packed. */
+static void one_direct(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b)
+{
+    size_t m = (size_t) g->m, n = (size_t) g->n, k = (size_t) g->k, whole = n / KERN_LANES * KERN_LANES;
+    const float *x = (const float *) e->x[0] + a * g->m * g->k, *w = (const float *) e->x[1] + b * g->k * g->n;
+    float *to = (float *) e->y[0] + y * g->m * g->n;
+    struct kern_block block = { .w = w, .step_panel = KERN_LANES, .step_k = n, .n = whole, .k = k };
+    e->kern->gemm_block_f32(to, n, x, k, &block, m);
+    if (whole == n)
+        return;
+    kern_pack_f32(e->scratch, w + whole, n - whole, k, 1, n);
+    e->kern->gemm_f32(to + whole, n, x, k, e->scratch, NULL, m, n - whole, k);
+}
+
+/* ---- plan ---- */
+
+static rill_status packed_set(struct prep *c, struct matmul_args *g, const struct tensor *w, size_t n, size_t so, size_t sk)
+{
+    size_t k = (size_t) g->k;
+    g->packed_floats = kern_packed_floats(n, k);
+    g->packed = pack_all(c, w->data, n && k ? tensor_count(w) / (int64_t) (n * k) : 0, n, k, so, sk);
+    return g->packed ? RILL_OK : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+}
+
+static rill_status way_choose(struct prep *c, struct matmul_args *g)
+{
+    const struct tensor *a = c->in[0], *b = c->in[1];
+    size_t k = (size_t) g->k, n = (size_t) g->n;
+    c->kernel = "gemm_f32";
+    if (b->data) {
+        g->one = one_packed;
+        return packed_set(c, g, b, n, 1, n);
+    }
+    if (a->data && n == 1) {
+        g->one = one_column;
+        return packed_set(c, g, a, (size_t) g->m, k, 1);
+    }
+    bool direct = g->m <= DIRECT_ROWS;
+    g->one = direct ? one_direct : one_packing;
+    c->kernel = direct ? "gemm_f32 direct" : "gemm_f32 packing";
+    c->scratch_bytes = kern_packed_floats(direct ? n % KERN_LANES : n, k) * sizeof(float);
+    return RILL_OK;
+}
+
 static rill_status matmul_prepare(struct prep *c)
 {
     const struct tensor *a = c->in[0], *b = c->in[1], *y = c->out[0];
@@ -120,60 +204,37 @@ static rill_status matmul_prepare(struct prep *c)
         g->batches *= g->dim[i] = y->dim[i];
     batch_strides(a, g->rank, g->sa);
     batch_strides(b, g->rank, g->sb);
+    g->one = one_plain;
     c->args = g;
     c->kernel = "matmul";
     if (a->type != DTYPE_F32 || !tensor_count(y))
         return RILL_OK;
     TRY(sizes_check(c, g->m, g->n, g->k));
-    g->packed_floats = kern_packed_floats((size_t) g->n, (size_t) g->k);
-    if (b->data) {
-        int64_t matrices = g->k && g->n ? tensor_count(b) / (g->k * g->n) : 0;
-        g->packed = pack_all(c, b->data, matrices, (size_t) g->n, (size_t) g->k, 1, (size_t) g->n);
-        if (!g->packed)
-            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-        c->kernel = "gemm_f32";
-    } else {
-        c->scratch_bytes = (g->packed_floats + KERN_LANES) * sizeof(float);
-        c->kernel = "gemm_f32 packing";
-    }
     /* One matrix for all rows of the batch is one taller product. */
-    bool shared = b->rank <= 2;
-    if (shared && a->rank > 1) {
+    if (b->rank <= 2 && a->rank > 1) {
         g->m *= g->batches;
         g->batches = 1;
         g->rank = 0;
     }
-    return RILL_OK;
-}
-
-static void matmul_one(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b)
-{
-    const struct tensor *t = e->in[0];
-    if (t->type != DTYPE_F32) {
-        size_t bytes = dtype_bytes(t->type);
-        plain_of(t->type)((char *) e->y[0] + (size_t) (y * g->m * g->n) * bytes,
-                          (const char *) e->x[0] + (size_t) (a * g->m * g->k) * bytes,
-                          (const char *) e->x[1] + (size_t) (b * g->k * g->n) * bytes, g->m, g->n, g->k);
-        return;
-    }
-    const float *w = g->packed ? g->packed + (size_t) b * g->packed_floats : e->scratch;
-    if (!g->packed)
-        kern_pack_f32(e->scratch, (const float *) e->x[1] + b * g->k * g->n, (size_t) g->n, (size_t) g->k, 1,
-                      (size_t) g->n);
-    e->kern->gemm_f32((float *) e->y[0] + y * g->m * g->n, (size_t) g->n, (const float *) e->x[0] + a * g->m * g->k,
-                      (size_t) g->k, w, NULL, (size_t) g->m, (size_t) g->n, (size_t) g->k);
+    return way_choose(c, g);
 }
 
 static void matmul_eval(const struct eval *e)
 {
     const struct matmul_args *g = e->args;
-    for (int64_t i = 0; i < g->batches && g->m && g->n; i++) {
+    if (!g->m || !g->n)
+        return;
+    if (g->batches == 1) {
+        g->one(e, g, 0, 0, 0);
+        return;
+    }
+    for (int64_t i = 0; i < g->batches; i++) {
         int64_t a = 0, b = 0, rest = i;
         for (int k = g->rank; k-- > 0; rest /= g->dim[k]) {
             a += rest % g->dim[k] * g->sa[k];
             b += rest % g->dim[k] * g->sb[k];
         }
-        matmul_one(e, g, i, a, b);
+        g->one(e, g, i, a, b);
     }
 }
 
@@ -215,7 +276,8 @@ static rill_status gemm_infer(struct infer *c)
 
 struct gemm_args {
     int64_t m, n, k, bias_row, bias_col;    /* strides of the bias, 0 where broadcast */
-    const float *packed;
+    const float *packed;                    /* NULL: pack into scratch, behind the rows */
+    size_t rows_floats;                     /* of A turned, in scratch */
     bool starts_at_bias;                    /* a vector over n, unscaled: the sums start from it */
 };
 
@@ -232,15 +294,22 @@ static rill_status gemm_prepare(struct prep *c)
         g->bias_col = cols > 1;
         g->bias_row = bias->rank == 2 && bias->dim[0] > 1 ? cols : 0;
     }
+    g->starts_at_bias = bias && g->bias_col && !g->bias_row && t->alpha == 1 && t->beta == 1;
     c->args = g;
     c->kernel = "gemm_f32";
+    if (a->type != DTYPE_F32)
+        return RILL_OK;
     TRY(sizes_check(c, g->m, g->n, g->k));
-    c->scratch_bytes = (kern_packed_floats((size_t) g->n, (size_t) g->k) + (size_t) (g->m * g->k) + 2 * KERN_LANES) *
-                       sizeof(float);
-    if (a->type == DTYPE_F32 && b->data && !(g->packed = pack_all(c, b->data, 1, (size_t) g->n, (size_t) g->k,
-                                                                 (size_t) (t->tb ? g->k : 1), (size_t) (t->tb ? 1 : g->n))))
+    size_t n = (size_t) g->n, k = (size_t) g->k;
+    if (t->ta)
+        g->rows_floats = ((size_t) g->m * k + KERN_LANES - 1) / KERN_LANES * KERN_LANES;
+    c->scratch_bytes = g->rows_floats * sizeof(float);
+    if (!b->data) {
+        c->kernel = "gemm_f32 packing";
+        c->scratch_bytes += kern_packed_floats(n, k) * sizeof(float);
+    } else if (!(g->packed = pack_all(c, b->data, 1, n, k, t->tb ? k : 1, t->tb ? 1 : n))) {
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    g->starts_at_bias = bias && g->bias_col && !g->bias_row && t->alpha == 1 && t->beta == 1;
+    }
     return RILL_OK;
 }
 
@@ -262,33 +331,49 @@ static void gemm_f64(const struct eval *e, const struct gemm_args *g)
         }
 }
 
+/* y = alpha * y + beta * bias, where the sums did not start from the bias */
+static void gemm_scale(const struct eval *e, const struct gemm_args *g)
+{
+    const struct gemm_attr *t = e->attr;
+    const float *bias = e->n_in > 2 ? e->x[2] : NULL;
+    float *y = e->y[0];
+    for (int64_t i = 0; i < g->m; i++, y += g->n) {
+        if (bias && g->bias_col && t->alpha == 1 && t->beta == 1) {
+            e->kern->add_f32(y, y, bias + i * g->bias_row, (size_t) g->n);
+            continue;
+        }
+        for (int64_t j = 0; j < g->n; j++)
+            y[j] = t->alpha * y[j] + t->beta * (bias ? bias[i * g->bias_row + j * g->bias_col] : 0);
+    }
+}
+
 static void gemm_eval(const struct eval *e)
 {
     const struct gemm_attr *t = e->attr;
     const struct gemm_args *g = e->args;
     const float *a = e->x[0], *w = g->packed, *bias = g->starts_at_bias ? e->x[2] : NULL;
-    float *y = e->y[0], *rows = e->scratch;
+    size_t m = (size_t) g->m, n = (size_t) g->n, k = (size_t) g->k;
+    float *rows = e->scratch, *pack = rows + g->rows_floats;
     if (e->in[0]->type == DTYPE_F64) {
         gemm_f64(e, g);
         return;
     }
     if (t->ta) {
-        for (int64_t i = 0; i < g->m; i++)
-            for (int64_t l = 0; l < g->k; l++)
-                rows[i * g->k + l] = a[l * g->m + i];
+        for (size_t i = 0; i < m; i++)
+            for (size_t l = 0; l < k; l++)
+                rows[i * k + l] = a[l * m + i];
         a = rows;
     }
     if (!w) {
-        float *p = rows + ((g->m * g->k + KERN_LANES - 1) & ~(int64_t) (KERN_LANES - 1));
-        kern_pack_f32(p, e->x[1], (size_t) g->n, (size_t) g->k, (size_t) (t->tb ? g->k : 1), (size_t) (t->tb ? 1 : g->n));
-        w = p;
+        kern_pack_f32(pack, e->x[1], n, k, t->tb ? k : 1, t->tb ? 1 : n);
+        w = pack;
     }
-    e->kern->gemm_f32(y, (size_t) g->n, a, (size_t) g->k, w, bias, (size_t) g->m, (size_t) g->n, (size_t) g->k);
-    if (bias || ((e->n_in < 3 || !e->x[2]) && t->alpha == 1))
-        return;
-    for (int64_t i = 0; i < g->m; i++)
-        for (int64_t j = 0; j < g->n; j++)
-            y[i * g->n + j] = t->alpha * y[i * g->n + j] + t->beta * (float) gemm_bias(e, g, i, j);
+    if (m == 1)
+        e->kern->gemm_f32(e->y[0], n, a, k, w, bias, 1, n, k);
+    else
+        kern_gemm_f32(e->kern, e->y[0], n, a, k, w, bias, m, n, k);
+    if (!g->starts_at_bias && ((e->n_in > 2 && e->x[2]) || t->alpha != 1))
+        gemm_scale(e, g);
 }
 
 static const struct op op_matmul = {
