@@ -11,6 +11,7 @@ struct pass {
 
 static const struct pass declutter_passes[] = {
     { "fold-norms", false, graph_with_norms_folded },
+    { "hoist", true, graph_with_scans_hoisted },
 };
 
 static const struct pass settle_passes[] = {

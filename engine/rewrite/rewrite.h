@@ -20,4 +20,8 @@ rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, ril
 /* Element-wise ops behind a convolution that nobody else reads become stages of it (engine/ops/then.h). Sizes must be
  * known. */
 rill_status graph_with_stages_joined(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* Work of Scan bodies that needs no state leaves them: products of scanned inputs become one for all iterations, and so do
+ * products of what is stacked; what is the same in all iterations is computed once. */
+rill_status graph_with_scans_hoisted(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif
