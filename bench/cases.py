@@ -64,11 +64,17 @@ def silero(batch):
                + states("state:stateN") + ("--const", "sr=16000"))
 
 
+DPDFNET2 = Run("dpdfnet2", states("state_in:state_out"))
+DFN3 = Run("dfn3", states(*(f"{s}:{s}_out" for s in ("erb_past", "spec_past", "c0_past", "enc_gru0", "erb_gru0", "erb_gru1",
+                                                     "df_gru0", "df_gru1"))))
+
 MODELS = [
     Case("gtcrn", "models", {"rill": [GTCRN], "ort": [GTCRN], "tract": [GTCRN]}, bar=15, roof=4.7),
     Case("dtln, nets and signal path", "models",
          {"rill": [Run("library/dtln")], "ort": [*DTLN, Run("dtln", ("dtln",), "path")]}, bar=2.2, roof=1.5),
     Case("dtln, nets alone", "models", {"rill": DTLN, "ort": DTLN, "tract": DTLN}),
+    Case("dpdfnet2-shaped", "models", {"rill": [DPDFNET2], "ort": [DPDFNET2], "tract": [DPDFNET2]}, bar=3),
+    Case("dfn3-shaped", "models", {"rill": [DFN3], "ort": [DFN3], "tract": [DFN3]}, bar=3),
     Case("silero_v6", "models", {"rill": [silero(1)], "ort": [silero(1)], "tract": [silero(1)]}, bar=3.5, roof=2.2),
 ]
 

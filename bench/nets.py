@@ -6,6 +6,7 @@
 import os
 import sys
 
+import dfn
 from onnx_write import Net
 
 PRODUCTS = [(1, 256, 256), (1, 128, 512), (1, 256, 768), (1, 512, 512), (64, 64, 64), (128, 128, 128), (256, 256, 256),
@@ -114,6 +115,7 @@ NETS = {f"{k}_{s}_{t}": (recurrent, k, s, t) for k in GATES for s, t in ((128, 5
 NETS |= {f"mm_{m}x{k}x{n}": (product, m, k, n) for m, k, n in PRODUCTS}
 NETS |= {f"tdnn_step_{p}": (tdnn_step, p) for p in (4, 8, 24)} | {"tdnn": (tdnn,)}
 NETS |= {f"chain_{s}": (chain, s) for s in (10, 50, 200)} | {"rnnoise": (rnnoise,)}
+NETS |= {"dfn3": (dfn.dfn3,), "dpdfnet2": (dfn.dpdfnet2,)}
 
 
 def make(folder, name):
