@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/model.h"
+#include "engine/planfile/planfile.h"
 
 #include <stdlib.h>
 
@@ -31,6 +32,7 @@ rill_model *rill_model_free(rill_model *m)
         return NULL;
     pthread_mutex_destroy(&m->planning);
     dims_free(m->dims);
+    planfile_free(m->compiled);
     arena_drop(&m->arena);
     free(m);
     return NULL;

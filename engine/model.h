@@ -22,6 +22,8 @@ struct model_stage {
     const char *why;            /* it is not typed */
 };
 
+struct planfile;
+
 struct rill_model {
     atomic_uint refs;           /* plans hold one each */
     pthread_mutex_t planning;   /* making a plan interns dimensions in dims; running one does not */
@@ -37,6 +39,8 @@ struct rill_model {
     const struct dim *stream;           /* the symbol that counts input frames; NULL: a graph without time */
     struct model_port *inputs, *outputs;    /* one per graph input and output; NULL: all tensors */
     rill_model_info info;
+    struct planfile *compiled;          /* what the graphs above would have become: they are empty then; NULL: they are not */
+    uint32_t n_compiled_inputs, n_compiled_outputs;     /* in inputs and outputs */
 };
 
 /* An empty model with one reference; NULL: out of memory. */

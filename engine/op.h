@@ -133,6 +133,9 @@ struct op {
 const struct op *op_find(const char *name);
 const struct op *op_at(unsigned i);
 
+/* The same with those that only passes make. */
+const struct op *op_find_made(const char *name);
+
 /* ---- helpers for infer -------------------------------------------------------------------- */
 
 /* Refusals that name node and op: "node 'x' (Conv): ...". */

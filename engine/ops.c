@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops.h"
+#include "engine/ops/pieces.h"
 
 #include <string.h>
 
@@ -25,4 +26,13 @@ const struct op *op_find(const char *name)
             if (!strcmp((*o)->name, name))
                 return *o;
     return NULL;
+}
+
+const struct op *op_find_made(const char *name)
+{
+    static const struct op *const made[] = { &op_move };
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        if (!strcmp(made[i]->name, name))
+            return made[i];
+    return op_find(name);
 }

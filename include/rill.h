@@ -139,9 +139,10 @@ RILL_API const char *rill_status_text(rill_status s);
 
 /* --- models ------------------------------------------------------------------------------- */
 
-/* Opens a model folder (model.conf + graph.nnef + weights), an ONNX file or an NNEF file.
- * Weights are read into memory: the file may change or vanish afterwards. *ret is owned by the
- * caller and written only on RILL_OK. */
+/* Opens a model folder (model.conf + graph.nnef + weights), an ONNX file, an NNEF file or a compiled plan
+ * (rill_plan_save). Weights are read into memory: the file may change or vanish afterwards; those of a compiled plan are
+ * mapped: it may be replaced or removed, but not written over or cut. *ret is owned by the caller and written only on
+ * RILL_OK. UNSUPPORTED: another version or build of rill compiled it; MALFORMED: it is damaged. */
 RILL_API rill_status rill_model_open(rill_model **ret, const char *path, rill_error *reterr);
 
 /* As rill_model_open with opts (NULL: nothing to do), after which the model is as constant as any. INVALID: a
@@ -165,6 +166,11 @@ RILL_API rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const r
                                    rill_error *reterr);
 RILL_API rill_plan  *rill_plan_ref(rill_plan *p);           /* thread-safe */
 RILL_API rill_plan  *rill_plan_unref(rill_plan *p);         /* thread-safe; takes and returns NULL */
+
+/* Writes the plan to a file that rill_model_open opens in a few milliseconds and rill_plan_new makes this very plan of: for
+ * this instruction set, this pulse and this build of rill only; plans of another kind are refused (UNSUPPORTED, the text
+ * says what to do). Takes the place of path in one step: who has the old file open keeps it. IO: it cannot be written. */
+RILL_API rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *reterr);
 
 /* Fills at most cap ports, inputs first; returns how many there are. The index is the port number. */
 RILL_API unsigned    rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap);

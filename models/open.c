@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens a model from where it lies: a folder, a single file, or this library itself. */
+#include "engine/planfile/model.h"
 #include "models/builtin.h"
 #include "models/conf.h"
 #include "models/nnef/nnef.h"
@@ -160,6 +161,25 @@ static rill_status onnx_model(struct opening *o, const char *path)
     return model_fill(o, base_name(o, path));
 }
 
+static bool opts_are_empty(const rill_model_opts *o)
+{
+    return !o || (!(o->asserts && o->asserts[0]) && !(o->set && o->set[0]) && !(o->transforms && o->transforms[0]) && !o->stream);
+}
+
+static rill_status compiled_model(struct opening *o, const char *path)
+{
+    struct planfile *f;
+    if (!opts_are_empty(o->opts))
+        return err_set(o->err, RILL_INVALID, "is compiled, so nothing can be done to its graph any more; give transforms, "
+                       "symbols and assertions to: rill compile MODEL -o FILE.rill");
+    TRY(planfile_open(&f, path, o->err));
+    f->path = arena_string(&o->model->arena, path);
+    rill_status s = f->path ? planfile_model_read(o->model, f, o->err) : err_set(o->err, RILL_NOMEM, "out of memory");
+    if (s != RILL_OK)
+        planfile_free(f);
+    return s;
+}
+
 static bool ends_with(const char *s, const char *end)
 {
     size_t n = strlen(s), m = strlen(end);
@@ -210,6 +230,8 @@ static rill_status any_model(struct opening *o, const char *path, bool is_folder
     }
     if (is_folder)
         return folder_model(o, path);
+    if (planfile_is(path) || ends_with(path, ".rill"))
+        return compiled_model(o, path);
     return ends_with(path, ".nnef") ? nnef_model(o, path) : onnx_model(o, path);
 }
 

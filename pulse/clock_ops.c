@@ -308,3 +308,13 @@ const struct op op_pulse_history = {
     .max_in = 2, .min_out = 2, .max_out = 2, .infer = history_infer, .eval = history_eval,
     .help = "frames of the past in front of those of this run",
 };
+
+const struct op *pulse_op_find(const char *name)
+{
+    static const struct op *const all[] = { &op_pulse_history, &op_pulse_pad, &op_pulse_range, &op_pulse_skip,
+                                            &op_pulse_valid, &op_pulse_window };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!strcmp(all[i]->name, name))
+            return all[i];
+    return NULL;
+}

@@ -38,4 +38,7 @@ struct pulse_history_attr { int64_t axis; };
 /* PulseSkip(clock): i64[], how many leading frames of this run lie before the sequence, 0..pulse. */
 /* PulseRange(clock, start, step): [frames], start + step * frame. */
 extern const struct op op_pulse_history, op_pulse_pad, op_pulse_valid, op_pulse_skip, op_pulse_range, op_pulse_window;
+
+/* The op of that name among them; NULL: none. */
+const struct op *pulse_op_find(const char *name);
 #endif

@@ -4,6 +4,7 @@
 #include "engine/inline_scan.h"
 #include "engine/prune.h"
 #include "engine/rewrite/passes.h"
+#include "pulse/plan_file.h"
 #include "pulse/stream_internal.h"
 
 #include <stdlib.h>
@@ -40,6 +41,13 @@ static rill_status cpu_choose(const rill_plan_opts *opts, unsigned *ret, rill_er
             return RILL_OK;
         }
     return err_set(err, RILL_INVALID, "RILL_CPU is '%.40s'; known: c, avx2, avx512, neon", force);
+}
+
+static const char *cpu_name(unsigned cpu)
+{
+    struct kern k;
+    kern_init(&k, cpu);
+    return k.isa;
 }
 
 /* ---- ports ---- */
@@ -107,23 +115,29 @@ static rill_status ports_make(rill_plan *p, rill_error *err)
 
 /* ---- making a plan ---- */
 
-static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
+/* From the model to the graph that is planned. */
+static rill_status plan_cut(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
 {
     struct pgraph *pg = &p->pgraph;
     struct graph inlined, pruned;
-    struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes };
-    TRY(cpu_choose(opts, &po.cpu, err));
     uint32_t pulse = opts->pulse_frames ? opts->pulse_frames : p->model->pulse;
+    p->symbol = p->model->stream;
     TRY(pgraph_from_tgraph(pg, &p->model->graph, p->model->stream, pulse, NULL, &p->arena, err));
     TRY(graph_check_bodies(&pg->g, pg->symbol, NULL, err));
     TRY(graph_with_scans_inlined(&inlined, &pg->g, &p->arena, err));
     TRY(graph_pruned(&pruned, &inlined, err));
     TRY(graph_check_bodies(&pruned, pg->symbol, NULL, err));
     p->pulsed = pg->g;
-    TRY(graph_settle(&pg->g, &pruned, &p->passes, err));
-    TRY(plan_from_graph(&p->plan, &pg->g, &po, err));
+    return graph_settle(&pg->g, &pruned, &p->passes, err);
+}
+
+static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
+{
+    struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes };
+    TRY(cpu_choose(opts, &po.cpu, err));
+    TRY(p->model->compiled ? plan_file_graph(p, opts->pulse_frames, cpu_name(po.cpu), err) : plan_cut(p, opts, err));
+    TRY(plan_from_graph(&p->plan, &p->pgraph.g, &po, err));
     TRY(ports_make(p, err));
-    p->symbol = p->model->stream;
     p->profile = opts->profile;
     p->header_bytes = aligned(sizeof(struct rill_stream));
     p->profile_bytes = p->profile ? aligned(p->plan->n_steps * sizeof(struct step_time)) : 0;

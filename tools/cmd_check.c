@@ -206,7 +206,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     float *samples = NULL;
     c.opts.seed = (uint32_t) seed;
     c.opts.tolerance = tolerance;
-    if (open_any(&c.model, argv[0], &oo, &err) != RILL_OK)
+    if (open_uncompiled(&c.model, argv[0], &oo, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
     int code = n > 1 ? samples_read(&c, argv[1], &samples) : TOOL_OK;
     if (code == TOOL_OK)

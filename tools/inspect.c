@@ -2,6 +2,7 @@
 /* rill inspect: what a model is at each stage. */
 #include "engine/dump.h"
 #include "engine/op.h"
+#include "engine/planfile/planfile.h"
 #include "pulse/plan_internal.h"
 #include "tools/drift.h"
 #include "tools/inspect_axes.h"
@@ -49,7 +50,7 @@ static void ports_split(const struct inspect *in, json_t *ret_in, json_t *ret_ou
 
 static void report_json(const struct inspect *in, const char *name)
 {
-    const struct graph *g = &in->model->graph.g;
+    const struct graph *g = in->plan && in->model->compiled ? &in->plan->pgraph.g : &in->model->graph.g;
     json_t *inputs = json_array(), *outputs = json_array(), *j;
     if (in->plan) {
         ports_split(in, inputs, outputs);
@@ -99,7 +100,11 @@ static void report_text(const struct inspect *in, const char *name)
 {
     rill_model_info info;
     rill_model_get_info(in->model, &info);
-    printf("%s: %u nodes after folding\n", name, graph_count_nodes(&in->model->typed.g));
+    if (in->model->compiled)
+        printf("%s: compiled for %s, %llu bytes: %llu mapped, the rest copied\n", name, in->model->compiled->cpu,
+               (unsigned long long) in->model->compiled->file_bytes, (unsigned long long) in->model->compiled->data_bytes);
+    else
+        printf("%s: %u nodes after folding\n", name, graph_count_nodes(&in->model->typed.g));
     if (info.summary && *info.summary)
         printf("  %s\n", info.summary);
     stages_print(in->model);
@@ -197,7 +202,9 @@ static int run(const struct command *cmd, int argc, char **argv)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill inspect %s", cmd->usage);
     struct inspect in = { 0 };
     rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse };
-    if (open_any(&in.model, argv[0], &oo, &in.why) != RILL_OK)
+    bool finished = !pass || !strcmp(pass, stage_names[STAGE_PULSE_DECLUTTER]) || !strcmp(pass, stage_names[STAGE_PLAN]);
+    rill_status opened = (finished && !axes && !check ? open_any : open_uncompiled)(&in.model, argv[0], &oo, &in.why);
+    if (opened != RILL_OK)
         return tool_fail_status(cmd, &in.why);
     if (check) {
         int drifts = drift_print(cmd, in.model, pulse, keep_bodies);
@@ -225,7 +232,7 @@ const struct command cmd_inspect = {
     .name = "inspect",
     .usage = "[OPTIONS] MODEL",
     .summary = "show a model's ports, delays, sizes and graphs",
-    .details = "MODEL is a name of the library, a model folder, or a bare ONNX file (then --shape, --const and --state\n"
-               "say what its file leaves open).",
+    .details = "MODEL is a name of the library, a model folder, a compiled plan, or a bare ONNX file (then --shape, --const\n"
+               "and --state say what its file leaves open).",
     .run = run,
 };

@@ -42,7 +42,8 @@ static bool whole_cost(const rill_plan *p, int64_t length, double *ret)
     struct cost c = { 0 };
     rill_error err;
     const struct graph *t = &p->model->graph.g;
-    bool ok = graph_substituted(&g, t, p->symbol, dim_int(t->dims, length), &a, &err) == RILL_OK;
+    bool ok = !p->model->compiled &&
+              graph_substituted(&g, t, p->symbol, dim_int(t->dims, length), &a, &err) == RILL_OK;
     if (ok)
         cost_of_graph(&g, &c);
     arena_drop(&a);
@@ -69,7 +70,7 @@ static double overhead(const rill_plan *p, const struct cost *pulsed)
 static bool output_latency(const rill_plan *p, uint32_t i, struct arena *a, struct latency *ret)
 {
     rill_error err;
-    return p->symbol && p->pgraph.outputs[i].axis >= 0 &&
+    return p->symbol && !p->model->compiled && p->pgraph.outputs[i].axis >= 0 &&
            latency_of(&p->pgraph, &p->model->graph.g, i, output_port(p, i)->by_origin, a, ret,
                       &err) == RILL_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/open.h"
 #include "engine/base/err.h"
+#include "engine/model.h"
 #include "tools/library.h"
 
 #include <stdio.h>
@@ -44,4 +45,17 @@ rill_status open_any(rill_model **ret, const char *name, const struct open_opts 
     TRY(list_add(&d, &o->consts, step_decl_const, "NAME=VALUE", reterr));
     TRY(list_add(&d, &o->states, step_decl_state, "INPUT:OUTPUT", reterr));
     return step_model_open(ret, name, &d, &opts, reterr);
+}
+
+rill_status open_uncompiled(rill_model **ret, const char *name, const struct open_opts *o, rill_error *reterr)
+{
+    rill_model *m;
+    TRY(open_any(&m, name, o, reterr));
+    if (m->compiled) {
+        rill_model_free(m);
+        return err_set(reterr, RILL_UNSUPPORTED, "'%.200s' is a compiled plan, which has no graph of the whole sequence any more; "
+                       "name the model that it was compiled of", name);
+    }
+    *ret = m;
+    return RILL_OK;
 }

@@ -26,4 +26,7 @@ struct open_opts {
 
 /* Library name, folder or file; with declarations the file is opened as a stream of steps. */
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o, rill_error *reterr);
+
+/* The same for what looks at the graph of the whole sequence, which a compiled plan has no more: UNSUPPORTED. */
+rill_status open_uncompiled(rill_model **ret, const char *name, const struct open_opts *o, rill_error *reterr);
 #endif

@@ -8,6 +8,7 @@
 static const struct command *const commands[] = {
     &cmd_bench,
     &cmd_check,
+    &cmd_compile,
     &cmd_conformance,
     &cmd_ctl,
     &cmd_denoise,

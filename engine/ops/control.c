@@ -8,16 +8,25 @@ const struct op op_if = {
     .help = "one of two bodies, by a condition",
 };
 
+/* Readers fill the structs themselves: the tables are for people, and for graphs that are kept in files. */
+static const struct attr_spec loop_attrs[] = {
+    { "states", ATTR_INT, offsetof(struct loop_attr, n_states), true, 0, 0, NULL },
+    { 0 },
+};
+
 const struct op op_loop = {
-    .name = "Loop", .min_in = 2, .max_in = -1, .min_out = 1, .max_out = -1, .flags = OP_CONTROL,
+    .name = "Loop", .attrs = loop_attrs, .attr_bytes = sizeof(struct loop_attr), .min_in = 2, .max_in = -1, .min_out = 1, .max_out = -1, .flags = OP_CONTROL,
     .help = "a body repeated by count or condition",
 };
 
-/* For people and dumps: readers fill the struct themselves. */
 static const struct attr_spec scan_attrs[] = {
     { "states", ATTR_INT, offsetof(struct scan_attr, n_states), true, 0, 0, NULL },
     { "scans", ATTR_INT, offsetof(struct scan_attr, n_scans), true, 0, 0, NULL },
     { "external", ATTR_INT, offsetof(struct scan_attr, external), false, 0, 0, NULL },
+    { "in_axes", ATTR_INTS, offsetof(struct scan_attr, in_axes), false, 0, 0, NULL },
+    { "in_reverse", ATTR_INTS, offsetof(struct scan_attr, in_reverse), false, 0, 0, NULL },
+    { "out_axes", ATTR_INTS, offsetof(struct scan_attr, out_axes), false, 0, 0, NULL },
+    { "out_reverse", ATTR_INTS, offsetof(struct scan_attr, out_reverse), false, 0, 0, NULL },
     { 0 },
 };
 

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* graph_form.h - what writing and reading agree on. */
+#ifndef ENGINE_PLANFILE_GRAPH_FORM_H
+#define ENGINE_PLANFILE_GRAPH_FORM_H
+#include "engine/tensor.h"
+
+#define CONST_INLINE_MAX_BYTES 1024
+
+/* Large tensors of numbers that only arithmetic reads lie in the part that is mapped. What may be an index, a size or a
+ * truth is copied out, so that it stays as it was checked whatever becomes of the file. */
+static inline bool const_is_mapped(enum dtype type, size_t bytes)
+{
+    return bytes > CONST_INLINE_MAX_BYTES && (dtype_is_float(type) || type == DTYPE_I8 || type == DTYPE_U8);
+}
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/planfile/model.h"
+
+#include <string.h>
+
+#define PORTS_MAX 4096
+
+static void ports_write(struct record *to, const struct model_port *ports, uint32_t n)
+{
+    record_u32(to, ports ? n : 0);
+    for (uint32_t i = 0; ports && i < n; i++) {
+        record_u32(to, ports[i].kind);
+        record_u32(to, ports[i].rate);
+    }
+}
+
+void planfile_model_write(struct record *to, const rill_model *m, uint32_t n_in, uint32_t n_out)
+{
+    const rill_model_info *i = &m->info;
+    record_text(to, i->name);
+    record_text(to, i->task);
+    record_text(to, i->licence);
+    record_text(to, i->summary);
+    record_u32(to, i->sample_rate);
+    record_f32(to, i->vad_threshold);
+    record_f32(to, i->vad_release);
+    record_u32(to, i->vad_hangover_ms);
+    record_bytes(to, i->sha256, sizeof i->sha256);
+    ports_write(to, m->inputs, n_in);
+    ports_write(to, m->outputs, n_out);
+}
+
+static struct model_port *ports_read(struct record_reader *r, uint32_t *ret_n)
+{
+    uint32_t n = record_take_count(r, 8);
+    struct model_port *list = n ? record_array(r, n, sizeof *list) : NULL;
+    for (uint32_t i = 0; i < n && !r->wrong; i++) {
+        uint32_t kind = record_take_u32(r);
+        if (kind > RILL_PORT_VAD || n > PORTS_MAX)
+            record_wrong(r, "a port is of no known kind");
+        list[i] = (struct model_port) { .kind = (rill_port_kind) kind, .rate = record_take_u32(r) };
+    }
+    *ret_n = n;
+    return list;
+}
+
+/* A number between 0 and 1. */
+static float share_take(struct record_reader *r)
+{
+    float v = record_take_f32(r);
+    if (!r->wrong && !(v >= 0 && v <= 1))
+        record_wrong(r, "a threshold is not between 0 and 1");
+    return v;
+}
+
+rill_status planfile_model_read(rill_model *m, struct planfile *f, rill_error *reterr)
+{
+    struct record_reader r = planfile_part(f, PLANFILE_MODEL, &m->arena);
+    rill_model_info info = { 0 };
+    info.name = record_take_text(&r);
+    info.task = record_take_text(&r);
+    info.licence = record_take_text(&r);
+    info.summary = record_take_text(&r);
+    info.sample_rate = record_take_u32(&r);
+    info.vad_threshold = share_take(&r);
+    info.vad_release = share_take(&r);
+    info.vad_hangover_ms = record_take_u32(&r);
+    const void *sha = record_take_bytes(&r, sizeof info.sha256);
+    if (sha)
+        memcpy(info.sha256, sha, sizeof info.sha256);
+    m->inputs = ports_read(&r, &m->n_compiled_inputs);
+    m->outputs = ports_read(&r, &m->n_compiled_outputs);
+    if (r.wrong)
+        return err_set(reterr, RILL_MALFORMED, "%s", r.wrong);
+    m->info = info;
+    m->compiled = f;
+    return RILL_OK;
+}

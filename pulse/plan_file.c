@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/plan_file.h"
+#include "engine/planfile/graph.h"
+#include "engine/planfile/model.h"
+#include "pulse/clock_ops.h"
+
+#include <string.h>
+
+#define FRAMES_MAX ((int64_t) 1 << 31)
+
+/* ---- writing ---- */
+
+static rill_status dim_write(struct record *to, const struct dim *d, rill_error *err)
+{
+    char text[RECORD_TEXT_MAX];
+    int n = d ? dim_print(d, text, sizeof text) : 0;
+    if (n < 0 || (size_t) n >= sizeof text)
+        return err_set(err, RILL_UNSUPPORTED, "a length is too long an expression to be compiled");
+    record_text(to, d ? text : "");
+    return RILL_OK;
+}
+
+static rill_status facts_write(struct record *to, const struct stream_fact *list, uint32_t n, rill_error *err)
+{
+    record_u32(to, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct stream_fact *f = &list[i];
+        record_i64(to, f->axis);
+        record_i64(to, f->pulse);
+        record_i64(to, f->delay);
+        record_i64(to, f->hop_num);
+        record_i64(to, f->hop_den);
+        record_i64(to, f->origin);
+        TRY(dim_write(to, f->axis < 0 ? NULL : f->length, err));
+    }
+    return RILL_OK;
+}
+
+static rill_status stream_write(struct record *to, const rill_plan *p, rill_error *err)
+{
+    const struct pgraph *g = &p->pgraph;
+    TRY(dim_write(to, p->symbol, err));
+    record_i64(to, g->pulse);
+    record_u32(to, g->has_clock);
+    record_u32(to, g->n_lengths);
+    for (uint32_t i = 0; i < g->n_lengths; i++)
+        TRY(dim_write(to, g->lengths[i], err));
+    TRY(facts_write(to, g->inputs, g->g.n_inputs - g->has_clock, err));
+    return facts_write(to, g->outputs, g->g.n_outputs, err);
+}
+
+rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *reterr)
+{
+    struct record parts[PLANFILE_PARTS] = { 0 }, data = { 0 };
+    const struct graph *g = &p->pgraph.g;
+    planfile_model_write(&parts[PLANFILE_MODEL], p->model, g->n_inputs - p->pgraph.has_clock, g->n_outputs);
+    rill_status s = stream_write(&parts[PLANFILE_STREAM], p, reterr);
+    if (s == RILL_OK)
+        s = planfile_graph_write(&parts[PLANFILE_GRAPH], &data, g, reterr);
+    if (s == RILL_OK)
+        s = planfile_save(path, p->plan->kern.isa, parts, &data, reterr);
+    for (int i = 0; i < PLANFILE_PARTS; i++)
+        record_drop(&parts[i]);
+    record_drop(&data);
+    return s;
+}
+
+/* ---- reading ---- */
+
+struct stream_reader {
+    struct record_reader r;
+    struct dims *dims;
+    const struct dim *symbol;
+    rill_error *err;
+};
+
+/* A number of frames that grows with the stream symbol and with nothing else. */
+static rill_status dim_read(struct stream_reader *d, const struct dim **ret)
+{
+    const char *text = record_take_text(&d->r);
+    const struct dim *found[2];
+    int64_t v;
+    *ret = NULL;
+    if (!*text || d->r.wrong)
+        return RILL_OK;
+    TRY(dim_parse(d->dims, text, ret, d->err));
+    unsigned n = dim_symbols(*ret, found, 0, 2);
+    bool fine = n == 0 || (n == 1 && found[0] == d->symbol);
+    for (int shift = -1; fine && d->symbol && shift < 40; shift += 20)
+        fine = dim_eval(*ret, d->symbol, shift < 0 ? 0 : (int64_t) 1 << shift, &v) && v > -(INT64_MAX >> 2) && v < INT64_MAX >> 2;
+    return fine ? RILL_OK : err_set(d->err, RILL_MALFORMED, "the length '%.100s' is none of a stream", text);
+}
+
+static rill_status symbol_read(struct stream_reader *d)
+{
+    const char *name = record_take_text(&d->r);
+    if (!*name)
+        return RILL_OK;
+    const struct dim *s;
+    TRY(dim_parse(d->dims, name, &s, d->err));
+    if (!dim_name(s))
+        return err_set(d->err, RILL_MALFORMED, "'%.100s' is no symbol", name);
+    d->symbol = s;
+    return RILL_OK;
+}
+
+static rill_status fact_read(struct stream_reader *d, struct stream_fact *f, const struct fact *wire)
+{
+    static const char what[] = "a port streams in an impossible way";
+    struct record_reader *r = &d->r;
+    f->axis = (int) record_take_range(r, -1, wire->rank - 1, what);
+    f->pulse = record_take_range(r, 0, FRAMES_MAX, what);
+    f->delay = record_take_range(r, 0, FRAMES_MAX, what);
+    f->hop_num = record_take_range(r, 0, FRAMES_MAX, what);
+    f->hop_den = record_take_range(r, 0, FRAMES_MAX, what);
+    f->origin = record_take_range(r, -FRAMES_MAX, FRAMES_MAX, what);
+    TRY(dim_read(d, &f->length));
+    bool fine = f->axis < 0 || (f->length && d->symbol && f->hop_num > 0 && f->hop_den > 0 && f->pulse > 0 && dim_is(wire->shape[f->axis], f->pulse));
+    if (!fine)
+        record_wrong(r, what);
+    return RILL_OK;
+}
+
+static rill_status facts_read(struct stream_reader *d, const struct graph *g, const uint32_t *wires, uint32_t n,
+                              struct stream_fact **ret)
+{
+    if (record_take_u32(&d->r) != n)
+        record_wrong(&d->r, "the ports are not those of the graph");
+    struct stream_fact *list = record_array(&d->r, n, sizeof *list);
+    for (uint32_t i = 0; i < n && !d->r.wrong; i++)
+        TRY(fact_read(d, &list[i], &g->wires[wires[i]].fact));
+    *ret = list;
+    return RILL_OK;
+}
+
+/* Where the length that a clock op reads lies is checked by the op; here that the clock is one. */
+static bool clock_is_sound(const struct pgraph *g)
+{
+    const struct fact *f = g->g.n_inputs ? &g->g.wires[g->g.inputs[g->g.n_inputs - 1]].fact : NULL;
+    return !g->has_clock || (f && f->type == DTYPE_I64 && f->rank == 1 && dim_is(f->shape[0], CLOCK_SIZE));
+}
+
+static rill_status stream_read(struct stream_reader *d, struct pgraph *g)
+{
+    TRY(symbol_read(d));
+    g->symbol = d->symbol;
+    g->pulse = record_take_range(&d->r, 0, FRAMES_MAX, "the pulse is impossible");
+    g->has_clock = record_take_u32(&d->r) != 0;
+    g->n_lengths = record_take_u32(&d->r);
+    if (g->n_lengths > LENGTHS_MAX || !clock_is_sound(g) || (!g->has_clock && g->n_lengths))
+        record_wrong(&d->r, "the graph has no such clock");
+    for (uint32_t i = 0; i < g->n_lengths && !d->r.wrong; i++) {
+        TRY(dim_read(d, &g->lengths[i]));
+        if (!g->lengths[i])
+            record_wrong(&d->r, "a length is missing");
+    }
+    if (d->r.wrong)
+        return RILL_OK;
+    TRY(facts_read(d, &g->g, g->g.inputs, g->g.n_inputs - g->has_clock, &g->inputs));
+    return facts_read(d, &g->g, g->g.outputs, g->g.n_outputs, &g->outputs);
+}
+
+static const struct op *any_op(const char *name)
+{
+    const struct op *o = pulse_op_find(name);
+    return o ? o : op_find_made(name);
+}
+
+static rill_status file_check(const rill_plan *p, uint32_t pulse_frames, const char *cpu, rill_error *err)
+{
+    const struct planfile *f = p->model->compiled;
+    const struct pgraph *g = &p->pgraph;
+    if (strcmp(f->cpu, cpu))
+        return err_set(err, RILL_UNSUPPORTED, "was compiled for %.31s, plans are made for %s here; compile it again on this "
+                       "machine with: rill compile MODEL -o FILE.rill", f->cpu, cpu);
+    if (pulse_frames && pulse_frames != g->pulse)
+        return err_set(err, RILL_UNSUPPORTED, "was compiled for pulses of %lld frames, not %u; compile it again with: rill compile "
+                       "--pulse %u MODEL -o FILE.rill", (long long) g->pulse, pulse_frames, pulse_frames);
+    if ((p->model->inputs && p->model->n_compiled_inputs != g->g.n_inputs - g->has_clock) ||
+        (p->model->outputs && p->model->n_compiled_outputs != g->g.n_outputs))
+        return err_set(err, RILL_MALFORMED, "the ports of the model are not those of the graph");
+    return RILL_OK;
+}
+
+static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *cpu, rill_error *err)
+{
+    const rill_model *m = p->model;
+    struct record_reader r = planfile_part(m->compiled, PLANFILE_GRAPH, &p->arena);
+    const struct graph_source source = { .from = &r, .data = m->compiled->data, .data_bytes = m->compiled->data_bytes,
+                                         .op_find = any_op, .dims = m->dims };
+    struct stream_reader d = { .r = planfile_part(m->compiled, PLANFILE_STREAM, &p->arena), .dims = m->dims, .err = err };
+    if (strcmp(m->compiled->cpu, cpu))
+        return file_check(p, pulse_frames, cpu, err);
+    TRY(planfile_graph_read(&p->pgraph.g, &source, err));
+    TRY(stream_read(&d, &p->pgraph));
+    if (d.r.wrong)
+        return err_set(err, RILL_MALFORMED, "%s", d.r.wrong);
+    p->symbol = d.symbol;
+    return file_check(p, pulse_frames, cpu, err);
+}
+
+rill_status plan_file_graph(rill_plan *p, uint32_t pulse_frames, const char *cpu, rill_error *reterr)
+{
+    rill_status s = graph_take(p, pulse_frames, cpu, reterr);
+    return s == RILL_OK ? s : err_prefix(reterr, s, "%.200s", p->model->compiled->path);
+}
