@@ -14,7 +14,8 @@ static inline v16 FN(load_apart)(const float *p, size_t stride, uint32_t mask)
 /* Vector `vec` (of the row) and the following ones, `vecs` in all, of `outs` outputs. */
 V16_UNROLLED void FN(conv_tile)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
                                 const float *restrict bias, const struct kern_conv_lines *lines,
-                                const struct kern_conv *c, size_t vec, const int outs, const int vecs, const int how)
+                                const struct kern_conv *c, size_t width, size_t vec, const int outs, const int vecs,
+                                const int how)
 {
     v16 acc[CONV_OUTS * CONV_VECS];
     const ptrdiff_t apart = how == FN(CONV_EVEN) ? 32 : how == FN(CONV_APART) ? 16 * (ptrdiff_t) c->stride : 16;
@@ -24,9 +25,9 @@ V16_UNROLLED void FN(conv_tile)(float *restrict y, size_t ldy, const float *rest
         for (int v = 0; v < vecs; v++)
             acc[o * vecs + v] = v16_set1(bias ? bias[o] : 0);
     for (size_t l = 0; l < lines->n; l++) {
-        const float *xl = x + lines->line[l].x, *wl = w + lines->line[l].w * KERN_CONV_OUTS;
+        const float *xl = x + lines->line[l].x, *wl = w + lines->line[l].w * width;
         const uint32_t *mask = c->mask + vec;
-        for (size_t k = 0; k < c->n_taps; k++, xl += c->step, wl += KERN_CONV_OUTS, mask += row_vecs) {
+        for (size_t k = 0; k < c->n_taps; k++, xl += c->step, wl += width, mask += row_vecs) {
             v16 in[CONV_VECS];
             for (int v = 0; v < vecs; v++)
                 in[v] = how == FN(CONV_PLAIN) ? v16_load(xl + v * apart)
@@ -51,13 +52,13 @@ V16_UNROLLED void FN(conv_tile)(float *restrict y, size_t ldy, const float *rest
 }
 
 #define CONV_TILE(outs, vecs, how) \
-    FN(conv_tile)(y, ldy, x, w, bias, lines, c, vec, outs, vecs, how)
+    FN(conv_tile)(y, ldy, x, w, bias, lines, c, width, vec, outs, vecs, how)
 
 /* All vectors of the row for `outs` outputs. */
 #define CONV_ROW(outs)                                                                                              \
     static void FN(conv_row_##outs)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w, \
                                     const float *restrict bias, const struct kern_conv_lines *lines,                \
-                                    const struct kern_conv *c)                                                      \
+                                    const struct kern_conv *c, size_t width)                                        \
     {                                                                                                               \
         size_t vec = 0, vecs = (c->n + 15) / 16;                                                                    \
         for (; c->stride <= 2 && vec + CONV_VECS <= vecs; vec += CONV_VECS) {                                       \
@@ -86,15 +87,17 @@ CONV_ROW(8)
 #undef CONV_ROW
 #undef CONV_TILE
 
-static void FN(conv_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
-                         const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
-                         const struct kern_conv *c)
+/* All outputs of a group, `width` to a panel. */
+static inline __attribute__((always_inline))
+void FN(conv_group)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                    const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
+                    const struct kern_conv *c, size_t width)
 {
-    for (size_t panel = 0; panel < n_outs; panel += KERN_CONV_OUTS, w += KERN_CONV_OUTS * lines->n_weights) {
+    for (size_t panel = 0; panel < n_outs; panel += KERN_CONV_OUTS, w += width * lines->n_weights) {
         size_t end = n_outs - panel < KERN_CONV_OUTS ? n_outs - panel : KERN_CONV_OUTS, o = 0;
 #define ROWS(n)                                                                                             \
         for (; o + n <= end; o += n)                                                                        \
-            FN(conv_row_##n)(y + (panel + o) * ldy, ldy, x, w + o, bias ? bias + panel + o : bias, lines, c);
+            FN(conv_row_##n)(y + (panel + o) * ldy, ldy, x, w + o, bias ? bias + panel + o : bias, lines, c, width);
 #if CONV_OUTS == 8
         ROWS(8)
 #endif
@@ -102,5 +105,20 @@ static void FN(conv_f32)(float *restrict y, size_t ldy, const float *restrict x,
         ROWS(2)
         ROWS(1)
 #undef ROWS
+    }
+}
+
+static void FN(conv_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                         const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
+                         const struct kern_conv *c)
+{
+    size_t width = n_outs < KERN_CONV_OUTS ? n_outs : KERN_CONV_OUTS;
+    size_t packed = (n_outs + KERN_CONV_OUTS - 1) / KERN_CONV_OUTS * width * lines->n_weights;
+    for (size_t g = 0; g < c->n_groups; g++, y += n_outs * ldy, x += c->x_group, w += packed) {
+        if (n_outs == 1)
+            FN(conv_row_1)(y, ldy, x, w, bias, lines, c, 1);
+        else
+            FN(conv_group)(y, ldy, x, w, bias, n_outs, lines, c, width);
+        bias = bias ? bias + n_outs : bias;
     }
 }

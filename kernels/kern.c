@@ -87,16 +87,22 @@ void kern_pack_f32(float *ret, const float *w, size_t n, size_t k, size_t stride
         panel_pack(ret, w + o * stride_o, n - o < KERN_LANES ? n - o : KERN_LANES, k, stride_o, stride_k);
 }
 
+static size_t conv_width(size_t n_outs)
+{
+    return n_outs < KERN_CONV_OUTS ? n_outs : KERN_CONV_OUTS;
+}
+
 size_t kern_conv_packed_floats(size_t n_outs, size_t n_taps)
 {
-    return (n_outs + KERN_CONV_OUTS - 1) / KERN_CONV_OUTS * KERN_CONV_OUTS * n_taps;
+    return (n_outs + KERN_CONV_OUTS - 1) / KERN_CONV_OUTS * conv_width(n_outs) * n_taps;
 }
 
 void kern_conv_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at)
 {
+    size_t width = conv_width(n_outs);
     for (size_t panel = 0; panel < n_outs; panel += KERN_CONV_OUTS)
         for (size_t t = 0; t < n_taps; t++)
-            for (size_t o = 0; o < KERN_CONV_OUTS; o++)
+            for (size_t o = 0; o < width; o++)
                 *ret++ = panel + o < n_outs ? w[(panel + o) * stride_o + (at ? at[t] : t)] : 0;
 }
 

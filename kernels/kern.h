@@ -37,6 +37,7 @@ struct kern_conv {
     ptrdiff_t first, step;
     size_t stride;
     size_t n_taps, n_in, n;         /* n: output places */
+    size_t n_groups, x_group;       /* groups have outputs of their own; floats of x from one to the next */
     size_t full_from, full_to;      /* vectors of 16 output places that lie inside for every tap */
     const uint32_t *mask;           /* [n_taps][vectors]: the places of a load that are inside */
 };
@@ -108,7 +109,8 @@ struct kern {
                      float bias, size_t n);
 
     /* y[o*ldy + i] = bias[o] + sum over lines, taps of w * x, one chain of fused multiply-adds per output in that order;
-     * o < n_outs, i < c->n. bias may be NULL (zero). w is packed by kern_conv_pack_f32. Only places that exist are read. */
+     * o < n_outs of each group, group after group, i < c->n. bias may be NULL (zero). w is packed by kern_conv_pack_f32,
+     * again group after group. Only places that exist are read. */
     void (*conv_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
                      const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
                      const struct kern_conv *c);
@@ -176,7 +178,7 @@ void     kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy, cons
 size_t   kern_packed_floats(size_t n, size_t k);    /* floats kern_pack_f32 writes */
 void     kern_pack_f32(float *ret, const float *w, size_t n, size_t k, size_t stride_o, size_t stride_k);
 
-/* Panels of KERN_CONV_OUTS outputs, taps in order, 0 for outputs that do not exist. Weight of output o and tap t:
+/* Panels of KERN_CONV_OUTS outputs (n_outs, if that is less), taps in order, 0 for outputs that do not exist. Weight of output o and tap t:
  * w[o * stride_o + (at ? at[t] : t)]. */
 size_t   kern_conv_packed_floats(size_t n_outs, size_t n_taps);
 void     kern_conv_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at);

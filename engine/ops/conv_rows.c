@@ -6,7 +6,6 @@
 enum { IN_X, IN_W, IN_B };
 
 #define TILE_FLOATS 65536       /* columns of one tile stay in the second cache */
-#define HOT_FLOATS  16384       /* of outputs that are still in the first caches when all groups are done */
 #define MASKS_MAX   ((size_t) 1 << 22)
 
 /* ---- geometry ---- */
@@ -190,6 +189,8 @@ static rill_status masks_make(struct prep *c, struct conv_rows *v)
 {
     for (int64_t i = 0; i < v->n_phases; i++) {
         struct kern_conv *row = &v->phase[i].row;
+        row->n_groups = (size_t) v->group;
+        row->x_group = (size_t) (v->cin * v->g.n_in);
         uint32_t *mask = arena_array(c->arena, uint32_t, row->n_taps * (row->n / 16 + 1) + 1);
         if (!mask)
             return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
@@ -226,14 +227,11 @@ static void panels_pack(float *ret, const float *w, size_t n_outs, size_t n_taps
                 *ret++ = panel + o < n_outs ? w[(panel + o) * stride_o + (at ? at[t] : t)] : 0;
 }
 
+/* Of all groups. */
 static void weights_pack(const struct conv_rows *v, const struct conv_phase *p, float *ret, const float *w)
 {
-    (v->direct ? kern_conv_pack_f32 : panels_pack)(ret, w, (size_t) v->cout, p->n_weights, v->stride_out, p->tap_at);
-}
-
-static size_t group_weights(const struct conv_rows *v)
-{
-    return (size_t) (v->cin * v->cout * v->g.n_kernel);
+    for (int64_t g = 0; g < v->group; g++, ret += p->packed_floats, w += v->cin * v->cout * v->g.n_kernel)
+        (v->direct ? kern_conv_pack_f32 : panels_pack)(ret, w, (size_t) v->cout, p->n_weights, v->stride_out, p->tap_at);
 }
 
 static rill_status weights_prepare(struct prep *c, struct conv_rows *v)
@@ -243,17 +241,18 @@ static rill_status weights_prepare(struct prep *c, struct conv_rows *v)
         struct conv_phase *p = &v->phase[i];
         p->packed_floats = v->direct ? kern_conv_packed_floats((size_t) v->cout, p->n_weights)
                                      : kern_packed_floats((size_t) v->cout, p->n_weights);
-        v->packed_floats = p->packed_floats > v->packed_floats ? p->packed_floats : v->packed_floats;
         v->most_weights = p->n_weights > v->most_weights ? p->n_weights : v->most_weights;
         v->most_places = p->row.n > v->most_places ? p->row.n : v->most_places;
-        if (!w)
+        size_t all = p->packed_floats * (size_t) v->group;
+        if (!w) {
+            v->packed_floats = all > v->packed_floats ? all : v->packed_floats;
             continue;
-        float *to = arena_alloc_array(c->arena, p->packed_floats * (size_t) v->group + 1, sizeof *to);
+        }
+        float *to = arena_alloc_array(c->arena, all + KERN_LANES, sizeof *to);
         if (!to)
             return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+        weights_pack(v, p, to, w);
         p->packed = to;
-        for (int64_t g = 0; g < v->group; g++)
-            weights_pack(v, p, to + (size_t) g * p->packed_floats, w + (size_t) g * group_weights(v));
     }
     return RILL_OK;
 }
@@ -271,7 +270,7 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
     if (!v->direct)
         floats += (size_t) v->tile * (size_t) per_place;
     else if (v->n_phases > 1)
-        floats += v->most_places * (size_t) v->cout;
+        floats += v->most_places * (size_t) (v->cout * v->group);
     c->scratch_bytes = v->phase[0].n_lines * sizeof(struct kern_conv_line) + floats * sizeof(float);
 }
 
@@ -309,7 +308,7 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
 
 /* ---- lanes along places ---- */
 
-/* One group's worth of work on one phase. */
+/* One phase of one image, or of one group of it. */
 struct work {
     const struct eval *e;
     const struct conv_rows *v;
@@ -323,7 +322,7 @@ struct work {
 static void places_spread(const struct work *u, float *y)
 {
     size_t n = u->p->row.n, apart = (size_t) u->v->n_phases;
-    for (int64_t ch = 0; ch < u->v->cout; ch++) {
+    for (int64_t ch = 0; ch < u->v->group * u->v->cout; ch++) {
         const float *restrict from = u->room + (size_t) ch * n;
         float *restrict to = y + ch * u->v->g.n_out;
         if (apart == 2)
@@ -335,7 +334,7 @@ static void places_spread(const struct work *u, float *y)
     }
 }
 
-static void direct_eval(const struct work *u)
+static void direct_eval(struct work *u)
 {
     const struct conv_rows *v = u->v;
     const struct window3 *g = &v->g;
@@ -453,41 +452,46 @@ static void product_eval(const struct work *u)
     }
 }
 
-static void group_eval(const struct eval *e, int64_t g, float *y, const float *x)
+static void groups_eval(struct work *u)
+{
+    const struct conv_rows *v = u->v;
+    for (int64_t g = 0; g < v->group; g++) {
+        product_eval(u);
+        u->x += v->cin * v->g.n_in;
+        u->y += v->cout * v->g.n_out;
+        u->packed += u->p->packed_floats;
+        u->bias = u->bias ? u->bias + v->cout : NULL;
+    }
+}
+
+static void image_eval(const struct eval *e, float *y, const float *x)
 {
     const struct conv_rows *v = e->args;
-    const float *w = e->x[IN_W], *b = e->n_in > IN_B ? e->x[IN_B] : NULL;
     for (int64_t i = 0; i < v->n_phases; i++) {
         const struct conv_phase *p = &v->phase[i];
-        struct work u = { .e = e, .v = v, .p = p, .phase = i, .x = x, .bias = b ? b + g * v->cout : NULL, .y = y,
-                          .some = e->scratch };
-        float *room = (float *) (u.some + p->n_lines);
-        u.packed = p->packed ? p->packed + (size_t) g * p->packed_floats : room;
-        u.room = room + v->packed_floats;
-        if (!p->packed)
-            weights_pack(v, p, room, w + (size_t) g * group_weights(v));
-        if (p->row.n)
-            (v->direct ? direct_eval : product_eval)(&u);
+        if (!p->row.n)
+            continue;
+        struct work u = { .e = e, .v = v, .p = p, .phase = i, .x = x, .bias = e->n_in > IN_B ? e->x[IN_B] : NULL, .y = y,
+                          .some = e->scratch, .packed = p->packed };
+        u.room = (float *) (u.some + p->n_lines);
+        if (!p->packed) {
+            weights_pack(v, p, u.room, e->x[IN_W]);
+            u.packed = u.room;
+        }
+        u.room += v->packed_floats;
+        (v->direct ? direct_eval : groups_eval)(&u);
     }
 }
 
 void conv_rows_eval(const struct eval *e)
 {
     const struct conv_rows *v = e->args;
-    const float *x = e->x[IN_X];
+    int64_t channels = v->group * v->cout, x_image = v->group * v->cin * v->g.n_in, y_image = channels * v->g.n_out;
     float *y = e->y[0];
-    int64_t channels = v->group * v->cout;
-    bool at_once = channels * v->g.n_out <= HOT_FLOATS;
     if (!v->g.n_out)
         return;
-    for (int64_t n = 0; n < v->batch; n++, y += channels * v->g.n_out) {
-        for (int64_t g = 0; g < v->group; g++, x += v->cin * v->g.n_in) {
-            float *to = y + g * v->cout * v->g.n_out;
-            group_eval(e, g, to, x);
-            if (!at_once)
-                then_apply(&v->then, e, to, n, g * v->cout, v->cout);
-        }
-        if (at_once)
-            then_apply(&v->then, e, y, n, 0, channels);
+    for (int64_t n = 0; n < v->batch; n++, y += y_image) {
+        image_eval(e, y, (const float *) e->x[IN_X] + n * x_image);
+        then_apply(&v->then, e, y, n, 0, channels);
     }
 }

@@ -24,27 +24,34 @@ static void call(void *arg)
     v->kern->conv_f32(v->y, v->ldy, v->x, v->w, v->b, v->n_outs, &v->lines, &v->c);
 }
 
-/* The contract, spelled out; raw: weights [output][n_weights]. */
+static size_t rows_of(const struct conv *v)
+{
+    return v->c.n_groups * v->n_outs;
+}
+
+/* The contract, spelled out; raw: weights [output of any group][n_weights]. */
 static void chain(const struct conv *v, const float *raw, float *y)
 {
-    for (size_t o = 0; o < v->n_outs; o++)
+    for (size_t o = 0; o < rows_of(v); o++)
         for (size_t i = 0; i < v->c.n; i++) {
+            const float *x = v->x + o / v->n_outs * v->c.x_group;
             float s = v->b ? v->b[o] : 0;
             for (size_t l = 0; l < v->lines.n; l++)
                 for (size_t k = 0; k < v->c.n_taps; k++) {
                     ptrdiff_t at = v->c.first + (ptrdiff_t) k * v->c.step + (ptrdiff_t) (i * v->c.stride);
-                    float in = at < 0 || at >= (ptrdiff_t) v->c.n_in ? 0 : v->x[v->line[l].x + at];
+                    float in = at < 0 || at >= (ptrdiff_t) v->c.n_in ? 0 : x[v->line[l].x + at];
                     s = fmaf(raw[o * v->lines.n_weights + v->line[l].w + k], in, s);
                 }
             y[o * v->ldy + i] = s;
         }
 }
 
-static float *packed(struct check *t, const float *raw, size_t n_outs, size_t n_taps)
+static float *packed(struct check *t, const struct conv *v, const float *raw)
 {
-    size_t floats = kern_conv_packed_floats(n_outs, n_taps);
-    float *p = check_buf(t, floats, false);
-    kern_conv_pack_f32(p, raw, n_outs, n_taps, n_taps, NULL);
+    size_t n_taps = v->lines.n_weights, floats = kern_conv_packed_floats(v->n_outs, n_taps);
+    float *p = check_buf(t, floats * v->c.n_groups, false);
+    for (size_t g = 0; g < v->c.n_groups; g++)
+        kern_conv_pack_f32(p + g * floats, raw + g * v->n_outs * n_taps, v->n_outs, n_taps, n_taps, NULL);
     return p;
 }
 
@@ -61,9 +68,13 @@ static void shape_check(struct check *t, struct kern_conv c, size_t n_outs, size
 {
     struct conv v = { .kern = &t->new, .c = c, .n_outs = n_outs, .ldy = c.n + 3 };
     bool low = n_outs & 1;
-    size_t n_y = n_outs * v.ldy;
     kern_conv_set(&v.c, v.mask);
     lines_set(&v, n_lines);
+    v.c.n_groups = 1 + c.n % 3;
+    v.c.x_group = n_lines * c.n_in;
+    n_outs = rows_of(&v);
+    n_lines *= v.c.n_groups;
+    size_t n_y = n_outs * v.ldy;
     float *raw = check_buf(t, n_outs * v.lines.n_weights, low), *want = check_buf(t, n_y, low);
     v.x = check_buf(t, n_lines * c.n_in, low);
     v.y = check_buf(t, n_y, low);
@@ -74,10 +85,10 @@ static void shape_check(struct check *t, struct kern_conv c, size_t n_outs, size
         want[i] = v.y[i] = 7;
     if (bias)
         check_fill(t, v.b, n_outs);
-    v.w = packed(t, raw, n_outs, v.lines.n_weights);
+    v.w = packed(t, &v, raw);
     chain(&v, raw, want);
     call(&v);
-    check_same(t, "conv_f32", want, v.y, n_y, "outs %zu lines %zu taps %zu first %td step %td stride %zu in %zu n %zu",
+    check_same(t, "conv_f32", want, v.y, n_y, "all outs %zu, lines %zu, taps %zu first %td step %td stride %zu in %zu n %zu",
                n_outs, n_lines, c.n_taps, c.first, c.step, c.stride, c.n_in, c.n);
     check_drop(t);
 }
@@ -88,16 +99,17 @@ static void shape_time(struct check *t, const char *what, size_t n_outs, size_t 
     char text[80];
     kern_conv_set(&v.c, v.mask);
     v.lines = (struct kern_conv_lines) { v.line, n_lines, n_lines * c.n_taps };
+    v.c.x_group = n_lines * c.n_in;
     for (size_t l = 0; l < n_lines; l++)
         v.line[l] = (struct kern_conv_line) { (ptrdiff_t) (l * c.n_in), l * c.n_taps };
-    float *raw = check_buf(t, n_outs * v.lines.n_weights, true);
-    v.x = check_buf(t, n_lines * c.n_in + 64, true) + 32;      /* a guard page next to masked lanes costs an assist */
-    v.y = check_buf(t, n_outs * c.n, true);
-    check_fill(t, raw, n_outs * v.lines.n_weights);
-    check_fill(t, v.x, n_lines * c.n_in);
-    v.w = packed(t, raw, n_outs, v.lines.n_weights);
+    float *raw = check_buf(t, rows_of(&v) * v.lines.n_weights, true);
+    v.x = check_buf(t, c.n_groups * v.c.x_group + 64, true) + 32;      /* a guard page next to masked lanes costs an assist */
+    v.y = check_buf(t, rows_of(&v) * c.n, true);
+    check_fill(t, raw, rows_of(&v) * v.lines.n_weights);
+    check_fill(t, v.x, c.n_groups * v.c.x_group);
+    v.w = packed(t, &v, raw);
     snprintf(text, sizeof text, "conv %s", what);
-    check_time(t, text, 2.0 * (double) (n_outs * v.lines.n_weights * c.n), call, &v);
+    check_time(t, text, 2.0 * (double) (rows_of(&v) * v.lines.n_weights * c.n), call, &v);
     check_drop(t);
 }
 
@@ -115,9 +127,14 @@ void check_conv(struct check *t)
             shape_check(t, (struct kern_conv) { .first = (ptrdiff_t) n, .step = -3, .stride = stride, .n_taps = 6,
                                                 .n_in = n, .n = n }, 8, 4, true);
         }
-    shape_time(t, "24->16 k1 n33", 16, 24, (struct kern_conv) { 0, 1, 1, 1, 33, 33, 0, 0, NULL });
-    shape_time(t, "16->16 k3 n33", 16, 16, (struct kern_conv) { -1, 1, 1, 3, 33, 33, 0, 0, NULL });
-    shape_time(t, "9->16 k5 stride 2 n65", 16, 9, (struct kern_conv) { -2, 1, 2, 5, 129, 65, 0, 0, NULL });
-    shape_time(t, "12->12 k3 dilation 4 n8", 12, 12, (struct kern_conv) { 0, 4, 1, 3, 16, 8, 0, 0, NULL });
-    shape_time(t, "12->12 k3 dilation 4 n240", 12, 12, (struct kern_conv) { 0, 4, 1, 3, 248, 240, 0, 0, NULL });
+    static const struct { const char *what; size_t outs, lines; struct kern_conv c; } timed[] = {
+        { "24->16 k1 n33", 16, 24, { .step = 1, .stride = 1, .n_taps = 1, .n_in = 33, .n = 33, .n_groups = 1 } },
+        { "16->16 k3 n33", 16, 16, { .first = -1, .step = 1, .stride = 1, .n_taps = 3, .n_in = 33, .n = 33, .n_groups = 1 } },
+        { "16 depthwise k3,3 n33", 1, 3, { .first = -1, .step = 1, .stride = 1, .n_taps = 3, .n_in = 33, .n = 33, .n_groups = 16 } },
+        { "9->16 k5 stride 2 n65", 16, 9, { .first = -2, .step = 1, .stride = 2, .n_taps = 5, .n_in = 129, .n = 65, .n_groups = 1 } },
+        { "12->12 k3 dilation 4 n8", 12, 12, { .step = 4, .stride = 1, .n_taps = 3, .n_in = 16, .n = 8, .n_groups = 1 } },
+        { "12->12 k3 dilation 4 n240", 12, 12, { .step = 4, .stride = 1, .n_taps = 3, .n_in = 248, .n = 240, .n_groups = 1 } },
+    };
+    for (size_t i = 0; i < sizeof timed / sizeof *timed; i++)
+        shape_time(t, timed[i].what, timed[i].outs, timed[i].lines, timed[i].c);
 }
