@@ -6,6 +6,7 @@
 enum { IN_X, IN_W, IN_B };
 
 #define TILE_FLOATS 65536       /* columns of one tile stay in the second cache */
+#define LINES_FLOATS 8192       /* of the first cache */
 #define MASKS_MAX   ((size_t) 1 << 22)
 
 /* ---- geometry ---- */
@@ -171,7 +172,9 @@ static bool direct_pays(const struct conv_rows *v)
         direct += rows * vecs * k * (cout + (row->stride > 2 ? 24 : 1)) + rows * cout * vecs;
         product += rows * n * (k * (double) ((v->cout + 15) / 16) + (v->in_place ? 0 : k) + (n * rows > 1 ? cout : 0));
     }
-    return direct <= product;
+    /* Panel after panel of outputs reads all lines again. */
+    bool reread = v->cout >= 32 && v->phase[0].n_lines * v->phase[0].row.n_in > LINES_FLOATS;
+    return direct <= product && !reread;
 }
 
 static bool masks_fit(const struct conv_rows *v)
