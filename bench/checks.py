@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Bars that are not a ratio of two medians. Each gives rows (what, measured, bar, met or None)."""
+import filecmp
+import os
+import re
 import statistics
 import subprocess
+import sys
+import time
 
 from cases import GTCRN, Run
 
@@ -20,22 +25,170 @@ def overhead(peers, _machine, rounds):
 
 
 def tail(peers, _machine, rounds):
-    """p99 over median of GTCRN, beside that of a loop of fixed work between its rounds."""
+    """p99 over median of GTCRN, beside that of a loop of fixed work of the same length between its rounds."""
     from table import run_json
     ours, loop = [], []
     for _ in range(rounds):
-        m, j = peers.rill(GTCRN), run_json([peers.tools["roofline"], "--jitter"])
+        m = peers.rill(GTCRN)
         if not m:
             return []
+        j = run_json([peers.tools["roofline"], "--jitter", str(m["median_us"])])
         ours.append(m["p99_us"] / m["median_us"])
         loop.append(j["p99_us"] / j["median_us"])
     a, b = statistics.median(ours), statistics.median(loop)
     return [("gtcrn: p99 / median", f"{a:.2f} (loop of fixed work {b:.2f})", "<= 1.5 times the loop's", a <= 1.5 * b)]
 
 
-CHECKS = {"overhead": overhead, "p99": tail}
+def tool(peers, *args, **env):
+    """Runs rill; True if it went well."""
+    return subprocess.run([peers.tools["rill"], *args], env={**os.environ, **peers.env, **env}, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, timeout=120).returncode == 0
+
+
+def folder(peers, name):
+    path = os.path.join(peers.tools["work"], name)
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def recording(peers):
+    """Three seconds of noise and tones, made anew: 16 kHz, 16 bits."""
+    import math
+    import random
+    import struct
+    path, rate, n = os.path.join(folder(peers, "bits"), "in.wav"), 16000, 48000
+    r = random.Random(1)
+    data = struct.pack(f"<{n}h", *(int(6000 * math.sin(0.02 * k + 3 * math.sin(k * 0.001)) * math.sin(k * 0.0007)
+                                       + r.uniform(-1500, 1500)) for k in range(n)))
+    with open(path, "wb") as f:
+        f.write(struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(data), b"WAVE", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16,
+                            b"data", len(data)) + data)
+    return path
+
+
+def bits(peers, _machine, _rounds):
+    """The same file from every instruction set, and from the daemon."""
+    if "weights of gtcrn" in peers.tools["absent"]:
+        return []
+    source, where = recording(peers), folder(peers, "bits")
+    made = []
+    for cpu in ("c", "avx2", "avx512"):
+        out = os.path.join(where, cpu + ".wav")
+        if tool(peers, "denoise", "-m", "gtcrn", source, out, RILL_CPU=cpu):
+            made.append(out)
+    same = all(filecmp.cmp(made[0], m, shallow=False) for m in made)
+    return [("gtcrn: the same file from c, avx2 and avx512", f"{len(made)} files, " + ("same" if same else "different"),
+             "same bits", same and len(made) > 1)]
+
+
+class Daemon:
+    """rilld with GTCRN in a folder of its own."""
+    def __init__(self, peers):
+        self.where = folder(peers, "daemon")
+        self.socket = os.path.join(self.where, "s.sock")
+        conf = os.path.join(self.where, "rilld.conf")
+        with open(conf, "w", encoding="utf-8") as f:
+            f.write(f"[daemon]\nsocket = {self.socket}\ncontrol_socket = {self.where}/c.sock\nthreads = 1\n[models]\n"
+                    f"model_path = {peers.tools['library']}\ndefault_model = gtcrn\npreload = gtcrn\n")
+        self.args = [peers.tools["rilld"], "-c", conf]
+
+    def __enter__(self):
+        if os.path.exists(self.socket):
+            os.unlink(self.socket)
+        self.process = subprocess.Popen(self.args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            if os.path.exists(self.socket):
+                break
+            time.sleep(0.05)
+        time.sleep(0.3)
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(20)
+
+    def resident_mb(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
+            return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) / 1024
+
+
+def memory(peers, _machine, _rounds):
+    """Of the daemon after a stream through GTCRN; beside it what ONNX Runtime's process holds."""
+    if "weights of gtcrn" in peers.tools["absent"]:
+        return []
+    theirs = peers.ort(GTCRN)
+    with Daemon(peers) as d:
+        went = tool(peers, "stream", "-s", d.socket, recording(peers), os.path.join(d.where, "out.wav"))
+        mb = d.resident_mb()
+    beside = f" (ONNX Runtime's process {theirs['rss_kib'] / 1024:.0f})" if theirs else ""
+    return [("rilld with gtcrn, one stream: MB resident", f"{mb:.1f}{beside}", "< 16", mb < 16 and went)]
+
+
+LIBRARY = ("wiener", "gtcrn", "dtln", "silero_v6")
+
+
+def load(peers, _machine, rounds):
+    """Milliseconds from a compiled file to a first pulse possible, less those of a process that does nothing."""
+    rows = []
+    if not tool(peers, "compile", "--help"):
+        return [("loading a compiled plan", "no rill compile", "< 5 ms", None)]
+    for name in LIBRARY:
+        path = os.path.join(folder(peers, "compiled"), name + ".rill")
+        if f"weights of {name}" in peers.tools["absent"]:
+            continue
+        if not tool(peers, "compile", name, "-o", path):
+            rows.append((f"{name}: loading its compiled plan", "compile fails", "< 5 ms", False))
+            continue
+
+        def took(*args):
+            begin = time.perf_counter()
+            went = tool(peers, *args)
+            return (time.perf_counter() - begin) * 1e3 if went else None
+        nothing = [took("--help") for _ in range(rounds * 2)]
+        opened = [took("inspect", path) for _ in range(rounds * 2)]
+        if None in opened:
+            rows.append((f"{name}: loading its compiled plan", "cannot be opened", "< 5 ms", False))
+            continue
+        ms = statistics.median(opened) - statistics.median(nothing)
+        rows.append((f"{name}: loading its compiled plan", f"{ms:.1f} ms", "< 5 ms", ms < 5))
+    return rows
+
+
+def scan_reuse(peers, _machine, rounds):
+    """What a Scan's iteration costs when everything is resolved at plan time, and when nothing is."""
+    net = os.path.join(peers.tools["root"], "tests/models/zoo/dualpath_scan/model.onnx")
+    if "--no-scan-reuse" not in subprocess.run([peers.tools["rill"], "bench", "--help"], capture_output=True, text=True).stdout:
+        return []
+    from table import run_json
+    args = [peers.tools["rill"], "bench", "--json", "--seconds", str(peers.seconds), net]
+    fast, slow = [], []
+    for _ in range(rounds):
+        fast.append(run_json(args))
+        slow.append(run_json([*args, "--no-scan-reuse"]))
+    if None in fast + slow:
+        return []
+    a, b = (statistics.median(m["median_us"] for m in v) for v in (fast, slow))
+    return [("dualpath_scan: us a pulse, --no-scan-reuse beside it", f"{a:.0f}, {b:.0f}", "less", a < b)]
+
+
+def no_allocation(peers, _machine, _rounds):
+    """The test that wraps malloc, locks and write to abort."""
+    test = os.path.join(os.path.dirname(os.path.dirname(peers.tools["rill"])), "tests/rt/test_rt")
+    if not os.path.exists(test):
+        return [("run path without allocation (test of suite rt)", "not built", "passes", None)]
+    went = subprocess.run([test], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **peers.env,
+                          "RILL_SHARED": os.path.dirname(peers.tools["models"])}).returncode == 0
+    return [("run path without allocation (test of suite rt)", "passes" if went else "fails", "passes", went)]
+
+
+CHECKS = {"overhead": overhead, "p99": tail, "bits": bits, "memory": memory, "load": load, "scan": scan_reuse,
+          "allocation": no_allocation}
 
 
 def run(peers, machine, args):
-    return [row for name, check in CHECKS.items() if not args.only or any(o in name for o in args.only)
-            for row in check(peers, machine, args.rounds)]
+    rows = []
+    for name, check in CHECKS.items():
+        if not args.only or any(o in name for o in args.only):
+            print(f"  {name} ..", file=sys.stderr, flush=True)
+            rows += check(peers, machine, args.rounds)
+    return rows

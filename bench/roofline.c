@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What one core of this machine can do: multiply-adds in registers, and reading a buffer as a matrix-vector product does, by
  * the buffer's size. The widest instructions that the CPU has are chosen when it runs. Prints one line of JSON; with an
- * argument --jitter instead the spread of a loop of fixed work: median, p99 and worst, in us.
+ * argument --jitter US instead the spread of a loop of fixed work that takes about so long: median, p99, worst.
  */
 #include "timing.h"
 
@@ -157,14 +157,15 @@ static double read_gbs(const struct isa *isa, const float *p, size_t bytes)
     return percentile(v, REPEATS, 0.5);
 }
 
-static void jitter(void)
+static void jitter(double each_us)
 {
-    enum { LOOPS = 20000 };
+    enum { LOOPS = 4000 };
     struct isa isa = isa_best();
     double *us = must(malloc(LOOPS * sizeof *us));
+    long rounds = (long) (each_us * peak_gflops(&isa) * 1e3 / isa.flop_a_round) + 1;
     for (int i = 0; i < LOOPS; i++) {
         double before = now_us();
-        isa.fma(8000); /* about 25 us at 3.7 GHz */
+        isa.fma(rounds);
         us[i] = now_us() - before;
     }
     printf("{\"median_us\": %.3f", percentile(us, LOOPS, 0.5));
@@ -176,8 +177,8 @@ int main(int argc, char **argv)
 {
     static const unsigned kib[] = { 16, 32, 64, 128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192, 16384, 65536 };
     enum { N = sizeof kib / sizeof *kib };
-    if (argc > 1 && !strcmp(argv[1], "--jitter")) {
-        jitter();
+    if (argc > 2 && !strcmp(argv[1], "--jitter")) {
+        jitter(atof(argv[2]));
         return 0;
     }
     struct isa isa = isa_best();

@@ -4,6 +4,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -191,6 +194,14 @@ static void info_copy(struct model *to, const rill_model *from)
         snprintf(to->sha256 + 2 * i, 3, "%02x", to->info.sha256[i]);
 }
 
+/* Loading takes many times what is kept; the C library would hold on to the rest. */
+static void memory_return(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 static void load_work(uv_work_t *w)
 {
     struct load_job *j = w->data;
@@ -209,6 +220,7 @@ static void load_work(uv_work_t *w)
     rill_plan_get_info(plan, &f->plan_info);
     j->status = lane_model_probe(&f->lane, plan, f->info.sample_rate, &f->rtf, &f->error);
     f->lane.plan = j->status == RILL_OK ? plan : rill_plan_unref(plan);
+    memory_return();
 }
 
 static void found_copy(struct model *m, const struct model *f)
