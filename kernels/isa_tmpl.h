@@ -15,6 +15,7 @@
 #include "kernels/conv_tmpl.h"
 #include "kernels/fft_tmpl.h"
 #include "kernels/move_tmpl.h"
+#include "kernels/cell_tmpl.h"
 
 void FN(kern_fill)(struct kern *k);
 void FN(kern_fill)(struct kern *k)

@@ -17,6 +17,8 @@
 
 struct kern_fft;
 struct kern_rfft;
+struct kern_cell;
+struct kern_cell_row;
 
 enum kern_act { KERN_ACT_NONE, KERN_ACT_RELU, KERN_ACT_SIGMOID, KERN_ACT_TANH, KERN_ACT_LEAKY };
 
@@ -117,6 +119,9 @@ struct kern {
     /* y[sum of i * to] = x[sum of i * from] */
     void (*move_f32)(float *y, const float *x, const struct kern_move *m);
 
+    /* `steps` steps of a small cell for each row. See kernels/cell.h. */
+    void (*cell_small_f32)(const struct kern_cell *c, const struct kern_cell_row *rows, size_t n_rows, size_t steps);
+
     /* Complex transform in place of split parts: x[k] = sum_i x[i] e^(-2 pi i k / n). Swapping re and im gives the
      * inverse times n. work: kern_fft_work_floats. See kernels/fft.h. */
     void (*fft_f32)(const struct kern_fft *f, float *restrict re, float *restrict im, float *restrict work);
@@ -150,6 +155,7 @@ struct kern {
     K(taps_f32)          \
     K(conv_f32)          \
     K(move_f32)          \
+    K(cell_small_f32)    \
     K(fft_f32)           \
     K(rfft_f32)          \
     K(irfft_f32)

@@ -131,3 +131,51 @@ static inline v16 v16_load_even(const float *p, uint32_t mask)
     v16 a = v16_load_mask(p, mask), b = v16_load_mask(p + 16, mask >> 16);
     return (v16) { even8(a.lo, a.hi), even8(b.lo, b.hi) };
 }
+
+#define V16_PARTS
+static inline __m256i mask8(uint32_t mask)
+{
+    const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int) mask), bit), bit);
+}
+/* Lanes from .. from+n-1 of a come from p. */
+static inline v16 v16_load_part(v16 a, const float *p, size_t from, size_t n)
+{
+    uint32_t mask = ((1u << n) - 1) << from;
+    const float *base = (const float *) ((uintptr_t) p - from * 4);
+    __m256i lo = mask8(mask), hi = mask8(mask >> 8);
+    return (v16) { _mm256_blendv_ps(a.lo, _mm256_maskload_ps(base, lo), _mm256_castsi256_ps(lo)),
+                   _mm256_blendv_ps(a.hi, _mm256_maskload_ps(base + 8, hi), _mm256_castsi256_ps(hi)) };
+}
+static inline void v16_store_part(float *p, v16 a, size_t from, size_t n)
+{
+    uint32_t mask = ((1u << n) - 1) << from;
+    float *base = (float *) ((uintptr_t) p - from * 4);
+    if (mask & 0xff)
+        _mm256_maskstore_ps(base, mask8(mask), a.lo);
+    if (mask >> 8)
+        _mm256_maskstore_ps(base + 8, mask8(mask >> 8), a.hi);
+}
+/* Each width lanes hold p[0][at], p[1][at], .. */
+static inline v16 v16_join(const float *const *p, size_t at, int width)
+{
+    __m256 a = _mm256_broadcast_ss(p[0] + at);
+    if (width == 16)
+        return (v16) { a, a };
+    if (width == 8)
+        return (v16) { a, _mm256_broadcast_ss(p[1] + at) };
+    return (v16) { _mm256_blend_ps(a, _mm256_broadcast_ss(p[1] + at), 0xf0),
+                   _mm256_blend_ps(_mm256_broadcast_ss(p[2] + at), _mm256_broadcast_ss(p[3] + at), 0xf0) };
+}
+/* Every lane of a group of `width` holds the group's k-th. */
+static inline v16 v16_spread(v16 a, size_t k, int width)
+{
+    __m256i at = _mm256_set1_epi32((int) (k & 7));
+    if (width == 16) {
+        __m256 r = _mm256_permutevar8x32_ps(k < 8 ? a.lo : a.hi, at);
+        return (v16) { r, r };
+    }
+    if (width == 4)
+        at = _mm256_add_epi32(at, _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4));
+    return (v16) { _mm256_permutevar8x32_ps(a.lo, at), _mm256_permutevar8x32_ps(a.hi, at) };
+}

@@ -70,3 +70,34 @@ static inline v16 v16_load_even(const float *p, uint32_t mask)
     return _mm512_permutex2var_ps(_mm512_maskz_loadu_ps((__mmask16) mask, p), even,
                                   _mm512_maskz_loadu_ps((__mmask16) (mask >> 16), p + 16));
 }
+
+#define V16_PARTS
+/* Lanes from .. from+n-1 of a come from p. */
+static inline v16 v16_load_part(v16 a, const float *p, size_t from, size_t n)
+{
+    return _mm512_mask_loadu_ps(a, (__mmask16) (first_n(n) << from), (const float *) ((uintptr_t) p - from * 4));
+}
+static inline void v16_store_part(float *p, v16 a, size_t from, size_t n)
+{
+    _mm512_mask_storeu_ps((float *) ((uintptr_t) p - from * 4), (__mmask16) (first_n(n) << from), a);
+}
+/* Each width lanes hold p[0][at], p[1][at], .. */
+static inline v16 v16_join(const float *const *p, size_t at, int width)
+{
+    v16 a = _mm512_set1_ps(p[0][at]);
+    if (width == 8)
+        return _mm512_mask_broadcastss_ps(a, 0xff00, _mm_load_ss(p[1] + at));
+    if (width == 4) {
+        a = _mm512_mask_broadcastss_ps(a, 0x00f0, _mm_load_ss(p[1] + at));
+        a = _mm512_mask_broadcastss_ps(a, 0x0f00, _mm_load_ss(p[2] + at));
+        a = _mm512_mask_broadcastss_ps(a, 0xf000, _mm_load_ss(p[3] + at));
+    }
+    return a;
+}
+/* Every lane of a group of `width` holds the group's k-th. */
+static inline v16 v16_spread(v16 a, size_t k, int width)
+{
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    __m512i group = _mm512_and_si512(lane, _mm512_set1_epi32(-width));
+    return _mm512_permutexvar_ps(_mm512_add_epi32(group, _mm512_set1_epi32((int) k)), a);
+}

@@ -2,22 +2,11 @@
 /* Recurrent cells over a sequence. The input projection of all steps is one product; each step continues its chain
  * with the recurrent product, so an output is one chain: bias, inputs in order, states in order. */
 #include "engine/ops.h"
-#include "engine/ops/rnn_act.h"
+#include "engine/ops/rnn.h"
 
 #include <string.h>
 
-enum cell { CELL_RNN, CELL_GRU, CELL_LSTM };
-enum direction { DIR_FORWARD, DIR_REVERSE, DIR_BOTH };
-
 static const char *const directions[] = { "forward", "reverse", "bidirectional", NULL };
-
-struct rnn_attr {
-    struct attr_floats alpha, beta;
-    struct attr_strings activations;
-    float clip;
-    int direction;
-    int64_t hidden_size, input_forget, layout, linear_before_reset;
-};
 
 #define COMMON_ATTRS                                                                                                 \
     { .name = "activation_alpha", .kind = ATTR_FLOATS, .offset = offsetof(struct rnn_attr, alpha) },                 \
@@ -41,15 +30,6 @@ static const struct attr_spec lstm_attrs[] = {
     { .name = "input_forget", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, input_forget) },
     { 0 },
 };
-
-enum { IN_X, IN_W, IN_R, IN_B, IN_LENS, IN_H, IN_C, IN_P, N_IN };
-
-/* One input beyond the standard ones, which readers refuse and passes make: `skip`, an i64 scalar. The first `skip` steps
- * do not run: the states stay what they were and Y is 0 there. It keeps what comes before a stream out of its state. */
-static unsigned skip_input(const struct node *n)
-{
-    return (unsigned) n->op->max_in;
-}
 
 static const struct { enum cell cell; int gates, n_acts; const char *acts[3]; } cells[] = {
     [CELL_RNN] = { CELL_RNN, 1, 1, { "Tanh" } },
@@ -108,7 +88,7 @@ static rill_status operands_check(struct infer *c, enum cell cell, int64_t dirs,
         { IN_P, 2, p, "P [directions, 3*hidden]" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].input < skip_input(c->node) && infer_has(c, rows[i].input) &&
+        if (rows[i].input < rnn_skip_input(c->node) && infer_has(c, rows[i].input) &&
             !shape_is(c->in[rows[i].input], rows[i].rank, rows[i].want)) {
             char fact[160];
             fact_print(c->in[rows[i].input], fact, sizeof fact);
@@ -122,7 +102,7 @@ static rill_status operands_check(struct infer *c, enum cell cell, int64_t dirs,
         fact_print(lens, fact, sizeof fact);
         return infer_fail(c, "sequence_lens is %s; wants integers [batch]", fact);
     }
-    unsigned skip = skip_input(c->node);
+    unsigned skip = rnn_skip_input(c->node);
     if (infer_has(c, skip) && (c->in[skip]->type != DTYPE_I64 || c->in[skip]->rank != 0 || a->direction != DIR_FORWARD))
         return infer_fail(c, "skip wants an i64 scalar and the direction forward");
     return RILL_OK;
@@ -161,21 +141,6 @@ static rill_status lstm_infer(struct infer *c) { return cell_infer(c, CELL_LSTM)
 
 /* ---- plan ---- */
 
-struct weights {
-    const float *w, *r, *rn;        /* packed; rn: the candidate's recurrent part of a GRU */
-    const float *bias, *bias_rn;    /* of the projection; of the candidate's recurrent product */
-};
-
-struct rnn {
-    enum cell cell;
-    int64_t dirs, steps, batch, inputs, hidden, gates, n;   /* n = gates * hidden */
-    bool batch_major;
-    struct rnn_act act[2][3];
-    struct weights weights[2];      /* used when the file's weights are constants */
-    bool packed;
-    size_t w_floats, r_floats, rn_floats, bias_floats;
-};
-
 /* The candidate's recurrent product stands alone: it is gated, or its input is. */
 static int64_t gates_joint(const struct rnn *g)
 {
@@ -187,7 +152,18 @@ static size_t dir_floats(const struct rnn *g)
     return g->w_floats + g->r_floats + g->rn_floats + g->bias_floats;
 }
 
-/* Packs one direction into `to`. b may be NULL. Biases of both sides join where the cell adds them unconditionally. */
+/* Biases of both sides join where the cell adds them unconditionally. */
+void rnn_biases(const struct rnn *g, const struct rnn_attr *a, const float *b, float *ret_bias, float *ret_bias_rn)
+{
+    int64_t joint = gates_joint(g);
+    bool late = g->cell == CELL_GRU && a->linear_before_reset;
+    for (int64_t i = 0; i < g->n; i++)
+        ret_bias[i] = !b ? 0 : late && i >= joint ? b[i] : b[i] + b[g->n + i];
+    for (int64_t i = 0; i < g->hidden; i++)
+        ret_bias_rn[i] = b && late ? b[g->n + joint + i] : 0;
+}
+
+/* Packs one direction into `to`. b may be NULL. */
 static struct weights dir_pack(const struct rnn *g, const struct rnn_attr *a, float *to, const float *w, const float *r,
                                const float *b)
 {
@@ -197,12 +173,7 @@ static struct weights dir_pack(const struct rnn *g, const struct rnn_attr *a, fl
     kern_pack_f32(pr, r, joint, h, h, 1);
     if (joint < n)
         kern_pack_f32(prn, r + joint * h, n - joint, h, h, 1);
-    for (size_t i = 0; i < n; i++) {
-        bool apart = g->cell == CELL_GRU && a->linear_before_reset && i >= joint;
-        bias[i] = !b ? 0 : apart ? b[i] : b[i] + b[n + i];
-    }
-    for (size_t i = 0; i < h; i++)
-        bias_rn[i] = b && a->linear_before_reset && joint < n ? b[n + joint + i] : 0;
+    rnn_biases(g, a, b, bias, bias_rn);
     return (struct weights) { pw, pr, prn, bias, bias_rn };
 }
 
@@ -231,7 +202,7 @@ static rill_status sizes_check(struct prep *c, const struct rnn *g)
         { IN_P, 2, { d, 3 * h }, "P" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct tensor *t = rows[i].input < c->n_in && rows[i].input < skip_input(c->node) ? c->in[rows[i].input] : NULL;
+        const struct tensor *t = rows[i].input < c->n_in && rows[i].input < rnn_skip_input(c->node) ? c->in[rows[i].input] : NULL;
         for (int k = 0; t && k < rows[i].rank; k++)
             if (t->rank != rows[i].rank || t->dim[k] != rows[i].want[k])
                 return prep_fail(c, "%s has %lld on axis %d, wants %lld: %lld sequences, %lld directions, hidden %lld",
@@ -261,6 +232,8 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
     for (int d = 0; d < g->dirs; d++)
         acts_read(a, cell, d, g->act[d], &bad);
     c->args = g;
+    if (rnn_is_small(c, g))
+        return rnn_small_prepare(c, g);
     c->kernel = "cell gemm_f32";
     size_t run = (size_t) (g->steps * g->batch * g->n) + (size_t) (g->n + 4 * g->hidden) + 2 * (size_t) (g->batch * g->hidden);
     g->packed = weights_known(c);
@@ -369,7 +342,7 @@ static void step_run(const struct step_ctx *s, const float *proj, float *h, floa
 
 /* ---- a direction ---- */
 
-static int64_t state_at(const struct rnn *g, int64_t d, int64_t b)
+int64_t rnn_state_at(const struct rnn *g, int64_t d, int64_t b)
 {
     return (g->batch_major ? b * g->dirs + d : d * g->batch + b) * g->hidden;
 }
@@ -378,7 +351,7 @@ static void states_load(const struct rnn *g, const float *from, int64_t d, float
 {
     for (int64_t b = 0; b < g->batch; b++, to += g->hidden)
         if (from)
-            memcpy(to, from + state_at(g, d, b), (size_t) g->hidden * sizeof *to);
+            memcpy(to, from + rnn_state_at(g, d, b), (size_t) g->hidden * sizeof *to);
         else
             memset(to, 0, (size_t) g->hidden * sizeof *to);
 }
@@ -386,7 +359,7 @@ static void states_load(const struct rnn *g, const float *from, int64_t d, float
 static void states_store(const struct rnn *g, const float *from, int64_t d, float *to)
 {
     for (int64_t b = 0; to && b < g->batch; b++, from += g->hidden)
-        memcpy(to + state_at(g, d, b), from, (size_t) g->hidden * sizeof *to);
+        memcpy(to + rnn_state_at(g, d, b), from, (size_t) g->hidden * sizeof *to);
 }
 
 static int64_t length_of(const struct eval *e, const struct rnn *g, int64_t b)
@@ -397,17 +370,11 @@ static int64_t length_of(const struct eval *e, const struct rnn *g, int64_t b)
     return n < 0 ? 0 : n > g->steps ? g->steps : n;
 }
 
-static int64_t skip_of(const struct eval *e)
-{
-    unsigned i = skip_input(e->node);
-    return i < e->n_in && e->x[i] ? *(const int64_t *) e->x[i] : 0;
-}
-
 static void sequence_run(const struct eval *e, const struct step_ctx *s, int64_t d, int64_t b, bool reverse,
                          const float *proj, float *h, float *cell)
 {
     const struct rnn *g = s->g;
-    int64_t length = length_of(e, g, b), skip = skip_of(e);
+    int64_t length = length_of(e, g, b), skip = rnn_skip_of(e);
     float *y = e->y[0];
     for (int64_t i = 0; i < g->steps; i++) {
         int64_t t = i < length && reverse ? length - 1 - i : i;
@@ -430,14 +397,14 @@ static void direction_run(const struct eval *e, const struct rnn *g, int64_t d)
     float *cell = h + g->batch * g->hidden, *pack = cell + g->batch * g->hidden;
     struct weights w = g->weights[d];
     if (!g->packed)
-        w = dir_pack_at(g, a, pack, d, e->x[IN_W], e->x[IN_R], e->n_in > IN_B ? e->x[IN_B] : NULL);
-    const float *peephole = e->n_in > IN_P && skip_input(e->node) > IN_P ? e->x[IN_P] : NULL;
+        w = dir_pack_at(g, a, pack, d, e->x[IN_W], e->x[IN_R], rnn_input(e, IN_B));
+    const float *peephole = rnn_input(e, IN_P);
     struct step_ctx s = { .g = g, .a = a, .k = e->kern, .w = &w, .act = g->act[d], .gate = gate, .tmp = tmp,
                           .peephole = peephole ? peephole + d * 3 * g->hidden : NULL };
     e->kern->gemm_f32(proj, (size_t) g->n, e->x[IN_X], (size_t) g->inputs, w.w, w.bias, (size_t) (g->steps * g->batch),
                       (size_t) g->n, (size_t) g->inputs);
-    states_load(g, e->n_in > IN_H ? e->x[IN_H] : NULL, d, h);
-    states_load(g, e->n_in > IN_C && skip_input(e->node) != IN_C ? e->x[IN_C] : NULL, d, cell);
+    states_load(g, rnn_input(e, IN_H), d, h);
+    states_load(g, rnn_input(e, IN_C), d, cell);
     bool reverse = a->direction == DIR_REVERSE || d == 1;
     for (int64_t b = 0; b < g->batch; b++)
         sequence_run(e, &s, d, b, reverse, proj, h + b * g->hidden, cell + b * g->hidden);
@@ -448,6 +415,10 @@ static void direction_run(const struct eval *e, const struct rnn *g, int64_t d)
 static void cell_eval(const struct eval *e)
 {
     const struct rnn *g = e->args;
+    if (g->small.hidden) {
+        rnn_small_eval(e, g);
+        return;
+    }
     for (int64_t d = 0; d < g->dirs; d++)
         direction_run(e, g, d);
 }

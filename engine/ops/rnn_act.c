@@ -91,6 +91,13 @@ bool rnn_act_find(const char *name, struct rnn_act *ret, bool *ret_has_alpha, bo
     return false;
 }
 
+bool rnn_act_is(const struct rnn_act *a, const char *name)
+{
+    struct rnn_act it;
+    bool has_alpha, has_beta;
+    return rnn_act_find(name, &it, &has_alpha, &has_beta) && it.run == a->run;
+}
+
 const char *rnn_act_names(void)
 {
     return "Affine, Elu, HardSigmoid, LeakyRelu, Relu, ScaledTanh, Sigmoid, Softplus, Softsign, Tanh, ThresholdedRelu";

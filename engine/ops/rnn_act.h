@@ -12,6 +12,9 @@ struct rnn_act {
 /* Finds a function by its standard name, any case; alpha and beta take its defaults. False: there is none. */
 bool rnn_act_find(const char *name, struct rnn_act *ret, bool *ret_has_alpha, bool *ret_has_beta);
 
+/* It is the function of that standard name, which takes neither alpha nor beta. */
+bool rnn_act_is(const struct rnn_act *a, const char *name);
+
 /* "Affine, Elu, ...": what there is. */
 const char *rnn_act_names(void);
 #endif

@@ -38,4 +38,5 @@ void check_accuracy(struct check *t);
 void check_fft(struct check *t);
 void check_move(struct check *t);
 void check_conv(struct check *t);
+void check_cell(struct check *t);
 #endif

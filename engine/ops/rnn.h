@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* rnn.h - what the ways to run a recurrent cell share. */
+#ifndef ENGINE_OPS_RNN_H
+#define ENGINE_OPS_RNN_H
+#include "engine/ops/rnn_act.h"
+#include "kernels/cell.h"
+
+enum cell { CELL_RNN, CELL_GRU, CELL_LSTM };
+enum direction { DIR_FORWARD, DIR_REVERSE, DIR_BOTH };
+enum { IN_X, IN_W, IN_R, IN_B, IN_LENS, IN_H, IN_C, IN_P, N_IN };
+
+struct rnn_attr {
+    struct attr_floats alpha, beta;
+    struct attr_strings activations;
+    float clip;
+    int direction;
+    int64_t hidden_size, input_forget, layout, linear_before_reset;
+};
+
+struct weights {
+    const float *w, *r, *rn;        /* packed; rn: the candidate's recurrent part of a GRU */
+    const float *bias, *bias_rn;    /* of the projection; of the candidate's recurrent product */
+};
+
+struct rnn {
+    enum cell cell;
+    int64_t dirs, steps, batch, inputs, hidden, gates, n;   /* n = gates * hidden */
+    bool batch_major;
+    struct rnn_act act[2][3];
+    struct weights weights[2];      /* used when the file's weights are constants */
+    bool packed;
+    size_t w_floats, r_floats, rn_floats, bias_floats;
+    struct kern_cell small;         /* hidden 0: not one */
+};
+
+/* One input beyond the standard ones, which readers refuse and passes make: `skip`, an i64 scalar. The first `skip` steps
+ * do not run: the states stay what they were and Y is 0 there. It keeps what comes before a stream out of its state. */
+static inline unsigned rnn_skip_input(const struct node *n)
+{
+    return (unsigned) n->op->max_in;
+}
+
+static inline int64_t rnn_skip_of(const struct eval *e)
+{
+    unsigned i = rnn_skip_input(e->node);
+    return i < e->n_in && e->x[i] ? *(const int64_t *) e->x[i] : 0;
+}
+
+/* Data of a standard input, NULL where the node lacks it. */
+static inline const float *rnn_input(const struct eval *e, unsigned i)
+{
+    return i < e->n_in && i < rnn_skip_input(e->node) ? e->x[i] : NULL;
+}
+
+/* Where the state of direction d and sequence b starts in initial_h, initial_c and the outputs of last states. */
+int64_t rnn_state_at(const struct rnn *g, int64_t d, int64_t b);
+/* b: one direction's biases of both sides, or NULL. Writes n and hidden floats. */
+void    rnn_biases(const struct rnn *g, const struct rnn_attr *a, const float *b, float *ret_bias, float *ret_bias_rn);
+
+/* Cells with the standard activations and nothing that changes their equations run in one kernel. */
+bool        rnn_is_small(const struct prep *c, const struct rnn *g);
+rill_status rnn_small_prepare(struct prep *c, struct rnn *g);
+void        rnn_small_eval(const struct eval *e, const struct rnn *g);
+#endif

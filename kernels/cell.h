@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* cell.h - recurrent cells: what the kernels of whole cells compute, and their weights. */
+#ifndef KERN_CELL_H
+#define KERN_CELL_H
+#include "kernels/kern.h"
+
+/* What a recurrent cell computes with the sigmoid and tanh of this table; every product and sum rounds by itself:
+ *   RNN       h = tanh(a)
+ *   GRU       z, r = sigmoid(a), n = tanh(a + b * r), h = (1 - z) * n + z * h; b: bias and states of its own chain
+ *   GRU_LATE  the same with n = tanh(a), whose chain goes on over r * h
+ *   LSTM      gates i, o, f, g: c = sigmoid(f) * c + sigmoid(i) * tanh(g), h = sigmoid(o) * tanh(c)
+ * where a is one chain per gate and unit: bias, inputs in order, states in order. */
+enum kern_cell_kind { KERN_CELL_RNN, KERN_CELL_GRU, KERN_CELL_GRU_LATE, KERN_CELL_LSTM };
+
+#define KERN_CELL_SMALL 16      /* units of the largest small cell */
+
+/* A small cell: hidden <= KERN_CELL_SMALL. Set by kern_cell_set, packed by kern_cell_pack_f32. */
+struct kern_cell {
+    enum kern_cell_kind kind;
+    size_t inputs, hidden, dirs;    /* dirs: 1, 2: rows in turn are of the first and the second set of weights */
+    size_t width;                   /* lanes of a row: 4, 8, 16 */
+    const float *weights;           /* 64-byte aligned */
+};
+
+/* One sequence of one cell. Where x and y point is advanced by x_step and y_step floats after each step. */
+struct kern_cell_row {
+    const float *x;
+    float *y;                       /* the states after each step; NULL: not wanted */
+    ptrdiff_t x_step, y_step;
+    const float *h_from, *c_from;   /* first states; NULL: zero */
+    float *h, *c;                   /* last states; NULL: not wanted. May be h_from, c_from. */
+};
+
+/* Sets width from kind, inputs, hidden and dirs. Floats of the weights of one set, and how many sets there are. */
+void     kern_cell_set(struct kern_cell *c);
+size_t   kern_cell_floats(const struct kern_cell *c);
+size_t   kern_cell_sets(const struct kern_cell *c);
+/* Packs direction d of the cell into ret, which has room for all sets. w[gate * hidden + unit][inputs], r likewise;
+ * bias[gates * hidden] starts the chains, bias_rn[hidden] the candidate's own one (KERN_CELL_GRU). */
+void     kern_cell_pack_f32(const struct kern_cell *c, float *ret, size_t d, const float *w, const float *r, const float *bias,
+                            const float *bias_rn);
+#endif
