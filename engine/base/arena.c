@@ -16,14 +16,16 @@ struct arena_block {
 #define ALIGN_BYTES ((size_t) 64)
 #define BLOCK_MIN_BYTES ((size_t) 64 << 10)
 
+/* A large piece gets a block of its own behind the head, whose rest stays in use. */
 static struct arena_block *block_add(struct arena *a, size_t bytes)
 {
-    size_t want = bytes > BLOCK_MIN_BYTES ? bytes : BLOCK_MIN_BYTES;
+    size_t want = bytes > BLOCK_MIN_BYTES / 4 ? bytes : BLOCK_MIN_BYTES;
     struct arena_block *b = aligned_alloc(ALIGN_BYTES, sizeof *b + want);
     if (!b)
         return NULL;
-    *b = (struct arena_block) { .next = a->head, .size = want };
-    a->head = b;
+    struct arena_block **at = a->head && bytes > BLOCK_MIN_BYTES / 4 ? &a->head->next : &a->head;
+    *b = (struct arena_block) { .next = *at, .size = want };
+    *at = b;
     return b;
 }
 

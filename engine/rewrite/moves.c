@@ -253,6 +253,14 @@ static int32_t base_choose(const struct moves *m, const struct movement *v)
     return best;
 }
 
+/* The list that was found has room for a piece an element; what stays with the graph has not. */
+static bool pieces_keep(const struct moves *m, const struct piece *p, uint32_t n, struct attr_ints *ret)
+{
+    const void *kept = arena_copy(m->ret->arena, p, n * sizeof *p);
+    *ret = (struct attr_ints) { (uint32_t) (n * PIECE_INTS), kept };
+    return kept;
+}
+
 static rill_status patch_make(struct moves *m, struct movement *v, struct move_attr *a)
 {
     uint32_t n;
@@ -263,10 +271,9 @@ static rill_status patch_make(struct moves *m, struct movement *v, struct move_a
     for (size_t i = 0; i < v->n; i++)
         if (v->o[i].input == (int32_t) a->base && v->o[i].at == i)
             v->o[i].input = -1;
-    struct piece *p = pieces_from_origins(m->ret->arena, v->o, v->n, &n);
-    if (!p || !pieces_in_place(&m->work, p, n, (int32_t) a->base, v->n, &ok))
+    struct piece *p = pieces_from_origins(&m->work, v->o, v->n, &n);
+    if (!p || !pieces_in_place(&m->work, p, n, (int32_t) a->base, v->n, &ok) || !pieces_keep(m, p, n, &a->patch))
         return no_memory(m);
-    a->patch = (struct attr_ints) { (uint32_t) (n * PIECE_INTS), (const void *) p };
     if (!ok)
         a->base = -1;
     return RILL_OK;
@@ -287,7 +294,8 @@ static rill_status move_push(struct moves *m, struct movement *v, const struct p
     uint32_t *lists = arena_array(m->ret->arena, uint32_t, v->n_inputs + 1);
     if (!a || !lists)
         return no_memory(m);
-    a->pieces = (struct attr_ints) { (uint32_t) (n * PIECE_INTS), (const void *) p };
+    if (!pieces_keep(m, p, n, &a->pieces))
+        return no_memory(m);
     TRY(shape_set(m, v->wire, &a->shape));
     TRY(patch_make(m, v, a));
     memcpy(lists, v->input, v->n_inputs * sizeof *lists);
@@ -313,7 +321,7 @@ static rill_status wire_emit(struct moves *m, uint32_t w)
         return RILL_OK;
     struct movement v = { .wire = w };
     TRY(movement_read(m, &v));
-    struct piece *p = pieces_from_origins(m->ret->arena, v.o, v.n, &n);
+    struct piece *p = pieces_from_origins(&m->work, v.o, v.n, &n);
     if (!p)
         return no_memory(m);
     if (n > PIECES_MIN + v.n / 16 && !node_is_made(m, &m->g->nodes[from]))
