@@ -16,6 +16,7 @@
 #include "kernels/fft_tmpl.h"
 #include "kernels/move_tmpl.h"
 #include "kernels/cell_tmpl.h"
+#include "kernels/norm_tmpl.h"
 
 void FN(kern_fill)(struct kern *k);
 void FN(kern_fill)(struct kern *k)

@@ -116,6 +116,10 @@ struct kern {
     void (*conv_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
                      const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
                      const struct kern_conv *c);
+    /* y[i] = (x[i] - mean) * inv * gain[i] + shift[i], inv = 1 / sqrt(variance + epsilon), n > 0. gain and shift may be NULL
+     * (1 and 0), y too; y may be x. */
+    void (*norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon, size_t n,
+                     float ret_moments[2]);      /* mean, inv */
     /* y[sum of i * to] = x[sum of i * from] */
     void (*move_f32)(float *y, const float *x, const struct kern_move *m);
 
@@ -156,6 +160,7 @@ struct kern {
     K(conv_f32)          \
     K(move_f32)          \
     K(cell_small_f32)    \
+    K(norm_f32)          \
     K(fft_f32)           \
     K(rfft_f32)          \
     K(irfft_f32)

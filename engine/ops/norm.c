@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Normalisations. Means and variances are sums in element order, in double, rounded once: the same on every machine. */
+/* Normalisations. Means and variances are sums in a fixed order, in double but for blocks of a LayerNormalization: the same
+ * on every machine. */
 #include "engine/ops.h"
 
 #include <math.h>
@@ -148,33 +149,20 @@ static rill_status layer_infer(struct infer *c)
     return RILL_OK;
 }
 
-static void layer_row(const float *x, float *y, int64_t n, const float *g, const float *b, double mean, double inv)
-{
-    float m = (float) mean, s = (float) inv;
-    for (int64_t i = 0; i < n; i++) {
-        float v = (x[i] - m) * s;
-        v = g ? v * g[i] : v;
-        y[i] = b ? v + b[i] : v;
-    }
-}
-
 static void layer_eval(const struct eval *e)
 {
     const struct layer_attr *a = e->attr;
     const struct tensor *x = e->in[0];
     int axis = axis_normalise(a->axis, x->rank);
     int64_t n = inner_size(x, axis), rows = n ? tensor_count(x) / n : 0;
+    const float *gain = e->n_in > 1 ? e->x[1] : NULL, *shift = e->n_in > 2 ? e->x[2] : NULL;
     for (int64_t r = 0; r < rows; r++) {
-        double mean, var;
-        moments((const float *) e->x[0] + r * n, n, 1, &mean, &var);
-        double inv = 1 / sqrt(var + (double) a->epsilon);
-        if (e->y[0])
-            layer_row((const float *) e->x[0] + r * n, (float *) e->y[0] + r * n, n, e->n_in > 1 ? e->x[1] : NULL,
-                      e->n_in > 2 ? e->x[2] : NULL, mean, inv);
-        if (e->n_out > 1 && e->y[1])
-            ((float *) e->y[1])[r] = (float) mean;
-        if (e->n_out > 2 && e->y[2])
-            ((float *) e->y[2])[r] = (float) inv;
+        float moments[2];
+        e->kern->norm_f32(e->y[0] ? (float *) e->y[0] + r * n : NULL, (const float *) e->x[0] + r * n, gain, shift, a->epsilon,
+                          (size_t) n, moments);
+        for (unsigned o = 1; o < e->n_out; o++)
+            if (e->y[o])
+                ((float *) e->y[o])[r] = moments[o - 1];
     }
 }
 

@@ -24,4 +24,8 @@ rill_status graph_with_stages_joined(struct graph *ret, const struct graph *g, r
 /* Work of Scan bodies that needs no state leaves them: products of scanned inputs become one for all iterations, and so do
  * products of what is stacked; what is the same in all iterations is computed once. */
 rill_status graph_with_scans_hoisted(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* Layer normalisations written out as means, differences, roots and quotients become LayerNormalization. Changes how
+ * results round. */
+rill_status graph_with_norms_recognised(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif

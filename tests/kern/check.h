@@ -39,4 +39,5 @@ void check_fft(struct check *t);
 void check_move(struct check *t);
 void check_conv(struct check *t);
 void check_cell(struct check *t);
+void check_norm(struct check *t);
 #endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of zero mean and unit variance. A sum has 16 lanes of f32, element i in lane i % 16, over blocks of NORM_BLOCK
+ * elements; the lanes of a block are added in a fixed tree and the blocks in order, in f64: the same on every machine. */
+
+#define NORM_BLOCK 1024
+
+static inline double FN(lanes_sum)(v16 a)
+{
+    float t[16];
+    double s[8];
+    v16_store(t, a);
+    for (int i = 0; i < 8; i++)
+        s[i] = (double) t[i] + (double) t[i + 8];
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+static double FN(row_sum)(const float *x, size_t n)
+{
+    double sum = 0;
+    for (size_t at = 0; at < n; at += NORM_BLOCK) {
+        size_t end = n - at < NORM_BLOCK ? n : at + NORM_BLOCK, i = at;
+        v16 s = v16_set1(0.0f);
+        for (; i + 16 <= end; i += 16)
+            s = v16_add(s, v16_load(x + i));
+        if (i < end)
+            s = v16_add(s, v16_load_n(x + i, end - i));
+        sum += FN(lanes_sum)(s);
+    }
+    return sum;
+}
+
+static double FN(row_squares)(const float *x, float mean, size_t n)
+{
+    v16 m = v16_set1(mean);
+    double sum = 0;
+    for (size_t at = 0; at < n; at += NORM_BLOCK) {
+        size_t end = n - at < NORM_BLOCK ? n : at + NORM_BLOCK, i = at;
+        v16 s = v16_set1(0.0f);
+        for (; i + 16 <= end; i += 16) {
+            v16 d = v16_sub(v16_load(x + i), m);
+            s = v16_fma(d, d, s);
+        }
+        if (i < end) {
+            float t[16];
+            v16_store(t, v16_sub(v16_load_n(x + i, end - i), m));
+            v16 d = v16_load_n(t, end - i);
+            s = v16_fma(d, d, s);
+        }
+        sum += FN(lanes_sum)(s);
+    }
+    return sum;
+}
+
+static inline v16 FN(norm_one)(v16 x, v16 m, v16 s, v16 gain, v16 shift, bool has_gain, bool has_shift)
+{
+    v16 v = v16_mul(v16_sub(x, m), s);
+    v = has_gain ? v16_mul(v, gain) : v;
+    return has_shift ? v16_add(v, shift) : v;
+}
+
+static void FN(norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon, size_t n,
+                         float ret_moments[2])
+{
+    if (!n)
+        return;
+    float mean = (float) (FN(row_sum)(x, n) / (double) n);
+    float inv = (float) (1 / sqrt(FN(row_squares)(x, mean, n) / (double) n + (double) epsilon));
+    ret_moments[0] = mean;
+    ret_moments[1] = inv;
+    if (!y)
+        return;
+    v16 m = v16_set1(mean), s = v16_set1(inv), none = v16_set1(0.0f);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        v16_store(y + i, FN(norm_one)(v16_load(x + i), m, s, gain ? v16_load(gain + i) : none,
+                                      shift ? v16_load(shift + i) : none, gain, shift));
+    if (i < n)
+        v16_store_n(y + i, FN(norm_one)(v16_load_n(x + i, n - i), m, s, gain ? v16_load_n(gain + i, n - i) : none,
+                                        shift ? v16_load_n(shift + i, n - i) : none, gain, shift), n - i);
+}
