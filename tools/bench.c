@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rill bench: what one pulse costs. */
+#include "tools/bench_streams.h"
 #include "tools/open.h"
 
 #include <jansson.h>
@@ -136,11 +137,13 @@ static int run(const struct command *cmd, int argc, char **argv)
     bool json = false, profile = false;
     int64_t pulse = 0;
     double seconds = 2;
+    const char *streams = NULL;
     const struct opt table[] = {
         OPEN_OPTS(oo),
         { "json", 0, OPT_FLAG, &json, NULL, "print {model, pulse, median_us, p99_us, worst_us, rtf, ...}" },
         { "profile", 0, OPT_FLAG, &profile, NULL, "also the time of each step, slowest first" },
         { "pulse", 'p', OPT_INT, &pulse, "N", "input frames a pulse (default: as few as the model allows)" },
+        { "streams", 0, OPT_TEXT, &streams, "N,N,..", "so many streams together: us of each, beside one by one" },
         { "seconds", 's', OPT_REAL, &seconds, "S", "how long to measure (default 2)" },
         { 0 },
     };
@@ -159,6 +162,11 @@ static int run(const struct command *cmd, int argc, char **argv)
     rill_model_free(m);
     if (s != RILL_OK)
         return tool_fail_status(cmd, &err);
+    if (streams) {
+        int code = bench_streams(cmd, b.plan, argv[0], streams, seconds, json);
+        rill_plan_unref(b.plan);
+        return code;
+    }
     rill_plan_get_info(b.plan, &b.info);
     bench_ports(&b);
     b.us = tool_alloc(RUNS_MAX * sizeof *b.us);
