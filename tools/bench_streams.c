@@ -106,15 +106,17 @@ static double round_time(struct streams *b, unsigned n, bool together)
     return us;
 }
 
-/* Interleaved, so that what disturbs the machine disturbs all alike. */
+/* Interleaved and in turn, so that what disturbs the machine disturbs all alike. */
 static void streams_measure(struct streams *b, double seconds)
 {
     double end = tool_now_s() + seconds;
     round_time(b, b->most, true);
     for (; b->n_rounds < ROUNDS_MAX && (b->n_rounds < ROUNDS_MIN || tool_now_s() < end); b->n_rounds++)
         for (unsigned i = 0; i < b->n_rows; i++) {
-            b->rows[i].together_us[b->n_rounds] = round_time(b, b->rows[i].n, true);
-            b->rows[i].apart_us[b->n_rounds] = round_time(b, b->rows[i].n, false);
+            struct row *r = &b->rows[i];
+            bool first = b->n_rounds % 2;
+            *(first ? &r->together_us[b->n_rounds] : &r->apart_us[b->n_rounds]) = round_time(b, r->n, first);
+            *(first ? &r->apart_us[b->n_rounds] : &r->together_us[b->n_rounds]) = round_time(b, r->n, !first);
         }
     for (unsigned i = 0; i < b->n_rows; i++) {
         qsort(b->rows[i].together_us, b->n_rounds, sizeof(double), tool_compare_f64);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/conv_rows.h"
+#include "engine/ops/many.h"
 
 #include <string.h>
 
@@ -277,6 +278,13 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
     c->scratch_bytes = v->phase[0].n_lines * sizeof(struct kern_conv_line) + floats * sizeof(float);
 }
 
+/* Few places: alone, each product reads all weights for a handful of rows. */
+static bool many_pays(const struct conv_rows *v)
+{
+    return !v->direct && v->phase[0].packed && v->n_phases == 1 && v->batch == 1 && v->group == 1 && v->g.n_out > 0 &&
+           v->g.n_out <= MANY_ROWS_EACH && v->tile >= v->g.n_out;
+}
+
 rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group, bool transposed, struct attr_ints then)
 {
     const struct tensor *x = c->in[IN_X], *weights = c->in[IN_W];
@@ -306,6 +314,7 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
     TRY(weights_prepare(c, v));
     TRY(then_prepare(c, then, &v->then));
     scratch_set(c, v);
+    c->many = many_pays(v);
     return RILL_OK;
 }
 
@@ -483,6 +492,34 @@ static void image_eval(const struct eval *e, float *y, const float *x)
         }
         u.room += v->packed_floats;
         (v->direct ? direct_eval : groups_eval)(&u);
+    }
+}
+
+/* The columns and rows of outputs of each lie in its own scratch. */
+void conv_rows_eval_many(const struct eval *e, unsigned n)
+{
+    const struct conv_rows *v = e->args;
+    const struct conv_phase *p = v->phase;
+    size_t k = p->n_weights, cout = (size_t) v->cout, places = (size_t) v->g.n_out;
+    struct many_rows rows = { .kern = e->kern, .w = p->packed, .n = cout, .k = k };
+    struct work u[OP_MANY_MAX];
+    for (unsigned i = 0; i < n; i++) {
+        u[i] = (struct work) { .e = &e[i], .v = v, .p = p, .x = e[i].x[IN_X], .y = e[i].y[0], .some = e[i].scratch };
+        u[i].bias = e[i].n_in > IN_B ? e[i].x[IN_B] : NULL;
+        u[i].room = (float *) (u[i].some + p->n_lines) + v->packed_floats;
+        float *y = places == 1 ? u[i].y : u[i].room + (size_t) v->tile * k;
+        if (u[i].bias != rows.bias)
+            many_rows_run(&rows);
+        rows.bias = u[i].bias;
+        if (!v->in_place)
+            columns_make(&u[i], u[i].room, 0, (int64_t) places);
+        many_rows_add(&rows, y, cout, v->in_place ? u[i].x + v->in_place_at : u[i].room, v->in_place ? p->row.stride : k, places);
+    }
+    many_rows_run(&rows);
+    for (unsigned i = 0; i < n; i++) {
+        if (places > 1)
+            rows_to_channels(&u[i], u[i].room + (size_t) v->tile * k, 0, (int64_t) places);
+        then_apply(&v->then, &e[i], u[i].y, 0, 0, v->cout);
     }
 }
 

@@ -40,4 +40,5 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
 
 /* y = bias + sums, then what follows. */
 void conv_rows_eval(const struct eval *e);
+void conv_rows_eval_many(const struct eval *e, unsigned n);
 #endif

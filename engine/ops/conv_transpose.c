@@ -126,7 +126,7 @@ static rill_status deconv_prepare(struct prep *c)
 
 static const struct op op_deconv = {
     .name = "ConvTranspose", .attrs = deconv_attrs, .attr_bytes = sizeof(struct deconv_attr), .min_in = 2, .max_in = 3, .own_in = THEN_IN_MAX,
-    .min_out = 1, .max_out = 1, .infer = deconv_infer, .prepare = deconv_prepare, .eval = conv_rows_eval,
+    .min_out = 1, .max_out = 1, .infer = deconv_infer, .prepare = deconv_prepare, .eval = conv_rows_eval, .eval_many = conv_rows_eval_many,
     .help = "transposed convolution over one to three axes, in groups",
 };
 

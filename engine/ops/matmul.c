@@ -2,6 +2,7 @@
 /* Products. f32 goes through the packed kernel whether the second operand is a constant (packed once) or not
  * (packed into scratch), so the bits do not depend on it. */
 #include "engine/ops.h"
+#include "engine/ops/many.h"
 
 #include <string.h>
 
@@ -216,7 +217,9 @@ static rill_status matmul_prepare(struct prep *c)
         g->batches = 1;
         g->rank = 0;
     }
-    return way_choose(c, g);
+    TRY(way_choose(c, g));
+    c->many = g->one == one_packed && g->batches == 1 && g->m <= MANY_ROWS_EACH;
+    return RILL_OK;
 }
 
 static void matmul_eval(const struct eval *e)
@@ -236,6 +239,16 @@ static void matmul_eval(const struct eval *e)
         }
         g->one(e, g, i, a, b);
     }
+}
+
+static void matmul_eval_many(const struct eval *e, unsigned many)
+{
+    const struct matmul_args *g = e->args;
+    size_t n = (size_t) g->n, k = (size_t) g->k;
+    struct many_rows rows = { .kern = e->kern, .w = g->packed, .n = n, .k = k };
+    for (unsigned i = 0; i < many; i++)
+        many_rows_add(&rows, e[i].y[0], n, e[i].x[0], k, (size_t) g->m);
+    many_rows_run(&rows);
 }
 
 /* ---- Gemm: y = alpha * A' * B' + beta * C ---- */
@@ -310,6 +323,7 @@ static rill_status gemm_prepare(struct prep *c)
     } else if (!(g->packed = pack_all(c, b->data, 1, n, k, t->tb ? k : 1, t->tb ? 1 : n))) {
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     }
+    c->many = g->packed && !t->ta && g->m <= MANY_ROWS_EACH;
     return RILL_OK;
 }
 
@@ -347,6 +361,31 @@ static void gemm_scale(const struct eval *e, const struct gemm_args *g)
     }
 }
 
+static bool gemm_scales(const struct eval *e, const struct gemm_args *g)
+{
+    const struct gemm_attr *t = e->attr;
+    return !g->starts_at_bias && ((e->n_in > 2 && e->x[2]) || t->alpha != 1);
+}
+
+/* A bias that is no constant may differ: it is handed over only where it is one row for all. */
+static void gemm_eval_many(const struct eval *e, unsigned many)
+{
+    const struct gemm_args *g = e->args;
+    size_t n = (size_t) g->n, k = (size_t) g->k;
+    struct many_rows rows = { .kern = e->kern, .w = g->packed, .n = n, .k = k };
+    for (unsigned i = 0; i < many; i++) {
+        const float *bias = g->starts_at_bias ? e[i].x[2] : NULL;
+        if (bias != rows.bias)
+            many_rows_run(&rows);
+        rows.bias = bias;
+        many_rows_add(&rows, e[i].y[0], n, e[i].x[0], k, (size_t) g->m);
+    }
+    many_rows_run(&rows);
+    for (unsigned i = 0; i < many; i++)
+        if (gemm_scales(&e[i], g))
+            gemm_scale(&e[i], g);
+}
+
 static void gemm_eval(const struct eval *e)
 {
     const struct gemm_attr *t = e->attr;
@@ -372,18 +411,19 @@ static void gemm_eval(const struct eval *e)
         e->kern->gemm_f32(e->y[0], n, a, k, w, bias, 1, n, k);
     else
         kern_gemm_f32(e->kern, e->y[0], n, a, k, w, bias, m, n, k);
-    if (!g->starts_at_bias && ((e->n_in > 2 && e->x[2]) || t->alpha != 1))
+    if (gemm_scales(e, g))
         gemm_scale(e, g);
 }
 
 static const struct op op_matmul = {
     .name = "MatMul", .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1, .infer = matmul_infer,
-    .prepare = matmul_prepare, .eval = matmul_eval, .help = "matrix product with broadcast batches",
+    .prepare = matmul_prepare, .eval = matmul_eval, .eval_many = matmul_eval_many,
+    .help = "matrix product with broadcast batches",
 };
 
 static const struct op op_gemm = {
     .name = "Gemm", .attrs = gemm_attrs, .attr_bytes = sizeof(struct gemm_attr), .min_in = 2, .max_in = 3, .min_out = 1,
-    .max_out = 1, .infer = gemm_infer, .prepare = gemm_prepare, .eval = gemm_eval,
+    .max_out = 1, .infer = gemm_infer, .prepare = gemm_prepare, .eval = gemm_eval, .eval_many = gemm_eval_many,
     .help = "alpha * A * B + beta * C, with A and B transposed or not",
 };
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* many.h - one product over rows that many evaluations of a node contribute. */
+#ifndef ENGINE_OPS_MANY_H
+#define ENGINE_OPS_MANY_H
+#include "engine/op.h"
+
+#define MANY_ROWS_MAX 128
+#define MANY_ROWS_EACH 8    /* an evaluation with more rows reads the weights seldom enough alone */
+
+/* y = bias + w * x for rows that lie anywhere. Set kern, w, bias, n, k; the rest zero. */
+struct many_rows {
+    const struct kern *kern;
+    const float *w, *bias;      /* as gemm_rows_f32 takes them */
+    size_t n, k;
+    size_t count;
+    float *y[MANY_ROWS_MAX];
+    const float *x[MANY_ROWS_MAX];
+};
+
+/* Computes what was added since. */
+static inline void many_rows_run(struct many_rows *r)
+{
+    if (r->count)
+        r->kern->gemm_rows_f32(r->y, r->x, r->w, r->bias, r->count, r->n, r->k);
+    r->count = 0;
+}
+
+/* Rows that are ldy and ldx floats apart. They may be computed now or by many_rows_run. */
+static inline void many_rows_add(struct many_rows *r, float *y, size_t ldy, const float *x, size_t ldx, size_t rows)
+{
+    for (size_t i = 0; i < rows; i++, y += ldy, x += ldx) {
+        if (r->count == MANY_ROWS_MAX)
+            many_rows_run(r);
+        r->y[r->count] = y;
+        r->x[r->count++] = x;
+    }
+}
+#endif
