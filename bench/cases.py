@@ -5,7 +5,7 @@ from typing import Callable, Optional
 
 from nets import PRODUCTS
 
-PEER_NAMES = {"ort": "ONNX Runtime", "tract": "tract", "blas": "OpenBLAS", "other": "other"}
+PEER_NAMES = {"ort": "ONNX Runtime", "tract": "tract", "blas": "OpenBLAS", "other": "nnnoiseless"}
 
 
 @dataclass
@@ -43,10 +43,11 @@ def work_of(case, inspected, measured):
     """(flop, bytes read, bytes of the weights) of one run of rill's plans."""
     if case.work:
         return case.work
-    flop = sum(2 * i["multiply_adds"]["a_pulse"] for i in inspected if i)
+    if None in inspected:
+        return 0, 0, 1
+    flop = sum(2 * i["multiply_adds"]["a_pulse"] for i in inspected)
     weights = sum(m["weights_bytes"] for m in measured)
-    share = case.share.get("rill", 1)
-    return flop / share, weights / share, weights
+    return flop, weights / case.share.get("rill", 1), weights
 
 
 # ---- models ----
@@ -120,6 +121,10 @@ def tdnn(pulse, bar):
 
 STREAMS = [tdnn(4, 3), tdnn(8, 1.9), tdnn(24, 1.3)]
 RNNOISE = Run("rnnoise", states(*(f"h{i}:h{i}_out" for i in range(3))))
-STREAMS += [Case("rnnoise-shaped net", "models", {"rill": [RNNOISE], "ort": [RNNOISE], "tract": [RNNOISE]})]
+STREAMS += [Case("rnnoise-shaped net", "models", {"rill": [RNNOISE], "ort": [RNNOISE], "tract": [RNNOISE],
+                                                   "other": [Run("")]})]
+STREAMS += [Case("silero_v6, each of 64 streams", "models",
+                 {"rill": [Run(silero(1).net, silero(1).args + ("--streams", "64"))], "ort": [silero(64)]}, bar=2,
+                 share={"rill": 64, "ort": 64})]
 
 CASES = MODELS + LAYERS + STREAMS

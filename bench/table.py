@@ -45,11 +45,16 @@ class Peers:
 
     def rill(self, run, more=()):
         path = self.path(run.net)
-        return path and run_json([self.tools["rill"], "bench", "--json", "--seconds", str(self.seconds), path, *run.args,
-                                  *more], self.env)
+        got = path and run_json([self.tools["rill"], "bench", "--json", "--seconds", str(self.seconds), path, *run.args,
+                                 *more], self.env)
+        if got and "streams" in got:
+            many = got["streams"][-1]
+            got = {"median_us": many["us_per_stream"] * many["streams"], "weights_bytes": 0}
+        return got
 
     def inspect(self, run):
-        return run_json([self.tools["rill"], "inspect", "--json", self.path(run.net), *run.args], self.env)
+        args = run.args[:run.args.index("--streams")] if "--streams" in run.args else run.args
+        return run_json([self.tools["rill"], "inspect", "--json", self.path(run.net), *args], self.env)
 
     def ort(self, run):
         if not self.tools["ortbench"] or not self.path(run.net):
@@ -61,6 +66,9 @@ class Peers:
         if not self.tools["tractbench"] or not self.path(run.net):
             return None
         return run_json([self.tools["tractbench"], self.path(run.net), *run.args, "--seconds", str(self.seconds)])
+
+    def rnnoise(self, _run):
+        return self.tools["tractbench"] and run_json([self.tools["tractbench"], "--rnnoise", "--seconds", str(self.seconds)])
 
     def blas(self, run):
         if not self.tools["blas_lib"]:
@@ -119,7 +127,8 @@ class Result:
 
 def measure(case, peers, machine, rounds):
     r = Result(case)
-    kinds = {"rill": peers.rill, "ort": peers.ort, "tract": peers.tract, "blas": peers.blas, "path": peers.path_cost}
+    kinds = {"rill": peers.rill, "ort": peers.ort, "tract": peers.tract, "blas": peers.blas, "path": peers.path_cost,
+             "other": peers.rnnoise}
     for _ in range(rounds):
         machine.measure()
         for who, runs in case.runs.items():
