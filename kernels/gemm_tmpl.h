@@ -5,34 +5,54 @@
 #define GEMM_ROWS_MOST   8
 #define GEMM_PANELS_MOST 8
 
-typedef void FN(gemm_fn)(float *const *y, const float *const *x, const struct kern_block *g, size_t o);
+/* A product, the same for all its tiles. Rows lie at lists of pointers or (NULL) at a base and a step. */
+struct FN(gemm) {
+    const struct kern_block *b;
+    float *const *y_by;
+    const float *const *x_by;
+    float *y;
+    const float *x;
+    size_t ldy, ldx;
+};
+
+/* The tile that starts at a row and an output. */
+typedef void FN(gemm_fn)(const struct FN(gemm) *g, size_t row, size_t o);
 
 static const float FN(gemm_zeros)[GEMM_PANELS_MOST * 16];
 
 #define EACH_PANEL V16_UNROLL for (int p = 0; p < panels; p++)
 #define EACH_ROW   V16_UNROLL for (int r = 0; r < rows; r++)
 
-/* Outputs o up to o + 16 * panels of `rows` rows; both are constants where it is called. Only the last panel may lack
+/* Pointers to `rows` rows from `row` on. Nothing is stored on the way: the stores of a tile wait for its sums, and few
+ * others fit beside them. */
+#define ROWS_OF_X                                                            \
+    if (g->x_by) {                                                           \
+        EACH_ROW                                                             \
+            x[r] = g->x_by[row + (size_t) r];                                \
+    } else {                                                                 \
+        x[0] = g->x + row * g->ldx;                                          \
+        V16_UNROLL for (int r = 1; r < rows; r++)                            \
+            x[r] = x[r - 1] + g->ldx;                                        \
+    }
+#define ROW_OF_Y(g, row) ((g)->y_by ? (g)->y_by[(row) + (size_t) r] : (g)->y + ((row) + (size_t) r) * (g)->ldy)
+
+/* 16 * panels outputs of `rows` rows; both are constants where it is called. Only the last panel may lack
  * outputs. */
-V16_UNROLLED void FN(gemm_tile)(float *const *y_by, const float *const *x_by, const struct kern_block *g, size_t o,
-                                const int rows, const int panels)
+V16_UNROLLED void FN(gemm_tile)(const struct FN(gemm) *g, size_t row, size_t o, const int rows, const int panels)
 {
     v16 acc[GEMM_ACC];
-    const float *x[GEMM_ROWS_MOST], *w = g->w + o / 16 * g->step_panel, *bias = g->bias ? g->bias + o : FN(gemm_zeros);
-    const size_t k = g->k, step = g->step_panel, down = g->step_k, last = (size_t) (panels - 1) * 16, left = g->n - o - last;
-    EACH_ROW
-        x[r] = x_by[r];
-    if (g->more) {
-        EACH_PANEL EACH_ROW
-            acc[p * rows + r] = p + 1 < panels || left >= 16 ? v16_load(y_by[r] + o + p * 16)
-                                                              : v16_load_n(y_by[r] + o + last, left);
-    } else {
-        EACH_PANEL {
-            v16 b = p + 1 < panels || left >= 16 ? v16_load(bias + p * 16) : v16_load_n(bias + last, left);
-            EACH_ROW
-                acc[p * rows + r] = b;
-        }
+    const struct kern_block *b = g->b;
+    const float *x[GEMM_ROWS_MOST], *w = b->w + o / 16 * b->step_panel, *bias = b->bias ? b->bias + o : FN(gemm_zeros);
+    const size_t k = b->k, step = b->step_panel, down = b->step_k, last = (size_t) (panels - 1) * 16, left = b->n - o - last;
+    EACH_ROW {
+        const float *from = b->more ? ROW_OF_Y(g, row) + o : bias;
+        V16_UNROLL for (int p = 0; p + 1 < panels; p++)
+            acc[p * rows + r] = v16_load(from + p * 16);
+        acc[(panels - 1) * rows + r] = left >= 16 ? v16_load(from + last) : v16_load_n(from + last, left);
     }
+    ROWS_OF_X
+    struct { const struct FN(gemm) *g; size_t row, o; } kept = { g, row, o };
+    __asm__("" : "+m"(kept));       /* not in registers while the sums run: the row pointers need those */
     for (size_t i = 0; i < k; i++, w += down) {
         EACH_PANEL {
             v16 wp = v16_load(w + (size_t) p * step);
@@ -40,39 +60,42 @@ V16_UNROLLED void FN(gemm_tile)(float *const *y_by, const float *const *x_by, co
                 acc[p * rows + r] = v16_fma(wp, v16_set1(x[r][i]), acc[p * rows + r]);
         }
     }
-    V16_UNROLL for (int p = 0; p + 1 < panels; p++)
-        EACH_ROW
-            v16_store(y_by[r] + o + p * 16, acc[p * rows + r]);
-    if (left >= 16) {
-        EACH_ROW
-            v16_store(y_by[r] + o + last, acc[(panels - 1) * rows + r]);
-    } else {
-        EACH_ROW
-            v16_store_n(y_by[r] + o + last, acc[(panels - 1) * rows + r], left);
+    /* row by row: lines that follow each other drain faster */
+    size_t rest = kept.g->b->n - kept.o - last;
+    EACH_ROW {
+        float *to = ROW_OF_Y(kept.g, kept.row) + kept.o;
+        V16_UNROLL for (int p = 0; p + 1 < panels; p++)
+            v16_store(to + p * 16, acc[p * rows + r]);
+        if (rest >= 16)
+            v16_store(to + last, acc[(panels - 1) * rows + r]);
+        else
+            v16_store_n(to + last, acc[(panels - 1) * rows + r], rest);
     }
 }
 
 #ifdef GEMM_HALF
 /* The last panel, where it has no more than 8 outputs. */
-V16_UNROLLED void FN(gemm_half)(float *const *y_by, const float *const *x_by, const struct kern_block *g, size_t o, const int rows)
+V16_UNROLLED void FN(gemm_half)(const struct FN(gemm) *g, size_t row, size_t o, const int rows)
 {
     v8 acc[GEMM_ROWS_MOST];
-    const float *x[GEMM_ROWS_MOST], *w = g->w + o / 16 * g->step_panel;
-    const size_t k = g->k, down = g->step_k, left = g->n - o;
-    v8 b = g->bias ? v8_load_n(g->bias + o, left) : v8_set1(0);
-    EACH_ROW {
-        x[r] = x_by[r];
-        acc[r] = g->more ? v8_load_n(y_by[r] + o, left) : b;
-    }
+    const struct kern_block *b = g->b;
+    const float *x[GEMM_ROWS_MOST], *w = b->w + o / 16 * b->step_panel;
+    const size_t k = b->k, down = b->step_k, left = b->n - o;
+    v8 bias = b->bias ? v8_load_n(b->bias + o, left) : v8_set1(0);
+    EACH_ROW
+        acc[r] = b->more ? v8_load_n(ROW_OF_Y(g, row) + o, left) : bias;
+    ROWS_OF_X
     for (size_t i = 0; i < k; i++, w += down) {
         v8 wp = v8_load(w);
         EACH_ROW
             acc[r] = v8_fma(wp, v8_set1(x[r][i]), acc[r]);
     }
     EACH_ROW
-        v8_store_n(y_by[r] + o, acc[r], left);
+        v8_store_n(ROW_OF_Y(g, row) + o, acc[r], left);
 }
 #endif
+#undef ROWS_OF_X
+#undef ROW_OF_Y
 #undef EACH_PANEL
 #undef EACH_ROW
 
@@ -83,10 +106,10 @@ V16_UNROLLED void FN(gemm_half)(float *const *y_by, const float *const *x_by, co
     X(6, 1) X(6, 2) X(6, 3) X(6, 4) X(7, 1) X(7, 2) X(7, 3) X(7, 4) X(8, 1) X(8, 2) X(8, 3)
 
 #define X(rows, panels)                                                                                    \
-    static void FN(gemm_##rows##x##panels)(float *const *y, const float *const *x, const struct kern_block *g, size_t o) \
+    static void FN(gemm_##rows##x##panels)(const struct FN(gemm) *g, size_t row, size_t o)                 \
     {                                                                                                      \
         if (panels <= GEMM_FIT(rows))                                                                      \
-            FN(gemm_tile)(y, x, g, o, rows, panels);                                                       \
+            FN(gemm_tile)(g, row, o, rows, panels);                                                       \
     }
 GEMM_TILES(X)
 #undef X
@@ -99,9 +122,9 @@ GEMM_TILES(X)
 
 #ifdef GEMM_HALF
 #define X(rows)                                                                                            \
-    static void FN(gemm_##rows##xhalf)(float *const *y, const float *const *x, const struct kern_block *g, size_t o) \
+    static void FN(gemm_##rows##xhalf)(const struct FN(gemm) *g, size_t row, size_t o)                     \
     {                                                                                                      \
-        FN(gemm_half)(y, x, g, o, rows);                                                                   \
+        FN(gemm_half)(g, row, o, rows);                                                                   \
     }
 X(4) X(5) X(6) X(7) X(8)
 #undef X
@@ -117,25 +140,6 @@ static const unsigned char FN(gemm_fit)[GEMM_ROWS_MOST + 1] = {
     0, GEMM_FIT(1), GEMM_FIT(2), GEMM_FIT(3), GEMM_FIT(4), GEMM_FIT(5), GEMM_FIT(6), GEMM_FIT(7), GEMM_FIT(8)
 };
 
-/* Rows as an array of pointers (by != NULL) or a base and a step. */
-struct FN(rows) { float *const *y_by; const float *const *x_by; float *y; const float *x; size_t ldy, ldx; };
-
-static inline void FN(gemm_call)(const struct FN(rows) *a, size_t r, size_t rows, FN(gemm_fn) *f, const struct kern_block *g,
-                                 size_t o)
-{
-    float *y[GEMM_ROWS_MOST];
-    const float *x[GEMM_ROWS_MOST];
-    if (a->y_by) {
-        f(a->y_by + r, a->x_by + r, g, o);
-        return;
-    }
-    for (size_t i = 0; i < rows; i++) {
-        y[i] = a->y + (r + i) * a->ldy;
-        x[i] = a->x + (r + i) * a->ldx;
-    }
-    f(y, x, g, o);
-}
-
 /* How many of those that are left the next tile takes: the last four share alike, so that no tile is left with a single
  * row or panel, whose few chains would wait for each other. Constants divide faster than variables. */
 static inline size_t FN(gemm_share)(size_t left, size_t most)
@@ -144,49 +148,48 @@ static inline size_t FN(gemm_share)(size_t left, size_t most)
          : left <= 4 * most ? (left + 3) / 4 : most;
 }
 
-/* All rows against `wide` panels from output o, which stay in cache meanwhile. */
-static inline void FN(gemm_columns)(const struct FN(rows) *a, const struct kern_block *g, size_t m, size_t most,
-                                    FN(gemm_fn) *const *by_rows, size_t next, size_t o)
+/* All rows against the panels from output o on that by_rows[rows * next] takes; they stay in cache meanwhile. */
+static inline void FN(gemm_columns)(const struct FN(gemm) *g, size_t m, size_t most, FN(gemm_fn) *const *by_rows, size_t next,
+                                    size_t o)
 {
     for (size_t r = 0, rows; r < m; r += rows) {
         rows = FN(gemm_share)(m - r, most);
-        FN(gemm_call)(a, r, rows, by_rows[rows * next], g, o);
+        by_rows[rows * next](g, r, o);
     }
 }
 
-static void FN(gemm_run)(const struct FN(rows) *a, const struct kern_block *g, size_t m)
+static void FN(gemm_run)(const struct FN(gemm) *g, size_t m)
 {
-    bool half = GEMM_HALF(m, g->n);
-    size_t panels = g->n / 16 + (g->n % 16 && !half);
+    bool half = GEMM_HALF(m, g->b->n);
+    size_t panels = g->b->n / 16 + (g->b->n % 16 && !half);
     size_t most = m <= GEMM_ROWS_FEW ? m : panels <= FN(gemm_fit)[GEMM_ROWS_FEW] ? GEMM_ROWS_FEW : GEMM_ROWS;
     for (size_t p = 0, wide; m && p < panels; p += wide) {
         wide = FN(gemm_share)(panels - p, FN(gemm_fit)[most]);
-        FN(gemm_columns)(a, g, m, most, FN(gemm_fns)[0] + wide, GEMM_PANELS_MOST + 1, p * 16);
+        FN(gemm_columns)(g, m, most, FN(gemm_fns)[0] + wide, GEMM_PANELS_MOST + 1, p * 16);
     }
     if (half)
-        FN(gemm_columns)(a, g, m, GEMM_ROWS_MOST, FN(gemm_halves), 1, panels * 16);
+        FN(gemm_columns)(g, m, GEMM_ROWS_MOST, FN(gemm_halves), 1, panels * 16);
+}
+
+static void FN(gemm_block_f32)(float *y, size_t ldy, const float *x, size_t ldx, const struct kern_block *b, size_t m)
+{
+    struct FN(gemm) g = { .b = b, .y = y, .x = x, .ldy = ldy, .ldx = ldx };
+    FN(gemm_run)(&g, m);
 }
 
 static void FN(gemm_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
                          const float *restrict bias, size_t m, size_t n, size_t k)
 {
-    struct FN(rows) a = { .y = y, .x = x, .ldy = ldy, .ldx = ldx };
-    struct kern_block g = { .w = w, .step_panel = 16 * k, .step_k = 16, .bias = bias, .n = n, .k = k };
-    FN(gemm_run)(&a, &g, m);
-}
-
-static void FN(gemm_block_f32)(float *y, size_t ldy, const float *x, size_t ldx, const struct kern_block *b, size_t m)
-{
-    struct FN(rows) a = { .y = y, .x = x, .ldy = ldy, .ldx = ldx };
-    FN(gemm_run)(&a, b, m);
+    struct kern_block b = { .w = w, .step_panel = 16 * k, .step_k = 16, .bias = bias, .n = n, .k = k };
+    FN(gemm_block_f32)(y, ldy, x, ldx, &b, m);
 }
 
 static void FN(gemm_rows_f32)(float *const *y, const float *const *x, const float *w, const float *bias, size_t m, size_t n,
                               size_t k)
 {
-    struct FN(rows) a = { .y_by = y, .x_by = x };
-    struct kern_block g = { .w = w, .step_panel = 16 * k, .step_k = 16, .bias = bias, .n = n, .k = k };
-    FN(gemm_run)(&a, &g, m);
+    struct kern_block b = { .w = w, .step_panel = 16 * k, .step_k = 16, .bias = bias, .n = n, .k = k };
+    struct FN(gemm) g = { .b = &b, .y_by = y, .x_by = x };
+    FN(gemm_run)(&g, m);
 }
 
 /* ---- what follows a product ---- */
