@@ -173,9 +173,7 @@ static bool direct_pays(const struct conv_rows *v)
         direct += rows * vecs * k * (cout + (row->stride > 2 ? 24 : 1)) + rows * cout * vecs;
         product += rows * n * (k * (double) ((v->cout + 15) / 16) + (v->in_place ? 0 : k) + (n * rows > 1 ? cout : 0));
     }
-    /* Panel after panel of outputs reads all lines again. */
-    bool reread = v->cout >= 32 && v->phase[0].n_lines * v->phase[0].row.n_in > LINES_FLOATS;
-    return direct <= product && !reread;
+    return direct <= product;
 }
 
 static bool masks_fit(const struct conv_rows *v)
@@ -189,16 +187,45 @@ static bool masks_fit(const struct conv_rows *v)
     return true;
 }
 
-static rill_status masks_make(struct prep *c, struct conv_rows *v)
+/* Panel after panel of outputs reads all lines again: they must stay in the first cache. */
+static bool lines_reread(const struct conv_rows *v)
 {
-    for (int64_t i = 0; i < v->n_phases; i++) {
-        struct kern_conv *row = &v->phase[i].row;
-        row->n_groups = (size_t) v->group;
-        row->x_group = (size_t) (v->cin * v->g.n_in);
-        uint32_t *mask = arena_array(c->arena, uint32_t, row->n_taps * (row->n / 16 + 1) + 1);
-        if (!mask)
-            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    return v->cout >= 32 && v->phase[0].n_lines * v->phase[0].row.n_in > LINES_FLOATS;
+}
+
+static bool masks_set(struct prep *c, struct kern_conv *row)
+{
+    uint32_t *mask = arena_array(c->arena, uint32_t, row->n_taps * (row->n / 16 + 1) + 1);
+    if (mask)
         kern_conv_set(row, mask);
+    return mask != NULL;
+}
+
+/* Lines are copied from the first place that any tap reads on; nothing is masked. */
+static bool blocks_set(struct prep *c, struct conv_phase *p)
+{
+    const struct kern_conv *row = &p->row;
+    ptrdiff_t reach = ((ptrdiff_t) row->n_taps - 1) * row->step, back = reach < 0 ? -reach : 0;
+    p->span = (CONV_BLOCK_PLACES - 1) * row->stride + (size_t) (reach < 0 ? -reach : reach) + 1;
+    p->block = *row;
+    p->block.first = back;
+    p->block.n_in = p->span;
+    p->block.n = CONV_BLOCK_PLACES;
+    p->block.x_group = p->n_lines * p->span;
+    p->tail = p->block;
+    p->tail.n = row->n % CONV_BLOCK_PLACES;
+    return masks_set(c, &p->block) && masks_set(c, &p->tail);
+}
+
+static rill_status direct_prepare(struct prep *c, struct conv_rows *v)
+{
+    v->blocked = lines_reread(v);
+    for (int64_t i = 0; i < v->n_phases; i++) {
+        struct conv_phase *p = &v->phase[i];
+        p->row.n_groups = (size_t) v->group;
+        p->row.x_group = (size_t) (v->cin * v->g.n_in);
+        if (!masks_set(c, &p->row) || (v->blocked && !blocks_set(c, p)))
+            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     }
     return RILL_OK;
 }
@@ -263,7 +290,22 @@ static rill_status weights_prepare(struct prep *c, struct conv_rows *v)
 
 /* ---- plan ---- */
 
-/* Scratch: lines of a row that lacks some, packed weights, then columns and rows of outputs, or rows of a phase. */
+static size_t blocks_floats(const struct conv_rows *v)
+{
+    size_t most = 0;
+    for (int64_t i = 0; i < v->n_phases && v->blocked; i++)
+        most = v->phase[i].block.x_group > most ? v->phase[i].block.x_group : most;
+    return most * (size_t) v->group;
+}
+
+/* Those of a row that lacks some, and of a block. All phases have as many. */
+static size_t lines_room(const struct conv_rows *v)
+{
+    return v->phase[0].n_lines * (v->blocked ? 2 : 1);
+}
+
+/* Scratch: lines of a row that lacks some, packed weights, then columns and rows of outputs, or rows of a phase and
+ * copied lines. */
 static void scratch_set(struct prep *c, struct conv_rows *v)
 {
     size_t floats = v->packed_floats + KERN_LANES;
@@ -273,9 +315,9 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
     v->tile = v->tile < places ? v->tile : places;
     if (!v->direct)
         floats += (size_t) v->tile * (size_t) per_place;
-    else if (v->n_phases > 1)
-        floats += v->most_places * (size_t) (v->cout * v->group);
-    c->scratch_bytes = v->phase[0].n_lines * sizeof(struct kern_conv_line) + floats * sizeof(float);
+    else
+        floats += (v->n_phases > 1 ? v->most_places * (size_t) (v->cout * v->group) : 0) + blocks_floats(v);
+    c->scratch_bytes = lines_room(v) * sizeof(struct kern_conv_line) + floats * sizeof(float);
 }
 
 /* Few places: alone, each product reads all weights for a handful of rows. */
@@ -308,9 +350,9 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
     in_place_find(v);
     v->direct = masks_fit(v) && direct_pays(v);
     c->args = v;
-    c->kernel = v->direct ? "conv_f32" : v->in_place ? "gemm_f32" : "columns, gemm_f32";
+    c->kernel = v->direct && lines_reread(v) ? "blocks, conv_f32" : v->direct ? "conv_f32" : v->in_place ? "gemm_f32" : "columns, gemm_f32";
     if (v->direct)
-        TRY(masks_make(c, v));
+        TRY(direct_prepare(c, v));
     TRY(weights_prepare(c, v));
     TRY(then_prepare(c, then, &v->then));
     scratch_set(c, v);
@@ -346,18 +388,56 @@ static void places_spread(const struct work *u, float *y)
     }
 }
 
+/* n places of a line from `at` on; zeros outside. */
+static void span_copy(float *restrict to, const float *restrict line, ptrdiff_t at, size_t n, size_t n_in)
+{
+    ptrdiff_t end = at + (ptrdiff_t) n, last = end < (ptrdiff_t) n_in ? end : (ptrdiff_t) n_in, first = at < 0 ? 0 : at;
+    if (first >= last) {
+        memset(to, 0, n * sizeof *to);
+        return;
+    }
+    memset(to, 0, (size_t) (first - at) * sizeof *to);
+    memcpy(to + (first - at), line + first, (size_t) (last - first) * sizeof *to);
+    memset(to + (last - at), 0, (size_t) (end - last) * sizeof *to);
+}
+
+/* One row of outputs, a block of places at a time: its lines are copied to lie close together. */
+static void row_in_blocks(const struct work *u, float *y, size_t ldy, const float *x, const struct kern_conv_lines *lines)
+{
+    const struct conv_rows *v = u->v;
+    const struct conv_phase *p = u->p;
+    float *room = u->room + (v->n_phases > 1 ? v->most_places * (size_t) (v->cout * v->group) : 0);
+    struct kern_conv_line *copied = u->some + p->n_lines;
+    struct kern_conv_lines packed = { copied, lines->n, lines->n_weights };
+    for (size_t l = 0; l < lines->n; l++)
+        copied[l] = (struct kern_conv_line) { (ptrdiff_t) (l * p->span), lines->line[l].w };
+    for (size_t i = 0; i < p->row.n; i += CONV_BLOCK_PLACES) {
+        const struct kern_conv *c = p->row.n - i < CONV_BLOCK_PLACES ? &p->tail : &p->block;
+        ptrdiff_t at = p->row.first - c->first + (ptrdiff_t) (i * c->stride);
+        for (size_t g = 0; g < c->n_groups; g++)
+            for (size_t l = 0; l < lines->n; l++)
+                span_copy(room + g * c->x_group + l * p->span, x + g * p->row.x_group + lines->line[l].x, at, p->span,
+                          p->row.n_in);
+        u->e->kern->conv_f32(y + i, ldy, room, u->packed, u->bias, (size_t) v->cout, &packed, c);
+    }
+}
+
 static void direct_eval(struct work *u)
 {
     const struct conv_rows *v = u->v;
     const struct window3 *g = &v->g;
-    float *y = u->y + u->phase;
     bool whole = v->n_phases == 1;
+    size_t ldy = whole ? (size_t) g->n_out : u->p->row.n;
+    float *y = u->y + u->phase;
     for (int64_t o0 = 0; o0 < g->out[0]; o0++)
         for (int64_t o1 = 0; o1 < g->out[1]; o1++, y += g->out[2]) {
             ptrdiff_t base;
             struct kern_conv_lines lines = row_lines(v, u->p, o0, o1, u->some, &base);
-            u->e->kern->conv_f32(whole ? y : u->room, whole ? (size_t) g->n_out : u->p->row.n, u->x + base, u->packed, u->bias,
-                                 (size_t) v->cout, &lines, &u->p->row);
+            if (v->blocked)
+                row_in_blocks(u, whole ? y : u->room, ldy, u->x + base, &lines);
+            else
+                u->e->kern->conv_f32(whole ? y : u->room, ldy, u->x + base, u->packed, u->bias, (size_t) v->cout, &lines,
+                                     &u->p->row);
             if (!whole)
                 places_spread(u, y);
         }
@@ -485,7 +565,7 @@ static void image_eval(const struct eval *e, float *y, const float *x)
             continue;
         struct work u = { .e = e, .v = v, .p = p, .phase = i, .x = x, .bias = e->n_in > IN_B ? e->x[IN_B] : NULL, .y = y,
                           .some = e->scratch, .packed = p->packed };
-        u.room = (float *) (u.some + p->n_lines);
+        u.room = (float *) (u.some + lines_room(v));
         if (!p->packed) {
             weights_pack(v, p, u.room, e->x[IN_W]);
             u.packed = u.room;

@@ -11,10 +11,14 @@
 #include "engine/ops/then.h"
 #include "engine/ops/window.h"
 
+#define CONV_BLOCK_PLACES 48
+
 struct conv_phase {
     struct kern_conv row;               /* places of the last axis; n: of this phase */
     struct kern_conv_line *line;        /* of a row of outputs whose lines all exist, from the row's first */
     size_t n_lines, n_weights;          /* n_weights: taps of all lines */
+    struct kern_conv block, tail;       /* CONV_BLOCK_PLACES of a row, and its last ones, over copied lines */
+    size_t span;                        /* places of a copied line */
     size_t *tap_at;                     /* each tap's place in the weights of an output; NULL: in order */
     size_t packed_floats;               /* of a group */
     const float *packed;                /* NULL: weights are packed into scratch */
@@ -27,6 +31,7 @@ struct conv_rows {
     struct conv_phase *phase;
     int64_t n_phases;
     bool direct;                        /* lanes along places */
+    bool blocked;                       /* and over copies of the lines under a block of places */
     bool in_place;                      /* the columns of a product lie in the input, stride apart */
     size_t in_place_at;
     size_t stride_out;                  /* from output to output in the weights */

@@ -298,6 +298,9 @@ static const struct shape shapes[] = {
     { 1, 1, 1, 3, 2, { 2 }, { 3 }, .before = { 3 }, .after = { 3 } },
     { 1, 1, 1, 129, 40, { 700 }, .kernel = { 1 } },
     { 1, 1, 2, 20, 40, { 30, 40 }, { 3, 3 }, .before = { 1, 2 }, .after = { 1, 2 }, .bias = true },
+    { 1, 1, 2, 40, 33, { 300 }, { 3 }, { 2 }, { 2 }, .before = { 3 }, .after = { 2 }, .bias = true },
+    { 2, 2, 1, 40, 33, { 3, 250 }, { 3, 3 }, .before = { 1, 2 }, .after = { 1, 0 }, .bias = true },
+    { 1, 1, 1, 40, 70, { 230 }, { 3 }, { 3 }, .before = { 1 }, .after = { 9 } },
     { 1, 1, 1, 3, 2, { 0 }, { 3 }, .before = { 3 }, .after = { 3 }, .bias = true },
     { 1, 1, 1, 1, 1, { 0 }, { 3 }, .before = { 2 }, .after = { 2 }, .bias = true },
 };
