@@ -297,9 +297,11 @@ static rill_status node_lower(struct lower *l, struct frame *f, const struct nod
                               .in = in, .out = out, .args = p.args };
     TRY(node_operands(l, f, n, s));
     uint32_t scratch;
-    TRY(slot_new(l, (n->n_in + n->n_out) * sizeof(void *) + MEMPLAN_ALIGN_BYTES + p.scratch_bytes, &scratch));
+    TRY(slot_new(l, p.scratch_bytes, &scratch));
     slot_use(l, scratch, l->time);
     TRY(operand_set(l, &s->scratch, scratch));
+    s->next = l->p->node_steps;
+    l->p->node_steps = s;
     TRY(step_add(l, list, node_step_run, s, n->name, p.kernel ? p.kernel : n->op->name));
     if (p.many && n->op->eval_many)
         list->s[list->n - 1].run_many = node_step_run_many;
@@ -503,6 +505,18 @@ static rill_status ports_set(struct lower *l, const struct frame *f, const uint3
 
 /* ---- layout ---- */
 
+/* Room for the pointers of all steps from that offset on; returns the end. */
+static size_t pointers_place(struct plan *p, size_t offset)
+{
+    p->bound_offset = offset;
+    offset += sizeof(void *);
+    for (struct node_step *n = p->node_steps; n; n = n->next) {
+        n->lists_offset = offset;
+        offset += (n->eval.n_in + n->eval.n_out) * sizeof(void *);
+    }
+    return (offset + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1);
+}
+
 static rill_status layout(struct lower *l, size_t max_bytes)
 {
     struct plan *p = l->p;
@@ -522,7 +536,7 @@ static rill_status layout(struct lower *l, size_t max_bytes)
     size_t bytes = memplan_place(p->spans, order, p->n_spans);
     for (uint32_t i = 0; i < p->n_spans; i++)
         l->slots[of[i]].offset = p->state_bytes + p->spans[i].offset;
-    p->mem_bytes = p->state_bytes + bytes;
+    p->mem_bytes = pointers_place(p, p->state_bytes + bytes);
     if (p->mem_bytes > max_bytes)
         return err_set(l->err, RILL_LIMIT, "one stream needs %zu bytes, over the limit of %zu", p->mem_bytes, max_bytes);
     for (uint32_t i = 0; i < l->n_operands; i++)
@@ -588,6 +602,7 @@ struct plan *plan_free(struct plan *p)
 void plan_reset(const struct plan *p, unsigned char *mem)
 {
     memset(mem, 0, p->state_bytes);
+    memset(mem + p->bound_offset, 0, sizeof(void *));
     for (uint32_t i = 0; i < p->n_states; i++)
         if (p->states[i].init)
             memcpy(mem + p->states[i].offset, p->states[i].init->data, tensor_bytes(&p->states[i].shape));

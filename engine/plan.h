@@ -7,6 +7,8 @@
 #include "engine/memplan.h"
 #include "engine/op.h"
 
+struct node_step;
+
 struct step {
     void (*run)(const struct step *s, unsigned char *mem);
     void (*run_many)(const struct step *s, unsigned char *const *mem, unsigned n);     /* NULL: block after block */
@@ -44,7 +46,9 @@ struct plan {
     struct plan_state *states;
     uint32_t n_inputs, n_outputs, n_states;
     size_t state_bytes;         /* the head of the block, which lives from run to run */
-    size_t mem_bytes;           /* the whole block, 64-byte aligned */
+    struct node_step *node_steps;   /* a list of all, those of bodies too */
+    size_t bound_offset;        /* where the block notes the address that its pointers were made for */
+    size_t mem_bytes;           /* the whole block, 64-byte aligned: states, arena, pointers */
     size_t weights_bytes;       /* constants the steps read */
     struct span *spans;         /* the layout behind state_bytes, for dumps and tests */
     uint32_t n_spans;
@@ -64,12 +68,16 @@ struct plan *plan_free(struct plan *p);                     /* takes and returns
 /* Puts all states to their initial values. mem: p->mem_bytes, 64-byte aligned. Real-time safe. */
 void plan_reset(const struct plan *p, unsigned char *mem);
 
-/* Computes the outputs from what lies at the inputs' places, and the next states. Real-time safe. */
+/* Computes the outputs from what lies at the inputs' places, and the next states. A block that was
+ * copied to another address finds that out. Real-time safe. */
 void plan_run(const struct plan *p, unsigned char *mem);
 
 /* plan_run on n different blocks, n <= OP_MANY_MAX: steps with run_many take all blocks at once, those between them one
  * block after the other. Each block gets the bits of plan_run. Real-time safe. */
 void plan_run_many(const struct plan *p, unsigned char *const *mem, unsigned n);
+
+/* What plan_run does first, for those who run its steps one by one. Real-time safe. */
+void plan_bind(const struct plan *p, unsigned char *mem);
 
 static inline const void *place_read(struct place at, const unsigned char *mem)
 {

@@ -24,6 +24,8 @@ void plan_run_many(const struct plan *p, unsigned char *const *mem, unsigned n)
     const struct step *s = p->steps, *end = s + p->n_steps;
     if (n == 0)
         return;
+    for (unsigned i = 0; i < n; i++)
+        plan_bind(p, mem[i]);
     while (s != end) {
         const struct step *next = steps_alone(s, end, mem[0]);
         for (unsigned i = 1; i < n; i++)

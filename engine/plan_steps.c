@@ -11,11 +11,6 @@ static void steps_run(const struct steps *all, unsigned char *mem)
         s->run(s, mem);
 }
 
-void plan_run(const struct plan *p, unsigned char *mem)
-{
-    steps_run(&(struct steps) { p->steps, p->n_steps }, mem);
-}
-
 static void *operand_write(const union operand *o, unsigned char *mem)
 {
     return o->at.offset == SIZE_MAX ? NULL : mem + o->at.offset;
@@ -28,20 +23,34 @@ static const void *operand_read(const union operand *o, const unsigned char *mem
     return o->at.offset == SIZE_MAX ? NULL : mem + o->at.offset;
 }
 
+/* Notes where the operands of each step lie in this block. */
+void plan_bind(const struct plan *p, unsigned char *mem)
+{
+    if (*(void *const *) (const void *) (mem + p->bound_offset) == mem)
+        return;
+    for (const struct node_step *n = p->node_steps; n; n = n->next) {
+        const void **x = (const void **) (void *) (mem + n->lists_offset);
+        void **y = (void **) (void *) (x + n->eval.n_in);
+        for (unsigned i = 0; i < n->eval.n_in; i++)
+            x[i] = operand_read(&n->in[i], mem);
+        for (unsigned i = 0; i < n->eval.n_out; i++)
+            y[i] = operand_write(&n->out[i], mem);
+    }
+    *(void **) (void *) (mem + p->bound_offset) = mem;
+}
+
+void plan_run(const struct plan *p, unsigned char *mem)
+{
+    plan_bind(p, mem);
+    steps_run(&(struct steps) { p->steps, p->n_steps }, mem);
+}
+
 struct eval node_step_eval(const struct node_step *n, unsigned char *mem)
 {
     struct eval e = n->eval;
-    unsigned char *scratch = mem + n->scratch.at.offset;
-    const void **x = (const void **) (void *) scratch;
-    void **y = (void **) (void *) (scratch + e.n_in * sizeof *x);
-    for (unsigned i = 0; i < e.n_in; i++)
-        x[i] = operand_read(&n->in[i], mem);
-    for (unsigned i = 0; i < e.n_out; i++)
-        y[i] = operand_write(&n->out[i], mem);
-    e.x = x;
-    e.y = y;
-    size_t lists = (e.n_in + e.n_out) * sizeof *x;
-    e.scratch = scratch + ((lists + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1));
+    e.x = (const void *const *) (const void *) (mem + n->lists_offset);
+    e.y = (void *const *) (const void *) (e.x + e.n_in);
+    e.scratch = mem + n->scratch.at.offset;
     return e;
 }
 

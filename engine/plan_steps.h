@@ -9,11 +9,13 @@ union operand {
     struct place at;            /* in the finished plan */
 };
 
-/* An ordinary op. Its block of scratch starts with the pointer lists that eval is given. */
+/* An ordinary op. Where its operands lie in a block is noted in that block when it is first run. */
 struct node_step {
     struct eval eval;           /* all but x, y and scratch */
     union operand *in, *out;    /* slot WIRE_NONE / constant and offset SIZE_MAX: absent */
     union operand scratch;
+    size_t lists_offset;        /* of the pointers in the block: n_in of inputs, n_out of outputs */
+    struct node_step *next;     /* of all in the plan */
 };
 
 /* Moves `outer` pieces of `inner` bytes between a whole tensor and one slice of an axis. */

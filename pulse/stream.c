@@ -172,6 +172,7 @@ static void run_profiled(rill_stream *s)
 {
     const struct plan *p = s->plan->plan;
     struct step_time *times = (struct step_time *) (void *) stream_profile(s);
+    plan_bind(p, stream_mem(s));
     uint64_t before = now_ns();
     for (uint32_t i = 0; i < p->n_steps; i++) {
         p->steps[i].run(&p->steps[i], stream_mem(s));

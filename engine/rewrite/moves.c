@@ -51,8 +51,7 @@ static bool name_is_mover(const struct op *op)
     return false;
 }
 
-/* Moves f32 elements between tensors of known sizes by constants alone. */
-static bool node_is_mover(const struct graph *g, const struct node *n)
+bool node_is_mover(const struct graph *g, const struct node *n)
 {
     if (!name_is_mover(n->op) || n->n_body)
         return false;

@@ -10,6 +10,9 @@
  * they may happen in place. Sizes must be known. */
 rill_status graph_with_moves(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* Moves f32 elements between tensors of known sizes by constants alone. */
+bool node_is_mover(const struct graph *g, const struct node *n);
+
 /* A batch normalisation of known statistics after a convolution of known weights that nobody else reads goes into those
  * weights, computed in f64. Changes how results round. */
 rill_status graph_with_norms_folded(struct graph *ret, const struct graph *g, rill_error *reterr);

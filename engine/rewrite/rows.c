@@ -24,6 +24,13 @@ static bool size_is(const struct graph *g, uint32_t wire, int axis, int64_t n)
     return f->rank > axis && dim_is(f->shape[axis], n);
 }
 
+/* The rows are put together for this node alone: leaving some out costs no step. */
+static bool rows_are_its_own(const struct edit *e, const struct node *n)
+{
+    uint32_t from;
+    return edit_sole_writer(e, n->in[0], &from) && node_is_mover(e->g, &e->g->nodes[from]);
+}
+
 /* The axis shows the kernel one place, and the input is just what it covers. */
 static bool axis_shows_one(const struct graph *g, struct sight *s)
 {
@@ -106,7 +113,7 @@ rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, ril
     TRY(edit_begin(&e, ret, g, reterr));
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         struct sight s = { .node = i };
-        if (!conv_is_plain(ret, &ret->nodes[i], &s.transposed))
+        if (!conv_is_plain(ret, &ret->nodes[i], &s.transposed) || !rows_are_its_own(&e, &ret->nodes[i]))
             continue;
         for (int axes = ret->wires[ret->nodes[i].in[1]].fact.rank - 2; s.axis < axes; s.axis++)
             if (axis_shows_one(ret, &s) && !rows_pick(&e, &s))

@@ -251,6 +251,7 @@ static void test_inline(void)
     const struct tensor *inputs[8], *want[8];
     check(plan_from_graph(&p, &inlined, NULL, &b.err) == RILL_OK, b.err.text, 0);
     unsigned char *mem = aligned_alloc(64, p->mem_bytes + 64);
+    plan_reset(p, mem);
     inputs_fill(p, mem, &b, inputs);
     plan_run(p, mem);
     check(interp_run(&b.g, inputs, &b.arena, want, &b.err) == RILL_OK, b.err.text, 0);
