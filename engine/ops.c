@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops.h"
+#include "engine/ops/chain.h"
 #include "engine/ops/pieces.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ const struct op *op_find(const char *name)
 
 const struct op *op_find_made(const char *name)
 {
-    static const struct op *const made[] = { &op_move };
+    static const struct op *const made[] = { &op_chain, &op_move };
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (!strcmp(made[i]->name, name))
             return made[i];

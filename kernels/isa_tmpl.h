@@ -17,6 +17,7 @@
 #include "kernels/move_tmpl.h"
 #include "kernels/cell_tmpl.h"
 #include "kernels/norm_tmpl.h"
+#include "kernels/chain_tmpl.h"
 
 void FN(kern_fill)(struct kern *k);
 void FN(kern_fill)(struct kern *k)

@@ -50,6 +50,7 @@ struct kern_conv_lines {
     const struct kern_conv_line { ptrdiff_t x; size_t w; } *line;   /* first place, from x; first tap's index in w */
     size_t n, n_weights;
 };
+
 /* n[0] x .. x n[3] elements, innermost last; strides in elements. */
 struct kern_move {
     size_t n[4];
@@ -65,6 +66,22 @@ struct kern_block {
     const float *bias;      /* NULL: zero */
     bool more;              /* the sums go on from y, not from bias */
     size_t n, k;
+};
+
+#define KERN_CHAIN_SLOTS 48
+#define KERN_CHAIN_BLOCK 512
+
+/* Steps of an element-wise program: slot `to` = op of slots a and b, each as its own kernel rounds; LEAKY is
+ * a < 0 ? a * b : a. Slots are inputs, then outputs, then what is only passed on. */
+enum kern_chain_op {
+    KERN_CHAIN_ADD, KERN_CHAIN_SUB, KERN_CHAIN_MUL, KERN_CHAIN_DIV, KERN_CHAIN_LEAKY, KERN_CHAIN_RELU, KERN_CHAIN_SIGMOID,
+    KERN_CHAIN_TANH, KERN_CHAIN_EXP, KERN_CHAIN_LOG, KERN_CHAIN_SQRT, KERN_CHAIN_OPS
+};
+struct kern_chain_step { uint8_t op, to, a, b; };
+struct kern_chain {
+    const struct kern_chain_step *step;
+    const bool *dense;      /* of each slot; only inputs may be one element */
+    unsigned n_steps, n_in, n_out, n_tmp;
 };
 
 struct kern {
@@ -120,6 +137,9 @@ struct kern {
      * (1 and 0), y too; y may be x. */
     void (*norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon, size_t n,
                      float ret_moments[2]);      /* mean, inv */
+    /* Runs the program on n elements of each; outputs overlap no input. tmp: n_tmp * KERN_CHAIN_BLOCK floats. */
+    void (*chain_f32)(const struct kern_chain *c, float *const *y, const float *const *x, float *tmp, size_t n);
+
     /* y[sum of i * to] = x[sum of i * from] */
     void (*move_f32)(float *y, const float *x, const struct kern_move *m);
 
@@ -158,6 +178,7 @@ struct kern {
     K(axpy_f32)          \
     K(taps_f32)          \
     K(conv_f32)          \
+    K(chain_f32)         \
     K(move_f32)          \
     K(cell_small_f32)    \
     K(norm_f32)          \

@@ -51,7 +51,7 @@ void edit_bypass(struct edit *e, uint32_t node, uint32_t by)
 }
 
 bool edit_insert(struct edit *e, uint32_t node, const struct op *op, const void *attr, const uint32_t *in, unsigned n_in,
-                 uint32_t out)
+                 const uint32_t *out, unsigned n_out)
 {
     uint32_t k = e->g->n_nodes - e->n_nodes;
     if (k == e->cap_before) {
@@ -64,7 +64,7 @@ bool edit_insert(struct edit *e, uint32_t node, const struct op *op, const void 
         e->cap_before = cap;
     }
     e->before[k] = node;
-    return graph_add_node(e->g, op, e->g->nodes[node].name, attr, in, n_in, &out, 1) != NULL;
+    return graph_add_node(e->g, op, e->g->nodes[node].name, attr, in, n_in, out, n_out) != NULL;
 }
 
 bool edit_ints(struct edit *e, uint32_t node, const char *name, struct attr_ints v)

@@ -23,9 +23,9 @@ bool edit_inputs(struct edit *e, uint32_t node, const uint32_t *in, unsigned n);
 /* Node `by` writes output 0 of `node` in its stead, which goes; by's own output 0 is nobody's any more. */
 void edit_bypass(struct edit *e, uint32_t node, uint32_t by);
 
-/* Puts a node in before `node`, which keeps its number. `out` is a new wire. False: no memory. */
+/* Puts a node in before `node`, which keeps its number. False: no memory. */
 bool edit_insert(struct edit *e, uint32_t node, const struct op *op, const void *attr, const uint32_t *in, unsigned n_in,
-                 uint32_t out);
+                 const uint32_t *out, unsigned n_out);
 
 /* Gives the node attributes of its own, with a list of integers changed. False: no memory. */
 bool edit_ints(struct edit *e, uint32_t node, const char *name, struct attr_ints v);

@@ -19,6 +19,7 @@ static const struct pass settle_passes[] = {
     { "pick-rows", true, graph_with_rows_picked },
     { "moves", true, graph_with_moves },
     { "join-stages", true, graph_with_stages_joined },
+    { "chains", true, graph_with_chains },
 };
 
 static rill_status pass_run(const struct pass *p, struct graph *ret, const struct graph *g, rill_error *reterr)

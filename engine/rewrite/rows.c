@@ -78,7 +78,7 @@ static bool rows_slice(struct edit *e, const struct sight *s)
     for (int i = 0; i < 5; i++)
         if (in[i] == WIRE_NONE)
             return false;
-    if (out == WIRE_NONE || !edit_insert(e, s->node, op_find("Slice"), NULL, in, 5, out))
+    if (out == WIRE_NONE || !edit_insert(e, s->node, op_find("Slice"), NULL, in, 5, &out, 1))
         return false;
     uint32_t *list = arena_copy(g->arena, g->nodes[s->node].in, g->nodes[s->node].n_in * sizeof *list);
     if (!list)

@@ -126,7 +126,13 @@ void check_time(struct check *t, const char *what, double flop, void (*call)(voi
 }
 
 static const struct { const char *name; void (*run)(struct check *); } tests[] = {
-    { "gemm", check_gemm }, { "map", check_map }, { "accuracy", check_accuracy }, { "fft", check_fft }, { "move", check_move }, { "conv", check_conv },
+    { "gemm", check_gemm },
+    { "map", check_map },
+    { "accuracy", check_accuracy },
+    { "fft", check_fft },
+    { "move", check_move },
+    { "chain", check_chain },
+    { "conv", check_conv },
     { "cell", check_cell },
     { "norm", check_norm },
 };
