@@ -42,16 +42,20 @@ static size_t down_to(size_t v, size_t multiple)
     return v < multiple ? multiple : v / multiple * multiple;
 }
 
+/* Four panels of weights stay in half the second cache while the rows pass, so k is cut where they do not fit. The rows
+ * are read again for every four panels: so many at a time as stay in the other half, or in half the third cache where the
+ * weights, which are read again for every block of rows, come from memory. */
 void kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy, const float *restrict x, size_t ldx,
                    const float *restrict w, const float *restrict bias, size_t m, size_t n, size_t terms)
 {
-    size_t k_most = k->l2_bytes / 2 / (BLOCK_PANELS * KERN_LANES * sizeof *w);
-    if (m <= BLOCK_ROWS || (terms <= k_most && (n <= BLOCK_PANELS * KERN_LANES || m <= k->l3_bytes / 2 / sizeof *x / (terms + !terms)))) {
+    if (m <= BLOCK_ROWS || !terms) {
         k->gemm_f32(y, ldy, x, ldx, w, bias, m, n, terms);
         return;
     }
+    size_t half = k->l2_bytes / 2 / sizeof *w, k_most = half / (BLOCK_PANELS * KERN_LANES);
     k_most = terms <= k_most ? terms : down_to(k_most, BLOCK_K);
-    size_t m_most = down_to(k->l3_bytes / 2 / sizeof *x / k_most, BLOCK_ROWS);
+    bool near = n <= k->l3_bytes / 2 / sizeof *w / terms;
+    size_t m_most = n <= BLOCK_PANELS * KERN_LANES ? m : down_to((near ? half : k->l3_bytes / 2 / sizeof *x) / k_most, BLOCK_ROWS);
     struct kern_block b = { .step_panel = KERN_LANES * terms, .step_k = KERN_LANES, .bias = bias, .n = n };
     for (size_t r = 0; r < m; r += m_most)
         for (size_t i = 0; i < terms; i += b.k) {

@@ -35,7 +35,7 @@ struct product {
 static double now_us(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);     /* neighbours do not count */
     return (double) t.tv_sec * 1e6 + (double) t.tv_nsec * 1e-3;
 }
 

@@ -198,6 +198,8 @@ void check_gemm(struct check *t)
     blocks_check(t, 100, 17 * 16 + 5, 200, true);
     blocks_check(t, 61, 20 * 16, 129, false);
     blocks_check(t, 350, 40, 31, true);
+    blocks_check(t, 100, 70, 31, false);
+    blocks_check(t, 350, 300, 31, true);
     for (size_t m = 1; m < 12; m++)
         direct_check(t, m, 16 * m, 7 * m);
     for (variant = 0; variant < 80; variant++) {
