@@ -5,6 +5,7 @@
 cd "$(dirname "$0")" || exit 1
 . tools/setup.sh
 setup_packages || exit 1
+setup_test_packages
 [ -d ../shared ] || echo "There is no ../shared: tests that need its models and audio are skipped."
 
 log=$(mktemp)

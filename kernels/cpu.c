@@ -8,6 +8,8 @@
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 unsigned kern_cpu_detect(void)
@@ -19,6 +21,9 @@ unsigned kern_cpu_detect(void)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         cpu |= KERN_AVX512;
+#elif defined(__aarch64__)
+    if (getauxval(AT_HWCAP) & HWCAP_ASIMD)
+        cpu |= KERN_NEON;
 #endif
     return cpu;
 }

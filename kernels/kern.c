@@ -7,6 +7,7 @@
 void kern_fill_c(struct kern *k);
 void kern_fill_avx2(struct kern *k);
 void kern_fill_avx512(struct kern *k);
+void kern_fill_neon(struct kern *k);
 
 #define K(name) + 1
 _Static_assert(offsetof(struct kern, l2_bytes) == (1 KERN_EACH(K)) * sizeof(void (*)(void)),
@@ -29,6 +30,10 @@ void kern_init(struct kern *k, unsigned cpu)
     if (!(cpu & KERN_AVX512))
         return;
     kern_fill_avx512(k);
+#endif
+#ifdef RILL_HAVE_NEON
+    if (cpu & KERN_NEON)
+        kern_fill_neon(k);
 #endif
     (void) cpu;
 }

@@ -85,7 +85,7 @@ struct kern_chain {
 };
 
 struct kern {
-    const char *isa;        /* "c", "avx2", "avx512": the set these functions were chosen for */
+    const char *isa;        /* "c", "avx2", "avx512", "neon": the set these functions were chosen for */
 
     /* y[i*ldy + o] = bias[o] + sum_k x[i*ldx + k] * w[o][k], i < m, o < n; bias may be NULL (zero).
      * w is packed by kern_pack_f32: panels of 16 outputs, k-major, 64-byte aligned. m = 1 is the

@@ -8,6 +8,9 @@ RILL_PACKAGES="
     libinih-dev libmd-dev libcurl4-openssl-dev libjansson-dev
     libcmocka-dev libonnx-testdata systemd alsa-utils binutils ca-certificates"
 
+# What some tests build with or run in; they are skipped without.
+RILL_TEST_PACKAGES="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
+
 # Prints those of the packages given that are not installed.
 setup_missing()
 {
@@ -35,6 +38,26 @@ setup_packages()
     echo "Installing:$missing"
     apt-get -q update &&
         DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing
+}
+
+# Installs what only some tests need, where that can be had without waiting long.
+setup_test_packages()
+{
+    command -v dpkg-query >/dev/null || return 0
+    missing=$(setup_missing $RILL_TEST_PACKAGES)
+    [ -n "$missing" ] || return 0
+    if [ "$(id -u)" != 0 ]; then
+        echo "Tests are skipped for want of packages. To run them, as root:"
+        echo "    apt-get install --no-install-recommends$missing"
+        return 0
+    fi
+    echo "Installing:$missing"
+    apt="apt-get -q -o Acquire::Retries=0 -o Acquire::http::Timeout=10"
+    install="install -y --no-install-recommends $missing"
+    { timeout 60 $apt update && timeout 300 $apt --download-only $install &&
+        DEBIAN_FRONTEND=noninteractive $apt $install; } ||
+        echo "Not to be had now:$missing. Tests that need them are skipped."
+    return 0
 }
 
 # setup_build DIR OPTIONS...: a configured build folder; one of another meson or another place starts afresh.

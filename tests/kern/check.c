@@ -70,9 +70,42 @@ static bool same(float a, float b)
     return !memcmp(&a, &b, 4) || (a != a && b != b);
 }
 
+/* NaN is one value; a subnormal number counts as a zero of its sign. */
+static uint32_t bits_settled(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return x != x ? 0x7fc00000 : bits & 0x7f800000 ? bits : bits & 0x80000000;
+}
+
+/* FNV-1a, a word at a time. */
+static void digest_add(struct check *t, const char *what, const float *got, size_t n)
+{
+    unsigned i = 0;
+    while (i < t->n_digests && strcmp(t->digests[i].what, what))
+        i++;
+    if (i == CHECK_DIGESTS_MAX)
+        abort();
+    struct check_digest *d = &t->digests[i];
+    if (i == t->n_digests) {
+        t->n_digests++;
+        *d = (struct check_digest) { what, 0, 0xcbf29ce484222325 };
+    }
+    d->n += n;
+    for (size_t k = 0; k < n; k++)
+        d->hash = (d->hash ^ bits_settled(got[k])) * 0x100000001b3;
+}
+
+static void digests_print(const struct check *t)
+{
+    for (unsigned i = 0; i < t->n_digests; i++)
+        printf("digest %s %lu %016llx\n", t->digests[i].what, t->digests[i].n, (unsigned long long) t->digests[i].hash);
+}
+
 bool check_same(struct check *t, const char *what, const float *ref, const float *got, size_t n, const char *fmt, ...)
 {
     size_t i = 0;
+    digest_add(t, what, got, n);
     while (i < n && same(ref[i], got[i]))
         i++;
     if (i == n) {
@@ -143,7 +176,8 @@ static const struct { const char *name; unsigned cpu; } sets[] = {
 
 static int usage(void)
 {
-    printf("check_kern [--bench] [--isa=SET] [--only=TEST] [--seed=N]\n");
+    printf("check_kern [--bench] [--digest] [--isa=SET] [--only=TEST] [--seed=N] [--accuracy-step=N]\n"
+           "  --digest: a hash of what each kernel gave; the same seed gives the same on every machine\n");
     return 2;
 }
 
@@ -166,20 +200,27 @@ static void set_check(struct check *t, unsigned cpu, const char *isa)
 
 int main(int argc, char **argv)
 {
-    struct check t = { .seed = (unsigned) time(NULL) };
+    struct check t = { .seed = (unsigned) time(NULL), .accuracy_step = 4001 };
     const char *isa = NULL;
+    bool digest = false;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--bench"))
             t.bench = true;
+        else if (!strcmp(argv[i], "--digest"))
+            digest = true;
         else if (!strncmp(argv[i], "--isa=", 6))
             isa = argv[i] + 6;
         else if (!strncmp(argv[i], "--only=", 7))
             t.only = argv[i] + 7;
         else if (!strncmp(argv[i], "--seed=", 7))
             t.seed = (unsigned) strtoul(argv[i] + 7, NULL, 0);
+        else if (!strncmp(argv[i], "--accuracy-step=", 16))
+            t.accuracy_step = (unsigned) strtoul(argv[i] + 16, NULL, 0);
         else
             return usage();
     }
+    if (!t.accuracy_step)
+        return usage();
     setvbuf(stdout, NULL, _IOLBF, 0);
     unsigned cpu = kern_cpu_detect();
     printf("check_kern --seed=%u\n", t.seed);
@@ -187,6 +228,10 @@ int main(int argc, char **argv)
     for (size_t s = 0; s < sizeof sets / sizeof *sets; s++)
         if ((sets[s].cpu & cpu) == sets[s].cpu && (!isa || !strcmp(isa, sets[s].name)))
             set_check(&t, sets[s].cpu, sets[s].name);
+    if (!t.passed && !t.failed)
+        t.failed += (unsigned) printf("FAILED: nothing ran: this machine or this build lacks '%s'\n", isa ? isa : "") > 0;
+    if (digest)
+        digests_print(&t);
     printf("%u passed, %u failed\n", t.passed, t.failed);
     return t.failed != 0;
 }

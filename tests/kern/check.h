@@ -7,15 +7,21 @@
 #include <stdbool.h>
 
 #define CHECK_BUFS_MAX 16
+#define CHECK_DIGESTS_MAX 64
+
+/* Of all that one kernel gave in a run. */
+struct check_digest { const char *what; unsigned long n; uint64_t hash; };
 
 struct check {
     struct kern ref, new;       /* plain C; the set under test */
     const char *isa, *only;
     bool bench;
-    unsigned seed;
+    unsigned seed, accuracy_step;    /* every so many bit patterns */
     unsigned passed, failed;
     struct { void *at; size_t bytes; } bufs[CHECK_BUFS_MAX];
     unsigned n_bufs;
+    struct check_digest digests[CHECK_DIGESTS_MAX];
+    unsigned n_digests;
 };
 
 /* n floats between two guard pages, touching the later one, or the earlier one when `low`. */

@@ -135,10 +135,10 @@ static void accuracy_of(struct check *t, const struct one *f)
     static float x[CHUNK], y[CHUNK];
     double worst = 0;
     float at = 0;
-    /* Every 4001st of all bit patterns, so zeros, subnormals, infinities and NaN too. */
-    for (uint64_t bits = (unsigned) abs((int) t->seed) % 4001; bits < (uint64_t) 1 << 32;) {
+    /* Evenly spaced bit patterns of all, so zeros, subnormals, infinities and NaN too. */
+    for (uint64_t bits = (unsigned) abs((int) t->seed) % t->accuracy_step; bits < (uint64_t) 1 << 32;) {
         size_t n = 0;
-        for (; n < CHUNK && bits < (uint64_t) 1 << 32; n++, bits += 4001)
+        for (; n < CHUNK && bits < (uint64_t) 1 << 32; n++, bits += t->accuracy_step)
             memcpy(x + n, &(uint32_t) { (uint32_t) bits }, 4);
         slot1(&t->new, f->slot)(y, x, n);
         for (size_t i = 0; i < n; i++) {
