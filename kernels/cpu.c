@@ -3,7 +3,6 @@
 #include "kernels/kern.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -33,8 +32,10 @@ unsigned kern_cpu_detect(void)
 /* The first word of a file of the first core's cache `index`; "" where there is none. */
 static void cache_read(unsigned index, const char *name, char *ret, size_t cap)
 {
-    char path[96];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/%s", index, name);
+    char path[64] = "/sys/devices/system/cpu/cpu0/cache/index0/";
+    size_t at = strlen(path);
+    path[at - 2] = (char) ('0' + index);
+    strncpy(path + at, name, sizeof path - at - 1);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t got = fd < 0 ? 0 : read(fd, ret, cap - 1);
     if (fd >= 0)
