@@ -68,7 +68,7 @@ static enum lie operand_lie(const struct tensor *out, const struct tensor *x, in
     int64_t own = tensor_count(x), all = tensor_count(out);
     *ret_n = 0;
     if (own == 1)
-        return LIE_ONE;
+        return all == 1 ? LIE_DENSE : LIE_ONE;
     int lead = out->rank - x->rank, first = -1, last = -1;
     if (lead < 0)
         return own == all ? LIE_DENSE : LIE_NOT;

@@ -24,11 +24,20 @@ static bool size_is(const struct graph *g, uint32_t wire, int axis, int64_t n)
     return f->rank > axis && dim_is(f->shape[axis], n);
 }
 
-/* The rows are put together for this node alone: leaving some out costs no step. */
-static bool rows_are_its_own(const struct edit *e, const struct node *n)
+/* The rows are put together by a mover, and every other reader moves them on: leaving some out costs no step. */
+static bool rows_are_moved(const struct graph *g, uint32_t node)
 {
-    uint32_t from;
-    return edit_sole_writer(e, n->in[0], &from) && node_is_mover(e->g, &e->g->nodes[from]);
+    uint32_t rows = g->nodes[node].in[0], from = g->wires[rows].node;
+    if (from == WIRE_NONE || !node_is_mover(g, &g->nodes[from]))
+        return false;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i] == rows)
+            return false;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
+            if (g->nodes[i].in[k] == rows && i != node && !node_is_mover(g, &g->nodes[i]))
+                return false;
+    return true;
 }
 
 /* The axis shows the kernel one place, and the input is just what it covers. */
@@ -113,7 +122,7 @@ rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, ril
     TRY(edit_begin(&e, ret, g, reterr));
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         struct sight s = { .node = i };
-        if (!conv_is_plain(ret, &ret->nodes[i], &s.transposed) || !rows_are_its_own(&e, &ret->nodes[i]))
+        if (!conv_is_plain(ret, &ret->nodes[i], &s.transposed) || !rows_are_moved(ret, i))
             continue;
         for (int axes = ret->wires[ret->nodes[i].in[1]].fact.rank - 2; s.axis < axes; s.axis++)
             if (axis_shows_one(ret, &s) && !rows_pick(&e, &s))
