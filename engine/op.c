@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/op.h"
+#include "engine/packs.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -183,6 +184,14 @@ rill_status op_check_arity(const struct node *n, rill_error *reterr)
 rill_status op_check_arity_made(const struct node *n, rill_error *reterr)
 {
     return arity_check(n, n->op->own_in, reterr);
+}
+
+void *prep_pack(struct prep *c, size_t n, size_t bytes, bool *ret_there)
+{
+    *ret_there = false;
+    if (bytes && n > SIZE_MAX / bytes)
+        return NULL;
+    return c->packs ? packs_next(c->packs, n * bytes, ret_there) : arena_alloc(c->arena, n * bytes);
 }
 
 /* ---- infer helpers ---- */

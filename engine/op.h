@@ -82,6 +82,8 @@ struct prep {
     const void *args;                   /* to set: handed to eval */
     size_t scratch_bytes;               /* to set: eval gets that much at e->scratch, 64-aligned */
     const char *kernel;                 /* to set: name of the chosen kernel, static storage */
+    struct packs *packs;                /* of the plan; NULL: of no plan */
+    uint64_t packed;                    /* to set: bit i: eval does not read constant input i, prep_pack's blocks hold it */
     bool many;                          /* to set: eval_many pays for this node */
     rill_error *err;
 };
@@ -148,6 +150,10 @@ rill_status op_fail(rill_error *err, rill_status s, const struct node *n, const 
 rill_status op_check_arity(const struct node *n, rill_error *reterr);
 /* The same for a node that a pass may have made: the op's own inputs are accepted. */
 rill_status op_check_arity_made(const struct node *n, rill_error *reterr);
+
+/* For prepare: n * bytes for what it lays out of constants alone. *ret_there: it was laid out before and must not be
+ * written, nor the data of inputs read that `packed` says; else it is zeroed. NULL: out of memory. */
+void       *prep_pack(struct prep *c, size_t n, size_t bytes, bool *ret_there);
 
 /* Output o has the type and shape of input i (not its value). */
 void        infer_same(struct infer *c, unsigned o, unsigned i);

@@ -77,6 +77,8 @@ rill_status operand_set(struct lower *l, union operand *o, uint32_t slot)
         return lower_no_memory(l);
     l->operands = list;
     o->slot = slot;
+    if (slot != WIRE_NONE)
+        l->slots[slot_root(l, slot)].is_read = true;
     list[l->n_operands++] = o;
     return RILL_OK;
 }
@@ -260,12 +262,25 @@ static rill_status node_unwanted(struct lower *l, const struct frame *f, const s
     return RILL_OK;
 }
 
-static rill_status node_operands(struct lower *l, struct frame *f, const struct node *n, struct node_step *s)
+/* An operand whose packed form its step has: eval gets its address all the same. */
+static rill_status operand_set_packed(struct lower *l, union operand *o, uint32_t slot)
+{
+    struct slot *s = &l->slots[slot_root(l, slot)];
+    bool is_read = s->is_read;
+    TRY(operand_set(l, o, slot));
+    s->is_read = is_read;
+    s->is_packed = true;
+    return RILL_OK;
+}
+
+static rill_status node_operands(struct lower *l, struct frame *f, const struct node *n, struct node_step *s,
+                                 uint64_t packed)
 {
     uint32_t slot;
     for (unsigned i = 0; i < n->n_in; i++) {
         TRY(wire_slot(l, f, n->in[i], &slot));
-        TRY(operand_set(l, &s->in[i], slot));
+        bool is_packed = slot != WIRE_NONE && i < 64 && packed >> i & 1;
+        TRY((is_packed ? operand_set_packed : operand_set)(l, &s->in[i], slot));
         if (slot != WIRE_NONE)
             slot_use(l, slot, l->time);
     }
@@ -290,12 +305,12 @@ static rill_status node_lower(struct lower *l, struct frame *f, const struct nod
         return lower_no_memory(l);
     TRY(node_unwanted(l, f, n, s, out));
     struct prep p = { .node = n, .attr = n->attr, .kern = &l->p->kern, .arena = a, .n_in = n->n_in, .n_out = n->n_out,
-                      .in = in, .out = out, .kernel = n->op->name, .err = l->err };
+                      .in = in, .out = out, .kernel = n->op->name, .packs = &l->p->packs, .err = l->err };
     if (n->op->prepare)
         TRY(n->op->prepare(&p));
     s->eval = (struct eval) { .node = n, .attr = n->attr, .kern = &l->p->kern, .n_in = n->n_in, .n_out = n->n_out,
                               .in = in, .out = out, .args = p.args };
-    TRY(node_operands(l, f, n, s));
+    TRY(node_operands(l, f, n, s, p.packed));
     uint32_t scratch;
     TRY(slot_new(l, p.scratch_bytes, &scratch));
     slot_use(l, scratch, l->time);
@@ -495,6 +510,7 @@ static rill_status ports_set(struct lower *l, const struct frame *f, const uint3
     for (uint32_t i = 0; i < n; i++) {
         union operand o;
         o.slot = slots[i];
+        l->slots[slot_root(l, o.slot)].is_read = true;
         operand_resolve(l, &o);
         ports[i] = (struct plan_port) { .name = f->g->wires[wires[i]].name, .at = o.at };
         fact_to_tensor(&f->g->wires[wires[i]].fact, &ports[i].shape);
@@ -544,6 +560,20 @@ static rill_status layout(struct lower *l, size_t max_bytes)
     return RILL_OK;
 }
 
+static rill_status constants_list(struct lower *l)
+{
+    struct plan *p = l->p;
+    p->constants = arena_array(&p->arena, struct plan_constant, l->n_slots + 1);
+    if (!p->constants)
+        return lower_no_memory(l);
+    for (uint32_t i = 0; i < l->n_slots; i++) {
+        const struct slot *s = &l->slots[i];
+        if (s->constant)
+            p->constants[p->n_constants++] = (struct plan_constant) { s->constant, s->is_read, s->is_packed };
+    }
+    return RILL_OK;
+}
+
 static rill_status plan_build(struct lower *l, const struct graph *g, size_t max_bytes)
 {
     struct frame f;
@@ -570,7 +600,8 @@ static rill_status plan_build(struct lower *l, const struct graph *g, size_t max
     l->p->n_inputs = g->n_inputs;
     l->p->n_outputs = g->n_outputs;
     TRY(ports_set(l, &f, g->inputs, in, g->n_inputs, &l->p->inputs));
-    return ports_set(l, &f, g->outputs, out, g->n_outputs, &l->p->outputs);
+    TRY(ports_set(l, &f, g->outputs, out, g->n_outputs, &l->p->outputs));
+    return constants_list(l);
 }
 
 rill_status plan_from_graph(struct plan **ret, const struct graph *g, const struct plan_opts *opts,
@@ -581,8 +612,15 @@ rill_status plan_from_graph(struct plan **ret, const struct graph *g, const stru
         return err_set(reterr, RILL_NOMEM, "out of memory while planning");
     kern_init(&p->kern, opts ? opts->cpu : kern_cpu_detect());
     struct lower l = { .p = p, .err = reterr };
+    p->packs = (struct packs) { .arena = &p->arena };
+    if (opts && opts->packs) {
+        p->packs.ready = opts->packs;
+        p->packs.n_ready = opts->n_packs;
+    }
     rill_status s = plan_build(&l, g, opts && opts->mem_bytes_max ? opts->mem_bytes_max : MEM_BYTES_MAX);
     arena_drop(&l.work);
+    if (p->packs.misfit || (s == RILL_OK && p->packs.ready && p->packs.n != p->packs.n_ready))
+        s = err_set(reterr, RILL_MALFORMED, "the packed weights are not those that the graph needs");
     if (s != RILL_OK) {
         plan_free(p);
         return s;

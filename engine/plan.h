@@ -6,6 +6,7 @@
 #define ENGINE_PLAN_H
 #include "engine/memplan.h"
 #include "engine/op.h"
+#include "engine/packs.h"
 
 struct node_step;
 
@@ -36,6 +37,12 @@ struct plan_state {
     const struct tensor *init;  /* NULL: zeros */
 };
 
+/* A constant as steps need it: those of one address count together. */
+struct plan_constant {
+    const void *data;
+    bool is_read, is_packed;    /* a step reads it; a step has its packed form */
+};
+
 struct plan {
     struct arena arena;
     struct kern kern;
@@ -52,11 +59,16 @@ struct plan {
     size_t weights_bytes;       /* constants the steps read */
     struct span *spans;         /* the layout behind state_bytes, for dumps and tests */
     uint32_t n_spans;
+    struct packs packs;
+    struct plan_constant *constants;
+    uint32_t n_constants;
 };
 
 struct plan_opts {
     unsigned cpu;               /* enum kern_cpu bits to use */
     size_t mem_bytes_max;       /* 0: 1 GiB */
+    const struct pack *packs;   /* of the same graph, planned before by this very code for this cpu; NULL: none */
+    uint32_t n_packs;
 };
 
 /* Every wire of g must be static. g and its constants must outlive the plan. Refuses by name what it

@@ -13,6 +13,7 @@ struct slot {
     size_t shift_bytes;         /* from where root starts */
     bool part;                  /* a view: reads what root holds */
     bool persistent;            /* lives from run to run */
+    bool is_read, is_packed;    /* of constants: see struct plan_constant */
 };
 
 struct lower {

@@ -122,6 +122,7 @@ static rill_status plan_cut(rill_plan *p, const rill_plan_opts *opts, rill_error
     struct graph inlined, pruned;
     uint32_t pulse = opts->pulse_frames ? opts->pulse_frames : p->model->pulse;
     p->symbol = p->model->stream;
+    p->asked_frames = pulse;
     TRY(pgraph_from_tgraph(pg, &p->model->graph, p->model->stream, pulse, NULL, &p->arena, err));
     TRY(graph_check_bodies(&pg->g, pg->symbol, NULL, err));
     TRY(graph_with_scans_inlined(&inlined, &pg->g, &p->arena, err));
@@ -135,7 +136,7 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_erro
 {
     struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes };
     TRY(cpu_choose(opts, &po.cpu, err));
-    TRY(p->model->compiled ? plan_file_graph(p, opts->pulse_frames, cpu_name(po.cpu), err) : plan_cut(p, opts, err));
+    TRY(p->model->compiled ? plan_file_graph(p, opts->pulse_frames, cpu_name(po.cpu), &po, err) : plan_cut(p, opts, err));
     TRY(plan_from_graph(&p->plan, &p->pgraph.g, &po, err));
     TRY(ports_make(p, err));
     p->profile = opts->profile;

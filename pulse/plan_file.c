@@ -40,6 +40,7 @@ static rill_status stream_write(struct record *to, const rill_plan *p, rill_erro
 {
     const struct pgraph *g = &p->pgraph;
     TRY(dim_write(to, p->symbol, err));
+    record_u32(to, p->asked_frames);
     record_i64(to, g->pulse);
     record_u32(to, g->has_clock);
     record_u32(to, g->n_lengths);
@@ -56,7 +57,10 @@ rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *ret
     planfile_model_write(&parts[PLANFILE_MODEL], p->model, g->n_inputs - p->pgraph.has_clock, g->n_outputs);
     rill_status s = stream_write(&parts[PLANFILE_STREAM], p, reterr);
     if (s == RILL_OK)
-        s = planfile_graph_write(&parts[PLANFILE_GRAPH], &data, g, reterr);
+        s = planfile_graph_write(&parts[PLANFILE_GRAPH], &data, g, p->plan, reterr);
+    if (s == RILL_OK)
+        planfile_packs_write(&parts[PLANFILE_PACKS], &data, &p->plan->packs);
+    data_add(&data, (unsigned char[PLANFILE_ALIGN_BYTES]) { 0 }, PLANFILE_ALIGN_BYTES);     /* no block is the end of the file */
     if (s == RILL_OK)
         s = planfile_save(path, p->plan->kern.isa, parts, &data, reterr);
     for (int i = 0; i < PLANFILE_PARTS; i++)
@@ -71,6 +75,7 @@ struct stream_reader {
     struct record_reader r;
     struct dims *dims;
     const struct dim *symbol;
+    uint32_t asked_frames;
     rill_error *err;
 };
 
@@ -144,6 +149,7 @@ static rill_status stream_read(struct stream_reader *d, struct pgraph *g)
 {
     TRY(symbol_read(d));
     g->symbol = d->symbol;
+    d->asked_frames = record_take_u32(&d->r);
     g->pulse = record_take_range(&d->r, 0, FRAMES_MAX, "the pulse is impossible");
     g->has_clock = record_take_u32(&d->r) != 0;
     g->n_lengths = record_take_u32(&d->r);
@@ -173,7 +179,7 @@ static rill_status file_check(const rill_plan *p, uint32_t pulse_frames, const c
     if (strcmp(f->cpu, cpu))
         return err_set(err, RILL_UNSUPPORTED, "was compiled for %.31s, plans are made for %s here; compile it again on this "
                        "machine with: rill compile MODEL -o FILE.rill", f->cpu, cpu);
-    if (pulse_frames && pulse_frames != g->pulse)
+    if (pulse_frames && pulse_frames != g->pulse && pulse_frames != p->asked_frames)
         return err_set(err, RILL_UNSUPPORTED, "was compiled for pulses of %lld frames, not %u; compile it again with: rill compile "
                        "--pulse %u MODEL -o FILE.rill", (long long) g->pulse, pulse_frames, pulse_frames);
     if ((p->model->inputs && p->model->n_compiled_inputs != g->g.n_inputs - g->has_clock) ||
@@ -182,25 +188,30 @@ static rill_status file_check(const rill_plan *p, uint32_t pulse_frames, const c
     return RILL_OK;
 }
 
-static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *cpu, rill_error *err)
+static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *cpu, struct plan_opts *ret, rill_error *err)
 {
     const rill_model *m = p->model;
-    struct record_reader r = planfile_part(m->compiled, PLANFILE_GRAPH, &p->arena);
-    const struct graph_source source = { .from = &r, .data = m->compiled->data, .data_bytes = m->compiled->data_bytes,
+    const struct planfile *f = m->compiled;
+    struct record_reader r = planfile_part(f, PLANFILE_GRAPH, &p->arena);
+    const struct graph_source source = { .from = &r, .data = f->data, .data_bytes = f->data_bytes,
+                                         .zeros = f->zeros, .zeros_bytes = f->data_bytes,
                                          .op_find = any_op, .dims = m->dims };
-    struct stream_reader d = { .r = planfile_part(m->compiled, PLANFILE_STREAM, &p->arena), .dims = m->dims, .err = err };
-    if (strcmp(m->compiled->cpu, cpu))
+    struct record_reader packs = planfile_part(f, PLANFILE_PACKS, &p->arena);
+    struct stream_reader d = { .r = planfile_part(f, PLANFILE_STREAM, &p->arena), .dims = m->dims, .err = err };
+    if (strcmp(f->cpu, cpu))
         return file_check(p, pulse_frames, cpu, err);
     TRY(planfile_graph_read(&p->pgraph.g, &source, err));
+    TRY(planfile_packs_read(&packs, f->data, f->data_bytes, &ret->packs, &ret->n_packs, err));
     TRY(stream_read(&d, &p->pgraph));
     if (d.r.wrong)
         return err_set(err, RILL_MALFORMED, "%s", d.r.wrong);
     p->symbol = d.symbol;
+    p->asked_frames = d.asked_frames;
     return file_check(p, pulse_frames, cpu, err);
 }
 
-rill_status plan_file_graph(rill_plan *p, uint32_t pulse_frames, const char *cpu, rill_error *reterr)
+rill_status plan_file_graph(rill_plan *p, uint32_t pulse_frames, const char *cpu, struct plan_opts *ret_packs, rill_error *reterr)
 {
-    rill_status s = graph_take(p, pulse_frames, cpu, reterr);
+    rill_status s = graph_take(p, pulse_frames, cpu, ret_packs, reterr);
     return s == RILL_OK ? s : err_prefix(reterr, s, "%.200s", p->model->compiled->path);
 }

@@ -35,6 +35,7 @@ struct rill_plan {
     struct port *ports;         /* inputs first */
     uint32_t n_inputs, n_ports;
     uint32_t profile;
+    uint32_t asked_frames;      /* the pulse that was asked for; the one taken is not less */
     size_t clock_offset;        /* where the plan reads the clock, if the graph has one */
     size_t header_bytes, profile_bytes;     /* of a stream block: header, then profile, then the plan's memory */
 };

@@ -279,12 +279,15 @@ static rill_status weights_prepare(struct prep *c, struct conv_rows *v)
             v->packed_floats = all > v->packed_floats ? all : v->packed_floats;
             continue;
         }
-        float *to = arena_alloc_array(c->arena, all + KERN_LANES, sizeof *to);
+        bool there;
+        float *to = prep_pack(c, all + KERN_LANES, sizeof *to, &there);
         if (!to)
             return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-        weights_pack(v, p, to, w);
+        if (!there)
+            weights_pack(v, p, to, w);
         p->packed = to;
     }
+    c->packed |= w ? 1u << IN_W : 0;
     return RILL_OK;
 }
 

@@ -327,10 +327,12 @@ static rill_status product_pack(struct prep *c, struct einsum_args *g)
         c->scratch_bytes = (g->packed_floats + KERN_LANES) * sizeof(float);
         return RILL_OK;
     }
-    float *packed = arena_array(c->arena, float, (size_t) batches * g->packed_floats + KERN_LANES);
+    bool there;
+    float *packed = prep_pack(c, (size_t) batches * g->packed_floats + KERN_LANES, sizeof *packed, &there);
+    c->packed |= 1u << 1;
     if (!packed)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    for (int64_t i = 0; i < batches; i++) {
+    for (int64_t i = 0; i < batches && !there; i++) {
         offsets(g->outer, g->n_batch, i, 2, x, &y);
         kern_pack_f32(packed + (size_t) i * g->packed_floats, w + x[1], (size_t) g->n, (size_t) g->k,
                       (size_t) g->ldb_n, (size_t) g->ldb_k);

@@ -92,11 +92,14 @@ static void batch_strides(const struct tensor *t, int rank, int64_t *ret)
         ret[rank - own + i] = t->dim[i] == 1 ? 0 : s;
 }
 
-static const float *pack_all(struct prep *c, const float *w, int64_t matrices, size_t n, size_t k, size_t so, size_t sk)
+static const float *pack_all(struct prep *c, unsigned input, int64_t matrices, size_t n, size_t k, size_t so, size_t sk)
 {
     size_t each = kern_packed_floats(n, k);
-    float *p = arena_alloc_array(c->arena, each * (size_t) matrices + KERN_LANES, sizeof *p);
-    for (int64_t i = 0; p && i < matrices; i++)
+    const float *w = c->in[input]->data;
+    bool there;
+    float *p = prep_pack(c, each * (size_t) matrices + KERN_LANES, sizeof *p, &there);
+    c->packed |= 1u << input;
+    for (int64_t i = 0; p && !there && i < matrices; i++)
         kern_pack_f32(p + (size_t) i * each, w + (size_t) i * n * k, n, k, so, sk);
     return p;
 }
@@ -162,11 +165,12 @@ static void one_direct(const struct eval *e, const struct matmul_args *g, int64_
 
 /* ---- plan ---- */
 
-static rill_status packed_set(struct prep *c, struct matmul_args *g, const struct tensor *w, size_t n, size_t so, size_t sk)
+static rill_status packed_set(struct prep *c, struct matmul_args *g, unsigned input, size_t n, size_t so, size_t sk)
 {
+    const struct tensor *w = c->in[input];
     size_t k = (size_t) g->k;
     g->packed_floats = kern_packed_floats(n, k);
-    g->packed = pack_all(c, w->data, n && k ? tensor_count(w) / (int64_t) (n * k) : 0, n, k, so, sk);
+    g->packed = pack_all(c, input, n && k ? tensor_count(w) / (int64_t) (n * k) : 0, n, k, so, sk);
     return g->packed ? RILL_OK : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
 }
 
@@ -177,11 +181,11 @@ static rill_status way_choose(struct prep *c, struct matmul_args *g)
     c->kernel = "gemm_f32";
     if (b->data) {
         g->one = one_packed;
-        return packed_set(c, g, b, n, 1, n);
+        return packed_set(c, g, 1, n, 1, n);
     }
     if (a->data && n == 1) {
         g->one = one_column;
-        return packed_set(c, g, a, (size_t) g->m, k, 1);
+        return packed_set(c, g, 0, (size_t) g->m, k, 1);
     }
     bool direct = g->m <= DIRECT_ROWS;
     g->one = direct ? one_direct : one_packing;
@@ -320,7 +324,7 @@ static rill_status gemm_prepare(struct prep *c)
     if (!b->data) {
         c->kernel = "gemm_f32 packing";
         c->scratch_bytes += kern_packed_floats(n, k) * sizeof(float);
-    } else if (!(g->packed = pack_all(c, b->data, 1, n, k, t->tb ? k : 1, t->tb ? 1 : n))) {
+    } else if (!(g->packed = pack_all(c, 1, 1, n, k, t->tb ? k : 1, t->tb ? 1 : n))) {
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     }
     c->many = g->packed && !t->ta && g->m <= MANY_ROWS_EACH;

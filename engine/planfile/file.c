@@ -102,6 +102,15 @@ static rill_status parts_take(struct planfile *f, const struct header *h, const 
                                                                  : broken(err, "a byte of its weights is not the one that was written");
 }
 
+static rill_status zeros_map(struct planfile *f, rill_error *err)
+{
+    void *zeros = mmap(NULL, f->data_bytes + 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (zeros == MAP_FAILED)
+        return err_set(err, RILL_NOMEM, "out of memory");
+    f->zeros = zeros;
+    return RILL_OK;
+}
+
 static rill_status bytes_take(struct planfile *f, const unsigned char *bytes, size_t n, bool is_hostile, rill_error *err)
 {
     struct header h;
@@ -115,6 +124,7 @@ static rill_status bytes_take(struct planfile *f, const unsigned char *bytes, si
     f->file_bytes = n;
     f->data = bytes + h.data_offset;
     f->data_bytes = (size_t) h.data_bytes;
+    TRY(zeros_map(f, err));
     return parts_take(f, &h, bytes + sizeof h, is_hostile, err);
 }
 
@@ -184,6 +194,8 @@ struct planfile *planfile_free(struct planfile *f)
 {
     if (!f)
         return NULL;
+    if (f->zeros)
+        munmap(f->zeros, f->data_bytes + 1);
     if (f->map)
         munmap(f->map, f->map_bytes);
     free(f->parts);

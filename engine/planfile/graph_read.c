@@ -13,6 +13,7 @@ struct reader {
     struct record_reader *r;
     struct tensor *consts;
     uint32_t n_consts;
+    size_t zeros_taken;
     rill_error *err;
 };
 
@@ -61,6 +62,30 @@ static void truths_check(struct reader *d, const struct tensor *t)
             record_wrong(d->r, "a truth is neither 0 nor 1");
 }
 
+/* A block of data, wholly inside. */
+static const unsigned char *block_take(struct record_reader *r, const unsigned char *data, size_t data_bytes, size_t bytes)
+{
+    int64_t at = record_take_i64(r);
+    if (at < 0 || at % PLANFILE_ALIGN_BYTES || (uint64_t) at > data_bytes || bytes > data_bytes - (size_t) at)
+        record_wrong(r, "a block lies outside the file");
+    return r->wrong ? NULL : data + at;
+}
+
+static const void *mapped_take(struct reader *d, size_t bytes)
+{
+    struct record_reader ahead = *d->r;
+    if (record_take_i64(&ahead) != CONST_PACKED_ONLY)
+        return block_take(d->r, d->s->data, d->s->data_bytes, bytes);
+    record_take_i64(d->r);
+    size_t at = d->zeros_taken;
+    if (bytes > d->s->zeros_bytes - at) {
+        record_wrong(d->r, "constants are larger than what they were packed to");
+        return NULL;
+    }
+    d->zeros_taken += bytes;        /* each its own: constants of one address count as one */
+    return (const unsigned char *) d->s->zeros + at;
+}
+
 static void const_read(struct reader *d, struct tensor *t)
 {
     shape_read(d, t);
@@ -68,10 +93,7 @@ static void const_read(struct reader *d, struct tensor *t)
         return;
     size_t bytes = tensor_bytes(t);
     if (const_is_mapped(t->type, bytes)) {
-        int64_t at = record_take_range(d->r, 0, (int64_t) d->s->data_bytes, "a constant lies outside the file");
-        if (at % PLANFILE_ALIGN_BYTES || bytes > d->s->data_bytes - (size_t) at)
-            record_wrong(d->r, "a constant lies outside the file");
-        t->data = (void *) (uintptr_t) (d->s->data + at);      /* read only */
+        t->data = (void *) (uintptr_t) mapped_take(d, bytes);      /* read only */
         return;
     }
     const void *from = record_take_bytes(d->r, bytes);
@@ -435,4 +457,19 @@ rill_status planfile_graph_read(struct graph *ret, const struct graph_source *s,
     TRY(graph_read(&d, &g, 0));
     *ret = g;
     return RILL_OK;
+}
+
+rill_status planfile_packs_read(struct record_reader *from, const unsigned char *data, size_t data_bytes,
+                                const struct pack **ret, uint32_t *ret_n, rill_error *reterr)
+{
+    struct reader d = { .r = from, .err = reterr };
+    uint32_t n = record_take_count(from, 16);
+    struct pack *list = record_array(from, n, sizeof *list);
+    for (uint32_t i = 0; i < n && !from->wrong; i++) {
+        list[i].bytes = (size_t) record_take_range(from, 0, (int64_t) data_bytes, "a block lies outside the file");
+        list[i].data = block_take(from, data, data_bytes, list[i].bytes);
+    }
+    *ret = list;
+    *ret_n = n;
+    return reader_status(&d);
 }

@@ -9,6 +9,7 @@ struct writer {
     struct record *data, consts, nodes;
     const struct tensor **list;         /* the constants so far */
     uint32_t n, cap;
+    const struct plan *plan;
     rill_error *err;
 };
 
@@ -28,6 +29,18 @@ static rill_status no_memory(const struct writer *w)
 
 /* ---- constants ---- */
 
+static bool is_packed_only(const struct plan *p, const void *data)
+{
+    bool packed = false;
+    for (uint32_t i = 0; i < p->n_constants; i++)
+        if (p->constants[i].data == data) {
+            if (p->constants[i].is_read)
+                return false;
+            packed |= p->constants[i].is_packed;
+        }
+    return packed;
+}
+
 static void const_write(struct writer *w, const struct tensor *t)
 {
     size_t bytes = tensor_bytes(t);
@@ -36,7 +49,9 @@ static void const_write(struct writer *w, const struct tensor *t)
     record_u32(&w->consts, (uint32_t) t->rank);
     for (int i = 0; i < t->rank; i++)
         record_i64(&w->consts, t->dim[i]);
-    if (mapped)
+    if (mapped && is_packed_only(w->plan, t->data))
+        record_i64(&w->consts, CONST_PACKED_ONLY);
+    else if (mapped)
         record_i64(&w->consts, (int64_t) data_add(w->data, t->data, bytes));
     else
         record_bytes(&w->consts, t->data, bytes);
@@ -225,9 +240,10 @@ static rill_status graph_write(struct writer *w, const struct graph *g)
     return s;
 }
 
-rill_status planfile_graph_write(struct record *to, struct record *data, const struct graph *g, rill_error *reterr)
+rill_status planfile_graph_write(struct record *to, struct record *data, const struct graph *g, const struct plan *p,
+                                 rill_error *reterr)
 {
-    struct writer w = { .data = data, .err = reterr };
+    struct writer w = { .data = data, .plan = p, .err = reterr };
     rill_status s = graph_write(&w, g);
     record_u32(to, w.n);
     record_bytes(to, w.consts.data, w.consts.n);
@@ -238,4 +254,13 @@ rill_status planfile_graph_write(struct record *to, struct record *data, const s
     record_drop(&w.nodes);
     free(w.list);
     return s;
+}
+
+void planfile_packs_write(struct record *to, struct record *data, const struct packs *p)
+{
+    record_u32(to, p->n);
+    for (uint32_t i = 0; i < p->n; i++) {
+        record_i64(to, (int64_t) p->list[i].bytes);
+        record_i64(to, (int64_t) data_add(data, p->list[i].data, p->list[i].bytes));
+    }
 }

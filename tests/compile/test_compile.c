@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* A plan out of a compiled file gives the bits of the plan it was made of, for the built-in model, every library model
+ * whose weights are at hand and the nets of the zoo, on every instruction set, and opens at once; a file that is damaged,
+ * cut, or for another machine, pulse or build is refused in words that say what to do. */
+#include <rill.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RUNS     40
+#define FRAMES   600         /* at least: some nets give nothing before they saw hundreds */
+#define OPEN_MS  5.0
+#define TRIES    9
+
+static unsigned passed, failed, skipped;
+static char dir[64] = "/dev/shm/rill_compile_XXXXXX";      /* memory: thousands of files are written */
+
+static int check(int ok, const char *model, const char *what, const char *more)
+{
+    ok ? passed++ : failed++;
+    if (!ok)
+        printf("FAILED %s: %s: %s\n", model, what, more);
+    return ok;
+}
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double) t.tv_sec * 1e3 + (double) t.tv_nsec * 1e-6;
+}
+
+static float noise(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float) (int32_t) *seed / 4294967296.0f;
+}
+
+/* ---- what a plan makes of noise ---- */
+
+struct floats { float *v; size_t n, cap; };
+
+static void floats_add(struct floats *f, const float *v, size_t n)
+{
+    if (f->n + n > f->cap) {
+        f->cap = (f->n + n) * 2;
+        f->v = realloc(f->v, f->cap * sizeof *f->v);
+        if (!f->v)
+            abort();
+    }
+    memcpy(f->v + f->n, v, n * sizeof *v);
+    f->n += n;
+}
+
+static void outputs_take(rill_stream *s, const rill_port *ports, unsigned n, float *buf, struct floats *ret)
+{
+    size_t given;
+    for (unsigned i = 0; i < n; i++)
+        if (!ports[i].is_input && rill_stream_pull(s, i, buf, ports[i].pulse_frames, &given) == RILL_OK)
+            floats_add(ret, buf, given * ports[i].width);
+}
+
+static struct floats plan_run(const rill_plan *p)
+{
+    rill_port ports[64];
+    struct floats all = { 0 };
+    unsigned n = rill_plan_ports(p, ports, 64);
+    size_t room = 1, taken;
+    uint32_t seed = 5;
+    for (unsigned i = 0; i < n; i++)
+        room = (size_t) ports[i].width * ports[i].pulse_frames > room ? (size_t) ports[i].width * ports[i].pulse_frames : room;
+    float *buf = malloc(room * sizeof *buf);
+    void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) / 64 * 64);
+    if (!buf || !mem)
+        abort();
+    rill_stream *s = rill_stream_init(mem, p);
+    unsigned runs = RUNS * ports[0].pulse_frames < FRAMES ? FRAMES / ports[0].pulse_frames : RUNS;
+    for (unsigned k = 0; k < runs; k++) {
+        for (unsigned i = 0; i < n && ports[i].is_input; i++) {
+            size_t frames = k == runs - 1 ? (ports[i].pulse_frames + 1) / 2 : ports[i].pulse_frames;
+            for (size_t j = 0; j < frames * ports[i].width; j++)
+                buf[j] = noise(&seed);
+            rill_stream_push(s, i, buf, frames, &taken);
+        }
+        rill_stream_run(s);
+        outputs_take(s, ports, n, buf, &all);
+    }
+    rill_stream_finish(s);
+    while (rill_stream_run(s) == RILL_OK)
+        outputs_take(s, ports, n, buf, &all);
+    free(mem);
+    free(buf);
+    return all;
+}
+
+static int same_ports(const rill_plan *a, const rill_plan *b)
+{
+    rill_port x[64], y[64];
+    unsigned n = rill_plan_ports(a, x, 64);
+    if (n != rill_plan_ports(b, y, 64))
+        return 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (strcmp(x[i].name, y[i].name))
+            return 0;
+        y[i].name = x[i].name;
+        if (x[i].kind != y[i].kind || x[i].is_input != y[i].is_input || x[i].rate_num != y[i].rate_num ||
+            x[i].rate_den != y[i].rate_den || x[i].width != y[i].width || x[i].pulse_frames != y[i].pulse_frames ||
+            x[i].delay_frames != y[i].delay_frames || x[i].hop_samples != y[i].hop_samples || x[i].delay_samples != y[i].delay_samples)
+            return 0;
+    }
+    return 1;
+}
+
+static int same_info(const rill_model *a, const rill_model *b)
+{
+    rill_model_info x, y;
+    rill_model_get_info(a, &x);
+    rill_model_get_info(b, &y);
+    return !strcmp(x.name, y.name) && !strcmp(x.task, y.task) && x.sample_rate == y.sample_rate && !memcmp(x.sha256, y.sha256, 32) &&
+           x.vad_threshold == y.vad_threshold && x.vad_release == y.vad_release && x.vad_hangover_ms == y.vad_hangover_ms;
+}
+
+/* ---- one file ---- */
+
+static rill_status file_plan(const char *path, const rill_plan_opts *opts, rill_model **ret_m, rill_plan **ret, rill_error *err)
+{
+    *ret_m = NULL;
+    *ret = NULL;
+    rill_status s = rill_model_open(ret_m, path, err);
+    return s == RILL_OK ? rill_plan_new(ret, *ret_m, opts, err) : s;
+}
+
+static void file_drop(rill_model *m, rill_plan *p)
+{
+    rill_plan_unref(p);
+    rill_model_free(m);
+}
+
+static void refused(const char *name, const char *path, const rill_plan_opts *opts, rill_status want, const char *words)
+{
+    rill_model *m;
+    rill_plan *p;
+    rill_error err = { .text = "it was taken" };
+    rill_status s = file_plan(path, opts, &m, &p, &err);
+    check(s == want && strstr(err.text, words) && strstr(err.text, "rill compile"), name, words, err.text);
+    file_drop(m, p);
+}
+
+static void file_times(const char *path, const char *name, const rill_plan_opts *opts)
+{
+    double best = 1e9;
+    char text[64];
+    for (int k = 0; k < TRIES; k++) {
+        rill_model *m;
+        rill_plan *p;
+        rill_error err;
+        double start = now_ms();
+        file_plan(path, opts, &m, &p, &err);
+        double took = now_ms() - start;
+        best = took < best ? took : best;
+        file_drop(m, p);
+    }
+    snprintf(text, sizeof text, "%.2f ms", best);
+    printf("%s opens in %s\n", name, text);
+    check(best < OPEN_MS, name, "opens in under 5 ms", text);
+}
+
+static int files_equal(const char *a, const char *b)
+{
+    FILE *x = fopen(a, "rb"), *y = fopen(b, "rb");
+    int p = 0, q = 0;
+    while (x && y && p == q && p != EOF) {
+        p = getc(x);
+        q = getc(y);
+    }
+    int equal = x && y && p == q;
+    if (x)
+        fclose(x);
+    if (y)
+        fclose(y);
+    return equal;
+}
+
+static void plan_test(const rill_model *m, const char *name, const rill_plan_opts *opts, int is_timed)
+{
+    char path[80], again[80];
+    rill_model *cm;
+    rill_plan *p, *cp;
+    rill_error err;
+    snprintf(path, sizeof path, "%s/x.rill", dir);
+    snprintf(again, sizeof again, "%s/y.rill", dir);
+    if (!check(rill_plan_new(&p, m, opts, &err) == RILL_OK, name, "plans", err.text))
+        return;
+    int saved = check(rill_plan_save(p, path, &err) == RILL_OK, name, "is saved", err.text);
+    int opened = saved && check(file_plan(path, opts, &cm, &cp, &err) == RILL_OK, name, "opens", err.text);
+    if (opened) {
+        rill_plan_info a, b;
+        rill_plan_get_info(p, &a);
+        rill_plan_get_info(cp, &b);
+        check(same_ports(p, cp) && same_info(m, cm), name, "is the same to who looks at it", "");
+        check(a.steps == b.steps && a.stream_bytes == b.stream_bytes && a.state_bytes == b.state_bytes, name, "has the same plan", "");
+        struct floats x = plan_run(p), y = plan_run(cp);
+        check(x.n == y.n && x.n > 0 && !memcmp(x.v, y.v, x.n * sizeof *x.v), name, "gives the same bits", "");
+        free(x.v);
+        free(y.v);
+        check(rill_plan_save(cp, again, &err) == RILL_OK && files_equal(path, again), name, "saves to the same bytes", err.text);
+        if (is_timed)
+            file_times(path, name, opts);
+        file_drop(cm, cp);
+    }
+    rill_plan_unref(p);
+}
+
+/* Which rungs this machine has: on another than x86 the mask leaves plain C. */
+static const struct { const char *name; uint32_t mask; } rungs[] = {
+    { "c", RILL_CPU_C }, { "avx2", RILL_CPU_AVX2 }, { "any", 0 },
+};
+
+static void model_test(const rill_model *m, const char *name, uint32_t pulse, int is_timed)
+{
+    for (size_t r = 0; r < sizeof rungs / sizeof *rungs; r++) {
+        const rill_plan_opts opts = { .cpu_mask = rungs[r].mask, .pulse_frames = pulse };
+        plan_test(m, name, &opts, is_timed && !rungs[r].mask);
+    }
+}
+
+static void path_test(const char *folder, const char *name, uint32_t pulse, int is_timed)
+{
+    char path[4096];
+    rill_model *m;
+    rill_error err;
+    snprintf(path, sizeof path, "%s/%s", folder ? folder : "", name);
+    if (!folder || rill_model_open(&m, path, &err) != RILL_OK) {
+        skipped++;
+        printf("skipped %s\n", name);
+        return;
+    }
+    model_test(m, name, pulse, is_timed);
+    rill_model_free(m);
+}
+
+/* ---- files that are not what was written ---- */
+
+static unsigned char *file_read(const char *path, size_t *ret_n)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        abort();
+    fseek(f, 0, SEEK_END);
+    *ret_n = (size_t) ftell(f);
+    rewind(f);
+    unsigned char *b = malloc(*ret_n + 1);
+    if (!b || fread(b, 1, *ret_n, f) != *ret_n)
+        abort();
+    fclose(f);
+    return b;
+}
+
+static void file_write(const char *path, const void *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(bytes, 1, n, f) != n || fclose(f))
+        abort();
+}
+
+static void damage_test(void)
+{
+    char path[80], bad[80];
+    rill_model *m;
+    rill_plan *p;
+    rill_error err;
+    snprintf(path, sizeof path, "%s/whole.rill", dir);
+    snprintf(bad, sizeof bad, "%s/bad.rill", dir);
+    rill_model_builtin(&m, rill_model_builtin_name(0), &err);
+    if (!check(rill_plan_new(&p, m, NULL, &err) == RILL_OK && rill_plan_save(p, path, &err) == RILL_OK, "damage", "saves", err.text))
+        return;
+    file_drop(m, p);
+    size_t n;
+    unsigned char *b = file_read(path, &n);
+    unsigned taken = 0;
+    file_write(bad, b, n);
+    int fd = open(bad, O_WRONLY);
+    for (size_t i = 0; i < n; i++) {
+        unsigned char changed = b[i] ^ (unsigned char) (1u << i % 8);
+        if (pwrite(fd, &changed, 1, (off_t) i) != 1)
+            abort();
+        taken += file_plan(bad, NULL, &m, &p, &err) == RILL_OK;
+        file_drop(m, p);
+        if (pwrite(fd, &b[i], 1, (off_t) i) != 1)
+            abort();
+    }
+    close(fd);
+    check(taken == 0, "damage", "every changed bit is seen", "");
+    b[n - 1] ^= 1;
+    file_write(bad, b, n);
+    refused("damage", bad, NULL, RILL_MALFORMED, "damaged");
+    b[n - 1] ^= 1;
+    file_write(bad, b, n - 1);
+    refused("damage", bad, NULL, RILL_MALFORMED, "cut off");
+    file_write(bad, b, 50);
+    refused("damage", bad, NULL, RILL_MALFORMED, "too short");
+    free(b);
+    refused("other pulse", path, &(rill_plan_opts) { .pulse_frames = 7 }, RILL_UNSUPPORTED, "compiled for pulses of");
+    rill_plan_info info;
+    rill_model_open(&m, path, &err);
+    rill_plan_new(&p, m, NULL, &err);
+    rill_plan_get_info(p, &info);
+    int has_rungs = strcmp(info.cpu, "c");
+    file_drop(m, p);
+    if (has_rungs)
+        refused("other cpu", path, &(rill_plan_opts) { .cpu_mask = RILL_CPU_C }, RILL_UNSUPPORTED, "plans are made for c here");
+    else
+        skipped++;
+    const char *const set[] = { "S=4", NULL };
+    const rill_model_opts opts = { .set = set };
+    check(rill_model_open_with(&m, path, &opts, &err) == RILL_INVALID && strstr(err.text, "rill compile"), "transforms",
+          "are refused", err.text);
+}
+
+int main(void)
+{
+    static const char *const names[] = { "gtcrn", "dtln", "silero_v4", "silero_v4_8k", "silero_v6", "silero_v6_8k" };
+    static const char *const zoo[] = { "wavenet/model.onnx", "tdnn_lstm/model.onnx", "gtcrn/model.onnx", "dualpath/model.onnx",
+                                       "dualpath_scan/model.onnx", "dfn3/model.onnx", "conformer/model.onnx" };
+    const char *library = getenv("RILL_TEST_LIBRARY"), *nets = getenv("RILL_ZOO");
+    rill_model *m;
+    rill_error err;
+    if (!mkdtemp(dir) && !mkdtemp(strcpy(dir, "/tmp/rill_compile_XXXXXX")))
+        return 1;
+    check(rill_model_builtin(&m, rill_model_builtin_name(0), &err) == RILL_OK, "built-in", "opens", err.text);
+    model_test(m, "built-in", 0, 1);
+    rill_model_free(m);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        path_test(library, names[i], 0, 1);
+    for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++)
+        for (uint32_t pulse = 0; pulse <= 24; pulse += 24)
+            path_test(nets, zoo[i], pulse, 0);
+    damage_test();
+    char line[128];
+    snprintf(line, sizeof line, "rm -rf %s", dir);
+    if (system(line))
+        printf("%s stays\n", dir);
+    printf("%u passed, %u failed, %u skipped\n", passed, failed, skipped);
+    return failed != 0;
+}
