@@ -106,13 +106,34 @@ size_t kern_conv_packed_floats(size_t n_outs, size_t n_taps)
     return (n_outs + KERN_CONV_OUTS - 1) / KERN_CONV_OUTS * conv_width(n_outs) * n_taps;
 }
 
-void kern_conv_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at)
+static void panels_pack(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at,
+                        size_t width)
 {
-    size_t width = conv_width(n_outs);
-    for (size_t panel = 0; panel < n_outs; panel += KERN_CONV_OUTS)
+    for (size_t panel = 0; panel < n_outs; panel += width)
         for (size_t t = 0; t < n_taps; t++)
             for (size_t o = 0; o < width; o++)
                 *ret++ = panel + o < n_outs ? w[(panel + o) * stride_o + (at ? at[t] : t)] : 0;
+}
+
+void kern_conv_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at)
+{
+    panels_pack(ret, w, n_outs, n_taps, stride_o, at, conv_width(n_outs));
+}
+
+static size_t outs_width(size_t n_outs)
+{
+    return n_outs <= KERN_LANES / 2 ? KERN_LANES / 2 : KERN_LANES;
+}
+
+size_t kern_outs_packed_floats(size_t n_outs, size_t n_taps)
+{
+    size_t width = outs_width(n_outs);
+    return (n_outs + width - 1) / width * width * n_taps;
+}
+
+void kern_outs_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at)
+{
+    panels_pack(ret, w, n_outs, n_taps, stride_o, at, outs_width(n_outs));
 }
 
 /* A bit per lane; with a stride of 2, where two whole vectors are loaded, a bit per place. */

@@ -146,6 +146,17 @@ struct kern {
     /* `steps` steps of a small cell for each row. See kernels/cell.h. */
     void (*cell_small_f32)(const struct kern_cell *c, const struct kern_cell_row *rows, size_t n_rows, size_t steps);
 
+    /* The same sums with lanes along the outputs: every place that a tap reads must exist, c->stride is 1 or 2, w is packed
+     * by kern_outs_pack_f32. c's masks are not used. */
+    void (*conv_outs_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                          const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
+                          const struct kern_conv *c);
+    /* y[2 * i] = a[i], y[2 * i + 1] = b[i], i < n */
+    void (*weave_f32)(float *restrict y, const float *restrict a, const float *restrict b, size_t n);
+    /* Copies of all lines, one after the other: places at .. at+span-1 of each, zeros outside of 0 .. n_in-1. */
+    void (*conv_lines_f32)(float *restrict to, size_t span, const float *restrict x, const struct kern_conv_lines *lines,
+                           ptrdiff_t at, size_t n_in);
+
     /* Complex transform in place of split parts: x[k] = sum_i x[i] e^(-2 pi i k / n). Swapping re and im gives the
      * inverse times n. work: kern_fft_work_floats. See kernels/fft.h. */
     void (*fft_f32)(const struct kern_fft *f, float *restrict re, float *restrict im, float *restrict work);
@@ -177,7 +188,7 @@ struct kern {
     K(muls_f32)          \
     K(axpy_f32)          \
     K(taps_f32)          \
-    K(conv_f32)          \
+    K(conv_f32) K(conv_outs_f32) K(conv_lines_f32) K(weave_f32)          \
     K(chain_f32)         \
     K(move_f32)          \
     K(cell_small_f32)    \
@@ -214,6 +225,10 @@ void     kern_pack_f32(float *ret, const float *w, size_t n, size_t k, size_t st
  * w[o * stride_o + (at ? at[t] : t)]. */
 size_t   kern_conv_packed_floats(size_t n_outs, size_t n_taps);
 void     kern_conv_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at);
+
+/* The same for conv_outs_f32: panels of 16 outputs, or 8 where there are no more. */
+size_t   kern_outs_packed_floats(size_t n_outs, size_t n_taps);
+void     kern_outs_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at);
 
 /* Fills in full_from, full_to and mask, for which there must be n_taps * ((n + 15) / 16) places. */
 void     kern_conv_set(struct kern_conv *c, uint32_t *mask);

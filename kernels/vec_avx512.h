@@ -101,3 +101,61 @@ static inline v16 v16_spread(v16 a, size_t k, int width)
     __m512i group = _mm512_and_si512(lane, _mm512_set1_epi32(-width));
     return _mm512_permutexvar_ps(_mm512_add_epi32(group, _mm512_set1_epi32((int) k)), a);
 }
+
+/* r[i][k] becomes r[k][i], 16 by 16. */
+#define V16_TRANSPOSES
+static inline __attribute__((always_inline)) void v16_transpose(v16 *r)
+{
+    v16 t[16];
+    V16_UNROLL for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    V16_UNROLL for (int i = 0; i < 16; i += 4)
+        V16_UNROLL for (int k = 0; k < 2; k++) {
+            r[i + 2 * k] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
+            r[i + 2 * k + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
+        }
+    V16_UNROLL for (int k = 0; k < 4; k++) {
+        v16 a = _mm512_shuffle_f32x4(r[k], r[4 + k], 0x44), b = _mm512_shuffle_f32x4(r[8 + k], r[12 + k], 0x44);
+        v16 c = _mm512_shuffle_f32x4(r[k], r[4 + k], 0xee), d = _mm512_shuffle_f32x4(r[8 + k], r[12 + k], 0xee);
+        t[k] = _mm512_shuffle_f32x4(a, b, 0x88);
+        t[4 + k] = _mm512_shuffle_f32x4(a, b, 0xdd);
+        t[8 + k] = _mm512_shuffle_f32x4(c, d, 0x88);
+        t[12 + k] = _mm512_shuffle_f32x4(c, d, 0xdd);
+    }
+    V16_UNROLL for (int i = 0; i < 16; i++)
+        r[i] = t[i];
+}
+
+/* ret[k][i] = r[i][k], 16 rows of 8. */
+static inline __attribute__((always_inline)) void v8_transpose(v16 *ret, const v8 *r)
+{
+    const __m512i low = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+    const __m512i high = _mm512_setr_epi32(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+    v16 p[8], t[8];
+    V16_UNROLL for (int i = 0; i < 8; i++)
+        p[i] = _mm512_insertf32x8(_mm512_castps256_ps512(r[i]), r[i + 8], 1);
+    V16_UNROLL for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm512_unpacklo_ps(p[i], p[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(p[i], p[i + 1]);
+    }
+    V16_UNROLL for (int i = 0; i < 8; i += 4)
+        V16_UNROLL for (int k = 0; k < 2; k++) {
+            p[i + 2 * k] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
+            p[i + 2 * k + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
+        }
+    V16_UNROLL for (int k = 0; k < 4; k++) {
+        ret[k] = _mm512_permutex2var_ps(p[k], low, p[4 + k]);
+        ret[4 + k] = _mm512_permutex2var_ps(p[k], high, p[4 + k]);
+    }
+}
+
+/* p[2 * i] = a[i], p[2 * i + 1] = b[i] */
+static inline void v16_weave(float *p, v16 a, v16 b)
+{
+    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    _mm512_storeu_ps(p, _mm512_permutex2var_ps(a, low, b));
+    _mm512_storeu_ps(p + 16, _mm512_permutex2var_ps(a, high, b));
+}

@@ -8,6 +8,8 @@ enum { IN_X, IN_W, IN_B };
 
 #define TILE_FLOATS 65536       /* columns of one tile stay in the second cache */
 #define LINES_FLOATS 8192       /* of the first cache */
+#define BLOCK_PLACES 48
+#define WEIGHTS_FLOATS 32768    /* that stay in the second cache beside all else */
 #define MASKS_MAX   ((size_t) 1 << 22)
 
 /* ---- geometry ---- */
@@ -162,20 +164,6 @@ static rill_status phase_prepare(struct prep *c, struct conv_rows *v, int64_t in
 
 /* ---- which way ---- */
 
-/* Vector operations, roughly: what a gathered or moved float costs beside a multiply-add of sixteen. */
-static bool direct_pays(const struct conv_rows *v)
-{
-    const struct window3 *g = &v->g;
-    double direct = 0, product = 0, rows = (double) (g->out[0] * g->out[1]), cout = (double) v->cout;
-    for (int64_t i = 0; i < v->n_phases; i++) {
-        const struct kern_conv *row = &v->phase[i].row;
-        double k = (double) v->phase[i].n_weights, n = (double) row->n, vecs = (double) ((row->n + 15) / 16);
-        direct += rows * vecs * k * (cout + (row->stride > 2 ? 24 : 1)) + rows * cout * vecs;
-        product += rows * n * (k * (double) ((v->cout + 15) / 16) + (v->in_place ? 0 : k) + (n * rows > 1 ? cout : 0));
-    }
-    return direct <= product;
-}
-
 static bool masks_fit(const struct conv_rows *v)
 {
     for (int64_t i = 0; i < v->n_phases; i++) {
@@ -187,10 +175,68 @@ static bool masks_fit(const struct conv_rows *v)
     return true;
 }
 
+/* Vector operations, roughly, of a row of one phase in each way. */
+struct costs { double product, places, channels; };
+
+static double least(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static struct costs row_costs(const struct conv_rows *v, const struct conv_phase *p)
+{
+    double k = (double) p->n_weights, n = (double) p->row.n, vecs = (double) ((p->row.n + 15) / 16), cout = (double) v->cout;
+    double panels = (double) ((v->cout + 15) / 16), lines = (double) (p->n_lines * p->span) / 8;
+    double chains = least(n, n == 3 ? 8 : 4);       /* a few wait for themselves */
+    return (struct costs) {     /* measured on a machine with AVX-512; the others differ alike */
+        .product = n * k * panels + (v->in_place ? 0 : n * k) + (v->g.n_out > 1 ? n * cout : 0),
+        .places = vecs * (1.2 * k * (cout + (p->row.stride > 2 ? 24 : 1)) + cout),
+        .channels = chains * k * (v->cout <= 8 ? 0.6 : n < 16 ? 1.1 * panels : panels) + 0.4 * n * cout + (v->inside ? 0 : lines),
+    };
+}
+
+static enum conv_way way_choose(const struct conv_rows *v)
+{
+    struct costs all = { 0 };
+    bool strides = true;
+    for (int64_t i = 0; i < v->n_phases; i++) {
+        struct costs c = row_costs(v, &v->phase[i]);
+        all.product += c.product;
+        all.places += c.places;
+        all.channels += c.channels;
+        strides = strides && v->phase[i].row.stride <= 2;
+    }
+    if (v->g.n_out <= MANY_ROWS_EACH && v->cin * v->cout * v->g.n_kernel > WEIGHTS_FLOATS)
+        return CONV_PRODUCT;        /* many streams share one reading of the weights */
+    if (strides && v->cout > 2 && all.channels < all.places && all.channels < all.product)
+        return CONV_CHANNELS;
+    return masks_fit(v) && all.places <= all.product ? CONV_PLACES : CONV_PRODUCT;
+}
+
 /* Panel after panel of outputs reads all lines again: they must stay in the first cache. */
 static bool lines_reread(const struct conv_rows *v)
 {
     return v->cout >= 32 && v->phase[0].n_lines * v->phase[0].row.n_in > LINES_FLOATS;
+}
+
+/* Places between the first and the last one of a row that its taps read. */
+static void row_reach(const struct kern_conv *row, ptrdiff_t *ret_first, ptrdiff_t *ret_last)
+{
+    ptrdiff_t reach = ((ptrdiff_t) row->n_taps - 1) * row->step;
+    *ret_first = row->first + (reach < 0 ? reach : 0);
+    *ret_last = row->first + (reach > 0 ? reach : 0) + (ptrdiff_t) (row->n * row->stride) - (ptrdiff_t) row->stride;
+}
+
+/* All places that taps read exist. */
+static bool rows_inside(const struct conv_rows *v)
+{
+    for (int64_t i = 0; i < v->n_phases; i++) {
+        ptrdiff_t first, last;
+        row_reach(&v->phase[i].row, &first, &last);
+        if (v->phase[i].row.n && (first < 0 || last >= (ptrdiff_t) v->phase[i].row.n_in))
+            return false;
+    }
+    return true;
 }
 
 static bool masks_set(struct prep *c, struct kern_conv *row)
@@ -202,29 +248,33 @@ static bool masks_set(struct prep *c, struct kern_conv *row)
 }
 
 /* Lines are copied from the first place that any tap reads on; nothing is masked. */
-static bool blocks_set(struct prep *c, struct conv_phase *p)
+static void blocks_set(const struct conv_rows *v, struct conv_phase *p)
 {
-    const struct kern_conv *row = &p->row;
-    ptrdiff_t reach = ((ptrdiff_t) row->n_taps - 1) * row->step, back = reach < 0 ? -reach : 0;
-    p->span = (CONV_BLOCK_PLACES - 1) * row->stride + (size_t) (reach < 0 ? -reach : reach) + 1;
-    p->block = *row;
-    p->block.first = back;
+    ptrdiff_t first, last;
+    row_reach(&p->row, &first, &last);
+    size_t n = p->row.n, most = BLOCK_PLACES, reach = (size_t) (last - first) + 1 - (n ? n - 1 : 0) * p->row.stride;
+    if (n <= LINES_FLOATS / (p->n_lines + 1))
+        most = n;
+    p->block = p->row;
+    p->block.n = most;
+    p->span = most ? (most - 1) * p->row.stride + reach : 0;
+    p->block.first = p->row.first - first;
     p->block.n_in = p->span;
-    p->block.n = CONV_BLOCK_PLACES;
+    p->block.n_groups = (size_t) v->group;
     p->block.x_group = p->n_lines * p->span;
     p->tail = p->block;
-    p->tail.n = row->n % CONV_BLOCK_PLACES;
-    return masks_set(c, &p->block) && masks_set(c, &p->tail);
+    p->tail.n = most ? n % most : 0;
 }
 
 static rill_status direct_prepare(struct prep *c, struct conv_rows *v)
 {
-    v->blocked = lines_reread(v);
+    v->blocked = lines_reread(v) || (v->way == CONV_CHANNELS && !v->inside);
     for (int64_t i = 0; i < v->n_phases; i++) {
         struct conv_phase *p = &v->phase[i];
         p->row.n_groups = (size_t) v->group;
         p->row.x_group = (size_t) (v->cin * v->g.n_in);
-        if (!masks_set(c, &p->row) || (v->blocked && !blocks_set(c, p)))
+        bool masked = v->way == CONV_PLACES;
+        if (masked && (!masks_set(c, &p->row) || (v->blocked && (!masks_set(c, &p->block) || !masks_set(c, &p->tail)))))
             return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     }
     return RILL_OK;
@@ -258,11 +308,21 @@ static void panels_pack(float *ret, const float *w, size_t n_outs, size_t n_taps
                 *ret++ = panel + o < n_outs ? w[(panel + o) * stride_o + (at ? at[t] : t)] : 0;
 }
 
+static const struct {
+    const char *name, *blocks;
+    void (*pack)(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at);
+    size_t (*packed_floats)(size_t n_outs, size_t n_taps);
+} ways[] = {
+    [CONV_PRODUCT] = { "columns, gemm_f32", NULL, panels_pack, kern_packed_floats },
+    [CONV_PLACES] = { "conv_f32", "blocks, conv_f32", kern_conv_pack_f32, kern_conv_packed_floats },
+    [CONV_CHANNELS] = { "conv_outs_f32", "blocks, conv_outs_f32", kern_outs_pack_f32, kern_outs_packed_floats },
+};
+
 /* Of all groups. */
 static void weights_pack(const struct conv_rows *v, const struct conv_phase *p, float *ret, const float *w)
 {
     for (int64_t g = 0; g < v->group; g++, ret += p->packed_floats, w += v->cin * v->cout * v->g.n_kernel)
-        (v->direct ? kern_conv_pack_f32 : panels_pack)(ret, w, (size_t) v->cout, p->n_weights, v->stride_out, p->tap_at);
+        ways[v->way].pack(ret, w, (size_t) v->cout, p->n_weights, v->stride_out, p->tap_at);
 }
 
 static rill_status weights_prepare(struct prep *c, struct conv_rows *v)
@@ -270,8 +330,7 @@ static rill_status weights_prepare(struct prep *c, struct conv_rows *v)
     const float *w = c->in[IN_W]->data;
     for (int64_t i = 0; i < v->n_phases; i++) {
         struct conv_phase *p = &v->phase[i];
-        p->packed_floats = v->direct ? kern_conv_packed_floats((size_t) v->cout, p->n_weights)
-                                     : kern_packed_floats((size_t) v->cout, p->n_weights);
+        p->packed_floats = ways[v->way].packed_floats((size_t) v->cout, p->n_weights);
         v->most_weights = p->n_weights > v->most_weights ? p->n_weights : v->most_weights;
         v->most_places = p->row.n > v->most_places ? p->row.n : v->most_places;
         size_t all = p->packed_floats * (size_t) v->group;
@@ -292,6 +351,12 @@ static rill_status weights_prepare(struct prep *c, struct conv_rows *v)
 }
 
 /* ---- plan ---- */
+
+/* Floats of a row of all channels of a phase, where the phases' places are still to be put between each other. */
+static size_t phase_floats(const struct conv_rows *v)
+{
+    return v->n_phases > 1 ? v->most_places * (size_t) (v->cout * v->group) : 0;
+}
 
 static size_t blocks_floats(const struct conv_rows *v)
 {
@@ -316,17 +381,17 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
     v->tile = TILE_FLOATS / (per_place ? per_place : 1);
     v->tile = v->tile < 16 ? 16 : v->tile;
     v->tile = v->tile < places ? v->tile : places;
-    if (!v->direct)
+    if (v->way == CONV_PRODUCT)
         floats += (size_t) v->tile * (size_t) per_place;
     else
-        floats += (v->n_phases > 1 ? v->most_places * (size_t) (v->cout * v->group) : 0) + blocks_floats(v);
+        floats += (size_t) v->n_phases * phase_floats(v) + blocks_floats(v);
     c->scratch_bytes = lines_room(v) * sizeof(struct kern_conv_line) + floats * sizeof(float);
 }
 
 /* Few places: alone, each product reads all weights for a handful of rows. */
 static bool many_pays(const struct conv_rows *v)
 {
-    return !v->direct && v->phase[0].packed && v->n_phases == 1 && v->batch == 1 && v->group == 1 && v->g.n_out > 0 &&
+    return v->way == CONV_PRODUCT && v->phase[0].packed && v->n_phases == 1 && v->batch == 1 && v->group == 1 && v->g.n_out > 0 &&
            v->g.n_out <= MANY_ROWS_EACH && v->tile >= v->g.n_out;
 }
 
@@ -351,11 +416,14 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
     for (int64_t i = 0; i < v->n_phases; i++)
         TRY(phase_prepare(c, v, i));
     in_place_find(v);
-    v->direct = masks_fit(v) && direct_pays(v);
+    v->inside = rows_inside(v);
+    for (int64_t i = 0; i < v->n_phases; i++)
+        blocks_set(v, &v->phase[i]);
+    v->way = way_choose(v);
     c->args = v;
-    c->kernel = v->direct && lines_reread(v) ? "blocks, conv_f32" : v->direct ? "conv_f32" : v->in_place ? "gemm_f32" : "columns, gemm_f32";
-    if (v->direct)
+    if (v->way != CONV_PRODUCT)
         TRY(direct_prepare(c, v));
+    c->kernel = v->way == CONV_PRODUCT && v->in_place ? "gemm_f32" : v->blocked ? ways[v->way].blocks : ways[v->way].name;
     TRY(weights_prepare(c, v));
     TRY(then_prepare(c, then, &v->then));
     scratch_set(c, v);
@@ -376,32 +444,12 @@ struct work {
     struct kern_conv_line *some;
 };
 
-static void places_spread(const struct work *u, float *y)
-{
-    size_t n = u->p->row.n, apart = (size_t) u->v->n_phases;
-    for (int64_t ch = 0; ch < u->v->group * u->v->cout; ch++) {
-        const float *restrict from = u->room + (size_t) ch * n;
-        float *restrict to = y + ch * u->v->g.n_out;
-        if (apart == 2)
-            for (size_t i = 0; i < n; i++)
-                to[2 * i] = from[i];
-        else
-            for (size_t i = 0; i < n; i++)
-                to[i * apart] = from[i];
-    }
-}
+typedef void conv_fn(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                     const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines, const struct kern_conv *c);
 
-/* n places of a line from `at` on; zeros outside. */
-static void span_copy(float *restrict to, const float *restrict line, ptrdiff_t at, size_t n, size_t n_in)
+static conv_fn *kernel_of(const struct work *u)
 {
-    ptrdiff_t end = at + (ptrdiff_t) n, last = end < (ptrdiff_t) n_in ? end : (ptrdiff_t) n_in, first = at < 0 ? 0 : at;
-    if (first >= last) {
-        memset(to, 0, n * sizeof *to);
-        return;
-    }
-    memset(to, 0, (size_t) (first - at) * sizeof *to);
-    memcpy(to + (first - at), line + first, (size_t) (last - first) * sizeof *to);
-    memset(to + (last - at), 0, (size_t) (end - last) * sizeof *to);
+    return u->v->way == CONV_PLACES ? u->e->kern->conv_f32 : u->e->kern->conv_outs_f32;
 }
 
 /* One row of outputs, a block of places at a time: its lines are copied to lie close together. */
@@ -409,40 +457,76 @@ static void row_in_blocks(const struct work *u, float *y, size_t ldy, const floa
 {
     const struct conv_rows *v = u->v;
     const struct conv_phase *p = u->p;
-    float *room = u->room + (v->n_phases > 1 ? v->most_places * (size_t) (v->cout * v->group) : 0);
+    float *room = u->room + (size_t) v->n_phases * phase_floats(v);
     struct kern_conv_line *copied = u->some + p->n_lines;
     struct kern_conv_lines packed = { copied, lines->n, lines->n_weights };
     for (size_t l = 0; l < lines->n; l++)
         copied[l] = (struct kern_conv_line) { (ptrdiff_t) (l * p->span), lines->line[l].w };
-    for (size_t i = 0; i < p->row.n; i += CONV_BLOCK_PLACES) {
-        const struct kern_conv *c = p->row.n - i < CONV_BLOCK_PLACES ? &p->tail : &p->block;
+    for (size_t i = 0; i < p->row.n; i += p->block.n) {
+        const struct kern_conv *c = p->row.n - i < p->block.n ? &p->tail : &p->block;
         ptrdiff_t at = p->row.first - c->first + (ptrdiff_t) (i * c->stride);
         for (size_t g = 0; g < c->n_groups; g++)
-            for (size_t l = 0; l < lines->n; l++)
-                span_copy(room + g * c->x_group + l * p->span, x + g * p->row.x_group + lines->line[l].x, at, p->span,
-                          p->row.n_in);
-        u->e->kern->conv_f32(y + i, ldy, room, u->packed, u->bias, (size_t) v->cout, &packed, c);
+            u->e->kern->conv_lines_f32(room + g * c->x_group, p->span, x + g * p->row.x_group, lines, at, p->row.n_in);
+        kernel_of(u)(y + i, ldy, room, u->packed, u->bias, (size_t) v->cout, &packed, c);
     }
 }
 
-static void direct_eval(struct work *u)
+static void phase_eval(const struct work *u, float *y, size_t ldy, int64_t o0, int64_t o1)
+{
+    const struct conv_rows *v = u->v;
+    ptrdiff_t base;
+    struct kern_conv_lines lines = row_lines(v, u->p, o0, o1, u->some, &base);
+    if (v->blocked)
+        row_in_blocks(u, y, ldy, u->x + base, &lines);
+    else
+        kernel_of(u)(y, ldy, u->x + base, u->packed, u->bias, (size_t) v->cout, &lines, &u->p->row);
+}
+
+/* y[i * phases + phase] from rows [phase][channel][place]. */
+static void phases_weave(const struct eval *e, const struct conv_rows *v, float *restrict y, const float *restrict rows)
+{
+    size_t n = v->most_places, each = phase_floats(v), phases = (size_t) v->n_phases;
+    for (int64_t ch = 0; ch < v->cout * v->group; ch++, rows += n, y += v->g.n_out) {
+        size_t even = v->phase[0].row.n, both = v->phase[phases - 1].row.n;
+        if (phases == 2) {
+            e->kern->weave_f32(y, rows, rows + each, both);
+            if (even > both)
+                y[2 * both] = rows[both];
+            continue;
+        }
+        for (size_t p = 0; p < phases; p++)
+            for (size_t i = 0; i < v->phase[p].row.n; i++)
+                y[i * phases + p] = rows[p * each + i];
+    }
+}
+
+static const float *phase_weights(const struct eval *e, const struct conv_phase *p, float *room)
+{
+    if (p->packed)
+        return p->packed;
+    weights_pack(e->args, p, room, e->x[IN_W]);
+    return room;
+}
+
+/* Rows of outputs, all phases of a row one after the other. */
+static void rows_eval(struct work *u, float *packed_room)
 {
     const struct conv_rows *v = u->v;
     const struct window3 *g = &v->g;
+    float *y = u->y;
     bool whole = v->n_phases == 1;
-    size_t ldy = whole ? (size_t) g->n_out : u->p->row.n;
-    float *y = u->y + u->phase;
     for (int64_t o0 = 0; o0 < g->out[0]; o0++)
         for (int64_t o1 = 0; o1 < g->out[1]; o1++, y += g->out[2]) {
-            ptrdiff_t base;
-            struct kern_conv_lines lines = row_lines(v, u->p, o0, o1, u->some, &base);
-            if (v->blocked)
-                row_in_blocks(u, whole ? y : u->room, ldy, u->x + base, &lines);
-            else
-                u->e->kern->conv_f32(whole ? y : u->room, ldy, u->x + base, u->packed, u->bias, (size_t) v->cout, &lines,
-                                     &u->p->row);
+            for (int64_t i = 0; i < v->n_phases; i++) {
+                u->p = &v->phase[i];
+                if (!whole || !u->packed)
+                    u->packed = phase_weights(u->e, u->p, packed_room);
+                float *to = whole ? y : u->room + (size_t) i * phase_floats(v);
+                if (u->p->row.n)
+                    phase_eval(u, to, whole ? (size_t) g->n_out : v->most_places, o0, o1);
+            }
             if (!whole)
-                places_spread(u, y);
+                phases_weave(u->e, v, y, u->room);
         }
 }
 
@@ -562,23 +646,22 @@ static void groups_eval(struct work *u)
 static void image_eval(const struct eval *e, float *y, const float *x)
 {
     const struct conv_rows *v = e->args;
-    for (int64_t i = 0; i < v->n_phases; i++) {
-        const struct conv_phase *p = &v->phase[i];
-        if (!p->row.n)
-            continue;
-        struct work u = { .e = e, .v = v, .p = p, .phase = i, .x = x, .bias = e->n_in > IN_B ? e->x[IN_B] : NULL, .y = y,
-                          .some = e->scratch, .packed = p->packed };
-        u.room = (float *) (u.some + lines_room(v));
-        if (!p->packed) {
-            weights_pack(v, p, u.room, e->x[IN_W]);
-            u.packed = u.room;
-        }
-        u.room += v->packed_floats;
-        (v->direct ? direct_eval : groups_eval)(&u);
+    struct work u = { .e = e, .v = v, .x = x, .bias = e->n_in > IN_B ? e->x[IN_B] : NULL, .y = y, .some = e->scratch };
+    float *packed_room = (float *) (u.some + lines_room(v));
+    u.room = packed_room + v->packed_floats;
+    if (v->way != CONV_PRODUCT) {
+        rows_eval(&u, packed_room);
+        return;
+    }
+    for (u.phase = 0; u.phase < v->n_phases; u.phase++) {
+        struct work one = u;
+        one.p = &v->phase[u.phase];
+        one.packed = phase_weights(e, one.p, packed_room);
+        if (one.p->row.n)
+            groups_eval(&one);
     }
 }
 
-/* The columns and rows of outputs of each lie in its own scratch. */
 void conv_rows_eval_many(const struct eval *e, unsigned n)
 {
     const struct conv_rows *v = e->args;

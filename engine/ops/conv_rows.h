@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_rows.h - what Conv and ConvTranspose share: rows of outputs, each the sum over lines of the input and taps on
  * those lines. Every output is one chain of fused multiply-adds that starts from the bias and runs through (channel,
- * kernel place) in order. There are two ways with the same bits, chosen by the shape: lanes along the places of a row,
- * which reads the input where it lies, and lanes along the channels, a product over columns.
+ * kernel place) in order. There are three ways with the same bits, chosen by the shape: lanes along the places of a row, or
+ * along the channels, both of which read the input where it lies, and a product over columns.
  *
  * A transposed convolution of stride s on the last axis is s convolutions (phases), each with its own taps and every
  * s-th place of the output. */
@@ -11,13 +11,13 @@
 #include "engine/ops/then.h"
 #include "engine/ops/window.h"
 
-#define CONV_BLOCK_PLACES 48
+enum conv_way { CONV_PRODUCT, CONV_PLACES, CONV_CHANNELS };
 
 struct conv_phase {
     struct kern_conv row;               /* places of the last axis; n: of this phase */
     struct kern_conv_line *line;        /* of a row of outputs whose lines all exist, from the row's first */
     size_t n_lines, n_weights;          /* n_weights: taps of all lines */
-    struct kern_conv block, tail;       /* CONV_BLOCK_PLACES of a row, and its last ones, over copied lines */
+    struct kern_conv block, tail;       /* places of a row, and its last ones, over copied lines; tail.n may be 0 */
     size_t span;                        /* places of a copied line */
     size_t *tap_at;                     /* each tap's place in the weights of an output; NULL: in order */
     size_t packed_floats;               /* of a group */
@@ -30,8 +30,9 @@ struct conv_rows {
     int64_t batch, group, cin, cout;    /* channels of one group */
     struct conv_phase *phase;
     int64_t n_phases;
-    bool direct;                        /* lanes along places */
-    bool blocked;                       /* and over copies of the lines under a block of places */
+    enum conv_way way;
+    bool inside;                        /* all places that taps read along the last axis exist */
+    bool blocked;                       /* lines are copied, those under a block of places at a time */
     bool in_place;                      /* the columns of a product lie in the input, stride apart */
     size_t in_place_at;
     size_t stride_out;                  /* from output to output in the weights */

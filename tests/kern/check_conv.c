@@ -24,6 +24,12 @@ static void call(void *arg)
     v->kern->conv_f32(v->y, v->ldy, v->x, v->w, v->b, v->n_outs, &v->lines, &v->c);
 }
 
+static void call_outs(void *arg)
+{
+    const struct conv *v = arg;
+    v->kern->conv_outs_f32(v->y, v->ldy, v->x, v->w, v->b, v->n_outs, &v->lines, &v->c);
+}
+
 static size_t rows_of(const struct conv *v)
 {
     return v->c.n_groups * v->n_outs;
@@ -64,6 +70,31 @@ static void lines_set(struct conv *v, size_t n_lines)
             v->line[v->lines.n++] = (struct kern_conv_line) { (ptrdiff_t) (l * v->c.n_in), l * v->c.n_taps };
 }
 
+/* The same through copies of the lines, with lanes along the outputs. */
+static void outs_check(struct check *t, struct conv *v, const float *raw, const float *want, size_t n_y)
+{
+    ptrdiff_t reach = ((ptrdiff_t) v->c.n_taps - 1) * v->c.step, back = reach < 0 ? -reach : 0;
+    size_t span = (v->c.n - 1) * v->c.stride + (size_t) (reach < 0 ? -reach : reach) + 1, n_weights = v->lines.n_weights;
+    size_t floats = kern_outs_packed_floats(v->n_outs, n_weights), x_group = v->lines.n * span;
+    float *room = check_buf(t, x_group * v->c.n_groups, false), *w = check_buf(t, floats * v->c.n_groups, false);
+    struct kern_conv_line line[LINES_MAX];
+    struct kern_conv_lines lines = { line, v->lines.n, n_weights };
+    struct kern_conv c = v->c;
+    for (size_t g = 0; g < c.n_groups; g++) {
+        v->kern->conv_lines_f32(room + g * x_group, span, v->x + g * c.x_group, &v->lines, c.first - back, c.n_in);
+        kern_outs_pack_f32(w + g * floats, raw + g * v->n_outs * n_weights, v->n_outs, n_weights, n_weights, NULL);
+    }
+    for (size_t l = 0; l < lines.n; l++)
+        line[l] = (struct kern_conv_line) { (ptrdiff_t) (l * span), v->line[l].w };
+    c.first = back;
+    c.x_group = x_group;
+    for (size_t i = 0; i < n_y; i++)
+        v->y[i] = 7;
+    v->kern->conv_outs_f32(v->y, v->ldy, room, w, v->b, v->n_outs, &lines, &c);
+    check_same(t, "conv_outs_f32", want, v->y, n_y, "all outs %zu, lines %zu, taps %zu first %td step %td stride %zu in %zu n %zu",
+               rows_of(v), lines.n, c.n_taps, v->c.first, c.step, c.stride, c.n_in, c.n);
+}
+
 static void shape_check(struct check *t, struct kern_conv c, size_t n_outs, size_t n_lines, bool bias)
 {
     struct conv v = { .kern = &t->new, .c = c, .n_outs = n_outs, .ldy = c.n + 3 };
@@ -90,6 +121,8 @@ static void shape_check(struct check *t, struct kern_conv c, size_t n_outs, size
     call(&v);
     check_same(t, "conv_f32", want, v.y, n_y, "all outs %zu, lines %zu, taps %zu first %td step %td stride %zu in %zu n %zu",
                n_outs, n_lines, c.n_taps, c.first, c.step, c.stride, c.n_in, c.n);
+    if (c.stride <= 2)
+        outs_check(t, &v, raw, want, n_y);
     check_drop(t);
 }
 
@@ -109,12 +142,32 @@ static void shape_time(struct check *t, const char *what, size_t n_outs, size_t 
     check_fill(t, v.x, c.n_groups * v.c.x_group);
     v.w = packed(t, &v, raw);
     snprintf(text, sizeof text, "conv %s", what);
-    check_time(t, text, 2.0 * (double) (rows_of(&v) * v.lines.n_weights * c.n), call, &v);
+    double flop = 2.0 * (double) (rows_of(&v) * v.lines.n_weights * c.n);
+    check_time(t, text, flop, call, &v);
+    if (c.first == 0 && n_outs > 1) {
+        v.w = check_buf(t, kern_outs_packed_floats(n_outs, v.lines.n_weights) * c.n_groups, true);
+        snprintf(text, sizeof text, "outs %s", what);
+        check_time(t, text, flop, call_outs, &v);
+    }
+    check_drop(t);
+}
+
+static void weave_check(struct check *t, size_t n)
+{
+    float *a = check_buf(t, n, false), *b = check_buf(t, n, true), *y = check_buf(t, 2 * n, false), *want = check_buf(t, 2 * n, true);
+    check_fill(t, a, n);
+    check_fill(t, b, n);
+    for (size_t i = 0; i < 2 * n; i++)
+        want[i] = i % 2 ? b[i / 2] : a[i / 2];
+    t->new.weave_f32(y, a, b, n);
+    check_same(t, "weave_f32", want, y, 2 * n, "n %zu", n);
     check_drop(t);
 }
 
 void check_conv(struct check *t)
 {
+    for (size_t n = 0; n < 70; n++)
+        weave_check(t, n);
     for (size_t n = 1; n < 150; n += n < 70 ? 1 : 13)
         for (size_t stride = 1; stride <= 3; stride++) {
             size_t taps = 1 + n % 5;
@@ -131,7 +184,9 @@ void check_conv(struct check *t)
         { "24->16 k1 n33", 16, 24, { .step = 1, .stride = 1, .n_taps = 1, .n_in = 33, .n = 33, .n_groups = 1 } },
         { "16->16 k3 n33", 16, 16, { .first = -1, .step = 1, .stride = 1, .n_taps = 3, .n_in = 33, .n = 33, .n_groups = 1 } },
         { "16 depthwise k3,3 n33", 1, 3, { .first = -1, .step = 1, .stride = 1, .n_taps = 3, .n_in = 33, .n = 33, .n_groups = 16 } },
-        { "9->16 k5 stride 2 n65", 16, 9, { .first = -2, .step = 1, .stride = 2, .n_taps = 5, .n_in = 129, .n = 65, .n_groups = 1 } },
+        { "9->16 k5 stride 2 n65", 16, 9, { .step = 1, .stride = 2, .n_taps = 5, .n_in = 133, .n = 65, .n_groups = 1 } },
+        { "16->8 k1 n33", 8, 16, { .step = 1, .stride = 1, .n_taps = 1, .n_in = 33, .n = 33, .n_groups = 1 } },
+        { "9->16 k5 stride 2 padded n65", 16, 9, { .first = -2, .step = 1, .stride = 2, .n_taps = 5, .n_in = 129, .n = 65, .n_groups = 1 } },
         { "12->12 k3 dilation 4 n8", 12, 12, { .step = 4, .stride = 1, .n_taps = 3, .n_in = 16, .n = 8, .n_groups = 1 } },
         { "12->12 k3 dilation 4 n240", 12, 12, { .step = 4, .stride = 1, .n_taps = 3, .n_in = 248, .n = 240, .n_groups = 1 } },
     };

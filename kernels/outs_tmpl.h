@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolution with lanes along the outputs: inputs are broadcast from where they lie, sums are turned as they are stored. */
+
+#ifdef V16_TRANSPOSES
+#define OUTS_ROWS_MOST 17       /* rows of 2^n + 1 places are common */
+#define OUTS_TILES(X) X(17) X(16) X(8) X(4) X(2) X(1)
+#else
+#define OUTS_ROWS_MOST 4
+#define OUTS_TILES(X) X(4) X(2) X(1)
+#endif
+
+#define EACH_ROW V16_UNROLL for (int r = 0; r < rows; r++)
+
+/* Rows [place][output] from `from` on, `apart` floats each, to y[output][place]. */
+static inline void FN(outs_turn)(float *restrict y, size_t ldy, const float *restrict from, size_t apart, size_t rows,
+                                 size_t n_outs)
+{
+    for (size_t o = 0; o < n_outs; o++)
+        for (size_t r = 0; r < rows; r++)
+            y[o * ldy + r] = from[r * apart + o];
+}
+
+/* `rows` places of up to 16 outputs; rows and stride are constants where it is called. */
+V16_UNROLLED void FN(outs_tile)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                                const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
+                                const struct kern_conv *c, const int rows, const int stride)
+{
+    v16 acc[OUTS_ROWS_MOST], b = bias ? v16_load_n(bias, n_outs) : v16_set1(0);
+    EACH_ROW
+        acc[r] = b;
+    for (size_t l = 0; l < lines->n; l++) {
+        const float *xl = x + lines->line[l].x, *wl = w + lines->line[l].w * 16;
+        for (size_t k = 0; k < c->n_taps; k++, xl += c->step, wl += 16) {
+            v16 wk = v16_load(wl);
+            EACH_ROW
+                acc[r] = v16_fma(wk, v16_set1(xl[r * stride]), acc[r]);
+        }
+    }
+#ifdef V16_TRANSPOSES
+    if (rows >= 16) {
+        float rest[16];
+        if (rows == 17) {
+            v16_store(rest, acc[rows - 1]);
+            FN(outs_turn)(y + 16, ldy, rest, 16, 1, n_outs);
+        }
+        v16_transpose(acc);
+        V16_UNROLL for (size_t o = 0; o < 16; o++)
+            if (o < n_outs)
+                v16_store(y + o * ldy, acc[o]);
+        return;
+    }
+#endif
+    float all[OUTS_ROWS_MOST * 16];
+    EACH_ROW
+        v16_store(all + r * 16, acc[r]);
+    FN(outs_turn)(y, ldy, all, 16, (size_t) rows, n_outs);
+}
+
+/* The same for up to 8 outputs. */
+V16_UNROLLED void FN(outs_half)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                                const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
+                                const struct kern_conv *c, const int rows, const int stride)
+{
+#ifdef V16_TRANSPOSES
+    v8 acc[OUTS_ROWS_MOST], b = bias ? v8_load_n(bias, n_outs) : v8_set1(0);
+    EACH_ROW
+        acc[r] = b;
+    for (size_t l = 0; l < lines->n; l++) {
+        const float *xl = x + lines->line[l].x, *wl = w + lines->line[l].w * 8;
+        for (size_t k = 0; k < c->n_taps; k++, xl += c->step, wl += 8) {
+            v8 wk = v8_load(wl);
+            EACH_ROW
+                acc[r] = v8_fma(wk, v8_set1(xl[r * stride]), acc[r]);
+        }
+    }
+    float all[OUTS_ROWS_MOST * 8];
+    if (rows >= 16) {
+        v16 turned[8];
+        if (rows == 17) {
+            v8_store_n(all, acc[rows - 1], 8);
+            FN(outs_turn)(y + 16, ldy, all, 8, 1, n_outs);
+        }
+        v8_transpose(turned, acc);
+        V16_UNROLL for (size_t o = 0; o < 8; o++)
+            if (o < n_outs)
+                v16_store(y + o * ldy, turned[o]);
+        return;
+    }
+    EACH_ROW
+        v8_store_n(all + r * 8, acc[r], 8);
+    FN(outs_turn)(y, ldy, all, 8, (size_t) rows, n_outs);
+#else
+    v16 acc[OUTS_ROWS_MOST], b = bias ? v16_load_n(bias, n_outs) : v16_set1(0);
+    EACH_ROW
+        acc[r] = b;
+    for (size_t l = 0; l < lines->n; l++) {
+        const float *xl = x + lines->line[l].x, *wl = w + lines->line[l].w * 8;
+        for (size_t k = 0; k < c->n_taps; k++, xl += c->step, wl += 8) {
+            v16 wk = v16_load_n(wl, 8);
+            EACH_ROW
+                acc[r] = v16_fma(wk, v16_set1(xl[r * stride]), acc[r]);
+        }
+    }
+    float all[OUTS_ROWS_MOST * 16];
+    EACH_ROW
+        v16_store(all + r * 16, acc[r]);
+    FN(outs_turn)(y, ldy, all, 16, (size_t) rows, n_outs);
+#endif
+}
+#undef EACH_ROW
+
+/* All places of a row for one panel of outputs. */
+#define OUTS_ROW(name, tile, stride)                                                                                 \
+    static void FN(name)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,            \
+                         const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,             \
+                         const struct kern_conv *c)                                                                  \
+    {                                                                                                                \
+        size_t left = c->n;                                                                                          \
+        x += c->first;                                                                                               \
+        while (left > 0) {                                                                                           \
+            size_t done = 0;                                                                                         \
+            OUTS_TILES(TILE_##name)                                                                                  \
+            y += done;                                                                                               \
+            x += done * stride;                                                                                      \
+            left -= done;                                                                                            \
+        }                                                                                                            \
+    }
+/* 17 only where that is all that is left */
+#define OUTS_TAKE(rows, tile, stride)                                                                                \
+    if (!done && (rows == 17 ? left == 17 : left >= rows)) {                                                         \
+        FN(tile)(y, ldy, x, w, bias, n_outs, lines, c, rows, stride);                                                \
+        done = rows;                                                                                                 \
+    }
+#define TILE_outs_row_1(rows)  OUTS_TAKE(rows, outs_tile, 1)
+#define TILE_outs_row_2(rows)  OUTS_TAKE(rows, outs_tile, 2)
+#define TILE_outs_half_1(rows) OUTS_TAKE(rows, outs_half, 1)
+#define TILE_outs_half_2(rows) OUTS_TAKE(rows, outs_half, 2)
+OUTS_ROW(outs_row_1, outs_tile, 1)
+OUTS_ROW(outs_row_2, outs_tile, 2)
+OUTS_ROW(outs_half_1, outs_half, 1)
+OUTS_ROW(outs_half_2, outs_half, 2)
+#undef OUTS_TAKE
+#undef OUTS_ROW
+
+static void FN(conv_outs_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                              const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
+                              const struct kern_conv *c)
+{
+    bool half = n_outs <= 8, two = c->stride == 2;
+    size_t width = half ? 8 : 16;
+    for (size_t g = 0; g < c->n_groups; g++, x += c->x_group)
+        for (size_t o = 0; o < n_outs; o += 16, w += width * lines->n_weights) {
+            size_t now = n_outs - o < 16 ? n_outs - o : 16;
+            (half ? two ? FN(outs_half_2) : FN(outs_half_1) : two ? FN(outs_row_2) : FN(outs_row_1))
+                (y, ldy, x, w, bias, now, lines, c);
+            y += now * ldy;
+            bias = bias ? bias + now : bias;
+        }
+}
+
+/* Lines of n places from `at` on, zeros outside of 0 .. n_in-1, one after the other, `span` apart. */
+static void FN(conv_lines_f32)(float *restrict to, size_t span, const float *restrict x, const struct kern_conv_lines *lines,
+                               ptrdiff_t at, size_t n_in)
+{
+    ptrdiff_t first = at < 0 ? -at : 0, end = (ptrdiff_t) n_in - at;
+    first = first < (ptrdiff_t) span ? first : (ptrdiff_t) span;
+    end = end < first ? first : end < (ptrdiff_t) span ? end : (ptrdiff_t) span;
+    for (size_t l = 0; l < lines->n; l++, to += span) {
+        const float *from = x + lines->line[l].x + at;
+        ptrdiff_t i = first;
+        for (ptrdiff_t z = 0; z < first; z++)
+            to[z] = 0;
+        for (; i + 16 <= end; i += 16)
+            v16_store(to + i, v16_load(from + i));
+        if (i < end)
+            v16_store_n(to + i, v16_load_n(from + i, (size_t) (end - i)), (size_t) (end - i));
+        for (ptrdiff_t z = end; z < (ptrdiff_t) span; z++)
+            to[z] = 0;
+    }
+}
+
+static void FN(weave_f32)(float *restrict y, const float *restrict a, const float *restrict b, size_t n)
+{
+    size_t i = 0;
+#ifdef V16_TRANSPOSES
+    for (; i + 16 <= n; i += 16)
+        v16_weave(y + 2 * i, v16_load(a + i), v16_load(b + i));
+#endif
+    for (; i < n; i++) {
+        y[2 * i] = a[i];
+        y[2 * i + 1] = b[i];
+    }
+}
