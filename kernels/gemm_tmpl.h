@@ -184,11 +184,9 @@ static void FN(gemm_f32)(float *restrict y, size_t ldy, const float *restrict x,
     FN(gemm_block_f32)(y, ldy, x, ldx, &b, m);
 }
 
-static void FN(gemm_rows_f32)(float *const *y, const float *const *x, const float *w, const float *bias, size_t m, size_t n,
-                              size_t k)
+static void FN(gemm_rows_f32)(float *const *y, const float *const *x, const struct kern_block *b, size_t m)
 {
-    struct kern_block b = { .w = w, .step_panel = 16 * k, .step_k = 16, .bias = bias, .n = n, .k = k };
-    struct FN(gemm) g = { .b = &b, .y_by = y, .x_by = x };
+    struct FN(gemm) g = { .b = b, .y_by = y, .x_by = x };
     FN(gemm_run)(&g, m);
 }
 

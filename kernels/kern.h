@@ -92,11 +92,10 @@ struct kern {
      * matrix-vector product. */
     void (*gemm_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
                      const float *restrict bias, size_t m, size_t n, size_t k);
-    /* The same with one pointer per row: y[i][o] and x[i][k]. Rows of y overlap neither each other nor any x. */
-    void (*gemm_rows_f32)(float *const *y, const float *const *x, const float *w, const float *bias, size_t m, size_t n,
-                          size_t k);
     /* The same for a part: k may be cut anywhere and the rest summed on top with `more`, to the same bits. */
     void (*gemm_block_f32)(float *y, size_t ldy, const float *x, size_t ldx, const struct kern_block *b, size_t m);
+    /* The same with one pointer per row: y[i][o] and x[i][k]. Rows of y overlap neither each other nor any x. */
+    void (*gemm_rows_f32)(float *const *y, const float *const *x, const struct kern_block *b, size_t m);
     /* gemm_f32, then the epilogue: the bits of the kernels one after another. */
     void (*gemm_act_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
                          const float *restrict bias, size_t m, size_t n, size_t k, const struct kern_epilogue *e);

@@ -667,16 +667,16 @@ void conv_rows_eval_many(const struct eval *e, unsigned n)
     const struct conv_rows *v = e->args;
     const struct conv_phase *p = v->phase;
     size_t k = p->n_weights, cout = (size_t) v->cout, places = (size_t) v->g.n_out;
-    struct many_rows rows = { .kern = e->kern, .w = p->packed, .n = cout, .k = k };
+    struct many_rows rows = { .kern = e->kern, .block = many_block(p->packed, NULL, cout, k) };
     struct work u[OP_MANY_MAX];
     for (unsigned i = 0; i < n; i++) {
         u[i] = (struct work) { .e = &e[i], .v = v, .p = p, .x = e[i].x[IN_X], .y = e[i].y[0], .some = e[i].scratch };
         u[i].bias = e[i].n_in > IN_B ? e[i].x[IN_B] : NULL;
         u[i].room = (float *) (u[i].some + p->n_lines) + v->packed_floats;
         float *y = places == 1 ? u[i].y : u[i].room + (size_t) v->tile * k;
-        if (u[i].bias != rows.bias)
+        if (u[i].bias != rows.block.bias)
             many_rows_run(&rows);
-        rows.bias = u[i].bias;
+        rows.block.bias = u[i].bias;
         if (!v->in_place)
             columns_make(&u[i], u[i].room, 0, (int64_t) places);
         many_rows_add(&rows, y, cout, v->in_place ? u[i].x + v->in_place_at : u[i].room, v->in_place ? p->row.stride : k, places);

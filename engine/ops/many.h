@@ -7,21 +7,26 @@
 #define MANY_ROWS_MAX 128
 #define MANY_ROWS_EACH 8    /* an evaluation with more rows reads the weights seldom enough alone */
 
-/* y = bias + w * x for rows that lie anywhere. Set kern, w, bias, n, k; the rest zero. */
+/* y = bias + w * x for rows that lie anywhere. Set kern and block; the rest zero. */
 struct many_rows {
     const struct kern *kern;
-    const float *w, *bias;      /* as gemm_rows_f32 takes them */
-    size_t n, k;
+    struct kern_block block;
     size_t count;
     float *y[MANY_ROWS_MAX];
     const float *x[MANY_ROWS_MAX];
 };
 
+/* Weights as kern_pack_f32 packs them. */
+static inline struct kern_block many_block(const float *packed, const float *bias, size_t n, size_t k)
+{
+    return (struct kern_block) { .w = packed, .step_panel = KERN_LANES * k, .step_k = KERN_LANES, .bias = bias, .n = n, .k = k };
+}
+
 /* Computes what was added since. */
 static inline void many_rows_run(struct many_rows *r)
 {
     if (r->count)
-        r->kern->gemm_rows_f32(r->y, r->x, r->w, r->bias, r->count, r->n, r->k);
+        r->kern->gemm_rows_f32(r->y, r->x, &r->block, r->count);
     r->count = 0;
 }
 

@@ -249,7 +249,7 @@ static void matmul_eval_many(const struct eval *e, unsigned many)
 {
     const struct matmul_args *g = e->args;
     size_t n = (size_t) g->n, k = (size_t) g->k;
-    struct many_rows rows = { .kern = e->kern, .w = g->packed, .n = n, .k = k };
+    struct many_rows rows = { .kern = e->kern, .block = many_block(g->packed, NULL, n, k) };
     for (unsigned i = 0; i < many; i++)
         many_rows_add(&rows, e[i].y[0], n, e[i].x[0], k, (size_t) g->m);
     many_rows_run(&rows);
@@ -376,12 +376,12 @@ static void gemm_eval_many(const struct eval *e, unsigned many)
 {
     const struct gemm_args *g = e->args;
     size_t n = (size_t) g->n, k = (size_t) g->k;
-    struct many_rows rows = { .kern = e->kern, .w = g->packed, .n = n, .k = k };
+    struct many_rows rows = { .kern = e->kern, .block = many_block(g->packed, NULL, n, k) };
     for (unsigned i = 0; i < many; i++) {
         const float *bias = g->starts_at_bias ? e[i].x[2] : NULL;
-        if (bias != rows.bias)
+        if (bias != rows.block.bias)
             many_rows_run(&rows);
-        rows.bias = bias;
+        rows.block.bias = bias;
         many_rows_add(&rows, e[i].y[0], n, e[i].x[0], k, (size_t) g->m);
     }
     many_rows_run(&rows);

@@ -2,6 +2,7 @@
 /* Recurrent cells over a sequence. The input projection of all steps is one product; each step continues its chain
  * with the recurrent product, so an output is one chain: bias, inputs in order, states in order. */
 #include "engine/ops.h"
+#include "engine/ops/many.h"
 #include "engine/ops/rnn.h"
 
 #include <string.h>
@@ -212,6 +213,13 @@ static rill_status sizes_check(struct prep *c, const struct rnn *g)
     return RILL_OK;
 }
 
+/* One step: alone, each product reads all weights for a row or few. */
+static bool many_pays(const struct prep *c, const struct rnn *g)
+{
+    return g->packed && !g->small.hidden && g->steps == 1 && g->dirs == 1 && g->batch <= MANY_ROWS_EACH &&
+           (c->n_in <= IN_LENS || !c->in[IN_LENS]);
+}
+
 static rill_status cell_prepare(struct prep *c, enum cell cell)
 {
     const struct rnn_attr *a = c->attr;
@@ -235,7 +243,7 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
     if (rnn_is_small(c, g))
         return rnn_small_prepare(c, g);
     c->kernel = "cell gemm_f32";
-    size_t run = (size_t) (g->steps * g->batch * g->n) + (size_t) (g->n + 4 * g->hidden) + 2 * (size_t) (g->batch * g->hidden);
+    size_t run = (size_t) (g->steps * g->batch * g->n) + (size_t) (g->n + 4 * g->hidden) + 3 * (size_t) (g->batch * g->hidden);
     g->packed = weights_known(c);
     c->scratch_bytes = (run + 64 + (g->packed ? 0 : dir_floats(g))) * sizeof(float);
     for (int d = 0; g->packed && d < g->dirs; d++) {
@@ -244,6 +252,7 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
             return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
         g->weights[d] = dir_pack_at(g, a, to, d, c->in[IN_W]->data, c->in[IN_R]->data, b ? b->data : NULL);
     }
+    c->many = many_pays(c, g);
     return RILL_OK;
 }
 
@@ -276,41 +285,40 @@ static void activate(const struct step_ctx *s, int which, float *y, const float 
     s->act[which].run(&s->act[which], s->k, y, x, n);
 }
 
-static void step_rnn(const struct step_ctx *s, const float *proj, float *h)
+/* What follows the products of a cell: gates and states. */
+
+static void gates_rnn(const struct step_ctx *s, float *h)
 {
     size_t n = (size_t) s->g->hidden;
-    s->k->gemm_f32(s->gate, n, h, n, s->w->r, proj, 1, n, n);
     clip(s, s->gate, n);
     activate(s, 0, h, s->gate, n);
 }
 
-static void step_gru(const struct step_ctx *s, const float *proj, float *h)
+/* tmp: of linear_before_reset the candidate's own product; otherwise what its chain goes on over. */
+static void gates_gru_reset(const struct step_ctx *s, const float *h)
 {
     size_t n = (size_t) s->g->hidden;
-    float *z = s->gate, *r = z + n, *c = r + n, *tmp = s->tmp;
-    s->k->gemm_f32(z, 2 * n, h, n, s->w->r, proj, 1, 2 * n, n);
+    float *z = s->gate, *r = z + n;
     clip(s, z, 2 * n);
     activate(s, 0, z, z, 2 * n);
-    if (s->a->linear_before_reset) {
-        s->k->gemm_f32(tmp, n, h, n, s->w->rn, s->w->bias_rn, 1, n, n);
-        s->k->mul_f32(tmp, tmp, r, n);
-        s->k->add_f32(c, proj + 2 * n, tmp, n);
-    } else {
-        s->k->mul_f32(tmp, r, h, n);
-        s->k->gemm_f32(c, n, tmp, n, s->w->rn, proj + 2 * n, 1, n, n);
-    }
+    s->k->mul_f32(s->tmp, s->a->linear_before_reset ? s->tmp : h, r, n);
+}
+
+static void gates_gru_next(const struct step_ctx *s, float *h)
+{
+    size_t n = (size_t) s->g->hidden;
+    float *z = s->gate, *c = z + 2 * n;
     clip(s, c, n);
     activate(s, 1, c, c, n);
     for (size_t i = 0; i < n; i++)
         h[i] = (1 - z[i]) * c[i] + z[i] * h[i];
 }
 
-static void step_lstm(const struct step_ctx *s, const float *proj, float *h, float *cell)
+static void gates_lstm(const struct step_ctx *s, float *h, float *cell)
 {
     size_t n = (size_t) s->g->hidden;
     float *i = s->gate, *o = i + n, *f = o + n, *c = f + n, *t = s->tmp;
     const float *p = s->peephole;
-    s->k->gemm_f32(i, 4 * n, h, n, s->w->r, proj, 1, 4 * n, n);
     for (size_t q = 0; p && q < n; q++) {
         i[q] += p[q] * cell[q];
         f[q] += p[2 * n + q] * cell[q];
@@ -330,14 +338,33 @@ static void step_lstm(const struct step_ctx *s, const float *proj, float *h, flo
     s->k->mul_f32(h, o, t, n);
 }
 
+static void step_gru(const struct step_ctx *s, const float *proj, float *h)
+{
+    size_t n = (size_t) s->g->hidden;
+    float *c = s->gate + 2 * n;
+    s->k->gemm_f32(s->gate, 2 * n, h, n, s->w->r, proj, 1, 2 * n, n);
+    if (s->a->linear_before_reset)
+        s->k->gemm_f32(s->tmp, n, h, n, s->w->rn, s->w->bias_rn, 1, n, n);
+    gates_gru_reset(s, h);
+    if (s->a->linear_before_reset)
+        s->k->add_f32(c, proj + 2 * n, s->tmp, n);
+    else
+        s->k->gemm_f32(c, n, s->tmp, n, s->w->rn, proj + 2 * n, 1, n, n);
+    gates_gru_next(s, h);
+}
+
 static void step_run(const struct step_ctx *s, const float *proj, float *h, float *cell)
 {
-    if (s->g->cell == CELL_GRU)
+    size_t n = (size_t) s->g->n, k = (size_t) s->g->hidden;
+    if (s->g->cell == CELL_GRU) {
         step_gru(s, proj, h);
-    else if (s->g->cell == CELL_LSTM)
-        step_lstm(s, proj, h, cell);
+        return;
+    }
+    s->k->gemm_f32(s->gate, n, h, k, s->w->r, proj, 1, n, k);
+    if (s->g->cell == CELL_LSTM)
+        gates_lstm(s, h, cell);
     else
-        step_rnn(s, proj, h);
+        gates_rnn(s, h);
 }
 
 /* ---- a direction ---- */
@@ -423,10 +450,123 @@ static void cell_eval(const struct eval *e)
         direction_run(e, g, d);
 }
 
+/* ---- one step of many evaluations ---- */
+
+/* Evaluations under way. Each has in its scratch, one after the other: gates [batch][n], and of all sequences the room
+ * beside them, states and cells [batch][hidden]. */
+struct many {
+    const struct rnn *g;
+    const struct eval *e[OP_MANY_MAX];
+    unsigned n;
+    size_t tmp, h, cell;        /* floats from the gates */
+};
+
+static struct step_ctx many_ctx(const struct many *m, unsigned i, int64_t b)
+{
+    const struct eval *e = m->e[i];
+    float *gate = e->scratch;
+    return (struct step_ctx) { .g = m->g, .a = e->attr, .k = e->kern, .w = &m->g->weights[0], .act = m->g->act[0],
+                               .peephole = rnn_input(e, IN_P), .gate = gate + b * m->g->n,
+                               .tmp = gate + m->tmp + b * m->g->hidden };
+}
+
+static void many_begin(struct many *m, const struct eval *e, unsigned n)
+{
+    size_t states = (size_t) (m->g->batch * m->g->hidden);
+    m->tmp = (size_t) (m->g->batch * m->g->n);
+    m->h = m->tmp + states;
+    m->cell = m->h + states;
+    for (unsigned i = 0; i < n; i++) {
+        if (rnn_skip_of(&e[i]) > 0) {
+            cell_eval(&e[i]);
+            continue;
+        }
+        states_load(m->g, rnn_input(&e[i], IN_H), 0, (float *) e[i].scratch + m->h);
+        states_load(m->g, rnn_input(&e[i], IN_C), 0, (float *) e[i].scratch + m->cell);
+        m->e[m->n++] = &e[i];
+    }
+}
+
+static void many_inputs(const struct many *m)
+{
+    const struct rnn *g = m->g;
+    size_t n = (size_t) g->n, k = (size_t) g->inputs;
+    struct many_rows rows = { .kern = m->n ? m->e[0]->kern : NULL, .block = many_block(g->weights[0].w, g->weights[0].bias, n, k) };
+    for (unsigned i = 0; i < m->n; i++)
+        many_rows_add(&rows, m->e[i]->scratch, n, m->e[i]->x[IN_X], k, (size_t) g->batch);
+    many_rows_run(&rows);
+}
+
+/* Where y and x start in the scratch; rows of y are ldy apart, rows of x are as long as a state. */
+static void many_product(const struct many *m, struct kern_block b, size_t y, size_t ldy, size_t x)
+{
+    struct many_rows rows = { .kern = m->n ? m->e[0]->kern : NULL, .block = b };
+    for (unsigned i = 0; i < m->n; i++) {
+        float *mine = m->e[i]->scratch;
+        many_rows_add(&rows, mine + y, ldy, mine + x, (size_t) m->g->hidden, (size_t) m->g->batch);
+    }
+    many_rows_run(&rows);
+}
+
+static void many_gates(const struct many *m, unsigned i)
+{
+    const struct rnn *g = m->g;
+    for (int64_t b = 0; b < g->batch; b++) {
+        struct step_ctx s = many_ctx(m, i, b);
+        float *h = (float *) m->e[i]->scratch + m->h + b * g->hidden, *c = s.gate + 2 * g->hidden;
+        if (g->cell == CELL_RNN)
+            gates_rnn(&s, h);
+        else if (g->cell == CELL_LSTM)
+            gates_lstm(&s, h, h - m->h + m->cell);
+        else if (s.a->linear_before_reset)
+            s.k->add_f32(c, c, s.tmp, (size_t) g->hidden);
+        if (g->cell == CELL_GRU)
+            gates_gru_next(&s, h);
+    }
+}
+
+static void many_gru_reset(const struct many *m, bool own_chain)
+{
+    const struct rnn *g = m->g;
+    size_t hidden = (size_t) g->hidden;
+    struct kern_block b = many_block(g->weights[0].rn, own_chain ? g->weights[0].bias_rn : NULL, hidden, hidden);
+    if (own_chain)
+        many_product(m, b, m->tmp, hidden, m->h);
+    for (unsigned i = 0; i < m->n; i++)
+        for (int64_t s = 0; s < g->batch; s++) {
+            struct step_ctx ctx = many_ctx(m, i, s);
+            gates_gru_reset(&ctx, (float *) m->e[i]->scratch + m->h + s * g->hidden);
+        }
+    b.more = true;
+    if (!own_chain)
+        many_product(m, b, 2 * hidden, (size_t) g->n, m->tmp);
+}
+
+static void cell_eval_many(const struct eval *e, unsigned n)
+{
+    const struct rnn *g = e->args;
+    struct many m = { .g = g };
+    many_begin(&m, e, n);
+    many_inputs(&m);
+    struct kern_block b = many_block(g->weights[0].r, NULL, (size_t) gates_joint(g), (size_t) g->hidden);
+    b.more = true;
+    many_product(&m, b, 0, (size_t) g->n, m.h);
+    if (g->cell == CELL_GRU)
+        many_gru_reset(&m, ((const struct rnn_attr *) e->attr)->linear_before_reset);
+    for (unsigned i = 0; i < m.n; i++) {
+        const struct eval *at = m.e[i];
+        float *h = (float *) at->scratch + m.h;
+        many_gates(&m, i);
+        states_store(g, h, 0, at->y[0]);
+        states_store(g, h, 0, at->n_out > 1 ? at->y[1] : NULL);
+        states_store(g, h - m.h + m.cell, 0, at->n_out > 2 ? at->y[2] : NULL);
+    }
+}
+
 #define CELL(id, text, spec, hi, outs, words)                                                                     \
     static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = sizeof(struct rnn_attr), .min_in = 3, \
                                        .max_in = hi, .own_in = 1, .min_out = 0, .max_out = outs, .infer = id##_infer,           \
-                                       .prepare = id##_prepare, .eval = cell_eval, .help = words }
+                                       .prepare = id##_prepare, .eval = cell_eval, .eval_many = cell_eval_many, .help = words }
 
 CELL(gru, "GRU", gru_attrs, 6, 2, "gated recurrent unit over a sequence");
 CELL(lstm, "LSTM", lstm_attrs, 8, 3, "long short-term memory over a sequence");

@@ -80,7 +80,14 @@ static void rows_check(struct check *t, size_t m, size_t n, size_t k, unsigned v
     }
     const float *p = packed(t, w, n, k);
     t->ref.gemm_f32(want, n, x, k, p, b, m, n, k);
-    t->new.gemm_rows_f32(yr, xr, p, b, m, n, k);
+    struct kern_block block = { .w = p, .step_panel = KERN_LANES * k, .step_k = KERN_LANES, .bias = b, .n = n, .k = k / 3 };
+    t->new.gemm_rows_f32(yr, xr, &block, m);
+    for (size_t i = 0; i < m; i++)
+        xr[i] += k / 3;
+    block.w += KERN_LANES * (k / 3);
+    block.k = k - k / 3;
+    block.more = true;
+    t->new.gemm_rows_f32(yr, xr, &block, m);
     check_same(t, "gemm_rows_f32", want, got, m * n, "m %zu n %zu k %zu variant %u", m, n, k, variant);
     check_drop(t);
 }
