@@ -34,7 +34,7 @@ rill_status slot_new(struct lower *l, size_t bytes, uint32_t *ret)
     if (!s)
         return lower_no_memory(l);
     l->slots = s;
-    s[l->n_slots] = (struct slot) { .bytes = bytes, .root = l->n_slots, .first = UINT32_MAX };
+    s[l->n_slots] = (struct slot) { .bytes = bytes, .root = l->n_slots, .first = UINT32_MAX, .before = WIRE_NONE };
     *ret = l->n_slots++;
     return RILL_OK;
 }
@@ -555,6 +555,7 @@ static rill_status layout(struct lower *l, size_t max_bytes)
     p->mem_bytes = pointers_place(p, p->state_bytes + bytes);
     if (p->mem_bytes > max_bytes)
         return err_set(l->err, RILL_LIMIT, "one stream needs %zu bytes, over the limit of %zu", p->mem_bytes, max_bytes);
+    TRY(moves_collect(l));
     for (uint32_t i = 0; i < l->n_operands; i++)
         operand_resolve(l, l->operands[i]);
     return RILL_OK;
@@ -611,7 +612,7 @@ rill_status plan_from_graph(struct plan **ret, const struct graph *g, const stru
     if (!p)
         return err_set(reterr, RILL_NOMEM, "out of memory while planning");
     kern_init(&p->kern, opts ? opts->cpu : kern_cpu_detect());
-    struct lower l = { .p = p, .err = reterr };
+    struct lower l = { .p = p, .slow_scans = opts && opts->slow_scans, .err = reterr };
     p->packs = (struct packs) { .arena = &p->arena };
     if (opts && opts->packs) {
         p->packs.ready = opts->packs;

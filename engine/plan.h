@@ -69,6 +69,7 @@ struct plan_opts {
     size_t mem_bytes_max;       /* 0: 1 GiB */
     const struct pack *packs;   /* of the same graph, planned before by this very code for this cpu; NULL: none */
     uint32_t n_packs;
+    bool slow_scans;            /* sizes, slices and operands are looked up in every iteration: to compare with */
 };
 
 /* Every wire of g must be static. g and its constants must outlive the plan. Refuses by name what it

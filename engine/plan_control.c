@@ -17,8 +17,18 @@ static rill_status slice_set(struct lower *l, struct slice_copy *c, const struct
     for (int i = axis + 1; i < whole->rank; i++)
         c->inner *= (size_t) whole->dim[i];
     c->stride = c->inner * (size_t) whole->dim[axis];
+    c->axis = axis;
     TRY(operand_set(l, &c->whole, whole_slot));
     return operand_set(l, &c->slice, slice_slot);
+}
+
+static rill_status slices_init(struct lower *l, struct slice_copy ***ret, size_t n)
+{
+    struct slice_copy *all = arena_array(&l->p->arena, struct slice_copy, n + 1);
+    *ret = arena_array(&l->p->arena, struct slice_copy *, n + 1);
+    for (size_t i = 0; all && *ret && i < n; i++)
+        (*ret)[i] = &all[i];
+    return all && *ret ? RILL_OK : lower_no_memory(l);
 }
 
 /* Everything that a body reads from outside or hands from iteration to iteration lives through all of it. */
@@ -40,18 +50,19 @@ struct loop_lower {
     uint32_t out_state;
     uint32_t *body_in, *body_out;       /* slots */
     size_t *state_bytes;
+    uint32_t *init;                     /* slots of the states' first values */
+    bool *moved;                        /* states that need no copy from iteration to iteration */
+    uint32_t *last;                     /* slots of their last values */
     uint32_t begin;                     /* time */
+    uint32_t first_slot;                /* of the body */
 };
 
 static rill_status states_start(struct lower *l, struct loop_lower *w, unsigned first_in)
 {
-    TRY(copies_init(l, &w->step->start, w->n_states));
     for (uint32_t i = 0; i < w->n_states; i++) {
-        uint32_t init, *mine = &w->body_in[w->first_state + i];
-        TRY(wire_slot(l, w->outer, w->n->in[first_in + i], &init));
+        TRY(wire_slot(l, w->outer, w->n->in[first_in + i], &w->init[i]));
         TRY(wire_bytes(l, w->body, w->body->inputs[w->first_state + i], &w->state_bytes[i]));
-        TRY(slot_new(l, w->state_bytes[i], mine));
-        TRY(copy_add(l, &w->step->start, init, *mine, w->state_bytes[i]));
+        TRY(slot_new(l, w->state_bytes[i], &w->body_in[w->first_state + i]));
     }
     return RILL_OK;
 }
@@ -67,19 +78,18 @@ static rill_status body_lower(struct lower *l, struct loop_lower *w)
 {
     for (uint32_t i = 0; i < w->body->n_inputs; i++)
         w->inner.slot[w->body->inputs[i]] = w->body_in[i];
+    w->first_slot = l->n_slots;
     TRY(graph_lower(l, &w->inner, &w->step->body));
     for (uint32_t i = 0; i < w->body->n_outputs; i++)
         TRY(wire_slot(l, &w->inner, w->body->outputs[i], &w->body_out[i]));
-    return RILL_OK;
+    return l->slow_scans ? steps_made_slow(l, &w->inner, w->step, w->begin) : RILL_OK;
 }
 
 /* Stacked outputs: body output first_body + i goes to node output first_out + i. */
 static rill_status stacks_set(struct lower *l, struct loop_lower *w, unsigned first_out, unsigned first_body,
                               const struct scan_attr *at)
 {
-    w->step->out = arena_array(&l->p->arena, struct slice_copy, w->n->n_out + 1);
-    if (!w->step->out)
-        return lower_no_memory(l);
+    TRY(slices_init(l, &w->step->out, w->n->n_out));
     for (unsigned i = first_out; i < w->n->n_out; i++) {
         if (w->n->out[i] == WIRE_NONE)
             continue;
@@ -88,8 +98,9 @@ static rill_status stacks_set(struct lower *l, struct loop_lower *w, unsigned fi
         unsigned k = i - first_out;
         TRY(wire_slot(l, w->outer, w->n->out[i], &slot));
         fact_to_tensor(&w->outer->g->wires[w->n->out[i]].fact, &whole);
-        struct slice_copy *c = &w->step->out[w->step->n_out++];
+        struct slice_copy *c = w->step->out[w->step->n_out++];
         c->reverse = at && scan_is_reverse(at->out_reverse, k);
+        c->fact = &w->outer->g->wires[w->n->out[i]].fact;
         TRY(slice_set(l, c, &whole, at ? scan_axis(at->out_axes, k, whole.rank) : 0, slot, w->body_out[first_body + k]));
         slots_span(l, &slot, 1, w->begin, l->time);
     }
@@ -106,37 +117,76 @@ static rill_status loop_begin(struct lower *l, struct loop_lower *w, struct fram
     w->body_in = arena_array(&l->work, uint32_t, w->body->n_inputs + 1);
     w->body_out = arena_array(&l->work, uint32_t, w->body->n_outputs + 1);
     w->state_bytes = arena_array(&l->work, size_t, w->body->n_inputs + 1);
-    if (!w->step || !w->body_in || !w->body_out || !w->state_bytes)
+    w->init = arena_array(&l->work, uint32_t, w->body->n_inputs + 1);
+    w->moved = arena_array(&l->work, bool, w->body->n_inputs + 1);
+    w->last = arena_array(&l->work, uint32_t, w->body->n_inputs + 1);
+    if (!w->step || !w->body_in || !w->body_out || !w->state_bytes || !w->init || !w->moved || !w->last)
         return lower_no_memory(l);
     return frame_init(l, &w->inner, w->body);
 }
 
+/* States that are copied from iteration to iteration. */
+static rill_status states_copied(struct lower *l, struct loop_lower *w)
+{
+    uint32_t *to = arena_array(&l->work, uint32_t, w->n_states + 1), *from = arena_array(&l->work, uint32_t, w->n_states + 1);
+    size_t *bytes = arena_array(&l->work, size_t, w->n_states + 1);
+    uint32_t n = 0;
+    if (!to || !from || !bytes)
+        return lower_no_memory(l);
+    for (uint32_t i = 0; i < w->n_states; i++) {
+        if (w->moved[i])
+            continue;
+        to[n] = w->body_in[w->first_state + i];
+        from[n] = w->body_out[w->out_state + i];
+        bytes[n++] = w->state_bytes[i];
+    }
+    return states_update(l, to, from, bytes, n, &w->step->stage, &w->step->next);
+}
+
+/* States get their first values at w->begin and give their last ones now. */
+static rill_status states_ends(struct lower *l, struct loop_lower *w)
+{
+    uint32_t now = l->time;
+    TRY(copies_init(l, &w->step->start, w->n_states));
+    TRY(copies_init(l, &w->step->finish, w->n_states));
+    for (uint32_t i = 0; i < w->n_states; i++) {
+        uint32_t mine = w->body_in[w->first_state + i], out;
+        slots_span(l, &w->init[i], 1, w->begin, now);
+        l->time = w->begin;
+        if (l->slots[mine].before == WIRE_NONE)
+            TRY(copy_add(l, &w->step->start, w->init[i], mine, w->state_bytes[i]));
+        l->time = now;
+        if (w->n->out[i] == WIRE_NONE)
+            continue;
+        TRY(wire_slot(l, w->outer, w->n->out[i], &out));
+        TRY(copy_add(l, &w->step->finish, w->moved[i] ? w->last[i] : mine, out, w->state_bytes[i]));
+    }
+    return RILL_OK;
+}
+
 static rill_status loop_end(struct lower *l, struct loop_lower *w, struct steps *list)
 {
-    struct scan_step *s = w->step;
-    TRY(states_update(l, w->body_in + w->first_state, w->body_out + w->out_state, w->state_bytes, w->n_states,
-                      &s->stage, &s->next));
-    TRY(copies_init(l, &s->finish, w->n_states));
+    const struct loop_slots slots = {
+        .body = &w->inner, .first_slot = w->first_slot, .in = w->body_in, .out = w->body_out, .init = w->init,
+        .state_in = w->body_in + w->first_state, .state_out = w->body_out + w->out_state, .state_bytes = w->state_bytes,
+        .moved = w->moved, .last = w->last, .n_states = w->n_states,
+    };
+    if (!l->slow_scans)
+        TRY(loop_slots_move(l, &slots, w->step));
+    TRY(states_copied(l, w));
     l->time++;
-    for (uint32_t i = 0; i < w->n_states; i++)
-        if (w->n->out[i] != WIRE_NONE) {
-            uint32_t slot;
-            TRY(wire_slot(l, w->outer, w->n->out[i], &slot));
-            TRY(copy_add(l, &s->finish, w->body_in[w->first_state + i], slot, w->state_bytes[i]));
-        }
+    TRY(states_ends(l, w));
     slots_span(l, w->body_in, w->body->n_inputs, w->begin, l->time);
     for (uint32_t i = 0; i < w->body->n_outputs; i++)
         slot_use(l, w->body_out[i], l->time);
-    return step_add(l, list, scan_step_run, s, w->n->name, w->n->op->name);
+    return step_add(l, list, scan_step_run, w->step, w->n->name, w->n->op->name);
 }
 
 /* ---- Scan ---- */
 
 static rill_status scan_slices(struct lower *l, struct loop_lower *w, const struct scan_attr *at, uint32_t *wholes)
 {
-    w->step->in = arena_array(&l->p->arena, struct slice_copy, (size_t) at->n_scans + 1);
-    if (!w->step->in)
-        return lower_no_memory(l);
+    TRY(slices_init(l, &w->step->in, (size_t) at->n_scans));
     for (unsigned k = 0; k < at->n_scans; k++) {
         unsigned i = w->n_states + k;
         struct tensor whole;
@@ -147,7 +197,8 @@ static rill_status scan_slices(struct lower *l, struct loop_lower *w, const stru
         fact_to_tensor(&w->outer->g->wires[w->n->in[i]].fact, &whole);
         int axis = scan_axis(at->in_axes, k, whole.rank);
         w->step->length = whole.dim[axis];
-        struct slice_copy *c = &w->step->in[w->step->n_in++];
+        struct slice_copy *c = w->step->in[w->step->n_in++];
+        c->fact = &w->outer->g->wires[w->n->in[i]].fact;
         c->reverse = scan_is_reverse(at->in_reverse, k);
         TRY(slice_set(l, c, &whole, axis, wholes[k], w->body_in[i]));
     }
@@ -195,11 +246,9 @@ static rill_status loop_counter(struct lower *l, struct loop_lower *w)
     TRY(slot_constant(l, yes, 1, &w->body_in[1]));
     TRY(slot_constant(l, count, (size_t) n * sizeof *count, &slot));
     TRY(slot_new(l, sizeof *count, &w->body_in[0]));
-    w->step->in = arena_new(&l->p->arena, struct slice_copy);
-    if (!w->step->in)
-        return lower_no_memory(l);
+    TRY(slices_init(l, &w->step->in, 1));
     w->step->n_in = 1;
-    return slice_set(l, w->step->in, &whole, 0, slot, w->body_in[0]);
+    return slice_set(l, w->step->in[0], &whole, 0, slot, w->body_in[0]);
 }
 
 static rill_status loop_lower(struct lower *l, struct frame *f, const struct node *n, struct steps *list)

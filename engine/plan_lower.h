@@ -14,6 +14,10 @@ struct slot {
     bool part;                  /* a view: reads what root holds */
     bool persistent;            /* lives from run to run */
     bool is_read, is_packed;    /* of constants: see struct plan_constant */
+    struct scan_step *loop;     /* iteration i of it sees the place (i & mask) * stride_bytes further; NULL: it stays */
+    ptrdiff_t stride_bytes;
+    uint64_t mask;
+    uint32_t before;            /* slot that the first iteration sees instead; WIRE_NONE: none */
 };
 
 struct lower {
@@ -23,6 +27,7 @@ struct lower {
     union operand **operands;   /* to resolve at the end */
     uint32_t n_slots, cap_slots, n_operands, cap_operands;
     uint32_t time;              /* grows by one from step to step, through bodies too */
+    bool slow_scans;
     rill_error *err;
 };
 
@@ -53,6 +58,23 @@ rill_status graph_lower(struct lower *l, struct frame *f, struct steps *ret);
 /* State updates of a graph or a Scan: through staging where one state's next value lies in another state. */
 rill_status states_update(struct lower *l, const uint32_t *to, const uint32_t *from, const size_t *bytes, uint32_t n,
                           struct copies *stage, struct copies *next);
+
+/* plan_moving.c: what a body reads or writes moves along with the iterations where it can; the rest is copied. */
+struct loop_slots {
+    const struct frame *body;
+    uint32_t first_slot;                /* slots from here on were made for the body */
+    uint32_t *in, *out;                 /* of the body's inputs and outputs */
+    uint32_t *init, *state_in, *state_out;      /* of each state */
+    const size_t *state_bytes;
+    bool *moved;                        /* to set: the state needs no copy from iteration to iteration */
+    uint32_t *last;                     /* to set: where a moved state's last value lies */
+    uint32_t n_states;
+};
+rill_status loop_slots_move(struct lower *l, const struct loop_slots *s, struct scan_step *step);
+rill_status moves_collect(struct lower *l);         /* once the pointers of steps have their places */
+
+/* plan_slow.c: the body's steps look up sizes and places each time they run. */
+rill_status steps_made_slow(struct lower *l, const struct frame *f, struct scan_step *step, uint32_t begin);
 
 /* plan_control.c */
 rill_status control_lower(struct lower *l, struct frame *f, const struct node *n, struct steps *list);

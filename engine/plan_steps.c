@@ -71,7 +71,7 @@ void copy_step_run(const struct step *s, unsigned char *mem)
     copies_run(&((const struct copy_step *) s->args)->copies, mem);
 }
 
-static void slice_in(const struct slice_copy *c, int64_t at, unsigned char *mem)
+void slice_in(const struct slice_copy *c, int64_t at, unsigned char *mem)
 {
     const unsigned char *from = (const unsigned char *) operand_read(&c->whole, mem) + (size_t) at * c->inner;
     unsigned char *to = operand_write(&c->slice, mem);
@@ -79,7 +79,7 @@ static void slice_in(const struct slice_copy *c, int64_t at, unsigned char *mem)
         memcpy(to + o * c->inner, from + o * c->stride, c->inner);
 }
 
-static void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem)
+void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem)
 {
     const unsigned char *from = operand_read(&c->slice, mem);
     unsigned char *to = (unsigned char *) operand_write(&c->whole, mem) + (size_t) at * c->inner;
@@ -87,16 +87,51 @@ static void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem
         memcpy(to + o * c->stride, from + o * c->inner, c->inner);
 }
 
+static inline void moves_run(const struct scan_step *n, int64_t it, unsigned char *mem)
+{
+    for (const struct scan_move *m = n->moves, *end = m + n->n_moves; m != end; m++) {
+        bool first = it == 0 && m->has_first;
+        const unsigned char *at = operand_read(first ? &m->first : &m->at, mem);
+        ptrdiff_t by = first ? 0 : (ptrdiff_t) ((uint64_t) it & m->mask) * m->stride_bytes;
+        *(const unsigned char **) (void *) (mem + m->pointer_offset) = at + by;
+    }
+}
+
+static void slices_in(const struct scan_step *n, int64_t it, unsigned char *mem)
+{
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        struct slice_copy fresh, *c = n->in[i];
+        if (n->slow)
+            {
+            slice_resolve(c, &fresh);
+            c = &fresh;
+        }
+        slice_in(c, c->reverse ? n->length - 1 - it : it, mem);
+    }
+}
+
+static void slices_out(const struct scan_step *n, int64_t it, unsigned char *mem)
+{
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        struct slice_copy fresh, *c = n->out[i];
+        if (n->slow)
+            {
+            slice_resolve(c, &fresh);
+            c = &fresh;
+        }
+        slice_out(c, c->reverse ? n->length - 1 - it : it, mem);
+    }
+}
+
 void scan_step_run(const struct step *s, unsigned char *mem)
 {
     const struct scan_step *n = s->args;
     copies_run(&n->start, mem);
     for (int64_t it = 0; it < n->length; it++) {
-        for (uint32_t i = 0; i < n->n_in; i++)
-            slice_in(&n->in[i], n->in[i].reverse ? n->length - 1 - it : it, mem);
+        moves_run(n, it, mem);
+        slices_in(n, it, mem);
         steps_run(&n->body, mem);
-        for (uint32_t i = 0; i < n->n_out; i++)
-            slice_out(&n->out[i], n->out[i].reverse ? n->length - 1 - it : it, mem);
+        slices_out(n, it, mem);
         copies_run(&n->stage, mem);
         copies_run(&n->next, mem);
     }

@@ -23,6 +23,8 @@ struct slice_copy {
     union operand whole, slice;
     size_t outer, inner, stride;    /* bytes; stride from piece to piece in the whole */
     bool reverse;                   /* iteration i takes slice length-1-i */
+    const struct fact *fact;        /* of the whole */
+    int axis;
 };
 
 struct block_copy {
@@ -40,10 +42,22 @@ struct steps {
     uint32_t n;
 };
 
+/* A pointer of a step that goes from iteration to iteration. */
+struct scan_move {
+    size_t pointer_offset;          /* where it lies in the block */
+    union operand at, first;        /* first: what iteration 0 sees instead, where has_first */
+    ptrdiff_t stride_bytes;
+    uint64_t mask;                  /* iteration i is (i & mask) strides on */
+    bool has_first;
+};
+
 /* A body run `length` times. */
 struct scan_step {
+    struct scan_move *moves;
+    uint32_t n_moves;
+    bool slow;                      /* slices are worked out anew each time */
     int64_t length;
-    struct slice_copy *in, *out;
+    struct slice_copy **in, **out;
     uint32_t n_in, n_out;
     struct copies start, stage, next, finish;   /* initial states; states through staging; next; last values */
     struct steps body;
@@ -62,8 +76,12 @@ struct copy_step { struct copies copies; };
 struct eval node_step_eval(const struct node_step *n, unsigned char *mem);
 
 void node_step_run_many(const struct step *s, unsigned char *const *mem, unsigned n);
+void slice_in(const struct slice_copy *c, int64_t at, unsigned char *mem);
+void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem);
+
 void node_step_run(const struct step *s, unsigned char *mem);
 void scan_step_run(const struct step *s, unsigned char *mem);
 void if_step_run(const struct step *s, unsigned char *mem);
+void slice_resolve(const struct slice_copy *c, struct slice_copy *ret);    /* from the fact of the whole */
 void copy_step_run(const struct step *s, unsigned char *mem);
 #endif

@@ -231,7 +231,7 @@ static rill_status output_compare(struct feed *f, uint32_t i)
 rill_status law_stream(struct law *l)
 {
     struct feed f = { .l = l };
-    const rill_plan_opts opts = { .pulse_frames = (uint32_t) l->o->pulse };
+    const rill_plan_opts opts = { .pulse_frames = (uint32_t) l->o->pulse, .no_scan_reuse = l->o->no_scan_reuse };
     rill_status s = rill_plan_new(&f.plan, l->m, &opts, l->err);
     if (s == RILL_OK)
         s = ports_prepare(&f);

@@ -134,7 +134,7 @@ static rill_status plan_cut(rill_plan *p, const rill_plan_opts *opts, rill_error
 
 static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
 {
-    struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes };
+    struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes, .slow_scans = opts->no_scan_reuse != 0 };
     TRY(cpu_choose(opts, &po.cpu, err));
     TRY(p->model->compiled ? plan_file_graph(p, opts->pulse_frames, cpu_name(po.cpu), &po, err) : plan_cut(p, opts, err));
     TRY(plan_from_graph(&p->plan, &p->pgraph.g, &po, err));

@@ -134,13 +134,14 @@ static void report_profile(const struct bench *b)
 static int run(const struct command *cmd, int argc, char **argv)
 {
     struct open_opts oo = { 0 };
-    bool json = false, profile = false;
+    bool json = false, profile = false, no_scan_reuse = false;
     int64_t pulse = 0;
     double seconds = 2;
     const char *streams = NULL;
     const struct opt table[] = {
         OPEN_OPTS(oo),
         { "json", 0, OPT_FLAG, &json, NULL, "print {model, pulse, median_us, p99_us, worst_us, rtf, ...}" },
+        { "no-scan-reuse", 0, OPT_FLAG, &no_scan_reuse, NULL, "look up sizes and places in every iteration of a loop, to compare" },
         { "profile", 0, OPT_FLAG, &profile, NULL, "also the time of each step, slowest first" },
         { "pulse", 'p', OPT_INT, &pulse, "N", "input frames a pulse (default: as few as the model allows)" },
         { "streams", 0, OPT_TEXT, &streams, "N,N,..", "so many streams together: us of each, beside one by one" },
@@ -155,7 +156,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     struct bench b = { .seed = 1 };
     rill_error err;
     rill_model *m;
-    rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse, .profile = profile };
+    rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse, .profile = profile, .no_scan_reuse = no_scan_reuse };
     if (open_any(&m, argv[0], &oo, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
     rill_status s = rill_plan_new(&b.plan, m, &opts, &err);

@@ -189,9 +189,11 @@ static int run(const struct command *cmd, int argc, char **argv)
     const char *pulses = NULL, *lengths = NULL;
     int64_t seed = 1;
     double tolerance = 1e-5;
+    bool no_scan_reuse = false;
     const struct opt table[] = {
         OPEN_OPTS(oo),
         { "length", 'l', OPT_TEXT, &lengths, "A,B,..", "input frames in all (default: 0, 1, short, odd and long ones)" },
+        { "no-scan-reuse", 0, OPT_FLAG, &no_scan_reuse, NULL, "look up sizes and places in every iteration of a loop" },
         { "pulse", 'p', OPT_TEXT, &pulses, "A,B,..", "input frames a pulse (default: the smallest, 2, 3 and 8 times that)" },
         { "seed", 0, OPT_INT, &seed, "N", "of the noise and of the cuts (default 1)" },
         { "tolerance", 0, OPT_REAL, &tolerance, "X", "largest difference, relative to the wire's largest (default 1e-5)" },
@@ -206,6 +208,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     float *samples = NULL;
     c.opts.seed = (uint32_t) seed;
     c.opts.tolerance = tolerance;
+    c.opts.no_scan_reuse = no_scan_reuse;
     if (open_uncompiled(&c.model, argv[0], &oo, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
     int code = n > 1 ? samples_read(&c, argv[1], &samples) : TOOL_OK;
