@@ -90,7 +90,7 @@ tract=$work/tract/release/tractbench
 if [ -n "$fetch" ] && command -v cargo >/dev/null; then
     cp -r "$here/tractbench" "$work/tractbench.src" 2>/dev/null || :
     start=$(date +%s)
-    nice cargo build -q --release --manifest-path "$work/tractbench.src/Cargo.toml" --target-dir "$work/tract" \
+    cargo build -q --release --manifest-path "$work/tractbench.src/Cargo.toml" --target-dir "$work/tract" \
         >"$work/tract.log" 2>&1 && echo "tract: built in $(($(date +%s) - start)) s" >&2
 fi
 [ -x "$tract" ] || { tract=; missing "tract and nnnoiseless (cargo; --fetch builds them)"; }
