@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 use tract_onnx::prelude::*;
+use tract_onnx::tract_hir::infer::Factoid;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -86,11 +87,9 @@ fn tensor(o: &Options, name: &str, fact: &TypedFact, seed: &mut u32) -> Result<T
     if let Some(v) = o.consts.get(name) {
         return Ok(if fact.datum_type == i64::datum_type() { tensor0(*v) } else { tensor0(*v as f32) });
     }
-    let mut t = Tensor::zero::<f32>(&dims)?;
-    if !o.states.iter().any(|(i, _)| i == name) {
-        t.try_as_plain_mut()?.as_slice_mut::<f32>()?.iter_mut().for_each(|v| *v = noise(seed));
-    }
-    Ok(t)
+    let state = o.states.iter().any(|(i, _)| i == name);
+    let values: Vec<f32> = (0..dims.iter().product()).map(|_| if state { 0.0 } else { noise(seed) }).collect();
+    Ok(Tensor::from_shape(&dims, &values)?)
 }
 
 fn net(o: &Options) -> Result<(), Failure> {
