@@ -28,8 +28,8 @@ struct link {
 
 struct cluster {
     struct link link[NODES_MAX];
-    unsigned n;
-    int64_t m, cols, count;     /* m 0: not cut into rows yet */
+    unsigned n, n_in;           /* n_in: operands from outside, at most */
+    int64_t cols, count;        /* cols 0: not cut into rows yet */
     struct cluster *into;       /* merged into that one */
     bool closed;
 };
@@ -153,7 +153,7 @@ static bool cluster_takes(const struct graph *g, const struct cluster *c, const 
     known_shape(g, g->nodes[c->link[0].node].out[0], &first);
     bool near = c->count <= FAR_COUNT || l->node - c->link[0].node <= FAR_NODES;
     bool same = out.rank == first.rank && !memcmp(out.dim, first.dim, (size_t) out.rank * sizeof *out.dim);
-    return !c->closed && c->n < NODES_MAX && near && rows_agree(c->cols, n) && (same || (!c->cols && !n && tensor_count(&out) == c->count));
+    return !c->closed && c->n < NODES_MAX && c->n_in + (unsigned) l->n_in <= CHAIN_PORTS_MAX && near && rows_agree(c->cols, n) && (same || (!c->cols && !n && tensor_count(&out) == c->count));
 }
 
 /* The nodes of two clusters, in the order of the graph. */
@@ -165,6 +165,7 @@ static void cluster_merge(struct cluster *to, struct cluster *from)
         all[n++] = b == from->n || (a < to->n && to->link[a].node < from->link[b].node) ? to->link[a++] : from->link[b++];
     memcpy(to->link, all, n * sizeof *all);
     to->n = n;
+    to->n_in += from->n_in;
     to->cols = to->cols ? to->cols : from->cols;
     from->into = to;
 }
@@ -180,7 +181,7 @@ static rill_status link_join(struct chains *c, const struct link *l, int64_t n)
             continue;
         if (!mine)
             mine = k;
-        else if (mine->n + k->n < NODES_MAX && rows_agree(mine->cols, k->cols))
+        else if (mine->n + k->n < NODES_MAX && mine->n_in + k->n_in + (unsigned) l->n_in <= CHAIN_PORTS_MAX && rows_agree(mine->cols, k->cols))
             cluster_merge(mine, k);
     }
     known_shape(g, g->nodes[l->node].out[0], &out);
@@ -189,6 +190,8 @@ static rill_status link_join(struct chains *c, const struct link *l, int64_t n)
     mine->count = tensor_count(&out);
     mine->cols = mine->cols ? mine->cols : n;
     mine->link[mine->n++] = *l;
+    for (int i = 0; i < l->n_in; i++)
+        mine->n_in += cluster_root(c->of[l->in[i]]) != mine;
     c->of[g->nodes[l->node].out[0]] = mine;
     c->at[l->node] = mine;
     return RILL_OK;

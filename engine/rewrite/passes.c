@@ -16,6 +16,7 @@ static const struct pass declutter_passes[] = {
 };
 
 static const struct pass settle_passes[] = {
+    { "join-twins", true, graph_with_twins_joined },
     { "pick-rows", true, graph_with_rows_picked },
     { "moves", true, graph_with_moves },
     { "join-stages", true, graph_with_stages_joined },

@@ -33,4 +33,8 @@ rill_status graph_with_scans_hoisted(struct graph *ret, const struct graph *g, r
 rill_status graph_with_norms_recognised(struct graph *ret, const struct graph *g, rill_error *reterr);
 /* Element-wise nodes that read each other's results become one Chain. Sizes must be known. */
 rill_status graph_with_chains(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* Convolutions of known weights that read one tensor with the same geometry become one with the outputs of all. Sizes must
+ * be known. */
+rill_status graph_with_twins_joined(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif
