@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Recurrent cells. Small ones, of at most 16 units, keep states and gates in registers for a whole sequence: a vector
- * holds 16 / width rows of units side by side, and two vectors are under way at once where there are more steps than one,
- * because a step waits for the one before. */
+ * holds 16 / width rows of units side by side, and two vectors are under way at once, because each waits for itself. */
 
 #include "kernels/cell.h"
 
@@ -112,11 +111,11 @@ V16_UNROLLED void FN(small_lstm)(struct FN(small) *q, v16 (*a)[4], const int vec
         q->h[v] = v16_mul(FN(v_sigmoid)(a[v][1]), FN(v_tanh)(q->c[v]));
 }
 
-V16_UNROLLED void FN(small_step)(struct FN(small) *q, size_t inputs, size_t hidden, const int kind, const int width,
-                                 const int vecs)
+/* Chains of the gates over biases and inputs. */
+V16_UNROLLED void FN(small_inputs)(struct FN(small) *q, v16 (*a)[4], size_t inputs, const int kind, const int width,
+                                   const int vecs)
 {
     const int gates = CELL_GATES(kind);
-    v16 a[CELL_VECS][4];
     EACH_VEC
         EACH_GATE
             a[v][g] = v16_load(q->bias[v] + g * 16);
@@ -129,7 +128,11 @@ V16_UNROLLED void FN(small_step)(struct FN(small) *q, size_t inputs, size_t hidd
             EACH_GATE
                 a[v][g] = v16_fma(v16_load(q->w[v] + (k * (size_t) gates + (size_t) g) * 16), x, a[v][g]);
         }
-    FN(small_recur)(q, a, hidden, kind, width, vecs);
+}
+
+V16_UNROLLED void FN(small_gates)(struct FN(small) *q, v16 (*a)[4], size_t hidden, const int kind, const int width,
+                                  const int vecs)
+{
     if (kind == KERN_CELL_LSTM)
         FN(small_lstm)(q, a, vecs);
     else if (kind == KERN_CELL_RNN)
@@ -165,16 +168,27 @@ V16_UNROLLED void FN(small_run)(const struct kern_cell *c, const struct kern_cel
                 q.c[v] = v16_load_part(q.c[v], at->c_from, from, c->hidden);
         }
     }
+    v16 a[CELL_VECS][4], next[CELL_VECS][4];
+    if (steps)
+        FN(small_inputs)(&q, next, c->inputs, kind, width, vecs);
     for (size_t t = 0; t < steps; t++) {
-        FN(small_step)(&q, c->inputs, c->hidden, kind, width, vecs);
         EACH_VEC
-            EACH_SLOT {
+            V16_UNROLL for (int g = 0; g < 4; g++)
+                a[v][g] = next[v][g];
+        FN(small_recur)(&q, a, c->hidden, kind, width, vecs);
+        if (t + 1 < steps) {        /* the next step's inputs fill the time that this one waits for itself */
+            EACH_VEC
+                EACH_SLOT
+                    q.x[v][s] += dx[v][s];
+            FN(small_inputs)(&q, next, c->inputs, kind, width, vecs);
+        }
+        FN(small_gates)(&q, a, c->hidden, kind, width, vecs);
+        EACH_VEC
+            EACH_SLOT
                 if (q.y[v][s]) {
                     v16_store_part(q.y[v][s], q.h[v], (size_t) (s * width), c->hidden);
                     q.y[v][s] += dy[v][s];
                 }
-                q.x[v][s] += dx[v][s];
-            }
     }
     EACH_VEC
         EACH_SLOT {
@@ -213,7 +227,7 @@ static void FN(cell_small_f32)(const struct kern_cell *c, const struct kern_cell
     size_t slots = 16 / c->width, vecs;
     for (size_t i = 0; i < n_rows; i += vecs * slots) {
         size_t left = n_rows - i;
-        vecs = steps > 1 && left > slots ? 2 : 1;
+        vecs = left > slots ? 2 : 1;
         FN(small_fns)[c->kind][c->width / 8][vecs - 1](c, row + i, i, left < vecs * slots ? left : vecs * slots, steps);
     }
 }

@@ -151,7 +151,7 @@ static void small_time(struct check *t, const char *what, const struct cell *sha
 {
     struct cell q = *shape;
     q.kern = &t->new;
-    cell_make(t, &q, false);
+    cell_make(t, &q, true);
     check_time(t, what, 2.0 * (double) (q.rows * q.steps * kinds[q.c.kind].gates * q.c.hidden * (q.c.inputs + q.c.hidden)),
                small_call, &q);
     check_drop(t);
