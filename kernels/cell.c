@@ -2,9 +2,14 @@
 /* Weights of recurrent cells, in the order in which their kernels read them. */
 #include "kernels/cell.h"
 
+size_t kern_cell_gates(enum kern_cell_kind kind)
+{
+    return kind == KERN_CELL_RNN ? 1 : kind == KERN_CELL_LSTM ? 4 : 3;
+}
+
 static size_t cell_gates(const struct kern_cell *c)
 {
-    return c->kind == KERN_CELL_RNN ? 1 : c->kind == KERN_CELL_LSTM ? 4 : 3;
+    return kern_cell_gates(c->kind);
 }
 
 void kern_cell_set(struct kern_cell *c)
@@ -44,4 +49,59 @@ void kern_cell_pack_f32(const struct kern_cell *c, float *ret, size_t d, const f
                 pr[(k * gates + g) * KERN_LANES + lane] = used ? r[(g * c->hidden + u) * c->hidden + k] : 0;
         }
     }
+}
+
+/* ---- cells of any size ---- */
+
+size_t kern_cell_seq_columns(const struct kern_cell_seq *c)
+{
+    return c->groups * kern_cell_gates(c->kind) * KERN_LANES;
+}
+
+size_t kern_cell_seq_floats(const struct kern_cell_seq *c)
+{
+    return kern_cell_seq_columns(c) * c->hidden;
+}
+
+size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c, size_t n_rows)
+{
+    return n_rows * 4 * c->groups * KERN_LANES;
+}
+
+/* Gates first .. first+n-1: blocks of groups, in each the units of the state, in each groups, gates and lanes. */
+static float *gates_pack(const struct kern_cell_seq *c, float *ret, const float *r, size_t first, size_t n)
+{
+    size_t most = kern_cell_block(n), block;
+    for (size_t q = 0; q < c->groups; q += block) {
+        block = c->groups - q < most ? c->groups - q : most;
+        for (size_t k = 0; k < c->hidden; k++)
+            for (size_t i = 0; i < block * n; i++)
+                for (size_t lane = 0; lane < KERN_LANES; lane++) {
+                    size_t u = (q + i / n) * KERN_LANES + lane, g = first + i % n;
+                    *ret++ = u < c->hidden ? r[(g * c->hidden + u) * c->hidden + k] : 0;
+                }
+    }
+    return ret;
+}
+
+void kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *r)
+{
+    size_t gates = kern_cell_gates(c->kind), joint = c->kind == KERN_CELL_GRU_LATE ? 2 : gates;
+    ret = gates_pack(c, ret, r, 0, joint);
+    if (joint < gates)
+        gates_pack(c, ret, r, joint, gates - joint);
+}
+
+void kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, float *ret_bias, const float *w,
+                                   const float *bias, size_t inputs)
+{
+    size_t gates = kern_cell_gates(c->kind);
+    for (size_t p = 0; p < c->groups * gates; p++)
+        for (size_t lane = 0; lane < KERN_LANES; lane++) {
+            size_t u = p / gates * KERN_LANES + lane, row = p % gates * c->hidden + u;
+            bool used = u < c->hidden;
+            ret_bias[p * KERN_LANES + lane] = used ? bias[row] : 0;
+            for (size_t k = 0; k < inputs; k++)
+                ret_w[(p * inputs + k) * KERN_LANES + lane] = used ? w[row * inputs + k] : 0;
+        }
 }

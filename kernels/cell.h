@@ -31,6 +31,14 @@ struct kern_cell_row {
     float *h, *c;                   /* last states; NULL: not wanted. May be h_from, c_from. */
 };
 
+/* A cell of any size. The projection of a step is its biases and inputs, summed by a product whose columns are ordered by
+ * kern_cell_seq_inputs_pack_f32: groups of 16 units, in each its gates, in each 16 lanes. */
+struct kern_cell_seq {
+    enum kern_cell_kind kind;
+    size_t hidden, groups;          /* groups of 16 units */
+    const float *r, *bias_rn;       /* packed; bias_rn[16 * groups] of a KERN_CELL_GRU */
+};
+
 /* Sets width from kind, inputs, hidden and dirs. Floats of the weights of one set, and how many sets there are. */
 void     kern_cell_set(struct kern_cell *c);
 size_t   kern_cell_floats(const struct kern_cell *c);
@@ -39,4 +47,19 @@ size_t   kern_cell_sets(const struct kern_cell *c);
  * bias[gates * hidden] starts the chains, bias_rn[hidden] the candidate's own one (KERN_CELL_GRU). */
 void     kern_cell_pack_f32(const struct kern_cell *c, float *ret, size_t d, const float *w, const float *r, const float *bias,
                             const float *bias_rn);
+
+size_t   kern_cell_gates(enum kern_cell_kind kind);
+/* Groups whose weights lie side by side, for so many gates that are summed together. */
+static inline size_t kern_cell_block(size_t gates)
+{
+    return gates < 2 ? 8 : gates < 3 ? 4 : 2;
+}
+size_t   kern_cell_seq_columns(const struct kern_cell_seq *c);      /* of the projection */
+size_t   kern_cell_seq_floats(const struct kern_cell_seq *c);       /* of r */
+size_t   kern_cell_seq_work_floats(const struct kern_cell_seq *c, size_t n_rows);
+/* r[gate * hidden + unit][hidden] */
+void     kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *r);
+/* w[gate * hidden + unit][inputs] for gemm_f32 with kern_cell_seq_columns columns, and its bias */
+void     kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, float *ret_bias, const float *w,
+                                       const float *bias, size_t inputs);
 #endif

@@ -19,6 +19,7 @@
 #include "kernels/cell_tmpl.h"
 #include "kernels/norm_tmpl.h"
 #include "kernels/chain_tmpl.h"
+#include "kernels/seq_tmpl.h"
 
 void FN(kern_fill)(struct kern *k);
 void FN(kern_fill)(struct kern *k)

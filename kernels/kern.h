@@ -18,6 +18,7 @@
 struct kern_fft;
 struct kern_rfft;
 struct kern_cell;
+struct kern_cell_seq;
 struct kern_cell_row;
 
 enum kern_act { KERN_ACT_NONE, KERN_ACT_RELU, KERN_ACT_SIGMOID, KERN_ACT_TANH, KERN_ACT_LEAKY };
@@ -144,6 +145,9 @@ struct kern {
 
     /* `steps` steps of a small cell for each row. See kernels/cell.h. */
     void (*cell_small_f32)(const struct kern_cell *c, const struct kern_cell_row *rows, size_t n_rows, size_t steps);
+    /* The same for a cell of any size; x of a row are projections. work: kern_cell_seq_work_floats */
+    void (*cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t n_rows, size_t steps,
+                         float *work);
 
     /* The same sums with lanes along the outputs: every place that a tap reads must exist, c->stride is 1 or 2, w is packed
      * by kern_outs_pack_f32. c's masks are not used. */
@@ -191,6 +195,7 @@ struct kern {
     K(chain_f32)         \
     K(move_f32)          \
     K(cell_small_f32)    \
+    K(cell_seq_f32)      \
     K(norm_f32)          \
     K(fft_f32)           \
     K(rfft_f32)          \

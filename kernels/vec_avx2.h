@@ -107,6 +107,9 @@ static inline v8 v8_load(const float *p) { return _mm256_loadu_ps(p); }
 static inline v8 v8_fma(v8 a, v8 b, v8 c) { return _mm256_fmadd_ps(a, b, c); }
 
 
+/* Sums of recurrent cells that are under way in registers. */
+#define CELL_ACC 6
+
 /* A tile of a convolution: outputs, and vectors of places. */
 #define CONV_OUTS 4
 #define CONV_VECS 1

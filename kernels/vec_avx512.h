@@ -57,6 +57,9 @@ static inline v8 v8_load_n(const float *p, size_t n) { return _mm256_maskz_loadu
 static inline void v8_store_n(float *p, v8 a, size_t n) { _mm256_mask_storeu_ps(p, (__mmask8) first_n(n), a); }
 
 
+/* Sums of recurrent cells that are under way in registers. */
+#define CELL_ACC 24
+
 /* A tile of a convolution: outputs, and vectors of places. */
 #define CONV_OUTS 8
 #define CONV_VECS 3

@@ -52,6 +52,9 @@ CALLED i16 i16_half(i16 a) { LANES(a, i, a.i[l] >> 1); return a; }
 #define GEMM_ROWS 8
 #define GEMM_ROWS_FEW 8
 
+/* Sums of recurrent cells that are under way in registers. */
+#define CELL_ACC 8
+
 /* A tile of a convolution: outputs, and vectors of places. */
 #define CONV_OUTS 4
 #define CONV_VECS 1

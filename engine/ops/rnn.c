@@ -240,8 +240,8 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
     for (int d = 0; d < g->dirs; d++)
         acts_read(a, cell, d, g->act[d], &bad);
     c->args = g;
-    if (rnn_is_small(c, g))
-        return rnn_small_prepare(c, g);
+    if (rnn_is_plain(c, g))
+        return rnn_plain_prepare(c, g);
     c->kernel = "cell gemm_f32";
     size_t run = (size_t) (g->steps * g->batch * g->n) + (size_t) (g->n + 4 * g->hidden) + 3 * (size_t) (g->batch * g->hidden);
     g->packed = weights_known(c);
@@ -442,8 +442,8 @@ static void direction_run(const struct eval *e, const struct rnn *g, int64_t d)
 static void cell_eval(const struct eval *e)
 {
     const struct rnn *g = e->args;
-    if (g->small.hidden) {
-        rnn_small_eval(e, g);
+    if (g->small.hidden || g->seq[0].hidden) {
+        (g->small.hidden ? rnn_small_eval : rnn_seq_eval)(e, g);
         return;
     }
     for (int64_t d = 0; d < g->dirs; d++)

@@ -31,6 +31,8 @@ struct rnn {
     bool packed;
     size_t w_floats, r_floats, rn_floats, bias_floats;
     struct kern_cell small;         /* hidden 0: not one */
+    struct kern_cell_seq seq[2];    /* hidden 0: not one; one of each direction, packed where weights are constants */
+    const float *seq_w[2], *seq_bias[2];
 };
 
 /* One input beyond the standard ones, which readers refuse and passes make: `skip`, an i64 scalar. The first `skip` steps
@@ -57,8 +59,10 @@ int64_t rnn_state_at(const struct rnn *g, int64_t d, int64_t b);
 /* b: one direction's biases of both sides, or NULL. Writes n and hidden floats. */
 void    rnn_biases(const struct rnn *g, const struct rnn_attr *a, const float *b, float *ret_bias, float *ret_bias_rn);
 
-/* Cells with the standard activations and nothing that changes their equations run in one kernel. */
-bool        rnn_is_small(const struct prep *c, const struct rnn *g);
-rill_status rnn_small_prepare(struct prep *c, struct rnn *g);
+/* Cells with the standard activations and nothing that changes their equations run in one kernel; there is one for small
+ * cells, and one for others. */
+bool        rnn_is_plain(const struct prep *c, const struct rnn *g);
+rill_status rnn_plain_prepare(struct prep *c, struct rnn *g);
 void        rnn_small_eval(const struct eval *e, const struct rnn *g);
+void        rnn_seq_eval(const struct eval *e, const struct rnn *g);
 #endif

@@ -10,7 +10,7 @@ static bool present(const struct prep *c, unsigned i)
 }
 
 /* Nothing that a kernel of whole cells does not know. */
-static bool is_plain(const struct prep *c, const struct rnn *g)
+bool rnn_is_plain(const struct prep *c, const struct rnn *g)
 {
     const struct rnn_attr *a = c->attr;
     for (int64_t d = 0; d < g->dirs; d++)
@@ -30,11 +30,6 @@ static enum kern_cell_kind kind_of(const struct prep *c, const struct rnn *g)
 
 /* ---- small cells ---- */
 
-bool rnn_is_small(const struct prep *c, const struct rnn *g)
-{
-    return g->hidden <= KERN_CELL_SMALL && g->inputs <= 4 * KERN_CELL_SMALL && is_plain(c, g);
-}
-
 static void small_pack(const struct rnn *g, const struct rnn_attr *a, float *to, const float *w, const float *r, const float *b)
 {
     float bias[4 * KERN_CELL_SMALL], bias_rn[KERN_CELL_SMALL];
@@ -44,7 +39,7 @@ static void small_pack(const struct rnn *g, const struct rnn_attr *a, float *to,
     }
 }
 
-rill_status rnn_small_prepare(struct prep *c, struct rnn *g)
+static rill_status small_prepare(struct prep *c, struct rnn *g)
 {
     const struct tensor *w = c->in[IN_W], *r = c->in[IN_R], *b = present(c, IN_B) ? c->in[IN_B] : NULL;
     g->small = (struct kern_cell) { .kind = kind_of(c, g), .inputs = (size_t) g->inputs, .hidden = (size_t) g->hidden,
@@ -66,33 +61,37 @@ rill_status rnn_small_prepare(struct prep *c, struct rnn *g)
     return RILL_OK;
 }
 
-/* Row of sequence b and direction d, from step `skip` on. */
-static struct kern_cell_row row_of(const struct eval *e, const struct rnn *g, int64_t b, int64_t d, int64_t skip)
+/* Row of sequence b and direction d, from step `skip` on. x: the first input or projection of all, `width` floats each. */
+static struct kern_cell_row row_of(const struct eval *e, const struct rnn *g, const float *x, int64_t width, int64_t b, int64_t d,
+                                   int64_t skip)
 {
     const struct rnn_attr *a = e->attr;
     const float *h = rnn_input(e, IN_H), *c = rnn_input(e, IN_C);
     float *y = e->y[0], *yh = e->n_out > 1 ? e->y[1] : NULL, *yc = e->n_out > 2 ? e->y[2] : NULL;
-    int64_t at = rnn_state_at(g, d, b), dx = g->batch_major ? g->inputs : g->batch * g->inputs;
+    int64_t at = rnn_state_at(g, d, b), dx = g->batch_major ? width : g->batch * width;
     int64_t dy = (g->batch_major ? 1 : g->batch) * g->dirs * g->hidden;
-    int64_t x0 = g->batch_major ? b * g->steps * g->inputs : b * g->inputs;
+    int64_t x0 = g->batch_major ? b * g->steps * width : b * width;
     int64_t y0 = g->batch_major ? (b * g->steps * g->dirs + d) * g->hidden : at;
     bool reverse = a->direction == DIR_REVERSE || d == 1;
     int64_t first = reverse ? g->steps - 1 : skip;
     return (struct kern_cell_row) {
-        .x = (const float *) e->x[IN_X] + x0 + first * dx, .y = y ? y + y0 + first * dy : NULL,
+        .x = x + x0 + first * dx, .y = y ? y + y0 + first * dy : NULL,
         .x_step = reverse ? -dx : dx, .y_step = reverse ? -dy : dy, .h_from = h ? h + at : NULL, .c_from = c ? c + at : NULL,
         .h = yh ? yh + at : NULL, .c = yc ? yc + at : NULL
     };
 }
 
-static void steps_skip(const struct eval *e, const struct rnn *g, int64_t skip)
+/* How many steps do not run; their Y is 0. */
+static int64_t skip_steps(const struct eval *e, const struct rnn *g)
 {
     float *y = e->y[0];
-    int64_t step = g->dirs * g->hidden, sequences = g->batch_major ? g->batch : 1;
+    int64_t skip = rnn_skip_of(e), step = g->dirs * g->hidden, sequences = g->batch_major ? g->batch : 1;
+    skip = skip < 0 ? 0 : skip > g->steps ? g->steps : skip;
     if (!g->batch_major)
         step *= g->batch;
-    for (int64_t b = 0; y && b < sequences; b++)
+    for (int64_t b = 0; skip && y && b < sequences; b++)
         memset(y + b * g->steps * step, 0, (size_t) (skip * step) * sizeof *y);
+    return skip;
 }
 
 void rnn_small_eval(const struct eval *e, const struct rnn *g)
@@ -100,8 +99,7 @@ void rnn_small_eval(const struct eval *e, const struct rnn *g)
     struct kern_cell cell = g->small;
     float *weights = e->scratch;
     struct kern_cell_row *rows = e->scratch;
-    int64_t skip = rnn_skip_of(e);
-    skip = skip < 0 ? 0 : skip > g->steps ? g->steps : skip;
+    int64_t skip = skip_steps(e, g);
     if (!g->packed) {
         small_pack(g, e->attr, weights, e->x[IN_W], e->x[IN_R], rnn_input(e, IN_B));
         cell.weights = weights;
@@ -109,8 +107,86 @@ void rnn_small_eval(const struct eval *e, const struct rnn *g)
     }
     for (int64_t b = 0; b < g->batch; b++)
         for (int64_t d = 0; d < g->dirs; d++)
-            rows[b * g->dirs + d] = row_of(e, g, b, d, skip);
-    if (skip)
-        steps_skip(e, g, skip);
+            rows[b * g->dirs + d] = row_of(e, g, e->x[IN_X], g->inputs, b, d, skip);
     e->kern->cell_small_f32(&cell, rows, (size_t) (g->batch * g->dirs), (size_t) (g->steps - skip));
+}
+
+/* ---- others ---- */
+
+/* Floats of one direction's packed weights: w, r, bias and bias_rn. */
+static size_t seq_floats(const struct rnn *g)
+{
+    size_t n = kern_cell_seq_columns(&g->seq[0]);
+    return n * (size_t) g->inputs + kern_cell_seq_floats(&g->seq[0]) + n + g->seq[0].groups * KERN_LANES;
+}
+
+/* Packs direction d into `to`; bias, of n + hidden floats, is written over. */
+static void seq_pack(struct rnn *g, const struct rnn_attr *a, float *to, float *bias, int64_t d, const float *w, const float *r,
+                     const float *b)
+{
+    struct kern_cell_seq *q = &g->seq[d];
+    size_t n = kern_cell_seq_columns(q), in = (size_t) g->inputs;
+    float *pw = to, *pr = pw + n * in, *pb = pr + kern_cell_seq_floats(q), *prn = pb + n;
+    rnn_biases(g, a, b ? b + d * 2 * g->n : NULL, bias, bias + g->n);
+    kern_cell_seq_inputs_pack_f32(q, pw, pb, w + d * g->n * g->inputs, bias, in);
+    kern_cell_seq_pack_f32(q, pr, r + d * g->n * g->hidden);
+    for (size_t u = 0; u < q->groups * KERN_LANES; u++)
+        prn[u] = u < q->hidden ? bias[(size_t) g->n + u] : 0;
+    q->r = pr;
+    q->bias_rn = prn;
+    g->seq_w[d] = pw;
+    g->seq_bias[d] = pb;
+}
+
+static size_t seq_work_floats(const struct rnn *g)
+{
+    return (kern_cell_seq_work_floats(&g->seq[0], (size_t) g->batch) + (size_t) (g->n + g->hidden) + 15) & ~(size_t) 15;
+}
+
+/* Scratch: rows, work, projections, then packed weights where they are not constants. */
+static rill_status seq_prepare(struct prep *c, struct rnn *g)
+{
+    const struct tensor *w = c->in[IN_W], *r = c->in[IN_R], *b = present(c, IN_B) ? c->in[IN_B] : NULL;
+    g->seq[0] = g->seq[1] = (struct kern_cell_seq) { .kind = kind_of(c, g), .hidden = (size_t) g->hidden,
+                                                     .groups = ((size_t) g->hidden + KERN_LANES - 1) / KERN_LANES };
+    size_t columns = kern_cell_seq_columns(&g->seq[0]), projected, floats;
+    if (__builtin_mul_overflow((size_t) (g->steps * g->batch), columns, &projected) || projected > SIZE_MAX / 16)
+        return prep_fail(c, "%lld steps of %lld sequences are too many", (long long) g->steps, (long long) g->batch);
+    g->packed = w->data && r->data && (!b || b->data);
+    floats = seq_work_floats(g) + projected + (g->packed ? 0 : seq_floats(g));
+    c->scratch_bytes = floats * sizeof(float) + (size_t) g->batch * sizeof(struct kern_cell_row) + 64;
+    c->kernel = "cell_seq_f32";
+    float *bias = arena_alloc_array(c->arena, (size_t) (g->n + g->hidden), sizeof *bias);
+    for (int64_t d = 0; g->packed && d < g->dirs; d++) {
+        float *to = arena_alloc_array(c->arena, seq_floats(g), sizeof *to);
+        if (!to || !bias)
+            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+        seq_pack(g, c->attr, to, bias, d, w->data, r->data, b ? b->data : NULL);
+    }
+    return RILL_OK;
+}
+
+void rnn_seq_eval(const struct eval *e, const struct rnn *g)
+{
+    size_t rows_bytes = ((size_t) g->batch * sizeof(struct kern_cell_row) + 63) & ~(size_t) 63;
+    size_t columns = kern_cell_seq_columns(&g->seq[0]), steps = (size_t) (g->steps * g->batch);
+    struct kern_cell_row *rows = e->scratch;
+    float *work = (float *) (void *) ((char *) e->scratch + rows_bytes), *x = work + seq_work_floats(g);
+    int64_t skip = skip_steps(e, g);
+    struct rnn own = *g;
+    for (int64_t d = 0; d < g->dirs; d++) {
+        if (!g->packed)
+            seq_pack(&own, e->attr, x + steps * columns, work, d, e->x[IN_W], e->x[IN_R], rnn_input(e, IN_B));
+        e->kern->gemm_f32(x, columns, e->x[IN_X], (size_t) g->inputs, own.seq_w[d], own.seq_bias[d], steps, columns,
+                          (size_t) g->inputs);
+        for (int64_t b = 0; b < g->batch; b++)
+            rows[b] = row_of(e, g, x, (int64_t) columns, b, d, skip);
+        e->kern->cell_seq_f32(&own.seq[d], rows, (size_t) g->batch, (size_t) (g->steps - skip), work);
+    }
+}
+
+rill_status rnn_plain_prepare(struct prep *c, struct rnn *g)
+{
+    bool small = g->hidden <= KERN_CELL_SMALL && g->inputs <= 4 * KERN_CELL_SMALL;
+    return small ? small_prepare(c, g) : seq_prepare(c, g);
 }

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* Recurrent cells of any size over a sequence. A tile is the gates of `groups` groups of 16 units for `rows` rows: their
+ * chains over the states stay in registers and the gates are finished there. Every second step takes the tiles in reverse
+ * order, so that it starts with the weights that the caches still hold. */
+
+enum FN(pass) { FN(PASS_RNN), FN(PASS_GRU), FN(PASS_LATE_ZR), FN(PASS_LATE_N), FN(PASS_LSTM) };
+
+/* Gates whose chains go over states, and gates of the projection. */
+#define PASS_GATES(pass) \
+    ((pass) == FN(PASS_LSTM) ? 4 : (pass) == FN(PASS_GRU) ? 3 : (pass) == FN(PASS_LATE_ZR) ? 2 : 1)
+#define PASS_X_GATES(pass) ((pass) == FN(PASS_LSTM) ? 4 : (pass) == FN(PASS_RNN) ? 1 : 3)
+#define SEQ_ROWS 4
+
+/* What the tiles of one step share. */
+struct FN(seq) {
+    const float *w;                     /* of this pass */
+    const float *bias_rn;
+    size_t hidden, groups, block;
+    const float *x[SEQ_ROWS];           /* projections of this step */
+    const float *h[SEQ_ROWS];           /* states before this step, which the chains go over, or reset * state */
+    const float *old[SEQ_ROWS];         /* states before this step */
+    float *next[SEQ_ROWS], *y[SEQ_ROWS];
+    float *c[SEQ_ROWS];                 /* state of an LSTM; z of a late GRU */
+    float *rh[SEQ_ROWS];                /* reset * state of a late GRU */
+};
+
+#define EACH_ROW  V16_UNROLL for (int r = 0; r < rows; r++)
+#define EACH_SEQ  V16_UNROLL for (int q = 0; q < groups; q++)
+#define EACH_GATE V16_UNROLL for (int g = 0; g < gates; g++)
+#define ACC(q, g, r) acc[((q) * gates + (g)) * rows + (r)]
+
+static inline void FN(seq_state)(const struct FN(seq) *s, int r, size_t u, v16 h)
+{
+    v16_store(s->next[r] + u, h);
+    if (!s->y[r])
+        return;
+    if (s->hidden - u >= 16)
+        v16_store(s->y[r] + u, h);
+    else
+        v16_store_n(s->y[r] + u, h, s->hidden - u);
+}
+
+/* Gates of the 16 units from u on of row r, whose sums are a[0], a[step], .. */
+V16_UNROLLED void FN(seq_finish)(const struct FN(seq) *s, const v16 *a, const int step, int r, size_t u, const int pass)
+{
+    if (pass == FN(PASS_RNN)) {
+        FN(seq_state)(s, r, u, FN(v_tanh)(a[0]));
+    } else if (pass == FN(PASS_GRU)) {
+        v16 n = v16_add(v16_load(s->x[r] + u * 3 + 32), v16_mul(a[2 * step], FN(v_sigmoid)(a[step])));
+        FN(seq_state)(s, r, u, FN(gru_next)(FN(v_sigmoid)(a[0]), FN(v_tanh)(n), v16_load(s->old[r] + u)));
+    } else if (pass == FN(PASS_LATE_ZR)) {
+        v16_store(s->rh[r] + u, v16_mul(FN(v_sigmoid)(a[step]), v16_load(s->old[r] + u)));
+        v16_store(s->c[r] + u, FN(v_sigmoid)(a[0]));
+    } else if (pass == FN(PASS_LATE_N)) {
+        FN(seq_state)(s, r, u, FN(gru_next)(v16_load(s->c[r] + u), FN(v_tanh)(a[0]), v16_load(s->old[r] + u)));
+    } else {
+        v16 in = v16_mul(FN(v_sigmoid)(a[0]), FN(v_tanh)(a[3 * step]));
+        v16 c = v16_add(v16_mul(FN(v_sigmoid)(a[2 * step]), v16_load(s->c[r] + u)), in);
+        v16_store(s->c[r] + u, c);
+        FN(seq_state)(s, r, u, v16_mul(FN(v_sigmoid)(a[step]), FN(v_tanh)(c)));
+    }
+}
+
+/* Groups from `group` on, all of one block of weights; `down` panels lie between the weights of one unit and the next. */
+V16_UNROLLED void FN(seq_tile)(const struct FN(seq) *s, const float *w, size_t down, size_t group, const int pass, const int rows,
+                               const int groups)
+{
+    const int gates = PASS_GATES(pass), x_gates = PASS_X_GATES(pass), x_from = pass == FN(PASS_LATE_N) ? 2 : 0;
+    const size_t hidden = s->hidden;
+    v16 acc[CELL_ACC];
+    const float *h[SEQ_ROWS];
+    EACH_ROW
+        h[r] = s->h[r];
+    EACH_SEQ EACH_GATE EACH_ROW {
+        size_t at = group + (size_t) q;
+        ACC(q, g, r) = pass == FN(PASS_GRU) && g == 2 ? v16_load(s->bias_rn + at * 16)
+                                                      : v16_load(s->x[r] + (at * (size_t) x_gates + (size_t) (x_from + g)) * 16);
+    }
+    for (size_t k = 0; k < hidden; k++, w += down * 16) {
+        EACH_SEQ EACH_GATE {
+            v16 wp = v16_load(w + (q * gates + g) * 16);
+            EACH_ROW
+                ACC(q, g, r) = v16_fma(wp, v16_set1(h[r][k]), ACC(q, g, r));
+        }
+    }
+    EACH_SEQ EACH_ROW
+        FN(seq_finish)(s, &ACC(q, 0, r), rows, r, (group + (size_t) q) * 16, pass);
+}
+#undef EACH_ROW
+#undef EACH_SEQ
+#undef EACH_GATE
+#undef ACC
+
+typedef void FN(seq_fn)(const struct FN(seq) *s, const float *w, size_t down, size_t group);
+
+#define SEQ_SIZES(X, pass) X(pass, 1, 1) X(pass, 1, 2) X(pass, 1, 4) X(pass, 1, 8) X(pass, 2, 1) X(pass, 2, 2) X(pass, 4, 1) \
+    X(pass, 4, 2)
+#define SEQ_ALL(X) SEQ_SIZES(X, RNN) SEQ_SIZES(X, GRU) SEQ_SIZES(X, LATE_ZR) SEQ_SIZES(X, LATE_N) SEQ_SIZES(X, LSTM)
+#define SEQ_FITS(pass, rows, groups) (PASS_GATES(pass) * (rows) * (groups) <= CELL_ACC && PASS_GATES(pass) * (groups) <= 8)
+#define X(pass, rows, groups)                                                                                       \
+    static void FN(seq_##pass##_##rows##_##groups)(const struct FN(seq) *s, const float *w, size_t down, size_t group) \
+    {                                                                                                               \
+        if (SEQ_FITS(FN(PASS_##pass), rows, groups))                                                                \
+            FN(seq_tile)(s, w, down, group, FN(PASS_##pass), rows, groups);                                         \
+    }
+SEQ_ALL(X)
+#undef X
+
+static FN(seq_fn) *const FN(seq_fns)[][SEQ_ROWS + 1][9] = {
+#define X(pass, rows, groups) [FN(PASS_##pass)][rows][groups] = FN(seq_##pass##_##rows##_##groups),
+SEQ_ALL(X)
+#undef X
+};
+
+static const unsigned char FN(seq_fit)[][SEQ_ROWS + 1][9] = {
+#define X(pass, rows, groups) [FN(PASS_##pass)][rows][groups] = SEQ_FITS(FN(PASS_##pass), rows, groups),
+SEQ_ALL(X)
+#undef X
+};
+
+/* One block of weights: its groups in tiles, each over `rows` rows. */
+static void FN(seq_block)(const struct FN(seq) *s, size_t b, enum FN(pass) pass, size_t rows)
+{
+    size_t gates = (size_t) PASS_GATES(pass), first = b * s->block, n = s->groups - first < s->block ? s->groups - first : s->block;
+    const float *w = s->w + first * gates * 16 * s->hidden;
+    for (size_t q = 0, now; q < n; q += now) {
+        for (now = 8; now > n - q || !FN(seq_fit)[pass][rows][now]; now /= 2)
+            ;
+        FN(seq_fns)[pass][rows][now](s, w + q * gates * 16, n * gates, first + q);
+    }
+}
+
+/* What the rows from `first` on find in step t; returns how many they are. */
+static size_t FN(seq_rows)(struct FN(seq) *s, const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t first,
+                           size_t n_rows, size_t t, enum FN(pass) pass, float *work)
+{
+    size_t n = SEQ_ROWS, pad = c->groups * 16;
+    while (n > n_rows - first || !FN(seq_fit)[pass][n][1])
+        n /= 2;
+    for (size_t r = 0; r < n; r++) {
+        const struct kern_cell_row *row = rows + first + r;
+        float *own = work + (first + r) * 4 * pad;
+        s->x[r] = row->x + (ptrdiff_t) t * row->x_step;
+        s->y[r] = row->y ? row->y + (ptrdiff_t) t * row->y_step : NULL;
+        s->old[r] = own + (t & 1) * pad;
+        s->next[r] = own + (~t & 1) * pad;
+        s->c[r] = own + 2 * pad;
+        s->rh[r] = own + 3 * pad;
+        s->h[r] = pass == FN(PASS_LATE_N) ? s->rh[r] : s->old[r];
+    }
+    return n;
+}
+
+static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t n_rows, size_t t,
+                         enum FN(pass) pass, float *work)
+{
+    size_t gates = (size_t) PASS_GATES(pass);
+    struct FN(seq) s = { .w = c->r, .bias_rn = c->bias_rn, .hidden = c->hidden, .groups = c->groups,
+                         .block = kern_cell_block(gates) };
+    if (pass == FN(PASS_LATE_N))
+        s.w += 2 * c->groups * 16 * c->hidden;
+    size_t blocks = (c->groups + s.block - 1) / s.block, n = n_rows;
+    if (n_rows == 1)
+        FN(seq_rows)(&s, c, rows, 0, 1, t, pass, work);
+    for (size_t b = 0; b < blocks; b++)
+        for (size_t first = 0; first < n_rows; first += n) {
+            if (n_rows > 1)
+                n = FN(seq_rows)(&s, c, rows, first, n_rows, t, pass, work);
+            FN(seq_block)(&s, t & 1 ? blocks - 1 - b : b, pass, n);
+        }
+}
+
+static void FN(state_copy)(float *to, const float *from, size_t n)
+{
+    for (size_t i = 0; to && i < n; i++)
+        to[i] = from ? from[i] : 0;
+}
+
+static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t n_rows, size_t steps,
+                             float *work)
+{
+    static const enum FN(pass) pass[][2] = {
+        [KERN_CELL_RNN] = { FN(PASS_RNN), FN(PASS_RNN) }, [KERN_CELL_GRU] = { FN(PASS_GRU), FN(PASS_GRU) },
+        [KERN_CELL_GRU_LATE] = { FN(PASS_LATE_ZR), FN(PASS_LATE_N) }, [KERN_CELL_LSTM] = { FN(PASS_LSTM), FN(PASS_LSTM) }
+    };
+    size_t pad = c->groups * 16, n = c->hidden;
+    for (size_t i = 0; i < n_rows; i++) {
+        float *own = work + i * 4 * pad;
+        FN(state_copy)(own, rows[i].h_from, n);
+        FN(state_copy)(own + 2 * pad, rows[i].c_from, n);
+        for (size_t u = n; u < pad; u++)        /* units that do not exist */
+            own[u] = own[pad + u] = own[2 * pad + u] = own[3 * pad + u] = 0;
+    }
+    for (size_t t = 0; t < steps; t++) {
+        FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][0], work);
+        if (c->kind == KERN_CELL_GRU_LATE)
+            FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][1], work);
+    }
+    for (size_t i = 0; i < n_rows; i++) {
+        const float *own = work + i * 4 * pad;
+        FN(state_copy)(rows[i].h, own + (steps & 1) * pad, n);
+        if (c->kind == KERN_CELL_LSTM)
+            FN(state_copy)(rows[i].c, own + 2 * pad, n);
+    }
+}
