@@ -63,9 +63,9 @@ size_t kern_cell_seq_floats(const struct kern_cell_seq *c)
     return kern_cell_seq_columns(c) * c->hidden;
 }
 
-size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c, size_t n_rows)
+size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c)
 {
-    return n_rows * 4 * c->groups * KERN_LANES;
+    return 4 * c->groups * KERN_LANES;
 }
 
 /* Gates first .. first+n-1: blocks of groups, in each the units of the state, in each groups, gates and lanes. */

@@ -29,6 +29,7 @@ struct kern_cell_row {
     ptrdiff_t x_step, y_step;
     const float *h_from, *c_from;   /* first states; NULL: zero */
     float *h, *c;                   /* last states; NULL: not wanted. May be h_from, c_from. */
+    float *work;                    /* kern_cell_seq_work_floats, of cells of any size */
 };
 
 /* A cell of any size. The projection of a step is its biases and inputs, summed by a product whose columns are ordered by
@@ -56,7 +57,7 @@ static inline size_t kern_cell_block(size_t gates)
 }
 size_t   kern_cell_seq_columns(const struct kern_cell_seq *c);      /* of the projection */
 size_t   kern_cell_seq_floats(const struct kern_cell_seq *c);       /* of r */
-size_t   kern_cell_seq_work_floats(const struct kern_cell_seq *c, size_t n_rows);
+size_t   kern_cell_seq_work_floats(const struct kern_cell_seq *c);     /* of each row */
 /* r[gate * hidden + unit][hidden] */
 void     kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *r);
 /* w[gate * hidden + unit][inputs] for gemm_f32 with kern_cell_seq_columns columns, and its bias */

@@ -7,6 +7,10 @@
 #define CELL_VECS  2        /* vectors under way */
 #define CELL_SLOTS 4        /* rows in a vector, at most */
 
+#ifndef CELL_ACC
+#define CELL_ACC 6      /* sums that are under way in registers */
+#endif
+
 #ifndef V16_PARTS
 /* Lanes from .. from+n-1 of a come from p. */
 static inline v16 v16_load_part(v16 a, const float *p, size_t from, size_t n)

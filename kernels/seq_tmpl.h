@@ -132,14 +132,14 @@ static void FN(seq_block)(const struct FN(seq) *s, size_t b, enum FN(pass) pass,
 
 /* What the rows from `first` on find in step t; returns how many they are. */
 static size_t FN(seq_rows)(struct FN(seq) *s, const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t first,
-                           size_t n_rows, size_t t, enum FN(pass) pass, float *work)
+                           size_t n_rows, size_t t, enum FN(pass) pass)
 {
     size_t n = SEQ_ROWS, pad = c->groups * 16;
     while (n > n_rows - first || !FN(seq_fit)[pass][n][1])
         n /= 2;
     for (size_t r = 0; r < n; r++) {
         const struct kern_cell_row *row = rows + first + r;
-        float *own = work + (first + r) * 4 * pad;
+        float *own = row->work;
         s->x[r] = row->x + (ptrdiff_t) t * row->x_step;
         s->y[r] = row->y ? row->y + (ptrdiff_t) t * row->y_step : NULL;
         s->old[r] = own + (t & 1) * pad;
@@ -152,7 +152,7 @@ static size_t FN(seq_rows)(struct FN(seq) *s, const struct kern_cell_seq *c, con
 }
 
 static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t n_rows, size_t t,
-                         enum FN(pass) pass, float *work)
+                         enum FN(pass) pass)
 {
     size_t gates = (size_t) PASS_GATES(pass);
     struct FN(seq) s = { .w = c->r, .bias_rn = c->bias_rn, .hidden = c->hidden, .groups = c->groups,
@@ -161,11 +161,11 @@ static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_r
         s.w += 2 * c->groups * 16 * c->hidden;
     size_t blocks = (c->groups + s.block - 1) / s.block, n = n_rows;
     if (n_rows == 1)
-        FN(seq_rows)(&s, c, rows, 0, 1, t, pass, work);
+        FN(seq_rows)(&s, c, rows, 0, 1, t, pass);
     for (size_t b = 0; b < blocks; b++)
         for (size_t first = 0; first < n_rows; first += n) {
             if (n_rows > 1)
-                n = FN(seq_rows)(&s, c, rows, first, n_rows, t, pass, work);
+                n = FN(seq_rows)(&s, c, rows, first, n_rows, t, pass);
             FN(seq_block)(&s, t & 1 ? blocks - 1 - b : b, pass, n);
         }
 }
@@ -176,8 +176,7 @@ static void FN(state_copy)(float *to, const float *from, size_t n)
         to[i] = from ? from[i] : 0;
 }
 
-static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t n_rows, size_t steps,
-                             float *work)
+static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t n_rows, size_t steps)
 {
     static const enum FN(pass) pass[][2] = {
         [KERN_CELL_RNN] = { FN(PASS_RNN), FN(PASS_RNN) }, [KERN_CELL_GRU] = { FN(PASS_GRU), FN(PASS_GRU) },
@@ -185,19 +184,19 @@ static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_ce
     };
     size_t pad = c->groups * 16, n = c->hidden;
     for (size_t i = 0; i < n_rows; i++) {
-        float *own = work + i * 4 * pad;
+        float *own = rows[i].work;
         FN(state_copy)(own, rows[i].h_from, n);
         FN(state_copy)(own + 2 * pad, rows[i].c_from, n);
         for (size_t u = n; u < pad; u++)        /* units that do not exist */
             own[u] = own[pad + u] = own[2 * pad + u] = own[3 * pad + u] = 0;
     }
     for (size_t t = 0; t < steps; t++) {
-        FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][0], work);
+        FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][0]);
         if (c->kind == KERN_CELL_GRU_LATE)
-            FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][1], work);
+            FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][1]);
     }
     for (size_t i = 0; i < n_rows; i++) {
-        const float *own = work + i * 4 * pad;
+        const float *own = rows[i].work;
         FN(state_copy)(rows[i].h, own + (steps & 1) * pad, n);
         if (c->kind == KERN_CELL_LSTM)
             FN(state_copy)(rows[i].c, own + 2 * pad, n);

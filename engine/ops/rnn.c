@@ -216,7 +216,7 @@ static rill_status sizes_check(struct prep *c, const struct rnn *g)
 /* One step: alone, each product reads all weights for a row or few. */
 static bool many_pays(const struct prep *c, const struct rnn *g)
 {
-    return g->packed && !g->small.hidden && g->steps == 1 && g->dirs == 1 && g->batch <= MANY_ROWS_EACH &&
+    return g->packed && g->steps == 1 && g->dirs == 1 && g->batch <= MANY_ROWS_EACH &&
            (c->n_in <= IN_LENS || !c->in[IN_LENS]);
 }
 
@@ -546,6 +546,10 @@ static void cell_eval_many(const struct eval *e, unsigned n)
 {
     const struct rnn *g = e->args;
     struct many m = { .g = g };
+    if (g->seq[0].hidden) {
+        rnn_seq_eval_many(e, n);
+        return;
+    }
     many_begin(&m, e, n);
     many_inputs(&m);
     struct kern_block b = many_block(g->weights[0].r, NULL, (size_t) gates_joint(g), (size_t) g->hidden);

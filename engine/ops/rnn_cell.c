@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Cells whose sequence is one call of a kernel: input product, recurrent product, gates and states together. */
+#include "engine/ops/many.h"
 #include "engine/ops/rnn.h"
 
 #include <string.h>
@@ -28,6 +29,8 @@ static enum kern_cell_kind kind_of(const struct prep *c, const struct rnn *g)
     return g->cell == CELL_RNN ? KERN_CELL_RNN : KERN_CELL_LSTM;
 }
 
+#define FROM_WEIGHTS (1u << IN_W | 1u << IN_R | 1u << IN_B)
+
 /* ---- small cells ---- */
 
 static void small_pack(const struct rnn *g, const struct rnn_attr *a, float *to, const float *w, const float *r, const float *b)
@@ -53,10 +56,13 @@ static rill_status small_prepare(struct prep *c, struct rnn *g)
         c->scratch_bytes += floats * sizeof(float);
         return RILL_OK;
     }
-    float *to = arena_alloc_array(c->arena, floats, sizeof *to);
+    bool there;
+    float *to = prep_pack(c, floats, sizeof *to, &there);
     if (!to)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    small_pack(g, c->attr, to, w->data, r->data, b ? b->data : NULL);
+    if (!there)
+        small_pack(g, c->attr, to, w->data, r->data, b ? b->data : NULL);
+    c->packed |= FROM_WEIGHTS;
     g->small.weights = to;
     return RILL_OK;
 }
@@ -120,27 +126,51 @@ static size_t seq_floats(const struct rnn *g)
     return n * (size_t) g->inputs + kern_cell_seq_floats(&g->seq[0]) + n + g->seq[0].groups * KERN_LANES;
 }
 
-/* Packs direction d into `to`; bias, of n + hidden floats, is written over. */
-static void seq_pack(struct rnn *g, const struct rnn_attr *a, float *to, float *bias, int64_t d, const float *w, const float *r,
-                     const float *b)
+/* Where direction d's packed weights lie in `at`. */
+static void seq_place(struct rnn *g, const float *at, int64_t d)
 {
     struct kern_cell_seq *q = &g->seq[d];
+    size_t n = kern_cell_seq_columns(q);
+    g->seq_w[d] = at;
+    q->r = at + n * (size_t) g->inputs;
+    g->seq_bias[d] = q->r + kern_cell_seq_floats(q);
+    q->bias_rn = g->seq_bias[d] + n;
+}
+
+/* Packs direction d into `to`; bias, of n + hidden floats, is written over. */
+static void seq_pack(const struct rnn *g, const struct rnn_attr *a, float *to, float *bias, int64_t d, const float *w,
+                     const float *r, const float *b)
+{
+    const struct kern_cell_seq *q = &g->seq[d];
     size_t n = kern_cell_seq_columns(q), in = (size_t) g->inputs;
-    float *pw = to, *pr = pw + n * in, *pb = pr + kern_cell_seq_floats(q), *prn = pb + n;
+    float *pr = to + n * in, *pb = pr + kern_cell_seq_floats(q), *prn = pb + n;
     rnn_biases(g, a, b ? b + d * 2 * g->n : NULL, bias, bias + g->n);
-    kern_cell_seq_inputs_pack_f32(q, pw, pb, w + d * g->n * g->inputs, bias, in);
+    kern_cell_seq_inputs_pack_f32(q, to, pb, w + d * g->n * g->inputs, bias, in);
     kern_cell_seq_pack_f32(q, pr, r + d * g->n * g->hidden);
     for (size_t u = 0; u < q->groups * KERN_LANES; u++)
         prn[u] = u < q->hidden ? bias[(size_t) g->n + u] : 0;
-    q->r = pr;
-    q->bias_rn = prn;
-    g->seq_w[d] = pw;
-    g->seq_bias[d] = pb;
 }
 
+/* Of all rows; while weights are packed, of biases. */
 static size_t seq_work_floats(const struct rnn *g)
 {
-    return (kern_cell_seq_work_floats(&g->seq[0], (size_t) g->batch) + (size_t) (g->n + g->hidden) + 15) & ~(size_t) 15;
+    return (kern_cell_seq_work_floats(&g->seq[0]) * (size_t) g->batch + (size_t) (g->n + g->hidden) + 15) & ~(size_t) 15;
+}
+
+static rill_status seq_weights(struct prep *c, struct rnn *g, const float *w, const float *r, const float *b)
+{
+    float *bias = arena_alloc_array(c->arena, (size_t) (g->n + g->hidden), sizeof *bias);
+    for (int64_t d = 0; d < g->dirs; d++) {
+        bool there;
+        float *to = prep_pack(c, seq_floats(g), sizeof *to, &there);
+        if (!to || !bias)
+            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+        if (!there)
+            seq_pack(g, c->attr, to, bias, d, w, r, b);
+        seq_place(g, to, d);
+    }
+    c->packed |= FROM_WEIGHTS;
+    return RILL_OK;
 }
 
 /* Scratch: rows, work, projections, then packed weights where they are not constants. */
@@ -156,33 +186,69 @@ static rill_status seq_prepare(struct prep *c, struct rnn *g)
     floats = seq_work_floats(g) + projected + (g->packed ? 0 : seq_floats(g));
     c->scratch_bytes = floats * sizeof(float) + (size_t) g->batch * sizeof(struct kern_cell_row) + 64;
     c->kernel = "cell_seq_f32";
-    float *bias = arena_alloc_array(c->arena, (size_t) (g->n + g->hidden), sizeof *bias);
-    for (int64_t d = 0; g->packed && d < g->dirs; d++) {
-        float *to = arena_alloc_array(c->arena, seq_floats(g), sizeof *to);
-        if (!to || !bias)
-            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-        seq_pack(g, c->attr, to, bias, d, w->data, r->data, b ? b->data : NULL);
+    c->many = g->packed && g->steps == 1 && g->dirs == 1 && g->batch <= MANY_ROWS_EACH;
+    return g->packed ? seq_weights(c, g, w->data, r->data, b ? b->data : NULL) : RILL_OK;
+}
+
+struct seq_scratch {
+    struct kern_cell_row *rows;
+    float *work, *x, *weights;
+};
+
+static struct seq_scratch seq_scratch(const struct eval *e, const struct rnn *g)
+{
+    size_t rows_bytes = ((size_t) g->batch * sizeof(struct kern_cell_row) + 63) & ~(size_t) 63;
+    float *work = (float *) (void *) ((char *) e->scratch + rows_bytes), *x = work + seq_work_floats(g);
+    return (struct seq_scratch) { e->scratch, work, x, x + (size_t) (g->steps * g->batch) * kern_cell_seq_columns(&g->seq[0]) };
+}
+
+static void seq_rows(const struct eval *e, const struct rnn *g, const struct seq_scratch *s, struct kern_cell_row *ret, int64_t d,
+                     int64_t skip)
+{
+    for (int64_t b = 0; b < g->batch; b++) {
+        ret[b] = row_of(e, g, s->x, (int64_t) kern_cell_seq_columns(&g->seq[d]), b, d, skip);
+        ret[b].work = s->work + (size_t) b * kern_cell_seq_work_floats(&g->seq[d]);
     }
-    return RILL_OK;
 }
 
 void rnn_seq_eval(const struct eval *e, const struct rnn *g)
 {
-    size_t rows_bytes = ((size_t) g->batch * sizeof(struct kern_cell_row) + 63) & ~(size_t) 63;
     size_t columns = kern_cell_seq_columns(&g->seq[0]), steps = (size_t) (g->steps * g->batch);
-    struct kern_cell_row *rows = e->scratch;
-    float *work = (float *) (void *) ((char *) e->scratch + rows_bytes), *x = work + seq_work_floats(g);
+    struct seq_scratch s = seq_scratch(e, g);
     int64_t skip = skip_steps(e, g);
     struct rnn own = *g;
     for (int64_t d = 0; d < g->dirs; d++) {
-        if (!g->packed)
-            seq_pack(&own, e->attr, x + steps * columns, work, d, e->x[IN_W], e->x[IN_R], rnn_input(e, IN_B));
-        e->kern->gemm_f32(x, columns, e->x[IN_X], (size_t) g->inputs, own.seq_w[d], own.seq_bias[d], steps, columns,
+        if (!g->packed) {
+            seq_pack(g, e->attr, s.weights, s.work, d, e->x[IN_W], e->x[IN_R], rnn_input(e, IN_B));
+            seq_place(&own, s.weights, d);
+        }
+        e->kern->gemm_f32(s.x, columns, e->x[IN_X], (size_t) g->inputs, own.seq_w[d], own.seq_bias[d], steps, columns,
                           (size_t) g->inputs);
-        for (int64_t b = 0; b < g->batch; b++)
-            rows[b] = row_of(e, g, x, (int64_t) columns, b, d, skip);
-        e->kern->cell_seq_f32(&own.seq[d], rows, (size_t) g->batch, (size_t) (g->steps - skip), work);
+        seq_rows(e, g, &s, s.rows, d, skip);
+        e->kern->cell_seq_f32(&own.seq[d], s.rows, (size_t) g->batch, (size_t) (g->steps - skip));
     }
+}
+
+/* One step of all: the weights of both sides are read once. */
+void rnn_seq_eval_many(const struct eval *e, unsigned n)
+{
+    const struct rnn *g = e->args;
+    size_t columns = kern_cell_seq_columns(&g->seq[0]), inputs = (size_t) g->inputs, n_rows = 0;
+    struct kern_cell_row rows[OP_MANY_MAX * MANY_ROWS_EACH];
+    struct many_rows in = { .kern = e->kern, .block = many_block(g->seq_w[0], g->seq_bias[0], columns, inputs) };
+    for (unsigned i = 0; i < n; i++) {
+        struct seq_scratch s = seq_scratch(&e[i], g);
+        if (rnn_skip_of(&e[i]) > 0) {
+            rnn_seq_eval(&e[i], g);
+            continue;
+        }
+        many_rows_add(&in, s.x, columns, e[i].x[IN_X], inputs, (size_t) g->batch);
+        seq_rows(&e[i], g, &s, rows + n_rows, 0, 0);
+        n_rows += (size_t) g->batch;
+    }
+    many_rows_run(&in);
+    if (n_rows)
+        e->kern->cell_seq_f32(&g->seq[0], rows, n_rows, 1);
 }
 
 rill_status rnn_plain_prepare(struct prep *c, struct rnn *g)
