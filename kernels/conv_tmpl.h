@@ -108,12 +108,62 @@ void FN(conv_group)(float *restrict y, size_t ldy, const float *restrict x, cons
     }
 }
 
+#ifdef V16_SHIFTS
+/* One output a group, three taps around each of up to 48 places: neighbours come from the registers, not from memory. */
+static bool FN(conv_is_three)(size_t n_outs, const struct kern_conv *c)
+{
+    return n_outs == 1 && c->n_taps == 3 && c->stride == 1 && c->n_in == c->n && c->n > 16 && c->n <= 48 &&
+           ((c->step == 1 && c->first == -1) || (c->step == -1 && c->first == 1));
+}
+
+/* back: the first tap is the place behind */
+V16_UNROLLED void FN(conv_three)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                                 const float *restrict bias, const struct kern_conv_lines *lines, const struct kern_conv *c,
+                                 const bool back)
+{
+    const v16 zero = v16_set1(0);
+    const uint64_t inside = ((uint64_t) 1 << c->n) - 1;
+    for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, w += lines->n_weights) {
+        v16 a = v16_set1(bias ? bias[g] : 0), b = a, d = a;
+        for (size_t l = 0; l < lines->n; l++) {
+            const float *from = x + lines->line[l].x, *wl = w + lines->line[l].w;
+            v16 p = v16_load(from), q = v16_load_mask(from + 16, (uint32_t) (inside >> 16) & 0xffff);
+            v16 r = v16_load_mask(from + 32, (uint32_t) (inside >> 32)), s = v16_set1(wl[0]);
+            a = v16_fma(s, back ? v16_down(p, q) : v16_up(p, zero), a);
+            b = v16_fma(s, back ? v16_down(q, r) : v16_up(q, p), b);
+            d = v16_fma(s, back ? v16_down(r, zero) : v16_up(r, q), d);
+            s = v16_set1(wl[1]);
+            a = v16_fma(s, p, a);
+            b = v16_fma(s, q, b);
+            d = v16_fma(s, r, d);
+            s = v16_set1(wl[2]);
+            a = v16_fma(s, back ? v16_up(p, zero) : v16_down(p, q), a);
+            b = v16_fma(s, back ? v16_up(q, p) : v16_down(q, r), b);
+            d = v16_fma(s, back ? v16_up(r, q) : v16_down(r, zero), d);
+        }
+        v16_store(y, a);
+        v16_store_n(y + 16, b, c->n < 32 ? c->n - 16 : 16);
+        if (c->n > 32)
+            v16_store_n(y + 32, d, c->n - 32);
+    }
+}
+#endif
+
 static void FN(conv_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
                          const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
                          const struct kern_conv *c)
 {
     size_t width = n_outs < KERN_CONV_OUTS ? n_outs : KERN_CONV_OUTS;
     size_t packed = (n_outs + KERN_CONV_OUTS - 1) / KERN_CONV_OUTS * width * lines->n_weights;
+#ifdef V16_SHIFTS
+    if (FN(conv_is_three)(n_outs, c)) {
+        if (c->step > 0)
+            FN(conv_three)(y, ldy, x, w, bias, lines, c, false);
+        else
+            FN(conv_three)(y, ldy, x, w, bias, lines, c, true);
+        return;
+    }
+#endif
     for (size_t g = 0; g < c->n_groups; g++, y += n_outs * ldy, x += c->x_group, w += packed) {
         if (n_outs == 1)
             FN(conv_row_1)(y, ldy, x, w, bias, lines, c, 1);

@@ -162,3 +162,14 @@ static inline void v16_weave(float *p, v16 a, v16 b)
     _mm512_storeu_ps(p, _mm512_permutex2var_ps(a, low, b));
     _mm512_storeu_ps(p + 16, _mm512_permutex2var_ps(a, high, b));
 }
+
+/* Lanes 1 .. of a, then lane 0 of next; lane 15 of last, then lanes 0 .. of a. */
+#define V16_SHIFTS
+static inline v16 v16_down(v16 a, v16 next)
+{
+    return _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(next), _mm512_castps_si512(a), 1));
+}
+static inline v16 v16_up(v16 a, v16 last)
+{
+    return _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(a), _mm512_castps_si512(last), 15));
+}

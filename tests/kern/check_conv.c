@@ -179,6 +179,10 @@ void check_conv(struct check *t)
                                                 .n_in = n * stride, .n = n }, 1 + n * 5 % 18, 1 + n % 20, n & 1);
             shape_check(t, (struct kern_conv) { .first = (ptrdiff_t) n, .step = -3, .stride = stride, .n_taps = 6,
                                                 .n_in = n, .n = n }, 8, 4, true);
+            shape_check(t, (struct kern_conv) { .first = -1, .step = 1, .stride = stride, .n_taps = 3,
+                                                .n_in = n, .n = n }, 1, 1 + n % 4, n & 2);
+            shape_check(t, (struct kern_conv) { .first = 1, .step = -1, .stride = stride, .n_taps = 3,
+                                                .n_in = n, .n = n }, 1, 1 + n % 4, n & 2);
         }
     static const struct { const char *what; size_t outs, lines; struct kern_conv c; } timed[] = {
         { "24->16 k1 n33", 16, 24, { .step = 1, .stride = 1, .n_taps = 1, .n_in = 33, .n = 33, .n_groups = 1 } },
