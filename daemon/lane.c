@@ -385,39 +385,99 @@ static void lead_emit(struct lane *l)
         ring_write(&l->recs, &rec, 1);
 }
 
-static enum lane_result pulse_or_feed(struct lane *l)
+/* A lane on its way through lanes_step. */
+struct turn {
+    struct lane *lane;
+    enum lane_result *ret;
+    uint64_t ns;                    /* its own work in this turn */
+};
+
+/* Everything before the model. True if the model may run now; otherwise *t->ret is set. */
+static bool turn_begin(struct turn *t)
 {
+    struct lane *l = t->lane;
     uint64_t began = now_ns();
     size_t took = 1;
+    *t->ret = LANE_WORKED;
+    if (atomic_load_explicit(&l->cancel, memory_order_acquire)) {
+        *t->ret = LANE_ENDED;
+        return false;
+    }
+    if (ring_room(&l->recs) < VAD_PER_STEP_MAX + 4 || ring_room(&l->out) < 2 * l->resampled_cap) {
+        *t->ret = LANE_IDLE;
+        return false;
+    }
+    if (l->lead_left && l->opts.want_audio && l->seg_in) {
+        lead_emit(l);
+        return false;
+    }
     while (l->feed_at < l->feed_fill && took) {
         rill_stream_push(l->stream, (unsigned) l->model->audio_in, l->feed + l->feed_at, l->feed_fill - l->feed_at, &took);
         l->feed_at += took;
         l->seg_fed += took;
     }
-    struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
-    if (l->phase != TAIL_OUT && rill_stream_run(l->stream) == RILL_OK) {
-        outputs_pull(l, &rec);
-        rec.is_run = true;
-        pulse_record(l, &rec, began);
-        return LANE_WORKED;
-    }
-    enum lane_result r = starved(l);
-    if (r == LANE_WORKED)
-        l->work_ns += now_ns() - began;
-    return r;
+    t->ns = now_ns() - began;
+    return true;
 }
 
-enum lane_result lane_step(struct lane *l)
+/* The model had nothing to run. */
+static void turn_starve(struct turn *t)
 {
-    if (atomic_load_explicit(&l->cancel, memory_order_acquire))
-        return LANE_ENDED;
-    if (ring_room(&l->recs) < VAD_PER_STEP_MAX + 4 || ring_room(&l->out) < 2 * l->resampled_cap)
-        return LANE_IDLE;
-    if (l->lead_left && l->opts.want_audio && l->seg_in) {
-        lead_emit(l);
-        return LANE_WORKED;
+    uint64_t began = now_ns();
+    *t->ret = starved(t->lane);
+    if (*t->ret == LANE_WORKED)
+        t->lane->work_ns += t->ns + now_ns() - began;
+}
+
+/* The model ran, with n_ran lanes at once. What neighbours cost is waiting. */
+static void turn_end(struct turn *t, uint32_t n_ran)
+{
+    struct lane *l = t->lane;
+    uint64_t began = now_ns() - t->ns;
+    struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out, .is_run = true, .batch = n_ran };
+    outputs_pull(l, &rec);
+    pulse_record(l, &rec, began);
+}
+
+void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)
+{
+    struct turn turns[LANE_BATCH_MAX];
+    rill_stream *streams[LANE_BATCH_MAX];
+    rill_status status[LANE_BATCH_MAX];
+    unsigned n_due = 0, n_ran = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct turn *t = &turns[n_due];
+        *t = (struct turn) { .lane = lanes[i], .ret = &ret[i] };
+        if (!turn_begin(t))
+            continue;
+        if (lanes[i]->phase == TAIL_OUT)
+            turn_starve(t);
+        else
+            streams[n_due++] = lanes[i]->stream;
     }
-    return pulse_or_feed(l);
+    uint64_t began = now_ns();
+    rill_run_many(streams, n_due, status);
+    uint64_t took = now_ns() - began;
+    for (unsigned i = 0; i < n_due; i++)
+        n_ran += status[i] == RILL_OK;
+    for (unsigned i = 0; i < n_due; i++)
+        if (status[i] == RILL_OK) {
+            turns[i].ns += took / n_ran;
+            turn_end(&turns[i], n_ran);
+        } else {
+            turn_starve(&turns[i]);
+        }
+}
+
+size_t lane_batch(const struct lane_model *m, uint64_t shortest_pulse_us)
+{
+    uint64_t budget_us = shortest_pulse_us / 4, n = m->run_us ? budget_us / m->run_us : LANE_BATCH_MAX;
+    return n < 1 ? 1 : n > LANE_BATCH_MAX ? LANE_BATCH_MAX : (size_t) n;
+}
+
+uint64_t lane_pulse_us(const struct lane_model *m)
+{
+    return (uint64_t) m->pulse_samples * 1000000u / m->rate;
 }
 
 /* ---- finding out about a model ---- */
@@ -557,6 +617,7 @@ rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sam
         probe_run(rill_stream_init(mem, plan), m, buf, times_ns, n);
         qsort(times_ns, n, sizeof *times_ns, by_value);
         double pulse_ns = 1e9 * (double) m->pulse_samples / (double) m->rate;
+        m->run_us = (uint32_t) (times_ns[n * 95 / 100] / 1000) + 1;
         *ret_rtf = (float) ((double) times_ns[n * 95 / 100] / pulse_ns);
     } else {
         status = probe_fail(reterr, RILL_NOMEM, "out of memory");

@@ -2,7 +2,7 @@
 /* lane.h - the sound path of one stream: client's rate -> model -> client's rate.
  *
  * The loop thread writes samples and marks and reads samples and records; one worker calls
- * lane_step, which neither allocates nor locks. A segment is what lies between two marks: the model
+ * lanes_step, which neither allocates nor locks. A segment is what lies between two marks: the model
  * starts afresh in each, and each gives its exact number of samples:
  *     aligned    ceil(in * out_rate / in_rate)
  *     unaligned  the same, and after the last segment also the delay */
@@ -35,6 +35,7 @@ struct lane_rec {
     uint64_t pos, end_pos;          /* PULSE: output rate; VAD, GAP: input rate */
     float prob;                     /* VAD */
     bool is_run;                    /* PULSE: the model ran */
+    uint32_t batch;                 /* PULSE: streams that ran with it, itself counted */
     enum lane_gap why;              /* GAP */
 };
 
@@ -51,6 +52,7 @@ struct lane_model {
     uint32_t vad_skip_frames;
     unsigned others[LANE_MAX_OTHERS], n_others;     /* outputs that nobody wants, emptied all the same */
     uint32_t other_width;
+    uint32_t run_us;                /* what a pulse of one stream costs, p95; at least 1 */
     uint32_t tail_samples;          /* zeros after the end that bring out the last sample */
 };
 
@@ -93,8 +95,16 @@ struct lane *lane_free(struct lane *l);         /* takes and returns NULL */
 
 enum lane_result { LANE_IDLE, LANE_WORKED, LANE_ENDED };
 
-/* One piece of work, at most one pulse. */
-enum lane_result lane_step(struct lane *l);
+#define LANE_BATCH_MAX 32
+
+/* One piece of work for each of n <= LANE_BATCH_MAX lanes of one plan, at most one pulse. Those whose pulse is due now run
+ * the model together; none waits for one that is not. */
+void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret);
+
+/* How many lanes of the model may run together so that all of it takes at most a quarter of the shortest pulse that
+ * anybody on the thread waits for, even if it were no cheaper than one by one. At least 1. */
+size_t lane_batch(const struct lane_model *m, uint64_t shortest_pulse_us);
+uint64_t lane_pulse_us(const struct lane_model *m);
 
 /* Fills *m from the plan and tries it out; ret_rtf gets the time of a pulse (p95) over its length. */
 rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate, float *ret_rtf,

@@ -16,6 +16,8 @@ enum model_state { MODEL_KNOWN, MODEL_LOADING, MODEL_READY, MODEL_FAILED };
 /* What streams of the model did; `period` starts again with every summary line. */
 struct model_stats {
     uint64_t streams_opened, audio_us, compute_us, pulses, misses;
+    uint64_t runs_batch;            /* streams that ran together, summed over runs of each stream */
+    uint64_t runs;
     uint32_t streams;
     double rtf_max;
     struct hist compute, queue;

@@ -19,6 +19,8 @@ static void stats_add(struct model_stats *m, const struct lane_rec *r, uint64_t 
     m->audio_us += audio_us;
     m->compute_us += r->compute_us;
     m->misses += miss;
+    m->runs += r->is_run;
+    m->runs_batch += r->is_run ? r->batch : 0;
     m->rtf_max = rtf > m->rtf_max ? rtf : m->rtf_max;
     hist_add(&m->compute, r->compute_us);
     hist_add(&m->queue, r->queue_us);
@@ -72,11 +74,11 @@ void stats_summary(struct daemon *d)
         if (!p->pulses || !pulse_us)
             continue;
         log_line(&d->log, LOG_INFO,
-                 "model=%s streams=%u pulses=%llu dur=%.2fs rtf=%.5f rtf_p99=%.5f rtf_max=%.5f q_p99=%.2fms c_p99=%.3fms miss=%llu",
+                 "model=%s streams=%u pulses=%llu dur=%.2fs rtf=%.5f rtf_p99=%.5f rtf_max=%.5f q_p99=%.2fms c_p99=%.3fms miss=%llu batch=%.1f",
                  m->name, m->stats.streams, (unsigned long long) p->pulses, (double) p->audio_us / 1e6,
                  rtf_of(p->compute_us, p->audio_us), hist_quantile(&p->compute, 0.99) / (double) pulse_us, p->rtf_max,
                  hist_quantile(&p->queue, 0.99) / 1e3, hist_quantile(&p->compute, 0.99) / 1e3,
-                 (unsigned long long) p->misses);
+                 (unsigned long long) p->misses, p->runs ? (double) p->runs_batch / (double) p->runs : 0.0);
         memset(p, 0, sizeof *p);
     }
 }

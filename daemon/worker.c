@@ -3,42 +3,112 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #define STEPS_A_ROUND 4
 
-static void inbox_take(struct worker *w)
+/* Behind the last lane of the same plan and kind. */
+static void lane_insert(struct worker *w, struct lane *l)
 {
-    while (ring_used(&w->inbox) && w->n_lanes < w->max_lanes)
-        ring_read(&w->inbox, &w->lanes[w->n_lanes++], 1);
+    size_t at = w->n_lanes;
+    for (size_t i = w->n_lanes; i > 0; i--)
+        if (w->lanes[i - 1]->model->plan == l->model->plan && w->lanes[i - 1]->live == l->live) {
+            at = i;
+            break;
+        }
+    memmove(w->lanes + at + 1, w->lanes + at, (w->n_lanes - at) * sizeof(struct lane *));
+    w->lanes[at] = l;
+    w->n_lanes++;
 }
 
-/* One pass over the lanes of one kind; a lane that ended is let go. */
-static bool lanes_step(struct worker *w, bool live, unsigned n_steps)
+static void inbox_take(struct worker *w)
 {
-    bool worked = false;
+    struct lane *l;
+    while (ring_used(&w->inbox) && w->n_lanes < w->max_lanes) {
+        ring_read(&w->inbox, &l, 1);
+        lane_insert(w, l);
+    }
+}
+
+/* Lets the lanes go that ended; the others keep their order. */
+static void lanes_drop(struct worker *w)
+{
+    size_t n = 0;
     for (size_t i = 0; i < w->n_lanes; i++) {
         struct lane *l = w->lanes[i];
-        enum lane_result r = LANE_IDLE;
-        if (l->live != live)
-            continue;
-        for (unsigned k = 0; k < n_steps && (r = lane_step(l)) == LANE_WORKED; k++)
-            worked = true;
-        if (r != LANE_ENDED)
-            continue;
-        worked = true;
-        w->lanes[i--] = w->lanes[--w->n_lanes];
-        atomic_store_explicit(&l->detached, true, memory_order_release);
+        if (w->ended[i])
+            atomic_store_explicit(&l->detached, true, memory_order_release);
+        else
+            w->lanes[n++] = l;
+    }
+    w->n_lanes = n;
+}
+
+/* Up to n_steps pieces of work for each of n lanes of one plan; true if there was any. */
+static bool group_step(struct worker *w, size_t first, size_t n, unsigned n_steps)
+{
+    struct lane *lanes[LANE_BATCH_MAX];
+    size_t at[LANE_BATCH_MAX];
+    enum lane_result r[LANE_BATCH_MAX];
+    bool worked = false;
+    for (size_t i = 0; i < n; i++) {
+        lanes[i] = w->lanes[first + i];
+        at[i] = first + i;
+    }
+    for (unsigned k = 0; k < n_steps && n; k++) {
+        size_t still = 0;
+        lanes_step(lanes, n, r);
+        for (size_t i = 0; i < n; i++) {
+            worked |= r[i] != LANE_IDLE;
+            w->ended[at[i]] = r[i] == LANE_ENDED;
+            if (r[i] != LANE_WORKED)
+                continue;
+            lanes[still] = lanes[i];
+            at[still++] = at[i];
+        }
+        n = still;
     }
     return worked;
+}
+
+/* One pass over the lanes of one kind, group by group. */
+static bool lanes_run(struct worker *w, bool live, unsigned n_steps)
+{
+    bool worked = false;
+    size_t n;
+    memset(w->ended, 0, w->n_lanes * sizeof *w->ended);
+    for (size_t i = 0; i < w->n_lanes; i += n) {
+        const struct lane *l = w->lanes[i];
+        size_t most = lane_batch(l->model, w->shortest_pulse_us);
+        for (n = 1; n < most && i + n < w->n_lanes; n++)
+            if (w->lanes[i + n]->model->plan != l->model->plan || w->lanes[i + n]->live != live)
+                break;
+        if (l->live == live)
+            worked |= group_step(w, i, n, n_steps);
+        else
+            n = 1;
+    }
+    lanes_drop(w);
+    return worked;
+}
+
+static void shortest_find(struct worker *w)
+{
+    w->shortest_pulse_us = UINT64_MAX;
+    for (size_t i = 0; i < w->n_lanes; i++) {
+        uint64_t us = lane_pulse_us(w->lanes[i]->model);
+        w->shortest_pulse_us = us < w->shortest_pulse_us ? us : w->shortest_pulse_us;
+    }
 }
 
 static bool round_run(struct worker *w)
 {
     inbox_take(w);
-    bool worked = lanes_step(w, true, STEPS_A_ROUND);
-    worked |= lanes_step(w, false, worked ? 1 : STEPS_A_ROUND);
+    shortest_find(w);
+    bool worked = lanes_run(w, true, STEPS_A_ROUND);
+    worked |= lanes_run(w, false, worked ? 1 : STEPS_A_ROUND);
     atomic_fetch_add_explicit(&w->beat, 1, memory_order_release);
     if (worked)
         w->progress(w->arg);
@@ -71,8 +141,9 @@ int worker_start(struct worker *w, size_t max_lanes, void (*progress)(void *arg)
     w->arg = arg;
     w->max_lanes = max_lanes;
     w->lanes = calloc(max_lanes, sizeof(struct lane *));
+    w->ended = calloc(max_lanes, sizeof *w->ended);
     w->wake_fd = eventfd(0, EFD_CLOEXEC);
-    if (!w->lanes || w->wake_fd < 0 || !ring_init(&w->inbox, sizeof(struct lane *), max_lanes))
+    if (!w->lanes || !w->ended || w->wake_fd < 0 || !ring_init(&w->inbox, sizeof(struct lane *), max_lanes))
         return w->wake_fd < 0 ? errno : ENOMEM;
     sigset_t all, old;
     sigfillset(&all);
@@ -101,7 +172,9 @@ void worker_stop(struct worker *w)
         close(w->wake_fd);
     ring_free(&w->inbox);
     free(w->lanes);
+    free(w->ended);
     w->lanes = NULL;
+    w->ended = NULL;
 }
 
 bool worker_add(struct worker *w, struct lane *l)

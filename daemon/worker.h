@@ -15,8 +15,10 @@ struct worker {
     _Atomic uint64_t beat;          /* grows with every round */
     void (*progress)(void *arg);    /* after a round that did something; any thread may call it */
     void *arg;
-    struct lane **lanes;
+    struct lane **lanes;            /* those of one plan side by side */
+    bool *ended;                    /* of the lanes, in one pass */
     size_t n_lanes, max_lanes;
+    uint64_t shortest_pulse_us;     /* of the lanes */
     bool started;
 };
 

@@ -255,7 +255,9 @@ static void batch_run(struct batch *b)
         run_begin(b->stream[i]);
         mem[i] = stream_mem(b->stream[i]);
     }
-    if (b->n)
+    if (b->n == 1)
+        plan_run(b->stream[0]->plan->plan, mem[0]);
+    else if (b->n)
         plan_run_many(b->stream[0]->plan->plan, mem, b->n);
     for (unsigned i = 0; i < b->n; i++)
         run_end(b->stream[i]);

@@ -215,6 +215,16 @@ rill_status rill_stream_run(rill_stream *s)
     return RILL_OK;
 }
 
+rill_status rill_run_many(rill_stream *const *streams, unsigned n, rill_status *ret)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (streams[i]->plan != streams[0]->plan)
+            return RILL_INVALID;
+    for (unsigned i = 0; i < n; i++)
+        ret[i] = rill_stream_run(streams[i]);
+    return RILL_OK;
+}
+
 rill_status rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap, size_t *ret_given)
 {
     const struct rill_model *m = &s->plan->model;
