@@ -256,6 +256,44 @@ static void test_together(void)
     free(x);
 }
 
+/* Of one model and nearly one start on one thread: they run in batches, and nobody gets another byte or probability. */
+#define MANY 32
+
+static double largest_batch(void)
+{
+    double most = 0;
+    for (const char *at = rig_log(&rig); (at = strstr(at, " batch=")) != NULL; at++) {
+        double n = atof(at + 7);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static void test_many(const char *model)
+{
+    static struct job alone[MANY], together[MANY];
+    size_t n;
+    float *x = floats_read("models/gtcrn/ref/e2e_causal.in.wav.f32", &n);
+    for (int k = 0; k < MANY; k++)
+        alone[k] = job(model, k % 8 == 7 ? 48000 : 16000, RILL_CLIENT_F32, k % 2, x + 1000 * k, 16000 + 77 * (size_t) k);
+    for (int k = 0; k < MANY; k++) {
+        together[k] = alone[k];
+        memset(&together[k].r, 0, sizeof together[k].r);
+        pthread_create(&together[k].thread, NULL, job_run, &together[k]);
+    }
+    for (int k = 0; k < MANY; k++) {
+        struct result *a = &alone[k].r, *b = &together[k].r;
+        pthread_join(together[k].thread, NULL);
+        CHECK(alone[k].good && together[k].good && a->bytes + a->n_vad && a->bytes == b->bytes && a->n_vad == b->n_vad,
+              "%s: stream %d has another length", model, k);
+        CHECK((!a->bytes || memcmp(a->pcm, b->pcm, a->bytes) == 0) &&
+              (!a->n_vad || memcmp(a->probs, b->probs, a->n_vad * sizeof *a->probs) == 0), "%s: stream %d is not what it is alone", model, k);
+        result_free(a);
+        result_free(b);
+    }
+    free(x);
+}
+
 static bool library_make(const char *dir)
 {
     char cmd[2048];
@@ -287,6 +325,17 @@ int main(void)
         test_denoiser_48k("dtln", "models/dtln/ref/e2e.in.wav.f32", 384, align);
     }
     test_together();
+    CHECK(rig_stop(&rig) == 0);
+    rig_start(&rig, "[daemon]\nthreads = 1\n[log]\ninterval_s = 1\n");
+    if (CHECK(library_make(rig.dir))) {
+        test_many("silero_v6");
+        test_many("gtcrn");
+        test_many("dtln");
+        test_many("wiener");
+        usleep(1100000);
+        printf("largest mean batch of a second: %.1f streams\n", largest_batch());
+        CHECK(largest_batch() > 1);
+    }
     CHECK(rig_stop(&rig) == 0);
     return check_end();
 }
