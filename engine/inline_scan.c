@@ -2,6 +2,8 @@
 #include "engine/inline_scan.h"
 #include "engine/control.h"
 
+#include <string.h>
+
 struct inliner {
     struct graph *dst;
     const struct op *reshape;
@@ -78,6 +80,48 @@ static bool runs_once(const struct graph *g, const struct node *n)
     return dim_is(f->shape[scan_axis(at->in_axes, 0, f->rank)], 1);
 }
 
+static bool leaves(const struct graph *g, const bool *from)
+{
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (from[g->outputs[i]])
+            return true;
+    for (uint32_t i = 0; i < g->n_states; i++)
+        if (from[g->states[i].out])
+            return true;
+    return false;
+}
+
+/* Whether what is on the wire goes into an output or a declared state. from: room for a flag per wire. */
+static bool wire_leaves(const struct graph *g, uint32_t wire, bool *from)
+{
+    if (wire == WIRE_NONE)
+        return false;
+    memset(from, 0, g->n_wires * sizeof *from);
+    from[wire] = true;
+    for (uint32_t i = g->wires[wire].node + 1; i < g->n_nodes; i++) {
+        const struct node *n = &g->nodes[i];
+        bool reads = false;
+        for (unsigned k = 0; k < n->n_in; k++)
+            reads |= n->in[k] != WIRE_NONE && from[n->in[k]];
+        for (unsigned k = 0; k < n->n_out; k++)
+            if (reads && n->out[k] != WIRE_NONE)
+                from[n->out[k]] = true;
+    }
+    return leaves(g, from);
+}
+
+rill_status scan_may_inline(const struct graph *g, const struct node *n, bool *ret, rill_error *reterr)
+{
+    const struct scan_attr *at = n->attr;
+    bool *from = arena_array(g->arena, bool, g->n_wires + 1);
+    if (!from)
+        return err_set(reterr, RILL_NOMEM, "out of memory while inlining a Scan");
+    *ret = runs_once(g, n);
+    for (int64_t k = 0; *ret && !at->external && k < at->n_states; k++)
+        *ret = wire_leaves(g, n->out[k], from);
+    return RILL_OK;
+}
+
 static rill_status nodes_copy(struct inliner *in, const struct graph *g, uint32_t *map);
 
 static rill_status scan_inline(struct inliner *in, const struct graph *g, uint32_t *map, const struct node *n)
@@ -108,8 +152,13 @@ static rill_status scan_inline(struct inliner *in, const struct graph *g, uint32
 
 static rill_status nodes_copy(struct inliner *in, const struct graph *g, uint32_t *map)
 {
-    for (uint32_t i = 0; i < g->n_nodes; i++)
-        TRY(runs_once(g, &g->nodes[i]) ? scan_inline(in, g, map, &g->nodes[i]) : node_copy(in, g, map, &g->nodes[i]));
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const struct node *n = &g->nodes[i];
+        bool goes = false;
+        if (n->op == &op_scan)
+            TRY(scan_may_inline(g, n, &goes, in->err));
+        TRY(goes ? scan_inline(in, g, map, n) : node_copy(in, g, map, n));
+    }
     return RILL_OK;
 }
 

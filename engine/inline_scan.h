@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* inline_scan.h - the same graph with every Scan of one iteration replaced by its body. */
+/* inline_scan.h - the same graph with Scans of one iteration replaced by their bodies. */
 #ifndef ENGINE_INLINE_SCAN_H
 #define ENGINE_INLINE_SCAN_H
-#include "engine/graph.h"
+#include "engine/op.h"
+
+/* Whether the Scan goes: it runs once, and it has no state, is declared to restart in every run, or every state's last
+ * value gets into an output or a declared state of the graph, so that somebody carries it. */
+rill_status scan_may_inline(const struct graph *g, const struct node *n, bool *ret, rill_error *reterr);
 
 /* States go in and come out as the Scan's inputs and outputs do, so who owns them does not change.
  * Bit-preserving. ret may not be g; what is made lives in a. */

@@ -270,6 +270,7 @@ static rill_status attr_make(struct pulser *p, const struct scan *s, unsigned mo
         !ints_extended(p, s->at->out_reverse, out, more_out, back, &a->out_reverse))
         return pulser_no_memory(p);
     a->n_scans += more_in;
+    a->external |= !s->along;       /* it starts anew in every frame */
     return RILL_OK;
 }
 
