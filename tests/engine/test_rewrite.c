@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT */
+/* A settled graph gives the bits of the graph it was made from, over several runs with states, on random chains of ops
+ * that move elements, add, multiply and convolve; and the passes do what they are for. */
+#include "engine/ops/chain.h"
+#include "engine/ops/pieces.h"
+#include "engine/plan.h"
+#include "engine/prune.h"
+#include "engine/rewrite/passes.h"
+#include "engine/rewrite/pieces.h"
+#include "engine/rewrite/rewrite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WIRES_MAX 64
+#define RUNS      4
+
+static unsigned passed, failed;
+static uint32_t seed;
+
+static bool check(bool ok, const char *what, uint32_t s)
+{
+    ok ? passed++ : failed++;
+    if (!ok)
+        printf("FAILED %s (seed %u)\n", what, s);
+    return ok;
+}
+
+static uint32_t rnd(uint32_t n)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % n;
+}
+
+/* ---- building ---- */
+
+struct build {
+    struct arena arena;
+    struct dims *dims;
+    struct graph g;
+    rill_error err;
+    uint32_t wire[WIRES_MAX];
+    unsigned n;
+};
+
+static void build_init(struct build *b)
+{
+    memset(b, 0, sizeof *b);
+    b->dims = dims_new();
+    graph_init(&b->g, &b->arena, b->dims, "test");
+}
+
+static void build_drop(struct build *b)
+{
+    arena_drop(&b->arena);
+    dims_free(b->dims);
+}
+
+static uint32_t ints(struct build *b, int64_t n, const int64_t *v)
+{
+    struct tensor *t = tensor_new(&b->arena, DTYPE_I64, 1, &n);
+    memcpy(t->data, v, (size_t) n * sizeof *v);
+    return graph_add_const(&b->g, "ints", t);
+}
+
+static uint32_t floats(struct build *b, int rank, const int64_t *dim)
+{
+    struct tensor *t = tensor_new(&b->arena, DTYPE_F32, rank, dim);
+    for (int64_t i = 0; i < tensor_count(t); i++)
+        ((float *) t->data)[i] = (float) rnd(2000) * 1e-3f - 1;
+    return graph_add_const(&b->g, "floats", t);
+}
+
+/* Adds a node of one output; facts come from the op. WIRE_NONE: the op refuses. */
+static uint32_t node(struct build *b, const char *name, const struct attr *attrs, unsigned n_attrs, const uint32_t *in,
+                     unsigned n_in)
+{
+    const struct op *op = op_find(name);
+    void *attr = arena_alloc(&b->arena, op->attr_bytes + 1);
+    const struct fact *facts[6];
+    struct fact out = { 0 };
+    struct attr own[2];
+    for (unsigned i = 0; i < n_attrs; i++) {        /* attributes borrow their lists */
+        own[i] = attrs[i];
+        if (own[i].ints.n)
+            own[i].ints.v = arena_copy(&b->arena, own[i].ints.v, own[i].ints.n * sizeof *own[i].ints.v);
+    }
+    if (op->attrs && attrs_parse(op, name, own, n_attrs, attr, &b->err) != RILL_OK)
+        return WIRE_NONE;
+    for (unsigned i = 0; i < n_in; i++)
+        facts[i] = &b->g.wires[in[i]].fact;
+    struct node n = { .name = name, .op = op, .attr = attr, .in = (uint32_t *) (uintptr_t) in, .n_in = n_in, .n_out = 1 };
+    struct infer c = { .node = &n, .attr = attr, .dims = b->dims, .arena = &b->arena, .n_in = n_in, .n_out = 1, .in = facts,
+                       .out = &out, .err = &b->err };
+    if (op->infer(&c) != RILL_OK)
+        return WIRE_NONE;
+    out.value = NULL;
+    uint32_t w = graph_add_wire(&b->g, name, &out);
+    graph_add_node(&b->g, op, name, attr, in, n_in, &w, 1);
+    return w;
+}
+
+static struct tensor shape_of(const struct build *b, uint32_t w)
+{
+    struct tensor t;
+    if (!fact_to_tensor(&b->g.wires[w].fact, &t))
+        abort();
+    return t;
+}
+
+/* ---- random steps: each returns a new wire or WIRE_NONE ---- */
+
+static uint32_t step_turn(struct build *b, uint32_t w)
+{
+    struct tensor t = shape_of(b, w);
+    int64_t perm[RANK_MAX];
+    for (int i = 0; i < t.rank; i++)
+        perm[i] = i;
+    for (int i = t.rank - 1; i > 0; i--) {
+        int k = (int) rnd((uint32_t) i + 1);
+        int64_t kept = perm[i];
+        perm[i] = perm[k];
+        perm[k] = kept;
+    }
+    struct attr a = { .name = "perm", .kind = ATTR_INTS, .ints = { (uint32_t) t.rank, perm } };
+    return node(b, "Transpose", &a, 1, &w, 1);
+}
+
+static uint32_t step_slice(struct build *b, uint32_t w)
+{
+    struct tensor t = shape_of(b, w);
+    int64_t axis = rnd((uint32_t) t.rank), n = t.dim[axis], from = rnd((uint32_t) n), to = from + 1 + rnd((uint32_t) (n - from));
+    int64_t step = 1 + rnd(3);
+    bool back = rnd(4) == 0;
+    int64_t first = back ? to - 1 : from, end = back ? (from ? from - 1 : INT64_MIN) : to, by = back ? -step : step;
+    uint32_t in[] = { w, ints(b, 1, &first), ints(b, 1, &end), ints(b, 1, &axis), ints(b, 1, &by) };
+    return node(b, "Slice", NULL, 0, in, 5);
+}
+
+static uint32_t step_flat(struct build *b, uint32_t w)
+{
+    struct tensor t = shape_of(b, w);
+    int64_t whole = tensor_count(&t), dim[3] = { 1, whole, 1 };
+    for (int64_t d = 2; d < 8; d++)
+        if (whole % d == 0 && rnd(2)) {
+            dim[0] = d;
+            dim[1] = whole / d;
+        }
+    uint32_t in[] = { w, ints(b, 2 + rnd(2), dim) };
+    return node(b, "Reshape", NULL, 0, in, 2);
+}
+
+static uint32_t step_pad(struct build *b, uint32_t w)
+{
+    static const char *const modes[] = { "constant", "edge", "wrap" };
+    struct tensor t = shape_of(b, w);
+    int64_t pads[2 * RANK_MAX] = { 0 }, one = 1;
+    pads[rnd((uint32_t) t.rank)] = rnd(3);
+    pads[t.rank + (int) rnd((uint32_t) t.rank)] = rnd(3);
+    struct attr a = { .name = "mode", .kind = ATTR_STRINGS, .strings = { 1, &modes[rnd(3)] } };
+    uint32_t in[] = { w, ints(b, 2 * t.rank, pads), floats(b, rnd(2) ? 0 : 1, &one) };
+    return node(b, "Pad", &a, 1, in, 2 + rnd(2));
+}
+
+static uint32_t step_gather(struct build *b, uint32_t w)
+{
+    struct tensor t = shape_of(b, w);
+    int64_t axis = rnd((uint32_t) t.rank), v[6];
+    for (int i = 0; i < 6; i++)
+        v[i] = rnd((uint32_t) t.dim[axis]);
+    struct attr a = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    uint32_t in[] = { w, ints(b, 1 + rnd(6), v) };
+    return node(b, "Gather", &a, 1, in, 2);
+}
+
+static uint32_t step_concat(struct build *b, uint32_t w)
+{
+    struct tensor t = shape_of(b, w);
+    struct attr a = { .name = "axis", .kind = ATTR_INT, .i = rnd((uint32_t) t.rank) };
+    uint32_t in[3] = { w, w, w };
+    for (int i = 1; i < 3; i++) {
+        uint32_t other = b->wire[rnd(b->n)];
+        in[i] = fact_same(&b->g.wires[w].fact, &b->g.wires[other].fact) ? other : w;
+    }
+    return node(b, "Concat", &a, 1, in, 2 + rnd(2));
+}
+
+/* A row along axis 0 is put elsewhere. */
+static uint32_t step_scatter(struct build *b, uint32_t w)
+{
+    struct tensor t = shape_of(b, w);
+    int64_t at = rnd((uint32_t) t.dim[0]), one = 1, two[] = { 1, 1 };
+    struct attr a = { .name = "axis", .kind = ATTR_INT, .i = 0 };
+    uint32_t from[] = { w, ints(b, 1, &one) }, row;
+    if (t.dim[0] < 2 || (row = node(b, "Gather", &a, 1, from, 2)) == WIRE_NONE)
+        return WIRE_NONE;
+    struct tensor *index = tensor_new(&b->arena, DTYPE_I64, 2, two);
+    *(int64_t *) index->data = at;
+    uint32_t in[] = { w, graph_add_const(&b->g, "index", index), row };
+    return node(b, "ScatterND", NULL, 0, in, 3);
+}
+
+static uint32_t step_alone(struct build *b, uint32_t w)
+{
+    static const char *const ops[] = { "Tanh", "Sigmoid", "Relu", "Exp", "Neg" };
+    return node(b, ops[rnd(5)], NULL, 0, &w, 1);
+}
+
+/* Two tensors of one shape, or one and a part of it that is broadcast. */
+static uint32_t step_both(struct build *b, uint32_t w)
+{
+    static const char *const ops[] = { "Add", "Sub", "Mul", "PRelu", "Max" };
+    struct tensor t = shape_of(b, w);
+    uint32_t in[2] = { w, b->wire[rnd(b->n)] };
+    bool same = fact_same(&b->g.wires[w].fact, &b->g.wires[in[1]].fact);
+    for (int i = 0; i < t.rank; i++)
+        t.dim[i] = rnd(2) ? t.dim[i] : 1;
+    if (!same || rnd(2))
+        in[1] = floats(b, t.rank, t.dim);
+    return node(b, ops[rnd(5)], NULL, 0, in, 2);
+}
+
+/* Two convolutions of one geometry over [1, C, n], one of which may be thrown away. */
+static uint32_t step_conv(struct build *b, uint32_t w)
+{
+    struct tensor t = shape_of(b, w);
+    int64_t shape[] = { 1, t.dim[0], tensor_count(&t) / t.dim[0] }, taps = 1 + rnd(3), outs = 1 + rnd(5), dilation = 1 + rnd(3);
+    uint32_t flat[] = { w, ints(b, 3, shape) }, x = node(b, "Reshape", NULL, 0, flat, 2);
+    struct attr a[] = { { .name = "dilations", .kind = ATTR_INTS, .ints = { 1, &dilation } } };
+    for (int twin = 0; twin < 2; twin++) {
+        int64_t weights[] = { outs + twin, t.dim[0], taps };
+        uint32_t in[] = { x, floats(b, 3, weights), floats(b, 1, weights) };
+        if (x == WIRE_NONE || shape[2] <= (taps - 1) * dilation || b->n == WIRES_MAX)
+            return WIRE_NONE;
+        uint32_t y = node(b, "Conv", a, 1, in, 3);
+        if (y != WIRE_NONE)
+            b->wire[b->n++] = y;
+    }
+    return step_alone(b, b->wire[b->n - 1 - rnd(2)]);
+}
+
+static uint32_t (*const steps[])(struct build *, uint32_t) = {
+    step_turn, step_slice, step_flat, step_pad, step_gather, step_concat, step_scatter, step_alone, step_both, step_both, step_conv,
+};
+
+/* Some wires are fed back: a next state of the shape of a state. */
+static void states_close(struct build *b, const uint32_t *states, unsigned n)
+{
+    for (unsigned s = 0; s < n; s++) {
+        uint32_t next = states[s];
+        for (unsigned i = 0; i < b->n; i++)
+            if (fact_same(&b->g.wires[states[s]].fact, &b->g.wires[b->wire[i]].fact) && rnd(2))
+                next = b->wire[i];
+        graph_add_state(&b->g, "state", states[s], next, NULL);
+    }
+}
+
+static void random_graph(struct build *b)
+{
+    uint32_t states[2];
+    struct fact f = { .type = DTYPE_F32, .rank = 3, .shape = { dim_int(b->dims, 1 + rnd(3)), dim_int(b->dims, 2 + rnd(9)),
+                                                              dim_int(b->dims, 1 + rnd(20)) } };
+    for (int i = 0; i < 2; i++)
+        b->wire[b->n++] = graph_add_input(&b->g, "x", &f);
+    for (int i = 0; i < 2; i++)
+        b->wire[b->n++] = states[i] = graph_add_wire(&b->g, "state", &f);
+    for (uint32_t i = 5 + rnd(30); i > 0 && b->n < WIRES_MAX; i--) {
+        uint32_t from = b->wire[rnd(3) ? b->n - 1 : rnd(b->n)];
+        struct tensor t = shape_of(b, from);
+        if (tensor_count(&t) > 4000 || tensor_count(&t) < 2)
+            continue;
+        uint32_t w = steps[rnd(sizeof steps / sizeof *steps)](b, from);
+        if (w != WIRE_NONE && b->n < WIRES_MAX)
+            b->wire[b->n++] = w;
+    }
+    for (uint32_t i = 0; i < 1 + rnd(3); i++)
+        graph_add_output(&b->g, b->wire[b->n - 1 - rnd(b->n < 6 ? b->n : 6)]);
+    states_close(b, states, 2);
+}
+
+/* ---- comparing ---- */
+
+struct running { struct plan *plan; unsigned char *mem; };
+
+static bool running_init(struct running *r, const struct graph *g, uint32_t s)
+{
+    rill_error err = { 0 };
+    if (!check(plan_from_graph(&r->plan, g, NULL, &err) == RILL_OK, err.text, s))
+        return false;
+    check(memplan_is_sound(r->plan->spans, r->plan->n_spans), "live ranges overlap", s);
+    r->mem = aligned_alloc(64, r->plan->mem_bytes);
+    memset(r->mem, 0xff, r->plan->mem_bytes);
+    plan_reset(r->plan, r->mem);
+    return true;
+}
+
+static void running_drop(struct running *r)
+{
+    free(r->mem);
+    plan_free(r->plan);
+}
+
+/* NaN is a class. */
+static bool bits_same(const float *a, const float *b, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (memcmp(&a[i], &b[i], sizeof *a) && !(a[i] != a[i] && b[i] != b[i]))
+            return false;
+    return true;
+}
+
+static void same_run(struct running *a, struct running *b, uint32_t s)
+{
+    for (uint32_t i = 0; i < a->plan->n_inputs; i++) {
+        const struct plan_port *p = &a->plan->inputs[i];
+        float *x = (float *) (void *) (a->mem + p->at.offset);
+        for (int64_t k = 0; k < tensor_count(&p->shape); k++)
+            x[k] = (float) rnd(2000) * 1e-3f - 1;
+        memcpy(b->mem + b->plan->inputs[i].at.offset, x, tensor_bytes(&p->shape));
+    }
+    plan_run(a->plan, a->mem);
+    plan_run(b->plan, b->mem);
+    for (uint32_t i = 0; i < a->plan->n_outputs; i++)
+        check(bits_same(place_read(a->plan->outputs[i].at, a->mem), place_read(b->plan->outputs[i].at, b->mem),
+                        tensor_count(&a->plan->outputs[i].shape)), "a settled graph gives other bits", s);
+}
+
+static void copy_move(struct running *r)
+{
+    unsigned char *mem = aligned_alloc(64, r->plan->mem_bytes);
+    memcpy(mem, r->mem, r->plan->mem_bytes);
+    memset(r->mem, 0xff, r->plan->mem_bytes);
+    free(r->mem);
+    r->mem = mem;
+}
+
+static unsigned ops_count(const struct graph *g, const struct op *op)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        n += g->nodes[i].op == op;
+    return n;
+}
+
+static void test_random(uint32_t count)
+{
+    unsigned moves = 0, chains = 0;
+    for (uint32_t s = 1; s <= count; s++) {
+        struct build b;
+        struct graph pruned, settled;
+        struct running before = { 0 }, after = { 0 };
+        seed = s;
+        build_init(&b);
+        random_graph(&b);
+        if (check(graph_pruned(&pruned, &b.g, &b.err) == RILL_OK && graph_settle(&settled, &pruned, NULL, &b.err) == RILL_OK &&
+                  graph_check(&settled, &b.err) == RILL_OK, b.err.text, s) &&
+            running_init(&before, &pruned, s) && running_init(&after, &settled, s))
+            for (int run = 0; run < RUNS; run++) {
+                same_run(&before, &after, s);
+                if (run == 1)
+                    copy_move(&after);      /* a snapshot goes on elsewhere */
+            }
+        moves += ops_count(&settled, &op_move);
+        chains += ops_count(&settled, &op_chain);
+        running_drop(&before);
+        running_drop(&after);
+        build_drop(&b);
+    }
+    check(moves > count && chains > count / 8, "there are Moves and Chains", moves);
+}
+
+/* ---- what single passes are for ---- */
+
+/* state' = rows 1.. of the state and a new one: one Move, where the state lies. */
+static void test_delay_line(void)
+{
+    struct build b;
+    struct graph settled;
+    struct running r = { 0 };
+    build_init(&b);
+    struct fact row = { .type = DTYPE_F32, .rank = 2, .shape = { dim_int(b.dims, 1), dim_int(b.dims, 5) } }, all = row;
+    all.shape[0] = dim_int(b.dims, 4);
+    int64_t one = 1, end = INT64_MAX, zero = 0;
+    uint32_t x = graph_add_input(&b.g, "x", &row), s = graph_add_wire(&b.g, "s", &all);
+    uint32_t cut[] = { s, ints(&b, 1, &one), ints(&b, 1, &end), ints(&b, 1, &zero) };
+    uint32_t join[] = { node(&b, "Slice", NULL, 0, cut, 4), x };
+    struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = 0 };
+    uint32_t next = node(&b, "Concat", &axis, 1, join, 2), first = node(&b, "Neg", NULL, 0, &s, 1);
+    graph_add_output(&b.g, first);
+    graph_add_state(&b.g, "s", s, next, NULL);
+    check(graph_settle(&settled, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    check(ops_count(&settled, &op_move) == 1 && settled.n_nodes == 2, "one Move and one Neg are left", settled.n_nodes);
+    if (running_init(&r, &settled, 0)) {
+        check(r.plan->n_steps == 2, "the state is not copied", r.plan->n_steps);
+        for (int run = 0; run < 9; run++) {
+            float *in = (float *) (void *) (r.mem + r.plan->inputs[0].at.offset);
+            for (int i = 0; i < 5; i++)
+                in[i] = (float) run;
+            plan_run(r.plan, r.mem);
+            const float *y = place_read(r.plan->outputs[0].at, r.mem);
+            check(y[15] == (run ? -(float) (run - 1) : 0) && y[0] == (run > 3 ? -(float) (run - 4) : 0), "delay line", (uint32_t) run);
+        }
+    }
+    running_drop(&r);
+    build_drop(&b);
+}
+
+/* Reversal in place would read what it wrote. */
+static void test_hazard(void)
+{
+    struct arena a = { 0 };
+    struct origin up[8], down[8], turned[8];
+    for (uint32_t i = 0; i < 8; i++) {
+        down[i] = (struct origin) { i < 7 ? 0 : 1, i < 7 ? i + 1 : 0 };
+        up[i] = (struct origin) { i ? 0 : 1, i ? i - 1 : 0 };
+        turned[i] = (struct origin) { 0, 7 - i };
+    }
+    const struct { const struct origin *o; bool safe; } rows[] = { { down, true }, { up, false }, { turned, false } };
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t n;
+        bool safe = !rows[i].safe;
+        struct piece *p = pieces_from_origins(&a, rows[i].o, 8, &n);
+        check(p && pieces_in_place(&a, p, n, 0, 8, &safe) && safe == rows[i].safe, "what is safe in place", i);
+    }
+    arena_drop(&a);
+}
+
+/* Every element of a random movement is written once, from where it should come. */
+static void test_pieces(uint32_t count)
+{
+    for (uint32_t s = 1; s <= count; s++) {
+        struct arena a = { 0 };
+        struct origin o[600];
+        float x[3][600], y[600];
+        uint32_t n = 1 + rnd(600), n_pieces;
+        seed = s;
+        for (uint32_t i = 0, left = 0, input = 0, at = 0, step = 0; i < n; i++, at += step) {
+            if (!left--) {
+                left = rnd(40);
+                input = rnd(3);
+                step = rnd(4);
+                at = rnd(100);
+            }
+            o[i] = (struct origin) { (int32_t) input, at % 600 };
+        }
+        for (int k = 0; k < 3; k++)
+            for (int i = 0; i < 600; i++)
+                x[k][i] = (float) (k * 1000 + i);
+        memset(y, 0, sizeof y);
+        struct piece *p = pieces_from_origins(&a, o, n, &n_pieces);
+        int64_t written = 0;
+        for (uint32_t i = 0; i < n_pieces; i++) {
+            int64_t e = 1;
+            for (int k = 0; k < PIECE_AXES; k++)
+                e *= p[i].n[k];
+            written += e;
+            for (int64_t k = 0; k < e; k++) {
+                int64_t from = p[i].from, to = p[i].to, left = k;
+                for (int d = PIECE_AXES; d-- > 0; left /= p[i].n[d]) {
+                    from += left % p[i].n[d] * p[i].from_stride[d];
+                    to += left % p[i].n[d] * p[i].to_stride[d];
+                }
+                y[to] = x[p[i].input][from];
+            }
+        }
+        bool same = written == n;
+        for (uint32_t i = 0; i < n; i++)
+            same &= y[i] == x[o[i].input][o[i].at];
+        check(same, "pieces are the movement", s);
+        arena_drop(&a);
+    }
+}
+
+int main(void)
+{
+    const char *count = getenv("RILL_COUNT");
+    test_pieces(300);
+    test_hazard();
+    test_delay_line();
+    test_random(count ? (uint32_t) strtoul(count, NULL, 10) : 600);
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed != 0;
+}
