@@ -37,9 +37,9 @@ static void on_preloaded(void *arg, struct model *m)
     struct daemon *d = arg;
     d->preloads_left--;
     if (m->state == MODEL_READY)
-        log_line(&d->log, LOG_INFO, "model=%s loaded rate=%u pulse=%u delay=%u rtf=%.4f stream_bytes=%llu sha256=%.12s",
+        log_line(&d->log, LOG_INFO, "model=%s loaded rate=%u pulse=%u delay=%u rtf=%.4f stream_bytes=%llu cpu=%s sha256=%.12s",
                  m->name, m->lane.rate, m->lane.pulse_samples, m->lane.delay_samples, (double) m->rtf,
-                 (unsigned long long) m->plan_info.stream_bytes, m->sha256);
+                 (unsigned long long) m->plan_info.stream_bytes, m->plan_info.cpu, m->sha256);
     else
         log_line(&d->log, LOG_ERROR, "model=%s cannot be loaded: %s", m->name, m->error.text);
     if (m->state != MODEL_READY && !d->ready)

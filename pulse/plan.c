@@ -19,9 +19,12 @@ static size_t aligned(size_t bytes)
 
 static const struct { const char *name; unsigned cpu; } rungs[] = {
     { "c", 0 },
+#if defined(__aarch64__)
+    { "neon", KERN_NEON },
+#else
     { "avx2", KERN_AVX2 },
     { "avx512", KERN_AVX2 | KERN_AVX512 },
-    { "neon", KERN_NEON },
+#endif
 };
 
 static rill_status cpu_choose(const rill_plan_opts *opts, unsigned *ret, rill_error *err)
@@ -40,7 +43,10 @@ static rill_status cpu_choose(const rill_plan_opts *opts, unsigned *ret, rill_er
             *ret = cpu & rungs[i].cpu;
             return RILL_OK;
         }
-    return err_set(err, RILL_INVALID, "RILL_CPU is '%.40s'; known: c, avx2, avx512, neon", force);
+    char known[64] = "";
+    for (size_t i = 0; i < sizeof rungs / sizeof *rungs; i++)
+        strcat(strcat(known, i ? ", " : ""), rungs[i].name);
+    return err_set(err, RILL_INVALID, "RILL_CPU is '%.40s'; known on this kind of processor: %s", force, known);
 }
 
 static const char *cpu_name(unsigned cpu)

@@ -127,11 +127,18 @@ static void report_text(const struct inspect *in, const char *name)
     latency_print(in->plan);
 }
 
+/* Kernels of the table carry a type in their names; the loops of other steps are plain C on every machine. */
+static const char *step_isa(const struct plan *p, const struct step *s)
+{
+    return strstr(s->kernel, "_f32") ? p->kern.isa : "c";
+}
+
 static void steps_print(const struct plan *p)
 {
-    printf("plan: %u steps, block of %zu bytes, state %zu\n", p->n_steps_all, p->mem_bytes, p->state_bytes);
+    printf("plan: %u steps for %s, block of %zu bytes, state %zu\n", p->n_steps_all, p->kern.isa, p->mem_bytes,
+           p->state_bytes);
     for (uint32_t i = 0; i < p->n_steps; i++)
-        printf("  %4u %-24s %s\n", i, p->steps[i].kernel, p->steps[i].name);
+        printf("  %4u %-6s %-24s %s\n", i, step_isa(p, &p->steps[i]), p->steps[i].kernel, p->steps[i].name);
 }
 
 enum stage { STAGE_LOAD, STAGE_TYPED, STAGE_DECLUTTER, STAGE_PULSE, STAGE_PULSE_DECLUTTER, STAGE_PLAN, N_STAGES };

@@ -232,6 +232,18 @@ static rill_status plan_new(struct prep *c, elem_fn *const *fns, const struct te
     return RILL_OK;
 }
 
+/* The kernel that f32 goes through; other loops are plain C. */
+static const char *kernel_of(elem_fn *fn)
+{
+    static const struct { elem_fn *fn; const char *name; } kernels[] = {
+        { add_F32, "add_f32" }, { sub_F32, "sub_f32" }, { mul_F32, "mul_f32" }, { div_F32, "div_f32" },
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (kernels[i].fn == fn)
+            return kernels[i].name;
+    return "elementwise";
+}
+
 static rill_status binary_prepare(struct prep *c)
 {
     struct elem_plan *p = arena_new(c->arena, struct elem_plan);
@@ -239,7 +251,7 @@ static rill_status binary_prepare(struct prep *c)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     TRY(plan_new(c, binary_fns(def_of(c->node), c->attr), c->in, p));
     c->args = p;
-    c->kernel = "elementwise";
+    c->kernel = kernel_of(p->fn);
     return RILL_OK;
 }
 
@@ -300,7 +312,7 @@ static rill_status variadic_prepare(struct prep *c)
         TRY(plan_new(c, def_of(c->node)->fns, in, &g->plan[k]));
     }
     c->args = g;
-    c->kernel = "elementwise";
+    c->kernel = kernel_of(n ? g->plan[0].fn : NULL);
     return RILL_OK;
 }
 

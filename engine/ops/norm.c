@@ -84,6 +84,7 @@ static rill_status batch_prepare(struct prep *c)
     const struct batch_attr *a = c->attr;
     int64_t n = c->in[0]->dim[1];
     c->scratch_bytes = (size_t) n * 2 * sizeof(float);
+    c->kernel = "muls_f32, adds_f32";
     for (unsigned i = 1; i <= 4; i++)
         if (!c->in[i]->data)
             return RILL_OK;
@@ -146,6 +147,12 @@ static rill_status layer_infer(struct infer *c)
         for (int i = axis; o && i < x->rank; i++)
             c->out[o].shape[i] = dim_int(c->dims, 1);
     }
+    return RILL_OK;
+}
+
+static rill_status layer_prepare(struct prep *c)
+{
+    c->kernel = "norm_f32";
     return RILL_OK;
 }
 
@@ -297,7 +304,7 @@ static void lrn_eval(const struct eval *e)
 
 OP(batch, "BatchNormalization", batch_attrs, sizeof(struct batch_attr), 5, 5, 1, batch_infer, batch_prepare, batch_eval,
    "scale and shift per channel, from stored statistics");
-OP(layer, "LayerNormalization", layer_attrs, sizeof(struct layer_attr), 2, 3, 3, layer_infer, NULL, layer_eval,
+OP(layer, "LayerNormalization", layer_attrs, sizeof(struct layer_attr), 2, 3, 3, layer_infer, layer_prepare, layer_eval,
    "zero mean and unit variance over the last axes");
 OP(instance, "InstanceNormalization", instance_attrs, sizeof(struct group_attr), 3, 3, 1, group_infer, NULL, group_eval,
    "zero mean and unit variance per channel");

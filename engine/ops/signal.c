@@ -108,7 +108,7 @@ static rill_status rfft_prepare(struct prep *c)
     r->out_floats = 2 * (n / 2 + 1);
     r->rows = (size_t) tensor_count(c->out[0]) / r->out_floats;
     c->scratch_bytes = (r->work_floats + n) * sizeof(float);
-    c->kernel = r->fft.half.chirp ? "rfft, chirp" : "rfft, passes";
+    c->kernel = r->fft.half.chirp ? "rfft_f32, chirp" : "rfft_f32, passes";
     return RILL_OK;
 }
 
@@ -139,7 +139,7 @@ static rill_status irfft_prepare(struct prep *c)
     r->out_floats = n;
     r->rows = (size_t) tensor_count(y) / n;
     c->scratch_bytes = r->work_floats * sizeof(float);
-    c->kernel = r->fft.half.chirp ? "irfft, chirp" : "irfft, passes";
+    c->kernel = r->fft.half.chirp ? "irfft_f32, chirp" : "irfft_f32, passes";
     return RILL_OK;
 }
 

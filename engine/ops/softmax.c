@@ -211,7 +211,7 @@ static rill_status softmax_prepare(struct prep *c)
     size_t total = g->outer * g->n * g->inner;
     c->scratch_bytes = total ? (g->n + 3 * g->inner + (type_is_half(t->type) ? total : 0)) * sizeof(float) : 0;
     c->args = g;
-    c->kernel = "softmax";
+    c->kernel = "softmax, exp_f32";
     return RILL_OK;
 }
 

@@ -288,6 +288,21 @@ static rill_status unary_infer(struct infer *c)
     return RILL_OK;
 }
 
+/* The kernel that f32 goes through; other loops are plain C. */
+static const char *kernel_of(const struct unary_def *d, enum dtype t)
+{
+    static const struct { f32_fn *f32; const char *name; } kernels[] = {
+        { f32_exp, "exp_f32" }, { f32_log, "log_f32" }, { f32_sigmoid, "sigmoid_f32" }, { f32_tanh, "tanh_f32" },
+        { f32_sqrt, "sqrt_f32" }, { f32_relu, "relu_f32" }, { f32_erf, "erf_f32" }, { f32_elu, "elementwise, exp_f32" },
+        { f32_selu, "elementwise, exp_f32" }, { f32_celu, "elementwise, exp_f32" }, { f32_mish, "elementwise, exp_f32" },
+        { f32_gelu, "elementwise, erf_f32" }, { f32_swish, "elementwise, sigmoid_f32" }, { f32_softplus, "elementwise, exp_f32" },
+    };
+    for (size_t i = 0; t == DTYPE_F32 && d->f32 && i < sizeof kernels / sizeof *kernels; i++)
+        if (kernels[i].f32 == d->f32)
+            return kernels[i].name;
+    return "elementwise";
+}
+
 static rill_status unary_prepare(struct prep *c)
 {
     const struct unary_def *d = def_of(c->node);
@@ -300,7 +315,7 @@ static rill_status unary_prepare(struct prep *c)
     if (!dtype_is_float(t) && !g->ints)
         return prep_fail(c, "no loop for elements of type %s", dtype_name(t));
     c->args = g;
-    c->kernel = "elementwise";
+    c->kernel = kernel_of(d, t);
     return RILL_OK;
 }
 

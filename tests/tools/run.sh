@@ -85,6 +85,12 @@ expect 0 "Scan" "$rill" inspect --pass load wiener
 expect 0 "state " "$rill" inspect --pass pulse wiener
 expect 0 "OverlapAdd" "$rill" inspect --pass pulse-declutter wiener
 expect 0 "OverlapAdd" "$rill" inspect --pass plan wiener
+expect 0 "steps for c," env RILL_CPU=c "$rill" inspect --pass plan wiener
+expect 0 " c      rfft_f32" env RILL_CPU=c "$rill" inspect --pass plan wiener
+best=$("$rill" inspect --json wiener | sed -n 's/.*"cpu": "\(.*\)".*/\1/p')
+expect 0 " $best *rfft_f32" "$rill" inspect --pass plan wiener
+expect 0 " c *OverlapAdd" "$rill" inspect --pass plan wiener
+expect 3 "RILL_CPU is 'sse9'; known on this kind of processor: c, " env RILL_CPU=sse9 "$rill" inspect --pass plan wiener
 expect 2 "unknown pass" "$rill" inspect --pass nosuch wiener
 zoo=$(dirname "$0")/../models/zoo
 expect 0 "latency of 'out': 256 frames, 256 input frames, 16 ms" "$rill" inspect wiener
