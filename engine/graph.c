@@ -10,6 +10,15 @@ void graph_init(struct graph *g, struct arena *a, struct dims *ds, const char *n
     *g = (struct graph) { .arena = a, .dims = ds, .name = name };
 }
 
+bool graph_reserve(struct graph *g, uint32_t n_wires, uint32_t n_nodes)
+{
+    g->wires = arena_array(g->arena, struct wire, n_wires);
+    g->nodes = arena_array(g->arena, struct node, n_nodes);
+    g->cap_wires = n_wires;
+    g->cap_nodes = n_nodes;
+    return g->wires && g->nodes;
+}
+
 /* Room for one more element in an arena array that doubles; NULL when the arena is full. */
 static void *list_grow(struct arena *a, void *list, uint32_t n, uint32_t *cap, size_t bytes)
 {
@@ -82,9 +91,13 @@ struct node *graph_add_node(struct graph *g, const struct op *op, const char *na
                             const uint32_t *in, unsigned n_in, const uint32_t *out, unsigned n_out)
 {
     struct node *list = GROW(g, nodes);
-    uint32_t *i = arena_copy(g->arena, in, n_in * sizeof *in), *o = arena_copy(g->arena, out, n_out * sizeof *out);
-    if (!list || !i || !o)
+    uint32_t *i = arena_array(g->arena, uint32_t, (size_t) n_in + n_out), *o = i + n_in;
+    if (!list || !i)
         return NULL;
+    if (n_in)
+        memcpy(i, in, n_in * sizeof *in);
+    if (n_out)
+        memcpy(o, out, n_out * sizeof *out);
     g->nodes = list;
     struct node *n = &list[g->n_nodes];
     *n = (struct node) { .name = name, .op = op, .attr = attr, .in = i, .n_in = n_in, .out = o, .n_out = n_out };

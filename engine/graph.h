@@ -68,6 +68,7 @@ struct tgraph { struct graph g; };      /* every wire has a type and a shape; co
 
 /* All builders return WIRE_NONE or NULL when the arena is full; callers report RILL_NOMEM. */
 void     graph_init(struct graph *g, struct arena *a, struct dims *ds, const char *name);
+bool     graph_reserve(struct graph *g, uint32_t n_wires, uint32_t n_nodes);       /* of an empty graph: room for so many */
 uint32_t graph_add_wire(struct graph *g, const char *name, const struct fact *fact);       /* fact may be NULL */
 uint32_t graph_add_input(struct graph *g, const char *name, const struct fact *fact);
 uint32_t graph_add_const(struct graph *g, const char *name, const struct tensor *value);

@@ -7,6 +7,7 @@
 struct pruner {
     const struct graph *g;
     bool *wire, *node, *state;      /* needed */
+    uint32_t *in, *out;             /* of the node that is copied: the longest lists of the graph */
 };
 
 static void need(struct pruner *p, uint32_t w)
@@ -134,9 +135,7 @@ static rill_status node_copy(struct pruner *p, struct graph *ret, const struct n
                              rill_error *reterr)
 {
     const struct graph *g = p->g;
-    uint32_t *in = arena_array(ret->arena, uint32_t, n->n_in + 1), *out = arena_array(ret->arena, uint32_t, n->n_out + 1);
-    if (!in || !out)
-        return err_set(reterr, RILL_NOMEM, "out of memory");
+    uint32_t *in = p->in, *out = p->out;
     for (unsigned k = 0; k < n->n_in; k++)
         in[k] = n->in[k] == WIRE_NONE ? WIRE_NONE : map[n->in[k]];
     for (unsigned k = 0; k < n->n_out; k++) {
@@ -169,6 +168,25 @@ static bool interface_copy(struct pruner *p, struct graph *ret, uint32_t *map)
     return true;
 }
 
+/* Room for what stays, and for the lists of one node. */
+static bool copy_begin(struct pruner *p, struct graph *ret)
+{
+    uint32_t wires = 0, nodes = 0, in = 1, out = 1;
+    const struct graph *g = p->g;
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        wires += p->wire[w];
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        wires += !p->wire[g->inputs[i]];
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        nodes += p->node[i];
+        in = g->nodes[i].n_in > in ? g->nodes[i].n_in : in;
+        out = g->nodes[i].n_out > out ? g->nodes[i].n_out : out;
+    }
+    p->in = arena_array(g->arena, uint32_t, in);
+    p->out = arena_array(g->arena, uint32_t, out);
+    return p->in && p->out && graph_reserve(ret, wires, nodes);
+}
+
 rill_status graph_pruned(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
     struct pruner p = { .g = g, .wire = arena_array(g->arena, bool, g->n_wires + 1),
@@ -181,7 +199,7 @@ rill_status graph_pruned(struct graph *ret, const struct graph *g, rill_error *r
     graph_init(ret, g->arena, g->dims, g->name);
     ret->meta = g->meta;
     ret->n_meta = g->n_meta;
-    if (!interface_copy(&p, ret, map))
+    if (!copy_begin(&p, ret) || !interface_copy(&p, ret, map))
         return err_set(reterr, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < g->n_nodes; i++)
         if (p.node[i])

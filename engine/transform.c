@@ -53,10 +53,18 @@ static void *list_copy(struct arena *a, const void *list, size_t n, size_t bytes
 
 static bool node_own(struct arena *a, struct node *n)
 {
-    n->in = list_copy(a, n->in, n->n_in, sizeof *n->in);
-    n->out = list_copy(a, n->out, n->n_out, sizeof *n->out);
-    n->body = list_copy(a, n->body, n->n_body, sizeof *n->body);
-    return n->in && n->out && n->body;
+    uint32_t *wires = arena_array(a, uint32_t, (size_t) n->n_in + n->n_out);
+    if (!wires)
+        return false;
+    if (n->n_in)
+        memcpy(wires, n->in, n->n_in * sizeof *wires);
+    if (n->n_out)
+        memcpy(wires + n->n_in, n->out, n->n_out * sizeof *wires);
+    n->in = wires;
+    n->out = wires + n->n_in;
+    if (n->n_body)
+        n->body = arena_copy(a, n->body, n->n_body * sizeof *n->body);
+    return n->body || !n->n_body;
 }
 
 rill_status graph_copied(struct graph *ret, const struct graph *g, rill_error *reterr)
