@@ -425,7 +425,7 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
         TRY(direct_prepare(c, v));
     c->kernel = v->way == CONV_PRODUCT && v->in_place ? "gemm_f32" : v->blocked ? ways[v->way].blocks : ways[v->way].name;
     TRY(weights_prepare(c, v));
-    TRY(then_prepare(c, then, &v->then));
+    TRY(then_prepare(c, then, 1, &v->then));
     scratch_set(c, v);
     c->many = many_pays(v);
     return RILL_OK;

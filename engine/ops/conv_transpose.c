@@ -95,7 +95,7 @@ static rill_status deconv_infer(struct infer *c)
     for (int i = 0; i < w.axes; i++)
         TRY(axis_size(c, &w, i, c->in[IN_X]->shape[2 + i], &shape[2 + i]));
     infer_shape(c, 0, DTYPE_F32, c->in[IN_X]->rank, shape);
-    return then_infer(c, a->then);
+    return then_infer(c, a->then, 1);
 }
 
 /* ---- plan ---- */

@@ -3,6 +3,7 @@
  * (packed into scratch), so the bits do not depend on it. */
 #include "engine/ops.h"
 #include "engine/ops/many.h"
+#include "engine/ops/then.h"
 
 #include <string.h>
 
@@ -41,6 +42,13 @@ static plain_fn *plain_of(enum dtype t)
 
 /* ---- MatMul ---- */
 
+struct matmul_attr { struct attr_ints then; };
+
+static const struct attr_spec matmul_attrs[] = {
+    { .name = THEN_ATTR, .kind = ATTR_INTS, .offset = offsetof(struct matmul_attr, then) },
+    { 0 },
+};
+
 struct matmul_args;
 typedef void matmul_fn(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b);
 
@@ -51,6 +59,7 @@ struct matmul_args {
     matmul_fn *one;                     /* multiplies matrices a and b into y */
     const float *packed;                /* the constant operand */
     size_t packed_floats;
+    struct then then;
 };
 
 #define DIRECT_ROWS 16      /* up to so many rows a second operand is read as it lies: packing it would cost more */
@@ -78,7 +87,7 @@ static rill_status matmul_infer(struct infer *c)
         c->out[0].shape[c->out[0].rank++] = a->shape[a->rank - 2];
     if (b->rank > 1)
         c->out[0].shape[c->out[0].rank++] = b->shape[b->rank - 1];
-    return RILL_OK;
+    return then_infer(c, ((const struct matmul_attr *) c->attr)->then, c->out[0].rank - 1);
 }
 
 /* Strides over batch matrices of an operand, aligned to the right of `rank` axes. */
@@ -222,19 +231,13 @@ static rill_status matmul_prepare(struct prep *c)
         g->rank = 0;
     }
     TRY(way_choose(c, g));
+    TRY(then_prepare(c, ((const struct matmul_attr *) c->attr)->then, y->rank - 1, &g->then));
     c->many = g->one == one_packed && g->batches == 1 && g->m <= MANY_ROWS_EACH;
     return RILL_OK;
 }
 
-static void matmul_eval(const struct eval *e)
+static void batches_eval(const struct eval *e, const struct matmul_args *g)
 {
-    const struct matmul_args *g = e->args;
-    if (!g->m || !g->n)
-        return;
-    if (g->batches == 1) {
-        g->one(e, g, 0, 0, 0);
-        return;
-    }
     for (int64_t i = 0; i < g->batches; i++) {
         int64_t a = 0, b = 0, rest = i;
         for (int k = g->rank; k-- > 0; rest /= g->dim[k]) {
@@ -245,6 +248,19 @@ static void matmul_eval(const struct eval *e)
     }
 }
 
+static void matmul_eval(const struct eval *e)
+{
+    const struct matmul_args *g = e->args;
+    if (!g->m || !g->n)
+        return;
+    if (g->batches == 1)
+        g->one(e, g, 0, 0, 0);
+    else
+        batches_eval(e, g);
+    if (g->then.n)
+        then_rows(&g->then, e, e->y[0]);
+}
+
 static void matmul_eval_many(const struct eval *e, unsigned many)
 {
     const struct matmul_args *g = e->args;
@@ -253,17 +269,20 @@ static void matmul_eval_many(const struct eval *e, unsigned many)
     for (unsigned i = 0; i < many; i++)
         many_rows_add(&rows, e[i].y[0], n, e[i].x[0], k, (size_t) g->m);
     many_rows_run(&rows);
+    for (unsigned i = 0; i < many && g->then.n; i++)
+        then_rows(&g->then, &e[i], e[i].y[0]);
 }
 
 /* ---- Gemm: y = alpha * A' * B' + beta * C ---- */
 
-struct gemm_attr { float alpha, beta; int64_t ta, tb; };
+struct gemm_attr { float alpha, beta; int64_t ta, tb; struct attr_ints then; };
 
 static const struct attr_spec gemm_attrs[] = {
     { .name = "alpha", .kind = ATTR_FLOAT, .offset = offsetof(struct gemm_attr, alpha), .def_f = 1 },
     { .name = "beta", .kind = ATTR_FLOAT, .offset = offsetof(struct gemm_attr, beta), .def_f = 1 },
     { .name = "transA", .kind = ATTR_INT, .offset = offsetof(struct gemm_attr, ta) },
     { .name = "transB", .kind = ATTR_INT, .offset = offsetof(struct gemm_attr, tb) },
+    { .name = THEN_ATTR, .kind = ATTR_INTS, .offset = offsetof(struct gemm_attr, then) },
     { 0 },
 };
 
@@ -279,7 +298,7 @@ static rill_status gemm_infer(struct infer *c)
     const struct dim *shape[2] = { a->shape[t->ta ? 1 : 0], b->shape[t->tb ? 0 : 1] };
     infer_shape(c, 0, a->type, 2, shape);
     if (!infer_has(c, 2))
-        return RILL_OK;
+        return then_infer(c, t->then, 1);
     const struct fact *bias = c->in[2];
     if (bias->rank > 2 || bias->type != a->type)
         return infer_fail(c, "the bias must be a %s that broadcasts to the matrix", dtype_name(a->type));
@@ -288,7 +307,7 @@ static rill_status gemm_infer(struct infer *c)
         if (d != want && !dim_is(d, 1) && dim_is_const(want))
             return infer_fail(c, "the bias does not broadcast to the matrix");
     }
-    return RILL_OK;
+    return then_infer(c, t->then, 1);
 }
 
 struct gemm_args {
@@ -296,6 +315,7 @@ struct gemm_args {
     const float *packed;                    /* NULL: pack into scratch, behind the rows */
     size_t rows_floats;                     /* of A turned, in scratch */
     bool starts_at_bias;                    /* a vector over n, unscaled: the sums start from it */
+    struct then then;
 };
 
 static rill_status gemm_prepare(struct prep *c)
@@ -317,6 +337,7 @@ static rill_status gemm_prepare(struct prep *c)
     if (a->type != DTYPE_F32)
         return RILL_OK;
     TRY(sizes_check(c, g->m, g->n, g->k));
+    TRY(then_prepare(c, t->then, 1, &g->then));
     size_t n = (size_t) g->n, k = (size_t) g->k;
     if (t->ta)
         g->rows_floats = ((size_t) g->m * k + KERN_LANES - 1) / KERN_LANES * KERN_LANES;
@@ -371,6 +392,14 @@ static bool gemm_scales(const struct eval *e, const struct gemm_args *g)
     return !g->starts_at_bias && ((e->n_in > 2 && e->x[2]) || t->alpha != 1);
 }
 
+static void gemm_finish(const struct eval *e, const struct gemm_args *g)
+{
+    if (gemm_scales(e, g))
+        gemm_scale(e, g);
+    if (g->then.n)
+        then_rows(&g->then, e, e->y[0]);
+}
+
 /* A bias that is no constant may differ: it is handed over only where it is one row for all. */
 static void gemm_eval_many(const struct eval *e, unsigned many)
 {
@@ -386,8 +415,7 @@ static void gemm_eval_many(const struct eval *e, unsigned many)
     }
     many_rows_run(&rows);
     for (unsigned i = 0; i < many; i++)
-        if (gemm_scales(&e[i], g))
-            gemm_scale(&e[i], g);
+        gemm_finish(&e[i], g);
 }
 
 static void gemm_eval(const struct eval *e)
@@ -415,19 +443,19 @@ static void gemm_eval(const struct eval *e)
         e->kern->gemm_f32(e->y[0], n, a, k, w, bias, 1, n, k);
     else
         kern_gemm_f32(e->kern, e->y[0], n, a, k, w, bias, m, n, k);
-    if (gemm_scales(e, g))
-        gemm_scale(e, g);
+    gemm_finish(e, g);
 }
 
 static const struct op op_matmul = {
-    .name = "MatMul", .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1, .infer = matmul_infer,
+    .name = "MatMul", .attrs = matmul_attrs, .attr_bytes = sizeof(struct matmul_attr), .min_in = 2, .max_in = 2,
+    .own_in = 1 + THEN_IN_MAX, .min_out = 1, .max_out = 1, .infer = matmul_infer,
     .prepare = matmul_prepare, .eval = matmul_eval, .eval_many = matmul_eval_many,
     .help = "matrix product with broadcast batches",
 };
 
 static const struct op op_gemm = {
-    .name = "Gemm", .attrs = gemm_attrs, .attr_bytes = sizeof(struct gemm_attr), .min_in = 2, .max_in = 3, .min_out = 1,
-    .max_out = 1, .infer = gemm_infer, .prepare = gemm_prepare, .eval = gemm_eval, .eval_many = gemm_eval_many,
+    .name = "Gemm", .attrs = gemm_attrs, .attr_bytes = sizeof(struct gemm_attr), .min_in = 2, .max_in = 3,
+    .own_in = THEN_IN_MAX, .min_out = 1, .max_out = 1, .infer = gemm_infer, .prepare = gemm_prepare, .eval = gemm_eval, .eval_many = gemm_eval_many,
     .help = "alpha * A * B + beta * C, with A and B transposed or not",
 };
 

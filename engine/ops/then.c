@@ -9,7 +9,7 @@ static bool dims_all_one(const int64_t *dim, int from, int to)
     return true;
 }
 
-enum then_how then_how(int64_t kind, int rank, const int64_t *dim, int out_rank, const int64_t *out)
+enum then_how then_how(int64_t kind, int rank, const int64_t *dim, int out_rank, const int64_t *out, int axis)
 {
     if (rank > out_rank)
         return THEN_NOT;
@@ -20,8 +20,8 @@ enum then_how then_how(int64_t kind, int rank, const int64_t *dim, int out_rank,
         full = dim[i] == out[i];
     if (full)
         return THEN_FULL;
-    int channel = 1 - (out_rank - rank);        /* the operand's axis of channels */
-    bool per = channel >= 0 && dim[channel] == out[1] && dims_all_one(dim, 0, channel) &&
+    int channel = axis - (out_rank - rank);     /* the operand's axis of channels */
+    bool per = channel >= 0 && dim[channel] == out[axis] && dims_all_one(dim, 0, channel) &&
                dims_all_one(dim, channel + 1, rank);
     return per ? THEN_CHANNEL : THEN_NOT;
 }
@@ -36,7 +36,7 @@ static bool fact_dims(const struct fact *f, int64_t *ret)
     return true;
 }
 
-rill_status then_infer(struct infer *c, struct attr_ints stages)
+rill_status then_infer(struct infer *c, struct attr_ints stages, int axis)
 {
     int64_t out[RANK_MAX], dim[RANK_MAX];
     unsigned in = THEN_IN;
@@ -51,7 +51,7 @@ rill_status then_infer(struct infer *c, struct attr_ints stages)
             continue;
         const struct fact *f = infer_has(c, in) ? c->in[in] : NULL;
         if (!f || f->type != DTYPE_F32 || !fact_dims(f, dim) ||
-            then_how(stages.v[i], f->rank, dim, c->out[0].rank, out) == THEN_NOT)
+            then_how(stages.v[i], f->rank, dim, c->out[0].rank, out, axis) == THEN_NOT)
             return infer_fail(c, "input %u does not fit stage %u: f32 of the output's shape, one per channel or a single "
                               "one works", in, i);
         in++;
@@ -61,12 +61,14 @@ rill_status then_infer(struct infer *c, struct attr_ints stages)
     return RILL_OK;
 }
 
-rill_status then_prepare(struct prep *c, struct attr_ints stages, struct then *ret)
+rill_status then_prepare(struct prep *c, struct attr_ints stages, int axis, struct then *ret)
 {
     const struct tensor *y = c->out[0];
     unsigned in = THEN_IN;
-    *ret = (struct then) { .n = stages.n, .channels = y->dim[1], .places = 1 };
-    for (int i = 2; i < y->rank; i++)
+    *ret = (struct then) { .n = stages.n, .images = 1, .channels = axis < 0 ? 1 : y->dim[axis], .places = 1 };
+    for (int i = 0; i < axis; i++)
+        ret->images *= y->dim[i];
+    for (int i = axis + 1; i < y->rank; i++)
         ret->places *= y->dim[i];
     for (uint32_t i = 0; i < stages.n; i++) {
         ret->stage[i].kind = (int) stages.v[i];
@@ -74,7 +76,7 @@ rill_status then_prepare(struct prep *c, struct attr_ints stages, struct then *r
             continue;
         const struct tensor *t = c->in[in];
         ret->stage[i].in = in++;
-        ret->stage[i].how = then_how(stages.v[i], t->rank, t->dim, y->rank, y->dim);
+        ret->stage[i].how = then_how(stages.v[i], t->rank, t->dim, y->rank, y->dim, axis);
     }
     return RILL_OK;
 }
@@ -133,4 +135,19 @@ void then_apply(const struct then *t, const struct eval *e, float *y, int64_t i,
             for (int64_t ch = 0; ch < n; ch++)
                 one_value(e->kern, kind, y + ch * t->places, x + first + ch, (size_t) t->places);
     }
+}
+
+void then_rows(const struct then *t, const struct eval *e, float *y)
+{
+    bool whole = true;
+    for (unsigned s = 0; s < t->n; s++)
+        whole = whole && (!then_takes_input(t->stage[s].kind) || t->stage[s].how == THEN_ONE || t->stage[s].how == THEN_FULL);
+    if (whole && t->images) {
+        struct then all = *t;
+        all.channels *= all.images;
+        then_apply(&all, e, y, 0, 0, all.channels);
+        return;
+    }
+    for (int64_t i = 0; i < t->images; i++)
+        then_apply(t, e, y + i * t->channels, i, 0, t->channels);
 }

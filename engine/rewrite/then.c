@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Element-wise ops behind a convolution that nobody else reads become stages of it. */
+/* Element-wise ops behind a convolution or a product that nobody else reads become stages of it. */
 #include "engine/ops/then.h"
 #include "engine/rewrite/edit.h"
 #include "engine/rewrite/rewrite.h"
@@ -11,7 +11,7 @@ static const char *const stage_ops[THEN_KINDS] = {
     [THEN_TANH] = "Tanh",
 };
 
-/* A stage to be: node `conv` takes in the op of node `node`. */
+/* A stage to be: node `conv`, which may be a product, takes in the op of node `node`. */
 struct stage {
     uint32_t conv, node;
     int64_t kind;
@@ -25,27 +25,33 @@ static bool is_conv(const struct node *n)
     return !strcmp(n->op->name, "Conv") || !strcmp(n->op->name, "ConvTranspose");
 }
 
+static bool is_product(const struct node *n)
+{
+    return !strcmp(n->op->name, "MatMul") || !strcmp(n->op->name, "Gemm");
+}
+
 static bool shape_of(const struct graph *g, uint32_t wire, struct tensor *ret)
 {
     return fact_to_tensor(&g->wires[wire].fact, ret) && ret->type == DTYPE_F32;
 }
 
-/* Input `own` of the node is a convolution with room for the stage, the other one is as a stage wants it. */
+/* Input `own` of the node is a convolution or a product with room for the stage, the other one is as a stage wants it. */
 static bool input_fits(const struct edit *e, unsigned own, struct stage *s)
 {
     const struct graph *g = e->g;
     const struct node *n = &g->nodes[s->node];
     struct tensor y, other;
-    if (!edit_sole_writer(e, n->in[own], &s->conv) || !is_conv(&g->nodes[s->conv]) || !shape_of(g, n->out[0], &y) ||
+    if (!edit_sole_writer(e, n->in[own], &s->conv) || !(is_conv(&g->nodes[s->conv]) || is_product(&g->nodes[s->conv])) || !shape_of(g, n->out[0], &y) ||
         !fact_same(&g->wires[n->out[0]].fact, &g->wires[n->in[own]].fact))
         return false;
     const struct node *conv = &g->nodes[s->conv];
+    int axis = is_product(conv) ? y.rank - 1 : 1;
     unsigned inputs = conv->n_in > THEN_IN ? conv->n_in - THEN_IN : 0;
     if (attr_get_ints(conv, THEN_ATTR).n == THEN_MAX || (s->takes_input && inputs == THEN_IN_MAX))
         return false;
     if (s->takes_input && n->n_in == 2) {
         s->in = n->in[1 - own];
-        return shape_of(g, s->in, &other) && then_how(s->kind, other.rank, other.dim, y.rank, y.dim) != THEN_NOT;
+        return shape_of(g, s->in, &other) && then_how(s->kind, other.rank, other.dim, y.rank, y.dim, axis) != THEN_NOT;
     }
     return true;
 }
@@ -78,7 +84,7 @@ static uint32_t alpha_const(struct graph *g, float alpha)
     return t ? graph_add_const(g, "alpha", t) : WIRE_NONE;
 }
 
-/* The convolution moves to where the op stood, behind all that the op reads. */
+/* It moves to where the op stood, behind all that the op reads. */
 static bool stage_join(struct edit *e, const struct stage *s)
 {
     struct graph *g = e->g;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* MatMul and Gemm against sums in double, with the second operand known before and at run time. */
+#include "engine/ops/then.h"
 #include "tests/ops/ops_test.h"
 
 static uint32_t seed = 1;
@@ -180,6 +181,58 @@ static void gemm_check(struct ops_test *t, const struct gemm *g)
     }
 }
 
+/* ---- what follows: the bits of the ops one after another ---- */
+
+static const char *const stage_ops[THEN_KINDS] = { "Add", "Mul", "PRelu", "Relu", "Sigmoid", "Tanh" };
+
+static const struct tensor *stage_input(struct ops_test *t, int64_t kind, const struct tensor *y)
+{
+    unsigned how = next(3);
+    if (how == 0 && kind != THEN_PRELU)
+        return random_tensor(t, DTYPE_F32, y->rank, y->dim);
+    return random_tensor(t, DTYPE_F32, 1, (int64_t[]) { how == 1 ? 1 : y->dim[y->rank - 1] });
+}
+
+static void then_check(struct ops_test *t, const char *op, const struct tensor *a, const struct tensor *b)
+{
+    const struct tensor *in[THEN_IN + THEN_MAX] = { a, b }, *want;
+    int64_t stages[THEN_MAX];
+    unsigned n = 1 + next(THEN_MAX), n_in = THEN_IN;
+    t->what = "what follows";
+    t->runtime = 1;
+    if (!ops_run(t, op, NULL, 0, in, 2, 1))
+        return;
+    want = t->out[0];
+    for (unsigned i = 0; i < n; i++) {
+        do
+            stages[i] = next(THEN_KINDS);
+        while (then_takes_input(stages[i]) && n_in == THEN_IN + THEN_IN_MAX);
+        if (then_takes_input(stages[i]))
+            in[n_in++] = stage_input(t, stages[i], want);
+        if (!ops_run(t, stage_ops[stages[i]], NULL, 0, (const struct tensor *[]) { want, in[n_in - 1] },
+                     then_takes_input(stages[i]) ? 2 : 1, 1))
+            return;
+        want = t->out[0];
+    }
+    struct attr then = { .name = THEN_ATTR, .kind = ATTR_INTS, .ints = { n, stages } };
+    t->made = true;
+    if (ops_run(t, op, &then, 1, in, n_in, 1))
+        ops_check(t, tensor_count(want) == tensor_count(t->out[0]) && !memcmp(want->data, t->out[0]->data, tensor_bytes(want)),
+                  "%s with %u stages, the first %s, gives other bits", op, n, stage_ops[stages[0]]);
+    t->made = false;
+}
+
+static void thens_check(struct ops_test *t)
+{
+    for (int i = 0; i < 40; i++) {
+        int64_t m = 1 + next(9), k = 1 + next(20), n = 1 + next(40);
+        const struct tensor *b = random_tensor(t, DTYPE_F32, 2, (int64_t[]) { k, n });
+        then_check(t, "MatMul", random_tensor(t, DTYPE_F32, 3, (int64_t[]) { 2, m, k }), b);
+        then_check(t, "MatMul", random_tensor(t, DTYPE_F32, 1, (int64_t[]) { k }), b);
+        then_check(t, "Gemm", random_tensor(t, DTYPE_F32, 2, (int64_t[]) { m, k }), b);
+    }
+}
+
 static void refusals(struct ops_test *t)
 {
     const struct tensor *a = random_tensor(t, DTYPE_F32, 2, (int64_t[]) { 3, 4 });
@@ -213,6 +266,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof gemms / sizeof *gemms; i++)
         gemm_check(&t, &gemms[i]);
     rows_check(&t);
+    thens_check(&t);
     refusals(&t);
     return ops_end(&t);
 }
