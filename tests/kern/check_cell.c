@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define ROWS_MOST  9
-#define UNITS_MOST 16
+#define UNITS_MOST 80
 
 static const struct { const char *name; size_t gates; } kinds[] = {
     [KERN_CELL_RNN] = { "rnn", 1 }, [KERN_CELL_GRU] = { "gru", 3 }, [KERN_CELL_GRU_LATE] = { "gru late", 3 },
@@ -90,15 +90,17 @@ static void cell_make(struct check *t, struct cell *q, bool low)
     struct kern_cell *c = &q->c;
     size_t n = kinds[c->kind].gates * c->hidden;
     kern_cell_set(c);
-    float *to = check_buf(t, kern_cell_floats(c) * kern_cell_sets(c), false);
-    check_fill_bits(t, to, kern_cell_floats(c) * kern_cell_sets(c));
+    bool small = c->hidden <= KERN_CELL_SMALL;
+    float *to = small ? check_buf(t, kern_cell_floats(c) * kern_cell_sets(c), false) : NULL;
+    check_fill_bits(t, to, small ? kern_cell_floats(c) * kern_cell_sets(c) : 0);
     float *all = filled(t, 2 * n * (c->inputs + c->hidden + 1) + 2 * c->hidden, low);
     for (size_t d = 0; d < c->dirs; d++) {
         q->w[d] = all + d * n * c->inputs;
         q->r[d] = all + 2 * n * c->inputs + d * n * c->hidden;
         q->bias[d] = all + 2 * n * (c->inputs + c->hidden) + d * n;
         q->bias_rn[d] = all + 2 * n * (c->inputs + c->hidden + 1) + d * c->hidden;
-        kern_cell_pack_f32(c, to, d, q->w[d], q->r[d], q->bias[d], q->bias_rn[d]);
+        if (small)
+            kern_cell_pack_f32(c, to, d, q->w[d], q->r[d], q->bias[d], q->bias_rn[d]);
     }
     c->weights = to;
     q->x = filled(t, q->rows * q->steps * c->inputs, low);
@@ -117,27 +119,64 @@ static void cell_make(struct check *t, struct cell *q, bool low)
     }
 }
 
-static void small_check(struct check *t, const struct cell *shape, bool low)
+/* Runs the cell's equations over all rows and steps: y, last h and last c. */
+static void want_make(const struct check *t, const struct cell *q, float *y, float *h, float *s)
+{
+    size_t n = q->c.hidden, each = q->steps * n;
+    memcpy(h, q->h, q->rows * n * sizeof *h);
+    memcpy(s, q->s, q->rows * n * sizeof *s);
+    for (size_t i = 0; i < q->rows; i++)
+        for (size_t k = 0; k < q->steps; k++) {
+            size_t at = i % q->c.dirs ? q->steps - 1 - k : k;
+            step(t, q, i % q->c.dirs, q->x + (i * q->steps + at) * q->c.inputs, h + i * n, s + i * n);
+            memcpy(y + i * each + at * n, h + i * n, n * sizeof *y);
+        }
+}
+
+/* Of one direction: the projection, then the steps. */
+static void seq_run(struct check *t, const struct cell *q, bool low)
+{
+    struct kern_cell_seq c = { .kind = q->c.kind, .hidden = q->c.hidden, .groups = (q->c.hidden + 15) / 16 };
+    size_t n = kern_cell_seq_columns(&c), work = kern_cell_seq_work_floats(&c), in = q->c.inputs;
+    float *w = check_buf(t, n * in + n, low), *r = check_buf(t, kern_cell_seq_floats(&c), low);
+    float *x = check_buf(t, q->rows * q->steps * n, low), *bias_rn = check_buf(t, c.groups * 16, low);
+    float *rooms = check_buf(t, q->rows * work, low);
+    struct kern_cell_row rows[ROWS_MOST];
+    check_fill_bits(t, rooms, q->rows * work);
+    kern_cell_seq_inputs_pack_f32(&c, w, w + n * in, q->w[0], q->bias[0], in);
+    kern_cell_seq_pack_f32(&c, r, q->r[0]);
+    for (size_t u = 0; u < c.groups * 16; u++)
+        bias_rn[u] = u < c.hidden ? q->bias_rn[0][u] : 0;
+    c.r = r;
+    c.bias_rn = bias_rn;
+    t->new.gemm_f32(x, n, q->x, in, w, w + n * in, q->rows * q->steps, n, in);
+    for (size_t i = 0; i < q->rows; i++) {
+        rows[i] = q->row[i];
+        rows[i].x = x + i * q->steps * n;
+        rows[i].x_step = (ptrdiff_t) n;
+        rows[i].work = rooms + i * work;
+    }
+    t->new.cell_seq_f32(&c, rows, q->rows, q->steps);
+}
+
+static void cell_check(struct check *t, const struct cell *shape, bool low, bool small)
 {
     struct cell q = *shape;
     cell_make(t, &q, low);
     size_t n = q.c.hidden, each = q.steps * n;
     float *y = check_buf(t, q.rows * each, low), *h = check_buf(t, q.rows * n, low), *s = check_buf(t, q.rows * n, low);
-    memcpy(h, q.h, q.rows * n * sizeof *h);
-    memcpy(s, q.s, q.rows * n * sizeof *s);
-    for (size_t i = 0; i < q.rows; i++)
-        for (size_t k = 0; k < q.steps; k++) {
-            size_t at = i % q.c.dirs ? q.steps - 1 - k : k;
-            step(t, &q, i % q.c.dirs, q.x + (i * q.steps + at) * q.c.inputs, h + i * n, s + i * n);
-            memcpy(y + i * each + at * n, h + i * n, n * sizeof *y);
-        }
-    t->new.cell_small_f32(&q.c, q.row, q.rows, q.steps);
     char text[96];
+    want_make(t, &q, y, h, s);
+    if (small)
+        t->new.cell_small_f32(&q.c, q.row, q.rows, q.steps);
+    else
+        seq_run(t, &q, low);
     snprintf(text, sizeof text, "%s inputs %zu hidden %zu dirs %zu rows %zu steps %zu", kinds[q.c.kind].name, q.c.inputs, n,
              q.c.dirs, q.rows, q.steps);
-    check_same(t, "cell_small_f32", y, q.y, q.rows * each, "%s", text);
-    check_same(t, "cell_small_f32", h, q.h, q.rows * n, "last h, %s", text);
-    check_same(t, "cell_small_f32", s, q.s, q.rows * n, "last c, %s", text);
+    const char *what = small ? "cell_small_f32" : "cell_seq_f32";
+    check_same(t, what, y, q.y, q.rows * each, "%s", text);
+    check_same(t, what, h, q.h, q.rows * n, "last h, %s", text);
+    check_same(t, what, s, q.s, q.rows * n, "last c, %s", text);
     check_drop(t);
 }
 
@@ -157,8 +196,22 @@ static void small_time(struct check *t, const char *what, const struct cell *sha
     check_drop(t);
 }
 
+static void seq_checks(struct check *t)
+{
+    static const size_t hiddens[] = { 1, 16, 17, 33, 48, 80 };
+    unsigned variant = 0;
+    for (size_t h = 0; h < sizeof hiddens / sizeof *hiddens; h++)
+        for (size_t rows = 1; rows <= ROWS_MOST; rows++)
+            for (int kind = KERN_CELL_RNN; kind <= KERN_CELL_LSTM; kind++, variant++) {
+                struct cell q = { .c = { .kind = kind, .inputs = 1 + variant % 9, .hidden = hiddens[h], .dirs = 1 }, .rows = rows,
+                                  .steps = 1 + variant % 4 };
+                cell_check(t, &q, variant & 1, false);
+            }
+}
+
 void check_cell(struct check *t)
 {
+    seq_checks(t);
     static const size_t hiddens[] = { 1, 3, 4, 5, 8, 11, 16 }, inputs[] = { 1, 8, 17 };
     unsigned variant = 0;
     for (size_t h = 0; h < sizeof hiddens / sizeof *hiddens; h++)
@@ -167,7 +220,7 @@ void check_cell(struct check *t)
                 for (size_t dirs = 1; dirs <= 2; dirs++, variant++) {
                     struct cell q = { .c = { .kind = kind, .inputs = inputs[i], .hidden = hiddens[h], .dirs = dirs },
                                       .rows = dirs * (1 + variant * 5 % ROWS_MOST), .steps = variant % 3 ? 1 + variant % 7 : 1 };
-                    small_check(t, &q, variant & 1);
+                    cell_check(t, &q, variant & 1, true);
                 }
     if (!t->bench)
         return;
