@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A compiler that lacks an instruction set: its kernels are left out, and the configuration says so.
+# left_out.sh SOURCE-ROOT
+root=$1
+passed=0
+failed=0
+skipped=0
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+
+# has FILE PATTERN
+has()
+{
+    if grep -q "$2" "$1"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: '$2' is not in:"
+        tail -n 40 "$1"
+    fi
+}
+
+# lacks BUILD SYMBOL: the part that chooses is built, and asks for no such kernels.
+lacks()
+{
+    if ninja -C "$1" kernels/libkern.a >"$dir/log" 2>&1 && nm "$1/kernels/libkern.a" >"$dir/symbols" &&
+            grep -q kern_init "$dir/symbols" && ! grep -q "$2" "$dir/symbols"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $2 is asked for, or this does not build:"
+        cat "$dir/log"
+    fi
+}
+
+left_out()
+{
+    has "$dir/$1.said" "kernels for $1 are left out"
+    has "$dir/$1.said" "^ *kernels *: $2$"
+    lacks "$dir/$1" "kern_fill_$1"
+}
+
+# without SET FLAG: configures with this machine's compiler, but for that flag.
+without()
+{
+    printf '#!/bin/sh\nfor a; do\n    [ "$a" != %s ] || { echo "unrecognized option $a" >&2; exit 1; }\ndone\nexec %s "$@"\n' \
+        "$2" "${CC:-cc}" >"$dir/cc"
+    chmod +x "$dir/cc"
+    CC="$dir/cc" meson setup "$dir/$1" "$root" -Dpart=core >"$dir/$1.said" 2>&1
+}
+
+if [ "$(uname -m)" = x86_64 ]; then
+    without avx512 -mavx512f
+    left_out avx512 'c, avx2'
+    without avx2 -mavx2
+    left_out avx2 'c, avx512'
+else
+    echo "skipped: avx2 and avx512, which are of another kind of processor"
+    skipped=$((skipped + 6))
+fi
+
+if command -v aarch64-linux-gnu-gcc >/dev/null; then
+    meson setup "$dir/neon" "$root" --cross-file "$root/tests/cross/aarch64.ini" -Dpart=core \
+        -Dc_args=-march=armv8-a+nosimd >"$dir/neon.said" 2>&1
+    left_out neon c
+else
+    echo "skipped: neon, for there is no aarch64-linux-gnu-gcc (Debian: gcc-aarch64-linux-gnu)"
+    skipped=$((skipped + 3))
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
