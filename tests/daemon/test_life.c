@@ -29,8 +29,9 @@ static void test_sockets(void)
 {
     struct rig r, second;
     struct stat st;
-    rig_start(&r, "[daemon]\nsocket_mode = 0666\n");
+    rig_start(&r, "preload = wiener\n[daemon]\nsocket_mode = 0666\n");
     CHECK(stat(r.sock, &st) == 0 && (st.st_mode & 0777) == 0666);
+    CHECK(rig_log_has(&r, "model=wiener loaded", 5000) && strstr(rig_log(&r), " cpu="));
     CHECK(stat(r.ctl, &st) == 0 && (st.st_mode & 0777) == 0600);
     /* A second daemon does not take the sockets away. */
     second = r;
