@@ -1,135 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* rill bench: what one pulse costs. */
 #include "tools/bench_streams.h"
+#include "tools/measure.h"
 #include "tools/open.h"
-
-#include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define RUNS_MAX 200000
-#define RUNS_MIN 50
-#define PORTS_MAX 64
-
-struct bench {
-    rill_plan *plan;
-    rill_stream *stream;
-    rill_plan_info info;
-    rill_port ports[PORTS_MAX];
-    unsigned n_ports;
-    float *in[PORTS_MAX], *out;
-    double *us;
-    size_t n_runs;
-    uint32_t seed;
-};
-
-static float noise(struct bench *b)
-{
-    b->seed = b->seed * 1664525u + 1013904223u;
-    return (float) (int32_t) b->seed / 2147483648.0f * 0.1f;
-}
-
-static void bench_ports(struct bench *b)
-{
-    size_t most = 0;
-    b->n_ports = rill_plan_ports(b->plan, b->ports, PORTS_MAX);
-    for (unsigned i = 0; i < b->n_ports; i++) {
-        size_t n = (size_t) b->ports[i].width * b->ports[i].pulse_frames;
-        most = n > most ? n : most;
-        if (b->ports[i].is_input)
-            b->in[i] = tool_alloc(n * sizeof(float));
-    }
-    b->out = tool_alloc(most * sizeof(float));
-}
-
-/* One pulse of noise; returns the microseconds of run() alone. */
-static double pulse_time(struct bench *b)
-{
-    size_t moved;
-    for (unsigned i = 0; i < b->n_ports && b->ports[i].is_input; i++) {
-        size_t n = (size_t) b->ports[i].width * b->ports[i].pulse_frames;
-        for (size_t k = 0; k < n; k++)
-            b->in[i][k] = noise(b);
-        rill_stream_push(b->stream, i, b->in[i], b->ports[i].pulse_frames, &moved);
-    }
-    double before = tool_now_s();
-    rill_stream_run(b->stream);
-    double us = (tool_now_s() - before) * 1e6;
-    for (unsigned i = 0; i < b->n_ports; i++)
-        if (!b->ports[i].is_input)
-            rill_stream_pull(b->stream, i, b->out, b->ports[i].pulse_frames, &moved);
-    return us;
-}
-
-static void bench_measure(struct bench *b, double seconds)
-{
-    for (int i = 0; i < 20; i++)
-        pulse_time(b);
-    double end = tool_now_s() + seconds;
-    while (b->n_runs < RUNS_MAX && (b->n_runs < RUNS_MIN || tool_now_s() < end))
-        b->us[b->n_runs++] = pulse_time(b);
-    qsort(b->us, b->n_runs, sizeof *b->us, tool_compare_f64);
-}
-
-/* Seconds of audio in one pulse; 0 where the model has no rate. */
-static double pulse_seconds(const struct bench *b)
-{
-    for (unsigned i = 0; i < b->n_ports; i++)
-        if (b->ports[i].is_input && b->ports[i].rate_num)
-            return (double) b->ports[i].pulse_frames * b->ports[i].rate_den / b->ports[i].rate_num;
-    return 0;
-}
-
-static void report_json(const struct bench *b, const char *name)
-{
-    double median = tool_percentile(b->us, b->n_runs, 0.5), audio_s = pulse_seconds(b);
-    json_t *j = json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:o, s:I, s:I, s:I, s:i, s:s, s:I}", "model", name, "pulse",
-                          b->info.pulse_samples, "pulse_samples", b->info.pulse_samples, "median_us", median, "p99_us",
-                          tool_percentile(b->us, b->n_runs, 0.99), "worst_us", b->us[b->n_runs - 1], "rtf",
-                          audio_s > 0 ? json_real(median * 1e-6 / audio_s) : json_null(), "stream_bytes",
-                          (json_int_t) b->info.stream_bytes, "state_bytes", (json_int_t) b->info.state_bytes,
-                          "weights_bytes", (json_int_t) b->info.weights_bytes, "steps", b->info.steps, "cpu", b->info.cpu,
-                          "runs", (json_int_t) b->n_runs);
-    json_dumpf(j, stdout, JSON_INDENT(1));
-    putchar('\n');
-    json_decref(j);
-}
-
-static void report_text(const struct bench *b, const char *name)
-{
-    double median = tool_percentile(b->us, b->n_runs, 0.5), audio_s = pulse_seconds(b);
-    printf("%s: pulse of %u samples, %u steps, %s\n", name, b->info.pulse_samples, b->info.steps, b->info.cpu);
-    printf("  median %.1f us  p99 %.1f us  worst %.1f us  over %zu pulses\n", median,
-           tool_percentile(b->us, b->n_runs, 0.99), b->us[b->n_runs - 1], b->n_runs);
-    if (audio_s > 0)
-        printf("  real-time factor %.5f (%.1f us for %.1f ms of audio)\n", median * 1e-6 / audio_s, median, audio_s * 1e3);
-    printf("  stream %llu bytes (state %llu), weights %llu bytes\n", (unsigned long long) b->info.stream_bytes,
-           (unsigned long long) b->info.state_bytes, (unsigned long long) b->info.weights_bytes);
-}
-
-static int step_compare(const void *a, const void *b)
-{
-    const rill_step_time *x = a, *y = b;
-    return (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
-}
-
-static void report_profile(const struct bench *b)
-{
-    unsigned n = rill_stream_profile(b->stream, NULL, 0);
-    rill_step_time *t = tool_alloc((n + 1) * sizeof *t);
-    rill_stream_profile(b->stream, t, n);
-    double all = 0;
-    for (unsigned i = 0; i < n; i++)
-        all += (double) t[i].total_ns;
-    qsort(t, n, sizeof *t, step_compare);
-    printf("  %-44s %-22s %9s %6s %9s\n", "step", "kernel", "mean us", "share", "worst us");
-    for (unsigned i = 0; i < n && i < 40; i++)
-        printf("  %-44.44s %-22.22s %9.2f %5.1f%% %9.2f\n", t[i].step, t[i].kernel,
-               (double) t[i].total_ns / (double) t[i].runs * 1e-3, 100 * (double) t[i].total_ns / all,
-               (double) t[i].worst_ns * 1e-3);
-    free(t);
-}
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
@@ -153,36 +26,23 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     if (pulse < 0 || pulse > UINT32_MAX)
         return tool_fail(cmd, TOOL_USAGE, "a pulse of %lld frames is impossible", (long long) pulse);
-    struct bench b = { .seed = 1 };
+    rill_plan *plan;
     rill_error err;
     rill_model *m;
     rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse, .profile = profile, .no_scan_reuse = no_scan_reuse };
     if (open_any(&m, argv[0], &oo, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
-    rill_status s = rill_plan_new(&b.plan, m, &opts, &err);
+    rill_status s = rill_plan_new(&plan, m, &opts, &err);
     rill_model_free(m);
     if (s != RILL_OK)
         return tool_fail_status(cmd, &err);
     if (streams) {
-        int code = bench_streams(cmd, b.plan, argv[0], streams, seconds, json);
-        rill_plan_unref(b.plan);
+        int code = bench_streams(cmd, plan, argv[0], streams, seconds, json);
+        rill_plan_unref(plan);
         return code;
     }
-    rill_plan_get_info(b.plan, &b.info);
-    bench_ports(&b);
-    b.us = tool_alloc(RUNS_MAX * sizeof *b.us);
-    b.stream = rill_stream_init(tool_alloc(rill_plan_stream_size(b.plan)), b.plan);
-    rill_thread_prepare();
-    bench_measure(&b, seconds);
-    json ? report_json(&b, argv[0]) : report_text(&b, argv[0]);
-    if (profile && !json)
-        report_profile(&b);
-    for (unsigned i = 0; i < b.n_ports; i++)
-        free(b.in[i]);
-    free(b.us);
-    free(b.out);
-    free(b.stream);
-    rill_plan_unref(b.plan);
+    plan_measure(plan, argv[0], &(struct measure_opts) { .seconds = seconds, .json = json, .profile = profile });
+    rill_plan_unref(plan);
     return TOOL_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "tools/drift.h"
 #include "tools/inspect_axes.h"
 #include "tools/inspect_latency.h"
+#include "tools/measure.h"
 #include "tools/open.h"
 #include "tools/stages.h"
 
@@ -179,7 +180,8 @@ static int ops_print(void)
 static int run(const struct command *cmd, int argc, char **argv)
 {
     struct open_opts oo = { 0 };
-    bool json = false, ops = false, axes = false, check = false, keep_bodies = false, transforms = false;
+    bool json = false, ops = false, axes = false, check = false, keep_bodies = false, transforms = false,
+         profile = false;
     int64_t pulse = 0;
     const char *pass = NULL;
     const struct opt table[] = {
@@ -191,6 +193,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "transforms", 0, OPT_FLAG, &transforms, NULL, "list what --transform can do instead" },
         { "check", 0, OPT_FLAG, &check, NULL, "compare the bodies of Scans with the wires around them, after every pass" },
         { "no-body-substitution", 0, OPT_FLAG, &keep_bodies, NULL, NULL },
+        { "profile", 0, OPT_FLAG, &profile, NULL, "run a second of noise, print the time of each step, slowest first" },
         { "pulse", 'p', OPT_INT, &pulse, "N", "input frames a pulse (default: as few as the model allows)" },
         { 0 },
     };
@@ -208,7 +211,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (n == 0 || pulse < 0 || pulse > UINT32_MAX)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill inspect %s", cmd->usage);
     struct inspect in = { 0 };
-    rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse };
+    rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse, .profile = profile };
     bool finished = !pass || !strcmp(pass, stage_names[STAGE_PULSE_DECLUTTER]) || !strcmp(pass, stage_names[STAGE_PLAN]);
     rill_status opened = (finished && !axes && !check ? open_any : open_uncompiled)(&in.model, argv[0], &oo, &in.why);
     if (opened != RILL_OK)
@@ -222,6 +225,10 @@ static int run(const struct command *cmd, int argc, char **argv)
     int code = TOOL_OK;
     if (axes && !in.plan)
         code = tool_fail_status(cmd, &in.why);
+    else if (profile && !in.plan)
+        code = tool_fail_status(cmd, &in.why);
+    else if (profile)
+        plan_measure(in.plan, argv[0], &(struct measure_opts) { .seconds = 1, .json = json, .profile = true });
     else if (axes)
         windows_print(in.model, in.plan);
     else if (pass)
