@@ -614,6 +614,7 @@ rill_status plan_from_graph(struct plan **ret, const struct graph *g, const stru
     kern_init(&p->kern, opts ? opts->cpu : kern_cpu_detect());
     struct lower l = { .p = p, .slow_scans = opts && opts->slow_scans, .err = reterr };
     p->packs = (struct packs) { .arena = &p->arena };
+    p->arena.limit_bytes = opts ? opts->own_bytes_max : 0;
     if (opts && opts->packs) {
         p->packs.ready = opts->packs;
         p->packs.n_ready = opts->n_packs;

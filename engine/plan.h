@@ -70,6 +70,7 @@ struct plan_opts {
     const struct pack *packs;   /* of the same graph, planned before by this very code for this cpu; NULL: none */
     uint32_t n_packs;
     bool slow_scans;            /* sizes, slices and operands are looked up in every iteration: to compare with */
+    size_t own_bytes_max;       /* of the plan itself, without streams; 0: no limit */
 };
 
 /* Every wire of g must be static. g and its constants must outlive the plan. Refuses by name what it

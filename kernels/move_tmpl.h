@@ -31,20 +31,18 @@ static inline void FN(move_narrow)(float *y, const float *x, size_t rows, size_t
 }
 
 typedef float FN(quad) __attribute__((vector_size(16), aligned(4)));
-typedef int FN(quad_pick) __attribute__((vector_size(16)));
 
 /* y[r][c] = x[c][r] for four rows and columns; ldy and ldx from row to row. */
 static inline void FN(quad_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx)
 {
-    const FN(quad_pick) low = { 0, 4, 1, 5 }, high = { 2, 6, 3, 7 }, first = { 0, 1, 4, 5 }, second = { 2, 3, 6, 7 };
     FN(quad) a = *(const FN(quad) *) (const void *) x, b = *(const FN(quad) *) (const void *) (x + ldx);
     FN(quad) c = *(const FN(quad) *) (const void *) (x + 2 * ldx), d = *(const FN(quad) *) (const void *) (x + 3 * ldx);
-    FN(quad) ab = __builtin_shuffle(a, b, low), cd = __builtin_shuffle(c, d, low);
-    FN(quad) ab2 = __builtin_shuffle(a, b, high), cd2 = __builtin_shuffle(c, d, high);
-    *(FN(quad) *) (void *) y = __builtin_shuffle(ab, cd, first);
-    *(FN(quad) *) (void *) (y + ldy) = __builtin_shuffle(ab, cd, second);
-    *(FN(quad) *) (void *) (y + 2 * ldy) = __builtin_shuffle(ab2, cd2, first);
-    *(FN(quad) *) (void *) (y + 3 * ldy) = __builtin_shuffle(ab2, cd2, second);
+    FN(quad) ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    FN(quad) ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(FN(quad) *) (void *) y = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+    *(FN(quad) *) (void *) (y + ldy) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    *(FN(quad) *) (void *) (y + 2 * ldy) = __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5);
+    *(FN(quad) *) (void *) (y + 3 * ldy) = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
 }
 
 /* y[r * ldy + c] = x[c * ldx + r], r < rows, c < columns; y and x apart. */

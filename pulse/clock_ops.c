@@ -9,10 +9,26 @@
     { .name = "length", .kind = ATTR_INT, .offset = offsetof(struct type, member length) },         \
     { .name = "frames", .kind = ATTR_INT, .offset = offsetof(struct type, member frames) }
 
+#define FRAMES_MAX ((int64_t) 1 << 40)
+
+static bool in_range(int64_t v, int64_t low)
+{
+    return v >= low && v <= FRAMES_MAX;
+}
+
+/* All attributes of ops that read the clock begin with these. */
+static bool clock_attr_fits(const struct clock_attr *a)
+{
+    return in_range(a->pulse, 0) && in_range(a->delay, -FRAMES_MAX) && a->length >= 0 && a->length < CLOCK_SIZE && in_range(a->frames, 0);
+}
+
 static rill_status clock_check(struct infer *c, unsigned i)
 {
-    const struct fact *f = c->in[i];
-    if (f->type != DTYPE_I64 || f->rank != 1 || !dim_is(f->shape[0], CLOCK_SIZE))
+    const struct fact *f = infer_has(c, i) ? c->in[i] : NULL;
+    const struct clock_attr *a = c->attr;
+    if (!clock_attr_fits(a))
+        return infer_fail(c, "has an impossible place in its stream");
+    if (!f || f->type != DTYPE_I64 || f->rank != 1 || !dim_is(f->shape[0], CLOCK_SIZE))
         return op_fail(c->err, RILL_INTERNAL, c->node, "input %u is not the clock", i);
     return RILL_OK;
 }
@@ -44,10 +60,35 @@ static const struct attr_spec pad_attrs[] = {
     { 0 },
 };
 
+/* An operand of one element, or of as many frames as it fills. */
+static bool pad_operand_fits(const struct infer *c, unsigned i, const struct fact *window, int64_t frames)
+{
+    const struct pulse_pad_attr *a = c->attr;
+    const struct fact *f = infer_has(c, i) ? c->in[i] : NULL;
+    struct tensor t;
+    if (!f)
+        return true;
+    if (a->mode == PULSE_PAD_CONSTANT)
+        return f->type == window->type && fact_to_tensor(f, &t) && tensor_count(&t) == 1;
+    struct fact want = *window;
+    want.shape[a->axis] = dim_int(c->dims, frames);
+    return a->mode != PULSE_PAD_VALUES || fact_same(f, &want);
+}
+
+static bool pad_operands_fit(const struct infer *c, const struct fact *window)
+{
+    const struct pulse_pad_attr *a = c->attr;
+    return pad_operand_fits(c, IN_HEAD, window, a->before) && pad_operand_fits(c, IN_TAIL, window, a->after);
+}
+
 static rill_status pad_infer(struct infer *c)
 {
     const struct pulse_pad_attr *a = c->attr;
+    const struct fact *w = c->in[IN_WINDOW];
     TRY(clock_check(c, IN_CLOCK));
+    if (!w || a->axis < 0 || a->axis >= w->rank || !in_range(a->before, 0) || !in_range(a->after, 0) ||
+        !in_range(a->shift, -FRAMES_MAX) || !pad_operands_fit(c, w))
+        return infer_fail(c, "has padding that does not fit its window");
     infer_same(c, 0, IN_WINDOW);
     c->out[0].shape[a->axis] = dim_int(c->dims, a->at.pulse);
     return RILL_OK;
@@ -113,8 +154,9 @@ static void pad_eval(const struct eval *e)
     struct pad_rows r = pad_rows(e, a);
     unsigned char *y = e->y[0];
     const unsigned char *x = e->x[IN_WINDOW];
-    bool inside = first >= a->before && n - (first - a->before) >= a->at.pulse;
     int64_t place = first - a->before + from;
+    bool inside = first >= a->before && n - (first - a->before) >= a->at.pulse && place >= 0 &&
+                  place <= (int64_t) r.window - a->at.pulse;
     for (size_t o = 0; o < r.outer; o++, y += r.pulse * r.frame_bytes, x += r.window * r.frame_bytes) {
         if (inside) {
             memcpy(y, x + (size_t) place * r.frame_bytes, r.pulse * r.frame_bytes);
@@ -186,6 +228,12 @@ static rill_status range_infer(struct infer *c)
 {
     const struct dim *n = dim_int(c->dims, frames_of(c->attr));
     TRY(clock_check(c, 0));
+    for (unsigned i = 1; i < 3; i++) {
+        struct tensor t;
+        bool fits = infer_has(c, i) && c->in[i]->type == c->in[1]->type && fact_to_tensor(c->in[i], &t) && tensor_count(&t) == 1;
+        if (!fits || t.type == DTYPE_DIM || t.type == DTYPE_BOOL)
+            return infer_fail(c, "input %u is no number", i);
+    }
     infer_shape(c, 0, c->in[1]->type, 1, &n);
     return RILL_OK;
 }
@@ -217,9 +265,21 @@ static const struct attr_spec history_attrs[] = {
     { 0 },
 };
 
+/* Both inputs are alike but along the axis. */
+static rill_status history_check(struct infer *c)
+{
+    int64_t axis = ((const struct pulse_history_attr *) c->attr)->axis;
+    const struct fact *a = infer_has(c, 0) ? c->in[0] : NULL, *b = infer_has(c, 1) ? c->in[1] : NULL;
+    bool fits = a && b && axis >= 0 && axis < a->rank && a->type == b->type && a->rank == b->rank;
+    for (int i = 0; fits && i < a->rank; i++)
+        fits = i == axis || a->shape[i] == b->shape[i];
+    return fits ? RILL_OK : infer_fail(c, "its frames do not fit its past");
+}
+
 static rill_status history_infer(struct infer *c)
 {
     int64_t axis = ((const struct pulse_history_attr *) c->attr)->axis;
+    TRY(history_check(c));
     infer_same(c, 0, 1);
     infer_same(c, 1, 0);
     c->out[0].shape[axis] = dim_add(c->dims, c->in[0]->shape[axis], c->in[1]->shape[axis]);
@@ -246,7 +306,9 @@ static struct rows rows_of(const struct eval *e, bool window)
 }
 
 /* Rows are often a few words: a call for each would cost more than it copies. */
+#if !defined(__clang__)
 __attribute__((optimize("no-tree-loop-distribute-patterns")))
+#endif
 static void join_words(uint32_t *restrict w, const uint32_t *restrict s, const uint32_t *restrict x, const struct rows *r)
 {
     size_t old = r->old / 4, kept = r->kept / 4, fresh = r->fresh / 4;
@@ -293,6 +355,11 @@ static void window_eval(const struct eval *e)
 
 static rill_status window_infer(struct infer *c)
 {
+    int64_t axis = ((const struct pulse_history_attr *) c->attr)->axis;
+    TRY(history_check(c));
+    const struct dim *old = c->in[0]->shape[axis], *fresh = c->in[1]->shape[axis];
+    if (dim_is_const(old) && dim_is_const(fresh) && dim_value(fresh) > dim_value(old))
+        return infer_fail(c, "more frames are new than the window holds");
     infer_same(c, 0, 0);
     return RILL_OK;
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define FRAMES_MAX ((int64_t) 1 << 31)
+#define OWN_BYTES  ((size_t) 64 << 20)
+#define OWN_TIMES  32
 
 /* ---- writing ---- */
 
@@ -200,6 +202,9 @@ static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *c
     struct stream_reader d = { .r = planfile_part(f, PLANFILE_STREAM, &p->arena), .dims = m->dims, .err = err };
     if (strcmp(f->cpu, cpu))
         return file_check(p, pulse_frames, cpu, err);
+    /* Weights are mapped: a plan has little of its own, and a graph that asks for more means harm. */
+    p->arena.limit_bytes = OWN_BYTES + OWN_TIMES * (size_t) f->file_bytes;
+    ret->own_bytes_max = OWN_BYTES + OWN_TIMES * (size_t) f->file_bytes;
     TRY(planfile_graph_read(&p->pgraph.g, &source, err));
     TRY(planfile_packs_read(&packs, f->data, f->data_bytes, &ret->packs, &ret->n_packs, err));
     TRY(stream_read(&d, &p->pgraph));

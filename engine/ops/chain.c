@@ -60,7 +60,7 @@ static rill_status chain_check(struct prep *c)
     const struct chain_attr *a = c->attr;
     int64_t count;
     if (c->n_in > CHAIN_PORTS_MAX || c->n_out > CHAIN_PORTS_MAX || a->m < 1 || a->n < 1 || a->steps.n % 4 ||
-        a->n_tmp < 0 || c->n_in + c->n_out + a->n_tmp > KERN_CHAIN_SLOTS || __builtin_mul_overflow(a->m, a->n, &count))
+        a->n_tmp < 0 || a->n_tmp > KERN_CHAIN_SLOTS || c->n_in + c->n_out + a->n_tmp > KERN_CHAIN_SLOTS || __builtin_mul_overflow(a->m, a->n, &count))
         return prep_fail(c, "is not a program of at most %d inputs and outputs", CHAIN_PORTS_MAX);
     for (uint32_t i = 0; i < a->steps.n; i += 4)
         if (!step_fits(c, a->steps.v + i))

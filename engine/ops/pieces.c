@@ -9,18 +9,6 @@ static const struct attr_spec move_attrs[] = {
     { 0 },
 };
 
-static rill_status move_infer(struct infer *c)
-{
-    const struct move_attr *a = c->attr;
-    const struct dim *shape[RANK_MAX];
-    if (a->shape.n > RANK_MAX)
-        return infer_fail(c, "has a shape of %u axes, at most %d", a->shape.n, RANK_MAX);
-    for (uint32_t i = 0; i < a->shape.n; i++)
-        shape[i] = dim_int(c->dims, a->shape.v[i]);
-    infer_shape(c, 0, DTYPE_F32, (int) a->shape.n, shape);
-    return RILL_OK;
-}
-
 /* All elements of a piece lie within `count`. */
 static bool axis_fits(int64_t first, const int64_t *n, const int64_t *stride, int64_t count)
 {
@@ -34,6 +22,16 @@ static bool axis_fits(int64_t first, const int64_t *n, const int64_t *stride, in
     return low >= 0 && high < count;
 }
 
+/* Not more elements than there are to write. */
+static bool piece_is_small(const int64_t *n, int64_t count)
+{
+    int64_t all = 1;
+    for (int i = 0; i < PIECE_AXES; i++)
+        if (__builtin_mul_overflow(all, n[i], &all))
+            return false;
+    return all <= count;
+}
+
 static rill_status pieces_check(struct prep *c, struct attr_ints list)
 {
     const struct piece *p = (const void *) list.v;
@@ -42,10 +40,48 @@ static rill_status pieces_check(struct prep *c, struct attr_ints list)
     for (uint32_t i = 0; i < list.n / PIECE_INTS; i++) {
         const struct tensor *x = p[i].input >= 0 && p[i].input < c->n_in ? c->in[p[i].input] : NULL;
         if (!x || x->type != DTYPE_F32 || !axis_fits(p[i].from, p[i].n, p[i].from_stride, tensor_count(x)) ||
-            !axis_fits(p[i].to, p[i].n, p[i].to_stride, tensor_count(c->out[0])))
+            !axis_fits(p[i].to, p[i].n, p[i].to_stride, tensor_count(c->out[0])) || !piece_is_small(p[i].n, tensor_count(c->out[0])))
             return prep_fail(c, "piece %u does not fit its tensors", i);
     }
     return RILL_OK;
+}
+
+static rill_status move_check(struct prep *c)
+{
+    const struct move_attr *a = c->attr;
+    TRY(pieces_check(c, a->pieces));
+    TRY(pieces_check(c, a->patch));
+    if (a->base < -1 || a->base >= c->n_in || (a->base >= 0 && !c->in[a->base]))
+        return prep_fail(c, "has base %lld, of %u inputs", (long long) a->base, c->n_in);
+    return RILL_OK;
+}
+
+/* The planner looks at pieces before they are prepared. */
+static rill_status move_infer_check(struct infer *c)
+{
+    struct tensor *t = arena_array(c->arena, struct tensor, c->n_in + 1), *y = &t[c->n_in];
+    const struct tensor **in = arena_array(c->arena, const struct tensor *, c->n_in + 1), *out = y;
+    if (!t || !in)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    for (unsigned i = 0; i < c->n_in; i++)
+        if (c->in[i])
+            in[i] = fact_to_tensor(c->in[i], &t[i]) ? &t[i] : NULL;
+    if (!fact_to_tensor(&c->out[0], y))
+        return infer_fail(c, "has a shape that is none");
+    struct prep p = { .node = c->node, .attr = c->attr, .n_in = c->n_in, .n_out = 1, .in = in, .out = &out, .err = c->err };
+    return move_check(&p);
+}
+
+static rill_status move_infer(struct infer *c)
+{
+    const struct move_attr *a = c->attr;
+    const struct dim *shape[RANK_MAX];
+    if (a->shape.n > RANK_MAX)
+        return infer_fail(c, "has a shape of %u axes, at most %d", a->shape.n, RANK_MAX);
+    for (uint32_t i = 0; i < a->shape.n; i++)
+        shape[i] = dim_int(c->dims, a->shape.v[i]);
+    infer_shape(c, 0, DTYPE_F32, (int) a->shape.n, shape);
+    return move_infer_check(c);
 }
 
 struct part {
@@ -79,10 +115,7 @@ static rill_status move_prepare(struct prep *c)
 {
     const struct move_attr *a = c->attr;
     struct move *m = arena_new(c->arena, struct move);
-    TRY(pieces_check(c, a->pieces));
-    TRY(pieces_check(c, a->patch));
-    if (a->base < -1 || a->base >= c->n_in)
-        return prep_fail(c, "has base %lld, of %u inputs", (long long) a->base, c->n_in);
+    TRY(move_check(c));
     if (!m || !parts_make(c, a->pieces, false, &m->all) || !parts_make(c, a->patch, true, &m->patch))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     m->base = a->base;
@@ -103,8 +136,8 @@ static void move_eval(const struct eval *e)
 bool move_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first)
 {
     const struct move_attr *a = n->attr;
-    const struct piece *p = (const void *) a->pieces.v;
-    if (n->op != &op_move || a->pieces.n != PIECE_INTS || p->to != 0)
+    const struct piece *p = n->op == &op_move ? (const void *) a->pieces.v : NULL;
+    if (!p || a->pieces.n != PIECE_INTS || p->to != 0)
         return false;
     int64_t inner = 1;
     for (int i = PIECE_AXES; i-- > 0; inner *= p->n[i])

@@ -347,7 +347,8 @@ static rill_status node_read(struct reader *d, struct half *h, uint32_t number, 
     n->out = list_read(d, h->g, true, &n->n_out);
     TRY(reader_status(d));
     TRY(inputs_check(d, h, n->in, n->n_in));
-    if (!any_there(n->out, n->n_out))
+    bool made = !op_find(n->op->name);      /* only passes make it, and they want all it gives */
+    if (!any_there(n->out, n->n_out) || (made && !all_there(n->out, n->n_out)))
         return malformed(d, "a node writes nothing");
     TRY(op_check_arity_made(n, d->err));
     TRY(bodies_read(d, n, depth));
