@@ -5,23 +5,25 @@
 #include <string.h>
 
 #define V16_UNROLL _Pragma("GCC unroll 16")
-#define V16_UNROLLED static inline __attribute__((always_inline))
+/* Not left to the compiler, which calls them when a file grows: their structs would pass through memory. */
+#define V16_INLINE   static inline __attribute__((always_inline))
+#define V16_UNROLLED V16_INLINE
 
 typedef struct { __m256 lo, hi; } v16;
 typedef struct { __m256i lo, hi; } i16;
 typedef v16 m16;
 
 
-static inline v16 v16_set1(float a) { __m256 r = _mm256_set1_ps(a); return (v16) { r, r }; }
-static inline v16 v16_load(const float *p) { return (v16) { _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) }; }
-static inline void v16_store(float *p, v16 a) { _mm256_storeu_ps(p, a.lo); _mm256_storeu_ps(p + 8, a.hi); }
+V16_INLINE v16 v16_set1(float a) { __m256 r = _mm256_set1_ps(a); return (v16) { r, r }; }
+V16_INLINE v16 v16_load(const float *p) { return (v16) { _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) }; }
+V16_INLINE void v16_store(float *p, v16 a) { _mm256_storeu_ps(p, a.lo); _mm256_storeu_ps(p + 8, a.hi); }
 /* n <= 8 */
-static inline __m256 v8_load_n(const float *p, size_t n)
+V16_INLINE __m256 v8_load_n(const float *p, size_t n)
 {
     static const int32_t lanes[16] = { -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0 };
     return _mm256_maskload_ps(p, _mm256_loadu_si256((const __m256i *) (const void *) (lanes + 8 - n)));
 }
-static inline void v8_store_n(float *p, __m256 a, size_t n)
+V16_INLINE void v8_store_n(float *p, __m256 a, size_t n)
 {
     __m128 x = _mm256_castps256_ps128(a);
     if (n == 8)
@@ -37,11 +39,11 @@ static inline void v8_store_n(float *p, __m256 a, size_t n)
     if (n & 1)
         _mm_store_ss(p + (n & 6), x);
 }
-static inline v16 v16_load_n(const float *p, size_t n)
+V16_INLINE v16 v16_load_n(const float *p, size_t n)
 {
     return n > 8 ? (v16) { _mm256_loadu_ps(p), v8_load_n(p + 8, n - 8) } : (v16) { v8_load_n(p, n), _mm256_setzero_ps() };
 }
-static inline void v16_store_n(float *p, v16 a, size_t n)
+V16_INLINE void v16_store_n(float *p, v16 a, size_t n)
 {
     if (n > 8) {
         _mm256_storeu_ps(p, a.lo);
@@ -51,7 +53,7 @@ static inline void v16_store_n(float *p, v16 a, size_t n)
     }
 }
 #define BINARY(name, op) \
-    static inline v16 name(v16 a, v16 b) { return (v16) { op(a.lo, b.lo), op(a.hi, b.hi) }; }
+    V16_INLINE v16 name(v16 a, v16 b) { return (v16) { op(a.lo, b.lo), op(a.hi, b.hi) }; }
 BINARY(v16_add, _mm256_add_ps)
 BINARY(v16_sub, _mm256_sub_ps)
 BINARY(v16_mul, _mm256_mul_ps)
@@ -59,38 +61,38 @@ BINARY(v16_div, _mm256_div_ps)
 BINARY(v16_min, _mm256_min_ps)
 BINARY(v16_max, _mm256_max_ps)
 #undef BINARY
-static inline v16 v16_fma(v16 a, v16 b, v16 c)
+V16_INLINE v16 v16_fma(v16 a, v16 b, v16 c)
 {
     return (v16) { _mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi) };
 }
-static inline v16 v16_sqrt(v16 a) { return (v16) { _mm256_sqrt_ps(a.lo), _mm256_sqrt_ps(a.hi) }; }
-static inline m16 v16_lt(v16 a, v16 b)
+V16_INLINE v16 v16_sqrt(v16 a) { return (v16) { _mm256_sqrt_ps(a.lo), _mm256_sqrt_ps(a.hi) }; }
+V16_INLINE m16 v16_lt(v16 a, v16 b)
 {
     return (v16) { _mm256_cmp_ps(a.lo, b.lo, _CMP_LT_OQ), _mm256_cmp_ps(a.hi, b.hi, _CMP_LT_OQ) };
 }
-static inline m16 v16_nan(v16 a)
+V16_INLINE m16 v16_nan(v16 a)
 {
     return (v16) { _mm256_cmp_ps(a.lo, a.lo, _CMP_UNORD_Q), _mm256_cmp_ps(a.hi, a.hi, _CMP_UNORD_Q) };
 }
-static inline v16 v16_pick(m16 m, v16 yes, v16 no)
+V16_INLINE v16 v16_pick(m16 m, v16 yes, v16 no)
 {
     return (v16) { _mm256_blendv_ps(no.lo, yes.lo, m.lo), _mm256_blendv_ps(no.hi, yes.hi, m.hi) };
 }
-static inline i16 v16_bits(v16 a) { return (i16) { _mm256_castps_si256(a.lo), _mm256_castps_si256(a.hi) }; }
-static inline v16 v16_of_bits(i16 a) { return (v16) { _mm256_castsi256_ps(a.lo), _mm256_castsi256_ps(a.hi) }; }
-static inline i16 v16_round(v16 a) { return (i16) { _mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi) }; }
-static inline v16 v16_of_int(i16 a) { return (v16) { _mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi) }; }
-static inline i16 i16_set1(int32_t a) { __m256i r = _mm256_set1_epi32(a); return (i16) { r, r }; }
+V16_INLINE i16 v16_bits(v16 a) { return (i16) { _mm256_castps_si256(a.lo), _mm256_castps_si256(a.hi) }; }
+V16_INLINE v16 v16_of_bits(i16 a) { return (v16) { _mm256_castsi256_ps(a.lo), _mm256_castsi256_ps(a.hi) }; }
+V16_INLINE i16 v16_round(v16 a) { return (i16) { _mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi) }; }
+V16_INLINE v16 v16_of_int(i16 a) { return (v16) { _mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi) }; }
+V16_INLINE i16 i16_set1(int32_t a) { __m256i r = _mm256_set1_epi32(a); return (i16) { r, r }; }
 #define BINARY(name, op) \
-    static inline i16 name(i16 a, i16 b) { return (i16) { op(a.lo, b.lo), op(a.hi, b.hi) }; }
+    V16_INLINE i16 name(i16 a, i16 b) { return (i16) { op(a.lo, b.lo), op(a.hi, b.hi) }; }
 BINARY(i16_add, _mm256_add_epi32)
 BINARY(i16_sub, _mm256_sub_epi32)
 BINARY(i16_and, _mm256_and_si256)
 BINARY(i16_or, _mm256_or_si256)
 #undef BINARY
-static inline i16 i16_shl23(i16 a) { return (i16) { _mm256_slli_epi32(a.lo, 23), _mm256_slli_epi32(a.hi, 23) }; }
-static inline i16 i16_shr23(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 23), _mm256_srai_epi32(a.hi, 23) }; }
-static inline i16 i16_half(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 1), _mm256_srai_epi32(a.hi, 1) }; }
+V16_INLINE i16 i16_shl23(i16 a) { return (i16) { _mm256_slli_epi32(a.lo, 23), _mm256_slli_epi32(a.hi, 23) }; }
+V16_INLINE i16 i16_shr23(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 23), _mm256_srai_epi32(a.hi, 23) }; }
+V16_INLINE i16 i16_half(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 1), _mm256_srai_epi32(a.hi, 1) }; }
 
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none), their product at most
  * GEMM_ACC; rows of a tile when there are many, and when there are few panels. */
@@ -102,9 +104,9 @@ static inline i16 i16_half(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 1), _
 /* Eight lanes, for a last panel of up to 8 outputs; worth a tile of its own with so many rows. */
 #define GEMM_HALF(m, n) ((m) >= 8 && (n) % 16 - 1 < 8)
 typedef __m256 v8;
-static inline v8 v8_set1(float a) { return _mm256_set1_ps(a); }
-static inline v8 v8_load(const float *p) { return _mm256_loadu_ps(p); }
-static inline v8 v8_fma(v8 a, v8 b, v8 c) { return _mm256_fmadd_ps(a, b, c); }
+V16_INLINE v8 v8_set1(float a) { return _mm256_set1_ps(a); }
+V16_INLINE v8 v8_load(const float *p) { return _mm256_loadu_ps(p); }
+V16_INLINE v8 v8_fma(v8 a, v8 b, v8 c) { return _mm256_fmadd_ps(a, b, c); }
 
 
 /* Sums of recurrent cells that are under way in registers. */
@@ -114,35 +116,35 @@ static inline v8 v8_fma(v8 a, v8 b, v8 c) { return _mm256_fmadd_ps(a, b, c); }
 #define CONV_OUTS 4
 #define CONV_VECS 1
 
-static inline __m256 load_mask8(const float *p, uint32_t mask)
+V16_INLINE __m256 load_mask8(const float *p, uint32_t mask)
 {
     const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     return _mm256_maskload_ps(p, _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int) mask), bit), bit));
 }
 /* Lanes whose bit is not set are zero, and not read. */
-static inline v16 v16_load_mask(const float *p, uint32_t mask)
+V16_INLINE v16 v16_load_mask(const float *p, uint32_t mask)
 {
     return (v16) { load_mask8(p, mask), load_mask8(p + 8, mask >> 8) };
 }
-static inline __m256 even8(__m256 a, __m256 b)
+V16_INLINE __m256 even8(__m256 a, __m256 b)
 {
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88)), 0xd8));
 }
 /* p[0], p[2], .. p[30]; bits count places of p */
-static inline v16 v16_load_even(const float *p, uint32_t mask)
+V16_INLINE v16 v16_load_even(const float *p, uint32_t mask)
 {
     v16 a = v16_load_mask(p, mask), b = v16_load_mask(p + 16, mask >> 16);
     return (v16) { even8(a.lo, a.hi), even8(b.lo, b.hi) };
 }
 
 #define V16_PARTS
-static inline __m256i mask8(uint32_t mask)
+V16_INLINE __m256i mask8(uint32_t mask)
 {
     const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int) mask), bit), bit);
 }
 /* Lanes from .. from+n-1 of a come from p. */
-static inline v16 v16_load_part(v16 a, const float *p, size_t from, size_t n)
+V16_INLINE v16 v16_load_part(v16 a, const float *p, size_t from, size_t n)
 {
     uint32_t mask = ((1u << n) - 1) << from;
     const float *base = (const float *) ((uintptr_t) p - from * 4);
@@ -150,7 +152,7 @@ static inline v16 v16_load_part(v16 a, const float *p, size_t from, size_t n)
     return (v16) { _mm256_blendv_ps(a.lo, _mm256_maskload_ps(base, lo), _mm256_castsi256_ps(lo)),
                    _mm256_blendv_ps(a.hi, _mm256_maskload_ps(base + 8, hi), _mm256_castsi256_ps(hi)) };
 }
-static inline void v16_store_part(float *p, v16 a, size_t from, size_t n)
+V16_INLINE void v16_store_part(float *p, v16 a, size_t from, size_t n)
 {
     uint32_t mask = ((1u << n) - 1) << from;
     float *base = (float *) ((uintptr_t) p - from * 4);
@@ -160,7 +162,7 @@ static inline void v16_store_part(float *p, v16 a, size_t from, size_t n)
         _mm256_maskstore_ps(base + 8, mask8(mask >> 8), a.hi);
 }
 /* Each width lanes hold p[0][at], p[1][at], .. */
-static inline v16 v16_join(const float *const *p, size_t at, int width)
+V16_INLINE v16 v16_join(const float *const *p, size_t at, int width)
 {
     __m256 a = _mm256_broadcast_ss(p[0] + at);
     if (width == 16)
@@ -171,7 +173,7 @@ static inline v16 v16_join(const float *const *p, size_t at, int width)
                    _mm256_blend_ps(_mm256_broadcast_ss(p[2] + at), _mm256_broadcast_ss(p[3] + at), 0xf0) };
 }
 /* Every lane of a group of `width` holds the group's k-th. */
-static inline v16 v16_spread(v16 a, size_t k, int width)
+V16_INLINE v16 v16_spread(v16 a, size_t k, int width)
 {
     __m256i at = _mm256_set1_epi32((int) (k & 7));
     if (width == 16) {

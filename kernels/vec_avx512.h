@@ -4,41 +4,43 @@
 #include <stdint.h>
 
 #define V16_UNROLL _Pragma("GCC unroll 16")
-#define V16_UNROLLED static inline __attribute__((always_inline))
+/* Not left to the compiler, which calls them when a file grows: their structs would pass through memory. */
+#define V16_INLINE   static inline __attribute__((always_inline))
+#define V16_UNROLLED V16_INLINE
 
 typedef __m512 v16;
 typedef __m512i i16;
 typedef __mmask16 m16;
 
-static inline __mmask16 first_n(size_t n) { return (__mmask16) ((1u << n) - 1); }
-static inline v16 v16_set1(float a) { return _mm512_set1_ps(a); }
-static inline v16 v16_load(const float *p) { return _mm512_loadu_ps(p); }
-static inline void v16_store(float *p, v16 a) { _mm512_storeu_ps(p, a); }
-static inline v16 v16_load_n(const float *p, size_t n) { return _mm512_maskz_loadu_ps(first_n(n), p); }
-static inline void v16_store_n(float *p, v16 a, size_t n) { _mm512_mask_storeu_ps(p, first_n(n), a); }
-static inline v16 v16_add(v16 a, v16 b) { return _mm512_add_ps(a, b); }
-static inline v16 v16_sub(v16 a, v16 b) { return _mm512_sub_ps(a, b); }
-static inline v16 v16_mul(v16 a, v16 b) { return _mm512_mul_ps(a, b); }
-static inline v16 v16_div(v16 a, v16 b) { return _mm512_div_ps(a, b); }
-static inline v16 v16_fma(v16 a, v16 b, v16 c) { return _mm512_fmadd_ps(a, b, c); }
-static inline v16 v16_sqrt(v16 a) { return _mm512_sqrt_ps(a); }
-static inline v16 v16_min(v16 a, v16 b) { return _mm512_min_ps(a, b); }
-static inline v16 v16_max(v16 a, v16 b) { return _mm512_max_ps(a, b); }
-static inline m16 v16_lt(v16 a, v16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
-static inline m16 v16_nan(v16 a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
-static inline v16 v16_pick(m16 m, v16 yes, v16 no) { return _mm512_mask_blend_ps(m, no, yes); }
-static inline i16 v16_bits(v16 a) { return _mm512_castps_si512(a); }
-static inline v16 v16_of_bits(i16 a) { return _mm512_castsi512_ps(a); }
-static inline i16 v16_round(v16 a) { return _mm512_cvtps_epi32(a); }
-static inline v16 v16_of_int(i16 a) { return _mm512_cvtepi32_ps(a); }
-static inline i16 i16_set1(int32_t a) { return _mm512_set1_epi32(a); }
-static inline i16 i16_add(i16 a, i16 b) { return _mm512_add_epi32(a, b); }
-static inline i16 i16_sub(i16 a, i16 b) { return _mm512_sub_epi32(a, b); }
-static inline i16 i16_and(i16 a, i16 b) { return _mm512_and_si512(a, b); }
-static inline i16 i16_or(i16 a, i16 b) { return _mm512_or_si512(a, b); }
-static inline i16 i16_shl23(i16 a) { return _mm512_slli_epi32(a, 23); }
-static inline i16 i16_shr23(i16 a) { return _mm512_srai_epi32(a, 23); }
-static inline i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
+V16_INLINE __mmask16 first_n(size_t n) { return (__mmask16) ((1u << n) - 1); }
+V16_INLINE v16 v16_set1(float a) { return _mm512_set1_ps(a); }
+V16_INLINE v16 v16_load(const float *p) { return _mm512_loadu_ps(p); }
+V16_INLINE void v16_store(float *p, v16 a) { _mm512_storeu_ps(p, a); }
+V16_INLINE v16 v16_load_n(const float *p, size_t n) { return _mm512_maskz_loadu_ps(first_n(n), p); }
+V16_INLINE void v16_store_n(float *p, v16 a, size_t n) { _mm512_mask_storeu_ps(p, first_n(n), a); }
+V16_INLINE v16 v16_add(v16 a, v16 b) { return _mm512_add_ps(a, b); }
+V16_INLINE v16 v16_sub(v16 a, v16 b) { return _mm512_sub_ps(a, b); }
+V16_INLINE v16 v16_mul(v16 a, v16 b) { return _mm512_mul_ps(a, b); }
+V16_INLINE v16 v16_div(v16 a, v16 b) { return _mm512_div_ps(a, b); }
+V16_INLINE v16 v16_fma(v16 a, v16 b, v16 c) { return _mm512_fmadd_ps(a, b, c); }
+V16_INLINE v16 v16_sqrt(v16 a) { return _mm512_sqrt_ps(a); }
+V16_INLINE v16 v16_min(v16 a, v16 b) { return _mm512_min_ps(a, b); }
+V16_INLINE v16 v16_max(v16 a, v16 b) { return _mm512_max_ps(a, b); }
+V16_INLINE m16 v16_lt(v16 a, v16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+V16_INLINE m16 v16_nan(v16 a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
+V16_INLINE v16 v16_pick(m16 m, v16 yes, v16 no) { return _mm512_mask_blend_ps(m, no, yes); }
+V16_INLINE i16 v16_bits(v16 a) { return _mm512_castps_si512(a); }
+V16_INLINE v16 v16_of_bits(i16 a) { return _mm512_castsi512_ps(a); }
+V16_INLINE i16 v16_round(v16 a) { return _mm512_cvtps_epi32(a); }
+V16_INLINE v16 v16_of_int(i16 a) { return _mm512_cvtepi32_ps(a); }
+V16_INLINE i16 i16_set1(int32_t a) { return _mm512_set1_epi32(a); }
+V16_INLINE i16 i16_add(i16 a, i16 b) { return _mm512_add_epi32(a, b); }
+V16_INLINE i16 i16_sub(i16 a, i16 b) { return _mm512_sub_epi32(a, b); }
+V16_INLINE i16 i16_and(i16 a, i16 b) { return _mm512_and_si512(a, b); }
+V16_INLINE i16 i16_or(i16 a, i16 b) { return _mm512_or_si512(a, b); }
+V16_INLINE i16 i16_shl23(i16 a) { return _mm512_slli_epi32(a, 23); }
+V16_INLINE i16 i16_shr23(i16 a) { return _mm512_srai_epi32(a, 23); }
+V16_INLINE i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
 
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none), their product at most
  * GEMM_ACC; rows of a tile when there are many, and when there are few panels. */
@@ -50,11 +52,11 @@ static inline i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
 /* Eight lanes, for a last panel of up to 8 outputs; worth a tile of its own with so many rows. */
 #define GEMM_HALF(m, n) ((m) >= 8 && (n) % 16 - 1 < 8)
 typedef __m256 v8;
-static inline v8 v8_set1(float a) { return _mm256_set1_ps(a); }
-static inline v8 v8_load(const float *p) { return _mm256_loadu_ps(p); }
-static inline v8 v8_fma(v8 a, v8 b, v8 c) { return _mm256_fmadd_ps(a, b, c); }
-static inline v8 v8_load_n(const float *p, size_t n) { return _mm256_maskz_loadu_ps((__mmask8) first_n(n), p); }
-static inline void v8_store_n(float *p, v8 a, size_t n) { _mm256_mask_storeu_ps(p, (__mmask8) first_n(n), a); }
+V16_INLINE v8 v8_set1(float a) { return _mm256_set1_ps(a); }
+V16_INLINE v8 v8_load(const float *p) { return _mm256_loadu_ps(p); }
+V16_INLINE v8 v8_fma(v8 a, v8 b, v8 c) { return _mm256_fmadd_ps(a, b, c); }
+V16_INLINE v8 v8_load_n(const float *p, size_t n) { return _mm256_maskz_loadu_ps((__mmask8) first_n(n), p); }
+V16_INLINE void v8_store_n(float *p, v8 a, size_t n) { _mm256_mask_storeu_ps(p, (__mmask8) first_n(n), a); }
 
 
 /* Sums of recurrent cells that are under way in registers. */
@@ -65,9 +67,9 @@ static inline void v8_store_n(float *p, v8 a, size_t n) { _mm256_mask_storeu_ps(
 #define CONV_VECS 3
 
 /* Lanes whose bit is not set are zero, and not read. */
-static inline v16 v16_load_mask(const float *p, uint32_t mask) { return _mm512_maskz_loadu_ps((__mmask16) mask, p); }
+V16_INLINE v16 v16_load_mask(const float *p, uint32_t mask) { return _mm512_maskz_loadu_ps((__mmask16) mask, p); }
 /* p[0], p[2], .. p[30]; bits count places of p */
-static inline v16 v16_load_even(const float *p, uint32_t mask)
+V16_INLINE v16 v16_load_even(const float *p, uint32_t mask)
 {
     const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     return _mm512_permutex2var_ps(_mm512_maskz_loadu_ps((__mmask16) mask, p), even,
@@ -76,16 +78,16 @@ static inline v16 v16_load_even(const float *p, uint32_t mask)
 
 #define V16_PARTS
 /* Lanes from .. from+n-1 of a come from p. */
-static inline v16 v16_load_part(v16 a, const float *p, size_t from, size_t n)
+V16_INLINE v16 v16_load_part(v16 a, const float *p, size_t from, size_t n)
 {
     return _mm512_mask_loadu_ps(a, (__mmask16) (first_n(n) << from), (const float *) ((uintptr_t) p - from * 4));
 }
-static inline void v16_store_part(float *p, v16 a, size_t from, size_t n)
+V16_INLINE void v16_store_part(float *p, v16 a, size_t from, size_t n)
 {
     _mm512_mask_storeu_ps((float *) ((uintptr_t) p - from * 4), (__mmask16) (first_n(n) << from), a);
 }
 /* Each width lanes hold p[0][at], p[1][at], .. */
-static inline v16 v16_join(const float *const *p, size_t at, int width)
+V16_INLINE v16 v16_join(const float *const *p, size_t at, int width)
 {
     v16 a = _mm512_set1_ps(p[0][at]);
     if (width == 8)
@@ -98,7 +100,7 @@ static inline v16 v16_join(const float *const *p, size_t at, int width)
     return a;
 }
 /* Every lane of a group of `width` holds the group's k-th. */
-static inline v16 v16_spread(v16 a, size_t k, int width)
+V16_INLINE v16 v16_spread(v16 a, size_t k, int width)
 {
     const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     __m512i group = _mm512_and_si512(lane, _mm512_set1_epi32(-width));
@@ -107,7 +109,7 @@ static inline v16 v16_spread(v16 a, size_t k, int width)
 
 /* r[i][k] becomes r[k][i], 16 by 16. */
 #define V16_TRANSPOSES
-static inline __attribute__((always_inline)) void v16_transpose(v16 *r)
+V16_INLINE __attribute__((always_inline)) void v16_transpose(v16 *r)
 {
     v16 t[16];
     V16_UNROLL for (int i = 0; i < 16; i += 2) {
@@ -132,7 +134,7 @@ static inline __attribute__((always_inline)) void v16_transpose(v16 *r)
 }
 
 /* ret[k][i] = r[i][k], 16 rows of 8. */
-static inline __attribute__((always_inline)) void v8_transpose(v16 *ret, const v8 *r)
+V16_INLINE __attribute__((always_inline)) void v8_transpose(v16 *ret, const v8 *r)
 {
     const __m512i low = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
     const __m512i high = _mm512_setr_epi32(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
@@ -155,7 +157,7 @@ static inline __attribute__((always_inline)) void v8_transpose(v16 *ret, const v
 }
 
 /* p[2 * i] = a[i], p[2 * i + 1] = b[i] */
-static inline void v16_weave(float *p, v16 a, v16 b)
+V16_INLINE void v16_weave(float *p, v16 a, v16 b)
 {
     const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     const __m512i high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
@@ -165,11 +167,11 @@ static inline void v16_weave(float *p, v16 a, v16 b)
 
 /* Lanes 1 .. of a, then lane 0 of next; lane 15 of last, then lanes 0 .. of a. */
 #define V16_SHIFTS
-static inline v16 v16_down(v16 a, v16 next)
+V16_INLINE v16 v16_down(v16 a, v16 next)
 {
     return _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(next), _mm512_castps_si512(a), 1));
 }
-static inline v16 v16_up(v16 a, v16 last)
+V16_INLINE v16 v16_up(v16 a, v16 last)
 {
     return _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(a), _mm512_castps_si512(last), 15));
 }
