@@ -339,6 +339,8 @@ enum { STFT_SIGNAL, STFT_STEP, STFT_WINDOW, STFT_LENGTH };
 
 struct stft_args {
     struct kern_fft fft;
+    struct kern_rfft rfft;
+    bool real;                  /* rfft, straight into the output: real samples, half of the bins */
     size_t batch, samples, parts, frames, step, bins;
 };
 
@@ -392,16 +394,34 @@ static rill_status stft_prepare(struct prep *c)
     struct stft_args *s = arena_new(c->arena, struct stft_args);
     if (!s)
         return no_memory(c);
-    TRY(fft_make(c, &s->fft, (size_t) n));
     s->batch = (size_t) x->dim[0];
     s->samples = (size_t) x->dim[1];
     s->parts = x->rank == 3 ? (size_t) x->dim[2] : 1;
     s->frames = (size_t) y->dim[1];
     s->bins = (size_t) y->dim[2];
     s->step = (size_t) step;
+    s->real = s->parts == 1 && s->bins == (size_t) n / 2 + 1;
     c->args = s;
+    if (s->real) {
+        float *table = arena_array(c->arena, float, kern_rfft_floats((size_t) n) + 1);
+        if (!table)
+            return no_memory(c);
+        kern_rfft_init(&s->rfft, (size_t) n, table);
+        c->scratch_bytes = (kern_rfft_work_floats(&s->rfft) + (size_t) n) * sizeof(float);
+        return RILL_OK;
+    }
+    TRY(fft_make(c, &s->fft, (size_t) n));
     c->scratch_bytes = (kern_fft_work_floats(&s->fft) + 2 * (size_t) n) * sizeof(float);
     return RILL_OK;
+}
+
+static void stft_real_frame(const struct eval *e, const struct stft_args *s, float *y, const float *x)
+{
+    const float *window = e->n_in > STFT_WINDOW ? e->x[STFT_WINDOW] : NULL;
+    float *work = e->scratch, *windowed = work + kern_rfft_work_floats(&s->rfft);
+    if (window)
+        e->kern->mul_f32(windowed, x, window, s->rfft.n);
+    e->kern->rfft_f32(&s->rfft, y, window ? windowed : x, work);
 }
 
 static void stft_frame(const struct eval *e, const struct stft_args *s, float *y, const float *x)
@@ -426,7 +446,7 @@ static void stft_eval(const struct eval *e)
     const struct stft_args *s = e->args;
     for (size_t b = 0; b < s->batch; b++)
         for (size_t t = 0; t < s->frames; t++)
-            stft_frame(e, s, (float *) e->y[0] + (b * s->frames + t) * s->bins * 2,
+            (s->real ? stft_real_frame : stft_frame)(e, s, (float *) e->y[0] + (b * s->frames + t) * s->bins * 2,
                        (const float *) e->x[0] + (b * s->samples + t * s->step) * s->parts);
 }
 

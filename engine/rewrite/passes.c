@@ -11,6 +11,7 @@ struct pass {
 
 static const struct pass declutter_passes[] = {
     { "fold-norms", false, graph_with_norms_folded },
+    { "dfts", false, graph_with_dfts_recognised },
     { "layer-norms", false, graph_with_norms_recognised },
     { "hoist", true, graph_with_scans_hoisted },
 };

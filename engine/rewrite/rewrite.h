@@ -37,4 +37,7 @@ rill_status graph_with_chains(struct graph *ret, const struct graph *g, rill_err
 /* Convolutions of known weights that read one tensor with the same geometry become one with the outputs of all. Sizes must
  * be known. */
 rill_status graph_with_twins_joined(struct graph *ret, const struct graph *g, rill_error *reterr);
+/* A convolution over one axis whose weights are those of a windowed Fourier transform of one real channel becomes an STFT,
+ * unless a logarithm takes its bins. Changes how results round. */
+rill_status graph_with_dfts_recognised(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif
