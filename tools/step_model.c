@@ -174,7 +174,9 @@ static rill_status step_model_build(rill_model *m, const struct bytes *b, const 
     TRY(consts_apply(&mg.g, d, err));
     TRY(states_apply(&mg.g, d, err));
     TRY(model_transform(m, &mg, opts, false, NULL, err));
-    return states_check(&m->graph.g, err);
+    TRY(states_check(&m->graph.g, err));
+    m->typed = m->graph;
+    return graph_declutter(&m->graph.g, &m->typed.g, &m->passes, err);
 }
 
 rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d, const rill_model_opts *opts,

@@ -13,6 +13,7 @@ static const struct pass declutter_passes[] = {
     { "fold-norms", false, graph_with_norms_folded },
     { "dfts", false, graph_with_dfts_recognised },
     { "layer-norms", false, graph_with_norms_recognised },
+    { "cells", false, graph_with_cells_recognised },
     { "hoist", true, graph_with_scans_hoisted },
 };
 

@@ -31,6 +31,10 @@ rill_status graph_with_scans_hoisted(struct graph *ret, const struct graph *g, r
 /* Layer normalisations written out as means, differences, roots and quotients become LayerNormalization. Changes how
  * results round. */
 rill_status graph_with_norms_recognised(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* Steps of an LSTM or GRU written out become the op, and so do Scans over steps of an LSTM, GRU or RNN; what else the body
+ * did stays in a Scan without states. Weights must be known. Changes how results round. */
+rill_status graph_with_cells_recognised(struct graph *ret, const struct graph *g, rill_error *reterr);
 /* Element-wise nodes that read each other's results become one Chain. Sizes must be known. */
 rill_status graph_with_chains(struct graph *ret, const struct graph *g, rill_error *reterr);
 

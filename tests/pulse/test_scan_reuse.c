@@ -5,6 +5,7 @@
 #include "engine/plan.h"
 #include "engine/prune.h"
 #include "engine/rewrite/passes.h"
+#include "engine/rewrite/rewrite.h"
 #include "engine/typed.h"
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/scan_cells.h"
@@ -42,7 +43,7 @@ static rill_status trial_make(struct trial *w, gb_recipe *recipe, const void *ct
     TRY(tgraph_from_mgraph(&w->t, &w->m, NULL, &w->err));
     w->g = w->t.g;
     if (passes) {
-        TRY(graph_declutter(&half, &w->t.g, NULL, &w->err));
+        TRY(graph_with_scans_hoisted(&half, &w->t.g, &w->err));
         TRY(graph_pruned(&pruned, &half, &w->err));
         TRY(graph_settle(&w->g, &pruned, NULL, &w->err));
     }
