@@ -60,7 +60,7 @@ size_t kern_cell_seq_columns(const struct kern_cell_seq *c)
 
 size_t kern_cell_seq_floats(const struct kern_cell_seq *c)
 {
-    return kern_cell_seq_columns(c) * c->hidden;
+    return kern_cell_seq_columns(c) * (c->inputs + c->hidden);
 }
 
 size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c)
@@ -68,28 +68,37 @@ size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c)
     return 4 * c->groups * KERN_LANES;
 }
 
-/* Gates first .. first+n-1: blocks of groups, in each the units of the state, in each groups, gates and lanes. */
-static float *gates_pack(const struct kern_cell_seq *c, float *ret, const float *r, size_t first, size_t n)
+/* Gates first .. first+n-1 of the groups from q on: terms in order, in each groups, gates and lanes. */
+static float *terms_pack(const struct kern_cell_seq *c, float *ret, const float *w, size_t terms, size_t q, size_t groups,
+                         size_t first, size_t n)
+{
+    for (size_t k = 0; k < terms; k++)
+        for (size_t i = 0; i < groups * n; i++)
+            for (size_t lane = 0; lane < KERN_LANES; lane++) {
+                size_t u = (q + i / n) * KERN_LANES + lane, g = first + i % n;
+                *ret++ = u < c->hidden ? w[(g * c->hidden + u) * terms + k] : 0;
+            }
+    return ret;
+}
+
+/* Blocks of groups, in each the inputs and the states. */
+static float *gates_pack(const struct kern_cell_seq *c, float *ret, const float *w, const float *r, size_t first, size_t n)
 {
     size_t most = kern_cell_block(n), block;
     for (size_t q = 0; q < c->groups; q += block) {
         block = c->groups - q < most ? c->groups - q : most;
-        for (size_t k = 0; k < c->hidden; k++)
-            for (size_t i = 0; i < block * n; i++)
-                for (size_t lane = 0; lane < KERN_LANES; lane++) {
-                    size_t u = (q + i / n) * KERN_LANES + lane, g = first + i % n;
-                    *ret++ = u < c->hidden ? r[(g * c->hidden + u) * c->hidden + k] : 0;
-                }
+        ret = terms_pack(c, ret, w, c->inputs, q, block, first, n);
+        ret = terms_pack(c, ret, r, c->hidden, q, block, first, n);
     }
     return ret;
 }
 
-void kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *r)
+void kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *w, const float *r)
 {
     size_t gates = kern_cell_gates(c->kind), joint = c->kind == KERN_CELL_GRU_LATE ? 2 : gates;
-    ret = gates_pack(c, ret, r, 0, joint);
+    ret = gates_pack(c, ret, w, r, 0, joint);
     if (joint < gates)
-        gates_pack(c, ret, r, joint, gates - joint);
+        gates_pack(c, ret, w, r, joint, gates - joint);
 }
 
 void kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, float *ret_bias, const float *w,
@@ -101,7 +110,7 @@ void kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, 
             size_t u = p / gates * KERN_LANES + lane, row = p % gates * c->hidden + u;
             bool used = u < c->hidden;
             ret_bias[p * KERN_LANES + lane] = used ? bias[row] : 0;
-            for (size_t k = 0; k < inputs; k++)
+            for (size_t k = 0; ret_w && k < inputs; k++)
                 ret_w[(p * inputs + k) * KERN_LANES + lane] = used ? w[row * inputs + k] : 0;
         }
 }

@@ -37,7 +37,9 @@ struct kern_cell_row {
 struct kern_cell_seq {
     enum kern_cell_kind kind;
     size_t hidden, groups;          /* groups of 16 units */
+    size_t inputs;                  /* > 0: x of a row are inputs, summed together with the states; 0: x are projections */
     const float *r, *bias_rn;       /* packed; bias_rn[16 * groups] of a KERN_CELL_GRU */
+    const float *bias;              /* where there are inputs: in the order of the projection */
 };
 
 /* Sets width from kind, inputs, hidden and dirs. Floats of the weights of one set, and how many sets there are. */
@@ -58,9 +60,9 @@ static inline size_t kern_cell_block(size_t gates)
 size_t   kern_cell_seq_columns(const struct kern_cell_seq *c);      /* of the projection */
 size_t   kern_cell_seq_floats(const struct kern_cell_seq *c);       /* of r */
 size_t   kern_cell_seq_work_floats(const struct kern_cell_seq *c);     /* of each row */
-/* r[gate * hidden + unit][hidden] */
-void     kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *r);
-/* w[gate * hidden + unit][inputs] for gemm_f32 with kern_cell_seq_columns columns, and its bias */
+/* r[gate * hidden + unit][hidden]; w[gate * hidden + unit][inputs] where c has inputs */
+void     kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *w, const float *r);
+/* w[gate * hidden + unit][inputs] for gemm_f32 with kern_cell_seq_columns columns, and its bias; ret_w NULL: only that */
 void     kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, float *ret_bias, const float *w,
                                        const float *bias, size_t inputs);
 #endif

@@ -145,7 +145,7 @@ struct kern {
 
     /* `steps` steps of a small cell for each row. See kernels/cell.h. */
     void (*cell_small_f32)(const struct kern_cell *c, const struct kern_cell_row *rows, size_t n_rows, size_t steps);
-    /* The same for a cell of any size; x of a row are projections. */
+    /* The same for a cell of any size. */
     void (*cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t n_rows, size_t steps);
 
     /* The same sums with lanes along the outputs: every place that a tap reads must exist, c->stride is 1 or 2, w is packed

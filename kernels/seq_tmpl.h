@@ -15,8 +15,9 @@ enum FN(pass) { FN(PASS_RNN), FN(PASS_GRU), FN(PASS_LATE_ZR), FN(PASS_LATE_N), F
 struct FN(seq) {
     const float *w;                     /* of this pass */
     const float *bias_rn;
-    size_t hidden, groups, block;
-    const float *x[SEQ_ROWS];           /* projections of this step */
+    size_t inputs, hidden, groups, block;
+    const float *x[SEQ_ROWS];           /* inputs of this step, where there are */
+    const float *from[SEQ_ROWS];        /* what the chains start from: projections of this step, or biases */
     const float *h[SEQ_ROWS];           /* states before this step, which the chains go over, or reset * state */
     const float *old[SEQ_ROWS];         /* states before this step */
     float *next[SEQ_ROWS], *y[SEQ_ROWS];
@@ -40,13 +41,13 @@ static inline void FN(seq_state)(const struct FN(seq) *s, int r, size_t u, v16 h
         v16_store_n(s->y[r] + u, h, s->hidden - u);
 }
 
-/* Gates of the 16 units from u on of row r, whose sums are a[0], a[step], .. */
-V16_UNROLLED void FN(seq_finish)(const struct FN(seq) *s, const v16 *a, const int step, int r, size_t u, const int pass)
+/* Gates of the 16 units from u on of row r, whose sums are a[0], a[step], ..; n: the candidate's inputs, of a GRU. */
+V16_UNROLLED void FN(seq_finish)(const struct FN(seq) *s, const v16 *a, const int step, v16 n, int r, size_t u, const int pass)
 {
     if (pass == FN(PASS_RNN)) {
         FN(seq_state)(s, r, u, FN(v_tanh)(a[0]));
     } else if (pass == FN(PASS_GRU)) {
-        v16 n = v16_add(v16_load(s->x[r] + u * 3 + 32), v16_mul(a[2 * step], FN(v_sigmoid)(a[step])));
+        n = v16_add(n, v16_mul(a[2 * step], FN(v_sigmoid)(a[step])));
         FN(seq_state)(s, r, u, FN(gru_next)(FN(v_sigmoid)(a[0]), FN(v_tanh)(n), v16_load(s->old[r] + u)));
     } else if (pass == FN(PASS_LATE_ZR)) {
         v16_store(s->rh[r] + u, v16_mul(FN(v_sigmoid)(a[step]), v16_load(s->old[r] + u)));
@@ -66,15 +67,27 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) *s, const float *w, size_t d
                                const int groups)
 {
     const int gates = PASS_GATES(pass), x_gates = PASS_X_GATES(pass), x_from = pass == FN(PASS_LATE_N) ? 2 : 0;
-    const size_t hidden = s->hidden;
-    v16 acc[CELL_ACC];
-    const float *h[SEQ_ROWS];
-    EACH_ROW
+    const size_t inputs = s->inputs, hidden = s->hidden;
+    v16 acc[CELL_ACC], n[CELL_ACC];
+    const float *h[SEQ_ROWS], *x[SEQ_ROWS];
+    EACH_ROW {
         h[r] = s->h[r];
+        x[r] = s->x[r];
+    }
     EACH_SEQ EACH_GATE EACH_ROW {
-        size_t at = group + (size_t) q;
-        ACC(q, g, r) = pass == FN(PASS_GRU) && g == 2 ? v16_load(s->bias_rn + at * 16)
-                                                      : v16_load(s->x[r] + (at * (size_t) x_gates + (size_t) (x_from + g)) * 16);
+        size_t at = ((group + (size_t) q) * (size_t) x_gates + (size_t) (x_from + g)) * 16;
+        ACC(q, g, r) = v16_load(s->from[r] + at);
+    }
+    for (size_t k = 0; k < inputs; k++, w += down * 16)
+        EACH_SEQ EACH_GATE {
+            v16 wp = v16_load(w + (q * gates + g) * 16);
+            EACH_ROW
+                ACC(q, g, r) = v16_fma(wp, v16_set1(x[r][k]), ACC(q, g, r));
+        }
+    EACH_SEQ EACH_ROW {
+        n[q * rows + r] = ACC(q, pass == FN(PASS_GRU) ? 2 : 0, r);
+        if (pass == FN(PASS_GRU))
+            ACC(q, 2, r) = v16_load(s->bias_rn + (group + (size_t) q) * 16);
     }
     for (size_t k = 0; k < hidden; k++, w += down * 16) {
         EACH_SEQ EACH_GATE {
@@ -84,7 +97,7 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) *s, const float *w, size_t d
         }
     }
     EACH_SEQ EACH_ROW
-        FN(seq_finish)(s, &ACC(q, 0, r), rows, r, (group + (size_t) q) * 16, pass);
+        FN(seq_finish)(s, &ACC(q, 0, r), rows, n[q * rows + r], r, (group + (size_t) q) * 16, pass);
 }
 #undef EACH_ROW
 #undef EACH_SEQ
@@ -122,7 +135,7 @@ SEQ_ALL(X)
 static void FN(seq_block)(const struct FN(seq) *s, size_t b, enum FN(pass) pass, size_t rows)
 {
     size_t gates = (size_t) PASS_GATES(pass), first = b * s->block, n = s->groups - first < s->block ? s->groups - first : s->block;
-    const float *w = s->w + first * gates * 16 * s->hidden;
+    const float *w = s->w + first * gates * 16 * (s->inputs + s->hidden);
     for (size_t q = 0, now; q < n; q += now) {
         for (now = 8; now > n - q || !FN(seq_fit)[pass][rows][now]; now /= 2)
             ;
@@ -141,6 +154,7 @@ static size_t FN(seq_rows)(struct FN(seq) *s, const struct kern_cell_seq *c, con
         const struct kern_cell_row *row = rows + first + r;
         float *own = row->work;
         s->x[r] = row->x + (ptrdiff_t) t * row->x_step;
+        s->from[r] = c->inputs ? c->bias : s->x[r];
         s->y[r] = row->y ? row->y + (ptrdiff_t) t * row->y_step : NULL;
         s->old[r] = own + (t & 1) * pad;
         s->next[r] = own + (~t & 1) * pad;
@@ -155,10 +169,10 @@ static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_r
                          enum FN(pass) pass)
 {
     size_t gates = (size_t) PASS_GATES(pass);
-    struct FN(seq) s = { .w = c->r, .bias_rn = c->bias_rn, .hidden = c->hidden, .groups = c->groups,
+    struct FN(seq) s = { .w = c->r, .bias_rn = c->bias_rn, .inputs = c->inputs, .hidden = c->hidden, .groups = c->groups,
                          .block = kern_cell_block(gates) };
     if (pass == FN(PASS_LATE_N))
-        s.w += 2 * c->groups * 16 * c->hidden;
+        s.w += 2 * c->groups * 16 * (c->inputs + c->hidden);
     size_t blocks = (c->groups + s.block - 1) / s.block, n = n_rows;
     if (n_rows == 1)
         FN(seq_rows)(&s, c, rows, 0, 1, t, pass);

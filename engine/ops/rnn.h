@@ -32,7 +32,7 @@ struct rnn {
     size_t w_floats, r_floats, rn_floats, bias_floats;
     struct kern_cell small;         /* hidden 0: not one */
     struct kern_cell_seq seq[2];    /* hidden 0: not one; one of each direction, packed where weights are constants */
-    const float *seq_w[2], *seq_bias[2];
+    const float *seq_w[2];
 };
 
 /* One input beyond the standard ones, which readers refuse and passes make: `skip`, an i64 scalar. The first `skip` steps

@@ -119,22 +119,27 @@ void rnn_small_eval(const struct eval *e, const struct rnn *g)
 
 /* ---- others ---- */
 
+/* Floats of the projection's weights; a single step sums inputs and states together, and has none. */
+static size_t seq_w_floats(const struct rnn *g)
+{
+    return g->seq[0].inputs ? 0 : kern_cell_seq_columns(&g->seq[0]) * (size_t) g->inputs;
+}
+
 /* Floats of one direction's packed weights: w, r, bias and bias_rn. */
 static size_t seq_floats(const struct rnn *g)
 {
-    size_t n = kern_cell_seq_columns(&g->seq[0]);
-    return n * (size_t) g->inputs + kern_cell_seq_floats(&g->seq[0]) + n + g->seq[0].groups * KERN_LANES;
+    const struct kern_cell_seq *q = &g->seq[0];
+    return seq_w_floats(g) + kern_cell_seq_floats(q) + kern_cell_seq_columns(q) + q->groups * KERN_LANES;
 }
 
 /* Where direction d's packed weights lie in `at`. */
 static void seq_place(struct rnn *g, const float *at, int64_t d)
 {
     struct kern_cell_seq *q = &g->seq[d];
-    size_t n = kern_cell_seq_columns(q);
     g->seq_w[d] = at;
-    q->r = at + n * (size_t) g->inputs;
-    g->seq_bias[d] = q->r + kern_cell_seq_floats(q);
-    q->bias_rn = g->seq_bias[d] + n;
+    q->r = at + seq_w_floats(g);
+    q->bias = q->r + kern_cell_seq_floats(q);
+    q->bias_rn = q->bias + kern_cell_seq_columns(q);
 }
 
 /* Packs direction d into `to`; bias, of n + hidden floats, is written over. */
@@ -142,11 +147,11 @@ static void seq_pack(const struct rnn *g, const struct rnn_attr *a, float *to, f
                      const float *r, const float *b)
 {
     const struct kern_cell_seq *q = &g->seq[d];
-    size_t n = kern_cell_seq_columns(q), in = (size_t) g->inputs;
-    float *pr = to + n * in, *pb = pr + kern_cell_seq_floats(q), *prn = pb + n;
+    float *pr = to + seq_w_floats(g), *pb = pr + kern_cell_seq_floats(q), *prn = pb + kern_cell_seq_columns(q);
+    w += d * g->n * g->inputs;
     rnn_biases(g, a, b ? b + d * 2 * g->n : NULL, bias, bias + g->n);
-    kern_cell_seq_inputs_pack_f32(q, to, pb, w + d * g->n * g->inputs, bias, in);
-    kern_cell_seq_pack_f32(q, pr, r + d * g->n * g->hidden);
+    kern_cell_seq_inputs_pack_f32(q, q->inputs ? NULL : to, pb, w, bias, (size_t) g->inputs);
+    kern_cell_seq_pack_f32(q, pr, w, r + d * g->n * g->hidden);
     for (size_t u = 0; u < q->groups * KERN_LANES; u++)
         prn[u] = u < q->hidden ? bias[(size_t) g->n + u] : 0;
 }
@@ -173,13 +178,16 @@ static rill_status seq_weights(struct prep *c, struct rnn *g, const float *w, co
     return RILL_OK;
 }
 
+#define TOGETHER_ROWS 4     /* more rows than that share reads of the weights better in a product of their own */
+
 /* Scratch: rows, work, projections, then packed weights where they are not constants. */
 static rill_status seq_prepare(struct prep *c, struct rnn *g)
 {
     const struct tensor *w = c->in[IN_W], *r = c->in[IN_R], *b = present(c, IN_B) ? c->in[IN_B] : NULL;
     g->seq[0] = g->seq[1] = (struct kern_cell_seq) { .kind = kind_of(c, g), .hidden = (size_t) g->hidden,
-                                                     .groups = ((size_t) g->hidden + KERN_LANES - 1) / KERN_LANES };
-    size_t columns = kern_cell_seq_columns(&g->seq[0]), projected, floats;
+                                                     .groups = ((size_t) g->hidden + KERN_LANES - 1) / KERN_LANES,
+                                                     .inputs = g->steps == 1 && g->batch <= TOGETHER_ROWS ? (size_t) g->inputs : 0 };
+    size_t columns = g->seq[0].inputs ? 0 : kern_cell_seq_columns(&g->seq[0]), projected, floats;
     if (__builtin_mul_overflow((size_t) (g->steps * g->batch), columns, &projected) || projected > SIZE_MAX / 16)
         return prep_fail(c, "%lld steps of %lld sequences are too many", (long long) g->steps, (long long) g->batch);
     g->packed = w->data && r->data && (!b || b->data);
@@ -199,14 +207,17 @@ static struct seq_scratch seq_scratch(const struct eval *e, const struct rnn *g)
 {
     size_t rows_bytes = ((size_t) g->batch * sizeof(struct kern_cell_row) + 63) & ~(size_t) 63;
     float *work = (float *) (void *) ((char *) e->scratch + rows_bytes), *x = work + seq_work_floats(g);
-    return (struct seq_scratch) { e->scratch, work, x, x + (size_t) (g->steps * g->batch) * kern_cell_seq_columns(&g->seq[0]) };
+    size_t projected = g->seq[0].inputs ? 0 : (size_t) (g->steps * g->batch) * kern_cell_seq_columns(&g->seq[0]);
+    return (struct seq_scratch) { e->scratch, work, x, x + projected };
 }
 
 static void seq_rows(const struct eval *e, const struct rnn *g, const struct seq_scratch *s, struct kern_cell_row *ret, int64_t d,
                      int64_t skip)
 {
+    bool together = g->seq[d].inputs;
+    int64_t width = together ? g->inputs : (int64_t) kern_cell_seq_columns(&g->seq[d]);
     for (int64_t b = 0; b < g->batch; b++) {
-        ret[b] = row_of(e, g, s->x, (int64_t) kern_cell_seq_columns(&g->seq[d]), b, d, skip);
+        ret[b] = row_of(e, g, together ? e->x[IN_X] : s->x, width, b, d, skip);
         ret[b].work = s->work + (size_t) b * kern_cell_seq_work_floats(&g->seq[d]);
     }
 }
@@ -216,16 +227,21 @@ void rnn_seq_eval(const struct eval *e, const struct rnn *g)
     size_t columns = kern_cell_seq_columns(&g->seq[0]), steps = (size_t) (g->steps * g->batch);
     struct seq_scratch s = seq_scratch(e, g);
     int64_t skip = skip_steps(e, g);
-    struct rnn own = *g;
+    struct rnn own;
+    if (!g->packed) {
+        own = *g;
+        g = &own;
+    }
     for (int64_t d = 0; d < g->dirs; d++) {
         if (!g->packed) {
             seq_pack(g, e->attr, s.weights, s.work, d, e->x[IN_W], e->x[IN_R], rnn_input(e, IN_B));
             seq_place(&own, s.weights, d);
         }
-        e->kern->gemm_f32(s.x, columns, e->x[IN_X], (size_t) g->inputs, own.seq_w[d], own.seq_bias[d], steps, columns,
+        if (!g->seq[d].inputs)
+            kern_gemm_f32(e->kern, s.x, columns, e->x[IN_X], (size_t) g->inputs, g->seq_w[d], g->seq[d].bias, steps, columns,
                           (size_t) g->inputs);
         seq_rows(e, g, &s, s.rows, d, skip);
-        e->kern->cell_seq_f32(&own.seq[d], s.rows, (size_t) g->batch, (size_t) (g->steps - skip));
+        e->kern->cell_seq_f32(&g->seq[d], s.rows, (size_t) g->batch, (size_t) (g->steps - skip));
     }
 }
 
@@ -235,14 +251,15 @@ void rnn_seq_eval_many(const struct eval *e, unsigned n)
     const struct rnn *g = e->args;
     size_t columns = kern_cell_seq_columns(&g->seq[0]), inputs = (size_t) g->inputs, n_rows = 0;
     struct kern_cell_row rows[OP_MANY_MAX * MANY_ROWS_EACH];
-    struct many_rows in = { .kern = e->kern, .block = many_block(g->seq_w[0], g->seq_bias[0], columns, inputs) };
+    struct many_rows in = { .kern = e->kern, .block = many_block(g->seq_w[0], g->seq[0].bias, columns, inputs) };
     for (unsigned i = 0; i < n; i++) {
         struct seq_scratch s = seq_scratch(&e[i], g);
         if (rnn_skip_of(&e[i]) > 0) {
             rnn_seq_eval(&e[i], g);
             continue;
         }
-        many_rows_add(&in, s.x, columns, e[i].x[IN_X], inputs, (size_t) g->batch);
+        if (!g->seq[0].inputs)
+            many_rows_add(&in, s.x, columns, e[i].x[IN_X], inputs, (size_t) g->batch);
         seq_rows(&e[i], g, &s, rows + n_rows, 0, 0);
         n_rows += (size_t) g->batch;
     }

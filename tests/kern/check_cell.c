@@ -133,10 +133,11 @@ static void want_make(const struct check *t, const struct cell *q, float *y, flo
         }
 }
 
-/* Of one direction: the projection, then the steps. */
-static void seq_run(struct check *t, const struct cell *q, bool low)
+/* Of one direction: the projection, then the steps; or both together. */
+static void seq_run(struct check *t, const struct cell *q, bool low, bool together)
 {
-    struct kern_cell_seq c = { .kind = q->c.kind, .hidden = q->c.hidden, .groups = (q->c.hidden + 15) / 16 };
+    struct kern_cell_seq c = { .kind = q->c.kind, .hidden = q->c.hidden, .groups = (q->c.hidden + 15) / 16,
+                               .inputs = together ? q->c.inputs : 0 };
     size_t n = kern_cell_seq_columns(&c), work = kern_cell_seq_work_floats(&c), in = q->c.inputs;
     float *w = check_buf(t, n * in + n, low), *r = check_buf(t, kern_cell_seq_floats(&c), low);
     float *x = check_buf(t, q->rows * q->steps * n, low), *bias_rn = check_buf(t, c.groups * 16, low);
@@ -144,16 +145,19 @@ static void seq_run(struct check *t, const struct cell *q, bool low)
     struct kern_cell_row rows[ROWS_MOST];
     check_fill_bits(t, rooms, q->rows * work);
     kern_cell_seq_inputs_pack_f32(&c, w, w + n * in, q->w[0], q->bias[0], in);
-    kern_cell_seq_pack_f32(&c, r, q->r[0]);
+    kern_cell_seq_pack_f32(&c, r, q->w[0], q->r[0]);
     for (size_t u = 0; u < c.groups * 16; u++)
         bias_rn[u] = u < c.hidden ? q->bias_rn[0][u] : 0;
     c.r = r;
     c.bias_rn = bias_rn;
+    c.bias = w + n * in;
     t->new.gemm_f32(x, n, q->x, in, w, w + n * in, q->rows * q->steps, n, in);
     for (size_t i = 0; i < q->rows; i++) {
         rows[i] = q->row[i];
-        rows[i].x = x + i * q->steps * n;
-        rows[i].x_step = (ptrdiff_t) n;
+        if (!together) {
+            rows[i].x = x + i * q->steps * n;
+            rows[i].x_step = (ptrdiff_t) n;
+        }
         rows[i].work = rooms + i * work;
     }
     t->new.cell_seq_f32(&c, rows, q->rows, q->steps);
@@ -170,7 +174,7 @@ static void cell_check(struct check *t, const struct cell *shape, bool low, bool
     if (small)
         t->new.cell_small_f32(&q.c, q.row, q.rows, q.steps);
     else
-        seq_run(t, &q, low);
+        seq_run(t, &q, low, (q.c.hidden + q.c.inputs) & 1);
     snprintf(text, sizeof text, "%s inputs %zu hidden %zu dirs %zu rows %zu steps %zu", kinds[q.c.kind].name, q.c.inputs, n,
              q.c.dirs, q.rows, q.steps);
     const char *what = small ? "cell_small_f32" : "cell_seq_f32";
