@@ -39,6 +39,8 @@ void oracle_close(struct oracle *o);
 
 /* Counting and printing of a test program. */
 extern unsigned oracle_passed, oracle_failed;
+/* Over all that streams gave since it was last set; NaN is one value, a subnormal number a zero of its sign. */
+extern uint64_t oracle_digest;
 void oracle_check(bool ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int  oracle_end(void);
 #endif

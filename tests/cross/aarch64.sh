@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The kernels cross-built for 64-bit ARM and run in qemu: against plain C there, and their results against this machine's.
-# cross.sh SOURCE-ROOT BUILD-FOLDER CHECK_KERN-OF-THIS-MACHINE
+# The core cross-built for 64-bit ARM and run in qemu: kernels against plain C there, random nets streamed against their
+# whole-sequence runs, and the results of both against this machine's.
+# aarch64.sh SOURCE-ROOT BUILD-FOLDER CHECK_KERN TEST_PULSE_RANDOM (both of this machine)
 root=$1
 dir=$2
-host=$3
+kern=$3
+nets=$4
 passed=0
 failed=0
 out=$(mktemp -d) || exit 1
@@ -41,14 +43,15 @@ aarch64-linux-gnu-gcc -static -o "$out/a" "$out/a.c" 2>"$out/log" ||
 # build: a configured folder; one that another meson made starts afresh.
 build()
 {
-    [ -f "$dir/build.ninja" ] && ninja -C "$dir" tests/kern/check_kern && return
+    programs="tests/kern/check_kern tests/pulse/test_pulse_random"
+    [ -f "$dir/build.ninja" ] && ninja -C "$dir" $programs && return
     rm -rf "$dir"
-    meson setup "$dir" "$root" --cross-file "$root/tests/cross/aarch64.ini" -Dpart=core &&
-        ninja -C "$dir" tests/kern/check_kern
+    meson setup "$dir" "$root" --cross-file "$root/tests/cross/aarch64.ini" -Dpart=core -Dbuildtype=plain -Doptimization=1 &&
+        ninja -C "$dir" $programs
 }
 build >"$out/log" 2>&1 || {
     tail -n 40 "$out/log"
-    fail "the kernels do not build for 64-bit ARM"
+    fail "the core does not build for 64-bit ARM"
     verdict
 }
 
@@ -57,7 +60,7 @@ run()
 {
     name=$1
     shift
-    "$@" --digest --seed=1 >"$out/$name"
+    "$@" >"$out/$name"
     status=$?
     grep -v '^digest ' "$out/$name"
     counts=$(tail -n 1 "$out/$name" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p')
@@ -82,10 +85,23 @@ same()
 }
 
 # Exact functions of 128-bit numbers, emulated, are slow: fewer of them.
-run this "$host" --isa=c --accuracy-step=40009
-run arm-c "$qemu" "$dir/tests/kern/check_kern" --isa=c --accuracy-step=400009
-run arm-neon "$qemu" "$dir/tests/kern/check_kern" --isa=neon --accuracy-step=40009
+run this "$kern" --digest --seed=1 --isa=c --accuracy-step=40009
+run arm-c "$qemu" "$dir/tests/kern/check_kern" --digest --seed=1 --isa=c --accuracy-step=400009
+run arm-neon "$qemu" "$dir/tests/kern/check_kern" --digest --seed=1 --isa=neon --accuracy-step=40009
 same arm-c this
 same arm-neon this
-echo "$(wc -l <"$out/this.digests") kernels: c and neon in $("$qemu" --version | head -n 1), c of this machine"
+unset RILL_CPU RILL_GRAPH
+export RILL_DIGEST=1 RILL_SEED=1 RILL_COUNT=150
+run this-nets "$nets"
+run arm-nets "$qemu" "$dir/tests/pulse/test_pulse_random"
+same arm-nets this-nets
+RILL_CPU=c run arm-nets-c "$qemu" "$dir/tests/pulse/test_pulse_random"
+same arm-nets-c this-nets
+RILL_CPU=avx2 RILL_GRAPH='2: conv k=3' "$qemu" "$dir/tests/pulse/test_pulse_random" >"$out/log"
+if grep -q "RILL_CPU is 'avx2'; known on this kind of processor: c, neon$" "$out/log"; then
+    passed=$((passed + 1))
+else
+    fail "RILL_CPU=avx2 is taken: $(cat "$out/log")"
+fi
+echo "$(wc -l <"$out/this.digests") kernels, c and neon, and $RILL_COUNT nets in $("$qemu" --version | head -n 1) and here"
 verdict
