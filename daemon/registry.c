@@ -132,7 +132,9 @@ static bool folder_exists(const char *dir, const char *name)
     int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (at < 0)
         return false;
-    bool good = fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+    size_t n = strlen(name);
+    bool compiled = n > 5 && !strcmp(name + n - 5, ".rill");
+    bool good = fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (S_ISDIR(st.st_mode) || (compiled && S_ISREG(st.st_mode)));
     close(at);
     return good;
 }

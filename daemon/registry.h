@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* registry.h - models by name. A name is [a-z0-9._-]{1,64} that does not begin with a dot: a built-in
- * model, or a folder of that name directly in one of the model_path folders. Loading happens on
+ * model, or a folder or compiled plan (*.rill) of that name directly in one of the model_path folders. Loading happens on
  * libuv's pool; everything else, and every callback, on the loop thread. */
 #ifndef RILLD_REGISTRY_H
 #define RILLD_REGISTRY_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* push, run, run_many and pull allocate nothing, lock nothing and write nothing, for the built-in model and every library
- * model whose weights are at hand and the nets of the zoo, to the end of the stream; denormals are flushed on a prepared thread. */
+ * model whose weights are at hand and the nets of the zoo, planned and out of compiled files, to the end of the stream; denormals are flushed on a prepared thread. */
 #include "tests/rt/guard.h"
 #include <rill.h>
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,27 @@ static void model_test(rill_model *m, const char *name, uint32_t pulse_frames)
     rill_plan_unref(r.plan);
 }
 
+/* The same of its plan out of a file, which is gone by then: its pages are mapped. */
+static void compiled_test(const rill_model *m, const char *name, uint32_t pulse_frames)
+{
+    char path[] = "/tmp/rill_rt_XXXXXX";
+    const rill_plan_opts opts = { .pulse_frames = pulse_frames };
+    rill_error err = { .text = "" };
+    rill_plan *p = NULL;
+    rill_model *from_file = NULL;
+    int fd = mkstemp(path);
+    if (fd >= 0)
+        close(fd);
+    bool good = rill_plan_new(&p, m, &opts, &err) == RILL_OK && rill_plan_save(p, path, &err) == RILL_OK &&
+                rill_model_open(&from_file, path, &err) == RILL_OK;
+    check(good, err.text, name);
+    unlink(path);
+    rill_plan_unref(p);
+    if (good)
+        model_test(from_file, name, pulse_frames);
+    rill_model_free(from_file);
+}
+
 static void library_test(const char *path, const char *name, uint32_t pulse_frames)
 {
     rill_model *m;
@@ -163,6 +185,7 @@ static void library_test(const char *path, const char *name, uint32_t pulse_fram
         return;
     }
     model_test(m, name, pulse_frames);
+    compiled_test(m, name, pulse_frames);
     rill_model_free(m);
 }
 
@@ -189,6 +212,7 @@ int main(void)
     test_denormals();
     check(rill_model_builtin(&m, rill_model_builtin_name(0), &err) == RILL_OK, "opens", "built-in");
     model_test(m, "built-in", 0);
+    compiled_test(m, "built-in", 0);
     rill_model_free(m);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (library)
