@@ -96,7 +96,7 @@ V16_INLINE i16 i16_half(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 1), _mm2
 
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none), their product at most
  * GEMM_ACC; rows of a tile when there are many, and when there are few panels. */
-#define GEMM_FIT(rows) ((rows) == 1 ? 6 : (rows) == 2 ? 3 : (rows) == 3 ? 2 : (rows) <= 6 ? 1 : 0)
+#define GEMM_FIT(rows) ((rows) == 1 ? 6 : (rows) == 2 ? 3 : (rows) <= 6 ? 1 : 0)
 #define GEMM_ACC 6
 #define GEMM_ROWS 6
 #define GEMM_ROWS_FEW 6
