@@ -20,6 +20,7 @@ rill_status graph_with_norms_folded(struct graph *ret, const struct graph *g, ri
 /* A convolution, also a transposed one, whose dilated kernel sees one place along an axis reads only the places under its
  * taps: the input is sliced by the dilation. Sizes must be known. */
 rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Element-wise ops behind a convolution that nobody else reads become stages of it (engine/ops/then.h). Sizes must be
  * known. */
 rill_status graph_with_stages_joined(struct graph *ret, const struct graph *g, rill_error *reterr);
@@ -44,4 +45,7 @@ rill_status graph_with_twins_joined(struct graph *ret, const struct graph *g, ri
 /* A convolution over one axis whose weights are those of a windowed Fourier transform of one real channel becomes an STFT,
  * unless a logarithm takes its bins. Changes how results round. */
 rill_status graph_with_dfts_recognised(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* Zeros that a Pad puts around a convolution's input are the convolution's own padding. May change the sign of a zero. */
+rill_status graph_with_pads_absorbed(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif

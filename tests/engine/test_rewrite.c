@@ -9,6 +9,7 @@
 #include "engine/rewrite/pieces.h"
 #include "engine/rewrite/rewrite.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -406,6 +407,45 @@ static void test_delay_line(void)
     build_drop(&b);
 }
 
+/* Pad, convolution, batch normalisation: one convolution that gives the same but for rounding. */
+static void test_folded(bool transposed, int64_t groups)
+{
+    struct build b;
+    struct graph made;
+    struct running before = { 0 }, after = { 0 };
+    build_init(&b);
+    struct fact f = { .type = DTYPE_F32, .rank = 3, .shape = { dim_int(b.dims, 1), dim_int(b.dims, 4), dim_int(b.dims, 20) } };
+    int64_t pads[] = { 0, 0, 2, 0, 0, 1 }, outs = 6, w[] = { transposed ? 4 : outs, transposed ? outs / groups : 4 / groups, 3 };
+    uint32_t pad[] = { graph_add_input(&b.g, "x", &f), ints(&b, 6, pads) };
+    uint32_t conv[] = { node(&b, "Pad", NULL, 0, pad, 2), floats(&b, 3, w), floats(&b, 1, &outs) };
+    struct attr group = { .name = "group", .kind = ATTR_INT, .i = groups };
+    uint32_t norm[5] = { node(&b, transposed ? "ConvTranspose" : "Conv", &group, 1, conv, 3) };
+    for (int i = 1; i < 5; i++)
+        norm[i] = floats(&b, 1, &outs);
+    float *var = b.g.wires[norm[4]].fact.value->data;
+    for (int i = 0; i < outs; i++)
+        var[i] = 0.5f + var[i] * var[i];
+    graph_add_output(&b.g, node(&b, "BatchNormalization", NULL, 0, norm, 5));
+    check(graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    check(made.n_nodes == (transposed ? 2 : 1), "norm and zeros are the convolution's", made.n_nodes);
+    if (running_init(&before, &b.g, 0) && running_init(&after, &made, 0)) {
+        float *x = (float *) (void *) (before.mem + before.plan->inputs[0].at.offset);
+        for (int i = 0; i < 80; i++)
+            x[i] = (float) rnd(2000) * 1e-3f - 1;
+        memcpy(after.mem + after.plan->inputs[0].at.offset, x, 80 * sizeof *x);
+        plan_run(before.plan, before.mem);
+        plan_run(after.plan, after.mem);
+        const float *y = place_read(before.plan->outputs[0].at, before.mem), *z = place_read(after.plan->outputs[0].at, after.mem);
+        float worst = 0;
+        for (int64_t i = 0; i < tensor_count(&after.plan->outputs[0].shape); i++)
+            worst = fmaxf(worst, fabsf(y[i] - z[i]));
+        check(worst < 1e-5f, "a folded convolution is another one", (uint32_t) groups);
+    }
+    running_drop(&before);
+    running_drop(&after);
+    build_drop(&b);
+}
+
 /* Reversal in place would read what it wrote. */
 static void test_hazard(void)
 {
@@ -478,6 +518,10 @@ int main(void)
     test_pieces(300);
     test_hazard();
     test_delay_line();
+    for (int64_t groups = 1; groups < 3; groups++) {
+        test_folded(false, groups);
+        test_folded(true, groups);
+    }
     test_random(count ? (uint32_t) strtoul(count, NULL, 10) : 600);
     printf("%u passed, %u failed\n", passed, failed);
     return failed != 0;
