@@ -120,12 +120,6 @@ struct kern {
     /* y[i] = a[i] op s */
     void (*adds_f32)(float *y, const float *a, float s, size_t n);
     void (*muls_f32)(float *y, const float *a, float s, size_t n);
-    /* y[i] = y[i] + s * x[i], one fused multiply-add */
-    void (*axpy_f32)(float *restrict y, const float *restrict x, float s, size_t n);
-    /* y[i] = bias + sum_t w[t] * x[at[t] + i], one chain of fused multiply-adds in order of t. x is readable at
-     * at[t] up to n rounded up to a multiple of 16. */
-    void (*taps_f32)(float *restrict y, const float *restrict x, const size_t *at, const float *w, size_t n_taps,
-                     float bias, size_t n);
 
     /* y[o*ldy + i] = bias[o] + sum over lines, taps of w * x, one chain of fused multiply-adds per output in that order;
      * o < n_outs of each group, group after group, i < c->n. bias may be NULL (zero). w is packed by kern_conv_pack_f32,
@@ -188,8 +182,6 @@ struct kern {
     K(div_f32)           \
     K(adds_f32)          \
     K(muls_f32)          \
-    K(axpy_f32)          \
-    K(taps_f32)          \
     K(conv_f32) K(conv_outs_f32) K(conv_lines_f32) K(weave_f32)          \
     K(chain_f32)         \
     K(move_f32)          \

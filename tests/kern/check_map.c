@@ -35,31 +35,12 @@ static const struct { const char *name; size_t slot; } twos[] = {
     { "add_f32", OFFSET(add_f32) }, { "sub_f32", OFFSET(sub_f32) }, { "mul_f32", OFFSET(mul_f32) },
     { "div_f32", OFFSET(div_f32) },
 }, scalars[] = {
-    { "adds_f32", OFFSET(adds_f32) }, { "muls_f32", OFFSET(muls_f32) }, { "axpy_f32", OFFSET(axpy_f32) },
+    { "adds_f32", OFFSET(adds_f32) }, { "muls_f32", OFFSET(muls_f32) },
 };
 
 static map1 *slot1(const struct kern *k, size_t at) { return *(map1 *const *) (const void *) ((const char *) k + at); }
 static map2 *slot2(const struct kern *k, size_t at) { return *(map2 *const *) (const void *) ((const char *) k + at); }
 static maps *slots(const struct kern *k, size_t at) { return *(maps *const *) (const void *) ((const char *) k + at); }
-
-static void taps_check(struct check *t, size_t n, size_t n_taps)
-{
-    size_t whole = (n + 15) / 16 * 16, at[9];
-    float w[9], *x = check_buf(t, whole + 40, false), *want = check_buf(t, n, false), *got = check_buf(t, n, false);
-    check_fill(t, x, whole + 40);
-    for (size_t i = 0; i < n_taps; i++) {
-        at[i] = i * 5;
-        w[i] = check_rand(t);
-    }
-    for (size_t i = 0; i < n; i++) {
-        want[i] = 0.25f;
-        for (size_t k = 0; k < n_taps; k++)
-            want[i] = fmaf(w[k], x[at[k] + i], want[i]);
-    }
-    t->new.taps_f32(got, x, at, w, n_taps, 0.25f, n);
-    check_same(t, "taps_f32", want, got, n, "n %zu taps %zu", n, n_taps);
-    check_drop(t);
-}
 
 struct timed { map1 *f; float *y, *x; };
 
@@ -103,8 +84,6 @@ void check_map(struct check *t)
     for (size_t n = 0; n < 70; n++)
         size_check(t, n, n & 1);
     size_check(t, 4099, false);
-    for (size_t n = 0; n < 150; n++)
-        taps_check(t, n, n % 10);
     float *x = check_buf(t, 512, true), *y = check_buf(t, 512, true);
     check_fill(t, x, 512);
     for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
