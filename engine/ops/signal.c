@@ -401,6 +401,7 @@ static rill_status stft_prepare(struct prep *c)
     s->bins = (size_t) y->dim[2];
     s->step = (size_t) step;
     s->real = s->parts == 1 && s->bins == (size_t) n / 2 + 1;
+    c->kernel = s->real ? "rfft_f32" : "fft_f32";
     c->args = s;
     if (s->real) {
         float *table = arena_array(c->arena, float, kern_rfft_floats((size_t) n) + 1);
