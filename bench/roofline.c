@@ -175,7 +175,7 @@ static void jitter(double each_us)
 
 int main(int argc, char **argv)
 {
-    static const unsigned kib[] = { 16, 32, 64, 128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192, 16384, 65536 };
+    static const unsigned kib[] = { 16, 32, 64, 128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 10240, 12288, 16384, 65536 };
     enum { N = sizeof kib / sizeof *kib };
     if (argc > 2 && !strcmp(argv[1], "--jitter")) {
         jitter(atof(argv[2]));
