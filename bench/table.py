@@ -20,7 +20,7 @@ def alone():
     """One core and, where allowed, ahead of what else runs: all programs alike."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     try:
-        os.nice(-15)
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
         pass
 
