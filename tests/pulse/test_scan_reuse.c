@@ -17,6 +17,8 @@
 
 #define BOTH 2      /* [0] moves, [1] looks up */
 
+enum how { AS_WRITTEN, HOISTED, RECOGNISED };      /* what was done to the graph; the last one changes how it rounds */
+
 struct trial {
     struct arena arena;
     struct dims *dims;
@@ -29,7 +31,7 @@ struct trial {
     rill_error err;
 };
 
-static rill_status trial_make(struct trial *w, gb_recipe *recipe, const void *ctx, bool passes)
+static rill_status trial_make(struct trial *w, gb_recipe *recipe, const void *ctx, enum how how)
 {
     struct gb b;
     struct graph half, pruned;
@@ -42,8 +44,8 @@ static rill_status trial_make(struct trial *w, gb_recipe *recipe, const void *ct
         return b.err.status;
     TRY(tgraph_from_mgraph(&w->t, &w->m, NULL, &w->err));
     w->g = w->t.g;
-    if (passes) {
-        TRY(graph_with_scans_hoisted(&half, &w->t.g, &w->err));
+    if (how != AS_WRITTEN) {
+        TRY((how == HOISTED ? graph_with_scans_hoisted : graph_with_cells_recognised)(&half, &w->t.g, &w->err));
         TRY(graph_pruned(&pruned, &half, &w->err));
         TRY(graph_settle(&w->g, &pruned, NULL, &w->err));
     }
@@ -113,12 +115,12 @@ static void trial_check(struct trial *w, const char *name, const char *how)
 
 static void recipe_check(const char *name, gb_recipe *recipe, const void *ctx)
 {
-    for (int passes = 0; passes < 2; passes++) {
+    for (enum how how = AS_WRITTEN; how <= HOISTED; how++) {
         struct trial w;
-        rill_status s = trial_make(&w, recipe, ctx, passes);
+        rill_status s = trial_make(&w, recipe, ctx, how);
         oracle_check(s == RILL_OK, "%s: %s", name, w.err.text);
         if (s == RILL_OK)
-            trial_check(&w, name, passes ? "rewritten" : "as written");
+            trial_check(&w, name, how == HOISTED ? "hoisted" : "as written");
         trial_drop(&w);
     }
 }
@@ -224,36 +226,54 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-#define REPEATS 101
+#define REPEATS 61
 
-static void cell_bench(struct trial *w, const char *name, int iterations)
+static double run_us(struct trial *w, int k)
 {
-    static double us[BOTH][REPEATS];
-    for (int r = -5; r < REPEATS; r++)
-        for (int k = 0; k < BOTH; k++) {
-            plan_run(w->plan[k], w->mem[k]);    /* its weights come back into the caches */
-            double from = now_us();
-            plan_run(w->plan[k], w->mem[k]);
+    plan_run(w->plan[k], w->mem[k]);    /* its weights come back into the caches */
+    double from = now_us();
+    plan_run(w->plan[k], w->mem[k]);
+    return now_us() - from;
+}
+
+#define WAYS 4
+
+/* Medians of interleaved runs: hoisted and moving, hoisted and looking up, moving as written, one op. */
+static void cell_bench(struct trial *of, double ret_us[WAYS])
+{
+    static double us[WAYS][REPEATS];
+    for (int r = -3; r < REPEATS; r++)
+        for (int k = 0; k < WAYS; k++) {
+            double t = run_us(&of[k < 2 ? HOISTED : k == 2 ? AS_WRITTEN : RECOGNISED], k == 1);
             if (r >= 0)
-                us[k][r] = now_us() - from;
+                us[k][r] = t;
         }
-    for (int k = 0; k < BOTH; k++)
+    for (int k = 0; k < WAYS; k++) {
         qsort(us[k], REPEATS, sizeof **us, by_value);
-    double fast = us[0][REPEATS / 2], slow = us[1][REPEATS / 2];
-    printf("%-18s %10.1f %10.1f %8.2f %12.0f\n", name, fast, slow, slow / fast, (slow - fast) * 1e3 / iterations);
+        ret_us[k] = us[k][REPEATS / 2];
+    }
 }
 
 static void bench_all(void)
 {
-    printf("%-18s %10s %10s %8s %12s\n", "Scan", "moving us", "lookup us", "ratio", "saved ns/it");
+    printf("%-18s %12s %12s %8s %12s %14s %10s\n", "Scan, us", "moving", "looking up", "ratio", "saved ns/it", "not hoisted", "one op");
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
-        struct trial w;
+        struct trial w[RECOGNISED + 1];
         const struct scan_layer *l = &cells[i].layer;
-        if (trial_make(&w, scan_layer_recipe, l, true) == RILL_OK) {
-            inputs_make(&w, 3);
-            cell_bench(&w, cells[i].name, l->steps * (l->layers ? l->layers : 1));
+        double us[WAYS];
+        bool made = true;
+        for (enum how how = AS_WRITTEN; how <= RECOGNISED; how++) {
+            made = trial_make(&w[how], scan_layer_recipe, l, how) == RILL_OK && made;
+            if (made)
+                inputs_make(&w[how], 3);
         }
-        trial_drop(&w);
+        if (made) {
+            cell_bench(w, us);
+            printf("%-18s %12.1f %12.1f %8.2f %12.0f %14.1f %10.1f\n", cells[i].name, us[0], us[1], us[1] / us[0],
+                   (us[1] - us[0]) * 1e3 / (l->steps * (l->layers ? l->layers : 1)), us[2], us[3]);
+        }
+        for (enum how how = AS_WRITTEN; how <= RECOGNISED; how++)
+            trial_drop(&w[how]);
     }
 }
 
