@@ -389,10 +389,10 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
 }
 
 /* Few places: alone, each product reads all weights for a handful of rows. */
-static bool many_pays(const struct conv_rows *v)
+static bool together_pays(const struct conv_rows *v)
 {
     return v->way == CONV_PRODUCT && v->phase[0].packed && v->n_phases == 1 && v->batch == 1 && v->group == 1 && v->g.n_out > 0 &&
-           v->g.n_out <= MANY_ROWS_EACH && v->tile >= v->g.n_out;
+           many_pays(v->g.n_out, v->cout, (int64_t) v->phase[0].n_weights) && v->tile >= v->g.n_out;
 }
 
 rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group, bool transposed, struct attr_ints then)
@@ -427,7 +427,7 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
     TRY(weights_prepare(c, v));
     TRY(then_prepare(c, then, 1, &v->then));
     scratch_set(c, v);
-    c->many = many_pays(v);
+    c->many = together_pays(v);
     return RILL_OK;
 }
 

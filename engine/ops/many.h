@@ -6,6 +6,13 @@
 
 #define MANY_ROWS_MAX 128
 #define MANY_ROWS_EACH 8    /* an evaluation with more rows reads the weights seldom enough alone */
+#define MANY_WEIGHTS   4096 /* fewer are read from the nearest cache sooner than blocks are changed */
+
+/* Products of few rows with many weights gain by being done for all blocks at once. */
+static inline bool many_pays(int64_t rows, int64_t n, int64_t k)
+{
+    return rows <= MANY_ROWS_EACH && n * k >= MANY_WEIGHTS;
+}
 
 /* y = bias + w * x for rows that lie anywhere. Set kern and block; the rest zero. */
 struct many_rows {

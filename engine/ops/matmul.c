@@ -232,7 +232,7 @@ static rill_status matmul_prepare(struct prep *c)
     }
     TRY(way_choose(c, g));
     TRY(then_prepare(c, ((const struct matmul_attr *) c->attr)->then, y->rank - 1, &g->then));
-    c->many = g->one == one_packed && g->batches == 1 && g->m <= MANY_ROWS_EACH;
+    c->many = g->one == one_packed && g->batches == 1 && many_pays(g->m, g->n, g->k);
     return RILL_OK;
 }
 
@@ -348,7 +348,7 @@ static rill_status gemm_prepare(struct prep *c)
     } else if (!(g->packed = pack_all(c, 1, 1, n, k, t->tb ? k : 1, t->tb ? 1 : n))) {
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     }
-    c->many = g->packed && !t->ta && g->m <= MANY_ROWS_EACH;
+    c->many = g->packed && !t->ta && many_pays(g->m, g->n, g->k);
     return RILL_OK;
 }
 

@@ -214,9 +214,9 @@ static rill_status sizes_check(struct prep *c, const struct rnn *g)
 }
 
 /* One step: alone, each product reads all weights for a row or few. */
-static bool many_pays(const struct prep *c, const struct rnn *g)
+static bool together_pays(const struct prep *c, const struct rnn *g)
 {
-    return g->packed && g->steps == 1 && g->dirs == 1 && g->batch <= MANY_ROWS_EACH &&
+    return g->packed && g->steps == 1 && g->dirs == 1 && many_pays(g->batch, g->n, g->inputs + g->hidden) &&
            (c->n_in <= IN_LENS || !c->in[IN_LENS]);
 }
 
@@ -252,7 +252,7 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
             return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
         g->weights[d] = dir_pack_at(g, a, to, d, c->in[IN_W]->data, c->in[IN_R]->data, b ? b->data : NULL);
     }
-    c->many = many_pays(c, g);
+    c->many = together_pays(c, g);
     return RILL_OK;
 }
 

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* eval_many gives each evaluation the bits of its own eval, between guards. */
+#include "tests/ops/ops_test.h"
+
+static uint32_t seed = 5;
+
+static void numbers_fill(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        x[i] = (float) (int32_t) seed / 4294967296.0f;
+    }
+}
+
+static const struct tensor *numbers(struct ops_test *t, int rank, const int64_t *dim)
+{
+    struct tensor *x = tensor_new(&t->arena, DTYPE_F32, rank, dim);
+    numbers_fill(x->data, (size_t) tensor_count(x));
+    return x;
+}
+
+/* One evaluation with its own memory. */
+struct one {
+    const void *x[OPS_INPUTS_MAX];
+    void *y[OPS_OUTPUTS_MAX], *want[OPS_OUTPUTS_MAX], *scratch;
+};
+
+static void one_make(struct ops_test *t, const struct ops_state *s, const struct prep *p, struct one *o)
+{
+    const struct node *n = s->node;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        bool floats = s->in[i] && s->in[i]->type == DTYPE_F32;
+        o->x[i] = s->in[i] ? s->in[i]->data : NULL;
+        if (!s->in[i] || o->x[i])
+            continue;
+        void *x = ops_guarded(t, tensor_bytes(s->in[i]));
+        if (floats)
+            numbers_fill(x, (size_t) tensor_count(s->in[i]));
+        else            /* how many steps to skip: every third evaluation does */
+            *(int64_t *) x = seed++ % 3 == 0;
+        o->x[i] = x;
+    }
+    for (unsigned i = 0; i < n->n_out; i++) {
+        o->y[i] = ops_guarded(t, tensor_bytes(s->out[i]));
+        o->want[i] = ops_guarded(t, tensor_bytes(s->out[i]));
+    }
+    o->scratch = ops_guarded(t, p->scratch_bytes);
+}
+
+static bool one_same(const struct ops_state *s, const struct prep *p, const struct one *o)
+{
+    bool same = ops_guard_intact(o->scratch, p->scratch_bytes);
+    for (unsigned i = 0; i < s->node->n_out; i++) {
+        size_t bytes = tensor_bytes(s->out[i]);
+        same &= ops_guard_intact(o->y[i], bytes) && !memcmp(o->y[i], o->want[i], bytes);
+    }
+    return same;
+}
+
+static void many_run(struct ops_test *t, const struct ops_state *s, const struct prep *p, unsigned n)
+{
+    struct one one[OP_MANY_MAX] = { 0 };
+    struct eval e[OP_MANY_MAX];
+    for (unsigned i = 0; i < n; i++) {
+        one_make(t, s, p, &one[i]);
+        e[i] = (struct eval) { .node = s->node, .attr = s->node->attr, .kern = &t->kern, .n_in = s->node->n_in,
+                               .n_out = s->node->n_out, .in = s->in, .out = s->out, .x = one[i].x, .y = one[i].want,
+                               .scratch = one[i].scratch, .args = p->args };
+        s->node->op->eval(&e[i]);
+        memset(one[i].scratch, 0xff, p->scratch_bytes);
+        e[i].y = one[i].y;
+    }
+    s->node->op->eval_many(e, n);
+    for (unsigned i = 0; i < n; i++)
+        ops_check(t, one_same(s, p, &one[i]), "evaluation %u of %u differs", i, n);
+}
+
+/* Inputs whose bit is set in `own` differ from evaluation to evaluation. */
+static void many_check(struct ops_test *t, const char *what, const char *name, const struct attr *attrs, unsigned n_attrs,
+                       const struct tensor *const *in, unsigned n_in, unsigned n_out, uint32_t own)
+{
+    struct ops_state *s = arena_new(&t->arena, struct ops_state);
+    t->what = what;
+    t->runtime = own;
+    if (ops_build(t, s, name, attrs, n_attrs, in, n_in, n_out) != RILL_OK) {
+        ops_check(t, false, "%s", t->err.text);
+        return;
+    }
+    struct prep p = { .node = s->node, .attr = s->node->attr, .kern = &t->kern, .arena = &t->arena, .n_in = n_in,
+                      .n_out = n_out, .in = s->in, .out = s->out, .err = &t->err };
+    if (!ops_check(t, s->node->op->prepare(&p) == RILL_OK && p.many, "does not run together: %s", t->err.text))
+        return;
+    for (unsigned n = 1; n <= OP_MANY_MAX; n += n < 4 ? 1 : 14)
+        many_run(t, s, &p, n);
+    many_run(t, s, &p, OP_MANY_MAX);
+}
+
+static void products(struct ops_test *t)
+{
+    const struct tensor *w = numbers(t, 2, (int64_t[]) { 130, 70 }), *x[3] = { NULL, w, NULL };
+    for (int64_t m = 1; m <= 5; m += 2) {
+        x[0] = numbers(t, 2, (int64_t[]) { m, 130 });
+        many_check(t, "MatMul", "MatMul", NULL, 0, x, 2, 1, 1);
+        x[2] = numbers(t, 1, (int64_t[]) { 70 });
+        many_check(t, "Gemm", "Gemm", NULL, 0, x, 3, 1, 1);
+        many_check(t, "Gemm, own bias", "Gemm", NULL, 0, x, 3, 1, 5);
+        const struct attr scale[] = { { .name = "alpha", .kind = ATTR_FLOAT, .f = 0.5f },
+                                      { .name = "beta", .kind = ATTR_FLOAT, .f = 3 } };
+        many_check(t, "Gemm, scaled", "Gemm", scale, 2, x, 3, 1, 1);
+    }
+}
+
+static void convolutions(struct ops_test *t)
+{
+    const struct tensor *x[3] = { NULL, numbers(t, 3, (int64_t[]) { 70, 48, 3 }), numbers(t, 1, (int64_t[]) { 70 }) };
+    for (int64_t places = 1; places <= 3; places++) {
+        x[0] = numbers(t, 3, (int64_t[]) { 1, 48, places + 2 });
+        many_check(t, "Conv", "Conv", NULL, 0, x, 3, 1, 1);
+        many_check(t, "Conv without bias", "Conv", NULL, 0, x, 2, 1, 1);
+    }
+    x[0] = numbers(t, 3, (int64_t[]) { 1, 48, 2 });
+    const struct attr pads[] = { { .name = "pads", .kind = ATTR_INTS, .ints = { 2, (int64_t[]) { 1, 1 } } } };
+    many_check(t, "Conv with pads", "Conv", pads, 1, x, 3, 1, 1);
+}
+
+static void cells(struct ops_test *t)
+{
+    static const struct { const char *name; int64_t gates; unsigned n_in, n_out; } cell[] = {
+        { "RNN", 1, 6, 2 }, { "GRU", 3, 6, 2 }, { "LSTM", 4, 8, 3 }
+    };
+    for (int i = 0; i < 9; i++) {
+        int c = i % 3;
+        int64_t h = 65, g = cell[c].gates, batch = 1 + i / 3;
+        const struct tensor *x[9] = { numbers(t, 3, (int64_t[]) { 1, batch, 70 }), numbers(t, 3, (int64_t[]) { 1, g * h, 70 }),
+                                      numbers(t, 3, (int64_t[]) { 1, g * h, h }), numbers(t, 2, (int64_t[]) { 1, 2 * g * h }),
+                                      NULL, numbers(t, 3, (int64_t[]) { 1, batch, h }) };
+        struct attr a[3] = { { .name = "hidden_size", .kind = ATTR_INT, .i = h } };
+        unsigned n_attrs = 1;
+        uint32_t own = 1 | 1 << 5;
+        if (c == 2) {
+            x[6] = x[5];
+            x[7] = i > 2 ? numbers(t, 2, (int64_t[]) { 1, 3 * h }) : NULL;
+            own |= 1 << 6;
+        }
+        if (c == 1)
+            a[n_attrs++] = (struct attr) { .name = "linear_before_reset", .kind = ATTR_INT, .i = i / 3 % 2 };
+        if (i > 5)
+            a[n_attrs++] = (struct attr) { .name = "clip", .kind = ATTR_FLOAT, .f = 0.3f };
+        many_check(t, cell[c].name, cell[c].name, a, n_attrs, x, cell[c].n_in, cell[c].n_out, own);
+        t->made = true;         /* with a skipped step now and then */
+        x[cell[c].n_in] = ops_tensor(t, DTYPE_I64, 0, NULL, NULL);
+        many_check(t, cell[c].name, cell[c].name, a, n_attrs, x, cell[c].n_in + 1, cell[c].n_out, own | 1u << cell[c].n_in);
+        t->made = false;
+    }
+}
+
+int main(void)
+{
+    struct ops_test t = ops_begin();
+    products(&t);
+    convolutions(&t);
+    cells(&t);
+    return ops_end(&t);
+}
