@@ -6,7 +6,7 @@
 
 #define MANY_ROWS_MAX 128
 #define MANY_ROWS_EACH 8    /* an evaluation with more rows reads the weights seldom enough alone */
-#define MANY_WEIGHTS   4096 /* fewer are read from the nearest cache sooner than blocks are changed */
+#define MANY_WEIGHTS   16384 /* fewer stay in the first cache; changing blocks would cost more than reading them again */
 
 /* Products of few rows with many weights gain by being done for all blocks at once. */
 static inline bool many_pays(int64_t rows, int64_t n, int64_t k)

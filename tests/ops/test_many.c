@@ -97,9 +97,9 @@ static void many_check(struct ops_test *t, const char *what, const char *name, c
 
 static void products(struct ops_test *t)
 {
-    const struct tensor *w = numbers(t, 2, (int64_t[]) { 130, 70 }), *x[3] = { NULL, w, NULL };
+    const struct tensor *w = numbers(t, 2, (int64_t[]) { 260, 70 }), *x[3] = { NULL, w, NULL };
     for (int64_t m = 1; m <= 5; m += 2) {
-        x[0] = numbers(t, 2, (int64_t[]) { m, 130 });
+        x[0] = numbers(t, 2, (int64_t[]) { m, 260 });
         many_check(t, "MatMul", "MatMul", NULL, 0, x, 2, 1, 1);
         x[2] = numbers(t, 1, (int64_t[]) { 70 });
         many_check(t, "Gemm", "Gemm", NULL, 0, x, 3, 1, 1);
@@ -112,13 +112,13 @@ static void products(struct ops_test *t)
 
 static void convolutions(struct ops_test *t)
 {
-    const struct tensor *x[3] = { NULL, numbers(t, 3, (int64_t[]) { 70, 48, 3 }), numbers(t, 1, (int64_t[]) { 70 }) };
+    const struct tensor *x[3] = { NULL, numbers(t, 3, (int64_t[]) { 70, 96, 3 }), numbers(t, 1, (int64_t[]) { 70 }) };
     for (int64_t places = 1; places <= 3; places++) {
-        x[0] = numbers(t, 3, (int64_t[]) { 1, 48, places + 2 });
+        x[0] = numbers(t, 3, (int64_t[]) { 1, 96, places + 2 });
         many_check(t, "Conv", "Conv", NULL, 0, x, 3, 1, 1);
         many_check(t, "Conv without bias", "Conv", NULL, 0, x, 2, 1, 1);
     }
-    x[0] = numbers(t, 3, (int64_t[]) { 1, 48, 2 });
+    x[0] = numbers(t, 3, (int64_t[]) { 1, 96, 2 });
     const struct attr pads[] = { { .name = "pads", .kind = ATTR_INTS, .ints = { 2, (int64_t[]) { 1, 1 } } } };
     many_check(t, "Conv with pads", "Conv", pads, 1, x, 3, 1, 1);
 }
@@ -131,7 +131,7 @@ static void cells(struct ops_test *t)
     for (int i = 0; i < 9; i++) {
         int c = i % 3;
         int64_t h = 65, g = cell[c].gates, batch = 1 + i / 3;
-        const struct tensor *x[9] = { numbers(t, 3, (int64_t[]) { 1, batch, 70 }), numbers(t, 3, (int64_t[]) { 1, g * h, 70 }),
+        const struct tensor *x[9] = { numbers(t, 3, (int64_t[]) { 1, batch, 200 }), numbers(t, 3, (int64_t[]) { 1, g * h, 200 }),
                                       numbers(t, 3, (int64_t[]) { 1, g * h, h }), numbers(t, 2, (int64_t[]) { 1, 2 * g * h }),
                                       NULL, numbers(t, 3, (int64_t[]) { 1, batch, h }) };
         struct attr a[3] = { { .name = "hidden_size", .kind = ATTR_INT, .i = h } };
