@@ -194,7 +194,7 @@ static rill_status seq_prepare(struct prep *c, struct rnn *g)
     floats = seq_work_floats(g) + projected + (g->packed ? 0 : seq_floats(g));
     c->scratch_bytes = floats * sizeof(float) + (size_t) g->batch * sizeof(struct kern_cell_row) + 64;
     c->kernel = "cell_seq_f32";
-    c->many = g->packed && g->steps == 1 && g->dirs == 1 && g->batch <= MANY_ROWS_EACH;
+    c->many = g->packed && g->steps == 1 && g->dirs == 1 && many_pays(g->batch, g->n, g->inputs + g->hidden);
     return g->packed ? seq_weights(c, g, w->data, r->data, b ? b->data : NULL) : RILL_OK;
 }
 
