@@ -60,7 +60,7 @@ static bool one_same(const struct ops_state *s, const struct prep *p, const stru
 static void many_run(struct ops_test *t, const struct ops_state *s, const struct prep *p, unsigned n)
 {
     struct one one[OP_MANY_MAX] = { 0 };
-    struct eval e[OP_MANY_MAX];
+    struct eval e[OP_MANY_MAX] = { 0 };
     for (unsigned i = 0; i < n; i++) {
         one_make(t, s, p, &one[i]);
         e[i] = (struct eval) { .node = s->node, .attr = s->node->attr, .kern = &t->kern, .n_in = s->node->n_in,
