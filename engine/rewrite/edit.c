@@ -22,6 +22,20 @@ rill_status edit_begin(struct edit *e, struct graph *ret, const struct graph *g,
     return RILL_OK;
 }
 
+const struct tensor *node_value(const struct graph *g, const struct node *n, unsigned i)
+{
+    return i < n->n_in && n->in[i] != WIRE_NONE ? g->wires[n->in[i]].fact.value : NULL;
+}
+
+uint32_t edit_int(struct graph *g, int64_t v)
+{
+    int64_t one = 1;
+    struct tensor *t = tensor_new(g->arena, DTYPE_I64, 1, &one);
+    if (t)
+        *(int64_t *) t->data = v;
+    return t ? graph_add_const(g, "int", t) : WIRE_NONE;
+}
+
 bool edit_sole_writer(const struct edit *e, uint32_t wire, uint32_t *ret_node)
 {
     if (wire >= e->n_wires || e->readers[wire] != 1 || e->g->wires[wire].node == WIRE_NONE)

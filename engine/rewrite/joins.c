@@ -9,11 +9,6 @@
 
 enum { CONV_X, CONV_W, CONV_B };
 
-static const struct tensor *value_of(const struct graph *g, const struct node *n, unsigned i)
-{
-    return i < n->n_in && n->in[i] != WIRE_NONE ? g->wires[n->in[i]].fact.value : NULL;
-}
-
 static bool has_bias(const struct node *n)
 {
     return n->n_in > CONV_B && n->in[CONV_B] != WIRE_NONE;
@@ -23,8 +18,8 @@ static bool has_bias(const struct node *n)
 static bool conv_joins(const struct graph *g, const struct node *n)
 {
     const struct fact *y = n->n_out == 1 && n->out[0] != WIRE_NONE ? &g->wires[n->out[0]].fact : NULL;
-    return y && !strcmp(n->op->name, "Conv") && n->n_in <= CONV_B + 1 && attr_get_int(n, "group") == 1 && value_of(g, n, CONV_W) &&
-           (!has_bias(n) || value_of(g, n, CONV_B)) && fact_is_static(y) && dim_is(y->shape[0], 1);
+    return y && !strcmp(n->op->name, "Conv") && n->n_in <= CONV_B + 1 && attr_get_int(n, "group") == 1 && node_value(g, n, CONV_W) &&
+           (!has_bias(n) || node_value(g, n, CONV_B)) && fact_is_static(y) && dim_is(y->shape[0], 1);
 }
 
 static bool ints_same(const struct node *a, const struct node *b, const char *name)
@@ -38,7 +33,7 @@ static bool conv_alike(const struct graph *g, const struct node *a, const struct
     static const char *const lists[] = { "dilations", "kernel_shape", "pads", "strides" };
     bool alike = a->in[CONV_X] == b->in[CONV_X] && has_bias(a) == has_bias(b) &&
                  attr_get_int(a, "auto_pad") == attr_get_int(b, "auto_pad");
-    const struct tensor *v = value_of(g, a, CONV_W), *w = value_of(g, b, CONV_W);
+    const struct tensor *v = node_value(g, a, CONV_W), *w = node_value(g, b, CONV_W);
     for (size_t i = 0; alike && i < sizeof lists / sizeof *lists; i++)
         alike = ints_same(a, b, lists[i]);
     return alike && v->rank == w->rank && !memcmp(v->dim + 1, w->dim + 1, (size_t) (v->rank - 1) * sizeof *v->dim);
@@ -58,34 +53,25 @@ static void twins_find(const struct edit *e, uint32_t first, struct twins *ret)
 /* Input i of all twins, one behind the other along axis 0. */
 static uint32_t values_join(struct graph *g, const struct twins *t, unsigned input, const char *name)
 {
-    struct tensor shape = *value_of(g, &g->nodes[t->node[0]], input);
+    struct tensor shape = *node_value(g, &g->nodes[t->node[0]], input);
     shape.dim[0] = 0;
     for (unsigned i = 0; i < t->n; i++)
-        shape.dim[0] += value_of(g, &g->nodes[t->node[i]], input)->dim[0];
+        shape.dim[0] += node_value(g, &g->nodes[t->node[i]], input)->dim[0];
     struct tensor *all = tensor_new(g->arena, DTYPE_F32, shape.rank, shape.dim);
     unsigned char *to = all ? all->data : NULL;
     for (unsigned i = 0; to && i < t->n; i++) {
-        const struct tensor *v = value_of(g, &g->nodes[t->node[i]], input);
+        const struct tensor *v = node_value(g, &g->nodes[t->node[i]], input);
         memcpy(to, v->data, tensor_bytes(v));
         to += tensor_bytes(v);
     }
     return all ? graph_add_const(g, name, all) : WIRE_NONE;
 }
 
-static uint32_t int_const(struct graph *g, int64_t v)
-{
-    int64_t one = 1;
-    struct tensor *t = tensor_new(g->arena, DTYPE_I64, 1, &one);
-    if (t)
-        *(int64_t *) t->data = v;
-    return t ? graph_add_const(g, "channel", t) : WIRE_NONE;
-}
-
 /* The twin's output is channels from..to of the joined one. */
 static bool part_put(struct edit *e, uint32_t before, uint32_t all, uint32_t out, int64_t from, int64_t to)
 {
     struct graph *g = e->g;
-    uint32_t in[] = { all, int_const(g, from), int_const(g, to), int_const(g, 1) };
+    uint32_t in[] = { all, edit_int(g, from), edit_int(g, to), edit_int(g, 1) };
     for (int i = 1; i < 4; i++)
         if (in[i] == WIRE_NONE)
             return false;
@@ -109,7 +95,7 @@ static bool twins_join(struct edit *e, const struct twins *t)
     int64_t from = 0;
     for (unsigned i = 0; i < t->n; i++) {
         const struct node *n = &g->nodes[t->node[i]];
-        int64_t to = from + value_of(g, n, CONV_W)->dim[0];
+        int64_t to = from + node_value(g, n, CONV_W)->dim[0];
         uint32_t out = n->out[0];
         e->gone[t->node[i]] = true;
         if (!part_put(e, t->node[0], all, out, from, to))

@@ -9,16 +9,11 @@
 enum { CONV_X, CONV_W, CONV_B };
 enum { NORM_X, NORM_SCALE, NORM_SHIFT, NORM_MEAN, NORM_VAR };
 
-static const struct tensor *value_of(const struct graph *g, const struct node *n, unsigned i)
-{
-    return i < n->n_in && n->in[i] != WIRE_NONE ? g->wires[n->in[i]].fact.value : NULL;
-}
-
 static bool norm_is_known(const struct graph *g, const struct node *n)
 {
     bool known = !strcmp(n->op->name, "BatchNormalization") && n->n_in == 5;
     for (unsigned i = NORM_SCALE; known && i <= NORM_VAR; i++)
-        known = value_of(g, n, i) != NULL;
+        known = node_value(g, n, i) != NULL;
     return known;
 }
 
@@ -26,7 +21,7 @@ static bool conv_is_known(const struct graph *g, const struct node *n)
 {
     bool conv = !strcmp(n->op->name, "Conv") || !strcmp(n->op->name, "ConvTranspose");
     bool bias = n->n_in > CONV_B && n->in[CONV_B] != WIRE_NONE;
-    return conv && value_of(g, n, CONV_W) && (!bias || value_of(g, n, CONV_B));
+    return conv && node_value(g, n, CONV_W) && (!bias || node_value(g, n, CONV_B));
 }
 
 /* Output channel of a weight: [out][in / groups][kernel], transposed [in][out / groups][kernel]. */
@@ -42,12 +37,12 @@ struct folded { struct tensor *w, *b; };
 static bool weights_fold(const struct graph *g, const struct node *conv, const struct node *norm, float epsilon,
                          struct folded *ret)
 {
-    const struct tensor *w = value_of(g, conv, CONV_W), *b = value_of(g, conv, CONV_B);
+    const struct tensor *w = node_value(g, conv, CONV_W), *b = node_value(g, conv, CONV_B);
     bool transposed = !strcmp(conv->op->name, "ConvTranspose");
     int64_t groups = attr_get_int(conv, "group"), channels = transposed ? w->dim[1] * groups : w->dim[0], inner = 1;
     const float *p[5];
     for (unsigned i = NORM_SCALE; i <= NORM_VAR; i++)
-        p[i] = value_of(g, norm, i)->data;
+        p[i] = node_value(g, norm, i)->data;
     for (int i = 2; i < w->rank; i++)
         inner *= w->dim[i];
     ret->w = tensor_new(g->arena, DTYPE_F32, w->rank, w->dim);

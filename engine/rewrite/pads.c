@@ -7,11 +7,6 @@
 
 enum { PAD_X, PAD_PADS, PAD_VALUE, PAD_AXES };
 
-static const struct tensor *value_of(const struct graph *g, const struct node *n, unsigned i)
-{
-    return i < n->n_in && n->in[i] != WIRE_NONE ? g->wires[n->in[i]].fact.value : NULL;
-}
-
 static bool is_absent(const struct node *n, unsigned i)
 {
     return i >= n->n_in || n->in[i] == WIRE_NONE;
@@ -19,7 +14,7 @@ static bool is_absent(const struct node *n, unsigned i)
 
 static bool pads_with_zero(const struct graph *g, const struct node *n)
 {
-    const struct tensor *v = value_of(g, n, PAD_VALUE);
+    const struct tensor *v = node_value(g, n, PAD_VALUE);
     return !strcmp(n->op->name, "Pad") && attr_get_int(n, "mode") == 0 && g->wires[n->in[PAD_X]].fact.type == DTYPE_F32 &&
            (is_absent(n, PAD_VALUE) || (v && tensor_count(v) == 1 && tensor_get_f64(v, v->data, 0) == 0));
 }
@@ -27,7 +22,7 @@ static bool pads_with_zero(const struct graph *g, const struct node *n)
 /* Zeros before and after each axis; false: not known, some are taken away, or batch or channels get some. */
 static bool zeros_read(const struct graph *g, const struct node *n, int64_t *ret, int rank)
 {
-    const struct tensor *p = value_of(g, n, PAD_PADS), *axes = value_of(g, n, PAD_AXES);
+    const struct tensor *p = node_value(g, n, PAD_PADS), *axes = node_value(g, n, PAD_AXES);
     if (!p || p->type != DTYPE_I64 || (!is_absent(n, PAD_AXES) && !axes))
         return false;
     int64_t named = tensor_count(p) / 2;

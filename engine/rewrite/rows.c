@@ -66,15 +66,6 @@ static bool conv_is_plain(const struct graph *g, const struct node *n, bool *ret
     return n->out[0] != WIRE_NONE && g->wires[n->in[0]].fact.type == DTYPE_F32;
 }
 
-static uint32_t int_const(struct graph *g, int64_t v)
-{
-    int64_t one = 1;
-    struct tensor *t = tensor_new(g->arena, DTYPE_I64, 1, &one);
-    if (t)
-        *(int64_t *) t->data = v;
-    return t ? graph_add_const(g, "rows", t) : WIRE_NONE;
-}
-
 /* x[.., ::dilation, ..] */
 static bool rows_slice(struct edit *e, const struct sight *s)
 {
@@ -82,7 +73,7 @@ static bool rows_slice(struct edit *e, const struct sight *s)
     uint32_t x = g->nodes[s->node].in[0];
     struct fact f = g->wires[x].fact;
     f.shape[2 + s->axis] = dim_int(g->dims, s->kernel);
-    uint32_t in[] = { x, int_const(g, 0), int_const(g, INT64_MAX), int_const(g, 2 + s->axis), int_const(g, s->dilation) };
+    uint32_t in[] = { x, edit_int(g, 0), edit_int(g, INT64_MAX), edit_int(g, 2 + s->axis), edit_int(g, s->dilation) };
     uint32_t out = graph_add_wire(g, g->wires[x].name, &f);
     for (int i = 0; i < 5; i++)
         if (in[i] == WIRE_NONE)
