@@ -9,13 +9,15 @@ static const struct attr_spec move_attrs[] = {
     { 0 },
 };
 
+#define STRIDE_MAX ((int64_t) 1 << 40)      /* also where it is not taken: addresses are computed of it */
+
 /* All elements of a piece lie within `count`. */
 static bool axis_fits(int64_t first, const int64_t *n, const int64_t *stride, int64_t count)
 {
     int64_t low = first, high = first;
     for (int i = 0; i < PIECE_AXES; i++) {
         int64_t reach;
-        if (n[i] < 1 || __builtin_mul_overflow(n[i] - 1, stride[i], &reach) ||
+        if (n[i] < 1 || stride[i] < -STRIDE_MAX || stride[i] > STRIDE_MAX || __builtin_mul_overflow(n[i] - 1, stride[i], &reach) ||
             __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
             return false;
     }
