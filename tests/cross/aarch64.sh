@@ -95,7 +95,7 @@ export RILL_DIGEST=1 RILL_SEED=1 RILL_COUNT=150
 run this-nets "$nets"
 run arm-nets "$qemu" "$dir/tests/pulse/test_pulse_random"
 same arm-nets this-nets
-RILL_CPU=c run arm-nets-c "$qemu" "$dir/tests/pulse/test_pulse_random"
+run arm-nets-c env RILL_CPU=c "$qemu" "$dir/tests/pulse/test_pulse_random"
 same arm-nets-c this-nets
 RILL_CPU=avx2 RILL_GRAPH='2: conv k=3' "$qemu" "$dir/tests/pulse/test_pulse_random" >"$out/log"
 if grep -q "RILL_CPU is 'avx2'; known on this kind of processor: c, neon$" "$out/log"; then
