@@ -34,7 +34,7 @@ rill_status open_any(rill_model **ret, const char *name, const struct open_opts 
     list_end(&o->transforms, transforms);
     if (!o->shapes.n && !o->consts.n && !o->states.n) {
         rill_status s = library_open(ret, name, &opts, reterr);
-        if (s != RILL_UNSUPPORTED)
+        if (s != RILL_UNSUPPORTED || strstr(reterr->text, "rill compile"))     /* a compiled plan leaves nothing open */
             return s;
         size_t at = strlen(reterr->text);
         snprintf(reterr->text + at, sizeof reterr->text - at, "; sizes and values that the file leaves open can be given "
