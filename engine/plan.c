@@ -476,7 +476,7 @@ static rill_status outputs_end(struct lower *l, struct frame *f, uint32_t *ret_s
         uint32_t w = g->outputs[i], slot;
         TRY(wire_slot(l, f, w, &slot));
         if (l->slots[slot_root(l, slot)].persistent) {
-            size_t bytes;
+            size_t bytes = 0;
             uint32_t mine;
             TRY(wire_bytes(l, g, w, &bytes));
             TRY(slot_new(l, bytes, &mine));

@@ -481,7 +481,7 @@ static rill_status graph_type(struct typer *t, struct scope *s)
     for (uint32_t i = 0; i < s->src->n_nodes; i++)
         TRY(any_type(t, s, &s->src->nodes[i]));
     for (uint32_t i = 0; i < s->src->n_outputs; i++) {
-        uint32_t w;
+        uint32_t w = WIRE_NONE;
         TRY(scope_wire(t, s, s->src->outputs[i], &w));
         if (!graph_add_output(s->dst, w))
             return no_memory(t);
@@ -526,7 +526,7 @@ static rill_status states_type(const struct typer *t, struct scope *s, bool begi
             s->map[st->in] = graph_add_wire(s->dst, s->src->wires[st->in].name, &s->src->wires[st->in].fact);
             continue;
         }
-        uint32_t out;
+        uint32_t out = WIRE_NONE;
         TRY(scope_wire(t, s, st->out, &out));
         if (!graph_add_state(s->dst, st->name, s->map[st->in], out, st->init))
             return no_memory(t);

@@ -154,7 +154,7 @@ rill_status build_conv(const struct call *c, struct val *ret)
     struct spatial sp;
     struct attr attrs[4];
     uint32_t in[3], y;
-    int64_t groups, channels;
+    int64_t groups = 1, channels = 0;
     TRY(arg_wire(c, "input", &in[0]));
     TRY(arg_wire(c, "filter", &in[1]));
     TRY(spatial_read(c, in[0], &sp));
@@ -173,7 +173,7 @@ rill_status build_deconv(const struct call *c, struct val *ret)
     struct spatial sp;
     struct attr attrs[5];
     uint32_t in[3], y;
-    int64_t groups, channels, shape[RANK_MAX];
+    int64_t groups = 1, channels = 0, shape[RANK_MAX];
     unsigned n_shape;
     TRY(arg_wire(c, "input", &in[0]));
     TRY(arg_wire(c, "filter", &in[1]));
@@ -238,7 +238,7 @@ rill_status build_batch_norm(const struct call *c, struct val *ret)
 {
     static const char *const order[] = { "scale", "offset", "mean", "variance" };
     uint32_t in[5], y;
-    int64_t channels;
+    int64_t channels = 0;
     double epsilon;
     TRY(arg_wire(c, "input", &in[0]));
     TRY(arg_real(c, "epsilon", &epsilon));

@@ -40,7 +40,7 @@ static rill_status constant_value(struct lower *l, const struct attr *a, const s
 
 rill_status up_constant(struct lower *l)
 {
-    const struct tensor *t;
+    const struct tensor *t = NULL;
     if (l->n_attr != 1 || strncmp(l->attr[0].name, "value", 5) || l->n_out != 1 || l->n_in != 0)
         return lower_fail(l, RILL_MALFORMED, "takes no inputs and one attribute: value, value_int(s) or "
                           "value_float(s)");
