@@ -342,6 +342,20 @@ static bool is_state(const struct graph *g, uint32_t wire)
     return false;
 }
 
+/* Another input of the node, read under another shape maybe, lies there too. */
+static rill_status is_read_twice(struct lower *l, struct frame *f, const struct node *n, int64_t base, uint32_t slot, bool *ret)
+{
+    uint32_t other;
+    *ret = false;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (i == base || n->in[i] == WIRE_NONE)
+            continue;
+        TRY(wire_slot(l, f, n->in[i], &other));
+        *ret = *ret || slot_root(l, other) == slot_root(l, slot);
+    }
+    return RILL_OK;
+}
+
 /* A Move may write where its base lay once nobody reads that any more and nothing outside the run owns it. */
 static rill_status base_reuse(struct lower *l, struct frame *f, const struct node *n, uint32_t number)
 {
@@ -352,9 +366,10 @@ static rill_status base_reuse(struct lower *l, struct frame *f, const struct nod
     uint32_t w = n->in[a->base];
     TRY(wire_slot(l, f, w, &in));
     TRY(wire_slot(l, f, n->out[0], &out));
+    bool ours = f->g->wires[w].node != WIRE_NONE || is_state(f->g, w), twice;
+    TRY(is_read_twice(l, f, n, a->base, in, &twice));
     const struct slot *s = &l->slots[in], *root = &l->slots[slot_root(l, in)];
-    bool ours = f->g->wires[w].node != WIRE_NONE || is_state(f->g, w);
-    if (!ours || s->part || root->constant || f->last[w] != number || root->last > l->time || slot_shift(l, in) ||
+    if (!ours || twice || s->part || root->constant || f->last[w] != number || root->last > l->time || slot_shift(l, in) ||
         l->slots[out].root != out)
         return RILL_OK;
     l->slots[out].root = in;

@@ -48,13 +48,20 @@ static rill_status pieces_check(struct prep *c, struct attr_ints list)
     return RILL_OK;
 }
 
+/* The output may lie where the base lay: it needs the same room. */
+static bool base_fits(const struct prep *c, int64_t base)
+{
+    const struct tensor *x = base >= 0 && base < c->n_in ? c->in[base] : NULL;
+    return base == -1 || (x && x->type == DTYPE_F32 && tensor_count(x) == tensor_count(c->out[0]));
+}
+
 static rill_status move_check(struct prep *c)
 {
     const struct move_attr *a = c->attr;
     TRY(pieces_check(c, a->pieces));
     TRY(pieces_check(c, a->patch));
-    if (a->base < -1 || a->base >= c->n_in || (a->base >= 0 && !c->in[a->base]))
-        return prep_fail(c, "has base %lld, of %u inputs", (long long) a->base, c->n_in);
+    if (!base_fits(c, a->base))
+        return prep_fail(c, "has base %lld of %u inputs, which is none or of another size", (long long) a->base, c->n_in);
     return RILL_OK;
 }
 
@@ -145,9 +152,12 @@ bool move_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first)
     for (int i = PIECE_AXES; i-- > 0; inner *= p->n[i])
         if (p->n[i] != 1 && (p->from_stride[i] != inner || p->to_stride[i] != inner))
             return false;
+    int64_t count = 1;
+    for (uint32_t i = 0; i < a->shape.n; i++)
+        count *= a->shape.v[i];     /* of a tensor: no overflow */
     *ret_input = (unsigned) p->input;
     *ret_first = p->from;
-    return true;
+    return inner == count;
 }
 
 const struct op op_move = {

@@ -407,6 +407,72 @@ static void test_delay_line(void)
     build_drop(&b);
 }
 
+/* state' = the state's rows turned by one, the first of them read through a view that somebody else wants too: in place it
+ * would be read after it was written. */
+static void test_view_of_base(void)
+{
+    struct build b;
+    struct graph settled;
+    struct running before = { 0 }, after = { 0 };
+    build_init(&b);
+    int64_t all[] = { 4, 5 }, flat = 20, row[] = { 1, 5 }, zero = 0, one = 1, five = 5, end = INT64_MAX;
+    struct fact f = { .type = DTYPE_F32, .rank = 2, .shape = { dim_int(b.dims, 4), dim_int(b.dims, 5) } };
+    uint32_t s = graph_add_wire(&b.g, "s", &f), init = floats(&b, 2, all);
+    uint32_t reshape[] = { s, ints(&b, 1, &flat) };
+    uint32_t view = node(&b, "Reshape", NULL, 0, reshape, 2);
+    graph_add_output(&b.g, node(&b, "Neg", NULL, 0, &view, 1));
+    uint32_t later[] = { s, ints(&b, 1, &one), ints(&b, 1, &end), ints(&b, 1, &zero) };
+    uint32_t first[] = { view, ints(&b, 1, &zero), ints(&b, 1, &five), ints(&b, 1, &zero) };
+    uint32_t back[] = { node(&b, "Slice", NULL, 0, first, 4), ints(&b, 2, row) };
+    uint32_t join[] = { node(&b, "Slice", NULL, 0, later, 4), node(&b, "Reshape", NULL, 0, back, 2) };
+    struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = 0 };
+    graph_add_state(&b.g, "s", s, node(&b, "Concat", &axis, 1, join, 2), b.g.wires[init].fact.value);
+    check(graph_settle(&settled, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    if (running_init(&before, &b.g, 0) && running_init(&after, &settled, 0))
+        for (int run = 0; run < RUNS; run++)
+            same_run(&before, &after, (uint32_t) run);
+    running_drop(&before);
+    running_drop(&after);
+    build_drop(&b);
+}
+
+/* What the op says of a Move that a file may hold: a base has the size of the output. */
+static void test_move_bounds(void)
+{
+    static const struct { const char *what; int64_t base, shape, n, floats; bool taken; } rows[] = {
+        { "all of x", 0, 8, 8, 8, true }, { "a part of x, which lies elsewhere", -1, 4, 4, 8, true },
+        { "where x lay, which is larger", 0, 4, 4, 8, false }, { "where x lay, which is smaller", 0, 8, 4, 4, false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct build b;
+        build_init(&b);
+        struct piece p = { .n = { 1, 1, 1, rows[i].n }, .from_stride = { 0, 0, 0, 1 }, .to_stride = { 0, 0, 0, 1 } };
+        const struct attr_ints pieces = { PIECE_INTS, (const int64_t *) (const void *) &p };
+        const struct move_attr a = { .shape = { 1, &rows[i].shape }, .pieces = pieces, .base = rows[i].base };
+        struct fact x = { .type = DTYPE_F32, .rank = 1, .shape = { dim_int(b.dims, rows[i].floats) } }, out = { 0 };
+        const struct fact *in = &x;
+        uint32_t none = WIRE_NONE;
+        struct node n = { .name = "move", .op = &op_move, .attr = &a, .in = &none, .out = &none, .n_in = 1, .n_out = 1 };
+        struct infer c = { .node = &n, .attr = &a, .dims = b.dims, .arena = &b.arena, .n_in = 1, .n_out = 1, .in = &in,
+                           .out = &out, .err = &b.err };
+        check((op_move.infer(&c) == RILL_OK) == rows[i].taken, rows[i].what, (uint32_t) i);
+        build_drop(&b);
+    }
+}
+
+/* One dense piece is a view only where it is all of the output. */
+static void test_move_is_part(void)
+{
+    for (int64_t n = 4; n <= 8; n += 4) {
+        struct piece p = { .from = 2, .n = { 1, 1, 1, 4 }, .from_stride = { 0, 0, 0, 1 }, .to_stride = { 0, 0, 0, 1 } };
+        const struct move_attr a = { .shape = { 1, &n }, .pieces = { PIECE_INTS, (const int64_t *) (const void *) &p }, .base = -1 };
+        const struct node move = { .name = "move", .op = &op_move, .attr = &a };
+        unsigned input;
+        int64_t first;
+        check(move_is_part(&move, &input, &first) == (n == 4), "a view is as large as what it shows", (uint32_t) n);
+    }
+}
+
 /* Pad, convolution, batch normalisation: one convolution that gives the same but for rounding. */
 static void test_folded(bool transposed, int64_t groups)
 {
@@ -518,6 +584,9 @@ int main(void)
     test_pieces(300);
     test_hazard();
     test_delay_line();
+    test_view_of_base();
+    test_move_bounds();
+    test_move_is_part();
     for (int64_t groups = 1; groups < 3; groups++) {
         test_folded(false, groups);
         test_folded(true, groups);
