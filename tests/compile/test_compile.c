@@ -52,7 +52,8 @@ static void floats_add(struct floats *f, const float *v, size_t n)
         if (!f->v)
             abort();
     }
-    memcpy(f->v + f->n, v, n * sizeof *v);
+    if (n)
+        memcpy(f->v + f->n, v, n * sizeof *v);
     f->n += n;
 }
 

@@ -16,6 +16,7 @@
 #define PERIOD  1600            /* samples */
 #define WIDTH_MAX 8
 
+/* Pages of the program's own files do not count: code is read in when it first runs. */
 struct use { size_t heap_bytes; long resident_pages; };
 
 static struct use use_now(void)
@@ -23,8 +24,9 @@ static struct use use_now(void)
     struct use u = { .heap_bytes = mallinfo2().uordblks };
     char text[128] = "";
     FILE *f = fopen("/proc/self/statm", "r");
-    if (f && fgets(text, sizeof text, f))
-        u.resident_pages = strtol(strchr(text, ' '), NULL, 10);
+    long all, resident, shared;
+    if (f && fgets(text, sizeof text, f) && sscanf(text, "%ld %ld %ld", &all, &resident, &shared) == 3)
+        u.resident_pages = resident - shared;
     if (f)
         fclose(f);
     return u;
