@@ -82,7 +82,8 @@ def bits(peers, _machine, _rounds):
         if tool(peers, "denoise", "-m", "gtcrn", "-t", f"pulse(symbol: S, pulse: {256 * frames})", source, out):
             made.append(out)
     same = all(filecmp.cmp(made[0], m, shallow=False) for m in made)
-    return [("gtcrn: the same file from c, avx2 and avx512, pulses of 1, 4 and 16 frames", f"{len(made)} files, " + ("same" if same else "different"),
+    return [("gtcrn: the same file from c, avx2 and avx512, pulses of 1, 4 and 16 frames",
+             f"{len(made)} files, " + ("same" if same else "different"),
              "same bits", same and len(made) == 6)]
 
 

@@ -343,7 +343,8 @@ static bool is_state(const struct graph *g, uint32_t wire)
 }
 
 /* Another input of the node, read under another shape maybe, lies there too. */
-static rill_status is_read_twice(struct lower *l, struct frame *f, const struct node *n, int64_t base, uint32_t slot, bool *ret)
+static rill_status is_read_twice(struct lower *l, struct frame *f, const struct node *n, int64_t base, uint32_t slot,
+                                 bool *ret)
 {
     uint32_t other;
     *ret = false;
@@ -448,7 +449,8 @@ static rill_status states_begin(struct lower *l, struct frame *f)
 static void state_merge(struct lower *l, uint32_t to, uint32_t from)
 {
     struct slot *t = &l->slots[slot_root(l, to)], *s = &l->slots[slot_root(l, from)];
-    if (!slot_shift(l, from) && !s->constant && !s->persistent && s->bytes == t->bytes && s->first > t->last && s->first != UINT32_MAX)
+    if (!slot_shift(l, from) && !s->constant && !s->persistent && s->bytes == t->bytes && s->first > t->last &&
+        s->first != UINT32_MAX)
         s->root = slot_root(l, to);
 }
 

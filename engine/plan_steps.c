@@ -101,8 +101,7 @@ static void slices_in(const struct scan_step *n, int64_t it, unsigned char *mem)
 {
     for (uint32_t i = 0; i < n->n_in; i++) {
         struct slice_copy fresh, *c = n->in[i];
-        if (n->slow)
-            {
+        if (n->slow) {
             slice_resolve(c, &fresh);
             c = &fresh;
         }
@@ -114,8 +113,7 @@ static void slices_out(const struct scan_step *n, int64_t it, unsigned char *mem
 {
     for (uint32_t i = 0; i < n->n_out; i++) {
         struct slice_copy fresh, *c = n->out[i];
-        if (n->slow)
-            {
+        if (n->slow) {
             slice_resolve(c, &fresh);
             c = &fresh;
         }

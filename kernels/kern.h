@@ -8,7 +8,6 @@
 #ifndef KERN_H
 #define KERN_H
 #include <stdbool.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -166,7 +165,8 @@ struct kern {
 
 #define KERN_EACH(K)     \
     K(gemm_f32)          \
-    K(gemm_rows_f32) K(gemm_block_f32)     \
+    K(gemm_rows_f32)     \
+    K(gemm_block_f32)    \
     K(gemm_act_f32)      \
     K(epilogue_f32)      \
     K(exp_f32)           \
@@ -182,7 +182,10 @@ struct kern {
     K(div_f32)           \
     K(adds_f32)          \
     K(muls_f32)          \
-    K(conv_f32) K(conv_outs_f32) K(conv_lines_f32) K(weave_f32)          \
+    K(conv_f32)          \
+    K(conv_outs_f32)     \
+    K(conv_lines_f32)    \
+    K(weave_f32)         \
     K(chain_f32)         \
     K(move_f32)          \
     K(cell_small_f32)    \
@@ -216,8 +219,8 @@ void     kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy, cons
 size_t   kern_packed_floats(size_t n, size_t k);    /* floats kern_pack_f32 writes */
 void     kern_pack_f32(float *ret, const float *w, size_t n, size_t k, size_t stride_o, size_t stride_k);
 
-/* Panels of KERN_CONV_OUTS outputs (n_outs, if that is less), taps in order, 0 for outputs that do not exist. Weight of output o and tap t:
- * w[o * stride_o + (at ? at[t] : t)]. */
+/* Panels of KERN_CONV_OUTS outputs (n_outs, if that is less), taps in order, 0 for outputs that do not exist. Weight of
+ * output o and tap t: w[o * stride_o + (at ? at[t] : t)]. */
 size_t   kern_conv_packed_floats(size_t n_outs, size_t n_taps);
 void     kern_conv_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at);
 

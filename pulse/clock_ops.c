@@ -19,7 +19,8 @@ static bool in_range(int64_t v, int64_t low)
 /* All attributes of ops that read the clock begin with these. */
 static bool clock_attr_fits(const struct clock_attr *a)
 {
-    return in_range(a->pulse, 0) && in_range(a->delay, -FRAMES_MAX) && a->length >= 0 && a->length < CLOCK_SIZE && in_range(a->frames, 0);
+    return in_range(a->pulse, 0) && in_range(a->delay, -FRAMES_MAX) && a->length >= 0 && a->length < CLOCK_SIZE &&
+           in_range(a->frames, 0);
 }
 
 static rill_status clock_check(struct infer *c, unsigned i)

@@ -122,7 +122,8 @@ static rill_status fact_read(struct stream_reader *d, struct stream_fact *f, con
     f->hop_den = record_take_range(r, 0, FRAMES_MAX, what);
     f->origin = record_take_range(r, -FRAMES_MAX, FRAMES_MAX, what);
     TRY(dim_read(d, &f->length));
-    bool fine = f->axis < 0 || (f->length && d->symbol && f->hop_num > 0 && f->hop_den > 0 && f->pulse > 0 && dim_is(wire->shape[f->axis], f->pulse));
+    bool fine = f->axis < 0 || (f->length && d->symbol && f->hop_num > 0 && f->hop_den > 0 && f->pulse > 0 &&
+                                dim_is(wire->shape[f->axis], f->pulse));
     if (!fine)
         record_wrong(r, what);
     return RILL_OK;
@@ -215,8 +216,8 @@ static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *c
     return file_check(p, pulse_frames, cpu, err);
 }
 
-rill_status plan_file_graph(rill_plan *p, uint32_t pulse_frames, const char *cpu, struct plan_opts *ret_packs, rill_error *reterr)
+rill_status plan_file_graph(rill_plan *p, uint32_t pulse_frames, const char *cpu, struct plan_opts *ret, rill_error *reterr)
 {
-    rill_status s = graph_take(p, pulse_frames, cpu, ret_packs, reterr);
+    rill_status s = graph_take(p, pulse_frames, cpu, ret, reterr);
     return s == RILL_OK ? s : err_prefix(reterr, s, "%.200s", p->model->compiled->path);
 }

@@ -43,8 +43,8 @@ static bool step_fits(const struct prep *c, const int64_t s[4])
     const struct chain_attr *a = c->attr;
     int64_t slots = c->n_in + c->n_out + a->n_tmp;
     bool alone = s[0] >= KERN_CHAIN_RELU && s[2] >= 0 && s[2] < c->n_in;
-    return (!alone || is_dense(a, (unsigned) s[2])) && s[0] >= 0 && s[0] < KERN_CHAIN_OPS && s[1] >= c->n_in && s[1] < slots && s[2] >= 0 && s[2] < slots && s[3] >= 0 &&
-           s[3] < slots;
+    return (!alone || is_dense(a, (unsigned) s[2])) && s[0] >= 0 && s[0] < KERN_CHAIN_OPS && s[1] >= c->n_in &&
+           s[1] < slots && s[2] >= 0 && s[2] < slots && s[3] >= 0 && s[3] < slots;
 }
 
 /* An input has the elements that are read of it. */
@@ -60,7 +60,8 @@ static rill_status chain_check(struct prep *c)
     const struct chain_attr *a = c->attr;
     int64_t count;
     if (c->n_in > CHAIN_PORTS_MAX || c->n_out > CHAIN_PORTS_MAX || a->m < 1 || a->n < 1 || a->steps.n % 4 ||
-        a->n_tmp < 0 || a->n_tmp > KERN_CHAIN_SLOTS || c->n_in + c->n_out + a->n_tmp > KERN_CHAIN_SLOTS || __builtin_mul_overflow(a->m, a->n, &count))
+        a->n_tmp < 0 || a->n_tmp > KERN_CHAIN_SLOTS || c->n_in + c->n_out + a->n_tmp > KERN_CHAIN_SLOTS ||
+        __builtin_mul_overflow(a->m, a->n, &count))
         return prep_fail(c, "is not a program of at most %d inputs and outputs", CHAIN_PORTS_MAX);
     for (uint32_t i = 0; i < a->steps.n; i += 4)
         if (!step_fits(c, a->steps.v + i))
@@ -88,7 +89,8 @@ static rill_status chain_prepare(struct prep *c)
                                           (uint8_t) a->steps.v[4 * i + 2], (uint8_t) a->steps.v[4 * i + 3] };
     for (unsigned i = 0; i < KERN_CHAIN_SLOTS; i++)
         dense[i] = i >= c->n_in || is_dense(a, i);
-    *p = (struct chain) { .program = { s, dense, a->steps.n / 4, c->n_in, c->n_out, (unsigned) a->n_tmp }, .m = (size_t) a->m, .n = (size_t) a->n };
+    *p = (struct chain) { .program = { s, dense, a->steps.n / 4, c->n_in, c->n_out, (unsigned) a->n_tmp },
+                          .m = (size_t) a->m, .n = (size_t) a->n };
     for (unsigned i = 0; i < c->n_in; i++)
         p->row[i] = (size_t) a->rows.v[i];
     c->args = p;

@@ -15,7 +15,8 @@ static const struct attr_spec loop_attrs[] = {
 };
 
 const struct op op_loop = {
-    .name = "Loop", .attrs = loop_attrs, .attr_bytes = sizeof(struct loop_attr), .min_in = 2, .max_in = -1, .min_out = 1, .max_out = -1, .flags = OP_CONTROL,
+    .name = "Loop", .attrs = loop_attrs, .attr_bytes = sizeof(struct loop_attr), .min_in = 2, .max_in = -1, .min_out = 1,
+    .max_out = -1, .flags = OP_CONTROL,
     .help = "a body repeated by count or condition",
 };
 
@@ -31,7 +32,8 @@ static const struct attr_spec scan_attrs[] = {
 };
 
 const struct op op_scan = {
-    .name = "Scan", .attrs = scan_attrs, .attr_bytes = sizeof(struct scan_attr), .min_in = 1, .max_in = -1, .min_out = 1, .max_out = -1, .flags = OP_CONTROL,
+    .name = "Scan", .attrs = scan_attrs, .attr_bytes = sizeof(struct scan_attr), .min_in = 1, .max_in = -1, .min_out = 1,
+    .max_out = -1, .flags = OP_CONTROL,
     .help = "a body run over slices of an axis, with state from slice to slice",
 };
 

@@ -70,8 +70,9 @@ static rill_status conv_prepare(struct prep *c)
 }
 
 static const struct op op_conv = {
-    .name = "Conv", .attrs = conv_attrs, .attr_bytes = sizeof(struct conv_attr), .min_in = 2, .max_in = 3, .own_in = THEN_IN_MAX, .min_out = 1,
-    .max_out = 1, .infer = conv_infer, .prepare = conv_prepare, .eval = conv_rows_eval, .eval_many = conv_rows_eval_many,
+    .name = "Conv", .attrs = conv_attrs, .attr_bytes = sizeof(struct conv_attr), .min_in = 2, .max_in = 3,
+    .own_in = THEN_IN_MAX, .min_out = 1, .max_out = 1, .infer = conv_infer, .prepare = conv_prepare,
+    .eval = conv_rows_eval, .eval_many = conv_rows_eval_many,
     .help = "convolution over one to three axes, in groups",
 };
 

@@ -391,7 +391,8 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
 /* Few places: alone, each product reads all weights for a handful of rows. */
 static bool together_pays(const struct conv_rows *v)
 {
-    return v->way == CONV_PRODUCT && v->phase[0].packed && v->n_phases == 1 && v->batch == 1 && v->group == 1 && v->g.n_out > 0 &&
+    return v->way == CONV_PRODUCT && v->phase[0].packed && v->n_phases == 1 && v->batch == 1 && v->group == 1 &&
+           v->g.n_out > 0 &&
            many_pays(v->g.n_out, v->cout, (int64_t) v->phase[0].n_weights) && v->tile >= v->g.n_out;
 }
 

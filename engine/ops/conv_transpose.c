@@ -3,7 +3,12 @@
 #include "engine/ops.h"
 #include "engine/ops/conv_rows.h"
 
-struct deconv_attr { struct window_attr w; struct attr_ints output_padding, output_shape; int64_t group; struct attr_ints then; };
+struct deconv_attr {
+    struct window_attr w;
+    struct attr_ints output_padding, output_shape;
+    int64_t group;
+    struct attr_ints then;
+};
 
 static const struct attr_spec deconv_attrs[] = {
     { .name = "auto_pad", .kind = ATTR_CHOICE, .offset = offsetof(struct deconv_attr, w.auto_pad), .choices = auto_pad_names },
@@ -125,8 +130,9 @@ static rill_status deconv_prepare(struct prep *c)
 }
 
 static const struct op op_deconv = {
-    .name = "ConvTranspose", .attrs = deconv_attrs, .attr_bytes = sizeof(struct deconv_attr), .min_in = 2, .max_in = 3, .own_in = THEN_IN_MAX,
-    .min_out = 1, .max_out = 1, .infer = deconv_infer, .prepare = deconv_prepare, .eval = conv_rows_eval, .eval_many = conv_rows_eval_many,
+    .name = "ConvTranspose", .attrs = deconv_attrs, .attr_bytes = sizeof(struct deconv_attr), .min_in = 2, .max_in = 3,
+    .own_in = THEN_IN_MAX, .min_out = 1, .max_out = 1, .infer = deconv_infer, .prepare = deconv_prepare,
+    .eval = conv_rows_eval, .eval_many = conv_rows_eval_many,
     .help = "transposed convolution over one to three axes, in groups",
 };
 

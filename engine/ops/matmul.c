@@ -455,7 +455,8 @@ static const struct op op_matmul = {
 
 static const struct op op_gemm = {
     .name = "Gemm", .attrs = gemm_attrs, .attr_bytes = sizeof(struct gemm_attr), .min_in = 2, .max_in = 3,
-    .own_in = THEN_IN_MAX, .min_out = 1, .max_out = 1, .infer = gemm_infer, .prepare = gemm_prepare, .eval = gemm_eval, .eval_many = gemm_eval_many,
+    .own_in = THEN_IN_MAX, .min_out = 1, .max_out = 1, .infer = gemm_infer,
+    .prepare = gemm_prepare, .eval = gemm_eval, .eval_many = gemm_eval_many,
     .help = "alpha * A * B + beta * C, with A and B transposed or not",
 };
 

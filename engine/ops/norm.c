@@ -165,8 +165,8 @@ static void layer_eval(const struct eval *e)
     const float *gain = e->n_in > 1 ? e->x[1] : NULL, *shift = e->n_in > 2 ? e->x[2] : NULL;
     for (int64_t r = 0; r < rows; r++) {
         float moments[2];
-        e->kern->norm_f32(e->y[0] ? (float *) e->y[0] + r * n : NULL, (const float *) e->x[0] + r * n, gain, shift, a->epsilon,
-                          (size_t) n, moments);
+        e->kern->norm_f32(e->y[0] ? (float *) e->y[0] + r * n : NULL, (const float *) e->x[0] + r * n, gain, shift,
+                          a->epsilon, (size_t) n, moments);
         for (unsigned o = 1; o < e->n_out; o++)
             if (e->y[o])
                 ((float *) e->y[o])[r] = moments[o - 1];

@@ -17,7 +17,8 @@ static bool axis_fits(int64_t first, const int64_t *n, const int64_t *stride, in
     int64_t low = first, high = first;
     for (int i = 0; i < PIECE_AXES; i++) {
         int64_t reach;
-        if (n[i] < 1 || stride[i] < -STRIDE_MAX || stride[i] > STRIDE_MAX || __builtin_mul_overflow(n[i] - 1, stride[i], &reach) ||
+        if (n[i] < 1 || stride[i] < -STRIDE_MAX || stride[i] > STRIDE_MAX ||
+            __builtin_mul_overflow(n[i] - 1, stride[i], &reach) ||
             __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
             return false;
     }
@@ -42,7 +43,8 @@ static rill_status pieces_check(struct prep *c, struct attr_ints list)
     for (uint32_t i = 0; i < list.n / PIECE_INTS; i++) {
         const struct tensor *x = p[i].input >= 0 && p[i].input < c->n_in ? c->in[p[i].input] : NULL;
         if (!x || x->type != DTYPE_F32 || !axis_fits(p[i].from, p[i].n, p[i].from_stride, tensor_count(x)) ||
-            !axis_fits(p[i].to, p[i].n, p[i].to_stride, tensor_count(c->out[0])) || !piece_is_small(p[i].n, tensor_count(c->out[0])))
+            !axis_fits(p[i].to, p[i].n, p[i].to_stride, tensor_count(c->out[0])) ||
+            !piece_is_small(p[i].n, tensor_count(c->out[0])))
             return prep_fail(c, "piece %u does not fit its tensors", i);
     }
     return RILL_OK;

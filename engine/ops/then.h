@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* then.h - what follows the sums of a convolution or a product while its rows are hot: an attribute `then`, a list of stages that passes make
- * (readers have no such attribute), applied in order. ADD, MUL and PRELU take one more input each, in the order of the
- * stages, behind the bias (input 2, WIRE_NONE where there is none): f32 of the output's shape, or one value per channel
- * ([1, C, 1, ..] or [C, 1, ..]; the channels of a product are its last axis), or a single value; PRELU not of the output's shape. Each stage gives the bits of the op
- * of its name. LeakyRelu is PRELU with its alpha. */
+/* then.h - what follows the sums of a convolution or a product while its rows are hot: an attribute `then`, a list of
+ * stages that only passes make, applied in order. ADD, MUL and PRELU take one more input each, in the order of the stages,
+ * behind the bias (input 2, WIRE_NONE where there is none): f32 of the output's shape (not PRELU), or one value per channel
+ * ([1, C, 1, ..] or [C, 1, ..]; the channels of a product are its last axis), or a single value. Each stage gives the bits
+ * of the op of its name. LeakyRelu is PRELU with its alpha. */
 #ifndef ENGINE_OPS_THEN_H
 #define ENGINE_OPS_THEN_H
 #include "engine/op.h"

@@ -69,8 +69,9 @@ static rill_status header_check_sizes(const struct header *h, uint64_t n, rill_e
     if (h->file_bytes != n)
         return err_set(err, RILL_MALFORMED, "has %llu bytes, %llu were written: it was cut off; copy it anew, or " AGAIN,
                        (unsigned long long) n, (unsigned long long) h->file_bytes);
-    if (parts > PARTS_BYTES_MAX || h->data_offset > n || h->data_bytes != n - h->data_offset || h->data_offset % PLANFILE_ALIGN_BYTES ||
-        parts + sizeof *h > h->data_offset || h->data_offset - sizeof *h > PARTS_BYTES_MAX + PLANFILE_ALIGN_BYTES)
+    if (parts > PARTS_BYTES_MAX || h->data_offset > n || h->data_bytes != n - h->data_offset ||
+        h->data_offset % PLANFILE_ALIGN_BYTES || parts + sizeof *h > h->data_offset ||
+        h->data_offset - sizeof *h > PARTS_BYTES_MAX + PLANFILE_ALIGN_BYTES)
         return broken(err, "its parts do not fit into it");
     return RILL_OK;
 }
@@ -98,8 +99,9 @@ static rill_status parts_take(struct planfile *f, const struct header *h, const 
         return RILL_OK;
     if (planfile_hash(f->parts, bytes) != h->parts_hash)
         return broken(err, "a byte of its graph is not the one that was written");
-    return planfile_hash(f->data, f->data_bytes) == h->data_hash ? RILL_OK
-                                                                 : broken(err, "a byte of its weights is not the one that was written");
+    if (planfile_hash(f->data, f->data_bytes) != h->data_hash)
+        return broken(err, "a byte of its weights is not the one that was written");
+    return RILL_OK;
 }
 
 static rill_status zeros_map(struct planfile *f, rill_error *err)
@@ -135,8 +137,8 @@ bool planfile_is(const char *path)
     char start[sizeof magic];
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    bool is = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && pread(fd, start, sizeof start, 0) == (ssize_t) sizeof start &&
-              !memcmp(start, magic, sizeof magic);
+    bool is = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+              pread(fd, start, sizeof start, 0) == (ssize_t) sizeof start && !memcmp(start, magic, sizeof magic);
     if (fd >= 0)
         close(fd);
     return is;
@@ -253,7 +255,8 @@ static rill_status file_write(const char *path, const struct header *h, const st
     int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0)
         return err_set(err, RILL_IO, "%.300s: %s", beside, strerror(errno));
-    bool fine = all_write(fd, h, sizeof *h) && all_write(fd, body->data, body->n) && all_write(fd, data->data, data->n) && fsync(fd) == 0;
+    bool fine = all_write(fd, h, sizeof *h) && all_write(fd, body->data, body->n) &&
+                all_write(fd, data->data, data->n) && fsync(fd) == 0;
     fine = close(fd) == 0 && fine;
     fine = fine && rename(beside, path) == 0;
     int why = errno;

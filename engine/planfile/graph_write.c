@@ -57,13 +57,18 @@ static void const_write(struct writer *w, const struct tensor *t)
         record_bytes(&w->consts, t->data, bytes);
 }
 
+static bool const_same(const struct tensor *a, const struct tensor *b)
+{
+    return a == b || (a->data == b->data && b->data && a->type == b->type && a->rank == b->rank &&
+                      !memcmp(a->dim, b->dim, (size_t) b->rank * sizeof *b->dim));
+}
+
 static rill_status const_number(struct writer *w, const struct tensor *t, uint32_t *ret)
 {
     if (t->type == DTYPE_DIM || t->type == DTYPE_NONE)
         return err_set(w->err, RILL_UNSUPPORTED, "a constant of sizes that are not known cannot be compiled");
     for (*ret = 0; *ret < w->n; ++*ret)
-        if (w->list[*ret] == t || (w->list[*ret]->data == t->data && t->data && w->list[*ret]->type == t->type &&
-                                   w->list[*ret]->rank == t->rank && !memcmp(w->list[*ret]->dim, t->dim, (size_t) t->rank * sizeof *t->dim)))
+        if (const_same(w->list[*ret], t))
             return RILL_OK;
     if (w->n == w->cap) {
         uint32_t cap = w->cap * 2 + 64;

@@ -153,7 +153,8 @@ static bool cluster_takes(const struct graph *g, const struct cluster *c, const 
     known_shape(g, g->nodes[c->link[0].node].out[0], &first);
     bool near = c->count <= FAR_COUNT || l->node - c->link[0].node <= FAR_NODES;
     bool same = out.rank == first.rank && !memcmp(out.dim, first.dim, (size_t) out.rank * sizeof *out.dim);
-    return !c->closed && c->n < NODES_MAX && c->n_in + (unsigned) l->n_in <= CHAIN_PORTS_MAX && near && rows_agree(c->cols, n) && (same || (!c->cols && !n && tensor_count(&out) == c->count));
+    return !c->closed && c->n < NODES_MAX && c->n_in + (unsigned) l->n_in <= CHAIN_PORTS_MAX && near &&
+           rows_agree(c->cols, n) && (same || (!c->cols && !n && tensor_count(&out) == c->count));
 }
 
 /* The nodes of two clusters, in the order of the graph. */
@@ -181,7 +182,8 @@ static rill_status link_join(struct chains *c, const struct link *l, int64_t n)
             continue;
         if (!mine)
             mine = k;
-        else if (mine->n + k->n < NODES_MAX && mine->n_in + k->n_in + (unsigned) l->n_in <= CHAIN_PORTS_MAX && rows_agree(mine->cols, k->cols))
+        else if (mine->n + k->n < NODES_MAX && mine->n_in + k->n_in + (unsigned) l->n_in <= CHAIN_PORTS_MAX &&
+                 rows_agree(mine->cols, k->cols))
             cluster_merge(mine, k);
     }
     known_shape(g, g->nodes[l->node].out[0], &out);
@@ -365,7 +367,8 @@ static rill_status cluster_emit(struct chains *c, const struct cluster *k)
     if (!a)
         return no_memory(c);
     *a = (struct chain_attr) { .m = k->cols ? k->count / k->cols : 1, .n = k->cols ? k->cols : k->count,
-                               .n_tmp = p.n_tmp, .steps = { p.n_steps, p.steps }, .dense = { p.n_in, p.dense }, .rows = { p.n_in, p.rows }, .shapes = { p.n_shapes, p.shapes } };
+                               .n_tmp = p.n_tmp, .steps = { p.n_steps, p.steps }, .dense = { p.n_in, p.dense },
+                               .rows = { p.n_in, p.rows }, .shapes = { p.n_shapes, p.shapes } };
     uint32_t last = k->link[k->n - 1].node;
     for (unsigned i = 0; i < k->n; i++)
         c->e.gone[k->link[i].node] = true;

@@ -23,7 +23,6 @@ struct hoist {
     bool *gone;                 /* per body node */
     uint32_t n_wires;           /* of the body as it was */
     uint32_t *out;              /* outer wires the Scan writes */
-    struct late { const struct node *n; unsigned output; } *post;      /* body nodes to apply to stacked outputs, in order */
     rill_error *err;
 };
 

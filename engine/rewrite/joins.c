@@ -18,8 +18,8 @@ static bool has_bias(const struct node *n)
 static bool conv_joins(const struct graph *g, const struct node *n)
 {
     const struct fact *y = n->n_out == 1 && n->out[0] != WIRE_NONE ? &g->wires[n->out[0]].fact : NULL;
-    return y && !strcmp(n->op->name, "Conv") && n->n_in <= CONV_B + 1 && attr_get_int(n, "group") == 1 && node_value(g, n, CONV_W) &&
-           (!has_bias(n) || node_value(g, n, CONV_B)) && fact_is_static(y) && dim_is(y->shape[0], 1);
+    return y && !strcmp(n->op->name, "Conv") && n->n_in <= CONV_B + 1 && attr_get_int(n, "group") == 1 &&
+           node_value(g, n, CONV_W) && (!has_bias(n) || node_value(g, n, CONV_B)) && fact_is_static(y) && dim_is(y->shape[0], 1);
 }
 
 static bool ints_same(const struct node *a, const struct node *b, const char *name)

@@ -30,7 +30,8 @@ static bool zeros_read(const struct graph *g, const struct node *n, int64_t *ret
     for (int64_t i = 0; i < named; i++) {
         int a = axes ? axis_normalise(tensor_get_i64(axes, axes->data, i), rank) : (int) i;
         int64_t before = ((const int64_t *) p->data)[i], after = ((const int64_t *) p->data)[named + i];
-        if (a < 0 || a >= rank || before < 0 || after < 0 || before > INT32_MAX || after > INT32_MAX || (a < 2 && (before || after)))
+        if (a < 0 || a >= rank || before < 0 || after < 0 || before > INT32_MAX || after > INT32_MAX ||
+            (a < 2 && (before || after)))
             return false;
         ret[a] = before;
         ret[rank + a] = after;
@@ -68,7 +69,8 @@ rill_status graph_with_pads_absorbed(struct graph *ret, const struct graph *g, r
     for (uint32_t i = 0; i < ret->n_nodes; i++) {
         uint32_t pad;
         int64_t zeros[2 * RANK_MAX];
-        if (!conv_takes(&ret->nodes[i]) || !edit_sole_writer(&e, ret->nodes[i].in[0], &pad) || !pads_with_zero(ret, &ret->nodes[pad]))
+        if (!conv_takes(&ret->nodes[i]) || !edit_sole_writer(&e, ret->nodes[i].in[0], &pad) ||
+            !pads_with_zero(ret, &ret->nodes[pad]))
             continue;
         int rank = ret->wires[ret->nodes[i].in[0]].fact.rank;
         if (zeros_read(ret, &ret->nodes[pad], zeros, rank) && !pad_absorb(&e, i, pad, zeros, rank))

@@ -21,8 +21,8 @@ rill_status graph_with_norms_folded(struct graph *ret, const struct graph *g, ri
  * taps: the input is sliced by the dilation. Sizes must be known. */
 rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, rill_error *reterr);
 
-/* Element-wise ops behind a convolution that nobody else reads become stages of it (engine/ops/then.h). Sizes must be
- * known. */
+/* Element-wise ops behind a convolution or a product that nobody else reads become stages of it (engine/ops/then.h). Sizes
+ * must be known. */
 rill_status graph_with_stages_joined(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* Work of Scan bodies that needs no state leaves them: products of scanned inputs become one for all iterations, and so do
@@ -36,12 +36,14 @@ rill_status graph_with_norms_recognised(struct graph *ret, const struct graph *g
 /* Steps of an LSTM or GRU written out become the op, and so do Scans over steps of an LSTM, GRU or RNN; what else the body
  * did stays in a Scan without states. Weights must be known. Changes how results round. */
 rill_status graph_with_cells_recognised(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Element-wise nodes that read each other's results become one Chain. Sizes must be known. */
 rill_status graph_with_chains(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* Convolutions of known weights that read one tensor with the same geometry become one with the outputs of all. Sizes must
  * be known. */
 rill_status graph_with_twins_joined(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* A convolution over one axis whose weights are those of a windowed Fourier transform of one real channel becomes an STFT,
  * unless a logarithm takes its bins. Changes how results round. */
 rill_status graph_with_dfts_recognised(struct graph *ret, const struct graph *g, rill_error *reterr);

@@ -41,7 +41,8 @@ static bool input_fits(const struct edit *e, unsigned own, struct stage *s)
     const struct graph *g = e->g;
     const struct node *n = &g->nodes[s->node];
     struct tensor y, other;
-    if (!edit_sole_writer(e, n->in[own], &s->conv) || !(is_conv(&g->nodes[s->conv]) || is_product(&g->nodes[s->conv])) || !shape_of(g, n->out[0], &y) ||
+    if (!edit_sole_writer(e, n->in[own], &s->conv) ||
+        !(is_conv(&g->nodes[s->conv]) || is_product(&g->nodes[s->conv])) || !shape_of(g, n->out[0], &y) ||
         !fact_same(&g->wires[n->out[0]].fact, &g->wires[n->in[own]].fact))
         return false;
     const struct node *conv = &g->nodes[s->conv];

@@ -465,7 +465,8 @@ static void test_move_is_part(void)
 {
     for (int64_t n = 4; n <= 8; n += 4) {
         struct piece p = { .from = 2, .n = { 1, 1, 1, 4 }, .from_stride = { 0, 0, 0, 1 }, .to_stride = { 0, 0, 0, 1 } };
-        const struct move_attr a = { .shape = { 1, &n }, .pieces = { PIECE_INTS, (const int64_t *) (const void *) &p }, .base = -1 };
+        const struct attr_ints pieces = { PIECE_INTS, (const int64_t *) (const void *) &p };
+        const struct move_attr a = { .shape = { 1, &n }, .pieces = pieces, .base = -1 };
         const struct node move = { .name = "move", .op = &op_move, .attr = &a };
         unsigned input;
         int64_t first;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* push, run, run_many and pull allocate nothing, lock nothing and write nothing, for the built-in model and every library
- * model whose weights are at hand and the nets of the zoo, planned and out of compiled files, to the end of the stream; denormals are flushed on a prepared thread. */
+ * model whose weights are at hand and the nets of the zoo, planned and out of compiled files, to the end of the stream; denormals are
+ * flushed on a prepared thread. */
 #include "tests/rt/guard.h"
 #include <rill.h>
 
