@@ -57,10 +57,27 @@ static bool base_fits(const struct prep *c, int64_t base)
     return base == -1 || (x && x->type == DTYPE_F32 && tensor_count(x) == tensor_count(c->out[0]));
 }
 
+/* As many elements are written as there are. */
+static bool pieces_cover(const struct prep *c, struct attr_ints list)
+{
+    const struct piece *p = (const void *) list.v;
+    int64_t all = 0;
+    for (uint32_t i = 0; i < list.n / PIECE_INTS; i++) {
+        int64_t n = p[i].n[0];
+        for (int k = 1; k < PIECE_AXES; k++)
+            n *= p[i].n[k];     /* each fits its tensors by now */
+        if (__builtin_add_overflow(all, n, &all))
+            return false;
+    }
+    return all == tensor_count(c->out[0]);
+}
+
 static rill_status move_check(struct prep *c)
 {
     const struct move_attr *a = c->attr;
     TRY(pieces_check(c, a->pieces));
+    if (!pieces_cover(c, a->pieces))
+        return prep_fail(c, "has pieces that do not make its output");
     TRY(pieces_check(c, a->patch));
     if (!base_fits(c, a->base))
         return prep_fail(c, "has base %lld of %u inputs, which is none or of another size", (long long) a->base, c->n_in);
