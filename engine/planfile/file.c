@@ -250,6 +250,9 @@ static rill_status file_write(const char *path, const struct header *h, const st
                               rill_error *err)
 {
     char beside[4096];
+    struct stat there;
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return err_set(err, RILL_IO, "%.300s is there and no ordinary file; give another name", path);
     if ((size_t) snprintf(beside, sizeof beside, "%s.%ld.new", path, (long) getpid()) >= sizeof beside)
         return err_set(err, RILL_INVALID, "the name of the file is too long");
     int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);

@@ -121,9 +121,12 @@ static bool layer_find(const struct graph *g, const struct node *n, struct layer
     return scaled(g, n->out[0], l) || quotient(g, n->out[0], l);
 }
 
-static bool sizes_known(const struct graph *g, const struct layer *l)
+/* The sizes of the axes are known, and what comes out has the shape of what goes in. */
+static bool sizes_known(const struct graph *g, const struct node *n, const struct layer *l)
 {
     const struct fact *x = &g->wires[l->x].fact;
+    if (!fact_same(x, &g->wires[n->out[0]].fact))
+        return false;
     for (int i = l->axis; i < x->rank; i++)
         if (!dim_is_const(x->shape[i]))
             return false;
@@ -168,7 +171,7 @@ rill_status graph_with_norms_recognised(struct graph *ret, const struct graph *g
     TRY(edit_begin(&e, ret, g, reterr));
     for (uint32_t i = ret->n_nodes; i-- > 0;) {
         struct layer l;
-        if (layer_find(ret, &ret->nodes[i], &l) && sizes_known(ret, &l))
+        if (layer_find(ret, &ret->nodes[i], &l) && sizes_known(ret, &ret->nodes[i], &l))
             TRY(layer_put(&e, i, &l, reterr));
     }
     return edit_end(&e, reterr);

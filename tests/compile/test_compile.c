@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -279,6 +280,11 @@ static void damage_test(void)
     rill_model_builtin(&m, rill_model_builtin_name(0), &err);
     if (!check(rill_plan_new(&p, m, NULL, &err) == RILL_OK && rill_plan_save(p, path, &err) == RILL_OK, "damage", "saves", err.text))
         return;
+    struct stat st;
+    snprintf(bad, sizeof bad, "%s/pipe", dir);
+    check(mkfifo(bad, 0600) == 0 && rill_plan_save(p, bad, &err) == RILL_IO && strstr(err.text, "no ordinary file") &&
+          lstat(bad, &st) == 0 && S_ISFIFO(st.st_mode) && unlink(bad) == 0, "damage", "what is no file stays", err.text);
+    snprintf(bad, sizeof bad, "%s/bad.rill", dir);
     file_drop(m, p);
     size_t n;
     unsigned char *b = file_read(path, &n);

@@ -26,7 +26,7 @@ struct norm {
     int rank, last;             /* axes normalised, from the end */
     bool pow, twice, reciprocal, gain, shift;
     int odd;                    /* 1: means over different axes; 2: a gain of another shape; 3: epsilon per row; 4: the mean of
-                                 * something else */
+                                 * something else; 5: epsilon with one axis more */
 };
 
 static uint32_t norm_axes(struct gb *b, int n)
@@ -48,7 +48,8 @@ static void norm_recipe(struct gb *b, const void *ctx)
     uint32_t d = GB(b, "Sub", "", x, mean), d2 = t->twice ? GB(b, "Sub", "", x, mean) : d;
     uint32_t square = t->pow ? GB(b, "Pow", "", d2, gb_scalar(b, 2)) : GB(b, "Mul", "", d2, d2);
     uint32_t var = GB(b, "ReduceMean", "keepdims=1", square, norm_axes(b, t->last));
-    uint32_t eps = t->odd == 3 ? gb_weights(b, 1, 6) : gb_scalar(b, 1e-3f);
+    uint32_t eps = t->odd == 3 ? gb_weights(b, 1, 6)
+                   : t->odd == 5 ? GB(b, "Abs", "", gb_weights(b, 4, 1, 1, 1, 1)) : gb_scalar(b, 1e-3f);
     uint32_t root = GB(b, "Sqrt", "", GB(b, "Add", "", t->pow ? eps : var, t->pow ? var : eps));
     uint32_t y = t->reciprocal ? GB(b, "Mul", "", GB(b, "Reciprocal", "", root), d) : GB(b, "Div", "", d, root);
     if (t->gain)
@@ -190,6 +191,7 @@ static const struct pattern norms[] = {
     { "a gain that does not fit", NORM(.rank = 4, .last = 2, .gain = true, .odd = 2), 0, 1, false },
     { "means over different axes", NORM(.rank = 4, .last = 1, .gain = true, .odd = 1), 0, 0, true },
     { "epsilons", NORM(.rank = 4, .last = 1, .odd = 3), 0, 0, true },
+    { "an axis more", NORM(.rank = 3, .last = 1, .gain = true, .odd = 5), 0, 0, true },
     { "another mean", NORM(.rank = 4, .last = 1, .odd = 4), 0, 0, true },
 };
 
