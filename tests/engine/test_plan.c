@@ -7,6 +7,7 @@
 #include "engine/plan.h"
 #include "engine/prune.h"
 #include "engine/typed.h"
+#include "tests/engine/build.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,31 +25,10 @@ static void check(bool ok, const char *what, uint32_t s)
 
 static uint32_t rnd(uint32_t n)
 {
-    seed = seed * 1664525u + 1013904223u;
-    return (seed >> 8) % n;
+    return build_random(&seed, n);
 }
 
 /* ---- building ---- */
-
-struct build {
-    struct arena arena;
-    struct dims *dims;
-    struct graph g;
-    rill_error err;
-};
-
-static void build_init(struct build *b)
-{
-    memset(b, 0, sizeof *b);
-    b->dims = dims_new();
-    graph_init(&b->g, &b->arena, b->dims, "test");
-}
-
-static void build_drop(struct build *b)
-{
-    arena_drop(&b->arena);
-    dims_free(b->dims);
-}
 
 static struct fact vec(struct build *b, int64_t n)
 {

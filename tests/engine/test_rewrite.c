@@ -8,6 +8,7 @@
 #include "engine/rewrite/passes.h"
 #include "engine/rewrite/pieces.h"
 #include "engine/rewrite/rewrite.h"
+#include "tests/engine/build.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,34 +31,13 @@ static bool check(bool ok, const char *what, uint32_t s)
 
 static uint32_t rnd(uint32_t n)
 {
-    seed = seed * 1664525u + 1013904223u;
-    return (seed >> 8) % n;
+    return build_random(&seed, n);
 }
 
 /* ---- building ---- */
 
-struct build {
-    struct arena arena;
-    struct dims *dims;
-    struct graph g;
-    rill_error err;
-    uint32_t wire[WIRES_MAX];
-    unsigned n;
-};
-
-static void build_init(struct build *b)
-{
-    memset(b, 0, sizeof *b);
-    b->dims = dims_new();
-    graph_init(&b->g, &b->arena, b->dims, "test");
-}
-
-static void build_drop(struct build *b)
-{
-    arena_drop(&b->arena);
-    dims_free(b->dims);
-}
-
+/* Wires that a random graph may go on from. */
+static struct { uint32_t wire[WIRES_MAX]; unsigned n; } pool;
 static uint32_t ints(struct build *b, int64_t n, const int64_t *v)
 {
     struct tensor *t = tensor_new(&b->arena, DTYPE_I64, 1, &n);
@@ -181,7 +161,7 @@ static uint32_t step_concat(struct build *b, uint32_t w)
     struct attr a = { .name = "axis", .kind = ATTR_INT, .i = rnd((uint32_t) t.rank) };
     uint32_t in[3] = { w, w, w };
     for (int i = 1; i < 3; i++) {
-        uint32_t other = b->wire[rnd(b->n)];
+        uint32_t other = pool.wire[rnd(pool.n)];
         in[i] = fact_same(&b->g.wires[w].fact, &b->g.wires[other].fact) ? other : w;
     }
     return node(b, "Concat", &a, 1, in, 2 + rnd(2));
@@ -213,7 +193,7 @@ static uint32_t step_both(struct build *b, uint32_t w)
 {
     static const char *const ops[] = { "Add", "Sub", "Mul", "PRelu", "Max" };
     struct tensor t = shape_of(b, w);
-    uint32_t in[2] = { w, b->wire[rnd(b->n)] };
+    uint32_t in[2] = { w, pool.wire[rnd(pool.n)] };
     bool same = fact_same(&b->g.wires[w].fact, &b->g.wires[in[1]].fact);
     for (int i = 0; i < t.rank; i++)
         t.dim[i] = rnd(2) ? t.dim[i] : 1;
@@ -232,13 +212,13 @@ static uint32_t step_conv(struct build *b, uint32_t w)
     for (int twin = 0; twin < 2; twin++) {
         int64_t weights[] = { outs + twin, t.dim[0], taps };
         uint32_t in[] = { x, floats(b, 3, weights), floats(b, 1, weights) };
-        if (x == WIRE_NONE || shape[2] <= (taps - 1) * dilation || b->n == WIRES_MAX)
+        if (x == WIRE_NONE || shape[2] <= (taps - 1) * dilation || pool.n == WIRES_MAX)
             return WIRE_NONE;
         uint32_t y = node(b, "Conv", a, 1, in, 3);
         if (y != WIRE_NONE)
-            b->wire[b->n++] = y;
+            pool.wire[pool.n++] = y;
     }
-    return step_alone(b, b->wire[b->n - 1 - rnd(2)]);
+    return step_alone(b, pool.wire[pool.n - 1 - rnd(2)]);
 }
 
 static uint32_t (*const steps[])(struct build *, uint32_t) = {
@@ -250,9 +230,9 @@ static void states_close(struct build *b, const uint32_t *states, unsigned n)
 {
     for (unsigned s = 0; s < n; s++) {
         uint32_t next = states[s];
-        for (unsigned i = 0; i < b->n; i++)
-            if (fact_same(&b->g.wires[states[s]].fact, &b->g.wires[b->wire[i]].fact) && rnd(2))
-                next = b->wire[i];
+        for (unsigned i = 0; i < pool.n; i++)
+            if (fact_same(&b->g.wires[states[s]].fact, &b->g.wires[pool.wire[i]].fact) && rnd(2))
+                next = pool.wire[i];
         graph_add_state(&b->g, "state", states[s], next, NULL);
     }
 }
@@ -260,23 +240,24 @@ static void states_close(struct build *b, const uint32_t *states, unsigned n)
 static void random_graph(struct build *b)
 {
     uint32_t states[2];
+    pool.n = 0;
     struct fact f = { .type = DTYPE_F32, .rank = 3, .shape = { dim_int(b->dims, 1 + rnd(3)), dim_int(b->dims, 2 + rnd(9)),
                                                               dim_int(b->dims, 1 + rnd(20)) } };
     for (int i = 0; i < 2; i++)
-        b->wire[b->n++] = graph_add_input(&b->g, "x", &f);
+        pool.wire[pool.n++] = graph_add_input(&b->g, "x", &f);
     for (int i = 0; i < 2; i++)
-        b->wire[b->n++] = states[i] = graph_add_wire(&b->g, "state", &f);
-    for (uint32_t i = 5 + rnd(30); i > 0 && b->n < WIRES_MAX; i--) {
-        uint32_t from = b->wire[rnd(3) ? b->n - 1 : rnd(b->n)];
+        pool.wire[pool.n++] = states[i] = graph_add_wire(&b->g, "state", &f);
+    for (uint32_t i = 5 + rnd(30); i > 0 && pool.n < WIRES_MAX; i--) {
+        uint32_t from = pool.wire[rnd(3) ? pool.n - 1 : rnd(pool.n)];
         struct tensor t = shape_of(b, from);
         if (tensor_count(&t) > 4000 || tensor_count(&t) < 2)
             continue;
         uint32_t w = steps[rnd(sizeof steps / sizeof *steps)](b, from);
-        if (w != WIRE_NONE && b->n < WIRES_MAX)
-            b->wire[b->n++] = w;
+        if (w != WIRE_NONE && pool.n < WIRES_MAX)
+            pool.wire[pool.n++] = w;
     }
     for (uint32_t i = 0; i < 1 + rnd(3); i++)
-        graph_add_output(&b->g, b->wire[b->n - 1 - rnd(b->n < 6 ? b->n : 6)]);
+        graph_add_output(&b->g, pool.wire[pool.n - 1 - rnd(pool.n < 6 ? pool.n : 6)]);
     states_close(b, states, 2);
 }
 

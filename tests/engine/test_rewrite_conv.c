@@ -6,6 +6,7 @@
 #include "engine/plan.h"
 #include "engine/rewrite/rewrite.h"
 #include "kernels/fft.h"
+#include "tests/engine/build.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,21 +20,6 @@ static void check(bool ok, const char *what)
     ok ? passed++ : failed++;
     if (!ok)
         printf("FAILED %s\n", what);
-}
-
-struct build { struct arena arena; struct dims *dims; struct graph g; rill_error err; };
-
-static void build_init(struct build *b)
-{
-    memset(b, 0, sizeof *b);
-    b->dims = dims_new();
-    graph_init(&b->g, &b->arena, b->dims, "test");
-}
-
-static void build_drop(struct build *b)
-{
-    arena_drop(&b->arena);
-    dims_free(b->dims);
 }
 
 /* Adds a node; its fact is inferred. */
