@@ -173,9 +173,24 @@ def scan_reuse(peers, _machine, rounds):
     return [("dualpath_scan: us a pulse, --no-scan-reuse beside it", f"{a:.0f}, {b:.0f}", "less", a < b)]
 
 
+def build_of(peers):
+    return os.path.dirname(os.path.dirname(peers.tools["rill"]))
+
+
+def scan_layers(peers, _machine, _rounds):
+    """The same of recurrent layers written with primitive ops and of two GRUs, which a test runs: bits there, times here."""
+    name = "tests/pulse/test_pulse_scan_reuse"
+    if subprocess.run(["ninja", "-C", build_of(peers), name], capture_output=True, check=False).returncode:
+        return []
+    said = subprocess.run([os.path.join(build_of(peers), name), "--bench"], capture_output=True, text=True, check=False).stdout
+    rows = re.findall(r"^(\S.*?)\s+([\d.]+)\s+([\d.]+)\s+[\d.]+\s+-?\d+\s", said, re.MULTILINE)
+    return [(f"Scan of {what}: us a run, --no-scan-reuse beside it", f"{float(a):.0f}, {float(b):.0f}", "less",
+             float(a) < float(b)) for what, a, b in rows]
+
+
 def tests(peers, _machine, _rounds):
     """Bars that a test of the tree judges."""
-    build = os.path.dirname(os.path.dirname(peers.tools["rill"]))
+    build = build_of(peers)
     rows = []
     for what, name in (("no allocation, lock or system call in the run path: test rt", "rt"),
                        ("the same bits alone and among 31 others: test api-many", "api-many")):
@@ -188,7 +203,7 @@ def tests(peers, _machine, _rounds):
 
 
 CHECKS = {"overhead": overhead, "p99": tail, "bits": bits, "memory": memory, "load": load, "scan": scan_reuse,
-          "tests": tests}
+          "scan layers": scan_layers, "tests": tests}
 
 
 def run(peers, machine, args):
