@@ -34,10 +34,27 @@ static rill_status clock_check(struct infer *c, unsigned i)
     return RILL_OK;
 }
 
+/* Numbers of frames wrap: a file may name any, and every place is checked before it is used. */
+static int64_t sum(int64_t a, int64_t b)
+{
+    return (int64_t) ((uint64_t) a + (uint64_t) b);
+}
+
+static int64_t difference(int64_t a, int64_t b)
+{
+    return (int64_t) ((uint64_t) a - (uint64_t) b);
+}
+
+/* Frames that all runs before this one took. */
+static int64_t frames_before(const int64_t *clock, const struct clock_attr *a)
+{
+    return (int64_t) ((uint64_t) clock[0] * (uint64_t) a->pulse);
+}
+
 /* Frame number of place 0 of the output in this run. */
 static int64_t frame_first(const int64_t *clock, const struct clock_attr *a)
 {
-    return clock[0] * a->pulse - a->delay;
+    return difference(frames_before(clock, a), a->delay);
 }
 
 static int64_t frames_of(const struct clock_attr *a)
@@ -98,13 +115,13 @@ static rill_status pad_infer(struct infer *c)
 /* Where frame i of the padded sequence comes from: a frame of the n of the input, or -1: a fill. */
 static int64_t pad_source(const struct pulse_pad_attr *a, int64_t i, int64_t n)
 {
-    int64_t k = i - a->before;
+    int64_t k = difference(i, a->before);
     if (k >= 0 && k < n)
         return k;
     if (a->mode == PULSE_PAD_EDGE)
-        return k < 0 ? 0 : n - 1;
+        return k < 0 ? 0 : difference(n, 1);
     if (a->mode == PULSE_PAD_REFLECT)
-        return k < 0 ? -k : 2 * (n - 1) - k;
+        return difference(k < 0 ? 0 : sum(difference(n, 1), difference(n, 1)), k);
     return -1;
 }
 
@@ -138,7 +155,7 @@ static void pad_outside(const struct eval *e, const struct pulse_pad_attr *a, co
     bool head = i < a->before;
     unsigned k = a->mode == PULSE_PAD_VALUES && !head ? IN_TAIL : IN_HEAD;
     const unsigned char *x = k < e->n_in ? e->x[k] : NULL;
-    int64_t at = head ? i : i - a->before - n, frames = head ? a->before : a->after;
+    int64_t at = head ? i : difference(difference(i, a->before), n), frames = head ? a->before : a->after;
     if (a->mode == PULSE_PAD_CONSTANT)
         frame_fill(to, r->frame_bytes, x, dtype_bytes(e->in[IN_WINDOW]->type));
     else if (a->mode == PULSE_PAD_VALUES && x && at >= 0 && at < frames)
@@ -151,12 +168,12 @@ static void pad_eval(const struct eval *e)
 {
     const struct pulse_pad_attr *a = e->attr;
     const int64_t *clock = e->x[IN_CLOCK];
-    int64_t first = frame_first(clock, &a->at), n = clock[a->at.length], from = a->shift - clock[0] * a->at.pulse;
+    int64_t first = frame_first(clock, &a->at), n = clock[a->at.length], from = difference(a->shift, frames_before(clock, &a->at));
     struct pad_rows r = pad_rows(e, a);
     unsigned char *y = e->y[0];
     const unsigned char *x = e->x[IN_WINDOW];
-    int64_t place = first - a->before + from;
-    bool inside = first >= a->before && n - (first - a->before) >= a->at.pulse && place >= 0 &&
+    int64_t frame = difference(first, a->before), place = sum(frame, from);
+    bool inside = first >= a->before && difference(n, frame) >= a->at.pulse && place >= 0 &&
                   place <= (int64_t) r.window - a->at.pulse;
     for (size_t o = 0; o < r.outer; o++, y += r.pulse * r.frame_bytes, x += r.window * r.frame_bytes) {
         if (inside) {
@@ -164,12 +181,11 @@ static void pad_eval(const struct eval *e)
             continue;
         }
         for (int64_t p = 0; p < a->at.pulse; p++) {
-            int64_t k = pad_source(a, first + p, n);
-            bool found = k >= 0 && k + from >= 0 && k + from < (int64_t) r.window;
-            if (found)
-                memcpy(y + (size_t) p * r.frame_bytes, x + (size_t) (k + from) * r.frame_bytes, r.frame_bytes);
+            int64_t k = pad_source(a, sum(first, p), n), at = sum(k, from);
+            if (k >= 0 && at >= 0 && at < (int64_t) r.window)
+                memcpy(y + (size_t) p * r.frame_bytes, x + (size_t) at * r.frame_bytes, r.frame_bytes);
             else
-                pad_outside(e, a, &r, y + (size_t) p * r.frame_bytes, o, first + p, n);
+                pad_outside(e, a, &r, y + (size_t) p * r.frame_bytes, o, sum(first, p), n);
         }
     }
 }
@@ -198,7 +214,7 @@ static void valid_eval(const struct eval *e)
     const int64_t *clock = e->x[0];
     int64_t first = frame_first(clock, a);
     for (int64_t p = 0; p < frames_of(a); p++)
-        ((unsigned char *) e->y[0])[p] = first + p >= 0 && first + p < clock[a->length];
+        ((unsigned char *) e->y[0])[p] = sum(first, p) >= 0 && sum(first, p) < clock[a->length];
 }
 
 static rill_status skip_infer(struct infer *c)
@@ -211,7 +227,7 @@ static rill_status skip_infer(struct infer *c)
 static void skip_eval(const struct eval *e)
 {
     const struct clock_attr *a = e->attr;
-    int64_t before = -frame_first(e->x[0], a);
+    int64_t before = difference(0, frame_first(e->x[0], a));
     *(int64_t *) e->y[0] = before < 0 ? 0 : before < a->pulse ? before : a->pulse;
 }
 
@@ -246,12 +262,12 @@ static void range_eval(const struct eval *e)
     if (start->type == DTYPE_I64) {
         int64_t s = *(const int64_t *) e->x[1], d = *(const int64_t *) e->x[2];
         for (int64_t p = 0; p < e->out[0]->dim[0]; p++)
-            ((int64_t *) e->y[0])[p] = (int64_t) ((uint64_t) s + (uint64_t) d * (uint64_t) (first + p));
+            ((int64_t *) e->y[0])[p] = (int64_t) ((uint64_t) s + (uint64_t) d * (uint64_t) sum(first, p));
         return;
     }
     double s = tensor_get_f64(start, e->x[1], 0), d = tensor_get_f64(step, e->x[2], 0);
     for (int64_t p = 0; p < e->out[0]->dim[0]; p++)
-        tensor_set_f64(e->out[0], e->y[0], p, s + d * (double) (first + p));
+        tensor_set_f64(e->out[0], e->y[0], p, s + d * (double) sum(first, p));
 }
 
 const struct op op_pulse_range = {

@@ -42,6 +42,8 @@ rill_status then_infer(struct infer *c, struct attr_ints stages, int axis)
     unsigned in = THEN_IN;
     if (stages.n > THEN_MAX)
         return infer_fail(c, "%u stages follow, at most %d work", stages.n, THEN_MAX);
+    if (stages.n && c->out[0].type != DTYPE_F32)
+        return infer_fail(c, "stages follow an output of %s, only f32 works", dtype_name(c->out[0].type));
     if (stages.n && !fact_dims(&c->out[0], out))
         return infer_fail(c, "stages that follow need an output of known size");
     for (uint32_t i = 0; i < stages.n; i++) {

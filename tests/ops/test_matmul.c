@@ -257,6 +257,25 @@ static void refusals(struct ops_test *t)
     ops_refused(t, "Gemm", NULL, 0, (const struct tensor *[]) { a, w, d }, 3, 1, "bias");
 }
 
+/* Stages are of f32 only: on any other product they are refused, never passed over. */
+static void thens_refused(struct ops_test *t)
+{
+    static const enum dtype types[] = { DTYPE_F64, DTYPE_I32, DTYPE_U32, DTYPE_I64, DTYPE_U64 };
+    const int64_t relu = THEN_RELU;
+    const struct attr then = { .name = THEN_ATTR, .kind = ATTR_INTS, .ints = { 1, &relu } };
+    t->what = "stages of other types";
+    t->runtime = 1;
+    t->made = true;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const struct tensor *a = random_tensor(t, types[i], 2, (int64_t[]) { 3, 4 });
+        const struct tensor *w = random_tensor(t, types[i], 2, (int64_t[]) { 4, 6 });
+        ops_refused(t, "MatMul", &then, 1, (const struct tensor *[]) { a, w }, 2, 1, "f32");
+        if (types[i] == DTYPE_F64)
+            ops_refused(t, "Gemm", &then, 1, (const struct tensor *[]) { a, w }, 2, 1, "f32");
+    }
+    t->made = false;
+}
+
 int main(int argc, char **argv)
 {
     struct ops_test t = ops_begin();
@@ -268,5 +287,6 @@ int main(int argc, char **argv)
     rows_check(&t);
     thens_check(&t);
     refusals(&t);
+    thens_refused(&t);
     return ops_end(&t);
 }

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Ops that read the clock, whose numbers a compiled file may name as it likes: they refuse, or run and stay within their
+ * memory. Their source is built into this program with a trap on every signed overflow. */
+#include "pulse/clock_ops.h"
+#include "tests/ops/ops_test.h"
+
+#define TRIALS  60000
+#define WINDOW  5
+#define OUTER   2
+#define INNER   3
+#define OUT_MAX 16
+
+static uint64_t state = 12;
+
+static uint32_t draw(uint32_t n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t) (state >> 33) % n;
+}
+
+static int64_t draw_number(void)
+{
+    static const int64_t odd[] = { INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, (int64_t) 1 << 40, -((int64_t) 1 << 40),
+                                   (int64_t) 1 << 62, -((int64_t) 1 << 62), ((int64_t) 1 << 40) - 3, INT32_MAX };
+    return draw(3) ? (int64_t) draw(12) - 3 : odd[draw(sizeof odd / sizeof *odd)];
+}
+
+static void clock_attr_draw(struct clock_attr *a)
+{
+    *a = (struct clock_attr) { .pulse = draw_number(), .delay = draw_number(), .length = draw(8) ? 1 : draw_number(),
+                               .frames = draw(2) ? 0 : draw_number() };
+}
+
+static void pad_attr_draw(struct pulse_pad_attr *a)
+{
+    *a = (struct pulse_pad_attr) { .axis = draw(8) ? 1 : draw_number(), .before = draw_number(), .after = draw_number(),
+                                   .shift = draw_number(), .mode = (int) draw(PULSE_PAD_VALUES) };
+    clock_attr_draw(&a->at);
+}
+
+static const struct tensor *clock_draw(struct ops_test *t)
+{
+    int64_t v[CLOCK_SIZE];
+    for (int i = 0; i < CLOCK_SIZE; i++)
+        v[i] = draw_number();
+    v[0] = v[0] < 0 ? ~v[0] : v[0];
+    v[1] = draw(3) ? v[1] : CLOCK_OPEN;
+    return ops_i64s(t, CLOCK_SIZE, v);
+}
+
+/* Runs the op where it accepts; counts in *ran. False: it misbehaved. */
+static bool op_try(struct ops_test *t, const struct op *op, const void *attr, const struct tensor *const *in, unsigned n_in,
+                   unsigned *ran)
+{
+    struct node node = { .name = "n", .op = op, .attr = attr, .n_in = n_in, .n_out = 1 };
+    struct fact facts[4], out = { 0 };
+    const struct fact *of[4];
+    const void *x[4];
+    struct tensor desc;
+    for (unsigned i = 0; i < n_in; i++) {
+        fact_of_tensor(&facts[i], t->dims, in[i]);
+        facts[i].value = NULL;
+        of[i] = &facts[i];
+        x[i] = in[i]->data;
+    }
+    struct infer c = { .node = &node, .attr = attr, .dims = t->dims, .arena = &t->arena, .n_in = n_in, .n_out = 1, .in = of,
+                       .out = &out, .err = &t->err };
+    t->err = (rill_error) { 0 };
+    if (op->infer(&c) != RILL_OK)
+        return t->err.text[0] != '\0';
+    if (!fact_to_tensor(&out, &desc) || tensor_count(&desc) > OUT_MAX * OUTER * INNER)
+        return true;
+    const struct tensor *outs[] = { &desc };
+    void *y[] = { ops_guarded(t, tensor_bytes(&desc)) };
+    struct eval e = { .node = &node, .attr = attr, .kern = &t->kern, .n_in = n_in, .n_out = 1, .in = in, .out = outs, .x = x,
+                      .y = y };
+    op->eval(&e);
+    ++*ran;
+    return ops_guard_intact(y[0], tensor_bytes(&desc));
+}
+
+static void hostile_check(struct ops_test *t)
+{
+    static const struct op *const ops[] = { &op_pulse_pad, &op_pulse_valid, &op_pulse_skip, &op_pulse_range };
+    unsigned ran[4] = { 0 };
+    bool ok[4] = { true, true, true, true };
+    for (unsigned i = 0; i < TRIALS; i++) {
+        unsigned k = i % 4;
+        struct pulse_pad_attr pad;
+        struct clock_attr clock;
+        pad_attr_draw(&pad);
+        clock_attr_draw(&clock);
+        const int64_t numbers[2] = { draw_number(), draw_number() };
+        const struct tensor *time = clock_draw(t), *window = ops_f32(t, 3, (int64_t[]) { OUTER, WINDOW, INNER }, NULL);
+        const struct tensor *start = ops_i64s(t, 1, numbers), *step = ops_i64s(t, 1, numbers + 1);
+        const struct tensor *of_pad[] = { window, time }, *of_range[] = { time, start, step };
+        ok[k] = op_try(t, ops[k], k ? (const void *) &clock : &pad, k ? of_range : of_pad, k == 0 ? 2 : k == 3 ? 3 : 1, &ran[k]) &&
+                ok[k];
+        arena_drop(&t->arena);
+    }
+    for (unsigned k = 0; k < 4; k++) {
+        t->what = ops[k]->name;
+        ops_check(t, ok[k], "refuses without a word or writes beyond its output");
+        ops_check(t, ran[k] > TRIALS / 100, "only %u runs", ran[k]);
+    }
+}
+
+/* Frames r*5 + p - 7 of 21, for all runs that hold any. */
+static void valid_check(struct ops_test *t)
+{
+    const struct clock_attr a = { .pulse = 5, .delay = 7, .length = 1 };
+    bool good = true;
+    t->what = "PulseValid and PulseSkip";
+    for (int64_t r = 0; r < 8; r++) {
+        int64_t clock[CLOCK_SIZE] = { r, 21 }, skip;
+        unsigned char valid[5];
+        const void *x[] = { clock };
+        void *y[] = { valid }, *z[] = { &skip };
+        struct eval e = { .attr = &a, .n_in = 1, .n_out = 1, .x = x, .y = y };
+        op_pulse_valid.eval(&e);
+        e.y = z;
+        op_pulse_skip.eval(&e);
+        int64_t before = 7 - 5 * r;
+        for (int64_t p = 0; p < 5; p++)
+            good = good && valid[p] == (p >= before && p < before + 21);
+        good = good && skip == (before < 0 ? 0 : before < 5 ? before : 5);
+    }
+    ops_check(t, good, "tells other frames");
+}
+
+int main(void)
+{
+    struct ops_test t = ops_begin();
+    hostile_check(&t);
+    valid_check(&t);
+    return ops_end(&t);
+}
