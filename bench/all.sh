@@ -95,6 +95,12 @@ if [ -n "$fetch" ] && command -v cargo >/dev/null; then
 fi
 [ -x "$tract" ] || { tract=; missing "tract and nnnoiseless (cargo; --fetch builds them)"; }
 
+torch=
+for python in python3 /usr/bin/python3; do
+    [ -n "$torch" ] || { "$python" -c 'import torch.onnx' 2>/dev/null && torch=$python; } || :
+done
+[ -n "$torch" ] || missing "nets as PyTorch exports them (python3 with torch)"
+
 program roofline
 program blasbench
 program sigpath -march=native -ffast-math
@@ -102,7 +108,7 @@ program sigpath -march=native -ffast-math
 cat >"$work/tools.json" <<END
 { "rill": "$rill", "rilld": "$build/daemon/rilld", "ortbench": "$ortbench", "ort_lib": "$ort_lib", "blas_lib": "$blas",
   "blasbench": "$work/bin/blasbench", "roofline": "$work/bin/roofline", "sigpath": "$work/bin/sigpath",
-  "tractbench": "$tract", "models": "$models", "library": "$library", "work": "$work", "root": "$root",
+  "tractbench": "$tract", "torch": "$torch", "models": "$models", "library": "$library", "work": "$work", "root": "$root",
   "absent": [${absent%, }] }
 END
 PYTHONDONTWRITEBYTECODE=1 exec python3 "$here/table.py" "$work/tools.json" $pass

@@ -10,7 +10,8 @@ PEER_NAMES = {"ort": "ONNX Runtime", "tract": "tract", "blas": "OpenBLAS", "othe
 
 @dataclass
 class Run:
-    """net: a generated net, models/FILE, or library/NAME; args: options of the program; kind: another program."""
+    """net: a generated net, exported/NAME of dfn_torch.py, models/FILE, or library/NAME; args: options of the program;
+    kind: another program."""
     net: str
     args: tuple = ()
     kind: Optional[str] = None
@@ -68,6 +69,10 @@ def silero(batch):
 DPDFNET2 = Run("dpdfnet2", states("state_in:state_out"))
 DFN3 = Run("dfn3", states(*(f"{s}:{s}_out" for s in ("erb_past", "spec_past", "c0_past", "enc_gru0", "erb_gru0", "erb_gru1",
                                                      "df_gru0", "df_gru1"))))
+DPDFNET2_FILE = Run("exported/dpdfnet2_export", DPDFNET2.args)
+DFN3_FILES = [Run(f"exported/dfn3_export_{part}") for part in ("enc", "erb", "df")]
+DFN3_FILE = Run("exported/dfn3_export", states(*(f"{s}:{s}_out" for s in ("erb_past", "spec_past", "c0_past", "enc_h", "erb_h",
+                                                                        "df_h"))))
 
 MODELS = [
     Case("gtcrn", "models", {"rill": [GTCRN], "ort": [GTCRN], "tract": [GTCRN]}, bar=15, roof=4.7),
@@ -76,6 +81,9 @@ MODELS = [
     Case("dtln, nets alone", "models", {"rill": DTLN, "ort": DTLN, "tract": DTLN}),
     Case("dpdfnet2-shaped", "models", {"rill": [DPDFNET2], "ort": [DPDFNET2], "tract": [DPDFNET2]}, bar=3),
     Case("dfn3-shaped", "models", {"rill": [DFN3], "ort": [DFN3], "tract": [DFN3]}, bar=3),
+    Case("dpdfnet2, as exported", "models", {w: [DPDFNET2_FILE] for w in ("rill", "ort", "tract")}, bar=3),
+    Case("dfn3, as exported", "models", {"rill": DFN3_FILES, "ort": DFN3_FILES}, bar=3),
+    Case("dfn3, one exported file", "models", {w: [DFN3_FILE] for w in ("rill", "ort", "tract")}),
     Case("silero_v6", "models", {"rill": [silero(1)], "ort": [silero(1)], "tract": [silero(1)]}, bar=3.5, roof=2.2),
 ]
 

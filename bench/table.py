@@ -56,7 +56,15 @@ class Peers:
             return path if os.path.exists(path) else None
         if net.startswith("library/"):
             return net[8:] if os.path.isdir(os.path.join(self.tools["library"], net[8:])) else None
-        return make(os.path.join(self.tools["work"], "nets"), net)
+        nets = os.path.join(self.tools["work"], "nets")
+        return self.exported(nets, net[9:]) if net.startswith("exported/") else make(nets, net)
+
+    def exported(self, nets, name):
+        """A file that PyTorch's exporter wrote, now or before."""
+        path, script = os.path.join(nets, name + ".onnx"), os.path.join(self.tools["root"], "bench", "dfn_torch.py")
+        if not os.path.exists(path) and self.tools["torch"]:
+            subprocess.run([self.tools["torch"], "-W", "ignore", script, nets, name], check=False, stderr=subprocess.DEVNULL)
+        return path if os.path.exists(path) else None
 
     def rill(self, run, more=()):
         path = self.path(run.net)
