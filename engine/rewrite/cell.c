@@ -265,21 +265,44 @@ static bool gru_candidate(const struct graph *g, uint32_t n, struct parts *px, s
     return false;
 }
 
-/* h' = (1 - z) * n + z * h, with the four operands found. */
+/* One way to write the next state; of its sum, operand k is looked at, and operands by the bits of q below it. */
+typedef bool gru_form(const struct graph *g, const struct node *sum, int k, int q, uint32_t *ret_z, uint32_t *ret_n, uint32_t *ret_h);
+
+/* (1 - z) * n + z * h */
+static bool gru_weighted(const struct graph *g, const struct node *sum, int k, int q, uint32_t *ret_z, uint32_t *ret_n,
+                         uint32_t *ret_h)
+{
+    const struct node *fresh = match_op(g, sum->in[k], "Mul"), *keep = match_op(g, match_other(sum, k), "Mul");
+    const struct node *one = fresh && keep ? match_op(g, fresh->in[q & 1], "Sub") : NULL;
+    if (!one)
+        return false;
+    *ret_z = keep->in[q >> 1];
+    *ret_h = match_other(keep, q >> 1);
+    *ret_n = match_other(fresh, q & 1);
+    return match_is_number(g, one->in[0], 1) && one->in[1] == *ret_z;
+}
+
+/* n + z * (h - n) */
+static bool gru_between(const struct graph *g, const struct node *sum, int k, int q, uint32_t *ret_z, uint32_t *ret_n,
+                        uint32_t *ret_h)
+{
+    const struct node *mul = q < 2 ? match_op(g, sum->in[k], "Mul") : NULL;
+    const struct node *sub = mul ? match_op(g, mul->in[q], "Sub") : NULL;
+    if (!sub)
+        return false;
+    *ret_z = match_other(mul, q);
+    *ret_h = sub->in[0];
+    *ret_n = sub->in[1];
+    return match_other(sum, k) == *ret_n;
+}
+
 static bool gru_next(const struct graph *g, const struct node *sum, const struct cell_found *c, uint32_t *ret_z, uint32_t *ret_n,
                      uint32_t *ret_h)
 {
-    for (int k = 0; k < 2; k++) {
-        const struct node *fresh = match_op(g, sum->in[k], "Mul"), *keep = match_op(g, match_other(sum, k), "Mul");
-        for (int q = 0; fresh && keep && q < 4; q++) {
-            const struct node *one = match_op(g, fresh->in[q & 1], "Sub");
-            *ret_z = keep->in[q >> 1];
-            *ret_h = match_other(keep, q >> 1);
-            *ret_n = match_other(fresh, q & 1);
-            if (one && match_is_number(g, one->in[0], 1) && one->in[1] == *ret_z && is_state(g, *ret_h, c))
-                return true;
-        }
-    }
+    static gru_form *const forms[] = { gru_weighted, gru_between };
+    for (int i = 0; i < 16; i++)
+        if (forms[i >> 3](g, sum, i & 1, i >> 1 & 3, ret_z, ret_n, ret_h) && is_state(g, *ret_h, c))
+            return true;
     return false;
 }
 

@@ -63,9 +63,9 @@ static void norm_recipe(struct gb *b, const void *ctx)
 
 /* ---- recurrent cells ---- */
 
-enum { ODD_NONE, ODD_GATE, ODD_WIDTH, ODD_WEIGHTS, ODD_TWICE };
+enum { ODD_NONE, ODD_GATE, ODD_WIDTH, ODD_WEIGHTS, ODD_TWICE, ODD_SIGN, ODD_OTHER };
 
-struct cell_step { bool gru, gemm, turned, own_bias; int odd; };
+struct cell_step { bool gru, gemm, turned, own_bias, between; int odd; };
 
 /* [1, wide] times weights, in one of the ways of exporters. */
 static uint32_t product(struct gb *b, const struct cell_step *t, uint32_t x, int from, int to)
@@ -101,6 +101,15 @@ static void lstm_step(struct gb *b, const struct cell_step *t, uint32_t x, uint3
     gb_output(b, next);
 }
 
+/* n + z * (h - n), as torch's exporter writes a cell. */
+static uint32_t gru_between(struct gb *b, const struct cell_step *t, uint32_t z, uint32_t n, uint32_t h)
+{
+    uint32_t m = t->odd == ODD_OTHER ? GB(b, "Tanh", "", h) : n;
+    uint32_t d = t->odd == ODD_SIGN ? GB(b, "Sub", "", n, h) : GB(b, "Sub", "", h, m);
+    uint32_t zd = t->turned ? GB(b, "Mul", "", d, z) : GB(b, "Mul", "", z, d);
+    return t->turned ? GB(b, "Add", "", zd, n) : GB(b, "Add", "", n, zd);
+}
+
 static void gru_step(struct gb *b, const struct cell_step *t, uint32_t x, uint32_t h)
 {
     uint32_t w = product(b, t, x, 5, 24), r = product(b, t, h, 8, 24), one = gb_scalar(b, t->odd == ODD_GATE ? 2 : 1);
@@ -111,6 +120,10 @@ static void gru_step(struct gb *b, const struct cell_step *t, uint32_t x, uint32
     uint32_t z = GB(b, "Sigmoid", "", GB(b, "Add", "", t->turned ? gr->out[1] : gx->out[1], t->turned ? gx->out[1] : gr->out[1]));
     uint32_t rn = t->turned ? GB(b, "Mul", "", gr->out[2], reset) : GB(b, "Mul", "", reset, gr->out[2]);
     uint32_t n = GB(b, "Tanh", "", t->turned ? GB(b, "Add", "", rn, gx->out[2]) : GB(b, "Add", "", gx->out[2], rn));
+    if (t->between) {
+        gb_output(b, gru_between(b, t, z, n, h));
+        return;
+    }
     uint32_t fresh = GB(b, "Mul", "", GB(b, "Sub", "", one, z), n), keep = GB(b, "Mul", "", h, z);
     gb_output(b, t->turned ? GB(b, "Add", "", keep, fresh) : GB(b, "Add", "", fresh, keep));
 }
@@ -203,6 +216,10 @@ static const struct pattern cells[] = {
     { "an LSTM step, all turned", STEP(.turned = true, .own_bias = true), "LSTM", 0, 1, false },
     { "a GRU step", STEP(.gru = true), "GRU", 0, 1, false },
     { "a GRU step as Silero", STEP(.gru = true, .gemm = true, .turned = true), "GRU", 0, 1, false },
+    { "a GRU step, between the old and the new", STEP(.gru = true, .between = true), "GRU", 0, 1, false },
+    { "a GRU step as PyTorch", STEP(.gru = true, .gemm = true, .between = true, .turned = true), "GRU", 0, 1, false },
+    { "away from the old", STEP(.gru = true, .between = true, .odd = ODD_SIGN), "GRU", 0, 0, true },
+    { "between the old and another", STEP(.gru = true, .between = true, .odd = ODD_OTHER), "GRU", 0, 0, true },
     { "another gate", STEP(.odd = ODD_GATE), "LSTM", 0, 0, true },
     { "a gate that is two", STEP(.odd = ODD_WIDTH), "LSTM", 0, 0, true },
     { "weights that are computed", STEP(.odd = ODD_WEIGHTS), "LSTM", 0, 0, true },
