@@ -164,6 +164,11 @@ static void FN(conv_f32)(float *restrict y, size_t ldy, const float *restrict x,
         return;
     }
 #endif
+    FN(depth_fn) *depth = FN(depth_of)(n_outs, c);
+    if (depth) {
+        depth(y, ldy, x, w, bias, lines, c);
+        return;
+    }
     for (size_t g = 0; g < c->n_groups; g++, y += n_outs * ldy, x += c->x_group, w += packed) {
         if (n_outs == 1)
             FN(conv_row_1)(y, ldy, x, w, bias, lines, c, 1);

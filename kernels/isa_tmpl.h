@@ -12,6 +12,7 @@
 
 #include "kernels/map_tmpl.h"
 #include "kernels/gemm_tmpl.h"
+#include "kernels/depth_tmpl.h"
 #include "kernels/conv_tmpl.h"
 #include "kernels/outs_tmpl.h"
 #include "kernels/fft_tmpl.h"

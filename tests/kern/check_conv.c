@@ -183,11 +183,17 @@ void check_conv(struct check *t)
                                                 .n_in = n, .n = n }, 1, 1 + n % 4, n & 2);
             shape_check(t, (struct kern_conv) { .first = 1, .step = -1, .stride = stride, .n_taps = 3,
                                                 .n_in = n, .n = n }, 1, 1 + n % 4, n & 2);
+            for (size_t few = 1; few <= 3; few++)
+                shape_check(t, (struct kern_conv) { .first = -(ptrdiff_t) (n % 2), .step = 1, .stride = stride, .n_taps = few,
+                                                    .n_in = n * stride - n % stride, .n = n }, 1, 1 + n % 2, n & 2);
         }
     static const struct { const char *what; size_t outs, lines; struct kern_conv c; } timed[] = {
         { "24->16 k1 n33", 16, 24, { .step = 1, .stride = 1, .n_taps = 1, .n_in = 33, .n = 33, .n_groups = 1 } },
         { "16->16 k3 n33", 16, 16, { .first = -1, .step = 1, .stride = 1, .n_taps = 3, .n_in = 33, .n = 33, .n_groups = 1 } },
         { "16 depthwise k3,3 n33", 1, 3, { .first = -1, .step = 1, .stride = 1, .n_taps = 3, .n_in = 33, .n = 33, .n_groups = 16 } },
+        { "64 depthwise k3 n16", 1, 1, { .first = -1, .step = 1, .stride = 1, .n_taps = 3, .n_in = 16, .n = 16, .n_groups = 64 } },
+        { "64 depthwise k3 stride 2 n48", 1, 1, { .first = -1, .step = 1, .stride = 2, .n_taps = 3, .n_in = 96, .n = 48,
+                                                  .n_groups = 64 } },
         { "9->16 k5 stride 2 n65", 16, 9, { .step = 1, .stride = 2, .n_taps = 5, .n_in = 133, .n = 65, .n_groups = 1 } },
         { "16->8 k1 n33", 8, 16, { .step = 1, .stride = 1, .n_taps = 1, .n_in = 33, .n = 33, .n_groups = 1 } },
         { "9->16 k5 stride 2 padded n65", 16, 9, { .first = -2, .step = 1, .stride = 2, .n_taps = 5, .n_in = 129, .n = 65, .n_groups = 1 } },

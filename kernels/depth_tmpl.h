@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolution of many groups of one output each, short rows and few taps: sizes are constants, masks stay in registers. */
+
+#define DEPTH_TAPS 3
+#define DEPTH_VECS 3
+#define EACH_TAP V16_UNROLL for (int k = 0; k < taps; k++)
+#define EACH_VEC V16_UNROLL for (int v = 0; v < vecs; v++)
+
+typedef void FN(depth_fn)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                          const float *restrict bias, const struct kern_conv_lines *lines, const struct kern_conv *c);
+
+/* even: every second place is read */
+V16_UNROLLED void FN(depth_run)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                                const float *restrict bias, const struct kern_conv_lines *lines, const struct kern_conv *c,
+                                const int taps, const int vecs, const bool even)
+{
+    const size_t last = c->n - (size_t) (vecs - 1) * 16;
+    uint32_t mask[DEPTH_TAPS * DEPTH_VECS];
+    ptrdiff_t at[DEPTH_TAPS];
+    EACH_TAP {
+        at[k] = c->first + k * c->step;
+        EACH_VEC
+            mask[k * vecs + v] = c->mask[k * vecs + v];
+    }
+    for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, w += lines->n_weights) {
+        v16 acc[DEPTH_VECS];
+        EACH_VEC
+            acc[v] = v16_set1(bias ? bias[g] : 0);
+        for (size_t l = 0; l < lines->n; l++) {
+            const float *xl = x + lines->line[l].x, *wl = w + lines->line[l].w;
+            EACH_TAP {
+                v16 wk = v16_set1(wl[k]);
+                EACH_VEC {
+                    const float *from = xl + at[k] + v * (even ? 32 : 16);
+                    v16 in = even ? v16_load_even(from, mask[k * vecs + v]) : v16_load_mask(from, mask[k * vecs + v]);
+                    acc[v] = v16_fma(wk, in, acc[v]);
+                }
+            }
+        }
+        EACH_VEC {
+            if (v < vecs - 1)
+                v16_store(y + v * 16, acc[v]);
+            else
+                v16_store_n(y + v * 16, acc[v], last);
+        }
+    }
+}
+#undef EACH_TAP
+#undef EACH_VEC
+
+#define DEPTH_ALL(X) X(1, 1) X(1, 2) X(1, 3) X(2, 1) X(2, 2) X(2, 3) X(3, 1) X(3, 2) X(3, 3)
+#define DEPTH(name, taps, vecs, even)                                                                              \
+    static void FN(name)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,          \
+                         const float *restrict bias, const struct kern_conv_lines *lines, const struct kern_conv *c) \
+    {                                                                                                              \
+        FN(depth_run)(y, ldy, x, w, bias, lines, c, taps, vecs, even);                                             \
+    }
+#define X(taps, vecs) \
+    DEPTH(depth_##taps##_##vecs, taps, vecs, false) DEPTH(depth_even_##taps##_##vecs, taps, vecs, true)
+DEPTH_ALL(X)
+#undef X
+#undef DEPTH
+
+static FN(depth_fn) *const FN(depth_fns)[2][DEPTH_TAPS][DEPTH_VECS] = {
+#define X(taps, vecs) [0][(taps) - 1][(vecs) - 1] = FN(depth_##taps##_##vecs), \
+                      [1][(taps) - 1][(vecs) - 1] = FN(depth_even_##taps##_##vecs),
+    DEPTH_ALL(X)
+#undef X
+};
+#undef DEPTH_ALL
+
+/* NULL: not of these sizes. */
+static FN(depth_fn) *FN(depth_of)(size_t n_outs, const struct kern_conv *c)
+{
+    if (n_outs != 1 || c->n == 0 || c->n > DEPTH_VECS * 16 || c->n_taps == 0 || c->n_taps > DEPTH_TAPS || c->stride > 2)
+        return NULL;
+    return FN(depth_fns)[c->stride - 1][c->n_taps - 1][(c->n - 1) / 16];
+}
+#undef DEPTH_TAPS
+#undef DEPTH_VECS
