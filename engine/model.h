@@ -10,6 +10,7 @@
 struct model_port {
     rill_port_kind kind;
     uint32_t rate;              /* Hz of an input's time axis, 0: not declared */
+    rill_sink_opts sink;        /* how an output is read; strings NULL or the model's. All zero: not by a sink */
 };
 
 /* The model after a transform. */

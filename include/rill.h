@@ -4,6 +4,7 @@
  *   rill_model   what the file says, typed and simplified      immutable, any thread
  *   rill_plan    the model cut for one pulse size, scheduled    immutable, refcounted, any thread
  *   rill_stream  one listener's memory                          mutable, one thread at a time
+ *   rill_sink    turns the frames of one output into events     mutable, one thread at a time
  *
  * push() and pull() only copy. run() and run_many() are the only calls that compute; they never
  * allocate, lock, log or make a system call, and neither do push() and
@@ -60,7 +61,10 @@ typedef struct rill_error {
 typedef enum rill_port_kind {
     RILL_PORT_TENSOR,       /* numbers of no declared meaning */
     RILL_PORT_AUDIO,        /* samples, full scale is +-1.0 */
-    RILL_PORT_VAD           /* one speech probability (0..1) a frame */
+    RILL_PORT_VAD,          /* one speech probability (0..1) a frame */
+    RILL_PORT_KEYWORD,      /* one probability (0..1) per word a frame */
+    RILL_PORT_CTC,          /* one score per token a frame, one of them for the blank */
+    RILL_PORT_TRANSDUCER    /* what the encoder of a transducer gives */
 } rill_port_kind;
 
 typedef struct rill_port {
@@ -177,6 +181,9 @@ RILL_API rill_status rill_plan_save(const rill_plan *p, const char *path, rill_e
 RILL_API unsigned    rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap);
 RILL_API void        rill_plan_get_info(const rill_plan *p, rill_plan_info *ret);
 
+/* The model it was made of; lives as long as the plan. */
+RILL_API const rill_model *rill_plan_model(const rill_plan *p);
+
 /* --- streams ------------------------------------------------------------------------------ */
 
 /* Bytes of one stream; the block must be aligned to 64 bytes. */
@@ -221,6 +228,125 @@ RILL_API void         rill_thread_prepare(void);
 
 /* Step times since init, in plan order, if the plan was made with profile; returns how many. */
 RILL_API unsigned     rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned cap);
+
+/* --- sinks -------------------------------------------------------------------------------- */
+
+/* A sink reads the frames of one output port, in order and without gaps, and says what they mean: speech began, a word
+ * was heard, a text. Positions are samples of the model's input, the model's delay taken off: frame k of a port, as
+ * rill_stream_pull gives them, stands for [k * hop_samples, (k + 1) * hop_samples). What comes out depends on the frames
+ * alone, never on how they were cut into pushes. */
+typedef struct rill_sink rill_sink;
+
+/* What the numbers of a CTC or keyword output are. */
+typedef enum rill_scores {
+    RILL_SCORES_AUTO,       /* ctc: logarithms; keyword: probabilities */
+    RILL_SCORES_LOG,        /* logarithms of probabilities */
+    RILL_SCORES_LOGITS,     /* before the softmax; keyword: before the sigmoid */
+    RILL_SCORES_PROBS       /* probabilities */
+} rill_scores;
+
+/* How tokens become words. */
+typedef enum rill_units {
+    RILL_UNITS_AUTO,        /* marks where there is any, words otherwise */
+    RILL_UNITS_MARKS,       /* U+2581 begins a word; "|", "<space>" and a blank stand between two */
+    RILL_UNITS_WORDS,       /* every token is a word */
+    RILL_UNITS_CHARS        /* every token is a word, written without a space between them */
+} rill_units;
+
+/* How a port is read: what model.conf says, or what it would say. Strings are only read while a sink is made. 0 and NULL
+ * mean what the comment says; rill_sink_defaults fills all of it. */
+typedef struct rill_sink_opts {
+    rill_port_kind kind;
+    /* names of the columns */
+    const char *tokens;         /* text of a tokens file: "TOKEN ID" a line, or a label a line; NULL: see words */
+    const char *words;          /* "a,b,c": names of the columns, where there is no file */
+    const char *ignore;         /* "a,b": tokens that are not written, words that do not count */
+    rill_scores scores;
+    rill_units units;
+    /* endpoints; 0: that rule is off */
+    uint32_t rule1_ms;          /* so much silence, said something or not */
+    uint32_t rule2_ms;          /* so much silence after something was said */
+    uint32_t rule3_ms;          /* the utterance is as long as that */
+    /* ctc, transducer */
+    int32_t blank;              /* token of the blank; -1: the one called <blk> or <blank>, or 0 */
+    uint32_t beam;              /* hypotheses kept, at most RILL_BEAM_MAX; 1: greedy; 0: 8 */
+    float stability;            /* partials less stable than that (0..1) are held back */
+    uint32_t max_tokens;        /* of one text; more force a final. 0: 192 */
+    /* keyword, vad */
+    float threshold;            /* 0..1; 0: 0.5 */
+    uint32_t smooth_frames;     /* keyword: the mean over so many frames counts; 0: 1 */
+    uint32_t patience_frames;   /* keyword: so many frames in a row over the threshold make an event; 0: 1 */
+    uint32_t debounce_ms;       /* keyword: after an event none for so long */
+    float release;              /* vad: below it speech may end; 0: threshold */
+    uint32_t hangover_ms;       /* vad: silence before the end of speech */
+    uint32_t preroll_ms;        /* vad: what goes to a recogniser of what was before speech */
+} rill_sink_opts;
+
+#define RILL_BEAM_MAX 64
+
+typedef enum rill_event_kind {
+    RILL_EVENT_SPEECH_START,    /* pos: first sample of the frame */
+    RILL_EVENT_SPEECH_END,      /* pos: where the silence after it began */
+    RILL_EVENT_KEYWORD,         /* text, score; pos, end_pos: the frames that counted */
+    RILL_EVENT_PARTIAL,         /* text, words: as it stands now; each replaces the one before */
+    RILL_EVENT_FINAL,           /* text, words: will not change; the next text has nothing of it */
+    RILL_EVENT_ENDPOINT         /* rule; pos: end of the utterance. After the final of it, if it has one */
+} rill_event_kind;
+
+typedef enum rill_rule {
+    RILL_RULE_NONE,
+    RILL_RULE_SILENCE,          /* rule1 */
+    RILL_RULE_TRAILING,         /* rule2 */
+    RILL_RULE_LENGTH            /* rule3 */
+} rill_rule;
+
+typedef struct rill_word {
+    const char *text;           /* UTF-8 */
+    uint64_t pos, end_pos;      /* samples: frame of its first token to the end of that of its last */
+    float confidence;           /* 0..1 */
+} rill_word;
+
+/* Fields that a kind does not have are 0, NULL for words and "" for text. */
+typedef struct rill_event {
+    rill_event_kind kind;
+    rill_rule rule;
+    uint64_t pos, end_pos;
+    float score;                /* keyword: smoothed probability; edges of speech: probability; texts: confidence */
+    float stability;            /* texts: share of what may still be meant that begins so; 1 in finals */
+    uint32_t segment;           /* texts: counts finals; partials have the number of the final that will come */
+    uint32_t n_words;
+    const char *text;
+    const rill_word *words;
+} rill_event;
+
+/* What model.conf says about how to read an output. INVALID: not an output that a sink reads. */
+RILL_API rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned port, rill_error *reterr);
+
+/* opts NULL: the defaults. All memory is allocated here. The sink keeps the plan. MALFORMED: bad tokens; INVALID: an
+ * option is out of range, the words are not as many as the port is wide, or it takes milliseconds and the model states
+ * no sample rate. */
+RILL_API rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned port, const rill_sink_opts *opts,
+                                   rill_error *reterr);
+RILL_API rill_sink  *rill_sink_free(rill_sink *s);          /* takes and returns NULL */
+RILL_API size_t      rill_sink_bytes(const rill_sink *s);   /* all that it will ever take */
+
+/* Reads frames (n * width floats), up to and including the first that makes an event; none while events wait. INVALID
+ * after finish. Real-time safe. */
+RILL_API rill_status rill_sink_push(rill_sink *s, const float *x, size_t n_frames, size_t *ret_taken);
+
+/* The next event; its text and words are the sink's, until the next push, cut, finish or reset. AGAIN: push more; END:
+ * finished and all given. Real-time safe. */
+RILL_API rill_status rill_sink_next(rill_sink *s, rill_event *ret);
+
+/* The utterance ends here: what was heard becomes final, but for a word that may go on. Only while no events wait.
+ * Real-time safe. */
+RILL_API void        rill_sink_cut(rill_sink *s);
+
+/* No more frames: what was heard becomes final. Only while no events wait. Real-time safe. */
+RILL_API void        rill_sink_finish(rill_sink *s);
+
+/* As after rill_sink_new, but that the next frame stands for samples from pos on and segments count on. Real-time safe. */
+RILL_API void        rill_sink_reset(rill_sink *s, uint64_t pos);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum value_kind { VALUE_TEXT, VALUE_U32, VALUE_U64, VALUE_UNIT, VALUE_SHA256, VALUE_PORT };
+enum value_kind { VALUE_TEXT, VALUE_U32, VALUE_U64, VALUE_UNIT, VALUE_SHA256, VALUE_PORT, VALUE_BLANK, VALUE_SCORES, VALUE_UNITS };
 
 struct key {
     const char *section, *name;
@@ -16,6 +16,7 @@ struct key {
 };
 
 #define INFO(field) offsetof(struct model_conf, info.field)
+#define SINK(field) offsetof(struct conf_port, sink.field)
 
 static const struct key keys[] = {
     { "model", "task", VALUE_TEXT, INFO(task) },
@@ -27,6 +28,26 @@ static const struct key keys[] = {
     { "vad", "hangover_ms", VALUE_U32, INFO(vad_hangover_ms) },
     { "input.", "kind", VALUE_PORT, offsetof(struct conf_port, kind) },
     { "output.", "kind", VALUE_PORT, offsetof(struct conf_port, kind) },
+    { "output.", "tokens", VALUE_TEXT, offsetof(struct conf_port, tokens_file) },
+    { "output.", "labels", VALUE_TEXT, offsetof(struct conf_port, tokens_file) },
+    { "output.", "words", VALUE_TEXT, SINK(words) },
+    { "output.", "ignore", VALUE_TEXT, SINK(ignore) },
+    { "output.", "scores", VALUE_SCORES, SINK(scores) },
+    { "output.", "units", VALUE_UNITS, SINK(units) },
+    { "output.", "rule1_ms", VALUE_U32, SINK(rule1_ms) },
+    { "output.", "rule2_ms", VALUE_U32, SINK(rule2_ms) },
+    { "output.", "rule3_ms", VALUE_U32, SINK(rule3_ms) },
+    { "output.", "blank", VALUE_BLANK, SINK(blank) },
+    { "output.", "beam", VALUE_U32, SINK(beam) },
+    { "output.", "stability", VALUE_UNIT, SINK(stability) },
+    { "output.", "max_tokens", VALUE_U32, SINK(max_tokens) },
+    { "output.", "threshold", VALUE_UNIT, SINK(threshold) },
+    { "output.", "smooth_frames", VALUE_U32, SINK(smooth_frames) },
+    { "output.", "patience_frames", VALUE_U32, SINK(patience_frames) },
+    { "output.", "debounce_ms", VALUE_U32, SINK(debounce_ms) },
+    { "output.", "release", VALUE_UNIT, SINK(release) },
+    { "output.", "hangover_ms", VALUE_U32, SINK(hangover_ms) },
+    { "output.", "preroll_ms", VALUE_U32, SINK(preroll_ms) },
     { "weights.", "url", VALUE_TEXT, offsetof(struct conf_weights, url) },
     { "weights.", "sha256", VALUE_SHA256, offsetof(struct conf_weights, sha256) },
     { "weights.", "bytes", VALUE_U64, offsetof(struct conf_weights, bytes) },
@@ -82,13 +103,19 @@ static bool set_sha256(const char *value, uint8_t *ret)
     return true;
 }
 
-static bool set_port(const char *value, rill_port_kind *ret)
+/* Words that stand for the values of an enum, from 0. */
+static const char *const port_names[] = { [RILL_PORT_TENSOR] = "tensor", [RILL_PORT_AUDIO] = "audio", [RILL_PORT_VAD] = "vad",
+    [RILL_PORT_KEYWORD] = "keyword", [RILL_PORT_CTC] = "ctc", [RILL_PORT_TRANSDUCER] = "transducer", NULL };
+static const char *const scores_names[] = { [RILL_SCORES_AUTO] = "auto", [RILL_SCORES_LOG] = "log_probs",
+    [RILL_SCORES_LOGITS] = "logits", [RILL_SCORES_PROBS] = "probs", NULL };
+static const char *const units_names[] = { [RILL_UNITS_AUTO] = "auto", [RILL_UNITS_MARKS] = "marks",
+    [RILL_UNITS_WORDS] = "words", [RILL_UNITS_CHARS] = "chars", NULL };
+
+static bool set_choice(const char *value, const char *const *names, void *at)
 {
-    static const char *const names[] = { [RILL_PORT_TENSOR] = "tensor", [RILL_PORT_AUDIO] = "audio",
-                                         [RILL_PORT_VAD] = "vad" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (int i = 0; names[i]; i++)
         if (!strcmp(names[i], value)) {
-            *ret = (rill_port_kind) i;
+            memcpy(at, &i, sizeof i);       /* an enum is an int */
             return true;
         }
     return false;
@@ -109,10 +136,13 @@ static bool value_set(struct reader *r, const struct key *k, const char *value, 
     case VALUE_U64:  return set_number(value, UINT64_MAX, at);
     case VALUE_UNIT: return set_unit(value, at);
     case VALUE_SHA256: return set_sha256(value, at);
-    case VALUE_PORT: return set_port(value, at);
+    case VALUE_PORT: return set_choice(value, port_names, at);
+    case VALUE_SCORES: return set_choice(value, scores_names, at);
+    case VALUE_UNITS: return set_choice(value, units_names, at);
+    case VALUE_BLANK:
     case VALUE_U32: break;
     }
-    bool ok = set_number(value, UINT32_MAX, &n);
+    bool ok = set_number(value, k->kind == VALUE_BLANK ? INT32_MAX : UINT32_MAX, &n);
     *(uint32_t *) at = (uint32_t) n;
     return ok;
 }
@@ -125,7 +155,8 @@ static void *port_at(struct reader *r, const char *name, bool is_input)
             return &c->ports[i];
     if (c->n_ports == CONF_PORTS_MAX)
         return NULL;
-    c->ports[c->n_ports] = (struct conf_port) { .name = arena_string(r->arena, name), .is_input = is_input };
+    c->ports[c->n_ports] = (struct conf_port) { .name = arena_string(r->arena, name), .is_input = is_input,
+        .sink = { .blank = -1, .rule1_ms = 2400, .rule2_ms = 1200, .rule3_ms = 20000, .preroll_ms = 300 } };
     return c->ports[c->n_ports].name ? &c->ports[c->n_ports++] : NULL;
 }
 

@@ -2,7 +2,8 @@
 /* conf.h - model.conf: what a model folder says about itself, as INI.
  *
  *   [model]                 task, sample_rate, licence, summary
- *   [input.NAME] [output.NAME]      kind = audio | vad | tensor
+ *   [input.NAME] [output.NAME]      kind = audio | vad | keyword | ctc | transducer | tensor
+ *   [output.NAME]           how it is read (docs/sinks.md)
  *   [vad]                   threshold, release, hangover_ms
  *   [weights.FILE]          url, sha256, bytes, from */
 #ifndef MODELS_CONF_H
@@ -19,6 +20,8 @@ struct conf_port {
     const char *name;
     bool is_input;
     rill_port_kind kind;
+    rill_sink_opts sink;        /* of outputs; kind and tokens are the caller's to fill */
+    const char *tokens_file;    /* NULL: none */
 };
 
 /* A file that lies beside graph.nnef once it has been fetched. */

@@ -5,6 +5,7 @@
 #include "models/conf.h"
 #include "models/nnef/nnef.h"
 #include "models/onnx/reader.h"
+#include "models/sinks/tokens.h"
 #include "models/transform.h"
 
 #include <errno.h>
@@ -36,6 +37,37 @@ static const struct conf_port *port_find(const struct model_conf *c, const char 
     return NULL;
 }
 
+#define TOKENS_BYTES_MAX ((uint64_t) 4 << 20)
+
+/* How the output p is read; without a sample rate times in milliseconds mean nothing, and those nobody set are off. */
+static rill_status sink_fill(struct opening *o, const struct conf_port *p, rill_sink_opts *ret)
+{
+    const rill_model_info *info = &o->conf.info;
+    struct arena *a = &o->model->arena;
+    const uint8_t *text = NULL;
+    struct tokens tokens;
+    size_t n;
+    *ret = p->sink;
+    ret->kind = p->kind;
+    if (p->kind == RILL_PORT_VAD) {
+        ret->threshold = ret->threshold > 0 ? ret->threshold : info->vad_threshold;
+        ret->release = ret->release > 0 ? ret->release : info->vad_release;
+        ret->hangover_ms = ret->hangover_ms ? ret->hangover_ms : info->vad_hangover_ms;
+    }
+    if (!info->sample_rate)
+        ret->rule1_ms = ret->rule2_ms = ret->rule3_ms = ret->preroll_ms = ret->hangover_ms = 0;
+    if (p->tokens_file) {
+        TRY(folder_read(&o->folder, p->tokens_file, a, TOKENS_BYTES_MAX, &text, &n, o->err));
+        ret->tokens = (const char *) text;
+        if (strlen(ret->tokens) != n)
+            return err_set(o->err, RILL_MALFORMED, "%.200s: a zero byte in a file of tokens", p->tokens_file);
+    }
+    if (!ret->tokens && !ret->words)
+        return RILL_OK;
+    rill_status s = tokens_from_opts(&tokens, a, ret, 0, o->err);
+    return s == RILL_OK || !p->tokens_file ? s : err_prefix(o->err, s, "%.200s", p->tokens_file);
+}
+
 static rill_status ports_make(struct opening *o, const uint32_t *wires, uint32_t n, bool is_input,
                               struct model_port **ret)
 {
@@ -46,6 +78,8 @@ static rill_status ports_make(struct opening *o, const uint32_t *wires, uint32_t
         const struct conf_port *p = port_find(&o->conf, o->model->graph.g.wires[wires[i]].name, is_input);
         list[i].kind = p ? p->kind : RILL_PORT_TENSOR;
         list[i].rate = is_input ? o->conf.info.sample_rate : 0;
+        if (p && !is_input && p->kind >= RILL_PORT_VAD)
+            TRY(sink_fill(o, p, &list[i].sink));
     }
     *ret = list;
     return RILL_OK;

@@ -197,6 +197,11 @@ unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
     return p->n_ports;
 }
 
+const rill_model *rill_plan_model(const rill_plan *p)
+{
+    return p->model;
+}
+
 void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
 {
     *ret = (rill_plan_info) {

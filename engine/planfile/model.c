@@ -1,9 +1,70 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/planfile/model.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define PORTS_MAX 4096
+
+/* Of rill_sink_opts. */
+static const struct { size_t offset; bool is_text; } sink_fields[] = {
+#define NUMBER(field) { offsetof(rill_sink_opts, field), false }
+#define TEXT(field) { offsetof(rill_sink_opts, field), true }
+    NUMBER(kind), TEXT(tokens), TEXT(words), TEXT(ignore), NUMBER(scores), NUMBER(units), NUMBER(rule1_ms), NUMBER(rule2_ms),
+    NUMBER(rule3_ms), NUMBER(blank), NUMBER(beam), NUMBER(stability), NUMBER(max_tokens), NUMBER(threshold),
+    NUMBER(smooth_frames), NUMBER(patience_frames), NUMBER(debounce_ms), NUMBER(release), NUMBER(hangover_ms),
+    NUMBER(preroll_ms),
+#undef NUMBER
+#undef TEXT
+};
+
+#define N_SINK_FIELDS (sizeof sink_fields / sizeof *sink_fields)
+
+/* Numbers are 32 bits each, whatever they stand for; a text may be NULL and has any bytes but 0. */
+static void sink_write(struct record *to, const rill_sink_opts *o)
+{
+    for (size_t i = 0; i < N_SINK_FIELDS; i++) {
+        const char *at = (const char *) o + sink_fields[i].offset, *text;
+        uint32_t u;
+        if (!sink_fields[i].is_text) {
+            memcpy(&u, at, sizeof u);
+            record_u32(to, u);
+            continue;
+        }
+        memcpy(&text, at, sizeof text);
+        record_u32(to, text ? (uint32_t) strlen(text) + 1 : 0);
+        record_bytes(to, text, text ? strlen(text) + 1 : 0);
+    }
+}
+
+static const char *sink_text_read(struct record_reader *r)
+{
+    uint32_t n = record_take_count(r, 1);
+    const char *from = n ? record_take_bytes(r, n) : NULL;
+    if (from && memchr(from, 0, n) != from + n - 1)
+        record_wrong(r, "a text does not end where it should");
+    char *text = from && !r->wrong ? record_array(r, n, 1) : NULL;
+    if (text)
+        memcpy(text, from, n);
+    return text;
+}
+
+static void sink_read(struct record_reader *r, rill_sink_opts *ret)
+{
+    for (size_t i = 0; i < N_SINK_FIELDS && !r->wrong; i++) {
+        char *at = (char *) ret + sink_fields[i].offset;
+        if (sink_fields[i].is_text) {
+            const char *text = sink_text_read(r);
+            memcpy(at, &text, sizeof text);
+        } else {
+            uint32_t u = record_take_u32(r);
+            memcpy(at, &u, sizeof u);
+        }
+    }
+    if (!r->wrong && ((uint32_t) ret->kind > RILL_PORT_TRANSDUCER || (uint32_t) ret->scores > RILL_SCORES_PROBS ||
+                      (uint32_t) ret->units > RILL_UNITS_CHARS))
+        record_wrong(r, "a sink is of no known kind");
+}
 
 static void ports_write(struct record *to, const struct model_port *ports, uint32_t n)
 {
@@ -11,6 +72,7 @@ static void ports_write(struct record *to, const struct model_port *ports, uint3
     for (uint32_t i = 0; ports && i < n; i++) {
         record_u32(to, ports[i].kind);
         record_u32(to, ports[i].rate);
+        sink_write(to, &ports[i].sink);
     }
 }
 
@@ -36,9 +98,10 @@ static struct model_port *ports_read(struct record_reader *r, uint32_t *ret_n)
     struct model_port *list = n ? record_array(r, n, sizeof *list) : NULL;
     for (uint32_t i = 0; i < n && !r->wrong; i++) {
         uint32_t kind = record_take_u32(r);
-        if (kind > RILL_PORT_VAD || n > PORTS_MAX)
+        if (kind > RILL_PORT_TRANSDUCER || n > PORTS_MAX)
             record_wrong(r, "a port is of no known kind");
         list[i] = (struct model_port) { .kind = (rill_port_kind) kind, .rate = record_take_u32(r) };
+        sink_read(r, &list[i].sink);
     }
     *ret_n = n;
     return list;

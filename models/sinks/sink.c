@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "models/sinks/sink.h"
+#include "engine/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SINK_BYTES_MAX ((size_t) 256 << 20)
+#define MS_MAX 86400000u
+
+static const struct sink_kind *const kinds[] = { &sink_ctc };
+
+static const struct sink_kind *kind_of(rill_port_kind port)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i]->port == port)
+            return kinds[i];
+    return NULL;
+}
+
+rill_status sink_no_memory(rill_error *err)
+{
+    return err_set(err, RILL_NOMEM, "out of memory for a sink");
+}
+
+/* ---- options ---- */
+
+static rill_status opts_fill(rill_sink *s, rill_error *err)
+{
+    rill_sink_opts *o = &s->opts;
+    o->beam = o->beam ? o->beam : 8;
+    o->max_tokens = o->max_tokens ? o->max_tokens : 192;
+    o->threshold = o->threshold > 0 ? o->threshold : 0.5f;
+    o->release = o->release > 0 && o->release < o->threshold ? o->release : o->threshold;
+    o->smooth_frames = o->smooth_frames ? o->smooth_frames : 1;
+    o->patience_frames = o->patience_frames ? o->patience_frames : 1;
+    if (o->beam > RILL_BEAM_MAX || o->max_tokens < 4 || o->max_tokens > 4096)
+        return err_set(err, RILL_INVALID, "beam is at most %d and max_tokens 4 to 4096; they are %u and %u", RILL_BEAM_MAX,
+                       o->beam, o->max_tokens);
+    if (!(o->threshold <= 1) || !(o->stability >= 0 && o->stability <= 1))
+        return err_set(err, RILL_INVALID, "threshold and stability are from 0 to 1");
+    if (o->smooth_frames > 4096 || o->patience_frames > 4096)
+        return err_set(err, RILL_INVALID, "smooth_frames and patience_frames are at most 4096");
+    const uint32_t ms[] = { o->rule1_ms, o->rule2_ms, o->rule3_ms, o->debounce_ms, o->hangover_ms, o->preroll_ms };
+    for (size_t i = 0; i < sizeof ms / sizeof *ms; i++)
+        if (ms[i] > MS_MAX || (ms[i] && !s->sample_rate))
+            return err_set(err, RILL_INVALID, ms[i] > MS_MAX ? "a time is at most a day, 86400000 ms"
+                           : "times in milliseconds need the sample_rate that model.conf does not state");
+    return RILL_OK;
+}
+
+rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned port, rill_error *reterr)
+{
+    rill_port ports[64];
+    unsigned n = rill_plan_ports(p, ports, 64), n_inputs = 0;
+    const rill_model *m = rill_plan_model(p);
+    while (n_inputs < n && ports[n_inputs].is_input)
+        n_inputs++;
+    if (port < n_inputs || port >= n || !m->outputs || m->outputs[port - n_inputs].sink.kind == RILL_PORT_TENSOR)
+        return err_set(reterr, RILL_INVALID, "port %u is not an output that model.conf calls vad, keyword, ctc or transducer",
+                       port);
+    *ret = m->outputs[port - n_inputs].sink;
+    return RILL_OK;
+}
+
+/* ---- making ---- */
+
+static uint32_t sample_rate_of(const rill_port *p)
+{
+    return p->rate_den ? (uint32_t) ((uint64_t) p->rate_num * p->hop_samples / p->rate_den) : 0;
+}
+
+static rill_status sink_make(rill_sink *s, rill_error *err)
+{
+    if (!s->port.width || !s->port.hop_samples)
+        return err_set(err, RILL_INVALID, "output '%s' does not run along time", s->port.name ? s->port.name : "");
+    TRY(opts_fill(s, err));
+    TRY(s->kind->make(s, err));
+    s->opts.tokens = s->opts.words = s->opts.ignore = NULL;
+    rill_sink_reset(s, 0);
+    s->segment = 0;
+    return RILL_OK;
+}
+
+rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan, const rill_sink_opts *opts, rill_error *err)
+{
+    const struct sink_kind *kind = kind_of(opts->kind);
+    if (!kind)
+        return err_set(err, RILL_INVALID, "no sink reads outputs of kind %d", (int) opts->kind);
+    rill_sink *s = calloc(1, sizeof *s);
+    if (!s)
+        return sink_no_memory(err);
+    *s = (rill_sink) { .kind = kind, .opts = *opts, .port = *port, .sample_rate = sample_rate_of(port), .plan = plan,
+                       .arena = { .limit_bytes = SINK_BYTES_MAX } };
+    if (plan)
+        rill_plan_ref(plan);
+    rill_status status = sink_make(s, err);
+    if (status != RILL_OK) {
+        rill_sink_free(s);
+        return status;
+    }
+    *ret = s;
+    return RILL_OK;
+}
+
+rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned port, const rill_sink_opts *opts, rill_error *reterr)
+{
+    rill_sink_opts own;
+    rill_port ports[64];
+    if (port >= rill_plan_ports(p, ports, 64) || port >= 64 || ports[port].is_input)
+        return err_set(reterr, RILL_INVALID, "port %u is not an output", port);
+    if (!opts) {
+        TRY(rill_sink_defaults(&own, p, port, reterr));
+        opts = &own;
+    }
+    rill_plan *plan = (rill_plan *) (uintptr_t) p;      /* only the count changes */
+    return sink_new(ret, &ports[port], plan, opts, reterr);
+}
+
+rill_sink *rill_sink_free(rill_sink *s)
+{
+    if (!s)
+        return NULL;
+    if (s->kind->drop)
+        s->kind->drop(s);
+    rill_plan_unref(s->plan);
+    arena_drop(&s->arena);
+    free(s);
+    return NULL;
+}
+
+size_t rill_sink_bytes(const rill_sink *s)
+{
+    return sizeof *s + s->arena.used_bytes;
+}
+
+/* ---- frames in, events out ---- */
+
+uint64_t sink_pos(const rill_sink *s, uint64_t frame)
+{
+    return s->base_pos + frame * s->port.hop_samples;
+}
+
+uint64_t sink_samples(const rill_sink *s, uint32_t ms)
+{
+    return (uint64_t) ms * s->sample_rate / 1000;
+}
+
+rill_event *sink_event(rill_sink *s, rill_event_kind kind)
+{
+    rill_event *v = &s->events[s->n_events < SINK_EVENTS_MAX - 1 ? s->n_events++ : SINK_EVENTS_MAX - 1];
+    *v = (rill_event) { .kind = kind, .text = "" };
+    return v;
+}
+
+static bool events_wait(const rill_sink *s)
+{
+    return s->next_event < s->n_events;
+}
+
+static void events_clear(rill_sink *s)
+{
+    s->n_events = s->next_event = 0;
+}
+
+rill_status rill_sink_push(rill_sink *s, const float *x, size_t n_frames, size_t *ret_taken)
+{
+    size_t n = 0;
+    if (s->finished)
+        return RILL_INVALID;
+    if (!events_wait(s))
+        events_clear(s);
+    while (n < n_frames && !s->n_events) {
+        s->kind->frame(s, x + n * s->port.width);
+        s->n_frames++;
+        n++;
+    }
+    *ret_taken = n;
+    return RILL_OK;
+}
+
+rill_status rill_sink_next(rill_sink *s, rill_event *ret)
+{
+    if (!events_wait(s))
+        return s->finished ? RILL_END : RILL_AGAIN;
+    *ret = s->events[s->next_event++];
+    return RILL_OK;
+}
+
+void rill_sink_cut(rill_sink *s)
+{
+    if (s->finished || events_wait(s))
+        return;
+    events_clear(s);
+    if (s->kind->cut)
+        s->kind->cut(s);
+}
+
+void rill_sink_finish(rill_sink *s)
+{
+    if (s->finished || events_wait(s))
+        return;
+    events_clear(s);
+    s->finished = true;
+    s->kind->finish(s);
+}
+
+void rill_sink_reset(rill_sink *s, uint64_t pos)
+{
+    events_clear(s);
+    s->finished = false;
+    s->base_pos = pos;
+    s->n_frames = 0;
+    s->kind->reset(s);
+}

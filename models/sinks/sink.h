@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* sink.h - what every kind of sink is made of. A kind is a struct sink_kind and its state; the rest is in sink.c. */
+#ifndef MODELS_SINKS_SINK_H
+#define MODELS_SINKS_SINK_H
+#include "engine/base/arena.h"
+#include "engine/base/err.h"
+
+#include <stdbool.h>
+
+#define SINK_EVENTS_MAX 4               /* that one frame may make */
+
+struct sink_kind {
+    rill_port_kind port;
+    rill_status (*make)(rill_sink *s, rill_error *err);     /* s->state, of s->arena */
+    void (*reset)(rill_sink *s);        /* called after make too */
+    void (*frame)(rill_sink *s, const float *x);            /* s->n_frames is its number */
+    void (*cut)(rill_sink *s);          /* NULL: nothing goes on */
+    void (*finish)(rill_sink *s);
+    void (*drop)(rill_sink *s);         /* what is not in the arena; NULL: nothing; make may have failed */
+};
+
+extern const struct sink_kind sink_ctc, sink_keyword, sink_vad;
+
+struct rill_sink {
+    const struct sink_kind *kind;
+    void *state;
+    struct arena arena;                 /* grows in make only */
+    rill_sink_opts opts;                /* numbers filled in; strings are valid in make only */
+    rill_port port;
+    rill_plan *plan;                    /* NULL: made without one */
+    uint32_t sample_rate;               /* 0: not declared */
+    uint64_t base_pos;                  /* of frame 0 */
+    uint64_t n_frames;                  /* read before the present one */
+    uint32_t segment;
+    bool finished;
+    unsigned n_events, next_event;
+    rill_event events[SINK_EVENTS_MAX];
+};
+
+/* Without a plan; port: width, hop_samples and the rates count. */
+rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan, const rill_sink_opts *opts, rill_error *err);
+
+/* An empty event of the frame: the caller fills the rest. */
+rill_event *sink_event(rill_sink *s, rill_event_kind kind);
+
+/* First sample of a frame. */
+uint64_t    sink_pos(const rill_sink *s, uint64_t frame);
+
+/* Milliseconds as samples. */
+uint64_t    sink_samples(const rill_sink *s, uint32_t ms);
+
+rill_status sink_no_memory(rill_error *err);
+#endif

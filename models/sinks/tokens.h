@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* tokens.h - names of the columns of an output, and how they are written. */
+#ifndef MODELS_SINKS_TOKENS_H
+#define MODELS_SINKS_TOKENS_H
+#include "engine/base/arena.h"
+#include "engine/base/err.h"
+
+#include <stdbool.h>
+
+#define TOKENS_MAX 65536
+#define TOKEN_BYTES_MAX 255
+
+struct token {
+    const char *name;           /* as in the file, a string */
+    const char *text;           /* what is written; a byte token is no UTF-8 by itself */
+    bool begins_word, is_silent;
+};
+
+struct tokens {
+    struct token *list;
+    uint32_t n;
+    bool spaced;                /* a space between words */
+    size_t longest_bytes;       /* of text */
+};
+
+/* n: columns, whose names must be there; names beyond are no mistake. 0: as many as there are names.
+ * MALFORMED: with the line. */
+rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sink_opts *o, uint32_t n, rill_error *err);
+
+/* The token of that name, or -1. */
+int64_t tokens_find(const struct tokens *t, const char *name);
+#endif
