@@ -159,7 +159,7 @@ extern const char nnef_library_text[];
     X(reshape) X(transpose) X(squeeze) X(unsqueeze) X(concat) X(split) X(slice) X(pad) X(tile) X(stack)       \
     X(unstack) X(shape_of) X(length_of) X(reduce) X(softmax) X(argmax)                                        \
     X(matmul) X(conv) X(deconv) X(pool) X(batch_norm)                                                         \
-    X(external) X(variable) X(constant) X(fill) X(overlap_add) X(window) X(mel) X(scan) X(onnx_scan)
+    X(external) X(variable) X(constant) X(fill) X(overlap_add) X(window) X(mel) X(dct) X(scan) X(onnx) X(onnx_scan)
 #define X(name) rill_status build_##name(const struct call *c, struct val *ret);
 BUILDERS(X)
 #undef X

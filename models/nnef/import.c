@@ -9,7 +9,10 @@
  * takes the declared shape of its input when the number of elements agrees. Sizes that the file leaves open
  * are filled in: for a state all by 1; for another input the last open size takes what is left of the slice
  * and the others are 1; `shape` overrides. A state is (input, output) or (input, output, first value), zero
- * where none is given. Results lose their axes of length 1 and are stacked along axis 0. */
+ * where none is given. Results lose their axes of length 1 and are stacked along axis 0.
+ *
+ * rill_onnx: an ONNX network for a whole sequence, put into the graph as it stands. Tensors keep their shapes on both sides;
+ * sizes that the file leaves open are those of what comes in. */
 #include "engine/base/bytes.h"
 #include "engine/control.h"
 #include "engine/typed.h"
@@ -180,12 +183,23 @@ static rill_status names_default(struct net *net)
     if (net->n_out == 0 && g->n_outputs > 0)
         net->out[net->n_out++] = g->wires[g->outputs[0]].name;
     if (net->n_in != net->n_x)
-        return call_fail(net->c, RILL_MALFORMED, "%s: %u tensors to scan for %u inputs", net->file, net->n_x,
+        return call_fail(net->c, RILL_MALFORMED, "%s: %u tensors for %u inputs", net->file, net->n_x,
                          net->n_in);
     for (unsigned i = 0; i < net->n_out; i++)
         if (index_of(g, g->outputs, g->n_outputs, net->out[i]) == g->n_outputs)
             return no_such(net, "output", net->out[i], NULL);
     return RILL_OK;
+}
+
+/* The file, and the names of what goes in and comes out. */
+static rill_status names_all(struct net *net)
+{
+    TRY(arg_text(net->c, "file", &net->file));
+    TRY(names_read(net, "input", net->in, &net->n_in));
+    TRY(names_read(net, "output", net->out, &net->n_out));
+    TRY(pairs_read(net));
+    TRY(file_read(net));
+    return names_default(net);
 }
 
 /* ---- shapes of inputs ---- */
@@ -357,6 +371,16 @@ static rill_status state_init(struct net *net, struct net_state *st, const struc
     return RILL_OK;
 }
 
+static rill_status inputs_complete(const struct net *net, const char *places)
+{
+    const struct graph *g = &net->m.g;
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        if (!net->facts[i].name)
+            return call_fail(net->c, RILL_MALFORMED, "%s: input '%.60s' is left over: name it in %s", net->file,
+                             g->wires[g->inputs[i]].name, places);
+    return RILL_OK;
+}
+
 static rill_status inputs_read(struct net *net)
 {
     const struct graph *g = &net->m.g;
@@ -371,12 +395,7 @@ static rill_status inputs_read(struct net *net)
         if (index_of(g, g->outputs, g->n_outputs, net->state[i].out) == g->n_outputs)
             return no_such(net, "output", net->state[i].out, pair_print(net, &net->state[i]));
     }
-    for (uint32_t i = 0; i < g->n_inputs; i++)
-        if (!net->facts[i].name)
-            return call_fail(net->c, RILL_MALFORMED,
-                             "%s: input '%.60s' is left over: name it in input, state or const", net->file,
-                             g->wires[g->inputs[i]].name);
-    return RILL_OK;
+    return inputs_complete(net, "input, state or const");
 }
 
 static rill_status net_type(struct net *net)
@@ -532,13 +551,8 @@ rill_status build_onnx_scan(const struct call *c, struct val *ret)
     TRY(arg_wires(c, "x", &net->x, &net->n_x));
     if (net->n_x == 0 || net->n_x > PARTS_MAX)
         return call_fail(c, RILL_MALFORMED, "a scan needs 1 to %d tensors, not %u", PARTS_MAX, net->n_x);
-    TRY(arg_text(c, "file", &net->file));
-    TRY(names_read(net, "input", net->in, &net->n_in));
-    TRY(names_read(net, "output", net->out, &net->n_out));
     TRY(states_read(net));
-    TRY(pairs_read(net));
-    TRY(file_read(net));
-    TRY(names_default(net));
+    TRY(names_all(net));
     TRY(inputs_read(net));
     TRY(net_type(net));
     TRY(body_build(net, body));
@@ -547,4 +561,136 @@ rill_status build_onnx_scan(const struct call *c, struct val *ret)
     for (unsigned i = 0; i < net->n_x; i++)
         in[n++] = net->x[i];
     return build_scan_node(c, body, net->n_states, net->n_x, net->length, in, n, ret);
+}
+
+/* ---- the whole sequence ---- */
+
+/* f fits where rank and type agree, and every size that the file fixes. */
+static bool whole_fits(const struct fact *f, const struct fact *declared)
+{
+    bool fits = declared->rank < 0 || f->rank == declared->rank;
+    fits = fits && (declared->type == DTYPE_NONE || declared->type == f->type);
+    for (int i = 0; fits && i < declared->rank; i++)
+        fits = !dim_is_const(declared->shape[i]) || declared->shape[i] == f->shape[i];
+    return fits;
+}
+
+static rill_status whole_inputs(struct net *net)
+{
+    const struct graph *g = &net->m.g;
+    if (!(net->facts = arena_array(net->c->b->arena, struct typed_input, g->n_inputs + 1u)))
+        return nnef_no_memory(net->c->b);
+    for (unsigned i = 0; i < net->n_x; i++) {
+        const struct fact *f = wire_fact(net->c->s, net->x[i]);
+        uint32_t at;
+        char a[160], z[160];
+        TRY(input_index(net, net->in[i], NULL, &at));
+        const struct fact *declared = &g->wires[g->inputs[at]].fact;
+        fact_print(f, a, sizeof a);
+        fact_print(declared, z, sizeof z);
+        if (net->facts[at].name)
+            return call_fail(net->c, RILL_MALFORMED, "%s: input '%.60s' is given twice", net->file, net->in[i]);
+        if (!whole_fits(f, declared))
+            return call_fail(net->c, RILL_MALFORMED, "%s: %s does not fit input '%.60s', which is %s: reshape, transpose or "
+                             "unsqueeze it in front", net->file, a, net->in[i], z);
+        net->facts[at] = (struct typed_input) { .name = g->wires[g->inputs[at]].name, .fact = *f };
+        net->facts[at].fact.value = NULL;
+    }
+    TRY(consts_read(net));
+    return inputs_complete(net, "input or const");
+}
+
+static bool wire_is_read(const struct graph *t, uint32_t w)
+{
+    for (uint32_t i = 0; i < t->n_outputs; i++)
+        if (t->outputs[i] == w)
+            return true;
+    for (uint32_t k = 0; k < t->n_nodes; k++)
+        for (unsigned i = 0; i < t->nodes[k].n_in; i++)
+            if (t->nodes[k].in[i] == w)
+                return true;
+    return false;
+}
+
+/* Where the network's wires stand in the graph under construction: inputs and constants; WIRE_NONE for the others. */
+static rill_status whole_sources(const struct net *net, uint32_t *map)
+{
+    struct builder *b = net->c->b;
+    const struct graph *t = &net->t.g;
+    for (uint32_t w = 0; w < t->n_wires; w++) {
+        map[w] = WIRE_NONE;
+        if (!t->wires[w].fact.value || t->wires[w].node != WIRE_NONE || !wire_is_read(t, w))
+            continue;
+        const char *name = arena_printf(b->arena, "%s:%s", net->file, t->wires[w].name);
+        map[w] = name ? graph_add_const(net->c->s->g, name, t->wires[w].fact.value) : WIRE_NONE;
+        if (map[w] == WIRE_NONE)
+            return nnef_no_memory(b);
+    }
+    for (unsigned i = 0; i < net->n_x; i++) {
+        uint32_t inner = typed_input_wire(net, net->in[i]);
+        if (inner != WIRE_NONE)
+            map[inner] = net->x[i];
+    }
+    return RILL_OK;
+}
+
+static rill_status whole_node(const struct net *net, const struct node *n, uint32_t *map)
+{
+    struct builder *b = net->c->b;
+    const struct graph *t = &net->t.g;
+    uint32_t *in = arena_array(b->arena, uint32_t, n->n_in + 1u), *out = arena_array(b->arena, uint32_t, n->n_out + 1u);
+    if (!in || !out)
+        return nnef_no_memory(b);
+    for (unsigned i = 0; i < n->n_in; i++)
+        in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : map[n->in[i]];
+    for (unsigned i = 0; i < n->n_out; i++) {
+        out[i] = WIRE_NONE;
+        if (n->out[i] == WIRE_NONE)
+            continue;
+        const struct wire *w = &t->wires[n->out[i]];
+        const char *name = arena_printf(b->arena, "%s:%s", net->file, w->name);
+        out[i] = map[n->out[i]] = name ? graph_add_wire(net->c->s->g, name, &w->fact) : WIRE_NONE;
+        if (out[i] == WIRE_NONE)
+            return nnef_no_memory(b);
+    }
+    struct node *made = graph_add_node(net->c->s->g, n->op, n->name, n->attr, in, n->n_in, out, n->n_out);
+    if (!made)
+        return nnef_no_memory(b);
+    made->body = n->body;
+    made->n_body = n->n_body;
+    return RILL_OK;
+}
+
+static rill_status whole_results(const struct net *net, const uint32_t *map, struct val *ret)
+{
+    const struct graph *m = &net->m.g;
+    struct val *list = arena_array(net->c->b->arena, struct val, net->n_out + 1u);
+    if (!list)
+        return nnef_no_memory(net->c->b);
+    for (unsigned i = 0; i < net->n_out; i++)
+        list[i] = val_of_wire(map[net->t.g.outputs[index_of(m, m->outputs, m->n_outputs, net->out[i])]]);
+    *ret = (struct val) { .kind = VAL_LIST, .n = net->n_out, .list = list };
+    if (net->n_out == 1)
+        *ret = list[0];
+    return RILL_OK;
+}
+
+rill_status build_onnx(const struct call *c, struct val *ret)
+{
+    struct builder *b = c->b;
+    struct net *net = arena_new(b->arena, struct net);
+    if (!net)
+        return nnef_no_memory(b);
+    net->c = c;
+    TRY(arg_wires(c, "x", &net->x, &net->n_x));
+    TRY(names_all(net));
+    TRY(whole_inputs(net));
+    TRY(net_type(net));
+    uint32_t *map = arena_array(b->arena, uint32_t, net->t.g.n_wires + 1u);
+    if (!map)
+        return nnef_no_memory(b);
+    TRY(whole_sources(net, map));
+    for (uint32_t i = 0; i < net->t.g.n_nodes; i++)
+        TRY(whole_node(net, &net->t.g.nodes[i], map));
+    return whole_results(net, map, ret);
 }

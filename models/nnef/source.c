@@ -196,7 +196,8 @@ rill_status build_window(const struct call *c, struct val *ret)
 
 /* ---- mel ---- */
 
-struct mel { double rate, low, high; bool slaney, norm; int64_t bands, bins; };
+/* `even`: the sides of a triangle are straight over the mel scale instead of over Hz. */
+struct mel { double rate, low, high; bool slaney, norm, even; int64_t bands, bins; };
 
 /* HTK's formula, or Slaney's: linear below 1 kHz, logarithmic above. */
 static double mel_of_hz(const struct mel *m, double f)
@@ -219,6 +220,14 @@ static double mel_edge(const struct mel *m, int64_t band)
     return hz_of_mel(m, a + (z - a) * (double) band / (double) (m->bands + 1));
 }
 
+static double mel_side(const struct mel *m, double from, double to, double f)
+{
+    if (!m->even)
+        return (f - from) / (to - from);
+    double a = mel_of_hz(m, from);
+    return (mel_of_hz(m, f) - a) / (mel_of_hz(m, to) - a);
+}
+
 /* [bins, bands]: triangles between neighbouring edges. */
 static void mel_fill(const struct mel *m, float *ret)
 {
@@ -227,16 +236,27 @@ static void mel_fill(const struct mel *m, float *ret)
         double scale = m->norm ? 2 / (right - left) : 1;
         for (int64_t i = 0; i < m->bins; i++) {
             double f = (double) i * m->rate / 2 / (double) (m->bins - 1);
-            double w = f < mid ? (f - left) / (mid - left) : (right - f) / (right - mid);
+            double w = f < mid ? mel_side(m, left, mid, f) : mel_side(m, right, mid, f);
             ret[i * m->bands + j] = w > 0 ? (float) (w * scale) : 0;
         }
     }
 }
 
+/* x [.., rows] times the constant t [rows, columns]. */
+static rill_status matrix_apply(const struct call *c, uint32_t x, struct tensor *t, struct val *ret)
+{
+    struct val w;
+    uint32_t y;
+    TRY(const_add(c, t, &w));
+    TRY(call_node(c, "MatMul", NULL, 0, (uint32_t[]) { x, w.wire }, 2, &y));
+    *ret = val_of_wire(y);
+    return RILL_OK;
+}
+
 rill_status build_mel(const struct call *c, struct val *ret)
 {
     struct mel m;
-    uint32_t in[2], y;
+    uint32_t in[1];
     TRY(arg_wire(c, "x", &in[0]));
     TRY(arg_int(c, "bands", &m.bands));
     TRY(arg_real(c, "rate", &m.rate));
@@ -244,6 +264,7 @@ rill_status build_mel(const struct call *c, struct val *ret)
     TRY(arg_real(c, "high", &m.high));
     TRY(arg_bool(c, "slaney", &m.slaney));
     TRY(arg_bool(c, "norm", &m.norm));
+    TRY(arg_bool(c, "even", &m.even));
     const struct fact *f = wire_fact(c->s, in[0]);
     const struct dim *bins = f->rank > 0 ? f->shape[f->rank - 1] : NULL;
     m.bins = bins && dim_is_const(bins) ? dim_value(bins) : 0;
@@ -258,10 +279,35 @@ rill_status build_mel(const struct call *c, struct val *ret)
     struct tensor *t = NULL;
     TRY(literal_new(c, &(struct tensor) { .type = DTYPE_F32, .rank = 2, .dim = { m.bins, m.bands } }, &t));
     mel_fill(&m, t->data);
-    struct val w;
-    TRY(const_add(c, t, &w));
-    in[1] = w.wire;
-    TRY(call_node(c, "MatMul", NULL, 0, in, 2, &y));
-    *ret = val_of_wire(y);
-    return RILL_OK;
+    return matrix_apply(c, in[0], t, ret);
+}
+
+/* DCT-II: y[j] = sqrt(2 / N) * sum of x[i] cos(pi j (i + 1/2) / N); `ortho` divides y[0] by sqrt(2). */
+static void dct_fill(int64_t n_in, int64_t n_out, bool ortho, float *ret)
+{
+    for (int64_t i = 0; i < n_in; i++)
+        for (int64_t j = 0; j < n_out; j++) {
+            double scale = sqrt((j == 0 && ortho ? 1.0 : 2.0) / (double) n_in);
+            ret[i * n_out + j] = (float) (scale * cos(M_PI * (double) j * ((double) i + 0.5) / (double) n_in));
+        }
+}
+
+rill_status build_dct(const struct call *c, struct val *ret)
+{
+    uint32_t x;
+    int64_t n;
+    bool ortho;
+    TRY(arg_wire(c, "x", &x));
+    TRY(arg_int(c, "n", &n));
+    TRY(arg_bool(c, "ortho", &ortho));
+    const struct fact *f = wire_fact(c->s, x);
+    const struct dim *last = f->rank > 0 ? f->shape[f->rank - 1] : NULL;
+    int64_t n_in = last && dim_is_const(last) ? dim_value(last) : 0;
+    if (n_in < 1 || n_in > 1024 || n < 1 || n > n_in)
+        return call_fail(c, RILL_LIMIT, "'rill_dct': %lld of %lld numbers, expected a last axis of 1 to 1024 and at "
+                         "most as many coefficients", (long long) n, (long long) n_in);
+    struct tensor *t = NULL;
+    TRY(literal_new(c, &(struct tensor) { .type = DTYPE_F32, .rank = 2, .dim = { n_in, n } }, &t));
+    dct_fill(n_in, n, ortho, t->data);
+    return matrix_apply(c, x, t, ret);
 }

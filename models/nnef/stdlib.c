@@ -196,10 +196,14 @@ static const struct nnef_row rows[] = {
       "[..., 2]: product of complex numbers" },
     { "rill_window", "kind, size, periodic = true", build_window, NULL, NULL, NULL,
       "a constant [1, size]: hann, sqrt_hann, hamming, blackman, vorbis, sine or rectangular" },
-    { "rill_mel", "x, bands, rate, low = 0.0, high = 0.0, slaney = false, norm = false", build_mel, NULL,
-      NULL, NULL, "[..., bins] -> [..., bands]: triangles on the mel scale; high 0 is half the rate" },
+    { "rill_mel", "x, bands, rate, low = 0.0, high = 0.0, slaney = false, norm = false, even = false",
+      build_mel, NULL, NULL, NULL, "[..., bins] -> [..., bands]: triangles on the mel scale; high 0 is half the rate" },
+    { "rill_dct", "x, n, ortho = false", build_dct, NULL, NULL, NULL,
+      "[..., N] -> [..., n]: the first n coefficients of the DCT-II, times sqrt(2 / N)" },
     { "rill_scan", "x, body, state = [], full = []", build_scan, NULL, NULL, NULL,
       "a fragment run over the frames (axis 0) of x, with state from frame to frame" },
+    { "rill_onnx", "x, file, input = [], output = [], const = [], shape = []", build_onnx, NULL, NULL, NULL,
+      "an ONNX network for whole sequences, with time as one of its axes" },
     { "rill_onnx_scan", "x, file, input = [], output = [], state = [], const = [], shape = []",
       build_onnx_scan, NULL, NULL, NULL,
       "an ONNX network run over the frames (axis 0) of x, with state from frame to frame" },
@@ -220,23 +224,3 @@ bool nnef_operator(unsigned i, struct nnef_help *ret)
     *ret = (struct nnef_help) { rows[i].name, rows[i].signature, rows[i].help };
     return true;
 }
-
-const char nnef_library_text[] =
-    "fragment sqr(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x * x; }\n"
-    "fragment rsqr(x: tensor<scalar>) -> (y: tensor<scalar>) { y = 1.0 / (x * x); }\n"
-    "fragment rsqrt(x: tensor<scalar>) -> (y: tensor<scalar>) { y = rcp(sqrt(x)); }\n"
-    "fragment log2(x: tensor<scalar>) -> (y: tensor<scalar>) { y = log(x) * 1.4426950408889634; }\n"
-    "fragment silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x * sigmoid(x); }\n"
-    "fragment softabs(x: tensor<scalar>, epsilon: scalar) -> (y: tensor<scalar>) { y = sqrt(x * x + "
-    "epsilon); }\nfragment clamp(x: tensor<scalar>, a: tensor<scalar>, b: tensor<scalar>) -> (y: "
-    "tensor<scalar>)\n{ y = max(min(x, b), a); }\n"
-    "fragment linear(input: tensor<scalar>, filter: tensor<scalar>, bias: tensor<scalar> = 0.0)\n"
-    "-> (output: tensor<scalar>) { output = matmul(input, filter, transposeB = true) + bias; }\n"
-    "fragment separable_conv(input: tensor<scalar>, plane_filter: tensor<scalar>, point_filter: "
-    "tensor<scalar>,\n    bias: tensor<scalar> = 0.0, border: string = 'constant', padding: (integer, "
-    "integer)[] = [],\n    stride: integer[] = [], dilation: integer[] = [], groups: integer = 1) -> "
-    "(output: tensor<scalar>)\n{ planes = conv(input, plane_filter, border = border, padding = padding, "
-    "stride = stride,\n      dilation = dilation, groups = 0);\n"
-    "  output = conv(planes, point_filter, bias, padding = [(0, 0), (0, 0)], groups = groups); }\n"
-    "fragment rill_log(x: tensor<scalar>, floor: scalar = 0.0000000001) -> (y: tensor<scalar>)\n"
-    "{ y = log(max(x, floor)); }\n";

@@ -189,7 +189,7 @@ static void test_pairs(void)
         { "input = [conv_cache], output = [enh]);}",
           "do not fit input 'conv_cache', which is f32[2,1,16,16,33]" },
         { "input = [mix], output = [loud]);}", "there is no output 'loud'; there is: enh" },
-        { "input = [mix, conv_cache], output = [enh]);}", "1 tensors to scan for 2 inputs" },
+        { "input = [mix, conv_cache], output = [enh]);}", "1 tensors for 2 inputs" },
         { "input = [mix], output = [enh], state = [(conv_cache, conv_cache_out, 1.0)]);}",
           "'conv_cache' is f32[2,1,16,16,33] but its first value is f32[]" },
         { "input = [mix], output = [enh], state = [conv_cache]);}", "expected a tuple of 2 or 3" },

@@ -84,6 +84,9 @@ static const struct { const char *statements; unsigned n; float y[8]; } values[]
     { "y = rill_window(\"vorbis\", 4);", 4, { 0.22801432f, 0.97365778f, 0.97365778f, 0.22801432f } },
     { "y = sqr(rill_window(\"sqrt_hann\", 4)) - rill_window(\"hann\", 4);", 4, { 0, 0, 0, 0 } },
     { "y = rill_mel(x, bands = 1, rate = 6.0);", 1, { 0.66310363f } },
+    { "y = rill_mel(x, bands = 1, rate = 6.0, even = true);", 1, { 0.66191539f } },
+    { "y = rill_dct(x, n = 2);", 2, { 1.7677670f, -1.0263495f } },
+    { "y = rill_dct(x, n = 1, ortho = true);", 1, { 1.25f } },
     { "y = rill_log(x, floor = 1.0);", 4, { 0, 0, 1.0986123f, 0 } },
     { "y = rill_irfft(rill_rfft(x), n = 4);", 4, { 1, -2, 3, 0.5f } },
 };
