@@ -120,8 +120,9 @@ static bool path_part(const char *path, unsigned n, char *ret, size_t bytes)
             return false;
         path++;
     }
-    size_t len = strcspn(path, ":");
-    snprintf(ret, bytes, "%.*s", (int) len, path);
+    size_t len = strcspn(path, ":"), kept = len < bytes ? len : bytes - 1;
+    memcpy(ret, path, kept);
+    ret[kept] = '\0';
     return len > 0 || strchr(path, ':');
 }
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define PULSE_LEAST INT64_MIN     /* as few frames as the model allows */
+
 struct compile {
     rill_model *model;
     rill_plan *plan;
@@ -19,6 +21,11 @@ static int compile(const struct command *cmd, struct compile *c, const char *nam
     if (open_any(&c->model, name, oo, &c->err) != RILL_OK || rill_plan_new(&c->plan, c->model, opts, &c->err) != RILL_OK)
         return tool_fail_status(cmd, &c->err);
     double planned = tool_now_s();
+    rill_plan_info info;
+    rill_plan_get_info(c->plan, &info);
+    if (opts->pulse_frames && info.pulse_samples != opts->pulse_frames)
+        return tool_fail(cmd, TOOL_USAGE, "'%s' cannot run in pulses of %u frames, which its windows and strides do not divide "
+                         "evenly; the next longer that works is --pulse %u", name, opts->pulse_frames, info.pulse_samples);
     rill_model *again = NULL;
     rill_plan *copy = NULL;
     if (rill_plan_save(c->plan, to, &c->err) != RILL_OK)
@@ -34,9 +41,7 @@ static int compile(const struct command *cmd, struct compile *c, const char *nam
         remove(to);
         return tool_fail_status(cmd, &c->err);
     }
-    rill_plan_info info;
     struct stat st = { 0 };
-    rill_plan_get_info(c->plan, &info);
     stat(to, &st);
     printf("%s: %lld bytes, for %s, pulses of %u frames\n  a stream has %llu bytes (state %llu), weights %llu bytes\n"
            "  %s opens and plans in %.2f ms, this file in %.2f ms\n", to, (long long) st.st_size, info.cpu, info.pulse_samples,
@@ -50,7 +55,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     struct open_opts oo = { 0 };
     struct compile c = { 0 };
     const char *to = NULL;
-    int64_t pulse = 0;
+    int64_t pulse = PULSE_LEAST;
     const struct opt table[] = {
         { "output", 'o', OPT_TEXT, &to, "FILE.rill", "where to write; takes the place of a file that is there" },
         { "pulse", 'p', OPT_INT, &pulse, "N", "input frames a pulse (default: as few as the model allows)" },
@@ -60,9 +65,12 @@ static int run(const struct command *cmd, int argc, char **argv)
     int n = opts_parse(cmd, table, argc, argv, 1, 1);
     if (n < 0)
         return -n;
-    if (!to || !*to || pulse < 0 || pulse > UINT32_MAX)
+    if (!to || !*to)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill compile %s", cmd->usage);
-    const rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse };
+    if (pulse != PULSE_LEAST && (pulse < 1 || pulse > UINT32_MAX))
+        return tool_fail(cmd, TOOL_USAGE, "a pulse of %lld frames is impossible; without --pulse it has as few as the model "
+                         "allows", (long long) pulse);
+    const rill_plan_opts opts = { .pulse_frames = pulse == PULSE_LEAST ? 0 : (uint32_t) pulse };
     int code = compile(cmd, &c, argv[0], &oo, &opts, to);
     rill_plan_unref(c.plan);
     rill_model_free(c.model);

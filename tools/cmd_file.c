@@ -28,7 +28,7 @@ struct job {
     size_t file_samples;        /* per channel, at the file's rate */
     double *pulse_us;
     size_t n_pulses;
-    bool json, keep_delay;
+    bool json, keep_delay, no_scan_reuse;
     struct open_opts open;
     rill_error err;
 };
@@ -46,9 +46,10 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
 {
     rill_model *m;
     rill_port ports[64];
+    const rill_plan_opts opts = { .no_scan_reuse = j->no_scan_reuse };
     TRY(open_any(&m, model ? model : rill_model_builtin_name(0), &j->open, &j->err));
     rill_model_get_info(m, &j->info);
-    rill_status s = rill_plan_new(&j->plan, m, NULL, &j->err);
+    rill_status s = rill_plan_new(&j->plan, m, &opts, &j->err);
     rill_model_free(m);     /* the plan keeps it: info's strings stay */
     TRY(s);
     unsigned n = rill_plan_ports(j->plan, ports, 64), ins = 0;
@@ -257,6 +258,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "keep-delay", 0, OPT_FLAG, &j.keep_delay, NULL, "leave the model's delay in front of the output" },
         { "model", 'm', OPT_TEXT, &model, "MODEL", "name of the library, model folder or file" },
         MODEL_OPTS(j.open),
+        { "no-scan-reuse", 0, OPT_FLAG, &j.no_scan_reuse, NULL, "look up sizes and places in every iteration of a loop" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 2, 2);

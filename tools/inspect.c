@@ -221,7 +221,10 @@ static int run(const struct command *cmd, int argc, char **argv)
         rill_model_free(in.model);
         return drifts;
     }
-    rill_plan_new(&in.plan, in.model, &opts, &in.why);
+    if (rill_plan_new(&in.plan, in.model, &opts, &in.why) == RILL_INVALID) {    /* what was asked for, not the model */
+        rill_model_free(in.model);
+        return tool_fail_status(cmd, &in.why);
+    }
     int code = TOOL_OK;
     if (axes && !in.plan)
         code = tool_fail_status(cmd, &in.why);

@@ -92,6 +92,9 @@ expect 0 " $best *rfft_f32" "$rill" inspect --pass plan wiener
 expect 0 " c *OverlapAdd" "$rill" inspect --pass plan wiener
 expect 3 "RILL_CPU is 'sse9'; known on this kind of processor: c, " env RILL_CPU=sse9 "$rill" inspect --pass plan wiener
 expect 2 "unknown pass" "$rill" inspect --pass nosuch wiener
+expect 3 "inspect: .*RILL_CPU is 'sse9'" env RILL_CPU=sse9 "$rill" inspect wiener
+grep -q "after hoist" "$dir/said" && { failed=$((failed + 1)); echo "FAILED: a wrong RILL_CPU is told after the passes"; } ||
+    passed=$((passed + 1))
 zoo=$(dirname "$0")/../models/zoo
 expect 0 "latency of 'out': 256 frames, 256 input frames, 16 ms" "$rill" inspect wiener
 expect 0 "+2 frames, +6 input frames  /tdnn4/Conv (Conv)" "$rill" inspect --pulse 24 "$zoo/tdnn_lstm/model.onnx"
@@ -102,6 +105,21 @@ expect 0 '"of_whole_run": 1.0' "$rill" inspect --json "$zoo/tdnn_lstm/model.onnx
 expect 0 "/tdnn3/Conv (Conv): axis 2, window(left 0, right 2, stride 3, dilation 1)" \
     "$rill" inspect --axes "$zoo/tdnn_lstm/model.onnx"
 expect 0 "window(left 4, right 0, stride 1, dilation 2)" "$rill" inspect --axes "$zoo/gtcrn/model.onnx"
+
+# ---- compile
+expect 0 "pulses of 256 frames" "$rill" compile wiener -o "$dir/w.rill"
+expect 0 "pulses of 512 frames" "$rill" compile wiener -o "$dir/w.rill" --pulse 512
+rm "$dir/w.rill"
+expect 2 "pulses of 100 frames, .*--pulse 256" "$rill" compile wiener -o "$dir/w.rill" --pulse 100
+expect 2 "pulses of 300 frames, .*--pulse 512" "$rill" compile wiener -o "$dir/w.rill" --pulse 300
+expect 2 "a pulse of 0 frames is impossible" "$rill" compile wiener -o "$dir/w.rill" --pulse 0
+expect 2 "a pulse of -1 frames is impossible" "$rill" compile wiener -o "$dir/w.rill" --pulse -1
+[ -e "$dir/w.rill" ] && { failed=$((failed + 1)); echo "FAILED: a pulse that is refused leaves a file"; } || passed=$((passed + 1))
+
+# ---- the slow way through loops
+expect 0 "real-time factor" "$rill" denoise --no-scan-reuse "$audio/noisy.wav" "$dir/slow.wav"
+cmp -s "$dir/clean.wav" "$dir/slow.wav" && passed=$((passed + 1)) ||
+    { failed=$((failed + 1)); echo "FAILED: --no-scan-reuse gives another file"; }
 
 # ---- check
 head -c 3000 /dev/urandom >"$dir/random.onnx"
