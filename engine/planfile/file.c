@@ -174,6 +174,7 @@ rill_status planfile_open(struct planfile **ret, const char *path, rill_error *r
         planfile_free(f);
         return s;
     }
+    mlock(f->map, f->map_bytes);    /* a stream would wait for a page that was dropped; works without */
     *ret = f;
     return RILL_OK;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -245,6 +246,53 @@ static void path_test(const char *folder, const char *name, uint32_t pulse, int 
     rill_model_free(m);
 }
 
+/* ---- weights stay in memory ---- */
+
+static long locked_kb(void)
+{
+    char line[256];
+    long kb = -1;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, "VmLck:", 6))
+            kb = atol(line + 6);
+    if (f)
+        fclose(f);
+    return kb;
+}
+
+/* The pages of a compiled file are locked while it is open; where that is not allowed it opens all the same. */
+static void lock_test(void)
+{
+    char path[80];
+    rill_model *m;
+    rill_plan *p;
+    rill_error err;
+    struct rlimit was, none;
+    snprintf(path, sizeof path, "%s/locked.rill", dir);
+    rill_model_builtin(&m, rill_model_builtin_name(0), &err);
+    int made = rill_plan_new(&p, m, NULL, &err) == RILL_OK && rill_plan_save(p, path, &err) == RILL_OK;
+    file_drop(m, p);
+    if (!check(made, "locked", "saves", err.text))
+        return;
+    long before = locked_kb();
+    getrlimit(RLIMIT_MEMLOCK, &was);
+    if (before < 0 || was.rlim_cur < 1 << 20) {
+        skipped++;
+        printf("skipped: memory cannot be locked\n");
+    } else if (check(file_plan(path, NULL, &m, &p, &err) == RILL_OK, "locked", "opens", err.text)) {
+        check(locked_kb() - before >= 12, "locked", "all pages of the file", "are not locked");
+        file_drop(m, p);
+        check(locked_kb() == before, "locked", "pages of a closed file", "stay locked");
+    }
+    none = was;
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_MEMLOCK, &none);
+    check(file_plan(path, NULL, &m, &p, &err) == RILL_OK, "locked", "opens without the right to lock", err.text);
+    file_drop(m, p);
+    setrlimit(RLIMIT_MEMLOCK, &was);
+}
+
 /* ---- files that are not what was written ---- */
 
 static unsigned char *file_read(const char *path, size_t *ret_n)
@@ -346,6 +394,7 @@ int main(void)
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++)
         for (uint32_t pulse = 0; pulse <= 24; pulse += 24)
             path_test(nets, zoo[i], pulse, 0);
+    lock_test();
     damage_test();
     char line[128];
     snprintf(line, sizeof line, "rm -rf %s", dir);
