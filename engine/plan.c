@@ -622,6 +622,18 @@ static rill_status plan_build(struct lower *l, const struct graph *g, size_t max
     return constants_list(l);
 }
 
+/* Weights beyond the caches near a core are read page by page in every run. */
+#define LARGE_PAGES_FROM ((size_t) 3 << 20)
+
+static bool weights_are_large(const struct graph *g)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < g->n_wires && bytes < LARGE_PAGES_FROM; i++)
+        if (g->wires[i].fact.value)
+            bytes += tensor_bytes(g->wires[i].fact.value);
+    return bytes >= LARGE_PAGES_FROM;
+}
+
 rill_status plan_from_graph(struct plan **ret, const struct graph *g, const struct plan_opts *opts,
                             rill_error *reterr)
 {
@@ -632,6 +644,7 @@ rill_status plan_from_graph(struct plan **ret, const struct graph *g, const stru
     struct lower l = { .p = p, .slow_scans = opts && opts->slow_scans, .err = reterr };
     p->packs = (struct packs) { .arena = &p->arena };
     p->arena.limit_bytes = opts ? opts->own_bytes_max : 0;
+    p->arena.large_pages = !(opts && opts->packs) && weights_are_large(g);
     if (opts && opts->packs) {
         p->packs.ready = opts->packs;
         p->packs.n_ready = opts->n_packs;

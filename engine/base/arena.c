@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 struct arena_block {
     struct arena_block *next;
@@ -15,6 +16,22 @@ struct arena_block {
 
 #define ALIGN_BYTES ((size_t) 64)
 #define BLOCK_MIN_BYTES ((size_t) 64 << 10)
+#define LARGE_PAGE_BYTES ((size_t) 2 << 20)
+#define LARGE_BLOCK_BYTES (4 * LARGE_PAGE_BYTES)
+
+/* What the block does not use of its last page is never touched. */
+static struct arena_block *large_block_add(struct arena *a, size_t bytes)
+{
+    size_t want = bytes > LARGE_BLOCK_BYTES / 2 ? bytes + sizeof(struct arena_block) : LARGE_BLOCK_BYTES;
+    want = (want + LARGE_PAGE_BYTES - 1) & ~(LARGE_PAGE_BYTES - 1);
+    struct arena_block *b = aligned_alloc(LARGE_PAGE_BYTES, want);
+    if (!b)
+        return NULL;
+    (void) madvise(b, want, MADV_HUGEPAGE);
+    *b = (struct arena_block) { .next = a->head, .size = want - sizeof *b };
+    a->head = b;
+    return b;
+}
 
 /* A large piece gets a block of its own behind the head, whose rest stays in use. */
 static struct arena_block *block_add(struct arena *a, size_t bytes)
@@ -38,7 +55,7 @@ void *arena_alloc(struct arena *a, size_t bytes)
         return NULL;
     struct arena_block *b = a->head;
     if (!b || size > b->size - b->used)
-        b = block_add(a, size);
+        b = a->large_pages ? large_block_add(a, size) : block_add(a, size);
     if (!b)
         return NULL;
     unsigned char *p = b->bytes + b->used;

@@ -5,12 +5,14 @@
  * line: its caller drops the arena. */
 #ifndef ENGINE_BASE_ARENA_H
 #define ENGINE_BASE_ARENA_H
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena_block;
 struct arena {
     struct arena_block *head;
     size_t used_bytes, limit_bytes;     /* an allocation that would pass the limit (0: none) returns NULL */
+    bool large_pages;                   /* memory of megabytes that is read again and again: in as few pages as there may be */
 };
 
 /* Zeroed, aligned to 64 bytes; NULL when the limit or the machine has no more. {0} is a valid empty arena. */
