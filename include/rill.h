@@ -241,7 +241,7 @@ typedef struct rill_sink rill_sink;
 typedef enum rill_scores {
     RILL_SCORES_AUTO,       /* ctc: logarithms; keyword: probabilities */
     RILL_SCORES_LOG,        /* logarithms of probabilities */
-    RILL_SCORES_LOGITS,     /* before the softmax; keyword: before the sigmoid */
+    RILL_SCORES_LOGITS,     /* before the softmax; a keyword of one column: before the sigmoid */
     RILL_SCORES_PROBS       /* probabilities */
 } rill_scores;
 
@@ -285,8 +285,8 @@ typedef struct rill_sink_opts {
 #define RILL_BEAM_MAX 64
 
 typedef enum rill_event_kind {
-    RILL_EVENT_SPEECH_START,    /* pos: first sample of the frame */
-    RILL_EVENT_SPEECH_END,      /* pos: where the silence after it began */
+    RILL_EVENT_SPEECH_START,    /* pos, end_pos: the frame that says so */
+    RILL_EVENT_SPEECH_END,      /* pos: where the silence after it began; end_pos: what was heard to say so */
     RILL_EVENT_KEYWORD,         /* text, score; pos, end_pos: the frames that counted */
     RILL_EVENT_PARTIAL,         /* text, words: as it stands now; each replaces the one before */
     RILL_EVENT_FINAL,           /* text, words: will not change; the next text has nothing of it */

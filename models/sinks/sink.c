@@ -9,7 +9,7 @@
 #define SINK_BYTES_MAX ((size_t) 256 << 20)
 #define MS_MAX 86400000u
 
-static const struct sink_kind *const kinds[] = { &sink_ctc };
+static const struct sink_kind *const kinds[] = { &sink_ctc, &sink_keyword, &sink_vad };
 
 static const struct sink_kind *kind_of(rill_port_kind port)
 {
