@@ -236,6 +236,9 @@ static int weights_get(const struct command *cmd, const char *folder, const char
     struct get g = { .cmd = cmd, .file = w->file, .want = w->bytes, .bar = !quiet && isatty(STDERR_FILENO) };
     snprintf(path, sizeof path, "%s/%s", folder, w->file);
     snprintf(part, sizeof part, "%s.part", path);
+    if (!from && !*w->url)
+        return tool_fail(cmd, TOOL_BAD_INPUT, "%s: nobody publishes this file as it is; %s/MODEL.md says where it comes from, "
+                         "--from DIR takes it from a folder", w->file, name);
     g.to = fopen(part, "wb");
     if (!g.to)
         return tool_fail(cmd, TOOL_IO, "%s: %s", part, strerror(errno));

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""Makes the references of the keyword nets: `make.py SHARED`, with numpy and onnxruntime.
+
+Front ends in double precision, written from their definitions and not from rill's; the nets in ONNX Runtime. For the micro
+front end the fixed-point arithmetic of TensorFlow Lite Micro is followed too (`micro_fixed`), to see what floating point
+changes: `make.py SHARED fixed` prints the largest difference of the probabilities.
+"""
+import os
+import sys
+import wave
+
+import numpy as np
+import onnxruntime as ort
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def read(path):
+    with wave.open(path) as f:
+        assert f.getframerate() == 16000 and f.getnchannels() == 1
+        return np.frombuffer(f.readframes(f.getnframes()), np.int16)
+
+
+def mel(f):
+    return 2595 * np.log10(1 + f / 700)
+
+
+def triangles(bins, bands, low, high):
+    """[bins, bands], sides straight over mel."""
+    edges = np.linspace(mel(low), mel(high), bands + 2)
+    at = mel(np.arange(bins) * 8000 / (bins - 1))[:, None]
+    rise = (at - edges[:-2]) / (edges[1:-1] - edges[:-2])
+    fall = (edges[2:] - at) / (edges[2:] - edges[1:-1])
+    return np.maximum(np.minimum(rise, fall), 0)
+
+
+def frames(x, size, hop):
+    n = (len(x) - size) // hop + 1
+    return np.stack([x[i * hop:i * hop + size] for i in range(max(n, 0))])
+
+
+def mfcc(x, hop):
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(640) / 640)
+    spec = np.abs(np.fft.rfft(frames(x / 32768.0, 640, hop) * window, 1024))
+    bands = np.log(np.maximum(spec @ triangles(513, 40, 20, 4000), 1e-12))
+    j, i = np.mgrid[0:10, 0:40]
+    return (bands @ (np.sqrt(2 / 40) * np.cos(np.pi * j * (i + 0.5) / 40)).T).astype(np.float32)
+
+
+def micro_bands(x):
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * (np.arange(480) + 0.5) / 480)
+    power = np.abs(np.fft.rfft(frames(x.astype(float), 480, 160) * window, 512) / 512) ** 2
+    return np.floor(64 * np.sqrt(power @ triangles(257, 40, 125, 7500)))
+
+
+def micro(x):
+    follow = np.tile([0.025, 0.06], 20)
+    noise, out = np.zeros(40), []
+    for band in micro_bands(x):
+        noise = noise + follow * (band - noise)
+        clean = np.maximum(band - np.minimum(noise, band), 0.05 * band)
+        loud = clean * np.minimum(8 * (8 * noise + 80) ** -0.95, 32767 / 2 ** 18)
+        small = np.floor(np.where(loud < 2, 16 * loud * loud, 64 * loud - 64))
+        out.append(2.5 * np.log(np.maximum(8 * small, 1)))
+    return np.array(out, np.float32)
+
+
+def micro_fixed(x):
+    """The same with the integers of TensorFlow Lite Micro, but for the rounding inside its Fourier transform."""
+    window = np.floor((0.5 - 0.5 * np.cos(2 * np.pi * (np.arange(480) + 0.5) / 480)) * 4096 + 0.5).astype(np.int64)
+    weights = np.floor(triangles(257, 40, 125, 7500) * 4096 + 0.5)
+    follow = np.array([int(0.025 * 16384), int(0.06 * 16384)] * 20, np.int64)
+    least = int(0.05 * 16384)
+    noise, out = np.zeros(40, np.int64), []
+    for frame in frames(x.astype(np.int64), 480, 160):
+        y = (frame * window) >> 12
+        shift = 15 - int(max(np.abs(y).max(), 1)).bit_length()
+        spec = np.fft.rfft(y << shift, 512) / 512
+        energy = np.round(spec.real) ** 2 + np.round(spec.imag) ** 2
+        band = np.sqrt(energy @ weights + 0.5).astype(np.int64) >> shift
+        up = band << 10
+        noise = (up * follow + noise * (16384 - follow)) >> 14
+        clean = np.maximum((up - np.minimum(noise, up)) >> 10, (band * least) >> 14)
+        gain = np.minimum(np.floor(2.0 ** 21 * (noise / 128 + 80) ** -0.95 + 0.5), 32767).astype(np.int64)
+        snr = (clean * gain) >> 6
+        small = np.where(snr < 8192, (snr * snr) >> 20, (snr >> 6) - 64)
+        log = np.floor(64 * np.log(np.maximum(small << 3, 1)) + 0.5)
+        out.append(np.where(small > 0, log, 0) * 0.0390625)
+    return np.array(out, np.float32)
+
+
+def run_steps(path, feeds, out, states):
+    net = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    shapes = {i.name: i.shape for i in net.get_inputs()}
+    state = {a: np.zeros([d if isinstance(d, int) else 1 for d in shapes[a]], np.float32) for a, _ in states}
+    ys = []
+    for feed in feeds:
+        y = net.run([out] + [b for _, b in states], dict(zip([n for n in shapes if n not in state], [feed]), **state))
+        state = dict(zip([a for a, _ in states], y[1:]))
+        ys.append(y[0].reshape(-1))
+    return np.concatenate(ys).astype(np.float32)
+
+
+def pairs(n):
+    return [(f"cache{i}_in", f"cache{i}_out") for i in range(n)]
+
+
+def seconds(m):
+    return [m[i:i + 49] for i in range(0, len(m) - 48, 10)]
+
+
+def threes(features):
+    n = len(features) // 3
+    return [features[3 * i:3 * i + 3][None] for i in range(n)]
+
+
+def references(shared):
+    go = read(f"{shared}/audio/speech/ps_goforward.wav")
+    kws = f"{shared}/models/ml_kws"
+    yield "ml_kws_gru_s", run_steps(f"{kws}/GRU_S.onnx", mfcc(go, 640)[:, None, None], "prob", [("h_in", "h_out")])
+    yield "ml_kws_lstm_s", run_steps(f"{kws}/Basic_LSTM_S.onnx", mfcc(go, 320)[:, None, None], "prob",
+                                     [("h_in", "h_out"), ("c_in", "c_out")])
+    crnn = ort.InferenceSession(f"{kws}/CRNN_S.onnx", providers=["CPUExecutionProvider"])
+    zero = {f"h{i}_in": np.zeros([1, 1, 60], np.float32) for i in range(2)}
+    yield "ml_kws_crnn_s", np.concatenate([crnn.run(["prob"], dict(zero, mfcc=s[None, None]))[0].reshape(-1)
+                                           for s in seconds(mfcc(go, 320))])
+    yield "ml_kws_ds_cnn_s", run_steps(f"{kws}/DS_CNN_S.onnx", [s[None, None] for s in seconds(mfcc(go, 320))], "prob", [])
+    for name, wav, n in (("okay_nabu", "okay_nabu_1", 6), ("hey_jarvis", "hey_jarvis_1", 6), ("vad", "alexa_1", 4)):
+        x = read(f"{shared}/models/micro_wake_word/{wav}.wav")
+        path = f"{shared}/models/micro_wake_word/{name}.onnx"
+        yield "micro_" + name, run_steps(path, threes(micro(x)), "prob", pairs(n))
+        if sys.argv[2:] == ["fixed"]:
+            fixed = run_steps(path, threes(micro_fixed(x)), "prob", pairs(n))
+            plain = run_steps(path, threes(micro(x)), "prob", pairs(n))
+            print(f"micro_{name}: fixed point changes a probability by at most {abs(fixed - plain).max():.4f}, the "
+                  f"largest one from {fixed.max():.4f} to {plain.max():.4f}")
+
+
+def main():
+    for name, y in references(sys.argv[1]):
+        y.astype("<f4").tofile(f"{HERE}/{name}.f32")
+        print(name, y.size, "values, largest", y.max())
+
+
+main()
