@@ -128,6 +128,9 @@ struct op {
     /* Optional: the same on symbolic integers. Inputs are I64 or DIM tensors (x read accordingly),
      * the output is DIM. Only called while folding. */
     void        (*eval_dim)(const struct eval *e, struct dims *ds);
+    /* Optional: the input over which output o may be written, where nobody else reads that; -1: none. eval must work both
+     * ways. */
+    int         (*base)(const struct node *n, unsigned o);
     const char *help;                   /* one line: what the op computes */
 };
 

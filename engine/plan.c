@@ -357,18 +357,18 @@ static rill_status is_read_twice(struct lower *l, struct frame *f, const struct 
     return RILL_OK;
 }
 
-/* A Move may write where its base lay once nobody reads that any more and nothing outside the run owns it. */
-static rill_status base_reuse(struct lower *l, struct frame *f, const struct node *n, uint32_t number)
+/* An output may be written where its base lay once nobody reads that any more and nothing outside the run owns it. */
+static rill_status base_reuse(struct lower *l, struct frame *f, const struct node *n, uint32_t number, unsigned output)
 {
-    const struct move_attr *a = n->attr;
+    int base = n->op->base ? n->op->base(n, output) : -1;
     uint32_t in, out;
-    if (n->op != &op_move || a->base < 0)
+    if (base < 0 || n->in[base] == WIRE_NONE || n->out[output] == WIRE_NONE)
         return RILL_OK;
-    uint32_t w = n->in[a->base];
+    uint32_t w = n->in[base];
     TRY(wire_slot(l, f, w, &in));
-    TRY(wire_slot(l, f, n->out[0], &out));
+    TRY(wire_slot(l, f, n->out[output], &out));
     bool ours = f->g->wires[w].node != WIRE_NONE || is_state(f->g, w), twice;
-    TRY(is_read_twice(l, f, n, a->base, in, &twice));
+    TRY(is_read_twice(l, f, n, base, in, &twice));
     const struct slot *s = &l->slots[in], *root = &l->slots[slot_root(l, in)];
     if (!ours || twice || s->part || root->constant || f->last[w] != number || root->last > l->time || slot_shift(l, in) ||
         l->slots[out].root != out)
@@ -389,7 +389,8 @@ rill_status graph_lower(struct lower *l, struct frame *f, struct steps *ret)
         else if (node_is_view(n, &input, &shift))
             TRY(view_lower(l, f, n, input, shift));
         else {
-            TRY(base_reuse(l, f, n, i));
+            for (unsigned o = 0; o < n->n_out; o++)
+                TRY(base_reuse(l, f, n, i, o));
             TRY(node_lower(l, f, n, ret));
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Body of every isa_*.c: define ISA and include a vec_*.h first. */
 #include "kernels/kern.h"
+#include "kernels/stack.h"
 #include <math.h>
 #include <stdbool.h>
 
@@ -21,6 +22,7 @@
 #include "kernels/norm_tmpl.h"
 #include "kernels/chain_tmpl.h"
 #include "kernels/seq_tmpl.h"
+#include "kernels/stack_tmpl.h"
 
 void FN(kern_fill)(struct kern *k);
 void FN(kern_fill)(struct kern *k)

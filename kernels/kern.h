@@ -19,6 +19,7 @@ struct kern_rfft;
 struct kern_cell;
 struct kern_cell_seq;
 struct kern_cell_row;
+struct kern_stack;
 
 enum kern_act { KERN_ACT_NONE, KERN_ACT_RELU, KERN_ACT_SIGMOID, KERN_ACT_TANH, KERN_ACT_LEAKY };
 
@@ -160,6 +161,9 @@ struct kern {
     void (*rfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x, float *restrict work);
     void (*irfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x, float *restrict work);
 
+    /* Runs a program over a few frames whose operands lie in those rooms. See kernels/stack.h. */
+    void (*stack_f32)(const struct kern_stack *s, float *const *room);
+
     size_t l2_bytes, l3_bytes;  /* caches that one core may fill */
 };
 
@@ -193,7 +197,8 @@ struct kern {
     K(norm_f32)          \
     K(fft_f32)           \
     K(rfft_f32)          \
-    K(irfft_f32)
+    K(irfft_f32)         \
+    K(stack_f32)
 
 enum kern_cpu {
     KERN_AVX2   = 1 << 0,   /* and FMA */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/clock_ops.h"
+#include "pulse/stack.h"
 
 #include <string.h>
 
@@ -396,7 +397,7 @@ const struct op op_pulse_history = {
 const struct op *pulse_op_find(const char *name)
 {
     static const struct op *const all[] = { &op_pulse_history, &op_pulse_pad, &op_pulse_range, &op_pulse_skip,
-                                            &op_pulse_valid, &op_pulse_window };
+                                            &op_pulse_valid, &op_pulse_window, &op_pulse_stack };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!strcmp(all[i]->name, name))
             return all[i];

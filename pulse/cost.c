@@ -2,6 +2,7 @@
 #include "pulse/cost.h"
 #include "engine/control.h"
 #include "engine/ops/einsum.h"
+#include "pulse/stack.h"
 
 #include <string.h>
 
@@ -153,6 +154,11 @@ static void graph_count(const struct graph *g, uint64_t often, struct cost *c)
             c->open = true;
         for (unsigned b = 0; b < n->n_body; b++)
             graph_count(n->body[b], times(often, runs), c);
+        if (n->op == &op_pulse_stack) {
+            uint64_t own = times(often, stack_multiply_adds(n->attr));
+            row_add(c, n->op->name, often, own);
+            c->multiply_adds = plus(c->multiply_adds, own);
+        }
         if (!k)
             continue;
         if (!sizes_of(g, n, &s)) {

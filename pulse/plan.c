@@ -5,6 +5,7 @@
 #include "engine/prune.h"
 #include "engine/rewrite/passes.h"
 #include "pulse/plan_file.h"
+#include "pulse/stack.h"
 #include "pulse/stream_internal.h"
 
 #include <stdlib.h>
@@ -125,7 +126,7 @@ static rill_status ports_make(rill_plan *p, rill_error *err)
 static rill_status plan_cut(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
 {
     struct pgraph *pg = &p->pgraph;
-    struct graph inlined, pruned;
+    struct graph inlined, pruned, stacked;
     uint32_t pulse = opts->pulse_frames ? opts->pulse_frames : p->model->pulse;
     p->symbol = p->model->stream;
     p->asked_frames = pulse;
@@ -135,7 +136,8 @@ static rill_status plan_cut(rill_plan *p, const rill_plan_opts *opts, rill_error
     TRY(graph_pruned(&pruned, &inlined, err));
     TRY(graph_check_bodies(&pruned, pg->symbol, NULL, err));
     p->pulsed = pg->g;
-    return graph_settle(&pg->g, &pruned, &p->passes, err);
+    TRY(graph_with_stacks(&stacked, &pruned, err));
+    return graph_settle(&pg->g, &stacked, &p->passes, err);
 }
 
 static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)

@@ -179,8 +179,13 @@ bool move_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first)
     return inner == count;
 }
 
+static int move_base(const struct node *n, unsigned o)
+{
+    return o ? -1 : (int) ((const struct move_attr *) n->attr)->base;
+}
+
 const struct op op_move = {
     .name = "Move", .attrs = move_attrs, .attr_bytes = sizeof(struct move_attr), .min_in = 1, .max_in = -1, .min_out = 1,
-    .max_out = 1, .infer = move_infer, .prepare = move_prepare, .eval = move_eval,
+    .max_out = 1, .infer = move_infer, .prepare = move_prepare, .eval = move_eval, .base = move_base,
     .help = "elements of some tensors put together to another",
 };
