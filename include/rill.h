@@ -330,11 +330,22 @@ RILL_API rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned
 RILL_API rill_sink  *rill_sink_free(rill_sink *s);          /* takes and returns NULL */
 RILL_API size_t      rill_sink_bytes(const rill_sink *s);   /* all that it will ever take */
 
+/* Puts a recogniser behind a sink of kind vad, before its first frame: `plan` has one input, of audio of the same rate, and
+ * one output, `port`, that a sink reads; opts as in rill_sink_new, its endpoint rules do not count. The recogniser runs in
+ * utterances only, each afresh, from preroll_ms before speech to the endpoint; what it says comes out of this sink, finals
+ * before their endpoint. A rule of length cuts the text and not the recogniser. Set-up time: allocates. */
+RILL_API rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsigned port, const rill_sink_opts *opts,
+                                      rill_error *reterr);
+
+/* For a sink that listens: the samples that went into the detector's stream, in order, before the frames that they lead
+ * to. LIMIT: further ahead of the frames than the detector's pulse and delay. INVALID: it does not listen. Real-time safe. */
+RILL_API rill_status rill_sink_audio(rill_sink *s, const float *x, size_t n_samples);
+
 /* Reads frames (n * width floats), up to and including the first that makes an event; none while events wait. INVALID
- * after finish. Real-time safe. */
+ * after finish. A sink that listens works here and in rill_sink_next. Real-time safe. */
 RILL_API rill_status rill_sink_push(rill_sink *s, const float *x, size_t n_frames, size_t *ret_taken);
 
-/* The next event; its text and words are the sink's, until the next push, cut, finish or reset. AGAIN: push more; END:
+/* The next event; its text and words are the sink's, until the next call with the sink. AGAIN: push more; END:
  * finished and all given. Real-time safe. */
 RILL_API rill_status rill_sink_next(rill_sink *s, rill_event *ret);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/sinks/sink.h"
-#include "engine/model.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,20 +46,6 @@ static rill_status opts_fill(rill_sink *s, rill_error *err)
         if (ms[i] > MS_MAX || (ms[i] && !s->sample_rate))
             return err_set(err, RILL_INVALID, ms[i] > MS_MAX ? "a time is at most a day, 86400000 ms"
                            : "times in milliseconds need the sample_rate that model.conf does not state");
-    return RILL_OK;
-}
-
-rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned port, rill_error *reterr)
-{
-    rill_port ports[64];
-    unsigned n = rill_plan_ports(p, ports, 64), n_inputs = 0;
-    const rill_model *m = rill_plan_model(p);
-    while (n_inputs < n && ports[n_inputs].is_input)
-        n_inputs++;
-    if (port < n_inputs || port >= n || !m->outputs || m->outputs[port - n_inputs].sink.kind == RILL_PORT_TENSOR)
-        return err_set(reterr, RILL_INVALID, "port %u is not an output that model.conf calls vad, keyword, ctc or transducer",
-                       port);
-    *ret = m->outputs[port - n_inputs].sink;
     return RILL_OK;
 }
 
@@ -164,14 +149,23 @@ static void events_clear(rill_sink *s)
     s->n_events = s->next_event = 0;
 }
 
+/* Ends what the last frame began; whether there are events to tell before the next. */
+static bool sink_settle(rill_sink *s)
+{
+    if (events_wait(s))
+        return true;
+    events_clear(s);
+    if (s->kind->more)
+        s->kind->more(s);
+    return events_wait(s);
+}
+
 rill_status rill_sink_push(rill_sink *s, const float *x, size_t n_frames, size_t *ret_taken)
 {
     size_t n = 0;
     if (s->finished)
         return RILL_INVALID;
-    if (!events_wait(s))
-        events_clear(s);
-    while (n < n_frames && !s->n_events) {
+    while (n < n_frames && !sink_settle(s)) {
         s->kind->frame(s, x + n * s->port.width);
         s->n_frames++;
         n++;
@@ -182,7 +176,7 @@ rill_status rill_sink_push(rill_sink *s, const float *x, size_t n_frames, size_t
 
 rill_status rill_sink_next(rill_sink *s, rill_event *ret)
 {
-    if (!events_wait(s))
+    if (!sink_settle(s))
         return s->finished ? RILL_END : RILL_AGAIN;
     *ret = s->events[s->next_event++];
     return RILL_OK;
@@ -190,18 +184,16 @@ rill_status rill_sink_next(rill_sink *s, rill_event *ret)
 
 void rill_sink_cut(rill_sink *s)
 {
-    if (s->finished || events_wait(s))
+    if (s->finished || sink_settle(s))
         return;
-    events_clear(s);
     if (s->kind->cut)
         s->kind->cut(s);
 }
 
 void rill_sink_finish(rill_sink *s)
 {
-    if (s->finished || events_wait(s))
+    if (s->finished || sink_settle(s))
         return;
-    events_clear(s);
     s->finished = true;
     s->kind->finish(s);
 }

@@ -14,6 +14,7 @@ struct sink_kind {
     rill_status (*make)(rill_sink *s, rill_error *err);     /* s->state, of s->arena */
     void (*reset)(rill_sink *s);        /* called after make too */
     void (*frame)(rill_sink *s, const float *x);            /* s->n_frames is its number */
+    void (*more)(rill_sink *s);         /* works on after a frame until there is an event; NULL: frames leave no work */
     void (*cut)(rill_sink *s);          /* NULL: nothing goes on */
     void (*finish)(rill_sink *s);
     void (*drop)(rill_sink *s);         /* what is not in the arena; NULL: nothing; make may have failed */

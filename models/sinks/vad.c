@@ -4,6 +4,7 @@
  * Speech begins at the first frame of at least `threshold`. It ends once the probability was below `release` for the
  * hangover, and where that silence began. */
 #include "models/sinks/endpoint.h"
+#include "models/sinks/gate.h"
 
 struct vad {
     struct endpoint endpoint;
@@ -11,6 +12,7 @@ struct vad {
     bool speaking, quiet;               /* quiet: the last frames were below release */
     bool heard;                         /* speech in this utterance */
     uint64_t quiet_pos;                 /* where the last silence began */
+    struct gate *gate;                  /* NULL: nothing listens */
 };
 
 static rill_status make(rill_sink *s, rill_error *err)
@@ -25,8 +27,10 @@ static rill_status make(rill_sink *s, rill_error *err)
 static void reset(rill_sink *s)
 {
     struct vad *v = s->state;
-    *v = (struct vad) { .hangover_samples = sink_samples(s, s->opts.hangover_ms) };
+    *v = (struct vad) { .hangover_samples = sink_samples(s, s->opts.hangover_ms), .gate = v->gate };
     endpoint_init(&v->endpoint, s);
+    if (v->gate)
+        gate_reset(v->gate, s->base_pos);
 }
 
 static void edge(rill_sink *s, rill_event_kind kind, uint64_t pos, float prob)
@@ -66,9 +70,8 @@ static void go_on(rill_sink *s, struct vad *v, uint64_t pos, uint64_t end_pos, f
         end(s, v, prob);
 }
 
-static void frame(rill_sink *s, const float *x)
+static void detect(rill_sink *s, struct vad *v, const float *x)
 {
-    struct vad *v = s->state;
     uint64_t pos = sink_pos(s, s->n_frames), end_pos = sink_pos(s, s->n_frames + 1);
     float prob = *x > 0 ? *x : 0;       /* not a number: none */
     if (v->speaking)
@@ -85,9 +88,26 @@ static void frame(rill_sink *s, const float *x)
     v->heard = v->speaking;
 }
 
+static void frame(rill_sink *s, const float *x)
+{
+    struct vad *v = s->state;
+    detect(s, v, x);
+    if (v->gate)
+        gate_decide(v->gate, s, sink_pos(s, s->n_frames + 1));
+}
+
+static void more(rill_sink *s)
+{
+    struct vad *v = s->state;
+    if (v->gate)
+        gate_more(v->gate, s);
+}
+
 static void cut(rill_sink *s)
 {
     struct vad *v = s->state;
+    if (v->gate)
+        gate_cut(v->gate);
     v->endpoint.begin_pos = sink_pos(s, s->n_frames);
     v->heard = v->speaking;
 }
@@ -95,12 +115,42 @@ static void cut(rill_sink *s)
 static void finish(rill_sink *s)
 {
     struct vad *v = s->state;
-    if (!v->speaking)
-        return;
-    if (!v->quiet)
-        v->quiet_pos = sink_pos(s, s->n_frames);
-    end(s, v, 0);
-    s->events[0].end_pos = sink_pos(s, s->n_frames);
+    if (v->speaking) {
+        if (!v->quiet)
+            v->quiet_pos = sink_pos(s, s->n_frames);
+        end(s, v, 0);
+        s->events[0].end_pos = sink_pos(s, s->n_frames);
+    }
+    if (v->gate)
+        gate_finish(v->gate, s);
 }
 
-const struct sink_kind sink_vad = { .port = RILL_PORT_VAD, .make = make, .reset = reset, .frame = frame, .cut = cut, .finish = finish };
+static void drop(rill_sink *s)
+{
+    struct vad *v = s->state;
+    if (v)
+        gate_drop(v->gate);
+}
+
+const struct sink_kind sink_vad = { .port = RILL_PORT_VAD, .make = make, .reset = reset, .frame = frame, .more = more, .cut = cut,
+                                    .finish = finish, .drop = drop };
+
+struct gate *sink_gate(const rill_sink *s)
+{
+    const struct vad *v = s->state;
+    return s->kind == &sink_vad ? v->gate : NULL;
+}
+
+rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsigned port, const rill_sink_opts *opts, rill_error *reterr)
+{
+    struct vad *v = s->state;
+    if (s->kind != &sink_vad || v->gate || s->n_frames)
+        return err_set(reterr, RILL_INVALID, "a recogniser goes behind a sink of kind vad that has none and read nothing");
+    return gate_make(&v->gate, s, plan, port, opts, reterr);
+}
+
+rill_status rill_sink_audio(rill_sink *s, const float *x, size_t n_samples)
+{
+    struct gate *g = sink_gate(s);
+    return g ? gate_audio(g, x, n_samples) : RILL_INVALID;
+}
