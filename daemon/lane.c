@@ -232,6 +232,7 @@ static void segment_end(struct lane *l, bool last)
     const struct lane_model *m = l->model;
     l->last_segment = last;
     l->phase = TAIL_RATE;
+    l->arrival_us = lane_now_us();      /* what follows waited for the end, not since the last sample */
     l->out_limit = pcm_rescale(l->seg_in, l->opts.out_rate, l->opts.in_rate) + (last && l->seg_in ? l->delay_out_samples : 0);
     uint64_t fed = pcm_rescale(l->seg_in, m->rate, l->opts.in_rate);
     l->vad_limit = m->vad_hop_samples ? (fed + m->vad_hop_samples - 1) / m->vad_hop_samples : 0;

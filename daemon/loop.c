@@ -161,7 +161,8 @@ static bool workers_start(struct daemon *d)
         return false;
     memset(d->workers, 0, n * sizeof *d->workers);
     for (; d->n_workers < n; d->n_workers++)
-        if (worker_start(&d->workers[d->n_workers], d->conf.limits_max_streams, progress_send, &d->progress))
+        if (worker_start(&d->workers[d->n_workers], d->conf.limits_max_streams, d->conf.daemon_batch, progress_send,
+                         &d->progress))
             return false;
     return true;
 }

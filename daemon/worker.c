@@ -46,8 +46,8 @@ static void lanes_drop(struct worker *w)
     w->n_lanes = n;
 }
 
-/* Up to n_steps pieces of work for each of n lanes of one plan; true if there was any. */
-static bool group_step(struct worker *w, size_t first, size_t n, unsigned n_steps)
+/* Up to STEPS_A_ROUND pieces of work for each of n lanes of one plan, none begun after until_us; true if there was any. */
+static bool group_step(struct worker *w, size_t first, size_t n, uint64_t until_us)
 {
     struct lane *lanes[LANE_BATCH_MAX];
     size_t at[LANE_BATCH_MAX];
@@ -57,7 +57,7 @@ static bool group_step(struct worker *w, size_t first, size_t n, unsigned n_step
         lanes[i] = w->lanes[first + i];
         at[i] = first + i;
     }
-    for (unsigned k = 0; k < n_steps && n; k++) {
+    for (unsigned k = 0; k < STEPS_A_ROUND && n && !(worked && lane_now_us() > until_us); k++) {
         size_t still = 0;
         lanes_step(lanes, n, r);
         for (size_t i = 0; i < n; i++) {
@@ -73,24 +73,45 @@ static bool group_step(struct worker *w, size_t first, size_t n, unsigned n_step
     return worked;
 }
 
-/* One pass over the lanes of one kind, group by group. */
-static bool lanes_run(struct worker *w, bool live, unsigned n_steps)
+/* How many lanes from the i-th on run together. */
+static size_t group_size(const struct worker *w, size_t i)
+{
+    const struct lane *l = w->lanes[i];
+    size_t most = lane_batch(l->model, w->shortest_pulse_us), n;
+    most = most < w->max_batch ? most : w->max_batch;
+    for (n = 1; n < most && i + n < w->n_lanes; n++)
+        if (w->lanes[i + n]->model->plan != l->model->plan || w->lanes[i + n]->live != l->live)
+            break;
+    return n;
+}
+
+static bool live_run(struct worker *w)
 {
     bool worked = false;
     size_t n;
-    memset(w->ended, 0, w->n_lanes * sizeof *w->ended);
     for (size_t i = 0; i < w->n_lanes; i += n) {
-        const struct lane *l = w->lanes[i];
-        size_t most = lane_batch(l->model, w->shortest_pulse_us);
-        for (n = 1; n < most && i + n < w->n_lanes; n++)
-            if (w->lanes[i + n]->model->plan != l->model->plan || w->lanes[i + n]->live != live)
-                break;
-        if (l->live == live)
-            worked |= group_step(w, i, n, n_steps);
-        else
-            n = 1;
+        n = group_size(w, i);
+        if (w->lanes[i]->live)
+            worked |= group_step(w, i, n, UINT64_MAX);
     }
-    lanes_drop(w);
+    return worked;
+}
+
+/* The others, group by group, for a quarter of the shortest pulse: then live lanes are looked at again. The next round goes
+ * on where this one stopped. What found nothing to do takes no time: all groups are seen before a round says that none had. */
+static bool others_run(struct worker *w)
+{
+    uint64_t until_us = lane_now_us() + w->shortest_pulse_us / 4;
+    bool worked = false;
+    size_t i = w->turn < w->n_lanes ? w->turn : 0, n;
+    for (size_t seen = 0; seen < w->n_lanes && !(worked && lane_now_us() > until_us); seen += n) {
+        n = group_size(w, i);
+        n = n < w->n_lanes - seen ? n : w->n_lanes - seen;      /* nobody twice */
+        if (!w->lanes[i]->live)
+            worked |= group_step(w, i, n, until_us);
+        i = i + n < w->n_lanes ? i + n : 0;
+    }
+    w->turn = i;
     return worked;
 }
 
@@ -107,12 +128,16 @@ static bool round_run(struct worker *w)
 {
     inbox_take(w);
     shortest_find(w);
-    bool worked = lanes_run(w, true, STEPS_A_ROUND);
-    worked |= lanes_run(w, false, worked ? 1 : STEPS_A_ROUND);
+    memset(w->ended, 0, w->n_lanes * sizeof *w->ended);
+    bool live = live_run(w);
+    if (live)
+        w->progress(w->arg);        /* what is ready does not wait for the others */
+    bool others = others_run(w);
+    lanes_drop(w);
     atomic_fetch_add_explicit(&w->beat, 1, memory_order_release);
-    if (worked)
+    if (others || live)
         w->progress(w->arg);
-    return worked;
+    return others || live;
 }
 
 static void *worker_main(void *arg)
@@ -135,11 +160,12 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-int worker_start(struct worker *w, size_t max_lanes, void (*progress)(void *arg), void *arg)
+int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg), void *arg)
 {
     w->progress = progress;
     w->arg = arg;
     w->max_lanes = max_lanes;
+    w->max_batch = max_batch;
     w->lanes = calloc(max_lanes, sizeof(struct lane *));
     w->ended = calloc(max_lanes, sizeof *w->ended);
     w->wake_fd = eventfd(0, EFD_CLOEXEC);

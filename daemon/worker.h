@@ -18,12 +18,14 @@ struct worker {
     struct lane **lanes;            /* those of one plan side by side */
     bool *ended;                    /* of the lanes, in one pass */
     size_t n_lanes, max_lanes;
+    size_t max_batch;
     uint64_t shortest_pulse_us;     /* of the lanes */
+    size_t turn;                    /* lane that is next among those that are not live */
     bool started;
 };
 
 /* 0 or an errno. */
-int worker_start(struct worker *w, size_t max_lanes, void (*progress)(void *arg), void *arg);
+int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg), void *arg);
 void worker_stop(struct worker *w);                     /* joins; its lanes are the caller's again */
 bool worker_add(struct worker *w, struct lane *l);      /* false if it is full */
 void worker_wake(struct worker *w);                     /* after anything was written to a lane */
