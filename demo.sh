@@ -35,8 +35,10 @@ if ! build/tools/rill stream --socket "$dir/rilld.sock" "$in" "$out"; then
     cat "$dir/log"
     exit 1
 fi
+picture=demo-out/before-after.png
+build/tools/rill plot "$in" "$out" "$picture" || exit 1
 echo
-echo "Hear the difference: $in (before) and $out (after)."
+echo "Hear the difference: $in (before) and $out (after). See it: $picture."
 echo "The daemon's own words:"
 kill -TERM "$daemon"
 wait "$daemon" 2>/dev/null

@@ -16,6 +16,7 @@ static const struct command *const commands[] = {
     &cmd_inspect,
     &cmd_live,
     &cmd_models,
+    &cmd_plot,
     &cmd_stream,
     &cmd_vad,
     &cmd_verify,

@@ -28,7 +28,7 @@ expect()
 # ---- help and usage
 expect 0 "Usage: rill COMMAND" "$rill" --help
 expect 2 "unknown command 'nonsense'" "$rill" nonsense
-for c in bench check conformance ctl denoise devices inspect live models stream vad verify; do
+for c in bench check conformance ctl denoise devices inspect live models plot stream vad verify; do
     expect 0 "sage: rill $c" "$rill" $c --help
 done
 expect 2 "unknown option" "$rill" denoise --loud a b
@@ -39,6 +39,12 @@ expect 0 '"latency_ms": 16' "$rill" denoise --json "$audio/noisy.wav" "$dir/clea
 expect 0 "real-time factor" "$rill" denoise "$audio/noisy.wav" "$dir/clean.flac"
 [ "$(wc -c <"$dir/clean.wav")" = "$(wc -c <"$audio/noisy.wav")" ] && passed=$((passed + 1)) ||
     { failed=$((failed + 1)); echo "FAILED: the output is not as long as the input"; }
+expect 0 "2 spectrograms of 9.00 s" "$rill" plot "$audio/noisy.wav" "$dir/clean.flac" "$dir/both.png"
+expect 0 "both.png" sh -c "head -c 4 '$dir/both.png' | grep -q PNG && [ \$(wc -c <'$dir/both.png') -gt 20000 ] && echo both.png"
+expect 2 "is no .png" "$rill" plot "$audio/noisy.wav" "$dir/both.jpg"
+expect 4 "No such file" "$rill" plot "$dir/absent.wav" "$dir/x.png"
+expect 4 "cannot be written" "$rill" plot "$audio/noisy.wav" "$dir/absent/x.png"
+expect 2 "100 to 8000 pixels" "$rill" plot --width 5 "$audio/noisy.wav" "$dir/x.png"
 # le BYTES NUMBER: little endian, for printf
 le()
 {

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* A tone stands in its row at its level, a rise in its column, and what is past the end is marked. */
+#include "tools/spectrogram.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static unsigned passed, failed;
+
+#define CHECK(cond, ...) do { if (cond) passed++; else { failed++; printf("FAILED " __VA_ARGS__); printf("\n"); } } while (0)
+
+static float cell(const struct spectrogram *s, size_t column, size_t row)
+{
+    return s->db[column * SPECTROGRAM_ROWS + row];
+}
+
+/* A sine of `hz` and -20 dB in the second half of a second. */
+static void test_tone(int rate_hz, double hz)
+{
+    size_t n = (size_t) rate_hz;
+    float *x = malloc(n * sizeof *x);
+    struct spectrogram s;
+    for (size_t i = 0; i < n; i++)
+        x[i] = i < n / 2 ? 0 : (float) (0.1 * sin(2 * M_PI * hz * (double) i / rate_hz));
+    spectrogram_make(&s, x, n, rate_hz, 60, 0.02);
+    size_t row = (size_t) (hz / rate_hz * 2 * SPECTROGRAM_ROWS), best = 0;
+    for (size_t k = 0; k < SPECTROGRAM_ROWS; k++)
+        best = cell(&s, 40, k) > cell(&s, 40, best) ? k : best;
+    CHECK(best + 1 >= row && best <= row + 1, "%d Hz: the tone of %g Hz is in row %zu, not %zu", rate_hz, hz, best, row);
+    CHECK(fabsf(cell(&s, 40, best) + 20) < 1.5f, "%d Hz: a tone of -20 dB shows as %g dB", rate_hz, (double) cell(&s, 40, best));
+    CHECK(cell(&s, 40, (best + 100) % SPECTROGRAM_ROWS) < -80, "%d Hz: %g dB far from the tone", rate_hz,
+          (double) cell(&s, 40, (best + 100) % SPECTROGRAM_ROWS));
+    CHECK(cell(&s, 10, best) < -100 && cell(&s, 30, best) > -30, "%d Hz: the tone starts in the wrong column", rate_hz);
+    CHECK(cell(&s, 49, best) > SPECTROGRAM_NONE && cell(&s, 51, best) <= SPECTROGRAM_NONE, "%d Hz: the end", rate_hz);
+    free(s.db);
+    free(x);
+}
+
+int main(void)
+{
+    test_tone(16000, 1000);
+    test_tone(48000, 15000);
+    test_tone(8000, 440);
+    test_tone(44100, 5000);
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed != 0;
+}
