@@ -1,0 +1,217 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Trains rill-digits on the shards that mix.py writes.
+
+usage: train.py SHARDS OUT STEPS [SEED]
+
+Reads SHARDS/NNNN.npz as they appear, so that mix.py may still be at work: pass p takes the first GROW * (p + 1) of
+N_SHARDS. Writes OUT/last.pt every SAVE steps (and goes on from there if it exists) and OUT/net.pt, the moving average
+of the weights, which is what is exported.
+"""
+import copy
+import os
+import sys
+import time
+
+import numpy as np
+import torch
+
+from net import CLASSES, STRIDE, Digits, distance, frames_of, greedy
+
+BATCH, GROW, N_SHARDS = 32, 6, 30
+RATE_MOST, WARM, DECAY = 2e-3, 300, 3500        # steps up to the rate; steps at the end in which it falls
+ALIGNED = 1000                                  # steps at the start with known places of the digits
+AVERAGE = 0.998
+SAVE, REPORT = 500, 100
+
+
+class Shard:
+    def __init__(self, path):
+        z = np.load(path)
+        self.features, self.start = z['features'], z['start']
+        self.labels, self.label_start, self.spans = z['labels'], z['label_start'], z['spans']
+
+    def batches(self, rng):
+        """Utterances of about one length go together."""
+        n = len(self.start) - 1
+        order = np.argsort(np.diff(self.start) * rng.uniform(0.95, 1.05, n))
+        parts = [order[i:i + BATCH] for i in range(0, n, BATCH)]
+        return [parts[i] for i in rng.permutation(len(parts))]
+
+
+def augmented(f, rng):
+    """One utterance's features, with another gain, tilt and width of voice, and with bands and moments missing."""
+    f = f + rng.uniform(-1.0, 1.0) + np.linspace(-1, 1, f.shape[1]) * rng.uniform(-0.7, 0.7)
+    if rng.random() < 0.6:
+        at = np.clip(np.arange(f.shape[1]) * rng.uniform(0.96, 1.04) + rng.uniform(-0.5, 0.5), 0, f.shape[1] - 1.001)
+        low = at.astype(int)
+        f = f[:, low] * (1 - (at - low)) + f[:, low + 1] * (at - low)
+    if rng.random() < 0.5:
+        k = rng.integers(1, 7)
+        at = rng.integers(f.shape[1] - k)
+        f[:, at:at + k] = f.mean()
+    for _ in range(rng.integers(0, 3)):
+        k = rng.integers(1, 9)
+        at = rng.integers(max(1, len(f) - k))
+        f[at:at + k] = f.min(0)
+    return f
+
+
+def batch(shard, index, rng):
+    starts, lengths = shard.start[index], np.diff(shard.start)[index]
+    shift = rng.integers(0, STRIDE, len(index))                     # where the strides fall is chance
+    x = np.zeros((len(index), lengths.max(), shard.features.shape[1]), np.float32)
+    for i, (a, n, s) in enumerate(zip(starts, lengths, shift)):
+        f = augmented(shard.features[a + s:a + n].astype(np.float32), rng)
+        x[i, :n - s] = f
+        x[i, n - s:] = f[-1]
+    labels = [shard.labels[shard.label_start[i]:shard.label_start[i + 1]] for i in index]
+    spans = [shard.spans[shard.label_start[i]:shard.label_start[i + 1]] for i in index]
+    return x, lengths - shift, labels, spans
+
+
+def aligned_loss(logp, labels, spans):
+    """Cross entropy with each digit in the last part of its span; utterances without spans count nothing."""
+    target = torch.zeros(logp.shape[:2], dtype=torch.long)
+    for i, (digits, places) in enumerate(zip(labels, spans)):
+        for d, (a, b) in zip(digits, places):
+            if a < 0:
+                target[:, i] = -100
+                break
+            target[int((a + 0.6 * (b - a)) / STRIDE):int(b / STRIDE) + 2, i] = int(d) + 1
+    weight = torch.tensor([0.25] + [1.0] * (CLASSES - 1))
+    return torch.nn.functional.nll_loss(logp.reshape(-1, CLASSES), target.reshape(-1), weight, ignore_index=-100)
+
+
+def loss_of(net, x, lengths, labels, spans, aligned):
+    logp = net(torch.from_numpy(x))
+    loss = torch.nn.functional.ctc_loss(
+        logp, torch.from_numpy(np.concatenate(labels) + 1), torch.from_numpy(frames_of(lengths)),
+        torch.tensor([len(d) for d in labels]), zero_infinity=True)
+    return loss + aligned * aligned_loss(logp, labels, spans) if aligned > 0 else loss
+
+
+def shard_path(folder, number):
+    return f'{folder}/{number:04d}.npz'
+
+
+def feed(folder, seed):
+    """(shard, utterances) without end; the order depends on the seed alone."""
+    kept, sweep = {}, 0
+    while True:
+        rng = np.random.default_rng([seed, 1000 + sweep])
+        for number in rng.permutation(min(N_SHARDS, GROW * (sweep + 1))):
+            while number not in kept and not os.path.exists(shard_path(folder, number)):
+                time.sleep(2)
+            if number not in kept:
+                kept[number] = Shard(shard_path(folder, number))
+            for index in kept[number].batches(rng):
+                yield kept[number], index
+        sweep += 1
+
+
+def errors(net, shard, rng):
+    """Digit errors in per cent on a shard as it is."""
+    net.eval()
+    wrong = said = 0
+    with torch.no_grad():
+        for index in shard.batches(rng)[:6]:
+            n = np.diff(shard.start)[index]
+            x = np.zeros((len(index), n.max(), shard.features.shape[1]), np.float32)
+            for i, a in enumerate(shard.start[index]):
+                x[i, :n[i]] = shard.features[a:a + n[i]]
+            best = net(torch.from_numpy(x)).argmax(-1).numpy()
+            for i, u in enumerate(index):
+                want = shard.labels[shard.label_start[u]:shard.label_start[u + 1]].tolist()
+                wrong += distance(want, greedy(best[:frames_of(n[i]), i]))
+                said += len(want)
+    net.train()
+    return 100 * wrong / said
+
+
+def rate_at(step, steps):
+    fall = (steps - step) / DECAY
+    return RATE_MOST * min(1.0, step / WARM, 0.01 + 0.99 * fall)
+
+
+class Training:
+    def __init__(self, folder, out, steps, seed):
+        torch.manual_seed(seed)
+        torch.set_num_threads(1)
+        self.folder, self.out, self.steps, self.seed, self.step = folder, out, steps, seed, 0
+        self.net = Digits(dropout=0.1)
+        self.average = copy.deepcopy(self.net)
+        self.optimiser = torch.optim.AdamW(self.net.parameters(), RATE_MOST, weight_decay=0.01)
+        self.feed = feed(folder, seed)
+
+    def scale(self, shard):
+        f = shard.features[:200000].astype(np.float32)
+        for net in (self.net, self.average):
+            net.mean.copy_(torch.from_numpy(f.mean(0)))
+            net.scale.copy_(torch.from_numpy(1 / f.std(0)))
+
+    def save(self):
+        state = {'step': self.step, 'net': self.net.state_dict(), 'average': self.average.state_dict(),
+                 'optimiser': self.optimiser.state_dict()}
+        torch.save(state, f'{self.out}/part.pt')
+        os.rename(f'{self.out}/part.pt', f'{self.out}/last.pt')
+        torch.save(self.average.state_dict(), f'{self.out}/net.pt')
+
+    def resume(self):
+        if not os.path.exists(f'{self.out}/last.pt'):
+            return
+        state = torch.load(f'{self.out}/last.pt')
+        self.net.load_state_dict(state['net'])
+        self.average.load_state_dict(state['average'])
+        self.optimiser.load_state_dict(state['optimiser'])
+        for _ in range(state['step']):
+            next(self.feed)
+        self.step = state['step']
+
+    def advance(self):
+        shard, index = next(self.feed)
+        if self.step == 0:
+            self.scale(shard)
+        self.step += 1
+        rng = np.random.default_rng([self.seed, 7, self.step])
+        torch.manual_seed(self.seed * 1000003 + self.step)
+        for group in self.optimiser.param_groups:
+            group['lr'] = rate_at(self.step, self.steps)
+        loss = loss_of(self.net, *batch(shard, index, rng), max(0.0, 1 - self.step / ALIGNED))
+        self.optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.net.parameters(), 5.0)
+        self.optimiser.step()
+        keep = min(AVERAGE, self.step / (self.step + 10))
+        with torch.no_grad():
+            for a, p in zip(self.average.parameters(), self.net.parameters()):
+                a.lerp_(p, 1 - keep)
+        return loss.item()
+
+    def run(self):
+        begin, loss = time.time(), []
+        while self.step < self.steps:
+            loss.append(self.advance())
+            if self.step % REPORT == 0:
+                print(f'step {self.step} loss {np.mean(loss):.4f} {time.time() - begin:.0f} s', flush=True)
+                loss = []
+            if self.step % SAVE == 0 or self.step == self.steps:
+                self.save()
+                check = f'{self.folder}/check.npz'
+                if os.path.exists(check):
+                    e = errors(self.average, Shard(check), np.random.default_rng(1))
+                    print(f'step {self.step} digit errors {e:.2f} % of unseen recordings', flush=True)
+
+
+def main(folder, out, steps, seed='1'):
+    os.makedirs(out, exist_ok=True)
+    training = Training(folder, out, int(steps), int(seed))
+    print(f'{sum(p.numel() for p in training.net.parameters())} parameters', flush=True)
+    training.resume()
+    training.run()
+
+
+if __name__ == '__main__':
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
