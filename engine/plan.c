@@ -482,7 +482,21 @@ static rill_status states_end(struct lower *l, struct frame *f, struct steps *li
     return RILL_OK;
 }
 
-/* An output that lies in a state (or is one port twice) is copied out before the state moves on. */
+/* The next value of a state that was written in its place: it lies there until the next run. */
+static rill_status is_updated_state(struct lower *l, struct frame *f, uint32_t w, uint32_t slot, bool *ret)
+{
+    *ret = false;
+    for (uint32_t i = 0; i < f->g->n_states; i++) {
+        uint32_t state;
+        if (f->g->states[i].out != w)
+            continue;
+        TRY(wire_slot(l, f, f->g->states[i].in, &state));
+        *ret = *ret || (slot_root(l, slot) == slot_root(l, state) && !slot_shift(l, slot));
+    }
+    return RILL_OK;
+}
+
+/* An output that lies in a state which moves on (or is one port twice) is copied out before. */
 static rill_status outputs_end(struct lower *l, struct frame *f, uint32_t *ret_slots, struct steps *list)
 {
     const struct graph *g = f->g;
@@ -492,8 +506,10 @@ static rill_status outputs_end(struct lower *l, struct frame *f, uint32_t *ret_s
     TRY(copies_init(l, &out->copies, g->n_outputs));
     for (uint32_t i = 0; i < g->n_outputs; i++) {
         uint32_t w = g->outputs[i], slot;
+        bool stays;
         TRY(wire_slot(l, f, w, &slot));
-        if (l->slots[slot_root(l, slot)].persistent) {
+        TRY(is_updated_state(l, f, w, slot, &stays));
+        if (l->slots[slot_root(l, slot)].persistent && !stays) {
             size_t bytes = 0;
             uint32_t mine;
             TRY(wire_bytes(l, g, w, &bytes));

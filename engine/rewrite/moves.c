@@ -260,6 +260,18 @@ static bool pieces_keep(const struct moves *m, const struct piece *p, uint32_t n
     return kept;
 }
 
+/* What shifts the base reads it before other inputs are written over it; else in the order that was found. */
+static void base_first(struct piece *p, uint32_t n, int32_t base)
+{
+    for (uint32_t i = 0, at = 0; i < n; i++) {
+        struct piece own = p[i];
+        if (own.input != base)
+            continue;
+        memmove(p + at + 1, p + at, (i - at) * sizeof *p);
+        p[at++] = own;
+    }
+}
+
 static rill_status patch_make(struct moves *m, struct movement *v, struct move_attr *a)
 {
     uint32_t n;
@@ -271,6 +283,8 @@ static rill_status patch_make(struct moves *m, struct movement *v, struct move_a
         if (v->o[i].input == (int32_t) a->base && v->o[i].at == i)
             v->o[i].input = -1;
     struct piece *p = pieces_from_origins(&m->work, v->o, v->n, &n);
+    if (p)
+        base_first(p, n, (int32_t) a->base);
     if (!p || !pieces_in_place(&m->work, p, n, (int32_t) a->base, v->n, &ok) || !pieces_keep(m, p, n, &a->patch))
         return no_memory(m);
     if (!ok)
