@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Prints the tables of MODEL.md: SI-SDR before and after the real tool.
+
+usage: evaluate.py RILL DATA AUDIO MODEL...
+
+RILL: the tool. DATA: the folder that recordings.py filled. AUDIO: a folder with pairs/NAME_{clean,mixture}.wav.
+MODEL: names or folders of models; with NAME=FOLDER the column is called NAME. Every recording goes through
+`rill denoise -m MODEL`, which takes the delay off, so that output and clean recording are compared sample by sample.
+"""
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+import wave
+
+import numpy as np
+
+import mix
+
+RATE = 16000
+SNRS = (0, 5, 15)
+
+
+def wav_write(path, x):
+    with wave.open(path, 'wb') as f:
+        f.setparams((1, 2, RATE, len(x), 'NONE', ''))
+        f.writeframes(np.clip(np.round(x * 32767), -32768, 32767).astype('<i2').tobytes())
+
+
+def wav_read(path):
+    with wave.open(path) as f:
+        assert f.getframerate() == RATE and f.getnchannels() == 1 and f.getsampwidth() == 2, path
+        return np.frombuffer(f.readframes(f.getnframes()), '<i2').astype(np.float64) / 32768
+
+
+def si_sdr(clean, y):
+    n = min(len(clean), len(y))
+    clean, y = clean[:n], y[:n]
+    a = (clean @ y) / (clean @ clean)
+    error = y - a * clean
+    return 10 * np.log10(a * a * (clean @ clean) / (error @ error + 1e-20) + 1e-20)
+
+
+class Models:
+    def __init__(self, rill, args, folder):
+        self.rill, self.folder = rill, folder
+        self.list = [a.split('=', 1) if '=' in a else [os.path.basename(a.rstrip('/')), a] for a in args]
+
+    def run(self, path):
+        """Output of every model for a file."""
+        ret = []
+        for _, model in self.list:
+            out = self.folder + '/out.wav'
+            subprocess.run([self.rill, 'denoise', '-m', model, path, out], check=True, stdout=subprocess.DEVNULL)
+            ret.append(wav_read(out))
+        return ret
+
+
+def mean_row(rows):
+    return [np.mean([r[i] for r in rows]) for i in range(len(rows[0]))]
+
+
+def row_print(name, first, values):
+    print('| %s | %s | %s |' % (name, first, ' | '.join('%+.2f' % v for v in values)), flush=True)
+
+
+def head_print(what, models):
+    print('\n| %s | noisy | %s |\n|---|---|%s' % (what, ' | '.join(n for n, _ in models.list), '---|' * len(models.list)))
+
+
+def pairs(models, audio):
+    head_print('pair, gain in dB', models)
+    rows = []
+    for clean in sorted(glob.glob(audio + '/pairs/*_clean.wav')):
+        s, noisy = wav_read(clean), clean.replace('_clean', '_mixture')
+        before = si_sdr(s, wav_read(noisy))
+        rows.append([si_sdr(s, y) - before for y in models.run(noisy)])
+        row_print(os.path.basename(clean)[:-10], '%+.2f' % before, rows[-1])
+    row_print('mean', '', mean_row(rows))
+
+
+def clean_speech(models, audio, voices):
+    head_print('clean speech, output in dB', models)
+    with tempfile.TemporaryDirectory() as folder:
+        wav_write(folder + '/held-out-voice.wav', voices)
+        for path in [audio + '/synth_speech_clean_16k.wav', folder + '/held-out-voice.wav'] + \
+                sorted(glob.glob(audio + '/pairs/*_clean.wav')):
+            s = wav_read(path)
+            row_print(os.path.basename(path)[:-4], '', [si_sdr(s, y) for y in models.run(path)])
+
+
+def held_noises(rng, corpus, n):
+    white = rng.standard_normal(n)
+    f = np.maximum(np.arange(n // 2 + 1), 1)
+    ret = {'white': white, 'pink': np.fft.irfft(np.fft.rfft(white) / np.sqrt(f), n)}
+    for name, a in corpus.held_noise:
+        if len(a) > 3 * RATE:
+            ret[name] = mix.piece(rng, a, n)
+    return ret
+
+
+def mixtures(models, corpus, repeats=3):
+    """A voice and noises that training never saw."""
+    rng = np.random.default_rng(11)
+    n = 6 * RATE
+    total = {snr: [] for snr in SNRS}
+    per = {}
+    for _ in range(repeats):
+        s = mix.utterances(rng, corpus.held_voice, n).astype(np.float64)
+        s *= 0.05 / np.std(s)
+        for name, v in held_noises(rng, corpus, n).items():
+            v = v / np.std(v) * np.std(s)
+            for snr in SNRS:
+                path = models.folder + '/in.wav'
+                x = s + v * 10 ** (-snr / 20)
+                wav_write(path, x)
+                gains = [si_sdr(s, y) - si_sdr(s, x) for y in models.run(path)]
+                total[snr].append(gains)
+                per.setdefault((name, snr), []).append(gains)
+    head_print('mixtures of a held-out voice, gain in dB', models)
+    for (name, snr), rows in per.items():
+        if snr == 0:
+            row_print(name, '0 dB', mean_row(rows))
+    for snr in SNRS:
+        row_print('mean', '%d dB' % snr, mean_row(total[snr]))
+
+
+def main(rill, data, audio, names):
+    corpus = mix.Corpus(data)
+    with tempfile.TemporaryDirectory() as folder:
+        models = Models(rill, names, folder)
+        voices = mix.utterances(np.random.default_rng(3), corpus.held_voice, 12 * RATE)
+        pairs(models, audio)
+        clean_speech(models, audio, voices * 0.05 / np.std(voices))
+        mixtures(models, corpus)
+
+
+if __name__ == '__main__':
+    if len(sys.argv) < 5:
+        sys.exit(__doc__)
+    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])

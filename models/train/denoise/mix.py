@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Batches of clean and noisy spectra. Batch k of a seed is always the same."""
+import os
+import sys
+
+import numpy as np
+import torch
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from recordings import RATE, bank_load                               # noqa: E402
+import noise                                                         # noqa: E402
+from net import spectrum                                             # noqa: E402
+
+HELD_NOISE = ('amb_port', 'river_med', 'tavern', 'windstorm_11', 'mine_metal_1')     # evaluation only
+SOURCES = ('texture', 'ambience', 'events', 'made', 'babble', 'music')
+SHARES = (0.33, 0.27, 0.12, 0.10, 0.12, 0.06)
+
+
+def is_held(name):
+    return any(h in name for h in HELD_NOISE)
+
+
+class Corpus:
+    """The recordings; keeps those for training apart from those for evaluation."""
+
+    def __init__(self, folder):
+        load = lambda kind: bank_load(f'{folder}/{kind}.npz')
+        self.voices = [[a for _, a in load(f'speech_{lang}')] for lang in ('en', 'es', 'fr', 'it')]
+        self.voices.append([a for _, a in load('voices')])
+        self.held_voice = [a for _, a in load('speech_ru')]
+        kinds = {k: load(k) for k in ('ambience', 'events', 'music')}
+        self.noise = {k: [a for name, a in v if not is_held(name)] for k, v in kinds.items()}
+        self.held_noise = [(name, a) for v in kinds.values() for name, a in v if is_held(name)]
+        rng = np.random.default_rng(99)
+        self.made = [noise.made(rng, 4 * RATE) for _ in range(240)]
+
+    def voice(self, rng):
+        return self.voices[rng.choice(5, p=(0.2, 0.2, 0.2, 0.2, 0.2))]
+
+
+def piece(rng, a, n, speed=1.0):
+    """n samples of a recording from a random place, played at a speed, repeated where it is too short."""
+    m = int(n * speed) + 2
+    if len(a) < m:
+        a = np.tile(a, m // len(a) + 1)
+    at = rng.integers(len(a) - m + 1)
+    a = a[at:at + m].astype(np.float32)
+    return a[:n] if speed == 1.0 else np.interp(np.arange(n) * speed, np.arange(m), a).astype(np.float32)
+
+
+def utterances(rng, voice, n, speed=1.0, rest=1.0, lead=0.6):
+    """Recordings of one voice with pauses between, each at the same loudness."""
+    m = int(n * speed) + 2
+    y = np.zeros(m, np.float32)
+    at = int(rng.uniform(0, lead) * RATE)
+    while at < m:
+        a = voice[rng.integers(len(voice))].astype(np.float32)
+        k = min(len(a), m - at)
+        y[at:at + k] = a[:k] / (np.sqrt(np.mean(a * a)) + 50)
+        at += k + int(rng.uniform(0.02, rest) * RATE)
+    return y[:n] if speed == 1.0 else np.interp(np.arange(n) * speed, np.arange(m), y).astype(np.float32)
+
+
+def babble(rng, corpus, n):
+    y = np.zeros(n, np.float32)
+    for _ in range(rng.integers(2, 10)):
+        y += utterances(rng, corpus.voice(rng), n, rng.uniform(0.8, 1.25), 0.4, 0.2) * rng.lognormal(0, 0.5)
+    return noise.room(rng, y, rng.uniform(0.2, 2)) if rng.random() < 0.7 else y
+
+
+def events(rng, corpus, n):
+    bank = corpus.noise['events']
+    kinds = [bank[rng.integers(len(bank))] for _ in range(rng.integers(1, 5))]
+    y = rng.standard_normal(n).astype(np.float32) * 10 ** rng.uniform(-3, -1)
+    for _ in range(rng.integers(2, 16)):
+        a = kinds[rng.integers(len(kinds))]
+        a = piece(rng, a, int(len(a) / 1.3), rng.uniform(0.7, 1.3)) if len(a) > 200 else a.astype(np.float32)
+        at = rng.integers(n)
+        a = a[:n - at]
+        y[at:at + len(a)] += a / (np.abs(a).max() + 30) * rng.lognormal(0, 0.5)
+    return y
+
+
+def source(rng, corpus, kind, n):
+    if kind == 'texture':
+        return rng.standard_normal(n).astype(np.float32)
+    if kind == 'babble':
+        return babble(rng, corpus, n)
+    if kind == 'events':
+        return events(rng, corpus, n)
+    bank = corpus.made if kind == 'made' else corpus.noise[kind]
+    y = piece(rng, bank[rng.integers(len(bank))], n, rng.uniform(0.65, 1.4))
+    return noise.room(rng, y, rng.uniform(0.2, 2)) if rng.random() < 0.15 else y
+
+
+def speech(rng, corpus, n):
+    y = utterances(rng, corpus.voice(rng), n, rng.uniform(0.82, 1.22), rng.choice([0.3, 1.2]))
+    return noise.room(rng, y, rng.uniform(0.05, 0.7)) if rng.random() < 0.35 else y
+
+
+def power(x):
+    return (x.real ** 2 + x.imag ** 2).mean((1, 2), keepdim=True) + 1e-12
+
+
+def noise_spectra(rng, gen, corpus, count, n):
+    """Complex [count, T, 257] of power 1: one to three sources, each with its own colour, some of them textures."""
+    total = 0
+    kinds = rng.choice(len(SOURCES), (count, 3), p=SHARES)
+    used = rng.random((count, 3)) < (1, 0.45, 0.15)
+    for slot in range(3):
+        rows = np.flatnonzero(used[:, slot])
+        if not len(rows):
+            continue
+        wave = np.stack([source(rng, corpus, SOURCES[kinds[i, slot]], n) for i in rows])
+        spec = spectrum(torch.from_numpy(wave))
+        colour = torch.exp(0.115129 * noise.curves(gen, len(rows), 4.0, (-4.0, 3.0)))[:, None] @ noise.SPREAD
+        is_texture = np.flatnonzero(kinds[rows, slot] == 0)
+        gain = colour.expand(-1, spec.shape[1], -1).clone()
+        if len(is_texture):
+            gain[is_texture] = noise.texture(gen, len(is_texture), spec.shape[1])
+        spec = spec * gain
+        spec = spec / power(spec).sqrt() * (1 if slot == 0 else 10 ** torch.empty(len(rows), 1, 1).uniform_(
+            -0.6, 0.3, generator=gen))
+        whole = torch.zeros((count,) + spec.shape[1:], dtype=spec.dtype)
+        whole[rows] = spec
+        total = total + whole
+    return total / power(total).sqrt()
+
+
+def band_limit(rng, gain):
+    """Some microphones and codecs: nothing above or below a frequency. gain: [257] changed in place."""
+    f = torch.arange(257) * 31.25
+    if rng.random() < 0.12:
+        gain *= 1 / (1 + (f / rng.uniform(3000, 7500)) ** 24)
+    if rng.random() < 0.25:
+        gain *= 1 - 1 / (1 + (f / rng.uniform(50, 300)) ** 4)
+
+
+def batch(corpus, seed, step, count=32, seconds=3.0):
+    """(clean, noisy, speaks): complex [count, T, 257] twice, and whether an example has speech in it."""
+    rng = np.random.default_rng((seed, step))
+    gen = torch.Generator().manual_seed(seed * 1000003 + step)
+    n = int(seconds * RATE) // 256 * 256
+    s = spectrum(torch.from_numpy(np.stack([speech(rng, corpus, n) for _ in range(count)])))
+    s = s * (torch.exp(0.115129 * noise.curves(gen, count, 2.5, (-2.0, 2.0)))[:, None] @ noise.SPREAD)
+    v = noise_spectra(rng, gen, corpus, count, n)
+    fate = rng.random(count)
+    snr = np.clip(rng.normal(4, 8, count), -10, 35)
+    snr[fate < 0.08] = rng.uniform(35, 70, int((fate < 0.08).sum()))
+    level = torch.from_numpy(10 ** (rng.uniform(-42, -14, count) / 20)).float()[:, None, None] * 16
+    speaks = torch.from_numpy(fate < 0.93)
+    s = s / power(s).sqrt() * speaks[:, None, None]
+    v = v * torch.from_numpy(10 ** (-snr / 20)).float()[:, None, None]
+    gain = torch.ones(count, 1, 257)
+    for i in range(count):
+        band_limit(rng, gain[i, 0])
+    level = level * gain / power(s + v).sqrt()
+    return s * level, (s + v) * level, speaks
