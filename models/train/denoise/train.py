@@ -42,6 +42,20 @@ def loss_of(net, clean, noisy, speaks):
     return 0.04 * distortion.mean() + 2 * shape + complex_, distortion.mean()
 
 
+class Batches(torch.utils.data.Dataset):
+    """Batch k of the seed; made in another process while the network learns from the one before."""
+
+    def __init__(self, corpus, first, steps):
+        self.corpus, self.first, self.steps = corpus, first, steps
+
+    def __len__(self):
+        return self.steps - self.first
+
+    def __getitem__(self, i):
+        torch.set_num_threads(1)
+        return mix.batch(self.corpus, SEED, self.first + i)
+
+
 def standardise(net, corpus):
     x = []
     for step in range(4):
@@ -71,10 +85,10 @@ def main(data, out, steps, decay_from):
             standardise(net, corpus)
     print('%d weights, from step %d' % (sum(p.numel() for p in net.parameters()), step), flush=True)
     began, sums, seen = time.time(), [0.0, 0.0], 0
-    while step < steps:
+    for examples in torch.utils.data.DataLoader(Batches(corpus, step, steps), batch_size=None, num_workers=1):
         for group in opt.param_groups:
             group['lr'] = rate_at(step, steps, decay_from)
-        loss, distortion = loss_of(net, *mix.batch(corpus, SEED, step))
+        loss, distortion = loss_of(net, *examples)
         opt.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
