@@ -97,6 +97,10 @@ struct kern {
     void (*gemm_block_f32)(float *y, size_t ldy, const float *x, size_t ldx, const struct kern_block *b, size_t m);
     /* The same with one pointer per row: y[i][o] and x[i][k]. Rows of y overlap neither each other nor any x. */
     void (*gemm_rows_f32)(float *const *y, const float *const *x, const struct kern_block *b, size_t m);
+    /* `count` products of one row: y[b*step_y + o] = sum_k x[b*step_x + k] * w_b[o][k], o < n, the packed w_b one after the
+     * other. */
+    void (*gemm_each_f32)(float *restrict y, size_t step_y, const float *restrict x, size_t step_x, const float *restrict w,
+                          size_t n, size_t k, size_t count);
     /* gemm_f32, then the epilogue: the bits of the kernels one after another. */
     void (*gemm_act_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
                          const float *restrict bias, size_t m, size_t n, size_t k, const struct kern_epilogue *e);
@@ -171,6 +175,7 @@ struct kern {
     K(gemm_f32)          \
     K(gemm_rows_f32)     \
     K(gemm_block_f32)    \
+    K(gemm_each_f32)     \
     K(gemm_act_f32)      \
     K(epilogue_f32)      \
     K(exp_f32)           \

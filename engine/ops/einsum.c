@@ -227,6 +227,7 @@ struct einsum_args {
     int n_outer, n_batch;                       /* the first n_batch of them move input 1 */
     size_t packed_floats;
     const float *packed;                        /* one per batch; NULL: packed while it runs */
+    bool each;                                  /* rows of their own matrices, evenly spaced */
 };
 
 static struct loop loop_make(const struct prep *c, const struct equation *q, int label)
@@ -318,6 +319,15 @@ static int64_t iterations(const struct loop *l, int n)
     return total;
 }
 
+/* One row for each of the matrices. */
+static bool is_each(const struct einsum_args *g)
+{
+    int loops = 0;
+    for (int i = 0; i < g->n_outer; i++)
+        loops += g->outer[i].n != 1;
+    return g->m == 1 && loops == 1 && iterations(g->outer, g->n_batch) > 1;
+}
+
 static rill_status product_pack(struct prep *c, struct einsum_args *g)
 {
     int64_t batches = iterations(g->outer, g->n_batch), x[IN_MAX], y;
@@ -338,6 +348,8 @@ static rill_status product_pack(struct prep *c, struct einsum_args *g)
                       (size_t) g->ldb_n, (size_t) g->ldb_k);
     }
     g->packed = packed;
+    g->each = is_each(g);
+    c->kernel = g->each ? "gemm_each_f32" : c->kernel;
     return RILL_OK;
 }
 
@@ -397,6 +409,12 @@ static void product_eval(const struct eval *e, const struct einsum_args *g)
 {
     int64_t total = iterations(g->outer, g->n_outer), repeat = total / iterations(g->outer, g->n_batch),
         x[IN_MAX], y;
+    if (g->each) {
+        offsets(g->outer, g->n_outer, 1, 2, x, &y);
+        e->kern->gemm_each_f32(e->y[0], (size_t) y, e->x[0], (size_t) x[0], g->packed, (size_t) g->n, (size_t) g->k,
+                               (size_t) total);
+        return;
+    }
     for (int64_t i = 0; i < total; i++) {
         offsets(g->outer, g->n_outer, i, 2, x, &y);
         const float *w = g->packed ? g->packed + (size_t) (i / repeat) * g->packed_floats : e->scratch;

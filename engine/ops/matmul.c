@@ -59,6 +59,7 @@ struct matmul_args {
     matmul_fn *one;                     /* multiplies matrices a and b into y */
     const float *packed;                /* the constant operand */
     size_t packed_floats;
+    bool each;                          /* rows times packed matrices of their own, one after the other */
     struct then then;
 };
 
@@ -183,6 +184,15 @@ static rill_status packed_set(struct prep *c, struct matmul_args *g, unsigned in
     return g->packed ? RILL_OK : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
 }
 
+static bool is_each(const struct matmul_args *g)
+{
+    int64_t n = 1;
+    for (int i = g->rank; i-- > 0; n *= g->dim[i])
+        if (g->dim[i] != 1 && (g->sa[i] != n || g->sb[i] != n))
+            return false;
+    return g->m == 1 && n > 1;
+}
+
 static rill_status way_choose(struct prep *c, struct matmul_args *g)
 {
     const struct tensor *a = c->in[0], *b = c->in[1];
@@ -190,6 +200,8 @@ static rill_status way_choose(struct prep *c, struct matmul_args *g)
     c->kernel = "gemm_f32";
     if (b->data) {
         g->one = one_packed;
+        g->each = is_each(g);
+        c->kernel = g->each ? "gemm_each_f32" : c->kernel;
         return packed_set(c, g, 1, n, 1, n);
     }
     if (a->data && n == 1) {
@@ -255,6 +267,9 @@ static void matmul_eval(const struct eval *e)
         return;
     if (g->batches == 1)
         g->one(e, g, 0, 0, 0);
+    else if (g->each)
+        e->kern->gemm_each_f32(e->y[0], (size_t) g->n, e->x[0], (size_t) g->k, g->packed, (size_t) g->n, (size_t) g->k,
+                               (size_t) g->batches);
     else
         batches_eval(e, g);
     if (g->then.n)

@@ -92,6 +92,26 @@ static void rows_check(struct check *t, size_t m, size_t n, size_t k, unsigned v
     check_drop(t);
 }
 
+/* A row for each of several matrices. */
+static void each_check(struct check *t, size_t count, size_t n, size_t k, bool low)
+{
+    size_t ldy = n + 3 * low, ldx = k + low, floats = kern_packed_floats(n, k), n_y = (count - 1) * ldy + n;
+    float *w = check_buf(t, count * n * k, low), *p = check_buf(t, count * floats, false), *x = check_buf(t, count * ldx, low);
+    float *want = check_buf(t, n_y, low), *got = check_buf(t, n_y, low);
+    check_fill(t, w, count * n * k);
+    check_fill(t, x, count * ldx);
+    check_fill(t, want, n_y);
+    memcpy(got, want, n_y * sizeof *got);
+    for (size_t i = 0; i < count; i++) {
+        kern_pack_f32(p + i * floats, w + i * n * k, n, k, k, 1);
+        struct gemm g = { .x = x + i * ldx, .ldx = ldx, .ldy = ldy, .m = 1, .n = n, .k = k };
+        chain(&g, w + i * n * k, want + i * ldy);
+    }
+    t->new.gemm_each_f32(got, ldy, x, ldx, p, n, k, count);
+    check_same(t, "gemm_each_f32", want, got, n_y, "count %zu n %zu k %zu", count, n, k);
+    check_drop(t);
+}
+
 static void apart(const struct kern *k, float *y, size_t m, size_t n, const struct kern_epilogue *e)
 {
     for (size_t i = 0; i < m; i++, y += n) {
@@ -212,6 +232,7 @@ void check_gemm(struct check *t)
     for (variant = 0; variant < 80; variant++) {
         act_check(t, 1 + variant * 7 % 60, 1 + variant * 5 % 70, 9, variant);
         rows_check(t, 1 + variant * 7 % 60, 1 + variant * 5 % 70, 1 + variant % 40, variant);
+        each_check(t, 1 + variant * 7 % 19, 1 + variant * 5 % 70, variant % 40, variant & 1);
     }
     for (size_t i = 0; t->bench && i < sizeof timed / sizeof *timed; i++)
         shape_time(t, timed[i].what, timed[i].m, timed[i].n, timed[i].k);
