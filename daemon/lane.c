@@ -188,15 +188,15 @@ static void pulse_record(struct lane *l, struct lane_rec *rec, uint64_t began_ns
 
 /* ---- what goes in ---- */
 
+/* When the last of `consumed` samples came. */
 static void arrivals_pass(struct lane *l, uint64_t consumed)
 {
-    struct lane_arrival a;
-    while (ring_used(&l->arrivals)) {
+    struct lane_arrival a = { 0 };
+    while (a.count < consumed && ring_used(&l->arrivals)) {
         ring_peek(&l->arrivals, &a, 1);
         l->arrival_us = a.us;
-        if (a.count > consumed)
-            return;
-        ring_drop(&l->arrivals, 1);
+        if (a.count <= consumed)
+            ring_drop(&l->arrivals, 1);
     }
 }
 
@@ -267,13 +267,21 @@ static void samples_take(struct lane *l, float *to, size_t n)
     atomic_store_explicit(&l->consumed, consumed, memory_order_release);
 }
 
+/* As many samples as the next pulse lacks: what a pulse waited for is counted from the arrival of its own last sample. */
+static size_t chunk_wanted(const struct lane *l)
+{
+    uint64_t have = l->seg_fed + (l->feed_fill - l->feed_at), pulse = l->model->pulse_samples;
+    size_t n = (size_t) pcm_rescale(pulse - have % pulse, l->opts.in_rate, l->model->rate);
+    return n < l->chunk_cap ? n : l->chunk_cap;
+}
+
 static enum lane_result feed_more(struct lane *l)
 {
     /* `finish` first: what was written before it is seen after it. */
     bool finish = atomic_load_explicit(&l->finish, memory_order_acquire), at_mark;
     /* Samples before marks: samples that follow a mark are never seen without it. */
     size_t used = ring_used(&l->in), until_mark = room_at_mark(l, &at_mark);
-    size_t most = until_mark < used ? until_mark : used, n = most < l->chunk_cap ? most : l->chunk_cap;
+    size_t most = until_mark < used ? until_mark : used, wanted = chunk_wanted(l), n = most < wanted ? most : wanted;
     if (n && waited_too_long(l)) {
         samples_take(l, NULL, most);
         l->late = most;

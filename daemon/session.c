@@ -439,13 +439,14 @@ void session_audio(struct session *s, const Rill__Audio *m)
         s->pos_in = m->pos;
     }
     size_t n = m->pcm.len / pcm_frame_bytes(&s->in);
+    /* Before the samples: they are never seen without it. */
+    struct lane_arrival a = { .count = s->received + n, .us = lane_now_us() };
+    if (n && ring_room(&s->lane->arrivals))
+        ring_write(&s->lane->arrivals, &a, 1);
     audio_put(s, m->pcm.data, n);
     s->any_audio |= n > 0;
     s->pos_in += n;
     s->seq_in = m->seq + 1;
-    struct lane_arrival a = { .count = s->received, .us = lane_now_us() };
-    if (n && ring_room(&s->lane->arrivals))
-        ring_write(&s->lane->arrivals, &a, 1);
     worker_wake(s->worker);
 }
 

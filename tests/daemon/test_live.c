@@ -29,12 +29,15 @@ struct one {
     uint32_t misses;                /* as the daemon counts them */
 };
 
+#define CLOCK_SLACK_US 500      /* between two readings of the clock on either side */
+
 struct live {
     struct rill_client *client;
     struct one one[STREAMS_MAX + 1];
     size_t pulse;                   /* samples */
     struct lists trip_us;           /* from the last sample of a pulse sent to the answer read */
     struct lists inside_us;         /* waiting and compute, as the daemon tells */
+    size_t n_impossible;            /* longer inside than the whole trip */
 };
 
 struct load {
@@ -95,6 +98,7 @@ static void on_audio(void *arg, const struct rill_client_audio *a)
     for (size_t k = before; k < o->n_back / l->pulse && k < o->n_sent; k++) {
         list_add(&l->trip_us, (uint32_t) (now - o->sent_us[k]));
         list_add(&l->inside_us, a->queue_us + a->compute_us);
+        l->n_impossible += a->queue_us + a->compute_us > now - o->sent_us[k] + CLOCK_SLACK_US;
     }
 }
 
@@ -187,6 +191,7 @@ static struct outcome outcome_of(struct live *l, const struct setup *s)
 {
     struct outcome o = { .pulses = l->trip_us.n };
     uint64_t pulse_us = (uint64_t) l->pulse * 1000000 / 16000;
+    CHECK(l->n_impossible == 0, "%zu pulses waited longer in the daemon than they were away", l->n_impossible);
     for (size_t i = 0; i < l->trip_us.n; i++)
         o.trip_misses += l->trip_us.v[i] > pulse_us;
     for (uint32_t id = 1; id <= s->n_live; id++) {
