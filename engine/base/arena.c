@@ -11,6 +11,7 @@
 struct arena_block {
     struct arena_block *next;
     size_t size, used;
+    size_t mapped_bytes;        /* 0: of malloc */
     _Alignas(64) unsigned char bytes[];
 };
 
@@ -19,16 +20,30 @@ struct arena_block {
 #define LARGE_PAGE_BYTES ((size_t) 2 << 20)
 #define LARGE_BLOCK_BYTES (4 * LARGE_PAGE_BYTES)
 
+/* Memory that starts at a large page. From the kernel itself: what malloc has may lie in small pages already. */
+static void *pages_map(size_t bytes)
+{
+    size_t more = bytes + LARGE_PAGE_BYTES;
+    unsigned char *p = mmap(NULL, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    size_t before = (size_t) -(uintptr_t) p & (LARGE_PAGE_BYTES - 1);
+    if (before)
+        munmap(p, before);
+    munmap(p + before + bytes, LARGE_PAGE_BYTES - before);
+    (void) madvise(p + before, bytes, MADV_HUGEPAGE);
+    return p + before;
+}
+
 /* What the block does not use of its last page is never touched. */
 static struct arena_block *large_block_add(struct arena *a, size_t bytes)
 {
     size_t want = bytes > LARGE_BLOCK_BYTES / 2 ? bytes + sizeof(struct arena_block) : LARGE_BLOCK_BYTES;
     want = (want + LARGE_PAGE_BYTES - 1) & ~(LARGE_PAGE_BYTES - 1);
-    struct arena_block *b = aligned_alloc(LARGE_PAGE_BYTES, want);
+    struct arena_block *b = pages_map(want);
     if (!b)
         return NULL;
-    (void) madvise(b, want, MADV_HUGEPAGE);
-    *b = (struct arena_block) { .next = a->head, .size = want - sizeof *b };
+    *b = (struct arena_block) { .next = a->head, .size = want - sizeof *b, .mapped_bytes = want };
     a->head = b;
     return b;
 }
@@ -103,7 +118,10 @@ void arena_drop(struct arena *a)
 {
     for (struct arena_block *b = a->head, *next; b; b = next) {
         next = b->next;
-        free(b);
+        if (b->mapped_bytes)
+            munmap(b, b->mapped_bytes);
+        else
+            free(b);
     }
     *a = (struct arena) { .limit_bytes = a->limit_bytes };
 }
