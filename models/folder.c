@@ -104,9 +104,33 @@ static rill_status file_read(struct folder *f, int fd, const char *name, struct 
     return RILL_OK;
 }
 
+static const struct folder_file *built_in_find(const struct folder *f, const char *name)
+{
+    const struct folder_file *file = f->built_in;
+    while (file && file->name && strcmp(file->name, name) != 0)
+        file++;
+    return file && file->name ? file : NULL;
+}
+
+static rill_status built_in_read(struct folder *f, const struct folder_file *file, struct arena *a, const uint8_t **ret,
+                                 size_t *ret_n, rill_error *reterr)
+{
+    uint8_t *bytes = arena_alloc(a, file->n + 1);
+    if (!bytes)
+        return err_set(reterr, RILL_NOMEM, "%.200s: out of memory for %zu bytes", file->name, file->n);
+    memcpy(bytes, file->data, file->n);
+    SHA256Update(&f->digest, bytes, file->n);
+    *ret = bytes;
+    *ret_n = file->n;
+    return RILL_OK;
+}
+
 rill_status folder_read(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes,
                         const uint8_t **ret, size_t *ret_n, rill_error *reterr)
 {
+    const struct folder_file *file = built_in_find(f, name);
+    if (file)
+        return built_in_read(f, file, a, ret, ret_n, reterr);
     if (f->fd < 0)
         return err_set(reterr, RILL_IO, "'%.200s': this model has no folder to read files from", name);
     int fd = beneath_open(f->fd, name);
@@ -120,6 +144,8 @@ rill_status folder_read(struct folder *f, const char *name, struct arena *a, uin
 bool folder_has(const struct folder *f, const char *name)
 {
     struct stat st;
+    if (built_in_find(f, name))
+        return true;
     int fd = f->fd < 0 ? -1 : beneath_open(f->fd, name);
     bool yes = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     if (fd >= 0)

@@ -9,8 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A file that is part of the library. */
+struct folder_file {
+    const char *name;           /* NULL ends a list */
+    const uint8_t *data;
+    size_t n;
+};
+
 struct folder {
-    int fd;                     /* of the directory; -1: there are no files */
+    int fd;                     /* of the directory; -1: none */
+    const struct folder_file *built_in;     /* what there is instead of a directory; NULL: nothing */
     const char *path;           /* for messages */
     SHA2_CTX digest;            /* over all bytes read so far, in order */
 };

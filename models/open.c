@@ -158,18 +158,23 @@ static rill_status nnef_read(struct opening *o, const char *file)
     return mgraph_from_nnef(&o->graph, a, o->model->dims, &source, NULL, o->err);
 }
 
-static rill_status folder_model(struct opening *o, const char *path)
+static rill_status files_model(struct opening *o, const char *name)
 {
     struct arena *a = &o->model->arena;
     const uint8_t *text;
     size_t n;
-    TRY(folder_open(&o->folder, path, o->err));
     if (folder_has(&o->folder, "model.conf")) {
         TRY(folder_read(&o->folder, "model.conf", a, CONF_BYTES_MAX, &text, &n, o->err));
         TRY(model_conf_parse(&o->conf, a, "model.conf", (const char *) text, o->err));
     }
     TRY(nnef_read(o, "graph.nnef"));
-    return model_fill(o, base_name(o, path));
+    return model_fill(o, name);
+}
+
+static rill_status folder_model(struct opening *o, const char *path)
+{
+    TRY(folder_open(&o->folder, path, o->err));
+    return files_model(o, base_name(o, path));
 }
 
 static rill_status nnef_model(struct opening *o, const char *path)
@@ -232,13 +237,9 @@ const char *rill_model_builtin_name(unsigned n)
 
 static rill_status builtin_model(struct opening *o, const struct builtin *b)
 {
-    struct arena *a = &o->model->arena;
-    struct nnef_source source = { .file = "graph.nnef", .text = b->graph, .n = strlen(b->graph) };
-    folder_digest(&o->folder, b->conf, strlen(b->conf));
-    folder_digest(&o->folder, b->graph, strlen(b->graph));
-    TRY(model_conf_parse(&o->conf, a, "model.conf", b->conf, o->err));
-    TRY(mgraph_from_nnef(&o->graph, a, o->model->dims, &source, NULL, o->err));
-    return model_fill(o, b->name);
+    o->folder.built_in = b->files;
+    o->folder.path = b->name;
+    return files_model(o, b->name);
 }
 
 static rill_status builtin_find(const char *name, const struct builtin **ret, rill_error *err)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Batches of clean and noisy spectra. Batch k of a seed is always the same."""
+"""Batches of clean and noisy spectra."""
 import os
 import sys
 
@@ -9,7 +9,7 @@ import torch
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 from recordings import RATE, bank_load                               # noqa: E402
 import noise                                                         # noqa: E402
-from net import spectrum                                             # noqa: E402
+from net import bands_of, noise_track, spectrum                                             # noqa: E402
 
 HELD_NOISE = ('amb_port', 'river_med', 'tavern', 'windstorm_11', 'mine_metal_1')     # evaluation only
 SOURCES = ('texture', 'ambience', 'events', 'made', 'babble', 'music')
@@ -136,23 +136,62 @@ def band_limit(rng, gain):
         gain *= 1 - 1 / (1 + (f / rng.uniform(50, 300)) ** 4)
 
 
-def batch(corpus, seed, step, count=32, seconds=3.0):
-    """(clean, noisy, speaks): complex [count, T, 257] twice, and whether an example has speech in it."""
-    rng = np.random.default_rng((seed, step))
-    gen = torch.Generator().manual_seed(seed * 1000003 + step)
-    n = int(seconds * RATE) // 256 * 256
+def sources(corpus, seed, k, count, n):
+    """Speech and noise of power 1, complex [count, T, 257] each."""
+    rng = np.random.default_rng((seed, k))
+    gen = torch.Generator().manual_seed(seed * 1000003 + k)
     s = spectrum(torch.from_numpy(np.stack([speech(rng, corpus, n) for _ in range(count)])))
     s = s * (torch.exp(0.115129 * noise.curves(gen, count, 2.5, (-2.0, 2.0)))[:, None] @ noise.SPREAD)
     v = noise_spectra(rng, gen, corpus, count, n)
+    return s / power(s).sqrt(), v
+
+
+def column(x):
+    return torch.from_numpy(np.asarray(x)).float()[:, None, None]
+
+
+def mixtures(rng, s, v):
+    """(clean, noisy) of a level as recordings have; some without noise, some without speech."""
+    count = len(s)
     fate = rng.random(count)
     snr = np.clip(rng.normal(4, 8, count), -10, 35)
     snr[fate < 0.08] = rng.uniform(35, 70, int((fate < 0.08).sum()))
-    level = torch.from_numpy(10 ** (rng.uniform(-42, -14, count) / 20)).float()[:, None, None] * 16
-    speaks = torch.from_numpy(fate < 0.93)
-    s = s / power(s).sqrt() * speaks[:, None, None]
-    v = v * torch.from_numpy(10 ** (-snr / 20)).float()[:, None, None]
+    s = s * column(fate < 0.93)
+    x = s + v * column(10 ** (-snr / 20))
+    level = column(10 ** (rng.uniform(-42, -14, count) / 20)) * 16
     gain = torch.ones(count, 1, 257)
     for i in range(count):
         band_limit(rng, gain[i, 0])
-    level = level * gain / power(s + v).sqrt()
-    return s * level, (s + v) * level, speaks
+    level = level * gain / power(x).sqrt()
+    return s * level, x * level
+
+
+def example(clean, noisy):
+    """What a step of training needs: bands, their tracked noise, |clean|^2, |noisy|^2 and Re(clean* noisy)."""
+    square = lambda z: z.real ** 2 + z.imag ** 2
+    bands = bands_of(noisy)
+    return (bands, noise_track(bands), square(clean), square(noisy),
+            clean.real * noisy.real + clean.imag * noisy.imag)
+
+
+USES = 2        # the same speech and noise meet in so many batches, in other pairs
+
+
+class Batches(torch.utils.data.Dataset):
+    """Batch k of a seed, always the same; in order, each of its sources is made once."""
+
+    def __init__(self, corpus, seed, first, steps, count=32, seconds=3.0):
+        self.corpus, self.seed, self.first, self.steps, self.count = corpus, seed, first, steps, count
+        self.n = int(seconds * RATE) // 256 * 256
+        self.made = (-1, None)
+
+    def __len__(self):
+        return self.steps - self.first
+
+    def __getitem__(self, i):
+        torch.set_num_threads(1)
+        step = self.first + i
+        if self.made[0] != step // USES:
+            self.made = (step // USES, sources(self.corpus, self.seed, step // USES, self.count, self.n))
+        s, v = self.made[1]
+        return example(*mixtures(np.random.default_rng((self.seed, step, 1)), s, torch.roll(v, 5 * (step % USES), 0)))

@@ -15,7 +15,7 @@ import time
 import torch
 
 import mix
-from net import Net, bands_of, noise_track
+from net import Net
 
 SEED, RATE_TOP, WARM = 5, 2.5e-3, 150
 
@@ -27,41 +27,30 @@ def rate_at(step, steps, decay_from):
     return RATE_TOP * min(1.0, max(left, 0.01))
 
 
-def loss_of(net, clean, noisy, speaks):
-    bands = bands_of(noisy)
-    gain = net(bands, noise_track(bands))
-    size = (noisy.real ** 2 + noisy.imag ** 2).mean((1, 2), keepdim=True).sqrt() + 1e-9
-    s, y = clean / size, noisy / size * gain
-    ms, my = torch.clamp(s.abs(), 1e-4), torch.clamp(y.abs(), 1e-4)
-    cs, cy = ms ** 0.3, my ** 0.3
+def loss_of(gain, s2, x2, sx):
+    """Clean and noisy spectra only meet in real products, as gains are real.
+
+    Error of compressed magnitudes (power 0.3) and of spectra compressed alike, and the distortion in dB, where an
+    example has speech."""
+    size = x2.mean((1, 2), keepdim=True) + 1e-12
+    s2, x2, sx = s2 / size, x2 / size, sx / size
+    tiny = 1e-8
+    cs, cx = (s2 + tiny) ** 0.15, (x2 + tiny) ** 0.15
+    both = sx * (s2 + tiny) ** -0.35 * (x2 + tiny) ** -0.35
+    cg = (gain + 1e-5) ** 0.3
+    cy = cx * cg
     shape = ((cs - cy) ** 2).mean()
-    complex_ = ((s * (cs / ms) - y * (cy / my)).abs() ** 2).mean()
-    error = (s - y).abs().pow(2).sum((1, 2))
-    whole = s.abs().pow(2).sum((1, 2))
-    distortion = 10 * torch.log10((error + 1e-3 * whole)[speaks] / whole[speaks])
-    return 0.04 * distortion.mean() + 2 * shape + complex_, distortion.mean()
-
-
-class Batches(torch.utils.data.Dataset):
-    """Batch k of the seed; made in another process while the network learns from the one before."""
-
-    def __init__(self, corpus, first, steps):
-        self.corpus, self.first, self.steps = corpus, first, steps
-
-    def __len__(self):
-        return self.steps - self.first
-
-    def __getitem__(self, i):
-        torch.set_num_threads(1)
-        return mix.batch(self.corpus, SEED, self.first + i)
+    complex_ = (cs * cs - 2 * cg * both + cy * cy).mean()
+    error = (s2 - 2 * gain * sx + gain * gain * x2).sum((1, 2))
+    whole = s2.sum((1, 2))
+    speaks = whole > 1e-6
+    distortion = 10 * torch.log10((error + 1e-3 * whole)[speaks] / whole[speaks]).mean()
+    return 0.04 * distortion + 2 * shape + complex_, distortion
 
 
 def standardise(net, corpus):
-    x = []
-    for step in range(4):
-        bands = bands_of(mix.batch(corpus, SEED + 1, step)[1])
-        x.append(net.features(bands, noise_track(bands)).reshape(-1, net.mean.numel()))
-    x = torch.cat(x)
+    batches = mix.Batches(corpus, SEED + 1, 0, 4)
+    x = torch.cat([net.features(*batches[i][:2]).reshape(-1, net.mean.numel()) for i in range(4)])
     net.mean.copy_(x.mean(0))
     net.scale.copy_(1 / x.std(0))
 
@@ -85,10 +74,11 @@ def main(data, out, steps, decay_from):
             standardise(net, corpus)
     print('%d weights, from step %d' % (sum(p.numel() for p in net.parameters()), step), flush=True)
     began, sums, seen = time.time(), [0.0, 0.0], 0
-    for examples in torch.utils.data.DataLoader(Batches(corpus, step, steps), batch_size=None, num_workers=1):
+    batches = mix.Batches(corpus, SEED, step, steps)
+    for bands, noise, *spectra in torch.utils.data.DataLoader(batches, batch_size=None, num_workers=1):
         for group in opt.param_groups:
             group['lr'] = rate_at(step, steps, decay_from)
-        loss, distortion = loss_of(net, *examples)
+        loss, distortion = loss_of(net(bands, noise), *spectra)
         opt.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
