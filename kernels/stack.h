@@ -21,7 +21,12 @@ enum kern_stack_op {
 struct kern_stack_at { size_t room, at; };      /* at: floats from the room's start */
 
 /* 16 outputs of a product: their place in the first row, and floats from row to row. */
-struct kern_stack_panel { struct kern_stack_at to; size_t ld; };
+struct kern_stack_panel {
+    struct kern_stack_at to;
+    size_t ld;
+    bool adds;
+    struct kern_stack_at add;       /* rows, ld apart, that are added to the sums */
+};
 
 struct kern_stack_step {
     enum kern_stack_op op;

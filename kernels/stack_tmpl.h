@@ -32,6 +32,11 @@ V16_UNROLLED void FN(stack_tile)(const struct kern_stack_step *s, float *const *
     EACH_PANEL {
         const struct kern_stack_panel *to = s->panel + first + p;
         float *y = room[to->to.room] + to->to.at + row * to->ld;
+        if (to->adds) {
+            const float *add = room[to->add.room] + to->add.at + row * to->ld;
+            EACH_ROW
+                acc[p * rows + r] = v16_add(acc[p * rows + r], v16_load(add + (size_t) r * to->ld));
+        }
         EACH_ROW
             v16_store(y + (size_t) r * to->ld, acc[p * rows + r]);
     }
@@ -77,16 +82,21 @@ static void FN(stack_product)(const struct kern_stack_step *s, float *const *roo
 
 static void FN(stack_load)(const struct kern_stack_step *s, float *restrict to, const float *restrict a)
 {
-    for (size_t r = 0; r < s->rows; r++, to += s->ld)
-        for (size_t i = 0; i < s->ld; i++)
-            to[i] = i < s->n ? a[i * s->rows + r] : 0;
+    const size_t n = s->n, rows = s->rows, ld = s->ld;
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = n; i < ld; i++)
+            to[r * ld + i] = 0;
+    for (size_t i = 0; i < n; i++, a += rows)
+        for (size_t r = 0; r < rows; r++)
+            to[r * ld + i] = a[r];
 }
 
 static void FN(stack_store)(const struct kern_stack_step *s, float *restrict to, const float *restrict a)
 {
-    for (size_t r = 0; r < s->rows; r++, a += s->ld)
-        for (size_t i = 0; i < s->n; i++)
-            to[i * s->rows + r] = a[i];
+    const size_t n = s->n, rows = s->rows, ld = s->ld;
+    for (size_t i = 0; i < n; i++, to += rows)
+        for (size_t r = 0; r < rows; r++)
+            to[r] = a[r * ld + i];
 }
 
 static inline void FN(stack_gate)(float *to, const float *a, const float *b, size_t n)

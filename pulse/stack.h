@@ -18,6 +18,7 @@ enum stack_kind {
     STACK_STORE,            /* output, value */
     STACK_PUSH,             /* window, value: its newest frames */
     STACK_SHIFT,            /* window: makes room for the next run's frames; once, behind its products */
+    STACK_JOIN,             /* value that the next product makes, value that is added to it */
     STACK_PRODUCT,          /* first of the values made, value or values + window, how many, taps, dilation, stride */
     STACK_GATE,             /* value, a, b: tanh(a) * sigmoid(b) */
     STACK_ADD, STACK_SUB, STACK_MUL, STACK_DIV, STACK_RELU, STACK_SIGMOID, STACK_TANH,

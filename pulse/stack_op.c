@@ -86,6 +86,8 @@ static bool step_fits(const struct stack_attr *a, const int64_t *s, int64_t load
     case STACK_LOAD: return within(s[1], 0, values - 1) && within(s[2], 0, loads - 1);
     case STACK_STORE: return within(s[1], 0, stores - 1) && within(s[2], 0, values - 1);
     case STACK_SHIFT: return within(s[1], 0, windows - 1);
+    case STACK_JOIN:
+        return within(s[1], 0, values - 1) && within(s[2], 0, values - 1) && alike(value_at(a, s[1]), value_at(a, s[2]));
     case STACK_PUSH: {
         if (!within(s[1], 0, windows - 1) || !within(s[2], 0, values - 1))
             return false;
@@ -171,6 +173,7 @@ struct maker {
     struct kern_stack_step *step;
     struct kern_stack_at *at;       /* of each value */
     int64_t *last;                  /* the last step that touches it */
+    int64_t *joined;                /* what a product adds to it, plus 1 */
     bool *made;
     size_t *free_at, *free_floats, n_free, floats;      /* of scratch */
     const float *w;
@@ -220,7 +223,7 @@ static void value_drop(struct maker *m, int64_t v, int64_t step)
 static void step_reads(const struct stack_attr *a, const int64_t *s, int64_t ret[2])
 {
     ret[0] = ret[1] = -1;
-    if (s[0] == STACK_STORE || s[0] == STACK_PUSH || (s[0] == STACK_PRODUCT && s[2] < n_values(a)))
+    if (s[0] == STACK_STORE || s[0] == STACK_PUSH || s[0] == STACK_JOIN || (s[0] == STACK_PRODUCT && s[2] < n_values(a)))
         ret[0] = s[2];
     if (s[0] >= STACK_GATE) {
         ret[0] = s[2];
@@ -253,6 +256,11 @@ static void lifetimes_find(struct maker *m)
         for (int k = 0; k < 2; k++)
             if (reads[k] >= 0)
                 m->last[reads[k]] = i;
+        if (s[0] == STACK_JOIN)
+            m->joined[s[1]] = s[2] + 1;
+        for (int64_t k = 0; s[0] == STACK_PRODUCT && k < s[3]; k++)
+            if (m->joined[first + k])
+                m->last[m->joined[first + k] - 1] = i;
         if (s[0] == STACK_PUSH && m->at[s[2]].room == ROOM_SCRATCH) {
             struct win w = window_at(a, s[1]);
             m->at[s[2]] = window_place(a, s[1], w.frames - w.fresh);
@@ -277,9 +285,16 @@ static bool product_make(struct maker *m, const int64_t *s, struct kern_stack_st
     k->row_step = (size_t) (s[6] * lanes);
     k->panel = p;
     k->w = m->w;
-    for (int64_t i = s[1]; i < s[1] + s[3]; i++)
-        for (int64_t o = 0, ld = stack_lanes(value_at(a, i).channels); o < ld; o += KERN_LANES, k->n_panels++)
-            *p++ = (struct kern_stack_panel) { { m->at[i].room, m->at[i].at + (size_t) o }, (size_t) ld };
+    for (int64_t i = s[1]; i < s[1] + s[3]; i++) {
+        int64_t add = m->joined[i] - 1;
+        if (add >= 0 && !m->made[add])
+            return false;
+        for (int64_t o = 0, ld = stack_lanes(value_at(a, i).channels); o < ld; o += KERN_LANES, k->n_panels++, p++) {
+            *p = (struct kern_stack_panel) { .to = { m->at[i].room, m->at[i].at + (size_t) o }, .ld = (size_t) ld };
+            if ((p->adds = add >= 0))
+                p->add = (struct kern_stack_at) { m->at[add].room, m->at[add].at + (size_t) o };
+        }
+    }
     m->w += floats;
     m->w_left -= floats;
     return true;
@@ -329,6 +344,7 @@ static bool step_make(struct maker *m, const int64_t *s, struct kern_stack_step 
         k->n = (size_t) ((w.frames - w.fresh) * stack_lanes(w.channels));
         return true;
     }
+    case STACK_JOIN: return true;
     case STACK_PRODUCT: return product_make(m, s, k);
     default:
         k->to = m->at[s[1]];
@@ -360,12 +376,15 @@ static rill_status steps_make(struct maker *m)
             fits = value_make(m, first + k);
         if (!fits || !step_make(m, s, &m->step[n]))
             return prep_fail(m->c, "step %lld of its program does not fit", (long long) i);
-        n += !is_idle(&m->step[n]);
+        n += s[0] != STACK_JOIN && !is_idle(&m->step[n]);
         for (int k = 0; k < 2; k++)
             if (reads[k] >= 0)
                 value_drop(m, reads[k], i);
-        for (int64_t k = 0; k < makes; k++)
+        for (int64_t k = 0; k < makes; k++) {
             value_drop(m, first + k, i);
+            if (m->joined[first + k])
+                value_drop(m, m->joined[first + k] - 1, i);
+        }
     }
     m->ret->program = (struct kern_stack) { m->step, n };
     return RILL_OK;
@@ -395,10 +414,11 @@ static rill_status stack_prepare(struct prep *c)
     m.step = arena_array(ar, struct kern_stack_step, (size_t) n_steps(a) + 1);
     m.at = arena_array(ar, struct kern_stack_at, values + 1);
     m.last = arena_array(ar, int64_t, values + 1);
+    m.joined = arena_array(ar, int64_t, values + 1);
     m.made = arena_array(ar, bool, values + 1);
     m.free_at = arena_array(ar, size_t, values + 1);
     m.free_floats = arena_array(ar, size_t, values + 1);
-    if (!m.ret || !m.step || !m.at || !m.last || !m.made || !m.free_at || !m.free_floats ||
+    if (!m.ret || !m.step || !m.at || !m.last || !m.joined || !m.made || !m.free_at || !m.free_floats ||
         !(m.ret->window_bytes = arena_array(ar, size_t, windows + 1)))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     if (!c->in[0] || !c->in[0]->data || c->in[0]->type != DTYPE_F32)

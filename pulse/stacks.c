@@ -197,6 +197,24 @@ static void weights_lay(struct maker *m, const struct node *n, const struct prod
     }
 }
 
+/* A sum of what the product makes alone and of a value that is there already is the product's own. */
+static void sum_join(struct maker *m, uint32_t wire, int64_t v)
+{
+    const struct graph *g = m->e.g;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct node *n = &g->nodes[m->node[i]];
+        if (strcmp(n->op->name, "Add") != 0 || m->e.readers[wire] != 1 || (n->in[0] != wire && n->in[1] != wire))
+            continue;
+        int64_t other = m->value[n->in[n->in[0] == wire]];
+        if (other < 0)
+            return;
+        step_add(m, STACK_JOIN, v, other, 0, NULL);
+        m->value[n->out[0]] = v;
+        m->done[m->node[i]] = true;
+        return;
+    }
+}
+
 /* All products of the stack that read one wire alike are one. */
 static void product_emit(struct maker *m, uint32_t at)
 {
@@ -213,6 +231,7 @@ static void product_emit(struct maker *m, uint32_t at)
             !reads_alike(&p, &q))
             continue;
         int64_t v = value_new(m, o->out[0]);
+        sum_join(m, o->out[0], v);
         to = n ? to : v;
         m->done[m->node[i]] = true;
         alike[n++] = m->node[i];

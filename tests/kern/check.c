@@ -165,6 +165,7 @@ static const struct { const char *name; void (*run)(struct check *); } tests[] =
     { "fft", check_fft },
     { "move", check_move },
     { "chain", check_chain },
+    { "stack", check_stack },
     { "conv", check_conv },
     { "cell", check_cell },
     { "norm", check_norm },

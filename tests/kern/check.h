@@ -47,4 +47,5 @@ void check_chain(struct check *t);
 void check_conv(struct check *t);
 void check_cell(struct check *t);
 void check_norm(struct check *t);
+void check_stack(struct check *t);
 #endif
