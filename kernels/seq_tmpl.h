@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Recurrent cells of any size over a sequence. A tile is the gates of `groups` groups of 16 units for `rows` rows: their
  * chains over the states stay in registers and the gates are finished there. Every second step takes the tiles in reverse
- * order, so that it starts with the weights that the caches still hold. */
+ * order, so that it starts with the weights that the caches still hold. Of a single row the gates of a tile are finished
+ * bit by bit in the next tile: loading weights leaves the arithmetic idle, and there is no pause in the loads. */
 
 enum FN(pass) { FN(PASS_RNN), FN(PASS_GRU), FN(PASS_LATE_ZR), FN(PASS_LATE_N), FN(PASS_LSTM) };
 
@@ -9,7 +10,18 @@ enum FN(pass) { FN(PASS_RNN), FN(PASS_GRU), FN(PASS_LATE_ZR), FN(PASS_LATE_N), F
 #define PASS_GATES(pass) \
     ((pass) == FN(PASS_LSTM) ? 4 : (pass) == FN(PASS_GRU) ? 3 : (pass) == FN(PASS_LATE_ZR) ? 2 : 1)
 #define PASS_X_GATES(pass) ((pass) == FN(PASS_LSTM) ? 4 : (pass) == FN(PASS_RNN) ? 1 : 3)
+/* Activations of 16 units. */
+#define PASS_PIECES(pass) \
+    ((pass) == FN(PASS_LSTM) ? 5 : (pass) == FN(PASS_GRU) ? 3 : (pass) == FN(PASS_LATE_ZR) ? 2 : 1)
 #define SEQ_ROWS 4
+#define SEQ_SUMS 8      /* of a tile of one row, at most */
+#ifndef CELL_LATE
+#define CELL_LATE 0
+#endif
+/* Whether a tile leaves its gates to the next one; where it has few, that costs more than it saves. */
+#define PASS_LATE(pass) (CELL_LATE && PASS_GATES(pass) >= 3)
+
+struct FN(late);
 
 /* What the tiles of one step share. */
 struct FN(seq) {
@@ -23,6 +35,7 @@ struct FN(seq) {
     float *next[SEQ_ROWS], *y[SEQ_ROWS];
     float *c[SEQ_ROWS];                 /* state of an LSTM; z of a late GRU */
     float *rh[SEQ_ROWS];                /* reset * state of a late GRU */
+    struct FN(late) *late;
 };
 
 #define EACH_ROW  V16_UNROLL for (int r = 0; r < rows; r++)
@@ -41,25 +54,76 @@ static inline void FN(seq_state)(const struct FN(seq) *s, int r, size_t u, v16 h
         v16_store_n(s->y[r] + u, h, s->hidden - u);
 }
 
-/* Gates of the 16 units from u on of row r, whose sums are a[0], a[step], ..; n: the candidate's inputs, of a GRU. */
-V16_UNROLLED void FN(seq_finish)(const struct FN(seq) *s, const v16 *a, const int step, v16 n, int r, size_t u, const int pass)
+/* The sums of a tile of one row whose gates are not finished: that happens in pieces, an activation each, while the
+ * next tile waits for its weights. */
+struct FN(late) {
+    const struct FN(seq) *s;
+    size_t u;                           /* first unit */
+    int pieces;                         /* 0: nothing is left */
+    v16 a[SEQ_SUMS], n[SEQ_SUMS];
+};
+
+/* Piece `piece` of the gates of the 16 units from u on of row r, whose sums are a[0], a[step], ..; *n: the candidate's
+ * inputs, of a GRU. */
+V16_UNROLLED void FN(seq_piece)(const struct FN(seq) *s, v16 *a, const int step, v16 *n, int r, size_t u, const int pass,
+                                const int piece)
 {
     if (pass == FN(PASS_RNN)) {
         FN(seq_state)(s, r, u, FN(v_tanh)(a[0]));
     } else if (pass == FN(PASS_GRU)) {
-        n = v16_add(n, v16_mul(a[2 * step], FN(v_sigmoid)(a[step])));
-        FN(seq_state)(s, r, u, FN(gru_next)(FN(v_sigmoid)(a[0]), FN(v_tanh)(n), v16_load(s->old[r] + u)));
+        if (piece == 0)
+            *n = v16_add(*n, v16_mul(a[2 * step], FN(v_sigmoid)(a[step])));
+        else if (piece == 1)
+            a[0] = FN(v_sigmoid)(a[0]);
+        else
+            FN(seq_state)(s, r, u, FN(gru_next)(a[0], FN(v_tanh)(*n), v16_load(s->old[r] + u)));
     } else if (pass == FN(PASS_LATE_ZR)) {
-        v16_store(s->rh[r] + u, v16_mul(FN(v_sigmoid)(a[step]), v16_load(s->old[r] + u)));
-        v16_store(s->c[r] + u, FN(v_sigmoid)(a[0]));
+        if (piece == 0)
+            v16_store(s->rh[r] + u, v16_mul(FN(v_sigmoid)(a[step]), v16_load(s->old[r] + u)));
+        else
+            v16_store(s->c[r] + u, FN(v_sigmoid)(a[0]));
     } else if (pass == FN(PASS_LATE_N)) {
         FN(seq_state)(s, r, u, FN(gru_next)(v16_load(s->c[r] + u), FN(v_tanh)(a[0]), v16_load(s->old[r] + u)));
+    } else if (piece == 0) {
+        a[0] = FN(v_sigmoid)(a[0]);
+    } else if (piece == 1) {
+        a[0] = v16_mul(a[0], FN(v_tanh)(a[3 * step]));
+    } else if (piece == 2) {
+        a[2 * step] = v16_add(v16_mul(FN(v_sigmoid)(a[2 * step]), v16_load(s->c[r] + u)), a[0]);
+        v16_store(s->c[r] + u, a[2 * step]);
+    } else if (piece == 3) {
+        a[step] = FN(v_sigmoid)(a[step]);
     } else {
-        v16 in = v16_mul(FN(v_sigmoid)(a[0]), FN(v_tanh)(a[3 * step]));
-        v16 c = v16_add(v16_mul(FN(v_sigmoid)(a[2 * step]), v16_load(s->c[r] + u)), in);
-        v16_store(s->c[r] + u, c);
-        FN(seq_state)(s, r, u, v16_mul(FN(v_sigmoid)(a[step]), FN(v_tanh)(c)));
+        FN(seq_state)(s, r, u, v16_mul(a[step], FN(v_tanh)(a[2 * step])));
     }
+}
+
+V16_UNROLLED void FN(late_piece)(struct FN(late) *l, const int i, const int pass)
+{
+    const int q = i / PASS_PIECES(pass), gates = PASS_GATES(pass);
+    FN(seq_piece)(l->s, l->a + q * gates, 1, l->n + q, 0, l->u + (size_t) q * 16, pass, i % PASS_PIECES(pass));
+}
+
+/* DO(i) for each piece that a tile may leave, i a constant. */
+#define PIECES_MOST(pass) (PASS_PIECES(pass) * (SEQ_SUMS / PASS_GATES(pass)))
+#define EACH_PIECE(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9)
+
+V16_UNROLLED void FN(late_rest)(struct FN(late) *l, const int pass)
+{
+#define DO(i)                                       \
+    if (i < PIECES_MOST(pass) && i < l->pieces)     \
+        FN(late_piece)(l, i, pass);
+    EACH_PIECE(DO)
+#undef DO
+}
+
+static void FN(late_end)(struct FN(late) *l, enum FN(pass) pass)
+{
+    if (pass == FN(PASS_LSTM))
+        FN(late_rest)(l, FN(PASS_LSTM));
+    else if (pass == FN(PASS_GRU))
+        FN(late_rest)(l, FN(PASS_GRU));
+    l->pieces = 0;
 }
 
 /* Groups from `group` on, all of one block of weights; `down` panels lie between the weights of one unit and the next. */
@@ -68,8 +132,11 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) *s, const float *w, size_t d
 {
     const int gates = PASS_GATES(pass), x_gates = PASS_X_GATES(pass), x_from = pass == FN(PASS_LATE_N) ? 2 : 0;
     const size_t inputs = s->inputs, hidden = s->hidden;
+    struct FN(late) *late = s->late;
     v16 acc[CELL_ACC], n[CELL_ACC];
     const float *h[SEQ_ROWS], *x[SEQ_ROWS];
+    size_t i = 0, k = 0, to = 0, span = 0;
+    int left = 0;
     EACH_ROW {
         h[r] = s->h[r];
         x[r] = s->x[r];
@@ -78,27 +145,61 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) *s, const float *w, size_t d
         size_t at = ((group + (size_t) q) * (size_t) x_gates + (size_t) (x_from + g)) * 16;
         ACC(q, g, r) = v16_load(s->from[r] + at);
     }
-    for (size_t k = 0; k < inputs; k++, w += down * 16)
-        EACH_SEQ EACH_GATE {
-            v16 wp = v16_load(w + (q * gates + g) * 16);
-            EACH_ROW
-                ACC(q, g, r) = v16_fma(wp, v16_set1(x[r][k]), ACC(q, g, r));
+#define OVER(v, k, to)                                                            \
+    for (; k < (to); k++, w += down * 16)                                         \
+        EACH_SEQ EACH_GATE {                                                      \
+            v16 wp = v16_load(w + (q * gates + g) * 16);                          \
+            EACH_ROW                                                              \
+                ACC(q, g, r) = v16_fma(wp, v16_set1(v[r][k]), ACC(q, g, r));      \
         }
+#define PIECE_BEHIND(v, k, p)                       \
+    if (p < PIECES_MOST(pass) && p < left) {        \
+        to += span;                                 \
+        OVER(v, k, to)                              \
+        FN(late_piece)(late, p, pass);              \
+    }
+#define DO_X(p) PIECE_BEHIND(x, i, p)
+#define DO_H(p) PIECE_BEHIND(h, k, p)
+    if (rows == 1 && PASS_LATE(pass) && late->pieces) {
+        left = late->pieces;
+        span = (inputs ? inputs : late->s == s ? hidden : late->u) / (size_t) left;
+    }
+    if (inputs) {
+        EACH_PIECE(DO_X)
+        OVER(x, i, inputs)
+    }
     EACH_SEQ EACH_ROW {
         n[q * rows + r] = ACC(q, pass == FN(PASS_GRU) ? 2 : 0, r);
         if (pass == FN(PASS_GRU))
             ACC(q, 2, r) = v16_load(s->bias_rn + (group + (size_t) q) * 16);
     }
-    for (size_t k = 0; k < hidden; k++, w += down * 16) {
-        EACH_SEQ EACH_GATE {
-            v16 wp = v16_load(w + (q * gates + g) * 16);
-            EACH_ROW
-                ACC(q, g, r) = v16_fma(wp, v16_set1(h[r][k]), ACC(q, g, r));
-        }
+    if (!inputs) {
+        EACH_PIECE(DO_H)
     }
-    EACH_SEQ EACH_ROW
-        FN(seq_finish)(s, &ACC(q, 0, r), rows, n[q * rows + r], r, (group + (size_t) q) * 16, pass);
+    OVER(h, k, hidden)
+    if (rows == 1 && PASS_LATE(pass)) {
+        EACH_SEQ {
+            EACH_GATE
+                late->a[q * gates + g] = ACC(q, g, 0);
+            late->n[q] = n[q];
+        }
+        late->s = s;
+        late->u = group * 16;
+        late->pieces = groups * PASS_PIECES(pass);
+        return;
+    }
+#define DO(p)                         \
+    if (p < PASS_PIECES(pass))        \
+        FN(seq_piece)(s, &ACC(q, 0, r), rows, &n[q * rows + r], r, (group + (size_t) q) * 16, pass, p);
+    EACH_SEQ EACH_ROW {
+        DO(0) DO(1) DO(2) DO(3) DO(4)
+    }
+#undef DO
 }
+#undef OVER
+#undef PIECE_BEHIND
+#undef DO_X
+#undef DO_H
 #undef EACH_ROW
 #undef EACH_SEQ
 #undef EACH_GATE
@@ -165,29 +266,48 @@ static size_t FN(seq_rows)(struct FN(seq) *s, const struct kern_cell_seq *c, con
     return n;
 }
 
+/* The block that comes b-th in step t. The first block is never the last but where it is the only one: the next step needs
+ * its states at once. */
+static inline size_t FN(seq_turn)(size_t t, size_t b, size_t blocks)
+{
+    size_t back = blocks - 1 - b;
+    return !(t & 1) ? b : back > 1 || blocks < 2 ? back : 1 - back;
+}
+
+/* Step t. s is what it shares, which the gates that are left unfinished go on using. */
 static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t n_rows, size_t t,
-                         enum FN(pass) pass)
+                         enum FN(pass) pass, struct FN(seq) *s, struct FN(late) *late)
 {
     size_t gates = (size_t) PASS_GATES(pass);
-    struct FN(seq) s = { .w = c->r, .bias_rn = c->bias_rn, .inputs = c->inputs, .hidden = c->hidden, .groups = c->groups,
-                         .block = kern_cell_block(gates) };
-    if (pass == FN(PASS_LATE_N))
-        s.w += 2 * c->groups * 16 * (c->inputs + c->hidden);
-    size_t blocks = (c->groups + s.block - 1) / s.block, n = n_rows;
+    s->w = pass == FN(PASS_LATE_N) ? c->r + 2 * c->groups * 16 * (c->inputs + c->hidden) : c->r;
+    s->bias_rn = c->bias_rn;
+    s->inputs = c->inputs;
+    s->hidden = c->hidden;
+    s->groups = c->groups;
+    s->block = kern_cell_block(gates);
+    s->late = late;
+    size_t blocks = (c->groups + s->block - 1) / s->block, n = n_rows;
     if (n_rows == 1)
-        FN(seq_rows)(&s, c, rows, 0, 1, t, pass);
+        FN(seq_rows)(s, c, rows, 0, 1, t, pass);
     for (size_t b = 0; b < blocks; b++)
         for (size_t first = 0; first < n_rows; first += n) {
             if (n_rows > 1)
-                n = FN(seq_rows)(&s, c, rows, first, n_rows, t, pass);
-            FN(seq_block)(&s, t & 1 ? blocks - 1 - b : b, pass, n);
+                n = FN(seq_rows)(s, c, rows, first, n_rows, t, pass);
+            if (n == 1 && n_rows > 1 && late->pieces)
+                FN(late_end)(late, pass);
+            FN(seq_block)(s, FN(seq_turn)(t, b, blocks), pass, n);
         }
 }
 
+/* from NULL: zeros */
 static void FN(state_copy)(float *to, const float *from, size_t n)
 {
-    for (size_t i = 0; to && i < n; i++)
-        to[i] = from ? from[i] : 0;
+    v16 zero = v16_set1(0);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        v16_store(to + i, from ? v16_load(from + i) : zero);
+    if (i < n)
+        v16_store_n(to + i, from ? v16_load_n(from + i, n - i) : zero, n - i);
 }
 
 static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t n_rows, size_t steps)
@@ -196,23 +316,32 @@ static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_ce
         [KERN_CELL_RNN] = { FN(PASS_RNN), FN(PASS_RNN) }, [KERN_CELL_GRU] = { FN(PASS_GRU), FN(PASS_GRU) },
         [KERN_CELL_GRU_LATE] = { FN(PASS_LATE_ZR), FN(PASS_LATE_N) }, [KERN_CELL_LSTM] = { FN(PASS_LSTM), FN(PASS_LSTM) }
     };
+    struct FN(seq) s[2];
+    struct FN(late) late;
+    late.pieces = 0;
     size_t pad = c->groups * 16, n = c->hidden;
     for (size_t i = 0; i < n_rows; i++) {
         float *own = rows[i].work;
         FN(state_copy)(own, rows[i].h_from, n);
-        FN(state_copy)(own + 2 * pad, rows[i].c_from, n);
+        if (c->kind == KERN_CELL_LSTM)
+            FN(state_copy)(own + 2 * pad, rows[i].c_from, n);
         for (size_t u = n; u < pad; u++)        /* units that do not exist */
             own[u] = own[pad + u] = own[2 * pad + u] = own[3 * pad + u] = 0;
     }
     for (size_t t = 0; t < steps; t++) {
-        FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][0]);
+        if (late.pieces && late.u < 16 * kern_cell_block(kern_cell_gates(c->kind)))
+            FN(late_end)(&late, pass[c->kind][0]);
+        FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][0], &s[t & 1], &late);
         if (c->kind == KERN_CELL_GRU_LATE)
-            FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][1]);
+            FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][1], &s[t & 1], &late);
     }
+    if (late.pieces)
+        FN(late_end)(&late, pass[c->kind][0]);
     for (size_t i = 0; i < n_rows; i++) {
         const float *own = rows[i].work;
-        FN(state_copy)(rows[i].h, own + (steps & 1) * pad, n);
-        if (c->kind == KERN_CELL_LSTM)
+        if (rows[i].h)
+            FN(state_copy)(rows[i].h, own + (steps & 1) * pad, n);
+        if (c->kind == KERN_CELL_LSTM && rows[i].c)
             FN(state_copy)(rows[i].c, own + 2 * pad, n);
     }
 }
