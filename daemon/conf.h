@@ -21,8 +21,8 @@
     X(daemon, batch, INT, "32", 1, 32, "Most streams of a model that run together when they are due together.")   \
     X(models, model_path, STR, "/usr/local/share/rill/models:/usr/share/rill/models:/var/lib/rill/models", 0, 511, \
       "Folders that hold model folders, with : between. Built-in models need none.")                             \
-    X(models, default_model, STR, "wiener", 1, 64, "Model of a stream that names none.")                         \
-    X(models, preload, STR, "wiener", 0, 511,                                                                     \
+    X(models, default_model, STR, "rill-denoise", 1, 64, "Model of a stream that names none.")                   \
+    X(models, preload, STR, "rill-denoise", 0, 511,                                                               \
       "Models to load before the daemon is ready, with spaces between. Others load at first use.")               \
     X(models, max_model_bytes, INT, "268435456", 65536, 4294967295, "Weights and one stream's state of a model.") \
     X(limits, max_connections, INT, "256", 1, 4096, "Connections at a time.")                                     \

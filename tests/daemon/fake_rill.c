@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A library with the face of <rill.h> and models that are simple enough to know every output
  * sample, so that the daemon is tested apart from the engine:
- *   wiener   gives back its input 256 samples later
+ *   wiener, rill-denoise   give back their input 256 samples later
  *   trimmed  the same, but its port skips the 256 samples itself
  *   vad      the largest absolute sample of each 512
  *   both     wiener and vad in one
@@ -32,7 +32,7 @@ struct rill_stream {
 };
 
 static const struct rill_model builtins[] = {
-    { .name = "wiener", .audio = true }, { .name = "trimmed", .audio = true, .trims = true },
+    { .name = "rill-denoise", .audio = true }, { .name = "wiener", .audio = true }, { .name = "trimmed", .audio = true, .trims = true },
     { .name = "vad", .vad = true }, { .name = "both", .audio = true, .vad = true },
     { .name = "broken", .audio = true, .broken = true }, { .name = "slow", .audio = true, .slow = true },
 };

@@ -518,7 +518,7 @@ int main(void)
     test_quota();
     test_never_reads();
     CHECK(rig_log_has(&rig, "stream=", 100) && rig_log_has(&rig, " rtf=", 100));
-    CHECK(rig_log_has(&rig, "model=wiener streams=", 2000) && rig_log_has(&rig, " rtf_p99=", 100));
+    CHECK(rig_log_has(&rig, "model=rill-denoise streams=", 2000) && rig_log_has(&rig, " rtf_p99=", 100));
     CHECK(rig_stop(&rig) == 0);
     return check_end();
 }

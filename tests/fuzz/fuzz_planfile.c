@@ -153,7 +153,7 @@ static bool seed_make(const char *text, const char *folder, size_t number, struc
         fputs(text, f);
         fclose(f);
     }
-    rill_status s = text ? rill_model_open(&m, from, &err) : rill_model_builtin(&m, rill_model_builtin_name(0), &err);
+    rill_status s = text ? rill_model_open(&m, from, &err) : rill_model_builtin(&m, "wiener", &err);
     s = s == RILL_OK ? rill_plan_new(&p, m, NULL, &err) : s;
     s = s == RILL_OK ? rill_plan_save(p, to, &err) : s;
     rill_plan_unref(p);

@@ -119,9 +119,9 @@ static void test_whole(void)
 static void test_names(void)
 {
     rill_error err = { .text = "" };
-    CHECK(!strcmp(rill_model_builtin_name(0), "wiener") && !strcmp(rill_model_builtin_name(1), "rill-denoise") &&
+    CHECK(!strcmp(rill_model_builtin_name(0), "rill-denoise") && !strcmp(rill_model_builtin_name(1), "wiener") &&
           !rill_model_builtin_name(2), "the default is the first of two");
-    CHECK(rill_model_builtin(&model, "nothing", &err) == RILL_INVALID && strstr(err.text, "'wiener' is"),
+    CHECK(rill_model_builtin(&model, "nothing", &err) == RILL_INVALID && strstr(err.text, "'rill-denoise' is"),
           "%s", err.text);
 }
 
