@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/audio.h"
 #include "engine/base/err.h"
+#include "tools/tool.h"
 
+#include <speex/speex_resampler.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#define RESAMPLE_QUALITY 7
 #define FRAMES_MAX ((sf_count_t) 1 << 31)
 #define CHANNELS_MAX 64
 
@@ -109,4 +112,27 @@ rill_status audio_read(const char *path, int64_t rate_hz, float **ret, size_t *r
     sf_close(f);
     *ret_rate_hz = info.samplerate;
     return s;
+}
+
+float *audio_resampled(const float *x, size_t n, unsigned from, unsigned to, size_t *ret_n)
+{
+    int err;
+    size_t want = (size_t) (((uint64_t) n * to + from - 1) / from), at = 0, got = 0;
+    float *y = tool_alloc((want + 1) * sizeof *y), zeros[256] = { 0 };
+    SpeexResamplerState *r = from == to ? NULL : speex_resampler_init(1, from, to, RESAMPLE_QUALITY, &err);
+    *ret_n = want;
+    if (!r) {
+        memcpy(y, x, n * sizeof *y);
+        return y;
+    }
+    speex_resampler_skip_zeros(r);
+    while (got < want) {
+        spx_uint32_t in = (spx_uint32_t) (at < n ? (n - at < 4096 ? n - at : 4096) : 256);
+        spx_uint32_t out = (spx_uint32_t) (want - got < 16384 ? want - got : 16384);
+        speex_resampler_process_float(r, 0, at < n ? x + at : zeros, &in, y + got, &out);
+        at += in;
+        got += out;
+    }
+    speex_resampler_destroy(r);
+    return y;
 }

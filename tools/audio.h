@@ -15,4 +15,6 @@ rill_status audio_create(SNDFILE **ret, const char *path, int rate_hz, int chann
 /* All of a file as mono f32 at its own rate, which must be rate_hz (0: any from 8000 to 192000). *ret is malloc'd. */
 rill_status audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n, int *ret_rate_hz,
                        rill_error *reterr);
+/* n samples at `from` Hz as the exact number of samples at `to` Hz, without the resampler's own delay; free it. */
+float *audio_resampled(const float *x, size_t n, unsigned from, unsigned to, size_t *ret_n);
 #endif

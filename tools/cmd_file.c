@@ -7,13 +7,10 @@
 #include "tools/tool.h"
 
 #include <jansson.h>
-#include <speex/speex_resampler.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define RESAMPLE_QUALITY 7
 
 struct job {
     const struct command *cmd;
@@ -21,7 +18,8 @@ struct job {
     rill_plan *plan;
     rill_stream *stream;
     rill_port in, out;
-    unsigned out_port;
+    unsigned out_port, n_ports;
+    float *others[64];          /* a frame of each output that is not wanted; NULL elsewhere */
     float *x, *y;               /* the recording, and what came back, at the model's rate */
     size_t n_x, n_y;
     int file_rate;
@@ -36,6 +34,8 @@ struct job {
 static void job_drop(struct job *j)
 {
     free(j->stream);
+    for (unsigned i = 0; i < j->n_ports; i++)
+        free(j->others[i]);
     rill_plan_unref(j->plan);
     free(j->x);
     free(j->y);
@@ -53,6 +53,7 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
     rill_model_free(m);     /* the plan keeps it: info's strings stay */
     TRY(s);
     unsigned n = rill_plan_ports(j->plan, ports, 64), ins = 0;
+    n = n < 64 ? n : 64;
     j->out_port = n;
     for (unsigned i = 0; i < n; i++) {
         if (ports[i].is_input && ports[i].kind == RILL_PORT_AUDIO && ins++ == 0)
@@ -65,32 +66,12 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
     if (!ins || !ports[0].is_input || ports[0].kind != RILL_PORT_AUDIO || j->out_port == n)
         return err_set(&j->err, RILL_INVALID, "model '%s' does not turn audio into %s", model ? model : "default",
                        kind == RILL_PORT_AUDIO ? "audio" : "speech probabilities");
+    j->n_ports = n;
+    for (unsigned i = 0; i < n; i++)
+        if (!ports[i].is_input && i != j->out_port)
+            j->others[i] = tool_alloc(ports[i].width * sizeof(float));
     j->stream = rill_stream_init(tool_alloc(rill_plan_stream_size(j->plan)), j->plan);
     return RILL_OK;
-}
-
-/* n samples at `from` Hz as the exact number of samples at `to` Hz, without the resampler's own delay. */
-static float *resampled(const float *x, size_t n, unsigned from, unsigned to, size_t *ret_n)
-{
-    int err;
-    size_t want = (size_t) (((uint64_t) n * to + from - 1) / from), at = 0, got = 0;
-    float *y = tool_alloc((want + 1) * sizeof *y), zeros[256] = { 0 };
-    SpeexResamplerState *r = from == to ? NULL : speex_resampler_init(1, from, to, RESAMPLE_QUALITY, &err);
-    *ret_n = want;
-    if (!r) {
-        memcpy(y, x, n * sizeof *y);
-        return y;
-    }
-    speex_resampler_skip_zeros(r);
-    while (got < want) {
-        spx_uint32_t in = (spx_uint32_t) (at < n ? (n - at < 4096 ? n - at : 4096) : 256);
-        spx_uint32_t out = (spx_uint32_t) (want - got < 16384 ? want - got : 16384);
-        speex_resampler_process_float(r, 0, at < n ? x + at : zeros, &in, y + got, &out);
-        at += in;
-        got += out;
-    }
-    speex_resampler_destroy(r);
-    return y;
 }
 
 static void progress(const struct job *j, size_t at)
@@ -100,6 +81,16 @@ static void progress(const struct job *j, size_t at)
     fprintf(stderr, "\r%3.0f%%", 100.0 * (double) at / (double) j->n_x);
     if (at == j->n_x)
         fprintf(stderr, "\r     \r");
+}
+
+/* What the other outputs give is in nobody's way. */
+static void others_drop(struct job *j)
+{
+    for (unsigned i = 0; i < j->n_ports; i++) {
+        size_t given = 1;
+        while (j->others[i] && given && rill_stream_pull(j->stream, i, j->others[i], 1, &given) == RILL_OK)
+            ;
+    }
 }
 
 /* Runs every pulse that is due; returns the last status. */
@@ -114,6 +105,7 @@ static rill_status drain(struct job *j, size_t cap)
         size_t given = 0;
         rill_stream_pull(j->stream, j->out_port, j->y + j->n_y, cap - j->n_y, &given);
         j->n_y += given;
+        others_drop(j);
     }
 }
 
@@ -142,7 +134,7 @@ static rill_status input_read(struct job *j, const char *path)
     size_t n;
     TRY(audio_read(path, 0, &raw, &n, &j->file_rate, &j->err));
     j->file_samples = n;
-    j->x = resampled(raw, n, (unsigned) j->file_rate, j->in.rate_num / j->in.rate_den, &j->n_x);
+    j->x = audio_resampled(raw, n, (unsigned) j->file_rate, j->in.rate_num / j->in.rate_den, &j->n_x);
     free(raw);
     return RILL_OK;
 }
@@ -208,7 +200,7 @@ static rill_status denoise(struct job *j, const char *model, const char *in, con
     size_t skip = j->keep_delay ? 0 : (size_t) j->out.delay_samples, n;
     size_t have = j->n_y > skip ? j->n_y - skip : 0;
     have = !j->keep_delay && have > j->n_x ? j->n_x : have;
-    float *y = resampled(j->y + skip, have, j->in.rate_num / j->in.rate_den, (unsigned) j->file_rate, &n);
+    float *y = audio_resampled(j->y + skip, have, j->in.rate_num / j->in.rate_den, (unsigned) j->file_rate, &n);
     if (!j->keep_delay && n > j->file_samples)      /* both ways round up */
         n = j->file_samples;
     rill_status s = audio_write(j, out, y, n);
@@ -220,6 +212,25 @@ static rill_status denoise(struct job *j, const char *model, const char *in, con
 
 /* ---- vad ---- */
 
+/* Every frame with the edges that the sink finds in it. */
+static rill_status vad_table(struct job *j, FILE *f)
+{
+    rill_sink *sink;
+    rill_event e;
+    size_t took;
+    double step = j->out.hop_samples / ((double) j->in.rate_num / j->in.rate_den);
+    TRY(rill_sink_new(&sink, j->plan, j->out_port, NULL, &j->err));
+    for (size_t i = 0; i < j->n_y; i++) {
+        const char *event = "";
+        rill_sink_push(sink, j->y + i, 1, &took);
+        while (rill_sink_next(sink, &e) == RILL_OK)
+            event = e.kind == RILL_EVENT_SPEECH_START ? "start" : e.kind == RILL_EVENT_SPEECH_END ? "end" : event;
+        fprintf(f, "%.3f,%.6f,%s\n", (double) i * step, (double) j->y[i], event);
+    }
+    rill_sink_free(sink);
+    return RILL_OK;
+}
+
 static rill_status vad(struct job *j, const char *model, const char *in, const char *out)
 {
     TRY(job_open(j, model, RILL_PORT_VAD));
@@ -228,24 +239,13 @@ static rill_status vad(struct job *j, const char *model, const char *in, const c
     FILE *f = strcmp(out, "-") ? fopen(out, "w") : stdout;
     if (!f)
         return err_set(&j->err, RILL_IO, "'%.300s' cannot be written", out);
-    double rate = (double) j->in.rate_num / j->in.rate_den, step = j->out.hop_samples / rate;
-    double hang = j->info.vad_hangover_ms * 1e-3, quiet = 0;
-    bool speech = false;
     fprintf(f, "time_s,probability,event\n");
-    for (size_t i = 0; i < j->n_y; i++) {
-        const char *event = "";
-        quiet = j->y[i] < j->info.vad_release ? quiet + step : 0;
-        if (!speech && j->y[i] >= j->info.vad_threshold)
-            event = (speech = true, "start");
-        else if (speech && quiet > hang)
-            event = (speech = false, "end");
-        fprintf(f, "%.3f,%.6f,%s\n", (double) i * step, (double) j->y[i], event);
-    }
+    rill_status status = vad_table(j, f);
     if ((f != stdout && fclose(f)) || (f == stdout && fflush(f)))
         return err_set(&j->err, RILL_IO, "'%.300s' could not be written", out);
-    if (f != stdout)
+    if (f != stdout && status == RILL_OK)
         report(j, in, out, NULL, 0);
-    return RILL_OK;
+    return status;
 }
 
 static int run(const struct command *cmd, int argc, char **argv)

@@ -4,7 +4,7 @@
  * The audio callbacks touch two rings and nothing else; the main thread computes and draws. */
 #include "engine/base/err.h"
 #include "tools/audio.h"
-#include "tools/open.h"
+#include "tools/hear.h"
 #include "tools/ring.h"
 #include "tools/tool.h"
 
@@ -31,14 +31,12 @@ struct live {
     atomic_size_t overruns, underruns;
     unsigned device_rate, model_rate;
     SpeexResamplerState *down, *up;     /* NULL: the device runs at the model's rate */
-    rill_plan *plan;
-    rill_stream *stream;
-    rill_port in, out;
-    unsigned out_port;
+    struct hear hear;
+    const rill_port *audio, *vad;       /* outputs; NULL: there is none */
+    bool json, has_words;               /* has_words: texts or keywords come */
     SNDFILE *file;
-    double peak, busy_s, worst_s;       /* since the last line */
-    uint64_t n_pulses, n_samples, all_samples;
-    float prob;
+    double peak;                        /* since the last line */
+    uint64_t n_samples, all_samples;
     rill_error err;
 };
 
@@ -178,28 +176,6 @@ static rill_status side_open(struct live *l, const char *name, bool input, PaStr
 
 /* ---- model ---- */
 
-static rill_status model_open(struct live *l, const char *name, const struct open_opts *open)
-{
-    rill_model *m;
-    rill_port ports[64];
-    TRY(open_any(&m, name ? name : rill_model_builtin_name(0), open, &l->err));
-    rill_status s = rill_plan_new(&l->plan, m, NULL, &l->err);
-    rill_model_free(m);
-    TRY(s);
-    unsigned n = rill_plan_ports(l->plan, ports, 64);
-    for (unsigned i = 0; i < n && i < 64; i++)
-        if (!ports[i].is_input && ports[i].kind != RILL_PORT_TENSOR) {
-            l->out = ports[i];
-            l->out_port = i;
-        }
-    l->in = ports[0];
-    if (n < 2 || l->in.kind != RILL_PORT_AUDIO || !l->out_port)
-        return err_set(&l->err, RILL_INVALID, "the model does not take audio in and give audio or speech out");
-    l->model_rate = l->in.rate_num / l->in.rate_den;
-    l->stream = rill_stream_init(tool_alloc(rill_plan_stream_size(l->plan)), l->plan);
-    return RILL_OK;
-}
-
 static size_t resample(SpeexResamplerState *r, const float *x, size_t n, float *y, size_t cap)
 {
     spx_uint32_t in = (spx_uint32_t) n, out = (spx_uint32_t) cap;
@@ -211,35 +187,64 @@ static size_t resample(SpeexResamplerState *r, const float *x, size_t n, float *
     return out;
 }
 
-static void output_take(struct live *l, const float *y, size_t n)
+static void on_audio(void *arg, const float *y, size_t n)
 {
+    struct live *l = arg;
     float at_device[PIECE_SAMPLES * 26];
-    if (l->out.kind == RILL_PORT_VAD) {
-        l->prob = n ? y[n - 1] : l->prob;
-        return;
+    for (size_t at = 0; at < n; at += PIECE_SAMPLES) {
+        size_t k = n - at < PIECE_SAMPLES ? n - at : PIECE_SAMPLES;
+        size_t m = resample(l->up, y + at, k, at_device, sizeof at_device / sizeof *at_device);
+        if (l->file)
+            sf_writef_float(l->file, at_device, (sf_count_t) m);
+        if (l->speaker)
+            ring_write(&l->to_speaker, at_device, m);
     }
-    size_t m = resample(l->up, y, n, at_device, sizeof at_device / sizeof *at_device);
-    if (l->file)
-        sf_writef_float(l->file, at_device, (sf_count_t) m);
-    if (l->speaker)
-        ring_write(&l->to_speaker, at_device, m);
 }
 
-static void model_run(struct live *l, const float *x, size_t n)
+static void event_json(const struct live *l, const rill_event *e)
 {
-    float y[PIECE_SAMPLES];
-    for (size_t at = 0, taken; at < n; at += taken) {
-        rill_stream_push(l->stream, 0, x + at, n - at, &taken);
-        for (double before = tool_now_s(); rill_stream_run(l->stream) == RILL_OK; before = tool_now_s()) {
-            double took = tool_now_s() - before;
-            l->busy_s += took;
-            l->worst_s = took > l->worst_s ? took : l->worst_s;
-            l->n_pulses++;
-            size_t given;
-            while (rill_stream_pull(l->stream, l->out_port, y, PIECE_SAMPLES, &given) == RILL_OK && given)
-                output_take(l, y, given);
-        }
-    }
+    static const char *const names[] = { "speech_start", "speech_end", "keyword", "partial", "final", "endpoint" };
+    json_t *o = json_pack("{s:s, s:f, s:f}", "event", names[e->kind], "start_s", (double) e->pos / l->hear.rate, "end_s",
+                          (double) e->end_pos / l->hear.rate);
+    if (*e->text)
+        json_object_set_new(o, "text", json_string(e->text));
+    if (e->kind == RILL_EVENT_PARTIAL)
+        json_object_set_new(o, "stability", json_real((double) e->stability));
+    json_dumpf(o, stdout, JSON_COMPACT | JSON_REAL_PRECISION(7));
+    putchar('\n');
+    fflush(stdout);
+    json_decref(o);
+}
+
+/* A partial stands on the line until the next takes its place; the final stays. */
+static void on_event(void *arg, const rill_event *e, const rill_port *port)
+{
+    const struct live *l = arg;
+    bool tty = isatty(STDOUT_FILENO);
+    (void) port;
+    if (l->json)
+        event_json(l, e);
+    else if (e->kind == RILL_EVENT_PARTIAL && tty)
+        printf("\r\033[K%.200s", e->text);
+    else if (e->kind == RILL_EVENT_FINAL)
+        printf("%s%s\n", tty ? "\r\033[K" : "", e->text);
+    else if (e->kind == RILL_EVENT_KEYWORD)
+        printf("%s[%s] %.2f\n", tty ? "\r\033[K" : "", e->text, (double) e->score);
+    fflush(stdout);
+}
+
+static rill_status model_open(struct live *l, const char *name, const struct open_opts *open)
+{
+    const struct hear_calls calls = { .arg = l, .event = on_event, .audio = on_audio };
+    const struct hear_opts opts = { .open = *open };
+    TRY(hear_open(&l->hear, name ? name : rill_model_builtin_name(0), &opts, &calls, &l->err));
+    l->audio = hear_port(&l->hear, RILL_PORT_AUDIO);
+    l->vad = hear_port(&l->hear, RILL_PORT_VAD);
+    l->has_words = hear_port(&l->hear, RILL_PORT_CTC) || hear_port(&l->hear, RILL_PORT_KEYWORD);
+    if (!l->audio && !l->vad && !l->has_words)
+        return err_set(&l->err, RILL_INVALID, "the model does not take audio in and give audio, speech or words out");
+    l->model_rate = l->hear.rate;
+    return RILL_OK;
 }
 
 static void piece_take(struct live *l)
@@ -254,39 +259,50 @@ static void piece_take(struct live *l)
         l->peak = fmax(l->peak, fmin(fabs((double) x[i]), 1e3));      /* fmin: a driver may give anything */
     l->n_samples += n;
     l->all_samples += n;
-    model_run(l, at_model, resample(l->down, x, n, at_model, sizeof at_model / sizeof *at_model));
+    hear_push(&l->hear, at_model, resample(l->down, x, n, at_model, sizeof at_model / sizeof *at_model));
 }
 
 /* ---- the line on the terminal ---- */
 
-static void line_draw(struct live *l, bool json)
+static void line_json(const struct live *l, double db, double latency, double rtf, double worst)
 {
+    json_t *o = json_pack("{s:f, s:f, s:f, s:f, s:f}", "time_s", (double) l->all_samples / l->device_rate, "level_dbfs", db,
+                          "latency_ms", latency, "rtf", rtf, "rtf_worst", worst);
+    if (l->vad)
+        json_object_set_new(o, "speech", json_real((double) l->hear.speech));
+    json_dumpf(o, stdout, JSON_COMPACT);
+    putchar('\n');
+    fflush(stdout);
+    json_decref(o);
+}
+
+static void line_text(const struct live *l, double db, double latency, double rtf, double worst)
+{
+    int bar = db < -60 ? 0 : (int) ((db + 60) / 2);
+    fprintf(stderr, "%s%-30.*s %6.1f dBFS  latency %.1f ms  rtf %.5f (worst %.5f)", isatty(2) ? "\r" : "", bar > 30 ? 30 : bar,
+            "##############################", db, latency, rtf, worst);
+    if (l->vad)
+        fprintf(stderr, "  speech %.2f", (double) l->hear.speech);
+    fputs(isatty(2) ? "  " : "\n", stderr);
+}
+
+/* Where words come on a terminal, the line is theirs. */
+static void line_draw(struct live *l)
+{
+    const rill_port *in = &l->hear.ports[0], *out = l->audio ? l->audio : l->vad;
     double audio_s = (double) l->n_samples / l->device_rate, db = 20 * log10(l->peak + 1e-6);
-    double pulse_s = (double) l->in.pulse_frames / l->model_rate;
-    double latency = 1e3 * ((double) l->out.delay_samples / l->model_rate + pulse_s);
-    double rtf = audio_s > 0 ? l->busy_s / audio_s : 0, worst = l->worst_s / pulse_s;
-    if (json) {
-        json_t *o = json_pack("{s:f, s:f, s:f, s:f, s:f}", "time_s", (double) l->all_samples / l->device_rate, "level_dbfs", db,
-                              "latency_ms", latency, "rtf", rtf, "rtf_worst", worst);
-        if (l->out.kind == RILL_PORT_VAD)
-            json_object_set_new(o, "speech", json_real((double) l->prob));
-        json_dumpf(o, stdout, JSON_COMPACT);
-        putchar('\n');
-        fflush(stdout);
-        json_decref(o);
-    } else {
-        int bar = db < -60 ? 0 : (int) ((db + 60) / 2);
-        fprintf(stderr, "%s%-30.*s %6.1f dBFS  latency %.1f ms  rtf %.5f (worst %.5f)", isatty(2) ? "\r" : "", bar > 30 ? 30 : bar,
-                "##############################", db, latency, rtf, worst);
-        if (l->out.kind == RILL_PORT_VAD)
-            fprintf(stderr, "  speech %.2f", (double) l->prob);
-        fputs(isatty(2) ? "  " : "\n", stderr);
-    }
-    l->peak = l->busy_s = l->worst_s = 0;
+    double pulse_s = (double) in->pulse_frames / l->model_rate;
+    double latency = 1e3 * ((double) (out ? out->delay_samples : 0) / l->model_rate + pulse_s);
+    double rtf = audio_s > 0 ? l->hear.busy_s / audio_s : 0, worst = l->hear.worst_s / pulse_s;
+    if (l->json)
+        line_json(l, db, latency, rtf, worst);
+    else if (!l->has_words || !isatty(2))
+        line_text(l, db, latency, rtf, worst);
+    l->peak = l->hear.busy_s = l->hear.worst_s = 0;
     l->n_samples = 0;
 }
 
-static void live_loop(struct live *l, double seconds, bool json)
+static void live_loop(struct live *l, double seconds)
 {
     struct sigaction sa = { .sa_handler = on_signal };
     sigaction(SIGINT, &sa, NULL);
@@ -297,10 +313,11 @@ static void live_loop(struct live *l, double seconds, bool json)
         piece_take(l);
         if (tool_now_s() - shown >= 1) {
             shown = tool_now_s();
-            line_draw(l, json);
+            line_draw(l);
         }
     }
-    if (isatty(2) && !json)
+    hear_finish(&l->hear);
+    if (isatty(2) && !l->json && !l->has_words)
         fputc('\n', stderr);
 }
 
@@ -320,7 +337,7 @@ static rill_status live_open(struct live *l, const struct live_opts *o)
     ring_init(&l->from_mic);
     ring_init(&l->to_speaker);
     TRY(side_open(l, o->in, true, &l->mic));
-    if (!o->file && l->out.kind == RILL_PORT_AUDIO)
+    if (!o->file && l->audio)
         TRY(side_open(l, o->out, false, &l->speaker));
     if (l->device_rate != l->model_rate) {
         l->down = speex_resampler_init(1, l->device_rate, l->model_rate, RESAMPLE_QUALITY, &err);
@@ -328,6 +345,8 @@ static rill_status live_open(struct live *l, const struct live_opts *o)
         if (!l->down || !l->up)
             return err_set(&l->err, RILL_NOMEM, "out of memory");
     }
+    if (o->file && !l->audio)
+        return err_set(&l->err, RILL_INVALID, "the model gives no audio that --out could write");
     if (o->file)
         TRY(audio_create(&l->file, o->file, (int) l->device_rate, 1, &l->err));
     return RILL_OK;
@@ -355,8 +374,7 @@ static void live_close(struct live *l)
         speex_resampler_destroy(l->up);
     free(l->from_mic.data);
     free(l->to_speaker.data);
-    free(l->stream);
-    rill_plan_unref(l->plan);
+    hear_close(&l->hear);
 }
 
 static int live_run(const struct command *cmd, int argc, char **argv)
@@ -380,9 +398,10 @@ static int live_run(const struct command *cmd, int argc, char **argv)
         return tool_fail(cmd, TOOL_IO, "PortAudio does not start: %s", Pa_GetErrorText(e));
     struct live *l = tool_alloc(sizeof *l);
     l->cmd = cmd;
+    l->json = o.json;
     rill_status s = live_open(l, &o);
     if (s == RILL_OK && (s = live_start(l)) == RILL_OK)
-        live_loop(l, o.seconds, o.json);
+        live_loop(l, o.seconds);
     size_t over = atomic_load(&l->overruns), under = atomic_load(&l->underruns);
     if (s == RILL_OK && (over || under))
         fprintf(stderr, "rill live: the microphone ran over %zu times, the speaker ran dry %zu times\n", over, under);
@@ -398,6 +417,7 @@ const struct command cmd_live = {
     .usage = "[OPTIONS]",
     .summary = "a microphone through a model, to a speaker or a file",
     .details = "Shows the level of the microphone, the latency (the model's delay and one pulse; the device adds its own)\n"
-               "and the real-time factor once a second. A model that gives speech probabilities shows them.",
+               "and the real-time factor once a second. A model that gives speech probabilities shows them; words that it\n"
+               "hears appear as they are said, each line once more when it is certain.",
     .run = live_run,
 };

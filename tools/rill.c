@@ -14,10 +14,12 @@ static const struct command *const commands[] = {
     &cmd_denoise,
     &cmd_devices,
     &cmd_inspect,
+    &cmd_keyword,
     &cmd_live,
     &cmd_models,
     &cmd_plot,
     &cmd_stream,
+    &cmd_transcribe,
     &cmd_vad,
     &cmd_verify,
 };

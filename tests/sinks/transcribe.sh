@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Words by the commands of rill, of a model that reads what it is told.  transcribe.sh RILL TONES
+rill=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+passed=0 failed=0
+"$2" "$dir" "....1.22.3........................111...4446........................7..5....." || exit 1
+
+# is NAME EXPECTED COMMAND...: standard output, line ends as '|'.
+is()
+{
+    name=$1 want=$2
+    shift 2
+    got=$(timeout 20 "$@" 2>"$dir/err" | tr '\n' '|')
+    if [ "$got" = "$want" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'FAILED: %s\n  got    %s\n  wanted %s\n' "$name" "$got" "$want"
+        sed 's/^/    /' "$dir/err"
+    fi
+}
+
+# refused CODE WORDS COMMAND...
+refused()
+{
+    want=$1 words=$2
+    shift 2
+    timeout 20 "$@" >/dev/null 2>"$dir/err"
+    code=$?
+    if [ $code = "$want" ] && grep -q -e "$words" "$dir/err"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $* (exit $code, wanted $want and '$words')"
+        sed 's/^/    /' "$dir/err"
+    fi
+}
+
+m="$dir/tones" wav="$dir/said.wav"
+text="[up]|one two|[yes]|one threes|four|"
+is "text" "$text" "$rill" transcribe -m "$m" "$wav"
+is "text, by name" "$text" "$rill" transcribe -m "$m" --text "$wav"
+is "greedy" "$text" "$rill" transcribe -m "$m" --beam 1 "$wav"
+is "without the detector" "$text" "$rill" transcribe -m "$m" --no-vad "$wav"
+is "a detector of its own" "one two|one threes|four|" \
+    "$rill" transcribe -m "$m" -t 'select_outputs(logp)' --vad "$m" "$wav"
+is "words alone" "one two|one threes|four|" "$rill" transcribe -m "$m" -t 'select_outputs(logp)' "$wav"
+is "subtitles" "1|00:00:00,040 --> 00:00:00,100|one two||2|00:00:00,340 --> 00:00:00,440|one threes||3|00:00:00,710 --> 00:00:00,720|four||" \
+    "$rill" transcribe -m "$m" -t 'select_outputs(speech, logp)' --srt "$wav"
+is "keywords" "start_s,end_s,word,score|0.060,0.080,up,0.900000|0.340,0.360,yes,0.900000|" "$rill" keyword -m "$m" "$wav"
+is "JSON" '"text": "one two one threes four"|' sh -c "'$rill' transcribe -m '$m' --json '$wav' | grep -o '\"text\": \"one two one.*\"'"
+is "JSON has every word" "5" sh -c "'$rill' transcribe -m '$m' --json '$wav' | grep -c '^     \"text\"' | tr -d '\n'"
+is "JSON has speech and keywords" "3 2" sh -c "'$rill' transcribe -m '$m' --json '$wav' >'$dir/j'
+    echo \$(sed -n '/\"speech\"/,\$p' '$dir/j' | grep -c start_s) \$(sed -n '/\"keywords\"/,/\"speech\"/p' '$dir/j' | grep -c start_s) | tr -d '\n'"
+
+# The audio of the same pass is what denoise makes alone.
+"$rill" transcribe -m "$m" --audio "$dir/a.wav" -o "$dir/text" "$wav" && "$rill" denoise -m "$m" "$wav" "$dir/b.wav" >/dev/null
+cmp -s "$dir/a.wav" "$dir/b.wav" && [ "$(tr '\n' '|' <"$dir/text")" = "$text" ] && passed=$((passed + 1)) ||
+    { failed=$((failed + 1)); echo "FAILED: audio and text of one pass"; }
+is "edges" "0.040,0.900000,start|0.140,0.000000,end|0.340,0.900000,start|0.480,0.000000,end|0.680,0.900000,start|" \
+    sh -c "'$rill' vad -m '$m' '$wav' - | grep -E 'start|end'"
+
+# A compiled plan keeps its sinks.
+"$rill" compile "$m" -o "$dir/tones.rill" >/dev/null
+is "compiled" "$text" "$rill" transcribe -m "$dir/tones.rill" "$wav"
+is "compiled, words alone" "one two|one threes|four|" sh -c "'$rill' compile '$m' -t 'select_outputs(logp)' -o '$dir/w.rill' >/dev/null &&
+    '$rill' transcribe -m '$dir/w.rill' --vad '$m' '$wav'"
+
+refused 3 "gives no words" "$rill" transcribe -m wiener "$wav"
+refused 3 "gives no keywords" "$rill" keyword -m wiener "$wav"
+refused 3 "gives no probability of speech" "$rill" transcribe -m "$m" --vad wiener "$wav"
+refused 3 "no recogniser" "$rill" transcribe -m wiener --vad "$m" "$wav"
+refused 3 "gives no audio" "$rill" transcribe -m "$m" -t 'select_outputs(logp)' --audio "$dir/x.wav" "$wav"
+refused 3 "beam" "$rill" transcribe -m "$m" --beam 65 "$wav"
+refused 2 "one of" "$rill" transcribe -m "$m" --srt --json "$wav"
+refused 2 "model is missing" "$rill" keyword "$wav"
+refused 4 "none.wav" "$rill" transcribe -m "$m" "$dir/none.wav"
+refused 4 "nodir" "$rill" transcribe -m "$m" -o "$dir/nodir/x" "$wav"
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

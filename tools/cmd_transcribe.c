@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* rill transcribe, rill keyword: what is said in a file, in this process. */
+#include "engine/base/err.h"
+#include "tools/audio.h"
+#include "tools/hear.h"
+#include "tools/tool.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct said {
+    const struct command *cmd;
+    struct hear hear;
+    FILE *out;
+    unsigned n_finals, n_keywords;
+    void (*tell)(struct said *s, const rill_event *e);
+    json_t *segments, *keywords, *speech;       /* of --json */
+    SNDFILE *audio;             /* --audio */
+    size_t audio_skip, audio_left;              /* delay that is not written; what may be */
+    bool audio_failed;
+    rill_error err;
+};
+
+static double seconds(const struct said *s, uint64_t pos)
+{
+    return (double) pos / s->hear.rate;
+}
+
+/* ---- forms ---- */
+
+static void text_tell(struct said *s, const rill_event *e)
+{
+    if (e->kind == RILL_EVENT_FINAL)
+        fprintf(s->out, "%s\n", e->text);
+    else if (e->kind == RILL_EVENT_KEYWORD)
+        fprintf(s->out, "[%s]\n", e->text);
+    fflush(s->out);
+}
+
+static void srt_time(const struct said *s, uint64_t pos)
+{
+    uint64_t ms = pos / s->hear.rate * 1000 + pos % s->hear.rate * 1000 / s->hear.rate;
+    fprintf(s->out, "%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ",%03" PRIu64, ms / 3600000, ms / 60000 % 60, ms / 1000 % 60, ms % 1000);
+}
+
+static void srt_tell(struct said *s, const rill_event *e)
+{
+    bool word = e->kind == RILL_EVENT_KEYWORD;
+    if (e->kind != RILL_EVENT_FINAL && !word)
+        return;
+    fprintf(s->out, "%u\n", s->n_finals + s->n_keywords);
+    srt_time(s, e->pos);
+    fputs(" --> ", s->out);
+    srt_time(s, e->end_pos);
+    fprintf(s->out, word ? "\n[%s]\n\n" : "\n%s\n\n", e->text);
+}
+
+static void table_tell(struct said *s, const rill_event *e)
+{
+    if (e->kind == RILL_EVENT_KEYWORD)
+        fprintf(s->out, "%.3f,%.3f,%s,%.6f\n", seconds(s, e->pos), seconds(s, e->end_pos), e->text, (double) e->score);
+}
+
+static json_t *span_json(const struct said *s, const char *text, uint64_t pos, uint64_t end_pos, float score)
+{
+    return json_pack("{s:s, s:f, s:f, s:f}", "text", text, "start_s", seconds(s, pos), "end_s", seconds(s, end_pos), "confidence",
+                     (double) score);
+}
+
+static void json_tell(struct said *s, const rill_event *e)
+{
+    json_t *o = span_json(s, e->text, e->pos, e->end_pos, e->score);
+    if (e->kind == RILL_EVENT_FINAL) {
+        json_t *words = json_array();
+        for (uint32_t i = 0; i < e->n_words; i++)
+            json_array_append_new(words, span_json(s, e->words[i].text, e->words[i].pos, e->words[i].end_pos, e->words[i].confidence));
+        json_object_set_new(o, "words", words);
+        json_array_append(s->segments, o);
+    } else if (e->kind == RILL_EVENT_KEYWORD) {
+        json_array_append(s->keywords, o);
+    } else if (e->kind == RILL_EVENT_SPEECH_START) {
+        json_array_append_new(s->speech, json_pack("{s:f}", "start_s", seconds(s, e->pos)));
+    } else if (e->kind == RILL_EVENT_SPEECH_END && json_array_size(s->speech)) {
+        json_object_set_new(json_array_get(s->speech, json_array_size(s->speech) - 1), "end_s", json_real(seconds(s, e->pos)));
+    }
+    json_decref(o);
+}
+
+static void json_end(struct said *s, const char *in, size_t n)
+{
+    double audio_s = (double) n / s->hear.rate;
+    char *text = tool_alloc(1);
+    size_t i, at = 0;
+    json_t *k;
+    json_array_foreach(s->segments, i, k) {
+        const char *t = json_string_value(json_object_get(k, "text"));
+        char *more = realloc(text, at + strlen(t) + 2);
+        if (!more)
+            break;
+        text = more;
+        at += (size_t) sprintf(text + at, "%s%s", i ? " " : "", t);
+    }
+    json_t *o = json_pack("{s:s, s:s, s:f, s:f, s:s, s:o, s:o, s:o}", "in", in, "model", s->hear.info.name, "audio_s", audio_s, "rtf",
+                          audio_s > 0 ? s->hear.busy_s / audio_s : 0, "text", text, "segments", s->segments, "keywords", s->keywords,
+                          "speech", s->speech);
+    s->segments = s->keywords = s->speech = NULL;
+    json_dumpf(o, s->out, JSON_INDENT(1) | JSON_REAL_PRECISION(7));
+    fputc('\n', s->out);
+    json_decref(o);
+    free(text);
+}
+
+/* ---- what comes ---- */
+
+static void on_event(void *arg, const rill_event *e, const rill_port *port)
+{
+    struct said *s = arg;
+    (void) port;
+    s->n_finals += e->kind == RILL_EVENT_FINAL;
+    s->n_keywords += e->kind == RILL_EVENT_KEYWORD;
+    s->tell(s, e);
+}
+
+static void on_audio(void *arg, const float *y, size_t n)
+{
+    struct said *s = arg;
+    size_t skip = s->audio_skip < n ? s->audio_skip : n;
+    s->audio_skip -= skip;
+    n = n - skip < s->audio_left ? n - skip : s->audio_left;
+    s->audio_left -= n;
+    if (s->audio && n && sf_writef_float(s->audio, y + skip, (sf_count_t) n) != (sf_count_t) n)
+        s->audio_failed = true;
+}
+
+/* ---- the command ---- */
+
+struct transcribe_opts { struct hear_opts hear; const char *model, *out, *audio; bool json, srt, text; };
+
+static rill_status audio_out_open(struct said *s, const char *path, size_t n)
+{
+    if (s->hear.audio_port < 0)
+        return err_set(&s->err, RILL_INVALID, "model '%s' gives no audio that --audio could write", s->hear.info.name);
+    const rill_port *p = &s->hear.ports[s->hear.audio_port];
+    s->audio_skip = p->delay_samples > 0 ? (size_t) p->delay_samples : 0;
+    s->audio_left = n;
+    return audio_create(&s->audio, path, (int) s->hear.rate, 1, &s->err);
+}
+
+static rill_status file_hear(struct said *s, const struct transcribe_opts *o, const char *in, size_t *ret_n)
+{
+    float *raw, *x;
+    size_t n_raw;
+    int file_rate;
+    TRY(audio_read(in, 0, &raw, &n_raw, &file_rate, &s->err));
+    x = audio_resampled(raw, n_raw, (unsigned) file_rate, s->hear.rate, ret_n);
+    free(raw);
+    rill_status status = o->audio ? audio_out_open(s, o->audio, *ret_n) : RILL_OK;
+    if (status == RILL_OK) {
+        rill_thread_prepare();
+        hear_push(&s->hear, x, *ret_n);
+        hear_finish(&s->hear);
+    }
+    free(x);
+    if (s->audio && (sf_close(s->audio) || s->audio_failed))
+        return err_set(&s->err, RILL_IO, "'%.300s' could not be written", o->audio);
+    return status;
+}
+
+static rill_status transcribe(struct said *s, const struct transcribe_opts *o, const char *in)
+{
+    const struct hear_calls calls = { .arg = s, .event = on_event, .audio = o->audio ? on_audio : NULL };
+    bool keywords = s->tell == table_tell;
+    size_t n = 0;
+    TRY(hear_open(&s->hear, o->model, &o->hear, &calls, &s->err));
+    const rill_port *words = hear_port(&s->hear, RILL_PORT_CTC), *keys = hear_port(&s->hear, RILL_PORT_KEYWORD);
+    if (keywords ? !keys : !words && !keys)
+        return err_set(&s->err, RILL_INVALID, "model '%s' gives no %s", o->model, keywords ? "keywords" : "words");
+    s->out = o->out && strcmp(o->out, "-") ? fopen(o->out, "w") : stdout;
+    if (!s->out)
+        return err_set(&s->err, RILL_IO, "'%.300s' cannot be written", o->out);
+    if (keywords)
+        fprintf(s->out, "start_s,end_s,word,score\n");
+    rill_status status = file_hear(s, o, in, &n);
+    if (o->json && status == RILL_OK)
+        json_end(s, in, n);
+    bool bad = ferror(s->out) || (s->out == stdout ? fflush(s->out) : fclose(s->out));
+    return status == RILL_OK && bad ? err_set(&s->err, RILL_IO, "'%.300s' could not be written", o->out ? o->out : "-") : status;
+}
+
+static int run(const struct command *cmd, int argc, char **argv)
+{
+    struct said s = { .cmd = cmd, .tell = text_tell };
+    bool keywords = !strcmp(cmd->name, "keyword");
+    struct transcribe_opts o = { .model = keywords ? NULL : "rill-digits" };
+    const struct opt all[] = {
+        { "audio", 'a', OPT_TEXT, &o.audio, "FILE", "write the audio that the model gives too, from the same pass" },
+        { "beam", 0, OPT_INT, &o.hear.beam, "N", "hypotheses kept; 1: greedy (default: as the model says)" },
+        { "json", 0, OPT_FLAG, &o.json, NULL, "print {text, segments: [{text, start_s, end_s, words}], ...}" },
+        { "model", 'm', OPT_TEXT, &o.model, "MODEL", "name of the library, model folder or file" },
+        MODEL_OPTS(o.hear.open),
+        { "no-vad", 0, OPT_FLAG, &o.hear.whole, NULL, "the recogniser hears everything, silence too" },
+        { "out", 'o', OPT_TEXT, &o.out, "FILE", "write there instead of to standard output" },
+        { "srt", 0, OPT_FLAG, &o.srt, NULL, "print subtitles" },
+        { "text", 0, OPT_FLAG, &o.text, NULL, "print a line an utterance (default)" },
+        { "vad", 0, OPT_TEXT, &o.hear.detector, "MODEL", "a model that says where speech is: the recogniser runs there only" },
+        { 0 },
+    };
+    const struct opt few[] = {
+        { "json", 0, OPT_FLAG, &o.json, NULL, "print {keywords: [{text, start_s, end_s, confidence}], ...}" },
+        { "model", 'm', OPT_TEXT, &o.model, "MODEL", "name of the library, model folder or file" },
+        MODEL_OPTS(o.hear.open),
+        { "out", 'o', OPT_TEXT, &o.out, "FILE", "write there instead of to standard output" },
+        { 0 },
+    };
+    int n = opts_parse(cmd, keywords ? few : all, argc, argv, 1, 1);
+    if (n < 0)
+        return -n;
+    if (o.json + o.srt + o.text > 1 || !o.model)
+        return tool_fail(cmd, TOOL_USAGE, o.model ? "one of --text, --json and --srt" : "--model is missing");
+    s.tell = o.json ? json_tell : o.srt ? srt_tell : keywords ? table_tell : text_tell;
+    s.segments = json_array();
+    s.keywords = json_array();
+    s.speech = json_array();
+    rill_status status = transcribe(&s, &o, argv[0]);
+    int code = status == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &s.err);
+    hear_close(&s.hear);
+    json_decref(s.segments);
+    json_decref(s.keywords);
+    json_decref(s.speech);
+    return code;
+}
+
+const struct command cmd_transcribe = {
+    .name = "transcribe",
+    .usage = "[OPTIONS] IN",
+    .summary = "what is said in a recording, as text, JSON or subtitles",
+    .details = "IN is WAV or FLAC of any rate from 8 to 192 kHz; several channels are mixed to one. Where the model also says\n"
+               "where speech is, or --vad names one that does, the recogniser runs in utterances only.",
+    .run = run,
+};
+
+const struct command cmd_keyword = {
+    .name = "keyword",
+    .usage = "[OPTIONS] --model MODEL IN",
+    .summary = "the keywords in a recording, with their places",
+    .details = "Prints a table of start_s, end_s, word and score.",
+    .run = run,
+};
