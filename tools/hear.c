@@ -86,7 +86,6 @@ static rill_status plans_open(struct hear *h, const char *model, const struct he
 {
     static char texts[2][4096];
     rill_plan *p = NULL, *words = NULL;
-    rill_model_info info;
     TRY(plan_open(&p, model, &o->open, &h->info, err));
     plan_take(h, p);
     int out = port_find(h->ports, h->n_ports, RILL_PORT_CTC), vad = port_find(h->ports, h->n_ports, RILL_PORT_VAD);
@@ -104,9 +103,9 @@ static rill_status plans_open(struct hear *h, const char *model, const struct he
     if (n_outputs == 1)
         words = rill_plan_ref(h->plan);
     else
-        TRY(plan_open(&words, model, &one, &info, err));
+        TRY(plan_open(&words, model, &one, &h->info, err));
     rill_status s = o->detector ? detector_open(&p, o->detector, err)
-        : plan_open(&p, model, &rest, &info, err);
+        : plan_open(&p, model, &rest, &h->info, err);
     if (s == RILL_OK)
         plan_take(h, p);
     *ret_words = words;

@@ -20,7 +20,7 @@ struct hear_opts {
 };
 
 struct hear {
-    rill_model_info info;
+    rill_model_info info;       /* strings are those of a plan that is kept */
     rill_plan *plan;
     rill_stream *stream;
     rill_port ports[HEAR_PORTS_MAX];
