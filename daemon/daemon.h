@@ -8,7 +8,6 @@
 #include "daemon/notify.h"
 #include "daemon/pcm.h"
 #include "daemon/registry.h"
-#include "daemon/vad.h"
 #include "daemon/worker.h"
 #include "rilld.pb-c.h"
 
@@ -31,11 +30,12 @@ struct session {
     struct lane *lane;              /* NULL while the model loads */
     struct worker *worker;
     struct pcm in, out;
-    bool live, align, want_audio, want_vad, finishing, gone;
+    bool live, align, want_audio, want_vad, want_text, want_keyword, want_endpoint, finishing, gone;
     uint32_t want_mask, max_latency_ms;
     float vad_threshold, vad_release;
     int64_t vad_hangover_ms;        /* -1 = the model's */
-    struct vad vad;
+    unsigned char *partial, *event;         /* the newest one that was not sent; room to read one; NULL: no words are wanted */
+    size_t partial_bytes;           /* 0 = none waits */
     float rtf_cost;                 /* what admission counted */
     uint32_t uid;
     uint32_t seq_in, seq_out;
@@ -131,6 +131,12 @@ void session_pump(struct session *s);       /* sends what the lane has; may end 
 void sessions_pump(struct daemon *d);
 void sessions_drop(struct conn *c);         /* the connection is going */
 uint64_t session_output_bytes_per_s(const struct session *s);
+
+/* --- events.c: what sinks say --- */
+bool events_make(struct session *s);        /* false without memory */
+void events_take(struct session *s, const struct lane_rec *r);
+void events_flush(struct session *s);       /* the newest partial, if the client reads */
+size_t outputs_list(const struct lane_model *m, Rill__Output list[5]);      /* what it has */
 
 /* --- stats.c --- */
 void stats_pulse(struct session *s, const struct lane_rec *r);

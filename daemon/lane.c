@@ -9,6 +9,7 @@ enum phase { FEED, TAIL_RATE, TAIL_MODEL, DRAIN, TAIL_OUT };
 
 #define REC_RING 512
 #define VAD_PER_STEP_MAX 128
+#define RECS_SPARE 8                    /* that no frame of a sink takes */
 #define MARK_RING 16
 #define ARRIVAL_RING 64
 #define FLUSH_CHUNK 256
@@ -54,6 +55,8 @@ static bool buffers_make(struct lane *l)
     l->resampled_cap = (size_t) pcm_rescale(most, l->opts.out_rate, m->rate) + 2;
     l->chunk = calloc(l->chunk_cap, sizeof *l->chunk);
     l->feed = calloc(l->feed_cap, sizeof *l->feed);
+    for (unsigned i = 0; i < m->n_heard; i++)
+        most = m->heard[i].width > most ? m->heard[i].width : most;
     l->pulled = calloc(most > m->other_width ? most : m->other_width, sizeof *l->pulled);
     l->resampled = calloc(l->resampled_cap, sizeof *l->resampled);
     return l->chunk && l->feed && l->pulled && l->resampled;
@@ -92,7 +95,7 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o)
     l->model = m;
     l->opts = *o;
     l->delay_out_samples = o->align ? 0 : (uint32_t) pcm_rescale(m->delay_samples, o->out_rate, m->rate);
-    if (!buffers_make(l) || !rings_make(l) || !stream_make(l))
+    if (!buffers_make(l) || !rings_make(l) || !stream_make(l) || !heard_make(&l->heard, m, &o->heard))
         return lane_free(l);
     segment_begin(l, 0);
     return l;
@@ -109,6 +112,7 @@ struct lane *lane_free(struct lane *l)
     ring_free(&l->recs);
     resample_free(l->to_model);
     resample_free(l->from_model);
+    heard_drop(&l->heard);
     free(l->mem);
     free(l->feed);
     free(l->chunk);
@@ -147,19 +151,121 @@ static void audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec
     out_write(l, l->resampled, m, rec);
 }
 
+/* Position of a sample of this segment at the model's rate. */
+static uint64_t pos_in(const struct lane *l, uint64_t at)
+{
+    uint32_t rate = l->model->rate;
+    return l->seg_in_pos + at / rate * l->opts.in_rate + at % rate * l->opts.in_rate / rate;
+}
+
+/* Bytes of an event of this segment. The caller has checked the room. */
+static void event_emit(struct lane *l, const rill_event *e)
+{
+    rill_word words[HEARD_WORDS_MAX];
+    rill_event x = *e;
+    x.pos = pos_in(l, e->pos);
+    x.end_pos = pos_in(l, e->end_pos);
+    x.n_words = e->n_words < HEARD_WORDS_MAX ? e->n_words : HEARD_WORDS_MAX;
+    x.words = words;
+    for (uint32_t i = 0; i < x.n_words; i++) {
+        words[i] = e->words[i];
+        words[i].pos = pos_in(l, e->words[i].pos);
+        words[i].end_pos = pos_in(l, e->words[i].end_pos);
+    }
+    size_t n = heard_write(&l->heard, &x);
+    struct lane_rec r = { .kind = LANE_HEARD, .n = (uint32_t) n, .pos = x.pos, .end_pos = x.end_pos };
+    ring_write(&l->heard.bytes, l->heard.buf, n);
+    ring_write(&l->recs, &r, 1);
+}
+
+static bool event_wanted(const struct lane *l, const struct heard_source *from, rill_event_kind kind)
+{
+    const struct heard_wants *w = &l->opts.heard;
+    switch (kind) {
+    case RILL_EVENT_KEYWORD: return w->keyword;
+    case RILL_EVENT_PARTIAL:
+    case RILL_EVENT_FINAL: return w->text;
+    case RILL_EVENT_ENDPOINT: return w->endpoint && from->tells_endpoints;
+    default: return false;
+    }
+}
+
+/* One frame of the detector: its probability and edge; endpoints where nothing else tells them. */
 static void vad_emit(struct lane *l, float prob)
 {
+    static const struct heard_source alone = { .tells_endpoints = true };
+    rill_event e;
+    size_t took;
+    bool tells = true;
     if (l->seg_vad_skipped < l->model->vad_skip_frames) {
         l->seg_vad_skipped++;
         return;
     }
     if (l->seg_vad >= l->vad_limit)
         return;
-    uint64_t hop = l->model->vad_hop_samples, at = l->seg_vad++ * hop;
-    uint64_t pos = at / l->model->rate * l->opts.in_rate + at % l->model->rate * l->opts.in_rate / l->model->rate;
-    struct lane_rec r = { .kind = LANE_VAD, .prob = prob, .pos = l->seg_in_pos + pos };
-    r.end_pos = r.pos + pcm_rescale(hop, l->opts.in_rate, l->model->rate);
-    ring_write(&l->recs, &r, 1);
+    uint64_t at = l->seg_vad++ * l->model->vad_hop_samples;
+    struct lane_rec r = { .kind = LANE_VAD, .prob = prob, .pos = pos_in(l, at), .end_pos = pos_in(l, at + l->model->vad_hop_samples) };
+    for (unsigned i = 0; i < l->heard.n; i++)
+        tells &= !l->heard.list[i].tells_endpoints;
+    rill_sink_push(l->heard.edges, &prob, 1, &took);
+    while (rill_sink_next(l->heard.edges, &e) == RILL_OK) {
+        r.edge = e.kind == RILL_EVENT_SPEECH_START ? LANE_EDGE_START : e.kind == RILL_EVENT_SPEECH_END ? LANE_EDGE_END : r.edge;
+        if (e.kind == RILL_EVENT_ENDPOINT && tells && event_wanted(l, &alone, e.kind))
+            event_emit(l, &e);
+    }
+    if (l->opts.want_vad)
+        ring_write(&l->recs, &r, 1);
+}
+
+/* Whatever one frame of a source says, has room. */
+static bool heard_has_room(const struct lane *l)
+{
+    return ring_room(&l->recs) >= RECS_SPARE + 4 && (!l->heard.buf || ring_room(&l->heard.bytes) >= HEARD_EVENT_BYTES);
+}
+
+/* What a source has to say, then its next frame; false: there is no room, or no frame. */
+static bool source_step(struct lane *l, struct heard_source *x, bool *ret_stalled)
+{
+    rill_event e;
+    size_t n = 0, took;
+    if (!heard_has_room(l)) {
+        *ret_stalled = true;
+        return false;
+    }
+    if (x->sink && rill_sink_next(x->sink, &e) == RILL_OK) {
+        if (event_wanted(l, x, e.kind))
+            event_emit(l, &e);
+        return true;
+    }
+    if (rill_stream_pull(l->stream, x->port.port, l->pulled, 1, &n) != RILL_OK || !n)
+        return false;
+    if (x->port.kind == RILL_PORT_VAD)
+        vad_emit(l, *l->pulled);
+    if (x->sink)
+        rill_sink_push(x->sink, l->pulled, 1, &took);
+    return true;
+}
+
+/* All frames that there are into the sinks; false: there was no room for what they say, go on later. */
+static bool heard_read_frames(struct lane *l)
+{
+    bool stalled = false;
+    for (unsigned i = 0; i < l->heard.n && !stalled; i++)
+        while (source_step(l, &l->heard.list[i], &stalled))
+            ;
+    return !stalled;
+}
+
+/* What was heard becomes final; false: it was so already. */
+static bool heard_finish(struct lane *l)
+{
+    if (l->heard.finished)
+        return false;
+    l->heard.finished = true;
+    for (unsigned i = 0; i < l->heard.n; i++)
+        if (l->heard.list[i].sink)
+            rill_sink_finish(l->heard.list[i].sink);
+    return true;
 }
 
 static void outputs_pull(struct lane *l, struct lane_rec *rec)
@@ -169,9 +275,7 @@ static void outputs_pull(struct lane *l, struct lane_rec *rec)
     while (m->audio_out >= 0 && rill_stream_pull(l->stream, (unsigned) m->audio_out, l->pulled, cap, &n) == RILL_OK && n)
         if (l->opts.want_audio)
             audio_emit(l, l->pulled, n, rec);
-    while (m->vad_out >= 0 && rill_stream_pull(l->stream, (unsigned) m->vad_out, l->pulled, cap, &n) == RILL_OK && n)
-        for (size_t i = 0; l->opts.want_vad && i < n; i++)
-            vad_emit(l, l->pulled[i]);
+    heard_read_frames(l);
     for (unsigned k = 0; k < m->n_others; k++)
         while (rill_stream_pull(l->stream, m->others[k], l->pulled, 1, &n) == RILL_OK && n)
             ;
@@ -354,6 +458,7 @@ static enum lane_result segment_done(struct lane *l)
     gap_record(l, end_pos, mark.next_pos, l->late ? LANE_GAP_LATE : LANE_GAP_CLIENT);
     l->late = 0;
     rill_stream_reset(l->stream);
+    heard_reset(&l->heard);
     resample_reset(l->to_model);
     resample_reset(l->from_model);
     segment_begin(l, mark.next_pos);
@@ -379,7 +484,7 @@ static enum lane_result starved(struct lane *l)
     case FEED: return feed_more(l);
     case TAIL_RATE: return tail_rate(l);
     case TAIL_MODEL: return tail_model(l);
-    case DRAIN: l->phase = TAIL_OUT; return LANE_WORKED;
+    case DRAIN: l->phase = heard_finish(l) ? DRAIN : TAIL_OUT; return LANE_WORKED;
     default: return tail_out(l);
     }
 }
@@ -412,7 +517,7 @@ static bool turn_begin(struct turn *t)
         *t->ret = LANE_ENDED;
         return false;
     }
-    if (ring_room(&l->recs) < VAD_PER_STEP_MAX + 4 || ring_room(&l->out) < 2 * l->resampled_cap) {
+    if (ring_room(&l->recs) < VAD_PER_STEP_MAX + RECS_SPARE || ring_room(&l->out) < 2 * l->resampled_cap || !heard_read_frames(l)) {
         *t->ret = LANE_IDLE;
         return false;
     }
@@ -422,6 +527,8 @@ static bool turn_begin(struct turn *t)
     }
     while (l->feed_at < l->feed_fill && took) {
         rill_stream_push(l->stream, (unsigned) l->model->audio_in, l->feed + l->feed_at, l->feed_fill - l->feed_at, &took);
+        if (l->heard.listener)
+            rill_sink_audio(l->heard.listener, l->feed + l->feed_at, took);
         l->feed_at += took;
         l->seg_fed += took;
     }
@@ -507,7 +614,8 @@ static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t 
 {
     rill_port ports[32];
     unsigned n = rill_plan_ports(plan, ports, 32);
-    *m = (struct lane_model) { .plan = plan, .audio_in = -1, .audio_out = -1, .vad_out = -1, .rate = sample_rate };
+    *m = (struct lane_model) { .plan = plan, .audio_in = -1, .audio_out = -1, .vad_out = -1, .rate = sample_rate,
+                               .words_plan = m->words_plan, .words_port = m->words_port };
     for (unsigned i = 0; i < n && i < 32; i++) {
         const rill_port *p = &ports[i];
         if (p->is_input && m->audio_in < 0 && p->kind == RILL_PORT_AUDIO && p->width == 1) {
@@ -526,21 +634,23 @@ static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t 
             m->vad_hop_samples = p->hop_samples;
             m->vad_pulse_frames = p->pulse_frames;
             m->vad_skip_frames = p->delay_frames;
+        } else if (p->kind >= RILL_PORT_KEYWORD && p->hop_samples && m->n_heard < HEARD_PORTS_MAX) {
+            m->heard[m->n_heard++] = (struct heard_port) { .port = i, .kind = p->kind, .width = p->width };
         } else if (m->n_others < LANE_MAX_OTHERS) {
             m->others[m->n_others++] = i;
             m->other_width = p->width > m->other_width ? p->width : m->other_width;
         }
     }
-    if (m->audio_in < 0 || (m->audio_out < 0 && m->vad_out < 0))
-        return probe_fail(reterr, RILL_UNSUPPORTED, "the model needs an audio input and an audio or vad output; "
-                          "model.conf declares which port is which");
+    if (m->audio_in < 0 || (m->audio_out < 0 && m->vad_out < 0 && !m->n_heard))
+        return probe_fail(reterr, RILL_UNSUPPORTED, "the model needs an audio input and an output of audio, vad, keywords or "
+                          "words; model.conf declares which port is which");
     if (m->rate < PCM_MIN_RATE || m->rate > PCM_MAX_RATE)
         return probe_fail(reterr, RILL_UNSUPPORTED, "the model's sample rate is not declared or not within 8000..192000; "
                           "model.conf states it");
     if (!m->pulse_samples || m->pulse_samples > 1u << 20 || (m->vad_out >= 0 && !m->vad_hop_samples) ||
         m->vad_pulse_frames > VAD_PER_STEP_MAX || m->delay_samples > 1u << 22)
         return probe_fail(reterr, RILL_UNSUPPORTED, "the model's pulse, hop or delay is out of range");
-    return RILL_OK;
+    return heard_check(m, reterr);
 }
 
 struct probe_count {
@@ -556,6 +666,9 @@ static void probe_pull(rill_stream *s, const struct lane_model *m, float *buf, s
         c->vad += n;
     for (unsigned k = 0; k < m->n_others; k++)
         while (rill_stream_pull(s, m->others[k], buf, 1, &n) == RILL_OK && n)
+            ;
+    for (unsigned k = 0; k < m->n_heard; k++)
+        while (rill_stream_pull(s, m->heard[k].port, buf, 1, &n) == RILL_OK && n)
             ;
 }
 
@@ -619,7 +732,10 @@ rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sam
     n = n < PROBE_PULSES_MAX ? n : PROBE_PULSES_MAX;
     size_t bytes = (rill_plan_stream_size(plan) + 63) & ~(size_t) 63;
     void *mem = aligned_alloc(64, bytes ? bytes : 64);
-    float *buf = calloc((size_t) m->pulse_samples + m->other_width, sizeof *buf);
+    uint32_t widest = m->other_width;
+    for (unsigned i = 0; i < m->n_heard; i++)
+        widest = m->heard[i].width > widest ? m->heard[i].width : widest;
+    float *buf = calloc((size_t) m->pulse_samples + widest, sizeof *buf);
     uint64_t *times_ns = calloc(n, sizeof *times_ns);
     if (mem && buf && times_ns) {
         rill_thread_prepare();

@@ -9,6 +9,7 @@
 #ifndef RILLD_LANE_H
 #define RILLD_LANE_H
 
+#include "daemon/heard.h"
 #include "daemon/resample.h"
 #include "daemon/ring.h"
 
@@ -26,14 +27,17 @@ struct lane_arrival {
 /* A jump of the client, samples in flight at a reset, samples that waited too long. */
 enum lane_gap { LANE_GAP_CLIENT, LANE_GAP_RESET, LANE_GAP_LATE };
 
-enum lane_rec_kind { LANE_PULSE, LANE_VAD, LANE_GAP, LANE_DONE };
+enum lane_edge { LANE_EDGE_NONE, LANE_EDGE_START, LANE_EDGE_END };
+
+enum lane_rec_kind { LANE_PULSE, LANE_VAD, LANE_HEARD, LANE_GAP, LANE_DONE };
 
 struct lane_rec {
     enum lane_rec_kind kind;
-    uint32_t n;                     /* PULSE: samples that it put into `out` */
+    uint32_t n;                     /* PULSE: samples that it put into `out`; HEARD: bytes that it put into `heard.bytes` */
     uint32_t compute_us, queue_us;  /* PULSE */
     uint64_t pos, end_pos;          /* PULSE: output rate; VAD, GAP: input rate */
     float prob;                     /* VAD */
+    enum lane_edge edge;            /* VAD */
     bool is_run;                    /* PULSE: the model ran */
     uint32_t batch;                 /* PULSE: streams that ran with it, itself counted */
     enum lane_gap why;              /* GAP */
@@ -50,6 +54,10 @@ struct lane_model {
     uint32_t vad_hop_samples, vad_pulse_frames;
     uint32_t audio_skip_samples;    /* pulled samples before the one that answers sample 0 */
     uint32_t vad_skip_frames;
+    struct heard_port heard[HEARD_PORTS_MAX];       /* outputs of words and keywords */
+    unsigned n_heard;
+    rill_plan *words_plan;          /* a recogniser that runs in utterances only, referenced by the owner; NULL: none */
+    unsigned words_port;
     unsigned others[LANE_MAX_OTHERS], n_others;     /* outputs that nobody wants, emptied all the same */
     uint32_t other_width;
     uint32_t run_us;                /* what a pulse of one stream costs, p95; at least 1 */
@@ -61,6 +69,7 @@ struct lane_opts {
     uint32_t window_samples;        /* most input that waits, input rate */
     uint64_t max_wait_us;           /* input that waited longer is dropped, 0 = never */
     bool align, want_audio, want_vad;
+    struct heard_wants heard;
 };
 
 struct lane {
@@ -85,6 +94,7 @@ struct lane {
     uint64_t seg_in_pos, seg_out_pos;           /* positions where the segment began */
     uint64_t seg_in, seg_fed, seg_emitted, seg_skipped, seg_out, seg_vad, seg_vad_skipped;
     uint64_t out_limit, model_limit, vad_limit, zeros_left, lead_left;
+    struct heard heard;
     uint64_t late;                              /* samples that the end of this segment drops */
     uint64_t arrival_us, work_ns;
 };
@@ -106,7 +116,7 @@ void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret);
 size_t lane_batch(const struct lane_model *m, uint64_t shortest_pulse_us);
 uint64_t lane_pulse_us(const struct lane_model *m);
 
-/* Fills *m from the plan and tries it out; ret_rtf gets the time of a pulse (p95) over its length. */
+/* Fills *m, which holds the plan of a recogniser already if there is one, from the plan and tries it out; ret_rtf gets the time of a pulse (p95) over its length. */
 rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate, float *ret_rtf,
                              rill_error *reterr);
 

@@ -45,6 +45,7 @@ struct model *registry_unref(struct model *m)
 {
     if (m && --m->refs == 0) {
         rill_plan_unref(m->lane.plan);
+        rill_plan_unref(m->lane.words_plan);
         free(m);
     }
     return NULL;
@@ -205,6 +206,76 @@ static void memory_return(void)
 #endif
 }
 
+static int port_find(const rill_port *ports, unsigned n, rill_port_kind low, rill_port_kind high)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!ports[i].is_input && ports[i].kind >= low && ports[i].kind <= high)
+            return (int) i;
+    return -1;
+}
+
+/* A plan of the output `out` alone, or of all others; NULL where the model cannot be parted. */
+static rill_plan *part_plan(const struct load_job *j, const rill_port *ports, unsigned n, int out, bool alone)
+{
+    char spec[2048] = "select_outputs(";
+    const char *comma = "";
+    const char *const transforms[] = { spec, NULL };
+    const rill_model_opts opts = { .transforms = transforms, .builtin = j->builtin };
+    const rill_plan_opts plan_opts = { .max_bytes = j->max_bytes };
+    rill_model *m = NULL;
+    rill_plan *p = NULL;
+    for (unsigned i = 0; i < n; i++) {
+        size_t at = strlen(spec);
+        if (ports[i].is_input || ((int) i == out) != alone)
+            continue;
+        if (at + strlen(ports[i].name) + 8 > sizeof spec)
+            return NULL;
+        snprintf(spec + at, sizeof spec - at, "%s\"%s\"", comma, ports[i].name);
+        comma = ", ";
+    }
+    snprintf(spec + strlen(spec), 2, ")");
+    if (rill_model_open_with(&m, j->path, &opts, NULL) == RILL_OK && rill_plan_new(&p, m, &plan_opts, NULL) != RILL_OK)
+        p = NULL;
+    rill_model_free(m);
+    return p;
+}
+
+/* A detector and a recogniser in one model become two plans, so that silence costs nothing. */
+static void words_part(struct load_job *j, rill_plan **plan)
+{
+    rill_port ports[32], one[2];
+    unsigned n = rill_plan_ports(*plan, ports, 32);
+    n = n < 32 ? n : 32;
+    int out = port_find(ports, n, RILL_PORT_CTC, RILL_PORT_TRANSDUCER);
+    if (out < 0 || port_find(ports, n, RILL_PORT_VAD, RILL_PORT_VAD) < 0)
+        return;
+    rill_plan *rest = part_plan(j, ports, n, out, false), *words = rest ? part_plan(j, ports, n, out, true) : NULL;
+    if (!words || rill_plan_ports(words, one, 2) != 2) {
+        rill_plan_unref(rest);
+        rill_plan_unref(words);
+        return;
+    }
+    rill_plan_unref(*plan);
+    *plan = rest;
+    j->found.lane.words_plan = words;
+    j->found.lane.words_port = 1;
+}
+
+/* What the recogniser behind a detector costs while somebody speaks. */
+static void words_measure(struct model *f)
+{
+    struct lane_model words = { .plan = NULL };
+    rill_plan_info info;
+    float rtf = 0;
+    if (!f->lane.words_plan)
+        return;
+    rill_plan_get_info(f->lane.words_plan, &info);
+    f->plan_info.weights_bytes += info.weights_bytes;
+    f->plan_info.stream_bytes += info.stream_bytes;
+    if (lane_model_probe(&words, f->lane.words_plan, f->info.sample_rate, &rtf, NULL) == RILL_OK)
+        f->rtf += rtf;
+}
+
 static void load_work(uv_work_t *w)
 {
     struct load_job *j = w->data;
@@ -220,9 +291,14 @@ static void load_work(uv_work_t *w)
     rill_model_free(m);
     if (j->status != RILL_OK)
         return;
+    words_part(j, &plan);
     rill_plan_get_info(plan, &f->plan_info);
     j->status = lane_model_probe(&f->lane, plan, f->info.sample_rate, &f->rtf, &f->error);
+    if (j->status == RILL_OK)
+        words_measure(f);
     f->lane.plan = j->status == RILL_OK ? plan : rill_plan_unref(plan);
+    if (j->status != RILL_OK)
+        f->lane.words_plan = rill_plan_unref(f->lane.words_plan);
     memory_return();
 }
 

@@ -35,6 +35,8 @@ static void session_free(struct session *s)
     d->n_sessions--;
     lane_free(s->lane);
     registry_unref(s->model);
+    free(s->partial);
+    free(s->event);
     free(s);
 }
 
@@ -249,16 +251,23 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
 
 static bool outputs_choose(struct session *s)
 {
-    const struct lane_model *m = &s->model->lane;
-    uint32_t has = (m->audio_out >= 0 ? 1u << RILL__OUTPUT__OUTPUT_AUDIO : 0) |
-                   (m->vad_out >= 0 ? 1u << RILL__OUTPUT__OUTPUT_VAD : 0);
-    uint32_t want = s->want_mask ? s->want_mask : has;
+    Rill__Output list[5];
+    uint32_t has = 0;
+    for (size_t i = 0, n = outputs_list(&s->model->lane, list); i < n; i++)
+        has |= 1u << list[i];
+    /* A detector's endpoints alone come only to who asks. */
+    uint32_t quiet = has & 1u << RILL__OUTPUT__OUTPUT_TRANSCRIPT ? 0 : 1u << RILL__OUTPUT__OUTPUT_ENDPOINT;
+    uint32_t want = s->want_mask ? s->want_mask : has & ~quiet;
+    s->want_mask = want;
     s->want_audio = want & 1u << RILL__OUTPUT__OUTPUT_AUDIO;
     s->want_vad = want & 1u << RILL__OUTPUT__OUTPUT_VAD;
+    s->want_text = want & 1u << RILL__OUTPUT__OUTPUT_TRANSCRIPT;
+    s->want_keyword = want & 1u << RILL__OUTPUT__OUTPUT_KEYWORD;
+    s->want_endpoint = want & 1u << RILL__OUTPUT__OUTPUT_ENDPOINT;
     return !(want & ~has);
 }
 
-static void vad_setup(struct session *s)
+static void vad_setup(const struct session *s, rill_sink_opts *o)
 {
     const struct conf *conf = &s->daemon->conf;
     const rill_model_info *info = &s->model->info;
@@ -269,8 +278,11 @@ static void vad_setup(struct session *s)
     int64_t ms = s->vad_hangover_ms >= 0 ? s->vad_hangover_ms : (int64_t) info->vad_hangover_ms;
     if (ms < conf->vad_min_silence_ms)
         ms = conf->vad_min_silence_ms;
-    vad_init(&s->vad, threshold > 0 ? threshold : 0.5f, release > 0 ? release : threshold > 0 ? threshold : 0.5f,
-             (uint64_t) ms * s->in.rate / 1000);
+    if (rill_sink_defaults(o, s->model->lane.plan, (unsigned) s->model->lane.vad_out, NULL) != RILL_OK)
+        *o = (rill_sink_opts) { .kind = RILL_PORT_VAD };
+    o->threshold = threshold;
+    o->release = release;
+    o->hangover_ms = (uint32_t) ms;
 }
 
 static struct worker *worker_least(struct daemon *d)
@@ -299,8 +311,11 @@ static bool lane_make(struct session *s)
     s->window = window > hops ? window : hops;
     struct lane_opts o = { .in_rate = s->in.rate, .out_rate = s->out.rate, .window_samples = (uint32_t) s->window,
                            .align = s->align, .want_audio = s->want_audio, .want_vad = s->want_vad,
-                           .max_wait_us = s->live ? s->max_latency_ms * UINT64_C(1000) : 0 };
-    s->lane = lane_new(m, &o);
+                           .max_wait_us = s->live ? s->max_latency_ms * UINT64_C(1000) : 0,
+                           .heard = { s->want_text, s->want_keyword, s->want_endpoint, { 0 } } };
+    if (m->vad_out >= 0)
+        vad_setup(s, &o.heard.vad);
+    s->lane = events_make(s) ? lane_new(m, &o) : NULL;
     if (!s->lane)
         return false;
     s->lane->live = s->live;
@@ -315,7 +330,7 @@ static void opened_send(struct session *s)
     const struct lane_model *m = &s->model->lane;
     Rill__Opened a = RILL__OPENED__INIT;
     Rill__Pcm pcm = RILL__PCM__INIT;
-    Rill__Output outputs[2];
+    Rill__Output outputs[5];
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
     pcm.rate = m->rate;
     pcm.channels = 1;
@@ -329,10 +344,9 @@ static void opened_send(struct session *s)
     a.lookahead_samples = m->delay_samples;
     a.credit_samples = s->granted;
     a.outputs = outputs;
-    if (s->want_audio)
-        outputs[a.n_outputs++] = RILL__OUTPUT__OUTPUT_AUDIO;
-    if (s->want_vad)
-        outputs[a.n_outputs++] = RILL__OUTPUT__OUTPUT_VAD;
+    for (int k = RILL__OUTPUT__OUTPUT_AUDIO; k <= RILL__OUTPUT__OUTPUT_ENDPOINT; k++)
+        if (s->want_mask & 1u << k)
+            outputs[a.n_outputs++] = (Rill__Output) k;
     f.m_case = RILL__SERVER_FRAME__M_OPENED;
     f.opened = &a;
     conn_send(s->conn, s->req, &f);
@@ -358,7 +372,6 @@ static void on_loaded(void *arg, struct model *m)
         d->streams_opened++;
         m->stats.streams++;
         m->stats.streams_opened++;
-        vad_setup(s);
         opened_send(s);
         s->req = 0;
         worker_add(s->worker, s->lane);
@@ -520,7 +533,7 @@ static void vad_take(struct session *s, const struct lane_rec *r)
     a.stream = s->id;
     a.pos = r->pos;
     a.prob = r->prob;
-    a.edge = (Rill__Edge) vad_step(&s->vad, r->pos, r->end_pos, r->prob);
+    a.edge = (Rill__Edge) r->edge;
     f.m_case = RILL__SERVER_FRAME__M_VAD;
     f.vad = &a;
     s->vad_frames++;
@@ -542,7 +555,6 @@ static void gap_take(struct session *s, const struct lane_rec *r)
     f.gap = &a;
     s->skipped += r->why == LANE_GAP_CLIENT ? a.samples : 0;
     s->late += r->why == LANE_GAP_LATE ? a.samples : 0;
-    vad_reset(&s->vad);
     conn_send(s->conn, 0, &f);
 }
 
@@ -591,12 +603,14 @@ void session_pump(struct session *s)
         switch (r.kind) {
         case LANE_PULSE: pulse_take(s, &r); break;
         case LANE_VAD: vad_take(s, &r); break;
+        case LANE_HEARD: events_take(s, &r); break;
         case LANE_GAP: gap_take(s, &r); break;
         case LANE_DONE: done_take(s); return;
         }
     }
     if (s->gone || !s->lane || !s->conn)
         return;
+    events_flush(s);
     credit_send(s);
     if (took)
         worker_wake(s->worker);

@@ -241,7 +241,7 @@ void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t 
 
 struct model_message {
     Rill__ModelInfo info;
-    Rill__Output outputs[2];
+    Rill__Output outputs[5];
 };
 
 static void model_fill(struct model_message *x, struct model *m)
@@ -260,10 +260,7 @@ static void model_fill(struct model_message *x, struct model *m)
     a->hop_samples = m->lane.pulse_samples;
     a->delay_samples = m->lane.delay_samples;
     a->outputs = x->outputs;
-    if (m->lane.audio_out >= 0)
-        x->outputs[a->n_outputs++] = RILL__OUTPUT__OUTPUT_AUDIO;
-    if (m->lane.vad_out >= 0)
-        x->outputs[a->n_outputs++] = RILL__OUTPUT__OUTPUT_VAD;
+    a->n_outputs = outputs_list(&m->lane, x->outputs);
     a->weights_bytes = m->plan_info.weights_bytes;
     a->stream_bytes = m->plan_info.stream_bytes;
     a->rtf = m->rtf;

@@ -103,6 +103,35 @@ static void on_vad(struct rill_client *c, const Rill__Vad *m)
         c->ev.vad(c->ev.arg, &v);
 }
 
+static void on_text(struct rill_client *c, const Rill__Transcript *m)
+{
+    struct rill_client_text t = { .stream = m->stream, .segment = m->seg, .final = m->final, .stability = m->stability, .pos = m->pos,
+                                  .text = m->text, .n_words = m->n_words };
+    struct rill_client_word *words = c->ev.text ? calloc(m->n_words + 1, sizeof *words) : NULL;
+    if (!words)
+        return;
+    for (size_t i = 0; i < m->n_words; i++)
+        words[i] = (struct rill_client_word) { .text = m->words[i]->text, .pos = m->words[i]->pos, .end_pos = m->words[i]->end_pos,
+                                               .confidence = m->words[i]->confidence };
+    t.words = words;
+    c->ev.text(c->ev.arg, &t);
+    free(words);
+}
+
+static void on_keyword(struct rill_client *c, const Rill__Keyword *m)
+{
+    struct rill_client_keyword k = { .stream = m->stream, .word = m->word, .score = m->score, .pos = m->pos, .end_pos = m->end_pos };
+    if (c->ev.keyword)
+        c->ev.keyword(c->ev.arg, &k);
+}
+
+static void on_endpoint(struct rill_client *c, const Rill__Endpoint *m)
+{
+    struct rill_client_endpoint e = { .stream = m->stream, .pos = m->pos, .rule = (int) m->rule };
+    if (c->ev.endpoint)
+        c->ev.endpoint(c->ev.arg, &e);
+}
+
 static void on_gap(struct rill_client *c, const Rill__Gap *m)
 {
     struct rill_client_gap g = { .stream = m->stream, .pos = m->pos, .samples = m->samples,
@@ -151,6 +180,9 @@ static void on_frame(struct rill_client *c, Rill__ServerFrame *f)
     case RILL__SERVER_FRAME__M_CREDIT: on_credit(c, f->credit); break;
     case RILL__SERVER_FRAME__M_AUDIO: on_audio(c, f->audio); break;
     case RILL__SERVER_FRAME__M_VAD: on_vad(c, f->vad); break;
+    case RILL__SERVER_FRAME__M_TEXT: on_text(c, f->text); break;
+    case RILL__SERVER_FRAME__M_KEYWORD: on_keyword(c, f->keyword); break;
+    case RILL__SERVER_FRAME__M_ENDPOINT: on_endpoint(c, f->endpoint); break;
     case RILL__SERVER_FRAME__M_GAP: on_gap(c, f->gap); break;
     case RILL__SERVER_FRAME__M_FINISHED: on_finished(c, f->finished); break;
     case RILL__SERVER_FRAME__M_ERROR: on_error(c, f->error); break;
@@ -487,7 +519,7 @@ int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_clien
         return fail(c, 0, "bad stream number or encoding, or over %d streams", MAX_STREAMS);
     Rill__OpenStream m = RILL__OPEN_STREAM__INIT;
     Rill__Pcm in, out;
-    Rill__Output want[2];
+    Rill__Output want[5];
     struct open_options options = { .n = 0 };
     pcm_message(&in, &o->in);
     pcm_message(&out, o->out.rate ? &o->out : &o->in);
@@ -502,7 +534,7 @@ int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_clien
     m.align = o->align;
     m.max_latency_ms = o->max_latency_ms;
     m.want = want;
-    for (int k = RILL__OUTPUT__OUTPUT_AUDIO; k <= RILL__OUTPUT__OUTPUT_VAD; k++)
+    for (int k = RILL__OUTPUT__OUTPUT_AUDIO; k <= RILL__OUTPUT__OUTPUT_ENDPOINT; k++)
         if (o->want & 1u << k)
             want[m.n_want++] = (Rill__Output) k;
     m.opt = options.pointers;

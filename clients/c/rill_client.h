@@ -18,7 +18,10 @@ struct rill_client;
 
 enum rill_client_enc { RILL_CLIENT_S16 = 1, RILL_CLIENT_S24 = 2, RILL_CLIENT_S32 = 3, RILL_CLIENT_F32 = 4 };
 enum rill_client_pace { RILL_CLIENT_LIVE = 0, RILL_CLIENT_FILE = 1 };
-enum rill_client_want { RILL_CLIENT_AUDIO = 1u << 1, RILL_CLIENT_VAD = 1u << 2 };   /* bits */
+enum rill_client_want {                 /* bits */
+    RILL_CLIENT_AUDIO = 1u << 1, RILL_CLIENT_VAD = 1u << 2, RILL_CLIENT_TEXT = 1u << 3, RILL_CLIENT_KEYWORD = 1u << 4,
+    RILL_CLIENT_ENDPOINT = 1u << 5
+};
 enum rill_client_edge { RILL_CLIENT_EDGE_NONE, RILL_CLIENT_EDGE_START, RILL_CLIENT_EDGE_END };
 
 struct rill_client_pcm {
@@ -32,7 +35,7 @@ struct rill_client_open {
     enum rill_client_pace pace;
     bool align;                     /* trim the delay */
     uint32_t max_latency_ms;        /* LIVE: audio that waited longer is dropped with a gap; 0 = never */
-    unsigned want;                  /* RILL_CLIENT_AUDIO | RILL_CLIENT_VAD; 0 = what the model has */
+    unsigned want;                  /* RILL_CLIENT_AUDIO | ...; 0 = what the model has, endpoints only with texts */
     float vad_threshold;            /* 0 = the model's; so for the next two */
     float vad_release;
     uint32_t vad_hangover_ms;
@@ -44,7 +47,7 @@ struct rill_client_opened {
     uint32_t hop_samples;           /* at the model's rate */
     uint32_t delay_samples;         /* at the output rate */
     uint64_t credit_samples;        /* first window, input rate */
-    unsigned outputs;               /* RILL_CLIENT_AUDIO | RILL_CLIENT_VAD */
+    unsigned outputs;               /* RILL_CLIENT_AUDIO | ... */
 };
 
 struct rill_client_audio {
@@ -60,6 +63,35 @@ struct rill_client_vad {
     uint64_t pos;                   /* input rate */
     float prob;
     enum rill_client_edge edge;
+};
+
+struct rill_client_word {
+    const char *text;
+    uint64_t pos, end_pos;          /* input rate */
+    float confidence;
+};
+
+struct rill_client_text {
+    uint32_t stream, segment;       /* segment counts finals */
+    bool final;                     /* false: takes the place of the one before */
+    float stability;
+    uint64_t pos;                   /* input rate */
+    const char *text;
+    const struct rill_client_word *words;
+    size_t n_words;
+};
+
+struct rill_client_keyword {
+    uint32_t stream;
+    const char *word;
+    float score;
+    uint64_t pos, end_pos;          /* input rate */
+};
+
+struct rill_client_endpoint {
+    uint32_t stream;
+    uint64_t pos;                   /* input rate */
+    int rule;                       /* number of the protocol */
 };
 
 struct rill_client_gap {
@@ -95,6 +127,9 @@ struct rill_client_events {
     void (*finished)(void *arg, const struct rill_client_finished *f);
     void (*error)(void *arg, const struct rill_client_failure *e);
     void (*goaway)(void *arg, uint32_t grace_ms);
+    void (*text)(void *arg, const struct rill_client_text *t);
+    void (*keyword)(void *arg, const struct rill_client_keyword *k);
+    void (*endpoint)(void *arg, const struct rill_client_endpoint *e);
 };
 
 /* Connects to the socket at path, sends the preface and Hello, waits for the answer at most

@@ -47,16 +47,6 @@ static rill_status fail(rill_error *e, rill_status s, const char *what, const ch
     return s;
 }
 
-const char *rill_version(void)
-{
-    return "fake";
-}
-
-const char *rill_status_text(rill_status s)
-{
-    return s == RILL_OK ? "ok" : "failed";
-}
-
 const char *rill_model_builtin_name(unsigned n)
 {
     return n < N_BUILTINS ? builtins[n].name : NULL;
@@ -138,6 +128,19 @@ unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
 void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
 {
     *ret = (rill_plan_info) { .stream_bytes = rill_plan_stream_size(p), .pulse_samples = PULSE, .cpu = "c", .steps = 1 };
+}
+
+rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned port, rill_error *reterr)
+{
+    (void) reterr;
+    *ret = (rill_sink_opts) { .kind = RILL_PORT_VAD, .threshold = 0.5f, .release = 0.25f, .hangover_ms = 100 };
+    return p->model.vad && port == (p->model.audio ? 2 : 1) ? RILL_OK : RILL_INVALID;
+}
+
+rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts, rill_error *reterr)
+{
+    (void) opts;
+    return rill_model_open(ret, path, reterr);
 }
 
 size_t rill_plan_stream_size(const rill_plan *p)

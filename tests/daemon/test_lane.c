@@ -33,7 +33,7 @@ int main(void)
     rill_model *m;
     rill_plan *p;
     rill_error err;
-    struct lane_model lm;
+    struct lane_model lm = { .plan = NULL };
     float rtf;
     struct lane *l = NULL;
     if (CHECK(rill_model_builtin(&m, "wiener", &err) == RILL_OK && rill_plan_new(&p, m, NULL, &err) == RILL_OK &&

@@ -7,7 +7,6 @@
 #include "daemon/pcm.h"
 #include "daemon/resample.h"
 #include "daemon/ring.h"
-#include "daemon/vad.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -70,19 +69,6 @@ static void test_hist(void)
             CHECK(false, "%u", b);
 }
 
-static void test_vad_edges(void)
-{
-    static const float probs[] = { 0.1f, 0.6f, 0.3f, 0.2f, 0.45f, 0.2f, 0.2f, 0.2f, 0.2f, 0.9f };
-    static const enum vad_edge want[] = { 0, VAD_START, 0, 0, 0, 0, 0, VAD_END, 0, VAD_START };
-    struct vad v;
-    vad_init(&v, 0.5f, 0.4f, 300);
-    for (unsigned i = 0; i < 10; i++)
-        CHECK(vad_step(&v, i * 100, (i + 1) * 100, probs[i]) == want[i], "frame %u", i);
-    vad_init(&v, 0.5f, 0.9f, 0);
-    CHECK(v.release <= v.threshold);
-    CHECK(vad_step(&v, 0, 100, 0.5f) == VAD_START && vad_step(&v, 100, 200, 0.49f) == VAD_END);
-}
-
 static void test_samples(void)
 {
     for (int enc = 1; enc <= 3; enc++) {
@@ -139,7 +125,6 @@ int main(void)
     static const uint32_t rates[] = { 8000, 11025, 16000, 44056, 44100, 48000, 192000 };
     test_ring();
     test_hist();
-    test_vad_edges();
     test_samples();
     for (size_t i = 0; i < 7; i++) {
         test_resample_pieces(rates[i], 16000);

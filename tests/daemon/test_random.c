@@ -83,7 +83,7 @@ static void open_wild(struct talk *t)
     t->open.want = t->want;
     t->open.n_want = rnd(8) ? 0 : rnd(3);
     for (int i = 0; i < 3; i++)
-        t->want[i] = (Rill__Output) rnd(4);
+        t->want[i] = (Rill__Output) rnd(7);
     t->seq[t->open.stream] = 0;
     t->pos[t->open.stream] = 0;
     t->f.m_case = RILL__CLIENT_FRAME__M_OPEN;

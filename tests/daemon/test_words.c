@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* Texts, keywords and endpoints over the socket, of a model that reads what it is told (tests/sinks/tones.h). */
+#include "tests/daemon/harness.h"
+#include "tests/sinks/tones.h"
+
+#include <unistd.h>
+
+static const char script[] = "....1.22.3........................111...4446........................7..5.....";
+static struct rig rig;
+
+/* What came, a line an event; partials are counted. */
+struct heard { char story[65536]; unsigned n_partials, n_finals, n_bad; char partial[4096]; uint32_t segment; struct result r; };
+
+static void on_text(void *arg, const struct rill_client_text *t)
+{
+    struct heard *h = arg;
+    size_t at = strlen(h->story);
+    h->n_bad += t->segment != h->segment || t->stability < 0 || t->stability > 1 || strlen(t->text) >= sizeof h->partial;
+    for (size_t i = 0; i < t->n_words; i++)
+        h->n_bad += t->words[i].pos >= t->words[i].end_pos || !strstr(t->text, t->words[i].text);
+    if (!t->final) {
+        h->n_partials++;
+        snprintf(h->partial, sizeof h->partial, "%s", t->text);
+        return;
+    }
+    h->segment++;
+    h->n_finals++;
+    at += (size_t) snprintf(h->story + at, sizeof h->story - at, "'%s'", t->text);
+    for (size_t i = 0; i < t->n_words && at < sizeof h->story; i++)
+        at += (size_t) snprintf(h->story + at, sizeof h->story - at, " %llu-%llu", (unsigned long long) t->words[i].pos,
+                                (unsigned long long) t->words[i].end_pos);
+    if (at < sizeof h->story)
+        snprintf(h->story + at, sizeof h->story - at, "\n");
+}
+
+static void on_keyword(void *arg, const struct rill_client_keyword *k)
+{
+    struct heard *h = arg;
+    size_t at = strlen(h->story);
+    snprintf(h->story + at, sizeof h->story - at, "[%s] %llu-%llu %.2f\n", k->word, (unsigned long long) k->pos,
+             (unsigned long long) k->end_pos, (double) k->score);
+}
+
+static void on_endpoint(void *arg, const struct rill_client_endpoint *e)
+{
+    struct heard *h = arg;
+    size_t at = strlen(h->story);
+    snprintf(h->story + at, sizeof h->story - at, "end %d %llu\n", e->rule, (unsigned long long) e->pos);
+}
+
+static void hear(struct heard *h, const struct rill_client_open *o, const float *x, size_t n, size_t piece, uint64_t skip_at)
+{
+    const struct rill_client_events ev = { .arg = h, .text = on_text, .keyword = on_keyword, .endpoint = on_endpoint };
+    struct rill_client *c;
+    memset(h, 0, sizeof *h);
+    bool good = rill_client_connect(&c, rig.sock, "test", 30000) == 0;
+    if (good) {
+        rill_client_set_events(c, &ev);
+        good = rill_client_open(c, 7, o, &h->r.opened) == 0;
+    }
+    for (size_t at = 0, k; good && at < n; at += k) {
+        k = n - at < piece ? n - at : piece;
+        if (at < skip_at && at + k >= skip_at) {
+            k = (size_t) skip_at - at;
+            good = rill_client_send(c, 7, x + at, k * sizeof *x) == 0 && rill_client_skip(c, 7, 8000) == 0;
+        } else {
+            good = rill_client_send(c, 7, x + at, k * sizeof *x) == 0;
+        }
+    }
+    good = good && rill_client_finish(c, 7, &h->r.fin) == 0;
+    CHECK(good, "%s", rill_client_error(c));
+    CHECK(!h->n_bad, "%u events out of order or out of range", h->n_bad);
+    rill_client_free(c);
+}
+
+static bool has(const struct heard *h, const char *line)
+{
+    return CHECK(strstr(h->story, line) != NULL, "no '%s' in:\n%s", line, h->story);
+}
+
+static const struct rill_client_open plain = { .model = "tones", .in = { 8000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+
+static void test_story(void)
+{
+    static float x[sizeof script * TONES_HOP];
+    static struct heard first, h;
+    size_t n = tones_audio(x, script);
+    hear(&first, &plain, x, n, 100000, 0);
+    CHECK(first.r.opened.outputs == (RILL_CLIENT_AUDIO | RILL_CLIENT_VAD | RILL_CLIENT_TEXT | RILL_CLIENT_KEYWORD | RILL_CLIENT_ENDPOINT),
+          "outputs %x", first.r.opened.outputs);
+    has(&first, "'one two' 320-400 480-800\nend 2 2400\n");
+    has(&first, "'one threes' 2720-2960 3200-3520\nend 2 5120\n");
+    has(&first, "'four' 5680-5760\n");
+    has(&first, "[up] 480-640 0.90\n");
+    has(&first, "[yes] 2720-2880 0.90\n");
+    CHECK(first.n_finals == 3 && first.n_partials >= 1, "%u finals, %u partials", first.n_finals, first.n_partials);
+    CHECK(first.r.fin.out == n && first.r.fin.vad_frames == n / 80 - 1, "%llu of %zu samples, %llu probabilities",
+          (unsigned long long) first.r.fin.out, n, (unsigned long long) first.r.fin.vad_frames);
+    for (size_t piece = 37; piece < 3000; piece = piece * 5 + 1) {
+        hear(&h, &plain, x, n, piece, 0);
+        CHECK(h.n_finals == 3 && strlen(h.story) == strlen(first.story), "pieces of %zu:\n%s\nnot\n%s", piece, h.story, first.story);
+        has(&h, "'one threes' 2720-2960 3200-3520\nend 2 5120\n");
+    }
+}
+
+/* Only what is asked for. */
+static void test_wants(void)
+{
+    static float x[sizeof script * TONES_HOP];
+    static struct heard h;
+    struct rill_client_open o = plain;
+    size_t n = tones_audio(x, script);
+    o.want = RILL_CLIENT_KEYWORD;
+    hear(&h, &o, x, n, 1000, 0);
+    CHECK(h.r.opened.outputs == RILL_CLIENT_KEYWORD && !h.n_finals && !h.n_partials && !strstr(h.story, "end"), "%s", h.story);
+    has(&h, "[yes]");
+    o.want = RILL_CLIENT_ENDPOINT;
+    hear(&h, &o, x, n, 1000, 0);
+    CHECK(!h.n_finals && !strstr(h.story, "[yes]"), "%s", h.story);
+    has(&h, "end 2 2400\nend 2 5120\n");
+    o.want = RILL_CLIENT_TEXT;
+    hear(&h, &o, x, n, 1000, 0);
+    CHECK(h.n_finals == 3 && !strstr(h.story, "end"), "%s", h.story);
+}
+
+/* A jump ends the utterance; positions after it are those of the client. */
+static void test_jump(void)
+{
+    static float x[sizeof script * TONES_HOP];
+    static struct heard h;
+    size_t n = tones_audio(x, script);
+    hear(&h, &plain, x, n, 1000, 12 * TONES_HOP);
+    has(&h, "'one two' 320-400 480-800\n");
+    has(&h, "'one threes' 10720-10960 11200-11520\n");
+    CHECK(h.n_finals == 3, "%s", h.story);
+}
+
+/* Who reads nothing until the end gets every final, and the newest partials only. */
+static void test_slow_reader(void)
+{
+    enum { FRAMES = 1900 };
+    static float x[FRAMES * TONES_HOP];
+    static char long_script[FRAMES + 1];
+    static struct heard h;
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__OpenStream m = RILL__OPEN_STREAM__INIT;
+    Rill__Pcm in = RILL__PCM__INIT;
+    Rill__Output want = RILL__OUTPUT__OUTPUT_TRANSCRIPT;
+    for (int i = 0; i < FRAMES; i++)
+        long_script[i] = i % 60 > 30 ? '.' : i % 4 ? "1542"[i / 4 % 4] : '.';
+    size_t n = tones_audio(x, long_script);
+    hear(&h, &plain, x, n, 4000, 0);
+    unsigned finals = h.n_finals, partials = 0, came = 0;
+    CHECK(finals > 20, "%u finals", finals);
+    in.rate = 8000;
+    in.channels = 1;
+    in.enc = RILL__ENC__ENC_F32LE;
+    m.stream = 1;
+    m.model = (char *) (uintptr_t) "tones";
+    m.in = &in;
+    m.pace = RILL__PACE__PACE_FILE;
+    m.want = &want;
+    m.n_want = 1;
+    f.req = 2;
+    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
+    f.open = &m;
+    int fd = raw_hello(rig.sock);
+    raw_frame(fd, &f);
+    Rill__ServerFrame *a = raw_answer(fd, 10000);
+    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_OPENED, "opened");
+    if (a)
+        rill__server_frame__free_unpacked(a, NULL);
+    for (uint32_t i = 0; i * 1600 < n; i++) {               /* credit grows with the work, whoever reads it */
+        Rill__Audio audio = RILL__AUDIO__INIT;
+        audio.stream = 1;
+        audio.seq = i;
+        audio.pos = i * 1600;
+        audio.pcm.data = (uint8_t *) (x + i * 1600);
+        audio.pcm.len = (n - i * 1600 < 1600 ? n - i * 1600 : 1600) * sizeof *x;
+        f = (Rill__ClientFrame) RILL__CLIENT_FRAME__INIT;
+        f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
+        f.audio = &audio;
+        raw_frame(fd, &f);
+        usleep(20000);
+    }
+    Rill__Finish finish = RILL__FINISH__INIT;
+    finish.stream = 1;
+    f = (Rill__ClientFrame) RILL__CLIENT_FRAME__INIT;
+    f.m_case = RILL__CLIENT_FRAME__M_FINISH;
+    f.finish = &finish;
+    raw_frame(fd, &f);
+    usleep(300000);
+    for (bool end = false; !end && (a = raw_answer(fd, 10000));) {
+        end = a->m_case == RILL__SERVER_FRAME__M_FINISHED || a->m_case == RILL__SERVER_FRAME__M_ERROR;
+        CHECK(a->m_case != RILL__SERVER_FRAME__M_ERROR, "%s", a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "");
+        if (a->m_case == RILL__SERVER_FRAME__M_TEXT) {
+            *(a->text->final ? &came : &partials) += 1;
+            CHECK(a->text->seg + a->text->final == came, "segment %u after %u finals", a->text->seg, came);
+        }
+        rill__server_frame__free_unpacked(a, NULL);
+    }
+    CHECK(came == finals, "%u finals, expected %u", came, finals);
+    CHECK(partials < FRAMES / 4, "%u partials", partials);
+    close(fd);
+}
+
+/* A model whose sink cannot be made fails when it is loaded, and says why. */
+static void test_bad_model(void)
+{
+    struct rill_client *c;
+    struct rill_client_open o = plain;
+    o.model = "bad";
+    CHECK(rill_client_connect(&c, rig.sock, "test", 30000) == 0, "connect");
+    CHECK(rill_client_open(c, 1, &o, NULL) < 0 && strstr(rill_client_error(c), "8 columns"), "%s", rill_client_error(c));
+    rill_client_free(c);
+}
+
+int main(void)
+{
+    char more[256], path[256];
+    if (is_fake())
+        return check_end();
+    rig_dir(&rig);
+    snprintf(path, sizeof path, "%s/models", rig.dir);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/models/tones", rig.dir);
+    CHECK(tones_write(path, NULL, NULL), "the model");
+    snprintf(path, sizeof path, "%s/models/bad", rig.dir);
+    CHECK(tones_write(path, NULL, "a 0\nb 1\n"), "the bad model");
+    snprintf(more, sizeof more, "[models]\nmodel_path = %s/models\n", rig.dir);
+    rig_conf(&rig, more);
+    char *argv[] = { getenv("RILLD"), (char *) (uintptr_t) "--config", rig.conf, NULL };
+    if (!CHECK(rig_spawn(&rig, argv) && rig_wait_ready(&rig), "%s", rig_log(&rig)))
+        return check_end();
+    test_story();
+    test_wants();
+    test_jump();
+    test_slow_reader();
+    test_bad_model();
+    CHECK(rig_stop(&rig) == 0, "the daemon ends well");
+    return check_end();
+}
