@@ -266,12 +266,12 @@ static size_t FN(seq_rows)(struct FN(seq) *s, const struct kern_cell_seq *c, con
     return n;
 }
 
-/* The block that comes b-th in step t. The first block is never the last but where it is the only one: the next step needs
- * its states at once. */
+/* The block that comes b-th in step t. Of more than two the first is never the last: the next step needs its states at once.
+ * Of two, what the nearest cache still holds is worth more than that. */
 static inline size_t FN(seq_turn)(size_t t, size_t b, size_t blocks)
 {
     size_t back = blocks - 1 - b;
-    return !(t & 1) ? b : back > 1 || blocks < 2 ? back : 1 - back;
+    return !(t & 1) ? b : back > 1 || blocks < 3 ? back : 1 - back;
 }
 
 /* Step t. s is what it shares, which the gates that are left unfinished go on using. */
