@@ -19,6 +19,8 @@ struct stream {
     const struct command *cmd;
     SNDFILE *in, *out;
     FILE *table;                /* of probabilities */
+    FILE *words;                /* lines of what is said; NULL: not wanted */
+    json_t *segments;           /* of --json */
     SF_INFO info;
     struct rill_client_opened opened;
     struct rill_client_finished fin;
@@ -53,6 +55,27 @@ static void on_vad(void *arg, const struct rill_client_vad *v)
                 edges[v->edge <= RILL_CLIENT_EDGE_END ? v->edge : 0]);
 }
 
+static void on_text(void *arg, const struct rill_client_text *t)
+{
+    struct stream *s = arg;
+    if (!t->final)
+        return;
+    if (s->words)
+        fprintf(s->words, "%s\n", t->text);
+    json_array_append_new(s->segments, json_pack("{s:s, s:f, s:f}", "text", t->text, "start_s", (double) t->pos / s->info.samplerate,
+                                                 "end_s", (double) (t->n_words ? t->words[t->n_words - 1].end_pos : t->pos) /
+                                                 s->info.samplerate));
+}
+
+static void on_keyword(void *arg, const struct rill_client_keyword *k)
+{
+    struct stream *s = arg;
+    if (s->words)
+        fprintf(s->words, "[%s]\n", k->word);
+    json_array_append_new(s->segments, json_pack("{s:s, s:f, s:f, s:f}", "keyword", k->word, "start_s", (double) k->pos / s->info.samplerate,
+                                                 "end_s", (double) k->end_pos / s->info.samplerate, "score", (double) k->score));
+}
+
 static void on_gap(void *arg, const struct rill_client_gap *g)
 {
     struct stream *s = arg;
@@ -81,11 +104,17 @@ static rill_status input_open(struct stream *s, const char *path, rill_error *er
 
 static rill_status output_open(struct stream *s, const char *path, rill_error *err)
 {
+    s->words = s->json ? NULL : stdout;
     if (s->opened.outputs & RILL_CLIENT_AUDIO)
         return audio_create(&s->out, path, s->info.samplerate, s->info.channels, err);
-    s->table = fopen(path, "w");
-    if (!s->table)
+    FILE *f = strcmp(path, "-") ? fopen(path, "w") : stdout;
+    if (!f)
         return err_set(err, RILL_IO, "'%.300s' cannot be written", path);
+    if (s->opened.outputs & (RILL_CLIENT_TEXT | RILL_CLIENT_KEYWORD)) {
+        s->words = f;
+        return RILL_OK;
+    }
+    s->table = f;
     fprintf(s->table, "time_s,probability,event\n");
     return RILL_OK;
 }
@@ -96,10 +125,11 @@ static void files_close(struct stream *s)
         sf_close(s->in);
     if (s->out && sf_close(s->out))
         s->failed = true;
-    if (s->table && fclose(s->table))
+    FILE *lines = s->table ? s->table : s->words;
+    if (lines && (lines == stdout ? fflush(lines) : fclose(lines)))
         s->failed = true;
     s->in = s->out = NULL;
-    s->table = NULL;
+    s->table = s->words = NULL;
 }
 
 /* ---- the stream ---- */
@@ -151,6 +181,8 @@ static void report(const struct stream *s, const char *in, const char *out)
                               "dropped_samples", (json_int_t) s->fin.dropped, "audio_s", audio_s, "latency_ms", delay_ms,
                               "rtf", (double) s->fin.rtf, "rtf_p99", p99, "rtf_worst", (double) s->fin.max_chunk_rtf,
                               "deadline_misses", (json_int_t) s->fin.deadline_misses);
+        if (json_array_size(s->segments))
+            json_object_set(o, "heard", s->segments);
         if (can)
             json_object_set_new(o, "noise_floor_removed_db", json_real(removed));
         json_dumpf(o, stdout, JSON_INDENT(1));
@@ -158,6 +190,8 @@ static void report(const struct stream *s, const char *in, const char *out)
         json_decref(o);
         return;
     }
+    if (!strcmp(out, "-"))
+        return;
     printf("%s: %.2f s of audio through %s to %s\n", in, audio_s, s->opened.model, out);
     printf("  latency %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f worst pulse\n", delay_ms, (double) s->fin.rtf, p99,
            (double) s->fin.max_chunk_rtf);
@@ -182,7 +216,8 @@ static int file_stream(struct stream *s, const struct stream_opts *o, const char
     if (input_open(s, in, &err) != RILL_OK)
         return tool_fail_status(s->cmd, &err);
     struct rill_client *c = NULL;
-    const struct rill_client_events events = { .arg = s, .audio = on_audio, .vad = on_vad, .gap = on_gap, .error = on_error };
+    const struct rill_client_events events = { .arg = s, .audio = on_audio, .vad = on_vad, .gap = on_gap, .error = on_error,
+                                                .text = on_text, .keyword = on_keyword };
     struct rill_client_pcm pcm = { (uint32_t) s->info.samplerate, (uint32_t) s->info.channels, RILL_CLIENT_F32 };
     struct rill_client_open open = { .model = o->model, .in = pcm, .out = pcm, .align = !o->keep_delay,
                                      .pace = o->live ? RILL_CLIENT_LIVE : RILL_CLIENT_FILE };
@@ -224,11 +259,13 @@ static int run(const struct command *cmd, int argc, char **argv)
     int n = opts_parse(cmd, table, argc, argv, 2, 2);
     if (n < 0)
         return -n;
+    s.segments = json_array();
     o.live = !strcmp(pace, "live");
     if ((!o.live && strcmp(pace, "file")) || o.timeout_s < 1 || o.timeout_s > 3600)
         return tool_fail(cmd, TOOL_USAGE, "--pace is file or live, --timeout 1 to 3600");
     int code = file_stream(&s, &o, argv[0], argv[1]);
     files_close(&s);
+    json_decref(s.segments);
     free(s.heard);
     free(s.said);
     return code;
@@ -239,6 +276,7 @@ const struct command cmd_stream = {
     .usage = "[OPTIONS] IN OUT",
     .summary = "send a recording through the daemon",
     .details = "IN and OUT are WAV or FLAC of any rate from 8 to 192 kHz; OUT has exactly as many samples as IN. For a\n"
-               "model that gives speech probabilities OUT is a table of time_s, probability and events.",
+               "model that gives speech probabilities OUT is a table of time_s, probability and events, for one that gives words a\n"
+               "line for each utterance ('-': standard output); where it gives audio as well, OUT is audio and the lines are printed.",
     .run = run,
 };

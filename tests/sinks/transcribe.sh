@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Words by the commands of rill, of a model that reads what it is told.  transcribe.sh RILL TONES
+# Words by the commands of rill, of a model that reads what it is told.  transcribe.sh RILL TONES RILLD
 rill=$1
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+daemon=
+trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
 passed=0 failed=0
 "$2" "$dir" "....1.22.3........................111...4446........................7..5....." || exit 1
 
@@ -78,5 +79,25 @@ refused 2 "one of" "$rill" transcribe -m "$m" --srt --json "$wav"
 refused 2 "model is missing" "$rill" keyword "$wav"
 refused 4 "none.wav" "$rill" transcribe -m "$m" "$dir/none.wav"
 refused 4 "nodir" "$rill" transcribe -m "$m" -o "$dir/nodir/x" "$wav"
+
+# ---- the daemon
+mkdir "$dir/models" "$dir/models/words"
+mv "$dir/tones" "$dir/models"
+cp "$dir/models/tones/graph.nnef" "$dir/models/tones/tokens.txt" "$dir/models/words"
+sed '/output.clean/,/kind/d; /output.speech/,/preroll/d; /output.prob/,/debounce/d' "$dir/models/tones/model.conf" >"$dir/models/words/model.conf"
+printf '[daemon]\nsocket = %s\ncontrol_socket = %s\n[models]\nmodel_path = %s\n' "$dir/s" "$dir/c" "$dir/models" >"$dir/conf"
+"$3" --config "$dir/conf" 2>"$dir/log" &
+daemon=$!
+tries=0
+while [ ! -S "$dir/s" ] && [ $tries -lt 100 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+is "words by the daemon" "one two|one threes|four|" "$rill" stream --socket "$dir/s" -m words "$wav" -
+is "words, keywords and audio by the daemon" "one two|one threes|four|" sh -c "'$rill' stream --socket '$dir/s' -m tones '$wav' '$dir/c.wav' |
+    grep -v '^\[\|^ \|audio through'"
+is "keywords by the daemon" "[up]|[yes]|" sh -c "'$rill' stream --socket '$dir/s' -m tones '$wav' '$dir/d.wav' | grep '^\['"
+cmp -s "$dir/c.wav" "$dir/a.wav" && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: the daemon's audio is another"; }
+is "JSON by the daemon" "5|" sh -c "'$rill' stream --socket '$dir/s' -m tones --json '$wav' '$dir/e.wav' | grep -c '\"start_s\"'"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
