@@ -30,6 +30,11 @@ rill_model *rill_model_free(rill_model *m)
 {
     if (!m || atomic_fetch_sub(&m->refs, 1) != 1)
         return NULL;
+    while (m->part) {
+        rill_model *part = m->part;
+        m->part = part->next_part;
+        rill_model_free(part);
+    }
     pthread_mutex_destroy(&m->planning);
     dims_free(m->dims);
     planfile_free(m->compiled);

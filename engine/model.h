@@ -7,10 +7,18 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* The file of a network that runs beside the pipeline. */
+struct model_file {
+    const char *name;           /* NULL: there is none */
+    const uint8_t *data;
+    size_t n;
+};
+
 struct model_port {
     rill_port_kind kind;
     uint32_t rate;              /* Hz of an input's time axis, 0: not declared */
     rill_sink_opts sink;        /* how an output is read; strings NULL or the model's. All zero: not by a sink */
+    struct model_file decoder, joiner;  /* what sink.decoder and sink.joiner were made of */
 };
 
 /* The model after a transform. */
@@ -42,6 +50,8 @@ struct rill_model {
     rill_model_info info;
     struct planfile *compiled;          /* what the graphs above would have become: they are empty then; NULL: they are not */
     uint32_t n_compiled_inputs, n_compiled_outputs;     /* in inputs and outputs */
+    rill_model *part;                   /* networks beside the pipeline, which are this one's; NULL: none */
+    rill_model *next_part;              /* of the model that has this one as a part */
 };
 
 /* An empty model with one reference; NULL: out of memory. */

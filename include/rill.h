@@ -239,7 +239,7 @@ typedef struct rill_sink rill_sink;
 
 /* What the numbers of a CTC or keyword output are. */
 typedef enum rill_scores {
-    RILL_SCORES_AUTO,       /* ctc: logarithms; keyword: probabilities */
+    RILL_SCORES_AUTO,       /* ctc: logarithms; keyword: probabilities; transducer: before the softmax */
     RILL_SCORES_LOG,        /* logarithms of probabilities */
     RILL_SCORES_LOGITS,     /* before the softmax; a keyword of one column: before the sigmoid */
     RILL_SCORES_PROBS       /* probabilities */
@@ -269,9 +269,13 @@ typedef struct rill_sink_opts {
     uint32_t rule3_ms;          /* the utterance is as long as that */
     /* ctc, transducer */
     int32_t blank;              /* token of the blank; -1: the one called <blk> or <blank>, or 0 */
-    uint32_t beam;              /* hypotheses kept, at most RILL_BEAM_MAX; 1: greedy; 0: 8 */
+    uint32_t beam;              /* hypotheses kept, at most RILL_BEAM_MAX; 1: greedy; 0: 8, transducer: 4 */
     float stability;            /* partials less stable than that (0..1) are held back */
     uint32_t max_tokens;        /* of one text; more force a final. 0: 192 */
+    /* transducer: how the other two networks are run; rill_sink_defaults has them from the model's files */
+    const rill_model *decoder;  /* tokens so far -> what goes into the joiner */
+    const rill_model *joiner;   /* a frame and the decoder's answer -> a score per token */
+    uint32_t max_symbols;       /* greedy: tokens that one frame may make, at most 16; 0: 1 */
     /* keyword, vad */
     float threshold;            /* 0..1; 0: 0.5 */
     uint32_t smooth_frames;     /* keyword: the mean over so many frames counts; 0: 1 */

@@ -22,6 +22,7 @@ struct conf_port {
     rill_port_kind kind;
     rill_sink_opts sink;        /* of outputs; kind and tokens are the caller's to fill */
     const char *tokens_file;    /* NULL: none */
+    const char *decoder_file, *joiner_file;     /* NULL: none */
 };
 
 /* A file that lies beside graph.nnef once it has been fetched. */

@@ -5,6 +5,7 @@
 #include "models/conf.h"
 #include "models/nnef/nnef.h"
 #include "models/onnx/reader.h"
+#include "models/part.h"
 #include "models/sinks/tokens.h"
 #include "models/transform.h"
 
@@ -38,6 +39,41 @@ static const struct conf_port *port_find(const struct model_conf *c, const char 
 }
 
 #define TOKENS_BYTES_MAX ((uint64_t) 4 << 20)
+#define PART_BYTES_MAX ((uint64_t) 1 << 30)
+
+/* A network beside the pipeline from its file's bytes. */
+static rill_status part_add(struct opening *o, const struct model_file *f, const rill_model **ret)
+{
+    rill_model *part = NULL;
+    if (!f->name)
+        return RILL_OK;
+    TRY(part_open(&part, f->name, f->data, f->n, o->err));
+    part->next_part = o->model->part;
+    o->model->part = part;
+    *ret = part;
+    return RILL_OK;
+}
+
+static rill_status parts_add(struct opening *o, struct model_port *p)
+{
+    TRY(part_add(o, &p->decoder, &p->sink.decoder));
+    return part_add(o, &p->joiner, &p->sink.joiner);
+}
+
+static rill_status part_read(struct opening *o, const char *file, struct model_file *ret)
+{
+    if (!file)
+        return RILL_OK;
+    ret->name = file;
+    return folder_read(&o->folder, file, &o->model->arena, PART_BYTES_MAX, &ret->data, &ret->n, o->err);
+}
+
+static rill_status parts_fill(struct opening *o, const struct conf_port *p, struct model_port *ret)
+{
+    TRY(part_read(o, p->decoder_file, &ret->decoder));
+    TRY(part_read(o, p->joiner_file, &ret->joiner));
+    return parts_add(o, ret);
+}
 
 /* How the output p is read; without a sample rate times in milliseconds mean nothing, and those nobody set are off. */
 static rill_status sink_fill(struct opening *o, const struct conf_port *p, rill_sink_opts *ret)
@@ -80,6 +116,8 @@ static rill_status ports_make(struct opening *o, const uint32_t *wires, uint32_t
         list[i].rate = is_input ? o->conf.info.sample_rate : 0;
         if (p && !is_input && p->kind >= RILL_PORT_VAD)
             TRY(sink_fill(o, p, &list[i].sink));
+        if (p && !is_input)
+            TRY(parts_fill(o, p, &list[i]));
     }
     *ret = list;
     return RILL_OK;
@@ -214,9 +252,13 @@ static rill_status compiled_model(struct opening *o, const char *path)
     TRY(planfile_open(&f, path, o->err));
     f->path = arena_string(&o->model->arena, path);
     rill_status s = f->path ? planfile_model_read(o->model, f, o->err) : err_set(o->err, RILL_NOMEM, "out of memory");
-    if (s != RILL_OK)
+    if (s != RILL_OK) {
         planfile_free(f);
-    return s;
+        return s;
+    }
+    for (uint32_t i = 0; i < o->model->n_compiled_outputs; i++)
+        TRY(parts_add(o, &o->model->outputs[i]));
+    return RILL_OK;
 }
 
 static bool ends_with(const char *s, const char *end)

@@ -13,7 +13,7 @@ static const struct { size_t offset; bool is_text; } sink_fields[] = {
     NUMBER(kind), TEXT(tokens), TEXT(words), TEXT(ignore), NUMBER(scores), NUMBER(units), NUMBER(rule1_ms), NUMBER(rule2_ms),
     NUMBER(rule3_ms), NUMBER(blank), NUMBER(beam), NUMBER(stability), NUMBER(max_tokens), NUMBER(threshold),
     NUMBER(smooth_frames), NUMBER(patience_frames), NUMBER(debounce_ms), NUMBER(release), NUMBER(hangover_ms),
-    NUMBER(preroll_ms),
+    NUMBER(preroll_ms), NUMBER(max_symbols),
 #undef NUMBER
 #undef TEXT
 };
@@ -66,6 +66,23 @@ static void sink_read(struct record_reader *r, rill_sink_opts *ret)
         record_wrong(r, "a sink is of no known kind");
 }
 
+static void file_write(struct record *to, const struct model_file *f)
+{
+    record_text(to, f->name ? f->name : "");
+    record_u32(to, (uint32_t) f->n);
+    record_bytes(to, f->data, f->n);
+}
+
+static void file_read(struct record_reader *r, struct model_file *ret)
+{
+    const char *name = record_take_text(r);
+    uint32_t n = record_take_count(r, 1);
+    const void *from = n ? record_take_bytes(r, n) : NULL;
+    uint8_t *data = from && !r->wrong ? record_array(r, n, 1) : NULL;
+    if (data)
+        *ret = (struct model_file) { .name = name, .data = memcpy(data, from, n), .n = n };
+}
+
 static void ports_write(struct record *to, const struct model_port *ports, uint32_t n)
 {
     record_u32(to, ports ? n : 0);
@@ -73,6 +90,8 @@ static void ports_write(struct record *to, const struct model_port *ports, uint3
         record_u32(to, ports[i].kind);
         record_u32(to, ports[i].rate);
         sink_write(to, &ports[i].sink);
+        file_write(to, &ports[i].decoder);
+        file_write(to, &ports[i].joiner);
     }
 }
 
@@ -102,6 +121,8 @@ static struct model_port *ports_read(struct record_reader *r, uint32_t *ret_n)
             record_wrong(r, "a port is of no known kind");
         list[i] = (struct model_port) { .kind = (rill_port_kind) kind, .rate = record_take_u32(r) };
         sink_read(r, &list[i].sink);
+        file_read(r, &list[i].decoder);
+        file_read(r, &list[i].joiner);
     }
     *ret_n = n;
     return list;

@@ -151,7 +151,7 @@ rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos,
 /* ---- stdlib.c ---- */
 
 const struct nnef_row *row_find(const char *name);
-extern const char nnef_library_text[];
+rill_status formulas_parse(struct builder *b);      /* the operators that are formulas of others: b->formulas */
 
 /* ---- builders in other files ---- */
 

@@ -2,11 +2,9 @@
 /* Operators that are formulas of others, in the language itself. */
 #include "models/nnef/build.h"
 
-/* The micro front end is that of TensorFlow Lite Micro (tensorflow/lite/experimental/microfrontend/lib) with numbers in
- * place of its fixed-point ones: windows of 30 ms, 40 bands, noise taken off, per-channel energy normalisation (Wang et
- * al. 2017, "Trainable frontend for robust and far-field keyword spotting"), logarithm. Its samples are 16-bit, its
- * transform divides by 512 and its band values count 64 to one; they are rounded down as there. */
-const char nnef_library_text[] =
+#include <string.h>
+
+static const char operators[] =
     "fragment sqr(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x * x; }\n"
     "fragment rsqr(x: tensor<scalar>) -> (y: tensor<scalar>) { y = 1.0 / (x * x); }\n"
     "fragment rsqrt(x: tensor<scalar>) -> (y: tensor<scalar>) { y = rcp(sqrt(x)); }\n"
@@ -24,14 +22,32 @@ const char nnef_library_text[] =
     "      dilation = dilation, groups = 0);\n"
     "  output = conv(planes, point_filter, bias, padding = [(0, 0), (0, 0)], groups = groups); }\n"
     "fragment rill_log(x: tensor<scalar>, floor: scalar = 0.0000000001) -> (y: tensor<scalar>)\n"
-    "{ y = log(max(x, floor)); }\n"
+    "{ y = log(max(x, floor)); }\n";
 
+/* rill_fbank is Kaldi's fbank as icefall's models take it (feature-fbank.cc): dither off, the mean taken off each frame, preemphasis,
+ * Povey's window, power, straight sides over mel. Before the first sample there is silence, where Kaldi mirrors what comes. */
+static const char front_ends[] =
     "fragment rill_mfcc(pcm: tensor<scalar>, size: integer, hop: integer, fft: integer, bands: integer, rate: scalar,\n"
     "    low: scalar, high: scalar, n: integer) -> (y: tensor<scalar>)\n"
     "{ frames = rill_frame(pcm, size = size, hop = hop, end = 'drop') * rill_window('hann', size);\n"
     "  spec = rill_magnitude(rill_rfft(pad(frames, [(0, 0), (0, fft - size)])));\n"
     "  y = rill_dct(rill_log(rill_mel(spec, bands, rate, low, high, even = true), 0.000000000001), n); }\n"
 
+    "fragment rill_fbank(pcm: tensor<scalar>, bands: integer = 80, size: integer = 400, hop: integer = 160, fft: integer = 512,\n"
+    "    rate: scalar = 16000.0, low: scalar = 20.0, high: scalar = 7600.0, floor: scalar = 0.00000011920929) -> (y: tensor<scalar>)\n"
+    "{ raw = rill_frame(pcm, size = size, hop = hop, before = (size - hop) / 2, end = 'cover');\n"
+    "  frames = raw - mean_reduce(raw, axes = [1]);\n"
+    "  late = concat([slice(frames, axes = [1], begin = [0], end = [1]), slice(frames, axes = [1], begin = [0], end = [size - 1])],\n"
+    "                axis = 1);\n"
+    "  shaped = (frames - 0.97 * late) * rill_window('hann', size, periodic = false) ^ 0.85;\n"
+    "  spec = sqr(rill_magnitude(rill_rfft(pad(shaped, [(0, 0), (0, fft - size)]))));\n"
+    "  y = rill_log(rill_mel(spec, bands, rate, low, high, even = true), floor); }\n";
+
+/* The micro front end is that of TensorFlow Lite Micro (tensorflow/lite/experimental/microfrontend/lib) with numbers in
+ * place of its fixed-point ones: windows of 30 ms, 40 bands, noise taken off, per-channel energy normalisation (Wang et
+ * al. 2017, "Trainable frontend for robust and far-field keyword spotting"), logarithm. Its samples are 16-bit, its
+ * transform divides by 512 and its band values count 64 to one; they are rounded down as there. */
+static const char micro[] =
     "fragment rill_micro_step(x: tensor<scalar>, noise: tensor<scalar>) -> (y: tensor<scalar>, next: tensor<scalar>)\n"
     "{ follow = tile(constant(shape = [2], value = [0.025, 0.06]), repeats = [20]);\n"
     "  next = noise + follow * (x - noise);\n"
@@ -55,3 +71,12 @@ const char nnef_library_text[] =
     "  bands = rill_mel(sqr(rill_magnitude(spec)), 40, 16000.0, 125.0, 7500.0, even = true);\n"
     "  y = rill_scan(floor(64.0 * sqrt(bands)), body = rill_micro_steps,\n"
     "                state = [(noise, next, rill_fill([40], 0.0))]); }\n";
+
+rill_status formulas_parse(struct builder *b)
+{
+    static const char *const texts[] = { operators, front_ends, micro };
+    const char *text = "";
+    for (size_t i = 0; text && i < sizeof texts / sizeof *texts; i++)
+        text = arena_printf(b->arena, "%s%s", text, texts[i]);
+    return text ? nnef_parse_fragments(&b->formulas, b->arena, "stdlib", text, strlen(text), NULL, b->err) : nnef_no_memory(b);
+}

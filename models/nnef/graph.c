@@ -87,8 +87,7 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
     if (!doc)
         return err_set(reterr, RILL_NOMEM, "%s: out of memory", source->file);
     TRY(nnef_parse(doc, a, source->file, source->text, source->n, b.limits, reterr));
-    TRY(nnef_parse_fragments(&b.formulas, a, "stdlib", nnef_library_text, strlen(nnef_library_text), NULL,
-                             reterr));
+    TRY(formulas_parse(&b));
     graph_init(&m.g, a, ds, doc->graph.name);
     struct scope s = { .g = &m.g, .file = source->file, .prefix = "", .is_graph = true };
     for (const struct nnef_extension *x = doc->extensions; x; x = x->next)

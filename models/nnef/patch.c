@@ -256,7 +256,7 @@ rill_status mgraph_patched(struct mgraph *ret, const struct mgraph *m, const str
         return err_set(reterr, RILL_NOMEM, "%s: out of memory", source->file);
     doc->file = source->file;
     TRY(nnef_parse_statements(&body, a, source->file, source->text, source->n, b.limits, reterr));
-    TRY(nnef_parse_fragments(&b.formulas, a, "stdlib", nnef_library_text, strlen(nnef_library_text), NULL, reterr));
+    TRY(formulas_parse(&b));
     TRY(patch_init(&p, facts));
     TRY(symbols_bind(&p));
     TRY(fragment_run(&b, &s, &body, NULL));

@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/sinks/ctc.h"
+#include "models/sinks/scores.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- making ---- */
-
-static rill_status blank_choose(struct ctc *c, const rill_sink *s, rill_error *err)
-{
-    int64_t blank = s->opts.blank;
-    if (blank < 0)
-        blank = tokens_find(&c->tokens, "<blk>");
-    if (blank < 0)
-        blank = tokens_find(&c->tokens, "<blank>");
-    blank = blank < 0 ? 0 : blank;
-    if (blank >= c->width || c->width < 2)
-        return err_set(err, RILL_INVALID, "the blank is token %lld of an output of %u columns", (long long) blank, c->width);
-    c->blank = (uint32_t) blank;
-    c->tokens.list[blank].is_silent = true;
-    return RILL_OK;
-}
 
 static bool hyps_make(struct ctc_hyp *h, struct arena *a, uint32_t n, uint32_t max_tokens)
 {
@@ -60,7 +46,7 @@ static rill_status make(rill_sink *s, rill_error *err)
     c->max_tokens = s->opts.max_tokens;
     c->scores = s->opts.scores;
     TRY(tokens_from_opts(&c->tokens, &s->arena, &s->opts, c->width, err));
-    TRY(blank_choose(c, s, err));
+    TRY(tokens_blank(&c->tokens, s->opts.blank, &c->blank, err));
     return buffers_make(c, &s->arena, err);
 }
 
@@ -83,32 +69,6 @@ static void reset(rill_sink *s)
     struct ctc *c = s->state;
     hyps_restart(c);
     endpoint_init(&c->endpoint, s);
-}
-
-/* ---- scores ---- */
-
-static float score_log(float x, float shift)
-{
-    x -= shift;
-    return x > CTC_SCORE_MIN ? (x < -CTC_SCORE_MIN ? x : -CTC_SCORE_MIN) : CTC_SCORE_MIN;     /* not a number: the least */
-}
-
-static void scores_read(struct ctc *c, const float *x)
-{
-    float high = -INFINITY;
-    double sum = 0;
-    if (c->scores == RILL_SCORES_PROBS) {
-        for (uint32_t i = 0; i < c->width; i++)
-            c->logp[i] = score_log(logf(x[i] > 0 ? x[i] : 0), 0);
-        return;
-    }
-    for (uint32_t i = 0; i < c->width && c->scores == RILL_SCORES_LOGITS; i++)
-        high = x[i] > high && x[i] < INFINITY ? x[i] : high;
-    for (uint32_t i = 0; i < c->width && high > -INFINITY; i++)
-        sum += exp((double) fminf(x[i] - high, 0));
-    float shift = sum > 0 ? high + (float) log(sum) : 0;
-    for (uint32_t i = 0; i < c->width; i++)
-        c->logp[i] = score_log(x[i], shift);
 }
 
 /* ---- texts ---- */
@@ -152,8 +112,8 @@ static float stability_of(const struct ctc *c, const struct ctc_hyp *h)
     for (uint32_t i = 0; i < c->n_hyps; i++) {
         const struct ctc_hyp *g = &c->hyps[i];
         bool begins = g->n >= h->n && !memcmp(g->tokens, h->tokens, h->n * sizeof *h->tokens);
-        all = ctc_log_add(all, ctc_total(g));
-        same = begins ? ctc_log_add(same, ctc_total(g)) : same;
+        all = scores_add(all, ctc_total(g));
+        same = begins ? scores_add(same, ctc_total(g)) : same;
     }
     return (float) exp(same - all);
 }
@@ -234,6 +194,14 @@ static void finish(rill_sink *s)
 
 /* ---- a frame ---- */
 
+static bool is_full(const struct ctc *c)
+{
+    for (uint32_t i = 0; i < c->n_hyps; i++)
+        if (c->hyps[i].n == c->max_tokens)
+            return true;
+    return false;
+}
+
 static void endpoint_check(rill_sink *s)
 {
     struct ctc *c = s->state;
@@ -245,7 +213,7 @@ static void endpoint_check(rill_sink *s)
     if (rule == RILL_RULE_NONE)
         return;
     if (rule == RILL_RULE_LENGTH) {
-        words_cut(s, false);
+        words_cut(s, is_full(c));
     } else {
         final_make(s, h, h->n);
         hyps_restart(c);
@@ -253,18 +221,10 @@ static void endpoint_check(rill_sink *s)
     endpoint_report(&c->endpoint, s, rule, end);
 }
 
-static bool is_full(const struct ctc *c)
-{
-    for (uint32_t i = 0; i < c->n_hyps; i++)
-        if (c->hyps[i].n == c->max_tokens)
-            return true;
-    return false;
-}
-
 static void frame(rill_sink *s, const float *x)
 {
     struct ctc *c = s->state;
-    scores_read(c, x);
+    scores_log(c->logp, x, c->width, c->scores);
     (c->beam == 1 ? ctc_greedy_step : ctc_search_step)(c, c->logp, (uint32_t) s->n_frames);
     endpoint_check(s);
     if (s->n_events)

@@ -9,7 +9,6 @@
 #include "models/sinks/text.h"
 
 #define CTC_NONE UINT32_MAX             /* no token */
-#define CTC_SCORE_MIN (-1e4f)           /* of one frame */
 
 /* Where a token was emitted on the best way through the frames. Frame numbers are of 32 bits and may wrap. */
 struct ctc_span {
@@ -61,5 +60,4 @@ double ctc_total(const struct ctc_hyp *h);
 
 /* Number of the best hypothesis. */
 uint32_t ctc_best(const struct ctc *c);
-double ctc_log_add(double a, double b);
 #endif

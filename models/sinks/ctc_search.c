@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/sinks/ctc.h"
+#include "models/sinks/scores.h"
 
 #include <math.h>
 #include <string.h>
 
-double ctc_log_add(double a, double b)
-{
-    double high = a > b ? a : b, low = a > b ? b : a;
-    return low == -(double) INFINITY ? high : high + log1p(exp(low - high));
-}
-
 double ctc_total(const struct ctc_hyp *h)
 {
-    return ctc_log_add(h->sum[ENDS_BLANK], h->sum[ENDS_TOKEN]);
+    return scores_add(h->sum[ENDS_BLANK], h->sum[ENDS_TOKEN]);
 }
 
 uint32_t ctc_best(const struct ctc *c)
@@ -102,7 +97,7 @@ static struct ctc_candidate stay(const struct ctc *c, uint32_t i, const float *l
         if (c->hyps[g].n + 1 != h->n || !begins_with(h, &c->hyps[g]))
             continue;
         extend(c, g, last, logp[last], &sum, &best, &end);
-        k.sum[ENDS_TOKEN] = ctc_log_add(k.sum[ENDS_TOKEN], sum);
+        k.sum[ENDS_TOKEN] = scores_add(k.sum[ENDS_TOKEN], sum);
         if (best > k.best[ENDS_TOKEN]) {
             k.best[ENDS_TOKEN] = best;
             k.from[ENDS_TOKEN] = g;
@@ -110,7 +105,7 @@ static struct ctc_candidate stay(const struct ctc *c, uint32_t i, const float *l
             k.appends = true;
         }
     }
-    k.total = ctc_log_add(k.sum[ENDS_BLANK], k.sum[ENDS_TOKEN]);
+    k.total = scores_add(k.sum[ENDS_BLANK], k.sum[ENDS_TOKEN]);
     return k;
 }
 

@@ -8,7 +8,7 @@
 #define SINK_BYTES_MAX ((size_t) 256 << 20)
 #define MS_MAX 86400000u
 
-static const struct sink_kind *const kinds[] = { &sink_ctc, &sink_keyword, &sink_vad };
+static const struct sink_kind *const kinds[] = { &sink_ctc, &sink_keyword, &sink_transducer, &sink_vad };
 
 static const struct sink_kind *kind_of(rill_port_kind port)
 {
@@ -28,7 +28,7 @@ rill_status sink_no_memory(rill_error *err)
 static rill_status opts_fill(rill_sink *s, rill_error *err)
 {
     rill_sink_opts *o = &s->opts;
-    o->beam = o->beam ? o->beam : 8;
+    o->beam = o->beam ? o->beam : o->kind == RILL_PORT_TRANSDUCER ? 4 : 8;
     o->max_tokens = o->max_tokens ? o->max_tokens : 192;
     o->threshold = o->threshold > 0 ? o->threshold : 0.5f;
     o->release = o->release > 0 && o->release < o->threshold ? o->release : o->threshold;

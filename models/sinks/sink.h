@@ -20,7 +20,7 @@ struct sink_kind {
     void (*drop)(rill_sink *s);         /* what is not in the arena; NULL: nothing; make may have failed */
 };
 
-extern const struct sink_kind sink_ctc, sink_keyword, sink_vad;
+extern const struct sink_kind sink_ctc, sink_keyword, sink_transducer, sink_vad;
 
 struct rill_sink {
     const struct sink_kind *kind;

@@ -235,3 +235,18 @@ int64_t tokens_find(const struct tokens *t, const char *name)
             return i;
     return -1;
 }
+
+rill_status tokens_blank(struct tokens *t, int32_t wanted, uint32_t *ret, rill_error *err)
+{
+    int64_t blank = wanted;
+    if (blank < 0)
+        blank = tokens_find(t, "<blk>");
+    if (blank < 0)
+        blank = tokens_find(t, "<blank>");
+    blank = blank < 0 ? 0 : blank;
+    if (blank >= t->n || t->n < 2)
+        return err_set(err, RILL_INVALID, "the blank is token %lld of an output of %u columns", (long long) blank, t->n);
+    *ret = (uint32_t) blank;
+    t->list[blank].is_silent = true;
+    return RILL_OK;
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The search against all alignments there are; places, partials, finals, overflow; cuts do not matter. */
 #include "models/sinks/ctc.h"
+#include "models/sinks/scores.h"
 #include "tests/sinks/sinks_test.h"
 
 #include <math.h>
@@ -54,7 +55,7 @@ static void oracle_add(struct oracle *o, const float *x, uint32_t width, uint32_
         last = k;
     }
     struct prefix *to = oracle_find(o, &p);
-    to->sum = ctc_log_add(to->sum, score);
+    to->sum = scores_add(to->sum, score);
     if (score > to->best) {
         to->best = score;
         memcpy(to->span, p.span, sizeof p.span);

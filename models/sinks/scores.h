@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* scores.h - a frame of scores as logarithms of probabilities. */
+#ifndef MODELS_SINKS_SCORES_H
+#define MODELS_SINKS_SCORES_H
+#include "rill.h"
+
+#define SCORE_MIN (-1e4f)               /* of one frame; what is not a number counts as this */
+
+/* n scores at x to `to`, as AUTO and LOG they are. */
+void scores_log(float *to, const float *x, uint32_t n, rill_scores scores);
+
+/* log(exp(a) + exp(b)) */
+double scores_add(double a, double b);
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* A transducer in the form that icefall exports, of random weights: frames, tokens and times are those of an independent decoder
+ * (tests/models/transducer/make.py), in any cut, from a compiled plan too; what does not fit together is refused. */
+#include "tests/models/models_test.h"
+#include "tests/sinks/sinks_test.h"
+
+#define HOP 640
+
+struct token_name { char text[32]; };
+
+static const char *own(const char *file)
+{
+    char path[256];
+    snprintf(path, sizeof path, "tests/models/transducer/%s", file);
+    return source_path(path);
+}
+
+static rill_plan *plan_of(const char *path, rill_error *err)
+{
+    rill_model *m = NULL;
+    rill_plan *p = NULL;
+    if (rill_model_open(&m, path, err) == RILL_OK && rill_plan_new(&p, m, NULL, err) != RILL_OK)
+        p = NULL;
+    rill_model_free(m);
+    return p;
+}
+
+/* Frames out of what was pushed in pieces of at most `most`, cut at random, into the sink. */
+static struct story stream_through(const rill_plan *p, rill_sink *s, struct floats x, uint32_t most)
+{
+    struct story t = { 0 };
+    void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) & ~(size_t) 63);
+    rill_stream *st = rill_stream_init(mem, p);
+    size_t at = 0, n = 0, took;
+    float y[64 * 24];
+    story_add(&t, "%s", "");
+    for (rill_status status = RILL_OK; status != RILL_END;) {
+        size_t k = 1 + test_random(most);
+        rill_stream_push(st, 0, x.v + at, k < x.n - at ? k : x.n - at, &took);
+        at += took;
+        if (at == x.n)
+            rill_stream_finish(st);
+        while ((status = rill_stream_run(st)) == RILL_OK)
+            while (rill_stream_pull(st, 1, y, 1 + test_random(6), &n) == RILL_OK && n)
+                for (size_t i = 0; i < n; i += took) {
+                    rill_sink_push(s, y + 24 * i, n - i, &took);
+                    story_events(&t, s);
+                }
+    }
+    rill_sink_finish(s);
+    story_events(&t, s);
+    free(mem);
+    return t;
+}
+
+/* ---- what the reference says ---- */
+
+/* "beam 4 3@0 6@4" as the final of a sink where every token is a word. */
+static bool line_matches(char *line, const rill_event *final, const struct token_name *names)
+{
+    char *save = NULL;
+    uint32_t n = 0;
+    strtok_r(line, " ", &save);
+    strtok_r(NULL, " ", &save);
+    for (char *w; (w = strtok_r(NULL, " \n", &save)); n++) {
+        unsigned token, frame;
+        if (sscanf(w, "%u@%u", &token, &frame) != 2 || n == final->n_words || token > 16)
+            return false;
+        const rill_word *have = &final->words[n];
+        if (strcmp(have->text, names[token].text) || have->pos != (uint64_t) frame * HOP || have->end_pos != have->pos + HOP) {
+            printf("word %u is %s at %llu, not %s at %u\n", n, have->text, (unsigned long long) have->pos, names[token].text, frame * HOP);
+            return false;
+        }
+    }
+    return n > 15 && n == final->n_words;
+}
+
+static void names_read(struct token_name *names)
+{
+    char line[64];
+    FILE *f = fopen(own("tokens.txt"), "r");
+    for (int i = 0; f && i < 17 && fgets(line, sizeof line, f); i++) {
+        const char *word = !strncmp(line, "\xe2\x96\x81", 3) ? line + 3 : line;
+        snprintf(names[i].text, sizeof names[i].text, "%.*s", (int) strcspn(word, " "), word);
+    }
+    if (f)
+        fclose(f);
+}
+
+static void test_reference(const rill_plan *p, const float *frames, size_t n)
+{
+    struct token_name names[17] = { { "" } };
+    rill_error err = { 0 };
+    char line[4096];
+    unsigned n_lines = 0;
+    FILE *f = fopen(own("reference.txt"), "r");
+    names_read(names);
+    for (; f && fgets(line, sizeof line, f); n_lines++) {
+        rill_sink_opts o;
+        rill_sink *s = NULL;
+        rill_event v = { 0 };
+        size_t took;
+        CHECK(rill_sink_defaults(&o, p, 1, &err) == RILL_OK, "%s", err.text);
+        o.units = RILL_UNITS_WORDS;
+        o.rule1_ms = o.rule2_ms = o.rule3_ms = 0;
+        o.beam = !strncmp(line, "beam", 4) ? (uint32_t) atoi(line + 5) : 1;
+        o.max_symbols = o.beam == 1 ? (uint32_t) atoi(line + 7) : 0;
+        CHECK(rill_sink_new(&s, p, 1, &o, &err) == RILL_OK, "%s", err.text);
+        for (size_t at = 0; s && at < n; at += took) {
+            rill_sink_push(s, frames + 24 * at, n - at, &took);
+            while (rill_sink_next(s, &v) == RILL_OK)
+                ;
+        }
+        rill_sink_finish(s);
+        rill_status status = rill_sink_next(s, &v);
+        CHECK(status == RILL_OK && v.kind == RILL_EVENT_FINAL && line_matches(line, &v, names), "%.10s: '%s'", line, v.text);
+        rill_sink_free(s);
+    }
+    CHECK(n_lines == 6, "%u lines of reference", n_lines);
+    if (f)
+        fclose(f);
+}
+
+/* The encoder's frames, features included. */
+static void test_frames(const rill_model *m, struct floats x, struct floats want)
+{
+    rill_error err = { 0 };
+    struct floats whole = model_run_whole(m, x, &err), y = model_run_stream(m, x, 177, &err);
+    CHECK(y.n == want.n && y.n == 60 * 24, "%zu values for %zu: %s", y.n, want.n, err.text);
+    CHECK(whole.n == y.n && !memcmp(whole.v, y.v, y.n * sizeof *y.v), "the stream is not what the whole gives");
+    float d = y.n == want.n ? max_difference(y.v, want.v, y.n) : INFINITY;
+    printf("encoder frames: largest difference %g\n", (double) d);
+    CHECK(d < 1e-3f, "encoder frames differ by %g", (double) d);
+    free(whole.v);
+    free(y.v);
+}
+
+/* Every eighth frame of features. */
+static void test_features(struct floats x)
+{
+    static const char graph[] = "version 1.0; graph f(pcm) -> (y) { pcm = external<scalar>(shape = [S]); y = rill_fbank(pcm); }";
+    rill_error err = { 0 };
+    rill_model *m = NULL;
+    struct floats want = floats_read(own("fbank.f32"));
+    file_write(test_path("f.nnef", ""), graph, strlen(graph));
+    CHECK(rill_model_open(&m, test_path("f.nnef", ""), &err) == RILL_OK, "%s", err.text);
+    struct floats y = m ? model_run_stream(m, x, 333, &err) : (struct floats) { 0 };
+    size_t n = y.n / 80;
+    float worst = 0;
+    CHECK(n == 260 && want.n == (n + 7) / 8 * 80, "%zu frames, %zu to compare with: %s", n, want.n, err.text);
+    for (size_t i = 0; i < n && want.n == (n + 7) / 8 * 80; i += 8)
+        worst = fmaxf(worst, max_difference(y.v + 80 * i, want.v + 10 * i, 80));
+    printf("features: largest difference %g\n", (double) worst);
+    CHECK(worst < 1e-3f, "features differ by %g", (double) worst);
+    rill_model_free(m);
+    free(y.v);
+    free(want.v);
+}
+
+static void test_cuts(const rill_plan *p, struct floats x)
+{
+    for (uint32_t beam = 1; beam <= 4; beam += 3) {
+        struct story first = { 0 };
+        for (unsigned round = 0; round < 8; round++) {
+            rill_sink_opts o;
+            rill_sink *s = NULL;
+            rill_error err = { 0 };
+            rill_sink_defaults(&o, p, 1, &err);
+            o.beam = beam;
+            o.rule2_ms = 160;
+            CHECK(rill_sink_new(&s, p, 1, &o, &err) == RILL_OK && rill_sink_bytes(s) > 1000, "%s", err.text);
+            struct story t = stream_through(p, s, x, round ? 3u << 2 * round : 1000000);
+            if (!round)
+                first = t;
+            CHECK(!strcmp(first.text, t.text), "beam %u, round %u:\n%s\nnot\n%s", beam, round, t.text, first.text);
+            if (round)
+                story_drop(&t);
+            rill_sink_free(s);
+        }
+        CHECK(strstr(first.text, "partial") && strstr(first.text, "final") && strstr(first.text, "endpoint rule=2") &&
+              strstr(first.text, "segment=2"), "%s", first.text);
+        story_drop(&first);
+    }
+}
+
+/* After a reset a sink says what a new one does, later by pos; a stream through a compiled plan too. */
+static void test_again(const rill_plan *p, struct floats x)
+{
+    rill_error err = { 0 };
+    rill_sink *a = NULL, *b = NULL;
+    char path[8192];
+    snprintf(path, sizeof path, "%s", test_path("tiny.rill", ""));
+    CHECK(rill_plan_save(p, path, &err) == RILL_OK, "%s", err.text);
+    rill_plan *c = plan_of(path, &err);
+    CHECK(c, "%s", err.text);
+    if (!c)
+        return;
+    CHECK(rill_sink_new(&a, p, 1, NULL, &err) == RILL_OK && rill_sink_new(&b, c, 1, NULL, &err) == RILL_OK, "%s", err.text);
+    struct story t = stream_through(p, a, x, 900), u = stream_through(c, b, x, 20000);
+    CHECK(!strcmp(t.text, u.text), "compiled:\n%s\nnot\n%s", u.text, t.text);
+    rill_sink_reset(a, 0);
+    a->segment = 0;
+    struct story again = stream_through(p, a, x, 5000);
+    CHECK(!strcmp(t.text, again.text), "reset:\n%s\nnot\n%s", again.text, t.text);
+    story_drop(&t);
+    story_drop(&u);
+    story_drop(&again);
+    rill_sink_free(a);
+    rill_sink_free(b);
+    rill_plan_unref(c);
+}
+
+/* Finals by cut, by a full text and by the rule of length lose and double nothing: their words are those of one long text. */
+static void test_finals(const rill_plan *p, const float *frames, size_t n)
+{
+    static const struct { uint32_t max_tokens, rule3_ms; unsigned cut_every; } ways[] = {
+        { 192, 0, 0 }, { 192, 0, 7 }, { 4, 0, 0 }, { 4, 160, 0 }, { 192, 400, 0 },
+    };
+    char whole[1024] = "";
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        rill_sink_opts o;
+        rill_sink *s = NULL;
+        rill_event v;
+        rill_error err = { 0 };
+        char text[1024] = "";
+        size_t took;
+        rill_sink_defaults(&o, p, 1, &err);
+        o.beam = 1;
+        o.units = RILL_UNITS_WORDS;
+        o.rule1_ms = o.rule2_ms = 0;
+        o.rule3_ms = ways[i].rule3_ms;
+        o.max_tokens = ways[i].max_tokens;
+        CHECK(rill_sink_new(&s, p, 1, &o, &err) == RILL_OK, "%s", err.text);
+        for (size_t at = 0; s && at <= n; at++) {
+            if (at == n)
+                rill_sink_finish(s);
+            else
+                rill_sink_push(s, frames + 24 * at, 1, &took);
+            for (int twice = 0; twice < 2; twice++) {
+                while (rill_sink_next(s, &v) == RILL_OK)
+                    if (v.kind == RILL_EVENT_FINAL)
+                        snprintf(text + strlen(text), sizeof text - strlen(text), " %s", v.text);
+                if (ways[i].cut_every && at % ways[i].cut_every == 0)
+                    rill_sink_cut(s);
+            }
+        }
+        if (!i)
+            strcpy(whole, text);
+        CHECK(strlen(text) > 40 && !strcmp(text, whole), "way %zu: '%s', not '%s'", i, text, whole);
+        rill_sink_free(s);
+    }
+}
+
+/* ---- what does not fit ---- */
+
+static void folder_make(const char *folder, const char *conf_tail, const char *const *files)
+{
+    static const char head[] = "[model]\nsample_rate = 16000\n[input.pcm]\nkind = audio\n[output.encoder_out]\nkind = transducer\n";
+    char conf[2048];
+    mkdir(test_path(folder, ""), 0700);
+    snprintf(conf, sizeof conf, "%s%s", head, conf_tail);
+    file_write(test_path(folder, "model.conf"), conf, strlen(conf));
+    for (; *files; files += 2)
+        copy_into(folder, files[0], own(files[1]));
+}
+
+static void refused(const char *conf_tail, bool at_open, const char *word)
+{
+    static const char *const files[] = { "graph.nnef", "graph.nnef", "encoder.onnx", "encoder.onnx", "decoder.onnx", "decoder.onnx",
+                                         "joiner.onnx", "joiner.onnx", "tokens.txt", "tokens.txt", NULL };
+    rill_error err = { 0 };
+    rill_sink *s = NULL;
+    folder_make("bad", conf_tail, files);
+    rill_plan *p = plan_of(test_path("bad", ""), &err);
+    CHECK(!p == at_open, "%s: %s", conf_tail, err.text);
+    if (p && !at_open)
+        CHECK(rill_sink_new(&s, p, 1, NULL, &err) != RILL_OK, "%s", conf_tail);
+    CHECK(strstr(err.text, word), "%s: '%s' has '%s'", conf_tail, err.text, word);
+    rill_plan_unref(p);
+}
+
+#define NETS "decoder = decoder.onnx\njoiner = joiner.onnx\n"
+
+static void test_refusals(void)
+{
+    refused("tokens = tokens.txt\n", false, "decoder = FILE");
+    refused("tokens = tokens.txt\ndecoder = decoder.onnx\n", false, "joiner = FILE");
+    refused("tokens = tokens.txt\ndecoder = none.onnx\njoiner = joiner.onnx\n", true, "none.onnx");
+    refused("tokens = tokens.txt\ndecoder = ../decoder.onnx\njoiner = joiner.onnx\n", true, "decoder.onnx");
+    refused("tokens = tokens.txt\ndecoder = tokens.txt\njoiner = joiner.onnx\n", true, "tokens.txt");
+    refused("tokens = tokens.txt\ndecoder = joiner.onnx\njoiner = joiner.onnx\n", false, "the decoder has 3 ports");
+    refused("tokens = tokens.txt\ndecoder = decoder.onnx\njoiner = decoder.onnx\n", false, "the joiner has 2 ports");
+    refused("tokens = tokens.txt\ndecoder = encoder.onnx\njoiner = joiner.onnx\n", false, "the decoder: port");
+    refused(NETS, false, "neither");
+    refused(NETS "words = a,b,c\n", false, "17 columns");
+    refused(NETS "tokens = tokens.txt\nblank = 17\n", false, "the blank is token 17");
+    refused(NETS "tokens = tokens.txt\nbeam = 65\n", false, "beam");
+    refused(NETS "tokens = tokens.txt\nmax_symbols = 17\n", false, "max_symbols");
+}
+
+int main(void)
+{
+    rill_error err = { 0 };
+    rill_model *m = NULL;
+    char path[8192];
+    struct floats x = wav_read(own("audio.wav")), want = floats_read(own("encoder.f32"));
+    test_root_make();
+    snprintf(path, sizeof path, "%s", own(""));
+    CHECK(x.n == 41600 && rill_model_open(&m, path, &err) == RILL_OK, "%s", err.text);
+    rill_plan *p = plan_of(path, &err);
+    CHECK(p, "%s", err.text);
+    if (m && p) {
+        test_features(x);
+        test_frames(m, x, want);
+        struct floats y = model_run_stream(m, x, 177, &err);
+        test_reference(p, want.v, want.n / 24);
+        test_reference(p, y.v, y.n / 24);
+        free(y.v);
+        test_cuts(p, x);
+        test_again(p, x);
+        test_finals(p, want.v, want.n / 24);
+    }
+    test_refusals();
+    rill_plan_unref(p);
+    rill_model_free(m);
+    free(x.v);
+    free(want.v);
+    test_root_drop();
+    return check_done();
+}
