@@ -264,13 +264,14 @@ static void folder_make(const char *folder, const char *conf_tail, const char *c
         copy_into(folder, files[0], own(files[1]));
 }
 
+static const char *const all_files[] = { "graph.nnef", "graph.nnef", "encoder.onnx", "encoder.onnx", "decoder.onnx", "decoder.onnx",
+    "joiner.onnx", "joiner.onnx", "tokens.txt", "tokens.txt", "wide.onnx", "decoder_wide.onnx", "few.onnx", "decoder_few.onnx", NULL };
+
 static void refused(const char *conf_tail, bool at_open, const char *word)
 {
-    static const char *const files[] = { "graph.nnef", "graph.nnef", "encoder.onnx", "encoder.onnx", "decoder.onnx", "decoder.onnx",
-                                         "joiner.onnx", "joiner.onnx", "tokens.txt", "tokens.txt", NULL };
     rill_error err = { 0 };
     rill_sink *s = NULL;
-    folder_make("bad", conf_tail, files);
+    folder_make("bad", conf_tail, all_files);
     rill_plan *p = plan_of(test_path("bad", ""), &err);
     CHECK(!p == at_open, "%s: %s", conf_tail, err.text);
     if (p && !at_open)
@@ -291,11 +292,68 @@ static void test_refusals(void)
     refused("tokens = tokens.txt\ndecoder = joiner.onnx\njoiner = joiner.onnx\n", false, "the decoder has 3 ports");
     refused("tokens = tokens.txt\ndecoder = decoder.onnx\njoiner = decoder.onnx\n", false, "the joiner has 2 ports");
     refused("tokens = tokens.txt\ndecoder = encoder.onnx\njoiner = joiner.onnx\n", false, "the decoder: port");
+    refused("tokens = tokens.txt\ndecoder = wide.onnx\njoiner = joiner.onnx\n", false, "from the decoder ('decoder_out'), which gives 32");
     refused(NETS, false, "neither");
     refused(NETS "words = a,b,c\n", false, "17 columns");
     refused(NETS "tokens = tokens.txt\nblank = 17\n", false, "the blank is token 17");
     refused(NETS "tokens = tokens.txt\nbeam = 65\n", false, "beam");
     refused(NETS "tokens = tokens.txt\nmax_symbols = 17\n", false, "max_symbols");
+}
+
+/* The file of a network with `to` in the place of what follows key in its metadata, of as many bytes. */
+static void meta_refused(const char *key, const char *to, const char *word)
+{
+    rill_error err = { 0 };
+    rill_sink *s = NULL;
+    size_t n = 0, at = 0, k = strlen(key);
+    folder_make("meta", NETS "tokens = tokens.txt\n", all_files);
+    char *data = file_read(own("decoder.onnx"), &n);
+    while (data && at + k < n && memcmp(data + at, key, k))
+        at++;
+    CHECK(data && at + k + 1 + strlen(to) <= n, "no %s", key);
+    memcpy(data + at + k + 1, to, strlen(to));      /* behind its length */
+    file_write(test_path("meta", "decoder.onnx"), data, n);
+    rill_plan *p = plan_of(test_path("meta", ""), &err);
+    CHECK(p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_INVALID && strstr(err.text, word), "%s %s: %s", key, to, err.text);
+    rill_plan_unref(p);
+    free(data);
+}
+
+/* Frames of another size than the joiner's. */
+static void test_frame_size(void)
+{
+    rill_error err = { 0 };
+    rill_sink *s = NULL;
+    size_t n = 0;
+    folder_make("size", NETS "tokens = tokens.txt\n", all_files);
+    char *text = file_read(own("graph.nnef"), &n), *at;
+    text[n] = 0;
+    CHECK((at = strstr(text, "[-1, 24]")), "the graph's last line");
+    memcpy(at, "[-1, 48]", 8);
+    file_write(test_path("size", "graph.nnef"), text, n);
+    rill_plan *p = plan_of(test_path("size", ""), &err);
+    CHECK(p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_INVALID && strstr(err.text, "takes frames of 24"), "%s", err.text);
+    rill_plan_unref(p);
+    free(text);
+}
+
+/* Tokens that the decoder has no row for are no harm, nor are scores and frames that are no numbers. */
+static void test_odd_numbers(const float *frames, size_t n)
+{
+    rill_error err = { 0 };
+    rill_sink *s = NULL;
+    float *x = malloc(n * 24 * sizeof *x);
+    folder_make("few", "decoder = few.onnx\njoiner = joiner.onnx\ntokens = tokens.txt\n", all_files);
+    rill_plan *p = plan_of(test_path("few", ""), &err);
+    CHECK(p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_OK, "%s", err.text);
+    for (size_t i = 0; i < 24 * n; i++)
+        x[i] = i % 24 == 5 && i / 24 % 10 == 3 ? NAN : i / 24 % 10 == 7 ? INFINITY : frames[i];
+    struct story t = story_of(s, x, n, 5, true);
+    CHECK(strstr(t.text, "final"), "%s", t.text);
+    story_drop(&t);
+    rill_sink_free(s);
+    rill_plan_unref(p);
+    free(x);
 }
 
 int main(void)
@@ -321,6 +379,12 @@ int main(void)
         test_finals(p, want.v, want.n / 24);
     }
     test_refusals();
+    meta_refused("vocab_size\x12", "18", "vocab_size of 18");
+    meta_refused("vocab_size\x12", "-1", "vocab_size of -1");
+    meta_refused("context_size\x12", "0", "context_size");
+    meta_refused("context_size\x12", "3", "context_size");
+    test_frame_size();
+    test_odd_numbers(want.v, want.n / 24);
     rill_plan_unref(p);
     rill_model_free(m);
     free(x.v);

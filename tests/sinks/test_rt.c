@@ -11,31 +11,70 @@ static const rill_sink_opts sinks[] = {
     { .kind = RILL_PORT_VAD, .hangover_ms = 50, .rule1_ms = 200, .rule2_ms = 100, .rule3_ms = 500 },
 };
 
+/* n frames at x, twice: nothing that is not allowed. */
+static void guarded(rill_sink *s, const float *x, size_t n, const char *what)
+{
+    uint32_t width = s->port.width;
+    unsigned n_events = 0;
+    rill_event v;
+    guard_enter();
+    for (int round = 0; round < 2; round++) {
+        for (size_t at = 0, took; at < n; at += took) {
+            rill_sink_push(s, x + at * width, n - at, &took);
+            while (rill_sink_next(s, &v) == RILL_OK)
+                n_events++;
+            if (at % 7 == 0)
+                rill_sink_cut(s);
+        }
+        rill_sink_finish(s);
+        rill_sink_reset(s, 5);
+    }
+    unsigned hits = guard_leave();
+    CHECK(!hits && n_events > 3, "%s: %u calls, %u events", what, hits, n_events);
+}
+
+/* The tiny transducer of the models' tests. */
+static void test_transducer(float *x, uint32_t beam)
+{
+    char path[4096];
+    const char *root = getenv("RILL_SOURCE");
+    rill_error err = { 0 };
+    rill_model *m = NULL;
+    rill_plan *p = NULL;
+    rill_sink *s = NULL;
+    rill_sink_opts o;
+    snprintf(path, sizeof path, "%s/tests/models/transducer", root ? root : ".");
+    bool made = rill_model_open(&m, path, &err) == RILL_OK && rill_plan_new(&p, m, NULL, &err) == RILL_OK &&
+                rill_sink_defaults(&o, p, 1, &err) == RILL_OK;
+    CHECK(made, "%s", err.text);
+    if (!made)
+        return;
+    o.beam = beam;
+    o.max_symbols = 3;
+    CHECK(rill_sink_new(&s, p, 1, &o, &err) == RILL_OK, "%s", err.text);
+    for (size_t k = 0; k < 100 * 24; k++)
+        x[k] = 4 * test_unit() - 2;
+    if (s)
+        guarded(s, x, 100, beam == 1 ? "greedy transducer" : "transducer");
+    rill_sink_free(s);
+    rill_plan_unref(p);
+    rill_model_free(m);
+}
+
 int main(void)
 {
     static float x[1000 * 4];
+    char what[32];
     for (size_t i = 0; i < sizeof sinks / sizeof *sinks; i++) {
         uint32_t width = sinks[i].kind == RILL_PORT_VAD ? 1 : 4;
         rill_sink *s = test_sink(&sinks[i], width, 160);
-        unsigned n_events = 0;
-        rill_event v;
         for (size_t k = 0; k < 1000 * width; k++)
             x[k] = sinks[i].kind == RILL_PORT_CTC ? -6 * test_unit() : test_unit();
-        guard_enter();
-        for (int round = 0; round < 2; round++) {
-            for (size_t at = 0, took; at < 1000; at += took) {
-                rill_sink_push(s, x + at * width, 1000 - at, &took);
-                while (rill_sink_next(s, &v) == RILL_OK)
-                    n_events++;
-                if (at % 7 == 0)
-                    rill_sink_cut(s);
-            }
-            rill_sink_finish(s);
-            rill_sink_reset(s, 5);
-        }
-        unsigned hits = guard_leave();
-        CHECK(!hits && n_events > 3, "sink %zu: %u calls, %u events", i, hits, n_events);
+        snprintf(what, sizeof what, "sink %zu", i);
+        guarded(s, x, 1000, what);
         rill_sink_free(s);
     }
+    test_transducer(x, 1);
+    test_transducer(x, 8);
     return check_done();
 }

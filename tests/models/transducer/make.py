@@ -90,20 +90,21 @@ def make_encoder(path, rng):
            dict(model_type="tiny", version=1, decode_chunk_len=CHUNK, T=T))
 
 
-def make_decoder(path, rng):
+def make_decoder(path, rng, rows=len(NAMES), dim=DIM, context=CONTEXT, meta=True):
     n = Net(rng)
     n.add("Clip", ["y", n.const("zero", np.int64(0))], "clipped")
-    n.add("Gather", [n.weight("embedding", len(NAMES), DIM, scale=4.0), "clipped"], "embedded", axis=0)
+    n.add("Gather", [n.weight("embedding", rows, dim, scale=4.0), "clipped"], "embedded", axis=0)
     n.add("GreaterOrEqual", ["y", "zero"], "is_token")
     n.add("Cast", ["is_token"], "scale", to=F)
     n.add("Unsqueeze", ["scale", n.const("a", np.int64([-1]))], "scales")
     n.add("Mul", ["embedded", "scales"], "tokens")
     n.add("Transpose", ["tokens"], "t", perm=[0, 2, 1])
-    n.add("Conv", ["t", n.weight("conv", DIM, DIM // 4, CONTEXT, scale=1.5)], "conved", group=4)
+    n.add("Conv", ["t", n.weight("conv", dim, dim // 4, context, scale=1.5)], "conved", group=4)
     n.add("Relu", ["conved"], "relu")
     n.add("Squeeze", ["relu", n.const("a2", np.int64([2]))], "d")
-    n.add("Gemm", ["d", n.weight("decoder_proj", DIM, DIM, scale=1.0), n.weight("bias", DIM)], "decoder_out", transB=1)
-    n.save(path, [("y", I, ["N", CONTEXT])], [("decoder_out", F, ["N", DIM])], dict(context_size=CONTEXT, vocab_size=len(NAMES)))
+    n.add("Gemm", ["d", n.weight("decoder_proj", dim, dim, scale=1.0), n.weight("bias", dim)], "decoder_out", transB=1)
+    n.save(path, [("y", I, ["N", context])], [("decoder_out", F, ["N", dim])],
+           dict(context_size=context, vocab_size=rows) if meta else {})
 
 
 def make_joiner(path, rng):
@@ -217,6 +218,9 @@ def main():
     make_encoder(folder / "encoder.onnx", rng)
     make_decoder(folder / "decoder.onnx", rng)
     make_joiner(folder / "joiner.onnx", rng)
+    other = np.random.default_rng(SEED + 1)     # nets that do not go with the others
+    make_decoder(folder / "decoder_wide.onnx", other, dim=32, context=3)
+    make_decoder(folder / "decoder_few.onnx", other, rows=5, meta=False)
     (folder / "tokens.txt").write_text("".join(f"{w} {i}\n" for i, w in enumerate(NAMES)))
     audio = make_audio(rng)
     with wave.open(str(folder / "audio.wav"), "wb") as w:
