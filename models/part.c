@@ -5,9 +5,6 @@
 #include "models/onnx/reader.h"
 #include "models/transform.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define PART_BYTES_MAX ((size_t) 4 << 30)
 
 struct part {
@@ -106,19 +103,4 @@ rill_status part_open(rill_model **ret, const char *name, const uint8_t *data, s
     }
     *ret = p.model;
     return RILL_OK;
-}
-
-bool part_number(const rill_model *m, const char *key, int64_t *ret)
-{
-    const struct graph *g = &m->file.g;
-    for (uint32_t i = 0; i < g->n_meta; i++) {
-        char *end;
-        if (strcmp(g->meta[i].key, key) != 0)
-            continue;
-        const char *value = g->meta[i].value;
-        long long v = *value >= '0' && *value <= '9' && strlen(value) < 12 ? strtoll(value, &end, 10) : -1;
-        *ret = v >= 0 && !*end && v <= INT32_MAX ? v : -1;
-        return true;
-    }
-    return false;
 }

@@ -5,9 +5,6 @@
 #include "engine/model.h"
 
 /* Opens an ONNX file of n bytes as a model without time: open sizes on the first axis of an input, which count the batch,
- * are 1; inputs of integers take f32, which become integers within. Metadata is in (*ret)->file. name is for messages. */
+ * are 1; inputs of integers take f32, which become integers within. name is for messages. */
 rill_status part_open(rill_model **ret, const char *name, const uint8_t *data, size_t n, rill_error *reterr);
-
-/* A number from a model's metadata. False: it has no such key; *ret is -1 where the value is no number from 0 to 2^31. */
-bool part_number(const rill_model *m, const char *key, int64_t *ret);
 #endif

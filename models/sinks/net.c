@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/sinks/net.h"
+#include "engine/model.h"
 #include "models/sinks/sink.h"
 
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 static rill_status ports_read(struct net *n, const char *what, rill_error *err)
 {
@@ -66,4 +69,19 @@ void net_pull(struct net *n, unsigned stream, float *y)
     size_t given = 0;
     rill_stream_pull(n->streams[stream], n->n_inputs, y, 1, &given);
     assert(given == 1);
+}
+
+bool net_number(const rill_model *m, const char *key, int64_t *ret)
+{
+    const struct graph *g = &m->file.g;
+    for (uint32_t i = 0; i < g->n_meta; i++) {
+        char *end;
+        if (strcmp(g->meta[i].key, key) != 0)
+            continue;
+        const char *value = g->meta[i].value;
+        long long v = *value >= '0' && *value <= '9' && strlen(value) < 12 ? strtoll(value, &end, 10) : -1;
+        *ret = v >= 0 && !*end && v <= INT32_MAX ? v : -1;
+        return true;
+    }
+    return false;
 }

@@ -5,6 +5,8 @@
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
 
+#include <stdbool.h>
+
 #define NET_INPUTS_MAX 2
 
 struct net {
@@ -23,4 +25,7 @@ void        net_drop(struct net *n);
 void        net_push(struct net *n, unsigned stream, unsigned input, const float *x);
 void        net_run(struct net *n, unsigned n_streams);
 void        net_pull(struct net *n, unsigned stream, float *y);
+
+/* A number from a model's metadata. False: it has no such key; *ret is -1 where the value is no number from 0 to 2^31. */
+bool        net_number(const rill_model *m, const char *key, int64_t *ret);
 #endif

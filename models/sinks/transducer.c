@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/sinks/transducer.h"
-#include "models/part.h"
 #include "models/sinks/scores.h"
 
 #include <math.h>
@@ -14,7 +13,7 @@ static rill_status context_read(struct transducer *t, const rill_model *decoder,
 {
     int64_t stated;
     t->context = t->decoder.in[0].width;
-    if (part_number(decoder, "context_size", &stated) && (stated < 1 || stated != t->context))
+    if (net_number(decoder, "context_size", &stated) && (stated < 1 || stated != t->context))
         return err_set(err, RILL_INVALID, "the decoder's metadata has a context_size that its input of %u tokens is not of",
                        t->context);
     return RILL_OK;
@@ -40,7 +39,7 @@ static rill_status vocabulary_check(const struct transducer *t, const rill_sink_
     const rill_model *const parts[] = { o->decoder, o->joiner };
     int64_t stated;
     for (int i = 0; i < 2; i++)
-        if (part_number(parts[i], "vocab_size", &stated) && stated != t->width)
+        if (net_number(parts[i], "vocab_size", &stated) && stated != t->width)
             return err_set(err, RILL_INVALID, "the %s's metadata has a vocab_size of %lld, and the joiner gives %u scores",
                            i ? "joiner" : "decoder", (long long) stated, t->width);
     return RILL_OK;
