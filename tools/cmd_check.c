@@ -3,6 +3,7 @@
 #include "pulse/law.h"
 #include "pulse/plan_internal.h"
 #include "tools/audio.h"
+#include "tools/check_events.h"
 #include "tools/open.h"
 
 #include <stdio.h>
@@ -151,6 +152,20 @@ static int refused(struct check *c, const char *name, const char *why)
     return totals_print(c);
 }
 
+static void sinks_check(struct check *c)
+{
+    struct events_check e = { .model = c->model, .pulse = c->pulse, .n_pulses = c->n_pulses, .samples = c->opts.samples,
+                              .n_samples = (size_t) c->length[0], .seed = c->opts.seed };
+    rill_error err = { .text = "" };
+    bool same = false;
+    rill_status s = events_check(&e, &same, &err);
+    *(s == RILL_OK && same ? &c->passed : &c->failed) += 1;
+    if (s == RILL_OK && same)
+        printf("  events: %u, the same for every pulse and in any cut\n", e.n_events);
+    else
+        printf("  events: FAIL: %s\n", s == RILL_OK ? e.where : err.text);
+}
+
 static int check_run(struct check *c, const char *name)
 {
     rill_error err;
@@ -160,6 +175,8 @@ static int check_run(struct check *c, const char *name)
     for (unsigned i = 0; i < c->n_pulses; i++)
         for (unsigned k = 0; k < c->n_lengths; k++)
             length_check(c, c->pulse[i], c->length[k]);
+    if (events_there(c->model))
+        sinks_check(c);
     return totals_print(c);
 }
 
@@ -225,6 +242,7 @@ const struct command cmd_check = {
     .summary = "compare a model's stream with its whole-sequence run, node by node",
     .details = "Runs the whole-sequence graph on noise (or on IN.wav) and the pulsed graph on the same frames, with NaN after\n"
                "the end and the length told late, and compares every node; then the stream itself in random cuts, with a\n"
-               "snapshot and a reset. The first node that differs is named.",
+               "snapshot and a reset. The first node that differs is named. Words, keywords and edges of speech, where the model\n"
+               "has them, must be the same for every pulse and in any cut.",
     .run = run,
 };
