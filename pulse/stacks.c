@@ -197,8 +197,8 @@ static void weights_lay(struct maker *m, const struct node *n, const struct prod
     }
 }
 
-/* A sum of what the product makes alone and of a value that is there already is the product's own. */
-static void sum_join(struct maker *m, uint32_t wire, int64_t v)
+/* A sum of what the product makes alone and of a value that is there before it is the product's own. first: of its values. */
+static void sum_join(struct maker *m, uint32_t wire, int64_t v, int64_t first)
 {
     const struct graph *g = m->e.g;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
@@ -206,7 +206,7 @@ static void sum_join(struct maker *m, uint32_t wire, int64_t v)
         if (strcmp(n->op->name, "Add") != 0 || m->e.readers[wire] != 1 || (n->in[0] != wire && n->in[1] != wire))
             continue;
         int64_t other = m->value[n->in[n->in[0] == wire]];
-        if (other < 0)
+        if (other < 0 || other >= first)
             return;
         step_add(m, STACK_JOIN, v, other, 0, NULL);
         m->value[n->out[0]] = v;
@@ -231,8 +231,8 @@ static void product_emit(struct maker *m, uint32_t at)
             !reads_alike(&p, &q))
             continue;
         int64_t v = value_new(m, o->out[0]);
-        sum_join(m, o->out[0], v);
         to = n ? to : v;
+        sum_join(m, o->out[0], v, to);
         m->done[m->node[i]] = true;
         alike[n++] = m->node[i];
         panels += (size_t) stack_lanes(q.cout) / KERN_LANES;
