@@ -9,7 +9,8 @@
  * takes the declared shape of its input when the number of elements agrees. Sizes that the file leaves open
  * are filled in: for a state all by 1; for another input the last open size takes what is left of the slice
  * and the others are 1; `shape` overrides. A state is (input, output) or (input, output, first value), zero
- * where none is given. Results lose their axes of length 1 and are stacked along axis 0.
+ * where none is given; names that end in * stand for all inputs that begin so and have no place of their own. Results lose
+ * their axes of length 1 and are stacked along axis 0.
  *
  * rill_onnx: an ONNX network for a whole sequence, put into the graph as it stands. Tensors keep their shapes on both sides;
  * sizes that the file leaves open are those of what comes in. */
@@ -32,7 +33,7 @@ struct net {
     uint32_t *x;
     unsigned n_x, n_in, n_out, n_states, n_consts, n_shapes;
     const char *in[PARTS_MAX], *out[PARTS_MAX];
-    struct net_state { const char *in, *out; uint32_t init; struct nnef_pos pos; } state[PARTS_MAX];
+    struct net_state { const char *in, *out; uint32_t init; struct nnef_pos pos; } *state;
     struct net_const { const char *in; struct val v; struct nnef_pos pos; } consts[PARTS_MAX];
     struct net_shape { const char *in; const struct nnef_expr *e; } shapes[PARTS_MAX];
     struct typed_input *facts;      /* one per input of m */
@@ -78,6 +79,8 @@ static rill_status states_read(struct net *net)
     const struct call *c = net->c;
     const struct nnef_expr *e;
     TRY(list_of(net, "state", &e, &net->n_states));
+    if (!(net->state = arena_array(c->b->arena, struct net_state, net->n_states + 1u)))
+        return nnef_no_memory(c->b);
     for (unsigned i = 0; i < net->n_states; i++) {
         const struct nnef_expr *t = e->part[i];
         struct net_state *st = &net->state[i];
@@ -200,6 +203,69 @@ static rill_status names_all(struct net *net)
     TRY(pairs_read(net));
     TRY(file_read(net));
     return names_default(net);
+}
+
+/* ---- states by pattern ---- */
+
+/* Bytes before the star that ends a name; -1: none does. */
+static int star_at(const char *name)
+{
+    size_t n = strlen(name);
+    return n && name[n - 1] == '*' ? (int) n - 1 : -1;
+}
+
+static bool state_has(const struct net *net, const struct net_state *list, unsigned n, const char *name)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!strcmp(list[i].in, name))
+            return true;
+    for (unsigned i = 0; i < net->n_in; i++)
+        if (!strcmp(net->in[i], name))
+            return true;
+    for (unsigned i = 0; i < net->n_consts; i++)
+        if (!strcmp(net->consts[i].in, name))
+            return true;
+    return false;
+}
+
+/* The file's inputs that st stands for, from list[n] on; those that are named elsewhere are left out. */
+static rill_status state_expand(const struct net *net, const struct net_state *st, struct net_state *list, unsigned *n)
+{
+    const struct graph *g = &net->m.g;
+    int star = star_at(st->in), to = star_at(st->out);
+    unsigned before = *n;
+    if (star < 0 && to < 0) {
+        list[(*n)++] = *st;
+        return RILL_OK;
+    }
+    if (star < 0 || to < 0)
+        return nnef_fail(net->c->b, net->c->s, st->pos, RILL_MALFORMED, "%s: both names end in * or none does", pair_print(net, st));
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const char *name = g->wires[g->inputs[i]].name;
+        if (strncmp(name, st->in, (size_t) star) != 0 || state_has(net, list, *n, name))
+            continue;
+        list[*n] = *st;
+        list[*n].in = name;
+        if (!(list[*n].out = arena_printf(net->c->b->arena, "%.*s%s", to, st->out, name + star)))
+            return nnef_no_memory(net->c->b);
+        ++*n;
+    }
+    return *n > before ? RILL_OK : no_such(net, "input", st->in, pair_print(net, st));
+}
+
+static rill_status states_expand(struct net *net)
+{
+    struct net_state *list = arena_array(net->c->b->arena, struct net_state, net->n_states + net->m.g.n_inputs + 1u);
+    unsigned n = 0;
+    if (!list)
+        return nnef_no_memory(net->c->b);
+    for (int stars = 0; stars < 2; stars++)         /* those with a name of their own come first */
+        for (unsigned i = 0; i < net->n_states; i++)
+            if (stars == (star_at(net->state[i].in) >= 0 || star_at(net->state[i].out) >= 0))
+                TRY(state_expand(net, &net->state[i], list, &n));
+    net->state = list;
+    net->n_states = n;
+    return RILL_OK;
 }
 
 /* ---- shapes of inputs ---- */
@@ -543,7 +609,6 @@ rill_status build_onnx_scan(const struct call *c, struct val *ret)
     struct builder *b = c->b;
     struct net *net = arena_new(b->arena, struct net);
     struct graph *body = arena_new(b->arena, struct graph);
-    uint32_t in[2 * PARTS_MAX];
     unsigned n = 0;
     if (!net || !body)
         return nnef_no_memory(b);
@@ -553,9 +618,13 @@ rill_status build_onnx_scan(const struct call *c, struct val *ret)
         return call_fail(c, RILL_MALFORMED, "a scan needs 1 to %d tensors, not %u", PARTS_MAX, net->n_x);
     TRY(states_read(net));
     TRY(names_all(net));
+    TRY(states_expand(net));
     TRY(inputs_read(net));
     TRY(net_type(net));
     TRY(body_build(net, body));
+    uint32_t *in = arena_array(b->arena, uint32_t, net->n_states + net->n_x);
+    if (!in)
+        return nnef_no_memory(b);
     for (unsigned i = 0; i < net->n_states; i++)
         in[n++] = net->state[i].init;
     for (unsigned i = 0; i < net->n_x; i++)

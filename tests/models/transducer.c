@@ -319,20 +319,20 @@ static void meta_refused(const char *key, const char *to, const char *word)
     free(data);
 }
 
-/* Frames of another size than the joiner's. */
-static void test_frame_size(void)
+/* The graph with `to` in the place of `from`, of as many characters. */
+static void graph_refused(const char *from, const char *to, bool at_open, const char *word)
 {
     rill_error err = { 0 };
     rill_sink *s = NULL;
     size_t n = 0;
-    folder_make("size", NETS "tokens = tokens.txt\n", all_files);
+    folder_make("graph", NETS "tokens = tokens.txt\n", all_files);
     char *text = file_read(own("graph.nnef"), &n), *at;
     text[n] = 0;
-    CHECK((at = strstr(text, "[-1, 24]")), "the graph's last line");
-    memcpy(at, "[-1, 48]", 8);
-    file_write(test_path("size", "graph.nnef"), text, n);
-    rill_plan *p = plan_of(test_path("size", ""), &err);
-    CHECK(p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_INVALID && strstr(err.text, "takes frames of 24"), "%s", err.text);
+    CHECK((at = strstr(text, from)) && strlen(from) == strlen(to), "no %s in the graph", from);
+    memcpy(at, to, strlen(to));
+    file_write(test_path("graph", "graph.nnef"), text, n);
+    rill_plan *p = plan_of(test_path("graph", ""), &err);
+    CHECK(!p == at_open && (!p || rill_sink_new(&s, p, 1, NULL, &err) == RILL_INVALID) && strstr(err.text, word), "%s: %s", to, err.text);
     rill_plan_unref(p);
     free(text);
 }
@@ -383,7 +383,10 @@ int main(void)
     meta_refused("vocab_size\x12", "-1", "vocab_size of -1");
     meta_refused("context_size\x12", "0", "context_size");
     meta_refused("context_size\x12", "3", "context_size");
-    test_frame_size();
+    graph_refused("[-1, 24]", "[-1, 48]", false, "takes frames of 24");
+    graph_refused("\"new_cached_*", "\"newacached_*", true, "no output 'newacached_key'");
+    graph_refused("new_cached_*", "new_cached__", true, "both names end in *");
+    graph_refused("\"cached_*", "\"cashed_*", true, "no input 'cashed_*'");
     test_odd_numbers(want.v, want.n / 24);
     rill_plan_unref(p);
     rill_model_free(m);

@@ -83,8 +83,16 @@ refused 2 "model is missing" "$rill" keyword "$wav"
 refused 4 "none.wav" "$rill" transcribe -m "$m" "$dir/none.wav"
 refused 4 "nodir" "$rill" transcribe -m "$m" -o "$dir/nodir/x" "$wav"
 
+# A transducer of random weights, also in the daemon.
+tiny="$(dirname "$0")/../models/transducer"
+nonsense="THE LAEDED THE ONNIRA ARA THERARA ONRA THE ARA ONRARA ON THE|"
+is "a transducer" "$nonsense" "$rill" transcribe -m "$tiny" "$tiny/audio.wav"
+"$rill" compile -o "$dir/tiny.rill" "$tiny" >/dev/null
+is "a compiled transducer" "$nonsense" "$rill" transcribe -m "$dir/tiny.rill" "$tiny/audio.wav"
+
 # ---- the daemon
 mkdir "$dir/models" "$dir/models/words"
+cp -r "$tiny" "$dir/models/tiny"
 mv "$dir/tones" "$dir/models"
 cp "$dir/models/tones/graph.nnef" "$dir/models/tones/tokens.txt" "$dir/models/words"
 sed '/output.clean/,/kind/d; /output.speech/,/preroll/d; /output.prob/,/debounce/d' "$dir/models/tones/model.conf" >"$dir/models/words/model.conf"
@@ -97,6 +105,7 @@ while [ ! -S "$dir/s" ] && [ $tries -lt 100 ]; do
     sleep 0.1
 done
 is "words by the daemon" "one two|one threes|four|" "$rill" stream --socket "$dir/s" -m words "$wav" -
+is "a transducer by the daemon" "$nonsense" "$rill" stream --socket "$dir/s" -m tiny "$tiny/audio.wav" -
 is "words, keywords and audio by the daemon" "one two|one threes|four|" sh -c "'$rill' stream --socket '$dir/s' -m tones '$wav' '$dir/c.wav' |
     grep -v '^\[\|^ \|audio through'"
 is "keywords by the daemon" "[up]|[yes]|" sh -c "'$rill' stream --socket '$dir/s' -m tones '$wav' '$dir/d.wav' | grep '^\['"
