@@ -81,6 +81,7 @@ static rill_status sink_fill(struct opening *o, const struct conf_port *p, rill_
     const rill_model_info *info = &o->conf.info;
     struct arena *a = &o->model->arena;
     const uint8_t *text = NULL;
+    struct arena scratch = { .limit_bytes = 0 };
     struct tokens tokens;
     size_t n;
     *ret = p->sink;
@@ -100,7 +101,8 @@ static rill_status sink_fill(struct opening *o, const struct conf_port *p, rill_
     }
     if (!ret->tokens && !ret->words)
         return RILL_OK;
-    rill_status s = tokens_from_opts(&tokens, a, ret, 0, o->err);
+    rill_status s = tokens_from_opts(&tokens, &scratch, ret, 0, o->err);   /* sinks read it again; a bad one is told now */
+    arena_drop(&scratch);
     return s == RILL_OK || !p->tokens_file ? s : err_prefix(o->err, s, "%.200s", p->tokens_file);
 }
 
