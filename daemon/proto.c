@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#define PROTO_MINOR 0
+#define PROTO_MINOR 1        /* texts, keywords and endpoints came with 1 */
 #define MAX_TEXT_BYTES 256
 
 struct verb {

@@ -5,6 +5,7 @@
 #include "engine/control.h"
 #include "engine/planfile/model.h"
 #include "pulse/plan_internal.h"
+#include "tests/sinks/tones.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,30 @@ static void plan_run_some(const rill_plan *p)
     free(mem);
 }
 
+/* Whatever the file says of sinks, one is made or refused with words, and reads. */
+static void sinks_run_some(const rill_plan *p)
+{
+    static const float frames[65536];
+    rill_port ports[PORTS_MAX];
+    rill_event e;
+    size_t took;
+    for (unsigned i = 0, n = rill_plan_ports(p, ports, PORTS_MAX); i < n; i++) {
+        rill_error err = { .text = "" };
+        rill_sink *s = NULL;
+        if (ports[i].is_input)
+            continue;
+        if (rill_sink_new(&s, p, i, NULL, &err) != RILL_OK && !*err.text)
+            abort();
+        for (int k = 0; s && ports[i].width <= 4096 && k < 16; k++) {
+            rill_sink_push(s, frames, 1, &took);
+            while (rill_sink_next(s, &e) == RILL_OK)
+                if (!e.text)
+                    abort();
+        }
+        rill_sink_free(s);
+    }
+}
+
 /* True where the bytes become a plan. */
 static bool take(const void *bytes, size_t n)
 {
@@ -85,6 +110,8 @@ static bool take(const void *bytes, size_t n)
         s = rill_plan_new(&p, m, &opts, &err);
     if (s == RILL_OK && graph_work(&p->pgraph.g) < WORK_MAX)
         plan_run_some(p);
+    if (s == RILL_OK)
+        sinks_run_some(p);
     if (s != RILL_OK && !*err.text)
         abort();        /* refused without a word */
     rill_plan_unref(p);
@@ -122,6 +149,7 @@ static const char *const texts[] = {
     "graph g(x, z) -> (y) { x = external(shape = [1, 2, S]); z = external(shape = [1, 4, S]);\n"
     "c = concat([x, z], axis = 1); [a, b] = split(c, axis = 1, ratios = [1, 1]); p = max_pool(a, size = [1, 1, 3], padding = [(0, 0), (0, 0), (1, 1)]);\n"
     "m = mean_reduce(b, axes = [1]); y = slice(p, axes = [1], begin = [1], end = [3]) * m + max(x, 0.0); }\n",
+    tones_graph,        /* with its model.conf and tokens: sinks */
 };
 
 struct seed { unsigned char *bytes; size_t n; };
@@ -142,6 +170,7 @@ static void file_read(const char *path, struct seed *ret)
 /* A text compiled; false where it is refused. */
 static bool seed_make(const char *text, const char *folder, size_t number, struct seed *ret)
 {
+    static const char *const written[] = { "graph.nnef", "model.conf", "tokens.txt" };
     char from[4096], to[4096];
     rill_model *m = NULL;
     rill_plan *p = NULL;
@@ -153,12 +182,17 @@ static bool seed_make(const char *text, const char *folder, size_t number, struc
         fputs(text, f);
         fclose(f);
     }
+    if (text == tones_graph && tones_write(folder, NULL, NULL))
+        snprintf(from, sizeof from, "%s", folder);
     rill_status s = text ? rill_model_open(&m, from, &err) : rill_model_builtin(&m, "wiener", &err);
     s = s == RILL_OK ? rill_plan_new(&p, m, NULL, &err) : s;
     s = s == RILL_OK ? rill_plan_save(p, to, &err) : s;
     rill_plan_unref(p);
     rill_model_free(m);
-    unlink(from);
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
+        snprintf(from, sizeof from, "%s/%s", folder, written[i]);
+        unlink(from);
+    }
     if (s == RILL_OK)
         file_read(to, ret);
     else
