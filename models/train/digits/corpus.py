@@ -8,7 +8,7 @@ DIGITS.tar (.gz, .xz) is the Free Spoken Digit Dataset: DIGIT_SPEAKER_INDEX.wav 
 G.722 files of Debian's asterisk-core-sounds-en-g722, -es-g722 and -fr-g722 beneath it. Everything else is spoken here by flite, festival and
 espeak-ng. OUT.npz has the samples one after the other (int16), where each clip starts, and a key for each:
 
-    SET/SPEAKER/DIGITS/N        SET: fsdd, prompt, synth (a digit); string (several); other (none, DIGITS is -)
+    SET/SPEAKER/DIGITS/N        SET: fsdd, prompt, synth (a digit); string, fluent (several); other (none, DIGITS is -)
 """
 import glob
 import hashlib
@@ -181,6 +181,26 @@ def spoken(voice, rng, n_strings, n_others=0):
             yield f'other/{voice.name}/-/{i}', clip(' '.join(rng.sample(OTHERS, rng.randint(1, 6))))
 
 
+def fluent(voice, rng, n_strings):
+    """Strings in one breath, or in two."""
+    words = getattr(voice, 'words', WORDS)
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(n_strings):
+            digits = [rng.randrange(10) for _ in range(rng.randint(2, 7))]
+            breath = rng.randrange(len(digits))
+            text = ''.join(words[d] + (', ' if k == breath else ' ') for k, d in enumerate(digits))
+            voice.say(text, f'{folder}/say.wav')
+            yield f'fluent/{voice.name}/{"".join(map(str, digits))}/{i}', trim(wav_read(f'{folder}/say.wav'))
+
+
+def fluent_voices(rng):
+    for name in FLITE:
+        for stretch in (0.75, 0.9, 1.05, 1.2):
+            yield Flite(name, stretch), 14
+    for _ in range(60):
+        yield Espeak(rng.choice(ACCENTS), rng.choice(VARIANTS), rng.randint(120, 240), rng.randint(15, 85)), 9
+
+
 def voices(rng):
     """(voice, strings, others) of all synthetic speakers, those held out last."""
     for name in FLITE:
@@ -221,6 +241,9 @@ def main(tar, sounds, out):
     print(f'{len(items)} recordings', flush=True)
     for voice, n_strings, n_others in voices(rng):
         items += spoken(voice, rng, n_strings, n_others)
+    rng = random.Random(2)
+    for voice, n_strings in fluent_voices(rng):
+        items += fluent(voice, rng, n_strings)
     save(out, items)
 
 

@@ -17,6 +17,7 @@ import corpus
 from features import HOP, RATE, features
 
 SHARD = 1024
+FLUENT_FROM = 64                        # shards from this number on are of digits without pauses, for the last sweeps
 HELD_OUT = ('jackson', 'theo')           # speakers of the digit dataset that are kept for the test
 TEST_INDEX = 5                          # the dataset's own rule: recordings 0 to 4 are for tests
 
@@ -27,13 +28,15 @@ class Voices:
     def __init__(self, path, check=False):
         """check: real speakers alone, with the recordings that training leaves out."""
         self.check = check
-        self.real, self.synth, self.prompt, self.strings, self.others = {}, {}, {}, [], []
+        self.real, self.synth, self.prompt, self.strings, self.fluent, self.others = {}, {}, {}, [], [], []
         for kind, speaker, digits, index, x in corpus.load(path):
             if kind == 'other':
                 self.others.append(x)
             elif kind == 'string':
                 if not corpus.held_out_synth(speaker):
                     self.strings.append(([int(d) for d in digits], x))
+            elif kind == 'fluent':
+                self.fluent.append(([int(d) for d in digits], x))
             elif kind == 'fsdd':
                 if speaker not in HELD_OUT and (int(index) < TEST_INDEX) == check:
                     self.real.setdefault(speaker, {}).setdefault(int(digits), []).append(x)
@@ -158,20 +161,41 @@ def strung(rng, voices):
     return y, labels, spans
 
 
+def run_together(rng, voices):
+    """The same without pauses: clips lose their quiet ends and overlap a little."""
+    speaker, ratio = voices.speaker(rng), rng.uniform(0.78, 1.25)
+    pause = rng.uniform(-0.06, 0.08)
+    labels, spans, at, y = [], [], int(RATE * rng.uniform(0.0, 0.5)), np.zeros(RATE * 12)
+    for _ in range(rng.integers(2, 8)):
+        digit = int(rng.integers(10))
+        takes = speaker[digit]
+        x = corpus.trim(takes[rng.integers(len(takes))], 0)
+        x = level(resampled(x, ratio * rng.uniform(0.95, 1.1)), 0.1 * 10 ** (rng.uniform(-3, 3) / 20))
+        edge = min(len(x) // 4, 160)
+        x[:edge] *= np.linspace(0, 1, edge)
+        x[-edge:] *= np.linspace(1, 0, edge)
+        y[at:at + len(x)] += x
+        labels.append(digit)
+        spans.append((at, at + len(x)))
+        at = max(at + len(x) // 2, at + len(x) + int(RATE * (pause + rng.uniform(-0.03, 0.03))))
+    return y[:max(at, spans[-1][1])], labels, spans
+
+
 def whole(rng, clips, ratio):
     """One clip as it is, with silence around it."""
     y = level(resampled(clips, ratio), 0.1)
     return np.concatenate([np.zeros(int(RATE * rng.uniform(0, 0.5))), y])
 
 
-def utterance(rng, voices):
+def utterance(rng, voices, fluent=False):
     """(features, digits, spans in frames); no spans where they are not known."""
     u = 0 if voices.check else rng.random()
     labels, spans = [], []
-    if u < 0.74:
-        x, labels, spans = strung(rng, voices)
-    elif u < 0.92:
-        labels, x = voices.strings[rng.integers(len(voices.strings))]
+    strings = voices.strings + voices.fluent if fluent else voices.strings
+    if u < (0.52 if fluent else 0.74):
+        x, labels, spans = run_together(rng, voices) if fluent and u < 0.4 else strung(rng, voices)
+    elif u < (0.95 if fluent else 0.92):
+        labels, x = strings[rng.integers(len(strings))]
         x = whole(rng, x, rng.uniform(0.85, 1.2))
     else:
         x = whole(rng, voices.others[rng.integers(len(voices.others))], rng.uniform(0.85, 1.2))
@@ -180,7 +204,7 @@ def utterance(rng, voices):
     snr = rng.uniform(35, 60) if rng.random() < 0.25 else rng.uniform(-2, 35)
     x = x + noise(rng, len(x), voices) * np.sqrt(np.mean(x * x)) * 10 ** (-snr / 20)
     x = np.clip(level(x, 10 ** (rng.uniform(-48, -14) / 20)), -1, 1)
-    f, tempo = features(x), rng.uniform(0.8, 1.25)
+    f, tempo = features(x), rng.uniform(0.8, 1.4 if fluent else 1.25)
     return stretched(f, tempo), labels, [(a / HOP / tempo, b / HOP / tempo) for a, b in spans]
 
 
@@ -194,7 +218,7 @@ def stretched(f, tempo):
 
 def shard(voices, seed, number):
     rng = np.random.default_rng([seed, number])
-    made = [utterance(rng, voices) for _ in range(SHARD)]
+    made = [utterance(rng, voices, FLUENT_FROM <= number < 1 << 20) for _ in range(SHARD)]
     made.sort(key=lambda u: len(u[0]))
     lengths = [len(f) for f, _, _ in made]
     digits = [len(d) for _, d, _ in made]
@@ -208,6 +232,8 @@ def shard(voices, seed, number):
 
 
 def write(folder, name, voices, seed, number):
+    if os.path.exists(f'{folder}/{name}.npz'):
+        return
     begin = time.time()
     made = shard(voices, seed, number)
     np.savez(f'{folder}/part.{name}.npz', **made)

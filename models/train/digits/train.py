@@ -4,8 +4,7 @@
 
 usage: train.py SHARDS OUT STEPS [SEED]
 
-Reads SHARDS/NNNN.npz as they appear, so that mix.py may still be at work: pass p takes the first GROW * (p + 1) of
-N_SHARDS. Writes OUT/last.pt every SAVE steps (and goes on from there if it exists) and OUT/net.pt, the moving average
+Reads SHARDS/NNNN.npz as they appear, so that mix.py may still be at work. Writes OUT/last.pt every SAVE steps (and goes on from there if it exists) and OUT/net.pt, the moving average
 of the weights, which is what is exported.
 """
 import copy
@@ -18,11 +17,13 @@ import torch
 
 from net import CLASSES, STRIDE, Digits, distance, frames_of, greedy
 
-BATCH, GROW, N_SHARDS = 32, 6, 30
-RATE_MOST, WARM, DECAY = 2e-3, 300, 3500        # steps up to the rate; steps at the end in which it falls
+BATCH = 32
+SWEEPS = (                              # shards that a sweep takes: few at first, so that mix.py is not waited for
+    (0, 6), (0, 12), (0, 18), (0, 24), (0, 30), (0, 30), (0, 30), (0, 64), (0, 64), (32, 96))
+RATE_MOST, WARM, DECAY = 2e-3, 300, 0.25        # steps up to the rate; part of the steps at the end in which it falls
 ALIGNED = 1000                                  # steps at the start with known places of the digits
 AVERAGE = 0.998
-SAVE, REPORT = 500, 100
+SAVE, REPORT = 250, 50
 
 
 class Shard:
@@ -100,7 +101,8 @@ def feed(folder, seed):
     kept, sweep = {}, 0
     while True:
         rng = np.random.default_rng([seed, 1000 + sweep])
-        for number in rng.permutation(min(N_SHARDS, GROW * (sweep + 1))):
+        first, end = SWEEPS[min(sweep, len(SWEEPS) - 1)]
+        for number in first + rng.permutation(end - first):
             while number not in kept and not os.path.exists(shard_path(folder, number)):
                 time.sleep(2)
             if number not in kept:
@@ -130,7 +132,7 @@ def errors(net, shard, rng):
 
 
 def rate_at(step, steps):
-    fall = (steps - step) / DECAY
+    fall = (steps - step) / (DECAY * steps)
     return RATE_MOST * min(1.0, step / WARM, 0.01 + 0.99 * fall)
 
 
