@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Words by the commands of rill, of a model that reads what it is told.  transcribe.sh RILL TONES RILLD
+# Words by the commands of rill, of a model that reads what it is told.  transcribe.sh RILL TONES RILLD WORDS
 rill=$1
 dir=$(mktemp -d)
 daemon=
@@ -89,6 +89,26 @@ nonsense="THE LAEDED THE ONNIRA ARA THERARA ONRA THE ARA ONRARA ON THE|"
 is "a transducer" "$nonsense" "$rill" transcribe -m "$tiny" "$tiny/audio.wav"
 "$rill" compile -o "$dir/tiny.rill" "$tiny" >/dev/null
 is "a compiled transducer" "$nonsense" "$rill" transcribe -m "$dir/tiny.rill" "$tiny/audio.wav"
+
+# ---- the example program
+is "the example" "0.04 speech begins|0.06 [up] 0.90|0.10 speech ends|0.04 one two|0.34 speech begins|" \
+    sh -c "'$4' '$m' <'$dir/said.f32' | head -n 5"
+
+# ---- a microphone that is a file: what comes before the ring is full is whole
+if [ -f /usr/share/alsa/alsa.conf ]; then
+    cat >"$dir/asound.conf" <<ALSA
+</usr/share/alsa/alsa.conf>
+pcm.!default { type asym playback.pcm "rillsink" capture.pcm "rillmic" }
+pcm.rillmic { type file slave.pcm "null" file "/dev/null" infile "$dir/said.f32" format "raw" }
+pcm.rillsink { type file slave.pcm "null" file "$dir/speaker.raw" format "raw" }
+ALSA
+    # the sound system's plug-ins leak and are unloaded before anybody looks
+    export ALSA_CONFIG_PATH="$dir/asound.conf" ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
+    is "live" "[up] 0.90|one two|[yes] 0.90|one threes|four|" \
+        sh -c "'$rill' live -m '$m' --in-device rillmic --seconds 1 --out '$dir/live.wav' | head -n 5"
+    is "live, partials" "one|one t|one two|one|one three|one threes|four|" sh -c "'$rill' live -m '$m' --in-device rillmic --seconds 1 \
+        --json --out '$dir/live.wav' | sed -n 's/.*\"partial\".*\"text\":\"\([a-z ]*\)\".*/\1/p' | head -n 7"
+fi
 
 # ---- the daemon
 mkdir "$dir/models" "$dir/models/words"
