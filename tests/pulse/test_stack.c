@@ -115,7 +115,8 @@ static void net_recipe(struct gb *b, const void *ctx)
 {
     const struct net *net = ctx;
     struct builder t = { .b = b, .seed = net->seed };
-    int channels = channels_draw(&t, 4), deep = net->seed % DEEP_EVERY == 0, layers = deep ? LAYERS_DEEP : between(&t, 2, LAYERS_MAX), taps = between(&t, 0, 3);
+    int channels = channels_draw(&t, 4), taps = between(&t, 0, 3);
+    int layers = net->seed % DEEP_EVERY ? between(&t, 2, LAYERS_MAX) : LAYERS_DEEP;
     wire_add(&t, gb_input(b, "x", 3, 1, channels, GB_TIME), channels);
     for (int i = 0; i < layers; i++) {
         int what = between(&t, 0, 11);
