@@ -11,6 +11,7 @@
 #define STACK_CHANNELS_MAX 256
 #define STACK_WINDOW_MAX 1024       /* frames of a window, and of what is loaded */
 #define STACK_ROOMS_MAX 192
+#define STACK_PARTS_MAX 8           /* values that a product makes */
 
 /* Steps of a program, six integers after the kind. Values and windows are numbers of their lists. */
 enum stack_kind {

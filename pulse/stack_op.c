@@ -66,7 +66,7 @@ static bool alike(struct value a, struct value b)
 static bool product_fits(const struct stack_attr *a, const int64_t *s)
 {
     int64_t values = n_values(a), parts = s[3];
-    if (!within(s[2], 0, values + n_windows(a) - 1) || !within(parts, 1, values) || !within(s[1], 0, values - parts))
+    if (!within(s[2], 0, values + n_windows(a) - 1) || !within(parts, 1, STACK_PARTS_MAX) || !within(s[1], 0, values - parts))
         return false;
     struct value x = source_at(a, s[2]), y = value_at(a, s[1]);
     if (!within(s[4], 1, STACK_WINDOW_MAX) || !within(s[5], 1, STACK_WINDOW_MAX) || !within(s[6], 1, STACK_WINDOW_MAX) ||
@@ -146,6 +146,9 @@ static rill_status stack_infer(struct infer *c)
         infer_shape(c, (unsigned) s[1], DTYPE_F32, 3, (const struct dim *[]) { dim_int(c->dims, 1),
                     dim_int(c->dims, v.channels), dim_int(c->dims, v.frames) });
     }
+    for (int64_t i = 0; i < stores; i++)
+        if (!c->out[i].rank)
+            return infer_fail(c, "its program stores no output %lld", (long long) i);
     for (int64_t i = 0; i < n_windows(a); i++) {
         struct win w = window_at(a, i);
         infer_shape(c, (unsigned) (stores + i), DTYPE_F32, 2, (const struct dim *[]) { dim_int(c->dims, w.frames),

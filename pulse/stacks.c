@@ -221,11 +221,11 @@ static void product_emit(struct maker *m, uint32_t at)
     const struct graph *g = m->e.g;
     const struct node *first = &g->nodes[m->node[at]];
     struct product p, q;
-    uint32_t alike[8], n = 0;
+    uint32_t alike[STACK_PARTS_MAX], n = 0;
     size_t panels = 0, panel = 0;
     product_of(g, first, &p);
     int64_t window = window_find(m, first->in[0]), x = window < 0 ? value_read(m, first->in[0]) : window, to = 0;
-    for (uint32_t i = at; i < m->n_nodes && n < 8; i++) {
+    for (uint32_t i = at; i < m->n_nodes && n < STACK_PARTS_MAX; i++) {
         const struct node *o = &g->nodes[m->node[i]];
         if (m->kind[m->node[i]] != PRODUCT || m->done[m->node[i]] || o->in[0] != first->in[0] || !product_of(g, o, &q) ||
             !reads_alike(&p, &q))

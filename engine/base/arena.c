@@ -61,6 +61,13 @@ static struct arena_block *block_add(struct arena *a, size_t bytes)
     return b;
 }
 
+/* Where there is no room for whole large pages, small ones do. */
+static struct arena_block *block_for(struct arena *a, size_t bytes)
+{
+    struct arena_block *b = a->large_pages ? large_block_add(a, bytes) : NULL;
+    return b ? b : block_add(a, bytes);
+}
+
 void *arena_alloc(struct arena *a, size_t bytes)
 {
     if (bytes > SIZE_MAX / 2)
@@ -70,7 +77,7 @@ void *arena_alloc(struct arena *a, size_t bytes)
         return NULL;
     struct arena_block *b = a->head;
     if (!b || size > b->size - b->used)
-        b = a->large_pages ? large_block_add(a, size) : block_add(a, size);
+        b = block_for(a, size);
     if (!b)
         return NULL;
     unsigned char *p = b->bytes + b->used;
@@ -123,5 +130,5 @@ void arena_drop(struct arena *a)
         else
             free(b);
     }
-    *a = (struct arena) { .limit_bytes = a->limit_bytes };
+    *a = (struct arena) { .limit_bytes = a->limit_bytes, .large_pages = a->large_pages };
 }

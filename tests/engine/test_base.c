@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static unsigned passed, failed;
 
@@ -42,6 +44,59 @@ static void test_arena(void)
             r[i - 1] = 1;       /* the sanitizer watches the end */
     }
     arena_drop(&b);
+}
+
+static size_t mapped_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%lu", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    return (size_t) pages * (size_t) sysconf(_SC_PAGESIZE);
+}
+
+/* Where there is no room for a large page, memory is as small as it is asked for. */
+static void test_arena_without_room(void)
+{
+    struct arena a = { .large_pages = true };
+    struct rlimit was, now;
+    size_t bytes = mapped_bytes();
+    getrlimit(RLIMIT_AS, &was);
+    now = was;
+    now.rlim_cur = bytes + (4 << 20);
+    free(malloc(64));
+    if (!bytes || setrlimit(RLIMIT_AS, &now)) {
+        printf("address space cannot be limited\n");
+        return;
+    }
+    unsigned char *p = arena_alloc(&a, 100000);
+    check(p && !p[0] && !p[99999], "large pages without room for one", 0);
+    check(arena_alloc(&a, (size_t) 64 << 20) == NULL, "more than there is", 0);
+    setrlimit(RLIMIT_AS, &was);
+    check(arena_alloc(&a, (size_t) 64 << 20) != NULL, "as much with room", 0);
+    arena_drop(&a);
+}
+
+static void test_arena_large_pages(void)
+{
+    struct arena a = { .large_pages = true };
+    size_t before = mapped_bytes();
+    const size_t sizes[] = { 1, 100, (size_t) 3 << 20, (size_t) 5 << 20, 64, ((size_t) 8 << 20) - 64, 1 << 20 };
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            unsigned char *p = arena_alloc(&a, sizes[i]);
+            check(p && !((uintptr_t) p % 64) && !p[0] && !p[sizes[i] - 1], "a piece in large pages", (long) sizes[i]);
+            if (p)
+                memset(p, 0xff, sizes[i]);
+        }
+        check(arena_alloc(&a, SIZE_MAX / 2) == NULL, "half of all there can be in large pages", 0);
+        check(mapped_bytes() > before + ((size_t) 17 << 20), "memory is mapped", (long) round);
+        arena_drop(&a);
+        check(mapped_bytes() < before + ((size_t) 1 << 20), "mapped memory is given back", (long) (mapped_bytes() - before));
+        check(a.large_pages, "a dropped arena keeps its pages large", (long) round);
+    }
 }
 
 /* ---- half floats ---- */
@@ -174,6 +229,8 @@ static void test_memplan(void)
 int main(void)
 {
     test_arena();
+    test_arena_large_pages();
+    test_arena_without_room();
     test_f16();
     test_tensor();
     test_attrs();

@@ -149,6 +149,10 @@ static const char *const texts[] = {
     "graph g(x, z) -> (y) { x = external(shape = [1, 2, S]); z = external(shape = [1, 4, S]);\n"
     "c = concat([x, z], axis = 1); [a, b] = split(c, axis = 1, ratios = [1, 1]); p = max_pool(a, size = [1, 1, 3], padding = [(0, 0), (0, 0), (1, 1)]);\n"
     "m = mean_reduce(b, axes = [1]); y = slice(p, axes = [1], begin = [1], end = [3]) * m + max(x, 0.0); }\n",
+    "version 1.0;\nextension rill_symbol S;\nextension rill_assert S >= 1;\n"
+    "graph g(x) -> (y, r) { x = external(shape = [1, 4, S]); k = rill_fill([20, 4, 3], 0.5); l = rill_fill([4, 20, 1], 0.25);\n"
+    "a = conv(x, k, 0.0, padding = [(2, 0)]); b = conv(x, k, 0.5, padding = [(2, 0)]); g = tanh(a) * sigmoid(b);\n"
+    "r = conv(g, l, 0.0, padding = [(0, 0)]) + x; y = relu(conv(r, k, 0.0, padding = [(4, 0)], dilation = [2])) - g; }\n",
     tones_graph,        /* with its model.conf and tokens: sinks */
 };
 
@@ -275,7 +279,7 @@ static int64_t *attr_number(const struct node *n, uint32_t *seed)
 
 static bool is_made(const struct node *n)
 {
-    if (!strcmp(n->op->name, "Move") || !strcmp(n->op->name, "Chain"))
+    if (!strcmp(n->op->name, "Move") || !strcmp(n->op->name, "Chain") || !strcmp(n->op->name, "PulseStack"))
         return true;
     for (const struct attr_spec *s = n->op->attrs; s && s->name; s++)
         if (!strcmp(s->name, "then"))
@@ -359,7 +363,7 @@ int main(int argc, char **argv)
         rmdir(folder);
     if (!keep && made < rounds / 4) {
         failed++;
-        printf("only %u files had a Move, a Chain or stages that follow\n", made);
+        printf("only %u files had a Move, a Chain, a PulseStack or stages that follow\n", made);
     }
     printf("%u passed, %u failed\n", runs + made, failed);
     return failed != 0;
