@@ -123,6 +123,23 @@ static void test_wants(void)
     CHECK(h.n_finals == 3 && !strstr(h.story, "end"), "%s", h.story);
 }
 
+/* Positions are the client's, at whatever rate it sends. */
+static void test_rate(void)
+{
+    static float x[sizeof script * TONES_HOP], twice[2 * sizeof script * TONES_HOP];
+    static struct heard h;
+    struct rill_client_open o = plain;
+    size_t n = tones_audio(x, script);
+    unsigned long long from = 0, to = 0, end = 0;
+    for (size_t i = 0; i < 2 * n; i++)
+        twice[i] = x[i / 2];
+    o.in.rate = 16000;
+    hear(&h, &o, twice, 2 * n, 1000, 0);
+    const char *three = strstr(h.story, "'one threes' "), *over = three ? strstr(three, "end 2 ") : NULL;
+    CHECK(three && sscanf(three, "'one threes' %llu-%llu", &from, &to) == 2 && from == 2 * 2720 && to == 2 * 2960, "%s", h.story);
+    CHECK(over && sscanf(over, "end 2 %llu", &end) == 1 && end == 2 * 5120, "%s", h.story);
+}
+
 /* A jump ends the utterance; positions after it are those of the client. */
 static void test_jump(void)
 {
@@ -234,6 +251,7 @@ int main(void)
         return check_end();
     test_story();
     test_wants();
+    test_rate();
     test_jump();
     test_slow_reader();
     test_bad_model();

@@ -28,6 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 #ifndef FUZZ_LIBFUZZER
 static const char seed_text[] =
     "; comment\n[model]\ntask = vad\nsample_rate = 16000\nlicence = MIT\nsummary = words\n[input.pcm]\nkind = audio\n"
+    "[output.logp]\nkind = ctc\ntokens = tokens.txt\nunits = marks\nblank = 0\nbeam = 8\nstability = 0.5\nrule2_ms = 900\n"
+    "[output.word]\nkind = keyword\nwords = yes,no\nscores = logits\nsmooth_frames = 3\n"
     "[output.speech]\nkind = vad\n[vad]\nthreshold = 0.5\nrelease = 0.35\nhangover_ms = 100\n[weights.net.onnx]\n"
     "url = https://example.org/net.onnx\nbytes = 2327524\nfrom = net/net.onnx\n"
     "sha256 = 1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3\n";

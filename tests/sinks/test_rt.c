@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* push, next, cut, finish and reset of every kind of sink allocate nothing, lock nothing and write nothing. */
+/* push, next, cut, finish and reset of every kind of sink, and of one with a recogniser behind it, allocate nothing, lock
+ * nothing and write nothing. */
 #include "tests/rt/guard.h"
 #include "tests/sinks/sinks_test.h"
+#include "tests/models/models_test.h"
+#include "tests/sinks/tones.h"
 
 static const rill_sink_opts sinks[] = {
     { .kind = RILL_PORT_CTC, .words = "<blk>,a,b,c", .beam = 1, .rule2_ms = 300, .max_tokens = 8 },
@@ -61,6 +64,54 @@ static void test_transducer(float *x, uint32_t beam)
     rill_model_free(m);
 }
 
+static rill_plan *plan_of(const char *transform)
+{
+    const char *const list[] = { transform, NULL };
+    const rill_model_opts opts = { .transforms = list };
+    rill_model *m = NULL;
+    rill_plan *p = NULL;
+    rill_error err = { .text = "" };
+    if (rill_model_open_with(&m, test_path("tones", ""), &opts, &err) == RILL_OK)
+        rill_plan_new(&p, m, NULL, &err);
+    rill_model_free(m);
+    CHECK(p, "%s", err.text);
+    return p;
+}
+
+/* The probabilities are those that the detector would give of this audio. */
+static void listener_runs(void)
+{
+    static const char script[] = "....11.22.333.....................111...4446.....................5..";
+    static float x[sizeof script * TONES_HOP];
+    rill_plan *vad = plan_of("select_outputs(speech)"), *words = plan_of("select_outputs(logp)");
+    rill_sink *s = NULL;
+    rill_event e;
+    unsigned finals = 0, partials = 0;
+    size_t took;
+    CHECK(rill_sink_new(&s, vad, 1, NULL, NULL) == RILL_OK && rill_sink_listen(s, words, 1, NULL, NULL) == RILL_OK, "the sinks");
+    tones_audio(x, script);
+    guard_enter();
+    for (size_t k = 0; s && k < sizeof script - 1; k++) {
+        float prob = script[k] == '.' ? 0 : 0.9f;
+        rill_sink_audio(s, x + k * TONES_HOP, TONES_HOP);
+        for (took = 0; !took;) {
+            rill_sink_push(s, &prob, 1, &took);
+            while (rill_sink_next(s, &e) == RILL_OK) {
+                finals += e.kind == RILL_EVENT_FINAL;
+                partials += e.kind == RILL_EVENT_PARTIAL;
+            }
+        }
+    }
+    rill_sink_finish(s);
+    while (rill_sink_next(s, &e) == RILL_OK)
+        finals += e.kind == RILL_EVENT_FINAL;
+    unsigned hits = guard_leave();
+    CHECK(!hits && finals == 3 && partials > 3, "%u calls, %u finals, %u partials", hits, finals, partials);
+    rill_sink_free(s);
+    rill_plan_unref(vad);
+    rill_plan_unref(words);
+}
+
 int main(void)
 {
     static float x[1000 * 4];
@@ -76,5 +127,9 @@ int main(void)
     }
     test_transducer(x, 1);
     test_transducer(x, 8);
+    test_root_make();
+    CHECK(tones_write(test_path("tones", ""), NULL, NULL), "the folder");
+    listener_runs();
+    test_root_drop();
     return check_done();
 }
