@@ -162,11 +162,13 @@ static int64_t value_read(struct maker *m, uint32_t wire)
 {
     if (m->value[wire] >= 0)
         return m->value[wire];
+    if (m->n_in == PORTS_MAX) {
+        m->full = true;
+        return 0;
+    }
     int64_t v = value_new(m, wire);
     step_add(m, STACK_LOAD, v, m->n_in, 0, NULL);
-    m->full = m->full || m->n_in == PORTS_MAX;
-    if (!m->full)
-        m->in[m->n_in++] = wire;
+    m->in[m->n_in++] = wire;
     return v;
 }
 

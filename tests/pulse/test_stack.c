@@ -16,6 +16,8 @@
 #define LAYERS_DEEP   80        /* more windows than a stack has */
 #define DEEP_EVERY    12
 #define FRAMES_MAX    8
+#define LOADS_FROM    90        /* about as many as a stack may load */
+#define LOADS_TO      100
 
 struct net { uint32_t seed; };
 
@@ -134,6 +136,20 @@ static void net_recipe(struct gb *b, const void *ctx)
         gb_output(b, t.list[between(&t, 1, (int) t.n - 2)].w);
 }
 
+/* A stack that reads so many wires. */
+static void wide_recipe(struct gb *b, const void *ctx)
+{
+    struct builder t = { .b = b };
+    int n = *(const int *) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 4 * n, GB_TIME), part[LOADS_TO];
+    for (int i = 0; i < n; i++)
+        part[i] = gb_slice(b, x, 1, 4 * i, 4 * i + 4, 1);
+    uint32_t y = conv(&t, conv(&t, part[0], 4, 5, 3, 1, 2), 5, 4, 1, 1, 0);
+    for (int i = 1; i < n; i++)
+        y = GB(b, "Sub", "", y, part[i]);
+    gb_output(b, y);
+}
+
 static struct { unsigned streamed, stacks, windows; } count;
 
 static void stacks_count(const struct graph *g)
@@ -169,6 +185,21 @@ static void net_try(uint32_t seed)
     oracle_close(&o);
 }
 
+/* Up to its limit it loads what it reads; beyond, the graph stays as it was. */
+static void wide_try(int n)
+{
+    struct oracle o;
+    unsigned stacks = count.stacks;
+    bool ok = oracle_open(&o, wide_recipe, &n, NULL) == LAW_HOLDS && oracle_pulse(&o, 2) == LAW_HOLDS &&
+              oracle_law(&o, 9, 1) == LAW_HOLDS;
+    oracle_check(ok, "%d loads: %s", n, o.err.text);
+    if (ok)
+        stacks_count(&o.plan->pgraph.g);
+    oracle_check(n == LOADS_FROM ? count.stacks > stacks : n < LOADS_TO - 1 || count.stacks == stacks, "%d loads: %u stacks", n,
+                 count.stacks - stacks);
+    oracle_close(&o);
+}
+
 static uint32_t env_number(const char *name, uint32_t otherwise)
 {
     const char *v = getenv(name);
@@ -181,6 +212,8 @@ int main(void)
     oracle_digest = 0xcbf29ce484222325;
     for (uint32_t i = 0; i < n; i++)
         net_try(first + i);
+    for (int loads = LOADS_FROM; loads < LOADS_TO; loads++)
+        wide_try(loads);
     printf("%u plans; %u stacks of %u windows; digest %016llx\n", count.streamed, count.stacks, count.windows,
            (unsigned long long) oracle_digest);
     oracle_check(n < COUNT_DEFAULT || (count.stacks * 2 > count.streamed && count.windows > count.stacks),
