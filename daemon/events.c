@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What sinks say, as messages. A partial waits for a client that reads slowly, and the next takes its place; everything else
- * is sent in order. */
+/* What sinks say, as messages. A partial waits for a client that reads slowly, and the next takes its place;
+ * everything else is sent in order. */
 #include "daemon/daemon.h"
 
 #include <stdlib.h>

@@ -12,7 +12,8 @@ static bool is_words(rill_port_kind kind)
     return kind == RILL_PORT_CTC || kind == RILL_PORT_TRANSDUCER;
 }
 
-static bool source_add(struct heard *h, const struct heard_port *p, bool wanted, const rill_plan *plan, const rill_sink_opts *o)
+static bool source_add(struct heard *h, const struct heard_port *p, bool wanted, const rill_plan *plan,
+                       const rill_sink_opts *o)
 {
     struct heard_source *x = &h->list[h->n++];
     *x = (struct heard_source) { .port = *p };
@@ -24,7 +25,8 @@ static bool detector_make(struct heard *h, const struct lane_model *m, const str
 {
     const struct heard_port p = { .port = (unsigned) m->vad_out, .kind = RILL_PORT_VAD, .width = 1 };
     bool listens = m->words_plan && (w->text || w->endpoint);
-    if (rill_sink_new(&h->edges, m->plan, p.port, &w->vad, NULL) != RILL_OK || !source_add(h, &p, listens, m->plan, &w->vad))
+    if (rill_sink_new(&h->edges, m->plan, p.port, &w->vad, NULL) != RILL_OK ||
+        !source_add(h, &p, listens, m->plan, &w->vad))
         return false;
     if (!listens)
         return true;
@@ -94,7 +96,8 @@ static size_t put(struct heard *h, size_t at, const void *from, size_t n)
 
 size_t heard_write(struct heard *h, const rill_event *e)
 {
-    struct heard_head head = { .kind = e->kind, .rule = e->rule, .pos = e->pos, .end_pos = e->end_pos, .score = e->score,
+    struct heard_head head = { .kind = e->kind, .rule = e->rule, .pos = e->pos, .end_pos = e->end_pos,
+                               .score = e->score,
                                .stability = e->stability, .segment = e->segment };
     size_t most = HEARD_EVENT_BYTES - sizeof head - 1, n = strlen(e->text);
     n = n < most ? n : most;
@@ -120,14 +123,16 @@ void heard_read(const unsigned char *bytes, size_t n, rill_event *ret, rill_word
     struct heard_head head;
     memcpy(&head, bytes, sizeof head);
     *ret = (rill_event) { .kind = head.kind, .rule = head.rule, .pos = head.pos, .end_pos = head.end_pos, .score = head.score,
-                          .stability = head.stability, .segment = head.segment, .n_words = head.n_words, .words = words,
+                          .stability = head.stability, .segment = head.segment, .n_words = head.n_words,
+                              .words = words,
                           .text = (const char *) bytes + sizeof head };
     size_t at = sizeof head + head.text_bytes;
     for (uint32_t i = 0; i < head.n_words && at < n; i++) {
         struct heard_word w;
         memcpy(&w, bytes + at, sizeof w);
         at += sizeof w;
-        words[i] = (rill_word) { .text = (const char *) bytes + at, .pos = w.pos, .end_pos = w.end_pos, .confidence = w.confidence };
+        words[i] = (rill_word) { .text = (const char *) bytes + at, .pos = w.pos, .end_pos = w.end_pos,
+                                 .confidence = w.confidence };
         at += w.text_bytes;
     }
 }

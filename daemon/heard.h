@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* heard.h - the sinks of one lane. The worker reads frames into them and writes what they say as bytes; the loop reads those. */
+/* heard.h - the sinks of one lane. The worker reads frames into them and writes what they say as bytes; the loop
+ * reads those. */
 #ifndef RILLD_HEARD_H
 #define RILLD_HEARD_H
 
@@ -8,7 +9,7 @@
 #include <rill.h>
 
 #define HEARD_PORTS_MAX 8
-#define HEARD_EVENT_BYTES ((size_t) 65536)      /* of one event; words that have no room are left out, then the rest of a text */
+#define HEARD_EVENT_BYTES ((size_t) 65536)      /* of one event; words without room are left out, then the rest of a text */
 #define HEARD_RING_BYTES (2 * HEARD_EVENT_BYTES)
 #define HEARD_WORDS_MAX 1024
 

@@ -116,7 +116,8 @@ void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret);
 size_t lane_batch(const struct lane_model *m, uint64_t shortest_pulse_us);
 uint64_t lane_pulse_us(const struct lane_model *m);
 
-/* Fills *m, which holds the plan of a recogniser already if there is one, from the plan and tries it out; ret_rtf gets the time of a pulse (p95) over its length. */
+/* Fills *m, which holds the plan of a recogniser already if there is one and is zero otherwise, from the plan and
+ * tries it out; ret_rtf gets the time of a pulse (p95) over its length. */
 rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate, float *ret_rtf,
                              rill_error *reterr);
 

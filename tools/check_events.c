@@ -78,10 +78,13 @@ static void event_write(struct run *r, unsigned port, const rill_event *e)
     if (!more)
         exit(TOOL_IO);
     r->lines[port] = more;
-    at += (size_t) snprintf(more + at, need, "%d %d %llu-%llu %a %a %u '%s'", (int) e->kind, (int) e->rule, (unsigned long long) e->pos,
-                            (unsigned long long) e->end_pos, (double) e->score, (double) e->stability, e->segment, e->text);
+    at += (size_t) snprintf(more + at, need, "%d %d %llu-%llu %a %a %u '%s'", (int) e->kind, (int) e->rule,
+                            (unsigned long long) e->pos,
+                            (unsigned long long) e->end_pos, (double) e->score, (double) e->stability, e->segment,
+                                e->text);
     for (uint32_t i = 0; i < e->n_words; i++)
-        at += (size_t) sprintf(more + at, " %llu-%llu", (unsigned long long) e->words[i].pos, (unsigned long long) e->words[i].end_pos);
+        at += (size_t) sprintf(more + at, " %llu-%llu", (unsigned long long) e->words[i].pos,
+                               (unsigned long long) e->words[i].end_pos);
     more[at++] = '\n';
     more[at] = '\0';
     r->line_used[port] = at;
@@ -146,7 +149,8 @@ static bool runs_agree(struct events_check *c, const struct run *first, const st
         size_t at = 0, line = 0;
         for (; a[at] == b[at]; at++)
             line = a[at] == '\n' ? at + 1 : line;
-        snprintf(c->where, sizeof c->where, "output '%.60s': %.*s, not %.*s", r->ports[i].name, (int) strcspn(b + line, "\n"), b + line,
+        snprintf(c->where, sizeof c->where, "output '%.60s': %.*s, not %.*s", r->ports[i].name,
+                 (int) strcspn(b + line, "\n"), b + line,
                  (int) strcspn(a + line, "\n"), a + line);
         return false;
     }

@@ -43,7 +43,8 @@ static void text_tell(struct said *s, const rill_event *e)
 static void srt_time(const struct said *s, uint64_t pos)
 {
     uint64_t ms = pos / s->hear.rate * 1000 + pos % s->hear.rate * 1000 / s->hear.rate;
-    fprintf(s->out, "%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ",%03" PRIu64, ms / 3600000, ms / 60000 % 60, ms / 1000 % 60, ms % 1000);
+    fprintf(s->out, "%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ",%03" PRIu64, ms / 3600000, ms / 60000 % 60,
+            ms / 1000 % 60, ms % 1000);
 }
 
 static void srt_tell(struct said *s, const rill_event *e)
@@ -61,12 +62,14 @@ static void srt_tell(struct said *s, const rill_event *e)
 static void table_tell(struct said *s, const rill_event *e)
 {
     if (e->kind == RILL_EVENT_KEYWORD)
-        fprintf(s->out, "%.3f,%.3f,%s,%.6f\n", seconds(s, e->pos), seconds(s, e->end_pos), e->text, (double) e->score);
+        fprintf(s->out, "%.3f,%.3f,%s,%.6f\n", seconds(s, e->pos), seconds(s, e->end_pos), e->text,
+                (double) e->score);
 }
 
 static json_t *span_json(const struct said *s, const char *text, uint64_t pos, uint64_t end_pos, float score)
 {
-    return json_pack("{s:s, s:f, s:f, s:f}", "text", text, "start_s", seconds(s, pos), "end_s", seconds(s, end_pos), "confidence",
+    return json_pack("{s:s, s:f, s:f, s:f}", "text", text, "start_s", seconds(s, pos), "end_s", seconds(s, end_pos),
+                     "confidence",
                      (double) score);
 }
 
@@ -76,7 +79,8 @@ static void json_tell(struct said *s, const rill_event *e)
     if (e->kind == RILL_EVENT_FINAL) {
         json_t *words = json_array();
         for (uint32_t i = 0; i < e->n_words; i++)
-            json_array_append_new(words, span_json(s, e->words[i].text, e->words[i].pos, e->words[i].end_pos, e->words[i].confidence));
+            json_array_append_new(words, span_json(s, e->words[i].text, e->words[i].pos, e->words[i].end_pos,
+                                                   e->words[i].confidence));
         json_object_set_new(o, "words", words);
         json_array_append(s->segments, o);
     } else if (e->kind == RILL_EVENT_KEYWORD) {
@@ -84,7 +88,8 @@ static void json_tell(struct said *s, const rill_event *e)
     } else if (e->kind == RILL_EVENT_SPEECH_START) {
         json_array_append_new(s->speech, json_pack("{s:f}", "start_s", seconds(s, e->pos)));
     } else if (e->kind == RILL_EVENT_SPEECH_END && json_array_size(s->speech)) {
-        json_object_set_new(json_array_get(s->speech, json_array_size(s->speech) - 1), "end_s", json_real(seconds(s, e->pos)));
+        json_object_set_new(json_array_get(s->speech, json_array_size(s->speech) - 1), "end_s",
+                            json_real(seconds(s, e->pos)));
     }
     json_decref(o);
 }
@@ -103,8 +108,10 @@ static void json_end(struct said *s, const char *in, size_t n)
         text = more;
         at += (size_t) sprintf(text + at, "%s%s", i ? " " : "", t);
     }
-    json_t *o = json_pack("{s:s, s:s, s:f, s:f, s:s, s:o, s:o, s:o}", "in", in, "model", s->hear.info.name, "audio_s", audio_s, "rtf",
-                          audio_s > 0 ? s->hear.busy_s / audio_s : 0, "text", text, "segments", s->segments, "keywords", s->keywords,
+    json_t *o = json_pack("{s:s, s:s, s:f, s:f, s:s, s:o, s:o, s:o}", "in", in, "model", s->hear.info.name, "audio_s",
+                          audio_s, "rtf",
+                          audio_s > 0 ? s->hear.busy_s / audio_s : 0, "text", text, "segments", s->segments,
+                              "keywords", s->keywords,
                           "speech", s->speech);
     s->segments = s->keywords = s->speech = NULL;
     json_dumpf(o, s->out, JSON_INDENT(1) | JSON_REAL_PRECISION(7));
@@ -142,7 +149,8 @@ struct transcribe_opts { struct hear_opts hear; const char *model, *out, *audio;
 static rill_status audio_out_open(struct said *s, const char *path, size_t n)
 {
     if (s->hear.audio_port < 0)
-        return err_set(&s->err, RILL_INVALID, "model '%s' gives no audio that --audio could write", s->hear.info.name);
+        return err_set(&s->err, RILL_INVALID, "model '%s' gives no audio that --audio could write",
+                       s->hear.info.name);
     const rill_port *p = &s->hear.ports[s->hear.audio_port];
     s->audio_skip = p->delay_samples > 0 ? (size_t) p->delay_samples : 0;
     s->audio_left = n;
@@ -187,7 +195,8 @@ static rill_status transcribe(struct said *s, const struct transcribe_opts *o, c
     if (o->json && status == RILL_OK)
         json_end(s, in, n);
     bool bad = ferror(s->out) || (s->out == stdout ? fflush(s->out) : fclose(s->out));
-    return status == RILL_OK && bad ? err_set(&s->err, RILL_IO, "'%.300s' could not be written", o->out ? o->out : "-") : status;
+    return status == RILL_OK && bad ? err_set(&s->err, RILL_IO, "'%.300s' could not be written",
+                                              o->out ? o->out : "-") : status;
 }
 
 static int run(const struct command *cmd, int argc, char **argv)
@@ -205,7 +214,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "out", 'o', OPT_TEXT, &o.out, "FILE", "write there instead of to standard output" },
         { "srt", 0, OPT_FLAG, &o.srt, NULL, "print subtitles" },
         { "text", 0, OPT_FLAG, &o.text, NULL, "print a line an utterance (default)" },
-        { "vad", 0, OPT_TEXT, &o.hear.detector, "MODEL", "a model that says where speech is: the recogniser runs there only" },
+        { "vad", 0, OPT_TEXT, &o.hear.detector, "MODEL",
+          "a model that says where speech is: the recogniser runs there only" },
         { 0 },
     };
     const struct opt few[] = {

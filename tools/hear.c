@@ -22,7 +22,8 @@ static int port_find(const rill_port *ports, unsigned n, rill_port_kind kind)
     return -1;
 }
 
-static rill_status plan_open(rill_plan **ret, const char *model, const struct open_opts *o, rill_model_info *ret_info, rill_error *err)
+static rill_status plan_open(rill_plan **ret, const char *model, const struct open_opts *o, rill_model_info *ret_info,
+                             rill_error *err)
 {
     rill_model *m;
     TRY(open_any(&m, model, o, err));
@@ -33,7 +34,8 @@ static rill_status plan_open(rill_plan **ret, const char *model, const struct op
 }
 
 /* "select_outputs(a, b)" of all outputs but `out`, or of it alone; before a pulse, which comes last. */
-static void outputs_select(struct open_opts *o, char *text, size_t bytes, const rill_port *ports, unsigned n, int out, bool alone)
+static void outputs_select(struct open_opts *o, char *text, size_t bytes, const rill_port *ports, unsigned n, int out,
+                           bool alone)
 {
     size_t at = (size_t) snprintf(text, bytes, "select_outputs(");
     const char *comma = "";
@@ -82,7 +84,8 @@ static rill_status detector_open(rill_plan **ret, const char *model, rill_error 
 }
 
 /* Two plans where a detector goes in front: h->plan with everything else, *ret_words with the recogniser. */
-static rill_status plans_open(struct hear *h, const char *model, const struct hear_opts *o, rill_plan **ret_words, rill_error *err)
+static rill_status plans_open(struct hear *h, const char *model, const struct hear_opts *o, rill_plan **ret_words,
+                              rill_error *err)
 {
     static char texts[2][4096];
     rill_plan *p = NULL, *words = NULL;
@@ -130,7 +133,8 @@ static rill_status words_open(struct hear *h, rill_plan *words, const struct hea
     unsigned n = rill_plan_ports(words, ports, HEAR_PORTS_MAX);
     int out = port_find(ports, n < HEAR_PORTS_MAX ? n : HEAR_PORTS_MAX, RILL_PORT_CTC);
     if (vad < 0)
-        return err_set(err, RILL_INVALID, "'%s' gives no probability of speech", o->detector ? o->detector : h->info.name);
+        return err_set(err, RILL_INVALID, "'%s' gives no probability of speech",
+                       o->detector ? o->detector : h->info.name);
     TRY(rill_sink_defaults(&so, words, (unsigned) out, err));
     so.beam = o->beam ? (uint32_t) o->beam : so.beam;
     TRY(rill_sink_listen(h->sinks[vad], words, (unsigned) out, &so, err));
@@ -162,7 +166,8 @@ static rill_status sinks_open(struct hear *h, rill_plan *words, const struct hea
     return RILL_OK;
 }
 
-rill_status hear_open(struct hear *h, const char *model, const struct hear_opts *o, const struct hear_calls *calls, rill_error *reterr)
+rill_status hear_open(struct hear *h, const char *model, const struct hear_opts *o, const struct hear_calls *calls,
+                      rill_error *reterr)
 {
     rill_plan *words = NULL;
     *h = (struct hear) { .calls = *calls, .audio_port = -1 };

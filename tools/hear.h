@@ -14,7 +14,7 @@ struct hear_calls {
 
 struct hear_opts {
     struct open_opts open;
-    const char *detector;       /* model of a detector of speech in front of the recogniser; NULL: the model's own, if it has one */
+    const char *detector;       /* model of a detector in front of the recogniser; NULL: the model's own, if it has one */
     bool whole;                 /* the recogniser hears everything, in silence too */
     int64_t beam;               /* of all outputs that have one; 0: as the model says */
 };
@@ -39,7 +39,8 @@ struct hear {
 };
 
 /* A model with an output of a detector and one of a recogniser runs as two: the recogniser in utterances only. */
-rill_status hear_open(struct hear *h, const char *model, const struct hear_opts *o, const struct hear_calls *calls, rill_error *reterr);
+rill_status hear_open(struct hear *h, const char *model, const struct hear_opts *o, const struct hear_calls *calls,
+                      rill_error *reterr);
 void        hear_close(struct hear *h);
 void        hear_push(struct hear *h, const float *x, size_t n);
 void        hear_finish(struct hear *h);

@@ -236,4 +236,5 @@ static void frame(rill_sink *s, const float *x)
     partial_make(s, &c->hyps[ctc_best(c)]);
 }
 
-const struct sink_kind sink_ctc = { .port = RILL_PORT_CTC, .make = make, .reset = reset, .frame = frame, .cut = cut, .finish = finish };
+const struct sink_kind sink_ctc = { .port = RILL_PORT_CTC, .make = make, .reset = reset, .frame = frame, .cut = cut,
+                                    .finish = finish };

@@ -69,7 +69,8 @@ static uint32_t best_end(const struct ctc_hyp *h)
 }
 
 /* What hypothesis i brings to the one that has `token` more: after the same token only what ends in a blank. */
-static void extend(const struct ctc *c, uint32_t i, uint32_t token, float lp, double *ret_sum, double *ret_best, uint32_t *ret_end)
+static void extend(const struct ctc *c, uint32_t i, uint32_t token, float lp, double *ret_sum, double *ret_best,
+                   uint32_t *ret_end)
 {
     const struct ctc_hyp *h = &c->hyps[i];
     *ret_end = last_token(c, h) == token ? ENDS_BLANK : best_end(h);
@@ -157,7 +158,8 @@ static uint32_t candidates_choose(struct ctc *c, uint32_t n)
     return kept;
 }
 
-static void spans_follow(const struct ctc *c, struct ctc_hyp *to, const struct ctc_candidate *k, uint32_t end, float lp, uint32_t frame)
+static void spans_follow(const struct ctc *c, struct ctc_hyp *to, const struct ctc_candidate *k, uint32_t end,
+                         float lp, uint32_t frame)
 {
     const struct ctc_hyp *from = &c->hyps[k->from[end]];
     struct ctc_span *span = to->span[end];
@@ -173,7 +175,8 @@ static void spans_follow(const struct ctc *c, struct ctc_hyp *to, const struct c
     span->best = lp > span->best ? lp : span->best;
 }
 
-static void hyp_make(const struct ctc *c, struct ctc_hyp *to, const struct ctc_candidate *k, const float *logp, uint32_t frame)
+static void hyp_make(const struct ctc *c, struct ctc_hyp *to, const struct ctc_candidate *k, const float *logp,
+                     uint32_t frame)
 {
     const struct ctc_hyp *from = &c->hyps[k->hyp];
     to->n = from->n;

@@ -8,7 +8,8 @@
 /* ---- making ---- */
 
 /* A recogniser's ports: one input, of audio; `port` gives what the sink reads. */
-static rill_status ports_check(struct gate *g, const rill_sink *detector, const rill_port *ports, unsigned n, rill_error *err)
+static rill_status ports_check(struct gate *g, const rill_sink *detector, const rill_port *ports, unsigned n,
+                               rill_error *err)
 {
     unsigned n_inputs = 0;
     while (n_inputs < n && ports[n_inputs].is_input)
@@ -17,7 +18,8 @@ static rill_status ports_check(struct gate *g, const rill_sink *detector, const 
         return err_set(err, RILL_INVALID, "a recogniser behind a detector has one input, of audio");
     uint32_t rate = ports[0].rate_den ? ports[0].rate_num / ports[0].rate_den : 0;
     if (rate != detector->sample_rate)
-        return err_set(err, RILL_INVALID, "the recogniser hears %u samples a second and the detector %u; both need the same", rate,
+        return err_set(err, RILL_INVALID,
+                       "the recogniser hears %u samples a second and the detector %u; both need the same", rate,
                        detector->sample_rate);
     for (unsigned i = 1; i < n; i++)
         if (i != g->out_port)
@@ -194,7 +196,9 @@ void gate_more(struct gate *g, rill_sink *s)
             *sink_event(s, e.kind) = e;
             return;
         }
-        if (g->open && (g->closing && g->fed >= (g->decided < g->n_in ? g->decided : g->n_in) ? closing_step(g) : recogniser_step(g)))
+        if (g->open &&
+            (g->closing &&
+             g->fed >= (g->decided < g->n_in ? g->decided : g->n_in) ? closing_step(g) : recogniser_step(g)))
             continue;
         if (g->next_held == g->n_held)
             return;

@@ -32,7 +32,8 @@ void        gate_reset(struct gate *g, uint64_t pos);
 /* Samples of the detector's input, in order. LIMIT: more than the model's pulse and delay ahead of its frames. */
 rill_status gate_audio(struct gate *g, const float *x, size_t n);
 
-/* The detector has read a frame up to end_pos, or at the end all there is, and made the events that wait in s: they are taken. */
+/* The detector has read a frame up to end_pos, or at the end all there is, and made the events that wait in s:
+ * they are taken. */
 void        gate_decide(struct gate *g, rill_sink *s, uint64_t end_pos);
 void        gate_finish(struct gate *g, rill_sink *s);
 void        gate_cut(struct gate *g);

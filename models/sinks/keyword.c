@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* From a probability per word and frame to words that were heard.
  *
- * The mean over the last `smooth_frames` counts, with nothing before the first frame. A word is heard when it has been the
- * likeliest and over the threshold for `patience_frames` in a row; it is not heard again before it was less than that. What
- * comes within the debounce time of a word that was heard does not count, however long it lasts. */
+ * The mean over the last `smooth_frames` counts, with nothing before the first frame. A word is heard when it has
+ * been the likeliest and over the threshold for `patience_frames` in a row; it is not heard again before it was less
+ * than that. What comes within the debounce time of a word that was heard does not count, however long it lasts. */
 #include "models/sinks/tokens.h"
 #include "models/sinks/sink.h"
 
@@ -108,7 +108,8 @@ static void frame(rill_sink *s, const float *x)
     scores_read(k, x, k->recent + s->n_frames % k->smooth * k->width);
     for (uint32_t i = 0; i < k->width; i++) {
         k->now[i] = mean_of(k, i, s->n_frames);
-        if (!k->words.list[i].is_silent && k->now[i] >= s->opts.threshold && (best == NO_WORD || k->now[i] > k->now[best]))
+        if (!k->words.list[i].is_silent && k->now[i] >= s->opts.threshold &&
+            (best == NO_WORD || k->now[i] > k->now[best]))
             best = i;
     }
     k->run_frames = best == NO_WORD ? 0 : best == k->word ? k->run_frames + (k->run_frames < UINT32_MAX) : 1;
@@ -124,4 +125,5 @@ static void finish(rill_sink *s)
     (void) s;
 }
 
-const struct sink_kind sink_keyword = { .port = RILL_PORT_KEYWORD, .make = make, .reset = reset, .frame = frame, .finish = finish };
+const struct sink_kind sink_keyword = { .port = RILL_PORT_KEYWORD, .make = make, .reset = reset, .frame = frame,
+                                        .finish = finish };

@@ -35,7 +35,8 @@ static rill_status opts_fill(rill_sink *s, rill_error *err)
     o->smooth_frames = o->smooth_frames ? o->smooth_frames : 1;
     o->patience_frames = o->patience_frames ? o->patience_frames : 1;
     if (o->beam > RILL_BEAM_MAX || o->max_tokens < 4 || o->max_tokens > 4096)
-        return err_set(err, RILL_INVALID, "beam is at most %d and max_tokens 4 to 4096; they are %u and %u", RILL_BEAM_MAX,
+        return err_set(err, RILL_INVALID, "beam is at most %d and max_tokens 4 to 4096; they are %u and %u",
+                       RILL_BEAM_MAX,
                        o->beam, o->max_tokens);
     if (!(o->threshold <= 1) || !(o->stability >= 0 && o->stability <= 1))
         return err_set(err, RILL_INVALID, "threshold and stability are from 0 to 1");
@@ -68,7 +69,8 @@ static rill_status sink_make(rill_sink *s, rill_error *err)
     return RILL_OK;
 }
 
-rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan, const rill_sink_opts *opts, rill_error *err)
+rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan, const rill_sink_opts *opts,
+                     rill_error *err)
 {
     const struct sink_kind *kind = kind_of(opts->kind);
     if (!kind)
@@ -89,7 +91,8 @@ rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan, co
     return RILL_OK;
 }
 
-rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned port, const rill_sink_opts *opts, rill_error *reterr)
+rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned port, const rill_sink_opts *opts,
+                          rill_error *reterr)
 {
     rill_sink_opts own;
     rill_port ports[64];

@@ -39,7 +39,8 @@ struct rill_sink {
 };
 
 /* Without a plan; port: width, hop_samples and the rates count. */
-rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan, const rill_sink_opts *opts, rill_error *err);
+rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan, const rill_sink_opts *opts,
+                     rill_error *err);
 
 /* An empty event of the frame: the caller fills the rest. */
 rill_event *sink_event(rill_sink *s, rill_event_kind kind);

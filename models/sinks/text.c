@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-rill_status text_make(struct text *t, struct arena *a, const struct tokens *tokens, uint32_t max_said, rill_error *err)
+rill_status text_make(struct text *t, struct arena *a, const struct tokens *tokens, uint32_t max_said,
+                      rill_error *err)
 {
     size_t bytes = (tokens->longest_bytes + 1) * max_said + 1;
     *t = (struct text) { .tokens = tokens, .max_said = max_said, .text = arena_alloc(a, bytes), .parts = arena_alloc(a, bytes),

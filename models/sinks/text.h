@@ -21,7 +21,8 @@ struct text {
 };
 
 /* Room for max_said tokens. */
-rill_status text_make(struct text *t, struct arena *a, const struct tokens *tokens, uint32_t max_said, rill_error *err);
+rill_status text_make(struct text *t, struct arena *a, const struct tokens *tokens, uint32_t max_said,
+                      rill_error *err);
 
 /* At most max_said tokens. A text of silent tokens alone has no words. */
 void        text_write(struct text *t, const struct said *said, uint32_t n);

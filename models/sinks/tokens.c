@@ -203,11 +203,13 @@ static rill_status names_check(const struct reading *r, uint32_t n)
     for (uint32_t i = 0; i < want; i++)
         if (!t->list[i].name)
             return err_set(r->err, n && i >= t->n ? RILL_INVALID : RILL_MALFORMED,
-                           "the output has %u columns, and number %u has no name among the %u tokens", want, i, r->n_seen);
+                           "the output has %u columns, and number %u has no name among the %u tokens", want, i,
+                               r->n_seen);
     return want ? RILL_OK : err_set(r->err, RILL_MALFORMED, "there are no tokens");
 }
 
-rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sink_opts *o, uint32_t n, rill_error *err)
+rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sink_opts *o, uint32_t n,
+                             rill_error *err)
 {
     struct reading r = { .tokens = ret, .arena = a, .cap = n ? n : TOKENS_MAX, .err = err };
     *ret = (struct tokens) { .spaced = o->units != RILL_UNITS_CHARS };
@@ -245,7 +247,8 @@ rill_status tokens_blank(struct tokens *t, int32_t wanted, uint32_t *ret, rill_e
         blank = tokens_find(t, "<blank>");
     blank = blank < 0 ? 0 : blank;
     if (blank >= t->n || t->n < 2)
-        return err_set(err, RILL_INVALID, "the blank is token %lld of an output of %u columns", (long long) blank, t->n);
+        return err_set(err, RILL_INVALID, "the blank is token %lld of an output of %u columns", (long long) blank,
+                       t->n);
     *ret = (uint32_t) blank;
     t->list[blank].is_silent = true;
     return RILL_OK;

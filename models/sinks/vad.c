@@ -132,7 +132,8 @@ static void drop(rill_sink *s)
         gate_drop(v->gate);
 }
 
-const struct sink_kind sink_vad = { .port = RILL_PORT_VAD, .make = make, .reset = reset, .frame = frame, .more = more, .cut = cut,
+const struct sink_kind sink_vad = { .port = RILL_PORT_VAD, .make = make, .reset = reset, .frame = frame, .more = more,
+                                    .cut = cut,
                                     .finish = finish, .drop = drop };
 
 struct gate *sink_gate(const rill_sink *s)
@@ -141,11 +142,13 @@ struct gate *sink_gate(const rill_sink *s)
     return s->kind == &sink_vad ? v->gate : NULL;
 }
 
-rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsigned port, const rill_sink_opts *opts, rill_error *reterr)
+rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsigned port, const rill_sink_opts *opts,
+                             rill_error *reterr)
 {
     struct vad *v = s->state;
     if (s->kind != &sink_vad || v->gate || s->n_frames)
-        return err_set(reterr, RILL_INVALID, "a recogniser goes behind a sink of kind vad that has none and read nothing");
+        return err_set(reterr, RILL_INVALID,
+                       "a recogniser goes behind a sink of kind vad that has none and read nothing");
     return gate_make(&v->gate, s, plan, port, opts, reterr);
 }
 

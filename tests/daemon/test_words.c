@@ -9,13 +9,15 @@ static const char script[] = "....1.22.3........................111...4446......
 static struct rig rig;
 
 /* What came, a line an event; partials are counted. */
-struct heard { char story[65536]; unsigned n_partials, n_finals, n_bad; char partial[4096]; uint32_t segment; struct result r; };
+struct heard { char story[65536]; unsigned n_partials, n_finals,
+               n_bad; char partial[4096]; uint32_t segment; struct result r; };
 
 static void on_text(void *arg, const struct rill_client_text *t)
 {
     struct heard *h = arg;
     size_t at = strlen(h->story);
-    h->n_bad += t->segment != h->segment || t->stability < 0 || t->stability > 1 || strlen(t->text) >= sizeof h->partial;
+    h->n_bad += t->segment != h->segment || t->stability < 0 || t->stability > 1 ||
+        strlen(t->text) >= sizeof h->partial;
     for (size_t i = 0; i < t->n_words; i++)
         h->n_bad += t->words[i].pos >= t->words[i].end_pos || !strstr(t->text, t->words[i].text);
     if (!t->final) {
@@ -27,7 +29,8 @@ static void on_text(void *arg, const struct rill_client_text *t)
     h->n_finals++;
     at += (size_t) snprintf(h->story + at, sizeof h->story - at, "'%s'", t->text);
     for (size_t i = 0; i < t->n_words && at < sizeof h->story; i++)
-        at += (size_t) snprintf(h->story + at, sizeof h->story - at, " %llu-%llu", (unsigned long long) t->words[i].pos,
+        at += (size_t) snprintf(h->story + at, sizeof h->story - at, " %llu-%llu",
+                                (unsigned long long) t->words[i].pos,
                                 (unsigned long long) t->words[i].end_pos);
     if (at < sizeof h->story)
         snprintf(h->story + at, sizeof h->story - at, "\n");
@@ -48,9 +51,11 @@ static void on_endpoint(void *arg, const struct rill_client_endpoint *e)
     snprintf(h->story + at, sizeof h->story - at, "end %d %llu\n", e->rule, (unsigned long long) e->pos);
 }
 
-static void hear(struct heard *h, const struct rill_client_open *o, const float *x, size_t n, size_t piece, uint64_t skip_at)
+static void hear(struct heard *h, const struct rill_client_open *o, const float *x, size_t n, size_t piece,
+                 uint64_t skip_at)
 {
-    const struct rill_client_events ev = { .arg = h, .text = on_text, .keyword = on_keyword, .endpoint = on_endpoint };
+    const struct rill_client_events ev = { .arg = h, .text = on_text, .keyword = on_keyword,
+                                           .endpoint = on_endpoint };
     struct rill_client *c;
     memset(h, 0, sizeof *h);
     bool good = rill_client_connect(&c, rig.sock, "test", 30000) == 0;
@@ -78,7 +83,8 @@ static bool has(const struct heard *h, const char *line)
     return CHECK(strstr(h->story, line) != NULL, "no '%s' in:\n%s", line, h->story);
 }
 
-static const struct rill_client_open plain = { .model = "tones", .in = { 8000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+static const struct rill_client_open plain = { .model = "tones", .in = { 8000, 1, RILL_CLIENT_F32 },
+                                               .pace = RILL_CLIENT_FILE, .align = true };
 
 static void test_story(void)
 {
@@ -98,7 +104,8 @@ static void test_story(void)
           (unsigned long long) first.r.fin.out, n, (unsigned long long) first.r.fin.vad_frames);
     for (size_t piece = 37; piece < 3000; piece = piece * 5 + 1) {
         hear(&h, &plain, x, n, piece, 0);
-        CHECK(h.n_finals == 3 && strlen(h.story) == strlen(first.story), "pieces of %zu:\n%s\nnot\n%s", piece, h.story, first.story);
+        CHECK(h.n_finals == 3 && strlen(h.story) == strlen(first.story), "pieces of %zu:\n%s\nnot\n%s", piece,
+              h.story, first.story);
         has(&h, "'one threes' 2720-2960 3200-3520\nend 2 5120\n");
     }
 }
@@ -112,7 +119,8 @@ static void test_wants(void)
     size_t n = tones_audio(x, script);
     o.want = RILL_CLIENT_KEYWORD;
     hear(&h, &o, x, n, 1000, 0);
-    CHECK(h.r.opened.outputs == RILL_CLIENT_KEYWORD && !h.n_finals && !h.n_partials && !strstr(h.story, "end"), "%s", h.story);
+    CHECK(h.r.opened.outputs == RILL_CLIENT_KEYWORD && !h.n_finals && !h.n_partials && !strstr(h.story, "end"), "%s",
+          h.story);
     has(&h, "[yes]");
     o.want = RILL_CLIENT_ENDPOINT;
     hear(&h, &o, x, n, 1000, 0);
@@ -136,7 +144,8 @@ static void test_rate(void)
     o.in.rate = 16000;
     hear(&h, &o, twice, 2 * n, 1000, 0);
     const char *three = strstr(h.story, "'one threes' "), *over = three ? strstr(three, "end 2 ") : NULL;
-    CHECK(three && sscanf(three, "'one threes' %llu-%llu", &from, &to) == 2 && from == 2 * 2720 && to == 2 * 2960, "%s", h.story);
+    CHECK(three && sscanf(three, "'one threes' %llu-%llu", &from, &to) == 2 && from == 2 * 2720 && to == 2 * 2960,
+          "%s", h.story);
     CHECK(over && sscanf(over, "end 2 %llu", &end) == 1 && end == 2 * 5120, "%s", h.story);
 }
 
@@ -209,7 +218,8 @@ static void test_slow_reader(void)
     usleep(300000);
     for (bool end = false; !end && (a = raw_answer(fd, 10000));) {
         end = a->m_case == RILL__SERVER_FRAME__M_FINISHED || a->m_case == RILL__SERVER_FRAME__M_ERROR;
-        CHECK(a->m_case != RILL__SERVER_FRAME__M_ERROR, "%s", a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "");
+        CHECK(a->m_case != RILL__SERVER_FRAME__M_ERROR, "%s",
+              a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "");
         if (a->m_case == RILL__SERVER_FRAME__M_TEXT) {
             *(a->text->final ? &came : &partials) += 1;
             CHECK(a->text->seg + a->text->final == came, "segment %u after %u finals", a->text->seg, came);
@@ -228,7 +238,8 @@ static void test_bad_model(void)
     struct rill_client_open o = plain;
     o.model = "bad";
     CHECK(rill_client_connect(&c, rig.sock, "test", 30000) == 0, "connect");
-    CHECK(rill_client_open(c, 1, &o, NULL) < 0 && strstr(rill_client_error(c), "8 columns"), "%s", rill_client_error(c));
+    CHECK(rill_client_open(c, 1, &o, NULL) < 0 && strstr(rill_client_error(c), "8 columns"), "%s",
+          rill_client_error(c));
     rill_client_free(c);
 }
 

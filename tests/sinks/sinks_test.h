@@ -25,7 +25,8 @@ static inline float test_unit(void)
 /* A port at 16 kHz. */
 static inline rill_port test_port(uint32_t width, uint32_t hop)
 {
-    return (rill_port) { .name = "out", .rate_num = 16000, .rate_den = hop, .width = width, .pulse_frames = 1, .hop_samples = hop };
+    return (rill_port) { .name = "out", .rate_num = 16000, .rate_den = hop, .width = width, .pulse_frames = 1,
+                         .hop_samples = hop };
 }
 
 static inline rill_sink *test_sink(const rill_sink_opts *o, uint32_t width, uint32_t hop)
@@ -74,7 +75,8 @@ static inline void story_events(struct story *t, rill_sink *s)
     rill_event v;
     while (rill_sink_next(s, &v) == RILL_OK) {
         story_add(t, "%s rule=%d %llu..%llu score=%.6f stability=%.6f segment=%u '%s'", names[v.kind], (int) v.rule,
-                  (unsigned long long) v.pos, (unsigned long long) v.end_pos, (double) v.score, (double) v.stability, v.segment, v.text);
+                  (unsigned long long) v.pos, (unsigned long long) v.end_pos, (double) v.score, (double) v.stability,
+                      v.segment, v.text);
         for (uint32_t i = 0; i < v.n_words; i++)
             story_add(t, " [%s %llu..%llu %.6f]", v.words[i].text, (unsigned long long) v.words[i].pos,
                       (unsigned long long) v.words[i].end_pos, (double) v.words[i].confidence);

@@ -84,14 +84,16 @@ static void against_all_alignments(uint32_t width, uint32_t frames)
         ctc_search_step(c, x + t * width, t);
     const struct ctc_hyp *h = &c->hyps[ctc_best(c)];
     const struct prefix *p = &o.list[best];
-    CHECK(h->n == p->n && !memcmp(h->tokens, p->token, p->n * sizeof *p->token), "%u tokens of %u, width %u, %u frames", h->n, p->n,
+    CHECK(h->n == p->n && !memcmp(h->tokens, p->token, p->n * sizeof *p->token),
+          "%u tokens of %u, width %u, %u frames", h->n, p->n,
           width, frames);
     CHECK(fabs(ctc_total(h) + c->offset - p->sum) < 1e-9, "%.12f, %.12f", ctc_total(h) + c->offset, p->sum);
     CHECK(fabs(fmax(h->best[0], h->best[1]) + c->offset - p->best) < 1e-9, "best way %.12f", p->best);
     const struct ctc_span *span = h->span[h->best[ENDS_BLANK] > h->best[ENDS_TOKEN] ? ENDS_BLANK : ENDS_TOKEN];
     for (uint32_t i = 0; i < h->n && i < p->n; i++)
         CHECK(span[i].first == p->span[i].first && span[i].last == p->span[i].last && span[i].best == p->span[i].best,
-              "token %u at %u..%u, expected %u..%u", i, span[i].first, span[i].last, p->span[i].first, p->span[i].last);
+              "token %u at %u..%u, expected %u..%u", i, span[i].first, span[i].last, p->span[i].first,
+                  p->span[i].last);
     rill_sink_free(s);
 }
 
@@ -120,7 +122,8 @@ static void greedy_is_collapse(void)
         last = best;
         ctc_greedy_step(c, f, t);
     }
-    CHECK(c->hyps[0].n == n && !memcmp(c->hyps[0].tokens, want, n * sizeof *want), "%u tokens, expected %u", c->hyps[0].n, n);
+    CHECK(c->hyps[0].n == n && !memcmp(c->hyps[0].tokens, want, n * sizeof *want), "%u tokens, expected %u",
+          c->hyps[0].n, n);
     rill_sink_free(s);
 }
 
@@ -145,13 +148,15 @@ static void cuts_do_not_matter(uint32_t beam, const char *words, uint32_t rule2_
     rill_sink *s = test_sink(&opts, 6, HOP);
     size_t bytes = rill_sink_bytes(s);
     struct story whole = story_of(s, x, N, 0, true);
-    CHECK(strstr(whole.text, "final") && strstr(whole.text, "endpoint") && strstr(whole.text, "partial"), "%s", whole.text);
+    CHECK(strstr(whole.text, "final") && strstr(whole.text, "endpoint") && strstr(whole.text, "partial"), "%s",
+          whole.text);
     const uint32_t most[] = { 1, 2, 7, 50 };
     for (int i = 0; i < 4; i++) {
         rill_sink_reset(s, 0);
         s->segment = 0;
         struct story again = story_of(s, x, N, most[i], true);
-        CHECK(!strcmp(whole.text, again.text), "beam %u, pieces of %u:\n%s\nnot\n%s", beam, most[i], again.text, whole.text);
+        CHECK(!strcmp(whole.text, again.text), "beam %u, pieces of %u:\n%s\nnot\n%s", beam, most[i], again.text,
+              whole.text);
         story_drop(&again);
     }
     CHECK(rill_sink_bytes(s) == bytes, "it grew");
@@ -201,7 +206,8 @@ static void overflow_loses_nothing(uint32_t beam, const char *words, uint32_t fr
     struct story all = finals_of(&opts, x, N);
     for (opts.max_tokens = from; opts.max_tokens < 40; opts.max_tokens += 5) {
         struct story cut = finals_of(&opts, x, N);
-        CHECK(!strcmp(all.text, cut.text), "beam %u, at most %u tokens: %s\nnot %s", beam, opts.max_tokens, cut.text, all.text);
+        CHECK(!strcmp(all.text, cut.text), "beam %u, at most %u tokens: %s\nnot %s", beam, opts.max_tokens, cut.text,
+              all.text);
         story_drop(&cut);
     }
     CHECK(all.n > 100, "%s", all.text);

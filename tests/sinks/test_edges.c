@@ -27,7 +27,8 @@ static void story_is(const rill_sink_opts *o, const char *digits, const char *wa
         else
             rill_sink_finish(s);
         while (rill_sink_next(s, &v) == RILL_OK)
-            story_add(&t, "%c%s%g-%g ", "SEKpf#"[v.kind], v.kind == RILL_EVENT_ENDPOINT ? (const char *[]) { "", "s", "t", "l" }[v.rule] : v.text,
+            story_add(&t, "%c%s%g-%g ", "SEKpf#"[v.kind], v.kind == RILL_EVENT_ENDPOINT ? (const char *[]) { "", "s",
+                    "t", "l" }[v.rule] : v.text,
                       (double) (v.pos - 7) / HOP, (double) (v.end_pos - 7) / HOP);
     }
     CHECK(!strcmp(t.text, want), "%s: '%s', expected '%s'", digits, t.text, want);
@@ -101,7 +102,8 @@ static void keyword_expect(struct story *t, const rill_sink_opts *o, const float
             continue;
         deaf = (f + 1) * 10 + o->debounce_ms;
         int from = f + 1 - (int) (o->smooth_frames + o->patience_frames - 1);
-        story_add(t, "keyword rule=0 %d..%d score=%.6f stability=%.6f segment=0 '%s'\n", (from > 0 ? from : 0) * HOP, (f + 1) * HOP,
+        story_add(t, "keyword rule=0 %d..%d score=%.6f stability=%.6f segment=0 '%s'\n", (from > 0 ? from : 0) * HOP,
+                  (f + 1) * HOP,
                   mean[best], 0.0, names[best]);
     }
 }
@@ -111,12 +113,15 @@ static void keyword_random(void)
     static float x[FRAMES * WORDS];
     unsigned heard = 0;
     for (int round = 0; round < 60; round++) {
-        rill_sink_opts o = { .kind = RILL_PORT_KEYWORD, .words = "yes, silence,no,up", .ignore = "silence,unknown", .threshold = 0.6f,
-                             .smooth_frames = 1 + test_random(6), .patience_frames = 1 + test_random(4), .debounce_ms = test_random(300) };
+        rill_sink_opts o = { .kind = RILL_PORT_KEYWORD, .words = "yes, silence,no,up", .ignore = "silence,unknown",
+                             .threshold = 0.6f,
+                             .smooth_frames = 1 + test_random(6), .patience_frames = 1 + test_random(4),
+                                 .debounce_ms = test_random(300) };
         for (size_t i = 0; i < FRAMES; i++) {
             uint32_t top = test_random(WORDS);
             for (uint32_t w = 0; w < WORDS; w++)
-                x[i * WORDS + w] = i && test_random(8) ? x[(i - 1) * WORDS + w] : w == top ? 0.5f + test_unit() / 2 : test_unit() / 2;
+                x[i * WORDS + w] = i &&
+                    test_random(8) ? x[(i - 1) * WORDS + w] : w == top ? 0.5f + test_unit() / 2 : test_unit() / 2;
         }
         struct story want = { 0 };
         story_add(&want, "%s", "");
@@ -152,7 +157,8 @@ static void vad_cuts(void)
         wrong += open < 0 || open > 1;
     }
     CHECK(!wrong && !open, "starts and ends take turns:\n%s", whole.text);
-    CHECK(strstr(whole.text, "rule=1") && strstr(whole.text, "rule=2") && strstr(whole.text, "rule=3"), "%s", whole.text);
+    CHECK(strstr(whole.text, "rule=1") && strstr(whole.text, "rule=2") && strstr(whole.text, "rule=3"), "%s",
+          whole.text);
     for (uint32_t most = 1; most < 300; most *= 5) {
         rill_sink_reset(s, 0);
         struct story t = story_of(s, x, 2000, most, true);
@@ -169,7 +175,8 @@ static void refused(rill_sink_opts o, uint32_t width, uint32_t rate, const char 
     rill_error err = { 0 };
     rill_port port = test_port(width, HOP);
     port.rate_num = rate;
-    CHECK(sink_new(&s, &port, NULL, &o, &err) == RILL_INVALID && strstr(err.text, word), "'%s' has '%s'", err.text, word);
+    CHECK(sink_new(&s, &port, NULL, &o, &err) == RILL_INVALID && strstr(err.text, word), "'%s' has '%s'", err.text,
+          word);
     rill_sink_free(s);
 }
 

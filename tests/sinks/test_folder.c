@@ -101,7 +101,8 @@ static void test_stories(const rill_plan *p)
         outputs_open(&again, p);
         stream_through(p, &again, x, n, 1u << round);
         for (unsigned i = 2; i < 5; i++)
-            CHECK(!strcmp(first.story[i].text, again.story[i].text), "pieces of %u, port %u:\n%s\nnot\n%s", 1u << round, i,
+            CHECK(!strcmp(first.story[i].text, again.story[i].text), "pieces of %u, port %u:\n%s\nnot\n%s",
+                  1u << round, i,
                   again.story[i].text, first.story[i].text);
         outputs_drop(&again);
     }
@@ -120,10 +121,14 @@ static void test_compiled(const rill_plan *p)
         return;
     rill_sink_opts a, b;
     for (unsigned port = 2; port < 5; port++) {
-        CHECK(rill_sink_defaults(&a, p, port, &err) == RILL_OK && rill_sink_defaults(&b, c, port, &err) == RILL_OK, "%s", err.text);
-        CHECK(a.kind == b.kind && a.rule2_ms == b.rule2_ms && a.beam == b.beam && a.blank == b.blank && a.threshold == b.threshold &&
-              a.smooth_frames == b.smooth_frames && a.scores == b.scores && a.preroll_ms == b.preroll_ms, "port %u", port);
-        CHECK(!a.tokens == !b.tokens && (!a.tokens || !strcmp(a.tokens, b.tokens)) && !a.words == !b.words, "texts of port %u", port);
+        CHECK(rill_sink_defaults(&a, p, port, &err) == RILL_OK && rill_sink_defaults(&b, c, port, &err) == RILL_OK,
+              "%s", err.text);
+        CHECK(a.kind == b.kind && a.rule2_ms == b.rule2_ms && a.beam == b.beam && a.blank == b.blank &&
+              a.threshold == b.threshold &&
+              a.smooth_frames == b.smooth_frames && a.scores == b.scores && a.preroll_ms == b.preroll_ms, "port %u",
+                  port);
+        CHECK(!a.tokens == !b.tokens && (!a.tokens || !strcmp(a.tokens, b.tokens)) && !a.words == !b.words,
+              "texts of port %u", port);
     }
     test_stories(c);
     rill_plan_unref(c);
@@ -137,8 +142,10 @@ static void test_options(const rill_plan *p)
     rill_sink *s = NULL;
     CHECK(rill_sink_defaults(&o, p, 0, &err) == RILL_INVALID && rill_sink_defaults(&o, p, 1, &err) == RILL_INVALID &&
           rill_sink_defaults(&o, p, 99, &err) == RILL_INVALID, "an input, an audio output and none have no sink");
-    CHECK(rill_sink_new(&s, p, 99, NULL, &err) == RILL_INVALID && rill_sink_new(&s, p, 0, NULL, &err) == RILL_INVALID, "nor here");
-    CHECK(rill_sink_defaults(&o, p, 4, &err) == RILL_OK && o.rule1_ms == 0 && o.rule2_ms == 200 && o.rule3_ms == 20000, "%s", err.text);
+    CHECK(rill_sink_new(&s, p, 99, NULL, &err) == RILL_INVALID && rill_sink_new(&s, p, 0, NULL, &err) == RILL_INVALID,
+          "nor here");
+    CHECK(rill_sink_defaults(&o, p, 4, &err) == RILL_OK && o.rule1_ms == 0 && o.rule2_ms == 200 &&
+          o.rule3_ms == 20000, "%s", err.text);
     o.beam = 1;
     CHECK(rill_sink_new(&s, p, 4, &o, &err) == RILL_OK && rill_sink_bytes(s) > 1000, "%s", err.text);
     CHECK(rill_sink_free(s) == NULL && rill_sink_free(NULL) == NULL, "free");
@@ -149,7 +156,8 @@ static void refused(const char *conf_tail, const char *tokens, bool at_open, con
     char conf[4096];
     rill_error err = { 0 };
     rill_sink *s = NULL;
-    snprintf(conf, sizeof conf, "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n[output.logp]\nkind = ctc\n%s", conf_tail);
+    snprintf(conf, sizeof conf,
+             "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n[output.logp]\nkind = ctc\n%s", conf_tail);
     tones_write(test_path("bad", ""), conf, tokens);
     rill_plan *p = plan_of(test_path("bad", ""), &err);
     CHECK(!p == at_open, "%s: %s", conf_tail, err.text);

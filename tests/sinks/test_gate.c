@@ -63,7 +63,8 @@ static struct story gated(rill_sink *s, const rill_plan *vad, const float *x, si
 }
 
 /* Texts of the samples from..to, by a stream and a sink of their own. */
-static void alone(struct story *t, const rill_plan *words, const float *x, uint64_t from, uint64_t to, uint32_t *segment)
+static void alone(struct story *t, const rill_plan *words, const float *x, uint64_t from, uint64_t to,
+                  uint32_t *segment)
 {
     rill_sink_opts o;
     rill_error err = { 0 };
@@ -99,7 +100,8 @@ static void alone(struct story *t, const rill_plan *words, const float *x, uint6
 }
 
 /* The same story from the detector's events and utterances that are read alone. */
-static struct story expected(const struct story *vad_only, const rill_plan *words, const float *x, size_t n, uint64_t preroll)
+static struct story expected(const struct story *vad_only, const rill_plan *words, const float *x, size_t n,
+                             uint64_t preroll)
 {
     struct story t = { 0 };
     uint64_t from = UINT64_MAX, last_end = 0, pos, end_pos;
@@ -174,7 +176,8 @@ static void test_utterances(const rill_plan *vad, const rill_plan *words)
     story_events(&edges, plain);
     struct story want = expected(&edges, words, x, n, plain->opts.preroll_ms * 8);
     for (uint32_t most = 1; most <= 100000; most *= 10) {
-        CHECK(rill_sink_new(&s, vad, 1, NULL, &err) == RILL_OK && rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK, "%s", err.text);
+        CHECK(rill_sink_new(&s, vad, 1, NULL, &err) == RILL_OK &&
+              rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK, "%s", err.text);
         struct story got = gated(s, vad, x, n, most), texts = lines_of(&got, true), rest = lines_of(&got, false);
         CHECK(!strcmp(texts.text, want.text), "pieces of %u:\n%s\nexpected\n%s", most, texts.text, want.text);
         CHECK(!strcmp(rest.text, edges.text), "pieces of %u:\n%s\nexpected\n%s", most, rest.text, edges.text);
@@ -203,12 +206,14 @@ static void test_silence(const rill_plan *vad, const rill_plan *words)
     memcpy(script + 500, "111222444555111", 15);
     script[N] = '\0';
     size_t n = tones_audio(x, script);
-    CHECK(rill_sink_new(&s, vad, 1, NULL, &err) == RILL_OK && rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK, "%s", err.text);
+    CHECK(rill_sink_new(&s, vad, 1, NULL, &err) == RILL_OK && rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK,
+          "%s", err.text);
     size_t bytes = rill_sink_bytes(s);
     struct story t = gated(s, vad, x, n, 1000);
     CHECK(strstr(t.text, "'one t three four one'"), "%s", t.text);
     /* 15 frames of speech, 20 until the endpoint, 3 of preroll, and what brings the last frame out. */
-    CHECK(rill_stream_profile(sink_gate(s)->stream, times, 64) && times[0].runs >= 38 && times[0].runs <= 40, "%llu runs",
+    CHECK(rill_stream_profile(sink_gate(s)->stream, times, 64) && times[0].runs >= 38 && times[0].runs <= 40,
+          "%llu runs",
           (unsigned long long) times[0].runs);
     CHECK(rill_sink_bytes(s) == bytes, "it grew");
     story_drop(&t);
@@ -233,7 +238,8 @@ static void test_refusals(const rill_plan *vad, const rill_plan *words)
         status = rill_sink_audio(s, x, 64);
     CHECK(status == RILL_LIMIT, "audio without frames");
     rill_sink_reset(s, 0);
-    CHECK(rill_sink_audio(s, x, 64) == RILL_OK && rill_sink_push(s, x, 1, &took) == RILL_OK && took == 1, "after reset");
+    CHECK(rill_sink_audio(s, x, 64) == RILL_OK && rill_sink_push(s, x, 1, &took) == RILL_OK && took == 1,
+          "after reset");
     rill_sink_free(s);
     rill_sink_free(w);
 }
