@@ -43,3 +43,6 @@ echo "The daemon's own words:"
 kill -TERM "$daemon"
 wait "$daemon" 2>/dev/null
 sed 's/^/  /' "$dir/log"
+echo
+echo "What is said in examples/audio/digits.wav, by a network of our own:"
+build/tools/rill transcribe -m rill-digits examples/audio/digits.wav | sed 's/^/  /'

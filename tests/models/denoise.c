@@ -120,7 +120,7 @@ static void test_names(void)
 {
     rill_error err = { .text = "" };
     CHECK(!strcmp(rill_model_builtin_name(0), "rill-denoise") && !strcmp(rill_model_builtin_name(1), "wiener") &&
-          !rill_model_builtin_name(2), "the default is the first of two");
+          !strcmp(rill_model_builtin_name(2), "rill-digits") && !rill_model_builtin_name(3), "the default is the first of three");
     CHECK(rill_model_builtin(&model, "nothing", &err) == RILL_INVALID && strstr(err.text, "'rill-denoise' is"),
           "%s", err.text);
 }
