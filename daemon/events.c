@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define PARTIAL_QUEUE_BYTES 4096        /* more waits to be read: a partial waits, too */
+#define TEXT_OVERHEAD_BYTES 64          /* of a Transcript without words around its text */
 
 bool events_make(struct session *s)
 {
@@ -44,6 +45,35 @@ static char *text_of(const char *s)
     return (char *) (uintptr_t) s;
 }
 
+/* A final that no frame holds, in several messages that are alike but for the text; cut between words where it can be. */
+static void pieces_send(struct session *s, Rill__ServerFrame *f, const char *text)
+{
+    size_t most = s->conn->max_frame_bytes - TEXT_OVERHEAD_BYTES;
+    char *piece = (char *) s->partial;          /* as large as any text, and free: what it held is told or out of date */
+    s->partial_bytes = 0;
+    for (size_t left = strlen(text), n; left; left -= n, text += n) {
+        n = left < most ? left : most;
+        while (n < left && n && text[n - 1] != ' ')
+            n--;
+        for (n = n ? n : most; n < left && (text[n] & 0xc0) == 0x80;)
+            n--;
+        memcpy(piece, text, n);
+        piece[n - (n < left && text[n - 1] == ' ')] = '\0';
+        f->text->text = piece;
+        conn_send(s->conn, 0, f);
+    }
+}
+
+/* The last `most` bytes, from a whole character on: what is new in a partial. */
+static char *text_end(const char *text, size_t most)
+{
+    size_t n = strlen(text);
+    text += n > most ? n - most : 0;
+    while ((*text & 0xc0) == 0x80)
+        text++;
+    return text_of(text);
+}
+
 /* Words go where the message has no room for them. */
 static void transcript_send(struct session *s, const rill_event *e)
 {
@@ -70,6 +100,12 @@ static void transcript_send(struct session *s, const rill_event *e)
     f.text = &a;
     if (rill__server_frame__get_packed_size(&f) > s->conn->max_frame_bytes)
         a.n_words = 0;
+    if (rill__server_frame__get_packed_size(&f) > s->conn->max_frame_bytes && a.final) {
+        pieces_send(s, &f, e->text);
+        return;
+    }
+    if (rill__server_frame__get_packed_size(&f) > s->conn->max_frame_bytes)
+        a.text = text_end(e->text, s->conn->max_frame_bytes - TEXT_OVERHEAD_BYTES);
     conn_send(s->conn, 0, &f);
 }
 

@@ -231,6 +231,78 @@ static void test_slow_reader(void)
     close(fd);
 }
 
+/* Who takes small frames only gets a long text in pieces, and all of it. */
+static void test_small_frames(void)
+{
+    enum { SAID = 120, MAX_FRAME = 4096 };
+    static float x[4 * SAID * TONES_HOP];
+    static char said[4 * SAID + 1], want[SAID * 110], got[sizeof want + MAX_FRAME];
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Hello hello = RILL__HELLO__INIT;
+    Rill__OpenStream m = RILL__OPEN_STREAM__INIT;
+    Rill__Pcm in = RILL__PCM__INIT;
+    Rill__Audio audio = RILL__AUDIO__INIT;
+    Rill__Finish finish = RILL__FINISH__INIT;
+    Rill__ServerFrame *a;
+    unsigned pieces = 0;
+    for (int i = 0; i < SAID; i++) {
+        memcpy(said + 2 * i, (char[]) { (char) ('1' + i % 7), '.' }, 2);
+        snprintf(want + strlen(want), sizeof want - strlen(want), "%s%0100d", i ? " " : "", i % 7 + 1);
+    }
+    size_t n = tones_audio(x, said);
+    int fd = raw_connect(rig.sock);
+    hello.max_frame = MAX_FRAME;
+    f.m_case = RILL__CLIENT_FRAME__M_HELLO;
+    f.hello = &hello;
+    CHECK(raw_preface(fd) && raw_frame(fd, &f), "hello");
+    in.rate = 8000;
+    in.channels = 1;
+    in.enc = RILL__ENC__ENC_F32LE;
+    m.stream = audio.stream = finish.stream = 1;
+    m.model = (char *) (uintptr_t) "long";
+    m.in = &in;
+    m.pace = RILL__PACE__PACE_FILE;
+    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
+    f.open = &m;
+    raw_frame(fd, &f);
+    while ((a = raw_answer(fd, 10000)) && a->m_case != RILL__SERVER_FRAME__M_OPENED)
+        rill__server_frame__free_unpacked(a, NULL);
+    if (!CHECK(a != NULL, "opened"))
+        return;
+    rill__server_frame__free_unpacked(a, NULL);
+    for (size_t at = 0; at < n; at += 800, audio.seq++) {
+        audio.pos = at;
+        audio.pcm.data = (uint8_t *) (x + at);
+        audio.pcm.len = (n - at < 800 ? n - at : 800) * sizeof *x;
+        f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
+        f.audio = &audio;
+        raw_frame(fd, &f);
+        usleep(10000);
+    }
+    f.m_case = RILL__CLIENT_FRAME__M_FINISH;
+    f.finish = &finish;
+    raw_frame(fd, &f);
+    for (bool end = false; !end && (a = raw_answer(fd, 10000));) {
+        end = a->m_case == RILL__SERVER_FRAME__M_FINISHED;
+        CHECK(a->m_case != RILL__SERVER_FRAME__M_ERROR, "%s", a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "");
+        if (a->m_case == RILL__SERVER_FRAME__M_TEXT && a->text->final)
+            snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", pieces++ ? " " : "", a->text->text);
+        rill__server_frame__free_unpacked(a, NULL);
+    }
+    CHECK(pieces >= 3 && !strcmp(got, want), "%u pieces, %zu bytes of %zu", pieces, strlen(got), strlen(want));
+    close(fd);
+}
+
+/* The model of that: tokens of a hundred digits, and nothing but them. */
+static void long_model_make(const char *path)
+{
+    char tokens[2048] = "<blk> 0\n";
+    for (int i = 1; i < TONES_WIDTH; i++)
+        snprintf(tokens + strlen(tokens), sizeof tokens - strlen(tokens), "%0100d %d\n", i, i);
+    CHECK(tones_write(path, "[model]\ntask = asr\nsample_rate = 8000\nlicence = MIT\nsummary = long\n[input.pcm]\nkind = audio\n"
+                      "[output.logp]\nkind = ctc\ntokens = tokens.txt\nscores = logits\nunits = words\n", tokens), "the long model");
+}
+
 /* A model whose sink cannot be made fails when it is loaded, and says why. */
 static void test_bad_model(void)
 {
@@ -255,6 +327,8 @@ int main(void)
     CHECK(tones_write(path, NULL, NULL), "the model");
     snprintf(path, sizeof path, "%s/models/bad", rig.dir);
     CHECK(tones_write(path, NULL, "a 0\nb 1\n"), "the bad model");
+    snprintf(path, sizeof path, "%s/models/long", rig.dir);
+    long_model_make(path);
     snprintf(more, sizeof more, "[models]\nmodel_path = %s/models\n", rig.dir);
     rig_conf(&rig, more);
     char *argv[] = { getenv("RILLD"), (char *) (uintptr_t) "--config", rig.conf, NULL };
@@ -265,6 +339,7 @@ int main(void)
     test_rate();
     test_jump();
     test_slow_reader();
+    test_small_frames();
     test_bad_model();
     CHECK(rig_stop(&rig) == 0, "the daemon ends well");
     return check_end();
