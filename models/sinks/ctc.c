@@ -224,7 +224,7 @@ static void endpoint_check(rill_sink *s)
 static void frame(rill_sink *s, const float *x)
 {
     struct ctc *c = s->state;
-    scores_log(c->logp, x, c->width, c->scores);
+    scores_log(c->logp, x, c->width, c->scores, c->blank);
     (c->beam == 1 ? ctc_greedy_step : ctc_search_step)(c, c->logp, (uint32_t) s->n_frames);
     endpoint_check(s);
     if (s->n_events)

@@ -2,6 +2,7 @@
 #include "models/sinks/scores.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 double scores_add(double a, double b)
 {
@@ -27,9 +28,20 @@ static float logits_shift(const float *x, uint32_t n)
     return sum > 0 ? high + (float) log(sum) : 0;
 }
 
-void scores_log(float *to, const float *x, uint32_t n, rill_scores scores)
+static bool says_something(const float *x, uint32_t n, rill_scores scores)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (isfinite(x[i]) && (scores != RILL_SCORES_PROBS || x[i] > 0))
+            return true;
+    return false;
+}
+
+void scores_log(float *to, const float *x, uint32_t n, rill_scores scores, uint32_t blank)
 {
     float shift = scores == RILL_SCORES_LOGITS ? logits_shift(x, n) : 0;
+    bool something = says_something(x, n, scores);
     for (uint32_t i = 0; i < n; i++)
         to[i] = scores == RILL_SCORES_PROBS ? score_log(logf(x[i] > 0 ? x[i] : 0), 0) : score_log(x[i], shift);
+    for (uint32_t i = 0; i < n && !something; i++)
+        to[i] = i == blank ? 0 : SCORE_MIN;
 }

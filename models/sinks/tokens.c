@@ -180,7 +180,7 @@ static rill_status file_read(struct reading *r, const char *text)
     return RILL_OK;
 }
 
-static rill_status words_read(struct reading *r, const char *words)
+static rill_status words_read(struct reading *r, const char *words, uint32_t width)
 {
     for (;;) {
         size_t n = strcspn(words, ","), from = strspn(words, " "), to = n;
@@ -189,6 +189,9 @@ static rill_status words_read(struct reading *r, const char *words)
         r->line++;
         if (from >= to)
             return err_set(r->err, RILL_INVALID, "words: word %u is empty", r->line);
+        if (width && r->line > width)
+            return err_set(r->err, RILL_INVALID, "words: '%.*s' is number %u, and the output has %u columns",
+                           (int) (to - from < 60 ? to - from : 60), words + from, r->line, width);
         TRY(token_put(r, r->line - 1, words + from, to - from));
         if (!words[n])
             return RILL_OK;
@@ -220,7 +223,7 @@ rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sin
     ret->list = arena_array(a, struct token, r.cap);
     if (!ret->list)
         return err_set(err, RILL_NOMEM, "out of memory");
-    TRY(o->tokens ? file_read(&r, o->tokens) : words_read(&r, o->words));
+    TRY(o->tokens ? file_read(&r, o->tokens) : words_read(&r, o->words, n));
     TRY(names_check(&r, n));
     rill_units units = o->units;
     for (uint32_t i = 0; i < ret->n && units == RILL_UNITS_AUTO; i++)

@@ -50,7 +50,7 @@ static void join(struct transducer *t, const float *x)
     for (uint32_t i = 0; i < t->n_hyps; i++) {
         float *logp = t->logp + (size_t) i * t->width;
         net_pull(&t->joiner, i, logp);
-        scores_log(logp, logp, t->width, t->scores);
+        scores_log(logp, logp, t->width, t->scores, t->blank);
     }
 }
 

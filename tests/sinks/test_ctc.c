@@ -304,8 +304,32 @@ static void hostile_numbers(uint32_t beam, rill_scores scores)
     rill_sink_free(s);
 }
 
+/* Frames that are no numbers at all are as good as blanks. */
+static void no_numbers(uint32_t beam, rill_scores scores)
+{
+    rill_sink_opts o = { .kind = RILL_PORT_CTC, .words = "<blk>,a,b", .beam = beam, .scores = scores, .blank = 0 };
+    const float bad[] = { NAN, -INFINITY, INFINITY };
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        float x[3 * 12];
+        for (size_t i = 0; i < 3 * 12; i++)
+            x[i] = bad[k];
+        script_make(x + 9, ".a.b.", 3);
+        for (int i = 9; i < 24 && scores == RILL_SCORES_PROBS; i++)
+            x[i] = expf(x[i]);
+        rill_sink *s = test_sink(&o, 3, HOP);
+        struct story t = story_of(s, x, 12, 0, true);
+        CHECK(strstr(t.text, "final") && strstr(t.text, "'a b'") && !strstr(t.text, "'a b a"), "beam %u, %g: %s", beam,
+              (double) bad[k], t.text);
+        story_drop(&t);
+        rill_sink_free(s);
+    }
+}
+
 int main(void)
 {
+    for (int beam = 1; beam <= 16; beam *= 4)
+        for (int k = RILL_SCORES_LOG; k <= RILL_SCORES_PROBS; k++)
+            no_numbers((uint32_t) beam, (rill_scores) k);
     for (int i = 0; i < 40; i++) {
         against_all_alignments(2, 5);
         against_all_alignments(3, 5);

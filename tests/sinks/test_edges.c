@@ -194,6 +194,8 @@ static void options_are_checked(void)
     refused(o, 3, 16000, "3 columns");
     o.words = NULL;
     refused(o, 3, 16000, "neither");
+    o.words = "a,b,c,d";
+    refused(o, 3, 16000, "'d' is number 4");
     o.words = "a,,b";
     refused(o, 3, 16000, "empty");
     o.kind = RILL_PORT_TENSOR;
