@@ -97,7 +97,7 @@ static void entry_print(const char *name, const struct model_conf *c, const char
     char state[32];
     snprintf(state, sizeof state, c->n_weights && !where ? "to fetch, %.1f MB" : c->n_weights ? "present" : "built in",
              (double) weights_bytes(c) * 1e-6);
-    printf("%-16s %-9s %6u Hz  %-17s %s\n", name, c->info.task, c->info.sample_rate, state, c->info.summary);
+    printf("%-16s %-10s %6u Hz  %-17s %s\n", name, c->info.task, c->info.sample_rate, state, c->info.summary);
 }
 
 static int models_list(const struct command *cmd, bool json)
