@@ -241,4 +241,5 @@ def main():
     (folder / "reference.txt").write_text(text)
 
 
-main()
+if __name__ == "__main__":
+    main()
