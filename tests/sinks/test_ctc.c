@@ -325,6 +325,29 @@ static void no_numbers(uint32_t beam, rill_scores scores)
     }
 }
 
+/* A word that goes on for ever is full in the frame where the utterance is as long as it may be: it becomes final. */
+static void full_and_long(uint32_t beam)
+{
+    enum { N = 40 };
+    float x[N * 4];
+    rill_sink_opts opts = plain;
+    opts.words = "<blk>,\xe2\x96\x81x,y,z";
+    opts.beam = beam;
+    opts.max_tokens = 4;
+    opts.rule3_ms = 4 * HOP * 1000 / 16000;
+    for (uint32_t t = 0; t < N; t++)
+        for (uint32_t i = 0; i < 4; i++)
+            x[4 * t + i] = i == 2 + t % 2 ? -0.01f : -9;
+    rill_sink *s = test_sink(&opts, 4, HOP);
+    struct story t = story_of(s, x, N, 0, true);
+    unsigned n = 0, said = 0;
+    for (const char *at = t.text; (at = strstr(at, "final")); at++, n++)
+        said += (unsigned) strspn(strchr(at, '\'') + 1, "yz");
+    CHECK(said == N && n == N / 4, "%u of %d in %u finals:\n%s", said, N, n, t.text);
+    story_drop(&t);
+    rill_sink_free(s);
+}
+
 int main(void)
 {
     for (int beam = 1; beam <= 16; beam *= 4)
@@ -344,6 +367,8 @@ int main(void)
             overflow_loses_nothing(beam, words[0], 4);
         }
     overflow_loses_nothing(1, words[1], 14);
+    full_and_long(1);
+    full_and_long(4);
     stories_by_hand(1);
     stories_by_hand(8);
     for (int scores = RILL_SCORES_AUTO; scores <= RILL_SCORES_PROBS; scores++) {
