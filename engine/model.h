@@ -12,13 +12,14 @@ struct model_file {
     const char *name;           /* NULL: there is none */
     const uint8_t *data;
     size_t n;
+    rill_model *part;           /* what it says; NULL: not opened */
 };
 
 struct model_port {
     rill_port_kind kind;
     uint32_t rate;              /* Hz of an input's time axis, 0: not declared */
     rill_sink_opts sink;        /* how an output is read; strings NULL or the model's. All zero: not by a sink */
-    struct model_file decoder, joiner;  /* what sink.decoder and sink.joiner were made of */
+    struct model_file decoder, joiner;  /* of a transducer; sink.decoder and sink.joiner are NULL here */
 };
 
 /* The model after a transform. */
@@ -50,12 +51,15 @@ struct rill_model {
     rill_model_info info;
     struct planfile *compiled;          /* what the graphs above would have become: they are empty then; NULL: they are not */
     uint32_t n_compiled_inputs, n_compiled_outputs;     /* in inputs and outputs */
-    rill_model *part;                   /* networks beside the pipeline, which are this one's; NULL: none */
+    rill_model *part;                   /* first of the networks beside the pipeline, which are this one's; NULL: none */
     rill_model *next_part;              /* of the model that has this one as a part */
 };
 
 /* An empty model with one reference; NULL: out of memory. */
 rill_model *model_new(void);
+
+/* The plan of a network beside the pipeline, made with p and as old as p; NULL: it is none of p's model. */
+const rill_plan *plan_of_part(const rill_plan *p, const rill_model *part);
 
 /* rill_model_free gives a reference back; the last one frees. */
 rill_model *model_ref(const rill_model *m);

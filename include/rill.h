@@ -272,9 +272,9 @@ typedef struct rill_sink_opts {
     uint32_t beam;              /* hypotheses kept, at most RILL_BEAM_MAX; 1: greedy; 0: 8, transducer: 4 */
     float stability;            /* partials less stable than that (0..1) are held back */
     uint32_t max_tokens;        /* of one text; more force a final. 0: 192 */
-    /* transducer: how the other two networks are run; rill_sink_defaults has them from the model's files */
-    const rill_model *decoder;  /* tokens so far -> what goes into the joiner */
-    const rill_model *joiner;   /* a frame and the decoder's answer -> a score per token */
+    /* transducer: the other two networks; rill_sink_defaults has them, from the model's files. The sink keeps them */
+    const rill_plan *decoder;   /* the last tokens -> what goes into the joiner */
+    const rill_plan *joiner;    /* a frame and the decoder's answer -> a score per token */
     uint32_t max_symbols;       /* greedy: tokens that one frame may make, at most 16; 0: 1 */
     /* keyword, vad */
     float threshold;            /* 0..1; 0: 0.5 */

@@ -42,22 +42,20 @@ static const struct conf_port *port_find(const struct model_conf *c, const char 
 #define PART_BYTES_MAX ((uint64_t) 1 << 30)
 
 /* A network beside the pipeline from its file's bytes. */
-static rill_status part_add(struct opening *o, const struct model_file *f, const rill_model **ret)
+static rill_status part_add(struct opening *o, struct model_file *f)
 {
-    rill_model *part = NULL;
     if (!f->name)
         return RILL_OK;
-    TRY(part_open(&part, f->name, f->data, f->n, o->err));
-    part->next_part = o->model->part;
-    o->model->part = part;
-    *ret = part;
+    TRY(part_open(&f->part, f->name, f->data, f->n, o->err));
+    f->part->next_part = o->model->part;
+    o->model->part = f->part;
     return RILL_OK;
 }
 
 static rill_status parts_add(struct opening *o, struct model_port *p)
 {
-    TRY(part_add(o, &p->decoder, &p->sink.decoder));
-    return part_add(o, &p->joiner, &p->sink.joiner);
+    TRY(part_add(o, &p->decoder));
+    return part_add(o, &p->joiner);
 }
 
 static rill_status part_read(struct opening *o, const char *file, struct model_file *ret)

@@ -140,6 +140,32 @@ static rill_status plan_cut(rill_plan *p, const rill_plan_opts *opts, rill_error
     return graph_settle(&pg->g, &stacked, &p->passes, err);
 }
 
+/* The networks beside the pipeline, for the same processor. */
+static rill_status parts_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
+{
+    const rill_plan_opts own = { .cpu_mask = opts->cpu_mask, .max_bytes = opts->max_bytes };
+    uint32_t n = 0;
+    for (const rill_model *m = p->model->part; m; m = m->next_part)
+        n++;
+    if (!(p->parts = arena_array(&p->arena, rill_plan *, n + 1)))
+        return err_set(err, RILL_NOMEM, "out of memory");
+    for (const rill_model *m = p->model->part; m; m = m->next_part) {
+        rill_status s = rill_plan_new(&p->parts[p->n_parts], m, &own, err);
+        if (s != RILL_OK)
+            return err_prefix(err, s, "%.200s", m->info.name);
+        p->n_parts++;
+    }
+    return RILL_OK;
+}
+
+const rill_plan *plan_of_part(const rill_plan *p, const rill_model *part)
+{
+    for (uint32_t i = 0; i < p->n_parts; i++)
+        if (p->parts[i]->model == part)
+            return p->parts[i];
+    return NULL;
+}
+
 static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
 {
     struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes, .slow_scans = opts->no_scan_reuse != 0 };
@@ -147,6 +173,7 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_erro
     TRY(p->model->compiled ? plan_file_graph(p, opts->pulse_frames, cpu_name(po.cpu), &po, err) : plan_cut(p, opts, err));
     TRY(plan_from_graph(&p->plan, &p->pgraph.g, &po, err));
     TRY(ports_make(p, err));
+    TRY(parts_make(p, opts, err));
     p->profile = opts->profile;
     p->header_bytes = aligned(sizeof(struct rill_stream));
     p->profile_bytes = p->profile ? aligned(p->plan->n_steps * sizeof(struct step_time)) : 0;
@@ -185,6 +212,8 @@ rill_plan *rill_plan_unref(rill_plan *p)
 {
     if (!p || atomic_fetch_sub(&p->refs, 1) != 1)
         return NULL;
+    for (uint32_t i = 0; i < p->n_parts; i++)
+        rill_plan_unref(p->parts[i]);
     plan_free(p->plan);
     arena_drop(&p->arena);
     rill_model_free(p->model);
@@ -211,6 +240,8 @@ void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
         .state_bytes = p->plan->state_bytes, .steps = p->plan->n_steps_all,
         .pulse_samples = (uint32_t) p->pgraph.pulse, .cpu = p->plan->kern.isa,
     };
+    for (uint32_t i = 0; i < p->n_parts; i++)
+        ret->weights_bytes += p->parts[i]->plan->weights_bytes;
 }
 
 size_t rill_plan_stream_size(const rill_plan *p)

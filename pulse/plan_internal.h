@@ -34,6 +34,8 @@ struct rill_plan {
     const struct dim *symbol;
     struct port *ports;         /* inputs first */
     uint32_t n_inputs, n_ports;
+    rill_plan **parts;          /* of the networks beside the pipeline */
+    uint32_t n_parts;
     uint32_t profile;
     uint32_t asked_frames;      /* the pulse that was asked for; the one taken is not less */
     size_t clock_offset;        /* where the plan reads the clock, if the graph has one */

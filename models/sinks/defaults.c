@@ -12,6 +12,9 @@ rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned
     if (port < n_inputs || port >= n || !m->outputs || m->outputs[port - n_inputs].sink.kind == RILL_PORT_TENSOR)
         return err_set(reterr, RILL_INVALID, "port %u is not an output that model.conf calls vad, keyword, ctc or transducer",
                        port);
-    *ret = m->outputs[port - n_inputs].sink;
+    const struct model_port *mp = &m->outputs[port - n_inputs];
+    *ret = mp->sink;
+    ret->decoder = plan_of_part(p, mp->decoder.part);
+    ret->joiner = plan_of_part(p, mp->joiner.part);
     return RILL_OK;
 }

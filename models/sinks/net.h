@@ -17,7 +17,7 @@ struct net {
 };
 
 /* what: for messages. Has n_inputs inputs and one output, or INVALID. net_drop also where this failed. */
-rill_status net_make(struct net *ret, struct arena *a, const rill_model *m, const char *what, unsigned n_inputs, unsigned n_streams,
+rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const char *what, unsigned n_inputs, unsigned n_streams,
                      rill_error *err);
 void        net_drop(struct net *n);
 
@@ -26,6 +26,6 @@ void        net_push(struct net *n, unsigned stream, unsigned input, const float
 void        net_run(struct net *n, unsigned n_streams);
 void        net_pull(struct net *n, unsigned stream, float *y);
 
-/* A number from a model's metadata. False: it has no such key; *ret is -1 where the value is no number from 0 to 2^31. */
-bool        net_number(const rill_model *m, const char *key, int64_t *ret);
+/* A number from the metadata of its model. False: it has no such key; *ret is -1 where the value is no number from 0 to 2^31. */
+bool        net_number(const struct net *n, const char *key, int64_t *ret);
 #endif

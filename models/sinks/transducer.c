@@ -9,11 +9,11 @@
 
 /* ---- making ---- */
 
-static rill_status context_read(struct transducer *t, const rill_model *decoder, rill_error *err)
+static rill_status context_read(struct transducer *t, rill_error *err)
 {
     int64_t stated;
     t->context = t->decoder.in[0].width;
-    if (net_number(decoder, "context_size", &stated) && (stated < 1 || stated != t->context))
+    if (net_number(&t->decoder, "context_size", &stated) && (stated < 1 || stated != t->context))
         return err_set(err, RILL_INVALID, "the decoder's metadata has a context_size that its input of %u tokens is not of",
                        t->context);
     return RILL_OK;
@@ -34,12 +34,12 @@ static rill_status joiner_check(struct transducer *t, const rill_sink *s, rill_e
     return RILL_OK;
 }
 
-static rill_status vocabulary_check(const struct transducer *t, const rill_sink_opts *o, rill_error *err)
+static rill_status vocabulary_check(const struct transducer *t, rill_error *err)
 {
-    const rill_model *const parts[] = { o->decoder, o->joiner };
+    const struct net *const nets[] = { &t->decoder, &t->joiner };
     int64_t stated;
     for (int i = 0; i < 2; i++)
-        if (net_number(parts[i], "vocab_size", &stated) && stated != t->width)
+        if (net_number(nets[i], "vocab_size", &stated) && stated != t->width)
             return err_set(err, RILL_INVALID, "the %s's metadata has a vocab_size of %lld, and the joiner gives %u scores",
                            i ? "joiner" : "decoder", (long long) stated, t->width);
     return RILL_OK;
@@ -54,9 +54,9 @@ static rill_status nets_make(struct transducer *t, rill_sink *s, rill_error *err
     TRY(net_make(&t->decoder, &s->arena, o->decoder, "decoder", 1, t->beam, err));
     TRY(net_make(&t->joiner, &s->arena, o->joiner, "joiner", 2, t->beam, err));
     t->width = t->joiner.out.width;
-    TRY(context_read(t, o->decoder, err));
+    TRY(context_read(t, err));
     TRY(joiner_check(t, s, err));
-    return vocabulary_check(t, o, err);
+    return vocabulary_check(t, err);
 }
 
 static bool hyps_make(const struct transducer *t, struct arena *a, struct transducer_hyp **ret)

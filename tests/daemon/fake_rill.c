@@ -125,6 +125,11 @@ unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
     return n;
 }
 
+const rill_model *rill_plan_model(const rill_plan *p)
+{
+    return &p->model;
+}
+
 void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
 {
     *ret = (rill_plan_info) { .stream_bytes = rill_plan_stream_size(p), .pulse_samples = PULSE, .cpu = "c", .steps = 1 };

@@ -210,6 +210,26 @@ static void test_again(const rill_plan *p, struct floats x)
     rill_plan_unref(c);
 }
 
+/* Streams of a plan share the weights of its decoder and joiner; a sink outlives the plan. */
+static void test_sharing(const char *path)
+{
+    rill_error err = { 0 };
+    rill_sink_opts a, b;
+    rill_sink *s = NULL;
+    rill_event v;
+    size_t took;
+    float zeros[24 * 8] = { 0 };
+    rill_plan *p = plan_of(path, &err);
+    CHECK(p && rill_sink_defaults(&a, p, 1, &err) == RILL_OK && rill_sink_defaults(&b, p, 1, &err) == RILL_OK, "%s", err.text);
+    CHECK(a.decoder && a.decoder == b.decoder && a.joiner && a.joiner == b.joiner && a.decoder != a.joiner, "plans of the networks");
+    CHECK(rill_sink_new(&s, p, 1, &a, &err) == RILL_OK, "%s", err.text);
+    rill_plan_unref(p);
+    CHECK(rill_sink_push(s, zeros, 8, &took) == RILL_OK, "push");
+    while (rill_sink_next(s, &v) == RILL_OK)
+        ;
+    rill_sink_free(s);
+}
+
 /* Finals by cut, by a full text and by the rule of length lose and double nothing: their words are those of one long text. */
 static void test_finals(const rill_plan *p, const float *frames, size_t n)
 {
@@ -291,7 +311,7 @@ static void test_refusals(void)
     refused("tokens = tokens.txt\ndecoder = tokens.txt\njoiner = joiner.onnx\n", true, "tokens.txt");
     refused("tokens = tokens.txt\ndecoder = joiner.onnx\njoiner = joiner.onnx\n", false, "the decoder has 3 ports");
     refused("tokens = tokens.txt\ndecoder = decoder.onnx\njoiner = decoder.onnx\n", false, "the joiner has 2 ports");
-    refused("tokens = tokens.txt\ndecoder = encoder.onnx\njoiner = joiner.onnx\n", false, "the decoder: port");
+    refused("tokens = tokens.txt\ndecoder = encoder.onnx\njoiner = joiner.onnx\n", true, "encoder.onnx: port");
     refused("tokens = tokens.txt\ndecoder = wide.onnx\njoiner = joiner.onnx\n", false, "from the decoder ('decoder_out'), which gives 32");
     refused(NETS, false, "neither");
     refused(NETS "words = a,b,c\n", false, "17 columns");
@@ -376,6 +396,7 @@ int main(void)
         free(y.v);
         test_cuts(p, x);
         test_again(p, x);
+        test_sharing(path);
         test_finals(p, want.v, want.n / 24);
     }
     test_refusals();
