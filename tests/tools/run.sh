@@ -74,6 +74,7 @@ expect 3 "speech probabilities" "$rill" vad -m wiener "$audio/noisy.wav" "$dir/x
 
 # ---- models
 expect 0 "wiener.*built in" "$rill" models
+expect 0 "rill-denoise.*built in" "$rill" models
 expect 0 '"name": "gtcrn"' "$rill" models --json
 expect 3 "no model 'nosuch'" "$rill" models get nosuch
 expect 4 "has no gtcrn" "$rill" models get gtcrn --from "$dir"
@@ -130,6 +131,7 @@ cmp -s "$dir/clean.wav" "$dir/slow.wav" && passed=$((passed + 1)) ||
 # ---- check
 head -c 3000 /dev/urandom >"$dir/random.onnx"
 expect 0 "all bits the same" "$rill" check wiener --pulse 256,700 --length 0,1,255,3000
+expect 0 "all bits the same" "$rill" check rill-denoise --pulse 256,700 --length 0,1,255,3000
 expect 0 "^2 passed, 0 failed$" "$rill" check "$zoo/dualpath/model.onnx" --pulse 1,5 --length 19 --seed 3
 expect 0 "output 'taps': largest difference 0, all bits the same" "$rill" check "$zoo/dfn3/model.onnx"
 expect 0 "^2 passed, 0 failed$" "$rill" check wiener "$audio/noisy.wav" --pulse 256,4096

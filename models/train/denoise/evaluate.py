@@ -7,6 +7,7 @@ usage: evaluate.py RILL DATA AUDIO MODEL...
 RILL: the tool. DATA: the folder that recordings.py filled. AUDIO: a folder with pairs/NAME_{clean,mixture}.wav.
 MODEL: names or folders of models; with NAME=FOLDER the column is called NAME. Every recording goes through
 `rill denoise -m MODEL`, which takes the delay off, so that output and clean recording are compared sample by sample.
+Where Python has the package pesq, wide-band PESQ (P.862.2) of the pairs is printed as well.
 """
 import glob
 import os
@@ -18,6 +19,10 @@ import wave
 import numpy as np
 
 import mix
+try:
+    import pesq
+except ImportError:
+    pesq = None
 
 RATE = 16000
 SNRS = (0, 5, 15)
@@ -70,15 +75,28 @@ def head_print(what, models):
     print('\n| %s | noisy | %s |\n|---|---|%s' % (what, ' | '.join(n for n, _ in models.list), '---|' * len(models.list)))
 
 
+def wide_pesq(clean, y):
+    n = min(len(clean), len(y))
+    return pesq.pesq(RATE, clean[:n], y[:n], 'wb')
+
+
 def pairs(models, audio):
     head_print('pair, gain in dB', models)
-    rows = []
+    rows, opinions = [], []
     for clean in sorted(glob.glob(audio + '/pairs/*_clean.wav')):
         s, noisy = wav_read(clean), clean.replace('_clean', '_mixture')
-        before = si_sdr(s, wav_read(noisy))
-        rows.append([si_sdr(s, y) - before for y in models.run(noisy)])
-        row_print(os.path.basename(clean)[:-10], '%+.2f' % before, rows[-1])
+        x, name = wav_read(noisy), os.path.basename(clean)[:-10]
+        outputs = models.run(noisy)
+        rows.append([si_sdr(s, y) - si_sdr(s, x) for y in outputs])
+        row_print(name, '%+.2f' % si_sdr(s, x), rows[-1])
+        if pesq:
+            opinions.append((name, wide_pesq(s, x), [wide_pesq(s, y) for y in outputs]))
     row_print('mean', '', mean_row(rows))
+    if pesq:
+        head_print('pair, PESQ', models)
+        for name, before, after in opinions + [('mean', np.mean([o[1] for o in opinions]),
+                                                mean_row([o[2] for o in opinions]))]:
+            row_print(name, '%.2f' % before, after)
 
 
 def clean_speech(models, audio, voices):
