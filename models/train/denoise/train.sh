@@ -4,8 +4,8 @@
 set -eu
 [ $# -eq 1 ] || { sed -n 3p "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
-steps=STEPS
-decay_from=DECAY
+steps=2300
+decay_from=1400
 export OMP_NUM_THREADS=1
 "$here/../fetch.sh" "$1"
 [ -e "$1/music.npz" ] || /usr/bin/python3 "$here/../recordings.py" "$1"
