@@ -23,7 +23,7 @@ struct inspect {
 
 static json_t *port_json(const rill_port *p)
 {
-    static const char *const kinds[] = { "tensor", "audio", "vad" };
+    static const char *const kinds[] = { "tensor", "audio", "vad", "keyword", "ctc", "transducer" };
     return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "name", p->name, "kind", kinds[p->kind], "rate",
                      p->rate_den ? (int) (p->rate_num / p->rate_den) : 0, "width", p->width, "pulse_frames",
                      p->pulse_frames, "delay_frames", p->delay_frames, "delay_samples", p->delay_samples, "hop_samples",

@@ -69,6 +69,7 @@ is "compiled" "$text" "$rill" transcribe -m "$dir/tones.rill" "$wav"
 is "compiled, words alone" "one two|one threes|four|" sh -c "'$rill' compile '$m' -t 'select_outputs(logp)' -o '$dir/w.rill' >/dev/null &&
     '$rill' transcribe -m '$dir/w.rill' --vad '$m' '$wav'"
 
+is "kinds" "audio audio vad keyword ctc " sh -c "'$rill' inspect --json '$m' | sed -n 's/.*\"kind\": \"\([a-z]*\)\".*/\1/p' | tr '\n' ' '"
 is "check" "  events: 350, the same for every pulse and in any cut|  2 passed, 0 failed|" \
     sh -c "'$rill' check '$m' --pulse 80 --length 800 | grep -E 'events|passed' | sed 's/^2/  2/'"
 
