@@ -24,8 +24,9 @@ static const char operators[] =
     "fragment rill_log(x: tensor<scalar>, floor: scalar = 0.0000000001) -> (y: tensor<scalar>)\n"
     "{ y = log(max(x, floor)); }\n";
 
-/* rill_fbank is Kaldi's fbank as icefall's models take it (feature-fbank.cc): dither off, the mean taken off each frame, preemphasis,
- * Povey's window, power, straight sides over mel. Before the first sample there is silence, where Kaldi mirrors what comes. */
+/* rill_fbank is Kaldi's fbank as icefall's models take it (feature-fbank.cc): dither off, the mean taken off each frame,
+ * preemphasis, Povey's window, power, straight sides over mel. Before the first sample there is silence, where Kaldi
+ * mirrors what comes. */
 static const char front_ends[] =
     "fragment rill_mfcc(pcm: tensor<scalar>, size: integer, hop: integer, fft: integer, bands: integer, rate: scalar,\n"
     "    low: scalar, high: scalar, n: integer) -> (y: tensor<scalar>)\n"
@@ -33,12 +34,13 @@ static const char front_ends[] =
     "  spec = rill_magnitude(rill_rfft(pad(frames, [(0, 0), (0, fft - size)])));\n"
     "  y = rill_dct(rill_log(rill_mel(spec, bands, rate, low, high, even = true), 0.000000000001), n); }\n"
 
-    "fragment rill_fbank(pcm: tensor<scalar>, bands: integer = 80, size: integer = 400, hop: integer = 160, fft: integer = 512,\n"
-    "    rate: scalar = 16000.0, low: scalar = 20.0, high: scalar = 7600.0, floor: scalar = 0.00000011920929) -> (y: tensor<scalar>)\n"
+    "fragment rill_fbank(pcm: tensor<scalar>, bands: integer = 80, size: integer = 400, hop: integer = 160,\n"
+    "    fft: integer = 512, rate: scalar = 16000.0, low: scalar = 20.0, high: scalar = 7600.0,\n"
+    "    floor: scalar = 0.00000011920929) -> (y: tensor<scalar>)\n"
     "{ raw = rill_frame(pcm, size = size, hop = hop, before = (size - hop) / 2, end = 'cover');\n"
     "  frames = raw - mean_reduce(raw, axes = [1]);\n"
-    "  late = concat([slice(frames, axes = [1], begin = [0], end = [1]), slice(frames, axes = [1], begin = [0], end = [size - 1])],\n"
-    "                axis = 1);\n"
+    "  late = concat([slice(frames, axes = [1], begin = [0], end = [1]),\n"
+    "                 slice(frames, axes = [1], begin = [0], end = [size - 1])], axis = 1);\n"
     "  shaped = (frames - 0.97 * late) * rill_window('hann', size, periodic = false) ^ 0.85;\n"
     "  spec = sqr(rill_magnitude(rill_rfft(pad(shaped, [(0, 0), (0, fft - size)]))));\n"
     "  y = rill_log(rill_mel(spec, bands, rate, low, high, even = true), floor); }\n";
@@ -78,5 +80,7 @@ rill_status formulas_parse(struct builder *b)
     const char *text = "";
     for (size_t i = 0; text && i < sizeof texts / sizeof *texts; i++)
         text = arena_printf(b->arena, "%s%s", text, texts[i]);
-    return text ? nnef_parse_fragments(&b->formulas, b->arena, "stdlib", text, strlen(text), NULL, b->err) : nnef_no_memory(b);
+    if (!text)
+        return nnef_no_memory(b);
+    return nnef_parse_fragments(&b->formulas, b->arena, "stdlib", text, strlen(text), NULL, b->err);
 }

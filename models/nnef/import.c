@@ -239,7 +239,8 @@ static rill_status state_expand(const struct net *net, const struct net_state *s
         return RILL_OK;
     }
     if (star < 0 || to < 0)
-        return nnef_fail(net->c->b, net->c->s, st->pos, RILL_MALFORMED, "%s: both names end in * or none does", pair_print(net, st));
+        return nnef_fail(net->c->b, net->c->s, st->pos, RILL_MALFORMED, "%s: both names end in * or none does",
+                         pair_print(net, st));
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         const char *name = g->wires[g->inputs[i]].name;
         if (strncmp(name, st->in, (size_t) star) != 0 || state_has(net, list, *n, name))

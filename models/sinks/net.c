@@ -14,8 +14,8 @@ static rill_status ports_read(struct net *n, const char *what, rill_error *err)
     while (n_in < n_ports && n_in <= NET_INPUTS_MAX && ports[n_in].is_input)
         n_in++;
     if (n_in != n->n_inputs || n_ports != n_in + 1)
-        return err_set(err, RILL_INVALID, "the %s has %u ports; expected %u input%s and one output", what, n_ports, n->n_inputs,
-                       n->n_inputs == 1 ? "" : "s");
+        return err_set(err, RILL_INVALID, "the %s has %u ports; expected %u input%s and one output", what, n_ports,
+                       n->n_inputs, n->n_inputs == 1 ? "" : "s");
     for (unsigned i = 0; i < n_in; i++)
         n->in[i] = ports[i];
     n->out = ports[n_in];
@@ -25,8 +25,8 @@ static rill_status ports_read(struct net *n, const char *what, rill_error *err)
     return RILL_OK;
 }
 
-rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const char *what, unsigned n_inputs, unsigned n_streams,
-                     rill_error *err)
+rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const char *what, unsigned n_inputs,
+                     unsigned n_streams, rill_error *err)
 {
     *ret = (struct net) { .n_inputs = n_inputs, .streams = arena_array(a, rill_stream *, n_streams) };
     if (!ret->streams)

@@ -17,8 +17,8 @@ struct net {
 };
 
 /* what: for messages. Has n_inputs inputs and one output, or INVALID. net_drop also where this failed. */
-rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const char *what, unsigned n_inputs, unsigned n_streams,
-                     rill_error *err);
+rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const char *what, unsigned n_inputs,
+                     unsigned n_streams, rill_error *err);
 void        net_drop(struct net *n);
 
 /* All inputs of the streams before `n`, one vector each; then all run; then their answers. Real-time safe. */
@@ -26,6 +26,6 @@ void        net_push(struct net *n, unsigned stream, unsigned input, const float
 void        net_run(struct net *n, unsigned n_streams);
 void        net_pull(struct net *n, unsigned stream, float *y);
 
-/* A number from the metadata of its model. False: it has no such key; *ret is -1 where the value is no number from 0 to 2^31. */
+/* A number from its model's metadata. False: it has no such key; *ret is -1 where it is no number from 0 to 2^31. */
 bool        net_number(const struct net *n, const char *key, int64_t *ret);
 #endif

@@ -30,6 +30,6 @@ rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sin
 /* The token of that name, or -1. */
 int64_t tokens_find(const struct tokens *t, const char *name);
 
-/* The blank, which becomes silent: number `wanted`, or for -1 the one called <blk> or <blank>, or 0. INVALID: there is none. */
+/* The blank, which becomes silent: number `wanted`, or for -1 the one called <blk> or <blank>, or 0. INVALID: none. */
 rill_status tokens_blank(struct tokens *t, int32_t wanted, uint32_t *ret, rill_error *err);
 #endif

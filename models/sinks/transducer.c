@@ -14,8 +14,8 @@ static rill_status context_read(struct transducer *t, rill_error *err)
     int64_t stated;
     t->context = t->decoder.in[0].width;
     if (net_number(&t->decoder, "context_size", &stated) && (stated < 1 || stated != t->context))
-        return err_set(err, RILL_INVALID, "the decoder's metadata has a context_size that its input of %u tokens is not of",
-                       t->context);
+        return err_set(err, RILL_INVALID, "the decoder's metadata has a context_size that its input of %u tokens is not "
+                       "of", t->context);
     return RILL_OK;
 }
 
@@ -26,11 +26,11 @@ static rill_status joiner_check(struct transducer *t, const rill_sink *s, rill_e
     t->frame_input = 1 - t->decoded_input;
     uint32_t frame = j->in[t->frame_input].width, decoded = j->in[t->decoded_input].width;
     if (frame != s->port.width)
-        return err_set(err, RILL_INVALID, "the joiner takes frames of %u numbers ('%.60s'), and the encoder's are of %u", frame,
-                       j->in[t->frame_input].name, s->port.width);
+        return err_set(err, RILL_INVALID, "the joiner takes frames of %u numbers ('%.60s'), and the encoder's are of %u",
+                       frame, j->in[t->frame_input].name, s->port.width);
     if (decoded != t->decoder.out.width)
-        return err_set(err, RILL_INVALID, "the joiner takes %u numbers from the decoder ('%.60s'), which gives %u", decoded,
-                       j->in[t->decoded_input].name, t->decoder.out.width);
+        return err_set(err, RILL_INVALID, "the joiner takes %u numbers from the decoder ('%.60s'), which gives %u",
+                       decoded, j->in[t->decoded_input].name, t->decoder.out.width);
     return RILL_OK;
 }
 
@@ -40,8 +40,8 @@ static rill_status vocabulary_check(const struct transducer *t, rill_error *err)
     int64_t stated;
     for (int i = 0; i < 2; i++)
         if (net_number(nets[i], "vocab_size", &stated) && stated != t->width)
-            return err_set(err, RILL_INVALID, "the %s's metadata has a vocab_size of %lld, and the joiner gives %u scores",
-                           i ? "joiner" : "decoder", (long long) stated, t->width);
+            return err_set(err, RILL_INVALID, "the %s's metadata has a vocab_size of %lld, and the joiner gives %u "
+                           "scores", i ? "joiner" : "decoder", (long long) stated, t->width);
     return RILL_OK;
 }
 
@@ -49,8 +49,8 @@ static rill_status nets_make(struct transducer *t, rill_sink *s, rill_error *err
 {
     const rill_sink_opts *o = &s->opts;
     if (!o->decoder || !o->joiner)
-        return err_set(err, RILL_INVALID, "a transducer needs a decoder and a joiner: model.conf names their files as decoder = FILE "
-                       "and joiner = FILE");
+        return err_set(err, RILL_INVALID, "a transducer needs a decoder and a joiner: model.conf names their files as "
+                       "decoder = FILE and joiner = FILE");
     TRY(net_make(&t->decoder, &s->arena, o->decoder, "decoder", 1, t->beam, err));
     TRY(net_make(&t->joiner, &s->arena, o->joiner, "joiner", 2, t->beam, err));
     t->width = t->joiner.out.width;
@@ -138,8 +138,10 @@ static void text_make_of(rill_sink *s, const struct transducer_hyp *h, uint32_t 
 {
     struct transducer *t = s->state;
     for (uint32_t i = 0; i < n; i++)
-        t->said[i] = (struct said) { .token = h->heard[i].token, .pos = sink_pos(s, h->heard[i].frame),
-                                     .end_pos = sink_pos(s, h->heard[i].frame + 1), .confidence = expf(fminf(h->heard[i].logp, 0)) };
+        t->said[i] = (struct said) {
+            .token = h->heard[i].token, .pos = sink_pos(s, h->heard[i].frame),
+            .end_pos = sink_pos(s, h->heard[i].frame + 1), .confidence = expf(fminf(h->heard[i].logp, 0)),
+        };
     text_write(&t->text, t->said, n);
 }
 
@@ -203,8 +205,8 @@ static uint32_t whole_words(const struct transducer *t, const struct transducer_
     return text_whole_words(&t->text, tokens, h->n);
 }
 
-/* The words that are over become final; where there is none, all of it where it must. The best hypothesis goes on alone, without
- * what has become final; the decoder still knows it. */
+/* The words that are over become final; where there is none, all of it where it must. The best hypothesis goes on
+ * alone, without what has become final; the decoder still knows it. */
 static void words_cut(rill_sink *s, bool must)
 {
     struct transducer *t = s->state;
@@ -282,5 +284,5 @@ static void frame(rill_sink *s, const float *x)
     partial_make(s, &t->hyps[transducer_best(t)]);
 }
 
-const struct sink_kind sink_transducer = { .port = RILL_PORT_TRANSDUCER, .make = make, .reset = reset, .frame = frame, .cut = cut,
-                                           .finish = finish, .drop = drop };
+const struct sink_kind sink_transducer = { .port = RILL_PORT_TRANSDUCER, .make = make, .reset = reset, .frame = frame,
+                                           .cut = cut, .finish = finish, .drop = drop };

@@ -119,7 +119,8 @@ static uint32_t ways_find(struct transducer *t)
     return n;
 }
 
-static void way_go(const struct transducer *t, struct transducer_hyp *to, const struct transducer_way *w, uint64_t frame)
+static void way_go(const struct transducer *t, struct transducer_hyp *to, const struct transducer_way *w,
+                   uint64_t frame)
 {
     const struct transducer_hyp *from = &t->hyps[w->hyp];
     to->score = w->score;
