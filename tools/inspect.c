@@ -97,6 +97,22 @@ static void passes_print(const struct pass_log *log)
                log->at[i].keeps_bits ? "" : "   (may round otherwise)");
 }
 
+/* What the file says about itself, for those who put models together. */
+static void meta_print(const struct graph *g)
+{
+    for (uint32_t i = 0; i < g->n_meta; i++)
+        printf("  says   %-24.60s %.80s%s\n", g->meta[i].key, g->meta[i].value, strlen(g->meta[i].value) > 80 ? ".." : "");
+}
+
+static void wires_print(const struct graph *g, const uint32_t *list, uint32_t n, const char *what)
+{
+    char fact[160];
+    for (uint32_t i = 0; i < n; i++) {
+        fact_print(&g->wires[list[i]].fact, fact, sizeof fact);
+        printf("  %-6s %-24s %s\n", what, g->wires[list[i]].name, fact);
+    }
+}
+
 static void report_text(const struct inspect *in, const char *name)
 {
     rill_model_info info;
@@ -108,11 +124,15 @@ static void report_text(const struct inspect *in, const char *name)
         printf("%s: %u nodes after folding\n", name, graph_count_nodes(&in->model->typed.g));
     if (info.summary && *info.summary)
         printf("  %s\n", info.summary);
+    meta_print(&in->model->file.g);
     stages_print(in->model);
     passes_print(&in->model->passes);
     if (in->plan)
         passes_print(&in->plan->passes);
     if (!in->plan) {
+        const struct graph *g = &in->model->typed.g;
+        wires_print(g, g->inputs, g->n_inputs, "input");
+        wires_print(g, g->outputs, g->n_outputs, "output");
         printf("  cannot be planned: %s\n", in->why.text);
         return;
     }

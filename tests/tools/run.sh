@@ -103,6 +103,8 @@ expect 3 "inspect: .*RILL_CPU is 'sse9'" env RILL_CPU=sse9 "$rill" inspect wiene
 grep -q "after hoist" "$dir/said" && { failed=$((failed + 1)); echo "FAILED: a wrong RILL_CPU is told after the passes"; } ||
     passed=$((passed + 1))
 zoo=$(dirname "$0")/../models/zoo
+expect 0 "says   decode_chunk_len  *16" "$rill" inspect "$zoo/../transducer/encoder.onnx"
+expect 0 "output new_cached_key  *f32\\[8,N,24\\]" "$rill" inspect "$zoo/../transducer/encoder.onnx"
 expect 0 "latency of 'out': 256 frames, 256 input frames, 16 ms" "$rill" inspect wiener
 expect 0 "+2 frames, +6 input frames  /tdnn4/Conv (Conv)" "$rill" inspect --pulse 24 "$zoo/tdnn_lstm/model.onnx"
 expect 0 "237568 a pulse, 1 times what the whole-sequence run does" "$rill" inspect --pulse 8 "$zoo/wavenet/model.onnx"
