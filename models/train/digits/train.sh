@@ -7,14 +7,15 @@ set -eu
 [ $# = 3 ] || { sed -n 3,5p "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 digits=$1 folder=$2 rill=$3 model=$here/../../library/rill-digits
-shards=96 steps=13000
+shards=96
 export OMP_NUM_THREADS=1
 mkdir -p "$folder"
 
 "$here/../fetch.sh" "$folder" asterisk-core-sounds-en-g722 asterisk-core-sounds-es-g722 asterisk-core-sounds-fr-g722
 [ -e "$folder/corpus.npz" ] || "$here/corpus.py" "$digits" "$folder/unpacked" "$folder/corpus.npz"
 "$here/mix.py" "$folder/corpus.npz" "$folder/shards" 0 $shards &
-"$here/train.py" "$folder/shards" "$folder/net" $steps
+"$here/train.py" "$folder/shards" "$folder/net" 13000
+"$here/train.py" "$folder/shards" "$folder/net" 16500       # goes on: the rate rises and falls once more
 wait
 "$here/export.py" "$folder/net/net.pt" "$model/digits.onnx"
 "$here/evaluate.py" "$folder/corpus.npz" "$folder/test" "$rill" "$model" --beam 1
