@@ -101,7 +101,7 @@ size_t heard_write(struct heard *h, const rill_event *e)
                                .stability = e->stability, .segment = e->segment };
     size_t most = HEARD_EVENT_BYTES - sizeof head - 1, n = strlen(e->text);
     n = n < most ? n : most;
-    while (n && n == most && (e->text[n] & 0xc0) == 0x80)       /* between characters */
+    while (n && (e->text[n] & 0xc0) == 0x80)        /* between characters */
         n--;
     head.text_bytes = (uint32_t) n + 1;
     size_t at = put(h, sizeof head, e->text, n);

@@ -32,7 +32,7 @@ static bool is_cut(SNDFILE *f)
 static rill_status check(SNDFILE *f, const SF_INFO *info, const char *path, rill_error *err)
 {
     if (!is_allowed(info->format))
-        return err_set(err, RILL_UNSUPPORTED, "'%.300s' is neither WAV nor FLAC", path);
+        return err_set(err, RILL_INVALID, "'%.300s' is neither WAV nor FLAC", path);
     if (info->frames > FRAMES_MAX || info->channels < 1 || info->channels > CHANNELS_MAX)
         return err_set(err, RILL_LIMIT, "'%.300s' is too long or has too many channels", path);
     if (info->frames <= 0)
@@ -106,7 +106,7 @@ rill_status audio_read(const char *path, int64_t rate_hz, float **ret, size_t *r
         s = err_set(reterr, RILL_INVALID, "'%.300s' is at %d Hz, %lld Hz is wanted", path, info.samplerate,
                     (long long) rate_hz);
     else if (info.samplerate < 8000 || info.samplerate > 192000)
-        s = err_set(reterr, RILL_UNSUPPORTED, "'%.300s' is at %d Hz; 8000 to 192000 work", path, info.samplerate);
+        s = err_set(reterr, RILL_INVALID, "'%.300s' is at %d Hz; 8000 to 192000 work", path, info.samplerate);
     else
         s = samples_read(f, &info, ret, ret_n, reterr);
     sf_close(f);

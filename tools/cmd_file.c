@@ -2,11 +2,13 @@
 /* rill denoise, rill vad: a file through a model in this process. */
 #include "engine/base/err.h"
 #include "tools/audio.h"
+#include "tools/json.h"
 #include "tools/level.h"
 #include "tools/open.h"
 #include "tools/tool.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,10 +166,11 @@ static void report(struct job *j, const char *in, const char *out, const float *
     unsigned rate = j->in.rate_num / j->in.rate_den;
     bool can = clean && n_clean > rate;
     double removed = can ? level_floor_db(j->x, j->n_x, rate) - level_floor_db(clean, n_clean, rate) : 0;
+    can = can && isfinite(removed);
     if (j->json) {
-        json_t *o = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f}", "in", in, "out", out, "model", j->info.name,
-                              "audio_s", f.audio_s, "latency_ms", f.latency_ms, "rtf", f.mean_rtf, "rtf_p99", f.p99_rtf,
-                              "rtf_worst", f.worst_rtf);
+        json_t *o = json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f}", "in", json_text(in), "out", json_text(out),
+                              "model", json_text(j->info.name), "audio_s", f.audio_s, "latency_ms", f.latency_ms, "rtf",
+                              f.mean_rtf, "rtf_p99", f.p99_rtf, "rtf_worst", f.worst_rtf);
         if (can)
             json_object_set_new(o, "noise_floor_removed_db", json_real(removed));
         json_dumpf(o, stdout, JSON_INDENT(1));

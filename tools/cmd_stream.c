@@ -3,10 +3,12 @@
 #include "clients/c/rill_client.h"
 #include "engine/base/err.h"
 #include "tools/audio.h"
+#include "tools/json.h"
 #include "tools/level.h"
 #include "tools/tool.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,9 +177,11 @@ static void report(const struct stream *s, const char *in, const char *out)
     unsigned rate = (unsigned) s->info.samplerate;
     bool can = (s->opened.outputs & RILL_CLIENT_AUDIO) && s->n_said > rate && s->n_heard > rate;
     double removed = can ? level_floor_db(s->heard, s->n_heard, rate) - level_floor_db(s->said, s->n_said, rate) : 0;
+    can = can && isfinite(removed);
     if (s->json) {
-        json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "in", in, "out", out, "model",
-                              s->opened.model, "in_samples", (json_int_t) s->fin.in, "out_samples", (json_int_t) s->fin.out,
+        json_t *o = json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "in", json_text(in), "out",
+                              json_text(out), "model", json_text(s->opened.model), "in_samples",
+                              (json_int_t) s->fin.in, "out_samples", (json_int_t) s->fin.out,
                               "dropped_samples", (json_int_t) s->fin.dropped, "audio_s", audio_s, "latency_ms", delay_ms,
                               "rtf", (double) s->fin.rtf, "rtf_p99", p99, "rtf_worst", (double) s->fin.max_chunk_rtf,
                               "deadline_misses", (json_int_t) s->fin.deadline_misses);

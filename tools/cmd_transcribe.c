@@ -3,6 +3,7 @@
 #include "engine/base/err.h"
 #include "tools/audio.h"
 #include "tools/hear.h"
+#include "tools/json.h"
 #include "tools/tool.h"
 
 #include <inttypes.h>
@@ -108,11 +109,10 @@ static void json_end(struct said *s, const char *in, size_t n)
         text = more;
         at += (size_t) sprintf(text + at, "%s%s", i ? " " : "", t);
     }
-    json_t *o = json_pack("{s:s, s:s, s:f, s:f, s:s, s:o, s:o, s:o}", "in", in, "model", s->hear.info.name, "audio_s",
-                          audio_s, "rtf",
-                          audio_s > 0 ? s->hear.busy_s / audio_s : 0, "text", text, "segments", s->segments,
-                              "keywords", s->keywords,
-                          "speech", s->speech);
+    json_t *o = json_pack("{s:o, s:o, s:f, s:f, s:s, s:o, s:o, s:o}", "in", json_text(in), "model",
+                          json_text(s->hear.info.name), "audio_s", audio_s, "rtf",
+                          audio_s > 0 ? s->hear.busy_s / audio_s : 0, "text", text, "segments", s->segments, "keywords",
+                          s->keywords, "speech", s->speech);
     s->segments = s->keywords = s->speech = NULL;
     json_dumpf(o, s->out, JSON_INDENT(1) | JSON_REAL_PRECISION(7));
     fputc('\n', s->out);

@@ -42,12 +42,18 @@ static void transform_free(struct transform *t)
     free(t->bins);
 }
 
+/* What is no number, or beyond any scale, is drawn as silence. */
+static float sample_drawn(float x)
+{
+    return x > -1e6f && x < 1e6f ? x : 0;
+}
+
 /* Adds the power of each bin of the window around the sample `at`. */
 static void power_add(struct transform *t, const float *x, size_t n_samples, ptrdiff_t at, double *power)
 {
     for (size_t i = 0; i < t->n; i++) {
         ptrdiff_t k = at - (ptrdiff_t) (t->n / 2) + (ptrdiff_t) i;
-        t->frame[i] = k >= 0 && k < (ptrdiff_t) n_samples ? x[k] * t->window[i] : 0;
+        t->frame[i] = k >= 0 && k < (ptrdiff_t) n_samples ? sample_drawn(x[k]) * t->window[i] : 0;
     }
     t->kern.rfft_f32(&t->fft, t->bins, t->frame, t->work);
     for (size_t i = 0; i <= t->n / 2; i++)

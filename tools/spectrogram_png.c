@@ -64,7 +64,7 @@ static void colour_of(float v, uint8_t ret[3])
     static const float stops[][3] = { { 4, 3, 18 }, { 52, 14, 96 }, { 132, 32, 108 }, { 212, 72, 66 }, { 248, 152, 32 },
                                       { 252, 246, 168 } };
     const int n = sizeof stops / sizeof *stops - 1;
-    v = v < 0 ? 0 : v > 1 ? 1 : v;
+    v = v > 0 ? v < 1 ? v : 1 : 0;
     int i = (int) (v * (float) n);
     i = i < n ? i : n - 1;
     float f = v * (float) n - (float) i;

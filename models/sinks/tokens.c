@@ -199,16 +199,20 @@ static rill_status words_read(struct reading *r, const char *words, uint32_t wid
     }
 }
 
+/* Without a number of columns those up to the first gap count: what is behind it may have none. */
 static rill_status names_check(const struct reading *r, uint32_t n)
 {
-    const struct tokens *t = r->tokens;
-    uint32_t want = n ? n : t->n;
-    for (uint32_t i = 0; i < want; i++)
-        if (!t->list[i].name)
-            return err_set(r->err, n && i >= t->n ? RILL_INVALID : RILL_MALFORMED,
-                           "the output has %u columns, and number %u has no name among the %u tokens", want, i,
-                               r->n_seen);
-    return want ? RILL_OK : err_set(r->err, RILL_MALFORMED, "there are no tokens");
+    struct tokens *t = r->tokens;
+    uint32_t named = 0;
+    while (named < t->n && t->list[named].name)
+        named++;
+    if (named < n)
+        return err_set(r->err, named >= t->n ? RILL_INVALID : RILL_MALFORMED,
+                       "the output has %u columns, and number %u has no name among the %u tokens", n, named, r->n_seen);
+    if (!named)
+        return err_set(r->err, RILL_MALFORMED, t->n ? "no token has the number 0" : "there are no tokens");
+    t->n = named;
+    return RILL_OK;
 }
 
 rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sink_opts *o, uint32_t n,

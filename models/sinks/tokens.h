@@ -23,7 +23,8 @@ struct tokens {
     size_t longest_bytes;       /* of text */
 };
 
-/* n: columns, whose names must be there; names beyond are no mistake. 0: as many as there are names.
+/* n: columns, whose names must be there; names beyond are no mistake. 0: as many as there are names
+ * before the first gap.
  * MALFORMED: with the line. */
 rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sink_opts *o, uint32_t n, rill_error *err);
 

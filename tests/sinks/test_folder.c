@@ -172,7 +172,7 @@ static void test_refusals(void)
     refused("tokens = none.txt\n", NULL, true, "none.txt");
     refused("tokens = ../tokens.txt\n", NULL, true, "tokens.txt");
     refused("tokens = tokens.txt\n", "a 0\nb 0\n", true, "tokens.txt: tokens, line 2");
-    refused("tokens = tokens.txt\n", "a 0\nb 2\n", true, "number 1");
+    refused("tokens = tokens.txt\n", "a 0\nb 2\n", false, "number 1");
     refused("tokens = tokens.txt\n", "a 0\n\xff 1\n", true, "UTF-8");
     refused("tokens = tokens.txt\n", "a 0\nb 99999999999\n", true, "at most 65535");
     refused("tokens = tokens.txt\n", "", true, "no tokens");
@@ -183,6 +183,19 @@ static void test_refusals(void)
     refused("words = a,b\nunits = \n", NULL, true, "not a value");
     refused("words = a,b\nvoice = 1\n", NULL, true, "unknown key");
     refused("words = a,b,c,d,e,f,g,h\nbeam = 100\n", NULL, false, "beam");
+}
+
+/* Symbols behind the columns are no mistake, with or without a gap before them. */
+static void test_symbols(void)
+{
+    rill_error err = { 0 };
+    rill_sink *s = NULL;
+    char conf[] = "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n[output.logp]\nkind = ctc\ntokens = tokens.txt\n";
+    tones_write(test_path("symbols", ""), conf, "- 0\na 1\nb 2\nc 3\nd 4\ne 5\nf 6\ng 7\n#0 8\n#1 20\n");
+    rill_plan *p = plan_of(test_path("symbols", ""), &err);
+    CHECK(p && rill_sink_new(&s, p, 4, NULL, &err) == RILL_OK, "%s", err.text);
+    rill_sink_free(s);
+    rill_plan_unref(p);
 }
 
 int main(void)
@@ -198,6 +211,7 @@ int main(void)
         test_options(p);
         rill_plan_unref(p);
     }
+    test_symbols();
     test_refusals();
     test_root_drop();
     return check_done();

@@ -51,6 +51,14 @@ le()
     i=0 v=$2
     while [ $i -lt "$1" ]; do printf '\\%03o' $((v % 256)); v=$((v / 256)); i=$((i + 1)); done
 }
+# one second of floats that are no numbers, infinite, or huge
+for bits in '\000\000\300\177' '\000\000\200\177' '\377\377\177\177'; do
+    { printf "RIFF$(le 4 64036)WAVEfmt $(le 4 16)$(le 2 3)$(le 2 1)$(le 4 16000)$(le 4 64000)$(le 2 4)$(le 2 32)data$(le 4 64000)"
+      k=0; while [ $k -lt 16000 ]; do printf "$bits"; k=$((k + 1)); done; } >"$dir/odd.wav"
+    expect 0 "1 spectrogram of 1.00 s" "$rill" plot "$dir/odd.wav" "$dir/odd.png"
+done
+cp "$audio/digits.wav" "$dir/$(printf 'd\377.wav')"
+expect 0 '"in": ".*/d?.wav"' "$rill" transcribe --json "$dir/$(printf 'd\377.wav')"
 for rate in 8000 11025 44100 48000 192000; do
     frames=$((rate + 37)) bytes=$(((rate + 37) * 2))
     { printf "RIFF$(le 4 $((bytes + 36)))WAVEfmt $(le 4 16)$(le 2 1)$(le 2 1)$(le 4 $rate)$(le 4 $((rate * 2)))$(le 2 2)$(le 2 16)data$(le 4 $bytes)"

@@ -37,8 +37,26 @@ static void test_tone(int rate_hz, double hz)
     free(x);
 }
 
+/* A sample that is no number leaves the others as they are. */
+static void test_odd(float odd)
+{
+    float x[16000];
+    struct spectrogram s;
+    for (size_t i = 0; i < 16000; i++)
+        x[i] = i % 4000 == 100 ? odd : (float) sin(0.3 * (double) i);
+    spectrogram_make(&s, x, 16000, 16000, 50, 0.02);
+    unsigned wrong = 0;
+    for (size_t i = 0; i < 50 * SPECTROGRAM_ROWS; i++)
+        wrong += !(s.db[i] >= -140.5f && s.db[i] < 10);
+    CHECK(!wrong, "%g among the samples: %u points have no level", (double) odd, wrong);
+    free(s.db);
+}
+
 int main(void)
 {
+    test_odd(NAN);
+    test_odd(INFINITY);
+    test_odd(-3e38f);
     test_tone(16000, 1000);
     test_tone(48000, 15000);
     test_tone(8000, 440);
