@@ -239,6 +239,10 @@ static rill_status vad(struct job *j, const char *model, const char *in, const c
     TRY(job_open(j, model, RILL_PORT_VAD));
     TRY(input_read(j, in));
     stream_whole(j);
+    if (j->json && !strcmp(out, "-")) {         /* standard output is the report's */
+        report(j, in, out, NULL, 0);
+        return RILL_OK;
+    }
     FILE *f = strcmp(out, "-") ? fopen(out, "w") : stdout;
     if (!f)
         return err_set(&j->err, RILL_IO, "'%.300s' cannot be written", out);

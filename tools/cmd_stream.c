@@ -109,6 +109,8 @@ static rill_status output_open(struct stream *s, const char *path, rill_error *e
     s->words = s->json ? NULL : stdout;
     if (s->opened.outputs & RILL_CLIENT_AUDIO)
         return audio_create(&s->out, path, s->info.samplerate, s->info.channels, err);
+    if (s->json && !strcmp(path, "-"))      /* standard output is the report's */
+        return RILL_OK;
     FILE *f = strcmp(path, "-") ? fopen(path, "w") : stdout;
     if (!f)
         return err_set(err, RILL_IO, "'%.300s' cannot be written", path);

@@ -131,6 +131,7 @@ is "words, keywords and audio by the daemon" "one two|one threes|four|" sh -c "'
     grep -v '^\[\|^ \|audio through'"
 is "keywords by the daemon" "[up]|[yes]|" sh -c "'$rill' stream --socket '$dir/s' -m tones '$wav' '$dir/d.wav' | grep '^\['"
 cmp -s "$dir/c.wav" "$dir/a.wav" && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: the daemon's audio is another"; }
+is "JSON alone by the daemon" "{|" sh -c "'$rill' stream --socket '$dir/s' -m words --json '$wav' - | head -n 1"
 is "JSON by the daemon" "5|" sh -c "'$rill' stream --socket '$dir/s' -m tones --json '$wav' '$dir/e.wav' | grep -c '\"start_s\"'"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
