@@ -198,8 +198,8 @@ RILL_API void         rill_stream_reset(rill_stream *s);
 
 /* Takes up to n frames (n * width floats) into the stream's input carry-over; *ret_taken may be
  * less when a pulse is waiting for run(). An input that does not run along time holds one frame, wants it anew
- * for every run() and takes it after finish too. INVALID after finish otherwise or on a wrong port. Not-finite
- * samples are taken as 0 on audio ports. Real-time safe. */
+ * for every run() and takes it after finish too. INVALID after finish otherwise or on a wrong port. Samples
+ * that are not finite, or of 2^32 and more, are taken as 0 on audio ports. Real-time safe. */
 RILL_API rill_status  rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n_frames,
                                        size_t *ret_taken);
 

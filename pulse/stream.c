@@ -43,13 +43,16 @@ static float *piece(const rill_stream *s, const struct port *q, size_t outer, in
     return base + (outer * (size_t) q->pulse + (size_t) frame) * q->inner_floats;
 }
 
-/* Not-finite samples become 0 without a branch on data that the compiler may not vectorise. */
+#define HUGE_BITS 0x4f800000u            /* 2^32 as a float: beyond integers of 32 bits no audio is meant */
+
+/* Not-finite and huge samples, whose squares would not be finite for ever after, become 0 without a branch on data that
+ * the compiler may not vectorise. */
 static void copy_finite(float *to, const float *from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t u;
         memcpy(&u, &from[i], 4);
-        u = (u & 0x7f800000) == 0x7f800000 ? 0 : u;
+        u = (u & 0x7fffffff) >= HUGE_BITS ? 0 : u;
         memcpy(&to[i], &u, 4);
     }
 }
