@@ -304,16 +304,28 @@ static int texts_copy(const struct command *cmd, const char *from, const char *t
     return code;
 }
 
+static bool catalogue_find(const char *name, char ret[8192])
+{
+    char cats[CATALOGUES_MAX][4096];
+    unsigned n = catalogue_paths(cats);
+    for (unsigned i = 0; i < n && !strchr(name, '/') && name[0] != '.'; i++) {
+        snprintf(ret, 8192, "%s/%s", cats[i], name);
+        if (file_exists(ret, "graph.nnef"))
+            return true;
+    }
+    return false;
+}
+
+bool catalogue_has(const char *name)
+{
+    char folder[8192];
+    return catalogue_find(name, folder);
+}
+
 static int model_get(const struct command *cmd, const char *name, const char *to, const char *from, bool quiet)
 {
-    char cats[CATALOGUES_MAX][4096], source[8192], folder[8192];
-    unsigned n = catalogue_paths(cats), i = 0;
-    for (; i < n; i++) {
-        snprintf(source, sizeof source, "%s/%s", cats[i], name);
-        if (!strchr(name, '/') && name[0] != '.' && file_exists(source, "graph.nnef"))
-            break;
-    }
-    if (i == n)
+    char source[8192], folder[8192];
+    if (!catalogue_find(name, source))
         return tool_fail(cmd, TOOL_BAD_INPUT, "the library has no model '%s'; 'rill models' lists them", name);
     struct arena a = { 0 };
     struct model_conf c;

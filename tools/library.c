@@ -101,6 +101,9 @@ static rill_status name_refuse(const char *name, rill_error *err)
 {
     struct names known = { "" };
     const char *b;
+    if (catalogue_has(name))
+        return err_set(err, RILL_IO, "the weights of model '%.100s' are not here; fetch them with: rill models get %.100s",
+                       name, name);
     for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
         name_note(&known, b, NULL);
     library_each(name_note, &known);

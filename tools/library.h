@@ -19,6 +19,9 @@ const char *library_user_path(void);
  * built-in; opts as for rill_model_open_with. An unknown name is refused with the names there are. */
 rill_status library_open(rill_model **ret, const char *name, const rill_model_opts *opts, rill_error *reterr);
 
+/* Whether `rill models get` knows the name. */
+bool catalogue_has(const char *name);
+
 /* Calls see for every model folder found, the first of each name; stops when it returns false. */
 void library_each(bool (*see)(void *arg, const char *name, const char *path), void *arg);
 #endif

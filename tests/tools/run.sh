@@ -87,6 +87,7 @@ expect 0 '"name": "gtcrn"' "$rill" models --json
 expect 3 "no model 'nosuch'" "$rill" models get nosuch
 expect 4 "has no gtcrn" "$rill" models get gtcrn --from "$dir"
 expect 4 "rill models get gtcrn" env RILL_MODEL_PATH="$RILL_LIBRARY" "$rill" inspect gtcrn
+expect 4 "are not here; fetch them with: rill models get gtcrn" env RILL_MODEL_PATH= "$rill" denoise -m gtcrn "$audio/noisy.wav" "$dir/x.wav"
 mkdir -p "$dir/from/gtcrn"
 echo "not the weights" >"$dir/from/gtcrn/gtcrn_simple.onnx"
 expect 3 "SHA-256" "$rill" models get gtcrn --from "$dir/from" --to "$dir/got"
