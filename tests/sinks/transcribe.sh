@@ -51,6 +51,11 @@ is "words alone" "one two|one threes|four|" "$rill" transcribe -m "$m" -t 'selec
 is "subtitles" "1|00:00:00,040 --> 00:00:00,100|one two||2|00:00:00,340 --> 00:00:00,440|one threes||3|00:00:00,710 --> 00:00:00,720|four||" \
     "$rill" transcribe -m "$m" -t 'select_outputs(speech, logp)' --srt "$wav"
 is "keywords" "start_s,end_s,word,score|0.060,0.080,up,0.900000|0.340,0.360,yes,0.900000|" "$rill" keyword -m "$m" "$wav"
+cp -r "$m" "$dir/labels"
+printf 'no\nyes, "sir"\nup\ndown\nleft\nright\non\noff\n' >"$dir/labels/labels.txt"
+sed 's/^words = .*/labels = labels.txt/' "$m/model.conf" >"$dir/labels/model.conf"
+is "keywords in quotes" 'start_s,end_s,word,score|0.060,0.080,up,0.900000|0.340,0.360,"yes, ""sir""",0.900000|' \
+    "$rill" keyword -m "$dir/labels" "$wav"
 is "JSON" '"text": "one two one threes four"|' sh -c "'$rill' transcribe -m '$m' --json '$wav' | grep -o '\"text\": \"one two one.*\"'"
 is "JSON has every word" "5" sh -c "'$rill' transcribe -m '$m' --json '$wav' | grep -c '^     \"text\"' | tr -d '\n'"
 is "JSON has speech and keywords" "3 2" sh -c "'$rill' transcribe -m '$m' --json '$wav' >'$dir/j'
