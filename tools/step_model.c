@@ -11,22 +11,31 @@
 /* ---- declarations ---- */
 
 /* Splits "name<mark>rest"; false without the mark. The last mark counts: names may hold any byte. */
-static bool text_split(const char *text, char mark, char **ret_name, const char **ret_rest)
+static bool text_split(struct step_decl *d, const char *text, char mark, const char **ret_name, const char **ret_rest)
 {
     const char *at = strrchr(text, mark);
-    if (!at || at == text)
+    if (!at || at == text || d->n_owned == sizeof d->owned / sizeof *d->owned)
         return false;
-    *ret_name = strndup(text, (size_t) (at - text));
+    char *name = strndup(text, (size_t) (at - text));
+    if (!name)
+        return false;
+    *ret_name = d->owned[d->n_owned++] = name;
     *ret_rest = at + 1;
-    return *ret_name != NULL;
+    return true;
+}
+
+void step_decl_drop(struct step_decl *d)
+{
+    while (d->n_owned)
+        free(d->owned[--d->n_owned]);
 }
 
 bool step_decl_shape(struct step_decl *d, const char *text)
 {
     struct step_shape s = { 0 };
-    char *name, *end;
-    const char *rest;
-    if (d->n_shapes == STEP_LIST_MAX || !text_split(text, '=', &name, &rest))
+    char *end;
+    const char *name, *rest;
+    if (d->n_shapes == STEP_LIST_MAX || !text_split(d, text, '=', &name, &rest))
         return false;
     s.name = name;
     for (; *rest; rest = *end ? end + 1 : end) {
@@ -42,9 +51,9 @@ bool step_decl_shape(struct step_decl *d, const char *text)
 
 bool step_decl_const(struct step_decl *d, const char *text)
 {
-    char *name, *end;
-    const char *rest;
-    if (d->n_consts == STEP_LIST_MAX || !text_split(text, '=', &name, &rest))
+    char *end;
+    const char *name, *rest;
+    if (d->n_consts == STEP_LIST_MAX || !text_split(d, text, '=', &name, &rest))
         return false;
     double v = strtod(rest, &end);
     if (end == rest || *end)
@@ -55,9 +64,8 @@ bool step_decl_const(struct step_decl *d, const char *text)
 
 bool step_decl_state(struct step_decl *d, const char *text)
 {
-    char *name;
-    const char *rest;
-    if (d->n_states == STEP_LIST_MAX || !text_split(text, ':', &name, &rest) || !*rest)
+    const char *name, *rest;
+    if (d->n_states == STEP_LIST_MAX || !text_split(d, text, ':', &name, &rest) || !*rest)
         return false;
     d->states[d->n_states++] = (struct step_state) { name, rest };
     return true;

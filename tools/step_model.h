@@ -15,12 +15,17 @@ struct step_decl {
     struct step_const consts[STEP_LIST_MAX];
     struct step_state states[STEP_LIST_MAX];
     unsigned n_shapes, n_consts, n_states;
+    char *owned[3 * STEP_LIST_MAX];     /* names that step_decl_* cut out of texts */
+    unsigned n_owned;
 };
 
 /* "name=1,2,3", "name=16000", "in:out": adds to d; false if the text is not of that form. Borrows text. */
 bool step_decl_shape(struct step_decl *d, const char *text);
 bool step_decl_const(struct step_decl *d, const char *text);
 bool step_decl_state(struct step_decl *d, const char *text);
+
+/* Frees what those took; a model that was opened with d borrows it and goes first. */
+void step_decl_drop(struct step_decl *d);
 
 /* Opens an ONNX file as a model without a time axis: each run takes every input whole. State outputs stay
  * outputs as well. Then opts are applied (a stream they name is time). Names that the file does not have are refused with the ones it has. */

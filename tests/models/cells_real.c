@@ -103,6 +103,7 @@ static void file_check(const struct file *f)
     }
     if (s == RILL_OK)
         rill_model_free(m);
+    step_decl_drop(&d);
     free(x);
     free(want);
 }
