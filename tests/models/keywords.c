@@ -45,6 +45,8 @@ static void test_entry(const struct entry *e)
     struct floats x = wav_read(shared_path(e->wav)), want = reference_read(e), whole;
     if (!x.v || !library_copy(e->name, e->weights)) {
         check_skipped++;
+        free(want.v);
+        free(x.v);
         return;
     }
     CHECK(rill_model_open(&m, test_path(e->name, ""), &err) == RILL_OK, "%s: %s", e->name, err.text);
