@@ -15,16 +15,6 @@ static const char *own(const char *file)
     return source_path(path);
 }
 
-static rill_plan *plan_of(const char *path, rill_error *err)
-{
-    rill_model *m = NULL;
-    rill_plan *p = NULL;
-    if (rill_model_open(&m, path, err) == RILL_OK && rill_plan_new(&p, m, NULL, err) != RILL_OK)
-        p = NULL;
-    rill_model_free(m);
-    return p;
-}
-
 /* Frames out of what was pushed in pieces of at most `most`, cut at random, into the sink. */
 static struct story stream_through(const rill_plan *p, rill_sink *s, struct floats x, uint32_t most)
 {
@@ -192,7 +182,7 @@ static void test_again(const rill_plan *p, struct floats x)
     char path[8192];
     snprintf(path, sizeof path, "%s", test_path("tiny.rill", ""));
     CHECK(rill_plan_save(p, path, &err) == RILL_OK, "%s", err.text);
-    rill_plan *c = plan_of(path, &err);
+    rill_plan *c = folder_plan(path, &err);
     CHECK(c, "%s", err.text);
     if (!c)
         return;
@@ -220,7 +210,7 @@ static void test_sharing(const char *path)
     rill_event v;
     size_t took;
     float zeros[24 * 8] = { 0 };
-    rill_plan *p = plan_of(path, &err);
+    rill_plan *p = folder_plan(path, &err);
     CHECK(p && rill_sink_defaults(&a, p, 1, &err) == RILL_OK && rill_sink_defaults(&b, p, 1, &err) == RILL_OK, "%s", err.text);
     CHECK(a.decoder && a.decoder == b.decoder && a.joiner && a.joiner == b.joiner && a.decoder != a.joiner, "the plans");
     CHECK(rill_sink_new(&s, p, 1, &a, &err) == RILL_OK, "%s", err.text);
@@ -293,7 +283,7 @@ static void refused(const char *conf_tail, bool at_open, const char *word)
     rill_error err = { 0 };
     rill_sink *s = NULL;
     folder_make("bad", conf_tail, all_files);
-    rill_plan *p = plan_of(test_path("bad", ""), &err);
+    rill_plan *p = folder_plan(test_path("bad", ""), &err);
     CHECK(!p == at_open, "%s: %s", conf_tail, err.text);
     if (p && !at_open)
         CHECK(rill_sink_new(&s, p, 1, NULL, &err) != RILL_OK, "%s", conf_tail);
@@ -335,7 +325,7 @@ static void meta_refused(const char *key, const char *to, const char *word)
     CHECK(data && at + k + 1 + strlen(to) <= n, "no %s", key);
     memcpy(data + at + k + 1, to, strlen(to));      /* behind its length */
     file_write(test_path("meta", "decoder.onnx"), data, n);
-    rill_plan *p = plan_of(test_path("meta", ""), &err);
+    rill_plan *p = folder_plan(test_path("meta", ""), &err);
     CHECK(p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_INVALID && strstr(err.text, word), "%s %s: %s", key, to, err.text);
     rill_plan_unref(p);
     free(data);
@@ -353,7 +343,7 @@ static void graph_refused(const char *from, const char *to, bool at_open, const 
     CHECK((at = strstr(text, from)) && strlen(from) == strlen(to), "no %s in the graph", from);
     memcpy(at, to, strlen(to));
     file_write(test_path("graph", "graph.nnef"), text, n);
-    rill_plan *p = plan_of(test_path("graph", ""), &err);
+    rill_plan *p = folder_plan(test_path("graph", ""), &err);
     bool made = !at_open && p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_OK;
     CHECK(!p == at_open && !made && strstr(err.text, word), "%s: %s", to, err.text);
     rill_plan_unref(p);
@@ -367,7 +357,7 @@ static void test_odd_numbers(const float *frames, size_t n)
     rill_sink *s = NULL;
     float *x = malloc(n * 24 * sizeof *x);
     folder_make("few", "decoder = few.onnx\njoiner = joiner.onnx\ntokens = tokens.txt\n", all_files);
-    rill_plan *p = plan_of(test_path("few", ""), &err);
+    rill_plan *p = folder_plan(test_path("few", ""), &err);
     CHECK(p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_OK, "%s", err.text);
     for (size_t i = 0; i < 24 * n; i++)
         x[i] = i % 24 == 5 && i / 24 % 10 == 3 ? NAN : i / 24 % 10 == 7 ? INFINITY : frames[i];
@@ -388,7 +378,7 @@ int main(void)
     test_root_make();
     snprintf(path, sizeof path, "%s", own(""));
     CHECK(x.n == 41600 && rill_model_open(&m, path, &err) == RILL_OK, "%s", err.text);
-    rill_plan *p = plan_of(path, &err);
+    rill_plan *p = folder_plan(path, &err);
     CHECK(p, "%s", err.text);
     if (m && p) {
         test_features(x);

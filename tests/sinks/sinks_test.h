@@ -101,4 +101,15 @@ static inline struct story story_of(rill_sink *s, const float *x, size_t n, uint
     story_events(&t, s);
     return t;
 }
+
+/* The plan of a model at its smallest pulse; NULL where it cannot be had. */
+static inline rill_plan *folder_plan(const char *path, rill_error *err)
+{
+    rill_model *m = NULL;
+    rill_plan *p = NULL;
+    if (rill_model_open(&m, path, err) == RILL_OK && rill_plan_new(&p, m, NULL, err) != RILL_OK)
+        p = NULL;
+    rill_model_free(m);
+    return p;
+}
 #endif

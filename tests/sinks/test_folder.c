@@ -10,16 +10,6 @@ static const char script[] = "....1.22.3........................111...4446......
 
 struct outputs { rill_sink *sink[8]; struct story story[8]; unsigned n; };
 
-static rill_plan *plan_of(const char *path, rill_error *err)
-{
-    rill_model *m = NULL;
-    rill_plan *p = NULL;
-    if (rill_model_open(&m, path, err) == RILL_OK && rill_plan_new(&p, m, NULL, err) != RILL_OK)
-        p = NULL;
-    rill_model_free(m);
-    return p;
-}
-
 /* Everything there is to pull, into the sinks. */
 static void outputs_read(struct outputs *o, rill_stream *st)
 {
@@ -115,7 +105,7 @@ static void test_compiled(const rill_plan *p)
     char path[8192];
     snprintf(path, sizeof path, "%s", test_path("tones.rill", ""));
     CHECK(rill_plan_save(p, path, &err) == RILL_OK, "%s", err.text);
-    rill_plan *c = plan_of(path, &err);
+    rill_plan *c = folder_plan(path, &err);
     CHECK(c, "%s", err.text);
     if (!c)
         return;
@@ -159,7 +149,7 @@ static void refused(const char *conf_tail, const char *tokens, bool at_open, con
     snprintf(conf, sizeof conf,
              "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n[output.logp]\nkind = ctc\n%s", conf_tail);
     tones_write(test_path("bad", ""), conf, tokens);
-    rill_plan *p = plan_of(test_path("bad", ""), &err);
+    rill_plan *p = folder_plan(test_path("bad", ""), &err);
     CHECK(!p == at_open, "%s: %s", conf_tail, err.text);
     if (p && !at_open)
         CHECK(rill_sink_new(&s, p, 4, NULL, &err) != RILL_OK, "%s", conf_tail);
@@ -192,7 +182,7 @@ static void test_symbols(void)
     rill_sink *s = NULL;
     char conf[] = "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n[output.logp]\nkind = ctc\ntokens = tokens.txt\n";
     tones_write(test_path("symbols", ""), conf, "- 0\na 1\nb 2\nc 3\nd 4\ne 5\nf 6\ng 7\n#0 8\n#1 20\n");
-    rill_plan *p = plan_of(test_path("symbols", ""), &err);
+    rill_plan *p = folder_plan(test_path("symbols", ""), &err);
     CHECK(p && rill_sink_new(&s, p, 4, NULL, &err) == RILL_OK, "%s", err.text);
     rill_sink_free(s);
     rill_plan_unref(p);
@@ -203,7 +193,7 @@ int main(void)
     rill_error err = { 0 };
     test_root_make();
     CHECK(tones_write(test_path("tones", ""), NULL, NULL), "the folder");
-    rill_plan *p = plan_of(test_path("tones", ""), &err);
+    rill_plan *p = folder_plan(test_path("tones", ""), &err);
     CHECK(p, "%s", err.text);
     if (p) {
         test_stories(p);
