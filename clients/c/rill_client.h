@@ -14,6 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifdef __GNUC__
+#pragma GCC visibility push(default)        /* what the library exports is what stands here */
+#endif
+
 struct rill_client;
 
 enum rill_client_enc { RILL_CLIENT_S16 = 1, RILL_CLIENT_S24 = 2, RILL_CLIENT_S32 = 3, RILL_CLIENT_F32 = 4 };
@@ -239,4 +247,10 @@ int rill_client_ctl_kick(struct rill_client *c, uint32_t conn);
 int rill_client_ctl_log_level(struct rill_client *c, const char *level);
 const char *rill_client_ctl_text(const struct rill_client *c);         /* of the last ctl call, "" if none */
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* client.h - what the files of the C client share. */
+#ifndef CLIENTS_C_CLIENT_H
+#define CLIENTS_C_CLIENT_H
+#include "clients/c/rill_client.h"
+#include "rilld.pb-c.h"
+
+#define MAX_FRAME_BYTES (1u << 20)
+#define MAX_STREAMS 64
+
+struct peer_stream {
+    uint32_t id, seq;
+    uint32_t frame_bytes;           /* of the input format */
+    uint64_t pos, limit_pos;        /* input rate */
+    bool discont, ended, finished;
+};
+
+struct rill_client {
+    int fd;
+    unsigned timeout_ms;
+    uint32_t max_frame_bytes, req;
+    bool dead;
+    uint8_t *in;                    /* 4 + MAX_FRAME_BYTES */
+    size_t in_fill;
+    struct peer_stream streams[MAX_STREAMS];
+    struct rill_client_events ev;
+    Rill__ServerFrame *answer;      /* to the last request */
+    Rill__ServerFrame *held;        /* what rill_client_status points into */
+    struct rill_client_finished last_finished;
+    int error_code;
+    char error[512], server[64], text[512];
+};
+
+/* A frame f on the stack whose only member is message_. */
+#define FRAME(case_, member_, message_)                                                     \
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;                                        \
+    f.m_case = RILL__CLIENT_FRAME__M_##case_;                                              \
+    f.member_ = &(message_)
+
+/* ---- wire.c ---- */
+
+/* Keep the words for rill_client_error(); both return -1. fail_dead gives the connection up and keeps words that
+ * are there already. */
+__attribute__((format(printf, 3, 4)))
+int client_fail(struct rill_client *c, int code, const char *format, ...);
+int client_fail_dead(struct rill_client *c, const char *what);
+
+const char *client_code_name(int code);
+struct peer_stream *client_stream(struct rill_client *c, uint32_t id);      /* 0 finds a free one; NULL if none */
+void client_frame_free(Rill__ServerFrame *f);                               /* takes NULL */
+
+int client_frames(struct rill_client *c);           /* handles the whole frames in c->in; their number or -1 */
+int client_wait(struct rill_client *c, const char *for_what);   /* one round; a daemon silent for timeout_ms is an error */
+int client_bytes_send(struct rill_client *c, const uint8_t *p, size_t n);
+int client_send(struct rill_client *c, const Rill__ClientFrame *f);
+
+/* Sends f with a number of its own and waits for the answer, which the caller frees. NULL on failure, also where the answer
+ * is an Error or no `want`. */
+Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f, Rill__ServerFrame__MCase want, const char *what);
+
+/* ---- events.c ---- */
+
+void client_on_frame(struct rill_client *c, Rill__ServerFrame *f);          /* owns f */
+
+/* ---- ask.c ---- */
+
+unsigned client_outputs(size_t n, const Rill__Output *outputs);             /* bits of enum rill_client_want */
+void client_stats(struct rill_client_stats *ret, const Rill__StatsReply *m,
+                  void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
+#endif

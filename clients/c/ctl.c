@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "clients/c/client.h"
+
+#include <stdio.h>
+
+int rill_client_ctl_status(struct rill_client *c, struct rill_client_status *ret,
+                           void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg)
+{
+    Rill__CtlStatus m = RILL__CTL_STATUS__INIT;
+    FRAME(CTL_STATUS, ctl_status, m);
+    Rill__ServerFrame *r = client_request(c, &f, RILL__SERVER_FRAME__M_CTL_STATUS, "status");
+    if (!r)
+        return -1;
+    const Rill__StatusReply *x = r->ctl_status;
+    client_frame_free(c->held);
+    c->held = r;
+    *ret = (struct rill_client_status) {
+        .server = x->server, .state = x->state, .config = x->config, .pid = x->pid, .threads = x->threads,
+        .connections = x->connections, .streams = x->streams, .uptime_us = x->uptime_us, .rtf_load = x->rtf_load,
+        .rtf_budget = x->rtf_budget,
+    };
+    if (x->stats)
+        client_stats(&ret->stats, x->stats, each, arg);
+    return 0;
+}
+
+static struct rill_client_pcm pcm_copy(const Rill__Pcm *m)
+{
+    if (!m)
+        return (struct rill_client_pcm) { 0, 0, RILL_CLIENT_S16 };
+    return (struct rill_client_pcm) { m->rate, m->channels, (enum rill_client_enc) m->enc };
+}
+
+static void session_give(const Rill__Session *x, void (*each)(void *arg, const struct rill_client_session *s),
+                         void *arg)
+{
+    struct rill_client_session v = {
+        .conn = x->conn, .stream = x->stream, .uid = x->uid, .pid = x->pid, .client = x->client, .model = x->model,
+        .state = x->state, .in = pcm_copy(x->in), .out = pcm_copy(x->out), .pace = (enum rill_client_pace) x->pace,
+        .in_samples = x->in_samples, .out_samples = x->out_samples, .age_us = x->age_us,
+        .queued_bytes = x->queued_bytes, .rtf = x->rtf,
+    };
+    each(arg, &v);
+}
+
+int rill_client_ctl_sessions(struct rill_client *c, void (*each)(void *arg, const struct rill_client_session *s),
+                             void *arg)
+{
+    Rill__CtlSessions m = RILL__CTL_SESSIONS__INIT;
+    bool more = true;
+    while (more) {
+        FRAME(CTL_SESSIONS, ctl_sessions, m);
+        Rill__ServerFrame *r = client_request(c, &f, RILL__SERVER_FRAME__M_CTL_SESSIONS, "sessions");
+        if (!r)
+            return -1;
+        const Rill__SessionsReply *x = r->ctl_sessions;
+        for (size_t i = 0; i < x->n_sessions; i++)
+            session_give(x->sessions[i], each, arg);
+        more = x->more && x->n_sessions;
+        if (more) {
+            m.after_conn = x->sessions[x->n_sessions - 1]->conn;
+            m.after_stream = x->sessions[x->n_sessions - 1]->stream;
+        }
+        client_frame_free(r);
+    }
+    return 0;
+}
+
+static int ctl_done(struct rill_client *c, Rill__ClientFrame *f, const char *what)
+{
+    c->text[0] = '\0';
+    Rill__ServerFrame *r = client_request(c, f, RILL__SERVER_FRAME__M_CTL_DONE, what);
+    if (!r)
+        return -1;
+    snprintf(c->text, sizeof c->text, "%s", r->ctl_done->text);
+    client_frame_free(r);
+    return 0;
+}
+
+int rill_client_ctl_reload(struct rill_client *c)
+{
+    Rill__CtlReload m = RILL__CTL_RELOAD__INIT;
+    FRAME(CTL_RELOAD, ctl_reload, m);
+    return ctl_done(c, &f, "reload");
+}
+
+int rill_client_ctl_drain(struct rill_client *c, uint32_t grace_ms)
+{
+    Rill__CtlDrain m = RILL__CTL_DRAIN__INIT;
+    m.grace_ms = grace_ms;
+    FRAME(CTL_DRAIN, ctl_drain, m);
+    return ctl_done(c, &f, "drain");
+}
+
+int rill_client_ctl_load(struct rill_client *c, const char *model)
+{
+    Rill__CtlLoad m = RILL__CTL_LOAD__INIT;
+    m.model = (char *) (uintptr_t) model;
+    FRAME(CTL_LOAD, ctl_load, m);
+    return ctl_done(c, &f, "load");
+}
+
+int rill_client_ctl_unload(struct rill_client *c, const char *model)
+{
+    Rill__CtlUnload m = RILL__CTL_UNLOAD__INIT;
+    m.model = (char *) (uintptr_t) model;
+    FRAME(CTL_UNLOAD, ctl_unload, m);
+    return ctl_done(c, &f, "unload");
+}
+
+int rill_client_ctl_kick(struct rill_client *c, uint32_t conn)
+{
+    Rill__CtlKick m = RILL__CTL_KICK__INIT;
+    m.conn = conn;
+    FRAME(CTL_KICK, ctl_kick, m);
+    return ctl_done(c, &f, "kick");
+}
+
+int rill_client_ctl_log_level(struct rill_client *c, const char *level)
+{
+    Rill__CtlLogLevel m = RILL__CTL_LOG_LEVEL__INIT;
+    m.level = (char *) (uintptr_t) level;
+    FRAME(CTL_LOG_LEVEL, ctl_log_level, m);
+    return ctl_done(c, &f, "log-level");
+}
+
+const char *rill_client_ctl_text(const struct rill_client *c)
+{
+    return c->text;
+}

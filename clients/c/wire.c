@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "clients/c/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+int client_fail(struct rill_client *c, int code, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(c->error, sizeof c->error, format, ap);
+    va_end(ap);
+    c->error_code = code;
+    return -1;
+}
+
+int client_fail_dead(struct rill_client *c, const char *what)
+{
+    c->dead = true;
+    return c->error[0] ? -1 : client_fail(c, 0, "%s", what);
+}
+
+const char *client_code_name(int code)
+{
+    const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(&rill__code__descriptor, code);
+    return v ? v->name : "UNKNOWN";
+}
+
+struct peer_stream *client_stream(struct rill_client *c, uint32_t id)
+{
+    for (size_t i = 0; i < MAX_STREAMS; i++)
+        if (c->streams[i].id == id)
+            return &c->streams[i];
+    return NULL;
+}
+
+void client_frame_free(Rill__ServerFrame *f)
+{
+    if (f)
+        rill__server_frame__free_unpacked(f, NULL);
+}
+
+static uint32_t get_u32(const uint8_t *p)
+{
+    return (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16 | (uint32_t) p[3] << 24;
+}
+
+int client_frames(struct rill_client *c)
+{
+    size_t at = 0;
+    int n_frames = 0;
+    while (c->in_fill - at >= 4) {
+        uint32_t n = get_u32(c->in + at);
+        if (n == 0 || n > c->max_frame_bytes)
+            return client_fail_dead(c, "the daemon sent a frame of a wrong length");
+        if (c->in_fill - at - 4 < n)
+            break;
+        Rill__ServerFrame *f = rill__server_frame__unpack(NULL, n, c->in + at + 4);
+        if (!f)
+            return client_fail_dead(c, "the daemon sent a frame that cannot be read");
+        client_on_frame(c, f);
+        at += 4 + (size_t) n;
+        n_frames++;
+    }
+    memmove(c->in, c->in + at, c->in_fill - at);
+    c->in_fill -= at;
+    return n_frames;
+}
+
+/* Reads what is there without waiting; 0 if there is nothing. */
+static int socket_read(struct rill_client *c)
+{
+    ssize_t n = recv(c->fd, c->in + c->in_fill, 4 + (size_t) MAX_FRAME_BYTES - c->in_fill, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : client_fail_dead(c, strerror(errno));
+    if (n == 0)
+        return client_fail_dead(c, "the daemon closed the connection");
+    c->in_fill += (size_t) n;
+    return client_frames(c);
+}
+
+int rill_client_poll(struct rill_client *c, int timeout_ms)
+{
+    if (c->dead)
+        return client_fail_dead(c, "the connection is closed");
+    struct pollfd p = { .fd = c->fd, .events = POLLIN };
+    int r = poll(&p, 1, timeout_ms);
+    if (r < 0 && errno != EINTR)
+        return client_fail_dead(c, strerror(errno));
+    return r > 0 ? socket_read(c) : 0;
+}
+
+/* One round of waiting for the daemon; a silent daemon is an error after timeout_ms. */
+int client_wait(struct rill_client *c, const char *for_what)
+{
+    struct pollfd p = { .fd = c->fd, .events = POLLIN };
+    if (c->dead)
+        return client_fail_dead(c, "the connection is closed");
+    int r;
+    while ((r = poll(&p, 1, (int) c->timeout_ms)) < 0 && errno == EINTR)
+        ;
+    if (r < 0)
+        return client_fail_dead(c, strerror(errno));
+    if (r == 0)
+        return client_fail(c, 0, "the daemon was silent for %u ms while waiting for %s", c->timeout_ms, for_what);
+    return socket_read(c) < 0 ? -1 : 0;
+}
+
+/* ---- what goes out ---- */
+
+int client_bytes_send(struct rill_client *c, const uint8_t *p, size_t n)
+{
+    while (n) {
+        ssize_t w = send(c->fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (w > 0) {
+            p += w;
+            n -= (size_t) w;
+            continue;
+        }
+        if (errno != EAGAIN && errno != EINTR) {
+            int why = errno;
+            while (!c->dead && socket_read(c) > 0)      /* an Error may explain it */
+                ;
+            return client_fail_dead(c, strerror(why));
+        }
+        struct pollfd pf = { .fd = c->fd, .events = POLLIN | POLLOUT };
+        int r = poll(&pf, 1, (int) c->timeout_ms);
+        if (r == 0)
+            return client_fail_dead(c, "the daemon takes no data");
+        if (r > 0 && (pf.revents & POLLIN) && socket_read(c) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int client_send(struct rill_client *c, const Rill__ClientFrame *f)
+{
+    size_t n = rill__client_frame__get_packed_size(f);
+    if (c->dead)
+        return client_fail_dead(c, "the connection is closed");
+    if (n > c->max_frame_bytes)
+        return client_fail(c, 0, "a message of %zu bytes is over the limit of %u", n, c->max_frame_bytes);
+    uint8_t *b = malloc(4 + n);
+    if (!b)
+        return client_fail(c, 0, "out of memory");
+    for (int i = 0; i < 4; i++)
+        b[i] = (uint8_t) (n >> (8 * i));
+    rill__client_frame__pack(f, b + 4);
+    int r = client_bytes_send(c, b, 4 + n);
+    free(b);
+    return r;
+}
+
+/* Sends a request and waits for its answer, which the caller frees; NULL on failure. */
+Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f, Rill__ServerFrame__MCase want,
+                                  const char *what)
+{
+    c->error[0] = '\0';
+    c->error_code = 0;
+    client_frame_free(c->answer);
+    c->answer = NULL;
+    if (++c->req == 0)
+        c->req = 1;
+    f->req = c->req;
+    if (client_send(c, f) < 0)
+        return NULL;
+    while (!c->answer)
+        if (client_wait(c, what) < 0)
+            break;
+    Rill__ServerFrame *a = c->answer;
+    c->answer = NULL;
+    if (a && a->m_case == want)
+        return a;
+    if (a && a->m_case == RILL__SERVER_FRAME__M_ERROR)
+        client_fail(c, (int) a->error->code, "%s: %s", client_code_name((int) a->error->code), a->error->text);
+    else if (!c->error[0])
+        client_fail(c, 0, "the daemon answered %s with something else", what);
+    client_frame_free(a);
+    return NULL;
+}
