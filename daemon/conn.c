@@ -177,6 +177,7 @@ void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, 
     f.error = &e;
     f.req = req;
     c->daemon->protocol_errors++;
+    c->daemon->figures.errors[(unsigned) code < FIGURES_CODES ? (unsigned) code : 0]++;
     const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(&rill__code__descriptor, (int) code);
     log_line(&c->daemon->log, fatal ? LOG_WARN : LOG_INFO, "conn=%u uid=%u id=%u error=%s fatal=%d text=\"%s\"", c->id,
              c->uid, stream, v ? v->name : "?", fatal, text);

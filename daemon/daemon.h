@@ -4,6 +4,7 @@
 #define RILLD_DAEMON_H
 
 #include "daemon/conf.h"
+#include "daemon/figures.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/pcm.h"
@@ -47,6 +48,7 @@ struct session {
     uint64_t audio_noted;           /* samples already in the model's sums */
     uint32_t max_chunk_us;
     struct hist compute, queue;
+    struct figures *figures;        /* of its model; NULL until it runs */
 };
 
 struct conn {
@@ -87,6 +89,7 @@ struct daemon {
     char instance_id[33];
     struct log log;
     struct registry registry;
+    struct figures_all figures;
     struct worker *workers;
     unsigned n_workers;
     struct listener listeners[MAX_LISTENERS];
@@ -96,7 +99,7 @@ struct daemon {
     uint32_t n_conns, n_sessions, next_conn, next_serial;
     uint64_t conns_accepted, streams_opened, streams_refused, protocol_errors;
     double rtf_load;
-    uint64_t started_us, drain_until_us, next_summary_us;
+    uint64_t started_us, started_wall_us, drain_until_us, next_summary_us;
     uint64_t watchdog_us, next_pet_us, health_us, next_health_us;
     uint64_t *beats_seen;
     bool ready, draining, stopping, stuck;
@@ -140,13 +143,21 @@ size_t outputs_list(const struct lane_model *m, Rill__Output list[5]);      /* w
 
 /* --- stats.c --- */
 void stats_pulse(struct session *s, const struct lane_rec *r);
+void stats_opened(struct session *s);
+void stats_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples);      /* at the client's rate */
+void stats_refused(struct daemon *d, Rill__Code code);
 void stats_finished_log(struct session *s, bool cancelled);
 void stats_summary(struct daemon *d);
+uint32_t sessions_running(const struct daemon *d);
 void stats_reply(struct conn *c, uint32_t req);
 void status_reply(struct conn *c, uint32_t req);
 void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t after_stream);
 void info_reply(struct conn *c, uint32_t req);
 uint64_t samples_us(uint64_t n, uint32_t rate);
+
+/* --- metrics.c --- */
+char *metrics_text(struct daemon *d, bool open, size_t *ret_bytes);     /* to be freed; NULL without memory. open: OpenMetrics, not Prometheus' older text */
+void metrics_reply(struct conn *c, uint32_t req);
 
 /* --- listen.c --- */
 bool listen_all(struct daemon *d, char *err, size_t n);

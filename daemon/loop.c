@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/daemon.h"
+#include "daemon/process.h"
 
 #include <signal.h>
 #include <sys/random.h>
@@ -47,14 +48,6 @@ static void watchdog_pet(struct daemon *d, uint64_t now_us)
 
 /* ---- stopping ---- */
 
-static uint32_t sessions_open(const struct daemon *d)
-{
-    uint32_t n = 0;
-    for (const struct session *s = d->sessions; s; s = s->next)
-        n += !s->gone;
-    return n;
-}
-
 static void goaway_send(struct conn *c, uint32_t grace_ms)
 {
     Rill__GoAway a = RILL__GO_AWAY__INIT;
@@ -77,8 +70,8 @@ void daemon_drain(struct daemon *d, uint32_t grace_ms)
     }
     d->draining = true;
     d->drain_until_us = until_us;
-    log_line(&d->log, LOG_INFO, "draining: %u streams, at most %u ms", sessions_open(d), grace_ms);
-    notify_send("STOPPING=1\nSTATUS=Draining %u streams", sessions_open(d));
+    log_line(&d->log, LOG_INFO, "draining: %u streams, at most %u ms", sessions_running(d), grace_ms);
+    notify_send("STOPPING=1\nSTATUS=Draining %u streams", sessions_running(d));
     listen_close(d);
     for (struct conn *c = d->conns, *next; c; c = next) {
         next = c->next;
@@ -89,7 +82,7 @@ void daemon_drain(struct daemon *d, uint32_t grace_ms)
 static void drain_tick(struct daemon *d, uint64_t now_us)
 {
     bool over = now_us >= d->drain_until_us;
-    if (!d->draining || d->stopping || (sessions_open(d) && !over))
+    if (!d->draining || d->stopping || (sessions_running(d) && !over))
         return;
     d->stopping = true;
     for (struct conn *c = d->conns, *next; c; c = next) {
@@ -192,6 +185,7 @@ static bool daemon_start(struct daemon *d)
 {
     char err[512];
     d->started_us = lane_now_us();
+    d->started_wall_us = process_wall_us();
     d->next_summary_us = d->started_us + d->conf.log_interval_s * UINT64_C(1000000);
     d->watchdog_us = notify_watchdog_us();
     d->health_us = d->watchdog_us && d->watchdog_us / 2 < HEALTH_MAX_US ? d->watchdog_us / 2 : HEALTH_MAX_US;
@@ -234,6 +228,7 @@ static void daemon_stop(struct daemon *d)
     }
     sessions_pump(d);
     registry_clear(&d->registry);
+    figures_clear(&d->figures);
     uv_walk(&d->loop, handle_close, NULL);
     uv_run(&d->loop, UV_RUN_DEFAULT);
     uv_loop_close(&d->loop);

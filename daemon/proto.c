@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#define PROTO_MINOR 1        /* texts, keywords and endpoints came with 1 */
+#define PROTO_MINOR 2        /* texts, keywords and endpoints came with 1, metrics with 2 */
 #define MAX_TEXT_BYTES 256
 
 struct verb {
@@ -195,6 +195,11 @@ static void on_ctl_reload(struct conn *c, const Rill__ClientFrame *f)
     reload_start(c->daemon, c, f->req);
 }
 
+static void on_ctl_metrics(struct conn *c, const Rill__ClientFrame *f)
+{
+    metrics_reply(c, f->req);
+}
+
 static void on_ctl_drain(struct conn *c, const Rill__ClientFrame *f)
 {
     done_send(c, f->req, "draining");
@@ -295,6 +300,7 @@ static const struct verb verbs[] = {
     [M(CTL_LOAD)] = { .control = true, .run = on_ctl_load },
     [M(CTL_UNLOAD)] = { .control = true, .run = on_ctl_unload },
     [M(CTL_LOG_LEVEL)] = { .control = true, .run = on_ctl_log_level },
+    [M(CTL_METRICS)] = { .control = true, .run = on_ctl_metrics },
     [M(CTL_KICK)] = { .control = true, .run = on_ctl_kick },
     [M(CTL_TOP)] = { .control = true },
 };

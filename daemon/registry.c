@@ -324,6 +324,7 @@ static void load_done(uv_work_t *w, int status)
     struct load_job *j = w->data;
     struct model *m = j->model;
     found_copy(m, &j->found);
+    m->load_us = lane_now_us() - m->load_began_us;
     m->state = j->status == RILL_OK && !status ? MODEL_READY : MODEL_FAILED;
     free(j);
     while (m->waits) {
@@ -351,6 +352,7 @@ static bool load_start(struct registry *r, struct model *m)
         return false;
     }
     m->state = MODEL_LOADING;
+    m->load_began_us = lane_now_us();
     registry_ref(m);
     return true;
 }

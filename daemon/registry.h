@@ -44,6 +44,7 @@ struct model {
     char task[32], licence[64], summary[256], sha256[65];
     rill_error error;
     float rtf;                      /* measured at load, p95 */
+    uint64_t load_began_us, load_us;        /* load_us: how long the last load took */
     struct model_stats stats, period;
 };
 

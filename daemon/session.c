@@ -123,7 +123,7 @@ void session_cancel(struct session *s, bool tell)
 static bool refuse(struct conn *c, uint32_t req, uint32_t id, Rill__Code code, const char *text)
 {
     conn_error(c, req, id, code, true, "%s", text);
-    c->daemon->streams_refused++;
+    stats_refused(c->daemon, code);
     return false;
 }
 
@@ -358,11 +358,12 @@ static void on_loaded(void *arg, struct model *m)
     struct daemon *d = s->daemon;
     double budget = d->conf.limits_rtf_budget * d->n_workers;
     if (m->state != MODEL_READY) {
+        stats_refused(d, RILL__CODE__MODEL_FAILED);
         session_fail(s, RILL__CODE__MODEL_FAILED, m->error.text);
     } else if (!outputs_choose(s)) {
         session_fail(s, RILL__CODE__BAD_ARG, "want holds an output that the model does not have");
     } else if (s->live && d->rtf_load + (double) m->rtf > budget) {
-        d->streams_refused++;
+        stats_refused(d, RILL__CODE__OVERLOADED);
         session_fail(s, RILL__CODE__OVERLOADED, "live streams have claimed the compute there is (rtf_budget)");
     } else if (!lane_make(s)) {
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
@@ -372,6 +373,7 @@ static void on_loaded(void *arg, struct model *m)
         d->streams_opened++;
         m->stats.streams++;
         m->stats.streams_opened++;
+        stats_opened(s);
         opened_send(s);
         s->req = 0;
         worker_add(s->worker, s->lane);
@@ -555,6 +557,7 @@ static void gap_take(struct session *s, const struct lane_rec *r)
     f.gap = &a;
     s->skipped += r->why == LANE_GAP_CLIENT ? a.samples : 0;
     s->late += r->why == LANE_GAP_LATE ? a.samples : 0;
+    stats_gap(s, a.reason, a.samples);
     conn_send(s->conn, 0, &f);
 }
 

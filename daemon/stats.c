@@ -30,7 +30,7 @@ void stats_pulse(struct session *s, const struct lane_rec *r)
 {
     uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
     uint64_t consumed = atomic_load_explicit(&s->lane->consumed, memory_order_acquire);
-    uint64_t audio_us = samples_us(consumed - s->audio_noted, s->in.rate);
+    uint64_t audio_us = samples_us(consumed, s->in.rate) - samples_us(s->audio_noted, s->in.rate);    /* adds up without rounding */
     bool miss = s->live && (uint64_t) r->queue_us + r->compute_us > pulse_us;
     double rtf = (double) r->compute_us / (double) (pulse_us ? pulse_us : 1);
     s->audio_noted = consumed;
@@ -41,6 +41,24 @@ void stats_pulse(struct session *s, const struct lane_rec *r)
     hist_add(&s->queue, r->queue_us);
     stats_add(&s->model->stats, r, audio_us, rtf, miss);
     stats_add(&s->model->period, r, audio_us, rtf, miss);
+    figures_pulse(s->figures, &(struct pulse_figures) { r->compute_us, r->queue_us, r->batch, audio_us, miss });
+}
+
+void stats_opened(struct session *s)
+{
+    s->figures = figures_of(&s->daemon->figures, s->model->name);
+    s->figures->streams_opened++;
+}
+
+void stats_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples)
+{
+    figures_gap(&s->daemon->figures, s->figures, (unsigned) reason, samples, s->in.rate);
+}
+
+void stats_refused(struct daemon *d, Rill__Code code)
+{
+    d->streams_refused++;
+    d->figures.refused[(unsigned) code < FIGURES_CODES ? (unsigned) code : 0]++;
 }
 
 /* ---- log lines ---- */
@@ -109,7 +127,7 @@ static void model_stats_fill(Rill__ModelStats *a, struct model *m)
     a->rtf_max = (float) p->rtf_max;
 }
 
-static uint32_t sessions_running(const struct daemon *d)
+uint32_t sessions_running(const struct daemon *d)
 {
     uint32_t n = 0;
     for (const struct session *s = d->sessions; s; s = s->next)

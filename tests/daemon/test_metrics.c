@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* The metrics: their grammar, and that they say what was streamed. */
+#include "tests/daemon/harness.h"
+#include "tests/daemon/openmetrics.h"
+
+#include <math.h>
+#include <unistd.h>
+
+static struct om om;
+
+/* ---- the reader itself ---- */
+
+static void test_reader(void)
+{
+    static const struct { const char *text; bool good; } cases[] = {
+        { "# EOF\n", true },
+        { "# TYPE a counter\n# HELP a x\na_total 1\n# EOF\n", true },
+        { "# TYPE a_seconds counter\n# UNIT a_seconds seconds\n# HELP a_seconds x\na_seconds_total{m=\"x\\\"\\\\\"} 1.5\n# EOF\n", true },
+        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 2\nh_bucket{le=\"+Inf\"} 3\nh_count 3\nh_sum 4\n# EOF\n", true },
+        { "# TYPE a counter\n# HELP a x\na 1\n# EOF\n", false },                            /* no _total */
+        { "# TYPE a counter\n# HELP a x\na_total -1\n# EOF\n", false },
+        { "# TYPE a counter\n# HELP a x\na_total 1\na_total 1\n# EOF\n", false },           /* twice */
+        { "# TYPE a counter\n# HELP a x\na_total 1\n# TYPE b gauge\n# HELP b x\nb 1\n# TYPE a counter\n# EOF\n", false },
+        { "# HELP a x\na_total 1\n# EOF\n", false },                                        /* no TYPE */
+        { "# TYPE a counter\n# HELP a x\na_total 1\n", false },                             /* no EOF */
+        { "# TYPE a counter\n# HELP a x\na_total 1\n# EOF\n\n", false },
+        { "# TYPE a gauge\n# HELP a x\na{b=\"1\",b=\"2\"} 1\n# EOF\n", false },
+        { "# TYPE a gauge\n# HELP a x\na{b=\"\\q\"} 1\n# EOF\n", false },
+        { "# TYPE a_s gauge\n# UNIT a_s seconds\n# HELP a_s x\na_s 1\n# EOF\n", false },
+        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1\"} 2\nh_bucket{le=\"+Inf\"} 3\nh_count 3\nh_sum 4\n# EOF\n", false },
+        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 4\nh_bucket{le=\"+Inf\"} 3\nh_count 3\nh_sum 4\n# EOF\n", false },
+        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 2\nh_bucket{le=\"+Inf\"} 3\nh_count 4\nh_sum 4\n# EOF\n", false },
+        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 2\nh_count 2\nh_sum 4\n# EOF\n", false },
+        { "# TYPE a info\n# HELP a x\na_info{v=\"1\"} 2\n# EOF\n", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK(om_parse(&om, cases[i].text) == cases[i].good, "case %zu: %s", i, om.error);
+}
+
+/* ---- asking ---- */
+
+static size_t n_frames;
+
+/* The metrics as the control socket gives them; to be freed. */
+static char *metrics_get(int fd)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__CtlMetrics m = RILL__CTL_METRICS__INIT;
+    char *all = calloc(1, 1);
+    f.req = 77;
+    f.m_case = RILL__CLIENT_FRAME__M_CTL_METRICS;
+    f.ctl_metrics = &m;
+    raw_frame(fd, &f);
+    bool more = true;
+    for (n_frames = 0; more; n_frames++) {
+        Rill__ServerFrame *a = raw_answer(fd, 10000);
+        if (!CHECK(a && a->m_case == RILL__SERVER_FRAME__M_CTL_METRICS && a->req == 77))
+            break;
+        all = realloc(all, strlen(all) + strlen(a->ctl_metrics->text) + 1);
+        strcat(all, a->ctl_metrics->text);
+        more = a->ctl_metrics->more;
+        CHECK(!more || all[strlen(all) - 1] == '\n', "cut within a line");
+        rill__server_frame__free_unpacked(a, NULL);
+    }
+    return all;
+}
+
+static void om_get(int fd)
+{
+    char *text = metrics_get(fd);
+    CHECK(om_parse(&om, text), "%s", om.error);
+    free(text);
+}
+
+static int hello_small(const char *path)
+{
+    int fd = raw_connect(path);
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Hello h = RILL__HELLO__INIT;
+    h.max_frame = 4096;
+    f.m_case = RILL__CLIENT_FRAME__M_HELLO;
+    f.hello = &h;
+    CHECK(fd >= 0 && raw_preface(fd) && raw_frame(fd, &f));
+    rill__server_frame__free_unpacked(raw_answer(fd, 5000), NULL);
+    return fd;
+}
+
+static Rill__ServerFrame *stats_get(int fd)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Stats m = RILL__STATS__INIT;
+    f.m_case = RILL__CLIENT_FRAME__M_STATS;
+    f.stats = &m;
+    raw_frame(fd, &f);
+    Rill__ServerFrame *a = raw_answer(fd, 5000);
+    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_STATS);
+    return a;
+}
+
+/* ---- what they say ---- */
+
+#define SECONDS 3
+static int16_t audio[16000 * SECONDS];
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fabs(b) + 1e-9;
+}
+
+static void test_idle(void)
+{
+    struct rig r;
+    rig_start(&r, "");
+    CHECK(rig_log_has(&r, " ready: ", 30000));
+    int fd = raw_hello(r.ctl);
+    om_get(fd);
+    CHECK(om_value(&om, "rill_sessions", "") == 0 && om_value(&om, "rill_connections", "") == 1);
+    CHECK(om_value(&om, "rill_compute_threads", "") == 2 && om_value(&om, "rill_rt_threads", "") == 0);
+    CHECK(om_value(&om, "rill_protocol_errors_total", "code=\"bad_frame\"") == 0);
+    CHECK(om_value(&om, "rill_gap_seconds_total", "reason=\"late\"") == 0);
+    CHECK(om_count(&om, "rill_model_info") == 1 && om_value(&om, "rill_model_load_seconds", "model=\"rill-denoise\"") > 0);
+    CHECK(om_value(&om, "process_resident_memory_bytes", "") > 1e6 && om_value(&om, "process_open_fds", "") > 5);
+    CHECK(om_value(&om, "process_max_fds", "") >= om_value(&om, "process_open_fds", ""));
+    CHECK(om_value(&om, "process_cpu_seconds_total", "") > 0 && om_value(&om, "process_start_time_seconds", "") > 1.7e9);
+    CHECK(om_value(&om, "rill_healthy", "") == 1);
+    close(fd);
+    /* The data socket does not answer. */
+    fd = raw_hello(r.sock);
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__CtlMetrics m = RILL__CTL_METRICS__INIT;
+    f.m_case = RILL__CLIENT_FRAME__M_CTL_METRICS;
+    f.ctl_metrics = &m;
+    raw_frame(fd, &f);
+    CHECK(raw_error(fd, 5000) == RILL__CODE__DENIED);
+    close(fd);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* Streams of known length, errors and gaps of known number: every sum is known. */
+static void test_sums(void)
+{
+    struct rig r;
+    char err[512];
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE, .align = true };
+    rig_start(&r, "");
+    int ctl = raw_hello(r.ctl);
+    uint64_t compute_us = 0;
+    for (int i = 0; i < 3; i++) {
+        struct result res;
+        CHECK(stream_whole(r.sock, &o, audio, 16000 * SECONDS, 2, 1000, &res, err), "%s", err);
+        compute_us += res.fin.compute_us;
+        result_free(&res);
+    }
+    struct rill_client *c = NULL;
+    CHECK(rill_client_connect(&c, r.sock, "gap", 10000) == 0 && rill_client_open(c, 1, &o, NULL) == 0);
+    CHECK(rill_client_send(c, 1, audio, 8000) == 0 && rill_client_skip(c, 1, 24000) == 0 &&
+          rill_client_send(c, 1, audio, 8000) == 0 && rill_client_finish(c, 1, NULL) == 0, "%s", rill_client_error(c));
+    o.model = "nosuch";
+    CHECK(rill_client_open(c, 2, &o, NULL) < 0 && rill_client_open(c, 3, &o, NULL) < 0);
+    rill_client_free(c);
+    om_get(ctl);
+    static const char model[] = "model=\"rill-denoise\"";
+    CHECK(om_value(&om, "rill_sessions_opened_total", "") == 4 && om_value(&om, "rill_sessions", "") == 0);
+    CHECK(om_value(&om, "rill_model_sessions_opened_total", model) == 4);
+    CHECK(near(om_value(&om, "rill_audio_seconds_total", model), 3 * SECONDS + 0.5), "%.9g",
+          om_value(&om, "rill_audio_seconds_total", model));
+    CHECK(near(om_value(&om, "rill_gap_seconds_total", "reason=\"client\""), 1.5));
+    CHECK(om_sum(&om, "rill_gap_seconds_total") == om_value(&om, "rill_gap_seconds_total", "reason=\"client\""));
+    CHECK(om_value(&om, "rill_sessions_refused_total", "reason=\"no_model\"") == 2 &&
+          om_sum(&om, "rill_sessions_refused_total") == 2);
+    CHECK(om_value(&om, "rill_protocol_errors_total", "code=\"no_model\"") == 2 && om_sum(&om, "rill_protocol_errors_total") == 2);
+    Rill__ServerFrame *a = stats_get(ctl);
+    const Rill__ModelStats *m = a->stats->models[0];
+    CHECK(a->stats->n_models == 1 && a->stats->protocol_errors == 2 && a->stats->streams_opened == 4);
+    CHECK(om_value(&om, "rill_chunk_compute_seconds_count", model) == (double) m->pulses &&
+          om_value(&om, "rill_chunk_queue_seconds_count", model) == (double) m->pulses && m->pulses > 90);
+    CHECK(near(om_value(&om, "rill_chunk_compute_seconds_sum", model), (double) m->compute_us * 1e-6) &&
+          near(om_value(&om, "rill_compute_seconds_total", model), (double) m->compute_us * 1e-6));
+    CHECK(m->compute_us >= compute_us, "%llu, of three streams %llu", (unsigned long long) m->compute_us,
+          (unsigned long long) compute_us);
+    CHECK(near(om_value(&om, "rill_audio_seconds_total", model), (double) m->audio_us * 1e-6));
+    /* One stream at a time: every run is a batch of one. */
+    CHECK(om_value(&om, "rill_batch_size_count", model) == (double) m->pulses &&
+          om_value(&om, "rill_batch_size_bucket", "model=\"rill-denoise\",le=\"1.0\"") == (double) m->pulses);
+    CHECK(om_value(&om, "rill_deadline_misses_total", model) == (double) m->deadline_misses);
+    rill__server_frame__free_unpacked(a, NULL);
+    /* The same in frames that are too small for all of it. */
+    CHECK(n_frames == 1);
+    int small = hello_small(r.ctl);
+    om_get(small);
+    CHECK(n_frames > 1 && om_value(&om, "rill_sessions_opened_total", "") == 4);
+    close(small);
+    close(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof audio / sizeof *audio; i++)
+        audio[i] = (int16_t) (i * 7919 % 2000);
+    test_reader();
+    test_idle();
+    test_sums();
+    return check_end();
+}
