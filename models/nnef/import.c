@@ -9,7 +9,7 @@
  * takes the declared shape of its input when the number of elements agrees. Sizes that the file leaves open
  * are filled in: for a state all by 1; for another input the last open size takes what is left of the slice
  * and the others are 1; `shape` overrides. A state is (input, output) or (input, output, first value), zero
- * where none is given; names that end in * stand for all inputs that begin so and have no place of their own. Results lose
+ * where none is given; a * in both names stands for any text: all inputs that fit and have no place of their own. Results lose
  * their axes of length 1 and are stacked along axis 0.
  *
  * rill_onnx: an ONNX network for a whole sequence, put into the graph as it stands. Tensors keep their shapes on both sides;
@@ -207,11 +207,21 @@ static rill_status names_all(struct net *net)
 
 /* ---- states by pattern ---- */
 
-/* Bytes before the star that ends a name; -1: none does. */
+/* Bytes before a name's star; -1: it has none. */
 static int star_at(const char *name)
 {
-    size_t n = strlen(name);
-    return n && name[n - 1] == '*' ? (int) n - 1 : -1;
+    const char *star = strchr(name, '*');
+    return star ? (int) (star - name) : -1;
+}
+
+/* The part of name that the pattern's star stands for; NULL: it does not fit. */
+static const char *star_part(const char *name, const char *pattern, int star, int *ret_n)
+{
+    size_t n = strlen(name), before = (size_t) star, after = strlen(pattern) - before - 1;
+    if (n < before + after || strncmp(name, pattern, before) != 0 || strcmp(name + n - after, pattern + before + 1) != 0)
+        return NULL;
+    *ret_n = (int) (n - before - after);
+    return name + before;
 }
 
 static bool state_has(const struct net *net, const struct net_state *list, unsigned n, const char *name)
@@ -239,15 +249,17 @@ static rill_status state_expand(const struct net *net, const struct net_state *s
         return RILL_OK;
     }
     if (star < 0 || to < 0)
-        return nnef_fail(net->c->b, net->c->s, st->pos, RILL_MALFORMED, "%s: both names end in * or none does",
+        return nnef_fail(net->c->b, net->c->s, st->pos, RILL_MALFORMED, "%s: both names have a * or none does",
                          pair_print(net, st));
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         const char *name = g->wires[g->inputs[i]].name;
-        if (strncmp(name, st->in, (size_t) star) != 0 || state_has(net, list, *n, name))
+        int part_n = 0;
+        const char *part = star_part(name, st->in, star, &part_n);
+        if (!part || state_has(net, list, *n, name))
             continue;
         list[*n] = *st;
         list[*n].in = name;
-        if (!(list[*n].out = arena_printf(net->c->b->arena, "%.*s%s", to, st->out, name + star)))
+        if (!(list[*n].out = arena_printf(net->c->b->arena, "%.*s%.*s%s", to, st->out, part_n, part, st->out + to + 1)))
             return nnef_no_memory(net->c->b);
         ++*n;
     }

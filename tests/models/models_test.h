@@ -94,10 +94,24 @@ static inline void test_root_drop(void)
     nftw(test_root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* Weights, below shared/models or in the folder RILL_FETCHED, which models/train/keywords/convert.sh fills; NULL: in neither. */
+static inline const char *weights_path(const char *name)
+{
+    static char path[8192];
+    const char *fetched = getenv("RILL_FETCHED");
+    char below[512];
+    snprintf(below, sizeof below, "models/%s", name);
+    const char *shared = shared_path(below);
+    if (shared || !fetched)
+        return shared;
+    snprintf(path, sizeof path, "%s/%s", fetched, name);
+    return access(path, R_OK) ? NULL : path;
+}
+
 /* Copies models/library/NAME; weights is a space-separated list below shared/models. False: not there. */
 static inline bool library_copy(const char *name, const char *weights)
 {
-    char path[4096], list[256], *save = NULL;
+    char path[512], list[256], *save = NULL;
     mkdir(test_path(name, ""), 0700);
     snprintf(path, sizeof path, "models/library/%s/graph.nnef", name);
     copy_into(name, "graph.nnef", source_path(path));
@@ -105,8 +119,7 @@ static inline bool library_copy(const char *name, const char *weights)
     copy_into(name, "model.conf", source_path(path));
     snprintf(list, sizeof list, "%s", weights);
     for (char *w = strtok_r(list, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
-        snprintf(path, sizeof path, "models/%s", w);
-        const char *from = shared_path(path);
+        const char *from = weights_path(w);
         if (!from)
             return false;
         copy_into(name, strrchr(w, '/') + 1, from);

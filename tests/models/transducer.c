@@ -399,7 +399,7 @@ int main(void)
     meta_refused("context_size\x12", "3", "context_size");
     graph_refused("[-1, 24]", "[-1, 48]", false, "takes frames of 24");
     graph_refused("\"new_cached_*", "\"newacached_*", true, "no output 'newacached_key'");
-    graph_refused("new_cached_*", "new_cached__", true, "both names end in *");
+    graph_refused("new_cached_*", "new_cached__", true, "both names have a *");
     graph_refused("\"cached_*", "\"cashed_*", true, "no input 'cashed_*'");
     test_odd_numbers(want.v, want.n / 24);
     rill_plan_unref(p);

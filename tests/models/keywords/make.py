@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Makes the references of the keyword nets: `make.py SHARED`, with numpy and onnxruntime.
+"""Makes the references of the keyword nets: `make.py SHARED FETCHED`, with numpy and onnxruntime. FETCHED is what
+models/train/keywords/convert.sh filled; nets that lie in neither folder are left out.
 
 Front ends in double precision, written from their definitions and not from rill's; the nets in ONNX Runtime. For the micro
 front end the fixed-point arithmetic of TensorFlow Lite Micro is followed too (`micro_fixed`), to see what floating point
-changes: `make.py SHARED fixed` prints the largest difference of the probabilities.
+changes: `make.py SHARED FETCHED fixed` prints the largest difference of the probabilities.
 """
 import os
 import sys
@@ -101,8 +102,9 @@ def run_steps(path, feeds, out, states):
     return np.concatenate(ys).astype(np.float32)
 
 
-def pairs(n):
-    return [(f"cache{i}_in", f"cache{i}_out") for i in range(n)]
+def caches(path):
+    names = [i.name for i in ort.InferenceSession(path, providers=["CPUExecutionProvider"]).get_inputs()]
+    return [(n, n.replace("_in", "_out")) for n in names if n.startswith("cache")]
 
 
 def seconds(m):
@@ -114,7 +116,7 @@ def threes(features):
     return [features[3 * i:3 * i + 3][None] for i in range(n)]
 
 
-def references(shared):
+def references(shared, fetched):
     go = read(f"{shared}/audio/speech/ps_goforward.wav")
     kws = f"{shared}/models/ml_kws"
     yield "ml_kws_gru_s", run_steps(f"{kws}/GRU_S.onnx", mfcc(go, 640)[:, None, None], "prob", [("h_in", "h_out")])
@@ -125,21 +127,29 @@ def references(shared):
     yield "ml_kws_crnn_s", np.concatenate([crnn.run(["prob"], dict(zero, mfcc=s[None, None]))[0].reshape(-1)
                                            for s in seconds(mfcc(go, 320))])
     yield "ml_kws_ds_cnn_s", run_steps(f"{kws}/DS_CNN_S.onnx", [s[None, None] for s in seconds(mfcc(go, 320))], "prob", [])
-    for name, wav, n in (("okay_nabu", "okay_nabu_1", 6), ("hey_jarvis", "hey_jarvis_1", 6), ("vad", "alexa_1", 4)):
-        x = read(f"{shared}/models/micro_wake_word/{wav}.wav")
-        path = f"{shared}/models/micro_wake_word/{name}.onnx"
-        yield "micro_" + name, run_steps(path, threes(micro(x)), "prob", pairs(n))
-        if sys.argv[2:] == ["fixed"]:
-            fixed = run_steps(path, threes(micro_fixed(x)), "prob", pairs(n))
-            plain = run_steps(path, threes(micro(x)), "prob", pairs(n))
-            print(f"micro_{name}: fixed point changes a probability by at most {abs(fixed - plain).max():.4f}, the "
-                  f"largest one from {fixed.max():.4f} to {plain.max():.4f}")
+    micro_shared = f"{shared}/models/micro_wake_word"
+    for name, wav in (("okay_nabu", f"{micro_shared}/okay_nabu_1"), ("hey_jarvis", f"{micro_shared}/hey_jarvis_1"),
+                      ("vad", f"{micro_shared}/alexa_1"), ("alexa", f"{micro_shared}/alexa_1"),
+                      ("okay_nabu_2", f"{micro_shared}/okay_nabu_1"), ("hey_mycroft", f"{HERE}/hey_mycroft")):
+        paths = [p for p in (f"{micro_shared}/{name}.onnx", f"{fetched}/micro_wake_word/{name}.onnx") if os.path.exists(p)]
+        if paths:
+            yield "micro_" + name, micro_run(paths[0], name, read(wav + ".wav"))
+
+
+def micro_run(path, name, x):
+    plain = run_steps(path, threes(micro(x)), "prob", caches(path))
+    if sys.argv[3:] == ["fixed"]:
+        fixed = run_steps(path, threes(micro_fixed(x)), "prob", caches(path))
+        print(f"micro_{name}: fixed point changes a probability by at most {abs(fixed - plain).max():.4f}, the "
+              f"largest one from {fixed.max():.4f} to {plain.max():.4f}")
+    return plain
 
 
 def main():
-    for name, y in references(sys.argv[1]):
+    for name, y in references(sys.argv[1], sys.argv[2]):
         y.astype("<f4").tofile(f"{HERE}/{name}.f32")
         print(name, y.size, "values, largest", y.max())
 
 
-main()
+if __name__ == '__main__':
+    main()
