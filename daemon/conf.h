@@ -25,6 +25,8 @@
     X(models, preload, STR, "rill-denoise", 0, 511,                                                               \
       "Models to load before the daemon is ready, with spaces between. Others load at first use.")               \
     X(models, max_model_bytes, INT, "268435456", 65536, 4294967295, "Weights and one stream's state of a model.") \
+    X(models, keep_alive_s, INT, "600", 0, 31536000,                                                              \
+      "Seconds that a model without streams stays in memory if it is not in preload; 0 = for ever.")             \
     X(limits, max_connections, INT, "256", 1, 4096, "Connections at a time.")                                     \
     X(limits, max_connections_per_uid, INT, "64", 1, 4096, "Connections at a time of one user.")                  \
     X(limits, max_streams, INT, "256", 1, 4096, "Open streams of all connections.")                               \

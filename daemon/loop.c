@@ -119,6 +119,7 @@ static void on_tick(uv_timer_t *t)
         conn_tick(c, now_us);
     }
     ready_check(d);
+    registry_tick(&d->registry, now_us);
     if (now_us >= d->next_health_us) {
         d->next_health_us = now_us + d->health_us;
         health_check(d);

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#define PROTO_MINOR 2        /* texts, keywords and endpoints came with 1, metrics with 2 */
+#define PROTO_MINOR 3        /* texts, keywords and endpoints came with 1, metrics with 2, swapping and reloading a model with 3 */
 #define MAX_TEXT_BYTES 256
 
 struct verb {
@@ -190,11 +190,6 @@ static void on_ctl_sessions(struct conn *c, const Rill__ClientFrame *f)
     sessions_reply(c, f->req, f->ctl_sessions->after_conn, f->ctl_sessions->after_stream);
 }
 
-static void on_ctl_reload(struct conn *c, const Rill__ClientFrame *f)
-{
-    reload_start(c->daemon, c, f->req);
-}
-
 static void on_ctl_metrics(struct conn *c, const Rill__ClientFrame *f)
 {
     metrics_reply(c, f->req);
@@ -212,19 +207,42 @@ struct load_wait {
     uint32_t conn, req;
 };
 
+static struct conn *asker_find(const struct load_wait *w)
+{
+    struct conn *c = w->daemon->conns;
+    while (c && c->id != w->conn)
+        c = c->next;
+    return c;
+}
+
+static void load_note(const struct load_wait *w, const struct model *m)
+{
+    if (m->state == MODEL_READY)
+        log_line(&w->daemon->log, LOG_INFO, "model=%s loaded sha256=%.12s", m->name, m->sha256);
+    else
+        log_line(&w->daemon->log, LOG_WARN, "model=%s cannot be loaded: %s", m->name, m->error.text);
+}
+
 static void on_loaded(void *arg, struct model *m)
 {
     struct load_wait *w = arg;
-    for (struct conn *c = w->daemon->conns; c; c = c->next) {
-        if (c->id != w->conn)
-            continue;
-        if (m->state == MODEL_READY)
-            done_send(c, w->req, m->name);
-        else
-            conn_error(c, w->req, 0, RILL__CODE__MODEL_FAILED, false, "%s: %s", m->name, m->error.text);
-        break;
-    }
+    struct conn *c = asker_find(w);
+    load_note(w, m);
+    if (c && m->state == MODEL_READY)
+        done_send(c, w->req, m->name);
+    else if (c)
+        conn_error(c, w->req, 0, RILL__CODE__MODEL_FAILED, false, "%s: %s", m->name, m->error.text);
     registry_unref(m);
+    free(w);
+}
+
+static void on_unloaded(void *arg, struct model *m)
+{
+    struct load_wait *w = arg;
+    struct conn *c = asker_find(w);
+    (void) m;
+    if (c)
+        done_send(c, w->req, "unloaded");
     free(w);
 }
 
@@ -236,28 +254,71 @@ static struct model *model_named(struct conn *c, uint32_t req, const char *name)
     return m;
 }
 
+static struct load_wait *load_wait_new(struct conn *c, uint32_t req)
+{
+    struct load_wait *w = malloc(sizeof *w);
+    if (w)
+        *w = (struct load_wait) { c->daemon, c->id, req };
+    else
+        conn_error(c, req, 0, RILL__CODE__INTERNAL, false, "out of memory");
+    return w;
+}
+
 static void on_ctl_load(struct conn *c, const Rill__ClientFrame *f)
 {
     struct model *m = model_named(c, f->req, f->ctl_load->model);
-    struct load_wait *w = m ? malloc(sizeof *w) : NULL;
-    if (!m)
+    struct load_wait *w = m ? load_wait_new(c, f->req) : NULL;
+    if (w && registry_load(&c->daemon->registry, m, true, on_loaded, w))
         return;
     if (w)
-        *w = (struct load_wait) { c->daemon, c->id, f->req };
-    if (!w || !registry_load(&c->daemon->registry, m, on_loaded, w)) {
         conn_error(c, f->req, 0, RILL__CODE__INTERNAL, false, "out of memory");
-        registry_unref(m);
+    registry_unref(m);
+    free(w);
+}
+
+/* A new version beside the old one; nothing changes if it is bad. */
+static void model_renew(struct conn *c, uint32_t req, const char *name, bool must_be_loaded)
+{
+    struct model *m = model_named(c, req, name);
+    struct load_wait *w = NULL;
+    if (m && must_be_loaded && m->state != MODEL_READY)
+        conn_error(c, req, 0, RILL__CODE__NO_MODEL, false, "%s is not loaded, so there is nothing to swap; load it", name);
+    else if (m && (w = load_wait_new(c, req)) && !registry_renew(&c->daemon->registry, m, on_loaded, w)) {
+        conn_error(c, req, 0, RILL__CODE__INTERNAL, false, "out of memory");
         free(w);
     }
+    registry_unref(m);
+}
+
+static void on_ctl_swap(struct conn *c, const Rill__ClientFrame *f)
+{
+    model_renew(c, f->req, f->ctl_swap->model, true);
+}
+
+static void on_ctl_reload(struct conn *c, const Rill__ClientFrame *f)
+{
+    if (*f->ctl_reload->model)
+        model_renew(c, f->req, f->ctl_reload->model, false);
+    else
+        reload_start(c->daemon, c, f->req);
 }
 
 static void on_ctl_unload(struct conn *c, const Rill__ClientFrame *f)
 {
     struct model *m = model_named(c, f->req, f->ctl_unload->model);
+    struct load_wait *w = m && f->ctl_unload->wait ? load_wait_new(c, f->req) : NULL;
     if (!m)
         return;
-    registry_drop(&c->daemon->registry, m);
-    done_send(c, f->req, m->stats.streams ? "streams that are open keep it" : "unloaded");
+    uint32_t streams = m->stats->streams;
+    bool waits = w && registry_on_gone(m, on_unloaded, w);
+    registry_unload(&c->daemon->registry, m);
+    if (!waits && streams)
+        done_send(c, f->req, "gone from memory when the streams that are open on it have ended");
+    else if (!waits)
+        done_send(c, f->req, "unloaded");
+    if (!waits)
+        free(w);
+    log_line(&c->daemon->log, LOG_INFO, "model=%s unloaded, %u streams go on with it", m->name, streams);
     registry_unref(m);
 }
 
@@ -302,6 +363,7 @@ static const struct verb verbs[] = {
     [M(CTL_LOG_LEVEL)] = { .control = true, .run = on_ctl_log_level },
     [M(CTL_METRICS)] = { .control = true, .run = on_ctl_metrics },
     [M(CTL_KICK)] = { .control = true, .run = on_ctl_kick },
+    [M(CTL_SWAP)] = { .control = true, .run = on_ctl_swap },
     [M(CTL_TOP)] = { .control = true },
 };
 #undef M

@@ -11,9 +11,12 @@
 #include <unistd.h>
 
 #define MAX_MODELS 256
+#define RETRY_US 1000000        /* clients do not have a bad file read more often than that */
+#define LOOK_US 500000
 
 struct load_job {
     uv_work_t work;
+    struct registry *registry;      /* outlives its jobs */
     struct model *model;
     bool builtin;
     char path[CONF_STR_BYTES + 80];
@@ -41,11 +44,66 @@ struct model *registry_ref(struct model *m)
     return m;
 }
 
+static struct model_tally *tally_unref(struct model_tally *t)
+{
+    if (t && --t->refs == 0)
+        free(t);
+    return NULL;
+}
+
+static void tally_set(struct model *m, struct model_tally *t)
+{
+    t->refs++;
+    tally_unref(m->tally);
+    m->tally = t;
+    m->stats = &t->stats;
+    m->period = &t->period;
+}
+
+static struct model *model_new(const struct registry *r, const char *name)
+{
+    struct model *m = calloc(1, sizeof *m);
+    struct model_tally *t = calloc(1, sizeof *t);
+    if (!m || !t) {
+        free(m);
+        free(t);
+        return NULL;
+    }
+    memcpy(m->name, name, strlen(name) + 1);
+    tally_set(m, t);
+    m->refs = 1;
+    m->trim = r->trim;
+    return m;
+}
+
+static void waits_call(struct model_wait **waits, struct model *m)
+{
+    while (*waits) {
+        struct model_wait *x = *waits;
+        *waits = x->next;
+        x->done(x->arg, m);
+        free(x);
+    }
+}
+
+static bool wait_add(struct model_wait **waits, model_loaded *done, void *arg)
+{
+    struct model_wait *x = malloc(sizeof *x);
+    if (!x)
+        return false;
+    *x = (struct model_wait) { .done = done, .arg = arg, .next = *waits };
+    *waits = x;
+    return true;
+}
+
 struct model *registry_unref(struct model *m)
 {
     if (m && --m->refs == 0) {
+        *m->trim |= m->lane.plan != NULL;
         rill_plan_unref(m->lane.plan);
         rill_plan_unref(m->lane.words_plan);
+        waits_call(&m->gone, m);
+        tally_unref(m->tally);
         free(m);
     }
     return NULL;
@@ -54,6 +112,7 @@ struct model *registry_unref(struct model *m)
 void registry_init(struct registry *r, uv_loop_t *loop, const struct conf *conf)
 {
     *r = (struct registry) { .loop = loop, .conf = conf };
+    r->trim = &r->freed;
 }
 
 void registry_clear(struct registry *r)
@@ -66,17 +125,6 @@ void registry_clear(struct registry *r)
     }
 }
 
-void registry_drop(struct registry *r, struct model *m)
-{
-    for (struct model **at = &r->models; *at; at = &(*at)->next)
-        if (*at == m) {
-            *at = m->next;
-            m->next = NULL;
-            registry_unref(m);
-            return;
-        }
-}
-
 static struct model *model_find(struct registry *r, const char *name)
 {
     struct model *m = r->models;
@@ -85,22 +133,82 @@ static struct model *model_find(struct registry *r, const char *name)
     return m;
 }
 
+/* Takes over one reference. */
+static void model_insert(struct registry *r, struct model *m)
+{
+    struct model **at = &r->models;
+    for (; *at && strcmp((*at)->name, m->name) < 0; at = &(*at)->next)
+        ;
+    m->next = *at;
+    *at = m;
+}
+
+/* Gives its reference to the caller. */
+static void model_remove(struct registry *r, struct model *m)
+{
+    for (struct model **at = &r->models; *at; at = &(*at)->next)
+        if (*at == m) {
+            *at = m->next;
+            m->next = NULL;
+            return;
+        }
+}
+
 static struct model *model_add(struct registry *r, const char *name)
 {
     size_t n = 0;
-    struct model **at = &r->models;
-    for (; *at && strcmp((*at)->name, name) < 0; at = &(*at)->next)
-        ;
     for (struct model *m = r->models; m; m = m->next)
         n++;
-    struct model *m = n < MAX_MODELS ? calloc(1, sizeof *m) : NULL;
-    if (!m)
-        return NULL;
-    memcpy(m->name, name, strlen(name) + 1);
-    m->refs = 1;
-    m->next = *at;
-    *at = m;
+    struct model *m = n < MAX_MODELS ? model_new(r, name) : NULL;
+    if (m)
+        model_insert(r, m);
     return m;
+}
+
+void registry_put(struct registry *r, struct model *m)
+{
+    struct model *old = model_find(r, m->name);
+    if (old == m || (old && old->begun_us > m->begun_us))
+        return;
+    if (old) {
+        tally_set(m, old->tally);
+        model_remove(r, old);
+        registry_unref(old);
+    }
+    m->used_us = lane_now_us();
+    m->trim = r->trim;
+    model_insert(r, registry_ref(m));
+}
+
+bool registry_has(const struct registry *r, const char *name)
+{
+    const struct model *m = r->models;
+    while (m && strcmp(m->name, name) != 0)
+        m = m->next;
+    return m != NULL;
+}
+
+struct model *registry_take(struct registry *r)
+{
+    struct model *m = r->models;
+    if (m)
+        model_remove(r, m);
+    return m;
+}
+
+void registry_unload(struct registry *r, struct model *m)
+{
+    struct model *empty = model_find(r, m->name) == m ? model_new(r, m->name) : NULL;
+    if (!empty)
+        return;
+    empty->begun_us = m->begun_us;
+    registry_put(r, empty);
+    registry_unref(empty);
+}
+
+bool registry_on_gone(struct model *m, model_loaded *done, void *arg)
+{
+    return wait_add(&m->gone, done, arg);
 }
 
 static bool is_builtin(const char *name)
@@ -158,7 +266,10 @@ struct model *registry_get(struct registry *r, const char *name)
     if (!model_name_valid(name))
         return NULL;
     struct model *m = model_find(r, name);
-    if (!m && (folder_find(r, name, path, sizeof path) || is_builtin(name)))
+    bool loaded = m && (m->state == MODEL_READY || m->state == MODEL_LOADING);
+    if (!loaded && !folder_find(r, name, path, sizeof path) && !is_builtin(name))
+        return NULL;
+    if (!m)
         m = model_add(r, name);
     return m ? registry_ref(m) : NULL;
 }
@@ -324,15 +435,13 @@ static void load_done(uv_work_t *w, int status)
     struct load_job *j = w->data;
     struct model *m = j->model;
     found_copy(m, &j->found);
-    m->load_us = lane_now_us() - m->load_began_us;
+    m->load_us = lane_now_us() - m->begun_us;
     m->state = j->status == RILL_OK && !status ? MODEL_READY : MODEL_FAILED;
+    m->used_us = m->failed_us = lane_now_us();
+    if (m->follows && m->state == MODEL_READY)
+        registry_put(j->registry, m);
     free(j);
-    while (m->waits) {
-        struct model_wait *x = m->waits;
-        m->waits = x->next;
-        x->done(x->arg, m);
-        free(x);
-    }
+    waits_call(&m->waits, m);
     registry_unref(m);
 }
 
@@ -344,6 +453,7 @@ static bool load_start(struct registry *r, struct model *m)
     j->builtin = !folder_find(r, m->name, j->path, sizeof j->path);
     if (j->builtin)
         snprintf(j->path, sizeof j->path, "%s", m->name);
+    j->registry = r;
     j->model = m;
     j->max_bytes = r->conf->models_max_model_bytes;
     j->work.data = j;
@@ -352,25 +462,37 @@ static bool load_start(struct registry *r, struct model *m)
         return false;
     }
     m->state = MODEL_LOADING;
-    m->load_began_us = lane_now_us();
+    m->begun_us = lane_now_us();
     registry_ref(m);
     return true;
 }
 
-bool registry_load(struct registry *r, struct model *m, model_loaded *done, void *arg)
+bool registry_load(struct registry *r, struct model *m, bool afresh, model_loaded *done, void *arg)
 {
-    if (m->state == MODEL_READY) {
+    bool failed = m->state == MODEL_FAILED && !afresh && lane_now_us() - m->failed_us < RETRY_US;
+    if (m->state == MODEL_READY || failed) {
         done(arg, m);
         return true;
     }
-    struct model_wait *x = malloc(sizeof *x);
-    if (!x || (m->state != MODEL_LOADING && !load_start(r, m))) {
-        free(x);
+    if (!wait_add(&m->waits, done, arg))
         return false;
-    }
-    *x = (struct model_wait) { .done = done, .arg = arg, .next = m->waits };
-    m->waits = x;
-    return true;
+    if (m->state == MODEL_LOADING || load_start(r, m))
+        return true;
+    registry_forget(m, done, arg);
+    return false;
+}
+
+bool registry_renew(struct registry *r, const struct model *m, model_loaded *done, void *arg)
+{
+    struct model *next = model_new(r, m->name);
+    if (!next)
+        return false;
+    next->follows = true;
+    if (wait_add(&next->waits, done, arg) && load_start(r, next))
+        return true;
+    registry_forget(next, done, arg);
+    registry_unref(next);
+    return false;
 }
 
 void registry_forget(struct model *m, model_loaded *done, void *arg)
@@ -382,4 +504,58 @@ void registry_forget(struct model *m, model_loaded *done, void *arg)
             free(x);
             return;
         }
+}
+
+/* ---- from time to time ---- */
+
+static void trim_work(uv_work_t *w)
+{
+    (void) w;
+    memory_return();
+}
+
+static void trim_done(uv_work_t *w, int status)
+{
+    struct registry *r = w->data;
+    (void) status;
+    r->trimming = false;
+}
+
+static void trim_start(struct registry *r)
+{
+    if (!r->freed || r->trimming)
+        return;
+    r->freed = false;
+    r->trim_work.data = r;
+    r->trimming = uv_queue_work(r->loop, &r->trim_work, trim_work, trim_done) == 0;
+}
+
+bool model_is_listed(const char *names, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = names; (at = strstr(at, name)); at += n)
+        if ((at == names || at[-1] == ' ') && (!at[n] || at[n] == ' '))
+            return true;
+    return false;
+}
+
+static bool model_is_idle(const struct registry *r, struct model *m, uint64_t now_us)
+{
+    if (m->state != MODEL_READY || m->refs > 1)
+        m->used_us = now_us;
+    return r->conf->models_keep_alive_s && now_us - m->used_us >= r->conf->models_keep_alive_s * UINT64_C(1000000) &&
+           !model_is_listed(r->conf->models_preload, m->name);
+}
+
+void registry_tick(struct registry *r, uint64_t now_us)
+{
+    if (now_us < r->next_look_us)
+        return;
+    r->next_look_us = now_us + LOOK_US;
+    for (struct model *m = r->models, *next; m; m = next) {
+        next = m->next;
+        if (model_is_idle(r, m, now_us))
+            registry_unload(r, m);
+    }
+    trim_start(r);
 }

@@ -23,6 +23,12 @@ struct model_stats {
     struct hist compute, queue;
 };
 
+/* Counters of a name: all its versions count here, so that nothing is lost when one follows another. */
+struct model_tally {
+    unsigned refs;
+    struct model_stats stats, period;
+};
+
 struct model;
 typedef void model_loaded(void *arg, struct model *m);      /* READY or FAILED */
 
@@ -44,14 +50,24 @@ struct model {
     char task[32], licence[64], summary[256], sha256[65];
     rill_error error;
     float rtf;                      /* measured at load, p95 */
-    uint64_t load_began_us, load_us;        /* load_us: how long the last load took */
-    struct model_stats stats, period;
+    struct model_tally *tally;
+    struct model_stats *stats, *period;     /* of tally */
+    uint64_t begun_us, load_us;     /* when its loading began: of two versions the later one stays; how long it took */
+    uint64_t used_us;               /* when somebody was last seen to hold it */
+    uint64_t failed_us;
+    bool follows;                   /* it takes the place of the version in the registry once it is ready */
+    struct model_wait *gone;        /* told when the last one lets go of it */
+    bool *trim;                     /* of the registry: memory was given back */
 };
 
 struct registry {
     uv_loop_t *loop;
     const struct conf *conf;
     struct model *models;
+    bool freed, *trim;              /* trim: whose `freed` is set; its own if not said otherwise */
+    uint64_t next_look_us;
+    uv_work_t trim_work;
+    bool trimming;
 };
 
 void registry_init(struct registry *r, uv_loop_t *loop, const struct conf *conf);
@@ -63,15 +79,36 @@ struct model *registry_get(struct registry *r, const char *name);
 /* Looks what there is; for lists. */
 void registry_scan(struct registry *r);
 
-/* Loads it if need be; done is called now or later. False without memory. */
-bool registry_load(struct registry *r, struct model *m, model_loaded *done, void *arg);
+/* Loads it if need be; done is called now or later. False without memory. What failed a moment ago is only tried again
+ * if `afresh`. */
+bool registry_load(struct registry *r, struct model *m, bool afresh, model_loaded *done, void *arg);
+
+/* Loads what lies there now beside m and puts it in m's place: streams from then on get the new version, those that run
+ * keep theirs. If it fails, m stays. done gets the new version with a reference. False without memory. */
+bool registry_renew(struct registry *r, const struct model *m, model_loaded *done, void *arg);
+
+/* New streams load it afresh; its memory goes with the last stream that has it. */
+void registry_unload(struct registry *r, struct model *m);
+
+/* Calls done when nobody holds m any more, just before it is freed. False without memory. */
+bool registry_on_gone(struct model *m, model_loaded *done, void *arg);
+
+/* Puts m into the registry in the place of the version that is there; it counts on where that one was. Not if that
+ * one's loading began later. */
+void registry_put(struct registry *r, struct model *m);
+
+bool registry_has(const struct registry *r, const char *name);
+struct model *registry_take(struct registry *r);        /* out of the registry, with its reference; NULL: there is none */
+
+/* Once a tick: lets go of models without streams for longer than keep_alive_s. */
+void registry_tick(struct registry *r, uint64_t now_us);
 
 /* Forgets a callback that was not called yet. */
 void registry_forget(struct model *m, model_loaded *done, void *arg);
 struct model *registry_ref(struct model *m);
 struct model *registry_unref(struct model *m);         /* takes NULL too; returns NULL */
-void registry_drop(struct registry *r, struct model *m);    /* the next get loads afresh */
 
+bool model_is_listed(const char *names, const char *name);      /* in a list with spaces between */
 bool model_name_valid(const char *name);
 const char *model_state_name(enum model_state s);
 

@@ -14,6 +14,7 @@ struct reload {
     char err[CONF_ERROR_BYTES];
     struct { struct conn *conn; uint32_t req; } askers[MAX_ASKERS];
     unsigned n_askers;
+    struct reload *next;            /* asked for while this one was on its way; runs after it */
 };
 
 /* Calls load for each word; false at the first that fails. */
@@ -56,7 +57,7 @@ static bool preload_one(void *arg, const char *name)
         return false;
     }
     d->preloads_left++;
-    return registry_load(&d->registry, m, on_preloaded, d);
+    return registry_load(&d->registry, m, true, on_preloaded, d);
 }
 
 bool daemon_preload(struct daemon *d)
@@ -84,6 +85,22 @@ static void answer(struct reload *r, const char *text, bool good)
     }
 }
 
+/* The new versions take the places of the old ones. What was loaded and is no longer there goes. */
+static void models_apply(struct reload *r)
+{
+    struct registry *to = &r->daemon->registry;
+    for (struct model *m = to->models, *next; m; m = next) {
+        next = m->next;
+        if (m->state == MODEL_FAILED || (m->state == MODEL_READY && !registry_has(&r->registry, m->name)))
+            registry_unload(to, m);
+    }
+    while (r->registry.models) {
+        struct model *m = registry_take(&r->registry);
+        registry_put(to, m);
+        registry_unref(m);
+    }
+}
+
 static void reload_apply(struct reload *r)
 {
     struct daemon *d = r->daemon;
@@ -97,13 +114,13 @@ static void reload_apply(struct reload *r)
     d->conf.limits_max_streams = old.limits_max_streams;
     memcpy(d->conf.daemon_socket, old.daemon_socket, sizeof old.daemon_socket);
     memcpy(d->conf.daemon_control_socket, old.daemon_control_socket, sizeof old.daemon_control_socket);
-    registry_clear(&d->registry);
-    d->registry.models = r->registry.models;
-    r->registry.models = NULL;
+    models_apply(r);
     log_set_level(&d->log, d->conf.log_level);
     log_line(&d->log, LOG_INFO, "reloaded %s%s%s", d->conf_path, text[0] ? "; " : "", text);
     answer(r, text, true);
 }
+
+static void reload_run(struct daemon *d, struct reload *r);
 
 static void reload_end(struct reload *r)
 {
@@ -115,9 +132,12 @@ static void reload_end(struct reload *r)
         reload_apply(r);
     }
     registry_clear(&r->registry);
+    struct reload *after = r->next;
     notify_send("READY=1\nSTATUS=%s", r->err[0] ? "Running with the settings from before a refused reload" : "Running");
     d->reload = NULL;
     free(r);
+    if (after)
+        reload_run(d, after);
 }
 
 static void on_reloaded(void *arg, struct model *m)
@@ -125,7 +145,8 @@ static void on_reloaded(void *arg, struct model *m)
     struct reload *r = arg;
     r->left--;
     if (m->state != MODEL_READY && !r->err[0])
-        snprintf(r->err, sizeof r->err, "models.preload: %s: %s", m->name, m->error.text);
+        snprintf(r->err, sizeof r->err, "%s%s: %s", model_is_listed(r->conf.models_preload, m->name) ? "models.preload: " : "",
+                 m->name, m->error.text);
     registry_unref(m);
     if (!r->left && !r->starting)
         reload_end(r);
@@ -140,7 +161,24 @@ static bool reload_one(void *arg, const char *name)
         return false;
     }
     r->left++;
-    return registry_load(&r->registry, m, on_reloaded, r);
+    return registry_load(&r->registry, m, true, on_reloaded, r);
+}
+
+/* What is loaded now and still there is loaded anew too. */
+static void reload_loaded(struct reload *r)
+{
+    for (const struct model *m = r->daemon->registry.models; m; m = m->next) {
+        struct model *new = m->state == MODEL_READY && !model_is_listed(r->conf.models_preload, m->name)
+            ? registry_get(&r->registry, m->name) : NULL;
+        if (new) {
+            r->left++;
+            if (!registry_load(&r->registry, new, true, on_reloaded, r)) {
+                r->left--;
+                registry_unref(new);
+                snprintf(r->err, sizeof r->err, "out of memory");
+            }
+        }
+    }
 }
 
 static void asker_add(struct reload *r, struct conn *c, uint32_t req)
@@ -153,31 +191,42 @@ static void asker_add(struct reload *r, struct conn *c, uint32_t req)
     }
 }
 
-void reload_start(struct daemon *d, struct conn *c, uint32_t req)
+static void reload_run(struct daemon *d, struct reload *r)
 {
-    if (d->reload) {
-        asker_add(d->reload, c, req);
-        return;
-    }
-    struct reload *r = calloc(1, sizeof *r);
-    if (!r)
-        return;
-    r->daemon = d;
     r->starting = true;
     d->reload = r;
-    asker_add(r, c, req);
     notify_send("RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=Reloading", (unsigned long long) lane_now_us());
     registry_init(&r->registry, &d->loop, &r->conf);
-    if (conf_load(&r->conf, d->conf_path, d->conf_may_miss, r->err))
-        preload_each(r->conf.models_preload, reload_one, r);
+    r->registry.trim = &d->registry.freed;
+    if (conf_load(&r->conf, d->conf_path, d->conf_may_miss, r->err) && preload_each(r->conf.models_preload, reload_one, r))
+        reload_loaded(r);
     r->starting = false;
     if (!r->left)
         reload_end(r);
 }
 
+void reload_start(struct daemon *d, struct conn *c, uint32_t req)
+{
+    struct reload *r = d->reload && d->reload->next ? d->reload->next : calloc(1, sizeof *r);
+    if (!r)
+        return;
+    r->daemon = d;
+    asker_add(r, c, req);
+    if (d->reload)
+        d->reload->next = r;
+    else
+        reload_run(d, r);
+}
+
+static void askers_forget(struct reload *r, const struct conn *c)
+{
+    for (unsigned i = 0; i < r->n_askers; i++)
+        if (r->askers[i].conn == c)
+            r->askers[i].conn = NULL;
+}
+
 void reload_forget(struct daemon *d, const struct conn *c)
 {
-    for (unsigned i = 0; d->reload && i < d->reload->n_askers; i++)
-        if (d->reload->askers[i].conn == c)
-            d->reload->askers[i].conn = NULL;
+    for (struct reload *r = d->reload; r; r = r->next)
+        askers_forget(r, c);
 }

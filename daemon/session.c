@@ -58,7 +58,7 @@ static void session_end(struct session *s)
         registry_forget(s->model, on_loaded, s);
         return;
     }
-    s->model->stats.streams--;
+    s->model->stats->streams--;
     atomic_store_explicit(&s->lane->cancel, true, memory_order_release);
     worker_wake(s->worker);
 }
@@ -245,7 +245,7 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
     d->sessions = s;
     d->n_sessions++;
     c->n_streams++;
-    if (!registry_load(&d->registry, s->model, on_loaded, s))
+    if (!registry_load(&d->registry, s->model, false, on_loaded, s))
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
 }
 
@@ -371,8 +371,8 @@ static void on_loaded(void *arg, struct model *m)
         s->rtf_cost = s->live ? m->rtf : 0;
         d->rtf_load += (double) s->rtf_cost;
         d->streams_opened++;
-        m->stats.streams++;
-        m->stats.streams_opened++;
+        m->stats->streams++;
+        m->stats->streams_opened++;
         stats_opened(s);
         opened_send(s);
         s->req = 0;

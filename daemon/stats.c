@@ -39,8 +39,8 @@ void stats_pulse(struct session *s, const struct lane_rec *r)
     s->max_chunk_us = r->compute_us > s->max_chunk_us ? r->compute_us : s->max_chunk_us;
     hist_add(&s->compute, r->compute_us);
     hist_add(&s->queue, r->queue_us);
-    stats_add(&s->model->stats, r, audio_us, rtf, miss);
-    stats_add(&s->model->period, r, audio_us, rtf, miss);
+    stats_add(s->model->stats, r, audio_us, rtf, miss);
+    stats_add(s->model->period, r, audio_us, rtf, miss);
     figures_pulse(s->figures, &(struct pulse_figures) { r->compute_us, r->queue_us, r->batch, audio_us, miss });
 }
 
@@ -87,13 +87,13 @@ void stats_finished_log(struct session *s, bool cancelled)
 void stats_summary(struct daemon *d)
 {
     for (struct model *m = d->registry.models; m; m = m->next) {
-        struct model_stats *p = &m->period;
+        struct model_stats *p = m->period;
         uint64_t pulse_us = m->state == MODEL_READY ? samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
         if (!p->pulses || !pulse_us)
             continue;
         log_line(&d->log, LOG_INFO,
                  "model=%s streams=%u pulses=%llu dur=%.2fs rtf=%.5f rtf_p99=%.5f rtf_max=%.5f q_p99=%.2fms c_p99=%.3fms miss=%llu batch=%.1f",
-                 m->name, m->stats.streams, (unsigned long long) p->pulses, (double) p->audio_us / 1e6,
+                 m->name, m->stats->streams, (unsigned long long) p->pulses, (double) p->audio_us / 1e6,
                  rtf_of(p->compute_us, p->audio_us), hist_quantile(&p->compute, 0.99) / (double) pulse_us, p->rtf_max,
                  hist_quantile(&p->queue, 0.99) / 1e3, hist_quantile(&p->compute, 0.99) / 1e3,
                  (unsigned long long) p->misses, p->runs ? (double) p->runs_batch / (double) p->runs : 0.0);
@@ -110,7 +110,7 @@ struct stats_message {
 
 static void model_stats_fill(Rill__ModelStats *a, struct model *m)
 {
-    const struct model_stats *p = &m->stats;
+    const struct model_stats *p = m->stats;
     double pulse_us = m->lane.rate ? (double) samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
     rill__model_stats__init(a);
     a->name = m->name;
@@ -147,7 +147,7 @@ static void stats_fill(struct stats_message *x, struct daemon *d)
     x->reply.protocol_errors = d->protocol_errors;
     x->reply.models = x->pointers;
     for (struct model *m = d->registry.models; m && x->reply.n_models < MODELS_A_REPLY; m = m->next) {
-        if (!m->stats.streams_opened)
+        if (!m->stats->streams_opened)
             continue;
         size_t i = x->reply.n_models++;
         model_stats_fill(&x->models[i], m);

@@ -15,6 +15,7 @@ struct ctl {
     json_t *json;               /* the answer, where JSON is wanted */
     int64_t grace_ms;
     unsigned n_seen;            /* sessions */
+    bool wait;
 };
 
 /* ---- status ---- */
@@ -127,10 +128,19 @@ static int said(struct ctl *x, int code)
     return 0;
 }
 
-static int reload_run(struct ctl *x) { return said(x, rill_client_ctl_reload(x->c)); }
+static int reload_run(struct ctl *x)
+{
+    return said(x, x->arg ? rill_client_ctl_reload_model(x->c, x->arg) : rill_client_ctl_reload(x->c));
+}
+
+static int swap_run(struct ctl *x) { return said(x, rill_client_ctl_swap(x->c, x->arg)); }
 static int drain_run(struct ctl *x) { return said(x, rill_client_ctl_drain(x->c, (uint32_t) x->grace_ms)); }
 static int load_run(struct ctl *x) { return said(x, rill_client_ctl_load(x->c, x->arg)); }
-static int unload_run(struct ctl *x) { return said(x, rill_client_ctl_unload(x->c, x->arg)); }
+static int unload_run(struct ctl *x)
+{
+    return said(x, x->wait ? rill_client_ctl_unload_wait(x->c, x->arg) : rill_client_ctl_unload(x->c, x->arg));
+}
+
 static int level_run(struct ctl *x) { return said(x, rill_client_ctl_log_level(x->c, x->arg)); }
 
 static int kick_run(struct ctl *x)
@@ -155,7 +165,7 @@ static int ping_run(struct ctl *x)
 }
 
 static const struct verb {
-    const char *name, *arg;     /* arg: what its argument is called, NULL: none */
+    const char *name, *arg;     /* arg: what its argument is called, in [] where it may be left out, NULL: none */
     int (*run)(struct ctl *x);
 } verbs[] = {
     { "drain", NULL, drain_run },
@@ -164,9 +174,10 @@ static const struct verb {
     { "log-level", "LEVEL", level_run },
     { "models", NULL, models_run },
     { "ping", NULL, ping_run },
-    { "reload", NULL, reload_run },
+    { "reload", "[MODEL]", reload_run },
     { "sessions", NULL, sessions_run },
     { "status", NULL, status_run },
+    { "swap", "MODEL", swap_run },
     { "unload", "MODEL", unload_run },
 };
 
@@ -202,6 +213,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     const struct opt table[] = {
         { "grace-ms", 0, OPT_INT, &x.grace_ms, "MS", "drain: how long streams may take (default: as configured)" },
         { "json", 0, OPT_FLAG, &json, NULL, "print the answer as JSON" },
+        { "wait", 0, OPT_FLAG, &x.wait, NULL, "unload: until the model's last stream has ended" },
         { "socket", 's', OPT_TEXT, &socket, "PATH", "control socket (default: $RILL_CONTROL or the system's)" },
         { 0 },
     };
@@ -209,7 +221,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (n < 0)
         return -n;
     const struct verb *v = verb_find(argv[0]);
-    if (!v || (n == 2) != (v->arg != NULL) || x.grace_ms < 0 || x.grace_ms > 3600000)
+    if (!v || (n == 2 ? !v->arg : v->arg && v->arg[0] != '[') || x.grace_ms < 0 || x.grace_ms > 3600000)
         return tool_fail(cmd, TOOL_USAGE, v ? "'%s' takes %s" : "unknown verb '%s'; see rill ctl --help", argv[0],
                          v && v->arg ? v->arg : "no argument");
     x.arg = n == 2 ? argv[1] : NULL;
@@ -230,9 +242,11 @@ const struct command cmd_ctl = {
                "  log-level LEVEL  error, warning, info or debug\n"
                "  models           models the daemon knows\n"
                "  ping             round trip to the daemon\n"
-               "  reload           read the settings again; says what is wrong with them\n"
+               "  reload           read the settings and all loaded models again; says what is wrong with them\n"
+               "  reload MODEL     load a model anew; streams that run keep the version they have\n"
                "  sessions         connections and their streams\n"
                "  status           state, load and figures of each model\n"
-               "  unload MODEL     forget a model that nobody uses",
+               "  swap MODEL       put the version that lies there now in the place of a loaded one\n"
+               "  unload MODEL     give a model's memory back when its streams have ended",
     .run = run,
 };

@@ -84,6 +84,22 @@ int rill_client_ctl_reload(struct rill_client *c)
     return ctl_done(c, &f, "reload");
 }
 
+int rill_client_ctl_reload_model(struct rill_client *c, const char *model)
+{
+    Rill__CtlReload m = RILL__CTL_RELOAD__INIT;
+    m.model = (char *) (uintptr_t) model;
+    FRAME(CTL_RELOAD, ctl_reload, m);
+    return ctl_done(c, &f, "reload");
+}
+
+int rill_client_ctl_swap(struct rill_client *c, const char *model)
+{
+    Rill__CtlSwap m = RILL__CTL_SWAP__INIT;
+    m.model = (char *) (uintptr_t) model;
+    FRAME(CTL_SWAP, ctl_swap, m);
+    return ctl_done(c, &f, "swap");
+}
+
 int rill_client_ctl_drain(struct rill_client *c, uint32_t grace_ms)
 {
     Rill__CtlDrain m = RILL__CTL_DRAIN__INIT;
@@ -100,12 +116,23 @@ int rill_client_ctl_load(struct rill_client *c, const char *model)
     return ctl_done(c, &f, "load");
 }
 
-int rill_client_ctl_unload(struct rill_client *c, const char *model)
+static int unload(struct rill_client *c, const char *model, bool wait)
 {
     Rill__CtlUnload m = RILL__CTL_UNLOAD__INIT;
     m.model = (char *) (uintptr_t) model;
+    m.wait = wait;
     FRAME(CTL_UNLOAD, ctl_unload, m);
     return ctl_done(c, &f, "unload");
+}
+
+int rill_client_ctl_unload(struct rill_client *c, const char *model)
+{
+    return unload(c, model, false);
+}
+
+int rill_client_ctl_unload_wait(struct rill_client *c, const char *model)
+{
+    return unload(c, model, true);
 }
 
 int rill_client_ctl_kick(struct rill_client *c, uint32_t conn)

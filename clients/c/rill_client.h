@@ -243,6 +243,9 @@ int rill_client_ctl_reload(struct rill_client *c);
 int rill_client_ctl_drain(struct rill_client *c, uint32_t grace_ms);   /* 0 = as configured */
 int rill_client_ctl_load(struct rill_client *c, const char *model);
 int rill_client_ctl_unload(struct rill_client *c, const char *model);
+int rill_client_ctl_unload_wait(struct rill_client *c, const char *model);      /* till its last stream has ended */
+int rill_client_ctl_reload_model(struct rill_client *c, const char *model);     /* anew, loaded or not */
+int rill_client_ctl_swap(struct rill_client *c, const char *model);             /* a new version of a loaded one */
 int rill_client_ctl_kick(struct rill_client *c, uint32_t conn);
 int rill_client_ctl_log_level(struct rill_client *c, const char *level);
 const char *rill_client_ctl_text(const struct rill_client *c);         /* of the last ctl call, "" if none */

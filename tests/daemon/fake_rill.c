@@ -7,21 +7,27 @@
  *   both     wiener and vad in one
  *   broken   cannot be planned
  *   slow     wiener that takes a tenth of the time of its audio
+ * A folder's graph.nnef, or a single file, says what is to happen when it is opened:
+ *   "" or "wiener"   the model of that name      "half"   wiener at half the volume
+ *   "crash"  a segmentation fault        "loop"   no end      "sleep"  no end without computing
+ *   "eat"    memory until there is none  "change" writes itself anew, so that no two readings are alike
  * A pulse that begins with the sample FAKE_HANG takes four seconds in all of them. */
 #include <rill.h>
 
 #include <math.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PULSE 512
 #define DELAY 256
 #define FAKE_HANG 0.765625f
 
-struct rill_model { char name[64]; bool audio, vad, trims, broken, slow; };
+struct rill_model { char name[64]; bool audio, vad, trims, broken, slow; float gain; unsigned char sum; };
 struct rill_plan { struct rill_model model; int refs; };
 struct rill_stream {
     const rill_plan *plan;
@@ -63,13 +69,60 @@ rill_status rill_model_builtin(rill_model **ret, const char *name, rill_error *r
     return fail(reterr, RILL_IO, "no such model", name);
 }
 
+static void eat(void)
+{
+    size_t piece = 1 << 20;
+    unsigned char *p;
+    while ((p = malloc(piece)))
+        memset(p, 1, piece);
+}
+
+static void text_change(const char *path, int c)
+{
+    FILE *f = fopen(path, "w");
+    if (f) {
+        fprintf(f, "change %c", c);
+        fclose(f);
+    }
+}
+
+static rill_status text_obey(rill_model **ret, const char *path, const char *text, rill_error *reterr)
+{
+    if (!strncmp(text, "crash", 5))
+        raise(SIGSEGV);
+    while (!strncmp(text, "loop", 4))
+        __asm__ volatile("");
+    while (!strncmp(text, "sleep", 5))
+        sleep(1);
+    if (!strncmp(text, "eat", 3)) {
+        eat();
+        return fail(reterr, RILL_NOMEM, "out of memory", path);
+    }
+    if (*text && strncmp(text, "wiener", 6) && strncmp(text, "half", 4) && strncmp(text, "change", 6))
+        return fail(reterr, RILL_MALFORMED, "is no model", path);
+    rill_model_builtin(ret, "wiener", reterr);
+    for (const char *c = text; *c; c++)
+        (*ret)->sum = (unsigned char) ((*ret)->sum * 31 + *c);
+    if (!strncmp(text, "half", 4))
+        (*ret)->gain = 0.5f;
+    if (!strncmp(text, "change", 6))
+        text_change(path, text[7] == 'a' ? 'b' : 'a');
+    return RILL_OK;
+}
+
 rill_status rill_model_open(rill_model **ret, const char *path, rill_error *reterr)
 {
-    char conf[1024];
-    snprintf(conf, sizeof conf, "%s/graph.nnef", path);
-    if (access(conf, R_OK) < 0)
-        return fail(reterr, RILL_IO, "cannot be read", conf);
-    return rill_model_builtin(ret, "wiener", reterr);
+    char file[1024], text[64] = "";
+    struct stat st;
+    bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    snprintf(file, sizeof file, "%s%s", path, is_folder ? "/graph.nnef" : "");
+    FILE *f = fopen(file, "r");
+    if (!f)
+        return fail(reterr, RILL_IO, "cannot be read", file);
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    return text_obey(ret, file, text, reterr);
 }
 
 void rill_model_get_info(const rill_model *m, rill_model_info *ret)
@@ -77,6 +130,7 @@ void rill_model_get_info(const rill_model *m, rill_model_info *ret)
     *ret = (rill_model_info) { .name = m->name, .task = m->vad ? "vad" : "denoise", .licence = "MIT", .summary = "",
                                .sample_rate = 16000, .vad_threshold = 0.5f, .vad_release = 0.25f, .vad_hangover_ms = 100 };
     ret->sha256[0] = 0xab;
+    ret->sha256[1] = m->sum;
 }
 
 rill_model *rill_model_free(rill_model *m)
@@ -144,8 +198,7 @@ rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned
 
 rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts, rill_error *reterr)
 {
-    (void) opts;
-    return rill_model_open(ret, path, reterr);
+    return opts && opts->builtin ? rill_model_builtin(ret, path, reterr) : rill_model_open(ret, path, reterr);
 }
 
 size_t rill_plan_stream_size(const rill_plan *p)
@@ -213,6 +266,8 @@ rill_status rill_stream_run(rill_stream *s)
     s->out_fill = m->audio ? PULSE : 0;
     if (s->finished && s->total_out + s->out_fill > audio_owed)
         s->out_fill = (size_t) (audio_owed - s->total_out);
+    for (size_t i = 0; m->gain > 0 && i < PULSE; i++)
+        s->out[i] *= m->gain;
     s->total_out += s->out_fill;
     s->prob = 0;
     for (int i = 0; i < PULSE; i++)

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* Models that come, go and follow one another while streams run. */
+#include "tests/daemon/harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define N_FRAMES 16000
+
+static float sound[N_FRAMES];
+
+static struct rill_client *client(const char *sock)
+{
+    struct rill_client *c;
+    if (rill_client_connect(&c, sock, "models", 30000)) {
+        printf("%s\n", rill_client_error(c));
+        exit(1);
+    }
+    return c;
+}
+
+static void sound_make(void)
+{
+    uint32_t seed = 7;
+    for (int i = 0; i < N_FRAMES; i++)
+        sound[i] = noise(&seed);
+}
+
+static void path_in(char ret[256], const struct rig *r, const char *name)
+{
+    snprintf(ret, 256, "%s/models/%s", r->dir, name);
+}
+
+/* The file is replaced as installers do it: a new one is renamed over it. */
+static void text_put(const char *path, const char *text)
+{
+    char beside[400];
+    snprintf(beside, sizeof beside, "%s.new", path);
+    FILE *f = fopen(beside, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f) || rename(beside, path))
+        abort();
+}
+
+static void model_put(const struct rig *r, const char *name, const char *text)
+{
+    char path[256], file[300];
+    path_in(path, r, "");
+    mkdir(path, 0700);
+    path_in(path, r, name);
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        abort();
+    snprintf(file, sizeof file, "%s/graph.nnef", path);
+    text_put(file, text);
+}
+
+static struct rill_client_open open_of(const char *model)
+{
+    return (struct rill_client_open) { .model = model, .in = { 16000, 1, RILL_CLIENT_F32 }, .align = true,
+                                       .pace = RILL_CLIENT_FILE };
+}
+
+/* The volume of what a whole stream of `model` gives back: 1, 0.5; 0 if it failed. Words in err. */
+static float volume_of(struct rig *r, const char *model, char err[512])
+{
+    struct rill_client_open o = open_of(model);
+    struct result got;
+    float v = 0, y;
+    if (stream_whole(r->sock, &o, sound, 2000, sizeof(float), 700, &got, err) && got.bytes == 2000 * sizeof y) {
+        memcpy(&y, got.pcm + 1000 * sizeof y, sizeof y);
+        v = y / sound[1000];
+    }
+    result_free(&got);
+    return v;
+}
+
+/* A stream that is sent bit by bit while something else happens. */
+struct slow_stream {
+    struct rill_client *c;
+    struct result got;
+    size_t at;
+};
+
+static void slow_open(struct slow_stream *s, struct rig *r, const char *model)
+{
+    struct rill_client_open o = open_of(model);
+    memset(s, 0, sizeof *s);
+    s->c = client(r->sock);
+    result_listen(s->c, &s->got);
+    s->got.frame_bytes = sizeof(float);
+    CHECK(rill_client_open(s->c, 1, &o, &s->got.opened) == 0, "%s", rill_client_error(s->c));
+}
+
+static void slow_send(struct slow_stream *s, size_t n)
+{
+    n = n < N_FRAMES - s->at ? n : N_FRAMES - s->at;
+    CHECK(rill_client_send(s->c, 1, sound + s->at, n * sizeof(float)) == 0, "%s", rill_client_error(s->c));
+    s->at += n;
+}
+
+/* Sends the rest. Every sample came back, at that volume and to the bit. */
+static void slow_close(struct slow_stream *s, float volume)
+{
+    static float want[N_FRAMES];
+    slow_send(s, N_FRAMES);
+    CHECK(rill_client_finish(s->c, 1, &s->got.fin) == 0, "%s", rill_client_error(s->c));
+    for (int i = 0; i < N_FRAMES; i++)
+        want[i] = sound[i] * volume;
+    CHECK(s->got.bytes == sizeof want && memcmp(s->got.pcm, want, sizeof want) == 0 && s->got.pos_good,
+          "%zu bytes", s->got.bytes);
+    rill_client_free(s->c);
+    result_free(&s->got);
+}
+
+/* ---- versions ---- */
+
+static void test_swap(void)
+{
+    struct rig r;
+    char err[512];
+    struct slow_stream old, new;
+    rig_start(&r, "");
+    struct rill_client *ctl = client(r.ctl);
+    model_put(&r, "m", "wiener");
+    CHECK(rill_client_ctl_swap(ctl, "m") < 0 && strstr(rill_client_error(ctl), "is not loaded"));
+    slow_open(&old, &r, "m");
+    slow_send(&old, 3000);
+    model_put(&r, "m", "half");
+    CHECK(volume_of(&r, "m", err) == 1, "a new file alone changes nothing");
+    CHECK(rill_client_ctl_swap(ctl, "m") == 0, "%s", rill_client_error(ctl));
+    CHECK(volume_of(&r, "m", err) == 0.5f, "%s", err);
+    slow_open(&new, &r, "m");
+    model_put(&r, "m", "nonsense");
+    CHECK(rill_client_ctl_swap(ctl, "m") < 0 && rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
+          strstr(rill_client_error(ctl), "is no model"), "%s", rill_client_error(ctl));
+    CHECK(rill_client_ctl_reload_model(ctl, "m") < 0);
+    CHECK(volume_of(&r, "m", err) == 0.5f, "a bad file changes nothing: %s", err);
+    model_put(&r, "m", "wiener");
+    CHECK(rill_client_ctl_reload_model(ctl, "m") == 0);
+    CHECK(volume_of(&r, "m", err) == 1);
+    slow_close(&old, 1);
+    slow_close(&new, 0.5f);
+    rill_client_free(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
+static void test_reload_all(void)
+{
+    struct rig r;
+    char err[512];
+    struct slow_stream old;
+    rig_start(&r, "");
+    struct rill_client *ctl = client(r.ctl);
+    model_put(&r, "a", "wiener");
+    model_put(&r, "b", "wiener");
+    slow_open(&old, &r, "a");
+    CHECK(volume_of(&r, "b", err) == 1, "%s", err);
+    model_put(&r, "a", "half");
+    model_put(&r, "b", "nonsense");
+    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "b: "), "%s", rill_client_error(ctl));
+    CHECK(volume_of(&r, "a", err) == 1 && volume_of(&r, "b", err) == 1, "one bad file changes nothing at all: %s", err);
+    model_put(&r, "b", "half");
+    kill(r.pid, SIGHUP);
+    CHECK(rig_log_has(&r, "reloaded /", 10000));
+    CHECK(volume_of(&r, "a", err) == 0.5f && volume_of(&r, "b", err) == 0.5f, "%s", err);
+    slow_close(&old, 1);
+    rill_client_free(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
+struct counted {
+    const char *model;
+    uint64_t opened, streams;
+    char state[16];
+};
+
+static void on_stats(void *arg, const struct rill_client_model_stats *m)
+{
+    struct counted *n = arg;
+    if (strcmp(m->name, n->model))
+        return;
+    n->opened = m->streams_opened;
+    n->streams = m->streams;
+}
+
+static void on_model(void *arg, const struct rill_client_model *m)
+{
+    struct counted *n = arg;
+    if (!strcmp(m->name, n->model))
+        snprintf(n->state, sizeof n->state, "%s", m->state);
+}
+
+static struct counted count_of(struct rill_client *ctl, const char *model)
+{
+    struct counted n = { .model = model };
+    struct rill_client_status st;
+    CHECK(rill_client_ctl_status(ctl, &st, on_stats, &n) == 0 && rill_client_info(ctl, on_model, &n) == 0);
+    return n;
+}
+
+static bool state_comes(struct rill_client *ctl, const char *model, const char *state, int timeout_ms)
+{
+    for (uint64_t end = now_ms() + (uint64_t) timeout_ms; now_ms() < end; usleep(50000))
+        if (!strcmp(count_of(ctl, model).state, state))
+            return true;
+    return false;
+}
+
+static void test_unload(void)
+{
+    struct rig r;
+    struct slow_stream s;
+    char err[512];
+    rig_start(&r, "");
+    struct rill_client *ctl = client(r.ctl);
+    model_put(&r, "m", "wiener");
+    slow_open(&s, &r, "m");
+    slow_send(&s, 3000);
+    CHECK(rill_client_ctl_unload(ctl, "m") == 0 && strstr(rill_client_ctl_text(ctl), "when the streams"));
+    CHECK(!strcmp(count_of(ctl, "m").state, "known"));
+    int raw = raw_hello(r.ctl);
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__CtlUnload u = RILL__CTL_UNLOAD__INIT;
+    model_put(&r, "m", "half");
+    CHECK(volume_of(&r, "m", err) == 0.5f, "loaded afresh beside it: %s", err);
+    struct slow_stream t;
+    slow_open(&t, &r, "m");
+    u.model = (char *) (uintptr_t) "m";
+    u.wait = true;
+    f.req = 5;
+    f.m_case = RILL__CLIENT_FRAME__M_CTL_UNLOAD;
+    f.ctl_unload = &u;
+    CHECK(raw_frame(raw, &f));
+    CHECK(raw_answer(raw, 400) == NULL, "not before its stream has ended");
+    struct counted n = count_of(ctl, "m");
+    CHECK(n.opened == 3 && n.streams == 2, "counts go on over the versions: %u, %u", (unsigned) n.opened, (unsigned) n.streams);
+    slow_close(&s, 1);
+    slow_close(&t, 0.5f);
+    Rill__ServerFrame *a = raw_answer(raw, 10000);
+    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_CTL_DONE && a->req == 5 && !strcmp(a->ctl_done->text, "unloaded"));
+    if (a)
+        rill__server_frame__free_unpacked(a, NULL);
+    close(raw);
+    n = count_of(ctl, "m");
+    CHECK(n.opened == 3 && n.streams == 0);
+    CHECK(rill_client_ctl_load(ctl, "m") == 0 && rill_client_ctl_unload_wait(ctl, "m") == 0);
+    rill_client_free(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
+static void test_idle(void)
+{
+    struct rig r;
+    struct slow_stream s;
+    char err[512];
+    rig_start(&r, "keep_alive_s = 1\npreload = wiener\n");
+    struct rill_client *ctl = client(r.ctl);
+    model_put(&r, "m", "wiener");
+    slow_open(&s, &r, "m");
+    slow_send(&s, 3000);
+    usleep(2500000);
+    CHECK(!strcmp(count_of(ctl, "m").state, "ready"), "a model with a stream stays");
+    slow_close(&s, 1);
+    CHECK(state_comes(ctl, "m", "known", 20000));
+    CHECK(!strcmp(count_of(ctl, "wiener").state, "ready"), "what is in preload stays");
+    CHECK(volume_of(&r, "m", err) == 1, "loaded again on demand: %s", err);
+    CHECK(count_of(ctl, "m").opened == 2);
+    rill_client_free(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* ---- storms ---- */
+
+#define N_STORM 8
+
+/* Reloads of one model and of everything under streams that last over all of them. */
+static void test_storm(unsigned n_reloads)
+{
+    struct rig r;
+    struct slow_stream s[N_STORM];
+    char err[512];
+    rig_start(&r, "");
+    struct rill_client *ctl = client(r.ctl);
+    unsigned n_good = 0, n_new = 0;
+    model_put(&r, "m", "wiener");
+    for (int i = 0; i < N_STORM; i++)
+        slow_open(&s[i], &r, "m");
+    for (unsigned k = 0; k < n_reloads; k++) {
+        const char *text = k % 5 == 3 ? "nonsense" : k % 2 ? "half" : "wiener";
+        model_put(&r, "m", text);
+        bool good = k % 7 == 6 ? rill_client_ctl_reload(ctl) == 0 : rill_client_ctl_swap(ctl, "m") == 0;
+        n_good += good == (k % 5 != 3);
+        size_t piece = k * (N_FRAMES / 2) / n_reloads;
+        for (int i = 0; i < N_STORM; i++)
+            if (s[i].at < piece)
+                slow_send(&s[i], piece - s[i].at);
+        if (good && k % 10 == 0)
+            n_new += volume_of(&r, "m", err) == (k % 2 ? 0.5f : 1.0f);
+    }
+    CHECK(n_good == n_reloads, "%u of %u reloads did what they should: %s", n_good, n_reloads, rill_client_error(ctl));
+    CHECK(n_new == (n_reloads + 9) / 10);
+    for (int i = 0; i < N_STORM; i++)
+        slow_close(&s[i], 1);
+    CHECK(count_of(ctl, "m").opened == N_STORM + n_new);
+    rill_client_free(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* SIGHUP without end is one reload after another. */
+static void test_hup_storm(void)
+{
+    struct rig r;
+    struct slow_stream s;
+    char err[512];
+    rig_start(&r, "");
+    model_put(&r, "m", "wiener");
+    slow_open(&s, &r, "m");
+    for (int i = 0; i < 200; i++) {
+        kill(r.pid, SIGHUP);
+        usleep(500);
+    }
+    model_put(&r, "m", "half");
+    kill(r.pid, SIGHUP);
+    for (uint64_t end = now_ms() + 20000; volume_of(&r, "m", err) != 0.5f && now_ms() < end; usleep(50000))
+        ;
+    CHECK(volume_of(&r, "m", err) == 0.5f, "the last one counts: %s", err);
+    slow_close(&s, 1);
+    CHECK(rig_stop(&r) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    sound_make();
+    if (argc > 2 && !strcmp(argv[1], "storm")) {
+        test_storm((unsigned) atoi(argv[2]));
+        return check_end();
+    }
+    test_swap();
+    test_reload_all();
+    test_unload();
+    test_idle();
+    test_storm(50);
+    test_hup_storm();
+    return check_end();
+}
