@@ -94,7 +94,7 @@ class Daemon:
         self.socket = os.path.join(self.where, "s.sock")
         conf = os.path.join(self.where, "rilld.conf")
         with open(conf, "w", encoding="utf-8") as f:
-            f.write(f"[daemon]\nsocket = {self.socket}\ncontrol_socket = {self.where}/c.sock\nthreads = 1\n[models]\n"
+            f.write(f"[daemon]\nsocket = {self.socket}\ncontrol_socket = {self.where}/c.sock\nworkers = 1\n[models]\n"
                     f"model_path = {peers.tools['library']}\ndefault_model = gtcrn\npreload = gtcrn\n")
         self.args = [peers.tools["rilld"], "-c", conf]
 

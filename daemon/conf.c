@@ -280,7 +280,7 @@ static size_t value_bytes(const struct conf_key *k)
 
 void conf_restart_keys(const struct conf *a, const struct conf *b, char *ret, size_t n)
 {
-    static const char fixed[] = " socket socket_mode socket_group control_socket threads batch max_streams max_connections format ";
+    static const char fixed[] = " socket socket_mode socket_group control_socket workers batch max_streams max_connections format ";
     ret[0] = '\0';
     for (size_t i = 0; i < N_KEYS; i++) {
         char word[64];

@@ -17,7 +17,7 @@
     X(daemon, socket_group, STR, "", 0, 64, "Group of the audio socket; empty = the daemon's own.")              \
     X(daemon, control_socket, STR, "/run/rilld/control.sock", 0, 107,                                            \
       "Socket for rill ctl, for this user and root only (name control); empty = none.")                         \
-    X(daemon, threads, INT, "0", 0, 64, "Compute threads; 0 = one a processor.")                                 \
+    X(daemon, workers, INT, "0", 0, 64, "Compute threads; 0 = one a processor.")                                 \
     X(daemon, batch, INT, "32", 1, 32, "Most streams of a model that run together when they are due together.")   \
     X(models, model_path, STR, "/usr/local/share/rill/models:/usr/share/rill/models:/var/lib/rill/models", 0, 511, \
       "Folders that hold model folders, with : between. Built-in models need none.")                             \

@@ -148,7 +148,7 @@ static void on_signal(uv_signal_t *h, int number)
 static bool workers_start(struct daemon *d)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned n = d->conf.daemon_threads ? d->conf.daemon_threads : (unsigned) (cpus > 0 ? cpus < 64 ? cpus : 64 : 1);
+    unsigned n = d->conf.daemon_workers ? d->conf.daemon_workers : (unsigned) (cpus > 0 ? cpus < 64 ? cpus : 64 : 1);
     d->workers = aligned_alloc(64, n * ((sizeof *d->workers + 63) & ~(size_t) 63));
     d->beats_seen = calloc(n, sizeof *d->beats_seen);
     if (!d->workers || !d->beats_seen)

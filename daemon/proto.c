@@ -3,7 +3,8 @@
 
 #include <inttypes.h>
 
-#define PROTO_MINOR 3        /* texts, keywords and endpoints came with 1, metrics with 2, swapping and reloading a model with 3 */
+#define PROTO_MINOR 4        /* texts, keywords and endpoints came with 1, metrics with 2, swapping and reloading a model with 3,
+                              * overload with 4 */
 #define MAX_TEXT_BYTES 256
 
 struct verb {

@@ -110,7 +110,7 @@ static void reload_apply(struct reload *r)
         snprintf(text, sizeof text, "these need a restart: %s", fixed);
     struct conf old = d->conf;
     d->conf = r->conf;
-    d->conf.daemon_threads = old.daemon_threads;
+    d->conf.daemon_workers = old.daemon_workers;
     d->conf.limits_max_streams = old.limits_max_streams;
     memcpy(d->conf.daemon_socket, old.daemon_socket, sizeof old.daemon_socket);
     memcpy(d->conf.daemon_control_socket, old.daemon_control_socket, sizeof old.daemon_control_socket);

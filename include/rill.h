@@ -80,6 +80,14 @@ typedef struct rill_port {
     int32_t  delay_samples; /* delay in input samples, exact */
 } rill_port;
 
+/* What becomes of a live stream's audio while there is too little compute for it. */
+typedef enum rill_overload {
+    RILL_OVERLOAD_AUTO,     /* bypass where there is an output of audio, skip otherwise */
+    RILL_OVERLOAD_BYPASS,   /* goes past the model, equally late */
+    RILL_OVERLOAD_SKIP,     /* is dropped; the model starts afresh after it */
+    RILL_OVERLOAD_SHED      /* new streams are refused first; then as skip */
+} rill_overload;
+
 /* What model.conf says about a model; strings are owned by the model, "" where absent. */
 typedef struct rill_model_info {
     const char *name, *task, *licence, *summary;
@@ -88,6 +96,7 @@ typedef struct rill_model_info {
     float vad_release;              /* 0..1, below it speech may end */
     uint32_t vad_hangover_ms;       /* silence before an end event */
     uint8_t sha256[32];             /* over the weights and graph, in the order they were read */
+    rill_overload overload;         /* what a live stream does when there is too little compute */
 } rill_model_info;
 
 typedef struct rill_plan_opts {

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum value_kind { VALUE_TEXT, VALUE_U32, VALUE_U64, VALUE_UNIT, VALUE_SHA256, VALUE_PORT, VALUE_BLANK, VALUE_SCORES, VALUE_UNITS };
+enum value_kind { VALUE_TEXT, VALUE_U32, VALUE_U64, VALUE_UNIT, VALUE_SHA256, VALUE_PORT, VALUE_BLANK, VALUE_SCORES, VALUE_UNITS,
+                  VALUE_OVERLOAD };
 
 struct key {
     const char *section, *name;
@@ -23,6 +24,7 @@ static const struct key keys[] = {
     { "model", "sample_rate", VALUE_U32, INFO(sample_rate) },
     { "model", "licence", VALUE_TEXT, INFO(licence) },
     { "model", "summary", VALUE_TEXT, INFO(summary) },
+    { "model", "overload", VALUE_OVERLOAD, INFO(overload) },
     { "vad", "threshold", VALUE_UNIT, INFO(vad_threshold) },
     { "vad", "release", VALUE_UNIT, INFO(vad_release) },
     { "vad", "hangover_ms", VALUE_U32, INFO(vad_hangover_ms) },
@@ -113,6 +115,8 @@ static const char *const scores_names[] = { [RILL_SCORES_AUTO] = "auto", [RILL_S
     [RILL_SCORES_LOGITS] = "logits", [RILL_SCORES_PROBS] = "probs", NULL };
 static const char *const units_names[] = { [RILL_UNITS_AUTO] = "auto", [RILL_UNITS_MARKS] = "marks",
     [RILL_UNITS_WORDS] = "words", [RILL_UNITS_CHARS] = "chars", NULL };
+static const char *const overload_names[] = { [RILL_OVERLOAD_AUTO] = "auto", [RILL_OVERLOAD_BYPASS] = "bypass",
+    [RILL_OVERLOAD_SKIP] = "skip", [RILL_OVERLOAD_SHED] = "shed", NULL };
 
 static bool set_choice(const char *value, const char *const *names, void *at)
 {
@@ -142,6 +146,7 @@ static bool value_set(struct reader *r, const struct key *k, const char *value, 
     case VALUE_PORT: return set_choice(value, port_names, at);
     case VALUE_SCORES: return set_choice(value, scores_names, at);
     case VALUE_UNITS: return set_choice(value, units_names, at);
+    case VALUE_OVERLOAD: return set_choice(value, overload_names, at);
     case VALUE_BLANK:
     case VALUE_U32: break;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* conf.h - model.conf: what a model folder says about itself, as INI.
  *
- *   [model]                 task, sample_rate, licence, summary
+ *   [model]                 task, sample_rate, licence, summary, overload = auto | bypass | skip | shed
  *   [input.NAME] [output.NAME]      kind = audio | vad | keyword | ctc | transducer | tensor
  *   [output.NAME]           how it is read (docs/sinks.md)
  *   [vad]                   threshold, release, hangover_ms

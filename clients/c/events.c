@@ -70,7 +70,7 @@ static void on_finished(struct rill_client *c, const Rill__Finished *m)
         .not_finite = m->not_finite, .vad_frames = m->vad_frames, .audio_us = m->audio_us,
         .compute_us = m->compute_us, .max_chunk_us = m->max_chunk_us, .deadline_misses = m->deadline_misses,
         .rtf = m->rtf, .max_chunk_rtf = m->max_chunk_rtf, .p99_chunk_us = m->p99_chunk_us,
-        .cancelled = m->cancelled,
+        .cancelled = m->cancelled, .bypassed = m->bypassed,
     };
     struct peer_stream *s = m->stream ? client_stream(c, m->stream) : NULL;
     if (s) {

@@ -115,6 +115,7 @@ struct rill_client_finished {
     uint32_t max_chunk_us, deadline_misses;
     float rtf, max_chunk_rtf, p99_chunk_us;
     bool cancelled;
+    uint64_t bypassed;              /* of in: went past the model under overload */
 };
 
 struct rill_client_failure {

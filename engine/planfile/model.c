@@ -106,6 +106,7 @@ void planfile_model_write(struct record *to, const rill_model *m, uint32_t n_in,
     record_f32(to, i->vad_threshold);
     record_f32(to, i->vad_release);
     record_u32(to, i->vad_hangover_ms);
+    record_u32(to, i->overload);
     record_bytes(to, i->sha256, sizeof i->sha256);
     ports_write(to, m->inputs, n_in);
     ports_write(to, m->outputs, n_out);
@@ -149,6 +150,10 @@ rill_status planfile_model_read(rill_model *m, struct planfile *f, rill_error *r
     info.vad_threshold = share_take(&r);
     info.vad_release = share_take(&r);
     info.vad_hangover_ms = record_take_u32(&r);
+    uint32_t overload = record_take_u32(&r);
+    if (!r.wrong && overload > RILL_OVERLOAD_SHED)
+        record_wrong(&r, "what to do under overload is not known");
+    info.overload = (rill_overload) overload;
     const void *sha = record_take_bytes(&r, sizeof info.sha256);
     if (sha)
         memcpy(info.sha256, sha, sizeof info.sha256);

@@ -124,7 +124,8 @@ static int same_info(const rill_model *a, const rill_model *b)
     rill_model_get_info(a, &x);
     rill_model_get_info(b, &y);
     return !strcmp(x.name, y.name) && !strcmp(x.task, y.task) && x.sample_rate == y.sample_rate && !memcmp(x.sha256, y.sha256, 32) &&
-           x.vad_threshold == y.vad_threshold && x.vad_release == y.vad_release && x.vad_hangover_ms == y.vad_hangover_ms;
+           x.vad_threshold == y.vad_threshold && x.vad_release == y.vad_release && x.vad_hangover_ms == y.vad_hangover_ms &&
+           x.overload == y.overload;
 }
 
 /* ---- one file ---- */

@@ -62,11 +62,11 @@ static void test_mistakes(void)
 {
     test_bad("[daemon]\ncolour = red\n", "rilld.conf:2:", "'colour' is no key of [daemon]");
     test_bad("# one\n\n[paint]\ncolour = red\n", "rilld.conf:4:", "'paint' is no section");
-    test_bad("[daemon]\nthreads = two\n", "rilld.conf:2:", "threads must be a whole number");
-    test_bad("[daemon]\nthreads = 65\n", "rilld.conf:2:", "must be within 0 and 64");
-    test_bad("[daemon]\nthreads = -1\n", "rilld.conf:2:", "without a sign");
-    test_bad("[daemon]\nthreads = 2s\n", "rilld.conf:2:", "without a sign or unit");
-    test_bad("[daemon]\nthreads =\n", "rilld.conf:2:", "threads");
+    test_bad("[daemon]\nworkers = two\n", "rilld.conf:2:", "workers must be a whole number");
+    test_bad("[daemon]\nworkers = 65\n", "rilld.conf:2:", "must be within 0 and 64");
+    test_bad("[daemon]\nworkers = -1\n", "rilld.conf:2:", "without a sign");
+    test_bad("[daemon]\nworkers = 2s\n", "rilld.conf:2:", "without a sign or unit");
+    test_bad("[daemon]\nworkers =\n", "rilld.conf:2:", "workers");
     test_bad("[daemon]\n\nsocket_mode = 0980\n", "rilld.conf:3:", "octal");
     test_bad("[daemon]\nsocket_mode = 01777\n", "rilld.conf:2:", "octal");
     test_bad("[limits]\nrtf_budget = nan\n", "rilld.conf:2:", "must be a number");
@@ -75,11 +75,11 @@ static void test_mistakes(void)
     test_bad("[log]\nlevel = loudly\n", "rilld.conf:2:", "level must be");
     test_bad("[log]\nlevel = trace\n", "rilld.conf:2:", "one of: error warning info debug");
     test_bad("[daemon]\nthis is nothing\n", "rilld.conf:2:", "neither");
-    test_bad("threads = 1\n", "rilld.conf:1:", "is no section");
+    test_bad("workers = 1\n", "rilld.conf:1:", "is no section");
     char text[512];
     snprintf(text, sizeof text, "[daemon]\nsocket = /%0150d\n", 1);
     test_bad(text, "rilld.conf:2:", "1 to 107 characters");
-    snprintf(text, sizeof text, "[daemon]\n# fine\nsocket = /%0300d\nthreads = 1\n", 1);
+    snprintf(text, sizeof text, "[daemon]\n# fine\nsocket = /%0300d\nworkers = 1\n", 1);
     test_bad(text, "rilld.conf:3:", "longer than");
 }
 
@@ -89,14 +89,14 @@ static void test_drop_ins(void)
     int code;
     snprintf(path, sizeof path, "%s/conf.d", dir);
     mkdir(path, 0700);
-    file_write("rilld.conf", "[daemon]\nthreads = 1\n");
-    file_write("conf.d/20-b.conf", "[daemon]\nthreads = 3\n");
-    file_write("conf.d/10-a.conf", "[daemon]\nthreads = 2\n[log]\nlevel = debug\n");
+    file_write("rilld.conf", "[daemon]\nworkers = 1\n");
+    file_write("conf.d/20-b.conf", "[daemon]\nworkers = 3\n");
+    file_write("conf.d/10-a.conf", "[daemon]\nworkers = 2\n[log]\nlevel = debug\n");
     file_write("conf.d/30-c.txt", "not read");
     snprintf(args, sizeof args, "--print-config --config %s/rilld.conf", dir);
     const char *out = rilld_says(args, &code);
-    CHECK(code == 0 && strstr(out, "\nthreads = 3\n") && strstr(out, "\nlevel = debug\n"), "%s", out);
-    file_write("conf.d/20-b.conf", "[daemon]\nthreads = many\n");
+    CHECK(code == 0 && strstr(out, "\nworkers = 3\n") && strstr(out, "\nlevel = debug\n"), "%s", out);
+    file_write("conf.d/20-b.conf", "[daemon]\nworkers = many\n");
     out = rilld_says(args, &code);
     CHECK(code == 1 && strstr(out, "conf.d/20-b.conf:2:"), "%s", out);
 }
@@ -141,7 +141,7 @@ int main(void)
     if (!mkdtemp(dir))
         abort();
     test_good("");
-    test_good("; a comment\n[daemon]\nthreads = 4 ; inline\nsocket_mode = 0600\n[limits]\nrtf_budget = 0.5\n");
+    test_good("; a comment\n[daemon]\nworkers = 4 ; inline\nsocket_mode = 0600\n[limits]\nrtf_budget = 0.5\n");
     test_mistakes();
     test_template();
     test_options();

@@ -97,8 +97,8 @@ static void test_reload(void)
     rig_conf(&r, "preload = nosuch\n[limits]\nmax_streams_per_connection = 1\n");
     CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "nosuch"));
     CHECK(rill_client_open(c, 3, &plain, NULL) == 0, "%s", rill_client_error(c));
-    rig_conf(&r, "[limits]\nmax_streams_per_connection = 3\n[daemon]\nthreads = 1\n");
-    CHECK(rill_client_ctl_reload(ctl) == 0 && strstr(rill_client_ctl_text(ctl), "threads"), "%s",
+    rig_conf(&r, "[limits]\nmax_streams_per_connection = 3\n[daemon]\nworkers = 1\n");
+    CHECK(rill_client_ctl_reload(ctl) == 0 && strstr(rill_client_ctl_text(ctl), "workers"), "%s",
           rill_client_error(ctl));
     CHECK(rill_client_open(c, 4, &plain, NULL) < 0 && rill_client_error_code(c) == RILL__CODE__QUOTA);
     CHECK(rill_client_send(c, 1, silence, 2000) == 0 && rill_client_finish(c, 1, &f) == 0 && f.in == 2000 && f.out == 2000,
@@ -171,7 +171,7 @@ static void test_admission(void)
 {
     struct rig r;
     struct rill_client_open o = plain;
-    rig_start(&r, "[daemon]\nthreads = 1\n[limits]\nrtf_budget = 0.9\n");
+    rig_start(&r, "[daemon]\nworkers = 1\n[limits]\nrtf_budget = 0.9\n");
     struct rill_client *c = client(r.sock);
     uint32_t n = 0;
     o.model = "slow";

@@ -213,7 +213,7 @@ static bool setup_run(const struct setup *s, struct outcome *ret)
     char conf[1024];
     _Atomic bool stop = false;
     size_t n_pulses;
-    snprintf(conf, sizeof conf, "%s%s\npreload = %s %s\n[daemon]\nthreads = 1\nbatch = %u\n[limits]\nmax_streams_per_connection = 64\n"
+    snprintf(conf, sizeof conf, "%s%s\npreload = %s %s\n[daemon]\nworkers = 1\nbatch = %u\n[limits]\nmax_streams_per_connection = 64\n"
              "max_connections_per_uid = 100\n", s->models ? "model_path = " : "", s->models ? s->models : "", s->live_model,
              strcmp(s->live_model, s->file_model) ? s->file_model : "", s->batch);
     rig_start(&rig, conf);

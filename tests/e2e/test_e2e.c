@@ -326,7 +326,7 @@ int main(void)
     }
     test_together();
     CHECK(rig_stop(&rig) == 0);
-    rig_start(&rig, "[daemon]\nthreads = 1\n[log]\ninterval_s = 1\n");
+    rig_start(&rig, "[daemon]\nworkers = 1\n[log]\ninterval_s = 1\n");
     if (CHECK(library_make(rig.dir))) {
         test_many("silero_v6");
         test_many("gtcrn");

@@ -136,6 +136,7 @@ static void test_conf(void)
 {
     static const struct { const char *text, *words; } cases[] = {
         { "[model]\ntask = vad\ncolour = red\n", "model.conf:3: unknown key 'colour' in section [model]" },
+        { "[model]\noverload = sometimes\n", "model.conf:2: [model] overload: 'sometimes'" },
         { "[model]\nsample_rate = fast\n", "model.conf:2: [model] sample_rate: 'fast'" },
         { "[model]\nsample_rate = 4294967296\n", "'4294967296' is not a value" },
         { "[vad]\nthreshold = 1.5\n", "[vad] threshold: '1.5'" },
@@ -150,7 +151,7 @@ static void test_conf(void)
         text_write("conf", "model.conf", cases[i].text);
         refused(cases[i].text, test_path("conf", ""), RILL_MALFORMED, cases[i].words);
     }
-    text_write("conf", "model.conf", "[model]\nlicence = MIT\nsample_rate = 8000\n[vad]\nrelease = 0.25\n");
+    text_write("conf", "model.conf", "[model]\nlicence = MIT\nsample_rate = 8000\noverload = shed\n[vad]\nrelease = 0.25\n");
     rill_model *m = NULL;
     rill_model_info info;
     rill_error err = { .text = "" };
@@ -160,7 +161,8 @@ static void test_conf(void)
     rill_model_get_info(m, &info);
     CHECK(!strcmp(info.licence, "MIT") && !strcmp(info.summary, "") && info.sample_rate == 8000,
           "values of model.conf");
-    CHECK(info.vad_release == 0.25f && info.vad_threshold == 0.5f && info.vad_hangover_ms == 100,
+    CHECK(info.vad_release == 0.25f && info.vad_threshold == 0.5f && info.vad_hangover_ms == 100 &&
+          info.overload == RILL_OVERLOAD_SHED,
           "defaults of the rest");
     CHECK(info.sha256[0] | info.sha256[1] | info.sha256[31], "digest");
     rill_model_free(m);
