@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: MIT
+"""The protocol without a socket: bytes that came in, bytes to send, and what each stream may do.
+
+The blocking and the asyncio client are thin layers around this.
+"""
+from __future__ import annotations
+
+import os
+import struct
+import time
+from dataclasses import dataclass, field
+from typing import Any, Deque, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from collections import deque
+
+from . import events as ev
+from ._messages import ENUMS
+from ._wire import Message, decode, encode
+from .errors import ConnectionLost, DaemonError, ProtocolError, RillError, StreamEnded, daemon_error
+
+PREFACE = b"RILL\x01\x00\x00\x00"
+MAX_FRAME_BYTES = 1 << 20
+CHUNK_SAMPLES = 4096
+SOCKET = "/run/rilld/rilld.sock"
+CONTROL = "/run/rilld/control.sock"
+
+_ENCODINGS = {"s16": ev.Encoding.S16, "s24": ev.Encoding.S24, "s32": ev.Encoding.S32, "f32": ev.Encoding.F32}
+_OUTPUTS = {"audio": 1, "vad": 2, "transcript": 3, "keyword": 4, "endpoint": 5}
+_PACES = {"live": 0, "file": 1}
+_ACCESS = {"same-uid": 1, "all": 2}
+_FROM = {"now": 0, "oldest": 1, "pos": 2}
+
+EncodingLike = Union[str, ev.Encoding]
+
+
+def socket_path(path: Optional[str], variable: str, default: str) -> str:
+    return path or os.environ.get(variable) or default
+
+
+def pick(what: str, names: Mapping[str, int], value: Any) -> int:
+    """A number of the protocol by its name; numbers pass."""
+    if isinstance(value, int):
+        return int(value)
+    if value not in names:
+        raise ValueError("%s is one of %s, not %r" % (what, ", ".join(names), value))
+    return names[value]
+
+
+@dataclass
+class StreamState:
+    """What both sides know of one stream."""
+    id: int
+    frame_bytes: int = 0            #: of the input
+    seq: int = 0
+    pos: int = 0
+    limit_pos: int = 0
+    discont: bool = False
+    failure: Optional[RillError] = None
+    finished: Optional[ev.Finished] = None
+    queue: Deque[ev.Event] = field(default_factory=deque)
+
+    @property
+    def ended(self) -> bool:
+        return self.failure is not None or self.finished is not None
+
+    @property
+    def credit(self) -> int:
+        """Samples that may be sent now."""
+        return 0 if self.ended else max(0, self.limit_pos - self.pos)
+
+    def check(self) -> None:
+        """Raises where nothing can be sent any more."""
+        if self.failure is not None:
+            raise self.failure
+        if self.finished is not None:
+            raise StreamEnded("stream %d is finished" % self.id)
+
+
+def pcm_message(rate: int, channels: int, encoding: EncodingLike) -> Message:
+    return {"rate": rate, "channels": channels, "enc": pick("encoding", _ENCODINGS, encoding)}
+
+
+def open_message(stream: int, model: str, rate: int, channels: int, encoding: EncodingLike, out_rate: Optional[int],
+                 out_channels: Optional[int], out_encoding: Optional[EncodingLike], pace: str, align: bool,
+                 want: Iterable[str], max_latency_ms: int, options: Optional[Mapping[str, Any]]) -> Message:
+    return {
+        "stream": stream,
+        "model": model,
+        "in": pcm_message(rate, channels, encoding),
+        "out": pcm_message(out_rate or rate, out_channels or channels, out_encoding or encoding),
+        "pace": pick("pace", _PACES, pace),
+        "align": align,
+        "max_latency_ms": max_latency_ms,
+        "want": [pick("want", _OUTPUTS, w) for w in want],
+        "opt": [{"key": k, "value": str(v)} for k, v in (options or {}).items()],
+    }
+
+
+def publish_message(stream: int, topic: str, access: str, keep_ms: int) -> Message:
+    return {"stream": stream, "topic": topic, "access": pick("access", _ACCESS, access), "keep_ms": keep_ms}
+
+
+def subscribe_message(stream: int, topic: str, start: Union[str, int], want: Iterable[str],
+                      out: Optional[Message]) -> Message:
+    at = start if isinstance(start, int) else 0
+    return {"topic": topic, "stream": stream, "from": 2 if isinstance(start, int) else pick("start", _FROM, start), "pos": at,
+            "want": [pick("want", _OUTPUTS, w) for w in want], "out": out}
+
+
+class Core:
+    """One connection's side of the protocol."""
+
+    def __init__(self) -> None:
+        self.max_frame_bytes = MAX_FRAME_BYTES
+        self.hello: Message = {}
+        self.streams: Dict[int, StreamState] = {}
+        self.goaway: Optional[ev.GoAway] = None
+        self.failure: Optional[RillError] = None
+        self._in = bytearray()
+        self._preface = False
+        self._req = 0
+        self._stream = 0
+        self._answers: Dict[int, Optional[Tuple[str, Message]]] = {}
+
+    # ---- out
+
+    def frame(self, member: str, message: Message, req: int = 0) -> bytes:
+        body = encode("ClientFrame", {"req": req, member: message})
+        if len(body) > self.max_frame_bytes:
+            raise ValueError("a message of %d bytes is over the limit of %d" % (len(body), self.max_frame_bytes))
+        return struct.pack("<I", len(body)) + body
+
+    def request(self, member: str, message: Message) -> Tuple[int, bytes]:
+        """The bytes of a request and the number to ask answer() with."""
+        self._req = self._req + 1 if self._req < 0xFFFFFFFF else 1
+        data = self.frame(member, message, self._req)
+        self._answers[self._req] = None
+        return self._req, data
+
+    def stream_add(self, frame_bytes: int) -> StreamState:
+        """A stream with a number of its own; before it is asked for, for its first events may come with the answer."""
+        self._stream = self._stream % 0xFFFFFFFF + 1
+        while self._stream in self.streams:
+            self._stream = self._stream % 0xFFFFFFFF + 1
+        state = StreamState(self._stream, frame_bytes)
+        self.streams[state.id] = state
+        return state
+
+    def audio(self, state: StreamState, pcm: memoryview) -> Tuple[bytes, int]:
+        """A message with as much of pcm as credit and the frame's limit allow, and its bytes of pcm; 0: wait."""
+        most = min(CHUNK_SAMPLES, (self.max_frame_bytes - 128) // state.frame_bytes, state.credit)
+        n = min(most, len(pcm) // state.frame_bytes)
+        if n <= 0:
+            return b"", 0
+        size = n * state.frame_bytes
+        data = self.frame("audio", {"stream": state.id, "seq": state.seq, "pos": state.pos, "discont": state.discont,
+                                    "cap_us": time.monotonic_ns() // 1000, "pcm": pcm[:size]})
+        state.seq = (state.seq + 1) & 0xFFFFFFFF
+        state.pos += n
+        state.discont = False
+        return data, size
+
+    # ---- in
+
+    def feed(self, data: bytes) -> int:
+        """Takes bytes that came; the number of messages in them."""
+        self._in += data
+        if not self._preface and not self._preface_take():
+            return 0
+        at = n = 0
+        while len(self._in) - at >= 4:
+            (size,) = struct.unpack_from("<I", self._in, at)
+            if not 0 < size <= MAX_FRAME_BYTES:
+                raise ProtocolError("the daemon sent a frame of %d bytes" % size)
+            if len(self._in) - at - 4 < size:
+                break
+            self._handle(decode("ServerFrame", bytes(self._in[at + 4:at + 4 + size])))
+            at += 4 + size
+            n += 1
+        del self._in[:at]
+        return n
+
+    def _preface_take(self) -> bool:
+        if len(self._in) < len(PREFACE):
+            return False
+        # In place of the preface an Error may come, such as QUOTA: then frames begin at once.
+        self._preface = True
+        if self._in[:6] == PREFACE[:6]:
+            del self._in[:len(PREFACE)]
+        elif self._in[3] != 0:
+            raise ProtocolError("the answer is not rilld's preface, or of another major version")
+        return True
+
+    def _handle(self, frame: Message) -> None:
+        req = frame.pop("req")
+        for member, message in frame.items():
+            state = self.streams.get(message.get("stream", 0)) if message.get("stream") else None
+            if member in ev.STREAM_EVENTS:
+                if state is not None:
+                    state.queue.append(ev.make(ev.STREAM_EVENTS[member], message))
+            elif member in ("credit", "opened"):
+                limit = message["limit_pos" if member == "credit" else "credit_samples"]
+                if state is not None:
+                    state.limit_pos = max(state.limit_pos, limit)
+            elif member == "finished":
+                if state is not None:
+                    state.finished = ev.make(ev.Finished, message)
+            elif member == "goaway":
+                self.goaway = ev.make(ev.GoAway, message)
+            elif member == "error":
+                self._error(message, state)
+            if req in self._answers:
+                self._answers[req] = (member, message)
+
+    def _error(self, message: Message, state: Optional[StreamState]) -> None:
+        if not message["fatal"]:
+            return
+        if message["stream"] == 0:
+            self.failure = error_of(message)
+        elif state is not None and state.failure is None:
+            state.failure = error_of(message)
+
+    def lost(self, why: str) -> RillError:
+        """The connection ended; the reason that a later call gives."""
+        if self.failure is None:
+            self.failure = ConnectionLost(why)
+        for state in self.streams.values():
+            if not state.ended:
+                state.failure = self.failure
+        return self.failure
+
+    def answer(self, req: int) -> Optional[Tuple[str, Message]]:
+        """The answer to a request, once; None while it has not come."""
+        got = self._answers[req]
+        if got is not None:
+            del self._answers[req]
+        return got
+
+    def forget(self, req: int) -> None:
+        """Gives the wait for an answer up."""
+        self._answers.pop(req, None)
+
+
+def error_of(message: Message) -> DaemonError:
+    """The exception for an Error message."""
+    name = ENUMS["Code"].get(message["code"], "UNKNOWN")
+    return daemon_error(message["code"], name, message["text"], message["stream"], message["fatal"], message["retry_ms"])
+
+
+def result(answer: Tuple[str, Message], want: str) -> Message:
+    """The message of an answer, or the error that it is."""
+    member, message = answer
+    if member == "error":
+        raise error_of(message)
+    if member != want:
+        raise ProtocolError("the daemon answered with %s, not %s" % (member, want))
+    return message
+
+
+def pcm_bytes(pcm: Any, frame_bytes: int) -> memoryview:
+    """The bytes of anything with a buffer: bytes, array, a numpy array."""
+    view = memoryview(pcm).cast("B")
+    if frame_bytes == 0:
+        raise StreamEnded("a subscription takes no audio")
+    if len(view) % frame_bytes:
+        raise ValueError("%d bytes are no whole number of frames of %d bytes" % (len(view), frame_bytes))
+    return view
+
+
+def whole_hello(core: Core, name: str) -> Tuple[int, bytes]:
+    """What opens a connection."""
+    req, data = core.request("hello", {"client": name, "max_frame": MAX_FRAME_BYTES})
+    return req, PREFACE + data
+
+
+def hello_take(core: Core, message: Message) -> None:
+    core.hello = message
+    if 1024 <= message["max_frame"] <= MAX_FRAME_BYTES:
+        core.max_frame_bytes = message["max_frame"]
+
+
+__all__: List[str] = []

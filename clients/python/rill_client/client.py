@@ -1,0 +1,439 @@
+# SPDX-License-Identifier: MIT
+"""The blocking client. One Client is one connection and belongs to one thread."""
+from __future__ import annotations
+
+import select
+import socket
+import time
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
+
+from . import events as ev
+from ._core import (CONTROL, SOCKET, Core, EncodingLike, StreamState, hello_take, open_message, pcm_bytes, pcm_message,
+                    publish_message, result, socket_path, subscribe_message, whole_hello)
+from ._wire import Message
+from .errors import RillError, StreamEnded, Timeout
+
+C = TypeVar("C", bound="Client")
+
+
+class Client:
+    """A connection to rilld's audio socket.
+
+    path     the socket; $RILL_SOCKET or /run/rilld/rilld.sock where it is None
+    name     for the daemon's log
+    timeout  seconds that the daemon may be silent while something is waited for
+
+    Raises ConnectionLost where nobody listens. Close it, or use it in a with statement; streams that are open then are
+    dropped by the daemon.
+    """
+
+    _variable, _default = "RILL_SOCKET", SOCKET
+
+    def __init__(self, path: Optional[str] = None, *, name: str = "rill-client-python", timeout: float = 10.0):
+        self._core = Core()
+        self._timeout = timeout
+        self._path = socket_path(path, self._variable, self._default)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._connect(name)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def _connect(self, name: str) -> None:
+        try:
+            self._socket.settimeout(self._timeout)
+            self._socket.connect(self._path)
+            self._socket.setblocking(False)
+        except OSError as e:
+            raise self._core.lost("%s: %s" % (self._path, e.strerror or e)) from None
+        req, data = whole_hello(self._core, name)
+        self._send(data)
+        hello_take(self._core, self._answer(req, "hello"))
+
+    def close(self) -> None:
+        """Closes the connection. Calling it again does nothing."""
+        self._core.lost("the client is closed")
+        self._socket.close()
+
+    def __enter__(self: C) -> C:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    @property
+    def server(self) -> str:
+        """Name and version of the daemon."""
+        return str(self._core.hello["server"])
+
+    @property
+    def instance_id(self) -> str:
+        """Changes when the daemon starts again."""
+        return str(self._core.hello["instance_id"])
+
+    @property
+    def goaway(self) -> Optional[ev.GoAway]:
+        """Set once the daemon said that it stops."""
+        return self._core.goaway
+
+    def fileno(self) -> int:
+        """For select; call poll() when it is readable."""
+        return self._socket.fileno()
+
+    # ---- bytes
+
+    def _receive(self) -> int:
+        """Reads what is there; the number of messages."""
+        try:
+            data = self._socket.recv(1 << 16)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except OSError as e:
+            raise self._core.lost(e.strerror or str(e)) from None
+        if not data:
+            raise self._core.lost("the daemon closed the connection")
+        try:
+            return self._core.feed(data)
+        except RillError as e:
+            self._core.failure = self._core.failure or e
+            self._socket.close()
+            raise
+
+    def _wait(self, seconds: Optional[float], write: bool = False) -> Tuple[bool, bool]:
+        if self._core.failure is not None:
+            raise self._core.failure
+        r, w, _ = select.select([self._socket], [self._socket] if write else [], [], seconds)
+        return bool(r), bool(w)
+
+    def _progress(self, what: str) -> None:
+        """Waits for the daemon once."""
+        readable, _ = self._wait(self._timeout)
+        if not readable:
+            raise Timeout("the daemon was silent for %g s while waiting for %s" % (self._timeout, what))
+        self._receive()
+
+    def _send(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            readable, writable = self._wait(self._timeout, write=True)
+            if not readable and not writable:
+                raise self._core.lost("the daemon takes no data")
+            if readable:
+                self._receive()
+            if writable:
+                try:
+                    view = view[self._socket.send(view):]
+                except (BlockingIOError, InterruptedError):
+                    continue
+                except OSError as e:
+                    self._explain()
+                    raise self._core.lost(e.strerror or str(e)) from None
+
+    def _explain(self) -> None:
+        """The daemon closed while something was sent: an Error may lie in the socket."""
+        try:
+            while self._receive():
+                pass
+        except RillError as e:
+            raise (self._core.failure or e) from None
+
+    def poll(self, timeout: Optional[float] = 0.0) -> int:
+        """Takes what has come, waiting at most timeout seconds (None: for ever) for the first byte; the number of messages.
+        Events wait in their streams then."""
+        readable, _ = self._wait(timeout)
+        return self._receive() if readable else 0
+
+    # ---- questions
+
+    def _answer(self, req: int, want: str) -> Message:
+        try:
+            while True:
+                got = self._core.answer(req)
+                if got is not None:
+                    return result(got, want)
+                self._progress(want)
+        finally:
+            self._core.forget(req)
+
+    def _request(self, member: str, message: Message, want: str) -> Message:
+        req, data = self._core.request(member, message)
+        self._send(data)
+        return self._answer(req, want)
+
+    def ping(self) -> float:
+        """Round trip in seconds."""
+        start = time.monotonic()
+        self._request("ping", {}, "pong")
+        return time.monotonic() - start
+
+    def info(self) -> ev.Info:
+        """The daemon's models."""
+        return ev.make(ev.Info, self._request("info", {}, "info"))
+
+    def stats(self) -> ev.Stats:
+        """Counts of the daemon and of each model."""
+        return ev.make(ev.Stats, self._request("stats", {}, "stats"))
+
+    def health(self) -> ev.Health:
+        """Whether the compute threads advance."""
+        return ev.make(ev.Health, self._request("health", {}, "health"))
+
+    # ---- streams
+
+    def open(self, model: str = "", *, rate: int = 16000, channels: int = 1, encoding: EncodingLike = "f32",
+             out_rate: Optional[int] = None, out_channels: Optional[int] = None, out_encoding: Optional[EncodingLike] = None,
+             pace: str = "file", align: bool = True, want: Iterable[str] = (), max_latency_ms: int = 0,
+             options: Optional[Mapping[str, Any]] = None) -> "Stream":
+        """Opens a stream.
+
+        model           "" is the daemon's default
+        rate, channels  of the samples that are sent, interleaved; Hz
+        encoding        "s16", "s24" (three bytes), "s32" or "f32", little-endian
+        out_...         of the samples that come back; as they are sent where None
+        pace            "live": a microphone. "file": as fast as it goes, nothing is ever dropped
+        align           sample k of the output answers sample k of the input; else the output is the model's delay late
+        want            any of "audio", "vad", "transcript", "keyword", "endpoint"; empty: what the model has
+        max_latency_ms  live: audio that waited longer is dropped and told by a Gap
+        options         such as {"vad_threshold": 0.6}
+
+        Raises NoModel, ModelFailed, BadRequest, Overloaded, Draining.
+        """
+        frame_bytes = ev.make(ev.Pcm, pcm_message(rate, channels, encoding)).frame_bytes
+        state = self._core.stream_add(frame_bytes)
+        try:
+            opened = self._request("open", open_message(state.id, model, rate, channels, encoding, out_rate, out_channels,
+                                                        out_encoding, pace, align, want, max_latency_ms, options), "opened")
+        except BaseException:
+            self._core.streams.pop(state.id, None)
+            raise
+        return Stream(self, state, ev.make(ev.Opened, opened))
+
+    def subscribe(self, topic: str, *, start: Union[str, int] = "now", want: Iterable[str] = (), rate: Optional[int] = None,
+                  channels: int = 1, encoding: EncodingLike = "f32") -> "Stream":
+        """Listens to a stream that another connection published.
+
+        start     "now", "oldest" (what is still kept), or a position
+        rate ...  of the audio that comes; as it is published where rate is None
+
+        The stream takes no audio and ends with cancel(), or when the publisher does.
+        """
+        state = self._core.stream_add(0)
+        out = pcm_message(rate, channels, encoding) if rate else None
+        try:
+            said = self._request("subscribe", subscribe_message(state.id, topic, start, want, out), "subscribed")
+        except BaseException:
+            self._core.streams.pop(state.id, None)
+            raise
+        return Stream(self, state, ev.Opened(stream=state.id), ev.make(ev.Subscribed, said))
+
+
+class Stream:
+    """One stream of a client. What came for it waits in a queue: read(), events() and process() take from there.
+
+    Reading is up to the caller: what a file stream sent back is kept until it is taken, so long inputs go through
+    process(), which holds no more than is in flight.
+    """
+
+    def __init__(self, client: Client, state: StreamState, opened: ev.Opened, subscribed: Optional[ev.Subscribed] = None):
+        self._client, self._state = client, state
+        self.opened = opened            #: model, delay and outputs
+        self.subscribed = subscribed    #: of a subscription: topic and first position
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if not self._state.ended and self._client._core.failure is None:
+            self.cancel()
+
+    @property
+    def id(self) -> int:
+        return self._state.id
+
+    @property
+    def credit(self) -> int:
+        """Samples of each channel that send() takes without waiting."""
+        return self._state.credit
+
+    @property
+    def pos(self) -> int:
+        """Position of the next sample that is sent."""
+        return self._state.pos
+
+    @property
+    def finished(self) -> Optional[ev.Finished]:
+        """The account, once the stream ended."""
+        return self._state.finished
+
+    def send(self, pcm: Any) -> None:
+        """Sends interleaved samples: bytes, an array, anything with a buffer. Waits for credit."""
+        rest = pcm_bytes(pcm, self._state.frame_bytes)
+        while rest:
+            rest = rest[self._send_some(rest):]
+            if rest:
+                self._client._progress("credit")
+        self._state.check()
+
+    def _send_some(self, rest: memoryview) -> int:
+        """Sends what credit allows; its bytes."""
+        sent = 0
+        while sent < len(rest):
+            while self._client.poll(0):
+                pass
+            self._state.check()
+            data, size = self._client._core.audio(self._state, rest[sent:])
+            if not size:
+                break
+            self._client._send(data)
+            sent += size
+        return sent
+
+    def skip(self, samples: int) -> None:
+        """The next send() starts samples later; the daemon tells the jump in a Gap."""
+        self._state.check()
+        self._state.pos += samples
+        self._state.limit_pos += samples
+        self._state.discont = True
+
+    def reset(self) -> None:
+        """The model starts afresh; positions go on."""
+        self._state.check()
+        self._client._send(self._client._core.frame("reset", {"stream": self.id}))
+
+    def publish(self, topic: str, *, access: str = "same-uid", keep_ms: int = 0) -> None:
+        """Offers the stream's output to other connections. access is "same-uid" or "all"; keep_ms is how much of the past a
+        subscriber may still have."""
+        self._client._request("publish", publish_message(self.id, topic, access, keep_ms), "published")
+
+    def read(self, timeout: Optional[float] = None) -> Optional[ev.Event]:
+        """The next event, waiting at most timeout seconds (None: as long as it takes); None when the time is over or the
+        stream has ended."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self._state.queue:
+            if self._state.failure is not None:
+                raise self._state.failure
+            if self._state.finished is not None:
+                return None
+            left = None if end is None else max(0.0, end - time.monotonic())
+            if not self._client.poll(left) and end is not None and time.monotonic() >= end:
+                return None
+        return self._state.queue.popleft()
+
+    def events(self) -> Iterator[ev.Event]:
+        """The events that have come, without waiting."""
+        while self._state.queue:
+            yield self._state.queue.popleft()
+
+    def __iter__(self) -> Iterator[ev.Event]:
+        """Events until the stream ends: for subscriptions, and after end()."""
+        while True:
+            event = self.read()
+            if event is None:
+                return
+            yield event
+
+    def process(self, pcm: Iterable[Any]) -> Iterator[ev.Event]:
+        """Sends each piece of pcm, then finishes, and gives the events as they come. finished is set afterwards."""
+        for piece in pcm:
+            rest = pcm_bytes(piece, self._state.frame_bytes)
+            while rest:
+                rest = rest[self._send_some(rest):]
+                yield from self.events()
+                if rest:
+                    self._client._progress("credit")
+        self.end()
+        while self._state.finished is None:
+            yield from self.events()
+            if self._state.failure is not None:
+                raise self._state.failure
+            if self._state.finished is None:
+                self._client._progress("Finished")
+        yield from self.events()
+        self._forget()
+
+    def end(self) -> None:
+        """Says that no more audio comes and does not wait; read on until finished is set."""
+        self._state.check()
+        if self._state.frame_bytes == 0:
+            raise StreamEnded("a subscription is ended by cancel()")
+        self._client._send(self._client._core.frame("finish", {"stream": self.id}))
+
+    def finish(self) -> ev.Finished:
+        """Ends the stream, waits until everything came back and gives the account. The last events are in the queue."""
+        self.end()
+        while self._state.finished is None:
+            if self._state.failure is not None:
+                raise self._state.failure
+            self._client._progress("Finished")
+        self._forget()
+        return self._state.finished
+
+    def cancel(self) -> None:
+        """Drops the stream at once; nothing more comes."""
+        if not self._state.ended:
+            member = "unsubscribe" if self.subscribed else "cancel"
+            self._client._send(self._client._core.frame(member, {"stream": self.id}))
+            self._state.failure = StreamEnded("stream %d was cancelled" % self.id)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._client._core.streams.pop(self.id, None)
+
+
+class Control(Client):
+    """A connection to rilld's control socket ($RILL_CONTROL or /run/rilld/control.sock): all that Client does and the rest.
+
+    Calls that change something give the daemon's words and raise DaemonError with the reason where it refuses.
+    """
+
+    _variable, _default = "RILL_CONTROL", CONTROL
+
+    def _done(self, member: str, message: Message) -> str:
+        return str(self._request(member, message, "ctl_done")["text"])
+
+    def status(self) -> ev.Status:
+        return ev.make(ev.Status, self._request("ctl_status", {}, "ctl_status"))
+
+    def sessions(self) -> List[ev.Session]:
+        """Every connection and its streams."""
+        out: List[ev.Session] = []
+        page: Dict[str, int] = {}
+        while True:
+            got = self._request("ctl_sessions", page, "ctl_sessions")
+            out += [ev.make(ev.Session, s) for s in got["sessions"]]
+            if not got["more"] or not got["sessions"]:
+                return out
+            page = {"after_conn": out[-1].conn, "after_stream": out[-1].stream}
+
+    def reload(self) -> str:
+        """Reads the settings again; the reason of a refusal names file and line."""
+        return self._done("ctl_reload", {})
+
+    def drain(self, grace_ms: int = 0) -> str:
+        """Finishes what is open and exits; 0: as long as configured."""
+        return self._done("ctl_drain", {"grace_ms": grace_ms})
+
+    def load(self, model: str) -> str:
+        return self._done("ctl_load", {"model": model})
+
+    def unload(self, model: str) -> str:
+        return self._done("ctl_unload", {"model": model})
+
+    def swap(self, model: str) -> str:
+        """New streams get the model's new version, old ones keep theirs."""
+        return self._done("ctl_swap", {"model": model})
+
+    def kick(self, conn: int) -> str:
+        return self._done("ctl_kick", {"conn": conn})
+
+    def log_level(self, level: str) -> str:
+        """error, warning, info or debug."""
+        return self._done("ctl_log_level", {"level": level})
+
+    def metrics(self) -> str:
+        """The figures as OpenMetrics text."""
+        return str(self._request("ctl_metrics", {}, "ctl_metrics")["text"])
+
+
+__all__ = ["Client", "Control", "Stream"]

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: MIT
+"""What comes from the daemon, as plain immutable objects.
+
+Positions and lengths are in samples of one channel: of the input's rate, or where it says so of the output's. Times end in
+_us or _ms.
+"""
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Dict, List, Tuple, Type, TypeVar, Union
+
+T = TypeVar("T")
+
+
+class Encoding(IntEnum):
+    """How a sample is written: little-endian integers, or floats with full scale at +-1."""
+    S16 = 1
+    S24 = 2         #: three bytes
+    S32 = 3
+    F32 = 4
+
+
+ENCODING_BYTES = {Encoding.S16: 2, Encoding.S24: 3, Encoding.S32: 4, Encoding.F32: 4}
+
+
+class Output(IntEnum):
+    AUDIO = 1
+    VAD = 2
+    TRANSCRIPT = 3
+    KEYWORD = 4
+    ENDPOINT = 5
+
+
+@dataclass(frozen=True)
+class Pcm:
+    rate: int = 0               #: Hz
+    channels: int = 1           #: interleaved
+    enc: int = Encoding.F32
+
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes of one sample of every channel."""
+        return ENCODING_BYTES[Encoding(self.enc)] * self.channels
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What the daemon said to OpenStream."""
+    stream: int = 0
+    model: str = ""
+    model_sha256: str = ""
+    model_pcm: Pcm = field(default_factory=Pcm)
+    hop_samples: int = 0        #: at the model's rate
+    delay_samples: int = 0      #: at the output's rate
+    lookahead_samples: int = 0  #: at the model's rate
+    credit_samples: int = 0
+    outputs: Tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Audio:
+    """Samples of the output; pos is in the output's rate."""
+    stream: int = 0
+    seq: int = 0
+    pos: int = 0
+    pcm: bytes = b""
+    queue_us: int = 0
+    compute_us: int = 0
+
+
+class Edge(IntEnum):
+    NONE = 0
+    START = 1
+    END = 2
+
+
+@dataclass(frozen=True)
+class Vad:
+    """The speech probability of the frame that begins at pos."""
+    stream: int = 0
+    pos: int = 0
+    prob: float = 0.0
+    edge: int = Edge.NONE
+
+
+@dataclass(frozen=True)
+class Word:
+    text: str = ""
+    pos: int = 0
+    end_pos: int = 0
+    confidence: float = 0.0
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """Text of one segment; one that is not final is replaced by the next."""
+    stream: int = 0
+    seg: int = 0
+    final: bool = False
+    stability: float = 0.0
+    text: str = ""
+    words: Tuple[Word, ...] = ()
+    pos: int = 0
+
+
+@dataclass(frozen=True)
+class Keyword:
+    stream: int = 0
+    word: str = ""
+    score: float = 0.0
+    pos: int = 0
+    end_pos: int = 0
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An utterance is over; rule is 1 silence, 2 silence after speech, 3 length."""
+    stream: int = 0
+    pos: int = 0
+    rule: int = 0
+    final: bool = False
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Samples of the input that were not processed. reason and fill are numbers of the protocol."""
+    stream: int = 0
+    pos: int = 0
+    samples: int = 0
+    reason: int = 0
+    fill: int = 0
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The stream's account."""
+    stream: int = 0
+    samples_in: int = 0
+    samples_out: int = 0        #: of the output's rate
+    processed: int = 0
+    dropped: int = 0
+    audio_us: int = 0
+    compute_us: int = 0
+    max_chunk_us: int = 0
+    deadline_misses: int = 0
+    rtf: float = 0.0            #: compute time / audio time
+    max_chunk_rtf: float = 0.0
+    not_finite: int = 0         #: samples that were NaN or infinite and were taken as 0
+    vad_frames: int = 0
+    cancelled: bool = False
+    p99_chunk_us: float = 0.0
+
+
+@dataclass(frozen=True)
+class GoAway:
+    """The daemon stops: finish what is open within grace_ms."""
+    reason: int = 0
+    grace_ms: int = 0
+
+
+Event = Union[Audio, Vad, Transcript, Keyword, Endpoint, Gap]
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    name: str = ""
+    task: str = ""
+    licence: str = ""
+    summary: str = ""
+    state: str = ""             #: known, loading, ready, failed
+    sha256: str = ""
+    rate: int = 0               #: this and the rest is 0 until the model is ready
+    hop_samples: int = 0
+    delay_samples: int = 0
+    outputs: Tuple[int, ...] = ()
+    weights_bytes: int = 0
+    stream_bytes: int = 0
+    rtf: float = 0.0
+
+
+@dataclass(frozen=True)
+class Info:
+    server: str = ""
+    default_model: str = ""
+    models: Tuple[ModelInfo, ...] = ()
+
+
+@dataclass(frozen=True)
+class ModelStats:
+    name: str = ""
+    streams: int = 0
+    streams_opened: int = 0
+    audio_us: int = 0
+    compute_us: int = 0
+    pulses: int = 0
+    deadline_misses: int = 0
+    rtf: float = 0.0
+    rtf_p99: float = 0.0
+    rtf_max: float = 0.0
+    compute_p99_us: int = 0
+    queue_p99_us: int = 0
+
+
+@dataclass(frozen=True)
+class Stats:
+    uptime_us: int = 0
+    connections: int = 0
+    connections_accepted: int = 0
+    streams: int = 0
+    streams_opened: int = 0
+    streams_refused: int = 0
+    protocol_errors: int = 0
+    models: Tuple[ModelStats, ...] = ()
+
+
+class HealthState(IntEnum):
+    NONE = 0
+    OK = 1
+    DRAINING = 2
+    STUCK = 3
+
+
+@dataclass(frozen=True)
+class Health:
+    state: int = HealthState.NONE
+    beats: Tuple[int, ...] = ()     #: one per compute thread; each grows while it works
+
+    @property
+    def ok(self) -> bool:
+        return self.state == HealthState.OK
+
+
+@dataclass(frozen=True)
+class Status:
+    server: str = ""
+    pid: int = 0
+    uptime_us: int = 0
+    state: str = ""
+    threads: int = 0
+    connections: int = 0
+    streams: int = 0
+    config: str = ""
+    stats: Stats = field(default_factory=Stats)
+    rtf_load: float = 0.0
+    rtf_budget: float = 0.0
+    notes: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Session:
+    conn: int = 0
+    stream: int = 0
+    uid: int = 0
+    pid: int = 0
+    client: str = ""
+    model: str = ""
+    input: Pcm = field(default_factory=Pcm)
+    output: Pcm = field(default_factory=Pcm)
+    pace: int = 0
+    in_samples: int = 0
+    out_samples: int = 0
+    age_us: int = 0
+    rtf: float = 0.0
+    queued_bytes: int = 0
+    state: str = ""
+
+
+@dataclass(frozen=True)
+class Subscribed:
+    topic: str = ""
+    stream: int = 0
+    pos: int = 0
+
+
+_RENAMED: Dict[type, Dict[str, str]] = {
+    Finished: {"in": "samples_in", "out": "samples_out"},
+    Session: {"in": "input", "out": "output"},
+}
+_NESTED: Dict[Tuple[type, str], type] = {
+    (Opened, "model_pcm"): Pcm, (Transcript, "words"): Word, (Info, "models"): ModelInfo, (Stats, "models"): ModelStats,
+    (Status, "stats"): Stats, (Session, "input"): Pcm, (Session, "output"): Pcm,
+}
+
+
+def make(cls: Type[T], message: Dict[str, Any]) -> T:
+    """An object of cls from a decoded message; fields that cls does not have are left out."""
+    renamed = _RENAMED.get(cls, {})
+    known = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    values: Dict[str, Any] = {}
+    for key, value in message.items():
+        name = renamed.get(key, key)
+        if name not in known or value is None:
+            continue
+        inner = _NESTED.get((cls, name))
+        if isinstance(value, list):
+            value = tuple(make(inner, v) for v in value) if inner else tuple(value)
+        elif inner:
+            value = make(inner, value)
+        values[name] = value
+    return cls(**values)
+
+
+#: frame member -> what it becomes on its stream's queue
+STREAM_EVENTS: Dict[str, Any] = {
+    "audio": Audio, "vad": Vad, "text": Transcript, "keyword": Keyword, "endpoint": Endpoint, "gap": Gap,
+}
+
+__all__: List[str] = [
+    "Audio", "Edge", "Encoding", "Endpoint", "Event", "Finished", "Gap", "GoAway", "Health", "HealthState", "Info", "Keyword",
+    "ModelInfo", "ModelStats", "Opened", "Output", "Pcm", "Session", "Stats", "Status", "Subscribed", "Transcript", "Vad", "Word",
+]

@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: MIT
+"""The Python client, blocking and asyncio, against the real daemon and against bad ones."""
+import array
+import asyncio
+import math
+import os
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import wave
+
+import rig
+import rill_client as rc
+from rill_client.aio import AsyncClient, AsyncControl
+
+NOISY, RATE = rig.wav("noisy.wav")
+DIGITS, _ = rig.wav("digits.wav")
+WORDS = "three one four one five nine two six"
+
+
+def audio_of(events):
+    return b"".join(e.pcm for e in events if isinstance(e, rc.Audio))
+
+
+def as_s16(pcm):
+    """Floats as the tool writes them into a WAV."""
+    return array.array("h", [max(-32768, min(32767, math.floor(x * 32768))) for x in array.array("f", pcm)]).tobytes()
+
+
+def tool_wav(*command):
+    with tempfile.TemporaryDirectory() as d:
+        out = d + "/out.wav"
+        subprocess.run([rig.RILL, *command, os.path.join(rig.AUDIO, "noisy.wav"), out], check=True, stdout=subprocess.DEVNULL)
+        with wave.open(out) as w:
+            return w.readframes(w.getnframes())
+
+
+def whole(client, data=None, **more):
+    with client.open(rate=RATE, **more) as stream:
+        return audio_of(stream.process([rig.floats(NOISY) if data is None else data]))
+
+
+class WithDaemon(unittest.TestCase):
+    more = ""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = rig.Daemon(cls.more)
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.daemon.stop() in (0, -9)
+
+
+class Blocking(WithDaemon):
+    def setUp(self):
+        self.client = rc.Client(self.daemon.socket)
+        self.addCleanup(self.client.close)
+
+    def test_bits_of_the_tool_and_of_the_c_client(self):
+        out = whole(self.client)
+        self.assertEqual(as_s16(out), tool_wav("denoise"))
+        self.assertEqual(as_s16(out), tool_wav("stream", "--socket", self.daemon.socket))
+
+    def test_any_pieces(self):
+        want = whole(self.client)
+        for size in (4, 1000, 65536):
+            with self.client.open(rate=RATE) as stream:
+                data = rig.pieces(memoryview(rig.floats(NOISY)).cast("B")[:40000], size)
+                self.assertEqual(audio_of(stream.process(data))[:30000], want[:30000])
+
+    def test_send_read_finish(self):
+        with self.client.open(rate=RATE, encoding="s16", pace="live") as stream:
+            self.assertEqual(stream.opened.model, "rill-denoise")
+            self.assertGreaterEqual(stream.credit, 4 * stream.opened.hop_samples)
+            stream.send(NOISY[:6400])
+            first = stream.read(30)
+            self.assertIsInstance(first, rc.Audio)
+            self.assertEqual((first.pos, stream.pos), (0, 3200))
+            account = stream.finish()
+            rest = list(stream.events())
+            self.assertEqual(len(first.pcm) + len(audio_of(rest)), 6400)
+            self.assertEqual((account.samples_in, account.samples_out, account.dropped), (3200, 3200, 0))
+            self.assertRaises(rc.StreamEnded, stream.send, b"\0\0")
+
+    def test_formats(self):
+        with self.client.open(rate=48000, channels=2, encoding="s16", out_rate=16000, out_channels=1, out_encoding="f32") as stream:
+            out = audio_of(stream.process([b"\1\0" * 2 * 48000]))
+            self.assertEqual((len(out), stream.finished.samples_in), (16000 * 4, 48000))
+
+    def test_skip_is_a_gap(self):
+        with self.client.open(rate=RATE, encoding="s16") as stream:
+            stream.send(NOISY[:3200])
+            stream.skip(500)
+            stream.send(NOISY[:3200])
+            account = stream.finish()
+            gaps = [e for e in stream.events() if isinstance(e, rc.Gap)]
+            self.assertEqual([(g.pos, g.samples, g.reason) for g in gaps], [(1600, 500, 1)])
+            self.assertEqual(account.dropped, 500)
+
+    def test_reset_and_cancel(self):
+        with self.client.open(rate=RATE, encoding="s16") as stream:
+            stream.send(NOISY[:3200])
+            stream.reset()
+            stream.send(NOISY[:3200])
+            stream.cancel()
+            self.assertRaises(rc.StreamEnded, stream.send, b"\0\0")
+        self.assertGreater(self.client.ping(), 0)
+
+    def test_words(self):
+        with self.client.open("rill-digits", rate=RATE, encoding="s16") as stream:
+            events = list(stream.process(rig.pieces(DIGITS, 3200)))
+        finals = [e for e in events if isinstance(e, rc.Transcript) and e.final]
+        self.assertEqual(" ".join(f.text for f in finals), WORDS)
+        words = [w for f in finals for w in f.words]
+        self.assertEqual(" ".join(w.text for w in words), WORDS)
+        self.assertTrue(all(0 <= a.pos < a.end_pos <= b.pos for a, b in zip(words, words[1:])))
+        self.assertTrue(any(isinstance(e, rc.Transcript) and not e.final for e in events))
+
+    def test_several_streams(self):
+        streams = [self.client.open(rate=RATE, encoding="s16") for _ in range(4)]
+        for i in range(0, 32000, 3200):
+            for stream in streams:
+                stream.send(NOISY[i:i + 3200])
+        for stream in streams:
+            stream.finish()
+        outs = [audio_of(stream.events()) for stream in streams]
+        self.assertEqual(len(outs[0]), 32000)
+        self.assertTrue(all(out == outs[0] for out in outs))
+
+    def test_questions(self):
+        info, stats = self.client.info(), self.client.stats()
+        self.assertEqual(info.default_model, "rill-denoise")
+        self.assertIn("rill-digits", [m.name for m in info.models])
+        self.assertGreaterEqual(stats.connections, 1)
+        self.assertTrue(self.client.health().ok)
+        self.assertTrue(self.client.server.startswith("rilld "))
+        self.assertTrue(self.client.instance_id)
+
+    def test_refusals(self):
+        self.assertRaises(rc.NoModel, self.client.open, "no-such-model")
+        self.assertRaises(rc.BadRequest, self.client.open, rate=100)
+        self.assertRaises(rc.NoModel, self.client.open, "../etc")
+        self.assertRaises(ValueError, self.client.open, encoding="mp3")
+        self.assertRaises(ValueError, self.client.open, want=["colour"])
+        with self.assertRaises(rc.BadRequest) as caught, self.client.open(rate=RATE, encoding="s16") as stream:
+            stream.send(b"RIFF" + bytes(60))
+            stream.finish()
+        self.assertEqual((caught.exception.name, caught.exception.fatal), ("BAD_FORMAT", True))
+        with self.client.open(rate=RATE) as stream:
+            self.assertRaises(ValueError, stream.send, b"\0\0\0")
+        self.assertGreater(self.client.ping(), 0)
+
+    def test_control(self):
+        with rc.Control(self.daemon.socket) as wrong:
+            self.assertRaises(rc.Denied, wrong.status)
+        with rc.Control(self.daemon.control) as control, self.client.open(rate=RATE):
+            status = control.status()
+            self.assertEqual((status.state, status.pid), ("running", self.daemon.process.pid))
+            self.assertIn((1, "rill-denoise", RATE), [(s.stream, s.model, s.input.rate) for s in control.sessions()])
+            control.load("wiener")
+            self.assertIn("wiener", [m.name for m in control.stats().models] + [m.name for m in control.info().models])
+            control.unload("wiener")
+            control.log_level("info")
+            control.reload()
+            self.assertRaises(rc.DaemonError, control.load, "no-such-model")
+            self.assertRaises(rc.DaemonError, control.log_level, "loud")
+
+    def test_metrics(self):
+        with rc.Control(self.daemon.control) as control:
+            try:
+                text = control.metrics()
+            except rc.Unsupported:
+                self.skipTest("this daemon has no metrics yet")
+        self.assertIn("# EOF", text)
+
+    def test_kick(self):
+        with rc.Control(self.daemon.control) as control, rc.Client(self.daemon.socket, name="to-be-kicked") as other:
+            stream = other.open(rate=RATE)
+            conn = [s.conn for s in control.sessions() if s.client == "to-be-kicked"][0]
+            control.kick(conn)
+            with self.assertRaises((rc.Denied, rc.ConnectionLost)):
+                for _ in range(1000):
+                    stream.send(bytes(4096))
+            self.assertRaises((rc.Denied, rc.ConnectionLost), other.ping)
+
+    def test_threads_with_a_client_each(self):
+        want, outs = whole(self.client), []
+        def one():
+            with rc.Client(self.daemon.socket) as client:
+                outs.append(whole(client))
+        threads = [threading.Thread(target=one) for _ in range(3)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(outs, [want] * 3)
+
+
+class Topics(WithDaemon):
+    def test_publish_and_subscribe(self):
+        with rc.Client(self.daemon.socket) as source, rc.Client(self.daemon.socket) as listener:
+            stream = source.open(rate=RATE, encoding="s16")
+            try:
+                stream.publish("desk", keep_ms=1000)
+            except rc.Unsupported:
+                self.skipTest("this daemon has no topics yet")
+            with listener.subscribe("desk", rate=RATE, encoding="s16") as ears:
+                for piece in rig.pieces(NOISY[:32000], 3200):
+                    stream.send(piece)
+                account, got = stream.finish(), b""
+                while len(got) < 2 * account.samples_out:
+                    event = ears.read(20)
+                    if event is None:
+                        break
+                    got += event.pcm if isinstance(event, rc.Audio) else b""
+                self.assertEqual(got, audio_of(stream.events()))
+            self.assertRaises(rc.DaemonError, listener.subscribe, "nobody-publishes-this")
+
+
+class Asyncio(WithDaemon):
+    def test_bits(self):
+        async def run():
+            async with await AsyncClient.connect(self.daemon.socket) as client:
+                async def one():
+                    async with await client.open(rate=RATE) as stream:
+                        out = [e async for e in stream.process([rig.floats(NOISY)])]
+                        return audio_of(out), stream.finished
+                return await asyncio.gather(*[one() for _ in range(3)])
+        with rc.Client(self.daemon.socket) as client:
+            want = whole(client)
+        for out, account in asyncio.run(run()):
+            self.assertEqual(out, want)
+            self.assertEqual(account.samples_in, len(NOISY) // 2)
+
+    def test_two_tasks_and_an_async_source(self):
+        async def source():
+            for piece in rig.pieces(DIGITS, 6400):
+                await asyncio.sleep(0)
+                yield piece
+
+        async def run():
+            async with await AsyncClient.connect(self.daemon.socket) as client:
+                async with await client.open("rill-digits", rate=RATE, encoding="s16") as stream:
+                    texts = [e.text async for e in stream.process(source()) if isinstance(e, rc.Transcript) and e.final]
+                async with await client.open(rate=RATE, encoding="s16") as stream:
+                    async def send():
+                        for piece in rig.pieces(NOISY[:64000], 3200):
+                            await stream.send(piece)
+                        await stream.end()
+                    sender, out = asyncio.ensure_future(send()), b""
+                    async for event in stream:
+                        out += event.pcm
+                    await sender
+                return " ".join(texts), len(out)
+        self.assertEqual(asyncio.run(run()), (WORDS, 64000))
+
+    def test_few_events_in_memory(self):
+        async def run():
+            async with await AsyncClient.connect(self.daemon.socket, max_events=3) as client:
+                async with await client.open(rate=RATE, encoding="s16") as stream:
+                    most, n = 0, 0
+                    async for event in stream.process([NOISY]):
+                        most, n = max(most, len(stream._state.queue)), n + len(event.pcm)
+                    return most, n
+        most, n = asyncio.run(run())
+        self.assertEqual(n, len(NOISY))
+        self.assertLess(most, 300)      # what one read of the socket may hold
+
+    def test_questions_and_control(self):
+        async def run():
+            async with await AsyncControl.connect(self.daemon.control) as control:
+                health, info, status = await asyncio.gather(control.health(), control.info(), control.status())
+                self.assertTrue(health.ok)
+                self.assertEqual(info.default_model, "rill-denoise")
+                self.assertEqual(status.state, "running")
+                self.assertGreater(await control.ping(), 0)
+                self.assertEqual(await control.sessions(), [])
+                await control.reload()
+            with self.assertRaises(rc.NoModel):
+                async with await AsyncClient.connect(self.daemon.socket) as client:
+                    await client.open("no-such-model")
+            with self.assertRaises(rc.ConnectionLost):
+                await AsyncClient.connect("/nonexistent/socket")
+        asyncio.run(run())
+
+
+class Refused(WithDaemon):
+    more = "[limits]\nrtf_budget = 0.01\nmax_streams_per_connection = 64\nmax_connections = 3\n"
+
+    def test_overloaded(self):
+        with rc.Client(self.daemon.socket) as client:
+            with self.assertRaises(rc.Overloaded) as caught:
+                for _ in range(65):
+                    client.open(rate=RATE, pace="live")
+            self.assertIn(caught.exception.name, ("OVERLOADED", "QUOTA"))
+            self.assertEqual(caught.exception.name == "OVERLOADED", caught.exception.retry_ms > 0)
+
+    def test_too_many_connections(self):
+        clients = []
+        try:
+            with self.assertRaises((rc.Overloaded, rc.ConnectionLost)):
+                for _ in range(5):
+                    clients.append(rc.Client(self.daemon.socket))
+            self.assertEqual(len(clients), 3)
+        finally:
+            for client in clients:
+                client.close()
+
+
+class Gone(unittest.TestCase):
+    def test_nobody_listens(self):
+        self.assertRaises(rc.ConnectionLost, rc.Client, "/nonexistent/socket")
+        self.assertRaises(rc.ConnectionLost, rc.Client, "/tmp/" + "x" * 200)
+
+    def test_killed_in_a_stream(self):
+        daemon = rig.Daemon()
+        try:
+            client = rc.Client(daemon.socket)
+            stream = client.open(rate=RATE, encoding="s16")
+            stream.send(NOISY[:32000])
+            daemon.kill()
+            with self.assertRaises(rc.ConnectionLost):
+                stream.send(bytes(1 << 20))
+            for call in (stream.finish, client.ping, client.info):
+                self.assertRaises(rc.ConnectionLost, call)
+        finally:
+            daemon.stop()
+
+    def test_killed_under_asyncio(self):
+        daemon = rig.Daemon()
+
+        async def run():
+            async with await AsyncClient.connect(daemon.socket) as client:
+                stream = await client.open(rate=RATE, encoding="s16")
+                await stream.send(NOISY[:3200])
+                daemon.kill()
+                with self.assertRaises(rc.ConnectionLost):
+                    await stream.send(bytes(1 << 20))
+                with self.assertRaises(rc.ConnectionLost):
+                    while await stream.read():
+                        pass
+        try:
+            asyncio.run(run())
+        finally:
+            daemon.stop()
+
+    def test_drain_lets_a_stream_finish(self):
+        daemon = rig.Daemon()
+        try:
+            with rc.Client(daemon.socket) as client:
+                stream = client.open(rate=RATE, encoding="s16")
+                stream.send(NOISY[:6400])
+                daemon.process.terminate()
+                while client.goaway is None:
+                    client.poll(10)
+                self.assertRaises(rc.Draining, client.open)
+                stream.send(NOISY[6400:12800])
+                self.assertEqual(stream.finish().samples_out, 6400)
+        finally:
+            self.assertEqual(daemon.stop(), 0)
+
+
+PREFACE = b"RILL\1\0\0\0"
+HELLO = bytes.fromhex("0b 00 00 00 08 01 12 07 12 01 78 28 80 80 04")      # HelloAck, server "x", max_frame 65536
+
+
+class Impostors(unittest.TestCase):
+    def meets(self, error, answers, stay=False, timeout=5.0, then=lambda client: client.ping()):
+        for way in ("blocking", "asyncio"):
+            other = rig.Impostor(answers, stay)
+
+            async def run():
+                async with await AsyncClient.connect(other.path, timeout=timeout) as client:
+                    await client.ping()
+            try:
+                with self.assertRaises(error, msg=way):
+                    if way == "asyncio":
+                        asyncio.run(run())
+                    else:
+                        with rc.Client(other.path, timeout=timeout) as client:
+                            then(client)
+            finally:
+                other.close()
+
+    def test_other_protocols(self):
+        self.meets(rc.ProtocolError, [b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+        self.meets(rc.ProtocolError, [b"RILL\2\0\0\0"])
+
+    def test_bad_frames(self):
+        for bad in (b"\0\0\0\0", b"\xff\xff\xff\x7f", b"\2\0\0\0\xff\xff", b"\3\0\0\0\x12\x09\0"):
+            self.meets(rc.ProtocolError, [PREFACE + HELLO, bad])
+
+    def test_an_answer_to_something_else(self):
+        self.meets(rc.ProtocolError, [PREFACE + HELLO, bytes.fromhex("04 00 00 00 08 02 62 00")])
+
+    def test_closing_early(self):
+        self.meets(rc.ConnectionLost, [])
+        self.meets(rc.ConnectionLost, [PREFACE])
+        self.meets(rc.ConnectionLost, [PREFACE + HELLO])
+        self.meets(rc.ConnectionLost, [PREFACE + HELLO, b"\x09\0\0\0\x08"])
+
+    def test_silence(self):
+        start = time.monotonic()
+        self.meets(rc.Timeout, [PREFACE + HELLO], stay=True, timeout=0.2)
+        self.meets(rc.Timeout, [PREFACE], stay=True, timeout=0.2)
+        self.assertLess(time.monotonic() - start, 60)
+
+    def test_an_error_in_place_of_the_preface(self):
+        self.meets(rc.Overloaded, [bytes.fromhex("0b 00 00 00 52 09 10 0c 1a 03 61 62 63 20 01")])
+
+
+if __name__ == "__main__":
+    rig.main()
