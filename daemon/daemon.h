@@ -33,8 +33,7 @@ struct session {
     struct pcm in, out;
     bool live, align, want_audio, want_vad, want_text, want_keyword, want_endpoint, finishing, gone;
     uint32_t want_mask, max_latency_ms;
-    float vad_threshold, vad_release;
-    int64_t vad_hangover_ms;        /* -1 = the model's */
+    struct stream_options options;
     unsigned char *partial, *event;         /* the newest one that was not sent; room to read one; NULL: no words are wanted */
     size_t partial_bytes;           /* 0 = none waits */
     float rtf_cost;                 /* what admission counted */

@@ -20,6 +20,15 @@ static bool source_add(struct heard *h, const struct heard_port *p, bool wanted,
     return !wanted || rill_sink_new(&x->sink, plan, p->port, o, NULL) == RILL_OK;
 }
 
+/* What the model says, and what the client changes of it. */
+static bool sink_opts(rill_sink_opts *ret, const struct heard_wants *w, const rill_plan *plan, unsigned port)
+{
+    if (rill_sink_defaults(ret, plan, port, NULL) != RILL_OK)
+        return false;
+    options_apply(&w->options, ret);
+    return true;
+}
+
 /* The detector is there twice: one tells an edge for each frame, behind the other is the recogniser. */
 static bool detector_make(struct heard *h, const struct lane_model *m, const struct heard_wants *w)
 {
@@ -32,7 +41,9 @@ static bool detector_make(struct heard *h, const struct lane_model *m, const str
         return true;
     h->listener = h->list[h->n - 1].sink;
     h->list[h->n - 1].tells_endpoints = true;
-    return rill_sink_listen(h->listener, m->words_plan, m->words_port, NULL, NULL) == RILL_OK;
+    rill_sink_opts o;
+    return sink_opts(&o, w, m->words_plan, m->words_port) &&
+        rill_sink_listen(h->listener, m->words_plan, m->words_port, &o, NULL) == RILL_OK;
 }
 
 bool heard_make(struct heard *h, const struct lane_model *m, const struct heard_wants *w)
@@ -40,8 +51,9 @@ bool heard_make(struct heard *h, const struct lane_model *m, const struct heard_
     if (m->vad_out >= 0 && !detector_make(h, m, w))
         return false;
     for (unsigned i = 0; i < m->n_heard; i++) {
-        bool words = is_words(m->heard[i].kind);
-        if (!source_add(h, &m->heard[i], words ? w->text || w->endpoint : w->keyword, m->plan, NULL))
+        rill_sink_opts o = { 0 };
+        bool words = is_words(m->heard[i].kind), wanted = words ? w->text || w->endpoint : w->keyword;
+        if ((wanted && !sink_opts(&o, w, m->plan, m->heard[i].port)) || !source_add(h, &m->heard[i], wanted, m->plan, &o))
             return false;
         h->list[h->n - 1].tells_endpoints = words && !h->listener;
     }

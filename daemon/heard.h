@@ -4,6 +4,7 @@
 #ifndef RILLD_HEARD_H
 #define RILLD_HEARD_H
 
+#include "daemon/options.h"
 #include "daemon/ring.h"
 
 #include <rill.h>
@@ -54,6 +55,7 @@ struct heard {
 /* What is made of it for a stream. */
 struct heard_wants {
     bool text, keyword, endpoint;
+    struct stream_options options;         /* of the others */
     rill_sink_opts vad;             /* of the detector */
 };
 

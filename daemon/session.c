@@ -2,7 +2,6 @@
 #include "daemon/daemon.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #define WINDOW_HOPS 4
 #define CHUNK_FRAMES 1024
@@ -133,31 +132,13 @@ static bool pcm_take(struct pcm *to, const Rill__Pcm *m)
     return pcm_valid(to);
 }
 
-static bool option_take(struct session *s, const char *key, const char *value)
-{
-    char *end;
-    double v = strtod(value, &end);
-    if (end == value || *end || !isfinite(v) || v < 0)
-        return false;
-    if (strcmp(key, "vad_threshold") == 0 && v <= 1)
-        s->vad_threshold = (float) v;
-    else if (strcmp(key, "vad_release") == 0 && v <= 1)
-        s->vad_release = (float) v;
-    else if (strcmp(key, "vad_hangover_ms") == 0 && v <= 60000)
-        s->vad_hangover_ms = (int64_t) v;
-    else
-        return false;
-    return true;
-}
-
 static bool options_take(struct session *s, const Rill__OpenStream *m)
 {
-    s->vad_hangover_ms = -1;
     if (m->n_opt > MAX_REPEATED)
         return false;
     for (size_t i = 0; i < m->n_opt; i++)
         if (!text_valid(m->opt[i]->key) || !text_valid(m->opt[i]->value) ||
-            !option_take(s, m->opt[i]->key, m->opt[i]->value))
+            !option_take(&s->options, m->opt[i]->key, m->opt[i]->value))
             return false;
     return true;
 }
@@ -192,9 +173,12 @@ static bool request_check(struct session *s, struct conn *c, uint32_t req, const
         return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "pace must be LIVE or FILE");
     if (!wants_take(s, m))
         return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "want holds an output that does not exist");
-    if (!options_take(s, m))
-        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "an option is not known or out of range; there are "
-                      "vad_threshold and vad_release (0 to 1) and vad_hangover_ms (0 to 60000)");
+    if (!options_take(s, m)) {
+        char text[512] = "an option is not known or out of range; there are ";
+        size_t n = strlen(text);
+        options_list(text + n, sizeof text - n);
+        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, text);
+    }
     return true;
 }
 
@@ -271,11 +255,11 @@ static void vad_setup(const struct session *s, rill_sink_opts *o)
 {
     const struct conf *conf = &s->daemon->conf;
     const rill_model_info *info = &s->model->info;
-    float threshold = s->vad_threshold > 0 ? s->vad_threshold
+    float own = (float) option_or(&s->options, "vad_threshold", 0), off = (float) option_or(&s->options, "vad_release", 0);
+    float threshold = own > 0 ? own
         : conf->vad_threshold > 0 ? (float) conf->vad_threshold : info->vad_threshold;
-    float release = s->vad_release > 0 ? s->vad_release : conf->vad_release > 0 ? (float) conf->vad_release
-        : s->vad_threshold > 0 ? s->vad_threshold : info->vad_release;
-    int64_t ms = s->vad_hangover_ms >= 0 ? s->vad_hangover_ms : (int64_t) info->vad_hangover_ms;
+    float release = off > 0 ? off : conf->vad_release > 0 ? (float) conf->vad_release : own > 0 ? own : info->vad_release;
+    int64_t ms = (int64_t) option_or(&s->options, "vad_hangover_ms", info->vad_hangover_ms);
     if (ms < conf->vad_min_silence_ms)
         ms = conf->vad_min_silence_ms;
     if (rill_sink_defaults(o, s->model->lane.plan, (unsigned) s->model->lane.vad_out, NULL) != RILL_OK)
@@ -283,6 +267,7 @@ static void vad_setup(const struct session *s, rill_sink_opts *o)
     o->threshold = threshold;
     o->release = release;
     o->hangover_ms = (uint32_t) ms;
+    options_apply(&s->options, o);
 }
 
 static struct worker *worker_least(struct daemon *d)
@@ -312,7 +297,7 @@ static bool lane_make(struct session *s)
     struct lane_opts o = { .in_rate = s->in.rate, .out_rate = s->out.rate, .window_samples = (uint32_t) s->window,
                            .align = s->align, .want_audio = s->want_audio, .want_vad = s->want_vad,
                            .max_wait_us = s->live ? s->max_latency_ms * UINT64_C(1000) : 0,
-                           .heard = { s->want_text, s->want_keyword, s->want_endpoint, { 0 } } };
+                           .heard = { s->want_text, s->want_keyword, s->want_endpoint, s->options, { 0 } } };
     if (m->vad_out >= 0)
         vad_setup(s, &o.heard.vad);
     s->lane = events_make(s) ? lane_new(m, &o) : NULL;

@@ -47,6 +47,7 @@ struct rill_client_open {
     float vad_threshold;            /* 0 = the model's; so for the next two */
     float vad_release;
     uint32_t vad_hangover_ms;
+    const char *const *options;     /* name, value, name, value, ..., NULL: of docs/protocol.md; NULL = none; at most 13 */
 };
 
 struct rill_client_opened {

@@ -29,22 +29,29 @@ static void pcm_message(Rill__Pcm *m, const struct rill_client_pcm *p)
     m->enc = (Rill__Enc) p->enc;
 }
 
+#define OPTIONS_MAX 16
+
 struct open_options {
-    Rill__OpenStream__OptEntry entries[3], *pointers[3];
-    char values[3][32];
+    Rill__OpenStream__OptEntry entries[OPTIONS_MAX], *pointers[OPTIONS_MAX];
+    char values[3][32];             /* of those that have a field */
     size_t n;
 };
+
+static void option_text_add(struct open_options *o, const char *key, const char *value)
+{
+    Rill__OpenStream__OptEntry *e = &o->entries[o->n];
+    rill__open_stream__opt_entry__init(e);
+    e->key = (char *) (uintptr_t) key;
+    e->value = (char *) (uintptr_t) value;
+    o->pointers[o->n++] = e;
+}
 
 static void option_add(struct open_options *o, const char *key, float value)
 {
     if (value == 0)
         return;
-    Rill__OpenStream__OptEntry *e = &o->entries[o->n];
-    rill__open_stream__opt_entry__init(e);
     snprintf(o->values[o->n], sizeof o->values[0], "%.9g", (double) value);
-    e->key = (char *) (uintptr_t) key;
-    e->value = o->values[o->n];
-    o->pointers[o->n++] = e;
+    option_text_add(o, key, o->values[o->n]);
 }
 
 int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_client_open *o,
@@ -64,6 +71,11 @@ int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_clien
     option_add(&options, "vad_threshold", o->vad_threshold);
     option_add(&options, "vad_release", o->vad_release);
     option_add(&options, "vad_hangover_ms", (float) o->vad_hangover_ms);
+    for (const char *const *p = o->options; p && p[0] && p[1]; p += 2) {
+        if (options.n == OPTIONS_MAX)
+            return client_fail(c, 0, "over %d options", OPTIONS_MAX);
+        option_text_add(&options, p[0], p[1]);
+    }
     m.stream = id;
     m.model = (char *) (uintptr_t) (o->model ? o->model : "");
     m.in = &in;

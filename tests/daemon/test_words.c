@@ -131,6 +131,52 @@ static void test_wants(void)
     CHECK(h.n_finals == 3 && !strstr(h.story, "end"), "%s", h.story);
 }
 
+/* What a client changes of the sinks counts for its stream alone. */
+static void test_options(void)
+{
+    static const char *const quick[] = { "rule2_ms", "100", "keyword_threshold", "0.85", "beam", "1", NULL };
+    static const char *const deaf[] = { "rule2_ms", "0", "rule1_ms", "0", "keyword_threshold", "0.95", "vad_threshold", "0.9", NULL };
+    static const char *const held[] = { "stability", "1", NULL };
+    static float x[sizeof script * TONES_HOP];
+    static struct heard h, plainly;
+    struct rill_client_open o = plain;
+    size_t n = tones_audio(x, script);
+    hear(&plainly, &plain, x, n, 1000, 0);
+    o.options = quick;
+    hear(&h, &o, x, n, 1000, 0);
+    has(&h, "'one two' 320-400 480-800\nend 2 1600\n");
+    has(&h, "[yes] 2720-2880 0.90\n");
+    o.options = deaf;
+    hear(&h, &o, x, n, 1000, 0);
+    CHECK(h.n_finals == 1 && !strstr(h.story, "[") && !strstr(h.story, "end"), "%s", h.story);
+    o.options = held;
+    hear(&h, &o, x, n, 1000, 0);
+    CHECK(h.n_finals == 3 && h.n_partials <= plainly.n_partials, "%u partials of %u", h.n_partials, plainly.n_partials);
+    hear(&h, &plain, x, n, 1000, 0);
+    CHECK(!strcmp(h.story, plainly.story), "%s", h.story);
+}
+
+static void test_bad_options(void)
+{
+    static const char *const bad[][3] = {
+        { "beam", "0", NULL }, { "beam", "65", NULL }, { "beam", "four", NULL }, { "beam", "", NULL }, { "beem", "4", NULL },
+        { "stability", "1.01", NULL }, { "stability", "nan", NULL }, { "rule1_ms", "-1", NULL }, { "rule3_ms", "3600001", NULL },
+        { "rule2_ms", "1e99", NULL }, { "smooth_frames", "0", NULL }, { "debounce_ms", "inf", NULL }, { "keyword_threshold", "2", NULL },
+        { "vad_hangover_ms", "60001", NULL },
+    };
+    struct rill_client *c;
+    struct rill_client_open o = plain;
+    CHECK(rill_client_connect(&c, rig.sock, "test", 30000) == 0, "connect");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        o.options = bad[i];
+        CHECK(rill_client_open(c, 1, &o, NULL) < 0 && strstr(rill_client_error(c), "beam (1 to 64)"), "%s = %s: %s", bad[i][0],
+              bad[i][1], rill_client_error(c));
+    }
+    o.options = (const char *const []) { "beam", "64", "rule3_ms", "3600000", NULL };
+    CHECK(rill_client_open(c, 1, &o, NULL) == 0, "%s", rill_client_error(c));
+    rill_client_free(c);
+}
+
 /* Positions are the client's, at whatever rate it sends. */
 static void test_rate(void)
 {
@@ -336,6 +382,8 @@ int main(void)
         return check_end();
     test_story();
     test_wants();
+    test_options();
+    test_bad_options();
     test_rate();
     test_jump();
     test_slow_reader();
