@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define PREFACE_BYTES 8
 #define HELLO_MAX_BYTES 4096
@@ -318,12 +319,38 @@ static bool quota_ok(struct conn *c)
     return !c->closing;
 }
 
-void conn_accept(struct daemon *d, struct listener *l)
+void conn_refuse(struct daemon *d, int fd, Rill__Code code, const char *text)
+{
+    uint8_t b[512];
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    Rill__Error e = RILL__ERROR__INIT;
+    e.code = code;
+    e.text = (char *) (uintptr_t) text;
+    e.fatal = true;
+    e.retry_ms = 1000;
+    f.m_case = RILL__SERVER_FRAME__M_ERROR;
+    f.error = &e;
+    size_t n = rill__server_frame__get_packed_size(&f);
+    if (n <= sizeof b - 4) {
+        for (int i = 0; i < 4; i++)
+            b[i] = (uint8_t) (n >> (8 * i));
+        rill__server_frame__pack(&f, b + 4);
+        ssize_t sent = send(fd, b, n + 4, MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void) sent;
+    }
+    close(fd);
+    d->protocol_errors++;
+    log_line(&d->log, LOG_WARN, "a connection is refused: %s", text);
+}
+
+void conn_accept(struct daemon *d, struct listener *l, int fd)
 {
     struct conn *c = calloc(1, sizeof *c);
-    if (!c)
+    if (!c || uv_pipe_init(&d->loop, &c->pipe, 0) < 0) {
+        free(c);
+        conn_refuse(d, fd, RILL__CODE__INTERNAL, "out of memory");
         return;
-    uv_pipe_init(&d->loop, &c->pipe, 0);
+    }
     c->daemon = d;
     c->next = d->conns;
     d->conns = c;
@@ -334,7 +361,8 @@ void conn_accept(struct daemon *d, struct listener *l)
     c->accepted_us = c->last_write_us = lane_now_us();
     c->deadline_us = c->accepted_us + d->conf.limits_hello_timeout_ms * UINT64_C(1000);
     d->conns_accepted++;
-    if (!buffer_fit(c) || uv_accept((uv_stream_t *) &l->pipe, (uv_stream_t *) &c->pipe) < 0) {
+    if (!buffer_fit(c) || uv_pipe_open(&c->pipe, fd) < 0) {
+        conn_refuse(d, fd, RILL__CODE__INTERNAL, "out of memory");
         conn_end(c);
         return;
     }

@@ -70,9 +70,11 @@ struct conn {
 };
 
 struct listener {
-    uv_pipe_t pipe;
+    uv_poll_t poll;
     struct daemon *daemon;
+    int fd;
     bool is_control, open;
+    bool paused, failing;           /* until the next tick; since accept failed */
     char path[108];                 /* to unlink; "" if passed to us */
     int lock_fd;
 };
@@ -93,6 +95,7 @@ struct daemon {
     unsigned n_workers;
     struct listener listeners[MAX_LISTENERS];
     unsigned n_listeners;
+    int spare_fd;                   /* to turn clients away where there is no other; -1 = none */
     struct conn *conns;
     struct session *sessions;
     uint32_t n_conns, n_sessions, next_conn, next_serial;
@@ -107,7 +110,8 @@ struct daemon {
 };
 
 /* --- conn.c: bytes in, frames out --- */
-void conn_accept(struct daemon *d, struct listener *l);
+void conn_accept(struct daemon *d, struct listener *l, int fd);       /* takes fd, in every case */
+void conn_refuse(struct daemon *d, int fd, Rill__Code code, const char *text);       /* one Error, and closes */
 void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f);         /* f->m_case and member are set */
 void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
@@ -160,6 +164,7 @@ void metrics_reply(struct conn *c, uint32_t req);
 
 /* --- listen.c --- */
 bool listen_all(struct daemon *d, char *err, size_t n);
+void listen_tick(struct daemon *d);        /* accepts again after a failure */
 void listen_close(struct daemon *d);
 
 /* --- loop.c --- */

@@ -11,15 +11,75 @@
 #include <unistd.h>
 
 #define BACKLOG 128
+#define ACCEPTS_A_TURN 16          /* the streams that run are looked at between */
 
-static void on_connection(uv_stream_t *st, int status)
+/* ---- accepting ---- */
+
+static int fd_accept(const struct listener *l)
 {
-    struct listener *l = st->data;
-    if (status == 0)
-        conn_accept(l->daemon, l);
-    else
-        log_line(&l->daemon->log, LOG_WARN, "accept: %s", uv_strerror(status));
+    int fd;
+    do
+        fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+    return fd;
 }
+
+/* Without a descriptor to spare the one that is kept for this takes the client, who is told and sent away. */
+static bool turned_away(struct daemon *d, const struct listener *l)
+{
+    if (d->spare_fd < 0)
+        return false;
+    close(d->spare_fd);
+    int fd = fd_accept(l), why = errno;
+    if (fd >= 0)
+        conn_refuse(d, fd, RILL__CODE__QUOTA, "the daemon has no file descriptor left; try again later");
+    d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    errno = why;
+    return fd >= 0;
+}
+
+/* What cannot be accepted now is left to the kernel's queue until the next tick. */
+static void accept_pause(struct listener *l, int error)
+{
+    struct daemon *d = l->daemon;
+    if (!l->failing)
+        log_line(&d->log, LOG_WARN, "accept: %s; trying again every %d ms", strerror(error), TICK_MS);
+    l->failing = l->paused = true;
+    uv_poll_stop(&l->poll);
+}
+
+static void on_connection(uv_poll_t *p, int status, int events)
+{
+    struct listener *l = p->data;
+    (void) status, (void) events;
+    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+        int fd = fd_accept(l), why = errno;
+        if (fd >= 0) {
+            if (l->failing)
+                log_line(&l->daemon->log, LOG_INFO, "accept: works again");
+            l->failing = false;
+            conn_accept(l->daemon, l, fd);
+        } else if (why == EAGAIN || why == EWOULDBLOCK) {
+            return;
+        } else if ((why != EMFILE && why != ENFILE) || !turned_away(l->daemon, l)) {
+            accept_pause(l, why);
+            return;
+        }
+    }
+}
+
+void listen_tick(struct daemon *d)
+{
+    if (d->n_listeners && d->spare_fd < 0)
+        d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (unsigned i = 0; i < d->n_listeners; i++)
+        if (d->listeners[i].paused) {
+            d->listeners[i].paused = false;
+            uv_poll_start(&d->listeners[i].poll, UV_READABLE, on_connection);
+        }
+}
+
+/* ---- making sockets ---- */
 
 static bool fail(char *err, size_t n, const char *path, const char *what)
 {
@@ -100,12 +160,20 @@ static int own_socket(struct listener *l, uint32_t mode, const char *group, char
 static bool listener_start(struct daemon *d, struct listener *l, int fd, char *err, size_t n)
 {
     l->daemon = d;
-    uv_pipe_init(&d->loop, &l->pipe, 0);
+    l->fd = fd;
+    l->poll.data = l;
+    if (listen(fd, BACKLOG) < 0) {
+        int why = errno;
+        close(fd);
+        return fail(err, n, l->path[0] ? l->path : "passed socket", strerror(why));
+    }
+    int r = uv_poll_init(&d->loop, &l->poll, fd);
+    if (r < 0) {
+        close(fd);
+        return fail(err, n, l->path[0] ? l->path : "passed socket", uv_strerror(r));
+    }
     l->open = true;
-    l->pipe.data = l;
-    int r = uv_pipe_open(&l->pipe, fd);
-    if (r == 0)
-        r = uv_listen((uv_stream_t *) &l->pipe, BACKLOG, on_connection);
+    r = uv_poll_start(&l->poll, UV_READABLE, on_connection);
     return r == 0 || fail(err, n, l->path[0] ? l->path : "passed socket", uv_strerror(r));
 }
 
@@ -138,6 +206,7 @@ bool listen_all(struct daemon *d, char *err, size_t n)
 {
     struct notify_fds fds;
     notify_listen_fds(&fds);
+    d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fds.n > MAX_LISTENERS - 2)
         fds.n = MAX_LISTENERS - 2;
     bool data = false, control = false;
@@ -156,12 +225,17 @@ void listen_close(struct daemon *d)
 {
     for (unsigned i = 0; i < d->n_listeners; i++) {
         struct listener *l = &d->listeners[i];
-        if (l->open)
-            uv_close((uv_handle_t *) &l->pipe, NULL);
+        if (l->open) {
+            uv_close((uv_handle_t *) &l->poll, NULL);
+            close(l->fd);
+        }
         if (l->path[0])
             unlink(l->path);
         if (l->lock_fd >= 0)
             close(l->lock_fd);
     }
     d->n_listeners = 0;
+    if (d->spare_fd >= 0)
+        close(d->spare_fd);
+    d->spare_fd = -1;
 }

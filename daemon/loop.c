@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/daemon.h"
+#include "daemon/loop_make.h"
 #include "daemon/process.h"
+#include "daemon/work.h"
 
 #include <signal.h>
 #include <sys/random.h>
@@ -118,6 +120,7 @@ static void on_tick(uv_timer_t *t)
         next = c->next;
         conn_tick(c, now_us);
     }
+    listen_tick(d);
     ready_check(d);
     registry_tick(&d->registry, now_us);
     if (now_us >= d->next_health_us) {
@@ -170,16 +173,19 @@ static void instance_id_make(char id[33])
         snprintf(id + 2 * i, 3, "%02x", b[i]);
 }
 
-static void signals_start(struct daemon *d)
+static bool signals_start(struct daemon *d)
 {
     static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
     uv_signal_t *handles[] = { &d->sig_term, &d->sig_int, &d->sig_hup };
     signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < 3; i++) {
-        uv_signal_init(&d->loop, handles[i]);
+        if (uv_signal_init(&d->loop, handles[i]) < 0)
+            return false;
         handles[i]->data = d;
-        uv_signal_start(handles[i], on_signal, numbers[i]);
+        if (uv_signal_start(handles[i], on_signal, numbers[i]) < 0)
+            return false;
     }
+    return true;
 }
 
 static bool daemon_start(struct daemon *d)
@@ -193,12 +199,19 @@ static bool daemon_start(struct daemon *d)
     d->next_health_us = d->started_us + d->health_us;
     instance_id_make(d->instance_id);
     d->progress.data = d;
-    uv_async_init(&d->loop, &d->progress, on_progress);
+    d->spare_fd = -1;
+    registry_init(&d->registry, &d->loop, &d->conf);
+    if (uv_async_init(&d->loop, &d->progress, on_progress) < 0) {
+        log_line(&d->log, LOG_ERROR, "no descriptor to be woken by");
+        return false;
+    }
     uv_timer_init(&d->loop, &d->tick);
     d->tick.data = d;
     uv_timer_start(&d->tick, on_tick, 0, TICK_MS);
-    signals_start(d);
-    registry_init(&d->registry, &d->loop, &d->conf);
+    if (!signals_start(d)) {
+        log_line(&d->log, LOG_ERROR, "signals cannot be watched");
+        return false;
+    }
     if (!workers_start(d)) {
         log_line(&d->log, LOG_ERROR, "compute threads cannot be started");
         return false;
@@ -213,7 +226,7 @@ static bool daemon_start(struct daemon *d)
 static void handle_close(uv_handle_t *h, void *arg)
 {
     (void) arg;
-    if (!uv_is_closing(h))
+    if (!uv_is_closing(h) && !work_owns(h))
         uv_close(h, NULL);
 }
 
@@ -239,7 +252,11 @@ static void daemon_stop(struct daemon *d)
 
 int daemon_run(struct daemon *d)
 {
-    uv_loop_init(&d->loop);
+    const char *why;
+    if (!loop_make(&d->loop, &why)) {
+        log_line(&d->log, LOG_ERROR, "cannot start: %s", why);
+        return 1;
+    }
     if (daemon_start(d))
         uv_run(&d->loop, UV_RUN_DEFAULT);
     else

@@ -67,8 +67,10 @@ int main(int argc, char **argv)
         return 0;
     }
     struct daemon *d = calloc(1, sizeof *d);
-    if (!d)
+    if (!d) {
+        fputs("rilld: out of memory\n", stderr);
         return 1;
+    }
     d->conf_may_miss = !o.config;
     snprintf(d->conf_path, sizeof d->conf_path, "%s", o.config ? o.config : DEFAULT_CONFIG);
     if (!conf_load(&d->conf, d->conf_path, d->conf_may_miss, err)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/registry.h"
+#include "daemon/work.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -457,7 +458,7 @@ static bool load_start(struct registry *r, struct model *m)
     j->model = m;
     j->max_bytes = r->conf->models_max_model_bytes;
     j->work.data = j;
-    if (uv_queue_work(r->loop, &j->work, load_work, load_done) < 0) {
+    if (work_start(r->loop, &j->work, load_work, load_done) < 0) {
         free(j);
         return false;
     }
@@ -527,7 +528,7 @@ static void trim_start(struct registry *r)
         return;
     r->freed = false;
     r->trim_work.data = r;
-    r->trimming = uv_queue_work(r->loop, &r->trim_work, trim_work, trim_done) == 0;
+    r->trimming = work_start(r->loop, &r->trim_work, trim_work, trim_done) == 0;
 }
 
 bool model_is_listed(const char *names, const char *name)

@@ -57,7 +57,12 @@ static bool preload_one(void *arg, const char *name)
         return false;
     }
     d->preloads_left++;
-    return registry_load(&d->registry, m, true, on_preloaded, d);
+    if (registry_load(&d->registry, m, true, on_preloaded, d))
+        return true;
+    log_line(&d->log, LOG_ERROR, "model=%s cannot be loaded: out of memory or threads", m->name);
+    d->preloads_left--;
+    registry_unref(m);
+    return false;
 }
 
 bool daemon_preload(struct daemon *d)
@@ -161,7 +166,12 @@ static bool reload_one(void *arg, const char *name)
         return false;
     }
     r->left++;
-    return registry_load(&r->registry, m, true, on_reloaded, r);
+    if (registry_load(&r->registry, m, true, on_reloaded, r))
+        return true;
+    snprintf(r->err, sizeof r->err, "models.preload: %s: out of memory or threads", m->name);
+    r->left--;
+    registry_unref(m);
+    return false;
 }
 
 /* What is loaded now and still there is loaded anew too. */
@@ -208,8 +218,12 @@ static void reload_run(struct daemon *d, struct reload *r)
 void reload_start(struct daemon *d, struct conn *c, uint32_t req)
 {
     struct reload *r = d->reload && d->reload->next ? d->reload->next : calloc(1, sizeof *r);
-    if (!r)
+    if (!r) {
+        log_line(&d->log, LOG_ERROR, "reload refused: out of memory");
+        if (c)
+            conn_error(c, req, 0, RILL__CODE__INTERNAL, false, "out of memory");
         return;
+    }
     r->daemon = d;
     asker_add(r, c, req);
     if (d->reload)

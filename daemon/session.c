@@ -203,6 +203,8 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
         return;
     }
     struct session *s = calloc(1, sizeof *s);
+    if (!s)
+        refuse(c, req, m->stream, RILL__CODE__INTERNAL, "out of memory");
     if (!s || !request_check(s, c, req, m)) {
         free(s);
         return;

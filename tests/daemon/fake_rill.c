@@ -63,6 +63,8 @@ rill_status rill_model_builtin(rill_model **ret, const char *name, rill_error *r
     for (size_t i = 0; i < N_BUILTINS; i++)
         if (strcmp(builtins[i].name, name) == 0) {
             *ret = malloc(sizeof **ret);
+            if (!*ret)
+                return fail(reterr, RILL_NOMEM, "out of memory", name);
             **ret = builtins[i];
             return RILL_OK;
         }
@@ -145,6 +147,8 @@ rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_
     if (m->broken)
         return fail(reterr, RILL_UNSUPPORTED, "node 'x': op Broken is not known", m->name);
     *ret = malloc(sizeof **ret);
+    if (!*ret)
+        return fail(reterr, RILL_NOMEM, "out of memory", m->name);
     **ret = (rill_plan) { .model = *m, .refs = 1 };
     return RILL_OK;
 }

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-unsigned n_passed, n_failed, n_skipped;
+unsigned n_passed, n_failed, n_skipped, stream_timeout_ms = 30000;
 
 bool check_note(const char *file, int line, const char *text, int good, ...)
 {
@@ -385,7 +385,7 @@ bool stream_whole(const char *sock, const struct rill_client_open *o, const void
     memset(ret, 0, sizeof *ret);
     if ((unsigned) out->enc <= 4)
         ret->frame_bytes = enc_bytes[out->enc] * out->channels;
-    bool good = rill_client_connect(&c, sock, "test", 30000) == 0;
+    bool good = rill_client_connect(&c, sock, "test", stream_timeout_ms) == 0;
     if (good) {
         result_listen(c, ret);
         good = rill_client_open(c, 7, o, &ret->opened) == 0;

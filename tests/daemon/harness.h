@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 extern unsigned n_passed, n_failed, n_skipped;
+extern unsigned stream_timeout_ms;          /* of stream_whole: how long nothing may happen */
 
 /* CHECK(condition) or CHECK(condition, format, ...); true if it holds. */
 #define CHECK(...) check_note(__FILE__, __LINE__, #__VA_ARGS__, __VA_ARGS__, (const char *) NULL)

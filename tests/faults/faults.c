@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/faults/faults.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define N_FRAMES 6000
+#define PIECE_FRAMES 480
+
+struct fault_page *page;
+static char page_path[64];
+
+const char *fault_name(enum fault_kind kind)
+{
+    static const char *const names[] = {
+#define X(e, name) [FAULT_##e] = name,
+        FAULT_EACH(X)
+#undef X
+    };
+    return names[kind];
+}
+
+bool faults_long(void)
+{
+    const char *e = getenv("FAULTS_LONG");
+    return e && *e == '1';
+}
+
+static void page_remove(void)
+{
+    unlink(page_path);
+}
+
+void fault_page_make(void)
+{
+    snprintf(page_path, sizeof page_path, "/tmp/rill-fault-XXXXXX");
+    int fd = mkstemp(page_path);
+    if (fd < 0 || ftruncate(fd, sizeof *page) < 0)
+        abort();
+    page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (page == MAP_FAILED)
+        abort();
+    close(fd);
+    atexit(page_remove);
+}
+
+bool fault_spawn(struct rig *r, const char *more)
+{
+    char *argv[] = { getenv("RILLD"), (char *) (uintptr_t) "--config", NULL, NULL };
+    rig_dir(r);
+    rig_conf(r, more);
+    argv[2] = r->conf;
+    setenv("FAULT_PAGE", page_path, 1);
+    setenv("LD_PRELOAD", getenv("FAULT_SHIM"), 1);
+    bool good = rig_spawn(r, argv);
+    unsetenv("LD_PRELOAD");
+    return good;
+}
+
+void fault_rig(struct rig *r, const char *more)
+{
+    if (!fault_spawn(r, more) || !rig_wait_ready(r)) {
+        printf("0 passed, 1 failed\n");
+        exit(1);
+    }
+}
+
+void fault_arm(enum fault_kind kind, uint64_t at, bool forever, int error)
+{
+    atomic_store(&page->kind, FAULT_NONE);
+    atomic_store(&page->calls, 0);
+    atomic_store(&page->hits, 0);
+    atomic_store(&page->at, at);
+    atomic_store(&page->forever, forever);
+    atomic_store(&page->error, (uint32_t) error);
+    atomic_store(&page->kind, kind);
+}
+
+uint64_t fault_disarm(void)
+{
+    atomic_store(&page->kind, FAULT_NONE);
+    return atomic_load(&page->hits);
+}
+
+uint64_t fault_next(uint64_t n)
+{
+    return faults_long() || n < 16 ? n + 1 : n + n / 8;
+}
+
+/* ---- what the kernel says of the daemon ---- */
+
+unsigned fds_of(const struct rig *r)
+{
+    char path[64];
+    unsigned n = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int) r->pid);
+    DIR *d = opendir(path);
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n > 2 ? n - 2 : 0;
+}
+
+bool fds_settle(const struct rig *r, unsigned want)
+{
+    for (uint64_t end = now_ms() + 5000; fds_of(r) > want; usleep(20000))
+        if (now_ms() > end)
+            return false;
+    return true;
+}
+
+uint64_t rss_kib(const struct rig *r)
+{
+    char path[64], line[256];
+    unsigned long long kib = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int) r->pid);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmRSS: %llu", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib;
+}
+
+uint64_t cpu_ms(const struct rig *r)
+{
+    char path[64];
+    unsigned long long user = 0, sys = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int) r->pid);
+    FILE *f = fopen(path, "r");
+    if (!f || fscanf(f, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &sys) != 2)
+        user = sys = 0;
+    if (f)
+        fclose(f);
+    return (user + sys) * 1000 / (uint64_t) sysconf(_SC_CLK_TCK);
+}
+
+bool rig_lives(struct rig *r)
+{
+    int status;
+    if (!r->pid || waitpid(r->pid, &status, WNOHANG) == 0)
+        return r->pid != 0;
+    if (WIFSIGNALED(status))
+        printf("the daemon was killed by signal %d:\n%s", WTERMSIG(status), rig_log(r));
+    else
+        printf("the daemon ended with %d:\n%s", WEXITSTATUS(status), rig_log(r));
+    r->pid = 0;
+    return false;
+}
+
+/* ---- sessions ---- */
+
+bool session_play(const struct rig *r, const char *model, struct result *ret, char err[512])
+{
+    static float x[N_FRAMES];
+    struct rill_client_open o = { .model = model, .in = { 24000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE,
+                                  .align = true };
+    uint32_t seed = 31;
+    for (int i = 0; i < N_FRAMES; i++)
+        x[i] = noise(&seed);
+    return stream_whole(r->sock, &o, x, N_FRAMES, sizeof *x, PIECE_FRAMES, ret, err);
+}
+
+bool result_same(const struct result *a, const struct result *b)
+{
+    return a->bytes == b->bytes && a->bytes && memcmp(a->pcm, b->pcm, a->bytes) == 0 && a->fin.in == b->fin.in &&
+           a->fin.out == b->fin.out;
+}
