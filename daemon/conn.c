@@ -86,6 +86,12 @@ void conn_close(struct conn *c)
     c->deadline_us = lane_now_us() + CLOSE_LINGER_US;
 }
 
+void conns_end(struct daemon *d)
+{
+    while (d->conns)
+        conn_end(d->conns);
+}
+
 size_t conn_queue_bytes(const struct conn *c)
 {
     return uv_stream_get_write_queue_size((const uv_stream_t *) &c->pipe);

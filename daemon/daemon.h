@@ -116,6 +116,7 @@ void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f);         /* f
 void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 void conn_close(struct conn *c);            /* after what is queued was written, within a second */
+void conns_end(struct daemon *d);           /* all of them, at once */
 size_t conn_queue_bytes(const struct conn *c);
 void conn_tick(struct conn *c, uint64_t now_us);
 void conn_id_bury(struct conn *c, uint32_t stream);         /* late messages for it are no error */

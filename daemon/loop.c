@@ -233,6 +233,7 @@ static void handle_close(uv_handle_t *h, void *arg)
 static void daemon_stop(struct daemon *d)
 {
     listen_close(d);
+    conns_end(d);
     for (unsigned i = 0; i < d->n_workers; i++)
         worker_stop(&d->workers[i]);
     for (struct session *s = d->sessions; s; s = s->next) {
