@@ -3,13 +3,25 @@
  * v16_load_n and v16_store_n, so an element's bits do not depend on where it stands. Polynomials are minimax fits of
  * the relative error of the whole function, rounded to float. */
 
-/* e^r for |r| <= ln2/2, then 2^n in two factors so that subnormal and overflowing results round once. */
+#ifndef V16_WHOLES
+/* Whole numbers: a rounded to the nearest; a * 2^n, in two factors so that subnormal and overflowing results round once. */
+typedef i16 w16;
+static inline w16 v16_whole(v16 a) { return v16_round(a); }
+static inline v16 v16_of_whole(w16 n) { return v16_of_int(n); }
+static inline v16 v16_scale(v16 a, w16 n)
+{
+    i16 n1 = i16_half(n), n2 = i16_sub(n, n1), bias = i16_set1(127);
+    a = v16_mul(a, v16_of_bits(i16_shl23(i16_add(n1, bias))));
+    return v16_mul(a, v16_of_bits(i16_shl23(i16_add(n2, bias))));
+}
+#endif
+
+/* e^r for |r| <= ln2/2, then times 2^n. The bounds take NaN for x. */
 static inline v16 FN(v_exp)(v16 x)
 {
-    v16 c = v16_min(v16_max(x, v16_set1(-104.0f)), v16_set1(89.0f));
-    i16 n = v16_round(v16_mul(c, v16_set1(1.44269504088896341f)));
-    v16 fn = v16_of_int(n);
-    v16 r = v16_fma(fn, v16_set1(-0.693359375f), c);
+    v16 c = v16_min(v16_set1(89.0f), v16_max(v16_set1(-104.0f), x));
+    w16 n = v16_whole(v16_mul(c, v16_set1(1.44269504088896341f)));
+    v16 fn = v16_of_whole(n), r = v16_fma(fn, v16_set1(-0.693359375f), c);
     r = v16_fma(fn, v16_set1(2.12194440e-4f), r);
     v16 p = v16_set1(0.000199075817f);
     p = v16_fma(p, r, v16_set1(0.00139485893f));
@@ -18,10 +30,7 @@ static inline v16 FN(v_exp)(v16 x)
     p = v16_fma(p, r, v16_set1(0.166666672f));
     p = v16_fma(p, r, v16_set1(0.5f));
     p = v16_add(v16_fma(p, v16_mul(r, r), r), v16_set1(1.0f));
-    i16 n1 = i16_half(n), n2 = i16_sub(n, n1), bias = i16_set1(127);
-    p = v16_mul(p, v16_of_bits(i16_shl23(i16_add(n1, bias))));
-    p = v16_mul(p, v16_of_bits(i16_shl23(i16_add(n2, bias))));
-    return v16_pick(v16_nan(x), x, p);
+    return v16_scale(p, n);
 }
 
 /* (log(1 + m) - m + m^2/2) / m^3 for sqrt(1/2) <= 1 + m <= sqrt(2). Subnormal arguments are scaled up first. */
@@ -71,7 +80,7 @@ static inline v16 FN(v_tanh)(v16 x)
     v16 one = v16_set1(1.0f), e = FN(v_exp)(v16_add(a, a));
     v16 q = v16_sub(one, v16_div(v16_set1(2.0f), v16_add(e, one)));
     q = v16_pick(v16_lt(a, v16_set1(0.625f)), p, q);
-    return v16_pick(v16_nan(x), x, v16_of_bits(i16_or(v16_bits(q), sign)));
+    return v16_of_bits(i16_or(v16_bits(q), sign));
 }
 
 /* Odd minimax polynomial below 0.921875, 1 - e^(polynomial) above it. */

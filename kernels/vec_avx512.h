@@ -32,6 +32,12 @@ V16_INLINE v16 v16_pick(m16 m, v16 yes, v16 no) { return _mm512_mask_blend_ps(m,
 V16_INLINE i16 v16_bits(v16 a) { return _mm512_castps_si512(a); }
 V16_INLINE v16 v16_of_bits(i16 a) { return _mm512_castsi512_ps(a); }
 V16_INLINE i16 v16_round(v16 a) { return _mm512_cvtps_epi32(a); }
+/* Whole numbers as floats. NaN passes through. */
+#define V16_WHOLES
+typedef v16 w16;
+V16_INLINE w16 v16_whole(v16 a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+V16_INLINE v16 v16_of_whole(w16 n) { return n; }
+V16_INLINE v16 v16_scale(v16 a, w16 n) { return _mm512_scalef_ps(a, n); }
 V16_INLINE v16 v16_of_int(i16 a) { return _mm512_cvtepi32_ps(a); }
 V16_INLINE i16 i16_set1(int32_t a) { return _mm512_set1_epi32(a); }
 V16_INLINE i16 i16_add(i16 a, i16 b) { return _mm512_add_epi32(a, b); }
