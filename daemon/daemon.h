@@ -5,6 +5,7 @@
 
 #include "daemon/conf.h"
 #include "daemon/figures.h"
+#include "daemon/health.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/pcm.h"
@@ -102,9 +103,9 @@ struct daemon {
     uint64_t conns_accepted, streams_opened, streams_refused, protocol_errors;
     double rtf_load;
     uint64_t started_us, started_wall_us, drain_until_us, next_summary_us;
-    uint64_t watchdog_us, next_pet_us, health_us, next_health_us;
-    uint64_t *beats_seen;
-    bool ready, draining, stopping, stuck;
+    uint64_t watchdog_us, next_pet_us;
+    struct health health;
+    bool ready, draining, stopping;
     int preloads_left, exit_code;
     struct reload *reload;
 };

@@ -8,8 +8,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define HEALTH_MAX_US 2000000
-
 static void on_progress(uv_async_t *a)
 {
     sessions_pump(a->data);
@@ -23,28 +21,13 @@ static void progress_send(void *arg)
 
 /* ---- health ---- */
 
-/* A worker that is awake and whose beat stands still since the last look is stuck. */
-static void health_check(struct daemon *d)
-{
-    bool stuck = false;
-    for (unsigned i = 0; i < d->n_workers; i++) {
-        uint64_t beat = atomic_load(&d->workers[i].beat);
-        stuck |= beat == d->beats_seen[i] && !atomic_load(&d->workers[i].sleeping);
-        d->beats_seen[i] = beat;
-    }
-    if (stuck && !d->stuck)
-        log_line(&d->log, LOG_ERROR, "a compute thread does not advance");
-    if (d->stuck && !stuck)
-        log_line(&d->log, LOG_WARN, "the compute threads advance again");
-    d->stuck = stuck;
-}
-
+/* From the loop itself: where it stands still, nobody pets. */
 static void watchdog_pet(struct daemon *d, uint64_t now_us)
 {
     if (!d->watchdog_us || now_us < d->next_pet_us)
         return;
     d->next_pet_us = now_us + d->watchdog_us / 3;
-    if (!d->stuck)
+    if (!d->health.stuck)
         notify_send("WATCHDOG=1");
 }
 
@@ -123,10 +106,7 @@ static void on_tick(uv_timer_t *t)
     listen_tick(d);
     ready_check(d);
     registry_tick(&d->registry, now_us);
-    if (now_us >= d->next_health_us) {
-        d->next_health_us = now_us + d->health_us;
-        health_check(d);
-    }
+    health_look(d, now_us);
     watchdog_pet(d, now_us);
     if (now_us >= d->next_summary_us) {
         d->next_summary_us = now_us + d->conf.log_interval_s * UINT64_C(1000000);
@@ -153,8 +133,7 @@ static bool workers_start(struct daemon *d)
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned n = d->conf.daemon_workers ? d->conf.daemon_workers : (unsigned) (cpus > 0 ? cpus < 64 ? cpus : 64 : 1);
     d->workers = aligned_alloc(64, n * ((sizeof *d->workers + 63) & ~(size_t) 63));
-    d->beats_seen = calloc(n, sizeof *d->beats_seen);
-    if (!d->workers || !d->beats_seen)
+    if (!d->workers)
         return false;
     memset(d->workers, 0, n * sizeof *d->workers);
     for (; d->n_workers < n; d->n_workers++)
@@ -195,8 +174,6 @@ static bool daemon_start(struct daemon *d)
     d->started_wall_us = process_wall_us();
     d->next_summary_us = d->started_us + d->conf.log_interval_s * UINT64_C(1000000);
     d->watchdog_us = notify_watchdog_us();
-    d->health_us = d->watchdog_us && d->watchdog_us / 2 < HEALTH_MAX_US ? d->watchdog_us / 2 : HEALTH_MAX_US;
-    d->next_health_us = d->started_us + d->health_us;
     instance_id_make(d->instance_id);
     d->progress.data = d;
     d->spare_fd = -1;
@@ -212,7 +189,7 @@ static bool daemon_start(struct daemon *d)
         log_line(&d->log, LOG_ERROR, "signals cannot be watched");
         return false;
     }
-    if (!workers_start(d)) {
+    if (!workers_start(d) || !health_start(d, d->watchdog_us)) {
         log_line(&d->log, LOG_ERROR, "compute threads cannot be started");
         return false;
     }
@@ -248,7 +225,7 @@ static void daemon_stop(struct daemon *d)
     uv_run(&d->loop, UV_RUN_DEFAULT);
     uv_loop_close(&d->loop);
     free(d->workers);
-    free(d->beats_seen);
+    health_stop(d);
 }
 
 int daemon_run(struct daemon *d)

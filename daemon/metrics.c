@@ -177,7 +177,7 @@ static void put_rt_threads(struct text *t, struct daemon *d, const struct family
 
 static void put_healthy(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, !d->stuck);
+    count_put(t, f, NULL, NULL, !d->health.stuck);
 }
 
 static void put_draining(struct text *t, struct daemon *d, const struct family *f)

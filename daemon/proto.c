@@ -3,8 +3,17 @@
 
 #include <inttypes.h>
 
-#define PROTO_MINOR 4        /* texts, keywords and endpoints came with 1, metrics with 2, swapping and reloading a model with 3,
-                              * overload with 4 */
+/* What came with which: */
+enum proto_minor {
+    MINOR_FIRST,
+    MINOR_WORDS,                /* texts, keywords, endpoints */
+    MINOR_METRICS,
+    MINOR_SWAP,                 /* swapping and reloading a model */
+    MINOR_OVERLOAD,
+    MINOR_HEALTH,               /* reasons of Health */
+    MINOR_END
+};
+#define PROTO_MINOR (MINOR_END - 1)
 #define MAX_TEXT_BYTES 256
 
 struct verb {
@@ -155,15 +164,18 @@ static void on_stats(struct conn *c, const Rill__ClientFrame *f)
 static void on_health(struct conn *c, const Rill__ClientFrame *f)
 {
     struct daemon *d = c->daemon;
-    uint64_t beats[64];
+    uint64_t beats[64], silent_us[64];
     Rill__HealthReply a = RILL__HEALTH_REPLY__INIT;
     Rill__ServerFrame r = RILL__SERVER_FRAME__INIT;
-    for (unsigned i = 0; i < d->n_workers; i++)
+    for (unsigned i = 0; i < d->n_workers; i++) {
         beats[i] = atomic_load(&d->workers[i].beat);
-    a.state = d->stuck ? RILL__HEALTH_REPLY__STATE__STATE_STUCK
-        : d->draining ? RILL__HEALTH_REPLY__STATE__STATE_DRAINING : RILL__HEALTH_REPLY__STATE__STATE_OK;
+        silent_us[i] = health_silent_us(d, i);
+    }
+    a.state = (Rill__HealthReply__State) health_state(d);
+    a.reason = (char *) (uintptr_t) health_reason(d);
     a.beats = beats;
-    a.n_beats = d->n_workers;
+    a.silent_us = silent_us;
+    a.n_beats = a.n_silent_us = d->n_workers;
     r.m_case = RILL__SERVER_FRAME__M_HEALTH;
     r.health = &a;
     conn_send(c, f->req, &r);

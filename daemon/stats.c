@@ -175,7 +175,7 @@ void status_reply(struct conn *c, uint32_t req)
     a.server = (char *) (uintptr_t) "rilld " RILL_VERSION;
     a.pid = (uint32_t) getpid();
     a.uptime_us = x.reply.uptime_us;
-    a.state = (char *) (uintptr_t) (d->draining ? "draining" : d->stuck ? "stuck" : "running");
+    a.state = (char *) (uintptr_t) (health_state(d) == HEALTH_OK ? "running" : health_state_name(health_state(d)));
     a.threads = d->n_workers;
     a.connections = d->n_conns;
     a.streams = x.reply.streams;

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is stuck and who is not: health.c over threads that never run, and a daemon whose model hangs. */
+#include "daemon/daemon.h"
+#include "tests/daemon/harness.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* ---- health.c alone: the clock and the log are ours ---- */
+
+static uint64_t clock_us = 1000000;
+static unsigned n_lines;
+
+uint64_t lane_now_us(void)
+{
+    return clock_us;
+}
+
+void log_line(const struct log *l, enum log_level level, const char *format, ...)
+{
+    (void) l, (void) level, (void) format;
+    n_lines++;
+}
+
+static struct worker workers[2];
+static struct lane_model model = { .rate = 16000, .pulse_samples = 512 };
+
+static void look_for(struct daemon *d, uint64_t us)
+{
+    for (uint64_t end = clock_us + us; clock_us < end;) {
+        clock_us += 100000;
+        health_look(d, clock_us);
+    }
+}
+
+static void daemon_make(struct daemon *d, uint64_t watchdog_us)
+{
+    memset(d, 0, sizeof *d);
+    memset(workers, 0, sizeof workers);
+    d->workers = workers;
+    d->n_workers = 2;
+    atomic_store(&workers[0].sleeping, true);
+    atomic_store(&workers[1].sleeping, true);
+    n_lines = 0;
+    CHECK(health_start(d, watchdog_us));
+}
+
+static void test_limit(void)
+{
+    static const struct { uint64_t watchdog_us, limit_us; } cases[] = {
+        { 0, 2000000 }, { 10000000, 2000000 }, { 2000000, 850000 }, { 1000000, 350000 }, { 200000, 50000 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct daemon d;
+        daemon_make(&d, cases[i].watchdog_us);
+        CHECK(d.health.limit_us == cases[i].limit_us, "%zu: %llu", i, (unsigned long long) d.health.limit_us);
+        health_stop(&d);
+    }
+}
+
+static void test_hang(void)
+{
+    struct daemon d;
+    daemon_make(&d, 0);
+    look_for(&d, 5000000);
+    CHECK(health_state(&d) == HEALTH_OK && !*health_reason(&d));
+    atomic_store(&workers[1].sleeping, false);
+    look_for(&d, 1900000);
+    CHECK(health_state(&d) == HEALTH_OK);
+    look_for(&d, 300000);
+    CHECK(health_state(&d) == HEALTH_STUCK && strstr(health_reason(&d), "thread 1 "), "%s", health_reason(&d));
+    CHECK(health_silent_us(&d, 1) > 2000000 && health_silent_us(&d, 0) == 0);
+    d.draining = true;
+    CHECK(health_state(&d) == HEALTH_STUCK);            /* it matters more */
+    atomic_fetch_add(&workers[1].beat, 1);
+    look_for(&d, 100000);
+    CHECK(health_state(&d) == HEALTH_DRAINING && n_lines == 2);
+    /* A busy thread that goes on. */
+    for (int i = 0; i < 50; i++) {
+        atomic_fetch_add(&workers[1].beat, 1);
+        look_for(&d, 100000);
+        CHECK(health_state(&d) == HEALTH_DRAINING);
+    }
+    health_stop(&d);
+}
+
+/* It sleeps, or was woken and never got the processor, while a pulse waits. */
+static void test_starved(void)
+{
+    struct daemon d;
+    static const float x[600];
+    struct session s = { .worker = &workers[0] };
+    struct lane l = { .model = &model, .opts = { .in_rate = 16000, .out_rate = 16000 } };
+    daemon_make(&d, 0);
+    CHECK(ring_init(&l.in, sizeof(float), 2048) && ring_init(&l.recs, sizeof(struct lane_rec), 16) &&
+          ring_init(&l.out, sizeof(float), 2048));
+    s.lane = &l;
+    d.sessions = &s;
+    ring_write(&l.in, x, 500);
+    look_for(&d, 5000000);
+    CHECK(health_state(&d) == HEALTH_OK, "less than a pulse waits");
+    ring_write(&l.in, x, 100);
+    look_for(&d, 1900000);
+    CHECK(health_state(&d) == HEALTH_OK);
+    look_for(&d, 300000);
+    CHECK(health_state(&d) == HEALTH_STUCK && strstr(health_reason(&d), "thread 0 ") && strstr(health_reason(&d), "sleeps"),
+          "%s", health_reason(&d));
+    /* The client does not read: that is no fault of the thread. */
+    ring_write(&l.out, x, 10);
+    look_for(&d, 100000);
+    CHECK(health_state(&d) == HEALTH_OK);
+    look_for(&d, 5000000);
+    CHECK(health_state(&d) == HEALTH_OK);
+    ring_drop(&l.out, 10);
+    s.gone = true;
+    look_for(&d, 5000000);
+    CHECK(health_state(&d) == HEALTH_OK, "nobody waits for a stream that is gone");
+    ring_free(&l.in);
+    ring_free(&l.recs);
+    ring_free(&l.out);
+    health_stop(&d);
+}
+
+/* The whole process stood still: the threads are not blamed for it. */
+static void test_loop_stopped(void)
+{
+    struct daemon d;
+    daemon_make(&d, 0);
+    atomic_store(&workers[0].sleeping, false);
+    look_for(&d, 100000);
+    clock_us += 60000000;
+    look_for(&d, 100000);
+    CHECK(health_state(&d) == HEALTH_OK && d.health.loop_late_us >= 60000000);
+    look_for(&d, 2200000);
+    CHECK(health_state(&d) == HEALTH_STUCK);
+    health_stop(&d);
+}
+
+/* ---- a daemon whose model hangs for four seconds ---- */
+
+static int notify_socket(const char *path)
+{
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    CHECK(fd >= 0 && bind(fd, (struct sockaddr *) &a, sizeof a) == 0);
+    return fd;
+}
+
+/* Milliseconds until a message holds `what`, -1 if none did; when the last WATCHDOG=1 came. */
+static int64_t notified(int fd, const char *what, int timeout_ms, uint64_t *ret_pet_ms)
+{
+    char b[1024];
+    uint64_t began = now_ms(), end = began + (uint64_t) timeout_ms;
+    while (now_ms() < end) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        if (poll(&p, 1, (int) (end - now_ms())) <= 0)
+            break;
+        ssize_t n = recv(fd, b, sizeof b - 1, 0);
+        b[n > 0 ? n : 0] = '\0';
+        if (strstr(b, "WATCHDOG=1"))
+            *ret_pet_ms = now_ms();
+        if (strstr(b, what))
+            return (int64_t) (now_ms() - began);
+    }
+    return -1;
+}
+
+static Rill__ServerFrame *health_get(int fd)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Health m = RILL__HEALTH__INIT;
+    f.m_case = RILL__CLIENT_FRAME__M_HEALTH;
+    f.health = &m;
+    raw_frame(fd, &f);
+    Rill__ServerFrame *a = raw_answer(fd, 5000);
+    if (!a || a->m_case != RILL__SERVER_FRAME__M_HEALTH)
+        abort();
+    return a;
+}
+
+static bool health_is(int fd, Rill__HealthReply__State state, const char *reason)
+{
+    Rill__ServerFrame *a = health_get(fd);
+    const Rill__HealthReply *h = a->health;
+    bool good = h->state == state && strstr(h->reason, reason) && (*reason || !*h->reason) && h->n_beats == 2 && h->n_silent_us == 2;
+    if (!good)
+        printf("state %d, '%s'\n", (int) h->state, h->reason);
+    rill__server_frame__free_unpacked(a, NULL);
+    return good;
+}
+
+#define WATCHDOG_MS 2000
+
+static void test_model_hangs(void)
+{
+    struct rig r;
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE };
+    static const float hang[512] = { 0.765625f };
+    char name[96];
+    uint64_t pet_ms = 0;
+    rig_dir(&r);
+    rig_conf(&r, "");
+    snprintf(name, sizeof name, "%s/notify", r.dir);
+    int fd = notify_socket(name);
+    setenv("NOTIFY_SOCKET", name, 1);
+    setenv("WATCHDOG_USEC", "2000000", 1);
+    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
+    rig_spawn(&r, argv);
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("WATCHDOG_USEC");
+    CHECK(notified(fd, "READY=1", 30000, &pet_ms) >= 0);
+    CHECK(notified(fd, "WATCHDOG=1", 5000, &pet_ms) >= 0);
+    struct rill_client *c = NULL;
+    int data = raw_hello(r.sock);
+    CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_OK, ""));
+    CHECK(rill_client_connect(&c, r.sock, "hang", 10000) == 0 && rill_client_open(c, 1, &o, NULL) == 0);
+    CHECK(rill_client_send(c, 1, hang, sizeof hang) == 0);
+    uint64_t began = now_ms();
+    pet_ms = began;
+    notified(fd, "NEVER", WATCHDOG_MS, &pet_ms);
+    /* The daemon's clock decides within half a period; a loaded machine may show it a little late. */
+    CHECK(pet_ms - began <= WATCHDOG_MS / 2 + 200, "petted %llu ms after the thread hung", (unsigned long long) (pet_ms - began));
+    CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_STUCK, "does not advance"));
+    CHECK(notified(fd, "WATCHDOG=1", 10000, &pet_ms) >= 0);
+    CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_OK, ""));
+    CHECK(rill_client_finish(c, 1, NULL) == 0, "%s", rill_client_error(c));
+    CHECK(rig_log_has(&r, "has work and does not advance", 0) && rig_log_has(&r, "advance again", 3000));
+    rill_client_free(c);
+    close(data);
+    close(fd);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* Stopped for longer than the limit while a stream runs: no thread is called stuck afterwards. */
+static void test_stopped(void)
+{
+    struct rig r;
+    struct rill_client_open o = { .model = is_fake() ? "slow" : NULL, .in = { 16000, 1, RILL_CLIENT_S16 },
+                                  .pace = RILL_CLIENT_FILE };
+    static int16_t x[16000];
+    rig_start(&r, "");
+    struct rill_client *c = NULL;
+    int data = raw_hello(r.sock);
+    CHECK(rill_client_connect(&c, r.sock, "stop", 20000) == 0 && rill_client_open(c, 1, &o, NULL) == 0);
+    CHECK(rill_client_send(c, 1, x, sizeof x) == 0);
+    kill(r.pid, SIGSTOP);
+    usleep(2500000);
+    kill(r.pid, SIGCONT);
+    for (int i = 0; i < 10; i++, usleep(50000))
+        CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_OK, ""));
+    CHECK(rill_client_finish(c, 1, NULL) == 0, "%s", rill_client_error(c));
+    CHECK(!strstr(rig_log(&r), "does not advance"));
+    rill_client_free(c);
+    close(data);
+    CHECK(rig_stop(&r) == 0);
+}
+
+int main(void)
+{
+    test_limit();
+    test_hang();
+    test_starved();
+    test_loop_stopped();
+    test_model_hangs();
+    test_stopped();
+    return check_end();
+}
