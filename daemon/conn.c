@@ -70,6 +70,7 @@ static void conn_end(struct conn *c)
         return;
     c->closing = true;
     sessions_drop(c);
+    subs_drop(c);
     reload_forget(c->daemon, c);
     conn_unlink(c);
     log_line(&c->daemon->log, LOG_DEBUG, "conn=%u closed", c->id);
@@ -82,6 +83,7 @@ void conn_close(struct conn *c)
         return;
     c->closing = true;
     sessions_drop(c);
+    subs_drop(c);
     uv_read_stop((uv_stream_t *) &c->pipe);
     c->deadline_us = lane_now_us() + CLOSE_LINGER_US;
 }
@@ -121,6 +123,7 @@ static void on_written(uv_write_t *w, int status)
             if (s->conn == c)
                 session_pump(s);
         }
+        subs_pump(c);
     }
 }
 
@@ -406,11 +409,12 @@ static void slow_check(struct conn *c, uint64_t now_us)
     if (queue < c->last_queue_bytes || !queue)
         c->last_write_us = now_us;
     c->last_queue_bytes = queue;
-    if (queue <= output_bytes(c, conf->limits_output_soft_ms))
+    bool behind = subs_lag_ms(c) > conf->limits_output_soft_ms;     /* what a subscriber has not read waits elsewhere */
+    if (queue <= output_bytes(c, conf->limits_output_soft_ms) && !(behind && queue))
         c->over_soft_us = 0;
     else if (!c->over_soft_us)
         c->over_soft_us = now_us;
-    bool soft = c->over_soft_us && any_live(c) &&
+    bool soft = c->over_soft_us && (any_live(c) || behind) &&
                 now_us - c->over_soft_us > conf->limits_output_soft_grace_ms * UINT64_C(1000);
     bool stalled = queue && now_us - c->last_write_us > conf->limits_output_stall_ms * UINT64_C(1000);
     if (soft || stalled || queue > (hard > QUEUE_FLOOR_BYTES ? hard : QUEUE_FLOOR_BYTES))
@@ -438,6 +442,13 @@ void conn_tick(struct conn *c, uint64_t now_us)
 void conn_id_bury(struct conn *c, uint32_t stream)
 {
     c->dead_ids[c->dead_at++ % DEAD_IDS] = stream;
+}
+
+void conn_id_revive(struct conn *c, uint32_t stream)
+{
+    for (size_t i = 0; i < DEAD_IDS; i++)
+        if (c->dead_ids[i] == stream)
+            c->dead_ids[i] = 0;
 }
 
 bool conn_id_buried(const struct conn *c, uint32_t stream)

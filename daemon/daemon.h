@@ -18,9 +18,12 @@
 #define TICK_MS 100
 #define MAX_LISTENERS 8
 #define DEAD_IDS 16
+#define AUDIO_CHUNK_FRAMES 1024
+#define AUDIO_OVERHEAD_BYTES 96
 
 struct daemon;
 struct conn;
+struct topic;
 
 /* One stream, as the loop sees it. Outlives its connection until the worker let its lane go. */
 struct session {
@@ -37,6 +40,11 @@ struct session {
     struct stream_options options;
     unsigned char *partial, *event;         /* the newest one that was not sent; room to read one; NULL: no words are wanted */
     size_t partial_bytes;           /* 0 = none waits */
+    struct lane_rec vad;            /* the newest probability that was not sent */
+    bool vad_waits;
+    struct topic *topic;            /* NULL: not published */
+    bool mute, complete;            /* the topic alone gets the outputs; it ended as it should */
+    uint64_t told;                  /* how far in the input rate what it said goes */
     float rtf_cost;                 /* what admission counted */
     uint32_t uid;
     uint32_t seq_in, seq_out;
@@ -99,6 +107,7 @@ struct daemon {
     int spare_fd;                   /* to turn clients away where there is no other; -1 = none */
     struct conn *conns;
     struct session *sessions;
+    struct topic *topics;
     uint32_t n_conns, n_sessions, next_conn, next_serial;
     uint64_t conns_accepted, streams_opened, streams_refused, protocol_errors;
     double rtf_load;
@@ -122,6 +131,8 @@ size_t conn_queue_bytes(const struct conn *c);
 void conn_tick(struct conn *c, uint64_t now_us);
 void conn_id_bury(struct conn *c, uint32_t stream);         /* late messages for it are no error */
 bool conn_id_buried(const struct conn *c, uint32_t stream);
+void conn_id_revive(struct conn *c, uint32_t stream);       /* a new stream has that number */
+bool conn_reads_slowly(const struct conn *c);
 ProtobufCAllocator conn_allocator(struct conn *c);
 
 /* --- proto.c: what a message does --- */
@@ -140,11 +151,34 @@ void sessions_pump(struct daemon *d);
 void sessions_drop(struct conn *c);         /* the connection is going */
 uint64_t session_output_bytes_per_s(const struct session *s);
 
-/* --- events.c: what sinks say --- */
+/* --- events.c: what streams say, as messages --- */
 bool events_make(struct session *s);        /* false without memory */
 void events_take(struct session *s, const struct lane_rec *r);
-void events_flush(struct session *s);       /* the newest partial, if the client reads */
+void events_vad(struct session *s, const struct lane_rec *r);
+void events_flush(struct session *s, bool last);    /* the newest partial and probability, if the client reads or it is the end */
+void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *out, uint64_t pos, const float *x, size_t n,
+                const struct lane_rec *r);
+void vad_send(struct conn *c, uint32_t id, const struct lane_rec *r);
+void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason);
+void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece);     /* piece: HEARD_EVENT_BYTES of room */
+
 size_t outputs_list(const struct lane_model *m, Rill__Output list[5]);      /* what it has */
+
+/* --- topic.c: what a published stream gives, for many subscribers --- */
+void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m);
+void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m);
+bool sub_cancel(struct conn *c, uint32_t id);               /* false: there is no such subscription */
+bool stream_taken(const struct conn *c, uint32_t id);       /* by a session or a subscription */
+void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const float *x, size_t n);
+void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *event);
+void topic_pump(struct topic *t);
+void topic_end(struct topic *t, bool cancelled);            /* takes NULL; subscribers still get what is kept for them */
+void topics_sweep(struct daemon *d);                        /* what nobody needs any more */
+void subs_pump(struct conn *c);
+void subs_drop(struct conn *c);
+uint32_t subs_lag_ms(const struct conn *c);                 /* of live sources, the longest */
+size_t topics_list(const struct conn *c, Rill__TopicInfo *infos, Rill__Pcm *pcms, Rill__Output (*outputs)[5], size_t cap);
+size_t topics_bytes(const struct daemon *d, const uint32_t *uid);   /* of that user; NULL: all */
 
 /* --- stats.c --- */
 void stats_pulse(struct session *s, const struct lane_rec *r);

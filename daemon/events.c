@@ -46,11 +46,9 @@ static char *text_of(const char *s)
 }
 
 /* A final that no frame holds, in several messages that are alike but for the text; cut between words where it can be. */
-static void pieces_send(struct session *s, Rill__ServerFrame *f, const char *text)
+static void pieces_send(struct conn *c, Rill__ServerFrame *f, const char *text, char *piece)
 {
-    size_t most = s->conn->max_frame_bytes - TEXT_OVERHEAD_BYTES;
-    char *piece = (char *) s->partial;          /* as large as any text, and free: what it held is told or out of date */
-    s->partial_bytes = 0;
+    size_t most = c->max_frame_bytes - TEXT_OVERHEAD_BYTES;
     for (size_t left = strlen(text), n; left; left -= n, text += n) {
         n = left < most ? left : most;
         while (n < left && n && text[n - 1] != ' ')
@@ -60,7 +58,7 @@ static void pieces_send(struct session *s, Rill__ServerFrame *f, const char *tex
         memcpy(piece, text, n);
         piece[n - (n < left && text[n - 1] == ' ')] = '\0';
         f->text->text = piece;
-        conn_send(s->conn, 0, f);
+        conn_send(c, 0, f);
     }
 }
 
@@ -75,12 +73,12 @@ static char *text_end(const char *text, size_t most)
 }
 
 /* Words go where the message has no room for them. */
-static void transcript_send(struct session *s, const rill_event *e)
+static void transcript_send(struct conn *c, uint32_t id, const rill_event *e, char *piece)
 {
     Rill__Word words[HEARD_WORDS_MAX], *list[HEARD_WORDS_MAX];
     Rill__Transcript a = RILL__TRANSCRIPT__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    a.stream = s->id;
+    a.stream = id;
     a.seg = e->segment;
     a.final = e->kind == RILL_EVENT_FINAL;
     a.stability = e->stability;
@@ -98,42 +96,113 @@ static void transcript_send(struct session *s, const rill_event *e)
     }
     f.m_case = RILL__SERVER_FRAME__M_TEXT;
     f.text = &a;
-    if (rill__server_frame__get_packed_size(&f) > s->conn->max_frame_bytes)
+    if (rill__server_frame__get_packed_size(&f) > c->max_frame_bytes)
         a.n_words = 0;
-    if (rill__server_frame__get_packed_size(&f) > s->conn->max_frame_bytes && a.final) {
-        pieces_send(s, &f, e->text);
+    if (rill__server_frame__get_packed_size(&f) > c->max_frame_bytes && a.final) {
+        pieces_send(c, &f, e->text, piece);
         return;
     }
-    if (rill__server_frame__get_packed_size(&f) > s->conn->max_frame_bytes)
-        a.text = text_end(e->text, s->conn->max_frame_bytes - TEXT_OVERHEAD_BYTES);
-    conn_send(s->conn, 0, &f);
+    if (rill__server_frame__get_packed_size(&f) > c->max_frame_bytes)
+        a.text = text_end(e->text, c->max_frame_bytes - TEXT_OVERHEAD_BYTES);
+    conn_send(c, 0, &f);
 }
 
-static void keyword_send(struct session *s, const rill_event *e)
+static void keyword_send(struct conn *c, uint32_t id, const rill_event *e)
 {
     Rill__Keyword a = RILL__KEYWORD__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    a.stream = s->id;
+    a.stream = id;
     a.word = text_of(e->text);
     a.score = e->score;
     a.pos = e->pos;
     a.end_pos = e->end_pos;
     f.m_case = RILL__SERVER_FRAME__M_KEYWORD;
     f.keyword = &a;
-    conn_send(s->conn, 0, &f);
+    conn_send(c, 0, &f);
 }
 
-static void endpoint_send(struct session *s, const rill_event *e)
+static void endpoint_send(struct conn *c, uint32_t id, const rill_event *e)
 {
     Rill__Endpoint a = RILL__ENDPOINT__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    a.stream = s->id;
+    a.stream = id;
     a.pos = e->pos;
     a.rule = (Rill__Endpoint__Rule) e->rule;
     a.final = true;
     f.m_case = RILL__SERVER_FRAME__M_ENDPOINT;
     f.endpoint = &a;
-    conn_send(s->conn, 0, &f);
+    conn_send(c, 0, &f);
+}
+
+void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece)
+{
+    switch (e->kind) {
+    case RILL_EVENT_PARTIAL:
+    case RILL_EVENT_FINAL: transcript_send(c, id, e, piece); break;
+    case RILL_EVENT_KEYWORD: keyword_send(c, id, e); break;
+    case RILL_EVENT_ENDPOINT: endpoint_send(c, id, e); break;
+    default: break;
+    }
+}
+
+/* ---- sound, speech, gaps ---- */
+
+void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *out, uint64_t pos, const float *x, size_t n,
+                const struct lane_rec *r)
+{
+    uint8_t bytes[AUDIO_CHUNK_FRAMES * 4 * PCM_MAX_CHANNELS];
+    size_t frame = pcm_frame_bytes(out), most = (c->max_frame_bytes - AUDIO_OVERHEAD_BYTES) / frame;
+    Rill__AudioOut a = RILL__AUDIO_OUT__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    most = most < AUDIO_CHUNK_FRAMES ? most : AUDIO_CHUNK_FRAMES;
+    f.m_case = RILL__SERVER_FRAME__M_AUDIO;
+    f.audio = &a;
+    a.stream = id;
+    a.queue_us = r->queue_us;
+    a.compute_us = r->compute_us;
+    a.pcm.data = bytes;
+    for (size_t at = 0, k; at < n; at += k) {
+        k = n - at < most ? n - at : most;
+        pcm_encode(out, x + at, k, bytes);
+        a.seq = (*seq)++;
+        a.pos = pos + at;
+        a.pcm.len = k * frame;
+        conn_send(c, 0, &f);
+    }
+}
+
+void vad_send(struct conn *c, uint32_t id, const struct lane_rec *r)
+{
+    Rill__Vad a = RILL__VAD__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    a.stream = id;
+    a.pos = r->pos;
+    a.prob = r->prob;
+    a.edge = (Rill__Edge) r->edge;
+    f.m_case = RILL__SERVER_FRAME__M_VAD;
+    f.vad = &a;
+    conn_send(c, 0, &f);
+}
+
+void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason)
+{
+    Rill__Gap a = RILL__GAP__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    a.stream = id;
+    a.pos = pos;
+    a.samples = samples;
+    a.reason = reason;
+    a.fill = RILL__GAP__FILL__FILL_SKIPPED;
+    f.m_case = RILL__SERVER_FRAME__M_GAP;
+    f.gap = &a;
+    conn_send(c, 0, &f);
+}
+
+/* ---- what waits for a client that reads slowly ---- */
+
+bool conn_reads_slowly(const struct conn *c)
+{
+    return conn_queue_bytes(c) > PARTIAL_QUEUE_BYTES;
 }
 
 void events_take(struct session *s, const struct lane_rec *r)
@@ -141,33 +210,47 @@ void events_take(struct session *s, const struct lane_rec *r)
     rill_word words[HEARD_WORDS_MAX];
     rill_event e;
     ring_read(&s->lane->heard.bytes, s->event, r->n);
+    if (s->topic)
+        topic_rec(s->topic, r, s->event);
+    if (s->mute)
+        return;
     heard_read(s->event, r->n, &e, words);
-    switch (e.kind) {
-    case RILL_EVENT_PARTIAL:
+    if (e.kind == RILL_EVENT_PARTIAL) {
         memcpy(s->partial, s->event, r->n);
         s->partial_bytes = r->n;
-        break;
-    case RILL_EVENT_FINAL:
-        s->partial_bytes = 0;       /* it says all that the partial did */
-        transcript_send(s, &e);
-        break;
-    case RILL_EVENT_KEYWORD: keyword_send(s, &e); break;
-    case RILL_EVENT_ENDPOINT: endpoint_send(s, &e); break;
-    default: break;
+        return;
     }
+    if (e.kind == RILL_EVENT_FINAL)
+        s->partial_bytes = 0;       /* it says all that the partial did */
+    event_send(s->conn, s->id, &e, (char *) s->partial);
 }
 
-void events_flush(struct session *s)
+/* Of a live stream, the newest probability waits; edges never do. */
+void events_vad(struct session *s, const struct lane_rec *r)
+{
+    s->vad_waits = s->live && r->edge == LANE_EDGE_NONE && conn_reads_slowly(s->conn);
+    if (s->vad_waits)
+        s->vad = *r;
+    else
+        vad_send(s->conn, s->id, r);
+}
+
+void events_flush(struct session *s, bool last)
 {
     rill_word words[HEARD_WORDS_MAX];
     rill_event e;
-    if (!s->partial_bytes)
+    if (!s->partial_bytes && !s->vad_waits)
         return;
-    if (conn_queue_bytes(s->conn) > PARTIAL_QUEUE_BYTES) {
+    if (!last && conn_reads_slowly(s->conn)) {
         s->conn->paused = true;     /* so that this is tried again once the client has read */
         return;
     }
+    if (s->vad_waits)
+        vad_send(s->conn, s->id, &s->vad);
+    s->vad_waits = false;
+    if (!s->partial_bytes)
+        return;
     heard_read(s->partial, s->partial_bytes, &e, words);
     s->partial_bytes = 0;
-    transcript_send(s, &e);
+    event_send(s->conn, s->id, &e, (char *) s->partial);
 }

@@ -99,6 +99,7 @@ static void on_tick(uv_timer_t *t)
     struct daemon *d = t->data;
     uint64_t now_us = lane_now_us();
     sessions_pump(d);
+    topics_sweep(d);
     for (struct conn *c = d->conns, *next; c; c = next) {
         next = c->next;
         conn_tick(c, now_us);
@@ -219,6 +220,7 @@ static void daemon_stop(struct daemon *d)
             atomic_store(&s->lane->detached, true);
     }
     sessions_pump(d);
+    topics_sweep(d);
     registry_clear(&d->registry);
     figures_clear(&d->figures);
     uv_walk(&d->loop, handle_close, NULL);

@@ -11,6 +11,7 @@ enum proto_minor {
     MINOR_SWAP,                 /* swapping and reloading a model */
     MINOR_OVERLOAD,
     MINOR_HEALTH,               /* reasons of Health */
+    MINOR_TOPICS,               /* publish and subscribe */
     MINOR_END
 };
 #define PROTO_MINOR (MINOR_END - 1)
@@ -89,7 +90,9 @@ static void on_hello(struct conn *c, const Rill__ClientFrame *f)
 static struct session *session_of(struct conn *c, uint32_t req, uint32_t id)
 {
     struct session *s = id ? session_find(c, id) : NULL;
-    if (!s && (!id || !conn_id_buried(c, id)))
+    if (!s && stream_taken(c, id))
+        conn_error(c, req, id, RILL__CODE__BAD_ARG, false, "stream %u is a subscription; it takes Unsubscribe only", id);
+    else if (!s && (!id || !conn_id_buried(c, id)))
         conn_error(c, req, id, RILL__CODE__NO_STREAM, false, "stream %u is not open", id);
     return s;
 }
@@ -120,18 +123,40 @@ static void on_reset(struct conn *c, const Rill__ClientFrame *f)
         session_reset(s, f->req);
 }
 
+static void stream_cancel(struct conn *c, uint32_t req, uint32_t id)
+{
+    struct session *s;
+    if (id && sub_cancel(c, id))
+        return;
+    if ((s = session_of(c, req, id)))
+        session_cancel(s, true);
+}
+
 static void on_close(struct conn *c, const Rill__ClientFrame *f)
 {
-    struct session *s = session_of(c, f->req, f->close->stream);
-    if (s)
-        session_cancel(s, true);
+    stream_cancel(c, f->req, f->close->stream);
 }
 
 static void on_cancel(struct conn *c, const Rill__ClientFrame *f)
 {
-    struct session *s = session_of(c, f->req, f->cancel->stream);
-    if (s)
-        session_cancel(s, true);
+    stream_cancel(c, f->req, f->cancel->stream);
+}
+
+static void on_publish(struct conn *c, const Rill__ClientFrame *f)
+{
+    topic_publish(c, f->req, f->publish);
+}
+
+static void on_subscribe(struct conn *c, const Rill__ClientFrame *f)
+{
+    topic_subscribe(c, f->req, f->subscribe);
+}
+
+static void on_unsubscribe(struct conn *c, const Rill__ClientFrame *f)
+{
+    uint32_t id = f->unsubscribe->stream;
+    if (!sub_cancel(c, id) && !conn_id_buried(c, id))
+        conn_error(c, f->req, id, RILL__CODE__NO_STREAM, false, "stream %u is no subscription", id);
 }
 
 /* ---- questions ---- */
@@ -367,6 +392,9 @@ static const struct verb verbs[] = {
     [M(STATS)] = { .run = on_stats },
     [M(CANCEL)] = { .run = on_cancel },
     [M(HEALTH)] = { .run = on_health },
+    [M(PUBLISH)] = { .run = on_publish },
+    [M(SUBSCRIBE)] = { .run = on_subscribe },
+    [M(UNSUBSCRIBE)] = { .run = on_unsubscribe },
     [M(CTL_STATUS)] = { .control = true, .run = on_ctl_status },
     [M(CTL_SESSIONS)] = { .control = true, .run = on_ctl_sessions },
     [M(CTL_RELOAD)] = { .control = true, .run = on_ctl_reload },

@@ -4,8 +4,7 @@
 #include <inttypes.h>
 
 #define WINDOW_HOPS 4
-#define CHUNK_FRAMES 1024
-#define OVERHEAD_BYTES 96
+#define CHUNK_FRAMES AUDIO_CHUNK_FRAMES
 #define MAX_REPEATED 64
 
 struct session *session_find(const struct conn *c, uint32_t id)
@@ -47,6 +46,8 @@ static void session_end(struct session *s)
     if (s->gone)
         return;
     s->gone = true;
+    topic_end(s->topic, !s->complete);
+    s->topic = NULL;
     if (s->conn) {
         conn_id_bury(s->conn, s->id);
         s->conn->n_streams--;
@@ -196,7 +197,7 @@ static struct model *model_choose(struct conn *c, uint32_t req, const Rill__Open
 void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
 {
     struct daemon *d = c->daemon;
-    if (!m->stream || session_find(c, m->stream)) {
+    if (!m->stream || stream_taken(c, m->stream)) {
         /* Not fatal: the number may be that of a stream that runs. */
         conn_error(c, req, m->stream, RILL__CODE__BAD_ARG, false, m->stream ? "stream %u is open already"
                    : "a stream's number is not %u", m->stream);
@@ -214,9 +215,7 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
         free(s);
         return;
     }
-    for (size_t i = 0; i < DEAD_IDS; i++)
-        if (c->dead_ids[i] == m->stream)
-            c->dead_ids[i] = 0;
+    conn_id_revive(c, m->stream);
     s->daemon = d;
     s->conn = c;
     s->uid = c->uid;
@@ -480,72 +479,48 @@ void session_reset(struct session *s, uint32_t req)
 
 /* ---- what comes back ---- */
 
-static void audio_send(struct session *s, uint64_t pos, const float *x, size_t n, const struct lane_rec *r)
-{
-    uint8_t bytes[CHUNK_FRAMES * 4 * PCM_MAX_CHANNELS];
-    Rill__AudioOut a = RILL__AUDIO_OUT__INIT;
-    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    pcm_encode(&s->out, x, n, bytes);
-    a.stream = s->id;
-    a.seq = s->seq_out++;
-    a.pos = pos;
-    a.pcm.data = bytes;
-    a.pcm.len = n * pcm_frame_bytes(&s->out);
-    a.queue_us = r->queue_us;
-    a.compute_us = r->compute_us;
-    f.m_case = RILL__SERVER_FRAME__M_AUDIO;
-    f.audio = &a;
-    s->sent += n;
-    conn_send(s->conn, 0, &f);
-}
-
 static void pulse_take(struct session *s, const struct lane_rec *r)
 {
     float x[CHUNK_FRAMES];
-    size_t most = (s->conn->max_frame_bytes - OVERHEAD_BYTES) / pcm_frame_bytes(&s->out);
-    if (most > CHUNK_FRAMES)
-        most = CHUNK_FRAMES;
     if (r->is_run)
         stats_pulse(s, r);
     for (uint32_t at = 0; at < r->n;) {
-        size_t n = r->n - at < most ? r->n - at : most;
+        size_t n = r->n - at < CHUNK_FRAMES ? r->n - at : CHUNK_FRAMES;
         ring_read(&s->lane->out, x, n);
-        audio_send(s, r->pos + at, x, n, r);
+        if (s->topic)
+            topic_audio(s->topic, r, r->pos + at, x, n);
+        if (!s->mute)
+            audio_send(s->conn, s->id, &s->seq_out, &s->out, r->pos + at, x, n, r);
+        s->sent += n;
         at += (uint32_t) n;
     }
+    if (r->n)
+        s->told = pcm_rescale(r->pos + r->n, s->in.rate, s->out.rate);
 }
 
 static void vad_take(struct session *s, const struct lane_rec *r)
 {
-    Rill__Vad a = RILL__VAD__INIT;
-    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    a.stream = s->id;
-    a.pos = r->pos;
-    a.prob = r->prob;
-    a.edge = (Rill__Edge) r->edge;
-    f.m_case = RILL__SERVER_FRAME__M_VAD;
-    f.vad = &a;
     s->vad_frames++;
-    conn_send(s->conn, 0, &f);
+    if (!s->want_audio)
+        s->told = r->end_pos;
+    if (s->topic)
+        topic_rec(s->topic, r, NULL);
+    if (!s->mute)
+        events_vad(s, r);
 }
 
 static void gap_take(struct session *s, const struct lane_rec *r)
 {
     static const Rill__Gap__Reason reasons[] = { RILL__GAP__REASON__REASON_CLIENT, RILL__GAP__REASON__REASON_RESET,
                                                  RILL__GAP__REASON__REASON_LATE };
-    Rill__Gap a = RILL__GAP__INIT;
-    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    a.stream = s->id;
-    a.pos = r->pos;
-    a.samples = r->end_pos - r->pos;
-    a.reason = reasons[r->why];
-    a.fill = RILL__GAP__FILL__FILL_SKIPPED;
-    f.m_case = RILL__SERVER_FRAME__M_GAP;
-    f.gap = &a;
-    s->skipped += r->why == LANE_GAP_CLIENT ? a.samples : 0;
-    s->late += r->why == LANE_GAP_LATE ? a.samples : 0;
-    stats_gap(s, a.reason, a.samples);
-    conn_send(s->conn, 0, &f);
+    uint64_t samples = r->end_pos - r->pos;
+    s->skipped += r->why == LANE_GAP_CLIENT ? samples : 0;
+    s->late += r->why == LANE_GAP_LATE ? samples : 0;
+    stats_gap(s, reasons[r->why], samples);
+    s->told = r->end_pos;
+    if (s->topic)
+        topic_rec(s->topic, r, NULL);
+    gap_send(s->conn, s->id, r->pos, samples, reasons[r->why]);
 }
 
 static void credit_send(struct session *s)
@@ -574,6 +549,8 @@ static bool output_is_full(const struct session *s)
 
 static void done_take(struct session *s)
 {
+    events_flush(s, true);
+    s->complete = true;
     finished_send(s, false);
     stats_finished_log(s, false);
     session_end(s);
@@ -600,10 +577,12 @@ void session_pump(struct session *s)
     }
     if (s->gone || !s->lane || !s->conn)
         return;
-    events_flush(s);
+    events_flush(s, false);
     credit_send(s);
     if (took)
         worker_wake(s->worker);
+    if (s->topic)
+        topic_pump(s->topic);
 }
 
 void sessions_pump(struct daemon *d)

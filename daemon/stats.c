@@ -5,6 +5,7 @@
 
 #define SESSIONS_A_PAGE 32
 #define MODELS_A_REPLY 64
+#define TOPICS_A_REPLY 64
 
 uint64_t samples_us(uint64_t n, uint32_t rate)
 {
@@ -284,9 +285,24 @@ static void model_fill(struct model_message *x, struct model *m)
     a->rtf = m->rtf;
 }
 
+struct topic_messages {
+    Rill__TopicInfo infos[TOPICS_A_REPLY], *pointers[TOPICS_A_REPLY];
+    Rill__Pcm pcms[TOPICS_A_REPLY];
+    Rill__Output outputs[TOPICS_A_REPLY][5];
+};
+
+static void topics_fill(struct topic_messages *x, struct conn *c, Rill__InfoReply *a)
+{
+    a->n_topics = topics_list(c, x->infos, x->pcms, x->outputs, TOPICS_A_REPLY);
+    a->topics = x->pointers;
+    for (size_t i = 0; i < a->n_topics; i++)
+        x->pointers[i] = &x->infos[i];
+}
+
 void info_reply(struct conn *c, uint32_t req)
 {
     struct model_message x[MODELS_A_REPLY];
+    struct topic_messages topics;
     Rill__ModelInfo *pointers[MODELS_A_REPLY];
     Rill__InfoReply a = RILL__INFO_REPLY__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
@@ -299,6 +315,7 @@ void info_reply(struct conn *c, uint32_t req)
     a.server = (char *) (uintptr_t) "rilld " RILL_VERSION;
     a.default_model = c->daemon->conf.models_default_model;
     a.models = pointers;
+    topics_fill(&topics, c, &a);
     f.m_case = RILL__SERVER_FRAME__M_INFO;
     f.info = &a;
     conn_send(c, req, &f);

@@ -62,6 +62,17 @@ Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f, R
 
 void client_on_frame(struct rill_client *c, Rill__ServerFrame *f);          /* owns f */
 
+/* ---- stream.c ---- */
+
+void client_pcm_message(Rill__Pcm *m, const struct rill_client_pcm *p);
+size_t client_wants(unsigned mask, Rill__Output want[5]);
+struct peer_stream *client_running(struct rill_client *c, uint32_t id);     /* NULL with words: it is not open */
+int client_finished(struct rill_client *c, struct peer_stream *s, struct rill_client_finished *ret);   /* waits; frees the slot */
+
+/* ---- ctl.c ---- */
+
+struct rill_client_pcm client_pcm(const Rill__Pcm *m);                      /* takes NULL */
+
 /* ---- ask.c ---- */
 
 unsigned client_outputs(size_t n, const Rill__Output *outputs);             /* bits of enum rill_client_want */

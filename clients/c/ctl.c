@@ -24,7 +24,7 @@ int rill_client_ctl_status(struct rill_client *c, struct rill_client_status *ret
     return 0;
 }
 
-static struct rill_client_pcm pcm_copy(const Rill__Pcm *m)
+struct rill_client_pcm client_pcm(const Rill__Pcm *m)
 {
     if (!m)
         return (struct rill_client_pcm) { 0, 0, RILL_CLIENT_S16 };
@@ -36,7 +36,7 @@ static void session_give(const Rill__Session *x, void (*each)(void *arg, const s
 {
     struct rill_client_session v = {
         .conn = x->conn, .stream = x->stream, .uid = x->uid, .pid = x->pid, .client = x->client, .model = x->model,
-        .state = x->state, .in = pcm_copy(x->in), .out = pcm_copy(x->out), .pace = (enum rill_client_pace) x->pace,
+        .state = x->state, .in = client_pcm(x->in), .out = client_pcm(x->out), .pace = (enum rill_client_pace) x->pace,
         .in_samples = x->in_samples, .out_samples = x->out_samples, .age_us = x->age_us,
         .queued_bytes = x->queued_bytes, .rtf = x->rtf,
     };

@@ -213,6 +213,59 @@ struct rill_client_stats {
 int rill_client_stats(struct rill_client *c, struct rill_client_stats *ret,
                       void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
 
+/* --- published streams ---------------------------------------------------------------------- */
+
+struct rill_client_publish {
+    const char *topic;              /* [a-z0-9._-]{1,64}, begins with no dot */
+    bool for_all;                   /* every user may subscribe, not the publisher's only */
+    uint32_t keep_ms;               /* of history for who comes later */
+    bool mute;                      /* this client gets none of the stream's outputs */
+};
+
+enum rill_client_from { RILL_CLIENT_NOW, RILL_CLIENT_OLDEST, RILL_CLIENT_POS };
+
+struct rill_client_subscribe {
+    const char *topic;
+    enum rill_client_from from;
+    uint64_t pos;                   /* POS: in the source's input rate */
+    unsigned want;                  /* RILL_CLIENT_AUDIO | ...; 0 = all that the source gives */
+    struct rill_client_pcm out;     /* channels 0 = as the publisher's; rate 0 or the publisher's */
+};
+
+struct rill_client_subscribed {
+    char model[65];
+    uint64_t pos;                   /* where it begins, in_rate */
+    uint32_t in_rate;               /* of the positions in events and gaps */
+    struct rill_client_pcm out;
+    unsigned outputs;
+};
+
+/* Offers what stream id, which is open, gives as a topic. ret_keep_ms (may be NULL): what the daemon keeps. */
+int rill_client_publish(struct rill_client *c, uint32_t id, const struct rill_client_publish *p, uint32_t *ret_keep_ms);
+
+/* Gets a topic as stream number id, which is not open. What comes goes to the callbacks, also before this returns; read on
+ * with rill_client_poll until rill_client_ended. ret may be NULL. */
+int rill_client_subscribe(struct rill_client *c, uint32_t id, const struct rill_client_subscribe *s,
+                          struct rill_client_subscribed *ret);
+
+/* Ends a subscription and waits for its Finished. ret may be NULL. */
+int rill_client_unsubscribe(struct rill_client *c, uint32_t id, struct rill_client_finished *ret);
+
+/* Whether Finished or a fatal Error came for the stream, or the connection is closed. */
+bool rill_client_ended(const struct rill_client *c, uint32_t id);
+
+struct rill_client_topic {
+    const char *name, *model;
+    uint32_t uid, in_rate, keep_ms, subscribers;
+    bool for_all;
+    struct rill_client_pcm out;
+    unsigned outputs;
+    uint64_t oldest_pos, pos;       /* in_rate */
+};
+
+/* Calls each(arg, topic) for every topic that this user may subscribe to. */
+int rill_client_topics(struct rill_client *c, void (*each)(void *arg, const struct rill_client_topic *t), void *arg);
+
 /* --- the control socket only ---------------------------------------------------------------- */
 
 struct rill_client_status {

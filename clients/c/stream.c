@@ -21,7 +21,7 @@ static void opened_copy(struct rill_client_opened *ret, const Rill__Opened *m)
     ret->outputs = client_outputs(m->n_outputs, m->outputs);
 }
 
-static void pcm_message(Rill__Pcm *m, const struct rill_client_pcm *p)
+void client_pcm_message(Rill__Pcm *m, const struct rill_client_pcm *p)
 {
     rill__pcm__init(m);
     m->rate = p->rate;
@@ -30,6 +30,15 @@ static void pcm_message(Rill__Pcm *m, const struct rill_client_pcm *p)
 }
 
 #define OPTIONS_MAX 16
+
+size_t client_wants(unsigned mask, Rill__Output want[5])
+{
+    size_t n = 0;
+    for (int k = RILL__OUTPUT__OUTPUT_AUDIO; k <= RILL__OUTPUT__OUTPUT_ENDPOINT; k++)
+        if (mask & 1u << k)
+            want[n++] = (Rill__Output) k;
+    return n;
+}
 
 struct open_options {
     Rill__OpenStream__OptEntry entries[OPTIONS_MAX], *pointers[OPTIONS_MAX];
@@ -66,8 +75,8 @@ int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_clien
     Rill__Pcm in, out;
     Rill__Output want[5];
     struct open_options options = { .n = 0 };
-    pcm_message(&in, &o->in);
-    pcm_message(&out, o->out.rate ? &o->out : &o->in);
+    client_pcm_message(&in, &o->in);
+    client_pcm_message(&out, o->out.rate ? &o->out : &o->in);
     option_add(&options, "vad_threshold", o->vad_threshold);
     option_add(&options, "vad_release", o->vad_release);
     option_add(&options, "vad_hangover_ms", (float) o->vad_hangover_ms);
@@ -84,9 +93,7 @@ int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_clien
     m.align = o->align;
     m.max_latency_ms = o->max_latency_ms;
     m.want = want;
-    for (int k = RILL__OUTPUT__OUTPUT_AUDIO; k <= RILL__OUTPUT__OUTPUT_ENDPOINT; k++)
-        if (o->want & 1u << k)
-            want[m.n_want++] = (Rill__Output) k;
+    m.n_want = client_wants(o->want, want);
     m.opt = options.pointers;
     m.n_opt = options.n;
     FRAME(OPEN, open, m);
@@ -101,7 +108,7 @@ int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_clien
     return 0;
 }
 
-static struct peer_stream *stream_running(struct rill_client *c, uint32_t id)
+struct peer_stream *client_running(struct rill_client *c, uint32_t id)
 {
     struct peer_stream *s = id ? client_stream(c, id) : NULL;
     if (!s || s->ended) {
@@ -140,7 +147,7 @@ static int audio_send(struct rill_client *c, struct peer_stream *s, const uint8_
 
 int rill_client_send(struct rill_client *c, uint32_t id, const void *pcm, size_t bytes)
 {
-    struct peer_stream *s = stream_running(c, id);
+    struct peer_stream *s = client_running(c, id);
     if (!s)
         return -1;
     if (!s->frame_bytes || bytes % s->frame_bytes)
@@ -174,7 +181,7 @@ int rill_client_send(struct rill_client *c, uint32_t id, const void *pcm, size_t
 
 int rill_client_skip(struct rill_client *c, uint32_t id, uint64_t samples)
 {
-    struct peer_stream *s = stream_running(c, id);
+    struct peer_stream *s = client_running(c, id);
     if (!s)
         return -1;
     s->pos += samples;
@@ -183,16 +190,8 @@ int rill_client_skip(struct rill_client *c, uint32_t id, uint64_t samples)
     return 0;
 }
 
-int rill_client_finish(struct rill_client *c, uint32_t id, struct rill_client_finished *ret)
+int client_finished(struct rill_client *c, struct peer_stream *s, struct rill_client_finished *ret)
 {
-    struct peer_stream *s = stream_running(c, id);
-    if (!s)
-        return -1;
-    Rill__Finish m = RILL__FINISH__INIT;
-    m.stream = id;
-    FRAME(FINISH, finish, m);
-    if (client_send(c, &f) < 0)
-        return -1;
     while (!s->ended)
         if (client_wait(c, "Finished") < 0)
             return -1;
@@ -205,9 +204,22 @@ int rill_client_finish(struct rill_client *c, uint32_t id, struct rill_client_fi
     return 0;
 }
 
+int rill_client_finish(struct rill_client *c, uint32_t id, struct rill_client_finished *ret)
+{
+    struct peer_stream *s = client_running(c, id);
+    if (!s)
+        return -1;
+    Rill__Finish m = RILL__FINISH__INIT;
+    m.stream = id;
+    FRAME(FINISH, finish, m);
+    if (client_send(c, &f) < 0)
+        return -1;
+    return client_finished(c, s, ret);
+}
+
 int rill_client_reset(struct rill_client *c, uint32_t id)
 {
-    if (!stream_running(c, id))
+    if (!client_running(c, id))
         return -1;
     Rill__Reset m = RILL__RESET__INIT;
     m.stream = id;

@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: MIT */
+/* What a published stream gives is kept on a tape, and each subscriber reads it at its own pace. The tape never
+ * waits: its oldest entries make room for new ones, and who had not read them is told by Gap. Loop thread only. */
+#include "daemon/daemon.h"
+
+#define SLACK_MS 1000               /* of the tape, for subscribers that are a little late */
+#define SUB_QUEUE_BYTES 32768       /* more waits for the socket: entries wait on the tape */
+#define ALL_OUTPUTS 5
+
+/* In front of the samples or the event of a record. Progress is a position at the source's input rate. */
+struct entry {
+    struct lane_rec rec;
+    uint64_t before, after;         /* progress */
+    uint32_t bytes;                 /* that follow */
+};
+
+struct tape {
+    unsigned char *mem;
+    size_t cap;
+    uint64_t head, tail;            /* bytes since the beginning */
+};
+
+struct sub {
+    struct sub *next;
+    struct conn *conn;              /* NULL: gone, to be freed */
+    uint32_t id, seq, want;
+    struct pcm out;
+    uint64_t cursor;                /* on the tape */
+    uint64_t began, at, start;      /* progress: of the first and of the newest that was given; nothing before `start` */
+    uint64_t sent, lost, vad_frames;
+};
+
+struct topic {
+    struct topic *next;             /* of the daemon */
+    struct daemon *daemon;
+    bool ended, cancelled, live;
+    char name[65], model[65];
+    uint32_t uid, keep_ms, want, in_rate;
+    Rill__Access access;
+    struct pcm out;
+    struct tape tape;
+    uint64_t progress, last_text, last_vad;     /* places on the tape of the newest ones */
+    unsigned char *event;           /* two of HEARD_EVENT_BYTES: one read, and its pieces; NULL: no words */
+    struct sub *subs;
+};
+
+/* ---- the tape ---- */
+
+static void tape_copy_in(struct tape *t, const void *from, size_t n)
+{
+    size_t at = (size_t) (t->head % t->cap), first = t->cap - at < n ? t->cap - at : n;
+    memcpy(t->mem + at, from, first);
+    memcpy(t->mem, (const unsigned char *) from + first, n - first);
+    t->head += n;
+}
+
+static void tape_read(const struct tape *t, uint64_t pos, void *to, size_t n)
+{
+    size_t at = (size_t) (pos % t->cap), first = t->cap - at < n ? t->cap - at : n;
+    memcpy(to, t->mem + at, first);
+    memcpy((unsigned char *) to + first, t->mem, n - first);
+}
+
+static uint64_t tape_after(const struct tape *t, uint64_t pos)
+{
+    struct entry e;
+    tape_read(t, pos, &e, sizeof e);
+    return pos + sizeof e + e.bytes;
+}
+
+/* Entries are never larger than the tape. */
+static void tape_put(struct tape *t, const struct entry *e, const void *bytes)
+{
+    while (t->cap - (t->head - t->tail) < sizeof *e + e->bytes)
+        t->tail = tape_after(t, t->tail);
+    tape_copy_in(t, e, sizeof *e);
+    tape_copy_in(t, bytes, e->bytes);
+}
+
+static size_t tape_bytes(const struct session *s, uint32_t keep_ms)
+{
+    const struct lane_model *m = &s->model->lane;
+    uint64_t ms = keep_ms > SLACK_MS ? keep_ms : SLACK_MS;
+    uint64_t per_s = (uint64_t) m->rate / m->pulse_samples * sizeof(struct entry) * 2 + 64 * sizeof(struct entry);
+    if (s->want_audio)
+        per_s += (uint64_t) s->out.rate * (sizeof(float) + sizeof(struct entry) / 64);
+    if (s->want_vad)
+        per_s += (uint64_t) m->rate / m->vad_hop_samples * sizeof(struct entry);
+    return (size_t) (per_s * ms / 1000) + AUDIO_CHUNK_FRAMES * sizeof(float) +
+           (s->event ? 4 * HEARD_EVENT_BYTES : 4 * sizeof(struct entry));
+}
+
+/* ---- the source ---- */
+
+static bool has(uint32_t mask, Rill__Output o)
+{
+    return mask & 1u << o;
+}
+
+void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const float *x, size_t n)
+{
+    struct entry e = { .rec = *r, .before = t->progress, .bytes = (uint32_t) (n * sizeof *x) };
+    e.rec.pos = pos;
+    e.rec.n = (uint32_t) n;
+    e.after = t->progress = pcm_rescale(pos + n, t->in_rate, t->out.rate);
+    tape_put(&t->tape, &e, x);
+}
+
+/* Sound tells how far the stream is; without it the detector, without that the words. */
+static void progress_note(struct topic *t, const struct lane_rec *r)
+{
+    bool tells = r->kind == LANE_GAP || (!has(t->want, RILL__OUTPUT__OUTPUT_AUDIO) &&
+                                         (r->kind == LANE_VAD || !has(t->want, RILL__OUTPUT__OUTPUT_VAD)));
+    if (tells && r->end_pos > t->progress)
+        t->progress = r->end_pos;
+}
+
+void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *event)
+{
+    struct entry e = { .rec = *r, .before = t->progress, .bytes = r->kind == LANE_HEARD ? r->n : 0 };
+    rill_word words[HEARD_WORDS_MAX];
+    rill_event v;
+    progress_note(t, r);
+    e.after = t->progress;
+    if (r->kind == LANE_VAD)
+        t->last_vad = t->tape.head;
+    if (r->kind == LANE_HEARD) {
+        heard_read(event, r->n, &v, words);
+        if (v.kind == RILL_EVENT_PARTIAL || v.kind == RILL_EVENT_FINAL)
+            t->last_text = t->tape.head;
+    }
+    tape_put(&t->tape, &e, event ? event : t->tape.mem);
+}
+
+static struct topic *topic_find(const struct daemon *d, const char *name)
+{
+    for (struct topic *t = d->topics; t; t = t->next)
+        if (!t->ended && strcmp(t->name, name) == 0)
+            return t;
+    return NULL;
+}
+
+static struct topic *topic_free(struct topic *t)
+{
+    free(t->tape.mem);
+    free(t->event);
+    free(t);
+    return NULL;
+}
+
+static struct topic *topic_new(struct session *s, const Rill__Publish *m, uint32_t keep_ms)
+{
+    struct topic *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    *t = (struct topic) { .daemon = s->daemon, .live = s->live, .uid = s->uid, .keep_ms = keep_ms, .want = s->want_mask,
+                          .in_rate = s->in.rate, .out = s->out, .access = m->access, .progress = s->told };
+    snprintf(t->name, sizeof t->name, "%s", m->topic);
+    snprintf(t->model, sizeof t->model, "%s", s->model->name);
+    if (t->access == RILL__ACCESS__ACCESS_NONE)
+        t->access = RILL__ACCESS__ACCESS_SAME_UID;
+    t->tape.cap = tape_bytes(s, keep_ms);
+    t->tape.mem = malloc(t->tape.cap);
+    if (s->event)
+        t->event = malloc(2 * HEARD_EVENT_BYTES);
+    return !t->tape.mem || (s->event && !t->event) ? topic_free(t) : t;
+}
+
+static const char *publish_check(const struct conn *c, const struct session *s, const Rill__Publish *m)
+{
+    if (!s->lane || s->finishing)
+        return "a stream is published between Opened and Finish";
+    if (s->topic)
+        return "the stream is published already";
+    if (!model_name_valid(m->topic))
+        return "a topic's name is 1 to 64 of a-z 0-9 . _ - and begins with no dot";
+    if (m->access > RILL__ACCESS__ACCESS_ALL)
+        return "access must be SAME_UID or ALL";
+    return topic_find(c->daemon, m->topic) ? "a topic of that name is published already" : NULL;
+}
+
+static void published_send(struct conn *c, uint32_t req, const struct topic *t)
+{
+    Rill__Published a = RILL__PUBLISHED__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    a.topic = (char *) (uintptr_t) t->name;
+    a.keep_ms = t->keep_ms;
+    f.m_case = RILL__SERVER_FRAME__M_PUBLISHED;
+    f.published = &a;
+    conn_send(c, req, &f);
+}
+
+void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m)
+{
+    struct session *s = m->stream ? session_find(c, m->stream) : NULL;
+    uint32_t most_ms = c->daemon->conf.limits_topic_keep_ms;
+    if (!s) {
+        conn_error(c, req, m->stream, RILL__CODE__NO_STREAM, false, "stream %u is not open", m->stream);
+        return;
+    }
+    const char *why = publish_check(c, s, m);
+    if (why) {
+        conn_error(c, req, s->id, RILL__CODE__BAD_ARG, false, "%s", why);
+        return;
+    }
+    struct topic *t = topic_new(s, m, m->keep_ms < most_ms ? m->keep_ms : most_ms);
+    if (!t) {
+        conn_error(c, req, s->id, RILL__CODE__INTERNAL, false, "out of memory");
+        return;
+    }
+    t->next = c->daemon->topics;
+    c->daemon->topics = t;
+    s->topic = t;
+    s->mute = m->mute;
+    published_send(c, req, t);
+    log_line(&c->daemon->log, LOG_INFO, "topic=%s stream=%u uid=%u model=%s published", t->name, s->serial, t->uid, t->model);
+}
+
+void topic_end(struct topic *t, bool cancelled)
+{
+    if (!t)
+        return;
+    t->ended = true;
+    t->cancelled = cancelled;
+    topic_pump(t);
+}
+
+/* ---- subscribers ---- */
+
+static struct sub *sub_find(const struct conn *c, uint32_t id, struct topic **ret)
+{
+    for (struct topic *t = c->daemon->topics; t; t = t->next)
+        for (struct sub *s = t->subs; s; s = s->next)
+            if (s->conn == c && s->id == id) {
+                *ret = t;
+                return s;
+            }
+    return NULL;
+}
+
+bool stream_taken(const struct conn *c, uint32_t id)
+{
+    struct topic *t;
+    return session_find(c, id) || sub_find(c, id, &t);
+}
+
+static void sub_end(const struct topic *t, struct sub *s, bool cancelled)
+{
+    Rill__Finished a = RILL__FINISHED__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    struct conn *c = s->conn;
+    a.stream = s->id;
+    a.in = s->at > s->began ? s->at - s->began : 0;
+    a.out = s->sent;
+    a.dropped = s->lost;
+    a.processed = a.in - s->lost;
+    a.audio_us = samples_us(a.processed, t->in_rate);
+    a.vad_frames = s->vad_frames;
+    a.cancelled = cancelled;
+    f.m_case = RILL__SERVER_FRAME__M_FINISHED;
+    f.finished = &a;
+    s->conn = NULL;
+    c->n_streams--;
+    conn_id_bury(c, s->id);
+    conn_send(c, 0, &f);
+}
+
+bool sub_cancel(struct conn *c, uint32_t id)
+{
+    struct topic *t;
+    struct sub *s = id ? sub_find(c, id, &t) : NULL;
+    if (s)
+        sub_end(t, s, true);
+    return s != NULL;
+}
+
+/* The tape went on without it. */
+static void sub_skip(const struct topic *t, struct sub *s)
+{
+    struct entry e = { .before = t->progress };
+    s->cursor = t->tape.tail;
+    if (s->cursor < t->tape.head)
+        tape_read(&t->tape, s->cursor, &e, sizeof e);
+    uint64_t from = s->at > s->start ? s->at : s->start, n = e.before > from ? e.before - from : 0;
+    s->lost += n;
+    s->at = e.before;
+    gap_send(s->conn, s->id, from, n, RILL__GAP__REASON__REASON_SLOW);
+}
+
+static void audio_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
+{
+    float x[AUDIO_CHUNK_FRAMES];
+    uint64_t start = pcm_rescale(s->start, t->out.rate, t->in_rate);
+    size_t skip = start > e->rec.pos ? (size_t) (start - e->rec.pos) : 0;
+    if (skip >= e->rec.n)
+        return;
+    tape_read(&t->tape, place + skip * sizeof *x, x, (e->rec.n - skip) * sizeof *x);
+    s->sent += e->rec.n - skip;
+    audio_send(s->conn, s->id, &s->seq, &s->out, e->rec.pos + skip, x, e->rec.n - skip, &e->rec);
+}
+
+/* Words, or nothing where a newer text follows a partial. */
+static void event_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
+{
+    static const Rill__Output outputs[] = { [RILL_EVENT_PARTIAL] = RILL__OUTPUT__OUTPUT_TRANSCRIPT,
+                                            [RILL_EVENT_FINAL] = RILL__OUTPUT__OUTPUT_TRANSCRIPT,
+                                            [RILL_EVENT_KEYWORD] = RILL__OUTPUT__OUTPUT_KEYWORD,
+                                            [RILL_EVENT_ENDPOINT] = RILL__OUTPUT__OUTPUT_ENDPOINT };
+    rill_word words[HEARD_WORDS_MAX];
+    rill_event v;
+    tape_read(&t->tape, place, t->event, e->bytes);
+    heard_read(t->event, e->bytes, &v, words);
+    bool old = v.kind == RILL_EVENT_PARTIAL && place <= t->last_text;
+    if ((size_t) v.kind < sizeof outputs / sizeof *outputs && outputs[v.kind] && has(s->want, outputs[v.kind]) && !old)
+        event_send(s->conn, s->id, &v, (char *) t->event + HEARD_EVENT_BYTES);
+}
+
+static void vad_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
+{
+    bool old = e->rec.edge == LANE_EDGE_NONE && place <= t->last_vad && t->live && conn_reads_slowly(s->conn);
+    if (!has(s->want, RILL__OUTPUT__OUTPUT_VAD))
+        return;
+    s->vad_frames++;
+    if (!old)
+        vad_send(s->conn, s->id, &e->rec);
+}
+
+static void entry_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
+{
+    static const Rill__Gap__Reason reasons[] = { RILL__GAP__REASON__REASON_CLIENT, RILL__GAP__REASON__REASON_RESET,
+                                                 RILL__GAP__REASON__REASON_LATE };
+    if (s->start && s->start >= (e->rec.kind == LANE_PULSE ? e->after : e->rec.end_pos))
+        return;
+    switch (e->rec.kind) {
+    case LANE_PULSE:
+        if (has(s->want, RILL__OUTPUT__OUTPUT_AUDIO))
+            audio_give(t, s, e, place);
+        break;
+    case LANE_VAD: vad_give(t, s, e, place); break;
+    case LANE_HEARD: event_give(t, s, e, place); break;
+    case LANE_GAP: gap_send(s->conn, s->id, e->rec.pos, e->rec.end_pos - e->rec.pos, reasons[e->rec.why]); break;
+    case LANE_DONE: break;
+    }
+}
+
+static void sub_pump(const struct topic *t, struct sub *s)
+{
+    struct conn *c = s->conn;
+    struct entry e;
+    while (c && s->conn && !c->closing) {
+        if (conn_queue_bytes(c) > SUB_QUEUE_BYTES) {
+            c->paused = true;       /* so that this goes on once the client has read */
+            return;
+        }
+        if (s->cursor < t->tape.tail)
+            sub_skip(t, s);
+        if (s->cursor == t->tape.head) {
+            if (t->ended)
+                sub_end(t, s, t->cancelled);
+            return;
+        }
+        tape_read(&t->tape, s->cursor, &e, sizeof e);
+        uint64_t place = s->cursor + sizeof e;
+        s->cursor = place + e.bytes;
+        entry_give(t, s, &e, place);
+        s->at = e.after;
+    }
+}
+
+void topic_pump(struct topic *t)
+{
+    for (struct sub *s = t->subs; s; s = s->next)
+        sub_pump(t, s);
+}
+
+void subs_pump(struct conn *c)
+{
+    for (struct topic *t = c->daemon->topics; t; t = t->next)
+        for (struct sub *s = t->subs; s; s = s->next)
+            if (s->conn == c)
+                sub_pump(t, s);
+}
+
+void subs_drop(struct conn *c)
+{
+    for (struct topic *t = c->daemon->topics; t; t = t->next)
+        for (struct sub *s = t->subs; s; s = s->next)
+            if (s->conn == c) {
+                s->conn = NULL;
+                c->n_streams--;
+            }
+}
+
+void topics_sweep(struct daemon *d)
+{
+    for (struct topic **at = &d->topics; *at;) {
+        struct topic *t = *at;
+        for (struct sub **x = &t->subs; *x;) {
+            struct sub *s = *x;
+            if (s->conn) {
+                x = &s->next;
+                continue;
+            }
+            *x = s->next;
+            free(s);
+        }
+        if (!t->ended || t->subs) {
+            at = &t->next;
+            continue;
+        }
+        *at = t->next;
+        topic_free(t);
+    }
+}
+
+uint32_t subs_lag_ms(const struct conn *c)
+{
+    uint64_t most = 0;
+    for (const struct topic *t = c->daemon->topics; t; t = t->next)
+        for (const struct sub *s = t->subs; s; s = s->next) {
+            uint64_t lag = s->conn == c && t->live && t->progress > s->at ? samples_us(t->progress - s->at, t->in_rate) / 1000 : 0;
+            most = lag > most ? lag : most;
+        }
+    return most < UINT32_MAX ? (uint32_t) most : UINT32_MAX;
+}
+
+/* ---- subscribing ---- */
+
+/* Place and progress of the oldest that is kept for who comes now. */
+static uint64_t oldest_find(const struct topic *t, uint64_t *ret_pos)
+{
+    uint64_t keep = (uint64_t) t->keep_ms * t->in_rate / 1000, place = t->tape.tail;
+    uint64_t from = t->progress > keep ? t->progress - keep : 0;
+    struct entry e;
+    for (; place < t->tape.head; place += sizeof e + e.bytes) {
+        tape_read(&t->tape, place, &e, sizeof e);
+        if (e.before >= from && t->keep_ms) {
+            *ret_pos = e.before;
+            return place;
+        }
+    }
+    *ret_pos = t->progress;
+    return place;
+}
+
+static void sub_place(const struct topic *t, struct sub *s, const Rill__Subscribe *m)
+{
+    uint64_t oldest;
+    s->cursor = oldest_find(t, &oldest);
+    if (m->from == RILL__FROM__FROM_NOW) {
+        s->cursor = t->tape.head;
+        oldest = t->progress;
+    }
+    s->began = s->at = oldest;
+    if (m->from == RILL__FROM__FROM_POS && m->pos > oldest)
+        s->start = s->began = m->pos;
+}
+
+static bool wants_choose(const struct topic *t, struct sub *s, const Rill__Subscribe *m)
+{
+    for (size_t i = 0; i < m->n_want; i++) {
+        if (m->want[i] < RILL__OUTPUT__OUTPUT_AUDIO || m->want[i] > RILL__OUTPUT__OUTPUT_ENDPOINT || !has(t->want, m->want[i]))
+            return false;
+        s->want |= 1u << m->want[i];
+    }
+    if (!s->want)
+        s->want = t->want;
+    return true;
+}
+
+static bool format_choose(const struct topic *t, struct sub *s, const Rill__Pcm *m)
+{
+    s->out = t->out;
+    if (!m)
+        return true;
+    s->out = (struct pcm) { m->rate ? m->rate : t->out.rate, m->channels, (int) m->enc };
+    return s->out.rate == t->out.rate && pcm_valid(&s->out);
+}
+
+static bool refuse(struct conn *c, uint32_t req, uint32_t id, Rill__Code code, const char *text)
+{
+    conn_error(c, req, id, code, true, "%s", text);
+    return false;
+}
+
+static bool subscribe_check(struct conn *c, uint32_t req, const Rill__Subscribe *m, struct topic **ret, struct sub *s)
+{
+    const struct daemon *d = c->daemon;
+    struct topic *t = *ret = model_name_valid(m->topic) ? topic_find(d, m->topic) : NULL;
+    char text[160];
+    if (d->draining)
+        return refuse(c, req, m->stream, RILL__CODE__DRAINING, "the daemon is stopping and opens nothing new");
+    if (c->n_streams >= d->conf.limits_max_streams_per_connection)
+        return refuse(c, req, m->stream, RILL__CODE__QUOTA, "max_streams_per_connection is reached");
+    if (!t)
+        return refuse(c, req, m->stream, RILL__CODE__NO_TOPIC, "nobody publishes a topic of that name");
+    if (t->access != RILL__ACCESS__ACCESS_ALL && t->uid != c->uid)
+        return refuse(c, req, m->stream, RILL__CODE__DENIED, "the topic is for its publisher's user only");
+    if (m->from > RILL__FROM__FROM_POS || m->pos > UINT64_MAX / 4)
+        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "from must be NOW, OLDEST or POS, and pos in range");
+    if (m->n_want > 64 || !wants_choose(t, s, m))
+        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "want holds an output that the topic does not have");
+    snprintf(text, sizeof text, "the topic has %u Hz; out takes that rate or 0, 1 to 8 channels and an encoding", t->out.rate);
+    return format_choose(t, s, m->out) || refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT, text);
+}
+
+static void pcm_fill(Rill__Pcm *m, const struct pcm *p)
+{
+    rill__pcm__init(m);
+    m->rate = p->rate;
+    m->channels = p->channels;
+    m->enc = (Rill__Enc) p->enc;
+}
+
+static size_t outputs_fill(uint32_t mask, Rill__Output outputs[ALL_OUTPUTS])
+{
+    size_t n = 0;
+    for (int k = RILL__OUTPUT__OUTPUT_AUDIO; k <= RILL__OUTPUT__OUTPUT_ENDPOINT; k++)
+        if (mask & 1u << k)
+            outputs[n++] = (Rill__Output) k;
+    return n;
+}
+
+static void subscribed_send(uint32_t req, struct topic *t, struct sub *s)
+{
+    Rill__Subscribed a = RILL__SUBSCRIBED__INIT;
+    Rill__Pcm pcm;
+    Rill__Output outputs[ALL_OUTPUTS];
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    pcm_fill(&pcm, &s->out);
+    a.topic = t->name;
+    a.model = t->model;
+    a.stream = s->id;
+    a.pos = s->began;
+    a.in_rate = t->in_rate;
+    a.out = &pcm;
+    a.outputs = outputs;
+    a.n_outputs = outputs_fill(s->want, outputs);
+    f.m_case = RILL__SERVER_FRAME__M_SUBSCRIBED;
+    f.subscribed = &a;
+    conn_send(s->conn, req, &f);
+}
+
+void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m)
+{
+    struct topic *t;
+    if (!m->stream || stream_taken(c, m->stream)) {
+        conn_error(c, req, m->stream, RILL__CODE__BAD_ARG, false, m->stream ? "stream %u is open already"
+                   : "a stream's number is not %u", m->stream);
+        return;
+    }
+    struct sub *s = calloc(1, sizeof *s);
+    if (!s) {
+        refuse(c, req, m->stream, RILL__CODE__INTERNAL, "out of memory");
+        return;
+    }
+    if (!subscribe_check(c, req, m, &t, s)) {
+        free(s);
+        return;
+    }
+    conn_id_revive(c, m->stream);
+    sub_place(t, s, m);
+    s->id = m->stream;
+    s->conn = c;
+    s->next = t->subs;
+    t->subs = s;
+    c->n_streams++;
+    subscribed_send(req, t, s);
+    sub_pump(t, s);
+}
+
+/* ---- answers ---- */
+
+size_t topics_list(const struct conn *c, Rill__TopicInfo *infos, Rill__Pcm *pcms, Rill__Output (*outputs)[5], size_t cap)
+{
+    size_t n = 0;
+    for (struct topic *t = c->daemon->topics; t && n < cap; t = t->next) {
+        if (t->ended || (t->access != RILL__ACCESS__ACCESS_ALL && t->uid != c->uid))
+            continue;
+        Rill__TopicInfo *a = &infos[n];
+        rill__topic_info__init(a);
+        pcm_fill(&pcms[n], &t->out);
+        a->name = t->name;
+        a->model = t->model;
+        a->uid = t->uid;
+        a->access = t->access;
+        a->in_rate = t->in_rate;
+        a->out = &pcms[n];
+        a->outputs = outputs[n];
+        a->n_outputs = outputs_fill(t->want, outputs[n]);
+        a->keep_ms = t->keep_ms;
+        a->pos = t->progress;
+        oldest_find(t, &a->oldest_pos);
+        for (const struct sub *s = t->subs; s; s = s->next)
+            a->subscribers += s->conn != NULL;
+        n++;
+    }
+    return n;
+}
+
+size_t topics_bytes(const struct daemon *d, const uint32_t *uid)
+{
+    size_t bytes = 0;
+    for (const struct topic *t = d->topics; t; t = t->next)
+        if (!uid || t->uid == *uid)
+            bytes += sizeof *t + t->tape.cap + (t->event ? 2 * HEARD_EVENT_BYTES : 0);
+    return bytes;
+}
