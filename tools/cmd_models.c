@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define CATALOGUES_MAX 4
+#define UNKNOWN_BYTES_MAX (UINT64_C(1) << 30)      /* of a file whose size nobody states */
 
 /* ---- the catalogue: model folders as shipped, weights not included ---- */
 
@@ -95,9 +96,12 @@ static void entry_print(const char *name, const struct model_conf *c, const char
         return;
     }
     char state[32];
-    snprintf(state, sizeof state, c->n_weights && !where ? "to fetch, %.1f MB" : c->n_weights ? "present" : "built in",
+    if (c->n_weights && !where && !weights_bytes(c))
+        snprintf(state, sizeof state, "from a folder");
+    else
+        snprintf(state, sizeof state, c->n_weights && !where ? "to fetch, %.1f MB" : c->n_weights ? "present" : "built in",
              (double) weights_bytes(c) * 1e-6);
-    printf("%-16s %-10s %6u Hz  %-17s %s\n", name, c->info.task, c->info.sample_rate, state, c->info.summary);
+    printf("%-19s %-10s %6u Hz  %-17s %s\n", name, c->info.task, c->info.sample_rate, state, c->info.summary);
 }
 
 static int models_list(const struct command *cmd, bool json)
@@ -228,15 +232,30 @@ static int fetch_local(struct get *g, const char *dir, const char *name, const s
     return tool_fail(g->cmd, TOOL_IO, "'%s' has no %s", dir, w->from ? w->from : own);
 }
 
+/* Some weights are published in another form, and what a user made of them has no checksum. */
+static bool is_known(const struct conf_weights *w)
+{
+    static const uint8_t none[sizeof w->sha256];
+    return memcmp(w->sha256, none, sizeof none) != 0;
+}
+
+static void sum_print(const char *file, const uint8_t *sum)
+{
+    printf("%s: no checksum of it is known, taken as it is; its SHA-256 is ", file);
+    for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
+        printf("%02x", sum[i]);
+    putchar('\n');
+}
+
 static int weights_get(const struct command *cmd, const char *folder, const char *name, const struct conf_weights *w,
                        const char *from, bool quiet)
 {
     char part[8192], path[8192];
     uint8_t sum[SHA256_DIGEST_LENGTH];
-    struct get g = { .cmd = cmd, .file = w->file, .want = w->bytes, .bar = !quiet && isatty(STDERR_FILENO) };
+    struct get g = { .cmd = cmd, .file = w->file, .want = is_known(w) ? w->bytes : UNKNOWN_BYTES_MAX, .bar = !quiet && isatty(STDERR_FILENO) };
     snprintf(path, sizeof path, "%s/%s", folder, w->file);
     snprintf(part, sizeof part, "%s.part", path);
-    if (!from && !*w->url)
+    if (!from && (!*w->url || !is_known(w)))
         return tool_fail(cmd, TOOL_BAD_INPUT, "%s: nobody publishes this file as it is; %s/MODEL.md says where it comes from, "
                          "--from DIR takes it from a folder", w->file, name);
     g.to = fopen(part, "wb");
@@ -249,7 +268,9 @@ static int weights_get(const struct command *cmd, const char *folder, const char
     if (g.bar)
         fputc('\n', stderr);
     SHA256Final(sum, &g.sha);
-    if (code == TOOL_OK && (g.bytes != w->bytes || memcmp(sum, w->sha256, sizeof sum)))
+    if (code == TOOL_OK && !is_known(w) && !quiet)
+        sum_print(w->file, sum);
+    if (code == TOOL_OK && is_known(w) && (g.bytes != w->bytes || memcmp(sum, w->sha256, sizeof sum)))
         code = tool_fail(cmd, TOOL_BAD_INPUT, "%s: its SHA-256 is not the one model.conf names; not kept", w->file);
     if (code == TOOL_OK && rename(part, path))
         code = tool_fail(cmd, TOOL_IO, "%s: %s", path, strerror(errno));

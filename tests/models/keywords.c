@@ -10,6 +10,8 @@
 static const struct entry { const char *name, *weights, *wav; float spike; } entries[] = {
     { "ml_kws_gru_s", "ml_kws/GRU_S.onnx", GO, 0.99f },
     { "ml_kws_lstm_s", "ml_kws/Basic_LSTM_S.onnx", GO, 0.99f },
+    { "ml_kws_gru_s_whole", "ml_kws/GRU_S.onnx", GO, 0.99f },
+    { "ml_kws_lstm_s_whole", "ml_kws/Basic_LSTM_S.onnx", GO, 0.99f },
     { "ml_kws_crnn_s", "ml_kws/CRNN_S.onnx", GO, 0.99f },
     { "ml_kws_ds_cnn_s", "ml_kws/DS_CNN_S.onnx", GO, 0.99f },
     { "micro_okay_nabu", "micro_wake_word/okay_nabu.onnx", MICRO("okay_nabu_1"), 0.98f },

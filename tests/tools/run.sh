@@ -91,6 +91,10 @@ expect 4 "are not here; fetch them with: rill models get gtcrn" env RILL_MODEL_P
 mkdir -p "$dir/from/gtcrn"
 echo "not the weights" >"$dir/from/gtcrn/gtcrn_simple.onnx"
 expect 3 "SHA-256" "$rill" models get gtcrn --from "$dir/from" --to "$dir/got"
+expect 3 "nobody publishes this file" "$rill" models get ml_kws_gru_m --to "$dir/got"
+printf weights >"$dir/from/GRU_M.onnx"
+expect 0 "taken as it is; its SHA-256 is $(printf weights | sha256sum | cut -c 1-64)" "$rill" models get ml_kws_gru_m --from "$dir/from" --to "$dir/got"
+expect 0 weights cat "$dir/got/ml_kws_gru_m/GRU_M.onnx"
 [ ! -e "$dir/got/gtcrn/gtcrn_simple.onnx" ] && passed=$((passed + 1)) ||
     { failed=$((failed + 1)); echo "FAILED: a wrong file was kept"; }
 

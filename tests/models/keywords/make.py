@@ -107,8 +107,13 @@ def caches(path):
     return [(n, n.replace("_in", "_out")) for n in names if n.startswith("cache")]
 
 
-def seconds(m):
-    return [m[i:i + 49] for i in range(0, len(m) - 48, 10)]
+def seconds(m, n=49, step=10):
+    return [m[i:i + n] for i in range(0, len(m) - n + 1, step)]
+
+
+def run_whole(path, windows, states):
+    """Each window by itself, from zeros."""
+    return np.concatenate([run_steps(path, [w[:, None]], "prob", states) for w in windows])
 
 
 def threes(features):
@@ -122,6 +127,9 @@ def references(shared, fetched):
     yield "ml_kws_gru_s", run_steps(f"{kws}/GRU_S.onnx", mfcc(go, 640)[:, None, None], "prob", [("h_in", "h_out")])
     yield "ml_kws_lstm_s", run_steps(f"{kws}/Basic_LSTM_S.onnx", mfcc(go, 320)[:, None, None], "prob",
                                      [("h_in", "h_out"), ("c_in", "c_out")])
+    yield "ml_kws_gru_s_whole", run_whole(f"{kws}/GRU_S.onnx", seconds(mfcc(go, 640), 25, 5), [("h_in", "h_out")])
+    yield "ml_kws_lstm_s_whole", run_whole(f"{kws}/Basic_LSTM_S.onnx", seconds(mfcc(go, 320)),
+                                           [("h_in", "h_out"), ("c_in", "c_out")])
     crnn = ort.InferenceSession(f"{kws}/CRNN_S.onnx", providers=["CPUExecutionProvider"])
     zero = {f"h{i}_in": np.zeros([1, 1, 60], np.float32) for i in range(2)}
     yield "ml_kws_crnn_s", np.concatenate([crnn.run(["prob"], dict(zero, mfcc=s[None, None]))[0].reshape(-1)

@@ -13,7 +13,7 @@ import wave
 
 WORDS = "yes no up down left right on off stop go".split()
 VOICES = "awb kal16 rms slt".split()
-NETS = "ml_kws_gru_s ml_kws_lstm_s ml_kws_crnn_s ml_kws_ds_cnn_s".split()
+NETS = "ml_kws_gru_s ml_kws_gru_s_whole ml_kws_lstm_s ml_kws_lstm_s_whole ml_kws_crnn_s ml_kws_ds_cnn_s".split()
 
 
 def say(folder, voice, word):
