@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <fnmatch.h>
 #include <limits.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,52 +271,27 @@ static void walk(struct suite *s, const char *dir, const char *name, int depth)
         free(list);
 }
 
-static const char help[] =
-    "usage: rill conformance [options] DIR\n"
-    "Runs every folder below DIR that holds model.onnx and test_data_set_<n>/{input,output}_<k>.pb, and\n"
-    "compares the outputs (relative 1e-3, absolute 1e-7; integers exactly). Inputs are run-time values.\n"
-    "\n"
-    "  -v, --verbose           a line per case, not only for those that fail\n"
-    "  -o, --only PATTERN      only cases whose name (path below DIR) matches, e.g. 'node/test_conv*'\n"
-    "  -u, --unsupported FILE  lines of 'pattern reason': cases that count as skipped when they do not pass;\n"
-    "                          any other refusal is a failure (default: the list that comes with rill)\n"
-    "  -m, --must-pass FILE    patterns, one a line: cases that must be there and pass, listed or not\n"
-    "      --strict            a listed case that passes is a failure\n"
-    "      --json              {\"failures\": [...], \"passed\": N, \"failed\": N, \"skipped\": N}\n"
-    "\n"
-    "Exit status: 0 no case failed, 1 one did, 2 wrong command line or no case found,\n4 DIR is no folder.\n";
-
-static bool options(struct suite *s, int argc, char **argv)
+/* False after a message; *code says what to exit with then. */
+static bool options(struct suite *s, const struct command *cmd, int argc, char **argv, int *code)
 {
-    static const struct option longs[] = {
-        { "verbose", no_argument, NULL, 'v' }, { "only", required_argument, NULL, 'o' },
-        { "unsupported", required_argument, NULL, 'u' }, { "must-pass", required_argument, NULL, 'm' },
-            { "strict", no_argument, NULL, 's' },
-        { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 }
+    const struct opt table[] = {
+        { "json", 0, OPT_FLAG, &s->json, NULL, "print {failures, passed, failed, skipped}" },
+        { "must-pass", 'm', OPT_TEXT, &s->must.path, "FILE", "patterns, one a line: cases that must be there and pass, listed or not" },
+        { "only", 'o', OPT_TEXT, &s->only, "PATTERN", "only cases whose name (path below DIR) matches, e.g. 'node/test_conv*'" },
+        { "strict", 0, OPT_FLAG, &s->strict, NULL, "a listed case that passes is a failure" },
+        { "unsupported", 'u', OPT_TEXT, &s->unsupported.path, "FILE",
+          "lines of 'pattern reason': cases that may fail (default: the list that comes with rill)" },
+        { "verbose", 'v', OPT_FLAG, &s->verbose, NULL, "a line per case, not only for those that fail" },
+        { 0 }
     };
-    int c;
-    optind = 1;
-    while ((c = getopt_long(argc, argv, "vo:u:m:h", longs, NULL)) != -1) {
-        s->verbose |= c == 'v';
-        s->strict |= c == 's';
-        s->json |= c == 'j';
-        if (c == 'o')
-            s->only = optarg;
-        if (c == 'u')
-            s->unsupported.path = optarg;
-        if (c == 'm')
-            s->must.path = optarg;
-        if (c == 'h')
-            fputs(help, stdout);
-        if (c == 'h' || c == '?')
-            exit(c == 'h' ? 0 : 2);
-    }
     static char root[PATH_MAX];
-    if (optind == argc - 1)
-        s->root = realpath(argv[optind], root) ? root : argv[optind];
-    else
-        fputs(help, stderr);
-    return s->root != NULL;
+    int n = opts_parse(cmd, table, argc, argv, 1, 1);
+    if (n < 0) {
+        *code = -n;
+        return false;
+    }
+    s->root = realpath(argv[0], root) ? root : argv[0];
+    return true;
 }
 
 /* The list that comes with rill: installed, or that of the source tree around a build folder. NULL: neither. */
@@ -335,13 +309,13 @@ static const char *list_default(void)
     return access(path, R_OK) == 0 ? path : NULL;
 }
 
-int conformance_main(int argc, char **argv)
+int conformance_main(const struct command *cmd, int argc, char **argv)
 {
     struct suite *s = calloc(1, sizeof *s);
     int status = 2;
     if (s)
         s->unsupported.path = list_default();
-    if (!s || !options(s, argc, argv) || !rules_read(&s->unsupported, true) || !rules_read(&s->must, false)) {
+    if (!s || !options(s, cmd, argc, argv, &status) || !rules_read(&s->unsupported, true) || !rules_read(&s->must, false)) {
         suite_free(s);
         return status;
     }

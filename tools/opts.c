@@ -28,6 +28,14 @@ static void help_print(const struct command *cmd, const struct opt *table)
     printf("  %-28s %s\n", "-h, --help", "this text");
 }
 
+/* The table for the scripts that make manual pages and completions: name, letter, value and help between tabs. */
+static void table_print(const struct opt *table)
+{
+    for (const struct opt *o = table; o->name; o++)
+        if (o->help)
+            printf("%s\t%.1s\t%s\t%s\n", o->name, &o->letter, o->kind == OPT_FLAG ? "" : o->arg ? o->arg : "VALUE", o->help);
+}
+
 static bool value_set(const struct opt *o, const char *text)
 {
     char *end = NULL;
@@ -92,6 +100,10 @@ static const struct opt *opt_of(const struct opt *table, int c)
 
 int opts_parse(const struct command *cmd, const struct opt *table, int argc, char **argv, int min_args, int max_args)
 {
+    if (argc == 2 && !strcmp(argv[1], "--options")) {
+        table_print(table);
+        exit(TOOL_OK);
+    }
     struct option longs[OPTIONS_MAX + 2];
     char letters[2 * OPTIONS_MAX + 4];
     table_convert(table, longs, letters);

@@ -35,8 +35,18 @@ static void overview_print(FILE *to)
                 "4 file, device or socket error, 5 refused by the daemon.\n");
 }
 
+/* For the scripts that make manual pages and completions; `rill COMMAND --options` has the rest. */
+static int commands_print(void)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        printf("%s\t%s\t%s\n", commands[i]->name, commands[i]->usage, commands[i]->summary);
+    return TOOL_OK;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && !strcmp(argv[1], "--commands"))
+        return commands_print();
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         overview_print(argc < 2 ? stderr : stdout);
         return argc < 2 ? TOOL_USAGE : TOOL_OK;

@@ -6,7 +6,7 @@ RILL_PACKAGES="
     meson ninja-build gcc libc6-dev pkg-config
     libuv1-dev libprotobuf-c-dev protobuf-c-compiler libsndfile1-dev portaudio19-dev libspeexdsp-dev
     libinih-dev libmd-dev libcurl4-openssl-dev libjansson-dev libpng-dev
-    libcmocka-dev libonnx-testdata systemd alsa-utils binutils ca-certificates"
+    libcmocka-dev libonnx-testdata systemd alsa-utils binutils ca-certificates scdoc"
 
 # What some tests build with or run in; they are skipped without.
 RILL_TEST_PACKAGES="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"

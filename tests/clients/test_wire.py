@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import unittest
+from collections import deque
 
 import rig
 from rill_client import ProtocolError
@@ -66,7 +67,7 @@ class Wire(unittest.TestCase):
         data = b"RILL\1\0\0\0" + len(frame).to_bytes(4, "little") + frame
         for cut in range(1, len(data)):
             core = Core()
-            core._answers[9] = None
+            core._answers[9] = deque()
             self.assertEqual(core.feed(data[:cut]) + core.feed(data[cut:]), 1)
             self.assertEqual(core.answer(9)[1]["payload"], b"x" * 300)
 

@@ -119,7 +119,7 @@ class Core:
         self._preface = False
         self._req = 0
         self._stream = 0
-        self._answers: Dict[int, Optional[Tuple[str, Message]]] = {}
+        self._answers: Dict[int, Deque[Tuple[str, Message]]] = {}
 
     # ---- out
 
@@ -133,7 +133,7 @@ class Core:
         """The bytes of a request and the number to ask answer() with."""
         self._req = self._req + 1 if self._req < 0xFFFFFFFF else 1
         data = self.frame(member, message, self._req)
-        self._answers[self._req] = None
+        self._answers[self._req] = deque()
         return self._req, data
 
     def stream_add(self, frame_bytes: int) -> StreamState:
@@ -209,7 +209,7 @@ class Core:
             elif member == "error":
                 self._error(message, state)
             if req in self._answers:
-                self._answers[req] = (member, message)
+                self._answers[req].append((member, message))
 
     def _error(self, message: Message, state: Optional[StreamState]) -> None:
         if not message["fatal"]:
@@ -229,14 +229,12 @@ class Core:
         return self.failure
 
     def answer(self, req: int) -> Optional[Tuple[str, Message]]:
-        """The answer to a request, once; None while it has not come."""
+        """The next answer to a request; None while it has not come."""
         got = self._answers[req]
-        if got is not None:
-            del self._answers[req]
-        return got
+        return got.popleft() if got else None
 
     def forget(self, req: int) -> None:
-        """Gives the wait for an answer up."""
+        """No more answers to it are wanted."""
         self._answers.pop(req, None)
 
 

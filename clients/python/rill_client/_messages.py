@@ -199,6 +199,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         13: ("vad_frames", "uint64", False),
         14: ("cancelled", "bool", False),
         15: ("p99_chunk_us", "float", False),
+        16: ("bypassed", "uint64", False),
     },
     "Error": {
         1: ("stream", "uint32", False),
@@ -233,6 +234,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         11: ("weights_bytes", "uint64", False),
         12: ("stream_bytes", "uint64", False),
         13: ("rtf", "float", False),
+        14: ("overload", "string", False),
     },
     "InfoReply": {
         1: ("server", "string", False),
@@ -263,6 +265,10 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         6: ("streams_refused", "uint64", False),
         7: ("protocol_errors", "uint64", False),
         8: ("models", "message:ModelStats", True),
+        9: ("rt_threads", "uint32", False),
+        10: ("rt_demotions", "uint64", False),
+        11: ("overload_level", "uint32", False),
+        12: ("streams_relieved", "uint32", False),
     },
     "Health": {},
     "HealthReply": {
@@ -299,7 +305,9 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         1: ("after_conn", "uint32", False),
         2: ("after_stream", "uint32", False),
     },
-    "CtlReload": {},
+    "CtlReload": {
+        1: ("model", "string", False),
+    },
     "CtlDrain": {
         1: ("grace_ms", "uint32", False),
     },
@@ -308,6 +316,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
     },
     "CtlUnload": {
         1: ("model", "string", False),
+        2: ("wait", "bool", False),
     },
     "CtlLogLevel": {
         1: ("level", "string", False),
@@ -370,6 +379,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
     },
     "MetricsReply": {
         1: ("text", "string", False),
+        2: ("more", "bool", False),
     },
     "TopReply": {
         1: ("sessions", "message:Session", True),

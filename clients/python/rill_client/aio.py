@@ -157,13 +157,16 @@ class AsyncClient:
 
     async def _answer(self, req: int, want: str) -> Message:
         try:
-            while True:
-                got = self._core.answer(req)
-                if got is not None:
-                    return result(got, want)
-                await self._progress(want)
+            return await self._next(req, want)
         finally:
             self._core.forget(req)
+
+    async def _next(self, req: int, want: str) -> Message:
+        while True:
+            got = self._core.answer(req)
+            if got is not None:
+                return result(got, want)
+            await self._progress(want)
 
     async def _request(self, member: str, message: Message, want: str) -> Message:
         req, data = self._core.request(member, message)
@@ -407,7 +410,18 @@ class AsyncControl(AsyncClient):
         return await self._done("ctl_log_level", {"level": level})
 
     async def metrics(self) -> str:
-        return str((await self._request("ctl_metrics", {}, "ctl_metrics"))["text"])
+        """The figures as OpenMetrics text."""
+        req, data = self._core.request("ctl_metrics", {})
+        await self._send(data)
+        parts: List[str] = []
+        try:
+            while True:
+                got = await self._next(req, "ctl_metrics")
+                parts.append(got["text"])
+                if not got.get("more"):
+                    return "".join(parts)
+        finally:
+            self._core.forget(req)
 
 
 __all__ = ["AsyncClient", "AsyncControl", "AsyncStream"]

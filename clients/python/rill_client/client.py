@@ -148,13 +148,16 @@ class Client:
 
     def _answer(self, req: int, want: str) -> Message:
         try:
-            while True:
-                got = self._core.answer(req)
-                if got is not None:
-                    return result(got, want)
-                self._progress(want)
+            return self._next(req, want)
         finally:
             self._core.forget(req)
+
+    def _next(self, req: int, want: str) -> Message:
+        while True:
+            got = self._core.answer(req)
+            if got is not None:
+                return result(got, want)
+            self._progress(want)
 
     def _request(self, member: str, message: Message, want: str) -> Message:
         req, data = self._core.request(member, message)
@@ -433,7 +436,17 @@ class Control(Client):
 
     def metrics(self) -> str:
         """The figures as OpenMetrics text."""
-        return str(self._request("ctl_metrics", {}, "ctl_metrics")["text"])
+        req, data = self._core.request("ctl_metrics", {})
+        self._send(data)
+        parts: List[str] = []
+        try:
+            while True:
+                got = self._next(req, "ctl_metrics")
+                parts.append(got["text"])
+                if not got.get("more"):
+                    return "".join(parts)
+        finally:
+            self._core.forget(req)
 
 
 __all__ = ["Client", "Control", "Stream"]
