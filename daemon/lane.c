@@ -83,6 +83,8 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o)
     memset(l, 0, sizeof *l);
     l->model = m;
     l->opts = *o;
+    l->pulse_us = lane_pulse_us(m);
+    l->cost_ns = m->run_us * UINT64_C(1000);
     l->delay_out_samples = o->align ? 0 : (uint32_t) pcm_rescale(m->delay_samples, o->out_rate, m->rate);
     if (!buffers_make(l) || !rings_make(l) || !stream_make(l) || !heard_make(&l->heard, m, &o->heard))
         return lane_free(l);
@@ -264,7 +266,7 @@ static void outputs_pull(struct lane *l, struct lane_rec *rec)
     while (m->audio_out >= 0 && rill_stream_pull(l->stream, (unsigned) m->audio_out, l->pulled, cap, &n) == RILL_OK && n)
         if (l->opts.want_audio)
             audio_emit(l, l->pulled, n, rec);
-    heard_read_frames(l);
+    l->stalled = !heard_read_frames(l);
     for (unsigned k = 0; k < m->n_others; k++)
         while (rill_stream_pull(l->stream, m->others[k], l->pulled, 1, &n) == RILL_OK && n)
             ;
@@ -366,6 +368,41 @@ static size_t chunk_wanted(const struct lane *l)
     uint64_t have = l->seg_fed + (l->feed_fill - l->feed_at), pulse = l->model->pulse_samples;
     size_t n = (size_t) pcm_rescale(pulse - have % pulse, l->opts.in_rate, l->model->rate);
     return n < l->chunk_cap ? n : l->chunk_cap;
+}
+
+/* When the last of so many samples came; of those that were not noted, what is known of later ones. */
+static uint64_t arrival_of(const struct lane *l, uint64_t count)
+{
+    struct lane_arrival a = { .us = l->arrival_us };
+    size_t n = ring_used(&l->arrivals);
+    for (size_t i = 0; i < n; i++) {
+        ring_peek_at(&l->arrivals, i, &a);
+        if (a.count >= count)
+            break;
+    }
+    return a.us;
+}
+
+uint64_t lane_deadline(const struct lane *l)
+{
+    bool at_mark, finish = atomic_load_explicit(&l->finish, memory_order_acquire);
+    uint64_t pulse = l->model->pulse_samples, waits = l->feed_fill - l->feed_at;
+    if (atomic_load_explicit(&l->cancel, memory_order_acquire))
+        return 0;
+    if (l->phase != FEED || l->stalled || (l->lead_left && l->opts.want_audio && l->seg_in) || l->seg_fed % pulse + waits >= pulse)
+        return l->arrival_us + l->pulse_us;
+    size_t used = ring_used(&l->in), until_mark = room_at_mark(l, &at_mark), wanted = chunk_wanted(l);
+    size_t most = until_mark < used ? until_mark : used;
+    if (most >= wanted)
+        return arrival_of(l, atomic_load_explicit(&l->consumed, memory_order_relaxed) + wanted) + l->pulse_us;
+    if (most)
+        return LANE_PART;
+    return at_mark || (finish && !ring_used(&l->marks)) ? l->arrival_us + l->pulse_us : LANE_NOTHING;
+}
+
+uint64_t lane_cost_us(const struct lane *l)
+{
+    return l->cost_ns / 1000 + 1;
 }
 
 static enum lane_result feed_more(struct lane *l)
@@ -493,14 +530,30 @@ struct turn {
     struct lane *lane;
     enum lane_result *ret;
     uint64_t ns;                    /* its own work in this turn */
+    bool fed;                       /* samples were taken in this turn */
 };
+
+/* What was fed, into the model; true if a pulse is complete. */
+static bool feed_push(struct lane *l)
+{
+    size_t took = 1, pushed = 0;
+    while (l->feed_at < l->feed_fill && took) {
+        rill_stream_push(l->stream, (unsigned) l->model->audio_in, l->feed + l->feed_at, l->feed_fill - l->feed_at, &took);
+        if (l->heard.listener)
+            rill_sink_audio(l->heard.listener, l->feed + l->feed_at, took);
+        l->feed_at += took;
+        l->seg_fed += took;
+        pushed += took;
+    }
+    return pushed && l->seg_fed % l->model->pulse_samples == 0;
+}
 
 /* Everything before the model. True if the model may run now; otherwise *t->ret is set. */
 static bool turn_begin(struct turn *t)
 {
     struct lane *l = t->lane;
     uint64_t began = now_ns();
-    size_t took = 1;
+    l->was_late = false;
     *t->ret = LANE_WORKED;
     if (atomic_load_explicit(&l->cancel, memory_order_acquire)) {
         *t->ret = LANE_ENDED;
@@ -514,12 +567,9 @@ static bool turn_begin(struct turn *t)
         lead_emit(l);
         return false;
     }
-    while (l->feed_at < l->feed_fill && took) {
-        rill_stream_push(l->stream, (unsigned) l->model->audio_in, l->feed + l->feed_at, l->feed_fill - l->feed_at, &took);
-        if (l->heard.listener)
-            rill_sink_audio(l->heard.listener, l->feed + l->feed_at, took);
-        l->feed_at += took;
-        l->seg_fed += took;
+    if (!feed_push(l) && l->phase == FEED) {
+        t->fed = feed_more(l) == LANE_WORKED;
+        feed_push(l);
     }
     t->ns = now_ns() - began;
     return true;
@@ -529,7 +579,7 @@ static bool turn_begin(struct turn *t)
 static void turn_starve(struct turn *t)
 {
     uint64_t began = now_ns();
-    *t->ret = starved(t->lane);
+    *t->ret = t->fed ? LANE_WORKED : starved(t->lane);
     if (*t->ret == LANE_WORKED)
         t->lane->work_ns += t->ns + now_ns() - began;
 }
@@ -542,6 +592,8 @@ static void turn_end(struct turn *t, uint32_t n_ran)
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out, .is_run = true, .batch = n_ran };
     outputs_pull(l, &rec);
     pulse_record(l, &rec, began);
+    l->cost_ns = (l->cost_ns * 15 + rec.compute_us * UINT64_C(1000)) / 16;
+    l->was_late = (uint64_t) rec.queue_us + rec.compute_us > l->pulse_us;
 }
 
 void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)

@@ -97,11 +97,24 @@ struct lane {
     struct heard heard;
     uint64_t late;                              /* samples that the end of this segment drops */
     uint64_t arrival_us, work_ns;
+    uint64_t pulse_us;                          /* length of a pulse */
+    uint64_t cost_ns;                           /* what a pulse takes, mean of the last ones */
+    bool stalled;                               /* what was heard waits for room */
+    bool was_late;                              /* the pulse of the last step came out after its deadline */
 };
 
 /* NULL without memory. The model must outlive the lane. */
 struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o);
 struct lane *lane_free(struct lane *l);         /* takes and returns NULL */
+
+/* When the next piece of work must be done: the arrival of its pulse's last sample + the length of a pulse.
+ * LANE_PART: samples wait, but less than a pulse. LANE_NOTHING: there is nothing to do. The worker's. */
+uint64_t lane_deadline(const struct lane *l);
+#define LANE_NOTHING UINT64_MAX
+#define LANE_PART (UINT64_MAX - 1)
+
+/* Microseconds that a pulse takes of late; at least 1. */
+uint64_t lane_cost_us(const struct lane *l);
 
 enum lane_result { LANE_IDLE, LANE_WORKED, LANE_ENDED };
 

@@ -75,6 +75,13 @@ static inline void ring_peek(const struct ring *r, void *to, size_t n)
     memcpy((unsigned char *) to + first * r->item_bytes, r->mem, (n - first) * r->item_bytes);
 }
 
+/* The i-th item that waits, without taking it. */
+static inline void ring_peek_at(const struct ring *r, size_t i, void *to)
+{
+    uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
+    memcpy(to, r->mem + (((size_t) tail + i) & r->mask) * r->item_bytes, r->item_bytes);
+}
+
 static inline void ring_drop(struct ring *r, size_t n)
 {
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);

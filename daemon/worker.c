@@ -85,17 +85,127 @@ static size_t group_size(const struct worker *w, size_t i)
     return n;
 }
 
-static bool live_run(struct worker *w)
+/* ---- live lanes: earliest deadline first ---- */
+
+static void due_sink(struct worker_due *d, size_t i, size_t n)
 {
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && d[child + 1].deadline_us > d[child].deadline_us)
+            child++;
+        if (d[i].deadline_us >= d[child].deadline_us)
+            return;
+        struct worker_due x = d[i];
+        d[i] = d[child];
+        d[child] = x;
+    }
+}
+
+static void due_sort(struct worker_due *d, size_t n)
+{
+    for (size_t i = n / 2; i-- > 0;)
+        due_sink(d, i, n);
+    for (size_t left = n; left > 1; left--) {
+        struct worker_due x = d[0];
+        d[0] = d[left - 1];
+        d[left - 1] = x;
+        due_sink(d, 0, left - 1);
+    }
+}
+
+/* Live lanes that have something to do, in order of their deadlines. */
+static size_t due_find(struct worker *w)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->n_lanes; i++) {
+        if (!w->lanes[i]->live || w->ended[i] || w->idle[i])
+            continue;
+        uint64_t deadline_us = lane_deadline(w->lanes[i]);
+        if (deadline_us != LANE_NOTHING)
+            w->due[n++] = (struct worker_due) { .deadline_us = deadline_us, .at = (uint32_t) i };
+    }
+    due_sort(w->due, n);
+    return n;
+}
+
+/* Until when the first of other plans that are due can be kept waiting; those that are lost already do not count. */
+static uint64_t others_start(const struct worker *w, size_t n_due, uint64_t now_us, uint64_t *ret_first_us)
+{
+    const rill_plan *plan = w->lanes[w->due[0].at]->model->plan;
+    uint64_t cost_us = 0, latest_us = UINT64_MAX;
+    *ret_first_us = UINT64_MAX;
+    for (size_t k = 1; k < n_due && w->due[k].deadline_us < LANE_PART; k++) {
+        const struct lane *l = w->lanes[w->due[k].at];
+        if (l->model->plan == plan)
+            continue;
+        uint64_t deadline_us = w->due[k].deadline_us;
+        *ret_first_us = *ret_first_us < deadline_us ? *ret_first_us : deadline_us;
+        cost_us += lane_cost_us(l);
+        if (deadline_us > now_us + cost_us && deadline_us - cost_us < latest_us)
+            latest_us = deadline_us - cost_us;
+    }
+    return latest_us;
+}
+
+/* Puts together, at the front of w->batch, the lane of the first deadline and those of its plan that are due too: who comes
+ * before any other plan anyway, and who costs no other plan its deadline. */
+static size_t batch_pick(struct worker *w, size_t n_due)
+{
+    const struct lane *l = w->lanes[w->due[0].at];
+    uint64_t now_us = lane_now_us(), first_us, latest_us = others_start(w, n_due, now_us, &first_us);
+    uint64_t cost_us = lane_cost_us(l);
+    bool part = w->due[0].deadline_us == LANE_PART;
+    size_t most = lane_batch(l->model, w->shortest_pulse_us), n = 1;
+    most = most < w->max_batch ? most : w->max_batch;
+    w->batch[0] = w->due[0].at;
+    for (size_t k = 1; k < n_due && n < most; k++) {
+        const struct worker_due *d = &w->due[k];
+        const struct lane *x = w->lanes[d->at];
+        if (x->model->plan != l->model->plan || (d->deadline_us == LANE_PART) != part)
+            continue;
+        cost_us += lane_cost_us(x);
+        if (d->deadline_us > first_us && latest_us != UINT64_MAX && now_us + cost_us > latest_us)
+            break;
+        w->batch[n++] = d->at;
+    }
+    return n;
+}
+
+static bool batch_run(struct worker *w, size_t n)
+{
+    struct lane *lanes[LANE_BATCH_MAX] = { NULL };
+    enum lane_result r[LANE_BATCH_MAX];
     bool worked = false;
-    size_t n;
-    for (size_t i = 0; i < w->n_lanes; i += n) {
-        n = group_size(w, i);
-        if (w->lanes[i]->live)
-            worked |= group_step(w, i, n, UINT64_MAX);
+    for (size_t i = 0; i < n; i++)
+        lanes[i] = w->lanes[w->batch[i]];
+    lanes_step(lanes, n, r);
+    for (size_t i = 0; i < n; i++) {
+        worked |= r[i] != LANE_IDLE;
+        w->ended[w->batch[i]] = r[i] == LANE_ENDED;
+        w->idle[w->batch[i]] = r[i] == LANE_IDLE;
     }
     return worked;
 }
+
+/* Batch after batch until none is due, looking anew before each; at most for the shortest pulse. */
+static bool live_run(struct worker *w)
+{
+    uint64_t until_us = lane_now_us() + w->shortest_pulse_us;
+    bool worked = false;
+    size_t n_due;
+    memset(w->idle, 0, w->n_lanes * sizeof *w->idle);
+    while ((n_due = due_find(w)) > 0) {
+        if (batch_run(w, batch_pick(w, n_due))) {
+            worked = true;
+            w->progress(w->arg);        /* what is ready does not wait for the others */
+        }
+        atomic_fetch_add_explicit(&w->beat, 1, memory_order_release);
+        if (lane_now_us() > until_us)
+            break;
+    }
+    return worked;
+}
+
+/* ---- all ---- */
 
 /* The others, group by group, for a quarter of the shortest pulse: then live lanes are looked at again. The next round goes
  * on where this one stopped. What found nothing to do takes no time: all groups are seen before a round says that none had. */
@@ -129,10 +239,7 @@ static bool round_run(struct worker *w)
     inbox_take(w);
     shortest_find(w);
     memset(w->ended, 0, w->n_lanes * sizeof *w->ended);
-    bool live = live_run(w);
-    if (live)
-        w->progress(w->arg);        /* what is ready does not wait for the others */
-    bool others = others_run(w);
+    bool live = live_run(w), others = others_run(w);
     lanes_drop(w);
     atomic_fetch_add_explicit(&w->beat, 1, memory_order_release);
     if (others || live)
@@ -168,8 +275,10 @@ int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*pr
     w->max_batch = max_batch;
     w->lanes = calloc(max_lanes, sizeof(struct lane *));
     w->ended = calloc(max_lanes, sizeof *w->ended);
+    w->idle = calloc(max_lanes, sizeof *w->idle);
+    w->due = calloc(max_lanes, sizeof *w->due);
     w->wake_fd = eventfd(0, EFD_CLOEXEC);
-    if (!w->lanes || !w->ended || w->wake_fd < 0 || !ring_init(&w->inbox, sizeof(struct lane *), max_lanes))
+    if (!w->lanes || !w->ended || !w->idle || !w->due || w->wake_fd < 0 || !ring_init(&w->inbox, sizeof(struct lane *), max_lanes))
         return w->wake_fd < 0 ? errno : ENOMEM;
     sigset_t all, old;
     sigfillset(&all);
@@ -199,8 +308,11 @@ void worker_stop(struct worker *w)
     ring_free(&w->inbox);
     free(w->lanes);
     free(w->ended);
+    free(w->idle);
+    free(w->due);
     w->lanes = NULL;
-    w->ended = NULL;
+    w->ended = w->idle = NULL;
+    w->due = NULL;
 }
 
 bool worker_add(struct worker *w, struct lane *l)

@@ -7,6 +7,12 @@
 
 #include <pthread.h>
 
+/* A live lane that has something to do. */
+struct worker_due {
+    uint64_t deadline_us;
+    uint32_t at;                    /* of the lanes */
+};
+
 struct worker {
     pthread_t thread;
     struct ring inbox;              /* struct lane *, from the loop */
@@ -16,7 +22,9 @@ struct worker {
     void (*progress)(void *arg);    /* after a round that did something; any thread may call it */
     void *arg;
     struct lane **lanes;            /* those of one plan side by side */
-    bool *ended;                    /* of the lanes, in one pass */
+    bool *ended, *idle;             /* of the lanes, in one pass; idle: could do nothing though it was due */
+    struct worker_due *due;         /* in order of deadlines */
+    uint32_t batch[LANE_BATCH_MAX];
     size_t n_lanes, max_lanes;
     size_t max_batch;
     uint64_t shortest_pulse_us;     /* of the lanes */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* fake_rill.h - what a test that links the fake library can see of it. */
+#ifndef TEST_DAEMON_FAKE_RILL_H
+#define TEST_DAEMON_FAKE_RILL_H
+
+#define FAKE_HANG 0.765625f         /* a pulse that begins with it takes four seconds, sleeping */
+#define FAKE_SLOW 0.703125f         /* one and a half times its own length, sleeping */
+#define FAKE_BURN 0.640625f         /* 300 ms of processor */
+
+/* The last calls of rill_run_many that ran anything. */
+struct fake_run {
+    const char *model;
+    unsigned n;
+};
+extern struct fake_run fake_runs[64];
+extern unsigned fake_n_runs;
+
+#endif
