@@ -234,7 +234,7 @@ static void shortest_find(struct worker *w)
     }
 }
 
-static bool round_run(struct worker *w)
+bool worker_round(struct worker *w)
 {
     inbox_take(w);
     shortest_find(w);
@@ -252,12 +252,12 @@ static void *worker_main(void *arg)
     struct worker *w = arg;
     rill_thread_prepare();
     while (!atomic_load_explicit(&w->stop, memory_order_acquire)) {
-        if (round_run(w))
+        if (worker_round(w))
             continue;
         /* Either this round sees what the loop wrote, or the loop sees `sleeping` and wakes us. */
         atomic_store(&w->sleeping, true);
         atomic_thread_fence(memory_order_seq_cst);
-        if (!round_run(w) && !atomic_load(&w->stop)) {
+        if (!worker_round(w) && !atomic_load(&w->stop)) {
             uint64_t n;
             while (read(w->wake_fd, &n, sizeof n) < 0 && errno == EINTR)
                 ;
@@ -267,7 +267,7 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg), void *arg)
+int worker_make(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg), void *arg)
 {
     w->progress = progress;
     w->arg = arg;
@@ -280,10 +280,18 @@ int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*pr
     w->wake_fd = eventfd(0, EFD_CLOEXEC);
     if (!w->lanes || !w->ended || !w->idle || !w->due || w->wake_fd < 0 || !ring_init(&w->inbox, sizeof(struct lane *), max_lanes))
         return w->wake_fd < 0 ? errno : ENOMEM;
+    return 0;
+}
+
+int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg), void *arg)
+{
+    int err = worker_make(w, max_lanes, max_batch, progress, arg);
+    if (err)
+        return err;
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int err = pthread_create(&w->thread, NULL, worker_main, w);
+    err = pthread_create(&w->thread, NULL, worker_main, w);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     w->started = err == 0;
     return err;

@@ -32,6 +32,10 @@ struct worker {
     bool started;
 };
 
+/* Everything but the thread, for who calls worker_round himself. 0 or an errno. */
+int worker_make(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg), void *arg);
+bool worker_round(struct worker *w);                    /* false: there was nothing to do */
+
 /* 0 or an errno. */
 int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg), void *arg);
 void worker_stop(struct worker *w);                     /* joins; its lanes are the caller's again */

@@ -7,11 +7,17 @@
  *   both     wiener and vad in one
  *   broken   cannot be planned
  *   slow     wiener that takes a tenth of the time of its audio
+ *   short, long    wiener with pulses of 256 and 4096 samples
+ *   half, halftrim    as wiener and trimmed, but half as loud
+ *   shed     vad that would rather have new streams refused
+ *   tiny     gives 1 where a product of denormals is flushed to 0, and sets the processor back as a careless library would
  * A folder's graph.nnef, or a single file, says what is to happen when it is opened:
  *   "" or "wiener"   the model of that name      "half"   wiener at half the volume
  *   "crash"  a segmentation fault        "loop"   no end      "sleep"  no end without computing
  *   "eat"    memory until there is none  "change" writes itself anew, so that no two readings are alike
- * A pulse that begins with the sample FAKE_HANG takes four seconds in all of them. */
+ * The samples of fake_rill.h at the begin of a pulse make any of them slow. */
+#include "tests/daemon/fake_rill.h"
+
 #include <rill.h>
 
 #include <math.h>
@@ -21,17 +27,32 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
-#define PULSE 512
+#define PULSE 512               /* of those that do not say */
+#define PULSE_MAX 4096
 #define DELAY 256
-#define FAKE_HANG 0.765625f
 
-struct rill_model { char name[64]; bool audio, vad, trims, broken, slow; float gain; unsigned char sum; };
+struct fake_run fake_runs[64];
+unsigned fake_n_runs;
+bool fake_trace;
+
+struct rill_model {
+    char name[64];
+    bool audio, vad, trims, broken, slow, tiny;
+    float gain;
+    unsigned char sum;
+    unsigned pulse;             /* 0: PULSE */
+    rill_overload overload;
+};
 struct rill_plan { struct rill_model model; int refs; };
 struct rill_stream {
     const rill_plan *plan;
-    float in[PULSE], out[PULSE], history[DELAY], prob;
+    float in[PULSE_MAX], out[PULSE_MAX], history[DELAY], prob;
     size_t fill, out_at, out_fill, vad_left;
     uint64_t total_in, total_out, total_vad, skipped;
     bool finished;
@@ -41,6 +62,9 @@ static const struct rill_model builtins[] = {
     { .name = "rill-denoise", .audio = true }, { .name = "wiener", .audio = true }, { .name = "trimmed", .audio = true, .trims = true },
     { .name = "vad", .vad = true }, { .name = "both", .audio = true, .vad = true },
     { .name = "broken", .audio = true, .broken = true }, { .name = "slow", .audio = true, .slow = true },
+    { .name = "short", .audio = true, .pulse = 256 }, { .name = "long", .audio = true, .pulse = 4096 },
+    { .name = "half", .audio = true, .gain = 0.5f }, { .name = "halftrim", .audio = true, .trims = true, .gain = 0.5f },
+    { .name = "shed", .vad = true, .overload = RILL_OVERLOAD_SHED }, { .name = "tiny", .audio = true, .tiny = true },
 };
 #define N_BUILTINS (sizeof builtins / sizeof *builtins)
 
@@ -130,7 +154,8 @@ rill_status rill_model_open(rill_model **ret, const char *path, rill_error *rete
 void rill_model_get_info(const rill_model *m, rill_model_info *ret)
 {
     *ret = (rill_model_info) { .name = m->name, .task = m->vad ? "vad" : "denoise", .licence = "MIT", .summary = "",
-                               .sample_rate = 16000, .vad_threshold = 0.5f, .vad_release = 0.25f, .vad_hangover_ms = 100 };
+                               .sample_rate = 16000, .vad_threshold = 0.5f, .vad_release = 0.25f, .vad_hangover_ms = 100,
+                               .overload = m->overload };
     ret->sha256[0] = 0xab;
     ret->sha256[1] = m->sum;
 }
@@ -166,12 +191,17 @@ rill_plan *rill_plan_unref(rill_plan *p)
     return NULL;
 }
 
+static unsigned pulse_of(const struct rill_model *m)
+{
+    return m->pulse ? m->pulse : PULSE;
+}
+
 unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
 {
     const rill_port all[3] = {
         { .name = "pcm", .kind = RILL_PORT_AUDIO, .is_input = 1, .rate_num = 16000, .rate_den = 1, .width = 1,
-          .pulse_frames = PULSE, .hop_samples = 1 },
-        { .name = "out", .kind = RILL_PORT_AUDIO, .rate_num = 16000, .rate_den = 1, .width = 1, .pulse_frames = PULSE,
+          .pulse_frames = pulse_of(&p->model), .hop_samples = 1 },
+        { .name = "out", .kind = RILL_PORT_AUDIO, .rate_num = 16000, .rate_den = 1, .width = 1, .pulse_frames = pulse_of(&p->model),
           .hop_samples = 1, .delay_frames = DELAY, .delay_samples = DELAY },
         { .name = "prob", .kind = RILL_PORT_VAD, .rate_num = 16000, .rate_den = 512, .width = 1, .pulse_frames = 1,
           .hop_samples = 512 },
@@ -190,7 +220,7 @@ const rill_model *rill_plan_model(const rill_plan *p)
 
 void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
 {
-    *ret = (rill_plan_info) { .stream_bytes = rill_plan_stream_size(p), .pulse_samples = PULSE, .cpu = "c", .steps = 1 };
+    *ret = (rill_plan_info) { .stream_bytes = rill_plan_stream_size(p), .pulse_samples = pulse_of(&p->model), .cpu = "c", .steps = 1 };
 }
 
 rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned port, rill_error *reterr)
@@ -230,7 +260,8 @@ rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size
 {
     if (port || s->finished)
         return RILL_INVALID;
-    *ret_taken = n < PULSE - s->fill ? n : PULSE - s->fill;
+    size_t room = pulse_of(&s->plan->model) - s->fill;
+    *ret_taken = n < room ? n : room;
     memcpy(s->in + s->fill, x, *ret_taken * sizeof *x);
     s->fill += *ret_taken;
     s->total_in += *ret_taken;
@@ -246,6 +277,42 @@ static void skip(rill_stream *s)
     }
 }
 
+static void time_take(float first, unsigned pulse)
+{
+    struct timespec t;
+    if (first == FAKE_HANG)
+        sleep(4);
+    if (first == FAKE_SLOW)
+        usleep((useconds_t) (pulse * UINT64_C(1500000) / 16000));
+    if (first != FAKE_BURN)
+        return;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    for (long long end = t.tv_sec * 1000000000LL + t.tv_nsec + 300000000; t.tv_sec * 1000000000LL + t.tv_nsec < end;)
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+}
+
+static void denormals_flush(bool flush)
+{
+#if defined(__SSE2__)
+    _mm_setcsr(flush ? _mm_getcsr() | 0x8040u : _mm_getcsr() & ~0x8040u);
+#elif defined(__aarch64__)
+    unsigned long fpcr;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+    fpcr = flush ? fpcr | 1ul << 24 : fpcr & ~(1ul << 24);
+    __asm__ volatile("msr fpcr, %0" : : "r"(fpcr));
+#else
+    (void) flush;
+#endif
+}
+
+static void tiny_run(float *out, unsigned n)
+{
+    volatile float tiny = 1e-39f, one = 1.0f, product = tiny * one;
+    for (unsigned i = 0; i < n; i++)
+        out[i] = product == 0.0f;
+    denormals_flush(false);
+}
+
 rill_status rill_stream_run(rill_stream *s)
 {
     const struct rill_model *m = &s->plan->model;
@@ -253,28 +320,31 @@ rill_status rill_stream_run(rill_stream *s)
         return RILL_AGAIN;
     uint64_t audio_owed = m->audio && s->total_in ? s->total_in + DELAY : 0;
     uint64_t vad_owed = m->vad ? (s->total_in + 511) / 512 : 0;
-    if (s->fill < PULSE && !s->finished)
+    const unsigned pulse = pulse_of(m);
+    if (s->fill < pulse && !s->finished)
         return RILL_AGAIN;
     if (s->finished && s->total_out >= audio_owed && s->total_vad >= vad_owed)
         return RILL_END;
     if (m->slow)
         usleep(3200);
-    if (s->fill && s->in[0] == FAKE_HANG)
-        sleep(4);
-    memset(s->in + s->fill, 0, (PULSE - s->fill) * sizeof *s->in);
+    if (s->fill)
+        time_take(s->in[0], pulse);
+    memset(s->in + s->fill, 0, (pulse - s->fill) * sizeof *s->in);
     s->fill = 0;
     memcpy(s->out, s->history, sizeof s->history);
-    memcpy(s->out + DELAY, s->in, (PULSE - DELAY) * sizeof *s->in);
-    memcpy(s->history, s->in + PULSE - DELAY, sizeof s->history);
+    memcpy(s->out + DELAY, s->in, (pulse - DELAY) * sizeof *s->in);
+    memcpy(s->history, s->in + pulse - DELAY, sizeof s->history);
+    if (m->tiny)
+        tiny_run(s->out, pulse);
     s->out_at = 0;
-    s->out_fill = m->audio ? PULSE : 0;
+    s->out_fill = m->audio ? pulse : 0;
     if (s->finished && s->total_out + s->out_fill > audio_owed)
         s->out_fill = (size_t) (audio_owed - s->total_out);
-    for (size_t i = 0; m->gain > 0 && i < PULSE; i++)
+    for (size_t i = 0; m->gain > 0 && i < pulse; i++)
         s->out[i] *= m->gain;
     s->total_out += s->out_fill;
     s->prob = 0;
-    for (int i = 0; i < PULSE; i++)
+    for (unsigned i = 0; i < pulse; i++)
         s->prob = fmaxf(s->prob, fabsf(s->in[i]));
     s->vad_left = m->vad && (!s->finished || s->total_vad < vad_owed);
     s->total_vad += s->vad_left;
@@ -284,11 +354,16 @@ rill_status rill_stream_run(rill_stream *s)
 
 rill_status rill_run_many(rill_stream *const *streams, unsigned n, rill_status *ret)
 {
+    unsigned n_ran = 0;
     for (unsigned i = 0; i < n; i++)
         if (streams[i]->plan != streams[0]->plan)
             return RILL_INVALID;
     for (unsigned i = 0; i < n; i++)
         ret[i] = rill_stream_run(streams[i]);
+    for (unsigned i = 0; i < n; i++)
+        n_ran += ret[i] == RILL_OK;
+    if (n_ran && fake_trace)
+        fake_runs[fake_n_runs++ % 64] = (struct fake_run) { streams[0]->plan->model.name, n_ran };
     return RILL_OK;
 }
 
@@ -320,6 +395,7 @@ void rill_stream_finish(rill_stream *s)
 
 void rill_thread_prepare(void)
 {
+    denormals_flush(true);
 }
 
 unsigned rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned cap)

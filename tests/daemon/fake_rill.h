@@ -3,15 +3,18 @@
 #ifndef TEST_DAEMON_FAKE_RILL_H
 #define TEST_DAEMON_FAKE_RILL_H
 
+#include <stdbool.h>
+
 #define FAKE_HANG 0.765625f         /* a pulse that begins with it takes four seconds, sleeping */
 #define FAKE_SLOW 0.703125f         /* one and a half times its own length, sleeping */
 #define FAKE_BURN 0.640625f         /* 300 ms of processor */
 
-/* The last calls of rill_run_many that ran anything. */
+/* The last calls of rill_run_many that ran anything, while fake_trace is set; for one thread. */
 struct fake_run {
     const char *model;
     unsigned n;
 };
+extern bool fake_trace;
 extern struct fake_run fake_runs[64];
 extern unsigned fake_n_runs;
 

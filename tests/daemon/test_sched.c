@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* In which order a compute thread serves live lanes, and who runs together: rounds of a worker by hand, with arrivals and costs
+ * in seconds, so that nothing depends on how fast the machine is. */
+#include "daemon/worker.h"
+#include "tests/daemon/fake_rill.h"
+#include "tests/daemon/harness.h"
+
+#define SECOND UINT64_C(1000000)
+
+struct kind {
+    rill_model *model;
+    rill_plan *plan;
+    struct lane_model lane;
+};
+
+static void progress(void *arg)
+{
+    ++*(unsigned *) arg;
+}
+
+static void kind_make(struct kind *k, const char *name)
+{
+    rill_error err;
+    float rtf;
+    memset(k, 0, sizeof *k);
+    if (rill_model_builtin(&k->model, name, &err) != RILL_OK || rill_plan_new(&k->plan, k->model, NULL, &err) != RILL_OK ||
+        lane_model_probe(&k->lane, k->plan, 16000, &rtf, &err) != RILL_OK)
+        abort();
+    k->lane.run_us = 1;             /* batches are not cut for what may come */
+}
+
+static void kind_free(struct kind *k)
+{
+    rill_plan_unref(k->plan);
+    rill_model_free(k->model);
+}
+
+/* A live lane with one pulse in it that must be done in so many microseconds from now, and takes cost_us. */
+static struct lane *lane_with_pulse(struct worker *w, const struct kind *k, int64_t due_us, uint64_t cost_us)
+{
+    static const float x[4096];
+    const struct lane_opts o = { .in_rate = 16000, .out_rate = 16000, .window_samples = 16384, .align = true, .want_audio = true };
+    struct lane *l = lane_new(&k->lane, &o);
+    if (!l)
+        abort();
+    struct lane_arrival a = { .count = k->lane.pulse_samples, .us = lane_now_us() + (uint64_t) due_us - lane_pulse_us(&k->lane) };
+    l->live = true;
+    l->cost_ns = cost_us * 1000;
+    ring_write(&l->arrivals, &a, 1);
+    ring_write(&l->in, x, k->lane.pulse_samples);
+    worker_add(w, l);
+    return l;
+}
+
+/* Serves all that waits; what ran must be `want`, as "model x streams" with spaces between. */
+static void served(struct worker *w, const char *want)
+{
+    char got[512] = "";
+    fake_n_runs = 0;
+    while (worker_round(w))
+        ;
+    for (unsigned i = 0; i < fake_n_runs; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s*%u", i ? " " : "", fake_runs[i].model, fake_runs[i].n);
+    CHECK(strcmp(got, want) == 0, "ran: %s; expected: %s", got, want);
+}
+
+struct bench {
+    struct kind brief, lengthy;
+    struct worker worker;
+    struct lane *lanes[8];
+    unsigned n, told;
+};
+
+static void add(struct bench *b, const struct kind *k, int64_t due_us, uint64_t cost_us)
+{
+    b->lanes[b->n++] = lane_with_pulse(&b->worker, k, due_us, cost_us);
+}
+
+static void lanes_end(struct bench *b)
+{
+    for (unsigned i = 0; i < b->n; i++)
+        atomic_store(&b->lanes[i]->cancel, true);
+    while (worker_round(&b->worker))
+        ;
+    for (unsigned i = 0; i < b->n; i++) {
+        CHECK(atomic_load(&b->lanes[i]->detached));
+        lane_free(b->lanes[i]);
+    }
+    b->n = 0;
+}
+
+/* What came first into the thread is not what is served first. */
+static void test_order(struct bench *b)
+{
+    add(b, &b->lengthy, 9 * SECOND, SECOND);
+    add(b, &b->brief, 5 * SECOND, SECOND);
+    served(&b->worker, "short*1 long*1");
+    lanes_end(b);
+    add(b, &b->brief, 9 * SECOND, SECOND);
+    add(b, &b->lengthy, 5 * SECOND, SECOND);
+    served(&b->worker, "long*1 short*1");
+    lanes_end(b);
+}
+
+static void test_together(struct bench *b)
+{
+    for (int i = 0; i < 4; i++)
+        add(b, &b->lengthy, (5 + i) * (int64_t) SECOND, SECOND);
+    unsigned told = b->told;
+    served(&b->worker, "long*4");
+    CHECK(b->told > told);
+    lanes_end(b);
+    /* A pulse that is not complete keeps nobody waiting. */
+    add(b, &b->brief, SECOND, SECOND);
+    add(b, &b->brief, SECOND, SECOND);
+    struct lane *l = b->lanes[1];
+    served(&b->worker, "short*2");
+    ring_write(&l->in, (float[100]) { 0 }, 100);
+    ring_write(&b->lanes[0]->in, (float[256]) { 0 }, 256);
+    served(&b->worker, "short*1");
+    lanes_end(b);
+}
+
+/* Four of one second each would take the deadline of the fifth, of another model, in 3.5 seconds: two go before it. */
+static void test_price(struct bench *b)
+{
+    add(b, &b->lengthy, 2 * SECOND, SECOND);
+    for (int i = 0; i < 3; i++)
+        add(b, &b->lengthy, 60 * SECOND, SECOND);
+    add(b, &b->brief, 7 * (int64_t) SECOND / 2, SECOND);
+    served(&b->worker, "long*2 short*1 long*2");
+    lanes_end(b);
+    /* There is time: the deadline is kept with all four before it. */
+    add(b, &b->lengthy, 2 * SECOND, SECOND);
+    for (int i = 0; i < 3; i++)
+        add(b, &b->lengthy, 60 * SECOND, SECOND);
+    add(b, &b->brief, 8 * SECOND, SECOND);
+    served(&b->worker, "long*4 short*1");
+    lanes_end(b);
+    /* Two of the other model, the second of which is the tight one. */
+    add(b, &b->lengthy, 2 * SECOND, SECOND);
+    add(b, &b->lengthy, 60 * SECOND, SECOND);
+    add(b, &b->brief, 5 * (int64_t) SECOND, SECOND);
+    add(b, &b->brief, 7 * (int64_t) SECOND / 2, SECOND);
+    b->lanes[3]->cost_ns = 3 * SECOND * 1000 / 2;
+    b->lanes[2]->cost_ns = 2 * SECOND * 1000;
+    served(&b->worker, "long*1 short*2 long*1");
+    lanes_end(b);
+}
+
+/* What is lost already is no reason to run the others one by one. */
+static void test_lost(struct bench *b)
+{
+    add(b, &b->brief, -3 * (int64_t) SECOND, SECOND);
+    for (int i = 0; i < 3; i++)
+        add(b, &b->lengthy, -4 * (int64_t) SECOND + i, SECOND);
+    served(&b->worker, "long*3 short*1");
+    lanes_end(b);
+}
+
+/* A file waits for live ones, however late they are due. */
+static void test_file(struct bench *b)
+{
+    add(b, &b->lengthy, SECOND, SECOND);
+    b->lanes[0]->live = false;
+    add(b, &b->brief, 60 * SECOND, SECOND);
+    served(&b->worker, "short*1 long*1");
+    lanes_end(b);
+}
+
+int main(void)
+{
+    static struct bench b;
+    kind_make(&b.brief, "short");
+    kind_make(&b.lengthy, "long");
+    fake_trace = true;
+    if (CHECK(worker_make(&b.worker, 8, 32, progress, &b.told) == 0)) {
+        test_order(&b);
+        test_together(&b);
+        test_price(&b);
+        test_lost(&b);
+        test_file(&b);
+    }
+    worker_stop(&b.worker);
+    kind_free(&b.brief);
+    kind_free(&b.lengthy);
+    return check_end();
+}
