@@ -88,6 +88,16 @@ struct listener {
     int lock_fd;
 };
 
+#define HTTP_LISTENERS 4
+struct http_conn;
+
+struct http_listener {
+    uv_poll_t poll;
+    struct daemon *daemon;
+    int fd;
+    bool paused;                    /* there was no descriptor; the tick tries again */
+};
+
 struct daemon {
     uv_loop_t loop;
     uv_async_t progress;
@@ -105,6 +115,9 @@ struct daemon {
     struct listener listeners[MAX_LISTENERS];
     unsigned n_listeners;
     int spare_fd;                   /* to turn clients away where there is no other; -1 = none */
+    struct http_listener http[HTTP_LISTENERS];
+    unsigned n_http, n_http_conns;
+    struct http_conn *http_conns;
     struct conn *conns;
     struct session *sessions;
     struct topic *topics;
@@ -197,6 +210,11 @@ uint64_t samples_us(uint64_t n, uint32_t rate);
 /* --- metrics.c --- */
 char *metrics_text(struct daemon *d, bool open, size_t *ret_bytes);     /* to be freed; NULL without memory. open: OpenMetrics, not Prometheus' older text */
 void metrics_reply(struct conn *c, uint32_t req);
+
+/* --- http_serve.c --- */
+bool http_listen(struct daemon *d, int fd);             /* takes fd */
+void http_tick(struct daemon *d, uint64_t now_us);
+void http_close(struct daemon *d);                      /* last of all: a daemon that drains says so */
 
 /* --- listen.c --- */
 bool listen_all(struct daemon *d, char *err, size_t n);

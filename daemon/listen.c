@@ -180,6 +180,11 @@ static bool listener_start(struct daemon *d, struct listener *l, int fd, char *e
 static bool passed_start(struct daemon *d, const struct notify_fds *fds, char *err, size_t n)
 {
     for (int i = 0; i < fds->n; i++) {
+        if (strcmp(fds->name[i], "metrics") == 0) {
+            if (!http_listen(d, fds->fd[i]))
+                return fail(err, n, "metrics", "the passed socket cannot be listened on");
+            continue;
+        }
         struct listener *l = &d->listeners[d->n_listeners++];
         *l = (struct listener) { .lock_fd = -1, .is_control = strcmp(fds->name[i], "control") == 0 };
         if (!listener_start(d, l, fds->fd[i], err, n))
@@ -211,13 +216,14 @@ bool listen_all(struct daemon *d, char *err, size_t n)
         fds.n = MAX_LISTENERS - 2;
     bool data = false, control = false;
     for (int i = 0; i < fds.n; i++)
-        *(strcmp(fds.name[i], "control") == 0 ? &control : &data) = true;
+        if (strcmp(fds.name[i], "metrics") != 0)
+            *(strcmp(fds.name[i], "control") == 0 ? &control : &data) = true;
     if (!passed_start(d, &fds, err, n))
         return false;
-    /* Under a service manager that passes sockets, what it does not pass is not wanted. */
+    /* Under a service manager that passes sockets for clients, what it does not pass is not wanted. */
     if (!data && !own_start(d, d->conf.daemon_socket, false, err, n))
         return false;
-    return control || fds.n || !d->conf.daemon_control_socket[0] ||
+    return control || data || !d->conf.daemon_control_socket[0] ||
            own_start(d, d->conf.daemon_control_socket, true, err, n);
 }
 

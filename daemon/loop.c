@@ -108,6 +108,7 @@ static void on_tick(uv_timer_t *t)
     ready_check(d);
     registry_tick(&d->registry, now_us);
     health_look(d, now_us);
+    http_tick(d, now_us);
     watchdog_pet(d, now_us);
     if (now_us >= d->next_summary_us) {
         d->next_summary_us = now_us + d->conf.log_interval_s * UINT64_C(1000000);
@@ -211,6 +212,7 @@ static void handle_close(uv_handle_t *h, void *arg)
 static void daemon_stop(struct daemon *d)
 {
     listen_close(d);
+    http_close(d);
     conns_end(d);
     for (unsigned i = 0; i < d->n_workers; i++)
         worker_stop(&d->workers[i]);

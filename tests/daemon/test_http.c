@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* The answers over HTTP: what a request gets, whatever its bytes are, and a daemon that was passed a listening socket. */
+#include "daemon/http.h"
+#include "tests/daemon/harness.h"
+#include "tests/daemon/openmetrics.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- the decision ---- */
+
+#define OPEN_TYPE "application/openmetrics-text"
+static const struct { const char *request; int status; enum http_page page; bool open; } cases[] = {
+    { "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 200, HTTP_METRICS, false },
+    { "GET /metrics HTTP/1.0\r\n\r\n", 200, HTTP_METRICS, false },
+    { "GET /metrics?x=1 HTTP/1.1\r\nAccept: text/plain;q=0.5, " OPEN_TYPE ";version=1.0.0\r\n\r\n", 200, HTTP_METRICS, true },
+    { "GET /health HTTP/1.1\r\nACCEPT:*/*\r\n\r\n", 200, HTTP_HEALTH, false },
+    { "GET /health HTTP/1.1\r\nX-Accept: " OPEN_TYPE "\r\n\r\n", 200, HTTP_HEALTH, false },
+    { "GET / HTTP/1.1\r\n\r\n", 404, HTTP_NONE, false }, { "GET /healthy HTTP/1.1\r\n\r\n", 404, HTTP_NONE, false },
+    { "GET /../metrics HTTP/1.1\r\n\r\n", 404, HTTP_NONE, false },
+    { "HEAD /health HTTP/1.1\r\n\r\n", 405, HTTP_NONE, false }, { "POST /metrics HTTP/1.1\r\n\r\n", 405, HTTP_NONE, false },
+    { "GET /health HTTP/2.0\r\n\r\n", 505, HTTP_NONE, false }, { "GET http://a/health HTTP/1.1\r\n\r\n", 400, HTTP_NONE, false },
+    { "GET /health\r\n\r\n", 400, HTTP_NONE, false }, { "GET  /health HTTP/1.1\r\n\r\n", 400, HTTP_NONE, false },
+    { "\r\n\r\n", 400, HTTP_NONE, false }, { "GET /health HTTP/1.1\n\n", 400, HTTP_NONE, false },
+    { "GET /health HTTP/1.1\r\nno header\r\n\r\n", 400, HTTP_NONE, false },
+    { "GET /health HTTP/1.1\r\n folded: x\r\n\r\n", 400, HTTP_NONE, false },
+    { "GET /health HTTP/1.1\r\na: b\rc\r\n\r\n", 400, HTTP_NONE, false }, { "RILL\x01", 400, HTTP_NONE, false },
+    { "GET /health HTTP/1.1\r\n: x\r\n\r\n", 400, HTTP_NONE, false }, { "\x16\x03\x01", 400, HTTP_NONE, false },
+    { "GET /health HTTP/1.1\r\nHost: x\r\n", 0, HTTP_NONE, false }, { "GET /health HTTP/1.1\r", 0, HTTP_NONE, false },
+};
+#define N_CASES (sizeof cases / sizeof *cases)
+
+static void test_decision(void)
+{
+    for (size_t i = 0; i < N_CASES; i++) {
+        size_t n = strlen(cases[i].request);
+        struct http_decision d = http_decide(cases[i].request, n);
+        CHECK(d.status == cases[i].status, "case %zu: %d", i, d.status);
+        CHECK(d.status != 200 || (d.page == cases[i].page && d.open == cases[i].open), "case %zu", i);
+        for (size_t k = 0; k < n && cases[i].status == 200; k++)
+            CHECK(http_decide(cases[i].request, k).status == 0, "case %zu cut at %zu", i, k);
+    }
+    char longest[4096];
+    memset(longest, 'a', sizeof longest);
+    CHECK(http_decide(longest, 1023).status == 0 && http_decide(longest, 1024).status == 431 && http_decide(longest, 4096).status == 431);
+    int at = snprintf(longest, sizeof longest, "GET /health HTTP/1.1\r\nx: ");
+    memset(longest + at, 'y', HTTP_REQUEST_BYTES - (size_t) at);
+    memcpy(longest + HTTP_REQUEST_BYTES - 4, "\r\n\r\n", 4);
+    CHECK(http_decide(longest, HTTP_REQUEST_BYTES).status == 200, "the longest that fits");
+    memcpy(longest + HTTP_REQUEST_BYTES - 4, "yy\r\n\r\n", 6);
+    CHECK(http_decide(longest, HTTP_REQUEST_BYTES + 2).status == 431);
+}
+
+/* Cases with bytes changed at random: nothing is read beyond them, and what was decided stays. */
+static void test_random(void)
+{
+    uint32_t seed = 5;
+    unsigned n_wrong = 0;
+    for (unsigned k = 0; k < 20000; k++) {
+        const char *from = cases[k % N_CASES].request;
+        size_t n = strlen(from);
+        char *b = malloc(n + 1);
+        memcpy(b, from, n + 1);
+        for (unsigned i = 0; i < 1 + k % 3; i++)
+            b[(size_t) ((noise(&seed) + 0.5f) * (float) n) % n] = (char) (noise(&seed) * 256);
+        int before = 0;
+        for (size_t i = 0; i <= n; i++) {
+            char *exact = malloc(i + 1);    /* so that a sanitizer sees every byte too many */
+            memcpy(exact, b, i);
+            exact = realloc(exact, i ? i : 1);
+            int now = http_decide(exact, i).status;
+            n_wrong += before && now != before;
+            n_wrong += now != 0 && now != 200 && now != 400 && now != 404 && now != 405 && now != 431 && now != 505;
+            before = now;
+            free(exact);
+        }
+        free(b);
+    }
+    CHECK(n_wrong == 0, "%u", n_wrong);
+}
+
+/* ---- a daemon ---- */
+
+static int port;
+
+static int listen_tcp(void)
+{
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *) &a, sizeof a) < 0 || getsockname(fd, (struct sockaddr *) &a, &len) < 0)
+        abort();
+    port = ntohs(a.sin_port);
+    listen(fd, 16);
+    return fd;
+}
+
+/* As a service manager does: the socket is descriptor 3 and the variables say so. */
+static void start_with_socket(struct rig *r, const char *more)
+{
+    int fd = listen_tcp();
+    rig_dir(r);
+    rig_conf(r, more);
+    r->pid = fork();
+    if (r->pid == 0) {
+        char pid[16];
+        int log = open(r->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+        dup2(log, 2);
+        if (fd != 3)
+            dup2(fd, 3);
+        snprintf(pid, sizeof pid, "%d", (int) getpid());
+        setenv("LISTEN_PID", pid, 1);
+        setenv("LISTEN_FDS", "1", 1);
+        setenv("LISTEN_FDNAMES", "metrics", 1);
+        execl(getenv("RILLD"), "rilld", "-c", r->conf, (char *) NULL);
+        _exit(127);
+    }
+    close(fd);
+    CHECK(rig_wait_ready(r) && rig_log_has(r, " ready: ", 30000));
+}
+
+static int http_connect(void)
+{
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t) port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *) &a, sizeof a) < 0)
+        abort();
+    return fd;
+}
+
+/* Everything up to the end, in static memory; "" if it does not end within the time. */
+static const char *answer_read(int fd, int timeout_ms)
+{
+    static char b[1 << 18];
+    size_t n = 0;
+    uint64_t end = now_ms() + (uint64_t) timeout_ms;
+    for (;;) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        uint64_t now = now_ms();
+        ssize_t r = now < end && poll(&p, 1, (int) (end - now)) > 0 ? recv(fd, b + n, sizeof b - 1 - n, 0) : -1;
+        if (r < 0)
+            return "";
+        n += (size_t) r;
+        b[n] = '\0';
+        if (r == 0)
+            return b;
+    }
+}
+
+static const char *ask(const char *request)
+{
+    int fd = http_connect();
+    raw_send(fd, request, strlen(request));
+    const char *a = answer_read(fd, 10000);
+    close(fd);
+    return a;
+}
+
+static bool is_status(const char *answer, int status)
+{
+    int n = 0;
+    if (sscanf(answer, "HTTP/1.1 %d", &n) == 1 && n == status)
+        return true;
+    printf("answer: %.200s\n", answer);
+    return false;
+}
+
+static const char *body_of(const char *answer)
+{
+    const char *b = strstr(answer, "\r\n\r\n"), *l = strstr(answer, "Content-Length: ");
+    CHECK(b && l && strlen(b + 4) == strtoul(l + 16, NULL, 10));
+    return b ? b + 4 : "";
+}
+
+static struct om om;
+
+static void test_pages(void)
+{
+    struct rig r;
+    start_with_socket(&r, "");
+    const char *a = ask("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(is_status(a, 200) && !strcmp(body_of(a), "ok\n") && strstr(a, "Connection: close"));
+    a = ask("GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text;version=1.0.0\r\n\r\n");
+    CHECK(is_status(a, 200) && strstr(a, "Content-Type: application/openmetrics-text; version=1.0.0"));
+    CHECK(om_parse(&om, body_of(a)), "%s", om.error);
+    CHECK(om_value(&om, "rill_healthy", "") == 1);
+    a = ask("GET /metrics HTTP/1.0\r\n\r\n");
+    CHECK(is_status(a, 200) && strstr(a, "version=0.0.4") && !strstr(a, "# EOF") && !strstr(a, "# UNIT"));
+    CHECK(strstr(body_of(a), "# TYPE rill_connections_accepted_total counter\n") != NULL);
+    CHECK(is_status(ask("GET /nothing HTTP/1.1\r\n\r\n"), 404));
+    a = ask("HEAD /health HTTP/1.1\r\n\r\n");
+    CHECK(is_status(a, 405) && strstr(a, "Allow: GET\r\n"));
+    CHECK(is_status(ask("RILL\1\0"), 400));
+    char big[3000];
+    memset(big, 'a', sizeof big - 1);
+    big[sizeof big - 1] = '\0';
+    CHECK(is_status(ask(big), 431));
+    /* A byte at a time. */
+    int fd = http_connect();
+    for (const char *p = "GET /health HTTP/1.1\r\n\r\n"; *p; p++) {
+        raw_send(fd, p, 1);
+        usleep(1000);
+    }
+    CHECK(is_status(answer_read(fd, 5000), 200));
+    close(fd);
+    /* The sockets for clients are its own: none was passed. */
+    fd = raw_hello(r.ctl);
+    close(fd);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* Connections that say nothing take places for a while, and nobody else's. */
+static void test_idle(void)
+{
+    struct rig r;
+    int fds[40];
+    start_with_socket(&r, "");
+    for (int i = 0; i < 40; i++)
+        fds[i] = http_connect();
+    struct rill_client *c = NULL;
+    CHECK(rill_client_connect(&c, r.sock, "beside", 10000) == 0 && rill_client_ping(c, NULL) == 0);
+    rill_client_free(c);
+    unsigned n_told = 0, n_closed = 0;
+    for (int i = 0; i < 40; i++) {
+        const char *a = answer_read(fds[i], 10000);
+        n_told += strstr(a, " 408 ") != NULL;
+        n_closed += !*a;
+    }
+    CHECK(n_told >= 1 && n_told <= 16 && n_told + n_closed == 40, "%u told, %u closed", n_told, n_closed);
+    for (int i = 0; i < 40; i++)
+        close(fds[i]);
+    usleep(300000);
+    CHECK(is_status(ask("GET /health HTTP/1.1\r\n\r\n"), 200));
+    CHECK(rig_stop(&r) == 0);
+}
+
+static void test_unwell(void)
+{
+    struct rig r;
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE };
+    static const float hang[512] = { 0.765625f };
+    start_with_socket(&r, "");
+    struct rill_client *c = NULL;
+    CHECK(rill_client_connect(&c, r.sock, "hang", 10000) == 0 && rill_client_open(c, 1, &o, NULL) == 0 &&
+          rill_client_send(c, 1, hang, sizeof hang) == 0);
+    usleep(3000000);
+    const char *a = ask("GET /health HTTP/1.1\r\n\r\n");
+    CHECK(is_status(a, 503) && strstr(body_of(a), "stuck: compute thread"), "%s", a);
+    for (int i = 0; i < 100 && !strstr(a, " 200 "); i++, usleep(100000))
+        a = ask("GET /health HTTP/1.1\r\n\r\n");
+    CHECK(is_status(a, 200));
+    /* It drains: clients are refused, and whoever asks is told. */
+    kill(r.pid, SIGTERM);
+    CHECK(rig_log_has(&r, "draining", 5000));
+    a = ask("GET /health HTTP/1.1\r\n\r\n");
+    CHECK(is_status(a, 503) && strstr(body_of(a), "draining"), "%s", a);
+    CHECK(rill_client_finish(c, 1, NULL) == 0, "%s", rill_client_error(c));
+    rill_client_free(c);
+    CHECK(rig_wait(&r, 10000) == 0);
+    rig_clean(&r);
+}
+
+int main(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    test_decision();
+    test_random();
+    test_pages();
+    test_idle();
+    test_unwell();
+    return check_end();
+}
