@@ -170,11 +170,8 @@ class Blocking(WithDaemon):
 
     def test_metrics(self):
         with rc.Control(self.daemon.control) as control:
-            try:
-                text = control.metrics()
-            except rc.Unsupported:
-                self.skipTest("this daemon has no metrics yet")
-        self.assertIn("# EOF", text)
+            text = control.metrics()
+        self.assertTrue(text.endswith("# EOF\n"))
 
     def test_kick(self):
         with rc.Control(self.daemon.control) as control, rc.Client(self.daemon.socket, name="to-be-kicked") as other:
@@ -203,21 +200,51 @@ class Topics(WithDaemon):
     def test_publish_and_subscribe(self):
         with rc.Client(self.daemon.socket) as source, rc.Client(self.daemon.socket) as listener:
             stream = source.open(rate=RATE, encoding="s16")
-            try:
-                stream.publish("desk", keep_ms=1000)
-            except rc.Unsupported:
-                self.skipTest("this daemon has no topics yet")
-            with listener.subscribe("desk", rate=RATE, encoding="s16") as ears:
+            self.assertLessEqual(stream.publish("desk", keep_ms=1000), 1000)
+            self.assertEqual([(t.name, t.in_rate) for t in listener.info().topics], [("desk", RATE)])
+            with listener.subscribe("desk", start="oldest") as ears:
+                self.assertEqual((ears.subscribed.in_rate, ears.subscribed.out.enc), (RATE, rc.Encoding.S16))
+                got = b""
                 for piece in rig.pieces(NOISY[:32000], 3200):
                     stream.send(piece)
-                account, got = stream.finish(), b""
-                while len(got) < 2 * account.samples_out:
-                    event = ears.read(20)
-                    if event is None:
-                        break
-                    got += event.pcm if isinstance(event, rc.Audio) else b""
+                    while isinstance(event := ears.read(0), rc.Audio):
+                        got += event.pcm
+                account = stream.finish()
+                got += audio_of(ears)
+                self.assertEqual(len(got), 2 * account.samples_out)
                 self.assertEqual(got, audio_of(stream.events()))
-            self.assertRaises(rc.DaemonError, listener.subscribe, "nobody-publishes-this")
+            self.assertRaises(rc.NoTopic, listener.subscribe, "desk")
+            self.assertRaises(ValueError, listener.subscribe, "desk", start="yesterday")
+
+    def test_unsubscribe(self):
+        with rc.Client(self.daemon.socket) as source, rc.Client(self.daemon.socket) as listener:
+            stream = source.open(rate=RATE, encoding="s16", pace="live")
+            stream.publish("hall", mute=True)
+            ears = listener.subscribe("hall", encoding="f32")
+            self.assertRaises(rc.StreamEnded, ears.send, b"")
+            stream.send(NOISY[:3200])
+            self.assertIsInstance(ears.read(30), rc.Audio)
+            ears.cancel()
+            self.assertGreater(listener.ping(), 0)
+            stream.finish()
+            self.assertEqual(list(stream.events()), [])
+
+    def test_under_asyncio(self):
+        async def run():
+            async with await AsyncClient.connect(self.daemon.socket) as client:
+                stream = await client.open("rill-digits", rate=RATE, encoding="s16")
+                await stream.publish("words")
+                ears = await client.subscribe("words", want=["transcript"])
+
+                async def speak():
+                    for piece in rig.pieces(DIGITS, 6400):
+                        await stream.send(piece)
+                    await stream.finish()
+                speaker = asyncio.ensure_future(speak())
+                heard = [e.text async for e in ears if e.final]
+                await speaker
+                return " ".join(heard)
+        self.assertEqual(asyncio.run(run()), WORDS)
 
 
 class Asyncio(WithDaemon):
@@ -319,6 +346,7 @@ class Gone(unittest.TestCase):
         daemon = rig.Daemon()
         try:
             client = rc.Client(daemon.socket)
+            self.addCleanup(client.close)
             stream = client.open(rate=RATE, encoding="s16")
             stream.send(NOISY[:32000])
             daemon.kill()

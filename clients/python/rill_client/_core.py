@@ -95,15 +95,16 @@ def open_message(stream: int, model: str, rate: int, channels: int, encoding: En
     }
 
 
-def publish_message(stream: int, topic: str, access: str, keep_ms: int) -> Message:
-    return {"stream": stream, "topic": topic, "access": pick("access", _ACCESS, access), "keep_ms": keep_ms}
+def publish_message(stream: int, topic: str, access: str, keep_ms: int, mute: bool) -> Message:
+    return {"stream": stream, "topic": topic, "access": pick("access", _ACCESS, access), "keep_ms": keep_ms, "mute": mute}
 
 
-def subscribe_message(stream: int, topic: str, start: Union[str, int], want: Iterable[str],
-                      out: Optional[Message]) -> Message:
+def subscribe_message(stream: int, topic: str, start: Union[str, int], want: Iterable[str], channels: int,
+                      encoding: Optional[EncodingLike]) -> Message:
     at = start if isinstance(start, int) else 0
     return {"topic": topic, "stream": stream, "from": 2 if isinstance(start, int) else pick("start", _FROM, start), "pos": at,
-            "want": [pick("want", _OUTPUTS, w) for w in want], "out": out}
+            "want": [pick("want", _OUTPUTS, w) for w in want],
+            "out": pcm_message(0, channels, encoding) if encoding else None}
 
 
 class Core:

@@ -236,10 +236,24 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         13: ("rtf", "float", False),
         14: ("overload", "string", False),
     },
+    "TopicInfo": {
+        1: ("name", "string", False),
+        2: ("model", "string", False),
+        3: ("uid", "uint32", False),
+        4: ("access", "enum:Access", False),
+        5: ("in_rate", "uint32", False),
+        6: ("out", "message:Pcm", False),
+        7: ("outputs", "enum:Output", True),
+        8: ("keep_ms", "uint32", False),
+        9: ("oldest_pos", "uint64", False),
+        10: ("pos", "uint64", False),
+        11: ("subscribers", "uint32", False),
+    },
     "InfoReply": {
         1: ("server", "string", False),
         2: ("default_model", "string", False),
         3: ("models", "message:ModelInfo", True),
+        4: ("topics", "message:TopicInfo", True),
     },
     "Stats": {},
     "ModelStats": {
@@ -274,15 +288,19 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
     "HealthReply": {
         1: ("state", "enum:HealthReply.State", False),
         2: ("beats", "uint64", True),
+        3: ("reason", "string", False),
+        4: ("silent_us", "uint64", True),
     },
     "Publish": {
         1: ("stream", "uint32", False),
         2: ("topic", "string", False),
         3: ("access", "enum:Access", False),
         4: ("keep_ms", "uint32", False),
+        5: ("mute", "bool", False),
     },
     "Published": {
         1: ("topic", "string", False),
+        2: ("keep_ms", "uint32", False),
     },
     "Subscribe": {
         1: ("topic", "string", False),
@@ -296,6 +314,10 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         1: ("topic", "string", False),
         2: ("stream", "uint32", False),
         3: ("pos", "uint64", False),
+        4: ("in_rate", "uint32", False),
+        5: ("out", "message:Pcm", False),
+        6: ("outputs", "enum:Output", True),
+        7: ("model", "string", False),
     },
     "Unsubscribe": {
         1: ("stream", "uint32", False),
@@ -423,6 +445,7 @@ ENUMS: Dict[str, Dict[int, str]] = {
         2: "REASON_LATE",
         3: "REASON_OVERLOAD",
         4: "REASON_RESET",
+        5: "REASON_SLOW",
     },
     "Gap.Fill": {
         0: "FILL_SKIPPED",
@@ -449,6 +472,7 @@ ENUMS: Dict[str, Dict[int, str]] = {
         16: "DRAINING",
         17: "INTERNAL",
         18: "NO_STREAM",
+        19: "NO_TOPIC",
     },
     "GoAway.Reason": {
         0: "REASON_NONE",
@@ -461,6 +485,7 @@ ENUMS: Dict[str, Dict[int, str]] = {
         1: "STATE_OK",
         2: "STATE_DRAINING",
         3: "STATE_STUCK",
+        4: "STATE_STARTING",
     },
     "Access": {
         0: "ACCESS_NONE",

@@ -205,17 +205,25 @@ class AsyncClient:
             raise
         return AsyncStream(self, state, ev.make(ev.Opened, opened))
 
-    async def subscribe(self, topic: str, *, start: Union[str, int] = "now", want: Iterable[str] = (),
-                        rate: Optional[int] = None, channels: int = 1, encoding: EncodingLike = "f32") -> "AsyncStream":
-        """Listens to a published stream; as Client.subscribe."""
+    async def subscribe(self, topic: str, *, start: Union[str, int] = "now", want: Iterable[str] = (), channels: int = 1,
+                        encoding: Optional[EncodingLike] = None) -> "AsyncStream":
+        """Listens to a stream that another connection published.
+
+        start               "now", "oldest" (what is still kept), or a position in the publisher's input rate
+        want                as in open(); empty: all that the publisher's stream gives
+        channels, encoding  of the audio that comes; as the publisher gets it where encoding is None
+
+        The stream takes no audio and ends with cancel(), or when the publisher's does. Raises NoTopic, Denied, Overloaded.
+        """
         state = self._core.stream_add(0)
-        out = pcm_message(rate, channels, encoding) if rate else None
         try:
-            said = await self._request("subscribe", subscribe_message(state.id, topic, start, want, out), "subscribed")
+            said = await self._request("subscribe", subscribe_message(state.id, topic, start, want, channels, encoding), "subscribed")
         except BaseException:
             self._core.streams.pop(state.id, None)
             raise
-        return AsyncStream(self, state, ev.Opened(stream=state.id), ev.make(ev.Subscribed, said))
+        subscribed = ev.make(ev.Subscribed, said)
+        opened = ev.Opened(stream=state.id, model=subscribed.model, outputs=subscribed.outputs)
+        return AsyncStream(self, state, opened, subscribed)
 
 
 class AsyncStream:
@@ -277,9 +285,15 @@ class AsyncStream:
         self._state.check()
         await self._client._send(self._client._core.frame("reset", {"stream": self.id}))
 
-    async def publish(self, topic: str, *, access: str = "same-uid", keep_ms: int = 0) -> None:
-        """Offers the stream's output to other connections; as Stream.publish."""
-        await self._client._request("publish", publish_message(self.id, topic, access, keep_ms), "published")
+    async def publish(self, topic: str, *, access: str = "same-uid", keep_ms: int = 0, mute: bool = False) -> int:
+        """Offers what the stream gives to other connections.
+
+        access   "same-uid" or "all": whose connections may subscribe
+        keep_ms  how much of the past who comes later may have; gives what the daemon grants of it
+        mute     no outputs come to this stream itself
+        """
+        said = await self._client._request("publish", publish_message(self.id, topic, access, keep_ms, mute), "published")
+        return int(said["keep_ms"])
 
     def _take(self) -> ev.Event:
         self._client._room.set()
@@ -388,8 +402,9 @@ class AsyncControl(AsyncClient):
                 return out
             page = {"after_conn": out[-1].conn, "after_stream": out[-1].stream}
 
-    async def reload(self) -> str:
-        return await self._done("ctl_reload", {})
+    async def reload(self, model: str = "") -> str:
+        """Reads the settings and all loaded models again, or one model; the reason of a refusal names file and line."""
+        return await self._done("ctl_reload", {"model": model})
 
     async def drain(self, grace_ms: int = 0) -> str:
         return await self._done("ctl_drain", {"grace_ms": grace_ms})
@@ -397,8 +412,9 @@ class AsyncControl(AsyncClient):
     async def load(self, model: str) -> str:
         return await self._done("ctl_load", {"model": model})
 
-    async def unload(self, model: str) -> str:
-        return await self._done("ctl_unload", {"model": model})
+    async def unload(self, model: str, wait: bool = False) -> str:
+        """Gives a model's memory back; wait: answers when its last stream has ended."""
+        return await self._done("ctl_unload", {"model": model, "wait": wait})
 
     async def swap(self, model: str) -> str:
         return await self._done("ctl_swap", {"model": model})

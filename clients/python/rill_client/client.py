@@ -212,23 +212,25 @@ class Client:
             raise
         return Stream(self, state, ev.make(ev.Opened, opened))
 
-    def subscribe(self, topic: str, *, start: Union[str, int] = "now", want: Iterable[str] = (), rate: Optional[int] = None,
-                  channels: int = 1, encoding: EncodingLike = "f32") -> "Stream":
+    def subscribe(self, topic: str, *, start: Union[str, int] = "now", want: Iterable[str] = (), channels: int = 1,
+                  encoding: Optional[EncodingLike] = None) -> "Stream":
         """Listens to a stream that another connection published.
 
-        start     "now", "oldest" (what is still kept), or a position
-        rate ...  of the audio that comes; as it is published where rate is None
+        start               "now", "oldest" (what is still kept), or a position in the publisher's input rate
+        want                as in open(); empty: all that the publisher's stream gives
+        channels, encoding  of the audio that comes; as the publisher gets it where encoding is None
 
-        The stream takes no audio and ends with cancel(), or when the publisher does.
+        The stream takes no audio and ends with cancel(), or when the publisher's does. Raises NoTopic, Denied, Overloaded.
         """
         state = self._core.stream_add(0)
-        out = pcm_message(rate, channels, encoding) if rate else None
         try:
-            said = self._request("subscribe", subscribe_message(state.id, topic, start, want, out), "subscribed")
+            said = self._request("subscribe", subscribe_message(state.id, topic, start, want, channels, encoding), "subscribed")
         except BaseException:
             self._core.streams.pop(state.id, None)
             raise
-        return Stream(self, state, ev.Opened(stream=state.id), ev.make(ev.Subscribed, said))
+        subscribed = ev.make(ev.Subscribed, said)
+        opened = ev.Opened(stream=state.id, model=subscribed.model, outputs=subscribed.outputs)
+        return Stream(self, state, opened, subscribed)
 
 
 class Stream:
@@ -304,10 +306,15 @@ class Stream:
         self._state.check()
         self._client._send(self._client._core.frame("reset", {"stream": self.id}))
 
-    def publish(self, topic: str, *, access: str = "same-uid", keep_ms: int = 0) -> None:
-        """Offers the stream's output to other connections. access is "same-uid" or "all"; keep_ms is how much of the past a
-        subscriber may still have."""
-        self._client._request("publish", publish_message(self.id, topic, access, keep_ms), "published")
+    def publish(self, topic: str, *, access: str = "same-uid", keep_ms: int = 0, mute: bool = False) -> int:
+        """Offers what the stream gives to other connections.
+
+        access   "same-uid" or "all": whose connections may subscribe
+        keep_ms  how much of the past who comes later may have; gives what the daemon grants of it
+        mute     no outputs come to this stream itself
+        """
+        said = self._client._request("publish", publish_message(self.id, topic, access, keep_ms, mute), "published")
+        return int(said["keep_ms"])
 
     def read(self, timeout: Optional[float] = None) -> Optional[ev.Event]:
         """The next event, waiting at most timeout seconds (None: as long as it takes); None when the time is over or the
@@ -409,9 +416,9 @@ class Control(Client):
                 return out
             page = {"after_conn": out[-1].conn, "after_stream": out[-1].stream}
 
-    def reload(self) -> str:
-        """Reads the settings again; the reason of a refusal names file and line."""
-        return self._done("ctl_reload", {})
+    def reload(self, model: str = "") -> str:
+        """Reads the settings and all loaded models again, or one model; the reason of a refusal names file and line."""
+        return self._done("ctl_reload", {"model": model})
 
     def drain(self, grace_ms: int = 0) -> str:
         """Finishes what is open and exits; 0: as long as configured."""
@@ -420,8 +427,9 @@ class Control(Client):
     def load(self, model: str) -> str:
         return self._done("ctl_load", {"model": model})
 
-    def unload(self, model: str) -> str:
-        return self._done("ctl_unload", {"model": model})
+    def unload(self, model: str, wait: bool = False) -> str:
+        """Gives a model's memory back; wait: answers when its last stream has ended."""
+        return self._done("ctl_unload", {"model": model, "wait": wait})
 
     def swap(self, model: str) -> str:
         """New streams get the model's new version, old ones keep theirs."""

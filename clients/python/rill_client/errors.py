@@ -46,6 +46,10 @@ class NoModel(DaemonError):
     """NO_MODEL: the daemon knows no model of that name."""
 
 
+class NoTopic(DaemonError):
+    """NO_TOPIC: nobody publishes a topic of that name."""
+
+
 class ModelFailed(DaemonError):
     """MODEL_FAILED: the model cannot be loaded."""
 
@@ -76,6 +80,7 @@ class SlowConsumer(DaemonError):
 
 _BY_NAME: Dict[str, Type[DaemonError]] = {
     "NO_MODEL": NoModel,
+    "NO_TOPIC": NoTopic,
     "MODEL_FAILED": ModelFailed,
     "BAD_ARG": BadRequest,
     "BAD_FORMAT": BadRequest,

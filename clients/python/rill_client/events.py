@@ -151,6 +151,7 @@ class Finished:
     vad_frames: int = 0
     cancelled: bool = False
     p99_chunk_us: float = 0.0
+    bypassed: int = 0           #: of samples_in: went past the model under overload
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,24 @@ class ModelInfo:
     outputs: Tuple[int, ...] = ()
     weights_bytes: int = 0
     stream_bytes: int = 0
-    rtf: float = 0.0
+    rtf: float = 0.0            #: what admission counts
+    overload: str = ""          #: bypass, skip, shed or off
+
+
+@dataclass(frozen=True)
+class TopicInfo:
+    """A published stream that this user may subscribe to. Positions are in in_rate."""
+    name: str = ""
+    model: str = ""
+    uid: int = 0                #: of the publisher
+    access: int = 0
+    in_rate: int = 0
+    out: Pcm = field(default_factory=Pcm)
+    outputs: Tuple[int, ...] = ()
+    keep_ms: int = 0
+    oldest_pos: int = 0
+    pos: int = 0
+    subscribers: int = 0
 
 
 @dataclass(frozen=True)
@@ -185,6 +203,7 @@ class Info:
     server: str = ""
     default_model: str = ""
     models: Tuple[ModelInfo, ...] = ()
+    topics: Tuple[TopicInfo, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -213,6 +232,10 @@ class Stats:
     streams_refused: int = 0
     protocol_errors: int = 0
     models: Tuple[ModelStats, ...] = ()
+    rt_threads: int = 0         #: compute threads that have real-time priority now
+    rt_demotions: int = 0
+    overload_level: int = 0     #: 0 = none
+    streams_relieved: int = 0   #: that the model does not run for now
 
 
 class HealthState(IntEnum):
@@ -220,12 +243,15 @@ class HealthState(IntEnum):
     OK = 1
     DRAINING = 2
     STUCK = 3
+    STARTING = 4
 
 
 @dataclass(frozen=True)
 class Health:
     state: int = HealthState.NONE
     beats: Tuple[int, ...] = ()     #: one per compute thread; each grows while it works
+    reason: str = ""                #: empty while all is well
+    silent_us: Tuple[int, ...] = () #: per compute thread: for how long it has had work and not advanced
 
     @property
     def ok(self) -> bool:
@@ -271,7 +297,11 @@ class Session:
 class Subscribed:
     topic: str = ""
     stream: int = 0
-    pos: int = 0
+    pos: int = 0                #: where it begins, in in_rate
+    in_rate: int = 0            #: of the positions in events and gaps
+    out: Pcm = field(default_factory=Pcm)
+    outputs: Tuple[int, ...] = ()
+    model: str = ""
 
 
 _RENAMED: Dict[type, Dict[str, str]] = {
@@ -279,7 +309,8 @@ _RENAMED: Dict[type, Dict[str, str]] = {
     Session: {"in": "input", "out": "output"},
 }
 _NESTED: Dict[Tuple[type, str], type] = {
-    (Opened, "model_pcm"): Pcm, (Transcript, "words"): Word, (Info, "models"): ModelInfo, (Stats, "models"): ModelStats,
+    (Opened, "model_pcm"): Pcm, (Transcript, "words"): Word, (Info, "models"): ModelInfo, (Info, "topics"): TopicInfo,
+    (TopicInfo, "out"): Pcm, (Subscribed, "out"): Pcm, (Stats, "models"): ModelStats,
     (Status, "stats"): Stats, (Session, "input"): Pcm, (Session, "output"): Pcm,
 }
 
@@ -309,5 +340,5 @@ STREAM_EVENTS: Dict[str, Any] = {
 
 __all__: List[str] = [
     "Audio", "Edge", "Encoding", "Endpoint", "Event", "Finished", "Gap", "GoAway", "Health", "HealthState", "Info", "Keyword",
-    "ModelInfo", "ModelStats", "Opened", "Output", "Pcm", "Session", "Stats", "Status", "Subscribed", "Transcript", "Vad", "Word",
+    "ModelInfo", "ModelStats", "Opened", "Output", "Pcm", "Session", "Stats", "Status", "Subscribed", "TopicInfo", "Transcript", "Vad", "Word",
 ]
