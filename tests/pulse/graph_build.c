@@ -84,7 +84,10 @@ static struct tensor *tensor_of(struct gb *b, int rank, va_list ap)
     int64_t dim[RANK_MAX];
     for (int i = 0; i < rank; i++)
         dim[i] = va_arg(ap, int);
-    return tensor_new(b->arena, DTYPE_F32, rank, dim);
+    struct tensor *t = tensor_new(b->arena, DTYPE_F32, rank, dim);
+    if (!t && good(b))
+        err_set(&b->err, RILL_INVALID, "a constant of the recipe cannot be made");
+    return t;
 }
 
 uint32_t gb_weights(struct gb *b, int rank, ...)
@@ -93,7 +96,7 @@ uint32_t gb_weights(struct gb *b, int rank, ...)
     va_start(ap, rank);
     struct tensor *t = tensor_of(b, rank, ap);
     va_end(ap);
-    for (int64_t i = 0; i < tensor_count(t); i++)
+    for (int64_t i = 0; t && i < tensor_count(t); i++)
         ((float *) t->data)[i] = gb_random_f32(&b->seed);
     return good(b) ? graph_add_const(b->g, next_name(b, "weights"), t) : WIRE_NONE;
 }
@@ -104,7 +107,7 @@ uint32_t gb_full(struct gb *b, float value, int rank, ...)
     va_start(ap, rank);
     struct tensor *t = tensor_of(b, rank, ap);
     va_end(ap);
-    for (int64_t i = 0; i < tensor_count(t); i++)
+    for (int64_t i = 0; t && i < tensor_count(t); i++)
         ((float *) t->data)[i] = value;
     return good(b) ? graph_add_const(b->g, next_name(b, "full"), t) : WIRE_NONE;
 }
