@@ -43,7 +43,7 @@ static bool number_in_range(const struct conf_key *k, double v, char *why, size_
 static bool choice_valid(const struct conf_key *k, const char *v, char *why, size_t n)
 {
     static const struct { const char *section, *key, *choices; } choices[] = {
-        { "log", "level", " error warning info debug " }, { "log", "format", " auto plain prefix " },
+        { "models", "check", " yes no " }, { "log", "level", " error warning info debug " }, { "log", "format", " auto plain prefix " },
     };
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         if (strcmp(k->section, choices[i].section) != 0 || strcmp(k->key, choices[i].key) != 0)

@@ -25,6 +25,13 @@
     X(models, preload, STR, "rill-denoise", 0, 511,                                                               \
       "Models to load before the daemon is ready, with spaces between. Others load at first use.")               \
     X(models, max_model_bytes, INT, "268435456", 65536, 4294967295, "Weights and one stream's state of a model.") \
+    X(models, check, STR, "yes", 2, 3,                                                                            \
+      "yes: a process of its own, with the limits below, tries a model out before the daemon reads it.")         \
+    X(models, check_memory_bytes, INT, "402653184", 16777216, 4294967295, "Address space that trying a model out may take.") \
+    X(models, check_cpu_s, INT, "20", 1, 3600, "Seconds of processor time that trying a model out may take.")    \
+    X(models, check_timeout_s, INT, "30", 1, 3600, "Seconds that trying a model out may take.")                  \
+    X(models, pins, STR, "", 0, 511,                                                                              \
+      "File of lines SHA256 NAME: a model that is named there is only loaded if its sha256 is that one (rill ctl models says it); empty = none.") \
     X(models, keep_alive_s, INT, "600", 0, 31536000,                                                              \
       "Seconds that a model without streams stays in memory if it is not in preload; 0 = for ever.")             \
     X(limits, max_connections, INT, "256", 1, 4096, "Connections at a time.")                                     \

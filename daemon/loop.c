@@ -70,6 +70,7 @@ static void drain_tick(struct daemon *d, uint64_t now_us)
     if (!d->draining || d->stopping || (sessions_running(d) && !over))
         return;
     d->stopping = true;
+    atomic_store(&d->registry.stop, true);
     for (struct conn *c = d->conns, *next; c; c = next) {
         next = c->next;
         if (c->n_streams)
@@ -211,6 +212,7 @@ static void handle_close(uv_handle_t *h, void *arg)
 
 static void daemon_stop(struct daemon *d)
 {
+    atomic_store(&d->registry.stop, true);
     listen_close(d);
     http_close(d);
     conns_end(d);

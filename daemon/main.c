@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rilld: streaming audio inference over a Unix socket. Start reading in loop.c. */
+#include "daemon/check.h"
 #include "daemon/daemon.h"
 
 #include <getopt.h>
@@ -58,6 +59,8 @@ static int options_parse(struct options *o, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct options o = { .config = NULL };
+    if (argc > 1 && strcmp(argv[1], "--check-model") == 0)
+        return check_main(argc, argv);
     char err[CONF_ERROR_BYTES];
     int code = options_parse(&o, argc, argv);
     if (code >= 0)

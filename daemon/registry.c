@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/registry.h"
+#include "daemon/beneath.h"
+#include "daemon/check.h"
+#include "daemon/load.h"
 #include "daemon/work.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_MODELS 256
-#define RETRY_US 1000000        /* clients do not have a bad file read more often than that */
+#define RETRY_US 1000000        /* clients have a bad file read again after that, and after twice as long each time */
+#define RETRY_DOUBLINGS 6
+#define LOADS_AT_ONCE 4
 #define LOOK_US 500000
 
 struct load_job {
     uv_work_t work;
+    struct load_job *next;          /* in the root registry's queue */
     struct registry *registry;      /* outlives its jobs */
     struct model *model;
-    bool builtin;
-    char path[CONF_STR_BYTES + 80];
-    uint64_t max_bytes;
     rill_status status;
-    /* What the work finds; copied into the model on the loop thread. */
-    struct model found;
+    bool checks;
+    struct check check;
+    char pins[CONF_STR_BYTES];
+    struct model_found found;       /* copied into the model on the loop thread */
 };
 
 bool model_name_valid(const char *name)
@@ -73,7 +72,7 @@ static struct model *model_new(const struct registry *r, const char *name)
     memcpy(m->name, name, strlen(name) + 1);
     tally_set(m, t);
     m->refs = 1;
-    m->trim = r->trim;
+    m->root = r->root;
     return m;
 }
 
@@ -100,7 +99,7 @@ static bool wait_add(struct model_wait **waits, model_loaded *done, void *arg)
 struct model *registry_unref(struct model *m)
 {
     if (m && --m->refs == 0) {
-        *m->trim |= m->lane.plan != NULL;
+        m->root->freed |= m->lane.plan != NULL;
         rill_plan_unref(m->lane.plan);
         rill_plan_unref(m->lane.words_plan);
         waits_call(&m->gone, m);
@@ -113,7 +112,7 @@ struct model *registry_unref(struct model *m)
 void registry_init(struct registry *r, uv_loop_t *loop, const struct conf *conf)
 {
     *r = (struct registry) { .loop = loop, .conf = conf };
-    r->trim = &r->freed;
+    r->root = r;
 }
 
 void registry_clear(struct registry *r)
@@ -177,7 +176,7 @@ void registry_put(struct registry *r, struct model *m)
         registry_unref(old);
     }
     m->used_us = lane_now_us();
-    m->trim = r->trim;
+    m->root = r->root;
     model_insert(r, registry_ref(m));
 }
 
@@ -236,39 +235,35 @@ static bool path_part(const char *path, unsigned n, char *ret, size_t bytes)
     return len > 0 || strchr(path, ':');
 }
 
-/* A real folder directly in dir: no symbolic link leads out of it. */
-static bool folder_exists(const char *dir, const char *name)
-{
-    struct stat st;
-    int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (at < 0)
-        return false;
-    size_t n = strlen(name);
-    bool compiled = n > 5 && !strcmp(name + n - 5, ".rill");
-    bool good = fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (S_ISDIR(st.st_mode) || (compiled && S_ISREG(st.st_mode)));
-    close(at);
-    return good;
-}
-
-static bool folder_find(const struct registry *r, const char *name, char *ret, size_t bytes)
+static int folder_find(const struct registry *r, const char *name, char *ret, size_t bytes)
 {
     char dir[CONF_STR_BYTES];
-    for (unsigned i = 0; path_part(r->conf->models_model_path, i, dir, sizeof dir); i++)
-        if (dir[0] == '/' && folder_exists(dir, name)) {
-            snprintf(ret, bytes, "%s/%s", dir, name);
-            return true;
-        }
-    return false;
+    for (unsigned i = 0; path_part(r->conf->models_model_path, i, dir, sizeof dir); i++) {
+        int fd = dir[0] == '/' ? model_beneath(dir, name) : -1;
+        if (fd < 0)
+            continue;
+        snprintf(ret, bytes, "%s/%s", dir, name);
+        return fd;
+    }
+    return -1;
+}
+
+static bool folder_has(const struct registry *r, const char *name)
+{
+    char path[CONF_STR_BYTES + 80];
+    int fd = folder_find(r, name, path, sizeof path);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
 }
 
 struct model *registry_get(struct registry *r, const char *name)
 {
-    char path[CONF_STR_BYTES + 80];
     if (!model_name_valid(name))
         return NULL;
     struct model *m = model_find(r, name);
     bool loaded = m && (m->state == MODEL_READY || m->state == MODEL_LOADING);
-    if (!loaded && !folder_find(r, name, path, sizeof path) && !is_builtin(name))
+    if (!loaded && !folder_has(r, name) && !is_builtin(name))
         return NULL;
     if (!m)
         m = model_add(r, name);
@@ -279,9 +274,13 @@ static void folder_scan(struct registry *r, const char *path)
 {
     DIR *d = opendir(path);
     struct dirent *e;
-    while (d && (e = readdir(d)))
-        if (model_name_valid(e->d_name) && !model_find(r, e->d_name) && folder_exists(path, e->d_name))
-            model_add(r, e->d_name);
+    while (d && (e = readdir(d))) {
+        int fd = model_name_valid(e->d_name) && !model_find(r, e->d_name) ? model_beneath(path, e->d_name) : -1;
+        if (fd < 0)
+            continue;
+        model_add(r, e->d_name);
+        close(fd);
+    }
     if (d)
         closedir(d);
 }
@@ -300,118 +299,40 @@ void registry_scan(struct registry *r)
 
 /* ---- loading, on the pool ---- */
 
-static void info_copy(struct model *to, const rill_model *from)
+static bool is_pinned(struct load_job *j)
 {
-    rill_model_get_info(from, &to->info);
-    snprintf(to->task, sizeof to->task, "%s", to->info.task ? to->info.task : "");
-    snprintf(to->licence, sizeof to->licence, "%s", to->info.licence ? to->info.licence : "");
-    snprintf(to->summary, sizeof to->summary, "%s", to->info.summary ? to->info.summary : "");
-    for (int i = 0; i < 32; i++)
-        snprintf(to->sha256 + 2 * i, 3, "%02x", to->info.sha256[i]);
+    struct model_found *f = &j->found;
+    int n = j->pins[0] ? pin_find(j->pins, j->model->name, f->want_sha256, f->model.error.text, sizeof f->model.error.text) : 0;
+    f->wants = n > 0;
+    f->want_words = "the one that models.pins has for it";
+    if (n < 0)
+        j->status = f->model.error.status = RILL_INVALID;
+    return n >= 0;
 }
 
-/* Loading takes many times what is kept; the C library would hold on to the rest. */
-static void memory_return(void)
+/* What the process checked is what may be loaded. */
+static bool is_checked(struct load_job *j)
 {
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
-}
-
-static int port_find(const rill_port *ports, unsigned n, rill_port_kind low, rill_port_kind high)
-{
-    for (unsigned i = 0; i < n; i++)
-        if (!ports[i].is_input && ports[i].kind >= low && ports[i].kind <= high)
-            return (int) i;
-    return -1;
-}
-
-/* A plan of the output `out` alone, or of all others; NULL where the model cannot be parted. */
-static rill_plan *part_plan(const struct load_job *j, const rill_port *ports, unsigned n, int out, bool alone)
-{
-    char spec[2048] = "select_outputs(";
-    const char *comma = "";
-    const char *const transforms[] = { spec, NULL };
-    const rill_model_opts opts = { .transforms = transforms, .builtin = j->builtin };
-    const rill_plan_opts plan_opts = { .max_bytes = j->max_bytes };
-    rill_model *m = NULL;
-    rill_plan *p = NULL;
-    for (unsigned i = 0; i < n; i++) {
-        size_t at = strlen(spec);
-        if (ports[i].is_input || ((int) i == out) != alone)
-            continue;
-        if (at + strlen(ports[i].name) + 8 > sizeof spec)
-            return NULL;
-        snprintf(spec + at, sizeof spec - at, "%s\"%s\"", comma, ports[i].name);
-        comma = ", ";
+    struct model_found *f = &j->found;
+    uint8_t sha256[32];
+    if (f->fd < 0 || !j->checks)
+        return true;
+    j->status = check_model(&j->check, sha256, &f->model.error);
+    if (j->status == RILL_OK && !f->wants) {
+        memcpy(f->want_sha256, sha256, sizeof sha256);
+        f->wants = true;
+        f->want_words = "that of the bytes that were checked a moment ago; it changed meanwhile";
     }
-    snprintf(spec + strlen(spec), 2, ")");
-    if (rill_model_open_with(&m, j->path, &opts, NULL) == RILL_OK && rill_plan_new(&p, m, &plan_opts, NULL) != RILL_OK)
-        p = NULL;
-    rill_model_free(m);
-    return p;
-}
-
-/* A detector and a recogniser in one model become two plans, so that silence costs nothing. */
-static void words_part(struct load_job *j, rill_plan **plan)
-{
-    rill_port ports[32], one[2];
-    unsigned n = rill_plan_ports(*plan, ports, 32);
-    n = n < 32 ? n : 32;
-    int out = port_find(ports, n, RILL_PORT_CTC, RILL_PORT_TRANSDUCER);
-    if (out < 0 || port_find(ports, n, RILL_PORT_VAD, RILL_PORT_VAD) < 0)
-        return;
-    rill_plan *rest = part_plan(j, ports, n, out, false), *words = rest ? part_plan(j, ports, n, out, true) : NULL;
-    if (!words || rill_plan_ports(words, one, 2) != 2) {
-        rill_plan_unref(rest);
-        rill_plan_unref(words);
-        return;
-    }
-    rill_plan_unref(*plan);
-    *plan = rest;
-    j->found.lane.words_plan = words;
-    j->found.lane.words_port = 1;
-}
-
-/* What the recogniser behind a detector costs while somebody speaks. */
-static void words_measure(struct model *f)
-{
-    struct lane_model words = { .plan = NULL };
-    rill_plan_info info;
-    float rtf = 0;
-    if (!f->lane.words_plan)
-        return;
-    rill_plan_get_info(f->lane.words_plan, &info);
-    f->plan_info.weights_bytes += info.weights_bytes;
-    f->plan_info.stream_bytes += info.stream_bytes;
-    if (lane_model_probe(&words, f->lane.words_plan, f->info.sample_rate, &rtf, NULL) == RILL_OK)
-        f->rtf += rtf;
+    return j->status == RILL_OK;
 }
 
 static void load_work(uv_work_t *w)
 {
     struct load_job *j = w->data;
-    struct model *f = &j->found;
-    rill_model *m = NULL;
-    rill_plan *plan = NULL;
-    rill_plan_opts opts = { .max_bytes = j->max_bytes };
-    j->status = j->builtin ? rill_model_builtin(&m, j->path, &f->error) : rill_model_open(&m, j->path, &f->error);
-    if (j->status != RILL_OK)
-        return;
-    info_copy(f, m);
-    j->status = rill_plan_new(&plan, m, &opts, &f->error);
-    rill_model_free(m);
-    if (j->status != RILL_OK)
-        return;
-    words_part(j, &plan);
-    rill_plan_get_info(plan, &f->plan_info);
-    j->status = lane_model_probe(&f->lane, plan, f->info.sample_rate, &f->rtf, &f->error);
-    if (j->status == RILL_OK)
-        words_measure(f);
-    f->lane.plan = j->status == RILL_OK ? plan : rill_plan_unref(plan);
-    if (j->status != RILL_OK)
-        f->lane.words_plan = rill_plan_unref(f->lane.words_plan);
-    memory_return();
+    if (atomic_load(&j->registry->root->stop))
+        j->status = RILL_AGAIN;
+    else if (is_pinned(j) && is_checked(j))
+        j->status = model_find_out(&j->found);
 }
 
 static void found_copy(struct model *m, const struct model *f)
@@ -431,14 +352,16 @@ static void found_copy(struct model *m, const struct model *f)
     m->info.summary = m->summary;
 }
 
-static void load_done(uv_work_t *w, int status)
+static void job_end(struct load_job *j, bool good)
 {
-    struct load_job *j = w->data;
     struct model *m = j->model;
-    found_copy(m, &j->found);
-    m->load_us = lane_now_us() - m->begun_us;
-    m->state = j->status == RILL_OK && !status ? MODEL_READY : MODEL_FAILED;
+    found_copy(m, &j->found.model);
+    if (j->found.fd >= 0)
+        close(j->found.fd);
+    m->state = good && j->status == RILL_OK ? MODEL_READY : MODEL_FAILED;
+    m->failures = m->state == MODEL_FAILED ? m->failures + 1 : 0;
     m->used_us = m->failed_us = lane_now_us();
+    m->load_us = m->used_us - m->begun_us;
     if (m->follows && m->state == MODEL_READY)
         registry_put(j->registry, m);
     free(j);
@@ -446,19 +369,67 @@ static void load_done(uv_work_t *w, int status)
     registry_unref(m);
 }
 
+static void load_done(uv_work_t *w, int status);
+
+static bool job_begin(struct load_job *j)
+{
+    j->work.data = j;
+    bool good = work_start(j->registry->loop, &j->work, load_work, load_done) == 0;
+    j->registry->root->n_loads += good;
+    return good;
+}
+
+static void load_done(uv_work_t *w, int status)
+{
+    struct load_job *j = w->data;
+    struct registry *root = j->registry->root;
+    root->n_loads--;
+    job_end(j, status == 0);
+    while (root->queue && root->n_loads < LOADS_AT_ONCE) {
+        j = root->queue;
+        root->queue = j->next;
+        if (!job_begin(j)) {
+            snprintf(j->found.model.error.text, sizeof j->found.model.error.text, "no thread to load it in");
+            job_end(j, false);
+        }
+    }
+}
+
+static bool job_add(struct load_job *j)
+{
+    struct load_job **at = &j->registry->root->queue;
+    if (j->registry->root->n_loads < LOADS_AT_ONCE)
+        return job_begin(j);
+    while (*at)
+        at = &(*at)->next;
+    *at = j;
+    return true;
+}
+
+static void check_fill(struct load_job *j, const struct conf *c)
+{
+    j->checks = strcmp(c->models_check, "yes") == 0;
+    j->check = (struct check) { .fd = j->found.fd, .name = j->found.path, .max_model_bytes = c->models_max_model_bytes,
+                                .memory_bytes = c->models_check_memory_bytes, .cpu_s = c->models_check_cpu_s,
+                                .timeout_s = c->models_check_timeout_s, .stop = &j->registry->root->stop };
+    memcpy(j->pins, c->models_pins, sizeof j->pins);
+}
+
 static bool load_start(struct registry *r, struct model *m)
 {
     struct load_job *j = calloc(1, sizeof *j);
     if (!j)
         return false;
-    j->builtin = !folder_find(r, m->name, j->path, sizeof j->path);
-    if (j->builtin)
-        snprintf(j->path, sizeof j->path, "%s", m->name);
+    j->found.fd = folder_find(r, m->name, j->found.path, sizeof j->found.path);
+    if (j->found.fd < 0)
+        snprintf(j->found.path, sizeof j->found.path, "%s", m->name);
     j->registry = r;
     j->model = m;
-    j->max_bytes = r->conf->models_max_model_bytes;
-    j->work.data = j;
-    if (work_start(r->loop, &j->work, load_work, load_done) < 0) {
+    j->found.max_bytes = r->conf->models_max_model_bytes;
+    check_fill(j, r->conf);
+    if (!job_add(j)) {
+        if (j->found.fd >= 0)
+            close(j->found.fd);
         free(j);
         return false;
     }
@@ -470,7 +441,8 @@ static bool load_start(struct registry *r, struct model *m)
 
 bool registry_load(struct registry *r, struct model *m, bool afresh, model_loaded *done, void *arg)
 {
-    bool failed = m->state == MODEL_FAILED && !afresh && lane_now_us() - m->failed_us < RETRY_US;
+    uint32_t doublings = m->failures < RETRY_DOUBLINGS ? m->failures : RETRY_DOUBLINGS;
+    bool failed = m->state == MODEL_FAILED && !afresh && lane_now_us() - m->failed_us < (UINT64_C(1) << doublings) * RETRY_US / 2;
     if (m->state == MODEL_READY || failed) {
         done(arg, m);
         return true;

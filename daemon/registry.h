@@ -55,16 +55,21 @@ struct model {
     uint64_t begun_us, load_us;     /* when its loading began: of two versions the later one stays; how long it took */
     uint64_t used_us;               /* when somebody was last seen to hold it */
     uint64_t failed_us;
+    uint32_t failures;              /* since it was last changed or loaded by hand */
     bool follows;                   /* it takes the place of the version in the registry once it is ready */
     struct model_wait *gone;        /* told when the last one lets go of it */
-    bool *trim;                     /* of the registry: memory was given back */
+    struct registry *root;
 };
 
 struct registry {
     uv_loop_t *loop;
     const struct conf *conf;
     struct model *models;
-    bool freed, *trim;              /* trim: whose `freed` is set; its own if not said otherwise */
+    struct registry *root;          /* the daemon's, which outlives all models; itself if not said otherwise */
+    bool freed;                     /* root only: a plan was */
+    unsigned n_loads;               /* root only, with queue: those that wait until others are done */
+    struct load_job *queue;
+    atomic_bool stop;               /* root only: whoever checks a model gives up */
     uint64_t next_look_us;
     uv_work_t trim_work;
     bool trimming;

@@ -207,7 +207,7 @@ static void reload_run(struct daemon *d, struct reload *r)
     d->reload = r;
     notify_send("RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=Reloading", (unsigned long long) lane_now_us());
     registry_init(&r->registry, &d->loop, &r->conf);
-    r->registry.trim = &d->registry.freed;
+    r->registry.root = &d->registry;
     if (conf_load(&r->conf, d->conf_path, d->conf_may_miss, r->err) && preload_each(r->conf.models_preload, reload_one, r))
         reload_loaded(r);
     r->starting = false;

@@ -127,6 +127,8 @@ typedef struct rill_model_opts {
     const char *const *transforms;
     const char *stream;
     uint32_t builtin;           /* 1: path is the name of a model that is built in */
+    uint32_t copy;              /* 1: path is a folder or a compiled plan, and nothing that happens to a file later matters: a
+                                   plan is read into memory instead of mapped, and sha256 is that of its bytes */
 } rill_model_opts;
 
 #define RILL_CPU_C       (1u << 31)   /* plain C only */

@@ -249,13 +249,18 @@ static rill_status compiled_model(struct opening *o, const char *path)
     if (!opts_are_empty(o->opts))
         return err_set(o->err, RILL_INVALID, "is compiled, so nothing can be done to its graph any more; give transforms, "
                        "symbols and assertions to: rill compile MODEL -o FILE.rill");
-    TRY(planfile_open(&f, path, o->err));
+    bool copies = o->opts && o->opts->copy;
+    TRY(planfile_open(&f, path, copies, o->err));
+    if (copies)
+        folder_digest(&o->folder, f->map, f->map_bytes);
     f->path = arena_string(&o->model->arena, path);
     rill_status s = f->path ? planfile_model_read(o->model, f, o->err) : err_set(o->err, RILL_NOMEM, "out of memory");
     if (s != RILL_OK) {
         planfile_free(f);
         return s;
     }
+    if (copies)
+        SHA256Final(o->model->info.sha256, &o->folder.digest);
     for (uint32_t i = 0; i < o->model->n_compiled_outputs; i++)
         TRY(parts_add(o, &o->model->outputs[i]));
     return RILL_OK;
@@ -307,7 +312,7 @@ static rill_status any_model(struct opening *o, const char *path, bool is_folder
     }
     if (is_folder)
         return folder_model(o, path);
-    if (planfile_is(path) || ends_with(path, ".rill"))
+    if ((o->opts && o->opts->copy) || planfile_is(path) || ends_with(path, ".rill"))
         return compiled_model(o, path);
     return ends_with(path, ".nnef") ? nnef_model(o, path) : onnx_model(o, path);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/planfile/planfile.h"
+#include "engine/base/bytes.h"
 #include "engine/planfile/graph.h"
 
 #include <planfile_code.h>       /* PLANFILE_CODE: of the sources that lay weights out, made at build time */
@@ -144,7 +145,19 @@ bool planfile_is(const char *path)
     return is;
 }
 
-static rill_status file_map(struct planfile *f, int fd, rill_error *err)
+/* Memory of its own that holds the file as it is now. */
+static rill_status file_copy(struct planfile *f, int fd, rill_error *err)
+{
+    void *map = mmap(NULL, f->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return err_set(err, RILL_NOMEM, "out of memory for %zu bytes", f->map_bytes);
+    f->map = map;
+    TRY(bytes_read_at(fd, map, f->map_bytes, 0, f->path, err));
+    mprotect(map, f->map_bytes, PROT_READ);
+    return RILL_OK;
+}
+
+static rill_status file_map(struct planfile *f, int fd, bool copies, rill_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
@@ -152,6 +165,8 @@ static rill_status file_map(struct planfile *f, int fd, rill_error *err)
     if (!S_ISREG(st.st_mode) || st.st_size <= 0 || (uint64_t) st.st_size > FILE_BYTES_MAX)
         return err_set(err, RILL_MALFORMED, "is no compiled plan");
     f->map_bytes = (size_t) st.st_size;
+    if (copies)
+        return file_copy(f, fd, err);
     void *map = mmap(NULL, f->map_bytes, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
     if (map == MAP_FAILED)
         return err_set(err, RILL_IO, "cannot be mapped: %s", strerror(errno));
@@ -159,13 +174,14 @@ static rill_status file_map(struct planfile *f, int fd, rill_error *err)
     return RILL_OK;
 }
 
-rill_status planfile_open(struct planfile **ret, const char *path, rill_error *reterr)
+rill_status planfile_open(struct planfile **ret, const char *path, bool copies, rill_error *reterr)
 {
     struct planfile *f = calloc(1, sizeof *f);
     if (!f)
         return err_set(reterr, RILL_NOMEM, "out of memory");
+    f->path = path;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    rill_status s = fd < 0 ? err_set(reterr, RILL_IO, "%s", strerror(errno)) : file_map(f, fd, reterr);
+    rill_status s = fd < 0 ? err_set(reterr, RILL_IO, "%s", strerror(errno)) : file_map(f, fd, copies, reterr);
     if (fd >= 0)
         close(fd);
     if (s == RILL_OK)

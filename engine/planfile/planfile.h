@@ -39,9 +39,9 @@ struct planfile {
 /* The regular file at path starts as a compiled one does; false also where it cannot be read. */
 bool planfile_is(const char *path);
 
-/* Maps and checks a file: IO, MALFORMED where a byte of it is not what was written, UNSUPPORTED where another build of
+/* Maps and checks a file (copies: reads it into memory, so that it may be truncated later): IO, MALFORMED where a byte of it is not what was written, UNSUPPORTED where another build of
  * this library wrote it. Which machine it is for is the caller's to compare. */
-rill_status planfile_open(struct planfile **ret, const char *path, rill_error *reterr);
+rill_status planfile_open(struct planfile **ret, const char *path, bool copies, rill_error *reterr);
 
 /* The same of n bytes at a multiple of 64, which must outlive *ret. is_hostile: for tests of what lies behind the hashes:
  * they are not looked at, nor is the build. */

@@ -271,6 +271,122 @@ static void test_idle(void)
     CHECK(rig_stop(&r) == 0);
 }
 
+/* ---- bad files ---- */
+
+/* Opening the model fails with these words, and swapping another model for it changes nothing. */
+static void bad_is_refused(struct rig *r, struct rill_client *ctl, const char *text, const char *words)
+{
+    char err[512];
+    model_put(r, "bad", text);
+    CHECK(rill_client_ctl_load(ctl, "bad") < 0 && rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
+          strstr(rill_client_error(ctl), words), "%s: %s", text, rill_client_error(ctl));
+    CHECK(volume_of(r, "bad", err) == 0 && strstr(err, words), "%s: %s", text, err);
+    model_put(r, "good", text);
+    CHECK(rill_client_ctl_swap(ctl, "good") < 0 && strstr(rill_client_error(ctl), words));
+    model_put(r, "good", "wiener");
+    CHECK(volume_of(r, "good", err) == 1, "after %s: %s", text, err);
+}
+
+static bool has_address_space_limit(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return false;
+#else
+    return true;
+#endif
+}
+
+static void test_bad(void)
+{
+    struct rig r;
+    struct slow_stream s;
+    rig_start(&r, "check_cpu_s = 1\ncheck_timeout_s = 60\ncheck_memory_bytes = 134217728\n");
+    struct rill_client *ctl = client(r.ctl);
+    model_put(&r, "good", "wiener");
+    slow_open(&s, &r, "good");
+    bad_is_refused(&r, ctl, "nonsense", "is no model");
+    slow_send(&s, 2000);
+    bad_is_refused(&r, ctl, "crash", has_address_space_limit() ? "ended with signal 11" : "the process that checked it ended");
+    slow_send(&s, 2000);
+    bad_is_refused(&r, ctl, "loop", "more than 1 s of processor time");
+    slow_send(&s, 2000);
+    if (has_address_space_limit())
+        bad_is_refused(&r, ctl, "eat", "check_memory_bytes");
+    else
+        check_skip("sanitizers need more address space than any limit leaves");
+    slow_send(&s, 2000);
+    bad_is_refused(&r, ctl, "change", "it changed meanwhile");
+    slow_close(&s, 1);
+    CHECK(strstr(rig_log(&r), "/models/bad") != NULL, "messages name the file, not a descriptor: %s", rig_log(&r));
+    CHECK(!strstr(rig_log(&r), "/proc/self"), "%s", rig_log(&r));
+    rill_client_free(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
+static void test_timeout(void)
+{
+    struct rig r;
+    char err[512];
+    rig_start(&r, "check_timeout_s = 1\n");
+    model_put(&r, "bad", "sleep");
+    CHECK(volume_of(&r, "bad", err) == 0 && strstr(err, "took more than 1 s"), "%s", err);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* A daemon that is told to stop does not wait for a check to time out. */
+static void test_stop_while_checking(void)
+{
+    struct rig r;
+    rig_start(&r, "check_timeout_s = 3600\n");
+    model_put(&r, "bad", "sleep");
+    int fd = raw_hello(r.ctl);
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__CtlLoad m = RILL__CTL_LOAD__INIT;
+    m.model = (char *) (uintptr_t) "bad";
+    f.req = 5;
+    f.m_case = RILL__CLIENT_FRAME__M_CTL_LOAD;
+    f.ctl_load = &m;
+    CHECK(raw_frame(fd, &f));
+    usleep(300000);
+    CHECK(rig_stop(&r) == 0);
+    close(fd);
+}
+
+/* ---- pins ---- */
+
+static void test_pins(void)
+{
+    struct rig r;
+    char err[512], conf[200], path[128], line[100] = "";
+    rig_dir(&r);
+    snprintf(path, sizeof path, "%s/pins", r.dir);
+    snprintf(conf, sizeof conf, "pins = %s\n", path);
+    text_put(path, "# nothing yet\n");
+    rig_conf(&r, conf);
+    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
+    CHECK(rig_spawn(&r, argv) && rig_wait_ready(&r));
+    struct rill_client *ctl = client(r.ctl);
+    model_put(&r, "m", "wiener");
+    CHECK(volume_of(&r, "m", err) == 1, "what is not named is free: %s", err);
+    struct slow_stream s;
+    slow_open(&s, &r, "m");
+    snprintf(line, sizeof line, "%s  m\n", s.got.opened.sha256);
+    slow_close(&s, 1);
+    text_put(path, line);
+    CHECK(rill_client_ctl_swap(ctl, "m") == 0, "%s", rill_client_error(ctl));
+    model_put(&r, "m", "half");
+    CHECK(rill_client_ctl_swap(ctl, "m") < 0 && strstr(rill_client_error(ctl), "not the one that models.pins has"), "%s",
+          rill_client_error(ctl));
+    CHECK(volume_of(&r, "m", err) == 1, "%s", err);
+    text_put(path, "xyz m\n");
+    model_put(&r, "m", "wiener");
+    CHECK(rill_client_ctl_swap(ctl, "m") < 0 && strstr(rill_client_error(ctl), "pins:1 is no line"), "%s", rill_client_error(ctl));
+    unlink(path);
+    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "models.pins"), "%s", rill_client_error(ctl));
+    rill_client_free(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
 /* ---- storms ---- */
 
 #define N_STORM 8
@@ -341,6 +457,10 @@ int main(int argc, char **argv)
     test_reload_all();
     test_unload();
     test_idle();
+    test_bad();
+    test_timeout();
+    test_stop_while_checking();
+    test_pins();
     test_storm(50);
     test_hup_storm();
     return check_end();

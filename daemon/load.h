@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* load.h - from a folder or a file to a plan that has run. On libuv's pool, and in the process that checks a model. */
+#ifndef RILLD_LOAD_H
+#define RILLD_LOAD_H
+
+#include "daemon/registry.h"
+
+struct model_found {
+    int fd;                         /* folder or compiled plan; -1: built in. The caller's */
+    char path[CONF_STR_BYTES + 80]; /* what it is called in messages; the name of what is built in */
+    uint64_t max_bytes;             /* weights and one stream */
+    bool wants;                     /* anything but these bytes is refused, with these words for what they are */
+    uint8_t want_sha256[32];
+    const char *want_words;
+    char opened[80];
+    struct model model;             /* found: lane, plan_info, info with its texts, error, rtf */
+};
+
+/* Opens, plans and runs it: weights, code and state have been touched when it returns. */
+rill_status model_find_out(struct model_found *f);
+
+/* Loading takes many times what is kept; gives the rest back to the system. */
+void memory_return(void);
+
+#endif
