@@ -1,12 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* rill_client.h - talk to rilld over its Unix socket: a small blocking client.
  *
- * One rill_client is one connection and belongs to one thread. Calls that wait
- * (open, send, finish, requests) read the socket meanwhile and hand whatever
- * arrives to the callbacks, on the same thread; callbacks must not call back
- * into the client. Functions return 0, or -1 with words in
- * rill_client_error(); A connection that ended makes every
- * later call fail the same way. */
+ *     struct rill_client *c;
+ *     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+ *     if (rill_client_connect(&c, path, "my program", 0) || (rill_client_set_events(c, &events), rill_client_open(c, 1, &o, NULL)) ||
+ *         rill_client_send(c, 1, samples, bytes) || rill_client_finish(c, 1, NULL))
+ *         puts(rill_client_error(c));
+ *     rill_client_free(c);
+ *
+ * Threads: one rill_client is one connection and belongs to one thread at a time; different ones are independent. The library has
+ * no globals, starts no threads, takes no signals (SIGPIPE is not raised) and prints nothing.
+ *
+ * Waiting: calls that wait (open, send, finish, requests) read the socket meanwhile and hand what arrives to the callbacks, on
+ * the same thread. Callbacks must not call back into the client. No call is fit for a real-time thread.
+ *
+ * Errors: functions return 0, or -1 with words in rill_client_error() and, where the daemon refused, the protocol's Code in
+ * rill_client_error_code(). A connection that ended makes every later call fail the same way; a stream that ended with an error
+ * makes later calls on it fail, and the others go on. Each call that asks the daemon something waits at most the
+ * timeout of rill_client_connect() without any progress.
+ *
+ * Units: positions and counts of samples are per channel and of the input's rate where nothing else is said; PCM is interleaved,
+ * little-endian; times end in _us or _ms; rtf is compute time over audio time.
+ *
+ * Memory: what is passed in is read during the call only; strings and pointers in the structs that callbacks get are valid
+ * during the callback. */
 #ifndef RILL_CLIENT_H
 #define RILL_CLIENT_H
 
@@ -142,46 +159,56 @@ struct rill_client_events {
     void (*endpoint)(void *arg, const struct rill_client_endpoint *e);
 };
 
-/* Connects to the socket at path, sends the preface and Hello, waits for the answer at most
- * timeout_ms (also the limit of every later wait without any progress; 0 = 10 s). name is for the daemon's
- * log. *ret is written in every case where memory was had, so that rill_client_error() can be
- * asked; free it either way. */
+/* Connects to the socket at path (at most 107 bytes), sends the preface and Hello, and waits for the answer. timeout_ms is the
+ * limit of this and of every later wait without any progress; 0 = 10 s. name (may be NULL) is for the daemon's log. *ret is
+ * written in every case, NULL where memory was out, so that rill_client_error() can be asked; free it either way. */
 int rill_client_connect(struct rill_client **ret, const char *path, const char *name, unsigned timeout_ms);
 
-/* Takes NULL too; returns NULL. Open streams are cancelled by the daemon. */
+/* Closes the connection; open streams are dropped by the daemon. Takes NULL too; returns NULL. */
 struct rill_client *rill_client_free(struct rill_client *c);
 
-void rill_client_set_events(struct rill_client *c, const struct rill_client_events *ev);    /* copied */
-const char *rill_client_error(const struct rill_client *c);      /* "" if nothing failed */
-int rill_client_error_code(const struct rill_client *c);         /* the protocol's Code, 0 if local */
-int rill_client_fd(const struct rill_client *c);                 /* for poll(2); read with rill_client_poll */
-const char *rill_client_server(const struct rill_client *c);     /* name and version of the daemon */
+/* Who hears what comes from now on. *ev is copied; any callback may be NULL. Cannot fail. */
+void rill_client_set_events(struct rill_client *c, const struct rill_client_events *ev);
 
-/* Opens stream number id (not 0). ret may be NULL. */
+/* Words for the last failure, "" if nothing failed; valid until the next call. Takes NULL: "out of memory". */
+const char *rill_client_error(const struct rill_client *c);
+int rill_client_error_code(const struct rill_client *c);        /* the protocol's Code, 0 if local */
+
+/* For poll(2); owned by the client. When it is readable, call rill_client_poll(). */
+int rill_client_fd(const struct rill_client *c);
+
+/* Name and version of the daemon; valid until rill_client_free(). */
+const char *rill_client_server(const struct rill_client *c);
+
+/* Opens stream number id (not 0, not open now). *ret (may be NULL) says what will come and how late. Fails with NO_MODEL,
+ * MODEL_FAILED, BAD_ARG, BAD_FORMAT, OVERLOADED, QUOTA or DRAINING. The model may have to be loaded first: that is waited for. */
 int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_client_open *o,
                      struct rill_client_opened *ret);
 
-/* Sends interleaved samples in the stream's input format; bytes is a multiple of one frame
- * (channels x bytes per sample). Blocks while the stream has no credit. */
+/* Sends interleaved samples in the stream's input format; bytes is a multiple of one frame (channels x bytes per sample).
+ * Waits while the stream has no credit. After a failure it is not known how much was sent. */
 int rill_client_send(struct rill_client *c, uint32_t id, const void *pcm, size_t bytes);
 
-/* Samples (per channel) that may be sent now without blocking. */
+/* Samples (per channel) that may be sent now without waiting; 0 for a stream that is not open. Reads nothing. */
 uint64_t rill_client_credit(const struct rill_client *c, uint32_t id);
 
-/* Ends the stream and waits until everything came back. ret may be NULL. */
+/* Ends the stream and waits until everything came back; its number is free then. *ret (may be NULL) is the account. */
 int rill_client_finish(struct rill_client *c, uint32_t id, struct rill_client_finished *ret);
 
-int rill_client_reset(struct rill_client *c, uint32_t id);       /* state afresh, positions go on */
-int rill_client_cancel(struct rill_client *c, uint32_t id);      /* drops the stream; returns at once */
+/* The model starts afresh; positions go on. Does not wait. */
+int rill_client_reset(struct rill_client *c, uint32_t id);
 
-/* Jumps the input position forward: the next send() starts samples later. */
+/* Drops the stream: nothing more is wanted of it, its number is free. Does not wait; what is under way may still arrive. */
+int rill_client_cancel(struct rill_client *c, uint32_t id);
+
+/* Jumps the input position forward: the next send() starts samples later. The daemon tells the jump in a gap. */
 int rill_client_skip(struct rill_client *c, uint32_t id, uint64_t samples);
 
-/* Reads what has come, waiting at most timeout_ms (-1 = for ever) for the first byte; returns the number of
+/* Reads what has come, waiting at most timeout_ms (-1 = for ever, 0 = not at all) for the first byte; returns the number of
  * messages handled, or -1. */
 int rill_client_poll(struct rill_client *c, int timeout_ms);
 
-/* Round trip in microseconds to *ret_us. */
+/* Asks for a sign of life and waits. *ret_us (may be NULL): the round trip in microseconds. */
 int rill_client_ping(struct rill_client *c, uint64_t *ret_us);
 
 struct rill_client_model {
@@ -193,7 +220,7 @@ struct rill_client_model {
     bool is_default;
 };
 
-/* Calls each(arg, model) for every model the daemon knows. */
+/* Calls each(arg, model) for every model the daemon knows. each may be NULL. */
 int rill_client_info(struct rill_client *c, void (*each)(void *arg, const struct rill_client_model *m), void *arg);
 
 struct rill_client_model_stats {
@@ -209,7 +236,7 @@ struct rill_client_stats {
     uint32_t connections, streams;
 };
 
-/* each may be NULL. */
+/* Counts since the daemon started to *ret, and each(arg, model) for every model in use. Both may be NULL. */
 int rill_client_stats(struct rill_client *c, struct rill_client_stats *ret,
                       void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
 
@@ -266,7 +293,7 @@ struct rill_client_topic {
 /* Calls each(arg, topic) for every topic that this user may subscribe to. */
 int rill_client_topics(struct rill_client *c, void (*each)(void *arg, const struct rill_client_topic *t), void *arg);
 
-/* --- the control socket only ---------------------------------------------------------------- */
+/* --- the control socket only: elsewhere these fail with DENIED ------------------------------- */
 
 struct rill_client_status {
     const char *server, *state, *config;    /* valid until the next call on this client */
@@ -276,7 +303,7 @@ struct rill_client_status {
     struct rill_client_stats stats;
 };
 
-/* each (may be NULL) is called per model. */
+/* State of the daemon to *ret (not NULL); each (may be NULL) is called per model in use. */
 int rill_client_ctl_status(struct rill_client *c, struct rill_client_status *ret,
                            void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
 
@@ -289,21 +316,22 @@ struct rill_client_session {
     float rtf;
 };
 
+/* Calls each(arg, session) (not NULL) for every open stream and every connection without one. */
 int rill_client_ctl_sessions(struct rill_client *c, void (*each)(void *arg, const struct rill_client_session *s),
                              void *arg);
 
-/* Waits for the verdict; on failure rill_client_error() holds file, line and reason. On success
- * rill_client_ctl_text() may hold notes, such as keys that need a restart. */
-int rill_client_ctl_reload(struct rill_client *c);
-int rill_client_ctl_drain(struct rill_client *c, uint32_t grace_ms);   /* 0 = as configured */
+/* These wait for the verdict; on failure rill_client_error() holds the reason, of a reload also file and line. On success
+ * rill_client_ctl_text() may hold notes, such as keys that need a restart. Models are named, never by path. */
+int rill_client_ctl_reload(struct rill_client *c);                              /* settings and loaded models */
+int rill_client_ctl_reload_model(struct rill_client *c, const char *model);     /* anew, loaded or not */
+int rill_client_ctl_drain(struct rill_client *c, uint32_t grace_ms);            /* 0 = as configured */
 int rill_client_ctl_load(struct rill_client *c, const char *model);
 int rill_client_ctl_unload(struct rill_client *c, const char *model);
 int rill_client_ctl_unload_wait(struct rill_client *c, const char *model);      /* till its last stream has ended */
-int rill_client_ctl_reload_model(struct rill_client *c, const char *model);     /* anew, loaded or not */
 int rill_client_ctl_swap(struct rill_client *c, const char *model);             /* a new version of a loaded one */
-int rill_client_ctl_kick(struct rill_client *c, uint32_t conn);
-int rill_client_ctl_log_level(struct rill_client *c, const char *level);
-const char *rill_client_ctl_text(const struct rill_client *c);         /* of the last ctl call, "" if none */
+int rill_client_ctl_kick(struct rill_client *c, uint32_t conn);                 /* number of ctl_sessions() */
+int rill_client_ctl_log_level(struct rill_client *c, const char *level);        /* error, warning, info, debug */
+const char *rill_client_ctl_text(const struct rill_client *c);      /* of the last ctl call, "" if none; until the next */
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -64,6 +64,15 @@ class Blocking(WithDaemon):
         self.assertEqual(as_s16(out), tool_wav("denoise"))
         self.assertEqual(as_s16(out), tool_wav("stream", "--socket", self.daemon.socket))
 
+    def test_bits_of_the_c_example(self):
+        example = os.environ.get("RILL_C_CLIENT")
+        if not example:
+            self.skipTest("RILL_C_CLIENT names no example")
+        got = subprocess.run([example, self.daemon.socket], input=rig.floats(NOISY).tobytes(), stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, check=True)
+        self.assertEqual(got.stdout, whole(self.client))
+        self.assertIn(b"144000 samples", got.stderr)
+
     def test_any_pieces(self):
         want = whole(self.client)
         for size in (4, 1000, 65536):
