@@ -57,6 +57,7 @@ struct session {
     uint32_t max_chunk_us;
     struct hist compute, queue;
     struct figures *figures;        /* of its model; NULL until it runs */
+    uint64_t gap_samples;           /* of the input rate, whatever the reason */
 };
 
 struct conn {
@@ -203,6 +204,7 @@ void stats_summary(struct daemon *d);
 uint32_t sessions_running(const struct daemon *d);
 void stats_reply(struct conn *c, uint32_t req);
 void status_reply(struct conn *c, uint32_t req);
+void top_reply(struct conn *c, uint32_t req);
 void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t after_stream);
 void info_reply(struct conn *c, uint32_t req);
 uint64_t samples_us(uint64_t n, uint32_t rate);

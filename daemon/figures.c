@@ -66,6 +66,8 @@ void figures_gap(struct figures_all *a, struct figures *f, unsigned reason, uint
     unsigned r = reason < FIGURES_REASONS ? reason : 0;
     a->gap_us[r] += us;
     a->gap_samples[r] += samples;
+    if (!f)
+        return;
     f->gap_us += us;
     f->gap_samples += samples;
 }

@@ -47,6 +47,7 @@ struct pulse_figures {
     bool miss;
 };
 void figures_pulse(struct figures *f, const struct pulse_figures *p);
+/* f: NULL where it is nobody's model, as of a subscriber. */
 void figures_gap(struct figures_all *a, struct figures *f, unsigned reason, uint64_t samples, uint32_t rate);
 
 /* Runs of n streams at once. */

@@ -12,6 +12,7 @@ enum proto_minor {
     MINOR_OVERLOAD,
     MINOR_HEALTH,               /* reasons of Health */
     MINOR_TOPICS,               /* publish and subscribe */
+    MINOR_FIGURES,              /* histograms, gaps, errors by code and memory in Stats, the worst pulses, top */
     MINOR_END
 };
 #define PROTO_MINOR (MINOR_END - 1)
@@ -228,6 +229,11 @@ static void on_ctl_sessions(struct conn *c, const Rill__ClientFrame *f)
     sessions_reply(c, f->req, f->ctl_sessions->after_conn, f->ctl_sessions->after_stream);
 }
 
+static void on_ctl_top(struct conn *c, const Rill__ClientFrame *f)
+{
+    top_reply(c, f->req);
+}
+
 static void on_ctl_metrics(struct conn *c, const Rill__ClientFrame *f)
 {
     metrics_reply(c, f->req);
@@ -405,7 +411,7 @@ static const struct verb verbs[] = {
     [M(CTL_METRICS)] = { .control = true, .run = on_ctl_metrics },
     [M(CTL_KICK)] = { .control = true, .run = on_ctl_kick },
     [M(CTL_SWAP)] = { .control = true, .run = on_ctl_swap },
-    [M(CTL_TOP)] = { .control = true },
+    [M(CTL_TOP)] = { .control = true, .run = on_ctl_top },
 };
 #undef M
 

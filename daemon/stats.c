@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/daemon.h"
+#include "daemon/process.h"
 
 #include <unistd.h>
 
@@ -53,6 +54,7 @@ void stats_opened(struct session *s)
 
 void stats_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples)
 {
+    s->gap_samples += samples;
     figures_gap(&s->daemon->figures, s->figures, (unsigned) reason, samples, s->in.rate);
 }
 
@@ -104,14 +106,58 @@ void stats_summary(struct daemon *d)
 
 /* ---- answers ---- */
 
-struct stats_message {
-    Rill__StatsReply reply;
-    Rill__ModelStats models[MODELS_A_REPLY], *pointers[MODELS_A_REPLY];
+struct times_message {
+    Rill__TimeHistogram m;
+    uint64_t count[FIGURES_TIMES + 1];
 };
 
-static void model_stats_fill(Rill__ModelStats *a, struct model *m)
+struct model_stats_message {
+    Rill__ModelStats m;
+    struct times_message compute, queue;
+    uint64_t batches[FIGURES_BATCHES];
+};
+
+#define GAPS FIGURES_REASONS
+struct stats_message {
+    Rill__StatsReply reply;
+    struct model_stats_message models[MODELS_A_REPLY];
+    Rill__ModelStats *pointers[MODELS_A_REPLY];
+    Rill__CodeCount codes[2][FIGURES_CODES], *code_pointers[2][FIGURES_CODES];
+    Rill__GapSum gaps[GAPS], *gap_pointers[GAPS];
+};
+
+static void times_fill(struct times_message *x, const struct time_hist *h)
 {
+    uint64_t n = 0;
+    rill__time_histogram__init(&x->m);
+    for (unsigned i = 0; i <= FIGURES_TIMES; i++)
+        x->count[i] = n += h->count[i];
+    x->m.le_us = (uint32_t *) (uintptr_t) figures_time_us;
+    x->m.n_le_us = FIGURES_TIMES;
+    x->m.count = x->count;
+    x->m.n_count = FIGURES_TIMES + 1;
+    x->m.sum_us = h->sum_us;
+}
+
+static void batches_fill(struct model_stats_message *x, const struct figures *f)
+{
+    uint64_t n = 0, sum = 0;
+    for (unsigned i = 1; i < FIGURES_BATCHES; i++) {
+        x->batches[i - 1] = figures_batches(f, i);
+        n += x->batches[i - 1];
+        sum += i * x->batches[i - 1];
+        if (x->batches[i - 1])
+            x->m.n_batches = i;
+    }
+    x->m.batches = x->batches;
+    x->m.batch_mean = n ? (float) ((double) sum / (double) n) : 0;
+}
+
+static void model_stats_fill(struct model_stats_message *x, struct daemon *d, struct model *m)
+{
+    Rill__ModelStats *a = &x->m;
     const struct model_stats *p = m->stats;
+    const struct figures *f = figures_of(&d->figures, m->name);
     double pulse_us = m->lane.rate ? (double) samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
     rill__model_stats__init(a);
     a->name = m->name;
@@ -126,6 +172,13 @@ static void model_stats_fill(Rill__ModelStats *a, struct model *m)
     a->queue_p99_us = hist_quantile(&p->queue, 0.99);
     a->rtf_p99 = pulse_us > 0 ? (float) (a->compute_p99_us / pulse_us) : 0;
     a->rtf_max = (float) p->rtf_max;
+    a->gap_samples = f->gap_samples;
+    a->gap_us = f->gap_us;
+    times_fill(&x->compute, &f->compute);
+    times_fill(&x->queue, &f->queue);
+    a->compute = &x->compute.m;
+    a->queue = &x->queue.m;
+    batches_fill(x, f);
 }
 
 uint32_t sessions_running(const struct daemon *d)
@@ -136,24 +189,86 @@ uint32_t sessions_running(const struct daemon *d)
     return n;
 }
 
+/* Those that are not zero; their number. */
+static size_t codes_fill(Rill__CodeCount *list, Rill__CodeCount **pointers, const uint64_t *counts)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < FIGURES_CODES; i++) {
+        if (!counts[i])
+            continue;
+        rill__code_count__init(&list[n]);
+        list[n].code = (Rill__Code) i;
+        list[n].n = counts[i];
+        pointers[n] = &list[n];
+        n++;
+    }
+    return n;
+}
+
+static void gaps_fill(struct stats_message *x, const struct figures_all *f)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < GAPS; i++) {
+        if (!f->gap_samples[i])
+            continue;
+        rill__gap_sum__init(&x->gaps[n]);
+        x->gaps[n].reason = (Rill__Gap__Reason) i;
+        x->gaps[n].samples = f->gap_samples[i];
+        x->gaps[n].us = f->gap_us[i];
+        x->gap_pointers[n] = &x->gaps[n];
+        n++;
+    }
+    x->reply.gaps = x->gap_pointers;
+    x->reply.n_gaps = n;
+}
+
+static void memory_fill(Rill__StatsReply *a, const struct daemon *d)
+{
+    uint64_t virtual_bytes;
+    process_memory(&virtual_bytes, &a->resident_bytes);
+    for (const struct model *m = d->registry.models; m; m = m->next)
+        a->weights_bytes += m->state == MODEL_READY ? m->plan_info.weights_bytes : 0;
+    for (const struct session *s = d->sessions; s; s = s->next)
+        a->stream_bytes += s->lane ? s->model->plan_info.stream_bytes : 0;
+    a->cpu_us = process_cpu_us();
+    a->open_fds = (uint32_t) process_fds();
+}
+
 static void stats_fill(struct stats_message *x, struct daemon *d)
 {
-    rill__stats_reply__init(&x->reply);
-    x->reply.uptime_us = lane_now_us() - d->started_us;
-    x->reply.connections = d->n_conns;
-    x->reply.connections_accepted = d->conns_accepted;
-    x->reply.streams = sessions_running(d);
-    x->reply.streams_opened = d->streams_opened;
-    x->reply.streams_refused = d->streams_refused;
-    x->reply.protocol_errors = d->protocol_errors;
-    x->reply.models = x->pointers;
-    for (struct model *m = d->registry.models; m && x->reply.n_models < MODELS_A_REPLY; m = m->next) {
+    Rill__StatsReply *a = &x->reply;
+    rill__stats_reply__init(a);
+    a->uptime_us = lane_now_us() - d->started_us;
+    a->connections = d->n_conns;
+    a->connections_accepted = d->conns_accepted;
+    a->streams = sessions_running(d);
+    a->streams_opened = d->streams_opened;
+    a->streams_refused = d->streams_refused;
+    a->protocol_errors = d->protocol_errors;
+    a->errors = x->code_pointers[0];
+    a->n_errors = codes_fill(x->codes[0], a->errors, d->figures.errors);
+    a->refused = x->code_pointers[1];
+    a->n_refused = codes_fill(x->codes[1], a->refused, d->figures.refused);
+    gaps_fill(x, &d->figures);
+    memory_fill(a, d);
+    a->models = x->pointers;
+    for (struct model *m = d->registry.models; m && a->n_models < MODELS_A_REPLY; m = m->next) {
         if (!m->stats->streams_opened)
             continue;
-        size_t i = x->reply.n_models++;
-        model_stats_fill(&x->models[i], m);
-        x->pointers[i] = &x->models[i];
+        model_stats_fill(&x->models[a->n_models], d, m);
+        x->pointers[a->n_models] = &x->models[a->n_models].m;
+        a->n_models++;
     }
+}
+
+/* Sends f, which holds x; without the histograms where they make it too large. */
+static void stats_send(struct conn *c, uint32_t req, Rill__ServerFrame *f, struct stats_message *x)
+{
+    for (size_t i = 0; rill__server_frame__get_packed_size(f) + 8 > c->max_frame_bytes && i < x->reply.n_models; i++) {
+        x->models[i].m.compute = x->models[i].m.queue = NULL;
+        x->models[i].m.n_batches = 0;
+    }
+    conn_send(c, req, f);
 }
 
 void stats_reply(struct conn *c, uint32_t req)
@@ -163,30 +278,35 @@ void stats_reply(struct conn *c, uint32_t req)
     stats_fill(&x, c->daemon);
     f.m_case = RILL__SERVER_FRAME__M_STATS;
     f.stats = &x.reply;
-    conn_send(c, req, &f);
+    stats_send(c, req, &f, &x);
+}
+
+static void status_fill(Rill__StatusReply *a, struct stats_message *x, struct daemon *d)
+{
+    rill__status_reply__init(a);
+    stats_fill(x, d);
+    a->server = (char *) (uintptr_t) "rilld " RILL_VERSION;
+    a->pid = (uint32_t) getpid();
+    a->uptime_us = x->reply.uptime_us;
+    a->state = (char *) (uintptr_t) (health_state(d) == HEALTH_OK ? "running" : health_state_name(health_state(d)));
+    a->threads = d->n_workers;
+    a->connections = d->n_conns;
+    a->streams = x->reply.streams;
+    a->config = d->conf_path;
+    a->stats = &x->reply;
+    a->rtf_load = (float) d->rtf_load;
+    a->rtf_budget = (float) (d->conf.limits_rtf_budget * d->n_workers);
 }
 
 void status_reply(struct conn *c, uint32_t req)
 {
-    struct daemon *d = c->daemon;
     struct stats_message x;
-    Rill__StatusReply a = RILL__STATUS_REPLY__INIT;
+    Rill__StatusReply a;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    stats_fill(&x, d);
-    a.server = (char *) (uintptr_t) "rilld " RILL_VERSION;
-    a.pid = (uint32_t) getpid();
-    a.uptime_us = x.reply.uptime_us;
-    a.state = (char *) (uintptr_t) (health_state(d) == HEALTH_OK ? "running" : health_state_name(health_state(d)));
-    a.threads = d->n_workers;
-    a.connections = d->n_conns;
-    a.streams = x.reply.streams;
-    a.config = d->conf_path;
-    a.stats = &x.reply;
-    a.rtf_load = (float) d->rtf_load;
-    a.rtf_budget = (float) (d->conf.limits_rtf_budget * d->n_workers);
+    status_fill(&a, &x, c->daemon);
     f.m_case = RILL__SERVER_FRAME__M_CTL_STATUS;
     f.ctl_status = &a;
-    conn_send(c, req, &f);
+    stats_send(c, req, &f, &x);
 }
 
 struct session_message {
@@ -223,6 +343,14 @@ static void session_fill(struct session_message *x, struct session *s)
     a->rtf = (float) rtf_of(s->compute_us, samples_us(s->audio_noted, s->in.rate));
     a->queued_bytes = conn_queue_bytes(s->conn);
     a->state = (char *) (uintptr_t) (!s->lane ? "opening" : s->finishing ? "finishing" : "running");
+    a->compute_us = s->compute_us;
+    a->audio_us = samples_us(s->audio_noted, s->in.rate);
+    a->deadline_misses = s->misses;
+    a->gap_samples = s->gap_samples;
+    a->compute_p99_us = hist_quantile(&s->compute, 0.99);
+    a->queue_p99_us = hist_quantile(&s->queue, 0.99);
+    a->max_chunk_us = s->max_chunk_us;
+    a->serial = s->serial;
 }
 
 /* The first session in (conn, stream) order after the given one. */
@@ -256,6 +384,45 @@ void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t 
     f.m_case = RILL__SERVER_FRAME__M_CTL_SESSIONS;
     f.ctl_sessions = &a;
     conn_send(c, req, &f);
+}
+
+#define SESSIONS_IN_TOP 64
+
+static bool computed_more(const struct session *a, const struct session *b)
+{
+    return a->compute_us > b->compute_us || (a->compute_us == b->compute_us && a->serial < b->serial);
+}
+
+/* The next one of those that computed most. */
+static struct session *session_below(struct daemon *d, const struct session *above)
+{
+    struct session *best = NULL;
+    for (struct session *s = d->sessions; s; s = s->next)
+        if (!s->gone && s->conn && (!above || computed_more(above, s)) && (!best || computed_more(s, best)))
+            best = s;
+    return best;
+}
+
+void top_reply(struct conn *c, uint32_t req)
+{
+    struct stats_message x;
+    struct session_message list[SESSIONS_IN_TOP];
+    Rill__Session *pointers[SESSIONS_IN_TOP];
+    Rill__StatusReply status;
+    Rill__TopReply a = RILL__TOP_REPLY__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    status_fill(&status, &x, c->daemon);
+    a.status = &status;
+    a.sessions = pointers;
+    for (struct session *s = NULL; a.n_sessions < SESSIONS_IN_TOP && (s = session_below(c->daemon, s)); a.n_sessions++) {
+        session_fill(&list[a.n_sessions], s);
+        pointers[a.n_sessions] = &list[a.n_sessions].session;
+    }
+    f.m_case = RILL__SERVER_FRAME__M_CTL_TOP;
+    f.ctl_top = &a;
+    while (a.n_sessions && rill__server_frame__get_packed_size(&f) + 8 > c->max_frame_bytes)
+        a.n_sessions--;
+    stats_send(c, req, &f, &x);
 }
 
 struct model_message {

@@ -284,6 +284,7 @@ static void sub_skip(const struct topic *t, struct sub *s)
     uint64_t from = s->at > s->start ? s->at : s->start, n = e.before > from ? e.before - from : 0;
     s->lost += n;
     s->at = e.before;
+    figures_gap(&s->conn->daemon->figures, NULL, RILL__GAP__REASON__REASON_SLOW, n, t->in_rate);
     gap_send(s->conn, s->id, from, n, RILL__GAP__REASON__REASON_SLOW);
 }
 

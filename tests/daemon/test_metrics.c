@@ -107,6 +107,41 @@ static bool near(double a, double b)
     return fabs(a - b) <= 1e-9 * fabs(b) + 1e-9;
 }
 
+/* What a stream that runs did, in CtlTop and CtlSessions alike. */
+static void test_top(void)
+{
+    struct rig r;
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE, .align = true };
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__CtlTop m = RILL__CTL_TOP__INIT;
+    struct rill_client *c = NULL;
+    rig_start(&r, "");
+    int ctl = raw_hello(r.ctl);
+    CHECK(rill_client_connect(&c, r.sock, "top", 10000) == 0 && rill_client_open(c, 1, &o, NULL) == 0 && rill_client_open(c, 2, &o, NULL) == 0);
+    CHECK(rill_client_send(c, 2, audio, 32000) == 0 && rill_client_skip(c, 2, 500) == 0 && rill_client_send(c, 2, audio, 32000) == 0);
+    f.m_case = RILL__CLIENT_FRAME__M_CTL_TOP;
+    f.ctl_top = &m;
+    Rill__ServerFrame *a = NULL;
+    for (int i = 0; i < 200; i++, usleep(20000)) {
+        if (a)
+            rill__server_frame__free_unpacked(a, NULL);
+        raw_frame(ctl, &f);
+        a = raw_answer(ctl, 5000);
+        if (!CHECK(a && a->m_case == RILL__SERVER_FRAME__M_CTL_TOP && a->ctl_top->n_sessions == 2) || a->ctl_top->sessions[0]->audio_us > 1900000)
+            break;
+    }
+    const Rill__TopReply *t = a->ctl_top;
+    const Rill__Session *s = t->sessions[0];
+    CHECK(s->stream == 2 && s->audio_us > 1900000 && s->audio_us <= 2000000 && s->gap_samples == 500 && s->compute_us >= t->sessions[1]->compute_us);
+    CHECK(s->in_samples == 32000 && s->max_chunk_us * 64 >= s->compute_us && s->serial == 2);
+    CHECK(t->status->streams == 2 && t->status->stats->n_models == 1 && t->status->stats->models[0]->streams == 2 &&
+          t->status->stats->models[0]->audio_us == s->audio_us && t->status->stats->stream_bytes > 0 && !strcmp(t->status->state, "running"));
+    rill__server_frame__free_unpacked(a, NULL);
+    rill_client_free(c);
+    close(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
 static void test_idle(void)
 {
     struct rig r;
@@ -183,6 +218,15 @@ static void test_sums(void)
     CHECK(om_value(&om, "rill_batch_size_count", model) == (double) m->pulses &&
           om_value(&om, "rill_batch_size_bucket", "model=\"rill-denoise\",le=\"1.0\"") == (double) m->pulses);
     CHECK(om_value(&om, "rill_deadline_misses_total", model) == (double) m->deadline_misses);
+    /* Stats says the same in its own fields. */
+    CHECK(a->stats->n_errors == 1 && a->stats->errors[0]->code == RILL__CODE__NO_MODEL && a->stats->errors[0]->n == 2);
+    CHECK(a->stats->n_refused == 1 && a->stats->refused[0]->code == RILL__CODE__NO_MODEL && a->stats->refused[0]->n == 2);
+    CHECK(a->stats->n_gaps == 1 && a->stats->gaps[0]->reason == RILL__GAP__REASON__REASON_CLIENT &&
+          a->stats->gaps[0]->samples == 24000 && a->stats->gaps[0]->us == 1500000 && m->gap_samples == 24000 && m->gap_us == 1500000);
+    CHECK(m->compute && m->compute->n_le_us + 1 == m->compute->n_count && m->compute->sum_us == m->compute_us &&
+          m->compute->count[m->compute->n_count - 1] == m->pulses && m->queue->count[m->queue->n_count - 1] == m->pulses);
+    CHECK(m->n_batches == 1 && m->batches[0] == m->pulses && m->batch_mean == 1);
+    CHECK(a->stats->resident_bytes > 1000000 && a->stats->open_fds > 5 && a->stats->cpu_us > 0);
     rill__server_frame__free_unpacked(a, NULL);
     /* The same in frames that are too small for all of it. */
     CHECK(n_frames == 1);
@@ -200,6 +244,7 @@ int main(void)
         audio[i] = (int16_t) (i * 7919 % 2000);
     test_reader();
     test_idle();
+    test_top();
     test_sums();
     return check_end();
 }
