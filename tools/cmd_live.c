@@ -5,14 +5,13 @@
 #include "engine/base/err.h"
 #include "tools/audio.h"
 #include "tools/hear.h"
+#include "tools/mic.h"
 #include "tools/ring.h"
 #include "tools/tool.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
-#include <portaudio.h>
 #include <signal.h>
 #include <speex/speex_resampler.h>
 #include <stdio.h>
@@ -46,21 +45,6 @@ static void on_signal(int sig)
 {
     (void) sig;
     stop = 1;
-}
-
-/* ALSA and JACK talk to standard error while devices are looked for. */
-static PaError quiet_init(void)
-{
-    int null = open("/dev/null", O_WRONLY), kept = dup(2);
-    fflush(stderr);
-    if (null >= 0)
-        dup2(null, 2);
-    PaError e = Pa_Initialize();
-    if (kept >= 0)
-        dup2(kept, 2);
-    close(null);
-    close(kept);
-    return e;
 }
 
 /* ---- callbacks: real time ---- */
@@ -123,7 +107,7 @@ static int devices_run(const struct command *cmd, int argc, char **argv)
     int n = opts_parse(cmd, table, argc, argv, 0, 0);
     if (n < 0)
         return -n;
-    PaError e = quiet_init();
+    PaError e = devices_init();
     if (e != paNoError)
         return tool_fail(cmd, TOOL_IO, "PortAudio does not start: %s", Pa_GetErrorText(e));
     int code = devices_print(cmd, json);
@@ -134,22 +118,6 @@ static int devices_run(const struct command *cmd, int argc, char **argv)
 const struct command cmd_devices = {
     .name = "devices", .usage = "[--json]", .summary = "list microphones and speakers for rill live", .run = devices_run,
 };
-
-/* A device by number or part of its name; the default where text is NULL. paNoDevice: there is none. */
-static PaDeviceIndex device_find(const char *text, bool input)
-{
-    char *end = NULL;
-    long k = text ? strtol(text, &end, 10) : 0;
-    if (!text)
-        return input ? Pa_GetDefaultInputDevice() : Pa_GetDefaultOutputDevice();
-    for (PaDeviceIndex i = 0; i < Pa_GetDeviceCount(); i++) {
-        const PaDeviceInfo *d = Pa_GetDeviceInfo(i);
-        bool has = input ? d->maxInputChannels > 0 : d->maxOutputChannels > 0;
-        if (has && (*end ? strstr(d->name, text) != NULL : k == i))
-            return i;
-    }
-    return paNoDevice;
-}
 
 /* Opens one side at the model's rate, or the device's own where it does not do that. */
 static rill_status side_open(struct live *l, const char *name, bool input, PaStream **ret)
@@ -393,7 +361,7 @@ static int live_run(const struct command *cmd, int argc, char **argv)
     int n = opts_parse(cmd, table, argc, argv, 0, 0);
     if (n < 0)
         return -n;
-    PaError e = quiet_init();
+    PaError e = devices_init();
     if (e != paNoError)
         return tool_fail(cmd, TOOL_IO, "PortAudio does not start: %s", Pa_GetErrorText(e));
     struct live *l = tool_alloc(sizeof *l);

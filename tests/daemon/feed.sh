@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# rill feed and rill listen against a daemon that goes away and comes back.  feed.sh RILL RILLD AUDIO_DIR UNIT
+rill=$1 rilld=$2 audio=$3 unit=$4
+dir=$(mktemp -d)
+daemon= feed=
+trap '[ -z "$feed" ] || kill "$feed" 2>/dev/null; [ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
+passed=0 failed=0 skipped=0
+export HOME="$dir" RILL_SOCKET="$dir/s"
+
+check()
+{
+    what=$1
+    shift
+    if "$@" >"$dir/said" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $what"
+        sed 's/^/    /' "$dir/said"
+    fi
+}
+
+# Until FILE has N lines with WORDS, at most 20 s.
+has()
+{
+    i=0
+    while [ "$(grep -c -e "$2" "$1")" -lt "$3" ]; do
+        i=$((i + 1))
+        [ $i -lt 200 ] || { cat "$1"; return 1; }
+        sleep 0.1
+    done
+}
+
+daemon_start()
+{
+    "$rilld" --config "$dir/conf" 2>>"$dir/log" &
+    daemon=$!
+    i=0
+    while ! "$rill" listen >/dev/null 2>&1 && [ $i -lt 100 ]; do
+        i=$((i + 1))
+        sleep 0.1
+    done
+}
+
+printf '[daemon]\nsocket = %s/s\ncontrol_socket = %s/c\n[models]\nmodel_path = %s/none\n[limits]\nrtf_budget = 1000\ndrain_grace_ms = 100\n' \
+    "$dir" "$dir" "$dir" >"$dir/conf"
+
+# ---- refusals
+check "no daemon" sh -c '"$1" listen mic; [ $? = 4 ]' - "$rill"
+daemon_start
+check "no topic" sh -c '"$1" listen mic | grep . ; "$1" listen mic; [ $? = 5 ]' - "$rill"
+check "usage" sh -c '"$1" feed; [ $? = 2 ]' - "$rill"
+check "no such file" sh -c '"$1" feed --file "$2/none.wav" mic; r=$?; [ $r = 3 ] || [ $r = 4 ]' - "$rill" "$dir"
+
+# ---- what subscribers get is what the daemon gives for the same samples
+check "reference" "$rill" stream "$audio/digits.wav" "$dir/ref.wav"
+"$rill" feed --keep 10000 --file "$audio/digits.wav" mic 2>"$dir/feed" &
+feed=$!
+check "published" has "$dir/feed" "published" 1
+check "listed" sh -c '"$1" listen | grep "^mic .* keeps 10000 ms"' - "$rill"
+check "listens to the end" "$rill" listen --from oldest mic "$dir/out.wav"
+check "the same bits" cmp "$dir/ref.wav" "$dir/out.wav"
+wait $feed
+check "the feed ends with its file" [ $? = 0 ]
+check "nothing was left out" grep -q " 0 left out" "$dir/feed"
+
+# ---- the daemon goes and comes
+"$rill" feed --file "$audio/clean.wav" mic 2>"$dir/feed2" &
+feed=$!
+check "published again" has "$dir/feed2" "published" 1
+"$rill" listen --retry --seconds 15 mic "$dir/out2.wav" 2>"$dir/listen2" &
+listener=$!
+kill "$daemon"
+wait "$daemon"
+check "it says so" has "$dir/feed2" "next attempt" 1
+daemon_start
+check "it came back" has "$dir/feed2" "published" 2
+check "the listener too" sh -c 'i=0; while ! "$1" listen | grep -q " 1 subscribers"; do i=$((i+1)); [ $i -lt 100 ] || exit 1; sleep 0.1; done' - "$rill"
+kill -TERM $feed
+wait $feed
+check "SIGTERM ends it well" [ $? = 0 ]
+feed=
+kill -TERM $listener
+wait $listener
+check "and the listener" [ $? = 0 ]
+check "what came is written" [ -s "$dir/out2.wav" ]
+kill "$daemon"
+wait "$daemon"
+check "the daemon ends well" [ $? = 0 ]
+daemon=
+
+# ---- the unit
+if command -v systemd-analyze >/dev/null; then
+    sed -e "s|^ExecStart=[^ ]*|ExecStart=$rill|" "$unit" >"$dir/rill-feed@.service"
+    cp "$(dirname "$0")/../../systemd/rilld.socket" "$dir/"
+    printf '[Service]\nExecStart=/bin/true\n' >"$dir/rilld.service"
+    cp "$dir/rill-feed@.service" "$dir/rill-feed@mic.service"
+    check "the unit holds" sh -c 'cd "$1" && systemd-analyze verify --man=no ./rill-feed@mic.service >v 2>&1; r=$?; cat v; [ $r = 0 ] && ! grep -q rill-feed v' - "$dir"
+    check "its exposure" sh -c 'cd "$1" && systemd-analyze security --offline=true --threshold=20 --no-pager ./rill-feed@mic.service >v 2>&1; r=$?; tail -2 v; [ $r = 0 ]' - "$dir"
+    cat "$dir/said"
+else
+    skipped=$((skipped + 2))
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
