@@ -4,11 +4,13 @@
 
 usage: evaluate.py RILL DATA AUDIO MODEL...
 
-RILL: the tool. DATA: the folder that recordings.py filled. AUDIO: a folder with pairs/NAME_{clean,mixture}.wav.
+RILL: the tool. DATA: the folder that recordings.py filled; '-': the pairs alone are measured. AUDIO: a folder with pairs/NAME_{clean,mixture}.wav.
 MODEL: names or folders of models; with NAME=FOLDER the column is called NAME. Every recording goes through
 `rill denoise -m MODEL`, which takes the delay off, so that output and clean recording are compared sample by sample.
+NAME=FILE.so is a library of RNNoise 0.1 (the Python package rnnoise-cli has one), fed through 48 kHz.
 Where Python has the package pesq, wide-band PESQ (P.862.2) of the pairs is printed as well.
 """
+import ctypes
 import glob
 import os
 import subprocess
@@ -48,6 +50,35 @@ def si_sdr(clean, y):
     return 10 * np.log10(a * a * (clean @ clean) / (error @ error + 1e-20) + 1e-20)
 
 
+class RNNoise:
+    """Its library through ctypes: frames of 10 ms at 48 kHz in 16-bit units, one frame late."""
+    FRAME, RATE = 480, 48000
+
+    def __init__(self, path):
+        self.lib = ctypes.CDLL(path)
+        self.lib.rnnoise_create.restype = ctypes.c_void_p
+        self.lib.rnnoise_process_frame.restype = ctypes.c_float
+
+    def run(self, x):
+        up = self.RATE // RATE
+        pad = np.concatenate([x, np.zeros(-len(x) % self.FRAME + 4 * self.FRAME)])      # of silence: what is late comes out
+        wide = self.resample(pad, up * len(pad)).astype(np.float32) * 32768
+        state, out, p = ctypes.c_void_p(self.lib.rnnoise_create(None)), np.empty_like(wide), ctypes.c_void_p
+        for at in range(0, len(wide), self.FRAME):
+            self.lib.rnnoise_process_frame(state, p(out[at:].ctypes.data), p(wide[at:].ctypes.data))
+        self.lib.rnnoise_destroy(state)
+        out = np.concatenate([out[self.FRAME:], np.zeros(self.FRAME)]) / 32768
+        return self.resample(out, len(pad))[:len(x)]
+
+    @staticmethod
+    def resample(x, n):
+        """Between rates of which one divides the other: the spectrum is cut or filled with zeros."""
+        spec = np.zeros(n // 2 + 1, complex)
+        k = min(len(x), n) // 2
+        spec[:k] = np.fft.rfft(x)[:k]
+        return np.fft.irfft(spec, n) * n / len(x)
+
+
 class Models:
     def __init__(self, rill, args, folder):
         self.rill, self.folder = rill, folder
@@ -57,6 +88,9 @@ class Models:
         """Output of every model for a file."""
         ret = []
         for _, model in self.list:
+            if model.endswith('.so'):
+                ret.append(np.clip(np.round(RNNoise(model).run(wav_read(path)) * 32768), -32768, 32767) / 32768)
+                continue
             out = self.folder + '/out.wav'
             subprocess.run([self.rill, 'denoise', '-m', model, path, out], check=True, stdout=subprocess.DEVNULL)
             ret.append(wav_read(out))
@@ -67,8 +101,8 @@ def mean_row(rows):
     return [np.mean([r[i] for r in rows]) for i in range(len(rows[0]))]
 
 
-def row_print(name, first, values):
-    print('| %s | %s | %s |' % (name, first, ' | '.join('%+.2f' % v for v in values)), flush=True)
+def row_print(name, first, values, form='%+.2f'):
+    print('| %s | %s | %s |' % (name, first, ' | '.join(form % v for v in values)), flush=True)
 
 
 def head_print(what, models):
@@ -96,7 +130,7 @@ def pairs(models, audio):
         head_print('pair, PESQ', models)
         for name, before, after in opinions + [('mean', np.mean([o[1] for o in opinions]),
                                                 mean_row([o[2] for o in opinions]))]:
-            row_print(name, '%.2f' % before, after)
+            row_print(name, '%.2f' % before, after, '%.2f')
 
 
 def clean_speech(models, audio, voices):
@@ -146,11 +180,13 @@ def mixtures(models, corpus, repeats=3):
 
 
 def main(rill, data, audio, names):
-    corpus = mix.Corpus(data)
     with tempfile.TemporaryDirectory() as folder:
         models = Models(rill, names, folder)
-        voices = mix.utterances(np.random.default_rng(3), corpus.held_voice, 12 * RATE)
         pairs(models, audio)
+        if data == '-':
+            return
+        corpus = mix.Corpus(data)
+        voices = mix.utterances(np.random.default_rng(3), corpus.held_voice, 12 * RATE)
         clean_speech(models, audio, voices * 0.05 / np.std(voices))
         mixtures(models, corpus)
 
