@@ -50,7 +50,8 @@ struct lane_model {
     rill_plan *plan;                /* referenced by the owner */
     uint32_t rate, pulse_samples;
     int audio_in, audio_out, vad_out;   /* port numbers, -1 = none */
-    uint32_t delay_samples;
+    uint32_t delay_samples;         /* of the audio */
+    uint32_t lookahead_samples;     /* the longest delay of an output that is read */
     uint32_t vad_hop_samples, vad_pulse_frames;
     uint32_t audio_skip_samples;    /* pulled samples before the one that answers sample 0 */
     uint32_t vad_skip_frames;

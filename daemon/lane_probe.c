@@ -15,6 +15,12 @@ static rill_status probe_fail(rill_error *e, rill_status s, const char *text)
     return s;
 }
 
+static void lookahead_note(struct lane_model *m, const rill_port *p)
+{
+    if (!p->is_input && p->kind != RILL_PORT_TENSOR && p->delay_samples > (int64_t) m->lookahead_samples)
+        m->lookahead_samples = (uint32_t) p->delay_samples;
+}
+
 static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t sample_rate, rill_error *reterr)
 {
     rill_port ports[32];
@@ -23,6 +29,7 @@ static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t 
                                .words_plan = m->words_plan, .words_port = m->words_port };
     for (unsigned i = 0; i < n && i < 32; i++) {
         const rill_port *p = &ports[i];
+        lookahead_note(m, p);
         if (p->is_input && m->audio_in < 0 && p->kind == RILL_PORT_AUDIO && p->width == 1) {
             m->audio_in = (int) i;
             m->pulse_samples = p->pulse_frames;

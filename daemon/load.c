@@ -92,6 +92,8 @@ static void words_measure(struct model *f)
     f->plan_info.stream_bytes += info.stream_bytes;
     if (lane_model_probe(&words, f->lane.words_plan, f->info.sample_rate, &rtf, NULL) == RILL_OK)
         f->rtf += rtf;
+    if (words.lookahead_samples > f->lane.lookahead_samples)
+        f->lane.lookahead_samples = words.lookahead_samples;
 }
 
 /* Messages name the descriptor that was opened; people want the file. */

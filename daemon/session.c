@@ -327,7 +327,7 @@ static void opened_send(struct session *s)
     a.model_pcm = &pcm;
     a.hop_samples = m->pulse_samples;
     a.delay_samples = (uint32_t) pcm_rescale(m->delay_samples, s->out.rate, m->rate);
-    a.lookahead_samples = m->delay_samples;
+    a.lookahead_samples = m->lookahead_samples;
     a.credit_samples = s->granted;
     a.outputs = outputs;
     for (int k = RILL__OUTPUT__OUTPUT_AUDIO; k <= RILL__OUTPUT__OUTPUT_ENDPOINT; k++)

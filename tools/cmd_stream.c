@@ -20,7 +20,8 @@
 struct stream {
     const struct command *cmd;
     SNDFILE *in, *out;
-    FILE *table;                /* of probabilities */
+    FILE *table;                /* of probabilities, and of what is said where the model gives both */
+    bool table_has_text;
     FILE *words;                /* lines of what is said; NULL: not wanted */
     json_t *segments;           /* of --json */
     SF_INFO info;
@@ -48,13 +49,32 @@ static void on_audio(void *arg, const struct rill_client_audio *a)
         s->said[s->n_said++] = x[i * channels];
 }
 
+/* A cell of a table; in quotes where it must be. */
+static void cell_write(FILE *f, const char *text)
+{
+    bool quoted = strpbrk(text, ",\"\n") != NULL;
+    for (fputs(quoted ? "\"" : "", f); *text; text++)
+        fprintf(f, *text == '"' ? "\"%c" : "%c", *text);
+    fputs(quoted ? "\"" : "", f);
+}
+
+/* A row of what was said, among those of probabilities. */
+static void row_said(const struct stream *s, uint64_t pos, const char *event, const char *text)
+{
+    if (!s->table_has_text)
+        return;
+    fprintf(s->table, "%.3f,,%s,", (double) pos / s->info.samplerate, event);
+    cell_write(s->table, text);
+    fputc('\n', s->table);
+}
+
 static void on_vad(void *arg, const struct rill_client_vad *v)
 {
     static const char *const edges[] = { "", "start", "end" };
     struct stream *s = arg;
     if (s->table)
-        fprintf(s->table, "%.3f,%.6f,%s\n", (double) v->pos / s->info.samplerate, (double) v->prob,
-                edges[v->edge <= RILL_CLIENT_EDGE_END ? v->edge : 0]);
+        fprintf(s->table, "%.3f,%.6f,%s%s\n", (double) v->pos / s->info.samplerate, (double) v->prob,
+                edges[v->edge <= RILL_CLIENT_EDGE_END ? v->edge : 0], s->table_has_text ? "," : "");
 }
 
 static void on_text(void *arg, const struct rill_client_text *t)
@@ -64,6 +84,7 @@ static void on_text(void *arg, const struct rill_client_text *t)
         return;
     if (s->words)
         fprintf(s->words, "%s\n", t->text);
+    row_said(s, t->pos, "final", t->text);
     json_array_append_new(s->segments, json_pack("{s:s, s:f, s:f}", "text", t->text, "start_s", (double) t->pos / s->info.samplerate,
                                                  "end_s", (double) (t->n_words ? t->words[t->n_words - 1].end_pos : t->pos) /
                                                  s->info.samplerate));
@@ -74,6 +95,7 @@ static void on_keyword(void *arg, const struct rill_client_keyword *k)
     struct stream *s = arg;
     if (s->words)
         fprintf(s->words, "[%s]\n", k->word);
+    row_said(s, k->pos, "keyword", k->word);
     json_array_append_new(s->segments, json_pack("{s:s, s:f, s:f, s:f}", "keyword", k->word, "start_s", (double) k->pos / s->info.samplerate,
                                                  "end_s", (double) k->end_pos / s->info.samplerate, "score", (double) k->score));
 }
@@ -114,12 +136,15 @@ static rill_status output_open(struct stream *s, const char *path, rill_error *e
     FILE *f = strcmp(path, "-") ? fopen(path, "w") : stdout;
     if (!f)
         return err_set(err, RILL_IO, "'%.300s' cannot be written", path);
-    if (s->opened.outputs & (RILL_CLIENT_TEXT | RILL_CLIENT_KEYWORD)) {
+    bool says = s->opened.outputs & (RILL_CLIENT_TEXT | RILL_CLIENT_KEYWORD), gives = s->opened.outputs & RILL_CLIENT_VAD;
+    if (says && !gives) {
         s->words = f;
         return RILL_OK;
     }
     s->table = f;
-    fprintf(s->table, "time_s,probability,event\n");
+    s->table_has_text = says;
+    s->words = f == stdout ? NULL : s->words;
+    fprintf(s->table, "time_s,probability,event%s\n", says ? ",text" : "");
     return RILL_OK;
 }
 
@@ -130,6 +155,8 @@ static void files_close(struct stream *s)
     if (s->out && sf_close(s->out))
         s->failed = true;
     FILE *lines = s->table ? s->table : s->words;
+    if (s->words && s->words != lines && fflush(s->words))
+        s->failed = true;
     if (lines && (lines == stdout ? fflush(lines) : fclose(lines)))
         s->failed = true;
     s->in = s->out = NULL;
@@ -171,9 +198,17 @@ static int file_send(struct stream *s, struct rill_client *c, bool live)
 
 /* ---- report ---- */
 
+/* Of the audio; without any, of the latest output. */
+static double latency_ms(const struct stream *s)
+{
+    if (s->opened.outputs & RILL_CLIENT_AUDIO || !s->opened.model_pcm.rate)
+        return 1e3 * s->opened.delay_samples / s->info.samplerate;
+    return 1e3 * s->opened.lookahead_samples / s->opened.model_pcm.rate;
+}
+
 static void report(const struct stream *s, const char *in, const char *out)
 {
-    double delay_ms = 1e3 * s->opened.delay_samples / s->info.samplerate, audio_s = (double) s->fin.audio_us * 1e-6;
+    double delay_ms = latency_ms(s), audio_s = (double) s->fin.audio_us * 1e-6;
     double pulse_us = 1e6 * s->opened.hop_samples / (s->opened.model_pcm.rate ? s->opened.model_pcm.rate : 1);
     double p99 = pulse_us > 0 ? (double) s->fin.p99_chunk_us / pulse_us : 0;
     unsigned rate = (unsigned) s->info.samplerate;
@@ -283,6 +318,7 @@ const struct command cmd_stream = {
     .summary = "send a recording through the daemon",
     .details = "IN and OUT are WAV or FLAC of any rate from 8 to 192 kHz; OUT has exactly as many samples as IN. For a\n"
                "model that gives speech probabilities OUT is a table of time_s, probability and events, for one that gives words a\n"
-               "line for each utterance ('-': standard output); where it gives audio as well, OUT is audio and the lines are printed.",
+               "line for each utterance ('-': standard output), for one that gives both the table has rows of words as well. Where\n"
+               "it gives audio too, OUT is audio and the lines are printed.",
     .run = run,
 };

@@ -71,7 +71,8 @@ struct rill_client_opened {
     char model[65], sha256[65];
     struct rill_client_pcm model_pcm;
     uint32_t hop_samples;           /* at the model's rate */
-    uint32_t delay_samples;         /* at the output rate */
+    uint32_t delay_samples;         /* of the audio, at the output rate */
+    uint32_t lookahead_samples;     /* longest delay of an output, at the model's rate */
     uint64_t credit_samples;        /* first window, input rate */
     unsigned outputs;               /* RILL_CLIENT_AUDIO | ... */
 };

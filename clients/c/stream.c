@@ -17,6 +17,7 @@ static void opened_copy(struct rill_client_opened *ret, const Rill__Opened *m)
                                                     (enum rill_client_enc) m->model_pcm->enc };
     ret->hop_samples = m->hop_samples;
     ret->delay_samples = m->delay_samples;
+    ret->lookahead_samples = m->lookahead_samples;
     ret->credit_samples = m->credit_samples;
     ret->outputs = client_outputs(m->n_outputs, m->outputs);
 }

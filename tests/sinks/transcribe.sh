@@ -138,5 +138,16 @@ is "keywords by the daemon" "[up]|[yes]|" sh -c "'$rill' stream --socket '$dir/s
 cmp -s "$dir/c.wav" "$dir/a.wav" && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: the daemon's audio is another"; }
 is "JSON alone by the daemon" "{|" sh -c "'$rill' stream --socket '$dir/s' -m words --json '$wav' - | head -n 1"
 is "JSON by the daemon" "5|" sh -c "'$rill' stream --socket '$dir/s' -m tones --json '$wav' '$dir/e.wav' | grep -c '\"start_s\"'"
+mkdir "$dir/models/both"
+cp "$dir/models/tones/graph.nnef" "$dir/models/tones/tokens.txt" "$dir/models/both"
+sed '/output.clean/,/kind/d; /output.prob/,/debounce/d' "$dir/models/tones/model.conf" >"$dir/models/both/model.conf"
+is "words and probabilities by the daemon" "time_s,probability,event,text|0.000,0.000000,,|0.040,,final,one two|0.340,,final,one threes|0.710,,final,four|" \
+    sh -c "'$rill' stream --socket '$dir/s' -m both '$wav' - >'$dir/both.csv'; head -n 2 '$dir/both.csv'; grep final '$dir/both.csv'"
+is "all the probabilities" "76|" sh -c "grep -c '^[0-9.]*,[0-9.]*,[a-z]*,$' '$dir/both.csv'"
+is "and their edges" "start|end|" sh -c "cut -d, -f3 '$dir/both.csv' | grep -e start -e end | head -n 2"
+is "words printed, the table in a file" "one two|one threes|four|  latency 10.0 ms|" \
+    sh -c "'$rill' stream --socket '$dir/s' -m both '$wav' '$dir/b.csv' | grep -v 'audio through\|samples in' | sed 's/, real-time.*//'"
+is "the same table" "" diff "$dir/both.csv" "$dir/b.csv"
+is "latency of probabilities" '"latency_ms": 10.0|' sh -c "'$rill' stream --socket '$dir/s' -m both --json '$wav' '$dir/b.csv' | grep -o '\"latency_ms\": [0-9.]*'"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
