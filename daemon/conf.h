@@ -18,6 +18,8 @@
     X(daemon, control_socket, STR, "/run/rilld/control.sock", 0, 107,                                            \
       "Socket for rill ctl, for this user and root only (name control); empty = none.")                         \
     X(daemon, workers, INT, "0", 0, 64, "Compute threads; 0 = one a processor.")                                 \
+    X(daemon, realtime_priority, INT, "0", 0, 20,                                                                 \
+      "Real-time priority (SCHED_FIFO) of the compute threads, where it is allowed; 0 = none.")                  \
     X(daemon, batch, INT, "32", 1, 32, "Most streams of a model that run together when they are due together.")   \
     X(models, model_path, STR, "/usr/local/share/rill/models:/usr/share/rill/models:/var/lib/rill/models", 0, 511, \
       "Folders that hold model folders, with : between. Built-in models need none.")                             \
@@ -52,6 +54,13 @@
       "How long a client with waiting output may read nothing at all.")                                          \
     X(limits, topic_keep_ms, INT, "10000", 0, 60000, "Most history that a published stream may keep for who subscribes later.") \
     X(limits, drain_grace_ms, INT, "10000", 0, 600000, "How long open streams may go on after SIGTERM.")          \
+    X(overload, policy, STR, "model", 3, 6,                                                                       \
+      "What live streams do when there is too little compute: bypass, skip, shed, off (nothing), or model: as it says.") \
+    X(overload, misses, INT, "3", 1, 64, "Late pulses within window_ms that make a compute thread take a step.")  \
+    X(overload, window_ms, INT, "1000", 100, 60000, "Time in which late pulses are counted.")                    \
+    X(overload, calm_ms, INT, "10000", 100, 600000, "Time without a late pulse before a step is taken back.")     \
+    X(overload, share, REAL, "0.9", 0.1, 1, "Share of a compute thread that a step leaves to live streams.")      \
+    X(overload, fade_ms, INT, "10", 0, 1000, "Cross-fade between a model and what goes past it.")                 \
     X(vad, threshold, REAL, "0", 0, 1, "Probability at which speech starts; 0 = as the model says.")             \
     X(vad, release, REAL, "0", 0, 1, "Probability below which speech may end; 0 = as the model says.")           \
     X(vad, min_silence_ms, INT, "0", 0, 60000, "Silence before an end event, if the model's own is shorter.")    \

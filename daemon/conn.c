@@ -182,7 +182,7 @@ void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, 
     e.code = code;
     e.text = text;
     e.fatal = fatal;
-    e.retry_ms = code == RILL__CODE__OVERLOADED || code == RILL__CODE__QUOTA ? 1000 : 0;
+    e.retry_ms = code == RILL__CODE__OVERLOADED ? admit_retry_ms(c->daemon) : code == RILL__CODE__QUOTA ? 1000 : 0;
     f.m_case = RILL__SERVER_FRAME__M_ERROR;
     f.error = &e;
     f.req = req;

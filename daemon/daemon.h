@@ -45,7 +45,7 @@ struct session {
     struct topic *topic;            /* NULL: not published */
     bool mute, complete;            /* the topic alone gets the outputs; it ended as it should */
     uint64_t told;                  /* how far in the input rate what it said goes */
-    float rtf_cost;                 /* what admission counted */
+    uint64_t bypassed;              /* samples that went past the model */
     uint32_t uid;
     uint32_t seq_in, seq_out;
     uint64_t pos_in, window;        /* next position; samples that may wait */
@@ -103,6 +103,8 @@ struct daemon {
     uv_loop_t loop;
     uv_async_t progress;
     uv_timer_t tick;
+    uv_prepare_t before_poll;
+    uint64_t polled_us;             /* when the loop last waited */
     uv_signal_t sig_term, sig_int, sig_hup;
     struct conf conf;
     char conf_path[512];
@@ -173,7 +175,8 @@ void events_flush(struct session *s, bool last);    /* the newest partial and pr
 void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *out, uint64_t pos, const float *x, size_t n,
                 const struct lane_rec *r);
 void vad_send(struct conn *c, uint32_t id, const struct lane_rec *r);
-void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason);
+void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason,
+              Rill__Gap__Fill fill);
 void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece);     /* piece: HEARD_EVENT_BYTES of room */
 
 size_t outputs_list(const struct lane_model *m, Rill__Output list[5]);      /* what it has */
@@ -193,6 +196,18 @@ void subs_drop(struct conn *c);
 uint32_t subs_lag_ms(const struct conn *c);                 /* of live sources, the longest */
 size_t topics_list(const struct conn *c, Rill__TopicInfo *infos, Rill__Pcm *pcms, Rill__Output (*outputs)[5], size_t cap);
 size_t topics_bytes(const struct daemon *d, const uint32_t *uid);   /* of that user; NULL: all */
+
+/* --- admit.c --- */
+void admit_pulse(struct model *m, double rtf);              /* keeps current what a stream of the model costs */
+bool admit_full(struct daemon *d);                          /* no live stream could be let in, whatever its model */
+struct worker *admit_worker(struct daemon *d, bool live, double rtf);      /* NULL: there is no room */
+uint32_t admit_retry_ms(struct daemon *d);
+const char *admit_policy_name(const struct daemon *d, const struct model *m);
+void admit_relief(const struct session *s, struct lane_opts *o);
+void admit_conf(struct daemon *d);                          /* settings of overload, to the workers */
+void admit_tick(struct daemon *d);
+void admit_stats(const struct daemon *d, Rill__StatsReply *a);
+uint64_t admit_arrival_us(const struct daemon *d);          /* of what is read now */
 
 /* --- stats.c --- */
 void stats_pulse(struct session *s, const struct lane_rec *r);

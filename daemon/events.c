@@ -184,7 +184,7 @@ void vad_send(struct conn *c, uint32_t id, const struct lane_rec *r)
     conn_send(c, 0, &f);
 }
 
-void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason)
+void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason, Rill__Gap__Fill fill)
 {
     Rill__Gap a = RILL__GAP__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
@@ -192,7 +192,7 @@ void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill_
     a.pos = pos;
     a.samples = samples;
     a.reason = reason;
-    a.fill = RILL__GAP__FILL__FILL_SKIPPED;
+    a.fill = fill;
     f.m_case = RILL__SERVER_FRAME__M_GAP;
     f.gap = &a;
     conn_send(c, 0, &f);

@@ -72,13 +72,13 @@ void heard_drop(struct heard *h)
     free(h->buf);
 }
 
-void heard_reset(struct heard *h)
+void heard_reset(struct heard *h, uint64_t pos)
 {
     for (unsigned i = 0; i < h->n; i++)
         if (h->list[i].sink)
-            rill_sink_reset(h->list[i].sink, 0);
+            rill_sink_reset(h->list[i].sink, pos);
     if (h->edges)
-        rill_sink_reset(h->edges, 0);
+        rill_sink_reset(h->edges, pos);
     h->finished = false;
 }
 

@@ -62,7 +62,7 @@ struct heard_wants {
 struct lane_model;
 bool heard_make(struct heard *h, const struct lane_model *m, const struct heard_wants *w);
 void heard_drop(struct heard *h);
-void heard_reset(struct heard *h);
+void heard_reset(struct heard *h, uint64_t pos);     /* pos: of the next frame, model's rate */
 
 /* All sinks of the model are made once, so that a bad one fails when it is loaded. */
 rill_status heard_check(const struct lane_model *m, rill_error *reterr);

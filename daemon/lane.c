@@ -2,8 +2,6 @@
 #include "daemon/lane_in.h"
 #include "daemon/pcm.h"
 
-enum phase { FEED, TAIL_RATE, TAIL_MODEL, DRAIN, TAIL_OUT };
-
 #define REC_RING 512
 #define RECS_SPARE 8                    /* that no frame of a sink takes */
 #define MARK_RING 16
@@ -27,6 +25,7 @@ static void segment_begin(struct lane *l, uint64_t in_pos)
     l->zeros_left = 0;
     l->feed_at = l->feed_fill = 0;
     l->phase = FEED;
+    relief_segment(l);
     /* Where the model's port skips its delay itself, an unaligned client gets it back as silence. */
     bool own_skip = l->model->audio_skip_samples < l->model->delay_samples;
     l->lead_left = !l->opts.align && own_skip ? l->model->delay_samples - l->model->audio_skip_samples : 0;
@@ -86,7 +85,7 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o)
     l->pulse_us = lane_pulse_us(m);
     l->cost_ns = m->run_us * UINT64_C(1000);
     l->delay_out_samples = o->align ? 0 : (uint32_t) pcm_rescale(m->delay_samples, o->out_rate, m->rate);
-    if (!buffers_make(l) || !rings_make(l) || !stream_make(l) || !heard_make(&l->heard, m, &o->heard))
+    if (!buffers_make(l) || !rings_make(l) || !stream_make(l) || !relief_make(l) || !heard_make(&l->heard, m, &o->heard))
         return lane_free(l);
     segment_begin(l, 0);
     return l;
@@ -104,6 +103,7 @@ struct lane *lane_free(struct lane *l)
     resample_free(l->to_model);
     resample_free(l->from_model);
     heard_drop(&l->heard);
+    relief_drop(l);
     free(l->mem);
     free(l->feed);
     free(l->chunk);
@@ -126,7 +126,7 @@ static void out_write(struct lane *l, const float *x, size_t n, struct lane_rec 
 }
 
 /* Samples at the model's rate; drops the delay where the client wants it trimmed. */
-static void audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec *rec)
+void lane_audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec *rec)
 {
     uint64_t skip = l->opts.align ? l->model->audio_skip_samples - l->seg_skipped : 0;
     if (skip > n)
@@ -143,7 +143,7 @@ static void audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec
 }
 
 /* Position of a sample of this segment at the model's rate. */
-static uint64_t pos_in(const struct lane *l, uint64_t at)
+uint64_t lane_pos_in(const struct lane *l, uint64_t at)
 {
     uint32_t rate = l->model->rate;
     return l->seg_in_pos + at / rate * l->opts.in_rate + at % rate * l->opts.in_rate / rate;
@@ -154,14 +154,14 @@ static void event_emit(struct lane *l, const rill_event *e)
 {
     rill_word words[HEARD_WORDS_MAX];
     rill_event x = *e;
-    x.pos = pos_in(l, e->pos);
-    x.end_pos = pos_in(l, e->end_pos);
+    x.pos = lane_pos_in(l, e->pos);
+    x.end_pos = lane_pos_in(l, e->end_pos);
     x.n_words = e->n_words < HEARD_WORDS_MAX ? e->n_words : HEARD_WORDS_MAX;
     x.words = words;
     for (uint32_t i = 0; i < x.n_words; i++) {
         words[i] = e->words[i];
-        words[i].pos = pos_in(l, e->words[i].pos);
-        words[i].end_pos = pos_in(l, e->words[i].end_pos);
+        words[i].pos = lane_pos_in(l, e->words[i].pos);
+        words[i].end_pos = lane_pos_in(l, e->words[i].end_pos);
     }
     size_t n = heard_write(&l->heard, &x);
     struct lane_rec r = { .kind = LANE_HEARD, .n = (uint32_t) n, .pos = x.pos, .end_pos = x.end_pos };
@@ -195,7 +195,7 @@ static void vad_emit(struct lane *l, float prob)
     if (l->seg_vad >= l->vad_limit)
         return;
     uint64_t at = l->seg_vad++ * l->model->vad_hop_samples;
-    struct lane_rec r = { .kind = LANE_VAD, .prob = prob, .pos = pos_in(l, at), .end_pos = pos_in(l, at + l->model->vad_hop_samples) };
+    struct lane_rec r = { .kind = LANE_VAD, .prob = prob, .pos = lane_pos_in(l, at), .end_pos = lane_pos_in(l, at + l->model->vad_hop_samples) };
     for (unsigned i = 0; i < l->heard.n; i++)
         tells &= !l->heard.list[i].tells_endpoints;
     rill_sink_push(l->heard.edges, &prob, 1, &took);
@@ -248,7 +248,7 @@ static bool heard_read_frames(struct lane *l)
 }
 
 /* What was heard becomes final; false: it was so already. */
-static bool heard_finish(struct lane *l)
+bool lane_heard_finish(struct lane *l)
 {
     if (l->heard.finished)
         return false;
@@ -265,7 +265,8 @@ static void outputs_pull(struct lane *l, struct lane_rec *rec)
     size_t cap = m->pulse_samples > FLUSH_CHUNK ? m->pulse_samples : FLUSH_CHUNK, n;
     while (m->audio_out >= 0 && rill_stream_pull(l->stream, (unsigned) m->audio_out, l->pulled, cap, &n) == RILL_OK && n)
         if (l->opts.want_audio)
-            audio_emit(l, l->pulled, n, rec);
+            relief_mix(l, l->pulled, n, rec);
+    relief_owed(l, rec);
     l->stalled = !heard_read_frames(l);
     for (unsigned k = 0; k < m->n_others; k++)
         while (rill_stream_pull(l->stream, m->others[k], l->pulled, 1, &n) == RILL_OK && n)
@@ -278,6 +279,7 @@ static void pulse_record(struct lane *l, struct lane_rec *rec, uint64_t began_ns
     rec->compute_us = (uint32_t) ((l->work_ns + end_ns - began_ns) / 1000);
     rec->queue_us = l->arrival_us && began_us > l->arrival_us ? (uint32_t) (began_us - l->arrival_us) : 0;
     l->work_ns = 0;
+    l->worked_us = end_ns / 1000;
     ring_write(&l->recs, rec, 1);
 }
 
@@ -383,13 +385,23 @@ static uint64_t arrival_of(const struct lane *l, uint64_t count)
     return a.us;
 }
 
+/* Silence in front that may leave now: never more than what came in, as the segment may end here. */
+static size_t lead_due(const struct lane *l)
+{
+    uint64_t most = pcm_rescale(l->seg_in, l->model->rate, l->opts.in_rate), n = l->lead_left;
+    if (!n || !l->opts.want_audio || most <= l->seg_emitted)
+        return 0;
+    n = n < most - l->seg_emitted ? n : most - l->seg_emitted;
+    return n < FLUSH_CHUNK ? (size_t) n : FLUSH_CHUNK;
+}
+
 uint64_t lane_deadline(const struct lane *l)
 {
     bool at_mark, finish = atomic_load_explicit(&l->finish, memory_order_acquire);
     uint64_t pulse = l->model->pulse_samples, waits = l->feed_fill - l->feed_at;
     if (atomic_load_explicit(&l->cancel, memory_order_acquire))
         return 0;
-    if (l->phase != FEED || l->stalled || (l->lead_left && l->opts.want_audio && l->seg_in) || l->seg_fed % pulse + waits >= pulse)
+    if (l->phase != FEED || l->stalled || lead_due(l) || l->seg_fed % pulse + waits >= pulse)
         return l->arrival_us + l->pulse_us;
     size_t used = ring_used(&l->in), until_mark = room_at_mark(l, &at_mark), wanted = chunk_wanted(l);
     size_t most = until_mark < used ? until_mark : used;
@@ -405,6 +417,30 @@ uint64_t lane_cost_us(const struct lane *l)
     return l->cost_ns / 1000 + 1;
 }
 
+static void gap_record(struct lane *l, uint64_t pos, uint64_t end_pos, enum lane_gap why)
+{
+    struct lane_rec r = { .kind = LANE_GAP, .pos = pos, .end_pos = end_pos, .why = why, .fill = LANE_FILL_SKIPPED };
+    if (end_pos > pos)
+        ring_write(&l->recs, &r, 1);
+}
+
+/* Relieved: what waits is dropped. */
+static enum lane_result skip(struct lane *l, size_t n)
+{
+    uint64_t pos = l->seg_in_pos;
+    samples_take(l, NULL, n);
+    l->worked_us = lane_now_us();
+    if (l->seg_in) {
+        l->late = n;
+        l->late_why = LANE_GAP_OVERLOAD;
+        segment_end(l, false);
+        return LANE_WORKED;
+    }
+    gap_record(l, pos, pos + n, LANE_GAP_OVERLOAD);
+    segment_begin(l, pos + n);
+    return LANE_WORKED;
+}
+
 static enum lane_result feed_more(struct lane *l)
 {
     /* `finish` first: what was written before it is seen after it. */
@@ -412,9 +448,12 @@ static enum lane_result feed_more(struct lane *l)
     /* Samples before marks: samples that follow a mark are never seen without it. */
     size_t used = ring_used(&l->in), until_mark = room_at_mark(l, &at_mark);
     size_t most = until_mark < used ? until_mark : used, wanted = chunk_wanted(l), n = most < wanted ? most : wanted;
+    if (n && l->relief.on && l->opts.relief == RELIEF_SKIP)
+        return most >= wanted || most == until_mark || finish ? skip(l, most) : LANE_IDLE;
     if (n && waited_too_long(l)) {
         samples_take(l, NULL, most);
         l->late = most;
+        l->late_why = LANE_GAP_LATE;
         segment_end(l, false);
         return LANE_WORKED;
     }
@@ -446,29 +485,35 @@ static enum lane_result tail_rate(struct lane *l)
     return LANE_WORKED;
 }
 
+static enum lane_result rest_told(struct lane *l, struct lane_rec *rec)
+{
+    relief_tell(l, false);
+    if (rec->n)
+        ring_write(&l->recs, rec, 1);
+    return LANE_WORKED;
+}
+
 static enum lane_result tail_model(struct lane *l)
 {
-    size_t n = l->zeros_left < l->feed_cap ? (size_t) l->zeros_left : l->feed_cap;
+    struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
+    if (!l->relief.away && relief_rest(l, &rec))
+        return rest_told(l, &rec);
+    size_t n = l->relief.away ? 0 : l->zeros_left < l->feed_cap ? (size_t) l->zeros_left : l->feed_cap;
     if (l->seg_in && n) {
         feed_zeros(l, n);
         l->zeros_left -= n;
         return LANE_WORKED;
     }
-    rill_stream_finish(l->stream);
+    if (!l->relief.away)
+        rill_stream_finish(l->stream);
     l->phase = DRAIN;
     return LANE_WORKED;
-}
-
-static void gap_record(struct lane *l, uint64_t pos, uint64_t end_pos, enum lane_gap why)
-{
-    struct lane_rec r = { .kind = LANE_GAP, .pos = pos, .end_pos = end_pos, .why = why };
-    if (end_pos > pos)
-        ring_write(&l->recs, &r, 1);
 }
 
 static enum lane_result segment_done(struct lane *l)
 {
     uint64_t end_pos = l->seg_in_pos + l->seg_in;
+    relief_tell(l, true);
     if (l->last_segment) {
         struct lane_rec r = { .kind = LANE_DONE, .pos = end_pos };
         ring_write(&l->recs, &r, 1);
@@ -481,10 +526,10 @@ static enum lane_result segment_done(struct lane *l)
         uint64_t lost = pcm_rescale(l->delay_out_samples, l->opts.in_rate, l->opts.out_rate);
         gap_record(l, lost < l->seg_in ? end_pos - lost : l->seg_in_pos, end_pos, LANE_GAP_RESET);
     }
-    gap_record(l, end_pos, mark.next_pos, l->late ? LANE_GAP_LATE : LANE_GAP_CLIENT);
+    gap_record(l, end_pos, mark.next_pos, l->late ? l->late_why : LANE_GAP_CLIENT);
     l->late = 0;
     rill_stream_reset(l->stream);
-    heard_reset(&l->heard);
+    heard_reset(&l->heard, 0);
     resample_reset(l->to_model);
     resample_reset(l->from_model);
     segment_begin(l, mark.next_pos);
@@ -504,23 +549,32 @@ static enum lane_result tail_out(struct lane *l)
     return LANE_WORKED;
 }
 
+/* The model gave all; or what it did not run for goes past it. */
+static enum lane_result drain(struct lane *l)
+{
+    struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
+    if (l->relief.away && relief_rest(l, &rec))
+        return rest_told(l, &rec);
+    l->phase = lane_heard_finish(l) ? DRAIN : TAIL_OUT;
+    return LANE_WORKED;
+}
+
 static enum lane_result starved(struct lane *l)
 {
     switch (l->phase) {
     case FEED: return feed_more(l);
     case TAIL_RATE: return tail_rate(l);
     case TAIL_MODEL: return tail_model(l);
-    case DRAIN: l->phase = heard_finish(l) ? DRAIN : TAIL_OUT; return LANE_WORKED;
+    case DRAIN: return drain(l);
     default: return tail_out(l);
     }
 }
 
-static void lead_emit(struct lane *l)
+static void lead_emit(struct lane *l, size_t n)
 {
-    size_t n = l->lead_left < FLUSH_CHUNK ? (size_t) l->lead_left : FLUSH_CHUNK;
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
     l->lead_left -= n;
-    audio_emit(l, NULL, n, &rec);
+    lane_audio_emit(l, NULL, n, &rec);
     if (rec.n)
         ring_write(&l->recs, &rec, 1);
 }
@@ -533,14 +587,28 @@ struct turn {
     bool fed;                       /* samples were taken in this turn */
 };
 
+/* What was fed goes past the model; true if that is as much as a pulse. */
+static bool feed_past(struct lane *l)
+{
+    size_t waits = l->feed_fill - l->feed_at, room = l->model->pulse_samples - l->relief.fill, n = waits < room ? waits : room;
+    relief_keep(l, l->feed + l->feed_at, n);
+    l->feed_at += n;
+    l->seg_fed += n;
+    l->relief.fill += (uint32_t) n;
+    return n == room;
+}
+
 /* What was fed, into the model; true if a pulse is complete. */
 static bool feed_push(struct lane *l)
 {
     size_t took = 1, pushed = 0;
+    if (l->relief.away)
+        return feed_past(l);
     while (l->feed_at < l->feed_fill && took) {
         rill_stream_push(l->stream, (unsigned) l->model->audio_in, l->feed + l->feed_at, l->feed_fill - l->feed_at, &took);
         if (l->heard.listener)
             rill_sink_audio(l->heard.listener, l->feed + l->feed_at, took);
+        relief_keep(l, l->feed + l->feed_at, took);
         l->feed_at += took;
         l->seg_fed += took;
         pushed += took;
@@ -563,12 +631,16 @@ static bool turn_begin(struct turn *t)
         *t->ret = LANE_IDLE;
         return false;
     }
-    if (l->lead_left && l->opts.want_audio && l->seg_in) {
-        lead_emit(l);
+    size_t lead = lead_due(l);
+    if (lead) {
+        lead_emit(l, lead);
         return false;
     }
+    relief_away(l);
     if (!feed_push(l) && l->phase == FEED) {
         t->fed = feed_more(l) == LANE_WORKED;
+        if (lead_due(l))
+            return false;           /* it goes before what the model will say */
         feed_push(l);
     }
     t->ns = now_ns() - began;
@@ -584,6 +656,20 @@ static void turn_starve(struct turn *t)
         t->lane->work_ns += t->ns + now_ns() - began;
 }
 
+/* A pulse past the model. */
+static void turn_past(struct turn *t)
+{
+    struct lane *l = t->lane;
+    if (l->relief.fill < l->model->pulse_samples) {
+        turn_starve(t);
+        return;
+    }
+    uint64_t began = now_ns() - t->ns;
+    struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
+    relief_pulse(l, &rec);
+    pulse_record(l, &rec, began);
+}
+
 /* The model ran, with n_ran lanes at once. What neighbours cost is waiting. */
 static void turn_end(struct turn *t, uint32_t n_ran)
 {
@@ -591,6 +677,7 @@ static void turn_end(struct turn *t, uint32_t n_ran)
     uint64_t began = now_ns() - t->ns;
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out, .is_run = true, .batch = n_ran };
     outputs_pull(l, &rec);
+    relief_tell(l, false);
     pulse_record(l, &rec, began);
     l->cost_ns = (l->cost_ns * 15 + rec.compute_us * UINT64_C(1000)) / 16;
     l->was_late = (uint64_t) rec.queue_us + rec.compute_us > l->pulse_us;
@@ -602,12 +689,15 @@ void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)
     rill_stream *streams[LANE_BATCH_MAX];
     rill_status status[LANE_BATCH_MAX];
     unsigned n_due = 0, n_ran = 0;
+    rill_thread_prepare();          /* anything called since may have set it back */
     for (size_t i = 0; i < n; i++) {
         struct turn *t = &turns[n_due];
         *t = (struct turn) { .lane = lanes[i], .ret = &ret[i] };
         if (!turn_begin(t))
             continue;
-        if (lanes[i]->phase == TAIL_OUT)
+        if (lanes[i]->relief.away)
+            turn_past(t);
+        else if (lanes[i]->phase == TAIL_OUT)
             turn_starve(t);
         else
             streams[n_due++] = lanes[i]->stream;

@@ -10,6 +10,7 @@
 #define RILLD_LANE_H
 
 #include "daemon/heard.h"
+#include "daemon/lane_relief.h"
 #include "daemon/resample.h"
 #include "daemon/ring.h"
 
@@ -24,8 +25,11 @@ struct lane_arrival {
     uint64_t count, us;             /* samples received by then */
 };
 
-/* A jump of the client, samples in flight at a reset, samples that waited too long. */
-enum lane_gap { LANE_GAP_CLIENT, LANE_GAP_RESET, LANE_GAP_LATE };
+/* A jump of the client, samples in flight at a reset, samples that waited too long, that the model did not run for. */
+enum lane_gap { LANE_GAP_CLIENT, LANE_GAP_RESET, LANE_GAP_LATE, LANE_GAP_OVERLOAD };
+
+/* What came out for them; numbers of the protocol. */
+enum lane_fill { LANE_FILL_SKIPPED, LANE_FILL_SILENCE, LANE_FILL_BYPASS };
 
 enum lane_edge { LANE_EDGE_NONE, LANE_EDGE_START, LANE_EDGE_END };
 
@@ -41,6 +45,7 @@ struct lane_rec {
     bool is_run;                    /* PULSE: the model ran */
     uint32_t batch;                 /* PULSE: streams that ran with it, itself counted */
     enum lane_gap why;              /* GAP */
+    enum lane_fill fill;            /* GAP */
 };
 
 #define LANE_MAX_OTHERS 28
@@ -70,6 +75,9 @@ struct lane_opts {
     uint32_t window_samples;        /* most input that waits, input rate */
     uint64_t max_wait_us;           /* input that waited longer is dropped, 0 = never */
     bool align, want_audio, want_vad;
+    enum lane_relief relief;        /* under overload; lanes that are not live are never relieved */
+    bool sheds;                     /* new streams are refused before this one is relieved */
+    uint32_t fade_ms;
     struct heard_wants heard;
 };
 
@@ -97,6 +105,9 @@ struct lane {
     uint64_t out_limit, model_limit, vad_limit, zeros_left, lead_left;
     struct heard heard;
     uint64_t late;                              /* samples that the end of this segment drops */
+    enum lane_gap late_why;
+    struct relief relief;
+    uint64_t worked_us;                         /* when the last piece of work was done */
     uint64_t arrival_us, work_ns;
     uint64_t pulse_us;                          /* length of a pulse */
     uint64_t cost_ns;                           /* what a pulse takes, mean of the last ones */

@@ -9,11 +9,18 @@
 
 #define VAD_PER_STEP_MAX 128
 
+enum phase { FEED, TAIL_RATE, TAIL_MODEL, DRAIN, TAIL_OUT };
+
 static inline uint64_t now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
 }
+
+/* lane.c, for lane_relief.c */
+void lane_audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec *rec);   /* samples that answer, at the model's rate */
+uint64_t lane_pos_in(const struct lane *l, uint64_t at);        /* of a sample of this segment at the model's rate */
+bool lane_heard_finish(struct lane *l);
 
 #endif

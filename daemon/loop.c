@@ -95,6 +95,12 @@ static void ready_check(struct daemon *d)
     notify_send("READY=1\nSTATUS=Running, %u threads", d->n_workers);
 }
 
+static void on_before_poll(uv_prepare_t *p)
+{
+    struct daemon *d = p->data;
+    d->polled_us = lane_now_us();
+}
+
 static void on_tick(uv_timer_t *t)
 {
     struct daemon *d = t->data;
@@ -106,6 +112,7 @@ static void on_tick(uv_timer_t *t)
         conn_tick(c, now_us);
     }
     listen_tick(d);
+    admit_tick(d);
     ready_check(d);
     registry_tick(&d->registry, now_us);
     health_look(d, now_us);
@@ -139,10 +146,14 @@ static bool workers_start(struct daemon *d)
     if (!d->workers)
         return false;
     memset(d->workers, 0, n * sizeof *d->workers);
-    for (; d->n_workers < n; d->n_workers++)
+    realtime_setup();
+    for (; d->n_workers < n; d->n_workers++) {
+        d->workers[d->n_workers].realtime_priority = d->conf.daemon_realtime_priority;
         if (worker_start(&d->workers[d->n_workers], d->conf.limits_max_streams, d->conf.daemon_batch, progress_send,
                          &d->progress))
             return false;
+    }
+    admit_conf(d);
     return true;
 }
 
@@ -186,6 +197,9 @@ static bool daemon_start(struct daemon *d)
         return false;
     }
     uv_timer_init(&d->loop, &d->tick);
+    uv_prepare_init(&d->loop, &d->before_poll);
+    d->before_poll.data = d;
+    uv_prepare_start(&d->before_poll, on_before_poll);
     d->tick.data = d;
     uv_timer_start(&d->tick, on_tick, 0, TICK_MS);
     if (!signals_start(d)) {

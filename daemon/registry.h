@@ -49,7 +49,7 @@ struct model {
     rill_model_info info;           /* texts are copied */
     char task[32], licence[64], summary[256], sha256[65];
     rill_error error;
-    float rtf;                      /* measured at load, p95 */
+    float rtf;                      /* p95, measured at load and kept current while streams run */
     struct model_tally *tally;
     struct model_stats *stats, *period;     /* of tally */
     uint64_t begun_us, load_us;     /* when its loading began: of two versions the later one stays; how long it took */

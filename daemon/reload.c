@@ -119,6 +119,8 @@ static void reload_apply(struct reload *r)
     d->conf.limits_max_streams = old.limits_max_streams;
     memcpy(d->conf.daemon_socket, old.daemon_socket, sizeof old.daemon_socket);
     memcpy(d->conf.daemon_control_socket, old.daemon_control_socket, sizeof old.daemon_control_socket);
+    d->conf.daemon_realtime_priority = old.daemon_realtime_priority;
+    admit_conf(d);
     models_apply(r);
     log_set_level(&d->log, d->conf.log_level);
     log_line(&d->log, LOG_INFO, "reloaded %s%s%s", d->conf_path, text[0] ? "; " : "", text);

@@ -53,7 +53,6 @@ static void session_end(struct session *s)
         s->conn->n_streams--;
         s->conn = NULL;
     }
-    s->daemon->rtf_load -= (double) s->rtf_cost;
     if (!s->lane) {
         registry_forget(s->model, on_loaded, s);
         return;
@@ -87,12 +86,13 @@ static void finished_send(struct session *s, bool cancelled)
 {
     Rill__Finished a = RILL__FINISHED__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    uint64_t processed = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) - s->late : 0;
+    uint64_t processed = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) - s->late - s->bypassed : 0;
     a.stream = s->id;
     a.in = s->received;
     a.out = s->sent;
     a.processed = processed;
-    a.dropped = s->received - processed + s->skipped;
+    a.dropped = s->received - processed - s->bypassed + s->skipped;
+    a.bypassed = s->bypassed;
     a.audio_us = samples_us(processed, s->in.rate);
     a.compute_us = s->compute_us;
     a.max_chunk_us = s->max_chunk_us;
@@ -172,6 +172,8 @@ static bool request_check(struct session *s, struct conn *c, uint32_t req, const
                       "1 to 8 channels and an encoding of S16LE, S24LE3, S32LE or F32LE");
     if (m->pace != RILL__PACE__PACE_LIVE && m->pace != RILL__PACE__PACE_FILE)
         return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "pace must be LIVE or FILE");
+    if (m->pace == RILL__PACE__PACE_LIVE && admit_full(d))
+        return refuse(c, req, m->stream, RILL__CODE__OVERLOADED, "live streams have claimed the compute there is (rtf_budget)");
     if (!wants_take(s, m))
         return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "want holds an output that does not exist");
     if (!options_take(s, m)) {
@@ -271,22 +273,6 @@ static void vad_setup(const struct session *s, rill_sink_opts *o)
     options_apply(&s->options, o);
 }
 
-static struct worker *worker_least(struct daemon *d)
-{
-    struct worker *best = NULL;
-    unsigned least = UINT32_MAX;
-    for (unsigned i = 0; i < d->n_workers; i++) {
-        unsigned n = 0;
-        for (const struct session *s = d->sessions; s; s = s->next)
-            n += s->worker == &d->workers[i];
-        if (n < least) {
-            least = n;
-            best = &d->workers[i];
-        }
-    }
-    return best;
-}
-
 static bool lane_make(struct session *s)
 {
     const struct conf *conf = &s->daemon->conf;
@@ -301,11 +287,11 @@ static bool lane_make(struct session *s)
                            .heard = { s->want_text, s->want_keyword, s->want_endpoint, s->options, { 0 } } };
     if (m->vad_out >= 0)
         vad_setup(s, &o.heard.vad);
+    admit_relief(s, &o);
     s->lane = events_make(s) ? lane_new(m, &o) : NULL;
     if (!s->lane)
         return false;
     s->lane->live = s->live;
-    s->worker = worker_least(s->daemon);
     s->granted = s->window;
     atomic_store(&s->lane->finish, s->finishing);
     return true;
@@ -342,20 +328,17 @@ static void on_loaded(void *arg, struct model *m)
 {
     struct session *s = arg;
     struct daemon *d = s->daemon;
-    double budget = d->conf.limits_rtf_budget * d->n_workers;
     if (m->state != MODEL_READY) {
         stats_refused(d, RILL__CODE__MODEL_FAILED);
         session_fail(s, RILL__CODE__MODEL_FAILED, m->error.text);
     } else if (!outputs_choose(s)) {
         session_fail(s, RILL__CODE__BAD_ARG, "want holds an output that the model does not have");
-    } else if (s->live && d->rtf_load + (double) m->rtf > budget) {
+    } else if (!(s->worker = admit_worker(d, s->live, (double) m->rtf))) {
         stats_refused(d, RILL__CODE__OVERLOADED);
         session_fail(s, RILL__CODE__OVERLOADED, "live streams have claimed the compute there is (rtf_budget)");
     } else if (!lane_make(s)) {
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
     } else {
-        s->rtf_cost = s->live ? m->rtf : 0;
-        d->rtf_load += (double) s->rtf_cost;
         d->streams_opened++;
         m->stats->streams++;
         m->stats->streams_opened++;
@@ -441,7 +424,7 @@ void session_audio(struct session *s, const Rill__Audio *m)
     }
     size_t n = m->pcm.len / pcm_frame_bytes(&s->in);
     /* Before the samples: they are never seen without it. */
-    struct lane_arrival a = { .count = s->received + n, .us = lane_now_us() };
+    struct lane_arrival a = { .count = s->received + n, .us = admit_arrival_us(s->daemon) };
     if (n && ring_room(&s->lane->arrivals))
         ring_write(&s->lane->arrivals, &a, 1);
     audio_put(s, m->pcm.data, n);
@@ -512,15 +495,17 @@ static void vad_take(struct session *s, const struct lane_rec *r)
 static void gap_take(struct session *s, const struct lane_rec *r)
 {
     static const Rill__Gap__Reason reasons[] = { RILL__GAP__REASON__REASON_CLIENT, RILL__GAP__REASON__REASON_RESET,
-                                                 RILL__GAP__REASON__REASON_LATE };
+                                                 RILL__GAP__REASON__REASON_LATE, RILL__GAP__REASON__REASON_OVERLOAD };
     uint64_t samples = r->end_pos - r->pos;
     s->skipped += r->why == LANE_GAP_CLIENT ? samples : 0;
-    s->late += r->why == LANE_GAP_LATE ? samples : 0;
+    s->late += r->why == LANE_GAP_LATE || (r->why == LANE_GAP_OVERLOAD && r->fill != LANE_FILL_BYPASS) ? samples : 0;
+    s->bypassed += r->fill == LANE_FILL_BYPASS ? samples : 0;
     stats_gap(s, reasons[r->why], samples);
-    s->told = r->end_pos;
+    if (r->fill == LANE_FILL_SKIPPED)
+        s->told = r->end_pos;
     if (s->topic)
         topic_rec(s->topic, r, NULL);
-    gap_send(s->conn, s->id, r->pos, samples, reasons[r->why]);
+    gap_send(s->conn, s->id, r->pos, samples, reasons[r->why], (Rill__Gap__Fill) r->fill);
 }
 
 static void credit_send(struct session *s)

@@ -41,6 +41,7 @@ void stats_pulse(struct session *s, const struct lane_rec *r)
     s->max_chunk_us = r->compute_us > s->max_chunk_us ? r->compute_us : s->max_chunk_us;
     hist_add(&s->compute, r->compute_us);
     hist_add(&s->queue, r->queue_us);
+    admit_pulse(s->model, rtf);
     stats_add(s->model->stats, r, audio_us, rtf, miss);
     stats_add(s->model->period, r, audio_us, rtf, miss);
     figures_pulse(s->figures, &(struct pulse_figures) { r->compute_us, r->queue_us, r->batch, audio_us, miss });
@@ -83,7 +84,7 @@ void stats_finished_log(struct session *s, bool cancelled)
              "miss=%llu gap=%llu out=%llu%s", s->serial, s->uid, s->model->name, s->in.rate, s->in.channels,
              pcm_enc_name(s->in.enc), (double) audio_us / 1e6, rtf_of(s->compute_us, audio_us),
              pulse_us ? (double) s->max_chunk_us / (double) pulse_us : 0.0, hist_quantile(&s->queue, 0.99) / 1e3,
-             hist_quantile(&s->compute, 0.99) / 1e3, (unsigned long long) s->misses, (unsigned long long) (s->skipped + s->late),
+             hist_quantile(&s->compute, 0.99) / 1e3, (unsigned long long) s->misses, (unsigned long long) (s->skipped + s->late + s->bypassed),
              (unsigned long long) s->sent, cancelled ? " cancelled=1" : "");
 }
 
@@ -251,6 +252,7 @@ static void stats_fill(struct stats_message *x, struct daemon *d)
     a->n_refused = codes_fill(x->codes[1], a->refused, d->figures.refused);
     gaps_fill(x, &d->figures);
     memory_fill(a, d);
+    admit_stats(d, a);
     a->models = x->pointers;
     for (struct model *m = d->registry.models; m && a->n_models < MODELS_A_REPLY; m = m->next) {
         if (!m->stats->streams_opened)
@@ -430,7 +432,7 @@ struct model_message {
     Rill__Output outputs[5];
 };
 
-static void model_fill(struct model_message *x, struct model *m)
+static void model_fill(struct model_message *x, const struct daemon *d, struct model *m)
 {
     Rill__ModelInfo *a = &x->info;
     rill__model_info__init(a);
@@ -450,6 +452,7 @@ static void model_fill(struct model_message *x, struct model *m)
     a->weights_bytes = m->plan_info.weights_bytes;
     a->stream_bytes = m->plan_info.stream_bytes;
     a->rtf = m->rtf;
+    a->overload = (char *) (uintptr_t) admit_policy_name(d, m);
 }
 
 struct topic_messages {
@@ -475,7 +478,7 @@ void info_reply(struct conn *c, uint32_t req)
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
     registry_scan(&c->daemon->registry);
     for (struct model *m = c->daemon->registry.models; m && a.n_models < MODELS_A_REPLY; m = m->next) {
-        model_fill(&x[a.n_models], m);
+        model_fill(&x[a.n_models], c->daemon, m);
         pointers[a.n_models] = &x[a.n_models].info;
         a.n_models++;
     }

@@ -285,7 +285,7 @@ static void sub_skip(const struct topic *t, struct sub *s)
     s->lost += n;
     s->at = e.before;
     figures_gap(&s->conn->daemon->figures, NULL, RILL__GAP__REASON__REASON_SLOW, n, t->in_rate);
-    gap_send(s->conn, s->id, from, n, RILL__GAP__REASON__REASON_SLOW);
+    gap_send(s->conn, s->id, from, n, RILL__GAP__REASON__REASON_SLOW, RILL__GAP__FILL__FILL_SKIPPED);
 }
 
 static void audio_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
@@ -329,7 +329,7 @@ static void vad_give(const struct topic *t, struct sub *s, const struct entry *e
 static void entry_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
 {
     static const Rill__Gap__Reason reasons[] = { RILL__GAP__REASON__REASON_CLIENT, RILL__GAP__REASON__REASON_RESET,
-                                                 RILL__GAP__REASON__REASON_LATE };
+                                                 RILL__GAP__REASON__REASON_LATE, RILL__GAP__REASON__REASON_OVERLOAD };
     if (s->start && s->start >= (e->rec.kind == LANE_PULSE ? e->after : e->rec.end_pos))
         return;
     switch (e->rec.kind) {
@@ -339,7 +339,8 @@ static void entry_give(const struct topic *t, struct sub *s, const struct entry 
         break;
     case LANE_VAD: vad_give(t, s, e, place); break;
     case LANE_HEARD: event_give(t, s, e, place); break;
-    case LANE_GAP: gap_send(s->conn, s->id, e->rec.pos, e->rec.end_pos - e->rec.pos, reasons[e->rec.why]); break;
+    case LANE_GAP: gap_send(s->conn, s->id, e->rec.pos, e->rec.end_pos - e->rec.pos, reasons[e->rec.why],
+                                (Rill__Gap__Fill) e->rec.fill); break;
     case LANE_DONE: break;
     }
 }

@@ -43,6 +43,8 @@ static void lanes_drop(struct worker *w)
         else
             w->lanes[n++] = l;
     }
+    if (n != w->n_lanes)
+        overload_count(&w->overload, w->lanes, n);
     w->n_lanes = n;
 }
 
@@ -178,11 +180,18 @@ static bool batch_run(struct worker *w, size_t n)
     for (size_t i = 0; i < n; i++)
         lanes[i] = w->lanes[w->batch[i]];
     lanes_step(lanes, n, r);
+    uint64_t now_us = lane_now_us();
+    bool step = false;
     for (size_t i = 0; i < n; i++) {
         worked |= r[i] != LANE_IDLE;
+        step |= lanes[i]->was_late && overload_miss(&w->overload, lanes[i]->arrival_us, now_us);
         w->ended[w->batch[i]] = r[i] == LANE_ENDED;
         w->idle[w->batch[i]] = r[i] == LANE_IDLE;
     }
+    if (step)
+        overload_step(&w->overload, w->lanes, w->n_lanes, now_us);
+    else
+        overload_calm(&w->overload, w->lanes, w->n_lanes, now_us);
     return worked;
 }
 
@@ -239,7 +248,9 @@ bool worker_round(struct worker *w)
     inbox_take(w);
     shortest_find(w);
     memset(w->ended, 0, w->n_lanes * sizeof *w->ended);
-    bool live = live_run(w), others = others_run(w);
+    bool live = live_run(w), others = false;
+    if (!live || !atomic_load_explicit(&w->overload.level, memory_order_relaxed))
+        others = others_run(w);
     lanes_drop(w);
     atomic_fetch_add_explicit(&w->beat, 1, memory_order_release);
     if (others || live)
@@ -251,6 +262,7 @@ static void *worker_main(void *arg)
 {
     struct worker *w = arg;
     rill_thread_prepare();
+    realtime_enter(&w->realtime, w->realtime_priority);
     while (!atomic_load_explicit(&w->stop, memory_order_acquire)) {
         if (worker_round(w))
             continue;

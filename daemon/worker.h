@@ -4,6 +4,8 @@
 #define RILLD_WORKER_H
 
 #include "daemon/lane.h"
+#include "daemon/overload.h"
+#include "daemon/realtime.h"
 
 #include <pthread.h>
 
@@ -30,6 +32,11 @@ struct worker {
     uint64_t shortest_pulse_us;     /* of the lanes */
     size_t turn;                    /* lane that is next among those that are not live */
     bool started;
+    struct overload overload;
+    struct realtime realtime;
+    uint32_t realtime_priority;     /* set before worker_start */
+    uint32_t level_told;            /* the loop's: what was logged */
+    int realtime_told;
 };
 
 /* Everything but the thread, for who calls worker_round himself. 0 or an errno. */

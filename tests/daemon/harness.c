@@ -83,7 +83,7 @@ void rig_conf(struct rig *r, const char *more)
     FILE *f = fopen(r->conf, "w");
     if (!f)
         abort();
-    fprintf(f, "[daemon]\nsocket = %s\ncontrol_socket = %s\nworkers = 2\n[limits]\nrtf_budget = 1000\n"
+    fprintf(f, "[daemon]\nsocket = %s\ncontrol_socket = %s\nworkers = 2\n[limits]\nrtf_budget = 1000\n[overload]\npolicy = off\n"
             "[models]\nmodel_path = %s/models\n%s\n", r->sock, r->ctl, r->dir, more);
     fclose(f);
 }
