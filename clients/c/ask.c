@@ -52,27 +52,6 @@ int rill_client_info(struct rill_client *c, void (*each)(void *arg, const struct
     return 0;
 }
 
-void client_stats(struct rill_client_stats *ret, const Rill__StatsReply *m,
-                       void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg)
-{
-    if (ret)
-        *ret = (struct rill_client_stats) {
-            .uptime_us = m->uptime_us, .connections_accepted = m->connections_accepted,
-            .streams_opened = m->streams_opened, .streams_refused = m->streams_refused,
-            .protocol_errors = m->protocol_errors, .connections = m->connections, .streams = m->streams,
-        };
-    for (size_t i = 0; each && i < m->n_models; i++) {
-        const Rill__ModelStats *x = m->models[i];
-        struct rill_client_model_stats v = {
-            .name = x->name, .streams = x->streams, .streams_opened = x->streams_opened, .audio_us = x->audio_us,
-            .compute_us = x->compute_us, .pulses = x->pulses, .deadline_misses = x->deadline_misses, .rtf = x->rtf,
-            .rtf_p99 = x->rtf_p99, .rtf_max = x->rtf_max, .compute_p99_us = x->compute_p99_us,
-            .queue_p99_us = x->queue_p99_us,
-        };
-        each(arg, &v);
-    }
-}
-
 int rill_client_stats(struct rill_client *c, struct rill_client_stats *ret,
                       void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg)
 {

@@ -29,6 +29,8 @@ struct rill_client {
     struct rill_client_finished last_finished;
     int error_code;
     char error[512], server[64], text[512];
+    char *metrics;                  /* what came of the last ctl_metrics */
+    size_t metrics_bytes;
 };
 
 /* A frame f on the stack whose only member is message_. */
@@ -76,6 +78,12 @@ struct rill_client_pcm client_pcm(const Rill__Pcm *m);                      /* t
 /* ---- ask.c ---- */
 
 unsigned client_outputs(size_t n, const Rill__Output *outputs);             /* bits of enum rill_client_want */
+
+/* ---- figures.c ---- */
+
 void client_stats(struct rill_client_stats *ret, const Rill__StatsReply *m,
                   void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
+void client_status(struct rill_client_status *ret, const Rill__StatusReply *m,
+                   void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
+void client_session(const Rill__Session *x, void (*each)(void *arg, const struct rill_client_session *s), void *arg);
 #endif

@@ -95,6 +95,7 @@ struct rill_client *rill_client_free(struct rill_client *c)
     client_frame_free(c->answer);
     client_frame_free(c->held);
     free(c->in);
+    free(c->metrics);
     free(c);
     return NULL;
 }

@@ -14,13 +14,7 @@ int rill_client_ctl_status(struct rill_client *c, struct rill_client_status *ret
     const Rill__StatusReply *x = r->ctl_status;
     client_frame_free(c->held);
     c->held = r;
-    *ret = (struct rill_client_status) {
-        .server = x->server, .state = x->state, .config = x->config, .pid = x->pid, .threads = x->threads,
-        .connections = x->connections, .streams = x->streams, .uptime_us = x->uptime_us, .rtf_load = x->rtf_load,
-        .rtf_budget = x->rtf_budget,
-    };
-    if (x->stats)
-        client_stats(&ret->stats, x->stats, each, arg);
+    client_status(ret, x, each, arg);
     return 0;
 }
 
@@ -29,18 +23,6 @@ struct rill_client_pcm client_pcm(const Rill__Pcm *m)
     if (!m)
         return (struct rill_client_pcm) { 0, 0, RILL_CLIENT_S16 };
     return (struct rill_client_pcm) { m->rate, m->channels, (enum rill_client_enc) m->enc };
-}
-
-static void session_give(const Rill__Session *x, void (*each)(void *arg, const struct rill_client_session *s),
-                         void *arg)
-{
-    struct rill_client_session v = {
-        .conn = x->conn, .stream = x->stream, .uid = x->uid, .pid = x->pid, .client = x->client, .model = x->model,
-        .state = x->state, .in = client_pcm(x->in), .out = client_pcm(x->out), .pace = (enum rill_client_pace) x->pace,
-        .in_samples = x->in_samples, .out_samples = x->out_samples, .age_us = x->age_us,
-        .queued_bytes = x->queued_bytes, .rtf = x->rtf,
-    };
-    each(arg, &v);
 }
 
 int rill_client_ctl_sessions(struct rill_client *c, void (*each)(void *arg, const struct rill_client_session *s),
@@ -55,7 +37,7 @@ int rill_client_ctl_sessions(struct rill_client *c, void (*each)(void *arg, cons
             return -1;
         const Rill__SessionsReply *x = r->ctl_sessions;
         for (size_t i = 0; i < x->n_sessions; i++)
-            session_give(x->sessions[i], each, arg);
+            client_session(x->sessions[i], each, arg);
         more = x->more && x->n_sessions;
         if (more) {
             m.after_conn = x->sessions[x->n_sessions - 1]->conn;

@@ -2,6 +2,7 @@
 #include "clients/c/client.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void on_credit(struct rill_client *c, const Rill__Credit *m)
 {
@@ -97,8 +98,26 @@ static void on_error(struct rill_client *c, const Rill__Error *m)
         c->ev.error(c->ev.arg, &e);
 }
 
+/* Adds a part to the text; true if more parts follow and this one is no answer yet. */
+static bool on_metrics(struct rill_client *c, const Rill__ServerFrame *f)
+{
+    const Rill__MetricsReply *m = f->ctl_metrics;
+    size_t n = strlen(m->text);
+    char *all = f->req == c->req ? realloc(c->metrics, c->metrics_bytes + n + 1) : NULL;
+    if (!all)
+        return false;
+    memcpy(all + c->metrics_bytes, m->text, n + 1);
+    c->metrics = all;
+    c->metrics_bytes += n;
+    return m->more;
+}
+
 void client_on_frame(struct rill_client *c, Rill__ServerFrame *f)
 {
+    if (f->m_case == RILL__SERVER_FRAME__M_CTL_METRICS && on_metrics(c, f)) {
+        client_frame_free(f);
+        return;
+    }
     switch (f->m_case) {
     case RILL__SERVER_FRAME__M_CREDIT: on_credit(c, f->credit); break;
     case RILL__SERVER_FRAME__M_AUDIO: on_audio(c, f->audio); break;

@@ -224,22 +224,54 @@ struct rill_client_model {
 /* Calls each(arg, model) for every model the daemon knows. each may be NULL. */
 int rill_client_info(struct rill_client *c, void (*each)(void *arg, const struct rill_client_model *m), void *arg);
 
+#define RILL_CLIENT_TIMES 32
+
 struct rill_client_model_stats {
     const char *name;
     uint32_t streams;
     uint64_t streams_opened, audio_us, compute_us, pulses, deadline_misses;
     float rtf, rtf_p99, rtf_max;
     uint32_t compute_p99_us, queue_p99_us;
+    uint64_t gap_us, gap_samples;
+    float batch_mean;               /* streams that ran together */
+    uint32_t n_times;               /* 0: the daemon left the histograms out */
+    uint32_t le_us[RILL_CLIENT_TIMES];          /* n_times - 1 bounds; the last count has none */
+    uint64_t compute_count[RILL_CLIENT_TIMES], queue_count[RILL_CLIENT_TIMES];      /* pulses of at most le_us */
 };
+
+#define RILL_CLIENT_CODES 32
+#define RILL_CLIENT_REASONS 16
 
 struct rill_client_stats {
     uint64_t uptime_us, connections_accepted, streams_opened, streams_refused, protocol_errors;
     uint32_t connections, streams;
+    uint64_t errors[RILL_CLIENT_CODES], refused[RILL_CLIENT_CODES];     /* by the protocol's Code */
+    uint64_t gap_samples[RILL_CLIENT_REASONS], gap_us[RILL_CLIENT_REASONS];     /* by its Gap.Reason */
+    uint64_t resident_bytes, weights_bytes, stream_bytes, cpu_us, log_lines_lost;
+    uint32_t open_fds;
 };
 
 /* Counts since the daemon started to *ret, and each(arg, model) for every model in use. Both may be NULL. */
 int rill_client_stats(struct rill_client *c, struct rill_client_stats *ret,
                       void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
+
+enum rill_client_health_state {
+    RILL_CLIENT_OK = 1, RILL_CLIENT_DRAINING, RILL_CLIENT_STUCK, RILL_CLIENT_STARTING
+};
+
+struct rill_client_health {
+    enum rill_client_health_state state;
+    char reason[256];               /* "" while it is OK */
+    uint32_t threads;
+    uint64_t silent_us;             /* the longest that a compute thread has had work and not advanced */
+};
+
+/* Whether the compute threads advance. */
+int rill_client_health(struct rill_client *c, struct rill_client_health *ret);
+
+/* "BAD_ARG", "late": names of the protocol's numbers, "?" for others. */
+const char *rill_client_code_name(int code);
+const char *rill_client_reason_name(int reason);
 
 /* --- published streams ---------------------------------------------------------------------- */
 
@@ -315,6 +347,9 @@ struct rill_client_session {
     enum rill_client_pace pace;
     uint64_t in_samples, out_samples, age_us, queued_bytes;
     float rtf;
+    uint64_t compute_us, audio_us;  /* of what went into the model */
+    uint64_t deadline_misses, gap_samples;
+    uint32_t compute_p99_us, queue_p99_us, max_chunk_us, serial;        /* serial: its number in the log */
 };
 
 /* Calls each(arg, session) (not NULL) for every open stream and every connection without one. */
@@ -333,6 +368,33 @@ int rill_client_ctl_swap(struct rill_client *c, const char *model);             
 int rill_client_ctl_kick(struct rill_client *c, uint32_t conn);                 /* number of ctl_sessions() */
 int rill_client_ctl_log_level(struct rill_client *c, const char *level);        /* error, warning, info, debug */
 const char *rill_client_ctl_text(const struct rill_client *c);      /* of the last ctl call, "" if none; until the next */
+
+/* One look at everything: state and counts to *ret, each_model per model, each_session for the streams that computed most,
+ * the most first. Callbacks may be NULL. Texts are valid until the next call. */
+int rill_client_ctl_top(struct rill_client *c, struct rill_client_status *ret,
+                        void (*each_model)(void *arg, const struct rill_client_model_stats *m),
+                        void (*each_session)(void *arg, const struct rill_client_session *s), void *arg);
+
+/* The metrics as OpenMetrics text, valid until the next call; NULL on failure. */
+const char *rill_client_ctl_metrics(struct rill_client *c);
+
+struct rill_client_worst {
+    uint64_t when_us;               /* since the epoch */
+    const char *model;
+    uint32_t serial, uid, queue_us, compute_us, batch, pulse_us;
+    bool live;
+};
+
+struct rill_client_step {
+    const char *step, *kernel;
+    uint64_t runs, total_ns, worst_ns;
+};
+
+/* The pulses that came latest for their length, the worst first; with a model (else NULL) only of that one. With profile the
+ * steps of the model are timed now, beside its streams, and given slowest first. Callbacks may be NULL. */
+int rill_client_ctl_worst(struct rill_client *c, const char *model, bool profile,
+                          void (*each_pulse)(void *arg, const struct rill_client_worst *w),
+                          void (*each_step)(void *arg, const struct rill_client_step *t), void *arg);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop
