@@ -4,6 +4,7 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void info_copy(struct model *to, const rill_model *from)
@@ -58,25 +59,43 @@ static rill_plan *part_plan(const struct model_found *f, const rill_port *ports,
     return p;
 }
 
+/* A compiled plan is a file; all other models are folders or built in. */
+static bool is_compiled(const struct model_found *f)
+{
+    struct stat st;
+    return f->fd >= 0 && fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static rill_status compiled_refuse(struct model_found *f)
+{
+    snprintf(f->model.error.text, sizeof f->model.error.text, "%.200s: is compiled with a detector and a recogniser in one plan, which "
+             "run as two; give the folder that it was compiled of, or compile it with one of the two: rill compile MODEL "
+             "--transform 'select_outputs(NAME)'", f->path);
+    return f->model.error.status = RILL_UNSUPPORTED;
+}
+
 /* A detector and a recogniser in one model become two plans, so that silence costs nothing. */
-static void words_part(struct model_found *f, rill_plan **plan)
+static rill_status words_part(struct model_found *f, rill_plan **plan)
 {
     rill_port ports[32], one[2];
     unsigned n = rill_plan_ports(*plan, ports, 32);
     n = n < 32 ? n : 32;
     int out = port_find(ports, n, RILL_PORT_CTC, RILL_PORT_TRANSDUCER);
     if (out < 0 || port_find(ports, n, RILL_PORT_VAD, RILL_PORT_VAD) < 0)
-        return;
+        return RILL_OK;
+    if (is_compiled(f))
+        return compiled_refuse(f);
     rill_plan *rest = part_plan(f, ports, n, out, false), *words = rest ? part_plan(f, ports, n, out, true) : NULL;
     if (!words || rill_plan_ports(words, one, 2) != 2) {
         rill_plan_unref(rest);
         rill_plan_unref(words);
-        return;
+        return RILL_OK;
     }
     rill_plan_unref(*plan);
     *plan = rest;
     f->model.lane.words_plan = words;
     f->model.lane.words_port = 1;
+    return RILL_OK;
 }
 
 /* What the recogniser behind a detector costs while somebody speaks. */
@@ -141,8 +160,9 @@ rill_status model_find_out(struct model_found *f)
     if (s == RILL_OK)
         s = plan_it(f, m, &plan);
     rill_model_free(m);
+    if (s == RILL_OK)
+        s = words_part(f, &plan);
     if (s == RILL_OK) {
-        words_part(f, &plan);
         rill_plan_get_info(plan, &to->plan_info);
         s = lane_model_probe(&to->lane, plan, to->info.sample_rate, &to->rtf, &to->error);
     }

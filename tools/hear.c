@@ -97,9 +97,11 @@ static rill_status plans_open(struct hear *h, const char *model, const struct he
         n_outputs += !h->ports[i].is_input;
     if (out < 0 && o->detector)
         return err_set(err, RILL_INVALID, "'%s' has no recogniser that a detector could go in front of", model);
-    bool stays_whole = n_outputs > 1 && rill_plan_model(h->plan)->compiled;
-    if (o->whole || out < 0 || (!o->detector && (vad < 0 || stays_whole)))
+    if (o->whole || out < 0 || (!o->detector && vad < 0))
         return RILL_OK;
+    if (n_outputs > 1 && rill_plan_model(h->plan)->compiled)
+        return err_set(err, RILL_UNSUPPORTED, "'%s' is compiled with a recogniser and other outputs in one plan, which is not parted "
+                       "any more: name the model that it was compiled of, or let it hear everything with --no-vad", model);
     struct open_opts one = o->open, rest = o->open;
     outputs_select(&one, texts[0], sizeof texts[0], h->ports, h->n_ports, out, true);
     outputs_select(&rest, texts[1], sizeof texts[1], h->ports, h->n_ports, out, false);

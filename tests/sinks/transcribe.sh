@@ -68,11 +68,13 @@ cmp -s "$dir/a.wav" "$dir/b.wav" && [ "$(tr '\n' '|' <"$dir/text")" = "$text" ] 
 is "edges" "0.040,0.900000,start|0.140,0.000000,end|0.340,0.900000,start|0.480,0.000000,end|0.680,0.900000,start|" \
     sh -c "'$rill' vad -m '$m' '$wav' - | grep -E 'start|end'"
 
-# A compiled plan keeps its sinks.
-"$rill" compile "$m" -o "$dir/tones.rill" >/dev/null
-is "compiled" "$text" "$rill" transcribe -m "$dir/tones.rill" "$wav"
-is "compiled, words alone" "one two|one threes|four|" sh -c "'$rill' compile '$m' -t 'select_outputs(logp)' -o '$dir/w.rill' >/dev/null &&
-    '$rill' transcribe -m '$dir/w.rill' --vad '$m' '$wav'"
+# A compiled plan keeps its sinks, and is not parted.
+"$rill" compile "$m" -o "$dir/tones.rill" >/dev/null || failed=$((failed + 1))
+refused 3 "compiled with a recogniser and other outputs" "$rill" transcribe -m "$dir/tones.rill" "$wav"
+refused 3 "compiled with a recogniser and other outputs" "$rill" transcribe -m "$dir/tones.rill" --vad "$m" "$wav"
+is "compiled, without the detector" "$text" "$rill" transcribe -m "$dir/tones.rill" --no-vad "$wav"
+"$rill" compile "$m" -t 'select_outputs(logp)' -o "$dir/logp.rill" >/dev/null || failed=$((failed + 1))
+is "compiled alone, behind a detector" "one two|one threes|four|" "$rill" transcribe -m "$dir/logp.rill" --vad "$m" "$wav"
 
 is "kinds" "audio audio vad keyword ctc " sh -c "'$rill' inspect --json '$m' | sed -n 's/.*\"kind\": \"\([a-z]*\)\".*/\1/p' | tr '\n' ' '"
 is "check" "  events: 350, the same for every pulse and in any cut|  2 passed, 0 failed|" \
@@ -138,6 +140,9 @@ is "keywords by the daemon" "[up]|[yes]|" sh -c "'$rill' stream --socket '$dir/s
 cmp -s "$dir/c.wav" "$dir/a.wav" && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: the daemon's audio is another"; }
 is "JSON alone by the daemon" "{|" sh -c "'$rill' stream --socket '$dir/s' -m words --json '$wav' - | head -n 1"
 is "JSON by the daemon" "5|" sh -c "'$rill' stream --socket '$dir/s' -m tones --json '$wav' '$dir/e.wav' | grep -c '\"start_s\"'"
+mv "$dir/tones.rill" "$dir/logp.rill" "$dir/models"
+refused 5 "MODEL_FAILED.*compiled with a detector and a recogniser in one plan" "$rill" stream --socket "$dir/s" -m tones.rill "$wav" -
+is "compiled alone, by the daemon" "one two|one threes|four|" "$rill" stream --socket "$dir/s" -m logp.rill "$wav" -
 mkdir "$dir/models/both"
 cp "$dir/models/tones/graph.nnef" "$dir/models/tones/tokens.txt" "$dir/models/both"
 sed '/output.clean/,/kind/d; /output.prob/,/debounce/d' "$dir/models/tones/model.conf" >"$dir/models/both/model.conf"
