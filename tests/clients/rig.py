@@ -15,19 +15,23 @@ import wave
 sys.path.insert(0, os.environ.get("RILL_PYTHON") or os.path.join(os.path.dirname(__file__), "../../clients/python"))
 
 RILLD, RILL = os.environ.get("RILLD", "rilld"), os.environ.get("RILL", "rill")
+SHARED = os.environ.get("RILL_SHARED", "")      # weights that are not in the repository
 AUDIO = os.environ.get("RILL_AUDIO") or os.path.join(os.path.dirname(__file__), "../../examples/audio")
 
 
 class Daemon:
     """rilld with settings of its own; stop() ends it."""
 
-    def __init__(self, more=""):
+    def __init__(self, more="", models=()):
         self.dir = tempfile.mkdtemp(prefix="rill-clients-")
+        self.models = self.dir + "/models"
+        if models:
+            subprocess.run([RILL, "models", "get", *models, "--quiet", "--from", SHARED + "/models", "--to", self.models], check=True)
         self.socket, self.control = self.dir + "/s", self.dir + "/c"
         conf = self.dir + "/rilld.conf"
         with open(conf, "w", encoding="utf-8") as f:
-            f.write("[daemon]\nsocket = %s\ncontrol_socket = %s\nworkers = 2\n[models]\nmodel_path = %s/models\n%s\n"
-                    % (self.socket, self.control, self.dir, more))
+            f.write("[daemon]\nsocket = %s\ncontrol_socket = %s\nworkers = 2\n[models]\nmodel_path = %s\n%s\n"
+                    % (self.socket, self.control, self.models, more))
         self.log = open(self.dir + "/log", "wb")
         self.process = subprocess.Popen([RILLD, "--config", conf], stderr=self.log)
         end = time.monotonic() + 60
@@ -111,12 +115,22 @@ def pieces(data, size):
     return [data[i:i + size] for i in range(0, len(data), size)]
 
 
+def has_weights():
+    return os.path.isdir(SHARED + "/models")
+
+
+class Count(unittest.TextTestResult):
+    good = 0
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.good += 1
+
+
 def main():
     """Runs the tests of the main module and prints the counts."""
-    program = unittest.main(module="__main__", exit=False, verbosity=1)
-    r = program.result
+    r = unittest.main(module="__main__", exit=False, testRunner=unittest.TextTestRunner(resultclass=Count)).result
     bad = len(r.failures) + len(r.errors)
-    line = "%d passed, %d failed" % (r.testsRun - bad - len(r.skipped), bad)
     sys.stderr.flush()
-    print(line + (", %d skipped" % len(r.skipped) if r.skipped else ""))
+    print("%d passed, %d failed" % (r.good, bad) + (", %d skipped" % len(r.skipped) if r.skipped else ""))
     sys.exit(bad > 0)

@@ -43,11 +43,13 @@ def whole(client, data=None, **more):
 
 
 class WithDaemon(unittest.TestCase):
-    more = ""
+    more, models = "", ()
 
     @classmethod
     def setUpClass(cls):
-        cls.daemon = rig.Daemon(cls.more)
+        if cls.models and not rig.has_weights():
+            raise unittest.SkipTest("no weights in RILL_SHARED")
+        cls.daemon = rig.Daemon(cls.more, cls.models)
 
     @classmethod
     def tearDownClass(cls):
@@ -203,6 +205,48 @@ class Blocking(WithDaemon):
         for t in threads:
             t.join()
         self.assertEqual(outs, [want] * 3)
+
+
+def table(daemon, *command):
+    """Rows that the tool prints of digits.wav, without the head."""
+    said = subprocess.run([rig.RILL, *command, os.path.join(rig.AUDIO, "digits.wav")] + ["-"] * (command[0] == "vad"), check=True,
+                          stdout=subprocess.PIPE, universal_newlines=True, env=dict(os.environ, RILL_MODEL_PATH=daemon.models))
+    return said.stdout.splitlines()[1:]
+
+
+class Heard(WithDaemon):
+    models = ("silero_v6", "ml_kws_gru_s")
+
+    def test_probabilities_and_edges_are_the_tools(self):
+        with rc.Client(self.daemon.socket) as client, client.open("silero_v6", rate=RATE, encoding="s16", want=["vad"]) as stream:
+            events = list(stream.process(rig.pieces(DIGITS, 1000)))
+        edges = {rc.Edge.NONE: "", rc.Edge.START: "start", rc.Edge.END: "end"}
+        rows = ["%.3f,%.6f,%s" % (e.pos / RATE, e.prob, edges[e.edge]) for e in events]
+        self.assertEqual(rows, table(self.daemon, "vad", "-m", "silero_v6"))
+        self.assertEqual(stream.finished.vad_frames, len(rows))
+
+    def test_a_threshold_of_the_streams_own(self):
+        starts = []
+        for threshold in (0.5, 0.9999):
+            with rc.Client(self.daemon.socket) as client:
+                with client.open("silero_v6", rate=RATE, encoding="s16", options={"vad_threshold": threshold}) as stream:
+                    events = list(stream.process([DIGITS]))
+            starts.append(min(e.prob for e in events if isinstance(e, rc.Vad) and e.edge == rc.Edge.START))
+        self.assertTrue(0.5 <= starts[0] < 0.9999 <= starts[1], starts)
+
+    def test_endpoints(self):
+        with rc.Client(self.daemon.socket) as client:
+            with client.open("silero_v6", rate=RATE, encoding="s16", want=["vad", "endpoint"]) as stream:
+                events = list(stream.process([DIGITS, bytes(6 * RATE)]))
+        ends = [e for e in events if isinstance(e, rc.Endpoint)]
+        self.assertTrue(ends and all(e.rule in (1, 2, 3) and 0 < e.pos <= stream.pos for e in ends), ends)
+
+    def test_keywords_are_the_tools(self):
+        with rc.Client(self.daemon.socket) as client, client.open("ml_kws_gru_s", rate=RATE, encoding="s16") as stream:
+            words = [e for e in stream.process([DIGITS]) if isinstance(e, rc.Keyword)]
+        rows = ["%.3f,%.3f,%s,%.6f" % (w.pos / RATE, w.end_pos / RATE, w.word, w.score) for w in words]
+        self.assertEqual(rows, table(self.daemon, "keyword", "-m", "ml_kws_gru_s"))
+        self.assertTrue(rows)
 
 
 class Topics(WithDaemon):
