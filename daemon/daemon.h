@@ -11,6 +11,7 @@
 #include "daemon/pcm.h"
 #include "daemon/registry.h"
 #include "daemon/worker.h"
+#include "daemon/worst.h"
 #include "rilld.pb-c.h"
 
 #include <sys/types.h>
@@ -113,6 +114,8 @@ struct daemon {
     struct log log;
     struct registry registry;
     struct figures_all figures;
+    struct worst worst;
+    bool profiling;                 /* a model's steps are being timed */
     struct worker *workers;
     unsigned n_workers;
     struct listener listeners[MAX_LISTENERS];
@@ -127,7 +130,7 @@ struct daemon {
     uint32_t n_conns, n_sessions, next_conn, next_serial;
     uint64_t conns_accepted, streams_opened, streams_refused, protocol_errors;
     double rtf_load;
-    uint64_t started_us, started_wall_us, drain_until_us, next_summary_us;
+    uint64_t started_us, started_wall_us, tick_us, drain_until_us, next_summary_us;
     uint64_t watchdog_us, next_pet_us;
     struct health health;
     bool ready, draining, stopping;
@@ -227,6 +230,9 @@ uint64_t samples_us(uint64_t n, uint32_t rate);
 /* --- metrics.c --- */
 char *metrics_text(struct daemon *d, bool open, size_t *ret_bytes);     /* to be freed; NULL without memory. open: OpenMetrics, not Prometheus' older text */
 void metrics_reply(struct conn *c, uint32_t req);
+
+/* --- profile.c --- */
+void worst_reply(struct conn *c, uint32_t req, const char *model, bool profile);
 
 /* --- http_serve.c --- */
 bool http_listen(struct daemon *d, int fd);             /* takes fd */

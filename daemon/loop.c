@@ -104,7 +104,7 @@ static void on_before_poll(uv_prepare_t *p)
 static void on_tick(uv_timer_t *t)
 {
     struct daemon *d = t->data;
-    uint64_t now_us = lane_now_us();
+    uint64_t now_us = d->tick_us = lane_now_us();
     sessions_pump(d);
     topics_sweep(d);
     for (struct conn *c = d->conns, *next; c; c = next) {

@@ -235,6 +235,11 @@ static void on_ctl_top(struct conn *c, const Rill__ClientFrame *f)
     top_reply(c, f->req);
 }
 
+static void on_ctl_worst(struct conn *c, const Rill__ClientFrame *f)
+{
+    worst_reply(c, f->req, f->ctl_worst->model, f->ctl_worst->profile);
+}
+
 static void on_ctl_metrics(struct conn *c, const Rill__ClientFrame *f)
 {
     metrics_reply(c, f->req);
@@ -412,6 +417,7 @@ static const struct verb verbs[] = {
     [M(CTL_METRICS)] = { .control = true, .run = on_ctl_metrics },
     [M(CTL_KICK)] = { .control = true, .run = on_ctl_kick },
     [M(CTL_SWAP)] = { .control = true, .run = on_ctl_swap },
+    [M(CTL_WORST)] = { .control = true, .run = on_ctl_worst },
     [M(CTL_TOP)] = { .control = true, .run = on_ctl_top },
 };
 #undef M

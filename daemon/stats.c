@@ -28,6 +28,15 @@ static void stats_add(struct model_stats *m, const struct lane_rec *r, uint64_t 
     hist_add(&m->queue, r->queue_us);
 }
 
+static void worst_note(struct session *s, const struct lane_rec *r, uint32_t pulse_us, uint64_t now_us)
+{
+    struct worst_pulse p = { .mono_us = now_us, .wall_us = process_wall_us(), .serial = s->serial, .uid = s->uid,
+                             .queue_us = r->queue_us, .compute_us = r->compute_us, .batch = r->batch, .pulse_us = pulse_us,
+                             .live = s->live };
+    memcpy(p.model, s->model->name, sizeof p.model);
+    worst_put(&s->daemon->worst, &p);
+}
+
 void stats_pulse(struct session *s, const struct lane_rec *r)
 {
     uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
@@ -45,6 +54,9 @@ void stats_pulse(struct session *s, const struct lane_rec *r)
     stats_add(s->model->stats, r, audio_us, rtf, miss);
     stats_add(s->model->period, r, audio_us, rtf, miss);
     figures_pulse(s->figures, &(struct pulse_figures) { r->compute_us, r->queue_us, r->batch, audio_us, miss });
+    uint64_t now_us = s->daemon->tick_us;
+    if (worst_is(&s->daemon->worst, r->queue_us + r->compute_us, (uint32_t) pulse_us, now_us))
+        worst_note(s, r, (uint32_t) pulse_us, now_us);
 }
 
 void stats_opened(struct session *s)
