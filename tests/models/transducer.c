@@ -8,10 +8,12 @@
 
 struct token_name { char text[32]; };
 
+static const char *where = "";      /* "zip/": the one of many states */
+
 static const char *own(const char *file)
 {
     char path[256];
-    snprintf(path, sizeof path, "tests/models/transducer/%s", file);
+    snprintf(path, sizeof path, "tests/models/transducer/%s%s", where, file);
     return source_path(path);
 }
 
@@ -148,7 +150,7 @@ static void test_features(struct floats x)
     free(want.v);
 }
 
-static void test_cuts(const rill_plan *p, struct floats x)
+static void test_cuts(const rill_plan *p, struct floats x, bool ends)
 {
     for (uint32_t beam = 1; beam <= 4; beam += 3) {
         struct story first = { 0 };
@@ -168,8 +170,8 @@ static void test_cuts(const rill_plan *p, struct floats x)
                 story_drop(&t);
             rill_sink_free(s);
         }
-        CHECK(strstr(first.text, "partial") && strstr(first.text, "final") && strstr(first.text, "endpoint rule=2") &&
-              strstr(first.text, "segment=2"), "%s", first.text);
+        CHECK(strstr(first.text, "partial") && strstr(first.text, "final"), "%s", first.text);
+        CHECK(!ends || (strstr(first.text, "endpoint rule=2") && strstr(first.text, "segment=2")), "%s", first.text);
         story_drop(&first);
     }
 }
@@ -312,6 +314,59 @@ static void test_refusals(void)
     refused(NETS "tokens = tokens.txt\nmax_symbols = 17\n", false, "max_symbols");
 }
 
+/* A folder that lacks one of its files names it. */
+static void test_missing(void)
+{
+    static const char *const files[] = { "graph.nnef", "encoder.onnx", "decoder.onnx", "joiner.onnx", "tokens.txt" };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        for (int cut = 0; cut < 2; cut++) {
+            rill_error err = { 0 };
+            size_t n = 0;
+            folder_make("lacks", NETS "tokens = tokens.txt\n", all_files);
+            const char *path = test_path("lacks", files[i]);
+            char *data = file_read(path, &n);
+            if (cut)
+                file_write(path, data, n / 3);
+            else
+                remove(path);
+            rill_sink *s = NULL;
+            rill_plan *p = folder_plan(test_path("lacks", ""), &err);
+            bool made = p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_OK;
+            /* a short list of tokens is no damaged one: columns without a name are counted */
+            const char *word = cut && i == 4 ? "17 columns" : cut && i == 0 ? "graph.nnef:" : files[i];
+            CHECK(!made && strstr(err.text, word), "%s %s: %s", files[i], cut ? "cut" : "missing", err.text);
+            rill_sink_free(s);
+            rill_plan_unref(p);
+            free(data);
+        }
+}
+
+/* As many states as a zipformer has, and a decoder that sees one token. */
+static void test_many_states(struct floats x)
+{
+    rill_error err = { 0 };
+    rill_model *m = NULL;
+    char path[8192];
+    where = "zip/";
+    snprintf(path, sizeof path, "%s", own(""));
+    struct floats want = floats_read(own("encoder.f32"));
+    CHECK(rill_model_open(&m, path, &err) == RILL_OK, "%s", err.text);
+    rill_plan *p = folder_plan(path, &err);
+    CHECK(p, "%s", err.text);
+    if (m && p) {
+        test_frames(m, x, want);
+        struct floats y = model_run_stream(m, x, 177, &err);
+        test_reference(p, want.v, want.n / 24);
+        test_reference(p, y.v, y.n / 24);
+        test_cuts(p, x, false);
+        free(y.v);
+    }
+    rill_plan_unref(p);
+    rill_model_free(m);
+    free(want.v);
+    where = "";
+}
+
 /* The file of a network with `to` in the place of what follows key in its metadata, of as many bytes. */
 static void meta_refused(const char *key, const char *to, const char *word)
 {
@@ -387,11 +442,13 @@ int main(void)
         test_reference(p, want.v, want.n / 24);
         test_reference(p, y.v, y.n / 24);
         free(y.v);
-        test_cuts(p, x);
+        test_cuts(p, x, true);
         test_again(p, x);
         test_sharing(path);
         test_finals(p, want.v, want.n / 24);
     }
+    test_many_states(x);
+    test_missing();
     test_refusals();
     meta_refused("vocab_size\x12", "18", "vocab_size of 18");
     meta_refused("vocab_size\x12", "-1", "vocab_size of -1");

@@ -107,12 +107,12 @@ def make_decoder(path, rng, rows=len(NAMES), dim=DIM, context=CONTEXT, meta=True
            dict(context_size=context, vocab_size=rows) if meta else {})
 
 
-def make_joiner(path, rng):
+def make_joiner(path, rng, blank=6):
     n = Net(rng)
     n.add("Add", ["encoder_out", "decoder_out"], "sum")
     n.add("Tanh", ["sum"], "active")
     bias = np.zeros(len(NAMES), np.float32)
-    bias[0] = 6
+    bias[0] = blank
     bias[1:3] = -9, 2
     n.add("Gemm", ["active", n.weight("output_linear", len(NAMES), DIM, scale=5.0), n.const("bias", bias)], "logit", transB=1)
     n.save(path, [("encoder_out", F, ["N", DIM]), ("decoder_out", F, ["N", DIM])], [("logit", F, ["N", len(NAMES)])],
