@@ -6,6 +6,8 @@
 
 #define COST_STEP 0.02f                 /* share by which one pulse moves what a model is thought to cost */
 #define COST_QUANTILE 0.95f
+#define COST_FAR 4                      /* times what it is thought to cost: the step is larger */
+#define COST_FAR_STEP 1.25f
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 60000
 #define STALL_US UINT64_C(250000)       /* well over the longest that the loop waits */
@@ -17,7 +19,9 @@
 void admit_pulse(struct model *m, double rtf)
 {
     float step = m->rtf * COST_STEP;
-    if (rtf > (double) m->rtf)
+    if (rtf > COST_FAR * (double) m->rtf)
+        m->rtf *= COST_FAR_STEP;
+    else if (rtf > (double) m->rtf)
         m->rtf += step * COST_QUANTILE;
     else if (!m->lane.words_plan && m->rtf > 1e-6f)
         m->rtf -= step * (1 - COST_QUANTILE);
@@ -187,9 +191,18 @@ void admit_stats(const struct daemon *d, Rill__StatsReply *a)
     a->rt_demotions = realtime_demotions();
 }
 
+void admit_polls(struct daemon *d)
+{
+    uint64_t now_us = lane_now_us();
+    d->stalled_us = d->polled_us && now_us - d->polled_us > STALL_US ? d->polled_us : 0;
+    d->polled_us = now_us;
+}
+
 /* Where the loop itself stood still, what it reads now may have come at any time since it last waited. */
 uint64_t admit_arrival_us(const struct daemon *d)
 {
     uint64_t now_us = lane_now_us();
+    if (d->stalled_us)
+        return d->stalled_us;
     return d->polled_us && now_us - d->polled_us > STALL_US ? d->polled_us : now_us;
 }

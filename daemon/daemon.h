@@ -105,7 +105,8 @@ struct daemon {
     uv_async_t progress;
     uv_timer_t tick;
     uv_prepare_t before_poll;
-    uint64_t polled_us;             /* when the loop last waited */
+    uint64_t polled_us;             /* when the loop last went to wait */
+    uint64_t stalled_us;            /* when it had before, if it stood still since then; 0: it did not */
     uv_signal_t sig_term, sig_int, sig_hup;
     struct conf conf;
     char conf_path[512];
@@ -210,6 +211,7 @@ void admit_relief(const struct session *s, struct lane_opts *o);
 void admit_conf(struct daemon *d);                          /* settings of overload, to the workers */
 void admit_tick(struct daemon *d);
 void admit_stats(const struct daemon *d, Rill__StatsReply *a);
+void admit_polls(struct daemon *d);                         /* the loop goes to wait */
 uint64_t admit_arrival_us(const struct daemon *d);          /* of what is read now */
 
 /* --- stats.c --- */

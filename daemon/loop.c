@@ -97,8 +97,7 @@ static void ready_check(struct daemon *d)
 
 static void on_before_poll(uv_prepare_t *p)
 {
-    struct daemon *d = p->data;
-    d->polled_us = lane_now_us();
+    admit_polls(p->data);
 }
 
 static void on_tick(uv_timer_t *t)

@@ -184,7 +184,8 @@ static bool batch_run(struct worker *w, size_t n)
     bool step = false;
     for (size_t i = 0; i < n; i++) {
         worked |= r[i] != LANE_IDLE;
-        step |= lanes[i]->was_late && overload_miss(&w->overload, lanes[i]->arrival_us, now_us);
+        step |= lanes[i]->was_late && lanes[i]->opts.relief != RELIEF_NONE &&
+                overload_miss(&w->overload, lanes[i]->arrival_us, now_us);
         w->ended[w->batch[i]] = r[i] == LANE_ENDED;
         w->idle[w->batch[i]] = r[i] == LANE_IDLE;
     }
@@ -266,9 +267,8 @@ static void *worker_main(void *arg)
     while (!atomic_load_explicit(&w->stop, memory_order_acquire)) {
         if (worker_round(w))
             continue;
-        /* Either this round sees what the loop wrote, or the loop sees `sleeping` and wakes us. */
-        atomic_store(&w->sleeping, true);
-        atomic_thread_fence(memory_order_seq_cst);
+        /* Of the two exchanges one comes first: either this round sees what the loop wrote, or the loop sees `sleeping`. */
+        atomic_exchange(&w->sleeping, true);
         if (!worker_round(w) && !atomic_load(&w->stop)) {
             uint64_t n;
             while (read(w->wake_fd, &n, sizeof n) < 0 && errno == EINTR)
@@ -346,7 +346,6 @@ bool worker_add(struct worker *w, struct lane *l)
 
 void worker_wake(struct worker *w)
 {
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load(&w->sleeping))
+    if (atomic_exchange(&w->sleeping, false))
         wake_write(w);
 }

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+/* More compute is asked for than there is: what live streams get instead, what is told and counted, who is let in, what becomes
+ * of real-time priority, and of a daemon that stood still. Models are those of fake_rill.c. */
+#include "tests/daemon/fake_rill.h"
+#include "tests/daemon/harness.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PULSE 512
+#define PULSES_MAX 400
+#define CALM "[overload]\npolicy = model\ncalm_ms = 400\n[daemon]\nworkers = 1\n"
+
+struct heard {
+    float out[PULSES_MAX * PULSE + PULSE];
+    bool gone[PULSES_MAX * PULSE + PULSE];
+    size_t n_out, told[3];          /* by fill */
+    unsigned n_gaps, reasons;       /* reasons: a bit each */
+    int code;
+    uint32_t retry_ms;
+};
+
+struct talk {
+    struct rill_client *client;
+    struct heard heard;
+    float in[PULSES_MAX * PULSE];
+    size_t n_in;
+    struct rill_client_finished fin;
+};
+
+static void on_audio(void *arg, const struct rill_client_audio *a)
+{
+    struct heard *h = arg;
+    size_t n = a->bytes / sizeof(float);
+    if (h->n_out + n <= sizeof h->out / sizeof *h->out)
+        memcpy(h->out + h->n_out, a->pcm, a->bytes);
+    h->n_out += n;
+}
+
+static void on_gap(void *arg, const struct rill_client_gap *g)
+{
+    struct heard *h = arg;
+    h->n_gaps++;
+    h->reasons |= 1u << g->reason;
+    h->told[g->fill] += g->samples;
+    for (uint64_t i = g->pos; i < g->pos + g->samples && i < sizeof h->gone; i++)
+        h->gone[i] = true;
+}
+
+static void on_error(void *arg, const struct rill_client_failure *e)
+{
+    struct heard *h = arg;
+    h->code = e->code;
+    h->retry_ms = e->retry_ms;
+}
+
+static bool talk_open(struct talk *t, const char *sock, const char *model, enum rill_client_pace pace, uint32_t max_latency_ms)
+{
+    const struct rill_client_open o = { .model = model, .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = pace, .align = true,
+                                        .max_latency_ms = max_latency_ms };
+    const struct rill_client_events ev = { .arg = &t->heard, .audio = on_audio, .gap = on_gap, .error = on_error };
+    memset(t, 0, sizeof *t);
+    if (!CHECK(rill_client_connect(&t->client, sock, "overload", 30000) == 0, "%s", rill_client_error(t->client)))
+        return false;
+    rill_client_set_events(t->client, &ev);
+    return rill_client_open(t->client, 1, &o, NULL) == 0;
+}
+
+/* n pulses, each of which begins with `first`. */
+static bool talk_say(struct talk *t, unsigned n, float first)
+{
+    uint32_t seed = (uint32_t) t->n_in + 1;
+    for (unsigned k = 0; k < n && t->n_in + PULSE <= sizeof t->in / sizeof *t->in; k++) {
+        float *x = t->in + t->n_in;
+        for (int i = 0; i < PULSE; i++)
+            x[i] = 0.3f + noise(&seed) / 5;
+        x[0] = first > 0 ? first : x[0];
+        t->n_in += PULSE;
+        if (!CHECK(rill_client_send(t->client, 1, x, PULSE * sizeof *x) == 0, "%s", rill_client_error(t->client)))
+            return false;
+    }
+    return true;
+}
+
+static void talk_end(struct talk *t)
+{
+    CHECK(rill_client_finish(t->client, 1, &t->fin) == 0, "%s", rill_client_error(t->client));
+    rill_client_free(t->client);
+    CHECK(t->fin.in == t->n_in);
+    CHECK(t->fin.in == t->fin.processed + t->fin.dropped + t->fin.bypassed, "%llu in, %llu processed, %llu dropped, %llu bypassed",
+          (unsigned long long) t->fin.in, (unsigned long long) t->fin.processed, (unsigned long long) t->fin.dropped,
+          (unsigned long long) t->fin.bypassed);
+    CHECK(t->fin.bypassed == t->heard.told[2] && t->fin.dropped == t->heard.told[0] + t->heard.told[1],
+          "told: %zu skipped, %zu silent, %zu bypassed; counted: %llu dropped, %llu bypassed", t->heard.told[0], t->heard.told[1],
+          t->heard.told[2], (unsigned long long) t->fin.dropped, (unsigned long long) t->fin.bypassed);
+}
+
+/* Slow pulses until the daemon's log says `what`. */
+static bool talk_until(struct talk *t, struct rig *r, const char *what)
+{
+    while (!rig_log_has(r, what, 0) && t->n_in + 2 * PULSE < sizeof t->in / sizeof *t->in)
+        if (!talk_say(t, 1, FAKE_SLOW))
+            return false;
+    return CHECK(rig_log_has(r, what, 2000), "the log has no '%s':\n%s", what, rig_log(r));
+}
+
+/* ---- policies ---- */
+
+/* The model halves what it hears; what goes past it is as loud as it was, or nothing. */
+static void samples_check(const struct talk *t, double gone_at)
+{
+    size_t bad = 0, between = 0;
+    for (size_t i = 0; i < t->n_in; i++) {
+        double y = (double) t->heard.out[i] / (double) t->in[i];
+        bad += t->heard.gone[i] ? fabs(y - gone_at) > 1e-6 : fabs(y - gone_at) < 1e-6 || y > 1 + 1e-6 || y < -1e-6;
+        between += fabs(y - 0.5) > 1e-5 && fabs(y - gone_at) > 1e-5;
+    }
+    CHECK(bad == 0, "%zu of %zu samples are not what was told", bad, t->n_in);
+    CHECK(between >= 100 && between <= 160 * 2 * 8, "%zu samples in cross-fades", between);
+    for (size_t i = t->n_in - PULSE; i < t->n_in; i++)
+        bad += t->heard.out[i] != 0.5f * t->in[i];
+    CHECK(bad == 0, "the model is not back");
+}
+
+static void test_past(const char *model, const char *conf, int fill)
+{
+    static struct talk t;
+    struct rig r;
+    rig_start(&r, conf);
+    if (CHECK(talk_open(&t, r.sock, model, RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t.client))) {
+        talk_say(&t, 10, 0);
+        talk_until(&t, &r, "overload 0 -> 1");
+        talk_say(&t, 20, 0);
+        for (int k = 0; k < 40 && !rig_log_has(&r, "overload 1 -> 0", 0); k++) {
+            usleep(50000);
+            talk_say(&t, 2, 0);
+        }
+        CHECK(rig_log_has(&r, "overload 1 -> 0", 2000), "%s", rig_log(&r));
+        talk_say(&t, 6, 0);
+        talk_end(&t);
+        CHECK(t.heard.n_out == t.n_in && t.fin.out == t.n_in, "%zu out of %zu", t.heard.n_out, t.n_in);
+        CHECK(t.heard.told[fill] > 0 && t.heard.told[fill] == t.heard.told[0] + t.heard.told[1] + t.heard.told[2]);
+        CHECK(t.heard.reasons == 1u << RILL__GAP__REASON__REASON_OVERLOAD);
+        samples_check(&t, fill == RILL__GAP__FILL__FILL_BYPASS ? 1 : 0);
+    }
+    CHECK(rig_stop(&r) == 0);
+}
+
+static void test_skip(void)
+{
+    static struct talk t;
+    struct rig r;
+    rig_start(&r, CALM);
+    if (CHECK(talk_open(&t, r.sock, "vad", RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t.client))) {
+        talk_until(&t, &r, "overload 0 -> 1");
+        talk_say(&t, 30, FAKE_SLOW);
+        talk_end(&t);
+        CHECK(t.fin.dropped > 20 * PULSE && t.heard.told[0] == t.fin.dropped && t.fin.bypassed == 0, "%llu dropped",
+              (unsigned long long) t.fin.dropped);
+        CHECK(t.heard.reasons == 1u << RILL__GAP__REASON__REASON_OVERLOAD);
+        CHECK(t.fin.vad_frames >= t.fin.processed / 512 && t.fin.vad_frames <= t.fin.processed / 512 + t.heard.n_gaps + 1, "%llu frames",
+              (unsigned long long) t.fin.vad_frames);
+    }
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* First nobody new, then the streams themselves. */
+static void test_shed(void)
+{
+    static struct talk t, other;
+    struct rig r;
+    rig_start(&r, CALM);
+    if (CHECK(talk_open(&t, r.sock, "shed", RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t.client))) {
+        talk_until(&t, &r, "overload 0 -> 1, 0 streams");
+        CHECK(!talk_open(&other, r.sock, "shed", RILL_CLIENT_LIVE, 0) && rill_client_error_code(other.client) == RILL__CODE__OVERLOADED &&
+              other.heard.retry_ms >= 400, "code %d, again after %u ms", rill_client_error_code(other.client), other.heard.retry_ms);
+        rill_client_free(other.client);
+        CHECK(talk_open(&other, r.sock, "wiener", RILL_CLIENT_FILE, 0), "files wait, they are not refused");
+        rill_client_free(other.client);
+        talk_until(&t, &r, "overload 1 -> 2, 1 streams");
+        talk_say(&t, 20, FAKE_SLOW);
+        talk_end(&t);
+        CHECK(t.heard.told[0] > 10 * PULSE);
+    }
+    CHECK(rig_stop(&r) == 0);
+}
+
+static void test_off(void)
+{
+    static struct talk t;
+    struct rig r;
+    rig_start(&r, "[overload]\npolicy = off\n");
+    if (CHECK(talk_open(&t, r.sock, "half", RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t.client))) {
+        talk_say(&t, 30, FAKE_SLOW);
+        talk_end(&t);
+        CHECK(t.heard.n_gaps == 0 && t.fin.deadline_misses >= 20, "%u gaps, %u misses", t.heard.n_gaps, t.fin.deadline_misses);
+    }
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* Only as many streams as need be: one that costs little keeps its model while a costly one goes without. */
+static void test_victim(void)
+{
+    static struct talk dear, cheap;
+    struct rig r;
+    rig_start(&r, CALM);
+    if (CHECK(talk_open(&cheap, r.sock, "half", RILL_CLIENT_LIVE, 0) && talk_open(&dear, r.sock, "half", RILL_CLIENT_LIVE, 0))) {
+        for (int k = 0; k < 100 && !rig_log_has(&r, "overload 0 -> 1, 1 streams", 0); k++) {
+            talk_say(&cheap, 1, 0);
+            talk_say(&dear, 2, FAKE_SLOW);
+        }
+        for (int k = 0; k < 10; k++) {
+            talk_say(&cheap, 1, 0);
+            talk_say(&dear, 1, FAKE_SLOW);
+        }
+        talk_end(&dear);
+        talk_end(&cheap);
+        CHECK(dear.fin.bypassed > 0 && cheap.fin.bypassed == 0, "%llu and %llu bypassed", (unsigned long long) dear.fin.bypassed,
+              (unsigned long long) cheap.fin.bypassed);
+    }
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* ---- admission ---- */
+
+static uint64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t) t.tv_sec * 1000000 + (uint64_t) t.tv_nsec / 1000;
+}
+
+/* The best of twenty, as the neighbours are not what is measured. */
+static void test_refused_soon(void)
+{
+    static struct talk t[12];
+    struct rig r;
+    unsigned n = 0;
+    uint64_t best_us = UINT64_MAX, sum_us = 0;
+    rig_start(&r, "[daemon]\nworkers = 1\n[limits]\nrtf_budget = 0.5\n");
+    while (n < 11 && talk_open(&t[n], r.sock, "slow", RILL_CLIENT_LIVE, 0))
+        n++;
+    CHECK(n >= 1 && n <= 5, "%u live streams of at least a tenth each in 0.5", n);
+    for (uint32_t k = 0; k < 20; k++) {
+        const struct rill_client_open o = { .model = "slow", .in = { 16000, 1, RILL_CLIENT_F32 } };
+        uint64_t began_us = now_us();
+        CHECK(rill_client_open(t[n].client, 2 + k, &o, NULL) < 0 && t[n].heard.code == RILL__CODE__OVERLOADED);
+        uint64_t us = now_us() - began_us;
+        best_us = us < best_us ? us : best_us;
+        sum_us += us;
+    }
+    printf("refused after %llu us, %llu in the mean\n", (unsigned long long) best_us, (unsigned long long) sum_us / 20);
+    CHECK(best_us < 50000 && t[n].heard.retry_ms > 0, "%llu us, again after %u ms", (unsigned long long) best_us, t[n].heard.retry_ms);
+    for (unsigned i = 0; i <= n; i++)
+        rill_client_free(t[i].client);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* A model that was cheap when it was loaded and is not any more. */
+static void test_cost_current(void)
+{
+    static struct talk t, other;
+    struct rig r;
+    rig_start(&r, "[daemon]\nworkers = 1\n[limits]\nrtf_budget = 0.9\n");
+    if (CHECK(talk_open(&t, r.sock, "wiener", RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t.client))) {
+        CHECK(talk_open(&other, r.sock, "wiener", RILL_CLIENT_LIVE, 0), "%s", rill_client_error(other.client));
+        rill_client_free(other.client);
+        bool refused = false;
+        for (int k = 0; k < 20 && !refused; k++) {
+            talk_say(&t, 8, FAKE_SLOW);
+            refused = !talk_open(&other, r.sock, "wiener", RILL_CLIENT_LIVE, 0);
+            CHECK(!refused || rill_client_error_code(other.client) == RILL__CODE__OVERLOADED, "%s", rill_client_error(other.client));
+            rill_client_free(other.client);
+        }
+        CHECK(refused, "a model that takes more than there is, is let in again and again");
+        talk_end(&t);
+    }
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* ---- standing still ---- */
+
+static void test_stopped(void)
+{
+    static struct talk t[3];
+    struct rig r;
+    rig_start(&r, "[daemon]\nworkers = 1\n[overload]\npolicy = model\n");
+    if (CHECK(talk_open(&t[0], r.sock, "wiener", RILL_CLIENT_LIVE, 1000) && talk_open(&t[1], r.sock, "wiener", RILL_CLIENT_LIVE, 0) &&
+              talk_open(&t[2], r.sock, "wiener", RILL_CLIENT_FILE, 0))) {
+        for (int i = 0; i < 3; i++) {
+            talk_say(&t[i], 20, 0);
+            while (t[i].heard.n_out + PULSE < t[i].n_in && rill_client_poll(t[i].client, 2000) > 0)
+                ;
+            rill_client_poll(t[i].client, 100);
+        }
+        kill(r.pid, SIGSTOP);
+        for (int i = 0; i < 3; i++)
+            talk_say(&t[i], 2, 0);
+        sleep(5);
+        kill(r.pid, SIGCONT);
+        for (int i = 0; i < 3; i++) {
+            talk_say(&t[i], 20, 0);
+            talk_end(&t[i]);
+            CHECK(t[i].fin.out == t[i].heard.n_out && t[i].fin.out == t[i].fin.processed, "%llu out", (unsigned long long) t[i].fin.out);
+        }
+        CHECK(t[0].heard.reasons == 1u << RILL__GAP__REASON__REASON_LATE && t[0].fin.dropped == 2 * PULSE, "%u gaps, %llu dropped",
+              t[0].heard.n_gaps, (unsigned long long) t[0].fin.dropped);
+        for (int i = 1; i < 3; i++)
+            CHECK(t[i].heard.n_gaps == 0 && memcmp(t[i].heard.out, t[i].in, t[i].n_in * sizeof(float)) == 0, "stream %d: %u gaps", i,
+                  t[i].heard.n_gaps);
+    }
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* ---- real-time priority ---- */
+
+static bool stats_get(const char *sock, uint32_t *ret_threads, uint64_t *ret_demotions)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Stats m = RILL__STATS__INIT;
+    int fd = raw_hello(sock);
+    f.m_case = RILL__CLIENT_FRAME__M_STATS;
+    f.stats = &m;
+    Rill__ServerFrame *a = raw_frame(fd, &f) ? raw_answer(fd, 5000) : NULL;
+    bool good = a && a->m_case == RILL__SERVER_FRAME__M_STATS;
+    if (good) {
+        *ret_threads = a->stats->rt_threads;
+        *ret_demotions = a->stats->rt_demotions;
+    }
+    if (a)
+        rill__server_frame__free_unpacked(a, NULL);
+    close(fd);
+    return good;
+}
+
+/* Threads of the process with a real-time policy; one of them in *ret. */
+static unsigned fifo_threads(pid_t pid, pid_t *ret)
+{
+    char path[64];
+    unsigned n = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int) pid);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        pid_t tid = (pid_t) atoi(e->d_name);
+        int policy = tid > 0 ? sched_getscheduler(tid) : 0;
+        if (policy != (SCHED_FIFO | SCHED_RESET_ON_FORK) && policy != SCHED_FIFO)
+            continue;
+        n++;
+        *ret = tid;
+        CHECK(tid != pid, "the loop has real-time priority");
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static bool demoted(struct rig *r, uint64_t n, uint32_t *ret_threads)
+{
+    uint64_t demotions = 0;
+    for (uint64_t end = now_ms() + 10000; now_ms() < end; usleep(50000))
+        if (stats_get(r->sock, ret_threads, &demotions) && demotions >= n)
+            break;
+    return CHECK(demotions == n, "%llu demotions, not %llu", (unsigned long long) demotions, (unsigned long long) n);
+}
+
+static void test_realtime(void)
+{
+    static struct talk t;
+    struct rig r;
+    uint32_t n = 0, after = 0;
+    uint64_t demotions = 0;
+    pid_t tid = 0;
+    rig_start(&r, "[daemon]\nworkers = 2\nrealtime_priority = 3\n");
+    CHECK(rig_log_has(&r, "compute thread 1 ", 5000), "%s", rig_log(&r));
+    CHECK(stats_get(r.sock, &n, &demotions) && demotions == 0);
+    CHECK(n == fifo_threads(r.pid, &tid) && (n == 2 || n == 0), "%u threads", n);
+    if (!n) {
+        CHECK(rig_log_has(&r, "gets no real-time priority", 0), "%s", rig_log(&r));
+        check_skip("losing real-time priority: none is allowed here");
+    } else {
+        CHECK(syscall(SYS_tgkill, r.pid, tid, SIGXCPU) == 0);
+        if (demoted(&r, 1, &after))
+            CHECK(after == n - 1 && fifo_threads(r.pid, &tid) == n - 1, "%u threads", after);
+        CHECK(rig_log_has(&r, "ran for too long", 5000));
+        const struct rlimit limit = { 100000, RLIM_INFINITY };
+        CHECK(prlimit(r.pid, RLIMIT_RTTIME, &limit, NULL) == 0);
+        for (int i = 0; i < 2; i++)
+            if (CHECK(talk_open(&t, r.sock, "wiener", RILL_CLIENT_FILE, 0))) {
+                talk_say(&t, 1, FAKE_BURN);
+                /* The other thread is served by the second stream, while the first is busy. */
+                static struct talk second;
+                if (CHECK(talk_open(&second, r.sock, "wiener", RILL_CLIENT_FILE, 0))) {
+                    talk_say(&second, 1, FAKE_BURN);
+                    talk_end(&second);
+                }
+                talk_end(&t);
+            }
+        if (demoted(&r, 2, &after))
+            CHECK(after == 0 && fifo_threads(r.pid, &tid) == 0);
+    }
+    CHECK(talk_open(&t, r.sock, "wiener", RILL_CLIENT_FILE, 0));
+    talk_say(&t, 20, 0);
+    talk_end(&t);
+    CHECK(t.fin.out == t.n_in);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* The model sets the processor back in every pulse; the next finds denormals flushed again. */
+static void test_denormals(void)
+{
+    static struct talk t;
+    struct rig r;
+    size_t bad = 0;
+    rig_start(&r, "[daemon]\nworkers = 1\n");
+    if (CHECK(talk_open(&t, r.sock, "tiny", RILL_CLIENT_LIVE, 0))) {
+        talk_say(&t, 8, 0);
+        talk_end(&t);
+        for (size_t i = 0; i < t.n_in; i++)
+            bad += t.heard.out[i] != 1.0f;
+        CHECK(bad == 0 && t.heard.n_out == t.n_in, "%zu of %zu samples saw denormals", bad, t.n_in);
+    }
+    CHECK(rig_stop(&r) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct { const char *name; void (*run)(void); } tests[] = {
+        { "skip", test_skip }, { "shed", test_shed }, { "off", test_off }, { "victim", test_victim },
+        { "refused", test_refused_soon }, { "cost", test_cost_current }, { "stopped", test_stopped },
+        { "realtime", test_realtime }, { "denormals", test_denormals },
+    };
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        if (argc < 2 || !strcmp(argv[1], tests[i].name))
+            tests[i].run();
+    if (argc < 2 || !strcmp(argv[1], "past")) {
+        test_past("half", CALM, RILL__GAP__FILL__FILL_BYPASS);
+        test_past("halftrim", CALM, RILL__GAP__FILL__FILL_BYPASS);
+        test_past("half", CALM "[overload]\npolicy = skip\n", RILL__GAP__FILL__FILL_SILENCE);
+    }
+    return check_end();
+}
