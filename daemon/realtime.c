@@ -39,7 +39,7 @@ static void sigxcpu_mask(int how)
 
 void realtime_setup(void)
 {
-    struct sigaction a = { .sa_handler = on_sigxcpu, .sa_flags = SA_RESTART };
+    struct sigaction a = { .sa_handler = on_sigxcpu };
     sigemptyset(&a.sa_mask);
     sigaction(SIGXCPU, &a, NULL);
     sigxcpu_mask(SIG_BLOCK);
