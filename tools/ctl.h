@@ -24,7 +24,4 @@ int ctl_sessions(struct ctl *x);
 int ctl_stats(struct ctl *x);
 int ctl_status(struct ctl *x);
 int ctl_worst(struct ctl *x);
-
-/* cmd_top.c: one table of models and streams, `columns` wide. */
-int top_once(struct rill_client *c, unsigned columns);
 #endif

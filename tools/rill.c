@@ -21,6 +21,7 @@ static const struct command *const commands[] = {
     &cmd_models,
     &cmd_plot,
     &cmd_stream,
+    &cmd_top,
     &cmd_transcribe,
     &cmd_vad,
     &cmd_verify,
