@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +243,30 @@ static void report(const struct stream *s, const char *in, const char *out)
         printf("  noise floor between words lowered by %.1f dB\n", removed);
 }
 
-struct stream_opts { const char *socket, *model; bool live, keep_delay; int64_t timeout_s; };
+#define OPTS_MAX 12
+
+struct stream_opts {
+    const char *socket, *model;
+    bool live, keep_delay;
+    int64_t timeout_s;
+    struct opt_list opts;       /* NAME=VALUE */
+    const char *pairs[2 * OPTS_MAX + 1];
+};
+
+/* "beam=4" becomes "beam", "4". */
+static bool pairs_fill(struct stream_opts *o)
+{
+    static char names[OPTS_MAX][64];
+    for (unsigned i = 0; i < o->opts.n; i++) {
+        const char *item = o->opts.item[i], *equals = strchr(item, '=');
+        if (i == OPTS_MAX || !equals || equals - item >= (ptrdiff_t) sizeof names[0])
+            return false;
+        memcpy(names[i], item, (size_t) (equals - item));
+        o->pairs[2 * i] = names[i];
+        o->pairs[2 * i + 1] = equals + 1;
+    }
+    return true;
+}
 
 static int client_fail(const struct stream *s, const struct rill_client *c)
 {
@@ -260,7 +284,7 @@ static int file_stream(struct stream *s, const struct stream_opts *o, const char
     const struct rill_client_events events = { .arg = s, .audio = on_audio, .vad = on_vad, .gap = on_gap, .error = on_error,
                                                 .text = on_text, .keyword = on_keyword };
     struct rill_client_pcm pcm = { (uint32_t) s->info.samplerate, (uint32_t) s->info.channels, RILL_CLIENT_F32 };
-    struct rill_client_open open = { .model = o->model, .in = pcm, .out = pcm, .align = !o->keep_delay,
+    struct rill_client_open open = { .model = o->model, .in = pcm, .out = pcm, .align = !o->keep_delay, .options = o->pairs,
                                      .pace = o->live ? RILL_CLIENT_LIVE : RILL_CLIENT_FILE };
     int code = TOOL_OK;
     if (rill_client_connect(&c, o->socket, "rill stream", (unsigned) o->timeout_s * 1000)) {
@@ -292,6 +316,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "json", 0, OPT_FLAG, &s.json, NULL, "print {model, latency_ms, rtf, ...}" },
         { "keep-delay", 0, OPT_FLAG, &o.keep_delay, NULL, "leave the model's delay in front of the output" },
         { "model", 'm', OPT_TEXT, &o.model, "NAME", "a model the daemon knows (default: the daemon's)" },
+        { "opt", 0, OPT_LIST, &o.opts, "NAME=VALUE", "how outputs are read: beam, stability, rule2_ms, ... (the protocol lists them)" },
         { "pace", 0, OPT_TEXT, &pace, "file|live", "as fast as credit allows, or as a microphone would" },
         { "socket", 's', OPT_TEXT, &o.socket, "PATH", "the daemon's socket (default: $RILL_SOCKET or the system's)" },
         { "timeout", 0, OPT_INT, &o.timeout_s, "S", "give up after S seconds without an answer (default 10)" },
@@ -304,6 +329,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     o.live = !strcmp(pace, "live");
     if ((!o.live && strcmp(pace, "file")) || o.timeout_s < 1 || o.timeout_s > 3600)
         return tool_fail(cmd, TOOL_USAGE, "--pace is file or live, --timeout 1 to 3600");
+    if (!pairs_fill(&o))
+        return tool_fail(cmd, TOOL_USAGE, "--opt is NAME=VALUE, at most %d of them", OPTS_MAX);
     int code = file_stream(&s, &o, argv[0], argv[1]);
     files_close(&s);
     json_decref(s.segments);

@@ -140,6 +140,9 @@ is "keywords by the daemon" "[up]|[yes]|" sh -c "'$rill' stream --socket '$dir/s
 cmp -s "$dir/c.wav" "$dir/a.wav" && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: the daemon's audio is another"; }
 is "JSON alone by the daemon" "{|" sh -c "'$rill' stream --socket '$dir/s' -m words --json '$wav' - | head -n 1"
 is "JSON by the daemon" "5|" sh -c "'$rill' stream --socket '$dir/s' -m tones --json '$wav' '$dir/e.wav' | grep -c '\"start_s\"'"
+is "options by the daemon" "one two one threes four|" "$rill" stream --socket "$dir/s" -m words --opt rule2_ms=0 --opt beam=1 "$wav" -
+refused 5 "beam (1 to 64)" "$rill" stream --socket "$dir/s" -m words --opt beam=65 "$wav" -
+refused 2 "NAME=VALUE" "$rill" stream --socket "$dir/s" -m words --opt beam "$wav" -
 mv "$dir/tones.rill" "$dir/logp.rill" "$dir/models"
 refused 5 "MODEL_FAILED.*compiled with a detector and a recogniser in one plan" "$rill" stream --socket "$dir/s" -m tones.rill "$wav" -
 is "compiled alone, by the daemon" "one two|one threes|four|" "$rill" stream --socket "$dir/s" -m logp.rill "$wav" -
