@@ -3,6 +3,7 @@
 #include "daemon/http.h"
 #include "tests/daemon/harness.h"
 #include "tests/daemon/openmetrics.h"
+#include "tests/daemon/passed.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -88,40 +89,13 @@ static void test_random(void)
 
 static int port;
 
-static int listen_tcp(void)
-{
-    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t len = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *) &a, sizeof a) < 0 || getsockname(fd, (struct sockaddr *) &a, &len) < 0)
-        abort();
-    port = ntohs(a.sin_port);
-    listen(fd, 16);
-    return fd;
-}
-
-/* As a service manager does: the socket is descriptor 3 and the variables say so. */
 static void start_with_socket(struct rig *r, const char *more)
 {
-    int fd = listen_tcp();
+    port = 0;
+    int fd = passed_listen(&port);
     rig_dir(r);
     rig_conf(r, more);
-    r->pid = fork();
-    if (r->pid == 0) {
-        char pid[16];
-        int log = open(r->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-        dup2(log, 2);
-        if (fd != 3)
-            dup2(fd, 3);
-        snprintf(pid, sizeof pid, "%d", (int) getpid());
-        setenv("LISTEN_PID", pid, 1);
-        setenv("LISTEN_FDS", "1", 1);
-        setenv("LISTEN_FDNAMES", "metrics", 1);
-        execl(getenv("RILLD"), "rilld", "-c", r->conf, (char *) NULL);
-        _exit(127);
-    }
-    close(fd);
-    CHECK(rig_wait_ready(r) && rig_log_has(r, " ready: ", 30000));
+    CHECK(passed_start(r, fd));
 }
 
 static int http_connect(void)
