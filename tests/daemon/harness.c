@@ -344,6 +344,7 @@ static void on_gap(void *arg, const struct rill_client_gap *g)
 {
     struct result *r = arg;
     r->n_gap++;
+    *(g->fill == RILL__GAP__FILL__FILL_BYPASS ? &r->gap_bypassed : &r->gap_dropped) += g->reason == RILL__GAP__REASON__REASON_RESET ? 0 : g->samples;
     r->gap = *g;
 }
 

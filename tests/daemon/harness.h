@@ -63,6 +63,7 @@ struct result {
     size_t bytes, cap, frame_bytes;     /* frame_bytes: of the output, for the check of positions */
     uint64_t next_pos, first_pos;
     unsigned n_audio, n_vad, n_gap, n_start, n_end;
+    uint64_t gap_dropped, gap_bypassed;         /* sums over gaps, in samples of the input */
     float *probs;
     size_t probs_cap;
     uint64_t vad_pos, start_pos, end_pos;

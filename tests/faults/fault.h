@@ -28,6 +28,7 @@ struct fault_page {
     _Atomic uint64_t hits;          /* calls that failed */
     _Atomic uint32_t one_byte;      /* every read and write of a socket moves one byte */
     _Atomic uint32_t interrupts;    /* every n-th read, write, wait fails with EINTR; 0 = none */
+    _Atomic uint32_t log_full;      /* writes to files fail with ENOSPC */
     _Atomic int64_t wall_s;         /* added to the wall clock, not to the monotonic one */
 };
 

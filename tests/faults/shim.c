@@ -113,6 +113,10 @@ static bool io_fails(enum fault_kind kind, int fd, int of_socket, int of_file)
         errno = EINTR;
         return true;
     }
+    if (kind == FAULT_WRITE && atomic_load_explicit(&page->log_full, memory_order_relaxed) && fd_kind(fd) == S_IFREG) {
+        errno = ENOSPC;
+        return true;
+    }
     if (!fails(kind))
         return false;
     mode_t m = fd_kind(fd);

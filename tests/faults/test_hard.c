@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* What a machine does to a daemon: no descriptors, no disk, interrupted and tiny reads and writes, clocks that jump,
+ * stops of seconds, no memory, a compute thread that hangs, a socket whose path is gone. */
+#include "tests/faults/faults.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define FAKE_HANG 0.765625f         /* a first sample that the fake models take seconds over */
+
+static struct rig rig;
+static struct result want;
+
+static void want_learn(void)
+{
+    char err[512];
+    CHECK(session_play(&rig, NULL, &want, err), "%s", err);
+}
+
+static bool serves_as_before(const char *after)
+{
+    struct result r;
+    char err[512];
+    if (!CHECK(rig_lives(&rig), "%s", after))
+        exit(check_end());
+    bool good = CHECK(session_play(&rig, NULL, &r, err), "%s: %s", after, err) &&
+                CHECK(result_same(&r, &want), "%s: another output", after);
+    result_free(&r);
+    return good;
+}
+
+/* ---- descriptors ---- */
+
+static void limit_fds(rlim_t n)
+{
+    struct rlimit l = { n, n };
+    if (prlimit(rig.pid, RLIMIT_NOFILE, &l, NULL) < 0)
+        perror("prlimit");
+}
+
+/* Whom the daemon has no descriptor for is told so; who is connected is served; then all is as before. */
+static void test_no_fds(void)
+{
+    enum { CLIENTS = 40 };
+    int fds[CLIENTS];
+    unsigned refused = 0, before = fds_of(&rig);
+    struct rlimit old;
+    prlimit(rig.pid, RLIMIT_NOFILE, NULL, &old);
+    limit_fds(before + 10);
+    for (int i = 0; i < CLIENTS; i++)
+        fds[i] = raw_connect(rig.sock);
+    for (int i = 0; i < CLIENTS; i++) {
+        uint8_t b[8];
+        raw_send(fds[i], "RILL\1\0\0\0", 8);
+        ssize_t n = raw_recv(fds[i], b, 8, 3000);
+        refused += n == 8 && memcmp(b, "RILL", 4) != 0;
+        CHECK(n == 8, "client %d got %zd", i, n);
+    }
+    CHECK(refused >= CLIENTS / 2 && refused < CLIENTS, "%u of %d were refused with words", refused, CLIENTS);
+    uint64_t cpu = cpu_ms(&rig);
+    usleep(1000000);
+    CHECK(cpu_ms(&rig) - cpu < 300, "%llu ms of work in a second of nothing", (unsigned long long) (cpu_ms(&rig) - cpu));
+    for (int i = 0; i < CLIENTS; i++)
+        close(fds[i]);
+    CHECK(fds_settle(&rig, before));
+    prlimit(rig.pid, RLIMIT_NOFILE, &old, NULL);
+    serves_as_before("no descriptors");
+}
+
+/* accept itself fails and goes on failing: the daemon waits between tries, and takes the client when it works again. */
+static void test_accept_fails(int error)
+{
+    fault_arm(FAULT_ACCEPT, 1, true, error);
+    int fd = raw_connect(rig.sock);
+    raw_send(fd, "RILL\1\0\0\0", 8);
+    uint64_t cpu = cpu_ms(&rig);
+    usleep(1000000);
+    CHECK(cpu_ms(&rig) - cpu < 300, "%s: %llu ms of work in a second", strerror(error), (unsigned long long) (cpu_ms(&rig) - cpu));
+    uint64_t tries = fault_disarm();
+    CHECK(tries >= 2 && tries < 100, "%s: %llu tries in a second", strerror(error), (unsigned long long) tries);
+    uint8_t b[8];
+    CHECK(raw_recv(fd, b, 8, 5000) == 8, "%s: not taken afterwards", strerror(error));
+    close(fd);
+    serves_as_before("accept");
+}
+
+/* ---- bytes ---- */
+
+static void test_one_byte(void)
+{
+    atomic_store(&page->one_byte, 1);
+    serves_as_before("one byte at a time");
+    atomic_store(&page->one_byte, 0);
+}
+
+static void test_interrupts(void)
+{
+    for (uint32_t every = 2; every < 5; every++) {
+        atomic_store(&page->interrupts, every);
+        serves_as_before("interrupts");
+    }
+    atomic_store(&page->interrupts, 0);
+}
+
+/* The log's disk is full: nobody notices but the log. */
+static void test_no_space(void)
+{
+    atomic_store(&page->log_full, 1);
+    serves_as_before("no space for the log");
+    atomic_store(&page->log_full, 0);
+}
+
+/* ---- time ---- */
+
+static void test_clock_steps(void)
+{
+    static const int64_t steps[] = { 86400 * 365, -86400 * 365 * 20, 3600, -3600, 0 };
+    struct rill_client *c = NULL;
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_LIVE, .align = true };
+    struct rill_client_finished fin = { 0 };
+    struct result r = { .frame_bytes = 4 };
+    static float x[1600];
+    bool good = rill_client_connect(&c, rig.sock, "clock", 10000) == 0;
+    result_listen(c, &r);
+    good = good && rill_client_open(c, 1, &o, NULL) == 0;
+    for (int i = 0; good && i < 20; i++) {
+        atomic_store(&page->wall_s, steps[i % 5]);
+        good = rill_client_send(c, 1, x, sizeof x) == 0;
+        usleep(50000);
+    }
+    atomic_store(&page->wall_s, 0);
+    good = good && rill_client_finish(c, 1, &fin) == 0;
+    CHECK(good, "%s", rill_client_error(c));
+    CHECK(fin.in == 32000 && fin.out == 32000 && fin.dropped == 0 && r.n_gap == 0, "in %llu out %llu dropped %llu gaps %u",
+          (unsigned long long) fin.in, (unsigned long long) fin.out, (unsigned long long) fin.dropped, r.n_gap);
+    rill_client_free(c);
+    result_free(&r);
+    serves_as_before("steps of the clock");
+}
+
+/* Stopped for five seconds under a live stream: the samples that came too late are counted and told, none is lost
+ * without a word, and the stream goes on. */
+static void test_stop(void)
+{
+    struct rill_client *c = NULL;
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_LIVE, .align = true,
+                                  .max_latency_ms = 300 };
+    struct rill_client_finished fin = { 0 };
+    struct result r = { .frame_bytes = 4 };
+    static float x[800];
+    bool good = rill_client_connect(&c, rig.sock, "stop", 20000) == 0;
+    result_listen(c, &r);
+    good = good && rill_client_open(c, 1, &o, NULL) == 0;
+    for (int i = 0; good && i < 30; i++) {
+        if (i == 10) {
+            good = rill_client_send(c, 1, x, sizeof x) == 0;
+            kill(rig.pid, SIGSTOP);
+            usleep(5000000);
+            kill(rig.pid, SIGCONT);
+        }
+        good = good && rill_client_send(c, 1, x, sizeof x) == 0;
+        usleep(20000);
+    }
+    good = good && rill_client_finish(c, 1, &fin) == 0;
+    CHECK(good, "%s", rill_client_error(c));
+    CHECK(fin.in == 31 * 800 && fin.processed + fin.dropped == fin.in, "in %llu processed %llu dropped %llu",
+          (unsigned long long) fin.in, (unsigned long long) fin.processed, (unsigned long long) fin.dropped);
+    CHECK(r.gap_dropped == fin.dropped, "gaps of %llu samples, %llu dropped", (unsigned long long) r.gap_dropped,
+          (unsigned long long) fin.dropped);
+    rill_client_free(c);
+    result_free(&r);
+    serves_as_before("five seconds of stop");
+}
+
+/* ---- memory ---- */
+
+/* Address space for a few streams: the next are refused, those there go on, and with memory back all is as before. */
+static void test_no_memory(void)
+{
+    struct rlimit old, few;
+    struct rill_client *c = NULL;
+    struct rill_client_open o = { .in = { 192000, 1, RILL_CLIENT_F32 }, .out = { 192000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE, .align = true };
+    static float x[4800];
+    unsigned opened = 0, refused = 0;
+    CHECK(rill_client_connect(&c, rig.sock, "memory", 10000) == 0 && rill_client_open(c, 1, &o, NULL) == 0);
+    prlimit(rig.pid, RLIMIT_AS, NULL, &old);
+    few = (struct rlimit) { 1 << 20, old.rlim_max };        /* less than there is: nothing more can be had */
+    prlimit(rig.pid, RLIMIT_AS, &few, NULL);
+    for (uint32_t id = 2; id < 16; id++) {
+        bool good = rill_client_open(c, id, &o, NULL) == 0;
+        opened += good;
+        refused += !good;
+    }
+    CHECK(refused > 0, "%u streams without memory", opened);
+    CHECK(rill_client_send(c, 1, x, sizeof x) == 0, "%s", rill_client_error(c));
+    struct rill_client_finished fin = { 0 };
+    CHECK(rill_client_finish(c, 1, &fin) == 0 && fin.out == 4800, "%s", rill_client_error(c));
+    prlimit(rig.pid, RLIMIT_AS, &old, NULL);
+    rill_client_free(c);
+    serves_as_before("no memory");
+}
+
+/* ---- a compute thread that hangs ---- */
+
+static void test_stuck(void)
+{
+    struct rill_client *c = NULL;
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    static float x[1600];
+    x[0] = FAKE_HANG;
+    CHECK(rill_client_connect(&c, rig.sock, "stuck", 20000) == 0 && rill_client_open(c, 1, &o, NULL) == 0 &&
+          rill_client_send(c, 1, x, sizeof x) == 0, "%s", rill_client_error(c));
+    usleep(200000);
+    CHECK(serves_as_before("while one thread hangs"));
+    CHECK(rig_log_has(&rig, "does not advance", 8000));
+    CHECK(rig_log_has(&rig, "advance again", 12000));
+    struct rill_client_finished fin = { 0 };
+    CHECK(rill_client_finish(c, 1, &fin) == 0 && fin.out == 1600, "%s", rill_client_error(c));
+    rill_client_free(c);
+    serves_as_before("after the hang");
+}
+
+/* ---- the socket's path ---- */
+
+/* Who is connected goes on, the daemon lives, and stops cleanly. */
+static void test_path_removed(void)
+{
+    struct rill_client *c = NULL;
+    CHECK(rill_client_connect(&c, rig.sock, "path", 10000) == 0);
+    CHECK(unlink(rig.sock) == 0);
+    usleep(300000);
+    CHECK(rig_lives(&rig) && rill_client_ping(c, NULL) == 0, "%s", rill_client_error(c));
+    rill_client_free(c);
+}
+
+int main(void)
+{
+    fault_page_make();
+    fault_rig(&rig, "[limits]\nfile_window_ms = 20000\n");
+    want_learn();
+    unsigned fds = fds_of(&rig);
+    test_no_fds();
+    test_accept_fails(EMFILE);
+    test_accept_fails(ENFILE);
+    test_accept_fails(ENOMEM);
+    test_one_byte();
+    test_interrupts();
+    test_no_space();
+    test_clock_steps();
+    test_stop();
+    test_no_memory();
+    if (is_fake())
+        test_stuck();
+    CHECK(fds_settle(&rig, fds), "%u descriptors, %u before", fds_of(&rig), fds);
+    test_path_removed();
+    CHECK(rig_stop(&rig) == 0);
+    result_free(&want);
+    return check_end();
+}
