@@ -127,13 +127,22 @@ static void on_written(uv_write_t *w, int status)
     }
 }
 
+/* What the socket takes at once goes at once, so that a failure is known before anything else is sent: after a frame that
+ * was lost comes nothing. */
 static void bytes_send(struct conn *c, struct write_job *j, size_t n)
 {
-    if (uv_is_closing((uv_handle_t *) &c->pipe)) {
+    uv_buf_t b = uv_buf_init((char *) j->bytes, (unsigned) n);
+    int r = uv_is_closing((uv_handle_t *) &c->pipe) ? UV_ECANCELED : uv_try_write((uv_stream_t *) &c->pipe, &b, 1);
+    if (r > 0)
+        c->last_write_us = lane_now_us();
+    if (r == (int) n || (r < 0 && r != UV_EAGAIN)) {
         free(j);
+        if (r < 0)
+            conn_close(c);
         return;
     }
-    uv_buf_t b = uv_buf_init((char *) j->bytes, (unsigned) n);
+    if (r > 0)
+        b = uv_buf_init((char *) j->bytes + r, (unsigned) n - (unsigned) r);
     j->req.data = c;
     if (uv_write(&j->req, (uv_stream_t *) &c->pipe, &b, 1, on_written) < 0) {
         free(j);

@@ -166,8 +166,21 @@ bool session_play(const struct rig *r, const char *model, struct result *ret, ch
     return stream_whole(r->sock, &o, x, N_FRAMES, sizeof *x, PIECE_FRAMES, ret, err);
 }
 
+static size_t first_difference(const struct result *a, const struct result *b)
+{
+    size_t i = 0, n = a->bytes < b->bytes ? a->bytes : b->bytes;
+    while (i < n && a->pcm[i] == b->pcm[i])
+        i++;
+    return i;
+}
+
 bool result_same(const struct result *a, const struct result *b)
 {
-    return a->bytes == b->bytes && a->bytes && memcmp(a->pcm, b->pcm, a->bytes) == 0 && a->fin.in == b->fin.in &&
-           a->fin.out == b->fin.out;
+    if (a->bytes == b->bytes && a->bytes && memcmp(a->pcm, b->pcm, a->bytes) == 0 && a->fin.in == b->fin.in &&
+        a->fin.out == b->fin.out)
+        return true;
+    printf("%zu bytes against %zu, in %llu against %llu, out %llu against %llu, dropped %llu; the first difference is at %zu\n",
+           a->bytes, b->bytes, (unsigned long long) a->fin.in, (unsigned long long) b->fin.in, (unsigned long long) a->fin.out,
+           (unsigned long long) b->fin.out, (unsigned long long) a->fin.dropped, first_difference(a, b));
+    return false;
 }
