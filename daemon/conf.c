@@ -64,6 +64,10 @@ static bool value_set(struct conf *c, const struct conf_key *k, const char *v, c
     char *end = NULL, *field = (char *) c + k->offset;
     errno = 0;
     if (k->type == STR) {
+        if (*v == ';') {
+            snprintf(why, n, "must not begin with ; which begins a comment");
+            return false;
+        }
         if (!number_in_range(k, (double) strlen(v), why, n)) {
             snprintf(why, n, "must be %g to %g characters long", k->lo, k->hi);
             return false;

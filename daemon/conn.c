@@ -45,6 +45,11 @@ ProtobufCAllocator conn_allocator(struct conn *c)
 
 /* ---- closing ---- */
 
+size_t conn_queue_bytes(const struct conn *c)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *) &c->pipe);
+}
+
 static void conn_unlink(struct conn *c)
 {
     struct daemon *d = c->daemon;
@@ -86,6 +91,20 @@ void conn_close(struct conn *c)
     subs_drop(c);
     uv_read_stop((uv_stream_t *) &c->pipe);
     c->deadline_us = lane_now_us() + CLOSE_LINGER_US;
+    c->daemon->ending = true;
+    uv_async_send(&c->daemon->progress);    /* the caller may still use it */
+}
+
+void conns_sweep(struct daemon *d)
+{
+    if (!d->ending)
+        return;
+    d->ending = false;
+    for (struct conn *c = d->conns, *next; c; c = next) {
+        next = c->next;
+        if (c->closing && !conn_queue_bytes(c))
+            conn_end(c);
+    }
 }
 
 void conns_end(struct daemon *d)
@@ -94,10 +113,6 @@ void conns_end(struct daemon *d)
         conn_end(d->conns);
 }
 
-size_t conn_queue_bytes(const struct conn *c)
-{
-    return uv_stream_get_write_queue_size((const uv_stream_t *) &c->pipe);
-}
 
 /* ---- writing ---- */
 
@@ -425,7 +440,7 @@ static void slow_check(struct conn *c, uint64_t now_us)
         c->over_soft_us = now_us;
     bool soft = c->over_soft_us && (any_live(c) || behind) &&
                 now_us - c->over_soft_us > conf->limits_output_soft_grace_ms * UINT64_C(1000);
-    bool stalled = queue && now_us - c->last_write_us > conf->limits_output_stall_ms * UINT64_C(1000);
+    bool stalled = queue && now_us > c->last_write_us + conf->limits_output_stall_ms * UINT64_C(1000);
     if (soft || stalled || queue > (hard > QUEUE_FLOOR_BYTES ? hard : QUEUE_FLOOR_BYTES))
         conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true, "%zu bytes wait to be read; %s", queue,
                    stalled ? "nothing was read for too long" : "read as fast as you send");

@@ -134,6 +134,7 @@ struct daemon {
     uint64_t started_us, started_wall_us, tick_us, drain_until_us, next_summary_us;
     uint64_t watchdog_us, next_pet_us;
     struct health health;
+    bool ending;                    /* a connection is closing */
     bool ready, draining, stopping;
     int preloads_left, exit_code;
     struct reload *reload;
@@ -147,6 +148,7 @@ void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, 
     __attribute__((format(printf, 6, 7)));
 void conn_close(struct conn *c);            /* after what is queued was written, within a second */
 void conns_end(struct daemon *d);           /* all of them, at once */
+void conns_sweep(struct daemon *d);         /* those that are closing and have nothing left to say */
 size_t conn_queue_bytes(const struct conn *c);
 void conn_tick(struct conn *c, uint64_t now_us);
 void conn_id_bury(struct conn *c, uint32_t stream);         /* late messages for it are no error */
