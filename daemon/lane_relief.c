@@ -159,7 +159,9 @@ void relief_mix(struct lane *l, float *x, size_t n, struct lane_rec *rec)
     past_emit(l, r->base + r->given, rec);
     for (size_t k = 0; k < n; k++) {
         uint64_t i = r->base + r->given + k;
-        if (r->mix < r->fade_samples)
+        if (r->mix == 0)
+            x[k] = past_of(l, i);
+        else if (r->mix < r->fade_samples)
             x[k] = (x[k] * (float) r->mix + past_of(l, i) * (float) (r->fade_samples - r->mix)) / (float) r->fade_samples;
         if (r->mix == 0)
             gap_note(l, i);

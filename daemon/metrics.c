@@ -162,6 +162,26 @@ static void put_threads(struct text *t, struct daemon *d, const struct family *f
     count_put(t, f, NULL, NULL, d->n_workers);
 }
 
+static void put_demotions(struct text *t, struct daemon *d, const struct family *f)
+{
+    (void) d;
+    count_put(t, f, NULL, NULL, realtime_demotions());
+}
+
+static void put_overload(struct text *t, struct daemon *d, const struct family *f)
+{
+    Rill__StatsReply a = RILL__STATS_REPLY__INIT;
+    admit_stats(d, &a);
+    count_put(t, f, NULL, NULL, a.overload_level);
+}
+
+static void put_relieved(struct text *t, struct daemon *d, const struct family *f)
+{
+    Rill__StatsReply a = RILL__STATS_REPLY__INIT;
+    admit_stats(d, &a);
+    count_put(t, f, NULL, NULL, a.streams_relieved);
+}
+
 /* What the kernel says of the threads, not what was asked for. */
 static void put_rt_threads(struct text *t, struct daemon *d, const struct family *f)
 {
@@ -371,6 +391,9 @@ static const struct family families[] = {
     { "rill_model_weights_bytes", "bytes", "Memory of the model's weights.", GAUGE, put_model_bytes },
     { "rill_compute_threads", NULL, "Compute threads.", GAUGE, put_threads },
     { "rill_rt_threads", NULL, "Compute threads that have a real-time policy.", GAUGE, put_rt_threads },
+    { "rill_rt_demotions", NULL, "Compute threads that lost real-time priority for running too long.", COUNTER, put_demotions },
+    { "rill_overload_level", NULL, "Steps that the most loaded compute thread has taken.", GAUGE, put_overload },
+    { "rill_streams_relieved", NULL, "Live streams that go without their model, under overload.", GAUGE, put_relieved },
     { "process_cpu_seconds", "seconds", "User and system time.", COUNTER, put_cpu },
     { "process_resident_memory_bytes", "bytes", "Resident memory.", GAUGE, put_rss },
     { "process_virtual_memory_bytes", "bytes", "Virtual memory.", GAUGE, put_virtual },

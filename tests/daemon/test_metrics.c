@@ -150,7 +150,9 @@ static void test_idle(void)
     int fd = raw_hello(r.ctl);
     om_get(fd);
     CHECK(om_value(&om, "rill_sessions", "") == 0 && om_value(&om, "rill_connections", "") == 1);
-    CHECK(om_value(&om, "rill_compute_threads", "") == 2 && om_value(&om, "rill_rt_threads", "") == 0);
+    CHECK(om_value(&om, "rill_compute_threads", "") == 2 && om_value(&om, "rill_rt_threads", "") == 0 &&
+          om_value(&om, "rill_rt_demotions_total", "") == 0 && om_value(&om, "rill_overload_level", "") == 0 &&
+          om_value(&om, "rill_streams_relieved", "") == 0);
     CHECK(om_value(&om, "rill_protocol_errors_total", "code=\"bad_frame\"") == 0);
     CHECK(om_value(&om, "rill_gap_seconds_total", "reason=\"late\"") == 0);
     CHECK(om_count(&om, "rill_model_info") == 1 && om_value(&om, "rill_model_load_seconds", "model=\"rill-denoise\"") > 0);

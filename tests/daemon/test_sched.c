@@ -3,6 +3,7 @@
  * in seconds, so that nothing depends on how fast the machine is. */
 #include "daemon/worker.h"
 #include "tests/daemon/fake_rill.h"
+#include "tests/daemon/guarded.h"
 #include "tests/daemon/harness.h"
 
 #define SECOND UINT64_C(1000000)
@@ -57,8 +58,11 @@ static void served(struct worker *w, const char *want)
 {
     char got[512] = "";
     fake_n_runs = 0;
+    guard_enter();
     while (worker_round(w))
         ;
+    unsigned forbidden = guard_leave();
+    CHECK(forbidden == 0, "%u allocations, locks or writes", forbidden);
     for (unsigned i = 0; i < fake_n_runs; i++)
         snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s*%u", i ? " " : "", fake_runs[i].model, fake_runs[i].n);
     CHECK(strcmp(got, want) == 0, "ran: %s; expected: %s", got, want);
@@ -168,6 +172,99 @@ static void test_file(struct bench *b)
     lanes_end(b);
 }
 
+/* ---- steps, at times of our own ---- */
+
+static bool late(struct overload *o, uint64_t arrival_us, uint64_t now_us)
+{
+    guard_enter();
+    bool step = overload_miss(o, arrival_us, now_us);
+    CHECK(guard_leave() == 0);
+    return step;
+}
+
+/* Three pulses in one second, each of which came after the last one was seen to be late. */
+static uint64_t three_late(struct overload *o, uint64_t t)
+{
+    CHECK(!late(o, t - 100, t));
+    CHECK(!late(o, t - 50, t + 10000), "of the same stall");
+    CHECK(!late(o, t + 30000, t + 100000));
+    CHECK(late(o, t + 130000, t + 200000));
+    return t + 200000;
+}
+
+static void test_misses(void)
+{
+    static struct overload o;
+    const struct overload_conf conf = { .misses = 3, .window_ms = 1000, .calm_ms = 10000, .share = 0.9 };
+    uint64_t t = 100 * SECOND;
+    overload_set(&o, &conf);
+    CHECK(!late(&o, t, t + 1) && !late(&o, t + 2, t + 600000) && !late(&o, t + 700000, t + 1200000), "slower than that");
+    memset(&o, 0, sizeof o);
+    overload_set(&o, &conf);
+    for (uint64_t k = 0; k < 100; k++)
+        CHECK(!late(&o, t - 1000 * k, t + 1000 * k), "a backlog of one stall, pulse %u", (unsigned) k);
+    memset(&o, 0, sizeof o);
+    overload_set(&o, &conf);
+    three_late(&o, t);
+}
+
+static unsigned relieved(const struct bench *b)
+{
+    unsigned bits = 0;
+    for (unsigned i = 0; i < b->n; i++)
+        bits |= b->lanes[i]->relief.on ? 1u << i : 0;
+    return bits;
+}
+
+static void lanes_work(struct bench *b, uint64_t t)
+{
+    for (unsigned i = 0; i < b->n; i++)
+        b->lanes[i]->worked_us = t;
+}
+
+/* Four lanes of half, half, a quarter and half of the thread, the last of which would rather shed. */
+static void test_steps(struct bench *b)
+{
+    static struct overload o;
+    const struct overload_conf conf = { .misses = 3, .window_ms = 1000, .calm_ms = 10000, .share = 0.9 };
+    uint64_t t = 100 * SECOND;
+    overload_set(&o, &conf);
+    for (int i = 0; i < 4; i++) {
+        add(b, &b->brief, SECOND, i == 2 ? 4000 : 8000);
+        b->lanes[i]->opts.relief = RELIEF_BYPASS;
+    }
+    b->lanes[3]->opts.sheds = true;
+    t = three_late(&o, t);
+    lanes_work(b, t);
+    overload_step(&o, b->lanes, 4, t);
+    CHECK(relieved(b) == 3 && o.level == 1 && o.n_relieved == 2, "%x at level %u", relieved(b), o.level);
+    CHECK(o.refuse_until_us == t + 10 * SECOND);
+    CHECK(!late(&o, t - 5, t + 400000) && !late(&o, t - 4, t + 800000) && !late(&o, t - 3, t + 900000), "from before the step");
+    t = three_late(&o, t + SECOND);
+    lanes_work(b, t);
+    overload_step(&o, b->lanes, 4, t);
+    CHECK(relieved(b) == 11 && o.level == 2, "%x", relieved(b));
+    overload_calm(&o, b->lanes, 4, t + 9 * SECOND);
+    CHECK(relieved(b) == 11, "too soon");
+    t += 10 * SECOND;
+    lanes_work(b, t);
+    overload_calm(&o, b->lanes, 4, t);
+    CHECK(__builtin_popcount(relieved(b)) == 2 && !(relieved(b) & 4) && o.level == 1, "one comes back, no second one fits: %x", relieved(b));
+    /* A relapse: twice as long until the next step back. */
+    t = three_late(&o, t + SECOND);
+    lanes_work(b, t);
+    overload_step(&o, b->lanes, 4, t);
+    CHECK(o.hold_us == 20 * SECOND);
+    overload_calm(&o, b->lanes, 4, t + 19 * SECOND);
+    CHECK(__builtin_popcount(relieved(b)) == 3, "%x", relieved(b));
+    for (int k = 1; k <= 4 && relieved(b); k++) {
+        lanes_work(b, t + 20 * SECOND * (unsigned) k);
+        overload_calm(&o, b->lanes, 4, t + 20 * SECOND * (unsigned) k);
+    }
+    CHECK(relieved(b) == 0 && o.level == 0 && o.refuse_until_us == 0, "%x at level %u", relieved(b), o.level);
+    lanes_end(b);
+}
+
 int main(void)
 {
     static struct bench b;
@@ -180,6 +277,8 @@ int main(void)
         test_price(&b);
         test_lost(&b);
         test_file(&b);
+        test_misses();
+        test_steps(&b);
     }
     worker_stop(&b.worker);
     kind_free(&b.brief);
