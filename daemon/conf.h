@@ -40,8 +40,15 @@
     X(limits, max_connections_per_uid, INT, "64", 1, 4096, "Connections at a time of one user.")                  \
     X(limits, max_streams, INT, "256", 1, 4096, "Open streams of all connections.")                               \
     X(limits, max_streams_per_connection, INT, "16", 1, 64, "Open streams of one connection.")                    \
+    X(limits, max_streams_per_uid, INT, "192", 1, 4096, "Open streams of one user.") \
+    X(limits, max_bytes_per_uid, INT, "268435456", 0, 4294967295, \
+      "Memory for connections, streams and histories of one user; 0 = any.") \
+    X(limits, rtf_share_per_uid, REAL, "1", 0.01, 1, "Of rtf_budget, what live streams of one user may claim; 1 = all.") \
     X(limits, max_frame_bytes, INT, "65536", 4096, 1048576, "Longest message; a client may ask for less.")        \
     X(limits, hello_timeout_ms, INT, "2000", 50, 60000, "Time from connecting to a complete Hello.")              \
+    X(limits, idle_timeout_ms, INT, "300000", 0, 86400000, \
+      "Time without a stream or a message after which a connection is closed; 0 = never.") \
+    X(limits, idle_stream_ms, INT, "300000", 0, 86400000, "Time without audio after which a live stream ends; 0 = never.") \
     X(limits, rtf_budget, REAL, "0.7", 0.01, 1000,                                                                \
       "Compute that live streams may claim, as a share of all compute threads; more are refused.")               \
     X(limits, live_window_ms, INT, "100", 10, 10000, "Audio that a live client may send ahead (at least 4 hops).") \

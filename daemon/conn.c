@@ -10,12 +10,12 @@
 #define ARENA_EXTRA_BYTES 65536
 #define CLOSE_LINGER_US 1000000
 #define QUEUE_FLOOR_BYTES 262144
-#define SEND_BUFFER_BYTES 32768
 
 static const uint8_t preface[PREFACE_BYTES] = { 'R', 'I', 'L', 'L', 1, 0, 0, 0 };
 
 struct write_job {
     uv_write_t req;
+    size_t n;                       /* of the whole job */
     uint8_t bytes[];
 };
 
@@ -119,6 +119,7 @@ void conns_end(struct daemon *d)
 static void on_written(uv_write_t *w, int status)
 {
     struct conn *c = w->data;
+    c->unsent_bytes -= ((struct write_job *) (void *) w)->n;
     free(w);
     if (uv_is_closing((uv_handle_t *) &c->pipe))
         return;
@@ -159,7 +160,10 @@ static void bytes_send(struct conn *c, struct write_job *j, size_t n)
     if (r > 0)
         b = uv_buf_init((char *) j->bytes + r, (unsigned) n - (unsigned) r);
     j->req.data = c;
+    j->n = sizeof *j + n;
+    c->unsent_bytes += j->n;
     if (uv_write(&j->req, (uv_stream_t *) &c->pipe, &b, 1, on_written) < 0) {
+        c->unsent_bytes -= j->n;
         free(j);
         conn_close(c);
     }
@@ -304,6 +308,7 @@ static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
         return;
     }
     c->in_fill += (size_t) n;
+    c->heard_us = lane_now_us();
     size_t at = 0, used = 1;
     if (!c->preface_done)
         at = used = preface_take(c);
@@ -326,14 +331,12 @@ static void peer_ask(struct conn *c)
     struct ucred u = { 0, (uid_t) -1, 0 };
     socklen_t len = sizeof u;
     uv_os_fd_t fd;
-    int bytes = SEND_BUFFER_BYTES;
     if (uv_fileno((uv_handle_t *) &c->pipe, &fd) < 0)
         return;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &u, &len) == 0) {
         c->uid = u.uid;
         c->pid = (uint32_t) u.pid;
     }
-    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
 static bool quota_ok(struct conn *c)
@@ -349,6 +352,8 @@ static bool quota_ok(struct conn *c)
     else if (of_uid > d->conf.limits_max_connections_per_uid)
         conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections_per_uid is %u",
                    d->conf.limits_max_connections_per_uid);
+    else if (!memory_allows(d, c->uid, 0))
+        conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_bytes_per_uid is reached");
     return !c->closing;
 }
 
@@ -391,7 +396,7 @@ void conn_accept(struct daemon *d, struct listener *l, int fd)
     c->id = ++d->next_conn;
     c->is_control = l->is_control;
     c->max_frame_bytes = HELLO_MAX_BYTES;
-    c->accepted_us = c->last_write_us = lane_now_us();
+    c->accepted_us = c->last_write_us = c->heard_us = lane_now_us();
     c->deadline_us = c->accepted_us + d->conf.limits_hello_timeout_ms * UINT64_C(1000);
     d->conns_accepted++;
     if (!buffer_fit(c) || uv_pipe_open(&c->pipe, fd) < 0) {
@@ -401,6 +406,7 @@ void conn_accept(struct daemon *d, struct listener *l, int fd)
     }
     peer_ask(c);
     log_line(&d->log, LOG_DEBUG, "conn=%u uid=%u pid=%u accepted%s", c->id, c->uid, c->pid, c->is_control ? " control" : "");
+    socket_fit(c);
     if (quota_ok(c))
         uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
 }
@@ -458,7 +464,8 @@ void conn_tick(struct conn *c, uint64_t now_us)
                    c->daemon->conf.limits_hello_timeout_ms);
         return;
     }
-    slow_check(c, now_us);
+    if (!idle_check(c, now_us))
+        slow_check(c, now_us);
 }
 
 /* ---- streams that ended ---- */

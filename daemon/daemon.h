@@ -38,6 +38,7 @@ struct session {
     struct pcm in, out;
     bool live, align, want_audio, want_vad, want_text, want_keyword, want_endpoint, finishing, gone;
     uint32_t want_mask, max_latency_ms;
+    uint64_t audio_us;              /* of the newest audio */
     struct stream_options options;
     unsigned char *partial, *event;         /* the newest one that was not sent; room to read one; NULL: no words are wanted */
     size_t partial_bytes;           /* 0 = none waits */
@@ -75,6 +76,8 @@ struct conn {
     size_t arena_used, arena_bytes;
     uint64_t accepted_us, deadline_us;      /* deadline of closing or of Hello */
     uint64_t over_soft_us, last_write_us;   /* 0 = not over */
+    uint64_t heard_us;              /* of the newest bytes */
+    size_t unsent_bytes;            /* memory of what waits to be written */
     size_t last_queue_bytes;
     uint32_t n_streams;
     uint32_t dead_ids[DEAD_IDS], dead_at;
@@ -171,6 +174,7 @@ void session_cancel(struct session *s, bool tell);
 void session_pump(struct session *s);       /* sends what the lane has; may end the session */
 void sessions_pump(struct daemon *d);
 void sessions_drop(struct conn *c);         /* the connection is going */
+void sessions_idle(struct daemon *d, uint64_t now_us);      /* ends live streams that get no audio */
 uint64_t session_output_bytes_per_s(const struct session *s);
 
 /* --- events.c: what streams say, as messages --- */
@@ -186,6 +190,20 @@ void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill_
 void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece);     /* piece: HEARD_EVENT_BYTES of room */
 
 size_t outputs_list(const struct lane_model *m, Rill__Output list[5]);      /* what it has */
+
+/* --- limits.c: who may have how much, and for how long without using it --- */
+struct memory {
+    size_t connections, streams, topics;
+};
+size_t session_bytes(const struct session *s);
+size_t conn_bytes(const struct conn *c);
+struct memory memory_of(const struct daemon *d, const uint32_t *uid);       /* of that user; NULL: all */
+bool memory_allows(const struct daemon *d, uint32_t uid, size_t more);
+const char *quota_open(const struct conn *c, const struct daemon *d);       /* NULL: one more stream may be opened */
+const char *quota_run(const struct session *s, double cost);                /* NULL: it may run at that share of a thread */
+void socket_fit(struct conn *c);                    /* when its streams change */
+bool idle_check(struct conn *c, uint64_t now_us);   /* true: it is closed */
+bool idle_stream(const struct session *s, uint64_t now_us);
 
 /* --- topic.c: what a published stream gives, for many subscribers --- */
 void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m);

@@ -113,6 +113,21 @@ struct lane *lane_free(struct lane *l)
     return NULL;
 }
 
+static size_t ring_bytes(const struct ring *r)
+{
+    return r->mem ? (r->mask + 1) * r->item_bytes : 0;
+}
+
+size_t lane_bytes(const struct lane *l)
+{
+    if (!l)
+        return 0;
+    size_t floats = l->chunk_cap + l->feed_cap + l->resampled_cap + l->model->pulse_samples;
+    return sizeof *l + floats * sizeof(float) + ring_bytes(&l->in) + ring_bytes(&l->marks) + ring_bytes(&l->arrivals) +
+           ring_bytes(&l->out) + ring_bytes(&l->recs) + ring_bytes(&l->heard.bytes) + (l->heard.buf ? HEARD_EVENT_BYTES : 0) +
+           rill_plan_stream_size(l->model->plan);
+}
+
 /* ---- what comes out ---- */
 
 static void out_write(struct lane *l, const float *x, size_t n, struct lane_rec *rec)

@@ -118,6 +118,7 @@ struct lane {
 /* NULL without memory. The model must outlive the lane. */
 struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o);
 struct lane *lane_free(struct lane *l);         /* takes and returns NULL */
+size_t lane_bytes(const struct lane *l);        /* of memory; NULL: 0 */
 
 /* When the next piece of work must be done: the arrival of its pulse's last sample + the length of a pulse.
  * LANE_PART: samples wait, but less than a pulse. LANE_NOTHING: there is nothing to do. The worker's. */

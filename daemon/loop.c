@@ -107,6 +107,7 @@ static void on_tick(uv_timer_t *t)
     uint64_t now_us = d->tick_us = lane_now_us();
     sessions_pump(d);
     topics_sweep(d);
+    sessions_idle(d, now_us);
     for (struct conn *c = d->conns, *next; c; c = next) {
         next = c->next;
         conn_tick(c, now_us);

@@ -13,6 +13,7 @@ enum proto_minor {
     MINOR_HEALTH,               /* reasons of Health */
     MINOR_TOPICS,               /* publish and subscribe */
     MINOR_FIGURES,              /* histograms, gaps, errors by code and memory in Stats, the worst pulses, top */
+    MINOR_MEMORY,               /* memory of connections, streams and histories */
     MINOR_END
 };
 #define PROTO_MINOR (MINOR_END - 1)

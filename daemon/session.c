@@ -82,6 +82,15 @@ void sessions_drop(struct conn *c)
     }
 }
 
+void sessions_idle(struct daemon *d, uint64_t now_us)
+{
+    for (struct session *s = d->sessions, *next; s; s = next) {
+        next = s->next;
+        if (!s->gone && s->conn && idle_stream(s, now_us))
+            session_fail(s, RILL__CODE__DEADLINE, "no audio came for so long that the stream is ended (idle_stream_ms)");
+    }
+}
+
 static void finished_send(struct session *s, bool cancelled)
 {
     Rill__Finished a = RILL__FINISHED__INIT;
@@ -161,10 +170,9 @@ static bool request_check(struct session *s, struct conn *c, uint32_t req, const
     struct daemon *d = c->daemon;
     if (d->draining)
         return refuse(c, req, m->stream, RILL__CODE__DRAINING, "the daemon is stopping and opens nothing new");
-    if (c->n_streams >= d->conf.limits_max_streams_per_connection)
-        return refuse(c, req, m->stream, RILL__CODE__QUOTA, "max_streams_per_connection is reached");
-    if (d->n_sessions >= d->conf.limits_max_streams)
-        return refuse(c, req, m->stream, RILL__CODE__QUOTA, "max_streams is reached");
+    const char *quota = quota_open(c, d);
+    if (quota)
+        return refuse(c, req, m->stream, RILL__CODE__QUOTA, quota);
     if (!m->in)
         return refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT, "OpenStream.in is missing: rate, channels and enc are needed");
     if (!pcm_take(&s->in, m->in) || !pcm_take(&s->out, m->out ? m->out : m->in))
@@ -227,7 +235,7 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
     s->live = m->pace == RILL__PACE__PACE_LIVE;
     s->align = m->align;
     s->max_latency_ms = m->max_latency_ms;
-    s->opened_us = lane_now_us();
+    s->opened_us = s->audio_us = lane_now_us();
     s->next = d->sessions;
     d->sessions = s;
     d->n_sessions++;
@@ -327,6 +335,7 @@ static void opened_send(struct session *s)
 static void on_loaded(void *arg, struct model *m)
 {
     struct session *s = arg;
+    const char *quota;
     struct daemon *d = s->daemon;
     if (m->state != MODEL_READY) {
         stats_refused(d, RILL__CODE__MODEL_FAILED);
@@ -336,6 +345,9 @@ static void on_loaded(void *arg, struct model *m)
     } else if (!(s->worker = admit_worker(d, s->live, (double) m->rtf))) {
         stats_refused(d, RILL__CODE__OVERLOADED);
         session_fail(s, RILL__CODE__OVERLOADED, "live streams have claimed the compute there is (rtf_budget)");
+    } else if ((quota = quota_run(s, s->live ? (double) m->rtf : 0))) {
+        stats_refused(d, RILL__CODE__QUOTA);
+        session_fail(s, RILL__CODE__QUOTA, quota);
     } else if (!lane_make(s)) {
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
     } else {
@@ -346,6 +358,7 @@ static void on_loaded(void *arg, struct model *m)
         opened_send(s);
         s->req = 0;
         worker_add(s->worker, s->lane);
+        socket_fit(s->conn);
     }
 }
 
@@ -429,6 +442,7 @@ void session_audio(struct session *s, const Rill__Audio *m)
         ring_write(&s->lane->arrivals, &a, 1);
     audio_put(s, m->pcm.data, n);
     s->any_audio |= n > 0;
+    s->audio_us = a.us;
     s->pos_in += n;
     s->seq_in = m->seq + 1;
     worker_wake(s->worker);

@@ -237,6 +237,10 @@ static void gaps_fill(struct stats_message *x, const struct figures_all *f)
 
 static void memory_fill(Rill__StatsReply *a, const struct daemon *d)
 {
+    struct memory used = memory_of(d, NULL);
+    a->memory_connections_bytes = used.connections;
+    a->memory_streams_bytes = used.streams;
+    a->memory_topics_bytes = used.topics;
     uint64_t virtual_bytes;
     process_memory(&virtual_bytes, &a->resident_bytes);
     for (const struct model *m = d->registry.models; m; m = m->next)
@@ -356,6 +360,7 @@ static void session_fill(struct session_message *x, struct session *s)
     a->age_us = lane_now_us() - s->opened_us;
     a->rtf = (float) rtf_of(s->compute_us, samples_us(s->audio_noted, s->in.rate));
     a->queued_bytes = conn_queue_bytes(s->conn);
+    a->memory_bytes = session_bytes(s);
     a->state = (char *) (uintptr_t) (!s->lane ? "opening" : s->finishing ? "finishing" : "running");
     a->compute_us = s->compute_us;
     a->audio_us = samples_us(s->audio_noted, s->in.rate);

@@ -203,6 +203,10 @@ void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m)
         conn_error(c, req, s->id, RILL__CODE__BAD_ARG, false, "%s", why);
         return;
     }
+    if (!memory_allows(c->daemon, c->uid, tape_bytes(s, m->keep_ms < most_ms ? m->keep_ms : most_ms))) {
+        conn_error(c, req, s->id, RILL__CODE__QUOTA, false, "the history would take more memory than one user may (max_bytes_per_uid)");
+        return;
+    }
     struct topic *t = topic_new(s, m, m->keep_ms < most_ms ? m->keep_ms : most_ms);
     if (!t) {
         conn_error(c, req, s->id, RILL__CODE__INTERNAL, false, "out of memory");

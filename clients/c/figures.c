@@ -47,7 +47,9 @@ void client_stats(struct rill_client_stats *ret, const Rill__StatsReply *m,
         *ret = (struct rill_client_stats) {
             .uptime_us = m->uptime_us, .connections_accepted = m->connections_accepted,
             .streams_opened = m->streams_opened, .streams_refused = m->streams_refused,
-            .protocol_errors = m->protocol_errors, .connections = m->connections, .streams = m->streams,
+            .protocol_errors = m->protocol_errors,
+            .memory_connections_bytes = m->memory_connections_bytes, .memory_streams_bytes = m->memory_streams_bytes,
+            .memory_topics_bytes = m->memory_topics_bytes, .connections = m->connections, .streams = m->streams,
             .resident_bytes = m->resident_bytes, .weights_bytes = m->weights_bytes, .stream_bytes = m->stream_bytes,
             .cpu_us = m->cpu_us, .open_fds = m->open_fds, .log_lines_lost = m->log_lines_lost,
         };
@@ -92,7 +94,7 @@ void client_session(const Rill__Session *x, void (*each)(void *arg, const struct
         .conn = x->conn, .stream = x->stream, .uid = x->uid, .pid = x->pid, .client = x->client, .model = x->model,
         .state = x->state, .in = client_pcm(x->in), .out = client_pcm(x->out), .pace = (enum rill_client_pace) x->pace,
         .in_samples = x->in_samples, .out_samples = x->out_samples, .age_us = x->age_us,
-        .queued_bytes = x->queued_bytes, .rtf = x->rtf, .compute_us = x->compute_us, .audio_us = x->audio_us,
+        .queued_bytes = x->queued_bytes, .memory_bytes = x->memory_bytes, .rtf = x->rtf, .compute_us = x->compute_us, .audio_us = x->audio_us,
         .deadline_misses = x->deadline_misses, .gap_samples = x->gap_samples, .compute_p99_us = x->compute_p99_us,
         .queue_p99_us = x->queue_p99_us, .max_chunk_us = x->max_chunk_us, .serial = x->serial,
     };

@@ -249,6 +249,7 @@ struct rill_client_stats {
     uint64_t gap_samples[RILL_CLIENT_REASONS], gap_us[RILL_CLIENT_REASONS];     /* by its Gap.Reason */
     uint64_t resident_bytes, weights_bytes, stream_bytes, cpu_us, log_lines_lost;
     uint32_t open_fds;
+    uint64_t memory_connections_bytes, memory_streams_bytes, memory_topics_bytes;
 };
 
 /* Counts since the daemon started to *ret, and each(arg, model) for every model in use. Both may be NULL. */
@@ -350,6 +351,7 @@ struct rill_client_session {
     uint64_t compute_us, audio_us;  /* of what went into the model */
     uint64_t deadline_misses, gap_samples;
     uint32_t compute_p99_us, queue_p99_us, max_chunk_us, serial;        /* serial: its number in the log */
+    uint64_t memory_bytes;          /* of the stream, without its connection's */
 };
 
 /* Calls each(arg, session) (not NULL) for every open stream and every connection without one. */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # rill feed and rill listen against a daemon that goes away and comes back.  feed.sh RILL RILLD AUDIO_DIR UNIT
-rill=$1 rilld=$2 audio=$3 unit=$4
+rill=$(realpath "$1") rilld=$(realpath "$2") audio=$(realpath "$3") unit=$(realpath "$4")
 dir=$(mktemp -d)
 daemon= feed=
 trap '[ -z "$feed" ] || kill "$feed" 2>/dev/null; [ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT

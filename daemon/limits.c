@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Who may have how much, and for how long without using it. */
+#include "daemon/daemon.h"
+
+#include <sys/socket.h>
+
+#define HOPS_IN_SOCKET 4
+#define FILE_SOCKET_BYTES 32768
+#define SOCKET_BYTES_MIN 2304           /* the kernel takes no less: half of its 4608 */
+#define SOCKET_BYTES_MAX 262144
+#define MESSAGE_BYTES 64                /* around samples, or of an event */
+
+/* ---- memory ---- */
+
+size_t session_bytes(const struct session *s)
+{
+    return sizeof *s + lane_bytes(s->lane) + (s->event ? 2 * HEARD_EVENT_BYTES : 0);
+}
+
+size_t conn_bytes(const struct conn *c)
+{
+    return sizeof *c + c->in_cap + c->arena_bytes + c->unsent_bytes;
+}
+
+struct memory memory_of(const struct daemon *d, const uint32_t *uid)
+{
+    struct memory m = { .topics = topics_bytes(d, uid) };
+    for (const struct conn *c = d->conns; c; c = c->next)
+        m.connections += !uid || c->uid == *uid ? conn_bytes(c) : 0;
+    for (const struct session *s = d->sessions; s; s = s->next)
+        m.streams += !uid || s->uid == *uid ? session_bytes(s) : 0;
+    return m;
+}
+
+bool memory_allows(const struct daemon *d, uint32_t uid, size_t more)
+{
+    struct memory m = memory_of(d, &uid);
+    uint64_t most = d->conf.limits_max_bytes_per_uid;
+    return !most || (more <= most && m.connections + m.streams + m.topics <= most - more);
+}
+
+/* ---- quotas ---- */
+
+const char *quota_open(const struct conn *c, const struct daemon *d)
+{
+    uint32_t n = 0;
+    for (const struct session *s = d->sessions; s; s = s->next)
+        n += s->uid == c->uid && !s->gone;
+    if (c->n_streams >= d->conf.limits_max_streams_per_connection)
+        return "max_streams_per_connection is reached";
+    if (d->n_sessions >= d->conf.limits_max_streams)
+        return "max_streams is reached";
+    if (n >= d->conf.limits_max_streams_per_uid)
+        return "max_streams_per_uid is reached";
+    return memory_allows(d, c->uid, 0) ? NULL : "max_bytes_per_uid is reached";
+}
+
+const char *quota_run(const struct session *s, double cost)
+{
+    const struct daemon *d = s->daemon;
+    double share = d->conf.limits_rtf_share_per_uid * d->conf.limits_rtf_budget * d->n_workers, load = cost;
+    for (const struct session *x = d->sessions; x; x = x->next)
+        load += x->uid == s->uid && !x->gone ? (double) x->rtf_cost : 0;
+    if (s->live && d->conf.limits_rtf_share_per_uid < 1 && load > share)
+        return "live streams of this user have claimed the compute that one user may (rtf_share_per_uid)";
+    size_t more = (size_t) s->model->plan_info.stream_bytes;
+    return memory_allows(d, s->uid, more) ? NULL : "the stream would take more memory than one user may (max_bytes_per_uid)";
+}
+
+/* ---- sockets ---- */
+
+static uint64_t hop_bytes(const struct session *s)
+{
+    const struct lane_model *m = &s->model->lane;
+    uint64_t frames = s->want_audio && !s->mute ? pcm_rescale(m->pulse_samples, s->out.rate, m->rate) : 0;
+    return frames * pcm_frame_bytes(&s->out) + MESSAGE_BYTES;
+}
+
+/* Four hops of live streams, so that what the client does not read is seen at once; a file's socket may hold more. */
+void socket_fit(struct conn *c)
+{
+    uint64_t bytes = 0;
+    uv_os_fd_t fd;
+    for (const struct session *s = c->daemon->sessions; s; s = s->next)
+        if (s->conn == c && s->lane)
+            bytes += s->live ? HOPS_IN_SOCKET * hop_bytes(s) : FILE_SOCKET_BYTES;
+    bytes = !bytes || bytes > SOCKET_BYTES_MAX ? bytes ? SOCKET_BYTES_MAX : FILE_SOCKET_BYTES
+        : bytes < SOCKET_BYTES_MIN ? SOCKET_BYTES_MIN : bytes;
+    int n = (int) bytes;
+    if (uv_fileno((uv_handle_t *) &c->pipe, &fd) == 0)
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &n, sizeof n);
+}
+
+/* ---- idling ---- */
+
+static void idle_send(struct conn *c)
+{
+    Rill__GoAway a = RILL__GO_AWAY__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    a.reason = RILL__GO_AWAY__REASON__REASON_IDLE;
+    f.m_case = RILL__SERVER_FRAME__M_GOAWAY;
+    f.goaway = &a;
+    conn_send(c, 0, &f);
+}
+
+bool idle_check(struct conn *c, uint64_t now_us)
+{
+    uint64_t most_us = c->daemon->conf.limits_idle_timeout_ms * UINT64_C(1000);
+    if (!most_us || c->n_streams || !c->hello_done || now_us - c->heard_us < most_us)
+        return false;
+    log_line(&c->daemon->log, LOG_INFO, "conn=%u uid=%u idle for %u ms, closed", c->id, c->uid, c->daemon->conf.limits_idle_timeout_ms);
+    idle_send(c);
+    conn_close(c);
+    return true;
+}
+
+bool idle_stream(const struct session *s, uint64_t now_us)
+{
+    uint64_t most_us = s->daemon->conf.limits_idle_stream_ms * UINT64_C(1000);
+    return most_us && s->live && s->lane && !s->finishing && now_us - s->audio_us >= most_us;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/* What flows, and what bounds it: conflation, socket buffers, memory, quotas, idling, disconnects. The models are those of
+ * fake_rill.c. */
+#include "tests/daemon/harness.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RATE 16000
+#define PULSE 512
+#define FAKE_HANG 0.765625f
+
+/* ---- a client that never reads, and what the daemon did meanwhile ---- */
+
+static int raw_open(const char *sock, const char *model, Rill__Pace pace, Rill__Enc enc)
+{
+    int fd = raw_hello(sock);
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__OpenStream m = RILL__OPEN_STREAM__INIT;
+    Rill__Pcm in = RILL__PCM__INIT;
+    in.rate = RATE;
+    in.channels = 1;
+    in.enc = enc;
+    m.stream = 1;
+    m.model = (char *) (uintptr_t) model;
+    m.in = &in;
+    m.pace = pace;
+    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
+    f.open = &m;
+    CHECK(raw_frame(fd, &f));
+    Rill__ServerFrame *a = raw_answer(fd, 10000);
+    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_OPENED);
+    if (a)
+        rill__server_frame__free_unpacked(a, NULL);
+    return fd;
+}
+
+static bool raw_audio(int fd, uint32_t seq, uint64_t pos, const void *pcm, size_t bytes)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Audio m = RILL__AUDIO__INIT;
+    m.stream = 1;
+    m.seq = seq;
+    m.pos = pos;
+    m.pcm.data = (uint8_t *) (uintptr_t) pcm;
+    m.pcm.len = bytes;
+    f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
+    f.audio = &m;
+    return raw_frame(fd, &f);
+}
+
+static void raw_finish(int fd)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Finish m = RILL__FINISH__INIT;
+    m.stream = 1;
+    f.m_case = RILL__CLIENT_FRAME__M_FINISH;
+    f.finish = &m;
+    CHECK(raw_frame(fd, &f));
+}
+
+struct watcher {
+    struct rill_client *c;
+    uint64_t pulses, memory;
+    unsigned n;
+};
+
+static void model_see(void *arg, const struct rill_client_model_stats *m)
+{
+    struct watcher *w = arg;
+    w->pulses += m->pulses;
+}
+
+static void session_see(void *arg, const struct rill_client_session *s)
+{
+    struct watcher *w = arg;
+    w->n++;
+    w->memory += s->memory_bytes;
+}
+
+static void watcher_connect(struct watcher *w, const char *path)
+{
+    memset(w, 0, sizeof *w);
+    CHECK(rill_client_connect(&w->c, path, "watcher", 20000) == 0, "%s", rill_client_error(w->c));
+}
+
+static struct rill_client_stats stats_now(struct watcher *w)
+{
+    struct rill_client_stats s = { 0 };
+    w->pulses = 0;
+    CHECK(rill_client_stats(w->c, &s, model_see, w) == 0, "%s", rill_client_error(w->c));
+    return s;
+}
+
+static bool pulses_wait(struct watcher *w, uint64_t n)
+{
+    for (uint64_t end = now_ms() + 20000; now_ms() < end; usleep(500)) {
+        stats_now(w);
+        if (w->pulses >= n)
+            return true;
+    }
+    return CHECK(false, "%llu of %llu pulses", (unsigned long long) w->pulses, (unsigned long long) n);
+}
+
+/* ---- conflation ---- */
+
+#define VAD_FRAMES 600
+#define VAD_START  300
+#define VAD_STOP   320
+
+/* The model says the largest sample of each pulse: each frame has a probability of its own. */
+static float vad_level(unsigned k)
+{
+    return k >= VAD_START && k < VAD_STOP ? 0.9f : (float) (k + 1) / 4096;
+}
+
+static void test_vad_conflation(void)
+{
+    struct rig r;
+    struct watcher w;
+    float x[PULSE];
+    unsigned n = 0, starts = 0, ends = 0, disorder = 0;
+    uint64_t last = 0, start_pos = 0;
+    float prob = -1;
+    rig_start(&r, "preload = vad");
+    watcher_connect(&w, r.sock);
+    int fd = raw_open(r.sock, "vad", RILL__PACE__PACE_LIVE, RILL__ENC__ENC_F32LE);
+    for (unsigned k = 0; k < VAD_FRAMES; k++) {
+        for (int i = 0; i < PULSE; i++)
+            x[i] = vad_level(k);
+        if (!CHECK(raw_audio(fd, k, (uint64_t) k * PULSE, x, sizeof x)) || !pulses_wait(&w, k + 1))
+            break;
+    }
+    raw_finish(fd);
+    for (bool done = false; !done;) {
+        Rill__ServerFrame *a = raw_answer(fd, 10000);
+        if (!CHECK(a != NULL && a->m_case != RILL__SERVER_FRAME__M_ERROR))
+            break;
+        if (a->m_case == RILL__SERVER_FRAME__M_VAD) {
+            disorder += n++ && a->vad->pos <= last;
+            last = a->vad->pos;
+            prob = a->vad->prob;
+            starts += a->vad->edge == RILL__EDGE__EDGE_START;
+            ends += a->vad->edge == RILL__EDGE__EDGE_END;
+            start_pos = a->vad->edge == RILL__EDGE__EDGE_START ? a->vad->pos : start_pos;
+        }
+        done = a->m_case == RILL__SERVER_FRAME__M_FINISHED;
+        CHECK(!done || a->finished->vad_frames == VAD_FRAMES, "%llu frames", (unsigned long long) a->finished->vad_frames);
+        rill__server_frame__free_unpacked(a, NULL);
+    }
+    CHECK(starts == 1 && ends == 1 && start_pos == VAD_START * PULSE, "%u starts, %u ends", starts, ends);
+    CHECK(n < VAD_FRAMES * 3 / 4 && n > 10 && !disorder, "%u of %u probabilities came, %u in disorder", n, VAD_FRAMES, disorder);
+    CHECK(last == (VAD_FRAMES - 1) * PULSE && prob == vad_level(VAD_FRAMES - 1), "the newest is at %llu", (unsigned long long) last);
+    close(fd);
+    rill_client_free(w.c);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* ---- what the kernel holds for who does not read ---- */
+
+static void test_socket_bytes(void)
+{
+    struct rig r;
+    struct watcher w;
+    int16_t x[PULSE] = { 0 };
+    uint8_t b[65536];
+    size_t held = 0, hop = sizeof x + 64;
+    rig_start(&r, "preload = wiener");
+    watcher_connect(&w, r.sock);
+    int fd = raw_open(r.sock, "wiener", RILL__PACE__PACE_LIVE, RILL__ENC__ENC_S16LE);
+    for (uint32_t k = 0; k < 60; k++)
+        if (!CHECK(raw_audio(fd, k, (uint64_t) k * PULSE, x, sizeof x)) || !pulses_wait(&w, k + 1))
+            break;
+    kill(r.pid, SIGSTOP);                   /* nothing follows what is read */
+    for (ssize_t n; (n = recv(fd, b, sizeof b, MSG_DONTWAIT)) > 0;)
+        held += (size_t) n;
+    kill(r.pid, SIGCONT);
+    printf("the kernel held %zu bytes, %.1f hops of %zu ms\n", held, (double) held / (double) hop, (size_t) PULSE * 1000 / RATE);
+    CHECK(held >= 2 * hop && held <= 12 * hop, "%zu bytes", held);
+    close(fd);
+    rill_client_free(w.c);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* ---- memory that is accounted ---- */
+
+static uint64_t memory_wait(struct watcher *w, uint64_t streams)
+{
+    struct rill_client_stats s = { 0 };
+    for (uint64_t end = now_ms() + 10000; now_ms() < end; usleep(10000)) {
+        s = stats_now(w);
+        if (s.memory_streams_bytes == streams && (streams || !s.memory_topics_bytes))
+            break;
+    }
+    CHECK(s.memory_streams_bytes == streams, "%llu bytes", (unsigned long long) s.memory_streams_bytes);
+    return s.memory_connections_bytes;
+}
+
+static void test_memory(void)
+{
+    struct rig r;
+    struct watcher w, ctl;
+    struct rill_client *c;
+    struct rill_client_open o = { .model = "both", .in = { RATE, 1, RILL_CLIENT_S16 } };
+    rig_start(&r, "preload = both");
+    watcher_connect(&w, r.sock);
+    watcher_connect(&ctl, r.ctl);
+    uint64_t before = memory_wait(&w, 0);
+    CHECK(before > 2 * 65536, "%llu bytes of two connections", (unsigned long long) before);
+    CHECK(rill_client_connect(&c, r.sock, "test", 10000) == 0);
+    CHECK(rill_client_open(c, 1, &o, NULL) == 0 && rill_client_open(c, 2, &o, NULL) == 0);
+    struct rill_client_stats s = stats_now(&w);
+    CHECK(rill_client_ctl_sessions(ctl.c, session_see, &ctl) == 0 && ctl.n == 2);
+    CHECK(s.memory_streams_bytes == ctl.memory && ctl.memory > 2 * 4096, "%llu and %llu bytes",
+          (unsigned long long) s.memory_streams_bytes, (unsigned long long) ctl.memory);
+    CHECK(s.memory_connections_bytes > before && s.memory_topics_bytes == 0);
+    struct rill_client_publish p = { .topic = "t", .keep_ms = 2000 };
+    CHECK(rill_client_publish(c, 2, &p, NULL) == 0);
+    CHECK(stats_now(&w).memory_topics_bytes > 2 * RATE * sizeof(float));
+    rill_client_free(c);
+    CHECK(memory_wait(&w, 0) == before);
+    CHECK(stats_now(&w).memory_topics_bytes == 0);
+    rill_client_free(w.c);
+    rill_client_free(ctl.c);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* ---- quotas ---- */
+
+static int open_code(struct rill_client *c, uint32_t id, const char *model, enum rill_client_pace pace)
+{
+    struct rill_client_open o = { .model = model, .in = { RATE, 1, RILL_CLIENT_S16 }, .pace = pace };
+    return rill_client_open(c, id, &o, NULL) == 0 ? 0 : rill_client_error_code(c);
+}
+
+/* 0 if another user can open a stream of the model. */
+static int other_user(const char *sock, const char *model, enum rill_client_pace pace)
+{
+    int status = -1;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct rill_client *c;
+        _exit(setgid(65534) < 0 || setuid(65534) < 0 || rill_client_connect(&c, sock, "other", 10000) < 0 ? 99
+              : open_code(c, 1, model, pace));
+    }
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+}
+
+static void quota_run(const char *conf, const char *model, enum rill_client_pace pace, uint32_t allowed, const char *words)
+{
+    struct rig r;
+    struct rill_client *a, *b;
+    rig_start(&r, conf);
+    CHECK(rill_client_connect(&a, r.sock, "a", 10000) == 0 && rill_client_connect(&b, r.sock, "b", 10000) == 0);
+    uint32_t n = 0;
+    while (n < 64 && open_code(n % 2 ? b : a, n + 1, model, pace) == 0)
+        n++;
+    struct rill_client *refused = n % 2 ? b : a;
+    CHECK(allowed ? n == allowed : n > 0 && n < 64, "%u streams", n);
+    CHECK(rill_client_error_code(refused) == RILL__CODE__QUOTA && strstr(rill_client_error(refused), words), "%s", rill_client_error(refused));
+    if (getuid() != 0 || chmod(r.dir, 0755) < 0)
+        check_skip("another user's share: this is not root");
+    else
+        CHECK(other_user(r.sock, model, pace) == 0);
+    CHECK(rill_client_cancel(a, 1) == 0);
+    int code = RILL__CODE__QUOTA;
+    for (uint64_t end = now_ms() + 10000; code && now_ms() < end; usleep(20000))
+        code = open_code(a, 100, model, pace);
+    CHECK(code == 0, "%s", rill_client_error(a));
+    rill_client_free(a);
+    rill_client_free(b);
+    CHECK(rig_stop(&r) == 0);
+}
+
+static void test_quotas(void)
+{
+    quota_run("preload = wiener\n[daemon]\nsocket_mode = 0666\n[limits]\nmax_streams_per_uid = 3\n", "wiener", RILL_CLIENT_FILE, 3,
+              "max_streams_per_uid");
+    /* Each stream of `slow` claims a tenth or somewhat more of a thread; 0.4 of them for one user. */
+    quota_run("preload = slow\n[daemon]\nsocket_mode = 0666\nworkers = 1\n[limits]\nrtf_budget = 1\nrtf_share_per_uid = 0.4\n", "slow",
+              RILL_CLIENT_LIVE, 0, "rtf_share_per_uid");
+    quota_run("preload = wiener\n[daemon]\nsocket_mode = 0666\n[limits]\nmax_bytes_per_uid = 3000000\n"
+              "max_streams_per_connection = 64\n", "wiener", RILL_CLIENT_FILE, 0, "max_bytes_per_uid");
+}
+
+/* ---- idling ---- */
+
+static void test_idle(void)
+{
+    struct rig r;
+    struct rill_client *busy;
+    struct result res = { 0 };
+    rig_start(&r, "preload = wiener\n[limits]\nidle_timeout_ms = 1500\nidle_stream_ms = 1000\n");
+    int fd = raw_hello(r.sock);
+    CHECK(rill_client_connect(&busy, r.sock, "busy", 10000) == 0);
+    result_listen(busy, &res);
+    Rill__ServerFrame *a = raw_answer(fd, 10000);
+    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_GOAWAY && a->goaway->reason == RILL__GO_AWAY__REASON__REASON_IDLE);
+    if (a)
+        rill__server_frame__free_unpacked(a, NULL);
+    CHECK(raw_closed(fd, 5000));
+    close(fd);
+    rill_client_free(busy);
+    /* A live stream without audio ends, and says why; one of a file and its connection stay. */
+    CHECK(rill_client_connect(&busy, r.sock, "busy", 10000) == 0);
+    result_listen(busy, &res);
+    CHECK(open_code(busy, 1, "wiener", RILL_CLIENT_LIVE) == 0 && open_code(busy, 2, "wiener", RILL_CLIENT_FILE) == 0);
+    for (uint64_t end = now_ms() + 10000; !rill_client_ended(busy, 1) && now_ms() < end;)
+        rill_client_poll(busy, 100);
+    CHECK(res.error_code == RILL__CODE__DEADLINE && strstr(rill_client_error(busy), "idle_stream_ms"), "%s", rill_client_error(busy));
+    for (uint64_t end = now_ms() + 2500; now_ms() < end;)
+        rill_client_poll(busy, 100);
+    CHECK(!rill_client_ended(busy, 2) && !res.goaway);
+    struct rill_client_finished fin;
+    CHECK(rill_client_finish(busy, 2, &fin) == 0, "%s", rill_client_error(busy));
+    rill_client_free(busy);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* ---- who disconnects is not computed for ---- */
+
+/* Two pulses of four seconds wait when the client goes during the first. Then the second is not begun. */
+static void test_disconnect(void)
+{
+    struct rig r;
+    struct watcher w;
+    float x[2 * PULSE] = { 0 };
+    rig_start(&r, "preload = wiener\n[daemon]\nworkers = 1\n");
+    watcher_connect(&w, r.sock);
+    int fd = raw_open(r.sock, "wiener", RILL__PACE__PACE_FILE, RILL__ENC__ENC_F32LE);
+    x[0] = x[PULSE] = FAKE_HANG;
+    CHECK(raw_audio(fd, 0, 0, x, sizeof x));
+    usleep(300000);
+    CHECK(stats_now(&w).memory_streams_bytes > 0);
+    close(fd);
+    uint64_t began = now_ms();
+    memory_wait(&w, 0);
+    uint64_t took = now_ms() - began;
+    CHECK(took < 6500, "the stream was kept for %llu ms", (unsigned long long) took);
+    rill_client_free(w.c);
+    CHECK(rig_stop(&r) == 0);
+}
+
+int main(void)
+{
+    test_vad_conflation();
+    test_socket_bytes();
+    test_memory();
+    test_quotas();
+    test_idle();
+    test_disconnect();
+    return check_end();
+}
