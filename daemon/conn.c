@@ -10,6 +10,7 @@
 #define ARENA_EXTRA_BYTES 65536
 #define CLOSE_LINGER_US 1000000
 #define QUEUE_FLOOR_BYTES 262144
+#define UNSENT_FACTOR 4             /* memory of what waits, over its bytes: messages may be small */
 
 static const uint8_t preface[PREFACE_BYTES] = { 'R', 'I', 'L', 'L', 1, 0, 0, 0 };
 
@@ -447,7 +448,8 @@ static void slow_check(struct conn *c, uint64_t now_us)
     bool soft = c->over_soft_us && (any_live(c) || behind) &&
                 now_us - c->over_soft_us > conf->limits_output_soft_grace_ms * UINT64_C(1000);
     bool stalled = queue && now_us > c->last_write_us + conf->limits_output_stall_ms * UINT64_C(1000);
-    if (soft || stalled || queue > (hard > QUEUE_FLOOR_BYTES ? hard : QUEUE_FLOOR_BYTES))
+    hard = hard > QUEUE_FLOOR_BYTES ? hard : QUEUE_FLOOR_BYTES;
+    if (soft || stalled || queue > hard || c->unsent_bytes > UNSENT_FACTOR * hard)
         conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true, "%zu bytes wait to be read; %s", queue,
                    stalled ? "nothing was read for too long" : "read as fast as you send");
 }

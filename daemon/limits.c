@@ -60,7 +60,7 @@ const char *quota_run(const struct session *s, double cost)
     const struct daemon *d = s->daemon;
     double share = d->conf.limits_rtf_share_per_uid * d->conf.limits_rtf_budget * d->n_workers, load = cost;
     for (const struct session *x = d->sessions; x; x = x->next)
-        load += x->uid == s->uid && !x->gone ? (double) x->rtf_cost : 0;
+        load += x->uid == s->uid && x->live && x->lane && !x->gone ? (double) x->model->rtf : 0;
     if (s->live && d->conf.limits_rtf_share_per_uid < 1 && load > share)
         return "live streams of this user have claimed the compute that one user may (rtf_share_per_uid)";
     size_t more = (size_t) s->model->plan_info.stream_bytes;

@@ -342,12 +342,12 @@ static void on_loaded(void *arg, struct model *m)
         session_fail(s, RILL__CODE__MODEL_FAILED, m->error.text);
     } else if (!outputs_choose(s)) {
         session_fail(s, RILL__CODE__BAD_ARG, "want holds an output that the model does not have");
-    } else if (!(s->worker = admit_worker(d, s->live, (double) m->rtf))) {
-        stats_refused(d, RILL__CODE__OVERLOADED);
-        session_fail(s, RILL__CODE__OVERLOADED, "live streams have claimed the compute there is (rtf_budget)");
     } else if ((quota = quota_run(s, s->live ? (double) m->rtf : 0))) {
         stats_refused(d, RILL__CODE__QUOTA);
         session_fail(s, RILL__CODE__QUOTA, quota);
+    } else if (!(s->worker = admit_worker(d, s->live, (double) m->rtf))) {
+        stats_refused(d, RILL__CODE__OVERLOADED);
+        session_fail(s, RILL__CODE__OVERLOADED, "live streams have claimed the compute there is (rtf_budget)");
     } else if (!lane_make(s)) {
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
     } else {
@@ -549,6 +549,8 @@ static bool output_is_full(const struct session *s)
 static void done_take(struct session *s)
 {
     events_flush(s, true);
+    if (s->topic)
+        topic_pump(s->topic);       /* what it gave comes before its end, also where one connection gets both */
     s->complete = true;
     finished_send(s, false);
     stats_finished_log(s, false);

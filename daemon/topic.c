@@ -109,8 +109,8 @@ void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const 
 /* Sound tells how far the stream is; without it the detector, without that the words. */
 static void progress_note(struct topic *t, const struct lane_rec *r)
 {
-    bool tells = r->kind == LANE_GAP || (!has(t->want, RILL__OUTPUT__OUTPUT_AUDIO) &&
-                                         (r->kind == LANE_VAD || !has(t->want, RILL__OUTPUT__OUTPUT_VAD)));
+    bool sound = has(t->want, RILL__OUTPUT__OUTPUT_AUDIO), detector = has(t->want, RILL__OUTPUT__OUTPUT_VAD);
+    bool tells = r->kind == LANE_GAP ? r->fill == LANE_FILL_SKIPPED : !sound && (r->kind == LANE_VAD || !detector);
     if (tells && r->end_pos > t->progress)
         t->progress = r->end_pos;
 }
@@ -287,6 +287,7 @@ static void sub_skip(const struct topic *t, struct sub *s)
         tape_read(&t->tape, s->cursor, &e, sizeof e);
     uint64_t from = s->at > s->start ? s->at : s->start, n = e.before > from ? e.before - from : 0;
     s->lost += n;
+    stats_lost(t->daemon, n, t->in_rate);
     s->at = e.before;
     figures_gap(&s->conn->daemon->figures, NULL, RILL__GAP__REASON__REASON_SLOW, n, t->in_rate);
     gap_send(s->conn, s->id, from, n, RILL__GAP__REASON__REASON_SLOW, RILL__GAP__FILL__FILL_SKIPPED);
