@@ -7,6 +7,7 @@
 #define MARK_RING 16
 #define ARRIVAL_RING 64
 #define FLUSH_CHUNK 256
+#define PACE_SLACK 256                  /* a clock may be fast by one part in so many */
 
 uint64_t lane_now_us(void)
 {
@@ -410,6 +411,13 @@ static size_t lead_due(const struct lane *l)
     return n < FLUSH_CHUNK ? (size_t) n : FLUSH_CHUNK;
 }
 
+/* When a pulse had come in real time that arrived then. A client's clock that is a little fast never adds up. */
+static uint64_t pace(const struct lane *l, uint64_t arrival_us)
+{
+    uint64_t next_us = l->paced_us + l->pulse_us - l->pulse_us / PACE_SLACK;
+    return arrival_us > next_us ? arrival_us : next_us;
+}
+
 uint64_t lane_deadline(const struct lane *l)
 {
     bool at_mark, finish = atomic_load_explicit(&l->finish, memory_order_acquire);
@@ -417,14 +425,14 @@ uint64_t lane_deadline(const struct lane *l)
     if (atomic_load_explicit(&l->cancel, memory_order_acquire))
         return 0;
     if (l->phase != FEED || l->stalled || lead_due(l) || l->seg_fed % pulse + waits >= pulse)
-        return l->arrival_us + l->pulse_us;
+        return pace(l, l->arrival_us) + l->pulse_us;
     size_t used = ring_used(&l->in), until_mark = room_at_mark(l, &at_mark), wanted = chunk_wanted(l);
     size_t most = until_mark < used ? until_mark : used;
     if (most >= wanted)
-        return arrival_of(l, atomic_load_explicit(&l->consumed, memory_order_relaxed) + wanted) + l->pulse_us;
+        return pace(l, arrival_of(l, atomic_load_explicit(&l->consumed, memory_order_relaxed) + wanted)) + l->pulse_us;
     if (most)
         return LANE_PART;
-    return at_mark || (finish && !ring_used(&l->marks)) ? l->arrival_us + l->pulse_us : LANE_NOTHING;
+    return at_mark || (finish && !ring_used(&l->marks)) ? pace(l, l->arrival_us) + l->pulse_us : LANE_NOTHING;
 }
 
 uint64_t lane_cost_us(const struct lane *l)
@@ -445,6 +453,7 @@ static enum lane_result skip(struct lane *l, size_t n)
     uint64_t pos = l->seg_in_pos;
     samples_take(l, NULL, n);
     l->worked_us = lane_now_us();
+    l->paced_us = l->worked_us;
     if (l->seg_in) {
         l->late = n;
         l->late_why = LANE_GAP_OVERLOAD;
@@ -682,6 +691,7 @@ static void turn_past(struct turn *t)
     uint64_t began = now_ns() - t->ns;
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
     relief_pulse(l, &rec);
+    l->paced_us = pace(l, l->arrival_us);
     pulse_record(l, &rec, began);
 }
 
@@ -695,7 +705,8 @@ static void turn_end(struct turn *t, uint32_t n_ran)
     relief_tell(l, false);
     pulse_record(l, &rec, began);
     l->cost_ns = (l->cost_ns * 15 + rec.compute_us * UINT64_C(1000)) / 16;
-    l->was_late = (uint64_t) rec.queue_us + rec.compute_us > l->pulse_us;
+    l->paced_us = pace(l, l->arrival_us);
+    l->was_late = now_ns() / 1000 > l->paced_us + l->pulse_us;
 }
 
 void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)

@@ -110,6 +110,7 @@ struct lane {
     uint64_t worked_us;                         /* when the last piece of work was done */
     uint64_t arrival_us, work_ns;
     uint64_t pulse_us;                          /* length of a pulse */
+    uint64_t paced_us;                          /* when the last pulse had come at the earliest, in real time */
     uint64_t cost_ns;                           /* what a pulse takes, mean of the last ones */
     bool stalled;                               /* what was heard waits for room */
     bool was_late;                              /* the pulse of the last step came out after its deadline */
@@ -120,7 +121,8 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o);
 struct lane *lane_free(struct lane *l);         /* takes and returns NULL */
 size_t lane_bytes(const struct lane *l);        /* of memory; NULL: 0 */
 
-/* When the next piece of work must be done: the arrival of its pulse's last sample + the length of a pulse.
+/* When the next piece of work must be done: the arrival of its pulse's last sample + the length of a pulse. What is sent faster
+ * than real time counts as having come in real time: who sends ahead takes nobody's turn, and is not late while he is ahead.
  * LANE_PART: samples wait, but less than a pulse. LANE_NOTHING: there is nothing to do. The worker's. */
 uint64_t lane_deadline(const struct lane *l);
 #define LANE_NOTHING UINT64_MAX

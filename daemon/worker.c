@@ -185,7 +185,7 @@ static bool batch_run(struct worker *w, size_t n)
     for (size_t i = 0; i < n; i++) {
         worked |= r[i] != LANE_IDLE;
         step |= lanes[i]->was_late && lanes[i]->opts.relief != RELIEF_NONE &&
-                overload_miss(&w->overload, lanes[i]->arrival_us, now_us);
+                overload_miss(&w->overload, lanes[i]->paced_us, now_us);
         w->ended[w->batch[i]] = r[i] == LANE_ENDED;
         w->idle[w->batch[i]] = r[i] == LANE_IDLE;
     }

@@ -30,7 +30,7 @@ class Daemon:
         self.socket, self.control = self.dir + "/s", self.dir + "/c"
         conf = self.dir + "/rilld.conf"
         with open(conf, "w", encoding="utf-8") as f:
-            f.write("[daemon]\nsocket = %s\ncontrol_socket = %s\nworkers = 2\n[models]\nmodel_path = %s\n%s\n"
+            f.write("[daemon]\nsocket = %s\ncontrol_socket = %s\nworkers = 2\n[overload]\npolicy = off\n[models]\nmodel_path = %s\n%s\n"
                     % (self.socket, self.control, self.models, more))
         self.log = open(self.dir + "/log", "wb")
         self.process = subprocess.Popen([RILLD, "--config", conf], stderr=self.log)

@@ -43,7 +43,7 @@ daemon_start()
     done
 }
 
-printf '[daemon]\nsocket = %s/s\ncontrol_socket = %s/c\n[models]\nmodel_path = %s/none\n[limits]\nrtf_budget = 1000\ndrain_grace_ms = 100\n' \
+printf '[daemon]\nsocket = %s/s\ncontrol_socket = %s/c\n[models]\nmodel_path = %s/none\n[limits]\nrtf_budget = 1000\ndrain_grace_ms = 100\n[overload]\npolicy = off\n' \
     "$dir" "$dir" "$dir" >"$dir/conf"
 
 # ---- refusals

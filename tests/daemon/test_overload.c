@@ -236,6 +236,26 @@ static void test_victim(void)
     CHECK(rig_stop(&r) == 0);
 }
 
+/* Live streams that are sent as fast as they are taken keep the thread busy all the time, and are ahead of real time all the same. */
+static void test_ahead(void)
+{
+    static struct talk t[6];
+    struct rig r;
+    unsigned gaps = 0;
+    rig_start(&r, CALM);
+    for (int i = 0; i < 6; i++)
+        CHECK(talk_open(&t[i], r.sock, "slow", RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t[i].client));
+    for (int k = 0; k < 60; k++)
+        for (int i = 0; i < 6; i++)
+            talk_say(&t[i], 1, 0);
+    for (int i = 0; i < 6; i++) {
+        talk_end(&t[i]);
+        gaps += t[i].heard.n_gaps;
+    }
+    CHECK(gaps == 0, "%u gaps", gaps);
+    CHECK(rig_stop(&r) == 0);
+}
+
 /* ---- three times too much ---- */
 
 #define CROWD 30
@@ -527,7 +547,7 @@ static void test_denormals(void)
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } tests[] = {
-        { "skip", test_skip }, { "shed", test_shed }, { "off", test_off }, { "victim", test_victim }, { "threefold", test_threefold },
+        { "skip", test_skip }, { "shed", test_shed }, { "off", test_off }, { "victim", test_victim }, { "ahead", test_ahead }, { "threefold", test_threefold },
         { "refused", test_refused_soon }, { "cost", test_cost_current }, { "stopped", test_stopped },
         { "realtime", test_realtime }, { "denormals", test_denormals }, { "past", test_past },
     };

@@ -162,6 +162,21 @@ static void test_lost(struct bench *b)
     lanes_end(b);
 }
 
+/* Three pulses that came at once are due one after the other: who sends ahead of real time takes nobody's turn. */
+static void test_ahead(struct bench *b)
+{
+    static const float x[2 * 4096];
+    add(b, &b->lengthy, 5 * SECOND, 1);
+    add(b, &b->brief, 5 * SECOND + 100000, 1);
+    struct lane *l = b->lanes[0];
+    struct lane_arrival a = { .count = 3 * 4096, .us = lane_now_us() + 5 * SECOND - lane_pulse_us(&b->lengthy.lane) };
+    ring_write(&l->arrivals, &a, 1);
+    ring_write(&l->in, x, 2 * 4096);
+    served(&b->worker, "long*1 short*1 long*1 long*1");
+    CHECK(!l->was_late);
+    lanes_end(b);
+}
+
 /* A file waits for live ones, however late they are due. */
 static void test_file(struct bench *b)
 {
@@ -277,6 +292,7 @@ int main(void)
         test_price(&b);
         test_lost(&b);
         test_file(&b);
+        test_ahead(&b);
         test_misses();
         test_steps(&b);
     }
