@@ -237,7 +237,6 @@ uint64_t admit_arrival_us(const struct daemon *d);          /* of what is read n
 /* --- stats.c --- */
 void stats_pulse(struct session *s, const struct lane_rec *r);
 void stats_opened(struct session *s);
-void stats_lost(struct daemon *d, uint64_t samples, uint32_t rate);     /* by a subscriber */
 void stats_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples);      /* at the client's rate */
 void stats_refused(struct daemon *d, Rill__Code code);
 void stats_finished_log(struct session *s, bool cancelled);

@@ -106,7 +106,7 @@ static void idle_send(struct conn *c)
 bool idle_check(struct conn *c, uint64_t now_us)
 {
     uint64_t most_us = c->daemon->conf.limits_idle_timeout_ms * UINT64_C(1000);
-    if (!most_us || c->n_streams || !c->hello_done || now_us - c->heard_us < most_us)
+    if (!most_us || c->n_streams || !c->hello_done || now_us < c->heard_us + most_us)
         return false;
     log_line(&c->daemon->log, LOG_INFO, "conn=%u uid=%u idle for %u ms, closed", c->id, c->uid, c->daemon->conf.limits_idle_timeout_ms);
     idle_send(c);
@@ -117,5 +117,5 @@ bool idle_check(struct conn *c, uint64_t now_us)
 bool idle_stream(const struct session *s, uint64_t now_us)
 {
     uint64_t most_us = s->daemon->conf.limits_idle_stream_ms * UINT64_C(1000);
-    return most_us && s->live && s->lane && !s->finishing && now_us - s->audio_us >= most_us;
+    return most_us && s->live && s->lane && !s->finishing && now_us >= s->audio_us + most_us;
 }

@@ -65,12 +65,6 @@ void stats_opened(struct session *s)
     s->figures->streams_opened++;
 }
 
-void stats_lost(struct daemon *d, uint64_t samples, uint32_t rate)
-{
-    struct figures none = { .next = NULL };     /* the model did its work */
-    figures_gap(&d->figures, &none, RILL__GAP__REASON__REASON_SLOW, samples, rate);
-}
-
 void stats_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples)
 {
     s->gap_samples += samples;

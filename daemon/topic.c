@@ -287,10 +287,10 @@ static void sub_skip(const struct topic *t, struct sub *s)
         tape_read(&t->tape, s->cursor, &e, sizeof e);
     uint64_t from = s->at > s->start ? s->at : s->start, n = e.before > from ? e.before - from : 0;
     s->lost += n;
-    stats_lost(t->daemon, n, t->in_rate);
     s->at = e.before;
     figures_gap(&s->conn->daemon->figures, NULL, RILL__GAP__REASON__REASON_SLOW, n, t->in_rate);
-    gap_send(s->conn, s->id, from, n, RILL__GAP__REASON__REASON_SLOW, RILL__GAP__FILL__FILL_SKIPPED);
+    if (e.before >= s->start)
+        gap_send(s->conn, s->id, from, n, RILL__GAP__REASON__REASON_SLOW, RILL__GAP__FILL__FILL_SKIPPED);
 }
 
 static void audio_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)

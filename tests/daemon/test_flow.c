@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -346,6 +347,30 @@ static void test_disconnect(void)
     CHECK(rig_stop(&r) == 0);
 }
 
+/* ---- a socket that another program listens on is left to it, also where it knows nothing of our lock ---- */
+
+static void test_foreign_listener(void)
+{
+    struct rig r;
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    char *argv[] = { getenv("RILLD"), (char *) "--config", NULL, NULL };
+    rig_dir(&r);
+    rig_conf(&r, "preload = wiener");
+    argv[2] = r.conf;
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", r.sock);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK(bind(fd, (struct sockaddr *) &a, sizeof a) == 0 && listen(fd, 4) == 0);
+    rig_spawn(&r, argv);
+    CHECK(rig_wait(&r, 20000) == 1 && strstr(rig_log(&r), "another program listens here"), "%s", rig_log(&r));
+    int peer = raw_connect(r.sock);
+    CHECK(peer >= 0);
+    close(peer);
+    close(fd);                              /* now nobody does: the path is taken over */
+    rig_spawn(&r, argv);
+    CHECK(rig_wait_ready(&r));
+    CHECK(rig_stop(&r) == 0);
+}
+
 int main(void)
 {
     test_vad_conflation();
@@ -354,5 +379,6 @@ int main(void)
     test_quotas();
     test_idle();
     test_disconnect();
+    test_foreign_listener();
     return check_end();
 }

@@ -361,6 +361,32 @@ static void test_bad_model(void)
     rill_client_free(c);
 }
 
+/* A subscriber gets the words that the publisher gets. */
+static void test_topic(void)
+{
+    static struct heard own, other;
+    static float x[sizeof script * TONES_HOP];
+    const struct rill_client_publish p = { .topic = "words", .keep_ms = 60000 };
+    const struct rill_client_subscribe s = { .topic = "words" };
+    struct rill_client_events ev = { .arg = &own, .text = on_text, .keyword = on_keyword, .endpoint = on_endpoint };
+    struct rill_client *source, *reader;
+    size_t n = tones_audio(x, script);
+    CHECK(rill_client_connect(&source, rig.sock, "source", 30000) == 0 && rill_client_connect(&reader, rig.sock, "reader", 30000) == 0);
+    rill_client_set_events(source, &ev);
+    ev.arg = &other;
+    rill_client_set_events(reader, &ev);
+    CHECK(rill_client_open(source, 1, &plain, NULL) == 0 && rill_client_publish(source, 1, &p, NULL) == 0, "%s", rill_client_error(source));
+    CHECK(rill_client_subscribe(reader, 1, &s, NULL) == 0, "%s", rill_client_error(reader));
+    CHECK(rill_client_send(source, 1, x, n * sizeof *x) == 0 && rill_client_finish(source, 1, NULL) == 0, "%s", rill_client_error(source));
+    while (!rill_client_ended(reader, 1))
+        if (!CHECK(rill_client_poll(reader, 10000) > 0, "%s", rill_client_error(reader)))
+            break;
+    CHECK(own.n_finals > 0 && strcmp(own.story, other.story) == 0, "%s is not %s", own.story, other.story);
+    CHECK(!other.n_bad && other.n_partials > 0 && other.n_partials <= own.n_partials + other.n_finals, "%u partials", other.n_partials);
+    rill_client_free(source);
+    rill_client_free(reader);
+}
+
 int main(void)
 {
     char more[256], path[256];
@@ -387,6 +413,7 @@ int main(void)
     test_rate();
     test_jump();
     test_slow_reader();
+    test_topic();
     test_small_frames();
     test_bad_model();
     CHECK(rig_stop(&rig) == 0, "the daemon ends well");
