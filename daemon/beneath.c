@@ -30,10 +30,12 @@ int model_beneath(const char *dir, const char *name)
     int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (at < 0)
         return -1;
-    int fd = beneath_open(at, name);
+    int fd = beneath_open(at, name), why = errno;
     close(at);
+    errno = why == ENOTDIR || why == ELOOP || why == EXDEV ? ENOENT : why;
     if (fd >= 0 && (fstat(fd, &st) < 0 || !(S_ISDIR(st.st_mode) || (compiled && S_ISREG(st.st_mode))))) {
         close(fd);
+        errno = ENOENT;
         return -1;
     }
     return fd;

@@ -6,6 +6,7 @@
 #include "daemon/work.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <unistd.h>
 
 #define MAX_MODELS 256
@@ -20,6 +21,7 @@ struct load_job {
     struct registry *registry;      /* outlives its jobs */
     struct model *model;
     rill_status status;
+    int why;                        /* errno of a folder that was not found */
     bool checks;
     struct check check;
     char pins[CONF_STR_BYTES];
@@ -235,16 +237,21 @@ static bool path_part(const char *path, unsigned n, char *ret, size_t bytes)
     return len > 0 || strchr(path, ':');
 }
 
+/* -1: errno is ENOENT if it is in none of the folders, else why that cannot be told. */
 static int folder_find(const struct registry *r, const char *name, char *ret, size_t bytes)
 {
     char dir[CONF_STR_BYTES];
+    int why = ENOENT;
     for (unsigned i = 0; path_part(r->conf->models_model_path, i, dir, sizeof dir); i++) {
+        errno = ENOENT;
         int fd = dir[0] == '/' ? model_beneath(dir, name) : -1;
-        if (fd < 0)
-            continue;
-        snprintf(ret, bytes, "%s/%s", dir, name);
-        return fd;
+        if (fd >= 0) {
+            snprintf(ret, bytes, "%s/%s", dir, name);
+            return fd;
+        }
+        why = errno == ENOENT || errno == ENOTDIR ? why : errno;
     }
+    errno = why;
     return -1;
 }
 
@@ -259,6 +266,7 @@ static bool folder_has(const struct registry *r, const char *name)
 
 struct model *registry_get(struct registry *r, const char *name)
 {
+    errno = ENOENT;
     if (!model_name_valid(name))
         return NULL;
     struct model *m = model_find(r, name);
@@ -331,6 +339,8 @@ static void load_work(uv_work_t *w)
     struct load_job *j = w->data;
     if (atomic_load(&j->registry->root->stop))
         j->status = RILL_AGAIN;
+    else if (j->found.fd < 0 && !is_builtin(j->model->name))
+        snprintf(j->found.model.error.text, sizeof j->found.model.error.text, "%s: %s", j->model->name, strerror(j->why));
     else if (is_pinned(j) && is_checked(j))
         j->status = model_find_out(&j->found);
 }
@@ -421,6 +431,8 @@ static bool load_start(struct registry *r, struct model *m)
     if (!j)
         return false;
     j->found.fd = folder_find(r, m->name, j->found.path, sizeof j->found.path);
+    j->why = errno;
+    j->status = RILL_IO;
     if (j->found.fd < 0)
         snprintf(j->found.path, sizeof j->found.path, "%s", m->name);
     j->registry = r;

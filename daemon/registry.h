@@ -78,7 +78,7 @@ struct registry {
 void registry_init(struct registry *r, uv_loop_t *loop, const struct conf *conf);
 void registry_clear(struct registry *r);            /* streams keep the models that they hold */
 
-/* The model with one more reference, or NULL if there is none of that name. Reads the folders. */
+/* The model with one more reference, or NULL: errno is ENOENT if there is none of that name. Reads the folders. */
 struct model *registry_get(struct registry *r, const char *name);
 
 /* Looks what there is; for lists. */

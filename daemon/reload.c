@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/daemon.h"
 
+#include <errno.h>
+
 #define MAX_ASKERS 8
 
 /* A reload in progress: the new settings and their models stand beside the old ones until
@@ -179,16 +181,19 @@ static bool reload_one(void *arg, const char *name)
 /* What is loaded now and still there is loaded anew too. */
 static void reload_loaded(struct reload *r)
 {
-    for (const struct model *m = r->daemon->registry.models; m; m = m->next) {
-        struct model *new = m->state == MODEL_READY && !model_is_listed(r->conf.models_preload, m->name)
-            ? registry_get(&r->registry, m->name) : NULL;
-        if (new) {
-            r->left++;
-            if (!registry_load(&r->registry, new, true, on_reloaded, r)) {
-                r->left--;
-                registry_unref(new);
-                snprintf(r->err, sizeof r->err, "out of memory");
-            }
+    for (const struct model *m = r->daemon->registry.models; m && !r->err[0]; m = m->next) {
+        if (m->state != MODEL_READY || model_is_listed(r->conf.models_preload, m->name))
+            continue;
+        struct model *new = registry_get(&r->registry, m->name);
+        if (!new && errno != ENOENT)
+            snprintf(r->err, sizeof r->err, "%s: %s", m->name, strerror(errno));
+        if (!new)
+            continue;
+        r->left++;
+        if (!registry_load(&r->registry, new, true, on_reloaded, r)) {
+            r->left--;
+            registry_unref(new);
+            snprintf(r->err, sizeof r->err, "%s: out of memory", m->name);
         }
     }
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -109,7 +110,8 @@ static void slow_close(struct slow_stream *s, float volume)
     for (int i = 0; i < N_FRAMES; i++)
         want[i] = sound[i] * volume;
     CHECK(s->got.bytes == sizeof want && memcmp(s->got.pcm, want, sizeof want) == 0 && s->got.pos_good,
-          "%zu bytes", s->got.bytes);
+          "%zu bytes, in %llu, out %llu, dropped %llu, error %d", s->got.bytes, (unsigned long long) s->got.fin.in,
+          (unsigned long long) s->got.fin.out, (unsigned long long) s->got.fin.dropped, s->got.error_code);
     rill_client_free(s->c);
     result_free(&s->got);
 }
@@ -424,6 +426,34 @@ static void test_storm(unsigned n_reloads)
     CHECK(rig_stop(&r) == 0);
 }
 
+/* Without a descriptor to look with, nothing can be told of the models, so all stays as it is. */
+static void test_hup_without_files(void)
+{
+    struct rig r;
+    struct slow_stream s;
+    struct rlimit old, none;
+    rig_start(&r, "");
+    model_put(&r, "m", "wiener");
+    slow_open(&s, &r, "m");
+    struct rill_client *ctl = client(r.ctl);
+    model_put(&r, "m", "half");
+    for (rlim_t n = 3; n < 40; n += 4) {
+        CHECK(prlimit(r.pid, RLIMIT_NOFILE, NULL, &old) == 0);
+        none = (struct rlimit) { n, old.rlim_max };
+        CHECK(prlimit(r.pid, RLIMIT_NOFILE, &none, NULL) == 0);
+        bool good = rill_client_ctl_reload(ctl) == 0;
+        CHECK(good || strstr(rill_client_error(ctl), "open files"), "%s", rill_client_error(ctl));
+        CHECK(prlimit(r.pid, RLIMIT_NOFILE, &old, NULL) == 0);
+        struct counted now = count_of(ctl, "m");
+        CHECK(!strcmp(now.state, "ready"), "at %u files: %s", (unsigned) n, now.state);
+        if (good)
+            break;
+    }
+    slow_close(&s, 1);
+    rill_client_free(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
 /* SIGHUP without end is one reload after another. */
 static void test_hup_storm(void)
 {
@@ -462,6 +492,7 @@ int main(int argc, char **argv)
     test_stop_while_checking();
     test_pins();
     test_storm(50);
+    test_hup_without_files();
     test_hup_storm();
     return check_end();
 }
