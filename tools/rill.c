@@ -19,6 +19,7 @@ static const struct command *const commands[] = {
     &cmd_listen,
     &cmd_live,
     &cmd_models,
+    &cmd_pipe,
     &cmd_plot,
     &cmd_stream,
     &cmd_top,

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# pipe.sh RILL RILLD SOURCE_ROOT: rill pipe, and the example of a shell that is made of it.
+rill=$(cd "$(dirname "$1")" && pwd)/rill rilld=$2 root=$3
+passed=0 failed=0
+dir=$(mktemp -d) daemon=
+trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
+export RILL_SOCKET="$dir/s" PATH="$(dirname "$rill"):$PATH"
+
+# good WORDS COMMAND...
+good()
+{
+    words=$1
+    shift
+    if "$@" >"$dir/said" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $words"
+        cat "$dir/said"
+    fi
+}
+
+size_is()
+{
+    [ "$(wc -c <"$1")" = "$2" ] || { wc -c "$1"; return 1; }
+}
+
+# refused CODE WORDS COMMAND...
+refused()
+{
+    want=$1 words=$2
+    shift 2
+    "$@" >"$dir/words" 2>&1 </dev/null
+    [ $? = "$want" ] && grep -q "$words" "$dir/words"
+}
+
+good "words where nobody listens" refused 4 "No such file" rill pipe
+printf '[daemon]\nsocket = %s\ncontrol_socket =\n' "$dir/s" >"$dir/rilld.conf"
+"$rilld" --config "$dir/rilld.conf" 2>"$dir/log" &
+daemon=$!
+n=0
+while [ ! -S "$dir/s" ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done
+
+tail -c +45 "$root/examples/audio/noisy.wav" >"$dir/noisy.raw"
+tail -c +45 "$root/examples/audio/digits.wav" >"$dir/digits.raw"
+# Live audio may be told in gaps where the machine is busy; then the bytes are others, but as many.
+good "a file" sh -c "rill pipe --pace file <'$dir/noisy.raw' >'$dir/clean.raw'"
+good "as much comes out as goes in" size_is "$dir/clean.raw" "$(wc -c <"$dir/noisy.raw")"
+good "live" sh -c "rill pipe <'$dir/noisy.raw' >'$dir/live.raw'"
+good "as much comes out live" size_is "$dir/live.raw" "$(wc -c <"$dir/noisy.raw")"
+good "in odd pieces" sh -c "dd if='$dir/noisy.raw' bs=333 2>/dev/null | rill pipe --pace file | cmp - '$dir/clean.raw'"
+good "half a sample at the end is left out" sh -c "head -c 32001 '$dir/noisy.raw' | rill pipe >'$dir/half.raw'"
+good "all others come" size_is "$dir/half.raw" 32000
+good "nothing gives nothing" sh -c "rill pipe </dev/null >'$dir/none.raw' && [ ! -s '$dir/none.raw' ]"
+good "two channels of three bytes" sh -c "head -c 96000 '$dir/noisy.raw' | rill pipe -c 2 -f s24 -r 48000 >'$dir/wide.raw'"
+good "as many of them" size_is "$dir/wide.raw" 96000
+good "words" sh -c "rill pipe -m rill-digits <'$dir/digits.raw' | grep -qx '0.360 text three one four one five nine two six'"
+good "output comes while input is open" sh -c "(cat '$dir/noisy.raw'; sleep 5) | rill pipe --pace file | head -c 64000 |
+    cmp -n 64000 - '$dir/clean.raw'"
+good "no such model" refused 5 NO_MODEL rill pipe -m no-such-model
+good "no such format" refused 2 "out of range" rill pipe -f mp3
+good "no rate" refused 2 "out of range" rill pipe -r 5
+good "no arguments" refused 2 "wrong number" rill pipe x
+
+export RATE=16000 RECORD="cat $dir/noisy.raw" PLAY="cp /dev/stdin $dir/played.raw"
+good "the shell example" "$root/examples/shell/clean_mic.sh"
+good "plays as much" size_is "$dir/played.raw" "$(wc -c <"$dir/noisy.raw")"
+export RECORD="cat $dir/digits.raw" LISTEN=rill-digits
+good "and shows words" sh -c "'$root/examples/shell/clean_mic.sh' 2>&1 | grep -q 'text three one four'"
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
