@@ -79,6 +79,6 @@ void options_list(char *buf, size_t cap)
     size_t at = 0;
     buf[0] = 0;
     for (size_t i = 0; i < N_OPTIONS && at < cap; i++)
-        at += (size_t) snprintf(buf + at, cap - at, "%s%s (%g to %g)", i ? ", " : "", table[i].name, table[i].min,
+        at += (size_t) snprintf(buf + at, cap - at, "%s%s (%.8g to %.8g)", i ? ", " : "", table[i].name, table[i].min,
                                 table[i].max);
 }
