@@ -89,7 +89,8 @@ void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem)
 
 static inline void moves_run(const struct scan_step *n, int64_t it, unsigned char *mem)
 {
-    for (const struct scan_move *m = n->moves, *end = m + n->n_moves; m != end; m++) {
+    for (uint32_t i = 0; i < n->n_moves; i++) {
+        const struct scan_move *m = &n->moves[i];
         bool first = it == 0 && m->has_first;
         const unsigned char *at = operand_read(first ? &m->first : &m->at, mem);
         ptrdiff_t by = first ? 0 : (ptrdiff_t) ((uint64_t) it & m->mask) * m->stride_bytes;

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* Many connections one after another leave nothing behind; hostile neighbours change no bit of a stream; with three times
+ * the work that a machine can do, every sample is either processed or told of. Models are those of fake_rill.c, or the
+ * default one. FAULTS_LONG=1: 100,000 connections. */
+#include "tests/faults/faults.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CYCLES_QUICK 500
+#define CYCLES_LONG  100000
+#define WARM_CYCLES  300
+#define RSS_GROWTH_KIB 1024
+#define CLEAN 31
+#define FRAMES 16000
+#define PILE 30                     /* streams of a tenth of a thread each */
+
+static struct rig rig;
+
+/* ---- in bulk ---- */
+
+static bool cycle_play(unsigned i)
+{
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = i % 2 ? RILL_CLIENT_LIVE : RILL_CLIENT_FILE,
+                                  .align = true };
+    static float x[1024];
+    struct rill_client *c = NULL;
+    bool good = rill_client_connect(&c, rig.sock, "soak", 20000) == 0 && rill_client_open(c, 1, &o, NULL) == 0 &&
+                rill_client_send(c, 1, x, sizeof x) == 0;
+    if (good && i % 3 == 0)
+        good = rill_client_finish(c, 1, NULL) == 0;
+    else if (good && i % 3 == 1)
+        good = rill_client_cancel(c, 1) == 0;
+    CHECK(good, "cycle %u: %s", i, rill_client_error(c));
+    rill_client_free(c);
+    return good;
+}
+
+static void test_cycles(void)
+{
+    unsigned n = faults_long() ? CYCLES_LONG : CYCLES_QUICK, i = 0;
+    while (i < WARM_CYCLES && cycle_play(i))
+        i++;
+    usleep(500000);
+    uint64_t rss = rss_kib(&rig);
+    unsigned fds = fds_of(&rig);
+    for (i = 0; i < n && cycle_play(i); i++)
+        ;
+    usleep(500000);
+    CHECK(i == n);
+    CHECK(fds_settle(&rig, fds), "%u descriptors, %u before", fds_of(&rig), fds);
+    CHECK(rss_kib(&rig) <= rss + RSS_GROWTH_KIB, "%llu KiB, %llu before", (unsigned long long) rss_kib(&rig), (unsigned long long) rss);
+    printf("%u cycles: %llu KiB before, %llu after, %u descriptors\n", n, (unsigned long long) rss,
+           (unsigned long long) rss_kib(&rig), fds);
+}
+
+/* ---- neighbours ---- */
+
+struct player {
+    pthread_t thread;
+    uint32_t seed;
+    float bad;                      /* 0: noise; else all samples */
+    struct result r;
+    char err[512];
+    bool good;
+};
+
+static void *player_main(void *arg)
+{
+    struct player *p = arg;
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    float *x = malloc(FRAMES * sizeof *x);
+    uint32_t seed = p->seed;
+    for (int i = 0; i < FRAMES; i++)
+        x[i] = p->bad != 0 ? p->bad : noise(&seed);
+    p->good = stream_whole(rig.sock, &o, x, FRAMES, sizeof *x, 160 + p->seed % 700, &p->r, p->err);
+    free(x);
+    return NULL;
+}
+
+/* Opens, sends what the credit allows, and never reads again. */
+static int never_reading(void)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__OpenStream o = RILL__OPEN_STREAM__INIT;
+    Rill__Pcm in = RILL__PCM__INIT;
+    Rill__Audio a = RILL__AUDIO__INIT;
+    static float x[3200];
+    int fd = raw_hello(rig.sock);
+    in.rate = 16000;
+    in.channels = 1;
+    in.enc = RILL__ENC__ENC_F32LE;
+    o.stream = 1;
+    o.in = &in;
+    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
+    f.open = &o;
+    raw_frame(fd, &f);
+    usleep(200000);
+    a.stream = 1;
+    a.pcm.data = (uint8_t *) x;
+    a.pcm.len = 800 * sizeof *x;
+    f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
+    f.audio = &a;
+    for (uint32_t i = 0; i < 2; i++, a.pos += 800, a.seq++)
+        raw_frame(fd, &f);
+    return fd;
+}
+
+static void test_isolation(void)
+{
+    static struct player alone[CLEAN], beside[CLEAN + 1];
+    for (unsigned i = 0; i < CLEAN; i++) {
+        alone[i] = (struct player) { .seed = i + 1 };
+        player_main(&alone[i]);
+        CHECK(alone[i].good, "%s", alone[i].err);
+    }
+    int silent = never_reading();
+    for (unsigned i = 0; i <= CLEAN; i++) {
+        beside[i] = (struct player) { .seed = i + 1, .bad = i == CLEAN ? NAN : 0 };
+        CHECK(pthread_create(&beside[i].thread, NULL, player_main, &beside[i]) == 0);
+    }
+    for (unsigned i = 0; i <= CLEAN; i++)
+        pthread_join(beside[i].thread, NULL);
+    for (unsigned i = 0; i < CLEAN; i++) {
+        CHECK(beside[i].good, "stream %u: %s", i, beside[i].err);
+        CHECK(!beside[i].good || result_same(&beside[i].r, &alone[i].r), "stream %u beside the others", i);
+        result_free(&alone[i].r);
+        result_free(&beside[i].r);
+    }
+    CHECK(beside[CLEAN].good && beside[CLEAN].r.fin.not_finite == FRAMES, "%s", beside[CLEAN].err);
+    result_free(&beside[CLEAN].r);
+    close(silent);
+}
+
+/* ---- three times too much ---- */
+
+static void *live_main(void *arg)
+{
+    struct player *p = arg;
+    struct rill_client_open o = { .model = "slow", .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_LIVE, .align = true,
+                                  .max_latency_ms = 200 };
+    float x[512] = { 0 };
+    struct rill_client *c = NULL;
+    p->r.frame_bytes = 4;
+    p->good = rill_client_connect(&c, rig.sock, "pile", 30000) == 0;
+    result_listen(c, &p->r);
+    p->good = p->good && rill_client_open(c, 7, &o, &p->r.opened) == 0;
+    uint64_t start = now_ms();
+    for (unsigned i = 0; p->good && i < 90; i++) {
+        uint64_t due = start + i * 32, now = now_ms();
+        if (due > now)
+            usleep((unsigned) (due - now) * 1000);
+        p->good = rill_client_send(c, 7, x, sizeof x) == 0;
+    }
+    p->good = p->good && rill_client_finish(c, 7, &p->r.fin) == 0;
+    snprintf(p->err, sizeof p->err, "%s", p->good ? "" : rill_client_error(c));
+    rill_client_free(c);
+    return NULL;
+}
+
+static void test_overload(void)
+{
+    static struct player p[PILE];
+    uint64_t lost = 0;
+    for (unsigned i = 0; i < PILE; i++) {
+        p[i] = (struct player) { .seed = i };
+        CHECK(pthread_create(&p[i].thread, NULL, live_main, &p[i]) == 0);
+    }
+    for (unsigned i = 0; i < PILE; i++)
+        pthread_join(p[i].thread, NULL);
+    for (unsigned i = 0; i < PILE; i++) {
+        const struct rill_client_finished *f = &p[i].r.fin;
+        if (!CHECK(p[i].good, "stream %u: %s", i, p[i].err))
+            continue;
+        CHECK(f->processed + f->dropped + f->bypassed == f->in, "stream %u: in %llu, processed %llu, dropped %llu, bypassed %llu", i,
+              (unsigned long long) f->in, (unsigned long long) f->processed, (unsigned long long) f->dropped,
+              (unsigned long long) f->bypassed);
+        CHECK(p[i].r.gap_dropped == f->dropped && p[i].r.gap_bypassed == f->bypassed,
+              "stream %u: told %llu and %llu, dropped %llu, bypassed %llu", i, (unsigned long long) p[i].r.gap_dropped,
+              (unsigned long long) p[i].r.gap_bypassed, (unsigned long long) f->dropped, (unsigned long long) f->bypassed);
+        lost += f->dropped + f->bypassed;
+        result_free(&p[i].r);
+    }
+    CHECK(lost > 0, "nothing was too much");
+    printf("%u streams of a tenth of one thread each: %llu of %u samples went without the model\n", PILE, (unsigned long long) lost,
+           PILE * 90 * 512);
+}
+
+int main(void)
+{
+    rig_start(&rig, "[limits]\nmax_streams_per_connection = 4\nrtf_budget = 1000\n");
+    test_cycles();
+    test_isolation();
+    CHECK(rig_stop(&rig) == 0);
+    if (is_fake()) {
+        rig_start(&rig, "[daemon]\nworkers = 1\n[limits]\nrtf_budget = 1000\n");
+        test_overload();
+        CHECK(rig_stop(&rig) == 0);
+    }
+    return check_end();
+}
