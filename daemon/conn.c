@@ -103,7 +103,7 @@ void conns_sweep(struct daemon *d)
     d->ending = false;
     for (struct conn *c = d->conns, *next; c; c = next) {
         next = c->next;
-        if (c->closing && !conn_queue_bytes(c))
+        if (c->broken || (c->closing && !conn_queue_bytes(c)))
             conn_end(c);
     }
 }
@@ -144,6 +144,13 @@ static void on_written(uv_write_t *w, int status)
     }
 }
 
+/* Nothing more is said, and it ends before the next turn of the loop: who is saying things may still use it. */
+static void conn_break(struct conn *c)
+{
+    c->broken = c->daemon->ending = true;
+    uv_async_send(&c->daemon->progress);
+}
+
 /* What the socket takes at once goes at once, so that a failure is known before anything else is sent: after a frame that
  * was lost comes nothing. */
 static void bytes_send(struct conn *c, struct write_job *j, size_t n)
@@ -155,7 +162,7 @@ static void bytes_send(struct conn *c, struct write_job *j, size_t n)
     if (r == (int) n || (r < 0 && r != UV_EAGAIN)) {
         free(j);
         if (r < 0)
-            conn_close(c);
+            conn_break(c);
         return;
     }
     if (r > 0)
@@ -174,7 +181,7 @@ static void frame_send(struct conn *c, const Rill__ServerFrame *f, size_t n)
 {
     struct write_job *j = malloc(sizeof *j + 4 + n);
     if (!j) {
-        conn_close(c);
+        conn_break(c);
         return;
     }
     for (int i = 0; i < 4; i++)
@@ -186,7 +193,7 @@ static void frame_send(struct conn *c, const Rill__ServerFrame *f, size_t n)
 void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f)
 {
     f->req = req;
-    if (c->closing)
+    if (c->closing || c->broken)
         return;
     size_t n = rill__server_frame__get_packed_size(f);
     if (n > c->max_frame_bytes)
@@ -203,7 +210,7 @@ void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, 
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    if (c->closing)
+    if (c->closing || c->broken)
         return;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
     Rill__Error e = RILL__ERROR__INIT;

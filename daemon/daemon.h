@@ -68,6 +68,7 @@ struct conn {
     struct conn *next;
     uint32_t id, uid, pid;
     bool is_control, preface_done, hello_done, closing, paused;
+    bool broken;                    /* a write failed: it ends with this turn of the loop */
     char client[64];
     uint8_t *in;
     size_t in_fill, in_cap;

@@ -358,7 +358,8 @@ static void on_loaded(void *arg, struct model *m)
         opened_send(s);
         s->req = 0;
         worker_add(s->worker, s->lane);
-        socket_fit(s->conn);
+        if (s->conn)                /* what was said may have failed */
+            socket_fit(s->conn);
     }
 }
 

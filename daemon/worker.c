@@ -312,8 +312,8 @@ int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*pr
 static void wake_write(struct worker *w)
 {
     uint64_t one = 1;
-    ssize_t n = write(w->wake_fd, &one, sizeof one);
-    (void) n;
+    while (write(w->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+        ;
 }
 
 void worker_stop(struct worker *w)
