@@ -84,6 +84,7 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o)
     l->model = m;
     l->opts = *o;
     l->pulse_us = lane_pulse_us(m);
+    l->window_us = o->window_samples * UINT64_C(1000000) / o->in_rate;
     l->cost_ns = m->run_us * UINT64_C(1000);
     l->delay_out_samples = o->align ? 0 : (uint32_t) pcm_rescale(m->delay_samples, o->out_rate, m->rate);
     if (!buffers_make(l) || !rings_make(l) || !stream_make(l) || !relief_make(l) || !heard_make(&l->heard, m, &o->heard))
@@ -411,11 +412,13 @@ static size_t lead_due(const struct lane *l)
     return n < FLUSH_CHUNK ? (size_t) n : FLUSH_CHUNK;
 }
 
-/* When a pulse had come in real time that arrived then. A client's clock that is a little fast never adds up. */
+/* When a pulse had come in real time that arrived then. A client's clock that is a little fast never adds up; nor does
+ * anything else, past what may wait: who is served faster than real time never waits for longer. */
 static uint64_t pace(const struct lane *l, uint64_t arrival_us)
 {
     uint64_t next_us = l->paced_us + l->pulse_us - l->pulse_us / PACE_SLACK;
-    return arrival_us > next_us ? arrival_us : next_us;
+    uint64_t most_us = arrival_us + l->window_us;
+    return arrival_us > next_us ? arrival_us : next_us < most_us ? next_us : most_us;
 }
 
 uint64_t lane_deadline(const struct lane *l)

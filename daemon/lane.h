@@ -110,6 +110,7 @@ struct lane {
     uint64_t worked_us;                         /* when the last piece of work was done */
     uint64_t arrival_us, work_ns;
     uint64_t pulse_us;                          /* length of a pulse */
+    uint64_t window_us;                         /* length of what may wait */
     uint64_t paced_us;                          /* when the last pulse had come at the earliest, in real time */
     uint64_t cost_ns;                           /* what a pulse takes, mean of the last ones */
     bool stalled;                               /* what was heard waits for room */

@@ -263,7 +263,7 @@ static void test_ahead(void)
 
 struct crowd {
     struct rill_client *client;
-    uint64_t began_us, told[CROWD + 1], last_gap_us[CROWD + 1];
+    uint64_t began_us, behind_us, told[CROWD + 1], last_gap_us[CROWD + 1];
     unsigned n_late, n_pulses;     /* in the second half, of streams that had their model */
 };
 
@@ -278,7 +278,8 @@ static void crowd_audio(void *arg, const struct rill_client_audio *a)
 {
     struct crowd *c = arg;
     bool gone = c->last_gap_us[a->stream] && now_us() - c->last_gap_us[a->stream] < 1500000;
-    if (gone || now_us() - c->began_us < CROWD_SECONDS * UINT64_C(500000))
+    bool behind = c->behind_us && now_us() - c->behind_us < 300000;
+    if (gone || behind || now_us() - c->began_us < CROWD_SECONDS * UINT64_C(500000))
         return;
     c->n_pulses++;
     c->n_late += a->queue_us + a->compute_us > PULSE * 1000000 / 16000;
@@ -298,6 +299,8 @@ static void crowd_speak(struct crowd *c)
         uint64_t at_us = c->began_us + k * UINT64_C(32000);
         for (uint64_t now; (now = now_us()) < at_us;)
             rill_client_poll(c->client, (int) ((at_us - now) / 1000) + 1);
+        if (now_us() > at_us + 32000)
+            c->behind_us = now_us();        /* this side is no microphone now */
         for (uint32_t id = 1; id <= CROWD; id++)
             if (!CHECK(rill_client_send(c->client, id, x, sizeof x) == 0, "%s", rill_client_error(c->client)))
                 return;
@@ -331,7 +334,7 @@ static bool crowd_run(double *ret_late)
     }
     rill_client_free(c.client);
     CHECK(rig_stop(&r) == 0);
-    *ret_late = c.n_pulses ? (double) c.n_late / c.n_pulses : 1;
+    *ret_late = c.n_pulses >= 50 ? (double) c.n_late / c.n_pulses : -1;
     printf("of %d streams %u kept their model; %u of their %u pulses late\n", CROWD, whole, c.n_late, c.n_pulses);
     return whole >= 2 && whole <= 10;
 }
@@ -342,8 +345,11 @@ static void test_threefold(void)
     double late = 1;
     bool good = false;
     for (int k = 0; k < 3 && !good; k++)
-        good = crowd_run(&late) && late < 0.02;
-    CHECK(good, "%.1f %% late", 100 * late);
+        good = crowd_run(&late) && late >= 0 && late < 0.02;
+    if (!good && late < 0)
+        check_skip("three times too much: this side cannot keep up with real time");
+    else
+        CHECK(good, "%.1f %% late", 100 * late);
 }
 
 /* ---- admission ---- */
