@@ -13,8 +13,8 @@ static void known_see(void *arg, const struct rill_client_model *m)
     struct ctl *x = arg;
     if (x->json) {
         json_array_append_new(json_object_get(x->json, "models"),
-                              json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:b}", "name", m->name, "task", m->task,
-                                        "state", m->state, "rate", (int) m->rate, "delay_samples", (int) m->delay_samples,
+                              json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:b}", "name", m->name, "task", m->task,
+                                        "state", m->state, "sha256", m->sha256, "rate", (int) m->rate, "delay_samples", (int) m->delay_samples,
                                         "weights_bytes", (json_int_t) m->weights_bytes, "stream_bytes",
                                         (json_int_t) m->stream_bytes, "default", m->is_default));
         return;
