@@ -43,7 +43,7 @@ static bool number_in_range(const struct conf_key *k, double v, char *why, size_
 static bool choice_valid(const struct conf_key *k, const char *v, char *why, size_t n)
 {
     static const struct { const char *section, *key, *choices; } choices[] = {
-        { "models", "check", " yes no " }, { "log", "level", " error warning info debug " }, { "log", "format", " auto plain prefix " },
+        { "models", "check", " yes no " }, { "log", "level", " error warning info debug " }, { "log", "format", " auto journal plain prefix " },
         { "overload", "policy", " model bypass skip shed off " },
     };
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
@@ -285,7 +285,7 @@ static size_t value_bytes(const struct conf_key *k)
 
 void conf_restart_keys(const struct conf *a, const struct conf *b, char *ret, size_t n)
 {
-    static const char fixed[] = " socket socket_mode socket_group control_socket workers realtime_priority batch max_streams max_connections format ";
+    static const char fixed[] = " socket socket_mode socket_group control_socket workers realtime_priority batch max_streams max_connections format journal_socket client_lines_per_s ";
     ret[0] = '\0';
     for (size_t i = 0; i < N_KEYS; i++) {
         char word[64];

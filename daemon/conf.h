@@ -72,7 +72,11 @@
     X(vad, release, REAL, "0", 0, 1, "Probability below which speech may end; 0 = as the model says.")           \
     X(vad, min_silence_ms, INT, "0", 0, 60000, "Silence before an end event, if the model's own is shorter.")    \
     X(log, level, STR, "info", 4, 7, "error, warning, info or debug.")                                           \
-    X(log, format, STR, "auto", 4, 6, "plain, prefix (<N> before each line, for the journal) or auto.")          \
+    X(log, format, STR, "auto", 4, 7,                                                                             \
+      "plain, prefix (<N> before each line), journal (fields of their own) or auto (journal where stderr is it).") \
+    X(log, journal_socket, STR, "/run/systemd/journal/socket", 1, 107, "Where the journal takes fields.")        \
+    X(log, client_lines_per_s, INT, "50", 0, 100000,                                                              \
+      "Lines a second that one user's clients may cause; more are counted and left out. 0 = all.")               \
     X(log, interval_s, INT, "10", 1, 3600, "Seconds between the lines that sum up each model in use.")
 
 #define CONF_TYPE_STR  char

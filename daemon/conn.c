@@ -79,7 +79,7 @@ static void conn_end(struct conn *c)
     subs_drop(c);
     reload_forget(c->daemon, c);
     conn_unlink(c);
-    log_line(&c->daemon->log, LOG_DEBUG, "conn=%u closed", c->id);
+    log_event(&c->daemon->log, LOG_DEBUG, EVENT_PEER, "conn=%u closed", c->id);
     uv_close((uv_handle_t *) &c->pipe, on_closed);
 }
 
@@ -225,7 +225,7 @@ void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, 
     c->daemon->protocol_errors++;
     c->daemon->figures.errors[(unsigned) code < FIGURES_CODES ? (unsigned) code : 0]++;
     const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(&rill__code__descriptor, (int) code);
-    log_line(&c->daemon->log, fatal ? LOG_WARN : LOG_INFO, "conn=%u uid=%u id=%u error=%s fatal=%d text=\"%s\"", c->id,
+    log_event(&c->daemon->log, fatal ? LOG_WARN : LOG_INFO, EVENT_ERROR, "conn=%u uid=%u id=%u error=%s fatal=%d text=\"%s\"", c->id,
              c->uid, stream, v ? v->name : "?", fatal, text);
     frame_send(c, &f, rill__server_frame__get_packed_size(&f));
     if (fatal && !stream)
@@ -386,7 +386,7 @@ void conn_refuse(struct daemon *d, int fd, Rill__Code code, const char *text)
     }
     close(fd);
     d->protocol_errors++;
-    log_line(&d->log, LOG_WARN, "a connection is refused: %s", text);
+    log_event(&d->log, LOG_WARN, EVENT_PEER, "a connection is refused: %s", text);
 }
 
 void conn_accept(struct daemon *d, struct listener *l, int fd)
@@ -413,7 +413,7 @@ void conn_accept(struct daemon *d, struct listener *l, int fd)
         return;
     }
     peer_ask(c);
-    log_line(&d->log, LOG_DEBUG, "conn=%u uid=%u pid=%u accepted%s", c->id, c->uid, c->pid, c->is_control ? " control" : "");
+    log_event(&d->log, LOG_DEBUG, EVENT_PEER, "conn=%u uid=%u pid=%u accepted%s", c->id, c->uid, c->pid, c->is_control ? " control" : "");
     socket_fit(c);
     if (quota_ok(c))
         uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);

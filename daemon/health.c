@@ -72,9 +72,9 @@ void health_look(struct daemon *d, uint64_t now_us)
         thread_look(d, i, now_us);
     h->stuck = h->reason[0];
     if (h->stuck && !was)
-        log_line(&d->log, LOG_ERROR, "%s", h->reason);
+        log_event(&d->log, LOG_ERROR, EVENT_STUCK, "%s", h->reason);
     if (was && !h->stuck)
-        log_line(&d->log, LOG_WARN, "the compute threads advance again");
+        log_event(&d->log, LOG_WARN, EVENT_RECOVERED, "the compute threads advance again");
 }
 
 enum health_state health_state(const struct daemon *d)

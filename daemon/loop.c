@@ -56,7 +56,7 @@ void daemon_drain(struct daemon *d, uint32_t grace_ms)
     }
     d->draining = true;
     d->drain_until_us = until_us;
-    log_line(&d->log, LOG_INFO, "draining: %u streams, at most %u ms", sessions_running(d), grace_ms);
+    log_event(&d->log, LOG_INFO, EVENT_DRAINING, "draining: %u streams, at most %u ms", sessions_running(d), grace_ms);
     notify_send("STOPPING=1\nSTATUS=Draining %u streams", sessions_running(d));
     listen_close(d);
     for (struct conn *c = d->conns, *next; c; c = next) {
@@ -92,7 +92,7 @@ static void ready_check(struct daemon *d)
         return;
     }
     d->ready = true;
-    log_line(&d->log, LOG_INFO, "rilld %s ready: %u threads, %s", RILL_VERSION, d->n_workers, d->conf.daemon_socket);
+    log_event(&d->log, LOG_INFO, EVENT_READY, "rilld %s ready: %u threads, %s", RILL_VERSION, d->n_workers, d->conf.daemon_socket);
     notify_send("READY=1\nSTATUS=Running, %u threads", d->n_workers);
 }
 

@@ -85,8 +85,9 @@ int main(int argc, char **argv)
     } else if (o.check) {
         code = 0;
     } else {
-        log_init(&d->log, d->conf.log_level, d->conf.log_format);
+        log_init(&d->log, d->conf.log_level, d->conf.log_format, d->conf.log_journal_socket, d->conf.log_client_lines_per_s);
         code = daemon_run(d);
+        log_end(&d->log);
     }
     free(d);
     return code;

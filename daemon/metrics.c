@@ -3,6 +3,7 @@
  * never what a client said. */
 #include "daemon/daemon.h"
 #include "daemon/process.h"
+#include "daemon/realtime.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -210,6 +211,11 @@ static void put_uptime(struct text *t, struct daemon *d, const struct family *f)
     us_put(t, f, NULL, NULL, lane_now_us() - d->started_us);
 }
 
+static void put_log_lost(struct text *t, struct daemon *d, const struct family *f)
+{
+    count_put(t, f, NULL, NULL, log_lost(&d->log));
+}
+
 static void put_build(struct text *t, struct daemon *d, const struct family *f)
 {
     (void) d;
@@ -384,6 +390,7 @@ static const struct family families[] = {
     { "rill_deadline_misses", NULL, "Pulses of live streams that came later than their own length.", COUNTER, put_misses },
     { "rill_gap_seconds", "seconds", "Audio that was told in gaps, by reason.", COUNTER, put_gaps },
     { "rill_protocol_errors", NULL, "Errors that were sent, by code.", COUNTER, put_errors },
+    { "rill_log_lines_lost", NULL, "Lines that a flood or a full pipe kept out of the log.", COUNTER, put_log_lost },
     { "rill_load", NULL, "Real-time factors of the admitted live streams, summed.", GAUGE, put_load },
     { "rill_load_budget", NULL, "Up to which sum live streams are admitted.", GAUGE, put_budget },
     { "rill_model", NULL, "Models that are loaded; delay in samples at rate.", INFO, put_model_info },

@@ -40,11 +40,11 @@ static void on_preloaded(void *arg, struct model *m)
     struct daemon *d = arg;
     d->preloads_left--;
     if (m->state == MODEL_READY)
-        log_line(&d->log, LOG_INFO, "model=%s loaded rate=%u pulse=%u delay=%u rtf=%.4f stream_bytes=%llu cpu=%s sha256=%.12s",
+        log_event(&d->log, LOG_INFO, EVENT_MODEL_LOADED, "model=%s loaded rate=%u pulse=%u delay=%u rtf=%.4f stream_bytes=%llu cpu=%s sha256=%.12s",
                  m->name, m->lane.rate, m->lane.pulse_samples, m->lane.delay_samples, (double) m->rtf,
                  (unsigned long long) m->plan_info.stream_bytes, m->plan_info.cpu, m->sha256);
     else
-        log_line(&d->log, LOG_ERROR, "model=%s cannot be loaded: %s", m->name, m->error.text);
+        log_event(&d->log, LOG_ERROR, EVENT_MODEL_FAILED, "model=%s cannot be loaded: %s", m->name, m->error.text);
     if (m->state != MODEL_READY && !d->ready)
         d->exit_code = 1;
     registry_unref(m);
@@ -125,7 +125,7 @@ static void reload_apply(struct reload *r)
     admit_conf(d);
     models_apply(r);
     log_set_level(&d->log, d->conf.log_level);
-    log_line(&d->log, LOG_INFO, "reloaded %s%s%s", d->conf_path, text[0] ? "; " : "", text);
+    log_event(&d->log, LOG_INFO, EVENT_RELOADED, "reloaded %s%s%s", d->conf_path, text[0] ? "; " : "", text);
     answer(r, text, true);
 }
 

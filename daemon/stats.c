@@ -91,8 +91,8 @@ void stats_finished_log(struct session *s, bool cancelled)
     uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
     if (s->gone)
         return;
-    log_line(&s->daemon->log, LOG_INFO,
-             "stream=%u uid=%u model=%s in=%u/%u/%s dur=%.2fs rtf=%.5f rtf_max=%.5f q_p99=%.2fms c_p99=%.3fms "
+    log_event(&s->daemon->log, LOG_INFO, EVENT_STREAM,
+              "stream=%u uid=%u model=%s in=%u/%u/%s dur=%.2fs rtf=%.5f rtf_max=%.5f q_p99=%.2fms c_p99=%.3fms "
              "miss=%llu gap=%llu out=%llu%s", s->serial, s->uid, s->model->name, s->in.rate, s->in.channels,
              pcm_enc_name(s->in.enc), (double) audio_us / 1e6, rtf_of(s->compute_us, audio_us),
              pulse_us ? (double) s->max_chunk_us / (double) pulse_us : 0.0, hist_quantile(&s->queue, 0.99) / 1e3,
@@ -107,7 +107,7 @@ void stats_summary(struct daemon *d)
         uint64_t pulse_us = m->state == MODEL_READY ? samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
         if (!p->pulses || !pulse_us)
             continue;
-        log_line(&d->log, LOG_INFO,
+        log_event(&d->log, LOG_INFO, EVENT_MODEL,
                  "model=%s streams=%u pulses=%llu dur=%.2fs rtf=%.5f rtf_p99=%.5f rtf_max=%.5f q_p99=%.2fms c_p99=%.3fms miss=%llu batch=%.1f",
                  m->name, m->stats->streams, (unsigned long long) p->pulses, (double) p->audio_us / 1e6,
                  rtf_of(p->compute_us, p->audio_us), hist_quantile(&p->compute, 0.99) / (double) pulse_us, p->rtf_max,
@@ -249,6 +249,7 @@ static void memory_fill(Rill__StatsReply *a, const struct daemon *d)
         a->stream_bytes += s->lane ? s->model->plan_info.stream_bytes : 0;
     a->cpu_us = process_cpu_us();
     a->open_fds = (uint32_t) process_fds();
+    a->log_lines_lost = log_lost(&d->log);
 }
 
 static void stats_fill(struct stats_message *x, struct daemon *d)

@@ -217,7 +217,7 @@ void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m)
     s->topic = t;
     s->mute = m->mute;
     published_send(c, req, t);
-    log_line(&c->daemon->log, LOG_INFO, "topic=%s stream=%u uid=%u model=%s published", t->name, s->serial, t->uid, t->model);
+    log_event(&c->daemon->log, LOG_INFO, EVENT_PEER, "topic=%s stream=%u uid=%u model=%s published", t->name, s->serial, t->uid, t->model);
 }
 
 void topic_end(struct topic *t, bool cancelled)

@@ -21,9 +21,9 @@ uint64_t lane_now_us(void)
     return clock_us;
 }
 
-void log_line(const struct log *l, enum log_level level, const char *format, ...)
+void log_event(const struct log *l, enum log_level level, enum log_event event, const char *format, ...)
 {
-    (void) l, (void) level, (void) format;
+    (void) l, (void) level, (void) event, (void) format;
     n_lines++;
 }
 

@@ -52,7 +52,7 @@ static void inside_start(void)
     if (!conf_load(&inside->conf, path, false, err))
         abort();
     snprintf(inside->conf_path, sizeof inside->conf_path, "%s", path);
-    log_init(&inside->log, "error", "plain");
+    log_init(&inside->log, "error", "plain", "", 0);
     if (pthread_create(&t, NULL, inside_main, inside) != 0)
         abort();
     pthread_detach(t);
