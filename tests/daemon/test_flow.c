@@ -149,7 +149,8 @@ static void test_vad_conflation(void)
             start_pos = a->vad->edge == RILL__EDGE__EDGE_START ? a->vad->pos : start_pos;
         }
         done = a->m_case == RILL__SERVER_FRAME__M_FINISHED;
-        CHECK(!done || a->finished->vad_frames == VAD_FRAMES, "%llu frames", (unsigned long long) a->finished->vad_frames);
+        if (done)
+            CHECK(a->finished->vad_frames == VAD_FRAMES, "%llu frames", (unsigned long long) a->finished->vad_frames);
         rill__server_frame__free_unpacked(a, NULL);
     }
     CHECK(starts == 1 && ends == 1 && start_pos == VAD_START * PULSE, "%u starts, %u ends", starts, ends);
