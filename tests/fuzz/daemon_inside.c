@@ -135,6 +135,14 @@ static int take_some(int fd, uint32_t req)
     return bytes_take(b, (size_t) n, req) ? 1 : -2;
 }
 
+/* A fuzzer interrupts with its clock. */
+static void wait_for(struct pollfd *pf)
+{
+    int r = poll(pf, 1, WAIT_MS);
+    if (r == 0 || (r < 0 && errno != EINTR))
+        abort();
+}
+
 bool inside_send(int fd, const void *bytes, size_t n)
 {
     const uint8_t *p = bytes;
@@ -145,8 +153,7 @@ bool inside_send(int fd, const void *bytes, size_t n)
             return false;
         if (w < 0) {
             struct pollfd pf = { .fd = fd, .events = POLLIN | POLLOUT };
-            if (poll(&pf, 1, WAIT_MS) <= 0)
-                abort();
+            wait_for(&pf);
             continue;
         }
         p += w;
@@ -159,8 +166,7 @@ void inside_drain(int fd, uint32_t req)
 {
     for (;;) {
         struct pollfd pf = { .fd = fd, .events = POLLIN };
-        if (poll(&pf, 1, WAIT_MS) <= 0)
-            abort();
+        wait_for(&pf);
         int r = take_some(fd, req);
         if (r == 0 || r == 1)
             return;
