@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Installs what is missing, builds, and runs every test: once under the address and undefined-behaviour
-# sanitizers, and those that measure time or watch system calls in a plain build. The last line is the total.
+# sanitizers, and those that measure time, watch system calls or break them in a plain build. The last line is the total.
 cd "$(dirname "$0")" || exit 1
 . tools/setup.sh
 setup_packages || exit 1
@@ -36,7 +36,7 @@ build build-test -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_l
 build build -Dbuildtype=debugoptimized
 
 plain=
-for suite in rt bench; do
+for suite in rt bench faults; do
     meson test -C build --list 2>/dev/null | grep -q "rill:$suite /" && plain="$plain --suite $suite"
 done
 run_tests build-test --timeout-multiplier 4 --no-suite rt --no-suite bench

@@ -196,6 +196,8 @@ static void at_start(void)
 
 int main(int argc, char **argv)
 {
+    if (fault_none())
+        return 77;
     const char *what = argc > 1 ? argv[1] : "session";
     fault_page_make();
     stream_timeout_ms = 6000;
