@@ -454,7 +454,8 @@ static bool load_start(struct registry *r, struct model *m)
 bool registry_load(struct registry *r, struct model *m, bool afresh, model_loaded *done, void *arg)
 {
     uint32_t doublings = m->failures < RETRY_DOUBLINGS ? m->failures : RETRY_DOUBLINGS;
-    bool failed = m->state == MODEL_FAILED && !afresh && lane_now_us() - m->failed_us < (UINT64_C(1) << doublings) * RETRY_US / 2;
+    bool failed = m->state == MODEL_FAILED && !afresh && m->error.status != RILL_NOMEM &&
+        lane_now_us() - m->failed_us < (UINT64_C(1) << doublings) * RETRY_US / 2;
     if (m->state == MODEL_READY || failed) {
         done(arg, m);
         return true;

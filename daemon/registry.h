@@ -85,7 +85,7 @@ struct model *registry_get(struct registry *r, const char *name);
 void registry_scan(struct registry *r);
 
 /* Loads it if need be; done is called now or later. False without memory. What failed a moment ago is only tried again
- * if `afresh`. */
+ * if `afresh`, or if it was memory that failed. */
 bool registry_load(struct registry *r, struct model *m, bool afresh, model_loaded *done, void *arg);
 
 /* Loads what lies there now beside m and puts it in m's place: streams from then on get the new version, those that run
