@@ -2,12 +2,14 @@
 """The Python client's bytes: against the protocol's page, the .proto, and bytes that are no messages."""
 import os
 import random
+import re
 import subprocess
 import sys
 import unittest
 from collections import deque
 
 import rig
+import rill_client
 from rill_client import ProtocolError
 from rill_client import _wire as wire
 from rill_client._core import Core
@@ -75,6 +77,13 @@ class Wire(unittest.TestCase):
         for value in (-1, 1 << 32):
             with self.assertRaises(ValueError):
                 wire.encode("Finish", {"stream": value})
+
+    def test_one_version(self):
+        said = [rill_client.__version__]
+        for name, pattern in (("meson.build", r"version: '([0-9.]+)'"), ("debian/changelog", r"^rill \(([0-9.]+)\)")):
+            with open(os.path.join(ROOT, name), encoding="utf-8") as f:
+                said.append(re.search(pattern, f.read(), re.M).group(1))
+        self.assertEqual(len(set(said)), 1, said)
 
     def test_tables_are_those_of_the_proto(self):
         tool = os.path.join(ROOT, "clients/python/make_messages.py")

@@ -35,6 +35,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         41: ("ctl_metrics", "message:CtlMetrics", False),
         42: ("ctl_swap", "message:CtlSwap", False),
         43: ("ctl_top", "message:CtlTop", False),
+        44: ("ctl_worst", "message:CtlWorst", False),
     },
     "ServerFrame": {
         1: ("req", "uint32", False),
@@ -62,6 +63,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         35: ("ctl_dump", "message:DumpReply", False),
         36: ("ctl_metrics", "message:MetricsReply", False),
         37: ("ctl_top", "message:TopReply", False),
+        38: ("ctl_worst", "message:WorstReply", False),
     },
     "Hello": {
         1: ("minor", "uint32", False),
@@ -269,6 +271,26 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         10: ("rtf_max", "float", False),
         11: ("compute_p99_us", "uint32", False),
         12: ("queue_p99_us", "uint32", False),
+        13: ("gap_samples", "uint64", False),
+        14: ("gap_us", "uint64", False),
+        15: ("compute", "message:TimeHistogram", False),
+        16: ("queue", "message:TimeHistogram", False),
+        17: ("batches", "uint64", True),
+        18: ("batch_mean", "float", False),
+    },
+    "TimeHistogram": {
+        1: ("le_us", "uint32", True),
+        2: ("count", "uint64", True),
+        3: ("sum_us", "uint64", False),
+    },
+    "CodeCount": {
+        1: ("code", "enum:Code", False),
+        2: ("n", "uint64", False),
+    },
+    "GapSum": {
+        1: ("reason", "enum:Gap.Reason", False),
+        2: ("samples", "uint64", False),
+        3: ("us", "uint64", False),
     },
     "StatsReply": {
         1: ("uptime_us", "uint64", False),
@@ -283,6 +305,18 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         10: ("rt_demotions", "uint64", False),
         11: ("overload_level", "uint32", False),
         12: ("streams_relieved", "uint32", False),
+        13: ("errors", "message:CodeCount", True),
+        14: ("refused", "message:CodeCount", True),
+        15: ("gaps", "message:GapSum", True),
+        16: ("resident_bytes", "uint64", False),
+        17: ("weights_bytes", "uint64", False),
+        18: ("stream_bytes", "uint64", False),
+        19: ("cpu_us", "uint64", False),
+        20: ("open_fds", "uint32", False),
+        21: ("log_lines_lost", "uint64", False),
+        30: ("memory_connections_bytes", "uint64", False),
+        31: ("memory_streams_bytes", "uint64", False),
+        32: ("memory_topics_bytes", "uint64", False),
     },
     "Health": {},
     "HealthReply": {
@@ -357,6 +391,10 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
     "CtlTop": {
         1: ("interval_ms", "uint32", False),
     },
+    "CtlWorst": {
+        1: ("model", "string", False),
+        2: ("profile", "bool", False),
+    },
     "CtlDone": {
         1: ("text", "string", False),
     },
@@ -390,6 +428,15 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         13: ("rtf", "float", False),
         14: ("queued_bytes", "uint64", False),
         15: ("state", "string", False),
+        16: ("compute_us", "uint64", False),
+        17: ("audio_us", "uint64", False),
+        18: ("deadline_misses", "uint64", False),
+        19: ("gap_samples", "uint64", False),
+        20: ("compute_p99_us", "uint32", False),
+        21: ("queue_p99_us", "uint32", False),
+        22: ("max_chunk_us", "uint32", False),
+        23: ("serial", "uint32", False),
+        30: ("memory_bytes", "uint64", False),
     },
     "SessionsReply": {
         1: ("sessions", "message:Session", True),
@@ -405,6 +452,30 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
     },
     "TopReply": {
         1: ("sessions", "message:Session", True),
+        2: ("status", "message:StatusReply", False),
+    },
+    "WorstPulse": {
+        1: ("when_us", "uint64", False),
+        2: ("model", "string", False),
+        3: ("serial", "uint32", False),
+        4: ("uid", "uint32", False),
+        5: ("queue_us", "uint32", False),
+        6: ("compute_us", "uint32", False),
+        7: ("batch", "uint32", False),
+        8: ("pulse_us", "uint32", False),
+        9: ("live", "bool", False),
+    },
+    "StepTime": {
+        1: ("step", "string", False),
+        2: ("kernel", "string", False),
+        3: ("runs", "uint64", False),
+        4: ("total_ns", "uint64", False),
+        5: ("worst_ns", "uint64", False),
+    },
+    "WorstReply": {
+        1: ("pulses", "message:WorstPulse", True),
+        2: ("steps", "message:StepTime", True),
+        3: ("profiled_pulses", "uint32", False),
     },
 }
 
@@ -527,6 +598,7 @@ ONEOFS: Dict[str, Tuple[str, ...]] = {
         "ctl_metrics",
         "ctl_swap",
         "ctl_top",
+        "ctl_worst",
     ),
     "ServerFrame": (
         "hello",
@@ -553,5 +625,6 @@ ONEOFS: Dict[str, Tuple[str, ...]] = {
         "ctl_dump",
         "ctl_metrics",
         "ctl_top",
+        "ctl_worst",
     ),
 }

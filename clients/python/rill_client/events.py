@@ -220,6 +220,9 @@ class ModelStats:
     rtf_max: float = 0.0
     compute_p99_us: int = 0
     queue_p99_us: int = 0
+    gap_samples: int = 0        #: not processed, at the model's rate
+    gap_us: int = 0
+    batch_mean: float = 0.0     #: streams that ran together
 
 
 @dataclass(frozen=True)
@@ -236,6 +239,12 @@ class Stats:
     rt_demotions: int = 0
     overload_level: int = 0     #: 0 = none
     streams_relieved: int = 0   #: that the model does not run for now
+    resident_bytes: int = 0
+    weights_bytes: int = 0
+    stream_bytes: int = 0
+    cpu_us: int = 0
+    open_fds: int = 0
+    log_lines_lost: int = 0
 
 
 class HealthState(IntEnum):
@@ -291,6 +300,11 @@ class Session:
     rtf: float = 0.0
     queued_bytes: int = 0
     state: str = ""
+    compute_us: int = 0
+    audio_us: int = 0
+    deadline_misses: int = 0
+    gap_samples: int = 0
+    memory_bytes: int = 0
 
 
 @dataclass(frozen=True)
