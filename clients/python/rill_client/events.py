@@ -220,7 +220,7 @@ class ModelStats:
     rtf_max: float = 0.0
     compute_p99_us: int = 0
     queue_p99_us: int = 0
-    gap_samples: int = 0        #: not processed, at the model's rate
+    gap_samples: int = 0        #: told in gaps, at the clients' rates
     gap_us: int = 0
     batch_mean: float = 0.0     #: streams that ran together
 
