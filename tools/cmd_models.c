@@ -18,6 +18,7 @@
 
 #define CATALOGUES_MAX 4
 #define UNKNOWN_BYTES_MAX (UINT64_C(1) << 30)      /* of a file whose size nobody states */
+#define SHIPPED_BYTES_MAX ((size_t) 64 << 20)
 
 /* ---- the catalogue: model folders as shipped, weights not included ---- */
 
@@ -294,13 +295,13 @@ static int folder_make(const struct command *cmd, const char *path)
     return TOOL_OK;
 }
 
-static int text_copy(const struct command *cmd, const char *from, const char *to, const char *name)
+static int file_copy(const struct command *cmd, const char *from, const char *to, const char *name)
 {
     char path[8192];
     struct bytes b = { 0 };
     rill_error err;
     snprintf(path, sizeof path, "%s/%s", from, name);
-    if (bytes_map(&b, path, 1 << 20, &err) != RILL_OK)
+    if (bytes_map(&b, path, SHIPPED_BYTES_MAX, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
     snprintf(path, sizeof path, "%s/%s", to, name);
     FILE *f = fopen(path, "wb");
@@ -310,15 +311,28 @@ static int text_copy(const struct command *cmd, const char *from, const char *to
     return ok ? TOOL_OK : tool_fail(cmd, TOOL_IO, "%s: %s", path, strerror(errno));
 }
 
-/* Everything of a shipped model folder that is text; *.nnef so that variants come too. */
-static int texts_copy(const struct command *cmd, const char *from, const char *to)
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Weights that [weights] names come from elsewhere, whatever lies beside the shipped model.conf. */
+static bool is_shipped(const char *folder, const char *file, const struct model_conf *c)
+{
+    for (unsigned i = 0; i < c->n_weights; i++)
+        if (!strcmp(c->weights[i].file, file))
+            return false;
+    return file[0] != '.' && file_exists(folder, file);
+}
+
+static int shipped_copy(const struct command *cmd, const char *from, const char *to, const struct model_conf *c)
 {
     struct dirent **list = NULL;
-    int n = scandir(from, &list, NULL, alphasort), code = TOOL_OK;
+    int n = same_file(from, to) ? 0 : scandir(from, &list, NULL, alphasort), code = TOOL_OK;
     for (int i = 0; i < n; i++) {
-        const char *dot = strrchr(list[i]->d_name, '.');
-        if (code == TOOL_OK && dot && (!strcmp(dot, ".nnef") || !strcmp(dot, ".conf")))
-            code = text_copy(cmd, from, to, list[i]->d_name);
+        if (code == TOOL_OK && is_shipped(from, list[i]->d_name, c))
+            code = file_copy(cmd, from, to, list[i]->d_name);
         free(list[i]);
     }
     free(list);
@@ -343,6 +357,22 @@ bool catalogue_has(const char *name)
     return catalogue_find(name, folder);
 }
 
+static int folder_fill(const struct command *cmd, const char *source, const char *folder, const char *name,
+                       const struct model_conf *c, const char *from, bool quiet)
+{
+    int code = folder_make(cmd, folder);
+    for (unsigned k = 0; code == TOOL_OK && k < c->n_weights; k++)
+        code = weights_get(cmd, folder, name, &c->weights[k], from, quiet);
+    if (code == TOOL_OK)
+        code = shipped_copy(cmd, source, folder, c);
+    if (code != TOOL_OK)
+        rmdir(folder);      /* goes only if it is empty */
+    if (code == TOOL_OK && !quiet)
+        printf("%s is in %s\n", name, folder);
+    return code;
+}
+
+/* `to` is NULL for the user's folder, where a model that is built in would only hide itself. */
 static int model_get(const struct command *cmd, const char *name, const char *to, const char *from, bool quiet)
 {
     char source[8192], folder[8192];
@@ -351,17 +381,13 @@ static int model_get(const struct command *cmd, const char *name, const char *to
     struct arena a = { 0 };
     struct model_conf c;
     rill_error err;
-    snprintf(folder, sizeof folder, "%s/%s", to, name);
-    int code = conf_read(source, &c, &a, &err) == RILL_OK ? folder_make(cmd, folder) : tool_fail_status(cmd, &err);
-    for (unsigned k = 0; code == TOOL_OK && k < c.n_weights; k++)
-        code = weights_get(cmd, folder, name, &c.weights[k], from, quiet);
-    if (code == TOOL_OK)
-        code = texts_copy(cmd, source, folder);
+    snprintf(folder, sizeof folder, "%s/%s", to ? to : library_user_path(), name);
+    int code = conf_read(source, &c, &a, &err) == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &err);
+    if (code == TOOL_OK && (to || c.n_weights))
+        code = folder_fill(cmd, source, folder, name, &c, from, quiet);
+    else if (code == TOOL_OK && !quiet)
+        printf("%s is built in: there is nothing to fetch\n", name);
     arena_drop(&a);
-    if (code != TOOL_OK)
-        rmdir(folder);      /* goes only if it is empty */
-    if (code == TOOL_OK && !quiet)
-        printf("%s is in %s\n", name, folder);
     return code;
 }
 
@@ -384,7 +410,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (strcmp(argv[0], "get") || n < 2)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill models %s", cmd->usage);
     for (int i = 1; i < n && code == TOOL_OK; i++)
-        code = model_get(cmd, argv[i], to ? to : library_user_path(), from, quiet);
+        code = model_get(cmd, argv[i], to, from, quiet);
     return code;
 }
 

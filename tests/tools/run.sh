@@ -98,6 +98,12 @@ expect 0 weights cat "$dir/got/ml_kws_gru_m/GRU_M.onnx"
 [ ! -e "$dir/got/gtcrn/gtcrn_simple.onnx" ] && passed=$((passed + 1)) ||
     { failed=$((failed + 1)); echo "FAILED: a wrong file was kept"; }
 
+expect 0 "rill-digits is built in" "$rill" models get rill-digits
+expect 0 "three one four" "$rill" transcribe -m rill-digits "$audio/digits.wav"
+expect 0 "rill-digits is in $dir/got" "$rill" models get rill-digits --to "$dir/got"
+expect 0 "three one four" "$rill" transcribe -m "$dir/got/rill-digits" "$audio/digits.wav"
+expect 0 "licence" cat "$dir/got/rill-digits/MODEL.md"
+
 # ---- inspect, bench
 expect 0 '"delay_samples": 256' "$rill" inspect --json wiener
 expect 0 "OverlapAdd" "$rill" inspect --pass typed wiener
