@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/daemon.h"
+#include "daemon/wire.h"
 
 #include <inttypes.h>
 
@@ -442,8 +443,10 @@ void proto_frame(struct conn *c, const uint8_t *bytes, size_t n)
 {
     ProtobufCAllocator a = conn_allocator(c);
     Rill__ClientFrame *f = rill__client_frame__unpack(&a, n, bytes);
-    if (f)
-        frame_run(c, f);
-    else
+    if (!f)
         conn_error(c, 0, 0, RILL__CODE__BAD_FRAME, true, "%zu bytes are no ClientFrame", n);
+    else if (!wire_strings_whole(f->base.descriptor, bytes, n))
+        conn_error(c, f->req, 0, RILL__CODE__BAD_FRAME, true, "a string holds a zero byte");
+    else
+        frame_run(c, f);
 }

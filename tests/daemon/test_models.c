@@ -354,6 +354,111 @@ static void test_stop_while_checking(void)
     close(fd);
 }
 
+/* ---- names ---- */
+
+static int open_code(struct rig *r, const char *name)
+{
+    struct rill_client *c = client(r->sock);
+    struct rill_client_open o = open_of(name);
+    int code = rill_client_open(c, 1, &o, NULL) == 0 ? 0 : rill_client_error_code(c);
+    rill_client_free(c);
+    return code;
+}
+
+/* The zero byte is put where the placeholder was, so that the frame's lengths stay right. */
+static int open_code_with_zero(struct rig *r, const char *name)
+{
+    uint8_t b[512];
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__OpenStream o = RILL__OPEN_STREAM__INIT;
+    Rill__Pcm pcm = RILL__PCM__INIT;
+    pcm = (Rill__Pcm) { .base = pcm.base, .rate = 16000, .channels = 1, .enc = RILL__ENC__ENC_F32LE };
+    o.stream = 1;
+    o.model = (char *) (uintptr_t) name;
+    o.in = &pcm;
+    o.pace = RILL__PACE__PACE_FILE;
+    f.req = 3;
+    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
+    f.open = &o;
+    size_t n = frame_make(b, sizeof b, &f);
+    uint8_t *at = memchr(b, '#', n);
+    *at = 0;
+    int fd = raw_hello(r->sock), code = -1;
+    if (raw_send(fd, b, n))
+        code = raw_error(fd, 5000);
+    close(fd);
+    return code;
+}
+
+static void in_models(const struct rig *r, const char *name, void (*make)(const char *path))
+{
+    char path[256];
+    path_in(path, r, name);
+    make(path);
+}
+
+static void make_fifo(const char *path) { CHECK(mkfifo(path, 0600) == 0); }
+static void make_link(const char *path) { CHECK(symlink("m", path) == 0); }
+static void make_link_up(const char *path) { CHECK(symlink("../outside", path) == 0); }
+static void make_link_abs(const char *path) { CHECK(symlink("/", path) == 0); }
+static void make_link_zero(const char *path) { CHECK(symlink("/dev/zero", path) == 0); }
+static void make_file(const char *path) { text_put(path, "wiener"); }
+
+static void test_names(void)
+{
+    struct rig r;
+    char path[300], dir[300], longest[66];
+    rig_start(&r, "");
+    model_put(&r, "m", "wiener");
+    model_put(&r, "../outside", "wiener");
+    snprintf(path, sizeof path, "%s/models/m", r.dir);
+    memset(longest, 'a', sizeof longest);
+    longest[65] = '\0';
+    const char *bad[] = { "../outside", "..", ".", "m/", "m/graph.nnef", "./m", "/", path, "m/../../outside", "M", "m m", "m\n", "~", "-\xc3\xa4",
+                          ".m", "*", longest, "m%2f", "\\m" };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CHECK(open_code(&r, bad[i]) == RILL__CODE__NO_MODEL, "%s", bad[i]);
+    CHECK(open_code_with_zero(&r, "m#") == RILL__CODE__BAD_FRAME && open_code_with_zero(&r, "m#/../x") == RILL__CODE__BAD_FRAME &&
+          open_code_with_zero(&r, "#") == RILL__CODE__BAD_FRAME);
+    in_models(&r, "fifo.rill", make_fifo);
+    in_models(&r, "fifo", make_fifo);
+    in_models(&r, "link", make_link);
+    in_models(&r, "link.rill", make_link);
+    in_models(&r, "up", make_link_up);
+    in_models(&r, "root", make_link_abs);
+    in_models(&r, "zero.rill", make_link_zero);
+    in_models(&r, "plain", make_file);
+    const char *refused[] = { "fifo.rill", "fifo", "link", "link.rill", "up", "root", "zero.rill", "plain" };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        CHECK(open_code(&r, refused[i]) == RILL__CODE__NO_MODEL, "%s", refused[i]);
+    /* Inside a folder: what is read is a regular file that lies there. */
+    model_put(&r, "inner", "wiener");
+    snprintf(path, sizeof path, "%s/models/inner/graph.nnef", r.dir);
+    if (!is_fake()) {
+        unlink(path);
+        make_fifo(path);
+        CHECK(open_code(&r, "inner") == RILL__CODE__MODEL_FAILED);
+        unlink(path);
+        CHECK(symlink("../../outside/graph.nnef", path) == 0);
+        usleep(1100000);
+        CHECK(open_code(&r, "inner") == RILL__CODE__MODEL_FAILED);
+    }
+    /* A folder that turns into a link after it was found is no model any more. */
+    snprintf(dir, sizeof dir, "%s/models/turned", r.dir);
+    if (is_fake()) {
+        model_put(&r, "turned", "wiener");
+        CHECK(open_code(&r, "turned") == 0);
+        struct rill_client *ctl = client(r.ctl);
+        snprintf(path, sizeof path, "%s/aside", r.dir);
+        CHECK(rename(dir, path) == 0 && symlink(path, dir) == 0);
+        CHECK(rill_client_ctl_swap(ctl, "turned") < 0, "the link is not followed: %s", rill_client_ctl_text(ctl));
+        CHECK(open_code(&r, "turned") == 0, "the version that is there stays");
+        CHECK(rill_client_ctl_unload(ctl, "turned") == 0 && open_code(&r, "turned") == RILL__CODE__NO_MODEL);
+        rill_client_free(ctl);
+    }
+    CHECK(rig_stop(&r) == 0);
+}
+
 /* ---- pins ---- */
 
 static void test_pins(void)
@@ -385,6 +490,136 @@ static void test_pins(void)
     CHECK(rill_client_ctl_swap(ctl, "m") < 0 && strstr(rill_client_error(ctl), "pins:1 is no line"), "%s", rill_client_error(ctl));
     unlink(path);
     CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "models.pins"), "%s", rill_client_error(ctl));
+    rill_client_free(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* ---- the library's own models ---- */
+
+static bool file_copy(const char *from, const char *to)
+{
+    char b[65536];
+    FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+    size_t n;
+    while (in && out && (n = fread(b, 1, sizeof b, in)))
+        fwrite(b, 1, n, out);
+    if (in)
+        fclose(in);
+    return in && out && fclose(out) == 0;
+}
+
+static bool compile(const char *model, const char *to)
+{
+    char cmd[512];
+    snprintf(cmd, sizeof cmd, "'%s' compile '%s/models/library/%s' -o '%s'", getenv("RILL"), getenv("RILL_SOURCE"), model, to);
+    return system(cmd) == 0;
+}
+
+/* What a whole stream of `model` gives back, to compare bytes. */
+static bool bytes_of(struct rig *r, const char *model, struct result *ret)
+{
+    char err[512];
+    struct rill_client_open o = open_of(model);
+    bool good = stream_whole(r->sock, &o, sound, N_FRAMES, sizeof(float), 700, ret, err);
+    return CHECK(good, "%s: %s", model, err);
+}
+
+static long rss_kib(pid_t pid)
+{
+    char path[64], line[128];
+    long kib = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int) pid);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmRSS: %ld", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib;
+}
+
+/* A compiled plan is cut off, written over and removed while a stream runs on it. */
+static void test_truncated(struct rig *r, struct rill_client *ctl, const char *path)
+{
+    struct slow_stream s;
+    struct result want;
+    bytes_of(r, "c.rill", &want);
+    slow_open(&s, r, "c.rill");
+    slow_send(&s, 4000);
+    CHECK(truncate(path, 0) == 0);
+    slow_send(&s, 4000);
+    CHECK(rill_client_ctl_swap(ctl, "c.rill") < 0 && rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED, "%s",
+          rill_client_error(ctl));
+    text_put(path, "something else\n");
+    CHECK(rill_client_ctl_swap(ctl, "c.rill") < 0, "%s", rill_client_error(ctl));
+    unlink(path);
+    CHECK(rill_client_ctl_swap(ctl, "c.rill") < 0, "%s", rill_client_error(ctl));
+    slow_send(&s, N_FRAMES);
+    CHECK(rill_client_finish(s.c, 1, &s.got.fin) == 0, "%s", rill_client_error(s.c));
+    CHECK(s.got.bytes == want.bytes && memcmp(s.got.pcm, want.pcm, want.bytes) == 0, "%zu bytes", s.got.bytes);
+    rill_client_free(s.c);
+    result_free(&s.got);
+    result_free(&want);
+}
+
+/* Every prefix and every byte that is another one is refused by the process that checks, and nothing else happens. */
+static void test_mangled(struct rig *r, struct rill_client *ctl, const char *good)
+{
+    char path[256];
+    unsigned n_refused = 0;
+    struct stat st = { 0 };
+    uint32_t seed = 5;
+    path_in(path, r, "bad.rill");
+    stat(good, &st);
+    for (unsigned k = 0; k < 12; k++) {
+        CHECK(file_copy(good, path));
+        if (k < 6) {
+            CHECK(truncate(path, st.st_size * k / 6) == 0);
+        } else {
+            FILE *f = fopen(path, "r+");
+            long at = (long) ((noise(&seed) + 0.5f) * (float) (st.st_size - 1));
+            fseek(f, at, SEEK_SET);
+            int c = fgetc(f);
+            fseek(f, at, SEEK_SET);
+            fputc(c ^ 0x10, f);
+            fclose(f);
+        }
+        n_refused += rill_client_ctl_load(ctl, "bad.rill") < 0 && rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED;
+    }
+    CHECK(n_refused == 12, "%u of 12", n_refused);
+}
+
+static void test_real(void)
+{
+    struct rig r;
+    char good[256], path[256];
+    struct result a, b;
+    if (!getenv("RILL")) {
+        check_skip("no tool to compile a model with");
+        return;
+    }
+    rig_start(&r, "keep_alive_s = 1\n");
+    struct rill_client *ctl = client(r.ctl);
+    path_in(path, &r, "");
+    mkdir(path, 0700);
+    path_in(path, &r, "c.rill");
+    snprintf(good, sizeof good, "%s/good", r.dir);
+    CHECK(compile("rill-denoise", good) && file_copy(good, path));
+    long before = rss_kib(r.pid);
+    uint64_t t = now_ms();
+    CHECK(rill_client_ctl_load(ctl, "c.rill") == 0, "%s", rill_client_error(ctl));
+    printf("loaded and checked in %u ms, %ld KiB more\n", (unsigned) (now_ms() - t), rss_kib(r.pid) - before);
+    bytes_of(&r, "c.rill", &a);
+    CHECK(state_comes(ctl, "c.rill", "known", 20000), "without streams it goes");
+    usleep(700000);
+    long after = rss_kib(r.pid);
+    CHECK(after < before + 8192 || !has_address_space_limit(), "%ld KiB before, %ld after", before, after);
+    bytes_of(&r, "c.rill", &b);
+    CHECK(a.bytes == b.bytes && memcmp(a.pcm, b.pcm, a.bytes) == 0, "the same bits when it comes again");
+    result_free(&a);
+    result_free(&b);
+    test_mangled(&r, ctl, good);
+    test_truncated(&r, ctl, path);
     rill_client_free(ctl);
     CHECK(rig_stop(&r) == 0);
 }
@@ -481,6 +716,11 @@ int main(int argc, char **argv)
     sound_make();
     if (argc > 2 && !strcmp(argv[1], "storm")) {
         test_storm((unsigned) atoi(argv[2]));
+        return check_end();
+    }
+    test_names();
+    if (!is_fake()) {
+        test_real();
         return check_end();
     }
     test_swap();
