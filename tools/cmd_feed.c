@@ -127,13 +127,13 @@ static void feed_connect(struct feed *f)
         f->file_began_s = tool_now_s();
 }
 
-/* Where credit or the ring had no room, the position jumps and the daemon tells the gap. */
+/* Where credit or the ring had no room, the position jumps and the daemon tells the gap. A file can wait. */
 static int piece_send(struct feed *f, const float *x, size_t n)
 {
     size_t lost = f->file ? 0 : atomic_exchange(&f->mic.lost, 0);
     while (rill_client_poll(f->client, 0) > 0)
         ;
-    bool room = rill_client_credit(f->client, STREAM) >= n;
+    bool room = f->file || rill_client_credit(f->client, STREAM) >= n;
     if (!room)
         lost += n;
     f->lost += lost;
