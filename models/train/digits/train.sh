@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # usage: train.sh DIGITS.tar FOLDER RILL
-# Everything from recordings to the table of MODEL.md: under an hour on two cores. What is done already is kept.
+# Everything from recordings to the table of MODEL.md: under an hour of two idle cores. What is done already is kept.
 # DIGITS.tar: the Free Spoken Digit Dataset; FOLDER: for what is fetched and made, 2 GB; RILL: the tool.
 set -eu
 [ $# = 3 ] || { sed -n 3,5p "$0" >&2; exit 2; }
