@@ -199,10 +199,7 @@ void admit_polls(struct daemon *d)
 }
 
 /* Where the loop itself stood still, what it reads now may have come at any time since it last waited. */
-uint64_t admit_arrival_us(const struct daemon *d)
+uint64_t admit_stalled_us(const struct daemon *d)
 {
-    uint64_t now_us = lane_now_us();
-    if (d->stalled_us)
-        return d->stalled_us;
-    return d->polled_us && now_us - d->polled_us > STALL_US ? d->polled_us : now_us;
+    return d->stalled_us ? d->stalled_us : d->polled_us && lane_now_us() - d->polled_us > STALL_US ? d->polled_us : 0;
 }

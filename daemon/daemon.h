@@ -233,7 +233,7 @@ void admit_conf(struct daemon *d);                          /* settings of overl
 void admit_tick(struct daemon *d);
 void admit_stats(const struct daemon *d, Rill__StatsReply *a);
 void admit_polls(struct daemon *d);                         /* the loop goes to wait */
-uint64_t admit_arrival_us(const struct daemon *d);          /* of what is read now */
+uint64_t admit_stalled_us(const struct daemon *d);          /* since when the loop stood still before this; 0: it did not */
 
 /* --- stats.c --- */
 void stats_pulse(struct session *s, const struct lane_rec *r);

@@ -365,6 +365,7 @@ static bool waited_too_long(const struct lane *l)
         return false;
     ring_peek(&l->arrivals, &a, 1);
     uint64_t now_us = lane_now_us();
+    a.us = a.since_us ? a.since_us : a.us;
     return a.count > atomic_load_explicit(&l->consumed, memory_order_relaxed) && now_us > a.us &&
            now_us - a.us > l->opts.max_wait_us;
 }

@@ -23,6 +23,7 @@ struct lane_mark {
 
 struct lane_arrival {
     uint64_t count, us;             /* samples received by then */
+    uint64_t since_us;              /* they may have waited to be read since; 0: they did not */
 };
 
 /* A jump of the client, samples in flight at a reset, samples that waited too long, that the model did not run for. */

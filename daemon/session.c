@@ -438,7 +438,7 @@ void session_audio(struct session *s, const Rill__Audio *m)
     }
     size_t n = m->pcm.len / pcm_frame_bytes(&s->in);
     /* Before the samples: they are never seen without it. */
-    struct lane_arrival a = { .count = s->received + n, .us = admit_arrival_us(s->daemon) };
+    struct lane_arrival a = { .count = s->received + n, .us = lane_now_us(), .since_us = admit_stalled_us(s->daemon) };
     if (n && ring_room(&s->lane->arrivals))
         ring_write(&s->lane->arrivals, &a, 1);
     audio_put(s, m->pcm.data, n);
