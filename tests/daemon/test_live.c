@@ -38,6 +38,7 @@ struct live {
     struct lists trip_us;           /* from the last sample of a pulse sent to the answer read */
     struct lists inside_us;         /* waiting and compute, as the daemon tells */
     size_t n_impossible;            /* longer inside than the whole trip */
+    size_t n_overslept;             /* pulses that this side sent late by a quarter of their length: the machine is busy */
 };
 
 struct load {
@@ -51,7 +52,7 @@ struct load {
 };
 
 struct figures { uint32_t p50, p99, worst; };
-struct outcome { struct figures trip, inside; size_t pulses; uint32_t trip_misses, misses; uint64_t file_samples; };
+struct outcome { struct figures trip, inside; size_t pulses, rounds, overslept; uint32_t trip_misses, misses; uint64_t file_samples; };
 struct setup { const char *live_model, *file_model; unsigned n_live, n_file, batch; double seconds, speed; const char *models; };
 
 static uint64_t now_us(void)
@@ -142,6 +143,7 @@ static bool live_run(struct live *l, const struct setup *s, size_t n_pulses)
         for (size_t i = 0; i < l->pulse; i++)
             x[i] = noise(&seed) / 4;
         sleep_until(l, start + k * pulse_us);
+        l->n_overslept += now_us() > start + k * pulse_us + pulse_us / 4;
         for (uint32_t id = 1; good && id <= s->n_live; id++) {
             l->one[id].sent_us[l->one[id].n_sent++] = now_us();
             good = rill_client_send(l->client, id, x, l->pulse * sizeof *x) == 0;
@@ -228,6 +230,8 @@ static bool setup_run(const struct setup *s, struct outcome *ret)
     good = good && live_run(&live, s, n_pulses < 1 << 16 ? n_pulses : (1 << 16) - 1);
     stop = true;
     *ret = outcome_of(&live, s);
+    ret->rounds = n_pulses;
+    ret->overslept = live.n_overslept;
     for (unsigned i = 0; i < s->n_file; i++) {
         pthread_join(loads[i].thread, NULL);
         CHECK(loads[i].good, "%s", loads[i].err);
@@ -250,6 +254,10 @@ static void test_never_late(unsigned batch)
     for (int k = 0; k < 3; k++)
         if (!setup_run(&s, &o) || o.misses * 50 <= o.pulses)
             break;
+    if (o.misses * 50 > o.pulses && o.overslept * 50 > o.rounds) {
+        check_skip("pulses in time: this side itself is kept from running");
+        return;
+    }
     CHECK(o.misses * 50 <= o.pulses, "batches of %u: %u of %zu pulses late, worst %u us", batch, o.misses, o.pulses, o.inside.worst);
     CHECK(o.pulses >= 2 * 60, "only %zu pulses came back", o.pulses);
     CHECK(o.file_samples > 12 * 2 * FILE_PIECE, "file streams stand still");
@@ -269,6 +277,10 @@ static void test_together_alone(void)
         if (!ran || !setup_run(&s, &alone))
             break;
         good = (size_t) together.misses <= alone.misses + together.pulses / 50;
+    }
+    if (!good && together.overslept * 50 > together.rounds) {
+        check_skip("together and alone: this side itself is kept from running");
+        return;
     }
     CHECK(good, "%u of %zu pulses late together, %u of %zu each alone", together.misses, together.pulses, alone.misses,
           alone.pulses);
