@@ -35,7 +35,9 @@ static bool serves_as_before(const char *after)
 
 static void limit_fds(rlim_t n)
 {
-    struct rlimit l = { n, n };
+    struct rlimit l;
+    prlimit(rig.pid, RLIMIT_NOFILE, NULL, &l);
+    l.rlim_cur = n;
     if (prlimit(rig.pid, RLIMIT_NOFILE, &l, NULL) < 0)
         perror("prlimit");
 }
@@ -203,6 +205,26 @@ static void test_no_memory(void)
     serves_as_before("no memory");
 }
 
+/* ---- settings read again ---- */
+
+/* A storm of SIGHUP, and one without descriptors: the last word is said, and the old settings serve on. */
+static void test_reloads(void)
+{
+    struct rlimit old;
+    for (int i = 0; i < 100; i++) {
+        kill(rig.pid, SIGHUP);
+        usleep(500);
+    }
+    CHECK(rig_log_has(&rig, "reloaded", 10000));
+    serves_as_before("a storm of SIGHUP");
+    prlimit(rig.pid, RLIMIT_NOFILE, NULL, &old);
+    limit_fds(3);
+    kill(rig.pid, SIGHUP);
+    CHECK(rig_log_has(&rig, "reload refused", 10000));
+    prlimit(rig.pid, RLIMIT_NOFILE, &old, NULL);
+    serves_as_before("a reload without descriptors");
+}
+
 /* ---- a compute thread that hangs ---- */
 
 static void test_stuck(void)
@@ -254,6 +276,7 @@ int main(void)
     test_clock_steps();
     test_stop();
     test_no_memory();
+    test_reloads();
     if (is_fake())
         test_stuck();
     CHECK(fds_settle(&rig, fds), "%u descriptors, %u before", fds_of(&rig), fds);
