@@ -68,14 +68,14 @@ size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c)
     return 4 * c->groups * KERN_LANES;
 }
 
-/* Gates first .. first+n-1 of the groups from q on: terms in order, in each groups, gates and lanes. */
+/* Gates first .. first+n-1 of the groups from place q on: terms in order, in each groups, gates and lanes. */
 static float *terms_pack(const struct kern_cell_seq *c, float *ret, const float *w, size_t terms, size_t q, size_t groups,
                          size_t first, size_t n)
 {
     for (size_t k = 0; k < terms; k++)
         for (size_t i = 0; i < groups * n; i++)
             for (size_t lane = 0; lane < KERN_LANES; lane++) {
-                size_t u = (q + i / n) * KERN_LANES + lane, g = first + i % n;
+                size_t u = kern_cell_group(n, c->groups, q + i / n) * KERN_LANES + lane, g = first + i % n;
                 *ret++ = u < c->hidden ? w[(g * c->hidden + u) * terms + k] : 0;
             }
     return ret;

@@ -57,6 +57,11 @@ static inline size_t kern_cell_block(size_t gates)
 {
     return gates < 2 ? 8 : gates < 3 ? 4 : 2;
 }
+/* The group at place i of all n: the first and the last make the first block, and so on inwards. */
+static inline size_t kern_cell_group(size_t gates, size_t n, size_t i)
+{
+    return kern_cell_block(gates) != 2 ? i : i % 2 ? n - 1 - i / 2 : i / 2;
+}
 size_t   kern_cell_seq_columns(const struct kern_cell_seq *c);      /* of the projection */
 size_t   kern_cell_seq_floats(const struct kern_cell_seq *c);       /* of r */
 size_t   kern_cell_seq_work_floats(const struct kern_cell_seq *c);     /* of each row */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Recurrent cells of any size over a sequence. A tile is the gates of `groups` groups of 16 units for `rows` rows: their
  * chains over the states stay in registers and the gates are finished there. Every second step takes the tiles in reverse
- * order, so that it starts with the weights that the caches still hold. Of a single row the gates of a tile are finished
+ * order, so that it starts with the weights that the caches still hold. Of a single row the gates of a GRU's tile are finished
  * bit by bit in the next tile: loading weights leaves the arithmetic idle, and there is no pause in the loads. */
 
 enum FN(pass) { FN(PASS_RNN), FN(PASS_GRU), FN(PASS_LATE_ZR), FN(PASS_LATE_N), FN(PASS_LSTM) };
@@ -14,13 +14,6 @@ enum FN(pass) { FN(PASS_RNN), FN(PASS_GRU), FN(PASS_LATE_ZR), FN(PASS_LATE_N), F
 #define PASS_PIECES(pass) \
     ((pass) == FN(PASS_LSTM) ? 5 : (pass) == FN(PASS_GRU) ? 3 : (pass) == FN(PASS_LATE_ZR) ? 2 : 1)
 #define SEQ_ROWS 4
-#define SEQ_SUMS 8      /* of a tile of one row, at most */
-#ifndef CELL_LATE
-#define CELL_LATE 0
-#endif
-/* Whether a tile leaves its gates to the next one; where it has few, that costs more than it saves. */
-#define PASS_LATE(pass) (CELL_LATE && PASS_GATES(pass) >= 3)
-
 struct FN(late);
 
 /* What the tiles of one step share. */
@@ -53,15 +46,6 @@ static inline void FN(seq_state)(const struct FN(seq) *s, int r, size_t u, v16 h
     else
         v16_store_n(s->y[r] + u, h, s->hidden - u);
 }
-
-/* The sums of a tile of one row whose gates are not finished: that happens in pieces, an activation each, while the
- * next tile waits for its weights. */
-struct FN(late) {
-    const struct FN(seq) *s;
-    size_t u;                           /* first unit */
-    int pieces;                         /* 0: nothing is left */
-    v16 a[SEQ_SUMS], n[SEQ_SUMS];
-};
 
 /* Piece `piece` of the gates of the 16 units from u on of row r, whose sums are a[0], a[step], ..; *n: the candidate's
  * inputs, of a GRU. */
@@ -98,106 +82,89 @@ V16_UNROLLED void FN(seq_piece)(const struct FN(seq) *s, v16 *a, const int step,
     }
 }
 
-V16_UNROLLED void FN(late_piece)(struct FN(late) *l, const int i, const int pass)
-{
-    const int q = i / PASS_PIECES(pass), gates = PASS_GATES(pass);
-    FN(seq_piece)(l->s, l->a + q * gates, 1, l->n + q, 0, l->u + (size_t) q * 16, pass, i % PASS_PIECES(pass));
-}
+#include "kernels/late_tmpl.h"
 
-/* DO(i) for each piece that a tile may leave, i a constant. */
-#define PIECES_MOST(pass) (PASS_PIECES(pass) * (SEQ_SUMS / PASS_GATES(pass)))
-#define EACH_PIECE(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9)
+/* Whether a tile leaves its gates to the next one. */
+#define PASS_LATE(pass) (CELL_LATE && (pass) == FN(PASS_GRU))
 
-V16_UNROLLED void FN(late_rest)(struct FN(late) *l, const int pass)
-{
-#define DO(i)                                       \
-    if (i < PIECES_MOST(pass) && i < l->pieces)     \
-        FN(late_piece)(l, i, pass);
-    EACH_PIECE(DO)
-#undef DO
-}
-
-static void FN(late_end)(struct FN(late) *l, enum FN(pass) pass)
-{
-    if (pass == FN(PASS_LSTM))
-        FN(late_rest)(l, FN(PASS_LSTM));
-    else if (pass == FN(PASS_GRU))
-        FN(late_rest)(l, FN(PASS_GRU));
-    l->pieces = 0;
-}
-
-/* Groups from `group` on, all of one block of weights; `down` panels lie between the weights of one unit and the next. */
-V16_UNROLLED void FN(seq_tile)(const struct FN(seq) *s, const float *w, size_t down, size_t group, const int pass, const int rows,
-                               const int groups)
+/* Groups `group`, `group` + apart, .. of one block of weights; `down` panels lie between the weights of one unit and the next. */
+V16_UNROLLED void FN(seq_tile)(const struct FN(seq) *s, const float *w, size_t down, size_t group, size_t apart, const int pass,
+                               const int rows, const int groups)
 {
     const int gates = PASS_GATES(pass), x_gates = PASS_X_GATES(pass), x_from = pass == FN(PASS_LATE_N) ? 2 : 0;
     const size_t inputs = s->inputs, hidden = s->hidden;
-    struct FN(late) *late = s->late;
     v16 acc[CELL_ACC], n[CELL_ACC];
     const float *h[SEQ_ROWS], *x[SEQ_ROWS];
-    size_t i = 0, k = 0, to = 0, span = 0;
-    int left = 0;
+    size_t i = 0, k = 0;
     EACH_ROW {
         h[r] = s->h[r];
         x[r] = s->x[r];
     }
     EACH_SEQ EACH_GATE EACH_ROW {
-        size_t at = ((group + (size_t) q) * (size_t) x_gates + (size_t) (x_from + g)) * 16;
+        size_t at = ((group + (size_t) q * apart) * (size_t) x_gates + (size_t) (x_from + g)) * 16;
         ACC(q, g, r) = v16_load(s->from[r] + at);
     }
-#define OVER(v, k, to)                                                            \
-    for (; k < (to); k++, w += down * 16)                                         \
+#define TERM(v, k)                                                                \
+    do {                                                                          \
         EACH_SEQ EACH_GATE {                                                      \
             v16 wp = v16_load(w + (q * gates + g) * 16);                          \
             EACH_ROW                                                              \
                 ACC(q, g, r) = v16_fma(wp, v16_set1(v[r][k]), ACC(q, g, r));      \
-        }
-#define PIECE_BEHIND(v, k, p)                       \
-    if (p < PIECES_MOST(pass) && p < left) {        \
-        to += span;                                 \
-        OVER(v, k, to)                              \
-        FN(late_piece)(late, p, pass);              \
+        }                                                                         \
+        w += down * 16;                                                           \
+        k++;                                                                      \
+    } while (0)
+#if CELL_LATE
+    struct FN(late) *late = s->late;
+    bool left = rows == 1 && PASS_LATE(pass) && FN(late_fits)(s);
+    struct FN(chains) e;
+#define STAGE_BEHIND(v, k, p)                           \
+    TERM(v, k);                                         \
+    EACH_SEQ EACH_GATE                                  \
+        V16_NOW(ACC(q, g, 0));                          \
+    FN(gru_stage)(late, &e, p);
+#define DO_X(p) STAGE_BEHIND(x, i, p)
+#define DO_H(p) STAGE_BEHIND(h, k, p)
+    if (left && inputs) {
+        EACH_STAGE(DO_X)
     }
-#define DO_X(p) PIECE_BEHIND(x, i, p)
-#define DO_H(p) PIECE_BEHIND(h, k, p)
-    if (rows == 1 && PASS_LATE(pass) && late->pieces) {
-        left = late->pieces;
-        span = (inputs ? inputs : late->s == s ? hidden : late->u) / (size_t) left;
-    }
-    if (inputs) {
-        EACH_PIECE(DO_X)
-        OVER(x, i, inputs)
-    }
+#endif
+    while (i < inputs)
+        TERM(x, i);
     EACH_SEQ EACH_ROW {
         n[q * rows + r] = ACC(q, pass == FN(PASS_GRU) ? 2 : 0, r);
         if (pass == FN(PASS_GRU))
-            ACC(q, 2, r) = v16_load(s->bias_rn + (group + (size_t) q) * 16);
+            ACC(q, 2, r) = v16_load(s->bias_rn + (group + (size_t) q * apart) * 16);
     }
-    if (!inputs) {
-        EACH_PIECE(DO_H)
+#if CELL_LATE
+    if (left && !inputs) {
+        EACH_STAGE(DO_H)
     }
-    OVER(h, k, hidden)
+#endif
+    while (k < hidden)
+        TERM(h, k);
+#if CELL_LATE
     if (rows == 1 && PASS_LATE(pass)) {
-        EACH_SEQ {
+        V16_UNROLL for (int to = 0; to < 2; to++) {
+            const int q = groups < 2 ? 0 : to;
             EACH_GATE
-                late->a[q * gates + g] = ACC(q, g, 0);
-            late->n[q] = n[q];
+                late->a[to][g] = ACC(q, g, 0);
+            late->n[to] = n[q];
+            late->u[to] = (group + (size_t) q * apart) * 16;
         }
         late->s = s;
-        late->u = group * 16;
-        late->pieces = groups * PASS_PIECES(pass);
         return;
     }
+#endif
 #define DO(p)                         \
     if (p < PASS_PIECES(pass))        \
-        FN(seq_piece)(s, &ACC(q, 0, r), rows, &n[q * rows + r], r, (group + (size_t) q) * 16, pass, p);
+        FN(seq_piece)(s, &ACC(q, 0, r), rows, &n[q * rows + r], r, (group + (size_t) q * apart) * 16, pass, p);
     EACH_SEQ EACH_ROW {
         DO(0) DO(1) DO(2) DO(3) DO(4)
     }
 #undef DO
 }
-#undef OVER
-#undef PIECE_BEHIND
+#undef STAGE_BEHIND
 #undef DO_X
 #undef DO_H
 #undef EACH_ROW
@@ -205,17 +172,18 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) *s, const float *w, size_t d
 #undef EACH_GATE
 #undef ACC
 
-typedef void FN(seq_fn)(const struct FN(seq) *s, const float *w, size_t down, size_t group);
+typedef void FN(seq_fn)(const struct FN(seq) *s, const float *w, size_t down, size_t group, size_t apart);
 
 #define SEQ_SIZES(X, pass) X(pass, 1, 1) X(pass, 1, 2) X(pass, 1, 4) X(pass, 1, 8) X(pass, 2, 1) X(pass, 2, 2) X(pass, 4, 1) \
     X(pass, 4, 2)
 #define SEQ_ALL(X) SEQ_SIZES(X, RNN) SEQ_SIZES(X, GRU) SEQ_SIZES(X, LATE_ZR) SEQ_SIZES(X, LATE_N) SEQ_SIZES(X, LSTM)
 #define SEQ_FITS(pass, rows, groups) (PASS_GATES(pass) * (rows) * (groups) <= CELL_ACC && PASS_GATES(pass) * (groups) <= 8)
 #define X(pass, rows, groups)                                                                                       \
-    static void FN(seq_##pass##_##rows##_##groups)(const struct FN(seq) *s, const float *w, size_t down, size_t group) \
+    static void FN(seq_##pass##_##rows##_##groups)(const struct FN(seq) *s, const float *w, size_t down, size_t group, \
+                                                     size_t apart)                                                  \
     {                                                                                                               \
         if (SEQ_FITS(FN(PASS_##pass), rows, groups))                                                                \
-            FN(seq_tile)(s, w, down, group, FN(PASS_##pass), rows, groups);                                         \
+            FN(seq_tile)(s, w, down, group, apart, FN(PASS_##pass), rows, groups);                                         \
     }
 SEQ_ALL(X)
 #undef X
@@ -232,15 +200,17 @@ SEQ_ALL(X)
 #undef X
 };
 
-/* One block of weights: its groups in tiles, each over `rows` rows. */
-static void FN(seq_block)(const struct FN(seq) *s, size_t b, enum FN(pass) pass, size_t rows)
+/* One block of weights: its groups in tiles of no more than `most`, each over `rows` rows. */
+static void FN(seq_block)(const struct FN(seq) *s, size_t b, enum FN(pass) pass, size_t rows, size_t most)
 {
     size_t gates = (size_t) PASS_GATES(pass), first = b * s->block, n = s->groups - first < s->block ? s->groups - first : s->block;
     const float *w = s->w + first * gates * 16 * (s->inputs + s->hidden);
     for (size_t q = 0, now; q < n; q += now) {
-        for (now = 8; now > n - q || !FN(seq_fit)[pass][rows][now]; now /= 2)
+        for (now = most; now > n - q || !FN(seq_fit)[pass][rows][now]; now /= 2)
             ;
-        FN(seq_fns)[pass][rows][now](s, w + q * gates * 16, n * gates, first + q);
+        size_t group = kern_cell_group(gates, s->groups, first + q);
+        size_t apart = now < 2 ? 1 : kern_cell_group(gates, s->groups, first + q + 1) - group;
+        FN(seq_fns)[pass][rows][now](s, w + q * gates * 16, n * gates, group, apart);
     }
 }
 
@@ -266,14 +236,6 @@ static size_t FN(seq_rows)(struct FN(seq) *s, const struct kern_cell_seq *c, con
     return n;
 }
 
-/* The block that comes b-th in step t. Of more than two the first is never the last: the next step needs its states at once.
- * Of two, what the nearest cache still holds is worth more than that. */
-static inline size_t FN(seq_turn)(size_t t, size_t b, size_t blocks)
-{
-    size_t back = blocks - 1 - b;
-    return !(t & 1) ? b : back > 1 || blocks < 3 ? back : 1 - back;
-}
-
 /* Step t. s is what it shares, which the gates that are left unfinished go on using. */
 static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t n_rows, size_t t,
                          enum FN(pass) pass, struct FN(seq) *s, struct FN(late) *late)
@@ -293,9 +255,11 @@ static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_r
         for (size_t first = 0; first < n_rows; first += n) {
             if (n_rows > 1)
                 n = FN(seq_rows)(s, c, rows, first, n_rows, t, pass);
-            if (n == 1 && n_rows > 1 && late->pieces)
-                FN(late_end)(late, pass);
-            FN(seq_block)(s, FN(seq_turn)(t, b, blocks), pass, n);
+            if (n == 1 && n_rows > 1)
+                FN(late_end)(late);
+            /* the last block group by group: of the next step's first term only the last group's gates are left */
+            bool last = blocks > 1 && b + 1 == blocks && n_rows == 1 && PASS_LATE(pass) && !c->inputs;
+            FN(seq_block)(s, t & 1 ? blocks - 1 - b : b, pass, n, last ? 1 : 8);
         }
 }
 
@@ -318,7 +282,7 @@ static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_ce
     };
     struct FN(seq) s[2];
     struct FN(late) late;
-    late.pieces = 0;
+    late.s = NULL;
     size_t pad = c->groups * 16, n = c->hidden;
     for (size_t i = 0; i < n_rows; i++) {
         float *own = rows[i].work;
@@ -329,14 +293,11 @@ static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_ce
             own[u] = own[pad + u] = own[2 * pad + u] = own[3 * pad + u] = 0;
     }
     for (size_t t = 0; t < steps; t++) {
-        if (late.pieces && late.u < 16 * kern_cell_block(kern_cell_gates(c->kind)))
-            FN(late_end)(&late, pass[c->kind][0]);
         FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][0], &s[t & 1], &late);
         if (c->kind == KERN_CELL_GRU_LATE)
             FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][1], &s[t & 1], &late);
     }
-    if (late.pieces)
-        FN(late_end)(&late, pass[c->kind][0]);
+    FN(late_end)(&late);
     for (size_t i = 0; i < n_rows; i++) {
         const float *own = rows[i].work;
         if (rows[i].h)
