@@ -240,11 +240,42 @@ static void test_sums(void)
     CHECK(rig_stop(&r) == 0);
 }
 
+/* Every family has its name in the page that explains them, and the page names no other. */
+static void test_page(void)
+{
+    static char page[65536];
+    FILE *f = fopen(getenv("RILLD_OPERATING_DOC"), "r");
+    size_t n = f ? fread(page, 1, sizeof page - 1, f) : 0;
+    unsigned n_families = 0, n_named = 0;
+    struct rig r;
+    if (!CHECK(f && n))
+        return;
+    fclose(f);
+    rig_start(&r, "");
+    int ctl = raw_hello(r.ctl);
+    char *text = metrics_get(ctl);
+    for (const char *at = text; (at = strstr(at, "# TYPE ")); n_families++) {
+        char name[80], kind[16], named[128];
+        at += 7;
+        if (!CHECK(sscanf(at, "%79s %15s", name, kind) == 2))
+            break;
+        snprintf(named, sizeof named, "`%s%s`", name, !strcmp(kind, "counter") ? "_total" : !strcmp(kind, "info") ? "_info" : "");
+        CHECK(strstr(page, named) != NULL, "%s is not in docs/operating.md", named);
+    }
+    for (const char *at = strstr(page, "## Metrics"), *end = at ? strstr(at, "What deserves") : NULL; at && at < end; at++)
+        n_named += !strncmp(at, "| `", 3) || !strncmp(at, "`, `", 4);
+    CHECK(n_families > 30 && n_named == n_families, "%u families, %u names", n_families, n_named);
+    free(text);
+    close(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof audio / sizeof *audio; i++)
         audio[i] = (int16_t) (i * 7919 % 2000);
     test_reader();
+    test_page();
     test_idle();
     test_top();
     test_sums();
