@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/conf.h"
+#include "models/sinks/sink.h"
 
 #include <errno.h>
 #include <ini.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum value_kind { VALUE_TEXT, VALUE_U32, VALUE_U64, VALUE_UNIT, VALUE_SHA256, VALUE_PORT, VALUE_BLANK, VALUE_SCORES, VALUE_UNITS,
+enum value_kind { VALUE_TEXT, VALUE_U32, VALUE_U64, VALUE_UNIT, VALUE_SHARE, VALUE_SHA256, VALUE_PORT, VALUE_BLANK, VALUE_SCORES, VALUE_UNITS,
                   VALUE_OVERLOAD };
 
 struct key {
@@ -46,17 +48,35 @@ static const struct key keys[] = {
     { "output.", "stability", VALUE_UNIT, SINK(stability) },
     { "output.", "max_tokens", VALUE_U32, SINK(max_tokens) },
     { "output.", "max_symbols", VALUE_U32, SINK(max_symbols) },
-    { "output.", "threshold", VALUE_UNIT, SINK(threshold) },
+    { "output.", "threshold", VALUE_SHARE, SINK(threshold) },
     { "output.", "smooth_frames", VALUE_U32, SINK(smooth_frames) },
     { "output.", "patience_frames", VALUE_U32, SINK(patience_frames) },
     { "output.", "debounce_ms", VALUE_U32, SINK(debounce_ms) },
-    { "output.", "release", VALUE_UNIT, SINK(release) },
+    { "output.", "release", VALUE_SHARE, SINK(release) },
     { "output.", "hangover_ms", VALUE_U32, SINK(hangover_ms) },
     { "output.", "preroll_ms", VALUE_U32, SINK(preroll_ms) },
     { "weights.", "url", VALUE_TEXT, offsetof(struct conf_weights, url) },
     { "weights.", "sha256", VALUE_SHA256, offsetof(struct conf_weights, sha256) },
     { "weights.", "bytes", VALUE_U64, offsetof(struct conf_weights, bytes) },
     { "weights.", "from", VALUE_TEXT, offsetof(struct conf_weights, from) },
+};
+
+/* Of whole numbers; a key that is not here takes any. */
+static const struct range {
+    const char *name;
+    uint32_t least, most;
+} ranges[] = {
+    { "beam", 1, RILL_BEAM_MAX },
+    { "debounce_ms", 0, SINK_MS_MAX },
+    { "hangover_ms", 0, SINK_MS_MAX },
+    { "max_symbols", 1, SINK_SYMBOLS_MAX },
+    { "max_tokens", SINK_TOKENS_MIN, SINK_TOKENS_MAX },
+    { "patience_frames", 1, SINK_FRAMES_MAX },
+    { "preroll_ms", 0, SINK_MS_MAX },
+    { "rule1_ms", 0, SINK_MS_MAX },
+    { "rule2_ms", 0, SINK_MS_MAX },
+    { "rule3_ms", 0, SINK_MS_MAX },
+    { "smooth_frames", 1, SINK_FRAMES_MAX },
 };
 
 struct reader {
@@ -135,6 +155,14 @@ static bool set_unit(const char *value, float *ret)
     return end != value && !*end && *ret >= 0 && *ret <= 1;
 }
 
+static struct range range_of(const struct key *k)
+{
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges && k->kind == VALUE_U32; i++)
+        if (!strcmp(ranges[i].name, k->name))
+            return ranges[i];
+    return (struct range) { k->name, 0, k->kind == VALUE_BLANK ? INT32_MAX : UINT32_MAX };
+}
+
 static bool value_set(struct reader *r, const struct key *k, const char *value, void *at)
 {
     uint64_t n = 0;
@@ -142,6 +170,7 @@ static bool value_set(struct reader *r, const struct key *k, const char *value, 
     case VALUE_TEXT: return set_text(r, value, at);
     case VALUE_U64:  return set_number(value, UINT64_MAX, at);
     case VALUE_UNIT: return set_unit(value, at);
+    case VALUE_SHARE: return set_unit(value, at) && *(float *) at > 0;
     case VALUE_SHA256: return set_sha256(value, at);
     case VALUE_PORT: return set_choice(value, port_names, at);
     case VALUE_SCORES: return set_choice(value, scores_names, at);
@@ -150,9 +179,22 @@ static bool value_set(struct reader *r, const struct key *k, const char *value, 
     case VALUE_BLANK:
     case VALUE_U32: break;
     }
-    bool ok = set_number(value, k->kind == VALUE_BLANK ? INT32_MAX : UINT32_MAX, &n);
+    struct range range = range_of(k);
+    bool ok = set_number(value, range.most, &n);
     *(uint32_t *) at = (uint32_t) n;
-    return ok;
+    return ok && n >= range.least;
+}
+
+/* ", which is ..." where the key has a range. */
+static const char *range_words(const struct key *k, char ret[60])
+{
+    struct range range = range_of(k);
+    *ret = '\0';
+    if (k->kind == VALUE_UNIT || k->kind == VALUE_SHARE)
+        snprintf(ret, 60, ", which is %s", k->kind == VALUE_UNIT ? "0 to 1" : "more than 0 and at most 1");
+    else if (k->kind == VALUE_U32 && range.most < UINT32_MAX)
+        snprintf(ret, 60, ", which is %u to %u", range.least, range.most);
+    return ret;
 }
 
 static void *port_at(struct reader *r, const char *name, bool is_input)
@@ -202,6 +244,7 @@ static void *section_at(struct reader *r, const struct key *k, const char *secti
 static int entry(void *arg, const char *section, const char *name, const char *value)
 {
     struct reader *r = arg;
+    char range[60];
     if (r->why[0])
         return 0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -211,8 +254,8 @@ static int entry(void *arg, const char *section, const char *name, const char *v
         if (!at)
             snprintf(r->why, sizeof r->why, "too many sections like [%.60s]", section);
         else if (!value_set(r, &keys[i], value, at + keys[i].offset))
-            snprintf(r->why, sizeof r->why, "[%.60s] %.40s: '%.60s' is not a value for it", section, name,
-                     value);
+            snprintf(r->why, sizeof r->why, "[%.40s] %.20s: '%.40s' is not a value for it%s", section, name,
+                     value, range_words(&keys[i], range));
         return !r->why[0];
     }
     snprintf(r->why, sizeof r->why, "unknown key '%.40s' in section [%.60s]", name, section);

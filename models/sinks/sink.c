@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define SINK_BYTES_MAX ((size_t) 256 << 20)
-#define MS_MAX 86400000u
 
 static const struct sink_kind *const kinds[] = { &sink_ctc, &sink_keyword, &sink_transducer, &sink_vad };
 
@@ -34,18 +33,17 @@ static rill_status opts_fill(rill_sink *s, rill_error *err)
     o->release = o->release > 0 && o->release < o->threshold ? o->release : o->threshold;
     o->smooth_frames = o->smooth_frames ? o->smooth_frames : 1;
     o->patience_frames = o->patience_frames ? o->patience_frames : 1;
-    if (o->beam > RILL_BEAM_MAX || o->max_tokens < 4 || o->max_tokens > 4096)
-        return err_set(err, RILL_INVALID, "beam is at most %d and max_tokens 4 to 4096; they are %u and %u",
-                       RILL_BEAM_MAX,
-                       o->beam, o->max_tokens);
+    if (o->beam > RILL_BEAM_MAX || o->max_tokens < SINK_TOKENS_MIN || o->max_tokens > SINK_TOKENS_MAX)
+        return err_set(err, RILL_INVALID, "beam is at most %d and max_tokens %d to %d; they are %u and %u",
+                       RILL_BEAM_MAX, SINK_TOKENS_MIN, SINK_TOKENS_MAX, o->beam, o->max_tokens);
     if (!(o->threshold <= 1) || !(o->stability >= 0 && o->stability <= 1))
         return err_set(err, RILL_INVALID, "threshold and stability are from 0 to 1");
-    if (o->smooth_frames > 4096 || o->patience_frames > 4096)
-        return err_set(err, RILL_INVALID, "smooth_frames and patience_frames are at most 4096");
+    if (o->smooth_frames > SINK_FRAMES_MAX || o->patience_frames > SINK_FRAMES_MAX)
+        return err_set(err, RILL_INVALID, "smooth_frames and patience_frames are at most %d", SINK_FRAMES_MAX);
     const uint32_t ms[] = { o->rule1_ms, o->rule2_ms, o->rule3_ms, o->debounce_ms, o->hangover_ms, o->preroll_ms };
     for (size_t i = 0; i < sizeof ms / sizeof *ms; i++)
-        if (ms[i] > MS_MAX || (ms[i] && !s->sample_rate))
-            return err_set(err, RILL_INVALID, ms[i] > MS_MAX ? "a time is at most a day, 86400000 ms"
+        if (ms[i] > SINK_MS_MAX || (ms[i] && !s->sample_rate))
+            return err_set(err, RILL_INVALID, ms[i] > SINK_MS_MAX ? "a time is at most a day, 86400000 ms"
                            : "times in milliseconds need the sample_rate that model.conf does not state");
     return RILL_OK;
 }

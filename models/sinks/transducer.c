@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#define SYMBOLS_MAX 16
 
 /* ---- making ---- */
 
@@ -103,8 +102,8 @@ static rill_status make(rill_sink *s, rill_error *err)
     t->max_tokens = s->opts.max_tokens;
     t->max_symbols = s->opts.max_symbols ? s->opts.max_symbols : 1;
     t->scores = s->opts.scores ? s->opts.scores : RILL_SCORES_LOGITS;
-    if (t->max_symbols > SYMBOLS_MAX)
-        return err_set(err, RILL_INVALID, "max_symbols is at most %d; it is %u", SYMBOLS_MAX, t->max_symbols);
+    if (t->max_symbols > SINK_SYMBOLS_MAX)
+        return err_set(err, RILL_INVALID, "max_symbols is at most %d; it is %u", SINK_SYMBOLS_MAX, t->max_symbols);
     TRY(nets_make(t, s, err));
     TRY(tokens_from_opts(&t->tokens, &s->arena, &s->opts, t->width, err));
     TRY(tokens_blank(&t->tokens, s->opts.blank, &t->blank, err));
