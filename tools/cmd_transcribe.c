@@ -172,21 +172,26 @@ static rill_status audio_out_open(struct said *s, const char *path, size_t n)
     return audio_create(&s->audio, path, (int) s->hear.rate, 1, &s->err);
 }
 
-static rill_status file_hear(struct said *s, const struct transcribe_opts *o, const char *in, size_t *ret_n)
+/* At the rate that the model hears; the caller frees it. */
+static rill_status file_read(struct said *s, const char *in, float **ret, size_t *ret_n)
 {
-    float *raw, *x;
+    float *raw;
     size_t n_raw;
     int file_rate;
     TRY(audio_read(in, 0, &raw, &n_raw, &file_rate, &s->err));
-    x = audio_resampled(raw, n_raw, (unsigned) file_rate, s->hear.rate, ret_n);
+    *ret = audio_resampled(raw, n_raw, (unsigned) file_rate, s->hear.rate, ret_n);
     free(raw);
-    rill_status status = o->audio ? audio_out_open(s, o->audio, *ret_n) : RILL_OK;
+    return RILL_OK;
+}
+
+static rill_status samples_hear(struct said *s, const struct transcribe_opts *o, const float *x, size_t n)
+{
+    rill_status status = o->audio ? audio_out_open(s, o->audio, n) : RILL_OK;
     if (status == RILL_OK) {
         rill_thread_prepare();
-        hear_push(&s->hear, x, *ret_n);
+        hear_push(&s->hear, x, n);
         hear_finish(&s->hear);
     }
-    free(x);
     if (s->audio && (sf_close(s->audio) || s->audio_failed))
         return err_set(&s->err, RILL_IO, "'%.300s' could not be written", o->audio);
     return status;
@@ -196,17 +201,22 @@ static rill_status transcribe(struct said *s, const struct transcribe_opts *o, c
 {
     const struct hear_calls calls = { .arg = s, .event = on_event, .audio = o->audio ? on_audio : NULL };
     bool keywords = s->tell == table_tell;
+    float *x;
     size_t n = 0;
     TRY(hear_open(&s->hear, o->model, &o->hear, &calls, &s->err));
     const rill_port *words = hear_port(&s->hear, RILL_PORT_CTC), *keys = hear_port(&s->hear, RILL_PORT_KEYWORD);
     if (keywords ? !keys : !words && !keys)
         return err_set(&s->err, RILL_INVALID, "model '%s' gives no %s", o->model, keywords ? "keywords" : "words");
+    TRY(file_read(s, in, &x, &n));      /* what cannot be heard leaves nothing in the output */
     s->out = o->out && strcmp(o->out, "-") ? fopen(o->out, "w") : stdout;
-    if (!s->out)
+    if (!s->out) {
+        free(x);
         return err_set(&s->err, RILL_IO, "'%.300s' cannot be written", o->out);
+    }
     if (keywords)
         fprintf(s->out, "start_s,end_s,word,score\n");
-    rill_status status = file_hear(s, o, in, &n);
+    rill_status status = samples_hear(s, o, x, n);
+    free(x);
     if (o->json && status == RILL_OK)
         json_end(s, in, n);
     bool bad = ferror(s->out) || (s->out == stdout ? fflush(s->out) : fclose(s->out));

@@ -104,6 +104,9 @@ static rill_status name_refuse(const char *name, rill_error *err)
     if (catalogue_has(name))
         return err_set(err, RILL_IO, "the weights of model '%.100s' are not here; fetch them with: rill models get %.100s",
                        name, name);
+    struct stat st;
+    if (stat(name, &st) == 0)
+        return err_set(err, RILL_INVALID, "the library has no model '%.100s'; what lies here under that name is ./%.100s", name, name);
     for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
         name_note(&known, b, NULL);
     library_each(name_note, &known);

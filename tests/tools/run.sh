@@ -103,6 +103,11 @@ expect 0 "three one four" "$rill" transcribe -m rill-digits "$audio/digits.wav"
 expect 0 "rill-digits is in $dir/got" "$rill" models get rill-digits --to "$dir/got"
 expect 0 "three one four" "$rill" transcribe -m "$dir/got/rill-digits" "$audio/digits.wav"
 expect 0 "licence" cat "$dir/got/rill-digits/MODEL.md"
+cp -r "$dir/got/rill-digits" "$dir/own"
+expect 3 "lies here under that name is ./own" sh -c "cd '$dir' && '$rill' inspect own"
+echo kept >"$dir/kept.txt"
+expect 4 "nothing.wav" "$rill" transcribe -o "$dir/kept.txt" "$dir/nothing.wav"
+expect 0 kept cat "$dir/kept.txt"
 
 # ---- inspect, bench
 expect 0 '"delay_samples": 256' "$rill" inspect --json wiener
