@@ -79,12 +79,28 @@ static const char *present_in(const char *const *paths, unsigned n, const char *
 
 /* ---- list ---- */
 
+/* Some weights are published in another form, and what a user made of them has no checksum. */
+static bool is_known(const struct conf_weights *w)
+{
+    static const uint8_t none[sizeof w->sha256];
+    return memcmp(w->sha256, none, sizeof none) != 0;
+}
+
 static uint64_t weights_bytes(const struct model_conf *c)
 {
     uint64_t n = 0;
     for (unsigned i = 0; i < c->n_weights; i++)
         n += c->weights[i].bytes;
     return n;
+}
+
+/* Whether `get` needs no folder for any of them. */
+static bool is_published(const struct model_conf *c)
+{
+    for (unsigned i = 0; i < c->n_weights; i++)
+        if (!*c->weights[i].url || !is_known(&c->weights[i]))
+            return false;
+    return true;
 }
 
 static void entry_print(const char *name, const struct model_conf *c, const char *where, json_t *list)
@@ -97,7 +113,7 @@ static void entry_print(const char *name, const struct model_conf *c, const char
         return;
     }
     char state[32];
-    if (c->n_weights && !where && !weights_bytes(c))
+    if (!where && !is_published(c))
         snprintf(state, sizeof state, "from a folder");
     else
         snprintf(state, sizeof state, c->n_weights && !where ? "to fetch, %.1f MB" : c->n_weights ? "present" : "built in",
@@ -231,13 +247,6 @@ static int fetch_local(struct get *g, const char *dir, const char *name, const s
             return copy_file(g, path);
         }
     return tool_fail(g->cmd, TOOL_IO, "'%s' has no %s", dir, w->from ? w->from : own);
-}
-
-/* Some weights are published in another form, and what a user made of them has no checksum. */
-static bool is_known(const struct conf_weights *w)
-{
-    static const uint8_t none[sizeof w->sha256];
-    return memcmp(w->sha256, none, sizeof none) != 0;
 }
 
 static void sum_print(const char *file, const uint8_t *sum)

@@ -84,6 +84,8 @@ expect 3 "speech probabilities" "$rill" vad -m wiener "$audio/noisy.wav" "$dir/x
 expect 0 "wiener.*built in" "$rill" models
 expect 0 "rill-denoise.*built in" "$rill" models
 expect 0 '"name": "gtcrn"' "$rill" models --json
+expect 0 "^silero_v6 .*to fetch, 2.3 MB" "$rill" models
+expect 0 "^ml_kws_gru_s .*from a folder" "$rill" models
 expect 3 "no model 'nosuch'" "$rill" models get nosuch
 expect 4 "has no gtcrn" "$rill" models get gtcrn --from "$dir"
 expect 4 "rill models get gtcrn" env RILL_MODEL_PATH="$RILL_LIBRARY" "$rill" inspect gtcrn
@@ -161,6 +163,7 @@ expect 0 "all bits the same" "$rill" check rill-denoise --pulse 256,700 --length
 expect 0 "^2 passed, 0 failed$" "$rill" check "$zoo/dualpath/model.onnx" --pulse 1,5 --length 19 --seed 3
 expect 0 "output 'taps': largest difference 0, all bits the same" "$rill" check "$zoo/dfn3/model.onnx"
 expect 0 "^2 passed, 0 failed$" "$rill" check wiener "$audio/noisy.wav" --pulse 256,4096
+expect 0 "^1 passed, 0 failed$" "$rill" check wiener "$dir/odd.wav" --pulse 256
 expect 0 "length 1 *ok: too short for a frame, and none comes" "$rill" check "$zoo/wavenet/model.onnx" --pulse 8
 expect 3 "takes no recording" "$rill" check "$zoo/gtcrn/model.onnx" "$audio/noisy.wav"
 cat >"$dir/global.nnef" <<TEXT
