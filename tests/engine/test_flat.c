@@ -2,6 +2,7 @@
 /* Flat states that are cut up, shifted and put together anew: what rewriting makes of them, in place where it may be,
  * gives for two streams in turns what the graph gives whose states are inputs and outputs. */
 #include "engine/interp.h"
+#include "engine/ops/pieces.h"
 #include "engine/plan.h"
 #include "engine/prune.h"
 #include "engine/rewrite/passes.h"
@@ -272,8 +273,60 @@ static void graph_try(uint32_t s)
     build_drop(&ref);
 }
 
+/* ---- movements by hand ---- */
+
+/* Four elements turned by one; in its base's place the others move up, then the last comes from the second input. */
+static uint32_t turn(struct build *b, uint32_t base, uint32_t first)
+{
+    static const struct piece piece[] = {
+        { .input = 0, .from = 1, .to = 0, .n = { 1, 1, 1, 3 }, .from_stride = { 0, 0, 0, 1 }, .to_stride = { 0, 0, 0, 1 } },
+        { .input = 1, .from = 0, .to = 3, .n = { 1, 1, 1, 1 }, .from_stride = { 0, 0, 0, 1 }, .to_stride = { 0, 0, 0, 1 } },
+    };
+    static const int64_t four = 4;
+    struct move_attr *a = arena_new(&b->arena, struct move_attr);
+    *a = (struct move_attr) { .shape = { .v = &four, .n = 1 }, .base = 0 };
+    a->pieces = (struct attr_ints) { .v = (const int64_t *) piece, .n = 2 * PIECE_INTS };
+    a->patch = a->pieces;
+    struct fact f = vec(b, 4);
+    uint32_t out = graph_add_wire(&b->g, "turn", &f);
+    graph_add_node(&b->g, &op_move, "turn", a, (uint32_t[]) { base, first }, 2, &out, 1);
+    return out;
+}
+
+/* What is turned is read twice, as it is or through a view of it: it may not be written where it lies. Last, with its first
+ * element out of a wire of its own, it may be. */
+static void turn_try(int how)
+{
+    struct build b;
+    struct plan *p = NULL;
+    build_init(&b);
+    struct pool pool = { .b = &b };
+    struct fact f = vec(&b, 4), row = { .type = DTYPE_F32, .rank = 2, .shape = { dim_int(b.dims, 1), dim_int(b.dims, 4) } };
+    uint32_t x = graph_add_input(&b.g, "x", &f), old = op_add(&pool, "Neg", &x, 1, 4), second = old;
+    if (how == 1)
+        second = op_add_as(&pool, "Unsqueeze", (uint32_t[]) { old, int_const(&pool, 0) }, 2, row);
+    else if (how == 2)
+        second = op_add(&pool, "Neg", &x, 1, 4);
+    graph_add_output(&b.g, turn(&b, old, second));
+    bool ok = plan_from_graph(&p, &b.g, NULL, &b.err) == RILL_OK;
+    check(ok, b.err.text, (uint32_t) how);
+    if (ok) {
+        unsigned char *mem = aligned_alloc(64, (p->mem_bytes + 127) / 64 * 64);
+        const float in[4] = { 1, 2, 3, 4 }, want[4] = { -2, -3, -4, -1 };
+        plan_reset(p, mem);
+        memcpy(mem + p->inputs[0].at.offset, in, sizeof in);
+        plan_run(p, mem);
+        check(!memcmp(place_read(p->outputs[0].at, mem), want, sizeof want), "what is read twice was written over", (uint32_t) how);
+        free(mem);
+    }
+    plan_free(p);
+    build_drop(&b);
+}
+
 int main(void)
 {
+    for (int how = 0; how < 3; how++)
+        turn_try(how);
     for (uint32_t s = 1; s <= GRAPHS; s++)
         graph_try(s * 2654435761u);
     check(in_place * 2 > GRAPHS, "graphs that are written in place", in_place);
