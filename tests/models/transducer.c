@@ -310,8 +310,8 @@ static void test_refusals(void)
     refused(NETS, false, "neither");
     refused(NETS "words = a,b,c\n", false, "17 columns");
     refused(NETS "tokens = tokens.txt\nblank = 17\n", false, "the blank is token 17");
-    refused(NETS "tokens = tokens.txt\nbeam = 65\n", false, "beam");
-    refused(NETS "tokens = tokens.txt\nmax_symbols = 17\n", false, "max_symbols");
+    refused(NETS "tokens = tokens.txt\nbeam = 65\n", true, "1 to 64");
+    refused(NETS "tokens = tokens.txt\nmax_symbols = 17\n", true, "1 to 16");
 }
 
 /* A folder that lacks one of its files names it. */

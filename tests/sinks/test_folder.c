@@ -172,7 +172,7 @@ static void test_refusals(void)
     refused("words = a,b\nscores = loud\n", NULL, true, "not a value");
     refused("words = a,b\nunits = \n", NULL, true, "not a value");
     refused("words = a,b\nvoice = 1\n", NULL, true, "unknown key");
-    refused("words = a,b,c,d,e,f,g,h\nbeam = 100\n", NULL, false, "beam");
+    refused("words = a,b,c,d,e,f,g,h\nbeam = 100\n", NULL, true, "1 to 64");
 }
 
 /* Symbols behind the columns are no mistake, with or without a gap before them. */
