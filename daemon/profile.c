@@ -17,6 +17,7 @@ struct profile_job {
     uint32_t conn, req;
     char model[65];
     rill_plan *of, *plan;               /* whose model is profiled; made with profile, step names are its own */
+    uint64_t max_bytes;
     uint32_t rate, n_pulses, pulse_samples;
     int audio_in;
     rill_step_time *steps;
@@ -132,7 +133,7 @@ static uint32_t width_most(const rill_plan *p)
 static void profile_run(uv_work_t *w)
 {
     struct profile_job *j = w->data;
-    rill_plan_opts opts = { .profile = 1, .max_bytes = j->daemon->conf.models_max_model_bytes };
+    rill_plan_opts opts = { .profile = 1, .max_bytes = j->max_bytes };
     j->status = rill_plan_new(&j->plan, rill_plan_model(j->of), &opts, &j->error);
     if (j->status != RILL_OK)
         return;
@@ -184,7 +185,8 @@ static void profile_start(struct conn *c, uint32_t req, const struct model *m)
     }
     if (j) {
         *j = (struct profile_job) { .daemon = d, .conn = c->id, .req = req, .of = rill_plan_ref(m->lane.plan), .rate = m->lane.rate,
-                                    .pulse_samples = m->lane.pulse_samples, .audio_in = m->lane.audio_in };
+                                    .pulse_samples = m->lane.pulse_samples, .audio_in = m->lane.audio_in,
+                                    .max_bytes = d->conf.models_max_model_bytes };
         memcpy(j->model, m->name, sizeof j->model);
         j->work.data = j;
     }
