@@ -95,7 +95,7 @@ static struct session *session_of(struct conn *c, uint32_t req, uint32_t id)
     struct session *s = id ? session_find(c, id) : NULL;
     if (!s && stream_taken(c, id))
         conn_error(c, req, id, RILL__CODE__BAD_ARG, false, "stream %u is a subscription; it takes Unsubscribe only", id);
-    else if (!s && (!id || !conn_id_buried(c, id)))
+    else if (!s && !conn_id_buried(c, id))
         conn_error(c, req, id, RILL__CODE__NO_STREAM, false, "stream %u is not open", id);
     return s;
 }

@@ -13,6 +13,7 @@ struct peer_stream {
     uint32_t frame_bytes;           /* of the input format */
     uint64_t pos, limit_pos;        /* input rate */
     bool discont, ended, finished;
+    struct rill_client_finished fin;        /* if finished */
 };
 
 struct rill_client {
@@ -26,7 +27,6 @@ struct rill_client {
     struct rill_client_events ev;
     Rill__ServerFrame *answer;      /* to the last request */
     Rill__ServerFrame *held;        /* what rill_client_status points into */
-    struct rill_client_finished last_finished;
     int error_code;
     char error[512], server[64], text[512];
     char *metrics;                  /* what came of the last ctl_metrics */

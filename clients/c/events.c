@@ -76,7 +76,7 @@ static void on_finished(struct rill_client *c, const Rill__Finished *m)
     struct peer_stream *s = m->stream ? client_stream(c, m->stream) : NULL;
     if (s) {
         s->ended = s->finished = true;
-        c->last_finished = f;
+        s->fin = f;
     }
     if (c->ev.finished)
         c->ev.finished(c->ev.arg, &f);

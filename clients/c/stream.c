@@ -201,7 +201,7 @@ int client_finished(struct rill_client *c, struct peer_stream *s, struct rill_cl
     if (!good)
         return -1;
     if (ret)
-        *ret = c->last_finished;
+        *ret = s->fin;
     return 0;
 }
 

@@ -433,6 +433,35 @@ static void test_users(void)
     source_close(&open);
 }
 
+/* Both Finished come together; each stream gets its own. */
+static void test_one_connection(void)
+{
+    struct source s;
+    source_open(&s, "both", RILL_CLIENT_FILE, true);
+    source_publish(&s, "self", 0, false, true);
+    CHECK(rill_client_subscribe(s.c, 2, &(struct rill_client_subscribe) { .topic = "self", .want = RILL_CLIENT_VAD }, NULL) == 0, "%s",
+          rill_client_error(s.c));
+    source_send(&s, PIECE);
+    source_finish(&s);
+    CHECK(s.r.fin.stream == 1 && s.r.fin.in == PIECE && s.r.fin.out == PIECE, "stream %u, %llu in", s.r.fin.stream,
+          (unsigned long long) s.r.fin.in);
+    for (uint64_t end = now_ms() + 5000; !rill_client_ended(s.c, 2) && now_ms() < end;)
+        rill_client_poll(s.c, 100);
+    CHECK(rill_client_ended(s.c, 2));
+    source_close(&s);
+}
+
+static void test_no_number(void)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Unsubscribe m = RILL__UNSUBSCRIBE__INIT;
+    int fd = raw_hello(rig.sock);
+    f.m_case = RILL__CLIENT_FRAME__M_UNSUBSCRIBE;
+    f.unsubscribe = &m;
+    CHECK(raw_frame(fd, &f) && raw_error(fd, 5000) == RILL__CODE__NO_STREAM);
+    close(fd);
+}
+
 int main(void)
 {
     uint32_t seed = 11;
@@ -446,6 +475,8 @@ int main(void)
     test_format();
     test_ends();
     test_refusals();
+    test_one_connection();
+    test_no_number();
     test_users();
     CHECK(rig_stop(&rig) == 0);
     return check_end();
