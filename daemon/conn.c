@@ -10,6 +10,7 @@
 #define ARENA_EXTRA_BYTES 65536
 #define CLOSE_LINGER_US 1000000
 #define QUEUE_FLOOR_BYTES 262144
+#define TURN_US 500                 /* for the messages of one client; then others come first */
 #define UNSENT_FACTOR 4             /* memory of what waits, over its bytes: messages may be small */
 
 static const uint8_t preface[PREFACE_BYTES] = { 'R', 'I', 'L', 'L', 1, 0, 0, 0 };
@@ -307,6 +308,31 @@ static bool buffer_fit(struct conn *c)
 
 static void slow_check(struct conn *c, uint64_t now_us);
 
+/* What was read, for TURN_US; the rest waits for the next turn of the loop, so that others have theirs between. */
+static void frames_take(struct conn *c)
+{
+    uint64_t until_us = lane_now_us() + TURN_US;
+    size_t at = 0, used = 1;
+    if (!c->preface_done)
+        at = used = preface_take(c);
+    while (used && !c->closing && !c->broken && !c->waits) {
+        used = frame_take(c, c->in + at, c->in_fill - at);
+        at += used;
+        if (!c->closing && conn_queue_bytes(c) > QUEUE_FLOOR_BYTES)
+            slow_check(c, lane_now_us());
+        c->waits = used && !c->closing && lane_now_us() >= until_us;
+    }
+    memmove(c->in, c->in + at, c->in_fill - at);
+    c->in_fill -= at;
+    if (!c->closing && !buffer_fit(c))
+        conn_close(c);
+    if (!c->waits || c->closing)
+        return;
+    uv_read_stop((uv_stream_t *) &c->pipe);
+    c->daemon->frames_wait = true;
+    uv_async_send(&c->daemon->progress);
+}
+
 static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
 {
     struct conn *c = (struct conn *) (void *) st;
@@ -317,19 +343,22 @@ static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
     }
     c->in_fill += (size_t) n;
     c->heard_us = lane_now_us();
-    size_t at = 0, used = 1;
-    if (!c->preface_done)
-        at = used = preface_take(c);
-    while (used && !c->closing) {
-        used = frame_take(c, c->in + at, c->in_fill - at);
-        at += used;
+    frames_take(c);
+}
+
+void conns_go_on(struct daemon *d)
+{
+    if (!d->frames_wait)
+        return;
+    d->frames_wait = false;
+    for (struct conn *c = d->conns; c; c = c->next) {
+        if (!c->waits || c->closing)
+            continue;
+        c->waits = false;
+        frames_take(c);
+        if (!c->waits && !c->closing)
+            uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
     }
-    memmove(c->in, c->in + at, c->in_fill - at);
-    c->in_fill -= at;
-    if (!c->closing && !buffer_fit(c))
-        conn_close(c);
-    if (!c->closing && conn_queue_bytes(c) > QUEUE_FLOOR_BYTES)
-        slow_check(c, lane_now_us());
 }
 
 /* ---- accepting ---- */
@@ -493,7 +522,7 @@ void conn_id_revive(struct conn *c, uint32_t stream)
 
 bool conn_id_buried(const struct conn *c, uint32_t stream)
 {
-    for (size_t i = 0; i < DEAD_IDS; i++)
+    for (size_t i = 0; stream && i < DEAD_IDS; i++)
         if (c->dead_ids[i] == stream)
             return true;
     return false;

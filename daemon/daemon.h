@@ -69,6 +69,7 @@ struct conn {
     uint32_t id, uid, pid;
     bool is_control, preface_done, hello_done, closing, paused;
     bool broken;                    /* a write failed: it ends with this turn of the loop */
+    bool waits;                     /* whole messages of it wait in `in`; nothing is read meanwhile */
     char client[64];
     uint8_t *in;
     size_t in_fill, in_cap;
@@ -139,6 +140,7 @@ struct daemon {
     uint64_t watchdog_us, next_pet_us;
     struct health health;
     bool ending;                    /* a connection is closing */
+    bool frames_wait;               /* a connection `waits` */
     bool ready, draining, stopping;
     int preloads_left, exit_code;
     struct reload *reload;
@@ -152,6 +154,7 @@ void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, 
     __attribute__((format(printf, 6, 7)));
 void conn_close(struct conn *c);            /* after what is queued was written, within a second */
 void conns_end(struct daemon *d);           /* all of them, at once */
+void conns_go_on(struct daemon *d);         /* messages that were read and had no time in their turn */
 void conns_sweep(struct daemon *d);         /* those that are closing and have nothing left to say */
 size_t conn_queue_bytes(const struct conn *c);
 void conn_tick(struct conn *c, uint64_t now_us);

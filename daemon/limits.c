@@ -8,6 +8,7 @@
 #define FILE_SOCKET_BYTES 32768
 #define SOCKET_BYTES_MIN 2304           /* the kernel takes no less: half of its 4608 */
 #define SOCKET_BYTES_MAX 262144
+#define ENDED_PART 8                    /* of a user's streams: so many more may have ended and not be gone */
 #define MESSAGE_BYTES 64                /* around samples, or of an event */
 
 /* ---- memory ---- */
@@ -43,15 +44,18 @@ bool memory_allows(const struct daemon *d, uint32_t uid, size_t more)
 
 const char *quota_open(const struct conn *c, const struct daemon *d)
 {
-    uint32_t n = 0;
+    uint32_t n = 0, ended = 0, most = d->conf.limits_max_streams_per_uid;
     for (const struct session *s = d->sessions; s; s = s->next)
-        n += s->uid == c->uid && !s->gone;
+        if (s->uid == c->uid)
+            ++*(s->gone ? &ended : &n);
     if (c->n_streams >= d->conf.limits_max_streams_per_connection)
         return "max_streams_per_connection is reached";
+    if (n >= most)
+        return "max_streams_per_uid is reached";
+    if (n + ended >= most + most / ENDED_PART + 1)
+        return "max_streams_per_uid is reached; some have ended and take their places for a moment more";
     if (d->n_sessions >= d->conf.limits_max_streams)
         return "max_streams is reached";
-    if (n >= d->conf.limits_max_streams_per_uid)
-        return "max_streams_per_uid is reached";
     return memory_allows(d, c->uid, 0) ? NULL : "max_bytes_per_uid is reached";
 }
 

@@ -11,6 +11,7 @@
 static void on_progress(uv_async_t *a)
 {
     sessions_pump(a->data);
+    conns_go_on(a->data);
     conns_sweep(a->data);
 }
 

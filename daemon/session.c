@@ -204,9 +204,20 @@ static struct model *model_choose(struct conn *c, uint32_t req, const Rill__Open
     return found;
 }
 
+/* Those that have ended and that no compute thread holds any more. */
+static void sessions_reap(struct daemon *d)
+{
+    for (struct session *s = d->sessions, *next; s; s = next) {
+        next = s->next;
+        if (s->gone && (!s->lane || atomic_load_explicit(&s->lane->detached, memory_order_acquire)))
+            session_free(s);
+    }
+}
+
 void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
 {
     struct daemon *d = c->daemon;
+    sessions_reap(d);
     if (!m->stream || stream_taken(c, m->stream)) {
         /* Not fatal: the number may be that of a stream that runs. */
         conn_error(c, req, m->stream, RILL__CODE__BAD_ARG, false, m->stream ? "stream %u is open already"
@@ -593,7 +604,6 @@ void sessions_pump(struct daemon *d)
         next = s->next;
         if (!s->gone)
             session_pump(s);
-        else if (!s->lane || atomic_load_explicit(&s->lane->detached, memory_order_acquire))
-            session_free(s);
     }
+    sessions_reap(d);
 }

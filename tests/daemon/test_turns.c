@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* One client after the other: who sends thousands of messages at once neither keeps the others waiting nor fills the daemon's
+ * memory with answers that it does not read, and who opens and closes streams takes no more places than one user may. */
+#include "tests/daemon/harness.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LATE_MESSAGES 12000
+#define INFOS 10000
+#define CHURNS 24
+
+/* The same frame so many times, written at once. */
+static bool burst_send(int fd, const Rill__ClientFrame *f, unsigned n)
+{
+    uint8_t one[64];
+    size_t bytes = frame_make(one, sizeof one, f);
+    uint8_t *all = malloc(bytes * n);
+    for (unsigned i = 0; all && i < n; i++)
+        memcpy(all + i * bytes, one, bytes);
+    bool good = all && raw_send(fd, all, bytes * n);
+    free(all);
+    return good;
+}
+
+/* Adds the messages that open a stream and cancel it. */
+static bool open_close(uint8_t *to, size_t *at, size_t cap, uint32_t id)
+{
+    Rill__ClientFrame open = RILL__CLIENT_FRAME__INIT, cancel = RILL__CLIENT_FRAME__INIT;
+    Rill__OpenStream o = RILL__OPEN_STREAM__INIT;
+    Rill__Cancel x = RILL__CANCEL__INIT;
+    Rill__Pcm pcm = RILL__PCM__INIT;
+    pcm.rate = 16000;
+    pcm.channels = 1;
+    pcm.enc = RILL__ENC__ENC_S16LE;
+    o.stream = x.stream = id;
+    o.pace = RILL__PACE__PACE_FILE;
+    o.in = &pcm;
+    open.m_case = RILL__CLIENT_FRAME__M_OPEN;
+    open.open = &o;
+    cancel.m_case = RILL__CLIENT_FRAME__M_CANCEL;
+    cancel.cancel = &x;
+    size_t n = frame_make(to + *at, cap - *at, &open);
+    *at += n;
+    size_t m = n ? frame_make(to + *at, cap - *at, &cancel) : 0;
+    *at += m;
+    return n && m;
+}
+
+static bool ping_send(int fd)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Ping ping = RILL__PING__INIT;
+    f.m_case = RILL__CLIENT_FRAME__M_PING;
+    f.ping = &ping;
+    return raw_frame(fd, &f);
+}
+
+/* When the daemon answered a ping; 0 = it did not. */
+static uint64_t pong_us(int fd)
+{
+    Rill__ServerFrame *a;
+    uint64_t us = 0;
+    while (!us && (a = raw_answer(fd, 10000))) {
+        us = a->m_case == RILL__SERVER_FRAME__M_PONG ? a->pong->mono_us : 0;
+        rill__server_frame__free_unpacked(a, NULL);
+    }
+    return us;
+}
+
+/* All waits to be read when the daemon goes on, whichever it reads first: late messages for a stream that ended, which are no
+ * error, are as many as the socket holds, and between two clients with one question. */
+static void test_fair(const struct rig *r)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Cancel late = RILL__CANCEL__INIT;
+    uint8_t b[256];
+    size_t n = 0;
+    int a = raw_hello(r->sock), many = raw_hello(r->sock), z = raw_hello(r->sock);
+    late.stream = 1;
+    f.m_case = RILL__CLIENT_FRAME__M_CANCEL;
+    f.cancel = &late;
+    CHECK(open_close(b, &n, sizeof b, 1) && raw_send(many, b, n) && ping_send(many) && pong_us(many));
+    kill(r->pid, SIGSTOP);
+    CHECK(ping_send(a) && burst_send(many, &f, LATE_MESSAGES) && ping_send(many) && ping_send(z));
+    kill(r->pid, SIGCONT);
+    uint64_t many_us = pong_us(many), a_us = pong_us(a), z_us = pong_us(z);
+    CHECK(many_us && a_us && z_us);
+    CHECK(a_us < many_us && z_us < many_us, "pongs at %+lld and %+lld us after that of the client with %d messages",
+          (long long) (a_us - many_us), (long long) (z_us - many_us), LATE_MESSAGES);
+    close(a);
+    close(many);
+    close(z);
+}
+
+/* Questions with long answers, none of which is read: what was made for them is bounded. */
+static void test_answers_bounded(const struct rig *r)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Info info = RILL__INFO__INIT;
+    int fd = raw_hello(r->sock);
+    uint8_t b[65536];
+    size_t bytes = 0;
+    ssize_t n;
+    f.m_case = RILL__CLIENT_FRAME__M_INFO;
+    f.info = &info;
+    kill(r->pid, SIGSTOP);
+    CHECK(burst_send(fd, &f, INFOS));
+    kill(r->pid, SIGCONT);
+    usleep(300000);
+    while ((n = recv(fd, b, sizeof b, 0)) > 0)
+        bytes += (size_t) n;
+    CHECK(bytes < 4u * 262144, "%zu bytes of answers were made for a client that reads none", bytes);
+    close(fd);
+}
+
+/* Streams that are closed before the daemon looked up count as their user's until they are gone. */
+static void test_churn(const struct rig *r)
+{
+    uint8_t b[8192];
+    size_t at = 0;
+    int fd = raw_hello(r->sock);
+    unsigned opened = 0, own = 0, all = 0;
+    for (uint32_t id = 1; id <= CHURNS; id++)
+        CHECK(open_close(b, &at, sizeof b, id));
+    CHECK(raw_send(fd, b, at));
+    for (unsigned answers = 0; answers < CHURNS;) {
+        Rill__ServerFrame *a = raw_answer(fd, 10000);
+        if (!CHECK(a != NULL))
+            break;
+        bool error = a->m_case == RILL__SERVER_FRAME__M_ERROR;
+        opened += a->m_case == RILL__SERVER_FRAME__M_OPENED;
+        own += error && strstr(a->error->text, "max_streams_per_uid") != NULL;
+        all += error && strstr(a->error->text, "max_streams is") != NULL;
+        answers += a->m_case == RILL__SERVER_FRAME__M_FINISHED || (error && a->error->code == RILL__CODE__QUOTA);
+        rill__server_frame__free_unpacked(a, NULL);
+    }
+    CHECK(all == 0, "%u opens found the places of all users taken", all);
+    CHECK(opened >= 2, "%u opened, %u refused", opened, own);
+    close(fd);
+}
+
+int main(void)
+{
+    struct rig r;
+    rig_start(&r, "[limits]\nmax_streams = 4\nmax_streams_per_uid = 2\n");
+    test_fair(&r);
+    test_answers_bounded(&r);
+    test_churn(&r);
+    CHECK(rig_stop(&r) == 0);
+    return check_end();
+}
