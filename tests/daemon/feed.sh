@@ -25,7 +25,7 @@ check()
 has()
 {
     i=0
-    while [ "$(grep -c -e "$2" "$1")" -lt "$3" ]; do
+    while [ "$(cat "$1" 2>/dev/null | grep -c -e "$2")" -lt "$3" ]; do
         i=$((i + 1))
         [ $i -lt 200 ] || { cat "$1"; return 1; }
         sleep 0.1
@@ -65,11 +65,16 @@ wait $feed
 check "the feed ends with its file" [ $? = 0 ]
 check "nothing was left out" grep -q " 0 left out" "$dir/feed"
 
-# ---- the daemon goes and comes
-"$rill" feed --file "$audio/clean.wav" mic 2>"$dir/feed2" &
+# ---- the daemon goes and comes, well within the minute that is fed
+{
+    printf 'RIFF\044\114\035\000WAVEfmt \020\000\000\000\001\000\001\000\200\076\000\000\000\175\000\000\002\000\020\000'
+    printf 'data\000\114\035\000'
+    head -c 1920000 /dev/zero
+} >"$dir/minute.wav"
+"$rill" feed --file "$dir/minute.wav" mic 2>"$dir/feed2" &
 feed=$!
 check "published again" has "$dir/feed2" "published" 1
-"$rill" listen --retry --seconds 15 mic "$dir/out2.wav" 2>"$dir/listen2" &
+"$rill" listen --retry --seconds 60 mic "$dir/out2.wav" 2>"$dir/listen2" &
 listener=$!
 kill "$daemon"
 wait "$daemon"
