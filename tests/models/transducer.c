@@ -150,6 +150,20 @@ static void test_features(struct floats x)
     free(want.v);
 }
 
+/* Rule 2 counts from the end of the last word: `rule2_samples` behind it an utterance ends. */
+static unsigned endpoints_in_place(const char *story, unsigned long long rule2_samples)
+{
+    unsigned long long word_end = 0, pos;
+    unsigned n = 0;
+    for (const char *line = story; line && *line; line = strchr(line, '\n') + 1) {
+        if (sscanf(line, "final rule=%*d %*u..%llu", &pos) == 1)
+            word_end = pos;
+        if (sscanf(line, "endpoint rule=2 %llu", &pos) == 1 && ++n)
+            CHECK(pos == word_end + rule2_samples, "an endpoint at %llu, the word ends at %llu", pos, word_end);
+    }
+    return n;
+}
+
 static void test_cuts(const rill_plan *p, struct floats x, bool ends)
 {
     for (uint32_t beam = 1; beam <= 4; beam += 3) {
@@ -172,6 +186,7 @@ static void test_cuts(const rill_plan *p, struct floats x, bool ends)
         }
         CHECK(strstr(first.text, "partial") && strstr(first.text, "final"), "%s", first.text);
         CHECK(!ends || (strstr(first.text, "endpoint rule=2") && strstr(first.text, "segment=2")), "%s", first.text);
+        CHECK(!ends || endpoints_in_place(first.text, 2560) > 2, "%s", first.text);
         story_drop(&first);
     }
 }
@@ -294,6 +309,33 @@ static void refused(const char *conf_tail, bool at_open, const char *word)
 }
 
 #define NETS "decoder = decoder.onnx\njoiner = joiner.onnx\n"
+
+/* A token that stands for no word is heard like a blank, however often it is the best. */
+static void test_unknown(struct floats x)
+{
+    char tokens[512] = "", name[16];
+    folder_make("unknown", NETS "tokens = tokens.txt\nunits = words\n", all_files);
+    for (int i = 0; i < 17; i++) {
+        snprintf(name, sizeof name, "w%d", i);
+        snprintf(tokens + strlen(tokens), sizeof tokens - strlen(tokens), "%s %d\n", i == 15 ? "<unk>" : name, i);
+    }
+    file_write(test_path("unknown", "tokens.txt"), tokens, strlen(tokens));
+    rill_error err = { 0 };
+    rill_plan *p = folder_plan(test_path("unknown", ""), &err);
+    for (uint32_t beam = 1; p && beam <= 4; beam += 3) {
+        rill_sink_opts o;
+        rill_sink *s = NULL;
+        rill_sink_defaults(&o, p, 1, &err);
+        o.beam = beam;
+        CHECK(rill_sink_new(&s, p, 1, &o, &err) == RILL_OK, "%s", err.text);
+        struct story t = stream_through(p, s, x, 5000);
+        CHECK(strstr(t.text, "w5") && !strstr(t.text, "unk"), "beam %u: %s", beam, t.text);
+        story_drop(&t);
+        rill_sink_free(s);
+    }
+    CHECK(p, "%s", err.text);
+    rill_plan_unref(p);
+}
 
 static void test_refusals(void)
 {
@@ -448,6 +490,7 @@ int main(void)
         test_finals(p, want.v, want.n / 24);
     }
     test_many_states(x);
+    test_unknown(x);
     test_missing();
     test_refusals();
     meta_refused("vocab_size\x12", "18", "vocab_size of 18");

@@ -348,8 +348,31 @@ static void full_and_long(uint32_t beam)
     rill_sink_free(s);
 }
 
+/* Held back until the share of the prefixes that begin as the best one is large enough, and told with that share. */
+static void stability_is_a_share(void)
+{
+    static const float p[2][3] = { { 0.4f, 0.6f, 0 }, { 0.2f, 0.6f, 0.2f } };
+    static const struct { float bar; const char *want; } cases[] = {
+        { 0, "partial rule=0 0..480 score=0.600000 stability=0.600000 segment=0 'a' [a 0..480 0.600000]\n" },
+        { 0.7f, "partial rule=0 0..960 score=0.600000 stability=0.840000 segment=0 'a' [a 0..960 0.600000]\n" },
+        { 0.9f, "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rill_sink_opts o = plain;
+        o.words = "<blk>,a,b";
+        o.scores = RILL_SCORES_PROBS;
+        o.stability = cases[i].bar;
+        rill_sink *s = test_sink(&o, 3, HOP);
+        struct story t = story_of(s, p[0], 2, 0, false);
+        CHECK(!strcmp(t.text, cases[i].want), "bar %g: %s", (double) cases[i].bar, t.text);
+        story_drop(&t);
+        rill_sink_free(s);
+    }
+}
+
 int main(void)
 {
+    stability_is_a_share();
     for (int beam = 1; beam <= 16; beam *= 4)
         for (int k = RILL_SCORES_LOG; k <= RILL_SCORES_PROBS; k++)
             no_numbers((uint32_t) beam, (rill_scores) k);
