@@ -428,6 +428,7 @@ const struct command cmd_models = {
     .usage = "[list | get NAME...] [OPTIONS]",
     .summary = "list the library of models, fetch weights",
     .details = "Weights come from the address in model.conf over https and are kept only if their SHA-256 agrees.\n"
-               "They go to the user's folder of models, which every command and a user's daemon search.",
+               "They go to the user's folder of models, which every command searches. The daemon reads the folders of its\n"
+               "model_path alone: --to one of them makes a model known to it.",
     .run = run,
 };
