@@ -72,6 +72,14 @@ void heard_drop(struct heard *h)
     free(h->buf);
 }
 
+size_t heard_bytes(const struct heard *h)
+{
+    size_t n = ring_bytes(&h->bytes) + (h->buf ? HEARD_EVENT_BYTES : 0) + (h->edges ? rill_sink_bytes(h->edges) : 0);
+    for (unsigned i = 0; i < h->n; i++)
+        n += h->list[i].sink ? rill_sink_bytes(h->list[i].sink) : 0;
+    return n;
+}
+
 void heard_reset(struct heard *h, uint64_t pos)
 {
     for (unsigned i = 0; i < h->n; i++)

@@ -62,6 +62,7 @@ struct heard_wants {
 struct lane_model;
 bool heard_make(struct heard *h, const struct lane_model *m, const struct heard_wants *w);
 void heard_drop(struct heard *h);
+size_t heard_bytes(const struct heard *h);          /* of memory, besides *h */
 void heard_reset(struct heard *h, uint64_t pos);     /* pos: of the next frame, model's rate */
 
 /* All sinks of the model are made once, so that a bad one fails when it is loaded. */

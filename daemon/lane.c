@@ -46,7 +46,8 @@ static bool buffers_make(struct lane *l)
     l->feed = calloc(l->feed_cap, sizeof *l->feed);
     for (unsigned i = 0; i < m->n_heard; i++)
         most = m->heard[i].width > most ? m->heard[i].width : most;
-    l->pulled = calloc(most > m->other_width ? most : m->other_width, sizeof *l->pulled);
+    l->pulled_cap = most > m->other_width ? most : m->other_width;
+    l->pulled = calloc(l->pulled_cap, sizeof *l->pulled);
     l->resampled = calloc(l->resampled_cap, sizeof *l->resampled);
     return l->chunk && l->feed && l->pulled && l->resampled;
 }
@@ -75,6 +76,17 @@ static bool stream_make(struct lane *l)
     return l->to_model && l->from_model;
 }
 
+/* Of all but the resamplers, which are small. */
+static size_t bytes_count(const struct lane *l)
+{
+    const struct ring *rings[] = { &l->in, &l->marks, &l->arrivals, &l->out, &l->recs };
+    size_t n = sizeof *l + heard_bytes(&l->heard) + relief_bytes(l) + rill_plan_stream_size(l->model->plan) +
+               (l->chunk_cap + l->feed_cap + l->pulled_cap + l->resampled_cap) * sizeof(float);
+    for (size_t i = 0; i < sizeof rings / sizeof *rings; i++)
+        n += ring_bytes(rings[i]);
+    return n;
+}
+
 struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o)
 {
     struct lane *l = aligned_alloc(64, (sizeof *l + 63) & ~(size_t) 63);
@@ -89,6 +101,7 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o)
     l->delay_out_samples = o->align ? 0 : (uint32_t) pcm_rescale(m->delay_samples, o->out_rate, m->rate);
     if (!buffers_make(l) || !rings_make(l) || !stream_make(l) || !relief_make(l) || !heard_make(&l->heard, m, &o->heard))
         return lane_free(l);
+    l->bytes = bytes_count(l);
     segment_begin(l, 0);
     return l;
 }
@@ -115,19 +128,9 @@ struct lane *lane_free(struct lane *l)
     return NULL;
 }
 
-static size_t ring_bytes(const struct ring *r)
-{
-    return r->mem ? (r->mask + 1) * r->item_bytes : 0;
-}
-
 size_t lane_bytes(const struct lane *l)
 {
-    if (!l)
-        return 0;
-    size_t floats = l->chunk_cap + l->feed_cap + l->resampled_cap + l->model->pulse_samples;
-    return sizeof *l + floats * sizeof(float) + ring_bytes(&l->in) + ring_bytes(&l->marks) + ring_bytes(&l->arrivals) +
-           ring_bytes(&l->out) + ring_bytes(&l->recs) + ring_bytes(&l->heard.bytes) + (l->heard.buf ? HEARD_EVENT_BYTES : 0) +
-           rill_plan_stream_size(l->model->plan);
+    return l ? l->bytes : 0;
 }
 
 /* ---- what comes out ---- */

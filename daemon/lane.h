@@ -90,6 +90,7 @@ struct lane {
 
     const struct lane_model *model;
     struct lane_opts opts;
+    size_t bytes;                               /* of memory */
     bool live;                                  /* goes before those that are not */
     uint32_t delay_out_samples;                 /* what align=false adds to the end */
 
@@ -98,7 +99,7 @@ struct lane {
     rill_stream *stream;
     struct resample *to_model, *from_model;
     float *feed, *chunk, *pulled, *resampled;
-    size_t feed_at, feed_fill, feed_cap, chunk_cap, resampled_cap;
+    size_t feed_at, feed_fill, feed_cap, chunk_cap, pulled_cap, resampled_cap;
     int phase;
     bool last_segment;
     uint64_t seg_in_pos, seg_out_pos;           /* positions where the segment began */

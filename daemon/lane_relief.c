@@ -26,6 +26,11 @@ void relief_drop(struct lane *l)
     free(l->relief.past);
 }
 
+size_t relief_bytes(const struct lane *l)
+{
+    return l->relief.past ? (l->relief.mask + 1) * sizeof *l->relief.past : 0;
+}
+
 static bool relief_has_audio(const struct lane *l)
 {
     return l->opts.relief == RELIEF_BYPASS || l->opts.relief == RELIEF_SILENCE;

@@ -33,6 +33,7 @@ struct relief {
 
 bool relief_make(struct lane *l);   /* false without memory */
 void relief_drop(struct lane *l);
+size_t relief_bytes(const struct lane *l);      /* of memory, besides the lane's */
 void relief_segment(struct lane *l);            /* a segment begins */
 
 /* Whether the lane goes past the model, now that the pulse before is over; changes over if it is time. */

@@ -41,6 +41,11 @@ static inline void ring_free(struct ring *r)
     r->mem = NULL;
 }
 
+static inline size_t ring_bytes(const struct ring *r)
+{
+    return r->mem ? (r->mask + 1) * r->item_bytes : 0;
+}
+
 static inline size_t ring_used(const struct ring *r)
 {
     return (size_t) (atomic_load_explicit(&r->head, memory_order_acquire) -

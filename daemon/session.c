@@ -361,6 +361,10 @@ static void on_loaded(void *arg, struct model *m)
         session_fail(s, RILL__CODE__OVERLOADED, "live streams have claimed the compute there is (rtf_budget)");
     } else if (!lane_make(s)) {
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
+    } else if (!memory_allows(d, s->uid, 0)) {      /* rings and sinks are as large as the client asked for */
+        s->lane = lane_free(s->lane);
+        stats_refused(d, RILL__CODE__QUOTA);
+        session_fail(s, RILL__CODE__QUOTA, "the stream would take more memory than one user may (max_bytes_per_uid)");
     } else {
         d->streams_opened++;
         m->stats->streams++;

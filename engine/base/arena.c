@@ -87,6 +87,14 @@ void *arena_alloc(struct arena *a, size_t bytes)
     return p;
 }
 
+size_t arena_bytes(const struct arena *a)
+{
+    size_t n = 0;
+    for (const struct arena_block *b = a->head; b; b = b->next)
+        n += sizeof *b + b->size;
+    return n;
+}
+
 void *arena_alloc_array(struct arena *a, size_t n, size_t bytes)
 {
     if (bytes && n > SIZE_MAX / bytes)

@@ -23,6 +23,7 @@ char *arena_string(struct arena *a, const char *s);
 __attribute__((format(printf, 2, 3)))
 char *arena_printf(struct arena *a, const char *fmt, ...);
 void  arena_drop(struct arena *a);
+size_t arena_bytes(const struct arena *a);                          /* of memory, with what nobody has asked for yet */
 
 #define arena_new(a, type)       ((type *) arena_alloc((a), sizeof(type)))
 #define arena_array(a, type, n)  ((type *) arena_alloc_array((a), (n), sizeof(type)))

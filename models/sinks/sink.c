@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "models/sinks/sink.h"
+#include "models/sinks/gate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -118,7 +118,8 @@ rill_sink *rill_sink_free(rill_sink *s)
 
 size_t rill_sink_bytes(const rill_sink *s)
 {
-    return sizeof *s + s->arena.used_bytes;
+    const struct gate *g = sink_gate(s);
+    return sizeof *s + arena_bytes(&s->arena) + (g ? rill_sink_bytes(g->sink) : 0);
 }
 
 /* ---- frames in, events out ---- */

@@ -290,6 +290,22 @@ static void test_quotas(void)
               "max_streams_per_connection = 64\n", "wiener", RILL_CLIENT_FILE, 0, "max_bytes_per_uid");
 }
 
+/* The rings of 192 kHz are larger than what is left, the model's memory is not. */
+static void test_large_stream(void)
+{
+    struct rig r;
+    struct rill_client *c;
+    struct rill_client_open o = { .model = "wiener", .in = { 192000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE };
+    rig_start(&r, "preload = wiener\n[limits]\nmax_bytes_per_uid = 1500000\n");
+    CHECK(rill_client_connect(&c, r.sock, "large", 10000) == 0);
+    for (uint32_t id = 1; id < 4; id++)
+        CHECK(rill_client_open(c, id, &o, NULL) < 0 && rill_client_error_code(c) == RILL__CODE__QUOTA &&
+              strstr(rill_client_error(c), "max_bytes_per_uid"), "%s", rill_client_error(c));
+    CHECK(open_code(c, 4, "wiener", RILL_CLIENT_FILE) == 0, "%s", rill_client_error(c));
+    rill_client_free(c);
+    CHECK(rig_stop(&r) == 0);
+}
+
 /* ---- idling ---- */
 
 static void test_idle(void)
@@ -378,6 +394,7 @@ int main(void)
     test_socket_bytes();
     test_memory();
     test_quotas();
+    test_large_stream();
     test_idle();
     test_disconnect();
     test_foreign_listener();

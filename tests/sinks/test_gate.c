@@ -209,6 +209,10 @@ static void test_silence(const rill_plan *vad, const rill_plan *words)
     CHECK(rill_sink_new(&s, vad, 1, NULL, &err) == RILL_OK && rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK,
           "%s", err.text);
     size_t bytes = rill_sink_bytes(s);
+    rill_sink *alone = NULL;
+    CHECK(rill_sink_new(&alone, words, 1, NULL, &err) == RILL_OK && bytes > rill_sink_bytes(alone) + rill_plan_stream_size(words),
+          "%zu bytes", bytes);
+    rill_sink_free(alone);
     struct story t = gated(s, vad, x, n, 1000);
     CHECK(strstr(t.text, "'one t three four one'"), "%s", t.text);
     /* 15 frames of speech, 20 until the endpoint, 3 of preroll, and what brings the last frame out. */
