@@ -176,6 +176,8 @@ void admit_tick(struct daemon *d)
     for (unsigned i = 0; i < d->n_workers; i++) {
         realtime_look(d, i);
         overload_look(d, i);
+        if (d->workers[i].level_told)
+            worker_wake(&d->workers[i]);        /* one that has nothing to do takes its steps back, too */
     }
 }
 

@@ -211,6 +211,7 @@ void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, 
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
+    text_clean(text);
     if (c->closing || c->broken)
         return;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
@@ -256,7 +257,7 @@ static void preface_send(struct conn *c)
 /* Bytes used up, 0 = more are needed. The first byte that differs is enough to refuse. */
 static size_t preface_take(struct conn *c)
 {
-    size_t n = c->in_fill < 6 ? c->in_fill : 6;
+    size_t n = c->in_fill < PREFACE_BYTES ? c->in_fill : PREFACE_BYTES;
     if (memcmp(c->in, preface, n) != 0) {
         conn_error(c, 0, 0, RILL__CODE__BAD_PREFACE, true,
                    "the connection does not begin with RILL, version 1; this is rilld's socket");

@@ -32,6 +32,7 @@ struct session {
     struct conn *conn;              /* NULL once the client is gone */
     struct session *next;           /* of the daemon */
     uint32_t id, req, serial;
+    uint32_t end_req;               /* of the message that ends it; Finished carries it */
     struct model *model;
     struct lane *lane;              /* NULL while the model loads */
     struct worker *worker;
@@ -78,7 +79,7 @@ struct conn {
     size_t arena_used, arena_bytes;
     uint64_t accepted_us, deadline_us;      /* deadline of closing or of Hello */
     uint64_t over_soft_us, last_write_us;   /* 0 = not over */
-    uint64_t heard_us;              /* of the newest bytes */
+    uint64_t heard_us;              /* of the newest bytes or the last end of a stream */
     size_t unsent_bytes;            /* memory of what waits to be written */
     size_t last_queue_bytes;
     uint32_t n_streams;
@@ -167,14 +168,15 @@ ProtobufCAllocator conn_allocator(struct conn *c);
 /* --- proto.c: what a message does --- */
 void proto_frame(struct conn *c, const uint8_t *bytes, size_t n);
 bool text_valid(const char *s);             /* UTF-8 of less than 256 bytes */
+void text_clean(char *s);                   /* what is no printable UTF-8, or would end a quoted word of the log, is replaced */
 
 /* --- session.c --- */
 struct session *session_find(const struct conn *c, uint32_t id);
 void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m);
 void session_audio(struct session *s, const Rill__Audio *m);
-void session_finish(struct session *s);
+void session_finish(struct session *s, uint32_t req);
 void session_reset(struct session *s, uint32_t req);
-void session_cancel(struct session *s, bool tell);
+void session_cancel(struct session *s, uint32_t req, bool tell);
 void session_pump(struct session *s);       /* sends what the lane has; may end the session */
 void sessions_pump(struct daemon *d);
 void sessions_drop(struct conn *c);         /* the connection is going */
@@ -212,7 +214,7 @@ bool idle_stream(const struct session *s, uint64_t now_us);
 /* --- topic.c: what a published stream gives, for many subscribers --- */
 void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m);
 void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m);
-bool sub_cancel(struct conn *c, uint32_t id);               /* false: there is no such subscription */
+bool sub_cancel(struct conn *c, uint32_t req, uint32_t id);               /* false: there is no such subscription */
 bool stream_taken(const struct conn *c, uint32_t id);       /* by a session or a subscription */
 void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const float *x, size_t n);
 void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *event);

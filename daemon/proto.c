@@ -54,6 +54,20 @@ bool text_valid(const char *s)
     return true;
 }
 
+void text_clean(char *s)
+{
+    for (size_t n; *s; s += n) {
+        n = utf8_length((const unsigned char *) s);
+        if (!n)
+            *s = '?';
+        else if ((unsigned char) *s < ' ' || *s == 0x7f)
+            *s = ' ';
+        else if (*s == '"')
+            *s = '\'';
+        n += !n;
+    }
+}
+
 /* ---- set-up ---- */
 
 static void on_hello(struct conn *c, const Rill__ClientFrame *f)
@@ -116,7 +130,7 @@ static void on_finish(struct conn *c, const Rill__ClientFrame *f)
 {
     struct session *s = session_of(c, f->req, f->finish->stream);
     if (s)
-        session_finish(s);
+        session_finish(s, f->req);
 }
 
 static void on_reset(struct conn *c, const Rill__ClientFrame *f)
@@ -129,10 +143,10 @@ static void on_reset(struct conn *c, const Rill__ClientFrame *f)
 static void stream_cancel(struct conn *c, uint32_t req, uint32_t id)
 {
     struct session *s;
-    if (id && sub_cancel(c, id))
+    if (id && sub_cancel(c, req, id))
         return;
     if ((s = session_of(c, req, id)))
-        session_cancel(s, true);
+        session_cancel(s, req, true);
 }
 
 static void on_close(struct conn *c, const Rill__ClientFrame *f)
@@ -158,7 +172,7 @@ static void on_subscribe(struct conn *c, const Rill__ClientFrame *f)
 static void on_unsubscribe(struct conn *c, const Rill__ClientFrame *f)
 {
     uint32_t id = f->unsubscribe->stream;
-    if (!sub_cancel(c, id) && !conn_id_buried(c, id))
+    if (!sub_cancel(c, f->req, id) && !conn_id_buried(c, id))
         conn_error(c, f->req, id, RILL__CODE__NO_STREAM, false, "stream %u is no subscription", id);
 }
 

@@ -51,6 +51,7 @@ static void session_end(struct session *s)
     if (s->conn) {
         conn_id_bury(s->conn, s->id);
         s->conn->n_streams--;
+        s->conn->heard_us = lane_now_us();
         s->conn = NULL;
     }
     if (!s->lane) {
@@ -115,11 +116,12 @@ static void finished_send(struct session *s, bool cancelled)
     a.p99_chunk_us = (float) hist_quantile(&s->compute, 0.99);
     f.m_case = RILL__SERVER_FRAME__M_FINISHED;
     f.finished = &a;
-    conn_send(s->conn, 0, &f);
+    conn_send(s->conn, s->end_req, &f);
 }
 
-void session_cancel(struct session *s, bool tell)
+void session_cancel(struct session *s, uint32_t req, bool tell)
 {
+    s->end_req = req;
     if (s->lane)
         stats_finished_log(s, true);
     if (tell)
@@ -464,13 +466,14 @@ void session_audio(struct session *s, const Rill__Audio *m)
     worker_wake(s->worker);
 }
 
-void session_finish(struct session *s)
+void session_finish(struct session *s, uint32_t req)
 {
     if (s->finishing) {
-        conn_error(s->conn, 0, s->id, RILL__CODE__BAD_ARG, false, "Finish was said already");
+        conn_error(s->conn, req, s->id, RILL__CODE__BAD_ARG, false, "Finish was said already");
         return;
     }
     s->finishing = true;
+    s->end_req = req;
     if (s->lane) {
         atomic_store_explicit(&s->lane->finish, true, memory_order_release);
         worker_wake(s->worker);

@@ -248,7 +248,7 @@ bool stream_taken(const struct conn *c, uint32_t id)
     return session_find(c, id) || sub_find(c, id, &t);
 }
 
-static void sub_end(const struct topic *t, struct sub *s, bool cancelled)
+static void sub_end(const struct topic *t, struct sub *s, uint32_t req, bool cancelled)
 {
     Rill__Finished a = RILL__FINISHED__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
@@ -265,16 +265,17 @@ static void sub_end(const struct topic *t, struct sub *s, bool cancelled)
     f.finished = &a;
     s->conn = NULL;
     c->n_streams--;
+    c->heard_us = lane_now_us();
     conn_id_bury(c, s->id);
-    conn_send(c, 0, &f);
+    conn_send(c, req, &f);
 }
 
-bool sub_cancel(struct conn *c, uint32_t id)
+bool sub_cancel(struct conn *c, uint32_t req, uint32_t id)
 {
     struct topic *t;
     struct sub *s = id ? sub_find(c, id, &t) : NULL;
     if (s)
-        sub_end(t, s, true);
+        sub_end(t, s, req, true);
     return s != NULL;
 }
 
@@ -363,7 +364,7 @@ static void sub_pump(const struct topic *t, struct sub *s)
             sub_skip(t, s);
         if (s->cursor == t->tape.head) {
             if (t->ended)
-                sub_end(t, s, t->cancelled);
+                sub_end(t, s, 0, t->cancelled);
             return;
         }
         tape_read(&t->tape, s->cursor, &e, sizeof e);

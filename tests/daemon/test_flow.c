@@ -308,6 +308,28 @@ static void test_large_stream(void)
 
 /* ---- idling ---- */
 
+/* What ends a stream is answered with its number, and a stream that ends is something said. */
+static void test_ends_answered(void)
+{
+    struct rig r;
+    rig_start(&r, "preload = wiener\n[limits]\nidle_timeout_ms = 1000\n");
+    int fd = raw_open(r.sock, "wiener", RILL__PACE__PACE_FILE, RILL__ENC__ENC_F32LE);
+    usleep(1500000);            /* longer than the time: a stream is open */
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Cancel m = RILL__CANCEL__INIT;
+    m.stream = 1;
+    f.req = 77;
+    f.m_case = RILL__CLIENT_FRAME__M_CANCEL;
+    f.cancel = &m;
+    CHECK(raw_frame(fd, &f));
+    Rill__ServerFrame *a = raw_answer(fd, 10000);
+    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_FINISHED && a->finished->cancelled && a->req == 77);
+    if (a)
+        rill__server_frame__free_unpacked(a, NULL);
+    close(fd);
+    CHECK(rig_stop(&r) == 0);
+}
+
 static void test_idle(void)
 {
     struct rig r;
@@ -396,6 +418,7 @@ int main(void)
     test_quotas();
     test_large_stream();
     test_idle();
+    test_ends_answered();
     test_disconnect();
     test_foreign_listener();
     return check_end();

@@ -84,10 +84,10 @@ static int error_after(const void *bytes, size_t n, bool hello)
 
 static void test_preface(void)
 {
-    static const char *const bad[] = { "GET / HTTP/1.1\r\n\r\n", "RILL\2\0\0\0", "X", "RILQ\1\0\0\0" };
+    static const char *const bad[] = { "GET / HTTP/1.1\r\n\r\n", "RILL\2\0\0\0", "X", "RILQ\1\0\0\0", "RILL\1\0\1\0", "RILL\1\0\0\1" };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int fd = raw_connect(rig.sock);
-        raw_send(fd, bad[i], i == 1 ? 8 : strlen(bad[i]));
+        raw_send(fd, bad[i], i == 1 || i > 3 ? 8 : strlen(bad[i]));
         CHECK(raw_error(fd, 5000) == RILL__CODE__BAD_PREFACE, "%zu", i);
         CHECK(raw_closed(fd, 5000));
         close(fd);
@@ -111,6 +111,20 @@ static void test_lengths(void)
     memset(big + 4, 0xff, 4096);
     CHECK(error_after(big, 4100, false) == RILL__CODE__BAD_FRAME);
     CHECK(error_after("\1\0\0\0\0", 5, true) == RILL__CODE__BAD_FRAME);
+}
+
+/* A name that goes on behind a zero byte is no name; bytes that are no text may hold what they like. */
+static void test_zero_in_text(void)
+{
+    CHECK(error_after("\14\0\0\0\x1a\12\x08\1\x12\6" "ha\0/lf", 16, true) == RILL__CODE__BAD_FRAME);      /* OpenStream.model */
+    CHECK(error_after("\15\0\0\0\x1a\13\x08\1\x52\7\x0a\1" "b\x12\2" "4\0", 17, true) == RILL__CODE__BAD_FRAME);  /* .opt */
+    int fd = raw_hello(rig.sock);
+    raw_send(fd, "\6\0\0\0\x42\4\x0a\2\0\0", 10);                          /* Ping.payload */
+    Rill__ServerFrame *a = raw_answer(fd, 5000);
+    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_PONG && a->pong->payload.len == 2);
+    if (a)
+        rill__server_frame__free_unpacked(a, NULL);
+    close(fd);
 }
 
 static void test_garbage(void)
@@ -403,6 +417,7 @@ int main(void)
     test_many_frames_a_write();
     test_preface();
     test_lengths();
+    test_zero_in_text();
     test_garbage();
     test_before_hello();
     test_unknown();

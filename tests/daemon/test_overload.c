@@ -196,6 +196,7 @@ static void test_shed(void)
         talk_say(&t, 20, FAKE_SLOW);
         talk_end(&t);
         CHECK(t.heard.told[0] > 10 * PULSE);
+        CHECK(rig_log_has(&r, "-> 0, 0 streams", 10000), "a thread without streams keeps its steps:\n%s", rig_log(&r));
     }
     CHECK(rig_stop(&r) == 0);
 }
