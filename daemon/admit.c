@@ -176,7 +176,7 @@ void admit_tick(struct daemon *d)
     for (unsigned i = 0; i < d->n_workers; i++) {
         realtime_look(d, i);
         overload_look(d, i);
-        if (d->workers[i].level_told)
+        if (d->workers[i].level_told && lane_now_us() > atomic_load(&d->workers[i].overload.refuse_until_us))
             worker_wake(&d->workers[i]);        /* one that has nothing to do takes its steps back, too */
     }
 }

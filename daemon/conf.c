@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 enum conf_type { STR, INT, MODE, REAL };
 
@@ -68,12 +70,14 @@ static bool value_set(struct conf *c, const struct conf_key *k, const char *v, c
             snprintf(why, n, "must not begin with ; which begins a comment");
             return false;
         }
+        if (!choice_valid(k, v, why, n))
+            return false;
         if (!number_in_range(k, (double) strlen(v), why, n)) {
             snprintf(why, n, "must be %g to %g characters long", k->lo, k->hi);
             return false;
         }
         memcpy(field, v, strlen(v) + 1);
-        return choice_valid(k, v, why, n);
+        return true;
     }
     if (k->type == REAL) {
         double x = strtod(v, &end);
@@ -177,6 +181,12 @@ static bool file_read(struct conf *c, const char *path, bool may_miss, char *err
         snprintf(err, CONF_ERROR_BYTES, "%s: %s", path, strerror(errno));
         return false;
     }
+    struct stat st;
+    if (fstat(fileno(r.file), &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode) && st.st_rdev != makedev(1, 3))) {
+        snprintf(err, CONF_ERROR_BYTES, "%s: is no file", path);
+        fclose(r.file);
+        return false;
+    }
     int line = ini_parse_stream(line_read, &r, value_take, &r);
     if (line > 0)
         read_fail(&r, (unsigned) line, "%sthis is neither [section], key = value nor a comment%s%s", "", "", "");
@@ -216,11 +226,21 @@ static bool drop_ins_read(struct conf *c, const char *path, char *err)
     return good;
 }
 
+/* What each value alone does not show. */
+static bool conf_agrees(const struct conf *c, const char *path, char *err)
+{
+    const char *why = strcmp(c->daemon_socket, c->daemon_control_socket) == 0 ? "socket and control_socket must not be the same path"
+        : c->limits_output_soft_ms > c->limits_output_hard_ms ? "output_soft_ms must not be over output_hard_ms" : NULL;
+    if (why)
+        snprintf(err, CONF_ERROR_BYTES, "%.700s: %s", path, why);
+    return !why;
+}
+
 bool conf_load(struct conf *c, const char *path, bool may_miss, char err[CONF_ERROR_BYTES])
 {
     conf_defaults(c);
     err[0] = '\0';
-    return file_read(c, path, may_miss, err) && drop_ins_read(c, path, err);
+    return file_read(c, path, may_miss, err) && drop_ins_read(c, path, err) && conf_agrees(c, path, err);
 }
 
 /* ---- printing ---- */

@@ -131,3 +131,11 @@ void overload_calm(struct overload *o, struct lane *const *lanes, size_t n, uint
     o->back_us = now_us;
     changed(o, lanes, n, now_us);
 }
+
+void overload_idle(struct overload *o, struct lane *const *lanes, size_t n, uint64_t now_us)
+{
+    for (size_t i = 0; i < n; i++)
+        if (lanes[i]->live && now_us - lanes[i]->worked_us < ACTIVE_US)
+            return;
+    overload_calm(o, lanes, n, now_us);
+}

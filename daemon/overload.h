@@ -47,6 +47,9 @@ void overload_step(struct overload *o, struct lane *const *lanes, size_t n, uint
 /* A step back, if it is time. */
 void overload_calm(struct overload *o, struct lane *const *lanes, size_t n, uint64_t now_us);
 
+/* The same where no live lane had a pulse for a second, so that no pulse asks. */
+void overload_idle(struct overload *o, struct lane *const *lanes, size_t n, uint64_t now_us);
+
 /* Lanes came or went. */
 void overload_count(struct overload *o, struct lane *const *lanes, size_t n);
 

@@ -251,7 +251,7 @@ bool worker_round(struct worker *w)
     memset(w->ended, 0, w->n_lanes * sizeof *w->ended);
     bool live = live_run(w), others = false;
     if (!live)
-        overload_calm(&w->overload, w->lanes, w->n_lanes, lane_now_us());
+        overload_idle(&w->overload, w->lanes, w->n_lanes, lane_now_us());
     if (!live || !atomic_load_explicit(&w->overload.level, memory_order_relaxed))
         others = others_run(w);
     lanes_drop(w);

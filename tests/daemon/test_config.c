@@ -74,6 +74,9 @@ static void test_mistakes(void)
     test_bad("[limits]\nmax_connections = 99999999999999999999\n", "rilld.conf:2:", "max_connections");
     test_bad("[log]\nlevel = loudly\n", "rilld.conf:2:", "level must be");
     test_bad("[log]\nlevel = trace\n", "rilld.conf:2:", "one of: error warning info debug");
+    test_bad("[overload]\npolicy = xx\n", "rilld.conf:2:", "one of: model bypass skip shed off");
+    test_bad("[daemon]\nsocket = /tmp/x\ncontrol_socket = /tmp/x\n", "rilld.conf:", "the same path");
+    test_bad("[limits]\noutput_soft_ms = 5000\noutput_hard_ms = 1000\n", "rilld.conf:", "output_soft_ms must not be over");
     test_bad("[daemon]\nthis is nothing\n", "rilld.conf:2:", "neither");
     test_bad("workers = 1\n", "rilld.conf:1:", "is no section");
     char text[512];
@@ -81,6 +84,12 @@ static void test_mistakes(void)
     test_bad(text, "rilld.conf:2:", "1 to 107 characters");
     snprintf(text, sizeof text, "[daemon]\n# fine\nsocket = /%0300d\nworkers = 1\n", 1);
     test_bad(text, "rilld.conf:3:", "longer than");
+
+    int code;
+    const char *out = rilld_says("--check-config --config /dev/zero", &code);
+    CHECK(code == 1 && strstr(out, "is no file"), "%s", out);
+    out = rilld_says("--check-config --config /dev/null", &code);
+    CHECK(code == 0, "%s", out);
 }
 
 static void test_drop_ins(void)
