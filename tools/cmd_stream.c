@@ -50,22 +50,13 @@ static void on_audio(void *arg, const struct rill_client_audio *a)
         s->said[s->n_said++] = x[i * channels];
 }
 
-/* A cell of a table; in quotes where it must be. */
-static void cell_write(FILE *f, const char *text)
-{
-    bool quoted = strpbrk(text, ",\"\n") != NULL;
-    for (fputs(quoted ? "\"" : "", f); *text; text++)
-        fprintf(f, *text == '"' ? "\"%c" : "%c", *text);
-    fputs(quoted ? "\"" : "", f);
-}
-
 /* A row of what was said, among those of probabilities. */
 static void row_said(const struct stream *s, uint64_t pos, const char *event, const char *text)
 {
     if (!s->table_has_text)
         return;
     fprintf(s->table, "%.3f,,%s,", (double) pos / s->info.samplerate, event);
-    cell_write(s->table, text);
+    tool_cell_write(s->table, text);
     fputc('\n', s->table);
 }
 

@@ -60,25 +60,12 @@ static void srt_tell(struct said *s, const rill_event *e)
     fprintf(s->out, word ? "\n[%s]\n\n" : "\n%s\n\n", e->text);
 }
 
-/* A cell of a table; in quotes where it must be. */
-static void cell_write(FILE *f, const char *text)
-{
-    if (!strpbrk(text, ",\"")) {
-        fputs(text, f);
-        return;
-    }
-    fputc('"', f);
-    for (; *text; text++)
-        fprintf(f, *text == '"' ? "\"%c" : "%c", *text);
-    fputc('"', f);
-}
-
 static void table_tell(struct said *s, const rill_event *e)
 {
     if (e->kind != RILL_EVENT_KEYWORD)
         return;
     fprintf(s->out, "%.3f,%.3f,", seconds(s, e->pos), seconds(s, e->end_pos));
-    cell_write(s->out, e->text);
+    tool_cell_write(s->out, e->text);
     fprintf(s->out, ",%.6f\n", (double) e->score);
 }
 

@@ -24,6 +24,14 @@ int tool_fail_status(const struct command *cmd, const rill_error *err)
                      err->text);
 }
 
+void tool_cell_write(FILE *f, const char *text)
+{
+    bool quoted = strpbrk(text, ",\"\r\n") != NULL;
+    for (fputs(quoted ? "\"" : "", f); *text; text++)
+        fprintf(f, *text == '"' ? "\"%c" : "%c", *text);
+    fputs(quoted ? "\"" : "", f);
+}
+
 double tool_now_s(void)
 {
     struct timespec t;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Exit codes, stable. */
 enum tool_exit {
@@ -49,6 +50,9 @@ int opts_parse(const struct command *cmd, const struct opt *table, int argc, cha
 __attribute__((format(printf, 3, 4)))
 int tool_fail(const struct command *cmd, int code, const char *fmt, ...);
 int tool_fail_status(const struct command *cmd, const rill_error *err);     /* with the exit code of err->status */
+
+/* A cell of a table of commas, in quotes where it has to be. */
+void tool_cell_write(FILE *f, const char *text);
 
 double tool_now_s(void);        /* monotonic */
 int    tool_compare_f64(const void *a, const void *b);
