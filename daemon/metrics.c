@@ -148,6 +148,14 @@ static void put_gaps(struct text *t, struct daemon *d, const struct family *f)
     enum_put(t, f, &rill__gap__reason__descriptor, "reason", strlen("REASON_"), d->figures.gap_us, true);
 }
 
+static void put_memory(struct text *t, struct daemon *d, const struct family *f)
+{
+    struct memory used = memory_of(d, NULL);
+    count_put(t, f, "of", "connections", used.connections);
+    count_put(t, f, "of", "streams", used.streams);
+    count_put(t, f, "of", "topics", used.topics);
+}
+
 static void put_load(struct text *t, struct daemon *d, const struct family *f)
 {
     real_put(t, f, NULL, NULL, d->rtf_load > 0 ? d->rtf_load : 0);
@@ -391,6 +399,7 @@ static const struct family families[] = {
     { "rill_gap_seconds", "seconds", "Audio that was told in gaps, by reason.", COUNTER, put_gaps },
     { "rill_protocol_errors", NULL, "Errors that were sent, by code.", COUNTER, put_errors },
     { "rill_log_lines_lost", NULL, "Lines that a flood or a full pipe kept out of the log.", COUNTER, put_log_lost },
+    { "rill_memory_bytes", "bytes", "Memory of connections, of streams, of topics' histories.", GAUGE, put_memory },
     { "rill_load", NULL, "Real-time factors of the admitted live streams, summed.", GAUGE, put_load },
     { "rill_load_budget", NULL, "Up to which sum live streams are admitted.", GAUGE, put_budget },
     { "rill_model", NULL, "Models that are loaded; delay in samples at rate.", INFO, put_model_info },

@@ -153,6 +153,8 @@ static void test_idle(void)
     CHECK(om_value(&om, "rill_compute_threads", "") == 2 && om_value(&om, "rill_rt_threads", "") == 0 &&
           om_value(&om, "rill_rt_demotions_total", "") == 0 && om_value(&om, "rill_overload_level", "") == 0 &&
           om_value(&om, "rill_streams_relieved", "") == 0);
+    CHECK(om_value(&om, "rill_memory_bytes", "of=\"connections\"") > 65536 && om_value(&om, "rill_memory_bytes", "of=\"streams\"") == 0 &&
+          om_value(&om, "rill_memory_bytes", "of=\"topics\"") == 0);
     CHECK(om_value(&om, "rill_protocol_errors_total", "code=\"bad_frame\"") == 0);
     CHECK(om_value(&om, "rill_gap_seconds_total", "reason=\"late\"") == 0);
     CHECK(om_count(&om, "rill_model_info") == 1 && om_value(&om, "rill_model_load_seconds", "model=\"rill-denoise\"") > 0);
