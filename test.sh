@@ -58,7 +58,7 @@ function finish() {
     name = counts = ""
 }
 /^=+ [0-9]+\/[0-9]+ =+$/ { finish(); head = 1; next }
-head && /^test: / { name = $2 }
+head && /^test: / { name = $NF }
 head && /^result: / { bad = !/exit status (0|77)$/; skips = /exit status 77$/ }
 head && /^-+ (stdout|stderr) -+$/ { head = 0 }
 !head && /^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$/ { counts = $0 }
