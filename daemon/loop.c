@@ -8,6 +8,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#define STILL_US UINT64_C(250000)       /* between ticks: the loop did not wait, it stood still */
+
 static void on_progress(uv_async_t *a)
 {
     sessions_pump(a->data);
@@ -102,10 +104,25 @@ static void on_before_poll(uv_prepare_t *p)
     admit_polls(p->data);
 }
 
+/* Time in which the daemon itself stood still is nobody's: what was said meanwhile has not been read yet. */
+static void stood_still(struct daemon *d, uint64_t us)
+{
+    for (struct conn *c = d->conns; c; c = c->next) {
+        c->deadline_us += us;
+        c->heard_us += us;
+        c->last_write_us += us;
+        c->over_soft_us += c->over_soft_us ? us : 0;
+    }
+    for (struct session *s = d->sessions; s; s = s->next)
+        s->audio_us += us;
+}
+
 static void on_tick(uv_timer_t *t)
 {
     struct daemon *d = t->data;
-    uint64_t now_us = d->tick_us = lane_now_us();
+    uint64_t before_us = d->tick_us, now_us = d->tick_us = lane_now_us();
+    if (before_us && now_us - before_us > STILL_US)
+        stood_still(d, now_us - before_us);
     sessions_pump(d);
     topics_sweep(d);
     sessions_idle(d, now_us);

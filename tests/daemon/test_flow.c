@@ -308,6 +308,30 @@ static void test_large_stream(void)
 
 /* ---- idling ---- */
 
+/* While the daemon itself stood still nobody was late: what a client said in time waits in the socket. */
+static void test_stood_still(void)
+{
+    struct rig r;
+    uint8_t preface[8];
+    rig_start(&r, "preload = wiener\n[limits]\nhello_timeout_ms = 1000\nidle_timeout_ms = 1000\n");
+    int quiet = raw_hello(r.sock), fd = raw_connect(r.sock);
+    CHECK(raw_send(fd, "RILL\1\0\0\0", 8) && raw_recv(fd, preface, 8, 5000) == 8);
+    kill(r.pid, SIGSTOP);
+    CHECK(raw_send(fd, "\4\0\0\0\x08\1\x12\0", 8) && raw_send(quiet, "\4\0\0\0\x08\2\x42\0", 8));
+    usleep(2500000);
+    kill(r.pid, SIGCONT);
+    Rill__ServerFrame *a = raw_answer(fd, 5000), *b = raw_answer(quiet, 5000);
+    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_HELLO, "%d", a ? (int) a->m_case : -1);
+    CHECK(b && b->m_case == RILL__SERVER_FRAME__M_PONG, "%d", b ? (int) b->m_case : -1);
+    if (a)
+        rill__server_frame__free_unpacked(a, NULL);
+    if (b)
+        rill__server_frame__free_unpacked(b, NULL);
+    close(fd);
+    close(quiet);
+    CHECK(rig_stop(&r) == 0);
+}
+
 /* What ends a stream is answered with its number, and a stream that ends is something said. */
 static void test_ends_answered(void)
 {
@@ -419,6 +443,7 @@ int main(void)
     test_large_stream();
     test_idle();
     test_ends_answered();
+    test_stood_still();
     test_disconnect();
     test_foreign_listener();
     return check_end();
