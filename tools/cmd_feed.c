@@ -224,6 +224,8 @@ static int feed_run(const struct command *cmd, int argc, char **argv)
     if (f.keep_ms < 0 || f.keep_ms > 60000 || f.max_latency_ms < 0 || f.max_latency_ms > 60000 || (f.rate && (f.rate < 8000 || f.rate > 192000)))
         return tool_fail(cmd, TOOL_USAGE, "--keep and --max-latency go from 0 to 60000 ms, --rate from 8000 to 192000 Hz");
     f.topic = argv[0];
+    if (strspn(f.topic, "abcdefghijklmnopqrstuvwxyz0123456789._-") != strlen(f.topic) || !*f.topic || *f.topic == '.' || strlen(f.topic) > 64)
+        return tool_fail(cmd, TOOL_USAGE, "a stream's name is 1 to 64 of a-z 0-9 . _ - and begins with no dot");
     return feed_start(&f);
 }
 

@@ -51,6 +51,7 @@ check "no daemon" sh -c '"$1" listen mic; [ $? = 4 ]' - "$rill"
 daemon_start
 check "no topic" sh -c '"$1" listen mic | grep . ; "$1" listen mic; [ $? = 5 ]' - "$rill"
 check "usage" sh -c '"$1" feed; [ $? = 2 ]' - "$rill"
+check "no such name" sh -c '"$1" feed --file "$2/none.wav" ../mic; [ $? = 2 ]' - "$rill"
 check "no such file" sh -c '"$1" feed --file "$2/none.wav" mic; r=$?; [ $r = 3 ] || [ $r = 4 ]' - "$rill" "$dir"
 
 # ---- what subscribers get is what the daemon gives for the same samples
