@@ -127,7 +127,9 @@ static enum verdict result_read(const struct check *c, int fd, struct result *r)
 
 static rill_status end_say(const struct check *c, int status, rill_error *err)
 {
-    if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+        return check_fail(err, "%.200s: the process that checked it was killed, as happens where the machine has too little memory", c->name);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
         return check_fail(err, "%.200s: checking it took more than %u s of processor time (models.check_cpu_s)", c->name, c->cpu_s);
     if (WIFSIGNALED(status))
         return check_fail(err, "%.200s: the process that checked it ended with signal %d; this daemon does not touch it", c->name,

@@ -2,6 +2,7 @@
 /* Models that come, go and follow one another while streams run. */
 #include "tests/daemon/harness.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -296,6 +297,54 @@ static bool has_address_space_limit(void)
 #else
     return true;
 #endif
+}
+
+/* The one process that the daemon started; 0: there is none. */
+static pid_t child_of(pid_t parent)
+{
+    DIR *d = opendir("/proc");
+    struct dirent *e;
+    pid_t found = 0;
+    while (d && !found && (e = readdir(d))) {
+        char path[300];
+        int of = 0;
+        snprintf(path, sizeof path, "/proc/%.200s/stat", e->d_name);
+        FILE *f = atoi(e->d_name) > 0 ? fopen(path, "r") : NULL;
+        if (f && fscanf(f, "%*d (%*[^)]) %*c %d", &of) == 1 && of == parent)
+            found = atoi(e->d_name);
+        if (f)
+            fclose(f);
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* Who kills the process that checks is the kernel where memory is short; that is no lack of processor time. */
+static void test_killed(void)
+{
+    struct rig r;
+    rig_start(&r, "check_cpu_s = 60\n");
+    int raw = raw_hello(r.ctl);
+    pid_t child = 0;
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__CtlLoad m = RILL__CTL_LOAD__INIT;
+    model_put(&r, "bad", "loop");
+    m.model = (char *) (uintptr_t) "bad";
+    f.m_case = RILL__CLIENT_FRAME__M_CTL_LOAD;
+    f.ctl_load = &m;
+    CHECK(raw_frame(raw, &f));
+    for (uint64_t end = now_ms() + 20000; !(child = child_of(r.pid)) && now_ms() < end;)
+        usleep(10000);
+    if (CHECK(child > 0))
+        kill(child, SIGKILL);
+    Rill__ServerFrame *a = raw_answer(raw, 20000);
+    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_ERROR && strstr(a->error->text, "was killed"), "%s",
+          a && a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "no error");
+    if (a)
+        rill__server_frame__free_unpacked(a, NULL);
+    close(raw);
+    CHECK(rig_stop(&r) == 0);
 }
 
 static void test_bad(void)
@@ -728,6 +777,7 @@ int main(int argc, char **argv)
     test_unload();
     test_idle();
     test_bad();
+    test_killed();
     test_timeout();
     test_stop_while_checking();
     test_pins();
