@@ -100,8 +100,18 @@ void stats_finished_log(struct session *s, bool cancelled)
              (unsigned long long) s->sent, cancelled ? " cancelled=1" : "");
 }
 
+static void memory_log(const struct daemon *d)
+{
+    struct memory used = memory_of(d, NULL);
+    uint64_t virtual_bytes, resident_bytes;
+    process_memory(&virtual_bytes, &resident_bytes);
+    log_line(&d->log, LOG_INFO, "connections_bytes=%zu streams_bytes=%zu topics_bytes=%zu resident_bytes=%llu", used.connections, used.streams,
+             used.topics, (unsigned long long) resident_bytes);
+}
+
 void stats_summary(struct daemon *d)
 {
+    bool any = false;
     for (struct model *m = d->registry.models; m; m = m->next) {
         struct model_stats *p = m->period;
         uint64_t pulse_us = m->state == MODEL_READY ? samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
@@ -114,7 +124,10 @@ void stats_summary(struct daemon *d)
                  hist_quantile(&p->queue, 0.99) / 1e3, hist_quantile(&p->compute, 0.99) / 1e3,
                  (unsigned long long) p->misses, p->runs ? (double) p->runs_batch / (double) p->runs : 0.0);
         memset(p, 0, sizeof *p);
+        any = true;
     }
+    if (any)
+        memory_log(d);
 }
 
 /* ---- answers ---- */

@@ -519,6 +519,7 @@ int main(void)
     test_never_reads();
     CHECK(rig_log_has(&rig, "stream=", 100) && rig_log_has(&rig, " rtf=", 100));
     CHECK(rig_log_has(&rig, "model=rill-denoise streams=", 2000) && rig_log_has(&rig, " rtf_p99=", 100));
+    CHECK(rig_log_has(&rig, "connections_bytes=", 2000) && rig_log_has(&rig, " resident_bytes=", 2000));
     CHECK(rig_stop(&rig) == 0);
     return check_end();
 }
