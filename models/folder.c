@@ -146,9 +146,6 @@ bool folder_has(const struct folder *f, const char *name)
     struct stat st;
     if (built_in_find(f, name))
         return true;
-    int fd = f->fd < 0 ? -1 : beneath_open(f->fd, name);
-    bool yes = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-    if (fd >= 0)
-        close(fd);
-    return yes;
+    /* What is there but cannot be read is for the reader to refuse, with its reason. */
+    return f->fd >= 0 && (fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || (errno != ENOENT && errno != ENOTDIR));
 }

@@ -31,7 +31,7 @@ void        folder_close(struct folder *f);
 rill_status folder_read(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes,
                         const uint8_t **ret, size_t *ret_n, rill_error *reterr);
 
-/* Whether folder_read would find a regular file of that name. */
+/* Whether there is something of that name; folder_read says if it cannot be read. */
 bool        folder_has(const struct folder *f, const char *name);
 
 /* Adds bytes that came another way to the digest. */

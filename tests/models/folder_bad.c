@@ -59,6 +59,18 @@ static void test_paths(void)
     }
 }
 
+/* A model.conf that is there but is no file is not taken for a folder without one. */
+static void test_conf_no_file(void)
+{
+    text_write("conf", "graph.nnef", HEAD "rill_frame(x, 4, 4);\n}");
+    CHECK(!symlink(test_path("secret.onnx", ""), test_path("conf", "model.conf")), "symlink");
+    refused("link", test_path("conf", ""), RILL_INVALID, "model.conf");
+    unlink(test_path("conf", "model.conf"));
+    CHECK(!mkfifo(test_path("conf", "model.conf"), 0600), "mkfifo");
+    refused("pipe", test_path("conf", ""), RILL_IO, "model.conf");
+    unlink(test_path("conf", "model.conf"));
+}
+
 /* ---- tensor files ---- */
 
 struct dat { uint32_t bytes, rank, dim[8], bits, item; };
@@ -253,6 +265,7 @@ int main(void)
     mkdir(test_path("hollow", ""), 0700);
     refused("no graph", test_path("hollow", ""), RILL_IO, "graph.nnef: No such file");
     test_paths();
+    test_conf_no_file();
     test_dat_bad();
     test_dat_good();
     test_conf();
