@@ -202,9 +202,11 @@ void relief_pulse(struct lane *l, struct lane_rec *rec)
 bool relief_rest(struct lane *l, struct lane_rec *rec)
 {
     const struct relief *r = &l->relief;
-    if (r->away ? l->seg_emitted >= l->model_limit : r->answered >= r->base)
+    /* A model that came back and heard nothing more gives nothing: what it would answer late is owed as well. */
+    uint64_t until = r->base && l->seg_fed == r->base ? r->base + l->model->audio_skip_samples : r->base;
+    if (r->away ? l->seg_emitted >= l->model_limit : r->answered >= until)
         return false;
-    uint64_t left = r->away ? 256 : r->base - r->answered;
+    uint64_t left = r->away ? 256 : until - r->answered;
     past_emit(l, r->answered + (left < 256 ? left : 256), rec);
     return true;
 }

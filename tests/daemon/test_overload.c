@@ -117,7 +117,7 @@ static bool talk_until(struct talk *t, struct rig *r, const char *what)
 /* ---- policies ---- */
 
 /* The model halves what it hears; what goes past it is as loud as it was, or nothing. */
-static void samples_check(const struct talk *t, double gone_at)
+static void past_check(const struct talk *t, double gone_at)
 {
     size_t bad = 0, between = 0;
     for (size_t i = 0; i < t->n_in; i++) {
@@ -127,9 +127,32 @@ static void samples_check(const struct talk *t, double gone_at)
     }
     CHECK(bad == 0, "%zu of %zu samples are not what was told", bad, t->n_in);
     CHECK(between >= 100 && between <= 160 * 2 * 8, "%zu samples in cross-fades", between);
+}
+
+static void samples_check(const struct talk *t, double gone_at)
+{
+    size_t bad = 0;
+    past_check(t, gone_at);
     for (size_t i = t->n_in - PULSE; i < t->n_in; i++)
         bad += t->heard.out[i] != 0.5f * t->in[i];
     CHECK(bad == 0, "the model is not back");
+}
+
+/* The model is there again, and then nothing more is said: what it would have answered late went past it. */
+static void last_run(const char *model, const char *conf, int fill)
+{
+    static struct talk t;
+    struct rig r;
+    rig_start(&r, conf);
+    if (CHECK(talk_open(&t, r.sock, model, RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t.client))) {
+        talk_until(&t, &r, "overload 0 -> 1");
+        talk_say(&t, 10, 0);
+        CHECK(rig_log_has(&r, "overload 1 -> 0", 20000), "%s", rig_log(&r));
+        talk_end(&t);
+        CHECK(t.heard.n_out == t.n_in && t.heard.told[fill] >= 10 * PULSE);
+        past_check(&t, fill == RILL__GAP__FILL__FILL_BYPASS ? 1 : 0);
+    }
+    CHECK(rig_stop(&r) == 0);
 }
 
 static void past_run(const char *model, const char *conf, int fill)
@@ -161,6 +184,9 @@ static void test_past(void)
     past_run("half", CALM, RILL__GAP__FILL__FILL_BYPASS);
     past_run("halftrim", CALM, RILL__GAP__FILL__FILL_BYPASS);
     past_run("half", CALM "[overload]\npolicy = skip\n", RILL__GAP__FILL__FILL_SILENCE);
+    last_run("half", CALM, RILL__GAP__FILL__FILL_BYPASS);
+    last_run("halftrim", CALM, RILL__GAP__FILL__FILL_BYPASS);
+    last_run("half", CALM "[overload]\npolicy = skip\n", RILL__GAP__FILL__FILL_SILENCE);
 }
 
 static void test_skip(void)
