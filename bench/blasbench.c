@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One product in a BLAS library, one thread: blasbench LIBRARY M K N [SECONDS]. Row-major, C = A * B; a row of A alone is a
- * matrix-vector product, timed with B as it lies and transposed, the faster of both counts. Prints one line of JSON. */
+/* One product in a BLAS library, one thread: blasbench LIBRARY M K N [SECONDS]. Row-major, C = A *
+ * B; a row of A alone is a matrix-vector product, timed with B as it lies and transposed, the
+ * faster of both counts. Prints one line of JSON. */
 #include "timing.h"
 
 #include <dlfcn.h>
@@ -10,8 +11,10 @@
 #define TRANSPOSED 112
 #define REPEATS_MAX 20000
 
-typedef void sgemm_fn(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-typedef void sgemv_fn(int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
+typedef void sgemm_fn(int, int, int, int, int, int, float, const float *, int, const float *, int,
+                      float, float *, int);
+typedef void sgemv_fn(int, int, int, int, float, const float *, int, const float *, int, float,
+                      float *, int);
 
 struct blas {
     sgemm_fn *gemm;
@@ -51,7 +54,8 @@ static double median_us(const struct blas *x, void (*product)(const struct blas 
     size_t n = 0;
     for (int i = 0; i < 10; i++)
         product(x);
-    for (double end = now_us() + seconds * 1e6; n < REPEATS_MAX && (n < 15 || now_us() < end); n++) {
+    for (double end = now_us() + seconds * 1e6; n < REPEATS_MAX && (n < 15 || now_us() < end);
+         n++) {
         double before = now_us();
         product(x);
         us[n] = now_us() - before;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* One model in ONNX Runtime through its C API: one thread, IO binding, states bound back and forth, times of the run alone.
+/* One model in ONNX Runtime through its C API: one thread, IO binding, states bound back and forth,
+ * times of the run alone.
  *
  *   ortbench LIBRARY MODEL [--shape IN=1,2,..] [--state IN:OUT] [--const IN=VALUE] [--seconds S]
  *
- * LIBRARY is libonnxruntime.so; built with the header of any release since 1.13. Prints one line of JSON.
+ * LIBRARY is libonnxruntime.so; built with the header of any release since 1.13. Prints one line of
+ * JSON.
  */
 #include "timing.h"
 
@@ -80,7 +82,9 @@ static void session_open(struct bench *b, const char *model)
 
 static size_t element_bytes(ONNXTensorElementDataType t)
 {
-    return t == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 ? 8 : t == ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL ? 1 : 4;
+    return t == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 ? 8
+        : t == ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL   ? 1
+                                                    : 4;
 }
 
 static void port_sizes(struct port *p)
@@ -97,8 +101,9 @@ static void ports_read(struct bench *b)
         int is_in = i < b->n_in;
         struct port *p = is_in ? &b->in[i] : &b->out[i - b->n_in];
         char *name;
-        check(b, is_in ? b->api->SessionGetInputName(b->session, i, b->allocator, &name)
-                       : b->api->SessionGetOutputName(b->session, i - b->n_in, b->allocator, &name));
+        check(b,
+              is_in ? b->api->SessionGetInputName(b->session, i, b->allocator, &name)
+                    : b->api->SessionGetOutputName(b->session, i - b->n_in, b->allocator, &name));
         snprintf(p->name, sizeof p->name, "%s", name);
         p->pair = -1;
         if (!is_in)
@@ -144,7 +149,9 @@ static void state_set(struct bench *b, const char *arg)
 static OrtValue *tensor_new(const struct bench *b, const struct port *p, void *data)
 {
     OrtValue *v;
-    check(b, b->api->CreateTensorWithDataAsOrtValue(b->memory, data, p->bytes, p->dims, p->rank, p->type, &v));
+    check(b,
+          b->api->CreateTensorWithDataAsOrtValue(b->memory, data, p->bytes, p->dims, p->rank,
+                                                 p->type, &v));
     return v;
 }
 
@@ -212,7 +219,9 @@ static void bindings_make(struct bench *b)
         check(b, b->api->CreateIoBinding(b->session, &b->binding[odd]));
         for (size_t i = 0; i < b->n_in; i++) {
             struct port *p = &b->in[i];
-            check(b, b->api->BindInput(b->binding[odd], p->name, odd && p->pair >= 0 ? p->spare_value : p->value));
+            check(b,
+                  b->api->BindInput(b->binding[odd], p->name,
+                                    odd && p->pair >= 0 ? p->spare_value : p->value));
         }
         for (size_t i = 0; i < b->n_out; i++) {
             struct port *p = &b->out[i], *state = p->pair >= 0 ? &b->in[p->pair] : NULL;
@@ -241,7 +250,8 @@ static void measure(struct bench *b, double seconds)
         else
             end = now_us() + seconds * 1e6;
     }
-    printf("{\"median_us\": %.4f, \"p99_us\": %.4f, \"runs\": %zu, \"load_ms\": %.3f, \"rss_kib\": %ld}\n",
+    printf("{\"median_us\": %.4f, \"p99_us\": %.4f, \"runs\": %zu, \"load_ms\": %.3f, \"rss_kib\": "
+           "%ld}\n",
            percentile(us, n, 0.5), percentile(us, n, 0.99), n, b->load_ms, status_kib("VmRSS"));
     free(us);
 }
@@ -251,7 +261,9 @@ int main(int argc, char **argv)
     struct bench b = { .seed = 1 };
     double seconds = 1;
     if (argc < 3 || argc % 2 == 0) {
-        fprintf(stderr, "usage: ortbench LIBRARY MODEL [--shape IN=1,2] [--state IN:OUT] [--const IN=V] [--seconds S]\n");
+        fprintf(stderr,
+                "usage: ortbench LIBRARY MODEL [--shape IN=1,2] [--state IN:OUT] [--const IN=V] "
+                "[--seconds S]\n");
         return 2;
     }
     api_open(&b, argv[1]);

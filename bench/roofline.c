@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What one core of this machine can do: multiply-adds in registers, and reading a buffer as a matrix-vector product does, by
- * the buffer's size. The widest instructions that the CPU has are chosen when it runs. Prints one line of JSON; with an
- * argument --jitter US instead the spread of a loop of fixed work that takes about so long: median, p99, worst.
- */
+/* What one core of this machine can do: multiply-adds in registers, and reading a buffer as a
+ * matrix-vector product does, by the buffer's size. The widest instructions that the CPU has are
+ * chosen when it runs. Prints one line of JSON; with an argument --jitter US instead the spread of
+ * a loop of fixed work that takes about so long: median, p99,
+ * worst. */
 #include "timing.h"
 
 #if defined(__x86_64__)
@@ -175,7 +176,8 @@ static void jitter(double each_us)
 
 int main(int argc, char **argv)
 {
-    static const unsigned kib[] = { 16, 32, 64, 128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 10240, 12288, 16384, 65536 };
+    static const unsigned kib[] = { 16,   32,   64,   128,  256,  512,   768,   1024,  1536,
+                                    2048, 3072, 4096, 6144, 8192, 10240, 12288, 16384, 65536 };
     enum { N = sizeof kib / sizeof *kib };
     if (argc > 2 && !strcmp(argv[1], "--jitter")) {
         jitter(atof(argv[2]));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The signal path around DTLN's nets as a program around a runtime of nets has it: 512 samples, real transform by a plain
- * radix-2 FFT, magnitude, mask, inverse, overlap-add. sigpath dtln [SECONDS]; prints one line of JSON. */
+/* The signal path around DTLN's nets as a program around a runtime of nets has it: 512 samples,
+ * real transform by a plain radix-2 FFT, magnitude, mask, inverse, overlap-add. sigpath dtln
+ * [SECONDS]; prints one line of JSON. */
 #include "timing.h"
 
 #include <complex.h>
@@ -50,7 +51,8 @@ static void before_first(struct path *p)
         p->spec[i] = p->block[i];
     fft(p, p->spec, 0);
     for (unsigned i = 0; i < BINS; i++)
-        p->magnitude[i] = sqrtf(crealf(p->spec[i]) * crealf(p->spec[i]) + cimagf(p->spec[i]) * cimagf(p->spec[i]));
+        p->magnitude[i] = sqrtf(crealf(p->spec[i]) * crealf(p->spec[i]) +
+                                cimagf(p->spec[i]) * cimagf(p->spec[i]));
 }
 
 static void between(struct path *p)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is let in, on which compute thread, and what is done when there is too little compute after all. */
+/* Who is let in, on which compute thread, and what is done when there is too little compute after
+ * all. */
 #include "daemon/daemon.h"
 
 #include <string.h>
 
-#define COST_STEP 0.02f                 /* share by which one pulse moves what a model is thought to cost */
+#define COST_STEP 0.02f /* share by which one pulse moves what a model is thought to cost */
 #define COST_QUANTILE 0.95f
 #define COST_FAR 4                      /* times what it is thought to cost: the step is larger */
 #define COST_FAR_STEP 1.25f
@@ -14,8 +15,9 @@
 
 /* ---- cost ---- */
 
-/* Follows the 95th percentile: up for one pulse in twenty as often as down for the others. A recogniser behind a detector costs
- * little while nobody speaks, and is counted as what it costs when somebody does. */
+/* Follows the 95th percentile: up for one pulse in twenty as often as down for the others. A
+ * recogniser behind a detector costs little while nobody speaks, and is counted as what it costs
+ * when somebody does. */
 void admit_pulse(struct model *m, double rtf)
 {
     float step = m->rtf * COST_STEP;
@@ -92,7 +94,8 @@ uint32_t admit_retry_ms(struct daemon *d)
 {
     uint64_t now_us = lane_now_us(), until_us = 0;
     for (unsigned i = 0; i < d->n_workers; i++) {
-        uint64_t us = atomic_load_explicit(&d->workers[i].overload.refuse_until_us, memory_order_relaxed);
+        uint64_t us =
+            atomic_load_explicit(&d->workers[i].overload.refuse_until_us, memory_order_relaxed);
         until_us = us > until_us ? us : until_us;
     }
     uint64_t ms = until_us > now_us ? (until_us - now_us) / 1000 : 0;
@@ -104,7 +107,9 @@ uint32_t admit_retry_ms(struct daemon *d)
 static rill_overload policy_of(const struct daemon *d, const struct model *m, bool *ret_off)
 {
     static const struct { const char *name; rill_overload policy; } names[] = {
-        { "bypass", RILL_OVERLOAD_BYPASS }, { "skip", RILL_OVERLOAD_SKIP }, { "shed", RILL_OVERLOAD_SHED },
+        { "bypass", RILL_OVERLOAD_BYPASS },
+        { "skip", RILL_OVERLOAD_SKIP },
+        { "shed", RILL_OVERLOAD_SHED },
     };
     rill_overload policy = m->info.overload;
     *ret_off = strcmp(d->conf.overload_policy, "off") == 0;
@@ -130,7 +135,9 @@ void admit_relief(const struct session *s, struct lane_opts *o)
     rill_overload policy = policy_of(s->daemon, s->model, &off);
     if (off || !s->live)
         return;
-    o->relief = !s->want_audio ? RELIEF_SKIP : policy == RILL_OVERLOAD_BYPASS ? RELIEF_BYPASS : RELIEF_SILENCE;
+    o->relief = !s->want_audio           ? RELIEF_SKIP
+        : policy == RILL_OVERLOAD_BYPASS ? RELIEF_BYPASS
+                                         : RELIEF_SILENCE;
     o->sheds = policy == RILL_OVERLOAD_SHED;
     o->fade_ms = s->daemon->conf.overload_fade_ms;
 }
@@ -138,8 +145,10 @@ void admit_relief(const struct session *s, struct lane_opts *o)
 void admit_conf(struct daemon *d)
 {
     const struct conf *c = &d->conf;
-    const struct overload_conf o = { .misses = c->overload_misses, .window_ms = c->overload_window_ms,
-                                     .calm_ms = c->overload_calm_ms, .share = c->overload_share };
+    const struct overload_conf o = { .misses = c->overload_misses,
+                                     .window_ms = c->overload_window_ms,
+                                     .calm_ms = c->overload_calm_ms,
+                                     .share = c->overload_share };
     for (unsigned i = 0; i < d->n_workers; i++)
         overload_set(&d->workers[i].overload, &o);
 }
@@ -148,25 +157,29 @@ void admit_conf(struct daemon *d)
 
 static void realtime_look(struct daemon *d, unsigned i)
 {
-    static const char *const texts[] = { "", "has real-time priority", "gets no real-time priority and goes on without",
+    static const char *const texts[] = { "", "has real-time priority",
+                                         "gets no real-time priority and goes on without",
                                          "ran for too long at real-time priority and lost it" };
     struct worker *w = &d->workers[i];
     int state = atomic_load(&w->realtime.state);
     if (state == w->realtime_told)
         return;
     w->realtime_told = state;
-    log_line(&d->log, state == REALTIME_ON ? LOG_INFO : LOG_WARN, "compute thread %u %s%s%s", i, texts[state],
-             state == REALTIME_FAILED ? ": " : "", state == REALTIME_FAILED ? strerror(atomic_load(&w->realtime.error)) : "");
+    log_line(&d->log, state == REALTIME_ON ? LOG_INFO : LOG_WARN, "compute thread %u %s%s%s", i,
+             texts[state], state == REALTIME_FAILED ? ": " : "",
+             state == REALTIME_FAILED ? strerror(atomic_load(&w->realtime.error)) : "");
 }
 
 static void overload_look(struct daemon *d, unsigned i)
 {
     struct worker *w = &d->workers[i];
-    uint32_t level = atomic_load(&w->overload.level), relieved = atomic_load(&w->overload.n_relieved);
+    uint32_t level = atomic_load(&w->overload.level),
+             relieved = atomic_load(&w->overload.n_relieved);
     if (level == w->level_told)
         return;
-    log_line(&d->log, level > w->level_told ? LOG_WARN : LOG_INFO, "compute thread %u: overload %u -> %u, %u streams go without the model",
-             i, w->level_told, level, relieved);
+    log_line(&d->log, level > w->level_told ? LOG_WARN : LOG_INFO,
+             "compute thread %u: overload %u -> %u, %u streams go without the model", i,
+             w->level_told, level, relieved);
     w->level_told = level;
 }
 
@@ -176,8 +189,9 @@ void admit_tick(struct daemon *d)
     for (unsigned i = 0; i < d->n_workers; i++) {
         realtime_look(d, i);
         overload_look(d, i);
-        if (d->workers[i].level_told && lane_now_us() > atomic_load(&d->workers[i].overload.refuse_until_us))
-            worker_wake(&d->workers[i]);        /* one that has nothing to do takes its steps back, too */
+        if (d->workers[i].level_told &&
+            lane_now_us() > atomic_load(&d->workers[i].overload.refuse_until_us))
+            worker_wake(&d->workers[i]); /* one that has nothing to do takes its steps back, too */
     }
 }
 
@@ -200,8 +214,11 @@ void admit_polls(struct daemon *d)
     d->polled_us = now_us;
 }
 
-/* Where the loop itself stood still, what it reads now may have come at any time since it last waited. */
+/* Where the loop itself stood still, what it reads now may have come at any time since it last
+ * waited. */
 uint64_t admit_stalled_us(const struct daemon *d)
 {
-    return d->stalled_us ? d->stalled_us : d->polled_us && lane_now_us() - d->polled_us > STALL_US ? d->polled_us : 0;
+    return d->stalled_us                                          ? d->stalled_us
+        : d->polled_us && lane_now_us() - d->polled_us > STALL_US ? d->polled_us
+                                                                  : 0;
 }

@@ -11,11 +11,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Kernels before 5.6 lack openat2, and filters of system calls may; a name without a slash needs no walk. */
+/* Kernels before 5.6 lack openat2, and filters of system calls may; a name without a slash needs no
+ * walk. */
 static int beneath_open(int dir, const char *name)
 {
     struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+                            .resolve =
+                                RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
     int fd = (int) syscall(SYS_openat2, dir, name, &how, sizeof how);
     if (fd < 0 && (errno == ENOSYS || errno == EPERM) && !strchr(name, '/'))
         fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -33,7 +35,8 @@ int model_beneath(const char *dir, const char *name)
     int fd = beneath_open(at, name), why = errno;
     close(at);
     errno = why == ENOTDIR || why == ELOOP || why == EXDEV ? ENOENT : why;
-    if (fd >= 0 && (fstat(fd, &st) < 0 || !(S_ISDIR(st.st_mode) || (compiled && S_ISREG(st.st_mode))))) {
+    if (fd >= 0 &&
+        (fstat(fd, &st) < 0 || !(S_ISDIR(st.st_mode) || (compiled && S_ISREG(st.st_mode))))) {
         close(fd);
         errno = ENOENT;
         return -1;
@@ -77,7 +80,10 @@ int pin_find(const char *path, const char *name, uint8_t ret_sha256[32], char *e
         if (!line[strspn(line, " \t\r\n")] || line[0] == '#')
             continue;
         if (!pin_parse(line, sha256, &at)) {
-            snprintf(err, n, "models.pins: %.200s:%u is no line of 64 hex digits, a blank and a model's name", path, k);
+            snprintf(
+                err, n,
+                "models.pins: %.200s:%u is no line of 64 hex digits, a blank and a model's name",
+                path, k);
             found = -1;
         } else if (strcmp(at, name) == 0) {
             memcpy(ret_sha256, sha256, sizeof sha256);

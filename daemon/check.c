@@ -27,7 +27,8 @@ struct result {
     char text[sizeof((rill_error *) 0)->text];
 };
 
-static rill_status __attribute__((format(printf, 2, 3))) check_fail(rill_error *e, const char *format, ...)
+static rill_status __attribute__((format(printf, 2, 3)))
+check_fail(rill_error *e, const char *format, ...)
 {
     va_list ap;
     if (e) {
@@ -44,7 +45,8 @@ static rill_status __attribute__((format(printf, 2, 3))) check_fail(rill_error *
 /* The environment without what the service manager said to this process. */
 static char **environment(void)
 {
-    static const char *const ours[] = { "NOTIFY_", "WATCHDOG_", "LISTEN_", "INVOCATION_ID", "JOURNAL_STREAM" };
+    static const char *const ours[] = { "NOTIFY_", "WATCHDOG_", "LISTEN_", "INVOCATION_ID",
+                                        "JOURNAL_STREAM" };
     size_t n = 0, kept = 0;
     while (environ[n])
         n++;
@@ -72,15 +74,23 @@ static bool attributes_set(posix_spawnattr_t *a)
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
-    return posix_spawnattr_setsigmask(a, &none) == 0 && posix_spawnattr_setsigdefault(a, &all) == 0 &&
-           posix_spawnattr_setflags(a, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) == 0;
+    return posix_spawnattr_setsigmask(a, &none) == 0 &&
+        posix_spawnattr_setsigdefault(a, &all) == 0 &&
+        posix_spawnattr_setflags(a, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) == 0;
 }
 
 /* model and result are at least 5. */
 static int spawn(const struct check *c, int model, int result, pid_t *ret)
 {
-    char numbers[4][24], *argv[] = { (char *) "rilld", (char *) "--check-model", (char *) (uintptr_t) c->name, numbers[0], numbers[1], numbers[2],
-                                     numbers[3], NULL };
+    char numbers[4][24],
+        *argv[] = { (char *) "rilld",
+                    (char *) "--check-model",
+                    (char *) (uintptr_t) c->name,
+                    numbers[0],
+                    numbers[1],
+                    numbers[2],
+                    numbers[3],
+                    NULL };
     const uint64_t values[4] = { c->max_model_bytes, c->memory_bytes, c->cpu_s, c->timeout_s };
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
@@ -128,13 +138,21 @@ static enum verdict result_read(const struct check *c, int fd, struct result *r)
 static rill_status end_say(const struct check *c, int status, rill_error *err)
 {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-        return check_fail(err, "%.200s: the process that checked it was killed, as happens where the machine has too little memory", c->name);
+        return check_fail(err,
+                          "%.200s: the process that checked it was killed, as happens where the "
+                          "machine has too little memory",
+                          c->name);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
-        return check_fail(err, "%.200s: checking it took more than %u s of processor time (models.check_cpu_s)", c->name, c->cpu_s);
+        return check_fail(
+            err, "%.200s: checking it took more than %u s of processor time (models.check_cpu_s)",
+            c->name, c->cpu_s);
     if (WIFSIGNALED(status))
-        return check_fail(err, "%.200s: the process that checked it ended with signal %d; this daemon does not touch it", c->name,
-                          WTERMSIG(status));
-    return check_fail(err, "%.200s: the process that checked it ended with code %d and no verdict", c->name, WEXITSTATUS(status));
+        return check_fail(err,
+                          "%.200s: the process that checked it ended with signal %d; this daemon "
+                          "does not touch it",
+                          c->name, WTERMSIG(status));
+    return check_fail(err, "%.200s: the process that checked it ended with code %d and no verdict",
+                      c->name, WEXITSTATUS(status));
 }
 
 static rill_status result_take(struct result *r, uint8_t sha256[32], rill_error *err)
@@ -147,11 +165,13 @@ static rill_status result_take(struct result *r, uint8_t sha256[32], rill_error 
         if (*p < ' ' || *p == 0x7f)
             *p = '?';
     check_fail(err, "%.*s%s", (int) sizeof r->text - 80, r->text,
-               r->status == RILL_NOMEM ? " (models.check_memory_bytes limits what loading may take)" : "");
+               r->status == RILL_NOMEM ? " (models.check_memory_bytes limits what loading may take)"
+                                       : "");
     return err->status = r->status <= RILL_INTERNAL ? (rill_status) r->status : RILL_INTERNAL;
 }
 
-static rill_status child_hear(const struct check *c, pid_t pid, int fd, uint8_t sha256[32], rill_error *err)
+static rill_status child_hear(const struct check *c, pid_t pid, int fd, uint8_t sha256[32],
+                              rill_error *err)
 {
     struct result r;
     int status = 0;
@@ -162,7 +182,9 @@ static rill_status child_hear(const struct check *c, pid_t pid, int fd, uint8_t 
         ;
     switch (h) {
     case HEARD_ALL: return result_take(&r, sha256, err);
-    case HEARD_LATE: return check_fail(err, "%.200s: checking it took more than %u s (models.check_timeout_s)", c->name, c->timeout_s);
+    case HEARD_LATE:
+        return check_fail(err, "%.200s: checking it took more than %u s (models.check_timeout_s)",
+                          c->name, c->timeout_s);
     case HEARD_STOP: return check_fail(err, "%.200s: the daemon is stopping", c->name);
     default: return end_say(c, status, err);
     }
@@ -216,10 +238,11 @@ static bool limit_set(int what, uint64_t soft, uint64_t hard)
 
 static bool limits_set(uint64_t memory_bytes, uint64_t cpu_s)
 {
-    return (SANITIZED || limit_set(RLIMIT_AS, memory_bytes, memory_bytes)) && limit_set(RLIMIT_CPU, cpu_s, cpu_s + 1) &&
-           limit_set(RLIMIT_NOFILE, FILES_MAX, FILES_MAX) && limit_set(RLIMIT_CORE, 0, 0) &&
-           (SANITIZED || limit_set(RLIMIT_FSIZE, 0, 0)) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && prctl(PR_SET_DUMPABLE, SANITIZED) == 0;
+    return (SANITIZED || limit_set(RLIMIT_AS, memory_bytes, memory_bytes)) &&
+        limit_set(RLIMIT_CPU, cpu_s, cpu_s + 1) && limit_set(RLIMIT_NOFILE, FILES_MAX, FILES_MAX) &&
+        limit_set(RLIMIT_CORE, 0, 0) && (SANITIZED || limit_set(RLIMIT_FSIZE, 0, 0)) &&
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+        prctl(PR_SET_DUMPABLE, SANITIZED) == 0;
 }
 
 /* If memory is short it is this process that goes. */
@@ -270,7 +293,8 @@ int check_main(int argc, char **argv)
     oom_first();
     if (!limits_set(values[1], values[2])) {
         r.status = RILL_INTERNAL;
-        snprintf(r.text, sizeof r.text, "no limits can be set for checking a model: %s", strerror(errno));
+        snprintf(r.text, sizeof r.text, "no limits can be set for checking a model: %s",
+                 strerror(errno));
     } else {
         struct model_found f = { .fd = MODEL_FD, .max_bytes = values[0] };
         snprintf(f.path, sizeof f.path, "%s", argv[2]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* check.h - tries a model out in a process of its own before this one reads it.
  *
- * The process is this program again, with --check-model: it gives itself limits, opens the model, plans it, runs noise
- * through it and says how that went. What it says is hostile input: bytes of a fixed size, read once. */
+ * The process is this program again, with --check-model: it gives itself limits, opens the model,
+ * plans it, runs noise through it and says how that went. What it says is hostile input: bytes of a
+ * fixed size, read once. */
 #ifndef RILLD_CHECK_H
 #define RILLD_CHECK_H
 
@@ -20,7 +21,8 @@ struct check {
     const atomic_bool *stop;        /* gives up; read ten times a second */
 };
 
-/* OK and the digest of what was checked, or why not: what the library said, or what became of the process. */
+/* OK and the digest of what was checked, or why not: what the library said, or what became of the
+ * process. */
 rill_status check_model(const struct check *c, uint8_t ret_sha256[32], rill_error *reterr);
 
 /* The other side; exit code. argv: --check-model, what the model is called and four numbers. */

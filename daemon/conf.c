@@ -45,7 +45,9 @@ static bool number_in_range(const struct conf_key *k, double v, char *why, size_
 static bool choice_valid(const struct conf_key *k, const char *v, char *why, size_t n)
 {
     static const struct { const char *section, *key, *choices; } choices[] = {
-        { "models", "check", " yes no " }, { "log", "level", " error warning info debug " }, { "log", "format", " auto journal plain prefix " },
+        { "models", "check", " yes no " },
+        { "log", "level", " error warning info debug " },
+        { "log", "format", " auto journal plain prefix " },
         { "overload", "policy", " model bypass skip shed off " },
     };
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
@@ -90,7 +92,8 @@ static bool value_set(struct conf *c, const struct conf_key *k, const char *v, c
     }
     unsigned long long x = strtoull(v, &end, k->type == MODE ? 8 : 10);
     if (end == v || *end || errno || v[0] < '0' || v[0] > '9') {
-        snprintf(why, n, "must be %s number without a sign or unit", k->type == MODE ? "an octal" : "a whole");
+        snprintf(why, n, "must be %s number without a sign or unit",
+                 k->type == MODE ? "an octal" : "a whole");
         return false;
     }
     if (!number_in_range(k, (double) x, why, n))
@@ -120,7 +123,8 @@ struct reading {
     char *err;
 };
 
-static void read_fail(struct reading *r, unsigned line, const char *format, const char *a, const char *b, const char *c)
+static void read_fail(struct reading *r, unsigned line, const char *format, const char *a,
+                      const char *b, const char *c)
 {
     if (r->failed)
         return;
@@ -168,7 +172,8 @@ static int value_take(void *arg, const char *section, const char *name, const ch
     if (!section_known(section))
         read_fail(r, r->line, "%s'%s' is no section (--print-config shows all)%s", "", section, "");
     else
-        read_fail(r, r->line, "'%s' is no key of [%s] (--print-config shows all)%s", name, section, "");
+        read_fail(r, r->line, "'%s' is no key of [%s] (--print-config shows all)%s", name, section,
+                  "");
     return 0;
 }
 
@@ -182,14 +187,16 @@ static bool file_read(struct conf *c, const char *path, bool may_miss, char *err
         return false;
     }
     struct stat st;
-    if (fstat(fileno(r.file), &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode) && st.st_rdev != makedev(1, 3))) {
+    if (fstat(fileno(r.file), &st) < 0 ||
+        (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode) && st.st_rdev != makedev(1, 3))) {
         snprintf(err, CONF_ERROR_BYTES, "%s: is no file", path);
         fclose(r.file);
         return false;
     }
     int line = ini_parse_stream(line_read, &r, value_take, &r);
     if (line > 0)
-        read_fail(&r, (unsigned) line, "%sthis is neither [section], key = value nor a comment%s%s", "", "", "");
+        read_fail(&r, (unsigned) line, "%sthis is neither [section], key = value nor a comment%s%s",
+                  "", "", "");
     else if (line < 0 || ferror(r.file))
         read_fail(&r, r.line, "%scannot be read%s%s", "", "", "");
     fclose(r.file);
@@ -229,8 +236,11 @@ static bool drop_ins_read(struct conf *c, const char *path, char *err)
 /* What each value alone does not show. */
 static bool conf_agrees(const struct conf *c, const char *path, char *err)
 {
-    const char *why = strcmp(c->daemon_socket, c->daemon_control_socket) == 0 ? "socket and control_socket must not be the same path"
-        : c->limits_output_soft_ms > c->limits_output_hard_ms ? "output_soft_ms must not be over output_hard_ms" : NULL;
+    const char *why = strcmp(c->daemon_socket, c->daemon_control_socket) == 0
+        ? "socket and control_socket must not be the same path"
+        : c->limits_output_soft_ms > c->limits_output_hard_ms
+        ? "output_soft_ms must not be over output_hard_ms"
+        : NULL;
     if (why)
         snprintf(err, CONF_ERROR_BYTES, "%.700s: %s", path, why);
     return !why;
@@ -240,7 +250,8 @@ bool conf_load(struct conf *c, const char *path, bool may_miss, char err[CONF_ER
 {
     conf_defaults(c);
     err[0] = '\0';
-    return file_read(c, path, may_miss, err) && drop_ins_read(c, path, err) && conf_agrees(c, path, err);
+    return file_read(c, path, may_miss, err) && drop_ins_read(c, path, err) &&
+        conf_agrees(c, path, err);
 }
 
 /* ---- printing ---- */
@@ -305,13 +316,16 @@ static size_t value_bytes(const struct conf_key *k)
 
 void conf_restart_keys(const struct conf *a, const struct conf *b, char *ret, size_t n)
 {
-    static const char fixed[] = " socket socket_mode socket_group control_socket workers realtime_priority batch max_streams max_connections format journal_socket client_lines_per_s ";
+    static const char fixed[] =
+        " socket socket_mode socket_group control_socket workers realtime_priority batch "
+        "max_streams max_connections format journal_socket client_lines_per_s ";
     ret[0] = '\0';
     for (size_t i = 0; i < N_KEYS; i++) {
         char word[64];
         snprintf(word, sizeof word, " %s ", keys[i].key);
         const char *x = (const char *) a + keys[i].offset, *y = (const char *) b + keys[i].offset;
-        bool same = keys[i].type == STR ? strcmp(x, y) == 0 : memcmp(x, y, value_bytes(&keys[i])) == 0;
+        bool same =
+            keys[i].type == STR ? strcmp(x, y) == 0 : memcmp(x, y, value_bytes(&keys[i])) == 0;
         size_t used = strlen(ret);
         if (!same && strstr(fixed, word))
             snprintf(ret + used, n - used, "%s%s", used ? " " : "", keys[i].key);

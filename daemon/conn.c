@@ -11,7 +11,7 @@
 #define CLOSE_LINGER_US 1000000
 #define QUEUE_FLOOR_BYTES 262144
 #define TURN_US 500                 /* for the messages of one client; then others come first */
-#define UNSENT_FACTOR 4             /* memory of what waits, over its bytes: messages may be small */
+#define UNSENT_FACTOR 4 /* memory of what waits, over its bytes: messages may be small */
 
 static const uint8_t preface[PREFACE_BYTES] = { 'R', 'I', 'L', 'L', 1, 0, 0, 0 };
 
@@ -145,19 +145,21 @@ static void on_written(uv_write_t *w, int status)
     }
 }
 
-/* Nothing more is said, and it ends before the next turn of the loop: who is saying things may still use it. */
+/* Nothing more is said, and it ends before the next turn of the loop: who is saying things may
+ * still use it. */
 static void conn_break(struct conn *c)
 {
     c->broken = c->daemon->ending = true;
     uv_async_send(&c->daemon->progress);
 }
 
-/* What the socket takes at once goes at once, so that a failure is known before anything else is sent: after a frame that
- * was lost comes nothing. */
+/* What the socket takes at once goes at once, so that a failure is known before anything else is
+ * sent: after a frame that was lost comes nothing. */
 static void bytes_send(struct conn *c, struct write_job *j, size_t n)
 {
     uv_buf_t b = uv_buf_init((char *) j->bytes, (unsigned) n);
-    int r = uv_is_closing((uv_handle_t *) &c->pipe) ? UV_ECANCELED : uv_try_write((uv_stream_t *) &c->pipe, &b, 1);
+    int r = uv_is_closing((uv_handle_t *) &c->pipe) ? UV_ECANCELED
+                                                    : uv_try_write((uv_stream_t *) &c->pipe, &b, 1);
     if (r > 0)
         c->last_write_us = lane_now_us();
     if (r == (int) n || (r < 0 && r != UV_EAGAIN)) {
@@ -198,13 +200,14 @@ void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f)
         return;
     size_t n = rill__server_frame__get_packed_size(f);
     if (n > c->max_frame_bytes)
-        conn_error(c, req, 0, RILL__CODE__TOO_LARGE, false, "the answer of %zu bytes is over max_frame %u", n,
-                   c->max_frame_bytes);
+        conn_error(c, req, 0, RILL__CODE__TOO_LARGE, false,
+                   "the answer of %zu bytes is over max_frame %u", n, c->max_frame_bytes);
     else
         frame_send(c, f, n);
 }
 
-void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal, const char *format, ...)
+void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
+                const char *format, ...)
 {
     char text[640];
     va_list ap;
@@ -220,15 +223,19 @@ void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, 
     e.code = code;
     e.text = text;
     e.fatal = fatal;
-    e.retry_ms = code == RILL__CODE__OVERLOADED ? admit_retry_ms(c->daemon) : code == RILL__CODE__QUOTA ? 1000 : 0;
+    e.retry_ms = code == RILL__CODE__OVERLOADED ? admit_retry_ms(c->daemon)
+        : code == RILL__CODE__QUOTA             ? 1000
+                                                : 0;
     f.m_case = RILL__SERVER_FRAME__M_ERROR;
     f.error = &e;
     f.req = req;
     c->daemon->protocol_errors++;
     c->daemon->figures.errors[(unsigned) code < FIGURES_CODES ? (unsigned) code : 0]++;
-    const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(&rill__code__descriptor, (int) code);
-    log_event(&c->daemon->log, fatal ? LOG_WARN : LOG_INFO, EVENT_ERROR, "conn=%u uid=%u id=%u error=%s fatal=%d text=\"%s\"", c->id,
-             c->uid, stream, v ? v->name : "?", fatal, text);
+    const ProtobufCEnumValue *v =
+        protobuf_c_enum_descriptor_get_value(&rill__code__descriptor, (int) code);
+    log_event(&c->daemon->log, fatal ? LOG_WARN : LOG_INFO, EVENT_ERROR,
+              "conn=%u uid=%u id=%u error=%s fatal=%d text=\"%s\"", c->id, c->uid, stream,
+              v ? v->name : "?", fatal, text);
     frame_send(c, &f, rill__server_frame__get_packed_size(&f));
     if (fatal && !stream)
         conn_close(c);
@@ -274,15 +281,16 @@ static size_t frame_take(struct conn *c, const uint8_t *p, size_t have)
 {
     if (have < 4)
         return 0;
-    uint32_t n = (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16 | (uint32_t) p[3] << 24;
+    uint32_t n =
+        (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16 | (uint32_t) p[3] << 24;
     uint32_t most = c->hello_done ? c->max_frame_bytes : HELLO_MAX_BYTES;
     if (n == 0) {
         conn_error(c, 0, 0, RILL__CODE__BAD_FRAME, true, "a frame of length 0");
         return 0;
     }
     if (n > most) {
-        conn_error(c, 0, 0, RILL__CODE__TOO_LARGE, true, "a frame of %u bytes; the limit %s is %u", n,
-                   c->hello_done ? "of this connection" : "before Hello", most);
+        conn_error(c, 0, 0, RILL__CODE__TOO_LARGE, true, "a frame of %u bytes; the limit %s is %u",
+                   n, c->hello_done ? "of this connection" : "before Hello", most);
         return 0;
     }
     if (have - 4 < n)
@@ -293,10 +301,12 @@ static size_t frame_take(struct conn *c, const uint8_t *p, size_t have)
 
 static bool buffer_fit(struct conn *c)
 {
-    size_t want = c->hello_done ? 4 + (size_t) c->max_frame_bytes : 4 + HELLO_MAX_BYTES + PREFACE_BYTES;
+    size_t want =
+        c->hello_done ? 4 + (size_t) c->max_frame_bytes : 4 + HELLO_MAX_BYTES + PREFACE_BYTES;
     if (want <= c->in_cap)
         return true;
-    uint8_t *in = realloc(c->in, want), *arena = in ? realloc(c->arena, want + ARENA_EXTRA_BYTES) : NULL;
+    uint8_t *in = realloc(c->in, want),
+            *arena = in ? realloc(c->arena, want + ARENA_EXTRA_BYTES) : NULL;
     if (in)
         c->in = in;
     if (!arena)
@@ -309,7 +319,8 @@ static bool buffer_fit(struct conn *c)
 
 static void slow_check(struct conn *c, uint64_t now_us);
 
-/* What was read, for TURN_US; the rest waits for the next turn of the loop, so that others have theirs between. */
+/* What was read, for TURN_US; the rest waits for the next turn of the loop, so that others have
+ * theirs between. */
 static void frames_take(struct conn *c)
 {
     uint64_t until_us = lane_now_us() + TURN_US;
@@ -386,7 +397,8 @@ static bool quota_ok(struct conn *c)
     if (c->is_control)
         return true;
     if (d->n_conns > d->conf.limits_max_connections)
-        conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections is %u", d->conf.limits_max_connections);
+        conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections is %u",
+                   d->conf.limits_max_connections);
     else if (of_uid > d->conf.limits_max_connections_per_uid)
         conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections_per_uid is %u",
                    d->conf.limits_max_connections_per_uid);
@@ -443,7 +455,8 @@ void conn_accept(struct daemon *d, struct listener *l, int fd)
         return;
     }
     peer_ask(c);
-    log_event(&d->log, LOG_DEBUG, EVENT_PEER, "conn=%u uid=%u pid=%u accepted%s", c->id, c->uid, c->pid, c->is_control ? " control" : "");
+    log_event(&d->log, LOG_DEBUG, EVENT_PEER, "conn=%u uid=%u pid=%u accepted%s", c->id, c->uid,
+              c->pid, c->is_control ? " control" : "");
     socket_fit(c);
     if (quota_ok(c))
         uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
@@ -477,14 +490,16 @@ static void slow_check(struct conn *c, uint64_t now_us)
     if (queue < c->last_queue_bytes || !queue)
         c->last_write_us = now_us;
     c->last_queue_bytes = queue;
-    bool behind = subs_lag_ms(c) > conf->limits_output_soft_ms;     /* what a subscriber has not read waits elsewhere */
+    bool behind = subs_lag_ms(c) >
+        conf->limits_output_soft_ms; /* what a subscriber has not read waits elsewhere */
     if (queue <= output_bytes(c, conf->limits_output_soft_ms) && !(behind && queue))
         c->over_soft_us = 0;
     else if (!c->over_soft_us)
         c->over_soft_us = now_us;
     bool soft = c->over_soft_us && (any_live(c) || behind) &&
                 now_us - c->over_soft_us > conf->limits_output_soft_grace_ms * UINT64_C(1000);
-    bool stalled = queue && now_us > c->last_write_us + conf->limits_output_stall_ms * UINT64_C(1000);
+    bool stalled =
+        queue && now_us > c->last_write_us + conf->limits_output_stall_ms * UINT64_C(1000);
     hard = hard > QUEUE_FLOOR_BYTES ? hard : QUEUE_FLOOR_BYTES;
     if (soft || stalled || queue > hard || c->unsent_bytes > UNSENT_FACTOR * hard)
         conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true, "%zu bytes wait to be read; %s", queue,

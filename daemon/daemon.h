@@ -41,7 +41,8 @@ struct session {
     uint32_t want_mask, max_latency_ms;
     uint64_t audio_us;              /* of the newest audio */
     struct stream_options options;
-    unsigned char *partial, *event;         /* the newest one that was not sent; room to read one; NULL: no words are wanted */
+    unsigned char *partial,
+        *event; /* the newest one that was not sent; room to read one; NULL: no words are wanted */
     size_t partial_bytes;           /* 0 = none waits */
     struct lane_rec vad;            /* the newest probability that was not sent */
     bool vad_waits;
@@ -70,7 +71,7 @@ struct conn {
     uint32_t id, uid, pid;
     bool is_control, preface_done, hello_done, closing, paused;
     bool broken;                    /* a write failed: it ends with this turn of the loop */
-    bool waits;                     /* whole messages of it wait in `in`; nothing is read meanwhile */
+    bool waits; /* whole messages of it wait in `in`; nothing is read meanwhile */
     char client[64];
     uint8_t *in;
     size_t in_fill, in_cap;
@@ -112,7 +113,7 @@ struct daemon {
     uv_timer_t tick;
     uv_prepare_t before_poll;
     uint64_t polled_us;             /* when the loop last went to wait */
-    uint64_t stalled_us;            /* when it had before, if it stood still since then; 0: it did not */
+    uint64_t stalled_us; /* when it had before, if it stood still since then; 0: it did not */
     uv_signal_t sig_term, sig_int, sig_hup;
     struct conf conf;
     char conf_path[512];
@@ -149,14 +150,16 @@ struct daemon {
 
 /* --- conn.c: bytes in, frames out --- */
 void conn_accept(struct daemon *d, struct listener *l, int fd);       /* takes fd, in every case */
-void conn_refuse(struct daemon *d, int fd, Rill__Code code, const char *text);       /* one Error, and closes */
-void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f);         /* f->m_case and member are set */
-void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal, const char *format, ...)
-    __attribute__((format(printf, 6, 7)));
+void conn_refuse(struct daemon *d, int fd, Rill__Code code,
+                 const char *text); /* one Error, and closes */
+void conn_send(struct conn *c, uint32_t req,
+               Rill__ServerFrame *f); /* f->m_case and member are set */
+void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
+                const char *format, ...) __attribute__((format(printf, 6, 7)));
 void conn_close(struct conn *c);            /* after what is queued was written, within a second */
 void conns_end(struct daemon *d);           /* all of them, at once */
-void conns_go_on(struct daemon *d);         /* messages that were read and had no time in their turn */
-void conns_sweep(struct daemon *d);         /* those that are closing and have nothing left to say */
+void conns_go_on(struct daemon *d); /* messages that were read and had no time in their turn */
+void conns_sweep(struct daemon *d); /* those that are closing and have nothing left to say */
 size_t conn_queue_bytes(const struct conn *c);
 void conn_tick(struct conn *c, uint64_t now_us);
 void conn_id_bury(struct conn *c, uint32_t stream);         /* late messages for it are no error */
@@ -168,7 +171,8 @@ ProtobufCAllocator conn_allocator(struct conn *c);
 /* --- proto.c: what a message does --- */
 void proto_frame(struct conn *c, const uint8_t *bytes, size_t n);
 bool text_valid(const char *s);             /* UTF-8 of less than 256 bytes */
-void text_clean(char *s);                   /* what is no printable UTF-8, or would end a quoted word of the log, is replaced */
+void text_clean(
+    char *s); /* what is no printable UTF-8, or would end a quoted word of the log, is replaced */
 
 /* --- session.c --- */
 struct session *session_find(const struct conn *c, uint32_t id);
@@ -180,20 +184,23 @@ void session_cancel(struct session *s, uint32_t req, bool tell);
 void session_pump(struct session *s);       /* sends what the lane has; may end the session */
 void sessions_pump(struct daemon *d);
 void sessions_drop(struct conn *c);         /* the connection is going */
-void sessions_idle(struct daemon *d, uint64_t now_us);      /* ends live streams that get no audio */
+void sessions_idle(struct daemon *d, uint64_t now_us); /* ends live streams that get no audio */
 uint64_t session_output_bytes_per_s(const struct session *s);
 
 /* --- events.c: what streams say, as messages --- */
 bool events_make(struct session *s);        /* false without memory */
 void events_take(struct session *s, const struct lane_rec *r);
 void events_vad(struct session *s, const struct lane_rec *r);
-void events_flush(struct session *s, bool last);    /* the newest partial and probability, if the client reads or it is the end */
-void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *out, uint64_t pos, const float *x, size_t n,
-                const struct lane_rec *r);
+void events_flush(
+    struct session *s,
+    bool last); /* the newest partial and probability, if the client reads or it is the end */
+void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *out, uint64_t pos,
+                const float *x, size_t n, const struct lane_rec *r);
 void vad_send(struct conn *c, uint32_t id, const struct lane_rec *r);
 void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason,
               Rill__Gap__Fill fill);
-void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece);     /* piece: HEARD_EVENT_BYTES of room */
+void event_send(struct conn *c, uint32_t id, const rill_event *e,
+                char *piece); /* piece: HEARD_EVENT_BYTES of room */
 
 size_t outputs_list(const struct lane_model *m, Rill__Output list[5]);      /* what it has */
 
@@ -203,10 +210,12 @@ struct memory {
 };
 size_t session_bytes(const struct session *s);
 size_t conn_bytes(const struct conn *c);
-struct memory memory_of(const struct daemon *d, const uint32_t *uid);       /* of that user; NULL: all */
+struct memory memory_of(const struct daemon *d, const uint32_t *uid); /* of that user; NULL: all */
 bool memory_allows(const struct daemon *d, uint32_t uid, size_t more);
-const char *quota_open(const struct conn *c, const struct daemon *d);       /* NULL: one more stream may be opened */
-const char *quota_run(const struct session *s, double cost);                /* NULL: it may run at that share of a thread */
+const char *quota_open(const struct conn *c,
+                       const struct daemon *d); /* NULL: one more stream may be opened */
+const char *quota_run(const struct session *s,
+                      double cost); /* NULL: it may run at that share of a thread */
 void socket_fit(struct conn *c);                    /* when its streams change */
 bool idle_check(struct conn *c, uint64_t now_us);   /* true: it is closed */
 bool idle_stream(const struct session *s, uint64_t now_us);
@@ -214,36 +223,41 @@ bool idle_stream(const struct session *s, uint64_t now_us);
 /* --- topic.c: what a published stream gives, for many subscribers --- */
 void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m);
 void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m);
-bool sub_cancel(struct conn *c, uint32_t req, uint32_t id);               /* false: there is no such subscription */
+bool sub_cancel(struct conn *c, uint32_t req,
+                uint32_t id); /* false: there is no such subscription */
 bool stream_taken(const struct conn *c, uint32_t id);       /* by a session or a subscription */
 void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const float *x, size_t n);
 void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *event);
 void topic_pump(struct topic *t);
-void topic_end(struct topic *t, bool cancelled);            /* takes NULL; subscribers still get what is kept for them */
+void topic_end(struct topic *t,
+               bool cancelled); /* takes NULL; subscribers still get what is kept for them */
 void topics_sweep(struct daemon *d);                        /* what nobody needs any more */
 void subs_pump(struct conn *c);
 void subs_drop(struct conn *c);
 uint32_t subs_lag_ms(const struct conn *c);                 /* of live sources, the longest */
-size_t topics_list(const struct conn *c, Rill__TopicInfo *infos, Rill__Pcm *pcms, Rill__Output (*outputs)[5], size_t cap);
+size_t topics_list(const struct conn *c, Rill__TopicInfo *infos, Rill__Pcm *pcms,
+                   Rill__Output (*outputs)[5], size_t cap);
 size_t topics_bytes(const struct daemon *d, const uint32_t *uid);   /* of that user; NULL: all */
 
 /* --- admit.c --- */
-void admit_pulse(struct model *m, double rtf);              /* keeps current what a stream of the model costs */
-bool admit_full(struct daemon *d);                          /* no live stream could be let in, whatever its model */
-struct worker *admit_worker(struct daemon *d, bool live, double rtf);      /* NULL: there is no room */
+void admit_pulse(struct model *m, double rtf); /* keeps current what a stream of the model costs */
+bool admit_full(struct daemon *d); /* no live stream could be let in, whatever its model */
+struct worker *admit_worker(struct daemon *d, bool live, double rtf); /* NULL: there is no room */
 uint32_t admit_retry_ms(struct daemon *d);
 const char *admit_policy_name(const struct daemon *d, const struct model *m);
 void admit_relief(const struct session *s, struct lane_opts *o);
-void admit_conf(struct daemon *d);                          /* settings of overload, to the workers */
+void admit_conf(struct daemon *d); /* settings of overload, to the workers */
 void admit_tick(struct daemon *d);
 void admit_stats(const struct daemon *d, Rill__StatsReply *a);
 void admit_polls(struct daemon *d);                         /* the loop goes to wait */
-uint64_t admit_stalled_us(const struct daemon *d);          /* since when the loop stood still before this; 0: it did not */
+uint64_t admit_stalled_us(
+    const struct daemon *d); /* since when the loop stood still before this; 0: it did not */
 
 /* --- stats.c --- */
 void stats_pulse(struct session *s, const struct lane_rec *r);
 void stats_opened(struct session *s);
-void stats_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples);      /* at the client's rate */
+void stats_gap(struct session *s, Rill__Gap__Reason reason,
+               uint64_t samples); /* at the client's rate */
 void stats_refused(struct daemon *d, Rill__Code code);
 void stats_finished_log(struct session *s, bool cancelled);
 void stats_summary(struct daemon *d);
@@ -256,7 +270,9 @@ void info_reply(struct conn *c, uint32_t req);
 uint64_t samples_us(uint64_t n, uint32_t rate);
 
 /* --- metrics.c --- */
-char *metrics_text(struct daemon *d, bool open, size_t *ret_bytes);     /* to be freed; NULL without memory. open: OpenMetrics, not Prometheus' older text */
+char *metrics_text(struct daemon *d, bool open,
+                   size_t *ret_bytes); /* to be freed; NULL without memory. open: OpenMetrics, not
+                                          Prometheus' older text */
 void metrics_reply(struct conn *c, uint32_t req);
 
 /* --- profile.c --- */
@@ -265,7 +281,7 @@ void worst_reply(struct conn *c, uint32_t req, const char *model, bool profile);
 /* --- http_serve.c --- */
 bool http_listen(struct daemon *d, int fd);             /* takes fd */
 void http_tick(struct daemon *d, uint64_t now_us);
-void http_close(struct daemon *d);                      /* last of all: a daemon that drains says so */
+void http_close(struct daemon *d); /* last of all: a daemon that drains says so */
 
 /* --- listen.c --- */
 bool listen_all(struct daemon *d, char *err, size_t n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What sinks say, as messages. A partial waits for a client that reads slowly, and the next takes its place;
- * everything else is sent in order. */
+/* What sinks say, as messages. A partial waits for a client that reads slowly, and the next takes
+ * its place; everything else is sent in order. */
 #include "daemon/daemon.h"
 
 #include <stdlib.h>
@@ -45,7 +45,8 @@ static char *text_of(const char *s)
     return (char *) (uintptr_t) s;
 }
 
-/* A final that no frame holds, in several messages that are alike but for the text; cut between words where it can be. */
+/* A final that no frame holds, in several messages that are alike but for the text; cut between
+ * words where it can be. */
 static void pieces_send(struct conn *c, Rill__ServerFrame *f, const char *text, char *piece)
 {
     size_t most = c->max_frame_bytes - TEXT_OVERHEAD_BYTES;
@@ -147,8 +148,8 @@ void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece)
 
 /* ---- sound, speech, gaps ---- */
 
-void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *out, uint64_t pos, const float *x, size_t n,
-                const struct lane_rec *r)
+void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *out, uint64_t pos,
+                const float *x, size_t n, const struct lane_rec *r)
 {
     uint8_t bytes[AUDIO_CHUNK_FRAMES * 4 * PCM_MAX_CHANNELS];
     size_t frame = pcm_frame_bytes(out), most = (c->max_frame_bytes - AUDIO_OVERHEAD_BYTES) / frame;
@@ -184,7 +185,8 @@ void vad_send(struct conn *c, uint32_t id, const struct lane_rec *r)
     conn_send(c, 0, &f);
 }
 
-void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason, Rill__Gap__Fill fill)
+void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason,
+              Rill__Gap__Fill fill)
 {
     Rill__Gap a = RILL__GAP__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;

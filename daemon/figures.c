@@ -60,7 +60,8 @@ void figures_pulse(struct figures *f, const struct pulse_figures *p)
     time_hist_add(&f->queue, p->queue_us);
 }
 
-void figures_gap(struct figures_all *a, struct figures *f, unsigned reason, uint64_t samples, uint32_t rate)
+void figures_gap(struct figures_all *a, struct figures *f, unsigned reason, uint64_t samples,
+                 uint32_t rate)
 {
     uint64_t us = rate ? samples / rate * 1000000u + samples % rate * 1000000u / rate : 0;
     unsigned r = reason < FIGURES_REASONS ? reason : 0;

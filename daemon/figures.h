@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.h - counts that only grow, for metrics and Stats. Those of a model are kept by its name: they go on over
- * reloads, and what a swapped model's old streams do is counted with the new ones. */
+/* figures.h - counts that only grow, for metrics and Stats. Those of a model are kept by its name:
+ * they go on over reloads, and what a swapped model's old streams do is counted with the new
+ * ones. */
 #ifndef RILLD_FIGURES_H
 #define RILLD_FIGURES_H
 
@@ -34,7 +35,8 @@ struct figures_all {
     unsigned n_models;
     struct figures other;
     uint64_t errors[FIGURES_CODES], refused[FIGURES_CODES];            /* by Code */
-    uint64_t gap_us[FIGURES_REASONS], gap_samples[FIGURES_REASONS];     /* by Gap.Reason, at the client's rates */
+    uint64_t gap_us[FIGURES_REASONS],
+        gap_samples[FIGURES_REASONS]; /* by Gap.Reason, at the client's rates */
 };
 
 /* Those of the model; never NULL. */
@@ -48,7 +50,8 @@ struct pulse_figures {
 };
 void figures_pulse(struct figures *f, const struct pulse_figures *p);
 /* f: NULL where it is nobody's model, as of a subscriber. */
-void figures_gap(struct figures_all *a, struct figures *f, unsigned reason, uint64_t samples, uint32_t rate);
+void figures_gap(struct figures_all *a, struct figures *f, unsigned reason, uint64_t samples,
+                 uint32_t rate);
 
 /* Runs of n streams at once. */
 uint64_t figures_batches(const struct figures *f, unsigned n);

@@ -7,7 +7,8 @@
 bool health_start(struct daemon *d, uint64_t watchdog_us)
 {
     struct health *h = &d->health;
-    uint64_t half = watchdog_us / 2, most = half > 2 * LOOP_SLACK_US ? half - LOOP_SLACK_US : half / 2;
+    uint64_t half = watchdog_us / 2,
+             most = half > 2 * LOOP_SLACK_US ? half - LOOP_SLACK_US : half / 2;
     h->limit_us = watchdog_us && most < HEALTH_LIMIT_US ? most : HEALTH_LIMIT_US;
     h->threads = calloc(d->n_workers ? d->n_workers : 1, sizeof *h->threads);
     h->looked_us = lane_now_us();
@@ -52,8 +53,10 @@ static void thread_look(struct daemon *d, unsigned i, uint64_t now_us)
     t->beat = beat;
     if (now_us - t->moved_us <= h->limit_us || h->reason[0])
         return;
-    snprintf(h->reason, sizeof h->reason, "compute thread %u has work and does not advance for %llu ms%s", i,
-             (unsigned long long) ((now_us - t->moved_us) / 1000), atomic_load(&d->workers[i].sleeping) ? ", it sleeps" : "");
+    snprintf(h->reason, sizeof h->reason,
+             "compute thread %u has work and does not advance for %llu ms%s", i,
+             (unsigned long long) ((now_us - t->moved_us) / 1000),
+             atomic_load(&d->workers[i].sleeping) ? ", it sleeps" : "");
 }
 
 void health_look(struct daemon *d, uint64_t now_us)
@@ -64,7 +67,8 @@ void health_look(struct daemon *d, uint64_t now_us)
     h->looked_us = now_us;
     h->loop_late_us = late_us > h->loop_late_us ? late_us : h->loop_late_us;
     busy_find(d);
-    /* Whoever stopped the loop for so long stopped the threads as well: they get their time again. */
+    /* Whoever stopped the loop for so long stopped the threads as well: they get their time
+     * again. */
     for (unsigned i = 0; late_us > h->limit_us / 2 && i < d->n_workers; i++)
         h->threads[i].moved_us = now_us;
     h->reason[0] = '\0';
@@ -79,7 +83,10 @@ void health_look(struct daemon *d, uint64_t now_us)
 
 enum health_state health_state(const struct daemon *d)
 {
-    return d->health.stuck ? HEALTH_STUCK : d->draining ? HEALTH_DRAINING : d->preloads_left ? HEALTH_STARTING : HEALTH_OK;
+    return d->health.stuck ? HEALTH_STUCK
+        : d->draining      ? HEALTH_DRAINING
+        : d->preloads_left ? HEALTH_STARTING
+                           : HEALTH_OK;
 }
 
 const char *health_state_name(enum health_state s)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* health.h - whether the compute threads advance. The watchdog, the Health message, /health and the state of CtlStatus all
- * say what health_look found. A thread is well if its rounds go on, or if it sleeps and no stream of it has a pulse to run;
- * a thread that was woken and never gets the processor, or that sleeps over work, is as stuck as one that hangs. */
+/* health.h - whether the compute threads advance. The watchdog, the Health message, /health and the
+ * state of CtlStatus all say what health_look found. A thread is well if its rounds go on, or if it
+ * sleeps and no stream of it has a pulse to run; a thread that was woken and never gets the
+ * processor, or that sleeps over work, is as stuck as one that hangs. */
 #ifndef RILLD_HEALTH_H
 #define RILLD_HEALTH_H
 
@@ -27,7 +28,8 @@ struct health {
 
 struct daemon;
 
-/* False without memory. watchdog_us: 0 = none; otherwise the limit makes pets stop within half of it. */
+/* False without memory. watchdog_us: 0 = none; otherwise the limit makes pets stop within half of
+ * it. */
 bool health_start(struct daemon *d, uint64_t watchdog_us);
 void health_stop(struct daemon *d);
 
@@ -38,6 +40,7 @@ enum health_state { HEALTH_OK = 1, HEALTH_DRAINING, HEALTH_STUCK, HEALTH_STARTIN
 enum health_state health_state(const struct daemon *d);
 const char *health_state_name(enum health_state s);
 const char *health_reason(const struct daemon *d);      /* "" while it is well */
-uint64_t health_silent_us(const struct daemon *d, unsigned thread);    /* since it was last well; 0: now */
+uint64_t health_silent_us(const struct daemon *d,
+                          unsigned thread); /* since it was last well; 0: now */
 
 #endif

@@ -12,8 +12,8 @@ static bool is_words(rill_port_kind kind)
     return kind == RILL_PORT_CTC || kind == RILL_PORT_TRANSDUCER;
 }
 
-static bool source_add(struct heard *h, const struct heard_port *p, bool wanted, const rill_plan *plan,
-                       const rill_sink_opts *o)
+static bool source_add(struct heard *h, const struct heard_port *p, bool wanted,
+                       const rill_plan *plan, const rill_sink_opts *o)
 {
     struct heard_source *x = &h->list[h->n++];
     *x = (struct heard_source) { .port = *p };
@@ -21,7 +21,8 @@ static bool source_add(struct heard *h, const struct heard_port *p, bool wanted,
 }
 
 /* What the model says, and what the client changes of it. */
-static bool sink_opts(rill_sink_opts *ret, const struct heard_wants *w, const rill_plan *plan, unsigned port)
+static bool sink_opts(rill_sink_opts *ret, const struct heard_wants *w, const rill_plan *plan,
+                      unsigned port)
 {
     if (rill_sink_defaults(ret, plan, port, NULL) != RILL_OK)
         return false;
@@ -29,10 +30,13 @@ static bool sink_opts(rill_sink_opts *ret, const struct heard_wants *w, const ri
     return true;
 }
 
-/* The detector is there twice: one tells an edge for each frame, behind the other is the recogniser. */
+/* The detector is there twice: one tells an edge for each frame, behind the other is the
+ * recogniser. */
 static bool detector_make(struct heard *h, const struct lane_model *m, const struct heard_wants *w)
 {
-    const struct heard_port p = { .port = (unsigned) m->vad_out, .kind = RILL_PORT_VAD, .width = 1 };
+    const struct heard_port p = { .port = (unsigned) m->vad_out,
+                                  .kind = RILL_PORT_VAD,
+                                  .width = 1 };
     bool listens = m->words_plan && (w->text || w->endpoint);
     if (rill_sink_new(&h->edges, m->plan, p.port, &w->vad, NULL) != RILL_OK ||
         !source_add(h, &p, listens, m->plan, &w->vad))
@@ -52,8 +56,10 @@ bool heard_make(struct heard *h, const struct lane_model *m, const struct heard_
         return false;
     for (unsigned i = 0; i < m->n_heard; i++) {
         rill_sink_opts o = { 0 };
-        bool words = is_words(m->heard[i].kind), wanted = words ? w->text || w->endpoint : w->keyword;
-        if ((wanted && !sink_opts(&o, w, m->plan, m->heard[i].port)) || !source_add(h, &m->heard[i], wanted, m->plan, &o))
+        bool words = is_words(m->heard[i].kind),
+             wanted = words ? w->text || w->endpoint : w->keyword;
+        if ((wanted && !sink_opts(&o, w, m->plan, m->heard[i].port)) ||
+            !source_add(h, &m->heard[i], wanted, m->plan, &o))
             return false;
         h->list[h->n - 1].tells_endpoints = words && !h->listener;
     }
@@ -74,7 +80,8 @@ void heard_drop(struct heard *h)
 
 size_t heard_bytes(const struct heard *h)
 {
-    size_t n = ring_bytes(&h->bytes) + (h->buf ? HEARD_EVENT_BYTES : 0) + (h->edges ? rill_sink_bytes(h->edges) : 0);
+    size_t n = ring_bytes(&h->bytes) + (h->buf ? HEARD_EVENT_BYTES : 0) +
+        (h->edges ? rill_sink_bytes(h->edges) : 0);
     for (unsigned i = 0; i < h->n; i++)
         n += h->list[i].sink ? rill_sink_bytes(h->list[i].sink) : 0;
     return n;
@@ -116,9 +123,13 @@ static size_t put(struct heard *h, size_t at, const void *from, size_t n)
 
 size_t heard_write(struct heard *h, const rill_event *e)
 {
-    struct heard_head head = { .kind = e->kind, .rule = e->rule, .pos = e->pos, .end_pos = e->end_pos,
+    struct heard_head head = { .kind = e->kind,
+                               .rule = e->rule,
+                               .pos = e->pos,
+                               .end_pos = e->end_pos,
                                .score = e->score,
-                               .stability = e->stability, .segment = e->segment };
+                               .stability = e->stability,
+                               .segment = e->segment };
     size_t most = HEARD_EVENT_BYTES - sizeof head - 1, n = strlen(e->text);
     n = n < most ? n : most;
     while (n && (e->text[n] & 0xc0) == 0x80)        /* between characters */
@@ -142,16 +153,24 @@ void heard_read(const unsigned char *bytes, size_t n, rill_event *ret, rill_word
 {
     struct heard_head head;
     memcpy(&head, bytes, sizeof head);
-    *ret = (rill_event) { .kind = head.kind, .rule = head.rule, .pos = head.pos, .end_pos = head.end_pos, .score = head.score,
-                          .stability = head.stability, .segment = head.segment, .n_words = head.n_words,
-                              .words = words,
+    *ret = (rill_event) { .kind = head.kind,
+                          .rule = head.rule,
+                          .pos = head.pos,
+                          .end_pos = head.end_pos,
+                          .score = head.score,
+                          .stability = head.stability,
+                          .segment = head.segment,
+                          .n_words = head.n_words,
+                          .words = words,
                           .text = (const char *) bytes + sizeof head };
     size_t at = sizeof head + head.text_bytes;
     for (uint32_t i = 0; i < head.n_words && at < n; i++) {
         struct heard_word w;
         memcpy(&w, bytes + at, sizeof w);
         at += sizeof w;
-        words[i] = (rill_word) { .text = (const char *) bytes + at, .pos = w.pos, .end_pos = w.end_pos,
+        words[i] = (rill_word) { .text = (const char *) bytes + at,
+                                 .pos = w.pos,
+                                 .end_pos = w.end_pos,
                                  .confidence = w.confidence };
         at += w.text_bytes;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* heard.h - the sinks of one lane. The worker reads frames into them and writes what they say as bytes; the loop
- * reads those. */
+/* heard.h - the sinks of one lane. The worker reads frames into them and writes what they say as
+ * bytes; the loop reads those. */
 #ifndef RILLD_HEARD_H
 #define RILLD_HEARD_H
 
@@ -10,7 +10,8 @@
 #include <rill.h>
 
 #define HEARD_PORTS_MAX 8
-#define HEARD_EVENT_BYTES ((size_t) 65536)      /* of one event; words without room are left out, then the rest of a text */
+#define HEARD_EVENT_BYTES                                                                          \
+    ((size_t) 65536) /* of one event; words without room are left out, then the rest of a text */
 #define HEARD_RING_BYTES (2 * HEARD_EVENT_BYTES)
 #define HEARD_WORDS_MAX 1024
 
@@ -45,7 +46,7 @@ struct heard_source {
 struct heard {
     struct heard_source list[HEARD_PORTS_MAX + 2];
     unsigned n;
-    rill_sink *edges;               /* of the detector: one edge for each frame; NULL: there is none */
+    rill_sink *edges; /* of the detector: one edge for each frame; NULL: there is none */
     rill_sink *listener;            /* one of the list, which needs the audio; NULL: none */
     struct ring bytes;
     unsigned char *buf;             /* HEARD_EVENT_BYTES of the worker */

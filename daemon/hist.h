@@ -36,7 +36,9 @@ static inline uint32_t hist_quantile(const struct hist *h, double q)
         seen += h->count[b];
         if (h->count[b] && seen > want)
             return b < HIST_STEPS ? b
-                : (uint32_t) (((uint64_t) (HIST_STEPS + b % HIST_STEPS + 1) << (b / HIST_STEPS - 1)) - 1);
+                                  : (uint32_t) (((uint64_t) (HIST_STEPS + b % HIST_STEPS + 1)
+                                                 << (b / HIST_STEPS - 1)) -
+                                                1);
     }
     return 0;
 }

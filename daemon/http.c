@@ -17,7 +17,8 @@ static bool piece_is(struct piece p, const char *text)
 
 static bool is_token(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("!#$%&'*+-.^_`|~", c));
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+        (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
 static bool is_text(struct piece p)
@@ -28,8 +29,8 @@ static bool is_text(struct piece p)
     return true;
 }
 
-/* The line at *at without its CRLF, and *at behind it; false if it is not whole. Bytes after a lone CR or LF make it invalid
- * text, which is_text finds. */
+/* The line at *at without its CRLF, and *at behind it; false if it is not whole. Bytes after a lone
+ * CR or LF make it invalid text, which is_text finds. */
 static bool line_next(const char *bytes, size_t n, size_t *at, struct piece *ret)
 {
     for (size_t i = *at; i + 1 < n; i++)
@@ -66,7 +67,8 @@ static int line_decide(struct piece line, enum http_page *ret_page)
     for (size_t i = 0; i < method.n; i++)
         if (!is_token(method.s[i]))
             return 400;
-    if (!method.n || !target.n || target.s[0] != '/' || version.n != 8 || memcmp(version.s, "HTTP/", 5) != 0)
+    if (!method.n || !target.n || target.s[0] != '/' || version.n != 8 ||
+        memcmp(version.s, "HTTP/", 5) != 0)
         return 400;
     if (!piece_is(version, "HTTP/1.1") && !piece_is(version, "HTTP/1.0"))
         return 505;
@@ -124,8 +126,14 @@ struct http_decision http_decide(const char *bytes, size_t n)
 const char *http_reason(int status)
 {
     static const struct { int status; const char *reason; } all[] = {
-        { 200, "OK" }, { 400, "Bad Request" }, { 404, "Not Found" }, { 405, "Method Not Allowed" }, { 408, "Request Timeout" },
-        { 431, "Request Header Fields Too Large" }, { 500, "Internal Server Error" }, { 503, "Service Unavailable" },
+        { 200, "OK" },
+        { 400, "Bad Request" },
+        { 404, "Not Found" },
+        { 405, "Method Not Allowed" },
+        { 408, "Request Timeout" },
+        { 431, "Request Header Fields Too Large" },
+        { 500, "Internal Server Error" },
+        { 503, "Service Unavailable" },
         { 505, "HTTP Version Not Supported" },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -136,8 +144,10 @@ const char *http_reason(int status)
 
 size_t http_head(char *to, size_t cap, int status, const char *type, size_t n_body)
 {
-    int n = snprintf(to, cap, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%sCache-Control: no-store\r\n"
-                     "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n", status, http_reason(status), type, n_body,
-                     status == 405 ? "Allow: GET\r\n" : "");
+    int n = snprintf(
+        to, cap,
+        "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%sCache-Control: no-store\r\n"
+        "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
+        status, http_reason(status), type, n_body, status == 405 ? "Allow: GET\r\n" : "");
     return n < 0 ? 0 : (size_t) n < cap ? (size_t) n : cap - 1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* http.h - what to answer to an HTTP request: GET of two pages and nothing else. http_decide is a pure function of the
- * bytes that came; http_serve.c moves them. */
+/* http.h - what to answer to an HTTP request: GET of two pages and nothing else. http_decide is a
+ * pure function of the bytes that came; http_serve.c moves them. */
 #ifndef RILLD_HTTP_H
 #define RILLD_HTTP_H
 
@@ -12,7 +12,8 @@
 enum http_page { HTTP_NONE, HTTP_METRICS, HTTP_HEALTH };
 
 struct http_decision {
-    int status;                     /* 0: more bytes are needed; 200: give the page; otherwise an error of that number */
+    int status; /* 0: more bytes are needed; 200: give the page; otherwise an error of that number
+                 */
     enum http_page page;
     bool open;                      /* METRICS: the client takes OpenMetrics */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Listening sockets that the service manager passed under the name "metrics", of any family. Few connections at a time,
- * each with one request and one answer, and a deadline. */
+/* Listening sockets that the service manager passed under the name "metrics", of any family. Few
+ * connections at a time, each with one request and one answer, and a deadline. */
 #include "daemon/daemon.h"
 #include "daemon/http.h"
 
@@ -52,20 +52,23 @@ static void conn_drop(struct http_conn *c)
 /* ---- answers ---- */
 
 /* Body and type of a page; the body is to be freed. */
-static char *page_make(struct daemon *d, const struct http_decision *x, int *status, const char **type, size_t *n)
+static char *page_make(struct daemon *d, const struct http_decision *x, int *status,
+                       const char **type, size_t *n)
 {
     static const char plain[] = "text/plain; charset=utf-8";
     char text[300];
     *type = plain;
     if (*status == 200 && x->page == HTTP_METRICS) {
-        *type = x->open ? "application/openmetrics-text; version=1.0.0; charset=utf-8" : "text/plain; version=0.0.4; charset=utf-8";
+        *type = x->open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                        : "text/plain; version=0.0.4; charset=utf-8";
         return metrics_text(d, x->open, n);
     }
     if (*status == 200 && health_state(d) == HEALTH_OK) {
         snprintf(text, sizeof text, "ok\n");
     } else if (*status == 200) {
         *status = 503;
-        snprintf(text, sizeof text, "%s: %s\n", health_state_name(health_state(d)), health_reason(d));
+        snprintf(text, sizeof text, "%s: %s\n", health_state_name(health_state(d)),
+                 health_reason(d));
     } else {
         snprintf(text, sizeof text, "%d %s\n", *status, http_reason(*status));
     }

@@ -27,9 +27,11 @@ static void segment_begin(struct lane *l, uint64_t in_pos)
     l->feed_at = l->feed_fill = 0;
     l->phase = FEED;
     relief_segment(l);
-    /* Where the model's port skips its delay itself, an unaligned client gets it back as silence. */
+    /* Where the model's port skips its delay itself, an unaligned client gets it back as
+     * silence. */
     bool own_skip = l->model->audio_skip_samples < l->model->delay_samples;
-    l->lead_left = !l->opts.align && own_skip ? l->model->delay_samples - l->model->audio_skip_samples : 0;
+    l->lead_left =
+        !l->opts.align && own_skip ? l->model->delay_samples - l->model->audio_skip_samples : 0;
 }
 
 static bool buffers_make(struct lane *l)
@@ -58,9 +60,10 @@ static bool rings_make(struct lane *l)
     if (out < l->opts.out_rate / 5)
         out = l->opts.out_rate / 5;
     return ring_init(&l->in, sizeof(float), l->opts.window_samples + 1) &&
-           ring_init(&l->marks, sizeof(struct lane_mark), MARK_RING) &&
-           ring_init(&l->arrivals, sizeof(struct lane_arrival), ARRIVAL_RING) &&
-           ring_init(&l->out, sizeof(float), out) && ring_init(&l->recs, sizeof(struct lane_rec), REC_RING);
+        ring_init(&l->marks, sizeof(struct lane_mark), MARK_RING) &&
+        ring_init(&l->arrivals, sizeof(struct lane_arrival), ARRIVAL_RING) &&
+        ring_init(&l->out, sizeof(float), out) &&
+        ring_init(&l->recs, sizeof(struct lane_rec), REC_RING);
 }
 
 static bool stream_make(struct lane *l)
@@ -80,8 +83,9 @@ static bool stream_make(struct lane *l)
 static size_t bytes_count(const struct lane *l)
 {
     const struct ring *rings[] = { &l->in, &l->marks, &l->arrivals, &l->out, &l->recs };
-    size_t n = sizeof *l + heard_bytes(&l->heard) + relief_bytes(l) + rill_plan_stream_size(l->model->plan) +
-               (l->chunk_cap + l->feed_cap + l->pulled_cap + l->resampled_cap) * sizeof(float);
+    size_t n = sizeof *l + heard_bytes(&l->heard) + relief_bytes(l) +
+        rill_plan_stream_size(l->model->plan) +
+        (l->chunk_cap + l->feed_cap + l->pulled_cap + l->resampled_cap) * sizeof(float);
     for (size_t i = 0; i < sizeof rings / sizeof *rings; i++)
         n += ring_bytes(rings[i]);
     return n;
@@ -98,8 +102,10 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o)
     l->pulse_us = lane_pulse_us(m);
     l->window_us = o->window_samples * UINT64_C(1000000) / o->in_rate;
     l->cost_ns = m->run_us * UINT64_C(1000);
-    l->delay_out_samples = o->align ? 0 : (uint32_t) pcm_rescale(m->delay_samples, o->out_rate, m->rate);
-    if (!buffers_make(l) || !rings_make(l) || !stream_make(l) || !relief_make(l) || !heard_make(&l->heard, m, &o->heard))
+    l->delay_out_samples =
+        o->align ? 0 : (uint32_t) pcm_rescale(m->delay_samples, o->out_rate, m->rate);
+    if (!buffers_make(l) || !rings_make(l) || !stream_make(l) || !relief_make(l) ||
+        !heard_make(&l->heard, m, &o->heard))
         return lane_free(l);
     l->bytes = bytes_count(l);
     segment_begin(l, 0);
@@ -184,12 +190,15 @@ static void event_emit(struct lane *l, const rill_event *e)
         words[i].end_pos = lane_pos_in(l, e->words[i].end_pos);
     }
     size_t n = heard_write(&l->heard, &x);
-    struct lane_rec r = { .kind = LANE_HEARD, .n = (uint32_t) n, .pos = x.pos, .end_pos = x.end_pos };
+    struct lane_rec r = {
+        .kind = LANE_HEARD, .n = (uint32_t) n, .pos = x.pos, .end_pos = x.end_pos
+    };
     ring_write(&l->heard.bytes, l->heard.buf, n);
     ring_write(&l->recs, &r, 1);
 }
 
-static bool event_wanted(const struct lane *l, const struct heard_source *from, rill_event_kind kind)
+static bool event_wanted(const struct lane *l, const struct heard_source *from,
+                         rill_event_kind kind)
 {
     const struct heard_wants *w = &l->opts.heard;
     switch (kind) {
@@ -215,12 +224,17 @@ static void vad_emit(struct lane *l, float prob)
     if (l->seg_vad >= l->vad_limit)
         return;
     uint64_t at = l->seg_vad++ * l->model->vad_hop_samples;
-    struct lane_rec r = { .kind = LANE_VAD, .prob = prob, .pos = lane_pos_in(l, at), .end_pos = lane_pos_in(l, at + l->model->vad_hop_samples) };
+    struct lane_rec r = { .kind = LANE_VAD,
+                          .prob = prob,
+                          .pos = lane_pos_in(l, at),
+                          .end_pos = lane_pos_in(l, at + l->model->vad_hop_samples) };
     for (unsigned i = 0; i < l->heard.n; i++)
         tells &= !l->heard.list[i].tells_endpoints;
     rill_sink_push(l->heard.edges, &prob, 1, &took);
     while (rill_sink_next(l->heard.edges, &e) == RILL_OK) {
-        r.edge = e.kind == RILL_EVENT_SPEECH_START ? LANE_EDGE_START : e.kind == RILL_EVENT_SPEECH_END ? LANE_EDGE_END : r.edge;
+        r.edge = e.kind == RILL_EVENT_SPEECH_START ? LANE_EDGE_START
+            : e.kind == RILL_EVENT_SPEECH_END      ? LANE_EDGE_END
+                                                   : r.edge;
         if (e.kind == RILL_EVENT_ENDPOINT && tells && event_wanted(l, &alone, e.kind))
             event_emit(l, &e);
     }
@@ -231,7 +245,8 @@ static void vad_emit(struct lane *l, float prob)
 /* Whatever one frame of a source says, has room. */
 static bool heard_has_room(const struct lane *l)
 {
-    return ring_room(&l->recs) >= RECS_SPARE + 4 && (!l->heard.buf || ring_room(&l->heard.bytes) >= HEARD_EVENT_BYTES);
+    return ring_room(&l->recs) >= RECS_SPARE + 4 &&
+        (!l->heard.buf || ring_room(&l->heard.bytes) >= HEARD_EVENT_BYTES);
 }
 
 /* What a source has to say, then its next frame; false: there is no room, or no frame. */
@@ -257,7 +272,8 @@ static bool source_step(struct lane *l, struct heard_source *x, bool *ret_stalle
     return true;
 }
 
-/* All frames that there are into the sinks; false: there was no room for what they say, go on later. */
+/* All frames that there are into the sinks; false: there was no room for what they say, go on
+ * later. */
 static bool heard_read_frames(struct lane *l)
 {
     bool stalled = false;
@@ -283,7 +299,8 @@ static void outputs_pull(struct lane *l, struct lane_rec *rec)
 {
     const struct lane_model *m = l->model;
     size_t cap = m->pulse_samples > FLUSH_CHUNK ? m->pulse_samples : FLUSH_CHUNK, n;
-    while (m->audio_out >= 0 && rill_stream_pull(l->stream, (unsigned) m->audio_out, l->pulled, cap, &n) == RILL_OK && n)
+    while (m->audio_out >= 0 &&
+           rill_stream_pull(l->stream, (unsigned) m->audio_out, l->pulled, cap, &n) == RILL_OK && n)
         if (l->opts.want_audio)
             relief_mix(l, l->pulled, n, rec);
     relief_owed(l, rec);
@@ -297,7 +314,8 @@ static void pulse_record(struct lane *l, struct lane_rec *rec, uint64_t began_ns
 {
     uint64_t end_ns = now_ns(), began_us = began_ns / 1000;
     rec->compute_us = (uint32_t) ((l->work_ns + end_ns - began_ns) / 1000);
-    rec->queue_us = l->arrival_us && began_us > l->arrival_us ? (uint32_t) (began_us - l->arrival_us) : 0;
+    rec->queue_us =
+        l->arrival_us && began_us > l->arrival_us ? (uint32_t) (began_us - l->arrival_us) : 0;
     l->work_ns = 0;
     l->worked_us = end_ns / 1000;
     ring_write(&l->recs, rec, 1);
@@ -333,7 +351,8 @@ static void feed_samples(struct lane *l, const float *x, size_t n)
 {
     if (l->feed_at == l->feed_fill)
         l->feed_at = l->feed_fill = 0;
-    l->feed_fill += resample_run(l->to_model, x, n, l->feed + l->feed_fill, l->feed_cap - l->feed_fill);
+    l->feed_fill +=
+        resample_run(l->to_model, x, n, l->feed + l->feed_fill, l->feed_cap - l->feed_fill);
 }
 
 /* Zeros for the model, counted at its own rate. */
@@ -349,8 +368,9 @@ static void segment_end(struct lane *l, bool last)
     const struct lane_model *m = l->model;
     l->last_segment = last;
     l->phase = TAIL_RATE;
-    l->arrival_us = lane_now_us();      /* what follows waited for the end, not since the last sample */
-    l->out_limit = pcm_rescale(l->seg_in, l->opts.out_rate, l->opts.in_rate) + (last && l->seg_in ? l->delay_out_samples : 0);
+    l->arrival_us = lane_now_us(); /* what follows waited for the end, not since the last sample */
+    l->out_limit = pcm_rescale(l->seg_in, l->opts.out_rate, l->opts.in_rate) +
+        (last && l->seg_in ? l->delay_out_samples : 0);
     uint64_t fed = pcm_rescale(l->seg_in, m->rate, l->opts.in_rate);
     l->vad_limit = m->vad_hop_samples ? (fed + m->vad_hop_samples - 1) / m->vad_hop_samples : 0;
     /* What follows the end at the model's rate is silence for the second resampler. */
@@ -385,7 +405,8 @@ static void samples_take(struct lane *l, float *to, size_t n)
     atomic_store_explicit(&l->consumed, consumed, memory_order_release);
 }
 
-/* As many samples as the next pulse lacks: what a pulse waited for is counted from the arrival of its own last sample. */
+/* As many samples as the next pulse lacks: what a pulse waited for is counted from the arrival of
+ * its own last sample. */
 static size_t chunk_wanted(const struct lane *l)
 {
     uint64_t have = l->seg_fed + (l->feed_fill - l->feed_at), pulse = l->model->pulse_samples;
@@ -393,7 +414,8 @@ static size_t chunk_wanted(const struct lane *l)
     return n < l->chunk_cap ? n : l->chunk_cap;
 }
 
-/* When the last of so many samples came; of those that were not noted, what is known of later ones. */
+/* When the last of so many samples came; of those that were not noted, what is known of later
+ * ones. */
 static uint64_t arrival_of(const struct lane *l, uint64_t count)
 {
     struct lane_arrival a = { .us = l->arrival_us };
@@ -406,7 +428,8 @@ static uint64_t arrival_of(const struct lane *l, uint64_t count)
     return a.us;
 }
 
-/* Silence in front that may leave now: never more than what came in, as the segment may end here. */
+/* Silence in front that may leave now: never more than what came in, as the segment may end
+ * here. */
 static size_t lead_due(const struct lane *l)
 {
     uint64_t most = pcm_rescale(l->seg_in, l->model->rate, l->opts.in_rate), n = l->lead_left;
@@ -416,8 +439,9 @@ static size_t lead_due(const struct lane *l)
     return n < FLUSH_CHUNK ? (size_t) n : FLUSH_CHUNK;
 }
 
-/* When a pulse had come in real time that arrived then. A client's clock that is a little fast never adds up; nor does
- * anything else, past what may wait: who is served faster than real time never waits for longer. */
+/* When a pulse had come in real time that arrived then. A client's clock that is a little fast
+ * never adds up; nor does anything else, past what may wait: who is served faster than real time
+ * never waits for longer. */
 static uint64_t pace(const struct lane *l, uint64_t arrival_us)
 {
     uint64_t next_us = l->paced_us + l->pulse_us - l->pulse_us / PACE_SLACK;
@@ -433,13 +457,18 @@ uint64_t lane_deadline(const struct lane *l)
         return 0;
     if (l->phase != FEED || l->stalled || lead_due(l) || l->seg_fed % pulse + waits >= pulse)
         return pace(l, l->arrival_us) + l->pulse_us;
-    size_t used = ring_used(&l->in), until_mark = room_at_mark(l, &at_mark), wanted = chunk_wanted(l);
+    size_t used = ring_used(&l->in), until_mark = room_at_mark(l, &at_mark),
+           wanted = chunk_wanted(l);
     size_t most = until_mark < used ? until_mark : used;
     if (most >= wanted)
-        return pace(l, arrival_of(l, atomic_load_explicit(&l->consumed, memory_order_relaxed) + wanted)) + l->pulse_us;
+        return pace(l,
+                    arrival_of(l,
+                               atomic_load_explicit(&l->consumed, memory_order_relaxed) + wanted)) +
+            l->pulse_us;
     if (most)
         return LANE_PART;
-    return at_mark || (finish && !ring_used(&l->marks)) ? pace(l, l->arrival_us) + l->pulse_us : LANE_NOTHING;
+    return at_mark || (finish && !ring_used(&l->marks)) ? pace(l, l->arrival_us) + l->pulse_us
+                                                        : LANE_NOTHING;
 }
 
 uint64_t lane_cost_us(const struct lane *l)
@@ -449,7 +478,9 @@ uint64_t lane_cost_us(const struct lane *l)
 
 static void gap_record(struct lane *l, uint64_t pos, uint64_t end_pos, enum lane_gap why)
 {
-    struct lane_rec r = { .kind = LANE_GAP, .pos = pos, .end_pos = end_pos, .why = why, .fill = LANE_FILL_SKIPPED };
+    struct lane_rec r = {
+        .kind = LANE_GAP, .pos = pos, .end_pos = end_pos, .why = why, .fill = LANE_FILL_SKIPPED
+    };
     if (end_pos > pos)
         ring_write(&l->recs, &r, 1);
 }
@@ -478,7 +509,8 @@ static enum lane_result feed_more(struct lane *l)
     bool finish = atomic_load_explicit(&l->finish, memory_order_acquire), at_mark;
     /* Samples before marks: samples that follow a mark are never seen without it. */
     size_t used = ring_used(&l->in), until_mark = room_at_mark(l, &at_mark);
-    size_t most = until_mark < used ? until_mark : used, wanted = chunk_wanted(l), n = most < wanted ? most : wanted;
+    size_t most = until_mark < used ? until_mark : used, wanted = chunk_wanted(l),
+           n = most < wanted ? most : wanted;
     if (n && l->relief.on && l->opts.relief == RELIEF_SKIP)
         return most >= wanted || most == until_mark || finish ? skip(l, most) : LANE_IDLE;
     if (n && waited_too_long(l)) {
@@ -529,7 +561,9 @@ static enum lane_result tail_model(struct lane *l)
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
     if (!l->relief.away && relief_rest(l, &rec))
         return rest_told(l, &rec);
-    size_t n = l->relief.away ? 0 : l->zeros_left < l->feed_cap ? (size_t) l->zeros_left : l->feed_cap;
+    size_t n = l->relief.away         ? 0
+        : l->zeros_left < l->feed_cap ? (size_t) l->zeros_left
+                                      : l->feed_cap;
     if (l->seg_in && n) {
         feed_zeros(l, n);
         l->zeros_left -= n;
@@ -567,7 +601,8 @@ static enum lane_result segment_done(struct lane *l)
     return LANE_WORKED;
 }
 
-/* After the model's end: the second resampler's rest, or silence where the model gave too little. */
+/* After the model's end: the second resampler's rest, or silence where the model gave too
+ * little. */
 static enum lane_result tail_out(struct lane *l)
 {
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
@@ -621,7 +656,8 @@ struct turn {
 /* What was fed goes past the model; true if that is as much as a pulse. */
 static bool feed_past(struct lane *l)
 {
-    size_t waits = l->feed_fill - l->feed_at, room = l->model->pulse_samples - l->relief.fill, n = waits < room ? waits : room;
+    size_t waits = l->feed_fill - l->feed_at, room = l->model->pulse_samples - l->relief.fill,
+           n = waits < room ? waits : room;
     relief_keep(l, l->feed + l->feed_at, n);
     l->feed_at += n;
     l->seg_fed += n;
@@ -636,7 +672,8 @@ static bool feed_push(struct lane *l)
     if (l->relief.away)
         return feed_past(l);
     while (l->feed_at < l->feed_fill && took) {
-        rill_stream_push(l->stream, (unsigned) l->model->audio_in, l->feed + l->feed_at, l->feed_fill - l->feed_at, &took);
+        rill_stream_push(l->stream, (unsigned) l->model->audio_in, l->feed + l->feed_at,
+                         l->feed_fill - l->feed_at, &took);
         if (l->heard.listener)
             rill_sink_audio(l->heard.listener, l->feed + l->feed_at, took);
         relief_keep(l, l->feed + l->feed_at, took);
@@ -658,7 +695,8 @@ static bool turn_begin(struct turn *t)
         *t->ret = LANE_ENDED;
         return false;
     }
-    if (ring_room(&l->recs) < VAD_PER_STEP_MAX + RECS_SPARE || ring_room(&l->out) < 2 * l->resampled_cap || !heard_read_frames(l)) {
+    if (ring_room(&l->recs) < VAD_PER_STEP_MAX + RECS_SPARE ||
+        ring_room(&l->out) < 2 * l->resampled_cap || !heard_read_frames(l)) {
         *t->ret = LANE_IDLE;
         return false;
     }
@@ -707,7 +745,9 @@ static void turn_end(struct turn *t, uint32_t n_ran)
 {
     struct lane *l = t->lane;
     uint64_t began = now_ns() - t->ns;
-    struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out, .is_run = true, .batch = n_ran };
+    struct lane_rec rec = {
+        .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out, .is_run = true, .batch = n_ran
+    };
     outputs_pull(l, &rec);
     relief_tell(l, false);
     pulse_record(l, &rec, began);
@@ -751,7 +791,8 @@ void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)
 
 size_t lane_batch(const struct lane_model *m, uint64_t shortest_pulse_us)
 {
-    uint64_t budget_us = shortest_pulse_us / 4, n = m->run_us ? budget_us / m->run_us : LANE_BATCH_MAX;
+    uint64_t budget_us = shortest_pulse_us / 4,
+             n = m->run_us ? budget_us / m->run_us : LANE_BATCH_MAX;
     return n < 1 ? 1 : n > LANE_BATCH_MAX ? LANE_BATCH_MAX : (size_t) n;
 }
 

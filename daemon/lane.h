@@ -2,10 +2,9 @@
 /* lane.h - the sound path of one stream: client's rate -> model -> client's rate.
  *
  * The loop thread writes samples and marks and reads samples and records; one worker calls
- * lanes_step, which neither allocates nor locks. A segment is what lies between two marks: the model
- * starts afresh in each, and each gives its exact number of samples:
- *     aligned    ceil(in * out_rate / in_rate)
- *     unaligned  the same, and after the last segment also the delay */
+ * lanes_step, which neither allocates nor locks. A segment is what lies between two marks: the
+ * model starts afresh in each, and each gives its exact number of samples: aligned    ceil(in *
+ * out_rate / in_rate) unaligned  the same, and after the last segment also the delay */
 #ifndef RILLD_LANE_H
 #define RILLD_LANE_H
 
@@ -26,7 +25,8 @@ struct lane_arrival {
     uint64_t since_us;              /* they may have waited to be read since; 0: they did not */
 };
 
-/* A jump of the client, samples in flight at a reset, samples that waited too long, that the model did not run for. */
+/* A jump of the client, samples in flight at a reset, samples that waited too long, that the model
+ * did not run for. */
 enum lane_gap { LANE_GAP_CLIENT, LANE_GAP_RESET, LANE_GAP_LATE, LANE_GAP_OVERLOAD };
 
 /* What came out for them; numbers of the protocol. */
@@ -38,7 +38,8 @@ enum lane_rec_kind { LANE_PULSE, LANE_VAD, LANE_HEARD, LANE_GAP, LANE_DONE };
 
 struct lane_rec {
     enum lane_rec_kind kind;
-    uint32_t n;                     /* PULSE: samples that it put into `out`; HEARD: bytes that it put into `heard.bytes` */
+    uint32_t
+        n; /* PULSE: samples that it put into `out`; HEARD: bytes that it put into `heard.bytes` */
     uint32_t compute_us, queue_us;  /* PULSE */
     uint64_t pos, end_pos;          /* PULSE: output rate; VAD, GAP: input rate */
     float prob;                     /* VAD */
@@ -63,9 +64,11 @@ struct lane_model {
     uint32_t vad_skip_frames;
     struct heard_port heard[HEARD_PORTS_MAX];       /* outputs of words and keywords */
     unsigned n_heard;
-    rill_plan *words_plan;          /* a recogniser that runs in utterances only, referenced by the owner; NULL: none */
+    rill_plan *words_plan; /* a recogniser that runs in utterances only, referenced by the owner;
+                              NULL: none */
     unsigned words_port;
-    unsigned others[LANE_MAX_OTHERS], n_others;     /* outputs that nobody wants, emptied all the same */
+    unsigned others[LANE_MAX_OTHERS],
+        n_others; /* outputs that nobody wants, emptied all the same */
     uint32_t other_width;
     uint32_t run_us;                /* what a pulse of one stream costs, p95; at least 1 */
     uint32_t tail_samples;          /* zeros after the end that bring out the last sample */
@@ -113,10 +116,10 @@ struct lane {
     uint64_t arrival_us, work_ns;
     uint64_t pulse_us;                          /* length of a pulse */
     uint64_t window_us;                         /* length of what may wait */
-    uint64_t paced_us;                          /* when the last pulse had come at the earliest, in real time */
+    uint64_t paced_us; /* when the last pulse had come at the earliest, in real time */
     uint64_t cost_ns;                           /* what a pulse takes, mean of the last ones */
     bool stalled;                               /* what was heard waits for room */
-    bool was_late;                              /* the pulse of the last step came out after its deadline */
+    bool was_late; /* the pulse of the last step came out after its deadline */
 };
 
 /* NULL without memory. The model must outlive the lane. */
@@ -124,9 +127,10 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o);
 struct lane *lane_free(struct lane *l);         /* takes and returns NULL */
 size_t lane_bytes(const struct lane *l);        /* of memory; NULL: 0 */
 
-/* When the next piece of work must be done: the arrival of its pulse's last sample + the length of a pulse. What is sent faster
- * than real time counts as having come in real time: who sends ahead takes nobody's turn, and is not late while he is ahead.
- * LANE_PART: samples wait, but less than a pulse. LANE_NOTHING: there is nothing to do. The worker's. */
+/* When the next piece of work must be done: the arrival of its pulse's last sample + the length of
+ * a pulse. What is sent faster than real time counts as having come in real time: who sends ahead
+ * takes nobody's turn, and is not late while he is ahead. LANE_PART: samples wait, but less than a
+ * pulse. LANE_NOTHING: there is nothing to do. The worker's. */
 uint64_t lane_deadline(const struct lane *l);
 #define LANE_NOTHING UINT64_MAX
 #define LANE_PART (UINT64_MAX - 1)
@@ -138,19 +142,20 @@ enum lane_result { LANE_IDLE, LANE_WORKED, LANE_ENDED };
 
 #define LANE_BATCH_MAX 32
 
-/* One piece of work for each of n <= LANE_BATCH_MAX lanes of one plan, at most one pulse. Those whose pulse is due now run
- * the model together; none waits for one that is not. */
+/* One piece of work for each of n <= LANE_BATCH_MAX lanes of one plan, at most one pulse. Those
+ * whose pulse is due now run the model together; none waits for one that is not. */
 void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret);
 
-/* How many lanes of the model may run together so that all of it takes at most a quarter of the shortest pulse that
- * anybody on the thread waits for, even if it were no cheaper than one by one. At least 1. */
+/* How many lanes of the model may run together so that all of it takes at most a quarter of the
+ * shortest pulse that anybody on the thread waits for, even if it were no cheaper than one by one.
+ * At least 1. */
 size_t lane_batch(const struct lane_model *m, uint64_t shortest_pulse_us);
 uint64_t lane_pulse_us(const struct lane_model *m);
 
-/* Fills *m, which holds the plan of a recogniser already if there is one and is zero otherwise, from the plan and
- * tries it out; ret_rtf gets the time of a pulse (p95) over its length. */
-rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate, float *ret_rtf,
-                             rill_error *reterr);
+/* Fills *m, which holds the plan of a recogniser already if there is one and is zero otherwise,
+ * from the plan and tries it out; ret_rtf gets the time of a pulse (p95) over its length. */
+rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
+                             float *ret_rtf, rill_error *reterr);
 
 uint64_t lane_now_us(void);
 

@@ -17,16 +17,23 @@ static rill_status probe_fail(rill_error *e, rill_status s, const char *text)
 
 static void lookahead_note(struct lane_model *m, const rill_port *p)
 {
-    if (!p->is_input && p->kind != RILL_PORT_TENSOR && p->delay_samples > (int64_t) m->lookahead_samples)
+    if (!p->is_input && p->kind != RILL_PORT_TENSOR &&
+        p->delay_samples > (int64_t) m->lookahead_samples)
         m->lookahead_samples = (uint32_t) p->delay_samples;
 }
 
-static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t sample_rate, rill_error *reterr)
+static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
+                                rill_error *reterr)
 {
     rill_port ports[32];
     unsigned n = rill_plan_ports(plan, ports, 32);
-    *m = (struct lane_model) { .plan = plan, .audio_in = -1, .audio_out = -1, .vad_out = -1, .rate = sample_rate,
-                               .words_plan = m->words_plan, .words_port = m->words_port };
+    *m = (struct lane_model) { .plan = plan,
+                               .audio_in = -1,
+                               .audio_out = -1,
+                               .vad_out = -1,
+                               .rate = sample_rate,
+                               .words_plan = m->words_plan,
+                               .words_port = m->words_port };
     for (unsigned i = 0; i < n && i < 32; i++) {
         const rill_port *p = &ports[i];
         lookahead_note(m, p);
@@ -36,7 +43,8 @@ static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t 
             if (p->rate_num && p->rate_den)
                 m->rate = p->rate_num / p->rate_den;
         } else if (p->is_input) {
-            return probe_fail(reterr, RILL_UNSUPPORTED, "the model has an input that is not audio of one channel; "
+            return probe_fail(reterr, RILL_UNSUPPORTED,
+                              "the model has an input that is not audio of one channel; "
                               "a stream feeds exactly one");
         } else if (m->audio_out < 0 && p->kind == RILL_PORT_AUDIO && p->width == 1) {
             m->audio_out = (int) i;
@@ -47,21 +55,26 @@ static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t 
             m->vad_pulse_frames = p->pulse_frames;
             m->vad_skip_frames = p->delay_frames;
         } else if (p->kind >= RILL_PORT_KEYWORD && p->hop_samples && m->n_heard < HEARD_PORTS_MAX) {
-            m->heard[m->n_heard++] = (struct heard_port) { .port = i, .kind = p->kind, .width = p->width };
+            m->heard[m->n_heard++] =
+                (struct heard_port) { .port = i, .kind = p->kind, .width = p->width };
         } else if (m->n_others < LANE_MAX_OTHERS) {
             m->others[m->n_others++] = i;
             m->other_width = p->width > m->other_width ? p->width : m->other_width;
         }
     }
     if (m->audio_in < 0 || (m->audio_out < 0 && m->vad_out < 0 && !m->n_heard))
-        return probe_fail(reterr, RILL_UNSUPPORTED, "the model needs an audio input and an output of audio, vad, keywords or "
+        return probe_fail(reterr, RILL_UNSUPPORTED,
+                          "the model needs an audio input and an output of audio, vad, keywords or "
                           "words; model.conf declares which port is which");
     if (m->rate < PCM_MIN_RATE || m->rate > PCM_MAX_RATE)
-        return probe_fail(reterr, RILL_UNSUPPORTED, "the model's sample rate is not declared or not within 8000..192000; "
+        return probe_fail(reterr, RILL_UNSUPPORTED,
+                          "the model's sample rate is not declared or not within 8000..192000; "
                           "model.conf states it");
-    if (!m->pulse_samples || m->pulse_samples > 1u << 20 || (m->vad_out >= 0 && !m->vad_hop_samples) ||
-        m->vad_pulse_frames > VAD_PER_STEP_MAX || m->delay_samples > 1u << 22)
-        return probe_fail(reterr, RILL_UNSUPPORTED, "the model's pulse, hop or delay is out of range");
+    if (!m->pulse_samples || m->pulse_samples > 1u << 20 ||
+        (m->vad_out >= 0 && !m->vad_hop_samples) || m->vad_pulse_frames > VAD_PER_STEP_MAX ||
+        m->delay_samples > 1u << 22)
+        return probe_fail(reterr, RILL_UNSUPPORTED,
+                          "the model's pulse, hop or delay is out of range");
     return heard_check(m, reterr);
 }
 
@@ -69,12 +82,15 @@ struct probe_count {
     uint64_t audio, vad;
 };
 
-static void probe_pull(rill_stream *s, const struct lane_model *m, float *buf, struct probe_count *c)
+static void probe_pull(rill_stream *s, const struct lane_model *m, float *buf,
+                       struct probe_count *c)
 {
     size_t n;
-    while (m->audio_out >= 0 && rill_stream_pull(s, (unsigned) m->audio_out, buf, m->pulse_samples, &n) == RILL_OK && n)
+    while (m->audio_out >= 0 &&
+           rill_stream_pull(s, (unsigned) m->audio_out, buf, m->pulse_samples, &n) == RILL_OK && n)
         c->audio += n;
-    while (m->vad_out >= 0 && rill_stream_pull(s, (unsigned) m->vad_out, buf, m->pulse_samples, &n) == RILL_OK && n)
+    while (m->vad_out >= 0 &&
+           rill_stream_pull(s, (unsigned) m->vad_out, buf, m->pulse_samples, &n) == RILL_OK && n)
         c->vad += n;
     for (unsigned k = 0; k < m->n_others; k++)
         while (rill_stream_pull(s, m->others[k], buf, 1, &n) == RILL_OK && n)
@@ -103,7 +119,8 @@ static void noise_make(float *x, size_t n, uint32_t *seed)
 
 /* Runs noise through the stream. What arrives before the end tells whether the port skips its delay
  * itself, and what is missing at the end how many zeros must follow a stream. */
-static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t *times_ns, unsigned n_pulses)
+static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t *times_ns,
+                      unsigned n_pulses)
 {
     struct probe_count before = { 0, 0 }, after;
     size_t took;
@@ -123,7 +140,8 @@ static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t
     while (rill_stream_run(s) == RILL_OK)
         probe_pull(s, m, buf, &after);
     probe_pull(s, m, buf, &after);
-    uint64_t run = (uint64_t) n_pulses * m->pulse_samples, frames = (uint64_t) n_pulses * m->vad_pulse_frames;
+    uint64_t run = (uint64_t) n_pulses * m->pulse_samples,
+             frames = (uint64_t) n_pulses * m->vad_pulse_frames;
     m->audio_skip_samples = before.audio + m->delay_samples <= run ? 0 : m->delay_samples;
     if (m->vad_out >= 0 && before.vad + m->vad_skip_frames <= frames)
         m->vad_skip_frames = 0;
@@ -134,8 +152,8 @@ static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t
     }
 }
 
-rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate, float *ret_rtf,
-                             rill_error *reterr)
+rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
+                             float *ret_rtf, rill_error *reterr)
 {
     rill_status status = ports_choose(m, plan, sample_rate, reterr);
     if (status != RILL_OK)

@@ -125,8 +125,13 @@ void relief_tell(struct lane *l, bool over)
     if (!r->is_gap)
         return;
     if (over || !r->is_told || r->gap_to - r->gap_from >= l->opts.in_rate) {
-        struct lane_rec rec = { .kind = LANE_GAP, .pos = r->gap_from, .end_pos = r->gap_to, .why = LANE_GAP_OVERLOAD,
-                                .fill = l->opts.relief == RELIEF_BYPASS && r->past ? LANE_FILL_BYPASS : LANE_FILL_SILENCE };
+        struct lane_rec rec = { .kind = LANE_GAP,
+                                .pos = r->gap_from,
+                                .end_pos = r->gap_to,
+                                .why = LANE_GAP_OVERLOAD,
+                                .fill = l->opts.relief == RELIEF_BYPASS && r->past
+                                    ? LANE_FILL_BYPASS
+                                    : LANE_FILL_SILENCE };
         if (rec.end_pos > rec.pos) {
             ring_write(&l->recs, &rec, 1);
             r->is_told = true;
@@ -160,14 +165,16 @@ void relief_mix(struct lane *l, float *x, size_t n, struct lane_rec *rec)
         lane_audio_emit(l, x, n, rec);
         return;
     }
-    uint64_t warm = r->base ? r->base + l->model->audio_skip_samples : 0;      /* before it the model answers what it did not hear */
+    uint64_t warm = r->base ? r->base + l->model->audio_skip_samples
+                            : 0; /* before it the model answers what it did not hear */
     past_emit(l, r->base + r->given, rec);
     for (size_t k = 0; k < n; k++) {
         uint64_t i = r->base + r->given + k;
         if (r->mix == 0)
             x[k] = past_of(l, i);
         else if (r->mix < r->fade_samples)
-            x[k] = (x[k] * (float) r->mix + past_of(l, i) * (float) (r->fade_samples - r->mix)) / (float) r->fade_samples;
+            x[k] = (x[k] * (float) r->mix + past_of(l, i) * (float) (r->fade_samples - r->mix)) /
+                (float) r->fade_samples;
         if (r->mix == 0)
             gap_note(l, i);
         else
@@ -202,8 +209,10 @@ void relief_pulse(struct lane *l, struct lane_rec *rec)
 bool relief_rest(struct lane *l, struct lane_rec *rec)
 {
     const struct relief *r = &l->relief;
-    /* A model that came back and heard nothing more gives nothing: what it would answer late is owed as well. */
-    uint64_t until = r->base && l->seg_fed == r->base ? r->base + l->model->audio_skip_samples : r->base;
+    /* A model that came back and heard nothing more gives nothing: what it would answer late is
+     * owed as well. */
+    uint64_t until =
+        r->base && l->seg_fed == r->base ? r->base + l->model->audio_skip_samples : r->base;
     if (r->away ? l->seg_emitted >= l->model_limit : r->answered >= until)
         return false;
     uint64_t left = r->away ? 256 : until - r->answered;

@@ -8,7 +8,7 @@
 #define FILE_SOCKET_BYTES 32768
 #define SOCKET_BYTES_MIN 2304           /* the kernel takes no less: half of its 4608 */
 #define SOCKET_BYTES_MAX 262144
-#define ENDED_PART 8                    /* of a user's streams: so many more may have ended and not be gone */
+#define ENDED_PART 8 /* of a user's streams: so many more may have ended and not be gone */
 #define MESSAGE_BYTES 64                /* around samples, or of an event */
 
 /* ---- memory ---- */
@@ -53,7 +53,8 @@ const char *quota_open(const struct conn *c, const struct daemon *d)
     if (n >= most)
         return "max_streams_per_uid is reached";
     if (n + ended >= most + most / ENDED_PART + 1)
-        return "max_streams_per_uid is reached; some have ended and take their places for a moment more";
+        return "max_streams_per_uid is reached; some have ended and take their places for a moment "
+               "more";
     if (d->n_sessions >= d->conf.limits_max_streams)
         return "max_streams is reached";
     return memory_allows(d, c->uid, 0) ? NULL : "max_bytes_per_uid is reached";
@@ -62,13 +63,17 @@ const char *quota_open(const struct conn *c, const struct daemon *d)
 const char *quota_run(const struct session *s, double cost)
 {
     const struct daemon *d = s->daemon;
-    double share = d->conf.limits_rtf_share_per_uid * d->conf.limits_rtf_budget * d->n_workers, load = cost;
+    double share = d->conf.limits_rtf_share_per_uid * d->conf.limits_rtf_budget * d->n_workers,
+           load = cost;
     for (const struct session *x = d->sessions; x; x = x->next)
         load += x->uid == s->uid && x->live && x->lane && !x->gone ? (double) x->model->rtf : 0;
     if (s->live && d->conf.limits_rtf_share_per_uid < 1 && load > share)
-        return "live streams of this user have claimed the compute that one user may (rtf_share_per_uid)";
+        return "live streams of this user have claimed the compute that one user may "
+               "(rtf_share_per_uid)";
     size_t more = (size_t) s->model->plan_info.stream_bytes;
-    return memory_allows(d, s->uid, more) ? NULL : "the stream would take more memory than one user may (max_bytes_per_uid)";
+    return memory_allows(d, s->uid, more)
+        ? NULL
+        : "the stream would take more memory than one user may (max_bytes_per_uid)";
 }
 
 /* ---- sockets ---- */
@@ -76,11 +81,13 @@ const char *quota_run(const struct session *s, double cost)
 static uint64_t hop_bytes(const struct session *s)
 {
     const struct lane_model *m = &s->model->lane;
-    uint64_t frames = s->want_audio && !s->mute ? pcm_rescale(m->pulse_samples, s->out.rate, m->rate) : 0;
+    uint64_t frames =
+        s->want_audio && !s->mute ? pcm_rescale(m->pulse_samples, s->out.rate, m->rate) : 0;
     return frames * pcm_frame_bytes(&s->out) + MESSAGE_BYTES;
 }
 
-/* Four hops of live streams, so that what the client does not read is seen at once; a file's socket may hold more. */
+/* Four hops of live streams, so that what the client does not read is seen at once; a file's socket
+ * may hold more. */
 void socket_fit(struct conn *c)
 {
     uint64_t bytes = 0;
@@ -112,7 +119,8 @@ bool idle_check(struct conn *c, uint64_t now_us)
     uint64_t most_us = c->daemon->conf.limits_idle_timeout_ms * UINT64_C(1000);
     if (!most_us || c->n_streams || !c->hello_done || now_us < c->heard_us + most_us)
         return false;
-    log_line(&c->daemon->log, LOG_INFO, "conn=%u uid=%u idle for %u ms, closed", c->id, c->uid, c->daemon->conf.limits_idle_timeout_ms);
+    log_line(&c->daemon->log, LOG_INFO, "conn=%u uid=%u idle for %u ms, closed", c->id, c->uid,
+             c->daemon->conf.limits_idle_timeout_ms);
     idle_send(c);
     conn_close(c);
     return true;

@@ -24,7 +24,8 @@ static int fd_accept(const struct listener *l)
     return fd;
 }
 
-/* Without a descriptor to spare the one that is kept for this takes the client, who is told and sent away. */
+/* Without a descriptor to spare the one that is kept for this takes the client, who is told and
+ * sent away. */
 static bool turned_away(struct daemon *d, const struct listener *l)
 {
     if (d->spare_fd < 0)
@@ -32,7 +33,8 @@ static bool turned_away(struct daemon *d, const struct listener *l)
     close(d->spare_fd);
     int fd = fd_accept(l), why = errno;
     if (fd >= 0)
-        conn_refuse(d, fd, RILL__CODE__QUOTA, "the daemon has no file descriptor left; try again later");
+        conn_refuse(d, fd, RILL__CODE__QUOTA,
+                    "the daemon has no file descriptor left; try again later");
     d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     errno = why;
     return fd >= 0;
@@ -43,7 +45,8 @@ static void accept_pause(struct listener *l, int error)
 {
     struct daemon *d = l->daemon;
     if (!l->failing)
-        log_line(&d->log, LOG_WARN, "accept: %s; trying again every %d ms", strerror(error), TICK_MS);
+        log_line(&d->log, LOG_WARN, "accept: %s; trying again every %d ms", strerror(error),
+                 TICK_MS);
     l->failing = l->paused = true;
     uv_poll_stop(&l->poll);
 }
@@ -186,7 +189,8 @@ static bool passed_start(struct daemon *d, const struct notify_fds *fds, char *e
             continue;
         }
         struct listener *l = &d->listeners[d->n_listeners++];
-        *l = (struct listener) { .lock_fd = -1, .is_control = strcmp(fds->name[i], "control") == 0 };
+        *l =
+            (struct listener) { .lock_fd = -1, .is_control = strcmp(fds->name[i], "control") == 0 };
         if (!listener_start(d, l, fds->fd[i], err, n))
             return false;
     }
@@ -220,7 +224,8 @@ bool listen_all(struct daemon *d, char *err, size_t n)
             *(strcmp(fds.name[i], "control") == 0 ? &control : &data) = true;
     if (!passed_start(d, &fds, err, n))
         return false;
-    /* Under a service manager that passes sockets for clients, what it does not pass is not wanted. */
+    /* Under a service manager that passes sockets for clients, what it does not pass is not
+     * wanted. */
     if (!data && !own_start(d, d->conf.daemon_socket, false, err, n))
         return false;
     return control || data || !d->conf.daemon_control_socket[0] ||

@@ -34,12 +34,15 @@ static int port_find(const rill_port *ports, unsigned n, rill_port_kind low, ril
 }
 
 /* A plan of the output `out` alone, or of all others; NULL where the model cannot be parted. */
-static rill_plan *part_plan(const struct model_found *f, const rill_port *ports, unsigned n, int out, bool alone)
+static rill_plan *part_plan(const struct model_found *f, const rill_port *ports, unsigned n,
+                            int out, bool alone)
 {
     char spec[2048] = "select_outputs(";
     const char *comma = "";
     const char *const transforms[] = { spec, NULL };
-    const rill_model_opts opts = { .transforms = transforms, .builtin = f->fd < 0, .copy = f->fd >= 0 };
+    const rill_model_opts opts = { .transforms = transforms,
+                                   .builtin = f->fd < 0,
+                                   .copy = f->fd >= 0 };
     const rill_plan_opts plan_opts = { .max_bytes = f->max_bytes };
     rill_model *m = NULL;
     rill_plan *p = NULL;
@@ -53,7 +56,8 @@ static rill_plan *part_plan(const struct model_found *f, const rill_port *ports,
         comma = ", ";
     }
     snprintf(spec + strlen(spec), 2, ")");
-    if (rill_model_open_with(&m, f->opened, &opts, NULL) == RILL_OK && rill_plan_new(&p, m, &plan_opts, NULL) != RILL_OK)
+    if (rill_model_open_with(&m, f->opened, &opts, NULL) == RILL_OK &&
+        rill_plan_new(&p, m, &plan_opts, NULL) != RILL_OK)
         p = NULL;
     rill_model_free(m);
     return p;
@@ -68,9 +72,12 @@ static bool is_compiled(const struct model_found *f)
 
 static rill_status compiled_refuse(struct model_found *f)
 {
-    snprintf(f->model.error.text, sizeof f->model.error.text, "%.200s: is compiled with a detector and a recogniser in one plan, which "
-             "run as two; give the folder that it was compiled of, or compile it with one of the two: rill compile MODEL "
-             "--transform 'select_outputs(NAME)'", f->path);
+    snprintf(f->model.error.text, sizeof f->model.error.text,
+             "%.200s: is compiled with a detector and a recogniser in one plan, which "
+             "run as two; give the folder that it was compiled of, or compile it with one of the "
+             "two: rill compile MODEL "
+             "--transform 'select_outputs(NAME)'",
+             f->path);
     return f->model.error.status = RILL_UNSUPPORTED;
 }
 
@@ -85,7 +92,8 @@ static rill_status words_part(struct model_found *f, rill_plan **plan)
         return RILL_OK;
     if (is_compiled(f))
         return compiled_refuse(f);
-    rill_plan *rest = part_plan(f, ports, n, out, false), *words = rest ? part_plan(f, ports, n, out, true) : NULL;
+    rill_plan *rest = part_plan(f, ports, n, out, false),
+              *words = rest ? part_plan(f, ports, n, out, true) : NULL;
     if (!words || rill_plan_ports(words, one, 2) != 2) {
         rill_plan_unref(rest);
         rill_plan_unref(words);
@@ -118,10 +126,12 @@ static void words_measure(struct model *f)
 /* Messages name the descriptor that was opened; people want the file. */
 static void error_name(struct model_found *f)
 {
-    char *text = f->model.error.text, *at = strstr(text, f->opened), with[sizeof f->model.error.text];
+    char *text = f->model.error.text, *at = strstr(text, f->opened),
+         with[sizeof f->model.error.text];
     if (!at || f->fd < 0)
         return;
-    int n = snprintf(with, sizeof with, "%.*s%.200s%s", (int) (at - text), text, f->path, at + strlen(f->opened));
+    int n = snprintf(with, sizeof with, "%.*s%.200s%s", (int) (at - text), text, f->path,
+                     at + strlen(f->opened));
     memcpy(text, with, n < 0 ? 0 : (size_t) n < sizeof with ? (size_t) n + 1 : sizeof with);
 }
 
@@ -141,7 +151,8 @@ static rill_status open_it(struct model_found *f, rill_model **ret)
         return RILL_OK;
     *ret = rill_model_free(*ret);
     m->error.status = RILL_INVALID;
-    snprintf(m->error.text, sizeof m->error.text, "%.200s: its sha256 is %s, which is not %s", f->path, m->sha256, f->want_words);
+    snprintf(m->error.text, sizeof m->error.text, "%.200s: its sha256 is %s, which is not %s",
+             f->path, m->sha256, f->want_words);
     return RILL_INVALID;
 }
 

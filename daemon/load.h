@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* load.h - from a folder or a file to a plan that has run. On libuv's pool, and in the process that checks a model. */
+/* load.h - from a folder or a file to a plan that has run. On libuv's pool, and in the process that
+ * checks a model. */
 #ifndef RILLD_LOAD_H
 #define RILLD_LOAD_H
 
@@ -7,9 +8,10 @@
 
 struct model_found {
     int fd;                         /* folder or compiled plan; -1: built in. The caller's */
-    char path[CONF_STR_BYTES + 80]; /* what it is called in messages; the name of what is built in */
+    char
+        path[CONF_STR_BYTES + 80]; /* what it is called in messages; the name of what is built in */
     uint64_t max_bytes;             /* weights and one stream */
-    bool wants;                     /* anything but these bytes is refused, with these words for what they are */
+    bool wants; /* anything but these bytes is refused, with these words for what they are */
     uint8_t want_sha256[32];
     const char *want_words;
     char opened[80];

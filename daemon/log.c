@@ -23,11 +23,16 @@ static const struct { const char *name; enum log_level level; } levels[] = {
 };
 
 static const char *const message_ids[EVENT_COUNT] = {
-    [EVENT_READY] = "6dba44a669c7044881073435470fa180", [EVENT_DRAINING] = "03daf552cf06082cdbb7141176830dc2",
-    [EVENT_STUCK] = "9549dbaa73992f3b10c30d7b78afcd7c", [EVENT_RECOVERED] = "c4c921d222e635f8cfe2c87a28c877b1",
-    [EVENT_MODEL_LOADED] = "f0f7997fb57c09834a540644e25f39c4", [EVENT_MODEL_FAILED] = "476143b6b7f586ec336c78e2a1457fea",
-    [EVENT_RELOADED] = "b92dddd49aea045f9186ee44acc2233e", [EVENT_MODEL] = "7d9025ce01b5512cb50866130f569e7b",
-    [EVENT_STREAM] = "1f6a3cbb0f0c4d0f9a5f6d0c53ae2e71", [EVENT_ERROR] = "a94d4a6c1ea94f5d8f2b7b90d2a5c3e4",
+    [EVENT_READY] = "6dba44a669c7044881073435470fa180",
+    [EVENT_DRAINING] = "03daf552cf06082cdbb7141176830dc2",
+    [EVENT_STUCK] = "9549dbaa73992f3b10c30d7b78afcd7c",
+    [EVENT_RECOVERED] = "c4c921d222e635f8cfe2c87a28c877b1",
+    [EVENT_MODEL_LOADED] = "f0f7997fb57c09834a540644e25f39c4",
+    [EVENT_MODEL_FAILED] = "476143b6b7f586ec336c78e2a1457fea",
+    [EVENT_RELOADED] = "b92dddd49aea045f9186ee44acc2233e",
+    [EVENT_MODEL] = "7d9025ce01b5512cb50866130f569e7b",
+    [EVENT_STREAM] = "1f6a3cbb0f0c4d0f9a5f6d0c53ae2e71",
+    [EVENT_ERROR] = "a94d4a6c1ea94f5d8f2b7b90d2a5c3e4",
     [EVENT_PEER] = "e2b7c4d18f0a4c6b9c1d5a7e3f609b82",
 };
 
@@ -77,9 +82,11 @@ static bool journal_open(struct log_state *s, const char *path)
     return s->journal_fd >= 0;
 }
 
-void log_init(struct log *l, const char *level, const char *format, const char *journal, uint32_t client_lines_per_s)
+void log_init(struct log *l, const char *level, const char *format, const char *journal,
+              uint32_t client_lines_per_s)
 {
-    bool native = strcmp(format, "journal") == 0 || (strcmp(format, "auto") == 0 && stderr_is_journal());
+    bool native =
+        strcmp(format, "journal") == 0 || (strcmp(format, "auto") == 0 && stderr_is_journal());
     *l = (struct log) { .level = LOG_INFO, .state = calloc(1, sizeof *l->state) };
     log_set_level(l, level);
     l->prefix = strcmp(format, "prefix") == 0 || native;
@@ -126,7 +133,8 @@ static bool bytes_add(struct fields *f, const char *s, size_t n)
 static void field_add(struct fields *f, const char *name, const char *value, size_t n)
 {
     size_t before = f->n;
-    if (!bytes_add(f, name, strlen(name)) || !bytes_add(f, "=", 1) || !bytes_add(f, value, n) || !bytes_add(f, "\n", 1))
+    if (!bytes_add(f, name, strlen(name)) || !bytes_add(f, "=", 1) || !bytes_add(f, value, n) ||
+        !bytes_add(f, "\n", 1))
         f->n = before;
 }
 
@@ -158,7 +166,8 @@ static void pairs_add(struct fields *f, const char *line)
     }
 }
 
-unsigned long log_fields(char *to, unsigned long cap, enum log_level level, enum log_event event, const char *line)
+unsigned long log_fields(char *to, unsigned long cap, enum log_level level, enum log_event event,
+                         const char *line)
 {
     struct fields f = { to, 0, cap };
     char priority[8];
@@ -175,11 +184,13 @@ unsigned long log_fields(char *to, unsigned long cap, enum log_level level, enum
 /* ---- writing ---- */
 
 /* False where the journal is not there: then stderr is the way. */
-static bool journal_send(struct log_state *s, enum log_level level, enum log_event event, const char *line)
+static bool journal_send(struct log_state *s, enum log_level level, enum log_event event,
+                         const char *line)
 {
     char b[DATAGRAM_BYTES];
     size_t n = log_fields(b, sizeof b, level, event, line);
-    if (sendto(s->journal_fd, b, n, MSG_NOSIGNAL, (const struct sockaddr *) &s->journal, sizeof s->journal) >= 0)
+    if (sendto(s->journal_fd, b, n, MSG_NOSIGNAL, (const struct sockaddr *) &s->journal,
+               sizeof s->journal) >= 0)
         return true;
     if (errno != EAGAIN && errno != ENOBUFS)
         return false;
@@ -191,7 +202,8 @@ static void stderr_write(const struct log *l, enum log_level level, const char *
 {
     char b[LINE_BYTES + 8];
     struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
-    int n = snprintf(b, sizeof b, l->prefix ? "<%d>%s\n" : "%.0d%s\n", l->prefix ? (int) level : 0, line);
+    int n = snprintf(b, sizeof b, l->prefix ? "<%d>%s\n" : "%.0d%s\n", l->prefix ? (int) level : 0,
+                     line);
     if (l->state && poll(&p, 1, 0) == 0) {
         l->state->lost++;           /* a pipe that nobody empties */
         return;
@@ -228,7 +240,8 @@ static bool passes(const struct log *l, const char *line)
     struct bucket *b = bucket_of(s, line);
     clock_gettime(CLOCK_MONOTONIC, &t);
     uint64_t us = (uint64_t) t.tv_sec * 1000000u + (uint64_t) t.tv_nsec / 1000;
-    double most = (double) s->lines_per_s * BURST_S, filled = b->tokens + (double) (us - b->us) * 1e-6 * s->lines_per_s;
+    double most = (double) s->lines_per_s * BURST_S,
+           filled = b->tokens + (double) (us - b->us) * 1e-6 * s->lines_per_s;
     b->tokens = filled < most ? filled : most;
     b->us = us;
     if (b->tokens < 1 || (b->held && b->tokens < 2)) {
@@ -238,7 +251,8 @@ static bool passes(const struct log *l, const char *line)
     }
     b->tokens -= 1;
     if (b->held) {
-        snprintf(told, sizeof told, "left_out=%llu lines that clients of a user caused", (unsigned long long) b->held);
+        snprintf(told, sizeof told, "left_out=%llu lines that clients of a user caused",
+                 (unsigned long long) b->held);
         b->held = 0;
         b->tokens -= 1;
         put(l, LOG_WARN, EVENT_NONE, told);
@@ -248,8 +262,9 @@ static bool passes(const struct log *l, const char *line)
 
 /* ---- lines ---- */
 
-__attribute__((format(printf, 4, 0)))
-static void vlog(const struct log *l, enum log_level level, enum log_event event, const char *format, va_list ap)
+__attribute__((format(printf, 4, 0))) static void vlog(const struct log *l, enum log_level level,
+                                                       enum log_event event, const char *format,
+                                                       va_list ap)
 {
     char line[LINE_BYTES];
     if (level > l->level || vsnprintf(line, sizeof line, format, ap) < 0)
@@ -266,7 +281,8 @@ void log_line(const struct log *l, enum log_level level, const char *format, ...
     va_end(ap);
 }
 
-void log_event(const struct log *l, enum log_level level, enum log_event event, const char *format, ...)
+void log_event(const struct log *l, enum log_level level, enum log_event event, const char *format,
+               ...)
 {
     va_list ap;
     va_start(ap, format);

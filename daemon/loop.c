@@ -59,7 +59,8 @@ void daemon_drain(struct daemon *d, uint32_t grace_ms)
     }
     d->draining = true;
     d->drain_until_us = until_us;
-    log_event(&d->log, LOG_INFO, EVENT_DRAINING, "draining: %u streams, at most %u ms", sessions_running(d), grace_ms);
+    log_event(&d->log, LOG_INFO, EVENT_DRAINING, "draining: %u streams, at most %u ms",
+              sessions_running(d), grace_ms);
     notify_send("STOPPING=1\nSTATUS=Draining %u streams", sessions_running(d));
     listen_close(d);
     for (struct conn *c = d->conns, *next; c; c = next) {
@@ -95,7 +96,8 @@ static void ready_check(struct daemon *d)
         return;
     }
     d->ready = true;
-    log_event(&d->log, LOG_INFO, EVENT_READY, "rilld %s ready: %u threads, %s", RILL_VERSION, d->n_workers, d->conf.daemon_socket);
+    log_event(&d->log, LOG_INFO, EVENT_READY, "rilld %s ready: %u threads, %s", RILL_VERSION,
+              d->n_workers, d->conf.daemon_socket);
     notify_send("READY=1\nSTATUS=Running, %u threads", d->n_workers);
 }
 
@@ -104,7 +106,8 @@ static void on_before_poll(uv_prepare_t *p)
     admit_polls(p->data);
 }
 
-/* Time in which the daemon itself stood still is nobody's: what was said meanwhile has not been read yet. */
+/* Time in which the daemon itself stood still is nobody's: what was said meanwhile has not been
+ * read yet. */
 static void stood_still(struct daemon *d, uint64_t us)
 {
     for (struct conn *c = d->conns; c; c = c->next) {
@@ -160,7 +163,8 @@ static void on_signal(uv_signal_t *h, int number)
 static bool workers_start(struct daemon *d)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned n = d->conf.daemon_workers ? d->conf.daemon_workers : (unsigned) (cpus > 0 ? cpus < 64 ? cpus : 64 : 1);
+    unsigned n = d->conf.daemon_workers ? d->conf.daemon_workers
+                                        : (unsigned) (cpus > 0 ? cpus < 64 ? cpus : 64 : 1);
     d->workers = aligned_alloc(64, n * ((sizeof *d->workers + 63) & ~(size_t) 63));
     if (!d->workers)
         return false;
@@ -168,8 +172,8 @@ static bool workers_start(struct daemon *d)
     realtime_setup();
     for (; d->n_workers < n; d->n_workers++) {
         d->workers[d->n_workers].realtime_priority = d->conf.daemon_realtime_priority;
-        if (worker_start(&d->workers[d->n_workers], d->conf.limits_max_streams, d->conf.daemon_batch, progress_send,
-                         &d->progress))
+        if (worker_start(&d->workers[d->n_workers], d->conf.limits_max_streams,
+                         d->conf.daemon_batch, progress_send, &d->progress))
             return false;
     }
     admit_conf(d);

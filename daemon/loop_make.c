@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A loop on which libuv finds no reason to abort later: its table of watchers has room for every descriptor from the
- * start, and what it opens for signals can be opened. */
+/* A loop on which libuv finds no reason to abort later: its table of watchers has room for every
+ * descriptor from the start, and what it opens for signals can be opened. */
 #include "daemon/loop_make.h"
 
 #include <errno.h>
@@ -46,8 +46,11 @@ static void on_nothing(uv_poll_t *p, int status, int events)
 static bool table_grow(uv_loop_t *loop)
 {
     struct rlimit limit;
-    int most = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FDS_MOST ? (int) limit.rlim_cur : FDS_MOST;
-    int low = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), high = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, most - 1);
+    int most = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FDS_MOST
+        ? (int) limit.rlim_cur
+        : FDS_MOST;
+    int low = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+        high = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, most - 1);
     uv_poll_t p;
     bool good = high >= 0 && uv_poll_init(loop, &p, high) == 0;
     if (good) {

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <uv.h>
 
-/* To be the first use of libuv in the process. False: *ret_why says what is missing, and there is no loop. */
+/* To be the first use of libuv in the process. False: *ret_why says what is missing, and there is
+ * no loop. */
 bool loop_make(uv_loop_t *loop, const char **ret_why);
 
 #endif

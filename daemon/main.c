@@ -33,9 +33,13 @@ struct options {
 static int options_parse(struct options *o, int argc, char **argv)
 {
     static const struct option table[] = {
-        { "config", required_argument, NULL, 'c' }, { "check-config", no_argument, NULL, OPT_CHECK },
-        { "print-config", no_argument, NULL, OPT_PRINT }, { "foreground", no_argument, NULL, OPT_FOREGROUND },
-        { "version", no_argument, NULL, 'V' }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
+        { "config", required_argument, NULL, 'c' },
+        { "check-config", no_argument, NULL, OPT_CHECK },
+        { "print-config", no_argument, NULL, OPT_PRINT },
+        { "foreground", no_argument, NULL, OPT_FOREGROUND },
+        { "version", no_argument, NULL, 'V' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
     };
     int c;
     while ((c = getopt_long(argc, argv, "c:Vh", table, NULL)) >= 0) {
@@ -85,7 +89,8 @@ int main(int argc, char **argv)
     } else if (o.check) {
         code = 0;
     } else {
-        log_init(&d->log, d->conf.log_level, d->conf.log_format, d->conf.log_journal_socket, d->conf.log_client_lines_per_s);
+        log_init(&d->log, d->conf.log_level, d->conf.log_format, d->conf.log_journal_socket,
+                 d->conf.log_client_lines_per_s);
         code = daemon_run(d);
         log_end(&d->log);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every figure as text: OpenMetrics 1.0, or the older text format 0.0.4. Labels are names of models, reasons and codes,
- * never what a client said. */
+/* Every figure as text: OpenMetrics 1.0, or the older text format 0.0.4. Labels are names of
+ * models, reasons and codes, never what a client said. */
 #include "daemon/daemon.h"
 #include "daemon/process.h"
 #include "daemon/realtime.h"
@@ -69,26 +69,31 @@ static void head_put(struct text *t, const struct family *f)
 }
 
 /* name_suffix{key="value"} without the value of the sample; key NULL: no label. */
-static void name_put(struct text *t, const struct family *f, const char *suffix, const char *key, const char *value)
+static void name_put(struct text *t, const struct family *f, const char *suffix, const char *key,
+                     const char *value)
 {
     put(t, "%s%s", f->name, suffix);
     if (key)
         put(t, "{%s=\"%s\"}", key, value);
 }
 
-static void count_put(struct text *t, const struct family *f, const char *key, const char *value, uint64_t n)
+static void count_put(struct text *t, const struct family *f, const char *key, const char *value,
+                      uint64_t n)
 {
     name_put(t, f, f->kind == COUNTER ? "_total" : "", key, value);
     put(t, " %llu\n", (unsigned long long) n);
 }
 
-static void us_put(struct text *t, const struct family *f, const char *key, const char *value, uint64_t us)
+static void us_put(struct text *t, const struct family *f, const char *key, const char *value,
+                   uint64_t us)
 {
     name_put(t, f, f->kind == COUNTER ? "_total" : "", key, value);
-    put(t, " %llu.%06llu\n", (unsigned long long) (us / 1000000), (unsigned long long) (us % 1000000));
+    put(t, " %llu.%06llu\n", (unsigned long long) (us / 1000000),
+        (unsigned long long) (us % 1000000));
 }
 
-static void real_put(struct text *t, const struct family *f, const char *key, const char *value, double x)
+static void real_put(struct text *t, const struct family *f, const char *key, const char *value,
+                     double x)
 {
     name_put(t, f, "", key, value);
     put(t, " %.9g\n", x);
@@ -117,14 +122,15 @@ static void put_opened(struct text *t, struct daemon *d, const struct family *f)
 }
 
 /* A value of an enumeration as a label: its name in lower case, less `prefix` bytes. */
-static void enum_put(struct text *t, const struct family *f, const ProtobufCEnumDescriptor *e, const char *key,
-                     size_t prefix, const uint64_t *counts, bool is_us)
+static void enum_put(struct text *t, const struct family *f, const ProtobufCEnumDescriptor *e,
+                     const char *key, size_t prefix, const uint64_t *counts, bool is_us)
 {
     for (unsigned i = 0; i < e->n_values; i++) {
         char name[48];
         size_t n = 0;
         int v = e->values[i].value;
-        if (v <= 0 || v >= (is_us ? FIGURES_REASONS : FIGURES_CODES) || strlen(e->values[i].name) <= prefix)
+        if (v <= 0 || v >= (is_us ? FIGURES_REASONS : FIGURES_CODES) ||
+            strlen(e->values[i].name) <= prefix)
             continue;
         for (const char *p = e->values[i].name + prefix; *p && n < sizeof name - 1; p++)
             name[n++] = (char) tolower((unsigned char) *p);
@@ -145,7 +151,8 @@ static void put_errors(struct text *t, struct daemon *d, const struct family *f)
 
 static void put_gaps(struct text *t, struct daemon *d, const struct family *f)
 {
-    enum_put(t, f, &rill__gap__reason__descriptor, "reason", strlen("REASON_"), d->figures.gap_us, true);
+    enum_put(t, f, &rill__gap__reason__descriptor, "reason", strlen("REASON_"), d->figures.gap_us,
+             true);
 }
 
 static void put_memory(struct text *t, struct daemon *d, const struct family *f)
@@ -237,8 +244,8 @@ static void put_model_info(struct text *t, struct daemon *d, const struct family
 {
     for (const struct model *m = d->registry.models; m; m = m->next)
         if (m->state == MODEL_READY)
-            put(t, "%s_info{model=\"%s\",sha256=\"%s\",delay=\"%u\",rate=\"%u\"} 1\n", f->name, m->name, m->sha256,
-                m->lane.delay_samples, m->lane.rate);
+            put(t, "%s_info{model=\"%s\",sha256=\"%s\",delay=\"%u\",rate=\"%u\"} 1\n", f->name,
+                m->name, m->sha256, m->lane.delay_samples, m->lane.rate);
 }
 
 static void put_model_load(struct text *t, struct daemon *d, const struct family *f)
@@ -288,19 +295,22 @@ static void put_misses(struct text *t, struct daemon *d, const struct family *f)
         count_put(t, f, "model", x->model, x->misses);
 }
 
-static void times_put(struct text *t, const struct family *f, const char *model, const struct time_hist *h)
+static void times_put(struct text *t, const struct family *f, const char *model,
+                      const struct time_hist *h)
 {
     static const char *const le[FIGURES_TIMES + 1] = {
-        "0.0001", "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1.0", "+Inf",
+        "0.0001", "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01",
+        "0.025",  "0.05",    "0.1",    "0.25",  "0.5",    "1.0",   "+Inf",
     };
     uint64_t n = 0;
     for (unsigned i = 0; i <= FIGURES_TIMES; i++) {
         n += h->count[i];
-        put(t, "%s_bucket{model=\"%s\",le=\"%s\"} %llu\n", f->name, model, le[i], (unsigned long long) n);
+        put(t, "%s_bucket{model=\"%s\",le=\"%s\"} %llu\n", f->name, model, le[i],
+            (unsigned long long) n);
     }
     put(t, "%s_count{model=\"%s\"} %llu\n", f->name, model, (unsigned long long) n);
-    put(t, "%s_sum{model=\"%s\"} %llu.%06llu\n", f->name, model, (unsigned long long) (h->sum_us / 1000000),
-        (unsigned long long) (h->sum_us % 1000000));
+    put(t, "%s_sum{model=\"%s\"} %llu.%06llu\n", f->name, model,
+        (unsigned long long) (h->sum_us / 1000000), (unsigned long long) (h->sum_us % 1000000));
 }
 
 static void put_compute_times(struct text *t, struct daemon *d, const struct family *f)
@@ -322,7 +332,8 @@ static void batches_put(struct text *t, const struct family *f, const struct fig
         n += figures_batches(x, i);
         sum += i * figures_batches(x, i);
         if ((i & (i - 1)) == 0)
-            put(t, "%s_bucket{model=\"%s\",le=\"%u.0\"} %llu\n", f->name, x->model, i, (unsigned long long) n);
+            put(t, "%s_bucket{model=\"%s\",le=\"%u.0\"} %llu\n", f->name, x->model, i,
+                (unsigned long long) n);
     }
     put(t, "%s_bucket{model=\"%s\",le=\"+Inf\"} %llu\n", f->name, x->model, (unsigned long long) n);
     put(t, "%s_count{model=\"%s\"} %llu\n", f->name, x->model, (unsigned long long) n);
@@ -381,41 +392,60 @@ static void put_start(struct text *t, struct daemon *d, const struct family *f)
 static const struct family families[] = {
     { "rill_build", NULL, "Version of the daemon.", INFO, put_build },
     { "rill_uptime_seconds", "seconds", "Time since the daemon started.", GAUGE, put_uptime },
-    { "rill_healthy", NULL, "1 while every compute thread advances, 0 while one is stuck.", GAUGE, put_healthy },
-    { "rill_draining", NULL, "1 while the daemon finishes its streams to stop.", GAUGE, put_draining },
+    { "rill_healthy", NULL, "1 while every compute thread advances, 0 while one is stuck.", GAUGE,
+      put_healthy },
+    { "rill_draining", NULL, "1 while the daemon finishes its streams to stop.", GAUGE,
+      put_draining },
     { "rill_connections", NULL, "Open connections.", GAUGE, put_connections },
     { "rill_connections_accepted", NULL, "Connections so far.", COUNTER, put_accepted },
     { "rill_sessions", NULL, "Open streams.", GAUGE, put_sessions },
     { "rill_sessions_opened", NULL, "Streams that were opened.", COUNTER, put_opened },
-    { "rill_sessions_refused", NULL, "Streams that were refused, by the error's code.", COUNTER, put_refused },
-    { "rill_model_sessions_opened", NULL, "Streams of the model that were opened.", COUNTER, put_model_opened },
+    { "rill_sessions_refused", NULL, "Streams that were refused, by the error's code.", COUNTER,
+      put_refused },
+    { "rill_model_sessions_opened", NULL, "Streams of the model that were opened.", COUNTER,
+      put_model_opened },
     { "rill_audio_seconds", "seconds", "Audio that went into the model.", COUNTER, put_audio },
     { "rill_compute_seconds", "seconds", "Time the model took for it.", COUNTER, put_compute },
-    { "rill_chunk_compute_seconds", "seconds", "Compute of a pulse, a stream's share of its batch.", HISTOGRAM, put_compute_times },
-    { "rill_chunk_queue_seconds", "seconds", "From the arrival of a pulse's last sample to its result, less its compute.", HISTOGRAM,
+    { "rill_chunk_compute_seconds", "seconds", "Compute of a pulse, a stream's share of its batch.",
+      HISTOGRAM, put_compute_times },
+    { "rill_chunk_queue_seconds", "seconds",
+      "From the arrival of a pulse's last sample to its result, less its compute.", HISTOGRAM,
       put_queue_times },
     { "rill_batch_size", NULL, "Streams that ran together.", HISTOGRAM, put_batches },
-    { "rill_deadline_misses", NULL, "Pulses of live streams that came later than their own length.", COUNTER, put_misses },
+    { "rill_deadline_misses", NULL, "Pulses of live streams that came later than their own length.",
+      COUNTER, put_misses },
     { "rill_gap_seconds", "seconds", "Audio that was told in gaps, by reason.", COUNTER, put_gaps },
     { "rill_protocol_errors", NULL, "Errors that were sent, by code.", COUNTER, put_errors },
-    { "rill_log_lines_lost", NULL, "Lines that a flood or a full pipe kept out of the log.", COUNTER, put_log_lost },
-    { "rill_memory_bytes", "bytes", "Memory of connections, of streams, of topics' histories.", GAUGE, put_memory },
-    { "rill_load", NULL, "Real-time factors of the admitted live streams, summed.", GAUGE, put_load },
+    { "rill_log_lines_lost", NULL, "Lines that a flood or a full pipe kept out of the log.",
+      COUNTER, put_log_lost },
+    { "rill_memory_bytes", "bytes", "Memory of connections, of streams, of topics' histories.",
+      GAUGE, put_memory },
+    { "rill_load", NULL, "Real-time factors of the admitted live streams, summed.", GAUGE,
+      put_load },
     { "rill_load_budget", NULL, "Up to which sum live streams are admitted.", GAUGE, put_budget },
-    { "rill_model", NULL, "Models that are loaded; delay in samples at rate.", INFO, put_model_info },
-    { "rill_model_load_seconds", "seconds", "How long the model took to load.", GAUGE, put_model_load },
-    { "rill_model_weights_bytes", "bytes", "Memory of the model's weights.", GAUGE, put_model_bytes },
+    { "rill_model", NULL, "Models that are loaded; delay in samples at rate.", INFO,
+      put_model_info },
+    { "rill_model_load_seconds", "seconds", "How long the model took to load.", GAUGE,
+      put_model_load },
+    { "rill_model_weights_bytes", "bytes", "Memory of the model's weights.", GAUGE,
+      put_model_bytes },
     { "rill_compute_threads", NULL, "Compute threads.", GAUGE, put_threads },
-    { "rill_rt_threads", NULL, "Compute threads that have a real-time policy.", GAUGE, put_rt_threads },
-    { "rill_rt_demotions", NULL, "Compute threads that lost real-time priority for running too long.", COUNTER, put_demotions },
-    { "rill_overload_level", NULL, "Steps that the most loaded compute thread has taken.", GAUGE, put_overload },
-    { "rill_streams_relieved", NULL, "Live streams that go without their model, under overload.", GAUGE, put_relieved },
+    { "rill_rt_threads", NULL, "Compute threads that have a real-time policy.", GAUGE,
+      put_rt_threads },
+    { "rill_rt_demotions", NULL,
+      "Compute threads that lost real-time priority for running too long.", COUNTER,
+      put_demotions },
+    { "rill_overload_level", NULL, "Steps that the most loaded compute thread has taken.", GAUGE,
+      put_overload },
+    { "rill_streams_relieved", NULL, "Live streams that go without their model, under overload.",
+      GAUGE, put_relieved },
     { "process_cpu_seconds", "seconds", "User and system time.", COUNTER, put_cpu },
     { "process_resident_memory_bytes", "bytes", "Resident memory.", GAUGE, put_rss },
     { "process_virtual_memory_bytes", "bytes", "Virtual memory.", GAUGE, put_virtual },
     { "process_open_fds", NULL, "Open file descriptors.", GAUGE, put_fds },
     { "process_max_fds", NULL, "Limit of open file descriptors.", GAUGE, put_max_fds },
-    { "process_start_time_seconds", "seconds", "When the process started, since the epoch.", GAUGE, put_start },
+    { "process_start_time_seconds", "seconds", "When the process started, since the epoch.", GAUGE,
+      put_start },
 };
 
 char *metrics_text(struct daemon *d, bool open, size_t *ret_bytes)

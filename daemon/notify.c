@@ -31,8 +31,9 @@ void notify_send(const char *format, ...)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return;
-    ssize_t w = sendto(fd, b, strlen(b), MSG_NOSIGNAL, (struct sockaddr *) &a,
-                       (socklen_t) (offsetof(struct sockaddr_un, sun_path) + len + (path[0] == '/')));
+    ssize_t w =
+        sendto(fd, b, strlen(b), MSG_NOSIGNAL, (struct sockaddr *) &a,
+               (socklen_t) (offsetof(struct sockaddr_un, sun_path) + len + (path[0] == '/')));
     (void) w;
     close(fd);
 }

@@ -27,9 +27,12 @@ static const struct option {
     { "rule2_ms", 0, MS_MAX, false, OF_SPEECH, offsetof(rill_sink_opts, rule2_ms) },
     { "rule3_ms", 0, MS_MAX, false, OF_SPEECH, offsetof(rill_sink_opts, rule3_ms) },
     { "keyword_threshold", 0, 1, true, OF(RILL_PORT_KEYWORD), offsetof(rill_sink_opts, threshold) },
-    { "smooth_frames", 1, 256, false, OF(RILL_PORT_KEYWORD), offsetof(rill_sink_opts, smooth_frames) },
-    { "patience_frames", 1, 256, false, OF(RILL_PORT_KEYWORD), offsetof(rill_sink_opts, patience_frames) },
-    { "debounce_ms", 0, MS_MAX, false, OF(RILL_PORT_KEYWORD), offsetof(rill_sink_opts, debounce_ms) },
+    { "smooth_frames", 1, 256, false, OF(RILL_PORT_KEYWORD),
+      offsetof(rill_sink_opts, smooth_frames) },
+    { "patience_frames", 1, 256, false, OF(RILL_PORT_KEYWORD),
+      offsetof(rill_sink_opts, patience_frames) },
+    { "debounce_ms", 0, MS_MAX, false, OF(RILL_PORT_KEYWORD),
+      offsetof(rill_sink_opts, debounce_ms) },
 };
 
 #define N_OPTIONS (sizeof table / sizeof *table)
@@ -79,6 +82,6 @@ void options_list(char *buf, size_t cap)
     size_t at = 0;
     buf[0] = 0;
     for (size_t i = 0; i < N_OPTIONS && at < cap; i++)
-        at += (size_t) snprintf(buf + at, cap - at, "%s%s (%.8g to %.8g)", i ? ", " : "", table[i].name, table[i].min,
-                                table[i].max);
+        at += (size_t) snprintf(buf + at, cap - at, "%s%s (%.8g to %.8g)", i ? ", " : "",
+                                table[i].name, table[i].min, table[i].max);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* options.h - OpenStream.opt: what a client changes of the way in which a stream's outputs are read. */
+/* options.h - OpenStream.opt: what a client changes of the way in which a stream's outputs are
+ * read. */
 #ifndef RILLD_OPTIONS_H
 #define RILLD_OPTIONS_H
 
@@ -22,7 +23,8 @@ bool option_take(struct stream_options *o, const char *key, const char *value);
 /* The value of an option; or otherwise, where it was not given. */
 double option_or(const struct stream_options *o, const char *key, double otherwise);
 
-/* Changes what the options say about outputs of sink->kind. Options of a detector's edges (vad_...) are the caller's. */
+/* Changes what the options say about outputs of sink->kind. Options of a detector's edges (vad_...)
+ * are the caller's. */
 void options_apply(const struct stream_options *o, rill_sink_opts *sink);
 
 /* All options with their ranges, for people. */

@@ -30,7 +30,8 @@ bool overload_miss(struct overload *o, uint64_t arrival_us, uint64_t now_us)
     if (arrival_us <= o->step_us || !misses)
         return false;
     o->last_us = now_us;
-    if (arrival_us <= o->counted_us && now_us - o->counted_us < get(&o->window_ms) * UINT64_C(1000) / (misses + 1))
+    if (arrival_us <= o->counted_us &&
+        now_us - o->counted_us < get(&o->window_ms) * UINT64_C(1000) / (misses + 1))
         return false;
     o->counted_us = now_us;
     o->miss_us[o->n_misses++ % OVERLOAD_MISSES_MAX] = now_us;
@@ -63,7 +64,8 @@ static struct lane *victim_find(struct lane *const *lanes, size_t n, bool shed_t
     struct lane *best = NULL;
     for (size_t i = 0; i < n; i++) {
         struct lane *l = lanes[i];
-        if (!l->live || l->relief.on || l->opts.relief == RELIEF_NONE || (l->opts.sheds && !shed_too) || !lane_share(l, now_us))
+        if (!l->live || l->relief.on || l->opts.relief == RELIEF_NONE ||
+            (l->opts.sheds && !shed_too) || !lane_share(l, now_us))
             continue;
         if (!best || lane_share(l, now_us) >= lane_share(best, now_us))
             best = l;
@@ -76,7 +78,8 @@ static struct lane *least_find(struct lane *const *lanes, size_t n)
 {
     struct lane *best = NULL;
     for (size_t i = 0; i < n; i++)
-        if (lanes[i]->relief.on && (!best || lanes[i]->cost_ns * best->pulse_us < best->cost_ns * lanes[i]->pulse_us))
+        if (lanes[i]->relief.on &&
+            (!best || lanes[i]->cost_ns * best->pulse_us < best->cost_ns * lanes[i]->pulse_us))
             best = lanes[i];
     return best;
 }
@@ -96,12 +99,14 @@ static void changed(struct overload *o, struct lane *const *lanes, size_t n, uin
     o->step_us = now_us;
     o->n_misses = 0;
     overload_count(o, lanes, n);
-    atomic_store_explicit(&o->refuse_until_us, get(&o->level) ? now_us + o->hold_us : 0, memory_order_relaxed);
+    atomic_store_explicit(&o->refuse_until_us, get(&o->level) ? now_us + o->hold_us : 0,
+                          memory_order_relaxed);
 }
 
 void overload_step(struct overload *o, struct lane *const *lanes, size_t n, uint64_t now_us)
 {
-    uint64_t calm_us = get(&o->calm_ms) * UINT64_C(1000), most = get(&o->share_permille) * UINT64_C(1000);
+    uint64_t calm_us = get(&o->calm_ms) * UINT64_C(1000),
+             most = get(&o->share_permille) * UINT64_C(1000);
     uint32_t level = get(&o->level);
     bool relapse = o->back_us && now_us - o->back_us < o->hold_us;
     for (unsigned k = 0; k < STEP_LANES_MAX && (k == 0 || load_of(lanes, n, now_us) > most); k++) {
@@ -111,13 +116,16 @@ void overload_step(struct overload *o, struct lane *const *lanes, size_t n, uint
         l->relief.on = true;
     }
     put(&o->level, level + 1);
-    o->hold_us = relapse && o->hold_us * 2 <= calm_us * HOLD_MOST ? o->hold_us * 2 : relapse ? o->hold_us : calm_us;
+    o->hold_us = relapse && o->hold_us * 2 <= calm_us * HOLD_MOST ? o->hold_us * 2
+        : relapse                                                 ? o->hold_us
+                                                                  : calm_us;
     changed(o, lanes, n, now_us);
 }
 
 void overload_calm(struct overload *o, struct lane *const *lanes, size_t n, uint64_t now_us)
 {
-    uint64_t since_us = o->last_us > o->step_us ? o->last_us : o->step_us, most = get(&o->share_permille) * UINT64_C(1000);
+    uint64_t since_us = o->last_us > o->step_us ? o->last_us : o->step_us,
+             most = get(&o->share_permille) * UINT64_C(1000);
     uint32_t level = get(&o->level);
     if (!level || now_us - since_us < o->hold_us)
         return;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* overload.h - what a compute thread does when pulses of live lanes come out after their deadlines: steps, each of which relieves
- * lanes, the most costly first, until the rest fits; and back again when all has been well for a while.
+/* overload.h - what a compute thread does when pulses of live lanes come out after their deadlines:
+ * steps, each of which relieves lanes, the most costly first, until the rest fits; and back again
+ * when all has been well for a while.
  *
- * From the first step on, the thread takes no new live streams and runs files only while no live lane is due. Lanes that shed are
- * relieved from the second step on. */
+ * From the first step on, the thread takes no new live streams and runs files only while no live
+ * lane is due. Lanes that shed are relieved from the second step on. */
 #ifndef RILLD_OVERLOAD_H
 #define RILLD_OVERLOAD_H
 
@@ -37,8 +38,9 @@ struct overload {
 
 void overload_set(struct overload *o, const struct overload_conf *conf);    /* any thread */
 
-/* A pulse that arrived at arrival_us came out late. Pulses that came while the last miss that counted was on its way are of
- * the same stall, unless that lasts; those from before the last step do not count. True if a step is due. */
+/* A pulse that arrived at arrival_us came out late. Pulses that came while the last miss that
+ * counted was on its way are of the same stall, unless that lasts; those from before the last step
+ * do not count. True if a step is due. */
 bool overload_miss(struct overload *o, uint64_t arrival_us, uint64_t now_us);
 
 /* A step; n lanes of the thread, of which those that are not live do not count. */

@@ -85,7 +85,8 @@ static const struct {
 bool pcm_valid(const struct pcm *p)
 {
     return p->rate >= PCM_MIN_RATE && p->rate <= PCM_MAX_RATE && p->channels >= 1 &&
-           p->channels <= PCM_MAX_CHANNELS && p->enc >= RILL__ENC__ENC_S16LE && p->enc <= RILL__ENC__ENC_F32LE;
+        p->channels <= PCM_MAX_CHANNELS && p->enc >= RILL__ENC__ENC_S16LE &&
+        p->enc <= RILL__ENC__ENC_F32LE;
 }
 
 size_t pcm_frame_bytes(const struct pcm *p)

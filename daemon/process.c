@@ -13,7 +13,8 @@ uint64_t process_cpu_us(void)
     struct rusage u;
     if (getrusage(RUSAGE_SELF, &u) < 0)
         return 0;
-    return (uint64_t) (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000u + (uint64_t) (u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    return (uint64_t) (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000u +
+        (uint64_t) (u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
 void process_memory(uint64_t *ret_virtual_bytes, uint64_t *ret_resident_bytes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* CtlWorst: the pulses that came latest, and the slowest steps of a model. The compute threads time no steps: that would
- * cost every pulse. A stream of the model runs on a thread of its own instead, on a plan made for it, and only when asked. */
+/* CtlWorst: the pulses that came latest, and the slowest steps of a model. The compute threads time
+ * no steps: that would cost every pulse. A stream of the model runs on a thread of its own instead,
+ * on a plan made for it, and only when asked. */
 #include "daemon/daemon.h"
 #include "daemon/work.h"
 
@@ -16,7 +17,7 @@ struct profile_job {
     struct daemon *daemon;
     uint32_t conn, req;
     char model[65];
-    rill_plan *of, *plan;               /* whose model is profiled; made with profile, step names are its own */
+    rill_plan *of, *plan; /* whose model is profiled; made with profile, step names are its own */
     uint64_t max_bytes;
     uint32_t rate, n_pulses, pulse_samples;
     int audio_in;
@@ -33,7 +34,8 @@ struct worst_message {
     Rill__StepTime steps[PROFILE_STEPS], *step_pointers[PROFILE_STEPS];
 };
 
-static void pulses_fill(struct worst_message *x, Rill__WorstReply *a, struct daemon *d, const char *model)
+static void pulses_fill(struct worst_message *x, Rill__WorstReply *a, struct daemon *d,
+                        const char *model)
 {
     const struct worst_pulse *list[WORST_KEPT];
     a->n_pulses = worst_sorted(&d->worst, model, list);
@@ -68,7 +70,8 @@ static void steps_fill(struct worst_message *x, Rill__WorstReply *a, const struc
         Rill__StepTime *s = x->step_pointers[a->n_steps] = &x->steps[a->n_steps];
         rill__step_time__init(s);
         s->step = (char *) (uintptr_t) (from->step && text_valid(from->step) ? from->step : "?");
-        s->kernel = (char *) (uintptr_t) (from->kernel && text_valid(from->kernel) ? from->kernel : "");
+        s->kernel =
+            (char *) (uintptr_t) (from->kernel && text_valid(from->kernel) ? from->kernel : "");
         s->runs = from->runs;
         s->total_ns = from->total_ns;
         s->worst_ns = from->worst_ns;
@@ -76,7 +79,8 @@ static void steps_fill(struct worst_message *x, Rill__WorstReply *a, const struc
 }
 
 /* j: NULL without steps. */
-static void answer_send(struct conn *c, uint32_t req, const char *model, const struct profile_job *j)
+static void answer_send(struct conn *c, uint32_t req, const char *model,
+                        const struct profile_job *j)
 {
     struct worst_message x;
     Rill__WorstReply a = RILL__WORST_REPLY__INIT;
@@ -139,7 +143,8 @@ static void profile_run(uv_work_t *w)
         return;
     size_t bytes = (rill_plan_stream_size(j->plan) + 63) & ~(size_t) 63;
     void *mem = aligned_alloc(64, bytes ? bytes : 64);
-    float *in = calloc(j->pulse_samples, sizeof *in), *out = calloc(width_most(j->plan), sizeof *out);
+    float *in = calloc(j->pulse_samples, sizeof *in),
+          *out = calloc(width_most(j->plan), sizeof *out);
     j->steps = calloc(PROFILE_STEPS_MAX, sizeof *j->steps);
     if (mem && in && out && j->steps) {
         rill_thread_prepare();
@@ -165,7 +170,8 @@ static void profile_done(uv_work_t *w, int status)
     while (c && c->id != j->conn)
         c = c->next;
     if (c && j->status != RILL_OK)
-        conn_error(c, j->req, 0, RILL__CODE__MODEL_FAILED, false, "%s: %s", j->model, j->error.text);
+        conn_error(c, j->req, 0, RILL__CODE__MODEL_FAILED, false, "%s: %s", j->model,
+                   j->error.text);
     else if (c)
         answer_send(c, j->req, j->model, j);
     j->daemon->profiling = false;
@@ -184,8 +190,13 @@ static void profile_start(struct conn *c, uint32_t req, const struct model *m)
         return;
     }
     if (j) {
-        *j = (struct profile_job) { .daemon = d, .conn = c->id, .req = req, .of = rill_plan_ref(m->lane.plan), .rate = m->lane.rate,
-                                    .pulse_samples = m->lane.pulse_samples, .audio_in = m->lane.audio_in,
+        *j = (struct profile_job) { .daemon = d,
+                                    .conn = c->id,
+                                    .req = req,
+                                    .of = rill_plan_ref(m->lane.plan),
+                                    .rate = m->lane.rate,
+                                    .pulse_samples = m->lane.pulse_samples,
+                                    .audio_in = m->lane.audio_in,
                                     .max_bytes = d->conf.models_max_model_bytes };
         memcpy(j->model, m->name, sizeof j->model);
         j->work.data = j;
@@ -207,7 +218,8 @@ void worst_reply(struct conn *c, uint32_t req, const char *model, bool profile)
     if (!profile)
         answer_send(c, req, model, NULL);
     else if (!m || m->state != MODEL_READY)
-        conn_error(c, req, 0, RILL__CODE__NO_MODEL, false, "only a model that is loaded can be profiled");
+        conn_error(c, req, 0, RILL__CODE__NO_MODEL, false,
+                   "only a model that is loaded can be profiled");
     else
         profile_start(c, req, m);
 }

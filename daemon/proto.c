@@ -7,14 +7,14 @@
 /* What came with which: */
 enum proto_minor {
     MINOR_FIRST,
-    MINOR_WORDS,                /* texts, keywords, endpoints */
+    MINOR_WORDS, /* texts, keywords, endpoints */
     MINOR_METRICS,
-    MINOR_SWAP,                 /* swapping and reloading a model */
+    MINOR_SWAP, /* swapping and reloading a model */
     MINOR_OVERLOAD,
-    MINOR_HEALTH,               /* reasons of Health */
-    MINOR_TOPICS,               /* publish and subscribe */
-    MINOR_FIGURES,              /* histograms, gaps, errors by code and memory in Stats, the worst pulses, top */
-    MINOR_MEMORY,               /* memory of connections, streams and histories */
+    MINOR_HEALTH, /* reasons of Health */
+    MINOR_TOPICS, /* publish and subscribe */
+    MINOR_FIGURES, /* histograms, gaps, errors by code and memory in Stats, the worst pulses, top */
+    MINOR_MEMORY, /* memory of connections, streams and histories */
     MINOR_END
 };
 #define PROTO_MINOR (MINOR_END - 1)
@@ -79,7 +79,8 @@ static void on_hello(struct conn *c, const Rill__ClientFrame *f)
         return;
     }
     if (!text_valid(m->client) || m->n_features > 64) {
-        conn_error(c, f->req, 0, RILL__CODE__BAD_ARG, true, "Hello.client is not UTF-8 of less than 256 bytes, or over 64 features");
+        conn_error(c, f->req, 0, RILL__CODE__BAD_ARG, true,
+                   "Hello.client is not UTF-8 of less than 256 bytes, or over 64 features");
         return;
     }
     snprintf(c->client, sizeof c->client, "%s", m->client);
@@ -108,7 +109,8 @@ static struct session *session_of(struct conn *c, uint32_t req, uint32_t id)
 {
     struct session *s = id ? session_find(c, id) : NULL;
     if (!s && stream_taken(c, id))
-        conn_error(c, req, id, RILL__CODE__BAD_ARG, false, "stream %u is a subscription; it takes Unsubscribe only", id);
+        conn_error(c, req, id, RILL__CODE__BAD_ARG, false,
+                   "stream %u is a subscription; it takes Unsubscribe only", id);
     else if (!s && !conn_id_buried(c, id))
         conn_error(c, req, id, RILL__CODE__NO_STREAM, false, "stream %u is not open", id);
     return s;
@@ -183,7 +185,8 @@ static void on_ping(struct conn *c, const Rill__ClientFrame *f)
     Rill__Pong a = RILL__PONG__INIT;
     Rill__ServerFrame r = RILL__SERVER_FRAME__INIT;
     if (f->ping->payload.len > 1024) {
-        conn_error(c, f->req, 0, RILL__CODE__TOO_LARGE, false, "a ping's payload is at most 1024 bytes");
+        conn_error(c, f->req, 0, RILL__CODE__TOO_LARGE, false,
+                   "a ping's payload is at most 1024 bytes");
         return;
     }
     a.payload = f->ping->payload;
@@ -263,7 +266,9 @@ static void on_ctl_metrics(struct conn *c, const Rill__ClientFrame *f)
 static void on_ctl_drain(struct conn *c, const Rill__ClientFrame *f)
 {
     done_send(c, f->req, "draining");
-    daemon_drain(c->daemon, f->ctl_drain->grace_ms ? f->ctl_drain->grace_ms : c->daemon->conf.limits_drain_grace_ms);
+    daemon_drain(c->daemon,
+                 f->ctl_drain->grace_ms ? f->ctl_drain->grace_ms
+                                        : c->daemon->conf.limits_drain_grace_ms);
 }
 
 /* Connections may go while a model loads, so the answer is found again by number. */
@@ -285,7 +290,8 @@ static void load_note(const struct load_wait *w, const struct model *m)
     if (m->state == MODEL_READY)
         log_line(&w->daemon->log, LOG_INFO, "model=%s loaded sha256=%.12s", m->name, m->sha256);
     else
-        log_line(&w->daemon->log, LOG_WARN, "model=%s cannot be loaded: %s", m->name, m->error.text);
+        log_line(&w->daemon->log, LOG_WARN, "model=%s cannot be loaded: %s", m->name,
+                 m->error.text);
 }
 
 static void on_loaded(void *arg, struct model *m)
@@ -315,7 +321,8 @@ static struct model *model_named(struct conn *c, uint32_t req, const char *name)
 {
     struct model *m = text_valid(name) ? registry_get(&c->daemon->registry, name) : NULL;
     if (!m)
-        conn_error(c, req, 0, RILL__CODE__NO_MODEL, false, "no model of that name is built in or in model_path");
+        conn_error(c, req, 0, RILL__CODE__NO_MODEL, false,
+                   "no model of that name is built in or in model_path");
     return m;
 }
 
@@ -347,8 +354,10 @@ static void model_renew(struct conn *c, uint32_t req, const char *name, bool mus
     struct model *m = model_named(c, req, name);
     struct load_wait *w = NULL;
     if (m && must_be_loaded && m->state != MODEL_READY)
-        conn_error(c, req, 0, RILL__CODE__NO_MODEL, false, "%s is not loaded, so there is nothing to swap; load it", name);
-    else if (m && (w = load_wait_new(c, req)) && !registry_renew(&c->daemon->registry, m, on_loaded, w)) {
+        conn_error(c, req, 0, RILL__CODE__NO_MODEL, false,
+                   "%s is not loaded, so there is nothing to swap; load it", name);
+    else if (m && (w = load_wait_new(c, req)) &&
+             !registry_renew(&c->daemon->registry, m, on_loaded, w)) {
         conn_error(c, req, 0, RILL__CODE__INTERNAL, false, "out of memory");
         free(w);
     }
@@ -383,7 +392,8 @@ static void on_ctl_unload(struct conn *c, const Rill__ClientFrame *f)
         done_send(c, f->req, "unloaded");
     if (!waits)
         free(w);
-    log_line(&c->daemon->log, LOG_INFO, "model=%s unloaded, %u streams go on with it", m->name, streams);
+    log_line(&c->daemon->log, LOG_INFO, "model=%s unloaded, %u streams go on with it", m->name,
+             streams);
     registry_unref(m);
 }
 
@@ -403,7 +413,8 @@ static void on_ctl_log_level(struct conn *c, const Rill__ClientFrame *f)
     if (log_set_level(&c->daemon->log, f->ctl_log_level->level))
         done_send(c, f->req, f->ctl_log_level->level);
     else
-        conn_error(c, f->req, 0, RILL__CODE__BAD_ARG, false, "levels are error, warning, info and debug");
+        conn_error(c, f->req, 0, RILL__CODE__BAD_ARG, false,
+                   "levels are error, warning, info and debug");
 }
 
 #define M(name) RILL__CLIENT_FRAME__M_##name
@@ -447,8 +458,9 @@ static void frame_run(struct conn *c, const Rill__ClientFrame *f)
     else if (control && !c->is_control)
         conn_error(c, f->req, 0, RILL__CODE__DENIED, false, "this is for the control socket");
     else if (!v || !v->run)
-        conn_error(c, f->req, 0, RILL__CODE__UNSUPPORTED, false, i ? "this daemon does not do that yet"
-                   : "the message is empty or of a kind that this daemon does not know");
+        conn_error(c, f->req, 0, RILL__CODE__UNSUPPORTED, false,
+                   i ? "this daemon does not do that yet"
+                     : "the message is empty or of a kind that this daemon does not know");
     else
         v->run(c, f);
 }

@@ -11,7 +11,8 @@
 static _Atomic uint64_t n_demotions;
 static _Thread_local struct realtime *self;
 
-/* What is started from a compute thread is nobody's real-time thread; a thread without rights may not take this back. */
+/* What is started from a compute thread is nobody's real-time thread; a thread without rights may
+ * not take this back. */
 static int scheduler_set(int policy, int priority)
 {
     const struct sched_param p = { .sched_priority = priority };

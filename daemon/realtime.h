@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* realtime.h - real-time priority for compute threads, where it is asked for and allowed. A thread that runs for longer than the
- * kernel lets it (RLIMIT_RTTIME) gets SIGXCPU, and goes on without the priority. */
+/* realtime.h - real-time priority for compute threads, where it is asked for and allowed. A thread
+ * that runs for longer than the kernel lets it (RLIMIT_RTTIME) gets SIGXCPU, and goes on without
+ * the priority. */
 #ifndef RILLD_REALTIME_H
 #define RILLD_REALTIME_H
 
@@ -14,8 +15,8 @@ struct realtime {
     _Atomic int error;              /* errno of FAILED */
 };
 
-/* Once, before any thread is started: takes SIGXCPU, and blocks it here and so in all threads to come but those of
- * realtime_enter. */
+/* Once, before any thread is started: takes SIGXCPU, and blocks it here and so in all threads to
+ * come but those of realtime_enter. */
 void realtime_setup(void);
 
 /* For the calling thread, whose t must outlive it; priority 0: none is wanted. */

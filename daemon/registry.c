@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #define MAX_MODELS 256
-#define RETRY_US 1000000        /* clients have a bad file read again after that, and after twice as long each time */
+#define RETRY_US                                                                                   \
+    1000000 /* clients have a bad file read again after that, and after twice as long each time */
 #define RETRY_DOUBLINGS 6
 #define LOADS_AT_ONCE 4
 #define LOOK_US 500000
@@ -31,7 +32,8 @@ struct load_job {
 bool model_name_valid(const char *name)
 {
     size_t n = strlen(name);
-    return n >= 1 && n <= 64 && name[0] != '.' && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == n;
+    return n >= 1 && n <= 64 && name[0] != '.' &&
+        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == n;
 }
 
 const char *model_state_name(enum model_state s)
@@ -283,7 +285,9 @@ static void folder_scan(struct registry *r, const char *path)
     DIR *d = opendir(path);
     struct dirent *e;
     while (d && (e = readdir(d))) {
-        int fd = model_name_valid(e->d_name) && !model_find(r, e->d_name) ? model_beneath(path, e->d_name) : -1;
+        int fd = model_name_valid(e->d_name) && !model_find(r, e->d_name)
+            ? model_beneath(path, e->d_name)
+            : -1;
         if (fd < 0)
             continue;
         model_add(r, e->d_name);
@@ -310,7 +314,9 @@ void registry_scan(struct registry *r)
 static bool is_pinned(struct load_job *j)
 {
     struct model_found *f = &j->found;
-    int n = j->pins[0] ? pin_find(j->pins, j->model->name, f->want_sha256, f->model.error.text, sizeof f->model.error.text) : 0;
+    int n = j->pins[0] ? pin_find(j->pins, j->model->name, f->want_sha256, f->model.error.text,
+                                  sizeof f->model.error.text)
+                       : 0;
     f->wants = n > 0;
     f->want_words = "the one that models.pins has for it";
     if (n < 0)
@@ -340,7 +346,8 @@ static void load_work(uv_work_t *w)
     if (atomic_load(&j->registry->root->stop))
         j->status = RILL_AGAIN;
     else if (j->found.fd < 0 && !is_builtin(j->model->name))
-        snprintf(j->found.model.error.text, sizeof j->found.model.error.text, "%s: %s", j->model->name, strerror(j->why));
+        snprintf(j->found.model.error.text, sizeof j->found.model.error.text, "%s: %s",
+                 j->model->name, strerror(j->why));
     else if (is_pinned(j) && is_checked(j))
         j->status = model_find_out(&j->found);
 }
@@ -399,7 +406,8 @@ static void load_done(uv_work_t *w, int status)
         j = root->queue;
         root->queue = j->next;
         if (!job_begin(j)) {
-            snprintf(j->found.model.error.text, sizeof j->found.model.error.text, "no thread to load it in");
+            snprintf(j->found.model.error.text, sizeof j->found.model.error.text,
+                     "no thread to load it in");
             job_end(j, false);
         }
     }
@@ -419,9 +427,13 @@ static bool job_add(struct load_job *j)
 static void check_fill(struct load_job *j, const struct conf *c)
 {
     j->checks = strcmp(c->models_check, "yes") == 0;
-    j->check = (struct check) { .fd = j->found.fd, .name = j->found.path, .max_model_bytes = c->models_max_model_bytes,
-                                .memory_bytes = c->models_check_memory_bytes, .cpu_s = c->models_check_cpu_s,
-                                .timeout_s = c->models_check_timeout_s, .stop = &j->registry->root->stop };
+    j->check = (struct check) { .fd = j->found.fd,
+                                .name = j->found.path,
+                                .max_model_bytes = c->models_max_model_bytes,
+                                .memory_bytes = c->models_check_memory_bytes,
+                                .cpu_s = c->models_check_cpu_s,
+                                .timeout_s = c->models_check_timeout_s,
+                                .stop = &j->registry->root->stop };
     memcpy(j->pins, c->models_pins, sizeof j->pins);
 }
 
@@ -529,8 +541,9 @@ static bool model_is_idle(const struct registry *r, struct model *m, uint64_t no
 {
     if (m->state != MODEL_READY || m->refs > 1)
         m->used_us = now_us;
-    return r->conf->models_keep_alive_s && now_us - m->used_us >= r->conf->models_keep_alive_s * UINT64_C(1000000) &&
-           !model_is_listed(r->conf->models_preload, m->name);
+    return r->conf->models_keep_alive_s &&
+        now_us - m->used_us >= r->conf->models_keep_alive_s * UINT64_C(1000000) &&
+        !model_is_listed(r->conf->models_preload, m->name);
 }
 
 void registry_tick(struct registry *r, uint64_t now_us)

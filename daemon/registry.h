@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* registry.h - models by name. A name is [a-z0-9._-]{1,64} that does not begin with a dot: a built-in
- * model, or a folder or compiled plan (*.rill) of that name directly in one of the model_path folders. Loading happens on
- * libuv's pool; everything else, and every callback, on the loop thread. */
+/* registry.h - models by name. A name is [a-z0-9._-]{1,64} that does not begin with a dot: a
+ * built-in model, or a folder or compiled plan (*.rill) of that name directly in one of the
+ * model_path folders. Loading happens on libuv's pool; everything else, and every callback, on the
+ * loop thread. */
 #ifndef RILLD_REGISTRY_H
 #define RILLD_REGISTRY_H
 
@@ -23,7 +24,8 @@ struct model_stats {
     struct hist compute, queue;
 };
 
-/* Counters of a name: all its versions count here, so that nothing is lost when one follows another. */
+/* Counters of a name: all its versions count here, so that nothing is lost when one follows
+ * another. */
 struct model_tally {
     unsigned refs;
     struct model_stats stats, period;
@@ -52,11 +54,12 @@ struct model {
     float rtf;                      /* p95, measured at load and kept current while streams run */
     struct model_tally *tally;
     struct model_stats *stats, *period;     /* of tally */
-    uint64_t begun_us, load_us;     /* when its loading began: of two versions the later one stays; how long it took */
+    uint64_t begun_us,
+        load_us; /* when its loading began: of two versions the later one stays; how long it took */
     uint64_t used_us;               /* when somebody was last seen to hold it */
     uint64_t failed_us;
     uint32_t failures;              /* since it was last changed or loaded by hand */
-    bool follows;                   /* it takes the place of the version in the registry once it is ready */
+    bool follows; /* it takes the place of the version in the registry once it is ready */
     struct model_wait *gone;        /* told when the last one lets go of it */
     struct registry *root;
 };
@@ -65,9 +68,10 @@ struct registry {
     uv_loop_t *loop;
     const struct conf *conf;
     struct model *models;
-    struct registry *root;          /* the daemon's, which outlives all models; itself if not said otherwise */
+    struct registry
+        *root; /* the daemon's, which outlives all models; itself if not said otherwise */
     bool freed;                     /* root only: a plan was */
-    unsigned n_loads;               /* root only, with queue: those that wait until others are done */
+    unsigned n_loads; /* root only, with queue: those that wait until others are done */
     struct load_job *queue;
     atomic_bool stop;               /* root only: whoever checks a model gives up */
     uint64_t next_look_us;
@@ -78,18 +82,20 @@ struct registry {
 void registry_init(struct registry *r, uv_loop_t *loop, const struct conf *conf);
 void registry_clear(struct registry *r);            /* streams keep the models that they hold */
 
-/* The model with one more reference, or NULL: errno is ENOENT if there is none of that name. Reads the folders. */
+/* The model with one more reference, or NULL: errno is ENOENT if there is none of that name. Reads
+ * the folders. */
 struct model *registry_get(struct registry *r, const char *name);
 
 /* Looks what there is; for lists. */
 void registry_scan(struct registry *r);
 
-/* Loads it if need be; done is called now or later. False without memory. What failed a moment ago is only tried again
- * if `afresh`, or if it was memory that failed. */
+/* Loads it if need be; done is called now or later. False without memory. What failed a moment ago
+ * is only tried again if `afresh`, or if it was memory that failed. */
 bool registry_load(struct registry *r, struct model *m, bool afresh, model_loaded *done, void *arg);
 
-/* Loads what lies there now beside m and puts it in m's place: streams from then on get the new version, those that run
- * keep theirs. If it fails, m stays. done gets the new version with a reference. False without memory. */
+/* Loads what lies there now beside m and puts it in m's place: streams from then on get the new
+ * version, those that run keep theirs. If it fails, m stays. done gets the new version with a
+ * reference. False without memory. */
 bool registry_renew(struct registry *r, const struct model *m, model_loaded *done, void *arg);
 
 /* New streams load it afresh; its memory goes with the last stream that has it. */
@@ -98,12 +104,13 @@ void registry_unload(struct registry *r, struct model *m);
 /* Calls done when nobody holds m any more, just before it is freed. False without memory. */
 bool registry_on_gone(struct model *m, model_loaded *done, void *arg);
 
-/* Puts m into the registry in the place of the version that is there; it counts on where that one was. Not if that
- * one's loading began later. */
+/* Puts m into the registry in the place of the version that is there; it counts on where that one
+ * was. Not if that one's loading began later. */
 void registry_put(struct registry *r, struct model *m);
 
 bool registry_has(const struct registry *r, const char *name);
-struct model *registry_take(struct registry *r);        /* out of the registry, with its reference; NULL: there is none */
+struct model *registry_take(
+    struct registry *r); /* out of the registry, with its reference; NULL: there is none */
 
 /* Once a tick: lets go of models without streams for longer than keep_alive_s. */
 void registry_tick(struct registry *r, uint64_t now_us);

@@ -40,11 +40,15 @@ static void on_preloaded(void *arg, struct model *m)
     struct daemon *d = arg;
     d->preloads_left--;
     if (m->state == MODEL_READY)
-        log_event(&d->log, LOG_INFO, EVENT_MODEL_LOADED, "model=%s loaded rate=%u pulse=%u delay=%u rtf=%.4f stream_bytes=%llu cpu=%s sha256=%.12s",
-                 m->name, m->lane.rate, m->lane.pulse_samples, m->lane.delay_samples, (double) m->rtf,
-                 (unsigned long long) m->plan_info.stream_bytes, m->plan_info.cpu, m->sha256);
+        log_event(&d->log, LOG_INFO, EVENT_MODEL_LOADED,
+                  "model=%s loaded rate=%u pulse=%u delay=%u rtf=%.4f stream_bytes=%llu cpu=%s "
+                  "sha256=%.12s",
+                  m->name, m->lane.rate, m->lane.pulse_samples, m->lane.delay_samples,
+                  (double) m->rtf, (unsigned long long) m->plan_info.stream_bytes, m->plan_info.cpu,
+                  m->sha256);
     else
-        log_event(&d->log, LOG_ERROR, EVENT_MODEL_FAILED, "model=%s cannot be loaded: %s", m->name, m->error.text);
+        log_event(&d->log, LOG_ERROR, EVENT_MODEL_FAILED, "model=%s cannot be loaded: %s", m->name,
+                  m->error.text);
     if (m->state != MODEL_READY && !d->ready)
         d->exit_code = 1;
     registry_unref(m);
@@ -55,7 +59,8 @@ static bool preload_one(void *arg, const char *name)
     struct daemon *d = arg;
     struct model *m = registry_get(&d->registry, name);
     if (!m) {
-        log_line(&d->log, LOG_ERROR, "models.preload: '%s' is neither built in nor a folder in model_path", name);
+        log_line(&d->log, LOG_ERROR,
+                 "models.preload: '%s' is neither built in nor a folder in model_path", name);
         return false;
     }
     d->preloads_left++;
@@ -98,7 +103,8 @@ static void models_apply(struct reload *r)
     struct registry *to = &r->daemon->registry;
     for (struct model *m = to->models, *next; m; m = next) {
         next = m->next;
-        if (m->state == MODEL_FAILED || (m->state == MODEL_READY && !registry_has(&r->registry, m->name)))
+        if (m->state == MODEL_FAILED ||
+            (m->state == MODEL_READY && !registry_has(&r->registry, m->name)))
             registry_unload(to, m);
     }
     while (r->registry.models) {
@@ -120,12 +126,14 @@ static void reload_apply(struct reload *r)
     d->conf.daemon_workers = old.daemon_workers;
     d->conf.limits_max_streams = old.limits_max_streams;
     memcpy(d->conf.daemon_socket, old.daemon_socket, sizeof old.daemon_socket);
-    memcpy(d->conf.daemon_control_socket, old.daemon_control_socket, sizeof old.daemon_control_socket);
+    memcpy(d->conf.daemon_control_socket, old.daemon_control_socket,
+           sizeof old.daemon_control_socket);
     d->conf.daemon_realtime_priority = old.daemon_realtime_priority;
     admit_conf(d);
     models_apply(r);
     log_set_level(&d->log, d->conf.log_level);
-    log_event(&d->log, LOG_INFO, EVENT_RELOADED, "reloaded %s%s%s", d->conf_path, text[0] ? "; " : "", text);
+    log_event(&d->log, LOG_INFO, EVENT_RELOADED, "reloaded %s%s%s", d->conf_path,
+              text[0] ? "; " : "", text);
     answer(r, text, true);
 }
 
@@ -142,7 +150,8 @@ static void reload_end(struct reload *r)
     }
     registry_clear(&r->registry);
     struct reload *after = r->next;
-    notify_send("READY=1\nSTATUS=%s", r->err[0] ? "Running with the settings from before a refused reload" : "Running");
+    notify_send("READY=1\nSTATUS=%s",
+                r->err[0] ? "Running with the settings from before a refused reload" : "Running");
     d->reload = NULL;
     free(r);
     if (after)
@@ -154,7 +163,8 @@ static void on_reloaded(void *arg, struct model *m)
     struct reload *r = arg;
     r->left--;
     if (m->state != MODEL_READY && !r->err[0])
-        snprintf(r->err, sizeof r->err, "%s%s: %s", model_is_listed(r->conf.models_preload, m->name) ? "models.preload: " : "",
+        snprintf(r->err, sizeof r->err, "%s%s: %s",
+                 model_is_listed(r->conf.models_preload, m->name) ? "models.preload: " : "",
                  m->name, m->error.text);
     registry_unref(m);
     if (!r->left && !r->starting)
@@ -166,7 +176,8 @@ static bool reload_one(void *arg, const char *name)
     struct reload *r = arg;
     struct model *m = registry_get(&r->registry, name);
     if (!m) {
-        snprintf(r->err, sizeof r->err, "models.preload: '%s' is neither built in nor a folder in model_path", name);
+        snprintf(r->err, sizeof r->err,
+                 "models.preload: '%s' is neither built in nor a folder in model_path", name);
         return false;
     }
     r->left++;
@@ -212,10 +223,12 @@ static void reload_run(struct daemon *d, struct reload *r)
 {
     r->starting = true;
     d->reload = r;
-    notify_send("RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=Reloading", (unsigned long long) lane_now_us());
+    notify_send("RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=Reloading",
+                (unsigned long long) lane_now_us());
     registry_init(&r->registry, &d->loop, &r->conf);
     r->registry.root = &d->registry;
-    if (conf_load(&r->conf, d->conf_path, d->conf_may_miss, r->err) && preload_each(r->conf.models_preload, reload_one, r))
+    if (conf_load(&r->conf, d->conf_path, d->conf_may_miss, r->err) &&
+        preload_each(r->conf.models_preload, reload_one, r))
         reload_loaded(r);
     r->starting = false;
     if (!r->left)

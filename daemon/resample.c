@@ -63,7 +63,8 @@ size_t resample_run(struct resample *r, const float *in, size_t n_in, float *out
         static const float zeros[256];
         size_t most = in || n_in - done_in < 256 ? n_in - done_in : 256;
         spx_uint32_t took = (spx_uint32_t) most, gave = (spx_uint32_t) (cap - done_out);
-        speex_resampler_process_float(r->state, 0, in ? in + done_in : zeros, &took, out + done_out, &gave);
+        speex_resampler_process_float(r->state, 0, in ? in + done_in : zeros, &took, out + done_out,
+                                      &gave);
         if (!took && !gave)
             break;
         done_in += took;

@@ -65,7 +65,8 @@ static inline void ring_write(struct ring *r, const void *from, size_t n)
     if (first > n)
         first = n;
     memcpy(r->mem + at * r->item_bytes, from, first * r->item_bytes);
-    memcpy(r->mem, (const unsigned char *) from + first * r->item_bytes, (n - first) * r->item_bytes);
+    memcpy(r->mem, (const unsigned char *) from + first * r->item_bytes,
+           (n - first) * r->item_bytes);
     atomic_store_explicit(&r->head, head + n, memory_order_release);
 }
 

@@ -40,7 +40,8 @@ static void session_free(struct session *s)
 
 static void on_loaded(void *arg, struct model *m);
 
-/* The client has nothing to do with it from here; the worker may for a moment, so it is freed later. */
+/* The client has nothing to do with it from here; the worker may for a moment, so it is freed
+ * later. */
 static void session_end(struct session *s)
 {
     if (s->gone)
@@ -88,7 +89,8 @@ void sessions_idle(struct daemon *d, uint64_t now_us)
     for (struct session *s = d->sessions, *next; s; s = next) {
         next = s->next;
         if (!s->gone && s->conn && idle_stream(s, now_us))
-            session_fail(s, RILL__CODE__DEADLINE, "no audio came for so long that the stream is ended (idle_stream_ms)");
+            session_fail(s, RILL__CODE__DEADLINE,
+                         "no audio came for so long that the stream is ended (idle_stream_ms)");
     }
 }
 
@@ -96,7 +98,9 @@ static void finished_send(struct session *s, bool cancelled)
 {
     Rill__Finished a = RILL__FINISHED__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    uint64_t processed = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) - s->late - s->bypassed : 0;
+    uint64_t processed = s->lane
+        ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) - s->late - s->bypassed
+        : 0;
     a.stream = s->id;
     a.in = s->received;
     a.out = s->sent;
@@ -108,7 +112,8 @@ static void finished_send(struct session *s, bool cancelled)
     a.max_chunk_us = s->max_chunk_us;
     a.deadline_misses = (uint32_t) s->misses;
     a.rtf = a.audio_us ? (float) ((double) s->compute_us / (double) a.audio_us) : 0;
-    double pulse_us = s->lane ? (double) samples_us(s->model->lane.pulse_samples, s->model->lane.rate) : 0;
+    double pulse_us =
+        s->lane ? (double) samples_us(s->model->lane.pulse_samples, s->model->lane.rate) : 0;
     a.max_chunk_rtf = pulse_us > 0 ? (float) (s->max_chunk_us / pulse_us) : 0;
     a.not_finite = s->not_finite;
     a.vad_frames = s->vad_frames;
@@ -167,25 +172,31 @@ static bool wants_take(struct session *s, const Rill__OpenStream *m)
     return true;
 }
 
-static bool request_check(struct session *s, struct conn *c, uint32_t req, const Rill__OpenStream *m)
+static bool request_check(struct session *s, struct conn *c, uint32_t req,
+                          const Rill__OpenStream *m)
 {
     struct daemon *d = c->daemon;
     if (d->draining)
-        return refuse(c, req, m->stream, RILL__CODE__DRAINING, "the daemon is stopping and opens nothing new");
+        return refuse(c, req, m->stream, RILL__CODE__DRAINING,
+                      "the daemon is stopping and opens nothing new");
     const char *quota = quota_open(c, d);
     if (quota)
         return refuse(c, req, m->stream, RILL__CODE__QUOTA, quota);
     if (!m->in)
-        return refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT, "OpenStream.in is missing: rate, channels and enc are needed");
+        return refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT,
+                      "OpenStream.in is missing: rate, channels and enc are needed");
     if (!pcm_take(&s->in, m->in) || !pcm_take(&s->out, m->out ? m->out : m->in))
-        return refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT, "the format must have a rate of 8000 to 192000 Hz, "
+        return refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT,
+                      "the format must have a rate of 8000 to 192000 Hz, "
                       "1 to 8 channels and an encoding of S16LE, S24LE3, S32LE or F32LE");
     if (m->pace != RILL__PACE__PACE_LIVE && m->pace != RILL__PACE__PACE_FILE)
         return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "pace must be LIVE or FILE");
     if (m->pace == RILL__PACE__PACE_LIVE && admit_full(d))
-        return refuse(c, req, m->stream, RILL__CODE__OVERLOADED, "live streams have claimed the compute there is (rtf_budget)");
+        return refuse(c, req, m->stream, RILL__CODE__OVERLOADED,
+                      "live streams have claimed the compute there is (rtf_budget)");
     if (!wants_take(s, m))
-        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "want holds an output that does not exist");
+        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG,
+                      "want holds an output that does not exist");
     if (!options_take(s, m)) {
         char text[512] = "an option is not known or out of range; there are ";
         size_t n = strlen(text);
@@ -200,9 +211,11 @@ static struct model *model_choose(struct conn *c, uint32_t req, const Rill__Open
     const char *name = *m->model ? m->model : c->daemon->conf.models_default_model;
     struct model *found = NULL;
     if (!model_name_valid(name))
-        refuse(c, req, m->stream, RILL__CODE__NO_MODEL, "a model's name is 1 to 64 of a-z 0-9 . _ - and begins with no dot");
+        refuse(c, req, m->stream, RILL__CODE__NO_MODEL,
+               "a model's name is 1 to 64 of a-z 0-9 . _ - and begins with no dot");
     else if (!(found = registry_get(&c->daemon->registry, name)))
-        refuse(c, req, m->stream, RILL__CODE__NO_MODEL, "no model of that name is built in or in model_path");
+        refuse(c, req, m->stream, RILL__CODE__NO_MODEL,
+               "no model of that name is built in or in model_path");
     return found;
 }
 
@@ -222,8 +235,9 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
     sessions_reap(d);
     if (!m->stream || stream_taken(c, m->stream)) {
         /* Not fatal: the number may be that of a stream that runs. */
-        conn_error(c, req, m->stream, RILL__CODE__BAD_ARG, false, m->stream ? "stream %u is open already"
-                   : "a stream's number is not %u", m->stream);
+        conn_error(c, req, m->stream, RILL__CODE__BAD_ARG, false,
+                   m->stream ? "stream %u is open already" : "a stream's number is not %u",
+                   m->stream);
         return;
     }
     struct session *s = calloc(1, sizeof *s);
@@ -264,7 +278,8 @@ static bool outputs_choose(struct session *s)
     for (size_t i = 0, n = outputs_list(&s->model->lane, list); i < n; i++)
         has |= 1u << list[i];
     /* A detector's endpoints alone come only to who asks. */
-    uint32_t quiet = has & 1u << RILL__OUTPUT__OUTPUT_TRANSCRIPT ? 0 : 1u << RILL__OUTPUT__OUTPUT_ENDPOINT;
+    uint32_t quiet =
+        has & 1u << RILL__OUTPUT__OUTPUT_TRANSCRIPT ? 0 : 1u << RILL__OUTPUT__OUTPUT_ENDPOINT;
     uint32_t want = s->want_mask ? s->want_mask : has & ~quiet;
     s->want_mask = want;
     s->want_audio = want & 1u << RILL__OUTPUT__OUTPUT_AUDIO;
@@ -279,14 +294,19 @@ static void vad_setup(const struct session *s, rill_sink_opts *o)
 {
     const struct conf *conf = &s->daemon->conf;
     const rill_model_info *info = &s->model->info;
-    float own = (float) option_or(&s->options, "vad_threshold", 0), off = (float) option_or(&s->options, "vad_release", 0);
+    float own = (float) option_or(&s->options, "vad_threshold", 0),
+          off = (float) option_or(&s->options, "vad_release", 0);
     float threshold = own > 0 ? own
         : conf->vad_threshold > 0 ? (float) conf->vad_threshold : info->vad_threshold;
-    float release = off > 0 ? off : conf->vad_release > 0 ? (float) conf->vad_release : own > 0 ? own : info->vad_release;
+    float release = off > 0     ? off
+        : conf->vad_release > 0 ? (float) conf->vad_release
+        : own > 0               ? own
+                                : info->vad_release;
     int64_t ms = (int64_t) option_or(&s->options, "vad_hangover_ms", info->vad_hangover_ms);
     if (ms < conf->vad_min_silence_ms)
         ms = conf->vad_min_silence_ms;
-    if (rill_sink_defaults(o, s->model->lane.plan, (unsigned) s->model->lane.vad_out, NULL) != RILL_OK)
+    if (rill_sink_defaults(o, s->model->lane.plan, (unsigned) s->model->lane.vad_out, NULL) !=
+        RILL_OK)
         *o = (rill_sink_opts) { .kind = RILL_PORT_VAD };
     o->threshold = threshold;
     o->release = release;
@@ -302,10 +322,16 @@ static bool lane_make(struct session *s)
     uint64_t window = (uint64_t) ms * s->in.rate / 1000;
     uint64_t hops = pcm_rescale((uint64_t) m->pulse_samples * WINDOW_HOPS, s->in.rate, m->rate);
     s->window = window > hops ? window : hops;
-    struct lane_opts o = { .in_rate = s->in.rate, .out_rate = s->out.rate, .window_samples = (uint32_t) s->window,
-                           .align = s->align, .want_audio = s->want_audio, .want_vad = s->want_vad,
-                           .max_wait_us = s->live ? s->max_latency_ms * UINT64_C(1000) : 0,
-                           .heard = { s->want_text, s->want_keyword, s->want_endpoint, s->options, { 0 } } };
+    struct lane_opts o = {
+        .in_rate = s->in.rate,
+        .out_rate = s->out.rate,
+        .window_samples = (uint32_t) s->window,
+        .align = s->align,
+        .want_audio = s->want_audio,
+        .want_vad = s->want_vad,
+        .max_wait_us = s->live ? s->max_latency_ms * UINT64_C(1000) : 0,
+        .heard = { s->want_text, s->want_keyword, s->want_endpoint, s->options, { 0 } }
+    };
     if (m->vad_out >= 0)
         vad_setup(s, &o.heard.vad);
     admit_relief(s, &o);
@@ -360,13 +386,16 @@ static void on_loaded(void *arg, struct model *m)
         session_fail(s, RILL__CODE__QUOTA, quota);
     } else if (!(s->worker = admit_worker(d, s->live, (double) m->rtf))) {
         stats_refused(d, RILL__CODE__OVERLOADED);
-        session_fail(s, RILL__CODE__OVERLOADED, "live streams have claimed the compute there is (rtf_budget)");
+        session_fail(s, RILL__CODE__OVERLOADED,
+                     "live streams have claimed the compute there is (rtf_budget)");
     } else if (!lane_make(s)) {
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
-    } else if (!memory_allows(d, s->uid, 0)) {      /* rings and sinks are as large as the client asked for */
+    } else if (!memory_allows(d, s->uid,
+                              0)) { /* rings and sinks are as large as the client asked for */
         s->lane = lane_free(s->lane);
         stats_refused(d, RILL__CODE__QUOTA);
-        session_fail(s, RILL__CODE__QUOTA, "the stream would take more memory than one user may (max_bytes_per_uid)");
+        session_fail(s, RILL__CODE__QUOTA,
+                     "the stream would take more memory than one user may (max_bytes_per_uid)");
     } else {
         d->streams_opened++;
         m->stats->streams++;
@@ -435,7 +464,8 @@ void session_audio(struct session *s, const Rill__Audio *m)
         return;
     }
     if (s->finishing) {
-        conn_error(s->conn, 0, s->id, RILL__CODE__BAD_ARG, false, "audio after Finish is not taken");
+        conn_error(s->conn, 0, s->id, RILL__CODE__BAD_ARG, false,
+                   "audio after Finish is not taken");
         return;
     }
     const char *why = audio_check(s, m, &code);
@@ -455,7 +485,9 @@ void session_audio(struct session *s, const Rill__Audio *m)
     }
     size_t n = m->pcm.len / pcm_frame_bytes(&s->in);
     /* Before the samples: they are never seen without it. */
-    struct lane_arrival a = { .count = s->received + n, .us = lane_now_us(), .since_us = admit_stalled_us(s->daemon) };
+    struct lane_arrival a = { .count = s->received + n,
+                              .us = lane_now_us(),
+                              .since_us = admit_stalled_us(s->daemon) };
     if (n && ring_room(&s->lane->arrivals))
         ring_write(&s->lane->arrivals, &a, 1);
     audio_put(s, m->pcm.data, n);
@@ -483,11 +515,13 @@ void session_finish(struct session *s, uint32_t req)
 void session_reset(struct session *s, uint32_t req)
 {
     if (!s->lane || s->finishing) {
-        conn_error(s->conn, req, s->id, RILL__CODE__BAD_ARG, false, "Reset is for a stream that is open and not finishing");
+        conn_error(s->conn, req, s->id, RILL__CODE__BAD_ARG, false,
+                   "Reset is for a stream that is open and not finishing");
         return;
     }
     if (!mark_put(s, s->pos_in)) {
-        conn_error(s->conn, req, s->id, RILL__CODE__OVERLOADED, false, "too many resets ahead of the work");
+        conn_error(s->conn, req, s->id, RILL__CODE__OVERLOADED, false,
+                   "too many resets ahead of the work");
         return;
     }
     worker_wake(s->worker);
@@ -527,11 +561,16 @@ static void vad_take(struct session *s, const struct lane_rec *r)
 
 static void gap_take(struct session *s, const struct lane_rec *r)
 {
-    static const Rill__Gap__Reason reasons[] = { RILL__GAP__REASON__REASON_CLIENT, RILL__GAP__REASON__REASON_RESET,
-                                                 RILL__GAP__REASON__REASON_LATE, RILL__GAP__REASON__REASON_OVERLOAD };
+    static const Rill__Gap__Reason reasons[] = { RILL__GAP__REASON__REASON_CLIENT,
+                                                 RILL__GAP__REASON__REASON_RESET,
+                                                 RILL__GAP__REASON__REASON_LATE,
+                                                 RILL__GAP__REASON__REASON_OVERLOAD };
     uint64_t samples = r->end_pos - r->pos;
     s->skipped += r->why == LANE_GAP_CLIENT ? samples : 0;
-    s->late += r->why == LANE_GAP_LATE || (r->why == LANE_GAP_OVERLOAD && r->fill != LANE_FILL_BYPASS) ? samples : 0;
+    s->late +=
+        r->why == LANE_GAP_LATE || (r->why == LANE_GAP_OVERLOAD && r->fill != LANE_FILL_BYPASS)
+        ? samples
+        : 0;
     s->bypassed += r->fill == LANE_FILL_BYPASS ? samples : 0;
     stats_gap(s, reasons[r->why], samples);
     if (r->fill == LANE_FILL_SKIPPED)
@@ -569,7 +608,8 @@ static void done_take(struct session *s)
 {
     events_flush(s, true);
     if (s->topic)
-        topic_pump(s->topic);       /* what it gave comes before its end, also where one connection gets both */
+        topic_pump(
+            s->topic); /* what it gave comes before its end, also where one connection gets both */
     s->complete = true;
     finished_send(s, false);
     stats_finished_log(s, false);

@@ -15,7 +15,8 @@ uint64_t samples_us(uint64_t n, uint32_t rate)
 
 /* ---- counting ---- */
 
-static void stats_add(struct model_stats *m, const struct lane_rec *r, uint64_t audio_us, double rtf, bool miss)
+static void stats_add(struct model_stats *m, const struct lane_rec *r, uint64_t audio_us,
+                      double rtf, bool miss)
 {
     m->pulses++;
     m->audio_us += audio_us;
@@ -28,10 +29,17 @@ static void stats_add(struct model_stats *m, const struct lane_rec *r, uint64_t 
     hist_add(&m->queue, r->queue_us);
 }
 
-static void worst_note(struct session *s, const struct lane_rec *r, uint32_t pulse_us, uint64_t now_us)
+static void worst_note(struct session *s, const struct lane_rec *r, uint32_t pulse_us,
+                       uint64_t now_us)
 {
-    struct worst_pulse p = { .mono_us = now_us, .wall_us = process_wall_us(), .serial = s->serial, .uid = s->uid,
-                             .queue_us = r->queue_us, .compute_us = r->compute_us, .batch = r->batch, .pulse_us = pulse_us,
+    struct worst_pulse p = { .mono_us = now_us,
+                             .wall_us = process_wall_us(),
+                             .serial = s->serial,
+                             .uid = s->uid,
+                             .queue_us = r->queue_us,
+                             .compute_us = r->compute_us,
+                             .batch = r->batch,
+                             .pulse_us = pulse_us,
                              .live = s->live };
     memcpy(p.model, s->model->name, sizeof p.model);
     worst_put(&s->daemon->worst, &p);
@@ -41,7 +49,8 @@ void stats_pulse(struct session *s, const struct lane_rec *r)
 {
     uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
     uint64_t consumed = atomic_load_explicit(&s->lane->consumed, memory_order_acquire);
-    uint64_t audio_us = samples_us(consumed, s->in.rate) - samples_us(s->audio_noted, s->in.rate);    /* adds up without rounding */
+    uint64_t audio_us = samples_us(consumed, s->in.rate) -
+        samples_us(s->audio_noted, s->in.rate); /* adds up without rounding */
     bool miss = s->live && (uint64_t) r->queue_us + r->compute_us > pulse_us;
     double rtf = (double) r->compute_us / (double) (pulse_us ? pulse_us : 1);
     s->audio_noted = consumed;
@@ -53,7 +62,8 @@ void stats_pulse(struct session *s, const struct lane_rec *r)
     admit_pulse(s->model, rtf);
     stats_add(s->model->stats, r, audio_us, rtf, miss);
     stats_add(s->model->period, r, audio_us, rtf, miss);
-    figures_pulse(s->figures, &(struct pulse_figures) { r->compute_us, r->queue_us, r->batch, audio_us, miss });
+    figures_pulse(s->figures,
+                  &(struct pulse_figures) { r->compute_us, r->queue_us, r->batch, audio_us, miss });
     uint64_t now_us = s->daemon->tick_us;
     if (worst_is(&s->daemon->worst, r->queue_us + r->compute_us, (uint32_t) pulse_us, now_us))
         worst_note(s, r, (uint32_t) pulse_us, now_us);
@@ -92,12 +102,16 @@ void stats_finished_log(struct session *s, bool cancelled)
     if (s->gone)
         return;
     log_event(&s->daemon->log, LOG_INFO, EVENT_STREAM,
-              "stream=%u uid=%u model=%s in=%u/%u/%s dur=%.2fs rtf=%.5f rtf_max=%.5f q_p99=%.2fms c_p99=%.3fms "
-             "miss=%llu gap=%llu out=%llu%s", s->serial, s->uid, s->model->name, s->in.rate, s->in.channels,
-             pcm_enc_name(s->in.enc), (double) audio_us / 1e6, rtf_of(s->compute_us, audio_us),
-             pulse_us ? (double) s->max_chunk_us / (double) pulse_us : 0.0, hist_quantile(&s->queue, 0.99) / 1e3,
-             hist_quantile(&s->compute, 0.99) / 1e3, (unsigned long long) s->misses, (unsigned long long) (s->skipped + s->late + s->bypassed),
-             (unsigned long long) s->sent, cancelled ? " cancelled=1" : "");
+              "stream=%u uid=%u model=%s in=%u/%u/%s dur=%.2fs rtf=%.5f rtf_max=%.5f q_p99=%.2fms "
+              "c_p99=%.3fms "
+              "miss=%llu gap=%llu out=%llu%s",
+              s->serial, s->uid, s->model->name, s->in.rate, s->in.channels,
+              pcm_enc_name(s->in.enc), (double) audio_us / 1e6, rtf_of(s->compute_us, audio_us),
+              pulse_us ? (double) s->max_chunk_us / (double) pulse_us : 0.0,
+              hist_quantile(&s->queue, 0.99) / 1e3, hist_quantile(&s->compute, 0.99) / 1e3,
+              (unsigned long long) s->misses,
+              (unsigned long long) (s->skipped + s->late + s->bypassed),
+              (unsigned long long) s->sent, cancelled ? " cancelled=1" : "");
 }
 
 static void memory_log(const struct daemon *d)
@@ -105,8 +119,9 @@ static void memory_log(const struct daemon *d)
     struct memory used = memory_of(d, NULL);
     uint64_t virtual_bytes, resident_bytes;
     process_memory(&virtual_bytes, &resident_bytes);
-    log_line(&d->log, LOG_INFO, "connections_bytes=%zu streams_bytes=%zu topics_bytes=%zu resident_bytes=%llu", used.connections, used.streams,
-             used.topics, (unsigned long long) resident_bytes);
+    log_line(&d->log, LOG_INFO,
+             "connections_bytes=%zu streams_bytes=%zu topics_bytes=%zu resident_bytes=%llu",
+             used.connections, used.streams, used.topics, (unsigned long long) resident_bytes);
 }
 
 void stats_summary(struct daemon *d)
@@ -114,15 +129,19 @@ void stats_summary(struct daemon *d)
     bool any = false;
     for (struct model *m = d->registry.models; m; m = m->next) {
         struct model_stats *p = m->period;
-        uint64_t pulse_us = m->state == MODEL_READY ? samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
+        uint64_t pulse_us =
+            m->state == MODEL_READY ? samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
         if (!p->pulses || !pulse_us)
             continue;
         log_event(&d->log, LOG_INFO, EVENT_MODEL,
-                 "model=%s streams=%u pulses=%llu dur=%.2fs rtf=%.5f rtf_p99=%.5f rtf_max=%.5f q_p99=%.2fms c_p99=%.3fms miss=%llu batch=%.1f",
-                 m->name, m->stats->streams, (unsigned long long) p->pulses, (double) p->audio_us / 1e6,
-                 rtf_of(p->compute_us, p->audio_us), hist_quantile(&p->compute, 0.99) / (double) pulse_us, p->rtf_max,
-                 hist_quantile(&p->queue, 0.99) / 1e3, hist_quantile(&p->compute, 0.99) / 1e3,
-                 (unsigned long long) p->misses, p->runs ? (double) p->runs_batch / (double) p->runs : 0.0);
+                  "model=%s streams=%u pulses=%llu dur=%.2fs rtf=%.5f rtf_p99=%.5f rtf_max=%.5f "
+                  "q_p99=%.2fms c_p99=%.3fms miss=%llu batch=%.1f",
+                  m->name, m->stats->streams, (unsigned long long) p->pulses,
+                  (double) p->audio_us / 1e6, rtf_of(p->compute_us, p->audio_us),
+                  hist_quantile(&p->compute, 0.99) / (double) pulse_us, p->rtf_max,
+                  hist_quantile(&p->queue, 0.99) / 1e3, hist_quantile(&p->compute, 0.99) / 1e3,
+                  (unsigned long long) p->misses,
+                  p->runs ? (double) p->runs_batch / (double) p->runs : 0.0);
         memset(p, 0, sizeof *p);
         any = true;
     }
@@ -296,7 +315,9 @@ static void stats_fill(struct stats_message *x, struct daemon *d)
 /* Sends f, which holds x; without the histograms where they make it too large. */
 static void stats_send(struct conn *c, uint32_t req, Rill__ServerFrame *f, struct stats_message *x)
 {
-    for (size_t i = 0; rill__server_frame__get_packed_size(f) + 8 > c->max_frame_bytes && i < x->reply.n_models; i++) {
+    for (size_t i = 0;
+         rill__server_frame__get_packed_size(f) + 8 > c->max_frame_bytes && i < x->reply.n_models;
+         i++) {
         x->models[i].m.compute = x->models[i].m.queue = NULL;
         x->models[i].m.n_batches = 0;
     }
@@ -320,7 +341,9 @@ static void status_fill(Rill__StatusReply *a, struct stats_message *x, struct da
     a->server = (char *) (uintptr_t) "rilld " RILL_VERSION;
     a->pid = (uint32_t) getpid();
     a->uptime_us = x->reply.uptime_us;
-    a->state = (char *) (uintptr_t) (health_state(d) == HEALTH_OK ? "running" : health_state_name(health_state(d)));
+    a->state =
+        (char *) (uintptr_t) (health_state(d) == HEALTH_OK ? "running"
+                                                           : health_state_name(health_state(d)));
     a->threads = d->n_workers;
     a->connections = d->n_conns;
     a->streams = x->reply.streams;
@@ -393,7 +416,8 @@ static struct session *session_after(struct daemon *d, uint32_t conn, uint32_t s
     for (struct session *s = d->sessions; s; s = s->next) {
         if (s->gone || !s->conn || s->conn->id < conn || (s->conn->id == conn && s->id <= stream))
             continue;
-        if (!best || s->conn->id < best->conn->id || (s->conn->id == best->conn->id && s->id < best->id))
+        if (!best || s->conn->id < best->conn->id ||
+            (s->conn->id == best->conn->id && s->id < best->id))
             best = s;
     }
     return best;
@@ -405,7 +429,8 @@ void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t 
     Rill__Session *pointers[SESSIONS_A_PAGE];
     Rill__SessionsReply a = RILL__SESSIONS_REPLY__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    size_t most = c->max_frame_bytes / 256 < SESSIONS_A_PAGE ? c->max_frame_bytes / 256 : SESSIONS_A_PAGE;
+    size_t most =
+        c->max_frame_bytes / 256 < SESSIONS_A_PAGE ? c->max_frame_bytes / 256 : SESSIONS_A_PAGE;
     struct session *s = session_after(c->daemon, after_conn, after_stream);
     for (; s && a.n_sessions < most; s = session_after(c->daemon, s->conn->id, s->id)) {
         session_fill(&x[a.n_sessions], s);
@@ -423,7 +448,8 @@ void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t 
 
 static bool computed_more(const struct session *a, const struct session *b)
 {
-    return a->compute_us > b->compute_us || (a->compute_us == b->compute_us && a->serial < b->serial);
+    return a->compute_us > b->compute_us ||
+        (a->compute_us == b->compute_us && a->serial < b->serial);
 }
 
 /* The next one of those that computed most. */
@@ -431,7 +457,8 @@ static struct session *session_below(struct daemon *d, const struct session *abo
 {
     struct session *best = NULL;
     for (struct session *s = d->sessions; s; s = s->next)
-        if (!s->gone && s->conn && (!above || computed_more(above, s)) && (!best || computed_more(s, best)))
+        if (!s->gone && s->conn && (!above || computed_more(above, s)) &&
+            (!best || computed_more(s, best)))
             best = s;
     return best;
 }
@@ -447,7 +474,8 @@ void top_reply(struct conn *c, uint32_t req)
     status_fill(&status, &x, c->daemon);
     a.status = &status;
     a.sessions = pointers;
-    for (struct session *s = NULL; a.n_sessions < SESSIONS_IN_TOP && (s = session_below(c->daemon, s)); a.n_sessions++) {
+    for (struct session *s = NULL;
+         a.n_sessions < SESSIONS_IN_TOP && (s = session_below(c->daemon, s)); a.n_sessions++) {
         session_fill(&list[a.n_sessions], s);
         pointers[a.n_sessions] = &list[a.n_sessions].session;
     }
@@ -508,7 +536,8 @@ void info_reply(struct conn *c, uint32_t req)
     Rill__InfoReply a = RILL__INFO_REPLY__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
     registry_scan(&c->daemon->registry);
-    for (struct model *m = c->daemon->registry.models; m && a.n_models < MODELS_A_REPLY; m = m->next) {
+    for (struct model *m = c->daemon->registry.models; m && a.n_models < MODELS_A_REPLY;
+         m = m->next) {
         model_fill(&x[a.n_models], c->daemon, m);
         pointers[a.n_models] = &x[a.n_models].info;
         a.n_models++;

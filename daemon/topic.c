@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What a published stream gives is kept on a tape, and each subscriber reads it at its own pace. The tape never
- * waits: its oldest entries make room for new ones, and who had not read them is told by Gap. Loop thread only. */
+/* What a published stream gives is kept on a tape, and each subscriber reads it at its own pace.
+ * The tape never waits: its oldest entries make room for new ones, and who had not read them is
+ * told by Gap. Loop thread only. */
 #include "daemon/daemon.h"
 
 #define SLACK_MS 1000               /* of the tape, for subscribers that are a little late */
 #define SUB_QUEUE_BYTES 32768       /* more waits for the socket: entries wait on the tape */
 #define ALL_OUTPUTS 5
 
-/* In front of the samples or the event of a record. Progress is a position at the source's input rate. */
+/* In front of the samples or the event of a record. Progress is a position at the source's input
+ * rate. */
 struct entry {
     struct lane_rec rec;
     uint64_t before, after;         /* progress */
@@ -26,7 +28,8 @@ struct sub {
     uint32_t id, seq, want;
     struct pcm out;
     uint64_t cursor;                /* on the tape */
-    uint64_t began, at, start;      /* progress: of the first and of the newest that was given; nothing before `start` */
+    uint64_t began, at,
+        start; /* progress: of the first and of the newest that was given; nothing before `start` */
     uint64_t sent, lost, vad_frames;
 };
 
@@ -40,7 +43,7 @@ struct topic {
     struct pcm out;
     struct tape tape;
     uint64_t progress, last_text, last_vad;     /* places on the tape of the newest ones */
-    unsigned char *event;           /* two of HEARD_EVENT_BYTES: one read, and its pieces; NULL: no words */
+    unsigned char *event; /* two of HEARD_EVENT_BYTES: one read, and its pieces; NULL: no words */
     struct sub *subs;
 };
 
@@ -81,7 +84,8 @@ static size_t tape_bytes(const struct session *s, uint32_t keep_ms)
 {
     const struct lane_model *m = &s->model->lane;
     uint64_t ms = keep_ms > SLACK_MS ? keep_ms : SLACK_MS;
-    uint64_t per_s = (uint64_t) m->rate / m->pulse_samples * sizeof(struct entry) * 2 + 64 * sizeof(struct entry);
+    uint64_t per_s = (uint64_t) m->rate / m->pulse_samples * sizeof(struct entry) * 2 +
+        64 * sizeof(struct entry);
     if (s->want_audio)
         per_s += (uint64_t) s->out.rate * (sizeof(float) + sizeof(struct entry) / 64);
     if (s->want_vad)
@@ -109,15 +113,19 @@ void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const 
 /* Sound tells how far the stream is; without it the detector, without that the words. */
 static void progress_note(struct topic *t, const struct lane_rec *r)
 {
-    bool sound = has(t->want, RILL__OUTPUT__OUTPUT_AUDIO), detector = has(t->want, RILL__OUTPUT__OUTPUT_VAD);
-    bool tells = r->kind == LANE_GAP ? r->fill == LANE_FILL_SKIPPED : !sound && (r->kind == LANE_VAD || !detector);
+    bool sound = has(t->want, RILL__OUTPUT__OUTPUT_AUDIO),
+         detector = has(t->want, RILL__OUTPUT__OUTPUT_VAD);
+    bool tells = r->kind == LANE_GAP ? r->fill == LANE_FILL_SKIPPED
+                                     : !sound && (r->kind == LANE_VAD || !detector);
     if (tells && r->end_pos > t->progress)
         t->progress = r->end_pos;
 }
 
 void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *event)
 {
-    struct entry e = { .rec = *r, .before = t->progress, .bytes = r->kind == LANE_HEARD ? r->n : 0 };
+    struct entry e = { .rec = *r,
+                       .before = t->progress,
+                       .bytes = r->kind == LANE_HEARD ? r->n : 0 };
     rill_word words[HEARD_WORDS_MAX];
     rill_event v;
     progress_note(t, r);
@@ -153,8 +161,15 @@ static struct topic *topic_new(struct session *s, const Rill__Publish *m, uint32
     struct topic *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
-    *t = (struct topic) { .daemon = s->daemon, .live = s->live, .uid = s->uid, .keep_ms = keep_ms, .want = s->want_mask,
-                          .in_rate = s->in.rate, .out = s->out, .access = m->access, .progress = s->told };
+    *t = (struct topic) { .daemon = s->daemon,
+                          .live = s->live,
+                          .uid = s->uid,
+                          .keep_ms = keep_ms,
+                          .want = s->want_mask,
+                          .in_rate = s->in.rate,
+                          .out = s->out,
+                          .access = m->access,
+                          .progress = s->told };
     snprintf(t->name, sizeof t->name, "%s", m->topic);
     snprintf(t->model, sizeof t->model, "%s", s->model->name);
     if (t->access == RILL__ACCESS__ACCESS_NONE)
@@ -166,7 +181,8 @@ static struct topic *topic_new(struct session *s, const Rill__Publish *m, uint32
     return !t->tape.mem || (s->event && !t->event) ? topic_free(t) : t;
 }
 
-static const char *publish_check(const struct conn *c, const struct session *s, const Rill__Publish *m)
+static const char *publish_check(const struct conn *c, const struct session *s,
+                                 const Rill__Publish *m)
 {
     if (!s->lane || s->finishing)
         return "a stream is published between Opened and Finish";
@@ -195,7 +211,8 @@ void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m)
     struct session *s = m->stream ? session_find(c, m->stream) : NULL;
     uint32_t most_ms = c->daemon->conf.limits_topic_keep_ms;
     if (!s) {
-        conn_error(c, req, m->stream, RILL__CODE__NO_STREAM, false, "stream %u is not open", m->stream);
+        conn_error(c, req, m->stream, RILL__CODE__NO_STREAM, false, "stream %u is not open",
+                   m->stream);
         return;
     }
     const char *why = publish_check(c, s, m);
@@ -203,8 +220,10 @@ void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m)
         conn_error(c, req, s->id, RILL__CODE__BAD_ARG, false, "%s", why);
         return;
     }
-    if (!memory_allows(c->daemon, c->uid, tape_bytes(s, m->keep_ms < most_ms ? m->keep_ms : most_ms))) {
-        conn_error(c, req, s->id, RILL__CODE__QUOTA, false, "the history would take more memory than one user may (max_bytes_per_uid)");
+    if (!memory_allows(c->daemon, c->uid,
+                       tape_bytes(s, m->keep_ms < most_ms ? m->keep_ms : most_ms))) {
+        conn_error(c, req, s->id, RILL__CODE__QUOTA, false,
+                   "the history would take more memory than one user may (max_bytes_per_uid)");
         return;
     }
     struct topic *t = topic_new(s, m, m->keep_ms < most_ms ? m->keep_ms : most_ms);
@@ -217,7 +236,8 @@ void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m)
     s->topic = t;
     s->mute = m->mute;
     published_send(c, req, t);
-    log_event(&c->daemon->log, LOG_INFO, EVENT_PEER, "topic=%s stream=%u uid=%u model=%s published", t->name, s->serial, t->uid, t->model);
+    log_event(&c->daemon->log, LOG_INFO, EVENT_PEER, "topic=%s stream=%u uid=%u model=%s published",
+              t->name, s->serial, t->uid, t->model);
 }
 
 void topic_end(struct topic *t, bool cancelled)
@@ -291,7 +311,8 @@ static void sub_skip(const struct topic *t, struct sub *s)
     s->at = e.before;
     figures_gap(&s->conn->daemon->figures, NULL, RILL__GAP__REASON__REASON_SLOW, n, t->in_rate);
     if (e.before >= s->start)
-        gap_send(s->conn, s->id, from, n, RILL__GAP__REASON__REASON_SLOW, RILL__GAP__FILL__FILL_SKIPPED);
+        gap_send(s->conn, s->id, from, n, RILL__GAP__REASON__REASON_SLOW,
+                 RILL__GAP__FILL__FILL_SKIPPED);
 }
 
 static void audio_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
@@ -318,13 +339,15 @@ static void event_give(const struct topic *t, struct sub *s, const struct entry 
     tape_read(&t->tape, place, t->event, e->bytes);
     heard_read(t->event, e->bytes, &v, words);
     bool old = v.kind == RILL_EVENT_PARTIAL && place <= t->last_text;
-    if ((size_t) v.kind < sizeof outputs / sizeof *outputs && outputs[v.kind] && has(s->want, outputs[v.kind]) && !old)
+    if ((size_t) v.kind < sizeof outputs / sizeof *outputs && outputs[v.kind] &&
+        has(s->want, outputs[v.kind]) && !old)
         event_send(s->conn, s->id, &v, (char *) t->event + HEARD_EVENT_BYTES);
 }
 
 static void vad_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
 {
-    bool old = e->rec.edge == LANE_EDGE_NONE && place <= t->last_vad && t->live && conn_reads_slowly(s->conn);
+    bool old = e->rec.edge == LANE_EDGE_NONE && place <= t->last_vad && t->live &&
+        conn_reads_slowly(s->conn);
     if (!has(s->want, RILL__OUTPUT__OUTPUT_VAD))
         return;
     s->vad_frames++;
@@ -334,8 +357,10 @@ static void vad_give(const struct topic *t, struct sub *s, const struct entry *e
 
 static void entry_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
 {
-    static const Rill__Gap__Reason reasons[] = { RILL__GAP__REASON__REASON_CLIENT, RILL__GAP__REASON__REASON_RESET,
-                                                 RILL__GAP__REASON__REASON_LATE, RILL__GAP__REASON__REASON_OVERLOAD };
+    static const Rill__Gap__Reason reasons[] = { RILL__GAP__REASON__REASON_CLIENT,
+                                                 RILL__GAP__REASON__REASON_RESET,
+                                                 RILL__GAP__REASON__REASON_LATE,
+                                                 RILL__GAP__REASON__REASON_OVERLOAD };
     if (s->start && s->start >= (e->rec.kind == LANE_PULSE ? e->after : e->rec.end_pos))
         return;
     switch (e->rec.kind) {
@@ -345,8 +370,10 @@ static void entry_give(const struct topic *t, struct sub *s, const struct entry 
         break;
     case LANE_VAD: vad_give(t, s, e, place); break;
     case LANE_HEARD: event_give(t, s, e, place); break;
-    case LANE_GAP: gap_send(s->conn, s->id, e->rec.pos, e->rec.end_pos - e->rec.pos, reasons[e->rec.why],
-                                (Rill__Gap__Fill) e->rec.fill); break;
+    case LANE_GAP:
+        gap_send(s->conn, s->id, e->rec.pos, e->rec.end_pos - e->rec.pos, reasons[e->rec.why],
+                 (Rill__Gap__Fill) e->rec.fill);
+        break;
     case LANE_DONE: break;
     }
 }
@@ -426,7 +453,9 @@ uint32_t subs_lag_ms(const struct conn *c)
     uint64_t most = 0;
     for (const struct topic *t = c->daemon->topics; t; t = t->next)
         for (const struct sub *s = t->subs; s; s = s->next) {
-            uint64_t lag = s->conn == c && t->live && t->progress > s->at ? samples_us(t->progress - s->at, t->in_rate) / 1000 : 0;
+            uint64_t lag = s->conn == c && t->live && t->progress > s->at
+                ? samples_us(t->progress - s->at, t->in_rate) / 1000
+                : 0;
             most = lag > most ? lag : most;
         }
     return most < UINT32_MAX ? (uint32_t) most : UINT32_MAX;
@@ -467,7 +496,8 @@ static void sub_place(const struct topic *t, struct sub *s, const Rill__Subscrib
 static bool wants_choose(const struct topic *t, struct sub *s, const Rill__Subscribe *m)
 {
     for (size_t i = 0; i < m->n_want; i++) {
-        if (m->want[i] < RILL__OUTPUT__OUTPUT_AUDIO || m->want[i] > RILL__OUTPUT__OUTPUT_ENDPOINT || !has(t->want, m->want[i]))
+        if (m->want[i] < RILL__OUTPUT__OUTPUT_AUDIO || m->want[i] > RILL__OUTPUT__OUTPUT_ENDPOINT ||
+            !has(t->want, m->want[i]))
             return false;
         s->want |= 1u << m->want[i];
     }
@@ -491,24 +521,33 @@ static bool refuse(struct conn *c, uint32_t req, uint32_t id, Rill__Code code, c
     return false;
 }
 
-static bool subscribe_check(struct conn *c, uint32_t req, const Rill__Subscribe *m, struct topic **ret, struct sub *s)
+static bool subscribe_check(struct conn *c, uint32_t req, const Rill__Subscribe *m,
+                            struct topic **ret, struct sub *s)
 {
     const struct daemon *d = c->daemon;
     struct topic *t = *ret = model_name_valid(m->topic) ? topic_find(d, m->topic) : NULL;
     char text[160];
     if (d->draining)
-        return refuse(c, req, m->stream, RILL__CODE__DRAINING, "the daemon is stopping and opens nothing new");
+        return refuse(c, req, m->stream, RILL__CODE__DRAINING,
+                      "the daemon is stopping and opens nothing new");
     if (c->n_streams >= d->conf.limits_max_streams_per_connection)
-        return refuse(c, req, m->stream, RILL__CODE__QUOTA, "max_streams_per_connection is reached");
+        return refuse(c, req, m->stream, RILL__CODE__QUOTA,
+                      "max_streams_per_connection is reached");
     if (!t)
-        return refuse(c, req, m->stream, RILL__CODE__NO_TOPIC, "nobody publishes a topic of that name");
+        return refuse(c, req, m->stream, RILL__CODE__NO_TOPIC,
+                      "nobody publishes a topic of that name");
     if (t->access != RILL__ACCESS__ACCESS_ALL && t->uid != c->uid)
-        return refuse(c, req, m->stream, RILL__CODE__DENIED, "the topic is for its publisher's user only");
+        return refuse(c, req, m->stream, RILL__CODE__DENIED,
+                      "the topic is for its publisher's user only");
     if (m->from > RILL__FROM__FROM_POS || m->pos > UINT64_MAX / 4)
-        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "from must be NOW, OLDEST or POS, and pos in range");
+        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG,
+                      "from must be NOW, OLDEST or POS, and pos in range");
     if (m->n_want > 64 || !wants_choose(t, s, m))
-        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "want holds an output that the topic does not have");
-    snprintf(text, sizeof text, "the topic has %u Hz; out takes that rate or 0, 1 to 8 channels and an encoding", t->out.rate);
+        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG,
+                      "want holds an output that the topic does not have");
+    snprintf(text, sizeof text,
+             "the topic has %u Hz; out takes that rate or 0, 1 to 8 channels and an encoding",
+             t->out.rate);
     return format_choose(t, s, m->out) || refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT, text);
 }
 
@@ -553,8 +592,9 @@ void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m)
 {
     struct topic *t;
     if (!m->stream || stream_taken(c, m->stream)) {
-        conn_error(c, req, m->stream, RILL__CODE__BAD_ARG, false, m->stream ? "stream %u is open already"
-                   : "a stream's number is not %u", m->stream);
+        conn_error(c, req, m->stream, RILL__CODE__BAD_ARG, false,
+                   m->stream ? "stream %u is open already" : "a stream's number is not %u",
+                   m->stream);
         return;
     }
     struct sub *s = calloc(1, sizeof *s);
@@ -579,7 +619,8 @@ void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m)
 
 /* ---- answers ---- */
 
-size_t topics_list(const struct conn *c, Rill__TopicInfo *infos, Rill__Pcm *pcms, Rill__Output (*outputs)[5], size_t cap)
+size_t topics_list(const struct conn *c, Rill__TopicInfo *infos, Rill__Pcm *pcms,
+                   Rill__Output (*outputs)[5], size_t cap)
 {
     size_t n = 0;
     for (struct topic *t = c->daemon->topics; t && n < cap; t = t->next) {

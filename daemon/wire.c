@@ -41,7 +41,8 @@ static bool field_whole(const ProtobufCFieldDescriptor *f, struct span p)
         return p.at != NULL;
     if (f->type == PROTOBUF_C_TYPE_STRING)
         return !memchr(p.at, 0, (size_t) (p.end - p.at));
-    return f->type != PROTOBUF_C_TYPE_MESSAGE || wire_strings_whole(f->descriptor, p.at, (size_t) (p.end - p.at));
+    return f->type != PROTOBUF_C_TYPE_MESSAGE ||
+        wire_strings_whole(f->descriptor, p.at, (size_t) (p.end - p.at));
 }
 
 bool wire_strings_whole(const ProtobufCMessageDescriptor *d, const uint8_t *bytes, size_t n)
@@ -49,7 +50,8 @@ bool wire_strings_whole(const ProtobufCMessageDescriptor *d, const uint8_t *byte
     struct span s = { bytes, bytes + n };
     while (s.at && s.at < s.end) {
         uint64_t tag = varint(&s);
-        const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field(d, (unsigned) (tag >> 3));
+        const ProtobufCFieldDescriptor *f =
+            protobuf_c_message_descriptor_get_field(d, (unsigned) (tag >> 3));
         switch (tag & 7) {
         case 0: varint(&s); break;
         case 1: piece(&s, 8); break;

@@ -6,8 +6,8 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 
-/* No string of the message or of those in it holds a zero byte: unpacked it would end there, and its rest be unseen.
- * Recurses as deep as the messages of d are nested. */
+/* No string of the message or of those in it holds a zero byte: unpacked it would end there, and
+ * its rest be unseen. Recurses as deep as the messages of d are nested. */
 bool wire_strings_whole(const ProtobufCMessageDescriptor *d, const uint8_t *bytes, size_t n);
 
 #endif

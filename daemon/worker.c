@@ -48,7 +48,8 @@ static void lanes_drop(struct worker *w)
     w->n_lanes = n;
 }
 
-/* Up to STEPS_A_ROUND pieces of work for each of n lanes of one plan, none begun after until_us; true if there was any. */
+/* Up to STEPS_A_ROUND pieces of work for each of n lanes of one plan, none begun after until_us;
+ * true if there was any. */
 static bool group_step(struct worker *w, size_t first, size_t n, uint64_t until_us)
 {
     struct lane *lanes[LANE_BATCH_MAX];
@@ -129,8 +130,10 @@ static size_t due_find(struct worker *w)
     return n;
 }
 
-/* Until when the first of other plans that are due can be kept waiting; those that are lost already do not count. */
-static uint64_t others_start(const struct worker *w, size_t n_due, uint64_t now_us, uint64_t *ret_first_us)
+/* Until when the first of other plans that are due can be kept waiting; those that are lost already
+ * do not count. */
+static uint64_t others_start(const struct worker *w, size_t n_due, uint64_t now_us,
+                             uint64_t *ret_first_us)
 {
     const rill_plan *plan = w->lanes[w->due[0].at]->model->plan;
     uint64_t cost_us = 0, latest_us = UINT64_MAX;
@@ -148,12 +151,14 @@ static uint64_t others_start(const struct worker *w, size_t n_due, uint64_t now_
     return latest_us;
 }
 
-/* Puts together, at the front of w->batch, the lane of the first deadline and those of its plan that are due too: who comes
- * before any other plan anyway, and who costs no other plan its deadline. */
+/* Puts together, at the front of w->batch, the lane of the first deadline and those of its plan
+ * that are due too: who comes before any other plan anyway, and who costs no other plan its
+ * deadline. */
 static size_t batch_pick(struct worker *w, size_t n_due)
 {
     const struct lane *l = w->lanes[w->due[0].at];
-    uint64_t now_us = lane_now_us(), first_us, latest_us = others_start(w, n_due, now_us, &first_us);
+    uint64_t now_us = lane_now_us(), first_us,
+             latest_us = others_start(w, n_due, now_us, &first_us);
     uint64_t cost_us = lane_cost_us(l);
     bool part = w->due[0].deadline_us == LANE_PART;
     size_t most = lane_batch(l->model, w->shortest_pulse_us), n = 1;
@@ -217,8 +222,9 @@ static bool live_run(struct worker *w)
 
 /* ---- all ---- */
 
-/* The others, group by group, for a quarter of the shortest pulse: then live lanes are looked at again. The next round goes
- * on where this one stopped. What found nothing to do takes no time: all groups are seen before a round says that none had. */
+/* The others, group by group, for a quarter of the shortest pulse: then live lanes are looked at
+ * again. The next round goes on where this one stopped. What found nothing to do takes no time: all
+ * groups are seen before a round says that none had. */
 static bool others_run(struct worker *w)
 {
     uint64_t until_us = lane_now_us() + w->shortest_pulse_us / 4;
@@ -269,7 +275,8 @@ static void *worker_main(void *arg)
     while (!atomic_load_explicit(&w->stop, memory_order_acquire)) {
         if (worker_round(w))
             continue;
-        /* Of the two exchanges one comes first: either this round sees what the loop wrote, or the loop sees `sleeping`. */
+        /* Of the two exchanges one comes first: either this round sees what the loop wrote, or the
+         * loop sees `sleeping`. */
         atomic_exchange(&w->sleeping, true);
         if (!worker_round(w) && !atomic_load(&w->stop)) {
             uint64_t n;
@@ -281,7 +288,8 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-int worker_make(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg), void *arg)
+int worker_make(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg),
+                void *arg)
 {
     w->progress = progress;
     w->arg = arg;
@@ -292,12 +300,14 @@ int worker_make(struct worker *w, size_t max_lanes, size_t max_batch, void (*pro
     w->idle = calloc(max_lanes, sizeof *w->idle);
     w->due = calloc(max_lanes, sizeof *w->due);
     w->wake_fd = eventfd(0, EFD_CLOEXEC);
-    if (!w->lanes || !w->ended || !w->idle || !w->due || w->wake_fd < 0 || !ring_init(&w->inbox, sizeof(struct lane *), max_lanes))
+    if (!w->lanes || !w->ended || !w->idle || !w->due || w->wake_fd < 0 ||
+        !ring_init(&w->inbox, sizeof(struct lane *), max_lanes))
         return w->wake_fd < 0 ? errno : ENOMEM;
     return 0;
 }
 
-int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg), void *arg)
+int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg),
+                 void *arg)
 {
     int err = worker_make(w, max_lanes, max_batch, progress, arg);
     if (err)

@@ -24,7 +24,7 @@ struct worker {
     void (*progress)(void *arg);    /* after a round that did something; any thread may call it */
     void *arg;
     struct lane **lanes;            /* those of one plan side by side */
-    bool *ended, *idle;             /* of the lanes, in one pass; idle: could do nothing though it was due */
+    bool *ended, *idle; /* of the lanes, in one pass; idle: could do nothing though it was due */
     struct worker_due *due;         /* in order of deadlines */
     uint32_t batch[LANE_BATCH_MAX];
     size_t n_lanes, max_lanes;
@@ -40,12 +40,14 @@ struct worker {
 };
 
 /* Everything but the thread, for who calls worker_round himself. 0 or an errno. */
-int worker_make(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg), void *arg);
+int worker_make(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg),
+                void *arg);
 bool worker_round(struct worker *w);                    /* false: there was nothing to do */
 
 /* 0 or an errno. */
-int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg), void *arg);
-void worker_stop(struct worker *w);                     /* joins; its lanes are the caller's again */
+int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg),
+                 void *arg);
+void worker_stop(struct worker *w); /* joins; its lanes are the caller's again */
 bool worker_add(struct worker *w, struct lane *l);      /* false if it is full */
 void worker_wake(struct worker *w);                     /* after anything was written to a lane */
 

@@ -6,7 +6,8 @@
 
 double worst_share(const struct worst_pulse *p)
 {
-    return ((double) p->queue_us + (double) p->compute_us) / (double) (p->pulse_us ? p->pulse_us : 1);
+    return ((double) p->queue_us + (double) p->compute_us) /
+        (double) (p->pulse_us ? p->pulse_us : 1);
 }
 
 static void old_drop(struct worst *w, uint64_t now_us)
@@ -46,11 +47,13 @@ void worst_put(struct worst *w, const struct worst_pulse *p)
 
 static int by_share(const void *a, const void *b)
 {
-    double x = worst_share(*(const struct worst_pulse *const *) a), y = worst_share(*(const struct worst_pulse *const *) b);
+    double x = worst_share(*(const struct worst_pulse *const *) a),
+           y = worst_share(*(const struct worst_pulse *const *) b);
     return x > y ? -1 : x < y;
 }
 
-size_t worst_sorted(const struct worst *w, const char *model, const struct worst_pulse *ret[WORST_KEPT])
+size_t worst_sorted(const struct worst *w, const char *model,
+                    const struct worst_pulse *ret[WORST_KEPT])
 {
     size_t n = 0;
     for (unsigned i = 0; i < w->n; i++)

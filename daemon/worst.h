@@ -20,7 +20,7 @@ struct worst_pulse {
 struct worst {
     struct worst_pulse list[WORST_KEPT];        /* in no order */
     unsigned n;
-    double bar;                     /* what a pulse must exceed to come in, where the list is full */
+    double bar; /* what a pulse must exceed to come in, where the list is full */
     uint64_t look_us;               /* when entries are looked through for old ones again */
 };
 
@@ -28,12 +28,15 @@ struct worst {
 double worst_share(const struct worst_pulse *p);
 
 /* Whether worst_put would keep it: two comparisons. */
-static inline bool worst_is(const struct worst *w, uint32_t took_us, uint32_t pulse_us, uint64_t now_us)
+static inline bool worst_is(const struct worst *w, uint32_t took_us, uint32_t pulse_us,
+                            uint64_t now_us)
 {
-    return w->n < WORST_KEPT || (double) took_us > w->bar * (double) pulse_us || now_us >= w->look_us;
+    return w->n < WORST_KEPT || (double) took_us > w->bar * (double) pulse_us ||
+        now_us >= w->look_us;
 }
 
 void worst_put(struct worst *w, const struct worst_pulse *p);
-size_t worst_sorted(const struct worst *w, const char *model, const struct worst_pulse *ret[WORST_KEPT]);     /* model "": all */
+size_t worst_sorted(const struct worst *w, const char *model,
+                    const struct worst_pulse *ret[WORST_KEPT]); /* model "": all */
 
 #endif

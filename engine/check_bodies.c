@@ -39,7 +39,9 @@ static void drift(struct visit *v, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     v->r.n_drifts++;
-    int n = v->r.n_shown == SHOWN_MAX ? 0 : snprintf(v->text + at, room, "%s%s%s", at ? "; " : "", v->where, text);
+    int n = v->r.n_shown == SHOWN_MAX
+        ? 0
+        : snprintf(v->text + at, room, "%s%s%s", at ? "; " : "", v->where, text);
     if (n <= 0 || (size_t) n >= room) {
         v->text[at] = 0;
         return;
@@ -86,8 +88,8 @@ static const struct fact *output_fact(const struct visit *v, unsigned i)
 
 /* ---- slots ---- */
 
-static void slot_check(struct visit *v, const char *slot, unsigned i, const char *kind, const struct fact *outside,
-                       const struct fact *inside)
+static void slot_check(struct visit *v, const char *slot, unsigned i, const char *kind,
+                       const struct fact *outside, const struct fact *inside)
 {
     char a[FACT_TEXT], b[FACT_TEXT];
     if (facts_agree(outside, inside))
@@ -109,8 +111,8 @@ static void iterations_check(struct visit *v, const char *slot, unsigned i, cons
 }
 
 /* A slot whose outer wire has the scanned axis and whose body's wire has not. */
-static void scanned_check(struct visit *v, const char *slot, unsigned i, int axis, const struct fact *outside,
-                          const struct fact *inside)
+static void scanned_check(struct visit *v, const char *slot, unsigned i, int axis,
+                          const struct fact *outside, const struct fact *inside)
 {
     char a[FACT_TEXT], b[FACT_TEXT];
     if (outside->rank < 0)
@@ -132,7 +134,8 @@ static void scanned_check(struct visit *v, const char *slot, unsigned i, int axi
 }
 
 /* State k: its start, what the body reads and writes, its last value. */
-static void state_check(struct visit *v, unsigned in, unsigned body_in, unsigned k, unsigned body_out)
+static void state_check(struct visit *v, unsigned in, unsigned body_in, unsigned k,
+                        unsigned body_out)
 {
     char a[FACT_TEXT], b[FACT_TEXT];
     const struct fact *from = input_fact(v, body_in), *to = output_fact(v, body_out);
@@ -145,14 +148,17 @@ static void state_check(struct visit *v, unsigned in, unsigned body_in, unsigned
     slot_check(v, "output", k, "state", outer_fact(v, v->n->out[k]), to);
 }
 
-/* The body has as many inputs and outputs as the node asks for, of which `fixed` inputs and `states` outputs at
- * least. */
-static bool counts_check(struct visit *v, unsigned n_in, unsigned n_out, unsigned fixed, unsigned states)
+/* The body has as many inputs and outputs as the node asks for, of which `fixed` inputs and
+ * `states` outputs at least. */
+static bool counts_check(struct visit *v, unsigned n_in, unsigned n_out, unsigned fixed,
+                         unsigned states)
 {
     if (v->body->n_inputs != n_in || n_in < fixed)
-        drift(v, "inputs: %u outside, %u in the body, at least %u wanted", n_in, v->body->n_inputs, fixed);
+        drift(v, "inputs: %u outside, %u in the body, at least %u wanted", n_in, v->body->n_inputs,
+              fixed);
     else if (v->body->n_outputs < n_out || n_out < states)
-        drift(v, "outputs: %u outside, %u in the body, at least %u wanted", n_out, v->body->n_outputs, states);
+        drift(v, "outputs: %u outside, %u in the body, at least %u wanted", n_out,
+              v->body->n_outputs, states);
     else
         return true;
     return false;
@@ -175,13 +181,15 @@ static void scan_check(struct visit *v)
     for (unsigned i = states; i < n->n_in; i++) {
         const struct fact *f = outer_fact(v, n->in[i]);
         if (i < fixed)
-            scanned_check(v, "slot", i, scan_axis(at->in_axes, i - states, f->rank), f, input_fact(v, i));
+            scanned_check(v, "slot", i, scan_axis(at->in_axes, i - states, f->rank), f,
+                          input_fact(v, i));
         else
             slot_check(v, "slot", i, "capture", f, input_fact(v, i));
     }
     for (unsigned i = states; i < n->n_out; i++) {
         const struct fact *f = outer_fact(v, n->out[i]);
-        scanned_check(v, "output", i, scan_axis(at->out_axes, i - states, f->rank), f, output_fact(v, i));
+        scanned_check(v, "output", i, scan_axis(at->out_axes, i - states, f->rank), f,
+                      output_fact(v, i));
     }
 }
 
@@ -249,7 +257,8 @@ static bool value_mentions(const struct tensor *t, const struct dim *symbol)
 }
 
 /* A wire that still speaks of a symbol that has got a number. */
-static bool wire_check_fixed(struct visit *v, const struct node *n, const char *side, unsigned i, uint32_t w)
+static bool wire_check_fixed(struct visit *v, const struct node *n, const char *side, unsigned i,
+                             uint32_t w)
 {
     const struct dim *symbol = v->c->fixed;
     if (!symbol || w == WIRE_NONE)
@@ -263,8 +272,8 @@ static bool wire_check_fixed(struct visit *v, const struct node *n, const char *
     char a[FACT_TEXT], s[64];
     fact_print(f, a, sizeof a);
     dim_print(symbol, s, sizeof s);
-    drift(v, "node '%.80s' (%s): %s %u: in the body %s%s, outside %s is a number", n->name, n->op->name, side, i, a,
-          f->value ? " with symbols" : "", s);
+    drift(v, "node '%.80s' (%s): %s %u: in the body %s%s, outside %s is a number", n->name,
+          n->op->name, side, i, a, f->value ? " with symbols" : "", s);
     return false;
 }
 
@@ -289,17 +298,25 @@ static bool node_facts(const struct visit *v, const struct node *n, const struct
     return true;
 }
 
-static rill_status node_infer(struct visit *v, const struct node *n, const struct fact *const *in, struct fact *out,
-                              rill_error *err)
+static rill_status node_infer(struct visit *v, const struct node *n, const struct fact *const *in,
+                              struct fact *out, rill_error *err)
 {
-    struct infer c = { .node = n, .attr = n->attr, .dims = v->g->dims, .arena = &v->c->scratch, .n_in = n->n_in,
-                       .n_out = n->n_out, .in = in, .out = out, .err = err };
+    struct infer c = { .node = n,
+                       .attr = n->attr,
+                       .dims = v->g->dims,
+                       .arena = &v->c->scratch,
+                       .n_in = n->n_in,
+                       .n_out = n->n_out,
+                       .in = in,
+                       .out = out,
+                       .err = err };
     TRY(op_check_arity_made(n, err));
     TRY(n->op->infer(&c));
     return dims_status(v->g->dims, err);
 }
 
-static void node_outputs_check(struct visit *v, const struct node *n, const struct fact *made, const struct fact *again)
+static void node_outputs_check(struct visit *v, const struct node *n, const struct fact *made,
+                               const struct fact *again)
 {
     char a[FACT_TEXT], b[FACT_TEXT];
     for (unsigned i = 0; i < n->n_out; i++) {
@@ -308,7 +325,8 @@ static void node_outputs_check(struct visit *v, const struct node *n, const stru
             continue;
         fact_print(f, a, sizeof a);
         fact_print(&made[i], b, sizeof b);
-        drift(v, "node '%.80s' (%s): output %u: in the body %s, its inputs make %s", n->name, n->op->name, i, a, b);
+        drift(v, "node '%.80s' (%s): output %u: in the body %s, its inputs make %s", n->name,
+              n->op->name, i, a, b);
     }
 }
 
@@ -316,7 +334,8 @@ static void node_outputs_check(struct visit *v, const struct node *n, const stru
 static rill_status node_check(struct visit *v, const struct node *n)
 {
     const struct fact **in = arena_array(&v->c->scratch, const struct fact *, n->n_in + 1);
-    struct fact *out = arena_array(&v->c->scratch, struct fact, 2 * n->n_out + 2), *again = out + n->n_out;
+    struct fact *out = arena_array(&v->c->scratch, struct fact, 2 * n->n_out + 2),
+                *again = out + n->n_out;
     rill_error why;
     if (!in || !out)
         return err_set(v->c->err, RILL_NOMEM, "out of memory while checking bodies");
@@ -349,7 +368,9 @@ static rill_status visit_end(struct visit *v)
     struct body_reports *to = v->c->to;
     v->r.drift = v->text;
     if (!to)
-        return v->r.n_drifts ? op_fail(v->c->err, RILL_INTERNAL, v->n, "%.*s", v->first_len, v->text) : RILL_OK;
+        return v->r.n_drifts
+            ? op_fail(v->c->err, RILL_INTERNAL, v->n, "%.*s", v->first_len, v->text)
+            : RILL_OK;
     *(v->n->op == &op_scan ? &to->n_scans : &to->n_others) += 1;
     to->n_drifting += v->r.n_drifts > 0;
     if (to->each)
@@ -384,8 +405,8 @@ static rill_status graph_visit(struct checker *c, const struct graph *g)
     return RILL_OK;
 }
 
-rill_status graph_check_bodies(const struct graph *g, const struct dim *fixed, struct body_reports *to,
-                               rill_error *reterr)
+rill_status graph_check_bodies(const struct graph *g, const struct dim *fixed,
+                               struct body_reports *to, rill_error *reterr)
 {
     struct checker c = { .fixed = fixed, .to = to, .err = reterr };
     rill_status s = graph_visit(&c, g);

@@ -14,7 +14,8 @@ static bool span_of(const struct graph *g, uint32_t w, int depth, struct span *r
 
 static bool element_dim(struct dims *ds, const struct tensor *t, int64_t i, const struct dim **ret)
 {
-    *ret = t->type == DTYPE_DIM ? ((const struct dim *const *) t->data)[i] : dim_int(ds, tensor_get_i64(t, t->data, i));
+    *ret = t->type == DTYPE_DIM ? ((const struct dim *const *) t->data)[i]
+                                : dim_int(ds, tensor_get_i64(t, t->data, i));
     return !dim_is_const(*ret) || (dim_value(*ret) < NUMBER_MAX && dim_value(*ret) > -NUMBER_MAX);
 }
 
@@ -38,7 +39,8 @@ static bool span_of_range(const struct graph *g, const struct node *n, struct sp
 {
     struct span s[3];
     for (int i = 0; i < 3; i++)
-        if (!g->wires[n->in[i]].fact.value || !span_of_value(g->dims, g->wires[n->in[i]].fact.value, &s[i]))
+        if (!g->wires[n->in[i]].fact.value ||
+            !span_of_value(g->dims, g->wires[n->in[i]].fact.value, &s[i]))
             return false;
     if (!dim_is_const(s[2].lo) || dim_value(s[2].lo) <= 0)
         return false;
@@ -60,8 +62,8 @@ static bool span_of_sum(const struct graph *g, const struct node *n, int depth, 
 /* Ops that give elements of their first input, somewhere else. */
 static bool only_moves(const char *op)
 {
-    static const char *const names[] = { "Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Tile", "Transpose",
-                                         "Unsqueeze" };
+    static const char *const names[] = { "Expand",  "Flatten", "Identity",  "Reshape",  "Slice",
+                                         "Squeeze", "Tile",    "Transpose", "Unsqueeze" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i], op))
             return true;
@@ -94,10 +96,14 @@ static int less(struct dims *ds, struct span a, struct span b)
     return dim_is(dim_ge(ds, a.lo, b.hi), 1) ? 0 : -1;
 }
 
-bool compare_decided(const struct graph *g, const struct node *n, const uint32_t *in, bool *ret_truth)
+bool compare_decided(const struct graph *g, const struct node *n, const uint32_t *in,
+                     bool *ret_truth)
 {
     static const struct { const char *op; bool swap, negate; } ops[] = {
-        { "Less", false, false }, { "Greater", true, false }, { "LessOrEqual", true, true }, { "GreaterOrEqual", false, true },
+        { "Less", false, false },
+        { "Greater", true, false },
+        { "LessOrEqual", true, true },
+        { "GreaterOrEqual", false, true },
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         struct span s[2];

@@ -33,7 +33,8 @@ static void attr_dump(const struct attr_spec *s, const void *attr, FILE *to)
         break;
     case ATTR_INTS:
         for (uint32_t i = 0; i < ints->n; i++)
-            fprintf(to, "%s%s%s%lld", i ? "," : " ", i ? "" : s->name, i ? "" : "=", (long long) ints->v[i]);
+            fprintf(to, "%s%s%s%lld", i ? "," : " ", i ? "" : s->name, i ? "" : "=",
+                    (long long) ints->v[i]);
         break;
     case ATTR_FLOATS:
         fprintf(to, " %s[%u]", s->name, floats->n);

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
-/* Inputs, states, nodes with the facts of what they write, outputs; bodies indented below their node. */
+/* Inputs, states, nodes with the facts of what they write, outputs; bodies indented below their
+ * node. */
 void graph_dump(const struct graph *g, FILE *to);
 #endif

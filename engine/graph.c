@@ -34,7 +34,8 @@ static void *list_grow(struct arena *a, void *list, uint32_t n, uint32_t *cap, s
     return more;
 }
 
-#define GROW(g, field) list_grow((g)->arena, (g)->field, (g)->n_##field, &(g)->cap_##field, sizeof *(g)->field)
+#define GROW(g, field)                                                                             \
+    list_grow((g)->arena, (g)->field, (g)->n_##field, &(g)->cap_##field, sizeof *(g)->field)
 
 uint32_t graph_add_wire(struct graph *g, const char *name, const struct fact *fact)
 {
@@ -77,7 +78,8 @@ bool graph_add_output(struct graph *g, uint32_t wire)
     return true;
 }
 
-bool graph_add_state(struct graph *g, const char *name, uint32_t in, uint32_t out, const struct tensor *init)
+bool graph_add_state(struct graph *g, const char *name, uint32_t in, uint32_t out,
+                     const struct tensor *init)
 {
     struct state *list = GROW(g, states);
     if (!list)
@@ -87,8 +89,9 @@ bool graph_add_state(struct graph *g, const char *name, uint32_t in, uint32_t ou
     return true;
 }
 
-struct node *graph_add_node(struct graph *g, const struct op *op, const char *name, const void *attr,
-                            const uint32_t *in, unsigned n_in, const uint32_t *out, unsigned n_out)
+struct node *graph_add_node(struct graph *g, const struct op *op, const char *name,
+                            const void *attr, const uint32_t *in, unsigned n_in,
+                            const uint32_t *out, unsigned n_out)
 {
     struct node *list = GROW(g, nodes);
     uint32_t *i = arena_array(g->arena, uint32_t, (size_t) n_in + n_out), *o = i + n_in;
@@ -100,7 +103,9 @@ struct node *graph_add_node(struct graph *g, const struct op *op, const char *na
         memcpy(o, out, n_out * sizeof *out);
     g->nodes = list;
     struct node *n = &list[g->n_nodes];
-    *n = (struct node) { .name = name, .op = op, .attr = attr, .in = i, .n_in = n_in, .out = o, .n_out = n_out };
+    *n = (struct node) {
+        .name = name, .op = op, .attr = attr, .in = i, .n_in = n_in, .out = o, .n_out = n_out
+    };
     for (unsigned k = 0; k < n_out; k++)
         if (o[k] != WIRE_NONE)
             g->wires[o[k]].node = g->n_nodes;
@@ -142,7 +147,8 @@ rill_status graph_check(const struct graph *g, rill_error *reterr)
         TRY(node_check(g, i, reterr));
     for (uint32_t i = 0; i < g->n_outputs; i++)
         if (!wire_ready(g, g->outputs[i], g->n_nodes))
-            return err_set(reterr, RILL_INTERNAL, "graph '%s': output %u has no writer", g->name, i);
+            return err_set(reterr, RILL_INTERNAL, "graph '%s': output %u has no writer", g->name,
+                           i);
     return RILL_OK;
 }
 

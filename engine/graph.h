@@ -3,17 +3,18 @@
  *
  * Nodes stand in topological order: an input wire is a graph input, a constant, a state, or written
  * by an earlier node. Each wire is written once. Bodies (of If, Loop, Scan) are closed: what they
- * use from outside is an explicit input of the node, appended after its formal inputs in the order of
- * the body's extra inputs.
+ * use from outside is an explicit input of the node, appended after its formal inputs in the order
+ * of the body's extra inputs.
  *
  * Stages are distinct structs around one struct graph, so that an untyped graph cannot be handed to
- * the pulser:  mgraph (what a file says) -> tgraph (every wire has a fact) -> pgraph (pulse/pgraph.h). */
+ * the pulser:  mgraph (what a file says) -> tgraph (every wire has a fact) -> pgraph
+ * (pulse/pgraph.h). */
 #ifndef ENGINE_GRAPH_H
 #define ENGINE_GRAPH_H
 #include "engine/base/dim.h"
 #include "engine/tensor.h"
 
-#define WIRE_NONE UINT32_MAX        /* an optional input that is absent, or an output nobody wants */
+#define WIRE_NONE UINT32_MAX /* an optional input that is absent, or an output nobody wants */
 
 /* Type and shape of a wire; value where it is known before running. */
 struct fact {
@@ -59,25 +60,34 @@ struct graph {
     struct state *states;
     uint32_t n_wires, n_nodes, n_inputs, n_outputs, n_states;
     uint32_t cap_wires, cap_nodes, cap_inputs, cap_outputs, cap_states;
-    struct { const char *key, *value; } *meta;      /* metadata of the file, for people and conventions */
+    struct {
+        const char *key, *value;
+    } * meta; /* metadata of the file, for people and conventions */
     uint32_t n_meta;
 };
 
 struct mgraph { struct graph g; };      /* as the file says; facts of inputs and constants only */
-struct tgraph { struct graph g; };      /* every wire has a type and a shape; constants folded; no dead nodes */
+struct tgraph {
+    struct graph g;
+}; /* every wire has a type and a shape; constants folded; no dead nodes */
 
 /* All builders return WIRE_NONE or NULL when the arena is full; callers report RILL_NOMEM. */
 void     graph_init(struct graph *g, struct arena *a, struct dims *ds, const char *name);
-bool     graph_reserve(struct graph *g, uint32_t n_wires, uint32_t n_nodes);       /* of an empty graph: room for so many */
-uint32_t graph_add_wire(struct graph *g, const char *name, const struct fact *fact);       /* fact may be NULL */
+bool graph_reserve(struct graph *g, uint32_t n_wires,
+                   uint32_t n_nodes); /* of an empty graph: room for so many */
+uint32_t graph_add_wire(struct graph *g, const char *name,
+                        const struct fact *fact); /* fact may be NULL */
 uint32_t graph_add_input(struct graph *g, const char *name, const struct fact *fact);
 uint32_t graph_add_const(struct graph *g, const char *name, const struct tensor *value);
 bool     graph_add_output(struct graph *g, uint32_t wire);
-bool     graph_add_state(struct graph *g, const char *name, uint32_t in, uint32_t out, const struct tensor *init);
+bool graph_add_state(struct graph *g, const char *name, uint32_t in, uint32_t out,
+                     const struct tensor *init);
 
-/* Copies the two wire lists. attr must live as long as the graph. Body pointers are set by the caller. */
-struct node *graph_add_node(struct graph *g, const struct op *op, const char *name, const void *attr,
-                            const uint32_t *in, unsigned n_in, const uint32_t *out, unsigned n_out);
+/* Copies the two wire lists. attr must live as long as the graph. Body pointers are set by the
+ * caller. */
+struct node *graph_add_node(struct graph *g, const struct op *op, const char *name,
+                            const void *attr, const uint32_t *in, unsigned n_in,
+                            const uint32_t *out, unsigned n_out);
 
 /* Finds a wire by name; WIRE_NONE if there is none. Linear. */
 uint32_t graph_find_wire(const struct graph *g, const char *name);
@@ -88,8 +98,9 @@ rill_status graph_check(const struct graph *g, rill_error *reterr);
 unsigned graph_count_nodes(const struct graph *g);      /* with those of bodies */
 
 void fact_of_tensor(struct fact *f, struct dims *ds, const struct tensor *t);   /* with value = t */
-bool fact_is_static(const struct fact *f);              /* type and every dimension are known integers */
-bool fact_to_tensor(const struct fact *f, struct tensor *ret);  /* description (no data); false unless static */
+bool fact_is_static(const struct fact *f); /* type and every dimension are known integers */
+bool fact_to_tensor(const struct fact *f,
+                    struct tensor *ret); /* description (no data); false unless static */
 int  fact_print(const struct fact *f, char *buf, size_t cap);   /* "f32[1,257,S]" */
 bool fact_same(const struct fact *a, const struct fact *b);     /* type, rank and shape */
 #endif

@@ -22,12 +22,15 @@ static rill_status map_new(const struct inliner *in, const struct graph *g, uint
     if (!map)
         return no_memory(in);
     for (uint32_t w = 0; w < g->n_wires; w++)
-        map[w] = g->wires[w].fact.value ? graph_add_const(in->dst, g->wires[w].name, g->wires[w].fact.value) : WIRE_NONE;
+        map[w] = g->wires[w].fact.value
+            ? graph_add_const(in->dst, g->wires[w].name, g->wires[w].fact.value)
+            : WIRE_NONE;
     *ret = map;
     return RILL_OK;
 }
 
-static rill_status node_copy(struct inliner *in, const struct graph *g, uint32_t *map, const struct node *n)
+static rill_status node_copy(struct inliner *in, const struct graph *g, uint32_t *map,
+                             const struct node *n)
 {
     uint32_t *i = arena_array(in->dst->arena, uint32_t, n->n_in + 1);
     uint32_t *o = arena_array(in->dst->arena, uint32_t, n->n_out + 1);
@@ -37,7 +40,8 @@ static rill_status node_copy(struct inliner *in, const struct graph *g, uint32_t
         i[k] = n->in[k] == WIRE_NONE ? WIRE_NONE : map[n->in[k]];
     for (unsigned k = 0; k < n->n_out; k++) {
         uint32_t w = n->out[k];
-        o[k] = w == WIRE_NONE ? WIRE_NONE : graph_add_wire(in->dst, g->wires[w].name, &g->wires[w].fact);
+        o[k] = w == WIRE_NONE ? WIRE_NONE
+                              : graph_add_wire(in->dst, g->wires[w].name, &g->wires[w].fact);
         if (w != WIRE_NONE)
             map[w] = o[k];
     }
@@ -50,7 +54,8 @@ static rill_status node_copy(struct inliner *in, const struct graph *g, uint32_t
 }
 
 /* wire under the shape of fact f. */
-static rill_status reshaped(struct inliner *in, const char *name, uint32_t wire, const struct fact *f, uint32_t *ret)
+static rill_status reshaped(struct inliner *in, const char *name, uint32_t wire,
+                            const struct fact *f, uint32_t *ret)
 {
     struct tensor t, *shape;
     int64_t rank = f->rank;
@@ -91,7 +96,8 @@ static bool leaves(const struct graph *g, const bool *from)
     return false;
 }
 
-/* Whether what is on the wire goes into an output or a declared state. from: room for a flag per wire. */
+/* Whether what is on the wire goes into an output or a declared state. from: room for a flag per
+ * wire. */
 static bool wire_leaves(const struct graph *g, uint32_t wire, bool *from)
 {
     if (wire == WIRE_NONE)
@@ -110,7 +116,8 @@ static bool wire_leaves(const struct graph *g, uint32_t wire, bool *from)
     return leaves(g, from);
 }
 
-rill_status scan_may_inline(const struct graph *g, const struct node *n, bool *ret, rill_error *reterr)
+rill_status scan_may_inline(const struct graph *g, const struct node *n, bool *ret,
+                            rill_error *reterr)
 {
     const struct scan_attr *at = n->attr;
     bool *from = arena_array(g->arena, bool, g->n_wires + 1);
@@ -124,7 +131,8 @@ rill_status scan_may_inline(const struct graph *g, const struct node *n, bool *r
 
 static rill_status nodes_copy(struct inliner *in, const struct graph *g, uint32_t *map);
 
-static rill_status scan_inline(struct inliner *in, const struct graph *g, uint32_t *map, const struct node *n)
+static rill_status scan_inline(struct inliner *in, const struct graph *g, uint32_t *map,
+                               const struct node *n)
 {
     const struct scan_attr *at = n->attr;
     const struct graph *body = n->body[0];
@@ -145,7 +153,8 @@ static rill_status scan_inline(struct inliner *in, const struct graph *g, uint32
         if (k < at->n_states)
             map[w] = inner[body->outputs[k]];
         else
-            TRY(reshaped(in, g->wires[w].name, inner[body->outputs[k]], &g->wires[w].fact, &map[w]));
+            TRY(reshaped(in, g->wires[w].name, inner[body->outputs[k]], &g->wires[w].fact,
+                         &map[w]));
     }
     return RILL_OK;
 }
@@ -175,7 +184,8 @@ static rill_status interface_end(struct inliner *in, const struct graph *g, cons
     return graph_check(in->dst, in->err);
 }
 
-rill_status graph_with_scans_inlined(struct graph *ret, const struct graph *g, struct arena *a, rill_error *reterr)
+rill_status graph_with_scans_inlined(struct graph *ret, const struct graph *g, struct arena *a,
+                                     rill_error *reterr)
 {
     struct inliner in = { .dst = ret, .reshape = op_find("Reshape"), .err = reterr };
     graph_init(ret, a, g->dims, g->name);
@@ -191,7 +201,8 @@ rill_status graph_with_scans_inlined(struct graph *ret, const struct graph *g, s
     in.reshape_attr = attr;
     TRY(map_new(&in, g, &map));
     for (uint32_t i = 0; i < g->n_inputs; i++)
-        map[g->inputs[i]] = graph_add_input(ret, g->wires[g->inputs[i]].name, &g->wires[g->inputs[i]].fact);
+        map[g->inputs[i]] =
+            graph_add_input(ret, g->wires[g->inputs[i]].name, &g->wires[g->inputs[i]].fact);
     for (uint32_t i = 0; i < g->n_states; i++) {
         uint32_t w = g->states[i].in;
         map[w] = graph_add_wire(ret, g->wires[w].name, &g->wires[w].fact);

@@ -11,7 +11,7 @@ struct interp {
     struct dims *dims;
     struct arena *arena;
     const struct kern *kern;
-    const struct binding *bound;        /* symbols that the inputs gave values; NULL while folding */
+    const struct binding *bound; /* symbols that the inputs gave values; NULL while folding */
     rill_error *err;
 };
 
@@ -39,21 +39,31 @@ static const struct tensor *tensor_settle(struct arena *a, const struct tensor *
     return s;
 }
 
-static rill_status node_infer(const struct interp *in, const struct node *n, const struct fact *const *facts,
-                              struct fact *out)
+static rill_status node_infer(const struct interp *in, const struct node *n,
+                              const struct fact *const *facts, struct fact *out)
 {
-    struct infer c = { .node = n, .attr = n->attr, .dims = in->dims, .arena = in->arena, .n_in = n->n_in,
-                       .n_out = n->n_out, .in = facts, .out = out, .err = in->err };
+    struct infer c = { .node = n,
+                       .attr = n->attr,
+                       .dims = in->dims,
+                       .arena = in->arena,
+                       .n_in = n->n_in,
+                       .n_out = n->n_out,
+                       .in = facts,
+                       .out = out,
+                       .err = in->err };
     TRY(op_check_arity_made(n, in->err));
     TRY(n->op->infer(&c));
     return dims_status(in->dims, in->err);
 }
 
-/* The type of symbolic output o once its symbols are gone: what infer says when sizes are plain I64. */
-static enum dtype settled_type(const struct interp *in, const struct node *n, const struct fact *facts,
-                               const struct fact *const *present, unsigned o)
+/* The type of symbolic output o once its symbols are gone: what infer says when sizes are plain
+ * I64. */
+static enum dtype settled_type(const struct interp *in, const struct node *n,
+                               const struct fact *facts, const struct fact *const *present,
+                               unsigned o)
 {
-    struct fact *plain = arena_array(in->arena, struct fact, n->n_in + n->n_out + 1), *out = plain + n->n_in;
+    struct fact *plain = arena_array(in->arena, struct fact, n->n_in + n->n_out + 1),
+                *out = plain + n->n_in;
     const struct fact **list = arena_array(in->arena, const struct fact *, n->n_in + 1);
     const struct interp quiet = { .dims = in->dims, .arena = in->arena, .kern = in->kern };
     if (!plain || !list)
@@ -67,8 +77,8 @@ static enum dtype settled_type(const struct interp *in, const struct node *n, co
     return ok && (dtype_is_int(out[o].type) || out[o].type == DTYPE_BOOL) ? out[o].type : DTYPE_I64;
 }
 
-static rill_status node_alloc(const struct interp *in, const struct node *n, const struct fact *facts,
-                              struct tensor **ret)
+static rill_status node_alloc(const struct interp *in, const struct node *n,
+                              const struct fact *facts, struct tensor **ret)
 {
     for (unsigned i = 0; i < n->n_out; i++) {
         struct tensor t = { .type = facts[i].type };
@@ -89,8 +99,8 @@ static bool any_dim(const struct node *n, const struct tensor *const *in)
     return false;
 }
 
-static rill_status node_eval(const struct interp *in, const struct node *n, const struct tensor *const *x,
-                             struct tensor *const *y)
+static rill_status node_eval(const struct interp *in, const struct node *n,
+                             const struct tensor *const *x, struct tensor *const *y)
 {
     const void **xd = arena_array(in->arena, const void *, n->n_in + 1);
     void **yd = arena_array(in->arena, void *, n->n_out + 1);
@@ -100,14 +110,28 @@ static rill_status node_eval(const struct interp *in, const struct node *n, cons
         xd[i] = x[i] ? x[i]->data : NULL;
     for (unsigned i = 0; i < n->n_out; i++)
         yd[i] = y[i]->data;
-    struct eval e = { .node = n, .attr = n->attr, .kern = in->kern, .n_in = n->n_in, .n_out = n->n_out, .in = x,
-                      .out = (const struct tensor *const *) y, .x = xd, .y = yd };
+    struct eval e = { .node = n,
+                      .attr = n->attr,
+                      .kern = in->kern,
+                      .n_in = n->n_in,
+                      .n_out = n->n_out,
+                      .in = x,
+                      .out = (const struct tensor *const *) y,
+                      .x = xd,
+                      .y = yd };
     if (n->op->eval_dim && any_dim(n, x)) {
         n->op->eval_dim(&e, in->dims);
         return dims_status(in->dims, in->err);
     }
-    struct prep p = { .node = n, .attr = n->attr, .kern = in->kern, .arena = in->arena, .n_in = n->n_in,
-                      .n_out = n->n_out, .in = x, .out = e.out, .err = in->err };
+    struct prep p = { .node = n,
+                      .attr = n->attr,
+                      .kern = in->kern,
+                      .arena = in->arena,
+                      .n_in = n->n_in,
+                      .n_out = n->n_out,
+                      .in = x,
+                      .out = e.out,
+                      .err = in->err };
     if (n->op->prepare)
         TRY(n->op->prepare(&p));
     e.args = p.args;
@@ -118,10 +142,11 @@ static rill_status node_eval(const struct interp *in, const struct node *n, cons
     return RILL_OK;
 }
 
-static rill_status node_run(const struct interp *in, const struct node *n, const struct tensor *const *x,
-                            const struct tensor **ret)
+static rill_status node_run(const struct interp *in, const struct node *n,
+                            const struct tensor *const *x, const struct tensor **ret)
 {
-    struct fact *facts = arena_array(in->arena, struct fact, n->n_in + n->n_out + 1), *out = facts + n->n_in;
+    struct fact *facts = arena_array(in->arena, struct fact, n->n_in + n->n_out + 1),
+                *out = facts + n->n_in;
     const struct fact **list = arena_array(in->arena, const struct fact *, n->n_in + 1);
     struct tensor **y = arena_array(in->arena, struct tensor *, n->n_out + 1);
     if (!facts || !list || !y)
@@ -148,8 +173,9 @@ static rill_status node_run(const struct interp *in, const struct node *n, const
     return RILL_OK;
 }
 
-rill_status interp_node(struct dims *ds, const struct node *n, const struct tensor *const *in, const struct kern *kern,
-                        struct arena *a, const struct tensor **ret_out, rill_error *reterr)
+rill_status interp_node(struct dims *ds, const struct node *n, const struct tensor *const *in,
+                        const struct kern *kern, struct arena *a, const struct tensor **ret_out,
+                        rill_error *reterr)
 {
     struct interp ctx = { .dims = ds, .arena = a, .kern = kern, .err = reterr };
     return node_run(&ctx, n, in, ret_out);
@@ -157,11 +183,11 @@ rill_status interp_node(struct dims *ds, const struct node *n, const struct tens
 
 /* ---- bodies ---- */
 
-static rill_status graph_run(const struct interp *in, const struct graph *g, const struct tensor *const *inputs,
-                             const struct tensor **ret);
+static rill_status graph_run(const struct interp *in, const struct graph *g,
+                             const struct tensor *const *inputs, const struct tensor **ret);
 
-static rill_status if_run(const struct interp *in, const struct node *n, const struct tensor *const *x,
-                          const struct tensor **ret)
+static rill_status if_run(const struct interp *in, const struct node *n,
+                          const struct tensor *const *x, const struct tensor **ret)
 {
     if (!x[0] || tensor_count(x[0]) != 1)
         return op_fail(in->err, RILL_MALFORMED, n, "the condition must be one boolean");
@@ -191,7 +217,8 @@ static bool stack_push(struct arena *a, struct stack *s, const struct tensor *t)
 }
 
 /* Copies slice `at` of the axis of big to (or from) small, which lacks that axis. */
-static void slice_copy(const struct tensor *big, void *big_data, int axis, int64_t at, void *small, bool to_big)
+static void slice_copy(const struct tensor *big, void *big_data, int axis, int64_t at, void *small,
+                       bool to_big)
 {
     size_t inner = dtype_bytes(big->type);
     int64_t outer = 1;
@@ -200,13 +227,15 @@ static void slice_copy(const struct tensor *big, void *big_data, int axis, int64
     for (int i = 0; i < axis; i++)
         outer *= big->dim[i];
     for (int64_t o = 0; o < outer && inner; o++) {
-        char *b = (char *) big_data + (size_t) (o * big->dim[axis] + at) * inner, *s = (char *) small + (size_t) o * inner;
+        char *b = (char *) big_data + (size_t) (o * big->dim[axis] + at) * inner,
+             *s = (char *) small + (size_t) o * inner;
         memcpy(to_big ? b : s, to_big ? s : b, inner);
     }
 }
 
-static rill_status stack_join(const struct interp *in, const struct node *n, const struct stack *s, int axis,
-                              bool reverse, const struct fact *empty, const struct tensor **ret)
+static rill_status stack_join(const struct interp *in, const struct node *n, const struct stack *s,
+                              int axis, bool reverse, const struct fact *empty,
+                              const struct tensor **ret)
 {
     struct tensor t = { .rank = 0 };
     struct fact known = *empty;
@@ -214,7 +243,8 @@ static rill_status stack_join(const struct interp *in, const struct node *n, con
     if (s->n)
         t = *s->item[0];
     else if (!fact_to_tensor(&known, &t))
-        return op_fail(in->err, RILL_UNSUPPORTED, n, "a loop of zero iterations gives an output of unknown shape");
+        return op_fail(in->err, RILL_UNSUPPORTED, n,
+                       "a loop of zero iterations gives an output of unknown shape");
     if (t.rank == RANK_MAX || axis > t.rank)
         return op_fail(in->err, RILL_LIMIT, n, "a stacked output has more than %d axes", RANK_MAX);
     memmove(&t.dim[axis + 1], &t.dim[axis], (size_t) (t.rank - axis) * sizeof t.dim[0]);
@@ -224,15 +254,17 @@ static rill_status stack_join(const struct interp *in, const struct node *n, con
         return no_memory(in, n);
     for (size_t i = 0; i < s->n; i++) {
         if (tensor_bytes(s->item[i]) != tensor_bytes(s->item[0]))
-            return op_fail(in->err, RILL_UNSUPPORTED, n, "an output changes its shape from iteration to iteration");
-        slice_copy(big, big->data, axis, (int64_t) (reverse ? s->n - 1 - i : i), s->item[i]->data, true);
+            return op_fail(in->err, RILL_UNSUPPORTED, n,
+                           "an output changes its shape from iteration to iteration");
+        slice_copy(big, big->data, axis, (int64_t) (reverse ? s->n - 1 - i : i), s->item[i]->data,
+                   true);
     }
     *ret = big;
     return RILL_OK;
 }
 
-static rill_status loop_run(const struct interp *in, const struct node *n, const struct tensor *const *x,
-                            const struct tensor **ret)
+static rill_status loop_run(const struct interp *in, const struct node *n,
+                            const struct tensor *const *x, const struct tensor **ret)
 {
     const struct loop_attr *at = n->attr;
     const struct graph *body = n->body[0];
@@ -249,7 +281,8 @@ static rill_status loop_run(const struct interp *in, const struct node *n, const
     for (int64_t it = 0; go && it < trips; it++) {
         if (it == LOOP_ITERATIONS_MAX)
             return op_fail(in->err, RILL_LIMIT, n, "more than %d iterations", LOOP_ITERATIONS_MAX);
-        struct tensor *count = tensor_new(in->arena, DTYPE_I64, 0, NULL), *cond = tensor_new(in->arena, DTYPE_BOOL, 0, NULL);
+        struct tensor *count = tensor_new(in->arena, DTYPE_I64, 0, NULL),
+                      *cond = tensor_new(in->arena, DTYPE_BOOL, 0, NULL);
         if (!count || !cond)
             return no_memory(in, n);
         *(int64_t *) count->data = it;
@@ -267,13 +300,13 @@ static rill_status loop_run(const struct interp *in, const struct node *n, const
     for (unsigned i = 0; i < n_states; i++)
         ret[i] = args[2 + i];
     for (unsigned i = 0; i < n_stacks; i++)
-        TRY(stack_join(in, n, &stacks[i], 0, false, &body->wires[body->outputs[1 + n_states + i]].fact,
-                       &ret[n_states + i]));
+        TRY(stack_join(in, n, &stacks[i], 0, false,
+                       &body->wires[body->outputs[1 + n_states + i]].fact, &ret[n_states + i]));
     return RILL_OK;
 }
 
-static rill_status scan_slice(const struct interp *in, const struct node *n, const struct tensor *t, int axis,
-                              int64_t at, const struct tensor **ret)
+static rill_status scan_slice(const struct interp *in, const struct node *n, const struct tensor *t,
+                              int axis, int64_t at, const struct tensor **ret)
 {
     int64_t dim[RANK_MAX];
     for (int i = 0, k = 0; i < t->rank; i++)
@@ -287,8 +320,8 @@ static rill_status scan_slice(const struct interp *in, const struct node *n, con
     return RILL_OK;
 }
 
-static rill_status scan_length(const struct interp *in, const struct node *n, const struct tensor *const *x,
-                               int64_t *ret)
+static rill_status scan_length(const struct interp *in, const struct node *n,
+                               const struct tensor *const *x, int64_t *ret)
 {
     const struct scan_attr *at = n->attr;
     *ret = 0;
@@ -298,15 +331,15 @@ static rill_status scan_length(const struct interp *in, const struct node *n, co
         if (axis < 0)
             return op_fail(in->err, RILL_MALFORMED, n, "scanned input %u has no axis to scan", k);
         if (k && t->dim[axis] != *ret)
-            return op_fail(in->err, RILL_MALFORMED, n, "scanned inputs have lengths %lld and %lld", (long long) *ret,
-                           (long long) t->dim[axis]);
+            return op_fail(in->err, RILL_MALFORMED, n, "scanned inputs have lengths %lld and %lld",
+                           (long long) *ret, (long long) t->dim[axis]);
         *ret = t->dim[axis];
     }
     return RILL_OK;
 }
 
-static rill_status scan_run(const struct interp *in, const struct node *n, const struct tensor *const *x,
-                            const struct tensor **ret)
+static rill_status scan_run(const struct interp *in, const struct node *n,
+                            const struct tensor *const *x, const struct tensor **ret)
 {
     const struct scan_attr *at = n->attr;
     const struct graph *body = n->body[0];
@@ -337,18 +370,20 @@ static rill_status scan_run(const struct interp *in, const struct node *n, const
         ret[i] = args[i];
     for (unsigned i = 0; i < n_stacks; i++) {
         const struct fact *f = &body->wires[body->outputs[n_states + i]].fact;
-        int axis = scan_axis(at->out_axes, i, (stacks[i].n ? stacks[i].item[0]->rank : f->rank) + 1);
+        int axis =
+            scan_axis(at->out_axes, i, (stacks[i].n ? stacks[i].item[0]->rank : f->rank) + 1);
         if (axis < 0)
             return op_fail(in->err, RILL_MALFORMED, n, "scanned output %u has no such axis", i);
-        TRY(stack_join(in, n, &stacks[i], axis, scan_is_reverse(at->out_reverse, i), f, &ret[n_states + i]));
+        TRY(stack_join(in, n, &stacks[i], axis, scan_is_reverse(at->out_reverse, i), f,
+                       &ret[n_states + i]));
     }
     return RILL_OK;
 }
 
 /* ---- graphs ---- */
 
-static rill_status control_run(const struct interp *in, const struct node *n, const struct tensor *const *x,
-                               const struct tensor **ret)
+static rill_status control_run(const struct interp *in, const struct node *n,
+                               const struct tensor *const *x, const struct tensor **ret)
 {
     if (n->op == &op_if)
         return if_run(in, n, x, ret);
@@ -372,8 +407,8 @@ static rill_status graph_step(const struct interp *in, const struct graph *g, co
     return RILL_OK;
 }
 
-static rill_status state_start(const struct interp *in, const struct graph *g, const struct state *s,
-                               const struct tensor **wires)
+static rill_status state_start(const struct interp *in, const struct graph *g,
+                               const struct state *s, const struct tensor **wires)
 {
     struct tensor t;
     struct fact f = g->wires[s->in].fact;
@@ -384,8 +419,8 @@ static rill_status state_start(const struct interp *in, const struct graph *g, c
     return wires[s->in] ? RILL_OK : err_set(in->err, RILL_NOMEM, "out of memory");
 }
 
-static rill_status graph_run(const struct interp *in, const struct graph *g, const struct tensor *const *inputs,
-                             const struct tensor **ret)
+static rill_status graph_run(const struct interp *in, const struct graph *g,
+                             const struct tensor *const *inputs, const struct tensor **ret)
 {
     const struct tensor **wires = arena_array(in->arena, const struct tensor *, g->n_wires + 1);
     if (!wires)
@@ -412,7 +447,9 @@ rill_status interp_run(const struct graph *g, const struct tensor *const *inputs
     struct kern kern;
     kern_init(&kern, kern_cpu_detect());
     struct binding bound;
-    struct interp in = { .dims = g->dims, .arena = a, .kern = &kern, .bound = &bound, .err = reterr };
+    struct interp in = {
+        .dims = g->dims, .arena = a, .kern = &kern, .bound = &bound, .err = reterr
+    };
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         const struct wire *w = &g->wires[g->inputs[i]];
         if (w->fact.type && inputs[i] && inputs[i]->type != w->fact.type)

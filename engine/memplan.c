@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Greedy by size: the largest span first, each at the lowest offset that no placed neighbour in time
- * holds (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020). */
+/* Greedy by size: the largest span first, each at the lowest offset that no placed neighbour in
+ * time holds (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference",
+ * 2020). */
 #include "engine/memplan.h"
 
 static size_t aligned(size_t bytes)
@@ -45,7 +46,8 @@ static void sort(const struct span *s, uint32_t *o, uint32_t n)
 }
 
 /* Lowest offset for `me` clear of the first `n` placed spans. */
-static size_t lowest(const struct span *spans, const uint32_t *order, uint32_t n, const struct span *me)
+static size_t lowest(const struct span *spans, const uint32_t *order, uint32_t n,
+                     const struct span *me)
 {
     size_t at = 0;
     for (bool moved = true; moved;) {

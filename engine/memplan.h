@@ -14,8 +14,8 @@ struct span {
     size_t offset;          /* set by memplan_place */
 };
 
-/* Gives every span an offset, aligned, so that no two spans that are needed in one step share a byte.
- * order is room for n indices. Returns the bytes needed in total. */
+/* Gives every span an offset, aligned, so that no two spans that are needed in one step share a
+ * byte. order is room for n indices. Returns the bytes needed in total. */
 size_t memplan_place(struct span *spans, uint32_t *order, uint32_t n);
 
 /* True when no two spans that are needed in one step share a byte. Quadratic: for tests. */

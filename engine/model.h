@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* model.h - an open model: its typed graph and what model.conf says about it. Made in models, read by pulse. */
+/* model.h - an open model: its typed graph and what model.conf says about it. Made in models, read
+ * by pulse. */
 #ifndef ENGINE_MODEL_H
 #define ENGINE_MODEL_H
 #include "engine/rewrite/passes.h"
@@ -18,8 +19,10 @@ struct model_file {
 struct model_port {
     rill_port_kind kind;
     uint32_t rate;              /* Hz of an input's time axis, 0: not declared */
-    rill_sink_opts sink;        /* how an output is read; strings NULL or the model's. All zero: not by a sink */
-    struct model_file decoder, joiner;  /* of a transducer; sink.decoder and sink.joiner are NULL here */
+    rill_sink_opts
+        sink; /* how an output is read; strings NULL or the model's. All zero: not by a sink */
+    struct model_file decoder,
+        joiner; /* of a transducer; sink.decoder and sink.joiner are NULL here */
 };
 
 /* The model after a transform. */
@@ -46,19 +49,22 @@ struct rill_model {
     struct model_stage *stages;         /* none unless something was to be done to the model */
     unsigned n_stages;
     uint32_t pulse;                     /* frames of plans that do not say; 0: as few as possible */
-    const struct dim *stream;           /* the symbol that counts input frames; NULL: a graph without time */
+    const struct dim *stream; /* the symbol that counts input frames; NULL: a graph without time */
     struct model_port *inputs, *outputs;    /* one per graph input and output; NULL: all tensors */
     rill_model_info info;
-    struct planfile *compiled;          /* what the graphs above would have become: they are empty then; NULL: they are not */
+    struct planfile *compiled; /* what the graphs above would have become: they are empty then;
+                                  NULL: they are not */
     uint32_t n_compiled_inputs, n_compiled_outputs;     /* in inputs and outputs */
-    rill_model *part;                   /* first of the networks beside the pipeline, which are this one's; NULL: none */
+    rill_model
+        *part; /* first of the networks beside the pipeline, which are this one's; NULL: none */
     rill_model *next_part;              /* of the model that has this one as a part */
 };
 
 /* An empty model with one reference; NULL: out of memory. */
 rill_model *model_new(void);
 
-/* The plan of a network beside the pipeline, made with p and as old as p; NULL: it is none of p's model. */
+/* The plan of a network beside the pipeline, made with p and as old as p; NULL: it is none of p's
+ * model. */
 const rill_plan *plan_of_part(const rill_plan *p, const rill_model *part);
 
 /* rill_model_free gives a reference back; the last one frees. */

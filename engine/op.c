@@ -31,7 +31,8 @@ static rill_status attr_set_choice(const struct op *op, const char *node, const 
         size_t at = strlen(known);
         snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", s->choices[i]);
     }
-    return err_set(err, RILL_UNSUPPORTED, "node '%.80s' (%s): attribute '%s' is '%.40s', supported: %s", node, op->name,
+    return err_set(err, RILL_UNSUPPORTED,
+                   "node '%.80s' (%s): attribute '%s' is '%.40s', supported: %s", node, op->name,
                    s->name, a->strings.v[0], known);
 }
 
@@ -86,17 +87,20 @@ static const struct attr_spec *spec_find(const struct op *op, const char *name)
     return NULL;
 }
 
-static rill_status attr_refuse_unknown(const struct op *op, const char *node, const char *name, rill_error *err)
+static rill_status attr_refuse_unknown(const struct op *op, const char *node, const char *name,
+                                       rill_error *err)
 {
     char known[240] = "none";
     size_t at = 0;
     for (const struct attr_spec *s = op->attrs; s && s->name && at < sizeof known; s++)
         at += (size_t) snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", s->name);
-    return err_set(err, RILL_UNSUPPORTED, "node '%.80s' (%s): attribute '%.60s' is not supported; known: %s", node,
+    return err_set(err, RILL_UNSUPPORTED,
+                   "node '%.80s' (%s): attribute '%.60s' is not supported; known: %s", node,
                    op->name, name, known);
 }
 
-static rill_status attr_read(const struct op *op, const char *node, const struct attr *a, void *ret, rill_error *err)
+static rill_status attr_read(const struct op *op, const char *node, const struct attr *a, void *ret,
+                             rill_error *err)
 {
     const struct attr_spec *s = spec_find(op, a->name);
     if (!s)
@@ -105,13 +109,13 @@ static rill_status attr_read(const struct op *op, const char *node, const struct
     if (s->kind == ATTR_CHOICE && attr_is_one_string(a))
         return attr_set_choice(op, node, s, a, (int *) p, err);
     if (!attr_store(s, a, p))
-        return err_set(err, RILL_MALFORMED, "node '%.80s' (%s): attribute '%s' has the wrong type", node, op->name,
-                       s->name);
+        return err_set(err, RILL_MALFORMED, "node '%.80s' (%s): attribute '%s' has the wrong type",
+                       node, op->name, s->name);
     return RILL_OK;
 }
 
-rill_status attrs_parse(const struct op *op, const char *node_name, const struct attr *attrs, unsigned n, void *ret,
-                        rill_error *reterr)
+rill_status attrs_parse(const struct op *op, const char *node_name, const struct attr *attrs,
+                        unsigned n, void *ret, rill_error *reterr)
 {
     memset(ret, 0, op->attr_bytes);
     for (const struct attr_spec *s = op->attrs; s && s->name; s++)
@@ -123,8 +127,8 @@ rill_status attrs_parse(const struct op *op, const char *node_name, const struct
         for (unsigned i = 0; i < n && !found; i++)
             found = !strcmp(attrs[i].name, s->name);
         if (!found)
-            return err_set(reterr, RILL_MALFORMED, "node '%.80s' (%s): attribute '%s' is missing", node_name, op->name,
-                           s->name);
+            return err_set(reterr, RILL_MALFORMED, "node '%.80s' (%s): attribute '%s' is missing",
+                           node_name, op->name, s->name);
     }
     return RILL_OK;
 }
@@ -167,9 +171,11 @@ static rill_status arity_check(const struct node *n, int own_in, rill_error *ret
 {
     const struct op *op = n->op;
     if ((int) n->n_in < op->min_in || (op->max_in >= 0 && (int) n->n_in > op->max_in + own_in))
-        return op_fail(reterr, RILL_MALFORMED, n, "has %u inputs, wants %d to %d", n->n_in, op->min_in, op->max_in);
+        return op_fail(reterr, RILL_MALFORMED, n, "has %u inputs, wants %d to %d", n->n_in,
+                       op->min_in, op->max_in);
     if ((int) n->n_out < op->min_out || (op->max_out >= 0 && (int) n->n_out > op->max_out))
-        return op_fail(reterr, RILL_MALFORMED, n, "has %u outputs, wants %d to %d", n->n_out, op->min_out, op->max_out);
+        return op_fail(reterr, RILL_MALFORMED, n, "has %u outputs, wants %d to %d", n->n_out,
+                       op->min_out, op->max_out);
     for (int i = 0; i < op->min_in && !(op->flags & OP_CONTROL); i++)
         if (n->in[i] == WIRE_NONE)
             return op_fail(reterr, RILL_MALFORMED, n, "input %d is required", i);
@@ -207,7 +213,8 @@ void infer_same(struct infer *c, unsigned o, unsigned i)
     c->out[o].value = NULL;
 }
 
-void infer_shape(struct infer *c, unsigned o, enum dtype type, int rank, const struct dim *const *shape)
+void infer_shape(struct infer *c, unsigned o, enum dtype type, int rank,
+                 const struct dim *const *shape)
 {
     c->out[o] = (struct fact) { .type = type, .rank = rank };
     for (int i = 0; i < rank; i++)
@@ -219,7 +226,8 @@ static bool broadcast_clash(const struct dim *a, const struct dim *b)
     return dim_is_const(a) && dim_is_const(b) && a != b && !dim_is(a, 1) && !dim_is(b, 1);
 }
 
-rill_status infer_broadcast(struct infer *c, unsigned o, enum dtype type, unsigned first, unsigned last)
+rill_status infer_broadcast(struct infer *c, unsigned o, enum dtype type, unsigned first,
+                            unsigned last)
 {
     struct fact f = { .type = type };
     for (unsigned i = first; i <= last && i < c->n_in; i++) {
@@ -247,15 +255,18 @@ rill_status infer_broadcast(struct infer *c, unsigned o, enum dtype type, unsign
     return RILL_OK;
 }
 
-static rill_status infer_value(struct infer *c, unsigned i, unsigned cap, const struct tensor **ret, unsigned *ret_n)
+static rill_status infer_value(struct infer *c, unsigned i, unsigned cap, const struct tensor **ret,
+                               unsigned *ret_n)
 {
     const struct tensor *v = infer_has(c, i) ? c->in[i]->value : NULL;
     if (!v)
-        return infer_fail(c, "a shape depends on the data of input %u ('%s'), which is not known before running", i,
-                          infer_has(c, i) ? "run-time tensor" : "absent");
+        return infer_fail(
+            c, "a shape depends on the data of input %u ('%s'), which is not known before running",
+            i, infer_has(c, i) ? "run-time tensor" : "absent");
     int64_t n = tensor_count(v);
     if (v->rank > 1 || n > cap)
-        return infer_fail(c, "input %u has %lld values, at most %u are supported here", i, (long long) n, cap);
+        return infer_fail(c, "input %u has %lld values, at most %u are supported here", i,
+                          (long long) n, cap);
     *ret = v;
     *ret_n = (unsigned) n;
     return RILL_OK;
@@ -278,7 +289,8 @@ rill_status infer_ints(struct infer *c, unsigned i, int64_t *ret, unsigned cap, 
     return RILL_OK;
 }
 
-rill_status infer_dims(struct infer *c, unsigned i, const struct dim **ret, unsigned cap, unsigned *ret_n)
+rill_status infer_dims(struct infer *c, unsigned i, const struct dim **ret, unsigned cap,
+                       unsigned *ret_n)
 {
     const struct tensor *v;
     TRY(infer_value(c, i, cap, &v, ret_n));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* op.h - the whole contract of an op.
  *
- * The op set is canonical: each op has one form, that of the newest standard opset (axes, pads, splits
- * and sizes as inputs). Readers bring older forms to it. One implementation serves constant folding,
- * the growable interpreter and the plan:
+ * The op set is canonical: each op has one form, that of the newest standard opset (axes, pads,
+ * splits and sizes as inputs). Readers bring older forms to it. One implementation serves constant
+ * folding, the growable interpreter and the plan:
  *
  *   infer    facts of the inputs (with values where known) -> facts of the outputs
  *   prepare  once per plan step: check, pack weights, choose a kernel; asks for scratch
- *   eval     on real memory: cannot fail, does not allocate, lock, or call the system
- */
+ *   eval     on real memory: cannot fail, does not allocate, lock, or call the
+ * system */
 #ifndef ENGINE_OP_H
 #define ENGINE_OP_H
 #include "engine/graph.h"
@@ -16,7 +16,15 @@
 
 /* ---- attributes: a table per op, offsets into the op's own struct ------------------------- */
 
-enum attr_kind { ATTR_INT, ATTR_FLOAT, ATTR_CHOICE, ATTR_INTS, ATTR_FLOATS, ATTR_STRINGS, ATTR_TENSOR };
+enum attr_kind {
+    ATTR_INT,
+    ATTR_FLOAT,
+    ATTR_CHOICE,
+    ATTR_INTS,
+    ATTR_FLOATS,
+    ATTR_STRINGS,
+    ATTR_TENSOR
+};
 
 struct attr_ints    { uint32_t n; const int64_t *v; };
 struct attr_floats  { uint32_t n; const float *v; };
@@ -34,8 +42,8 @@ struct attr {
     const struct tensor *tensor;
 };
 
-/* Members by kind: INT int64_t, FLOAT float, CHOICE int (index into choices), INTS struct attr_ints,
- * FLOATS struct attr_floats, STRINGS struct attr_strings, TENSOR const struct tensor *.
+/* Members by kind: INT int64_t, FLOAT float, CHOICE int (index into choices), INTS struct
+ * attr_ints, FLOATS struct attr_floats, STRINGS struct attr_strings, TENSOR const struct tensor *.
  * An INT is accepted where a FLOAT is wanted, a single INT where INTS are. */
 struct attr_spec {
     const char *name;           /* NULL ends the table */
@@ -47,16 +55,18 @@ struct attr_spec {
     const char *const *choices; /* NULL-terminated */
 };
 
-/* Fills the struct at ret (zeroed first) from attrs; defaults where absent. An unknown name, a wrong
- * kind or an unknown choice is refused by name, saying what is known. Strings and lists are borrowed. */
-rill_status attrs_parse(const struct op *op, const char *node_name, const struct attr *attrs, unsigned n,
-                        void *ret, rill_error *reterr);
+/* Fills the struct at ret (zeroed first) from attrs; defaults where absent. An unknown name, a
+ * wrong kind or an unknown choice is refused by name, saying what is known. Strings and lists are
+ * borrowed. */
+rill_status attrs_parse(const struct op *op, const char *node_name, const struct attr *attrs,
+                        unsigned n, void *ret, rill_error *reterr);
 
 /* Reads an attribute of any op by name, through its table. The op must have it, of that kind. */
 int64_t           attr_get_int(const struct node *n, const char *name);     /* INT and CHOICE */
 float             attr_get_float(const struct node *n, const char *name);   /* FLOAT */
 struct attr_ints  attr_get_ints(const struct node *n, const char *name);
-void              attr_put_ints(const struct node *n, void *attr, const char *name, struct attr_ints v);    /* INTS, in a copy */
+void attr_put_ints(const struct node *n, void *attr, const char *name,
+                   struct attr_ints v); /* INTS, in a copy */
 
 /* ---- the three calls ---------------------------------------------------------------------- */
 
@@ -67,7 +77,7 @@ struct infer {
     struct arena *arena;                /* lives as long as the graph */
     unsigned n_in, n_out;
     const struct fact *const *in;       /* NULL where an optional input is absent */
-    struct fact *out;                   /* to fill: type, rank, shape (value: only shape-like ops) */
+    struct fact *out; /* to fill: type, rank, shape (value: only shape-like ops) */
     rill_error *err;
 };
 
@@ -83,7 +93,8 @@ struct prep {
     size_t scratch_bytes;               /* to set: eval gets that much at e->scratch, 64-aligned */
     const char *kernel;                 /* to set: name of the chosen kernel, static storage */
     struct packs *packs;                /* of the plan; NULL: of no plan */
-    uint64_t packed;                    /* to set: bit i: eval does not read constant input i, prep_pack's blocks hold it */
+    uint64_t
+        packed; /* to set: bit i: eval does not read constant input i, prep_pack's blocks hold it */
     bool many;                          /* to set: eval_many pays for this node */
     rill_error *err;
 };
@@ -104,10 +115,11 @@ struct eval {
 };
 
 enum op_flags {
-    OP_VIEW      = 1 << 0,      /* output 0 is input 0's bytes under another shape: the plan aliases it */
-    OP_CONTROL   = 1 << 1,      /* has bodies: run by the interpreter and planner themselves, eval is NULL */
-    OP_RANDOM    = 1 << 2,      /* never folded */
-    OP_POINTWISE = 1 << 3       /* elementwise with broadcasting: output i,j,k from inputs i,j,k */
+    OP_VIEW = 1 << 0, /* output 0 is input 0's bytes under another shape: the plan aliases it */
+    OP_CONTROL =
+        1 << 1, /* has bodies: run by the interpreter and planner themselves, eval is NULL */
+    OP_RANDOM = 1 << 2, /* never folded */
+    OP_POINTWISE = 1 << 3 /* elementwise with broadcasting: output i,j,k from inputs i,j,k */
 
 };
 
@@ -116,25 +128,27 @@ struct op {
     const struct attr_spec *attrs;      /* NULL: none */
     size_t attr_bytes;
     int min_in, max_in;                 /* -1: any number */
-    int own_in;                         /* further ones after them, which no reader accepts and only passes make */
+    int own_in; /* further ones after them, which no reader accepts and only passes make */
     int min_out, max_out;
     unsigned flags;
     rill_status (*infer)(struct infer *c);
     rill_status (*prepare)(struct prep *c);         /* optional */
     void        (*eval)(const struct eval *e);
-    /* Optional, called where prepare set `many`: n evaluations of one node, 1 <= n <= OP_MANY_MAX, that differ in x, y
-     * and scratch only; constant inputs are the same. Weights are read once for all; each gets the bits of its eval. */
+    /* Optional, called where prepare set `many`: n evaluations of one node, 1 <= n <= OP_MANY_MAX,
+     * that differ in x, y and scratch only; constant inputs are the same. Weights are read once for
+     * all; each gets the bits of its eval. */
     void        (*eval_many)(const struct eval *e, unsigned n);
     /* Optional: the same on symbolic integers. Inputs are I64 or DIM tensors (x read accordingly),
      * the output is DIM. Only called while folding. */
     void        (*eval_dim)(const struct eval *e, struct dims *ds);
-    /* Optional: the input over which output o may be written, where nobody else reads that; -1: none. eval must work both
-     * ways. */
+    /* Optional: the input over which output o may be written, where nobody else reads that; -1:
+     * none. eval must work both ways. */
     int         (*base)(const struct node *n, unsigned o);
     const char *help;                   /* one line: what the op computes */
 };
 
-/* The table of all ops; NULL if there is none of that name. op_at(i) walks it, NULL past the end. */
+/* The table of all ops; NULL if there is none of that name. op_at(i) walks it, NULL past the
+ * end. */
 const struct op *op_find(const char *name);
 const struct op *op_at(unsigned i);
 
@@ -149,23 +163,28 @@ const struct op *op_find_made(const char *name);
 __attribute__((format(printf, 4, 5)))
 rill_status op_fail(rill_error *err, rill_status s, const struct node *n, const char *fmt, ...);
 
-/* Refuses a node whose number of inputs or outputs the op does not have, or that lacks a required input. */
+/* Refuses a node whose number of inputs or outputs the op does not have, or that lacks a required
+ * input. */
 rill_status op_check_arity(const struct node *n, rill_error *reterr);
 /* The same for a node that a pass may have made: the op's own inputs are accepted. */
 rill_status op_check_arity_made(const struct node *n, rill_error *reterr);
 
-/* For prepare: n * bytes for what it lays out of constants alone. *ret_there: it was laid out before and must not be
- * written, nor the data of inputs read that `packed` says; else it is zeroed. NULL: out of memory. */
+/* For prepare: n * bytes for what it lays out of constants alone. *ret_there: it was laid out
+ * before and must not be written, nor the data of inputs read that `packed` says; else it is
+ * zeroed. NULL: out of memory. */
 void       *prep_pack(struct prep *c, size_t n, size_t bytes, bool *ret_there);
 
 /* Output o has the type and shape of input i (not its value). */
 void        infer_same(struct infer *c, unsigned o, unsigned i);
-void        infer_shape(struct infer *c, unsigned o, enum dtype type, int rank, const struct dim *const *shape);
+void infer_shape(struct infer *c, unsigned o, enum dtype type, int rank,
+                 const struct dim *const *shape);
 /* Broadcast of all present inputs first..last into out[0]'s shape. */
-rill_status infer_broadcast(struct infer *c, unsigned o, enum dtype type, unsigned first, unsigned last);
+rill_status infer_broadcast(struct infer *c, unsigned o, enum dtype type, unsigned first,
+                            unsigned last);
 /* The value of an integer input as a list; refused ("depends on data") where it is not known.
  * DIM elements that are not constant are refused too; use infer_dims for shapes. */
 rill_status infer_ints(struct infer *c, unsigned i, int64_t *ret, unsigned cap, unsigned *ret_n);
-rill_status infer_dims(struct infer *c, unsigned i, const struct dim **ret, unsigned cap, unsigned *ret_n);
+rill_status infer_dims(struct infer *c, unsigned i, const struct dim **ret, unsigned cap,
+                       unsigned *ret_n);
 bool        infer_has(const struct infer *c, unsigned i);      /* input i is present */
 #endif

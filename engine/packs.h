@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* packs.h - blocks that prepare made of constants alone, in the order of their making. Making the same plan again takes
- * them as they are: a compiled file keeps them. */
+/* packs.h - blocks that prepare made of constants alone, in the order of their making. Making the
+ * same plan again takes them as they are: a compiled file keeps them. */
 #ifndef ENGINE_PACKS_H
 #define ENGINE_PACKS_H
 #include "engine/base/arena.h"
@@ -22,7 +22,7 @@ struct packs {
     bool misfit;                    /* one was asked for that ready has not */
 };
 
-/* The next block of that many bytes, 64-byte aligned. *ret_there: it is filled and must not be written; else it is zeroed.
- * NULL: out of memory, or misfit. */
+/* The next block of that many bytes, 64-byte aligned. *ret_there: it is filled and must not be
+ * written; else it is zeroed. NULL: out of memory, or misfit. */
 void *packs_next(struct packs *p, size_t bytes, bool *ret_there);
 #endif

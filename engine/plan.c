@@ -34,7 +34,9 @@ rill_status slot_new(struct lower *l, size_t bytes, uint32_t *ret)
     if (!s)
         return lower_no_memory(l);
     l->slots = s;
-    s[l->n_slots] = (struct slot) { .bytes = bytes, .root = l->n_slots, .first = UINT32_MAX, .before = WIRE_NONE };
+    s[l->n_slots] = (struct slot) {
+        .bytes = bytes, .root = l->n_slots, .first = UINT32_MAX, .before = WIRE_NONE
+    };
     *ret = l->n_slots++;
     return RILL_OK;
 }
@@ -72,7 +74,8 @@ void slot_use(struct lower *l, uint32_t slot, uint32_t time)
 
 rill_status operand_set(struct lower *l, union operand *o, uint32_t slot)
 {
-    union operand **list = list_grow(&l->work, l->operands, l->n_operands, &l->cap_operands, sizeof *list);
+    union operand **list =
+        list_grow(&l->work, l->operands, l->n_operands, &l->cap_operands, sizeof *list);
     if (!list)
         return lower_no_memory(l);
     l->operands = list;
@@ -91,7 +94,8 @@ static void operand_resolve(const struct lower *l, union operand *o)
     }
     const struct slot *s = &l->slots[slot_root(l, o->slot)];
     size_t shift = slot_shift(l, o->slot);
-    o->at = (struct place) { .constant = s->constant ? (const char *) s->constant + shift : NULL, .offset = s->offset + shift };
+    o->at = (struct place) { .constant = s->constant ? (const char *) s->constant + shift : NULL,
+                             .offset = s->offset + shift };
 }
 
 rill_status copies_init(struct lower *l, struct copies *list, uint32_t cap)
@@ -119,8 +123,9 @@ rill_status steps_init(struct lower *l, struct steps *list, uint32_t cap)
     return list->s ? RILL_OK : lower_no_memory(l);
 }
 
-rill_status step_add(struct lower *l, struct steps *list, void (*run)(const struct step *, unsigned char *),
-                     const void *args, const char *name, const char *kernel)
+rill_status step_add(struct lower *l, struct steps *list,
+                     void (*run)(const struct step *, unsigned char *), const void *args,
+                     const char *name, const char *kernel)
 {
     list->s[list->n++] = (struct step) { .run = run, .args = args, .name = name, .kernel = kernel };
     l->p->n_steps_all++;
@@ -185,8 +190,10 @@ rill_status wire_bytes(struct lower *l, const struct graph *g, uint32_t wire, si
     if (!fact_to_tensor(&w->fact, &t) || t.type == DTYPE_DIM) {
         char fact[200];
         fact_print(&w->fact, fact, sizeof fact);
-        return err_set(l->err, RILL_UNSUPPORTED, "graph '%s': '%.80s' is %s; a plan needs sizes that are known before "
-                       "running: fix its symbols or pulse it", g->name, w->name, fact);
+        return err_set(l->err, RILL_UNSUPPORTED,
+                       "graph '%s': '%.80s' is %s; a plan needs sizes that are known before "
+                       "running: fix its symbols or pulse it",
+                       g->name, w->name, fact);
     }
     *ret = tensor_bytes(&t);
     return RILL_OK;
@@ -215,8 +222,8 @@ rill_status wire_slot(struct lower *l, struct frame *f, uint32_t wire, uint32_t 
 
 /* ---- ordinary ops ---- */
 
-static rill_status node_shapes(struct lower *l, const struct frame *f, const uint32_t *wires, unsigned n,
-                               const struct tensor ***ret)
+static rill_status node_shapes(struct lower *l, const struct frame *f, const uint32_t *wires,
+                               unsigned n, const struct tensor ***ret)
 {
     struct tensor *t = arena_array(&l->p->arena, struct tensor, n + 1);
     const struct tensor **list = arena_array(&l->p->arena, const struct tensor *, n + 1);
@@ -237,8 +244,8 @@ static rill_status node_shapes(struct lower *l, const struct frame *f, const uin
 }
 
 /* Shapes of outputs that nobody wants are still part of eval's contract. */
-static rill_status node_unwanted(struct lower *l, const struct frame *f, const struct node *n, struct node_step *s,
-                                 const struct tensor **out)
+static rill_status node_unwanted(struct lower *l, const struct frame *f, const struct node *n,
+                                 struct node_step *s, const struct tensor **out)
 {
     bool any = false;
     for (unsigned i = 0; i < n->n_out; i++)
@@ -252,8 +259,15 @@ static rill_status node_unwanted(struct lower *l, const struct frame *f, const s
         return lower_no_memory(l);
     for (unsigned i = 0; i < n->n_in; i++)
         in[i] = n->in[i] == WIRE_NONE ? NULL : &f->g->wires[n->in[i]].fact;
-    struct infer c = { .node = n, .attr = n->attr, .dims = f->g->dims, .arena = &l->work, .n_in = n->n_in,
-                       .n_out = n->n_out, .in = in, .out = facts, .err = l->err };
+    struct infer c = { .node = n,
+                       .attr = n->attr,
+                       .dims = f->g->dims,
+                       .arena = &l->work,
+                       .n_in = n->n_in,
+                       .n_out = n->n_out,
+                       .in = in,
+                       .out = facts,
+                       .err = l->err };
     TRY(n->op->infer(&c));
     for (unsigned i = 0; i < n->n_out; i++)
         if (!out[i] && fact_to_tensor(&facts[i], &t[i]))
@@ -273,8 +287,8 @@ static rill_status operand_set_packed(struct lower *l, union operand *o, uint32_
     return RILL_OK;
 }
 
-static rill_status node_operands(struct lower *l, struct frame *f, const struct node *n, struct node_step *s,
-                                 uint64_t packed)
+static rill_status node_operands(struct lower *l, struct frame *f, const struct node *n,
+                                 struct node_step *s, uint64_t packed)
 {
     uint32_t slot;
     for (unsigned i = 0; i < n->n_in; i++) {
@@ -293,7 +307,8 @@ static rill_status node_operands(struct lower *l, struct frame *f, const struct 
     return RILL_OK;
 }
 
-static rill_status node_lower(struct lower *l, struct frame *f, const struct node *n, struct steps *list)
+static rill_status node_lower(struct lower *l, struct frame *f, const struct node *n,
+                              struct steps *list)
 {
     struct arena *a = &l->p->arena;
     struct node_step *s = arena_new(a, struct node_step);
@@ -304,12 +319,27 @@ static rill_status node_lower(struct lower *l, struct frame *f, const struct nod
         !(s->out = arena_array(a, union operand, n->n_out + 1)))
         return lower_no_memory(l);
     TRY(node_unwanted(l, f, n, s, out));
-    struct prep p = { .node = n, .attr = n->attr, .kern = &l->p->kern, .arena = a, .n_in = n->n_in, .n_out = n->n_out,
-                      .in = in, .out = out, .kernel = n->op->name, .packs = &l->p->packs, .err = l->err };
+    struct prep p = { .node = n,
+                      .attr = n->attr,
+                      .kern = &l->p->kern,
+                      .arena = a,
+                      .n_in = n->n_in,
+                      .n_out = n->n_out,
+                      .in = in,
+                      .out = out,
+                      .kernel = n->op->name,
+                      .packs = &l->p->packs,
+                      .err = l->err };
     if (n->op->prepare)
         TRY(n->op->prepare(&p));
-    s->eval = (struct eval) { .node = n, .attr = n->attr, .kern = &l->p->kern, .n_in = n->n_in, .n_out = n->n_out,
-                              .in = in, .out = out, .args = p.args };
+    s->eval = (struct eval) { .node = n,
+                              .attr = n->attr,
+                              .kern = &l->p->kern,
+                              .n_in = n->n_in,
+                              .n_out = n->n_out,
+                              .in = in,
+                              .out = out,
+                              .args = p.args };
     TRY(node_operands(l, f, n, s, p.packed));
     uint32_t scratch;
     TRY(slot_new(l, p.scratch_bytes, &scratch));
@@ -323,7 +353,8 @@ static rill_status node_lower(struct lower *l, struct frame *f, const struct nod
     return RILL_OK;
 }
 
-static rill_status view_lower(struct lower *l, struct frame *f, const struct node *n, unsigned input, size_t shift_bytes)
+static rill_status view_lower(struct lower *l, struct frame *f, const struct node *n,
+                              unsigned input, size_t shift_bytes)
 {
     uint32_t in, out;
     TRY(wire_slot(l, f, n->in[input], &in));
@@ -343,8 +374,8 @@ static bool is_state(const struct graph *g, uint32_t wire)
 }
 
 /* Another input of the node, read under another shape maybe, lies there too. */
-static rill_status is_read_twice(struct lower *l, struct frame *f, const struct node *n, int64_t base, uint32_t slot,
-                                 bool *ret)
+static rill_status is_read_twice(struct lower *l, struct frame *f, const struct node *n,
+                                 int64_t base, uint32_t slot, bool *ret)
 {
     uint32_t other;
     *ret = false;
@@ -357,8 +388,10 @@ static rill_status is_read_twice(struct lower *l, struct frame *f, const struct 
     return RILL_OK;
 }
 
-/* An output may be written where its base lay once nobody reads that any more and nothing outside the run owns it. */
-static rill_status base_reuse(struct lower *l, struct frame *f, const struct node *n, uint32_t number, unsigned output)
+/* An output may be written where its base lay once nobody reads that any more and nothing outside
+ * the run owns it. */
+static rill_status base_reuse(struct lower *l, struct frame *f, const struct node *n,
+                              uint32_t number, unsigned output)
 {
     int base = n->op->base ? n->op->base(n, output) : -1;
     uint32_t in, out;
@@ -370,8 +403,8 @@ static rill_status base_reuse(struct lower *l, struct frame *f, const struct nod
     bool ours = f->g->wires[w].node != WIRE_NONE || is_state(f->g, w), twice;
     TRY(is_read_twice(l, f, n, base, in, &twice));
     const struct slot *s = &l->slots[in], *root = &l->slots[slot_root(l, in)];
-    if (!ours || twice || s->part || root->constant || f->last[w] != number || root->last > l->time || slot_shift(l, in) ||
-        l->slots[out].root != out)
+    if (!ours || twice || s->part || root->constant || f->last[w] != number ||
+        root->last > l->time || slot_shift(l, in) || l->slots[out].root != out)
         return RILL_OK;
     l->slots[out].root = in;
     return RILL_OK;
@@ -399,7 +432,8 @@ rill_status graph_lower(struct lower *l, struct frame *f, struct steps *ret)
 
 /* ---- states and ports ---- */
 
-static bool is_another_state(const struct lower *l, const uint32_t *to, uint32_t n, uint32_t me, uint32_t from)
+static bool is_another_state(const struct lower *l, const uint32_t *to, uint32_t n, uint32_t me,
+                             uint32_t from)
 {
     for (uint32_t i = 0; i < n; i++)
         if (i != me && slot_root(l, to[i]) == slot_root(l, from))
@@ -407,8 +441,9 @@ static bool is_another_state(const struct lower *l, const uint32_t *to, uint32_t
     return false;
 }
 
-rill_status states_update(struct lower *l, const uint32_t *to, const uint32_t *from, const size_t *bytes, uint32_t n,
-                          struct copies *stage, struct copies *next)
+rill_status states_update(struct lower *l, const uint32_t *to, const uint32_t *from,
+                          const size_t *bytes, uint32_t n, struct copies *stage,
+                          struct copies *next)
 {
     TRY(copies_init(l, stage, n));
     TRY(copies_init(l, next, n));
@@ -439,7 +474,8 @@ static rill_status states_begin(struct lower *l, struct frame *f)
         struct slot *s = &l->slots[slot];
         s->persistent = true;
         s->offset = p->state_bytes;
-        p->state_bytes += (s->bytes + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1);
+        p->state_bytes +=
+            (s->bytes + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1);
         *ps = (struct plan_state) { .name = st->name, .offset = s->offset, .init = st->init };
         fact_to_tensor(&g->wires[st->in].fact, &ps->shape);
     }
@@ -450,17 +486,19 @@ static rill_status states_begin(struct lower *l, struct frame *f)
 static void state_merge(struct lower *l, uint32_t to, uint32_t from)
 {
     struct slot *t = &l->slots[slot_root(l, to)], *s = &l->slots[slot_root(l, from)];
-    if (!slot_shift(l, from) && !s->constant && !s->persistent && s->bytes == t->bytes && s->first > t->last &&
-        s->first != UINT32_MAX)
+    if (!slot_shift(l, from) && !s->constant && !s->persistent && s->bytes == t->bytes &&
+        s->first > t->last && s->first != UINT32_MAX)
         s->root = slot_root(l, to);
 }
 
 static rill_status states_end(struct lower *l, struct frame *f, struct steps *list)
 {
     const struct graph *g = f->g;
-    uint32_t n = g->n_states, *to = arena_array(&l->work, uint32_t, n + 1), *from = arena_array(&l->work, uint32_t, n + 1);
+    uint32_t n = g->n_states, *to = arena_array(&l->work, uint32_t, n + 1),
+             *from = arena_array(&l->work, uint32_t, n + 1);
     size_t *bytes = arena_array(&l->work, size_t, n + 1);
-    struct copy_step *stage = arena_new(&l->p->arena, struct copy_step), *next = arena_new(&l->p->arena, struct copy_step);
+    struct copy_step *stage = arena_new(&l->p->arena, struct copy_step),
+                     *next = arena_new(&l->p->arena, struct copy_step);
     if (!to || !from || !bytes || !stage || !next)
         return lower_no_memory(l);
     for (uint32_t i = 0; i < n; i++) {
@@ -468,7 +506,8 @@ static rill_status states_end(struct lower *l, struct frame *f, struct steps *li
         TRY(wire_slot(l, f, g->states[i].out, &from[i]));
         TRY(wire_bytes(l, g, g->states[i].in, &bytes[i]));
     }
-    for (uint32_t i = 0; i < n; i++)    /* an old state that is another one's next value is still read here */
+    for (uint32_t i = 0; i < n;
+         i++) /* an old state that is another one's next value is still read here */
         if (slot_root(l, from[i]) != slot_root(l, to[i]))
             slot_use(l, from[i], l->time);
     for (uint32_t i = 0; i < n; i++)
@@ -483,7 +522,8 @@ static rill_status states_end(struct lower *l, struct frame *f, struct steps *li
 }
 
 /* The next value of a state that was written in its place: it lies there until the next run. */
-static rill_status is_updated_state(struct lower *l, struct frame *f, uint32_t w, uint32_t slot, bool *ret)
+static rill_status is_updated_state(struct lower *l, struct frame *f, uint32_t w, uint32_t slot,
+                                    bool *ret)
 {
     *ret = false;
     for (uint32_t i = 0; i < f->g->n_states; i++) {
@@ -497,7 +537,8 @@ static rill_status is_updated_state(struct lower *l, struct frame *f, uint32_t w
 }
 
 /* An output that lies in a state which moves on (or is one port twice) is copied out before. */
-static rill_status outputs_end(struct lower *l, struct frame *f, uint32_t *ret_slots, struct steps *list)
+static rill_status outputs_end(struct lower *l, struct frame *f, uint32_t *ret_slots,
+                               struct steps *list)
 {
     const struct graph *g = f->g;
     struct copy_step *out = arena_new(&l->p->arena, struct copy_step);
@@ -530,13 +571,13 @@ static rill_status inputs_begin(struct lower *l, struct frame *f, uint32_t *ret_
         TRY(wire_slot(l, f, f->g->inputs[i], &slot));
         ret_slots[i] = slot;
         slot_use(l, slot, 0);
-        slot_use(l, slot, UINT32_MAX - 1);      /* written between runs, while outputs are being read */
+        slot_use(l, slot, UINT32_MAX - 1); /* written between runs, while outputs are being read */
     }
     return RILL_OK;
 }
 
-static rill_status ports_set(struct lower *l, const struct frame *f, const uint32_t *wires, const uint32_t *slots,
-                             uint32_t n, struct plan_port **ret)
+static rill_status ports_set(struct lower *l, const struct frame *f, const uint32_t *wires,
+                             const uint32_t *slots, uint32_t n, struct plan_port **ret)
 {
     struct plan_port *ports = arena_array(&l->p->arena, struct plan_port, n + 1);
     if (!ports)
@@ -571,7 +612,8 @@ static rill_status layout(struct lower *l, size_t max_bytes)
 {
     struct plan *p = l->p;
     p->spans = arena_array(&p->arena, struct span, l->n_slots + 1);
-    uint32_t *order = arena_array(&l->work, uint32_t, l->n_slots + 1), *of = arena_array(&l->work, uint32_t, l->n_slots + 1);
+    uint32_t *order = arena_array(&l->work, uint32_t, l->n_slots + 1),
+             *of = arena_array(&l->work, uint32_t, l->n_slots + 1);
     if (!p->spans || !order || !of)
         return lower_no_memory(l);
     for (uint32_t i = 0; i < l->n_slots; i++) {
@@ -579,16 +621,19 @@ static rill_status layout(struct lower *l, size_t max_bytes)
         if (s->root != i || s->constant || s->persistent || s->first == UINT32_MAX)
             continue;
         of[p->n_spans] = i;
-        p->spans[p->n_spans++] = (struct span) { .bytes = s->bytes, .first = s->first, .last = s->last };
+        p->spans[p->n_spans++] =
+            (struct span) { .bytes = s->bytes, .first = s->first, .last = s->last };
         if (s->bytes > max_bytes)
-            return err_set(l->err, RILL_LIMIT, "a tensor of %zu bytes is over the limit of %zu", s->bytes, max_bytes);
+            return err_set(l->err, RILL_LIMIT, "a tensor of %zu bytes is over the limit of %zu",
+                           s->bytes, max_bytes);
     }
     size_t bytes = memplan_place(p->spans, order, p->n_spans);
     for (uint32_t i = 0; i < p->n_spans; i++)
         l->slots[of[i]].offset = p->state_bytes + p->spans[i].offset;
     p->mem_bytes = pointers_place(p, p->state_bytes + bytes);
     if (p->mem_bytes > max_bytes)
-        return err_set(l->err, RILL_LIMIT, "one stream needs %zu bytes, over the limit of %zu", p->mem_bytes, max_bytes);
+        return err_set(l->err, RILL_LIMIT, "one stream needs %zu bytes, over the limit of %zu",
+                       p->mem_bytes, max_bytes);
     TRY(moves_collect(l));
     for (uint32_t i = 0; i < l->n_operands; i++)
         operand_resolve(l, l->operands[i]);
@@ -604,7 +649,8 @@ static rill_status constants_list(struct lower *l)
     for (uint32_t i = 0; i < l->n_slots; i++) {
         const struct slot *s = &l->slots[i];
         if (s->constant)
-            p->constants[p->n_constants++] = (struct plan_constant) { s->constant, s->is_read, s->is_packed };
+            p->constants[p->n_constants++] =
+                (struct plan_constant) { s->constant, s->is_read, s->is_packed };
     }
     return RILL_OK;
 }
@@ -613,10 +659,11 @@ static rill_status plan_build(struct lower *l, const struct graph *g, size_t max
 {
     struct frame f;
     struct steps list = { 0 };
-    uint32_t *in = arena_array(&l->work, uint32_t, g->n_inputs + 1), *out = arena_array(&l->work, uint32_t, g->n_outputs + 1);
+    uint32_t *in = arena_array(&l->work, uint32_t, g->n_inputs + 1),
+             *out = arena_array(&l->work, uint32_t, g->n_outputs + 1);
     if (!in || !out)
         return lower_no_memory(l);
-    TRY(graph_check_bodies(g, NULL, NULL, l->err));     /* sizes are taken from both sides of a slot */
+    TRY(graph_check_bodies(g, NULL, NULL, l->err)); /* sizes are taken from both sides of a slot */
     TRY(frame_init(l, &f, g));
     TRY(states_begin(l, &f));
     TRY(inputs_begin(l, &f, in));
@@ -666,10 +713,12 @@ rill_status plan_from_graph(struct plan **ret, const struct graph *g, const stru
         p->packs.ready = opts->packs;
         p->packs.n_ready = opts->n_packs;
     }
-    rill_status s = plan_build(&l, g, opts && opts->mem_bytes_max ? opts->mem_bytes_max : MEM_BYTES_MAX);
+    rill_status s =
+        plan_build(&l, g, opts && opts->mem_bytes_max ? opts->mem_bytes_max : MEM_BYTES_MAX);
     arena_drop(&l.work);
     if (p->packs.misfit || (s == RILL_OK && p->packs.ready && p->packs.n != p->packs.n_ready))
-        s = err_set(reterr, RILL_MALFORMED, "the packed weights are not those that the graph needs");
+        s = err_set(reterr, RILL_MALFORMED,
+                    "the packed weights are not those that the graph needs");
     if (s != RILL_OK) {
         plan_free(p);
         return s;
@@ -692,5 +741,6 @@ void plan_reset(const struct plan *p, unsigned char *mem)
     memset(mem + p->bound_offset, 0, sizeof(void *));
     for (uint32_t i = 0; i < p->n_states; i++)
         if (p->states[i].init)
-            memcpy(mem + p->states[i].offset, p->states[i].init->data, tensor_bytes(&p->states[i].shape));
+            memcpy(mem + p->states[i].offset, p->states[i].init->data,
+                   tensor_bytes(&p->states[i].shape));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* plan.h - what is left at run time: steps with byte offsets into one flat block of memory.
  *
- * A plan is constant after plan_from_graph and may be used by many threads, each with its own block. */
+ * A plan is constant after plan_from_graph and may be used by many threads, each with its own
+ * block. */
 #ifndef ENGINE_PLAN_H
 #define ENGINE_PLAN_H
 #include "engine/memplan.h"
@@ -12,7 +13,8 @@ struct node_step;
 
 struct step {
     void (*run)(const struct step *s, unsigned char *mem);
-    void (*run_many)(const struct step *s, unsigned char *const *mem, unsigned n);     /* NULL: block after block */
+    void (*run_many)(const struct step *s, unsigned char *const *mem,
+                     unsigned n); /* NULL: block after block */
     const void *args;           /* of that kind of step, owned by the plan */
     const char *name;           /* node name, for people */
     const char *kernel;         /* op or kernel name, for people */
@@ -54,7 +56,7 @@ struct plan {
     uint32_t n_inputs, n_outputs, n_states;
     size_t state_bytes;         /* the head of the block, which lives from run to run */
     struct node_step *node_steps;   /* a list of all, those of bodies too */
-    size_t bound_offset;        /* where the block notes the address that its pointers were made for */
+    size_t bound_offset; /* where the block notes the address that its pointers were made for */
     size_t mem_bytes;           /* the whole block, 64-byte aligned: states, arena, pointers */
     size_t weights_bytes;       /* constants the steps read */
     struct span *spans;         /* the layout behind state_bytes, for dumps and tests */
@@ -67,14 +69,16 @@ struct plan {
 struct plan_opts {
     unsigned cpu;               /* enum kern_cpu bits to use */
     size_t mem_bytes_max;       /* 0: 1 GiB */
-    const struct pack *packs;   /* of the same graph, planned before by this very code for this cpu; NULL: none */
+    const struct pack
+        *packs; /* of the same graph, planned before by this very code for this cpu; NULL: none */
     uint32_t n_packs;
-    bool slow_scans;            /* sizes, slices and operands are looked up in every iteration: to compare with */
+    bool slow_scans; /* sizes, slices and operands are looked up in every iteration: to compare with
+                      */
     size_t own_bytes_max;       /* of the plan itself, without streams; 0: no limit */
 };
 
-/* Every wire of g must be static. g and its constants must outlive the plan. Refuses by name what it
- * cannot run without allocating. */
+/* Every wire of g must be static. g and its constants must outlive the plan. Refuses by name what
+ * it cannot run without allocating. */
 rill_status  plan_from_graph(struct plan **ret, const struct graph *g, const struct plan_opts *opts,
                              rill_error *reterr);
 struct plan *plan_free(struct plan *p);                     /* takes and returns NULL */
@@ -86,8 +90,9 @@ void plan_reset(const struct plan *p, unsigned char *mem);
  * copied to another address finds that out. Real-time safe. */
 void plan_run(const struct plan *p, unsigned char *mem);
 
-/* plan_run on n different blocks, n <= OP_MANY_MAX: steps with run_many take all blocks at once, those between them one
- * block after the other. Each block gets the bits of plan_run. Real-time safe. */
+/* plan_run on n different blocks, n <= OP_MANY_MAX: steps with run_many take all blocks at once,
+ * those between them one block after the other. Each block gets the bits of plan_run. Real-time
+ * safe. */
 void plan_run_many(const struct plan *p, unsigned char *const *mem, unsigned n);
 
 /* What plan_run does first, for those who run its steps one by one. Real-time safe. */

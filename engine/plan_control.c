@@ -7,8 +7,8 @@
 /* ---- pieces that Scan and Loop share ---- */
 
 /* A slice of `axis` of a whole tensor; the slice lacks the axis. */
-static rill_status slice_set(struct lower *l, struct slice_copy *c, const struct tensor *whole, int axis,
-                             uint32_t whole_slot, uint32_t slice_slot)
+static rill_status slice_set(struct lower *l, struct slice_copy *c, const struct tensor *whole,
+                             int axis, uint32_t whole_slot, uint32_t slice_slot)
 {
     c->outer = 1;
     c->inner = dtype_bytes(whole->type);
@@ -31,8 +31,10 @@ static rill_status slices_init(struct lower *l, struct slice_copy ***ret, size_t
     return all && *ret ? RILL_OK : lower_no_memory(l);
 }
 
-/* Everything that a body reads from outside or hands from iteration to iteration lives through all of it. */
-static void slots_span(struct lower *l, const uint32_t *slots, uint32_t n, uint32_t from, uint32_t to)
+/* Everything that a body reads from outside or hands from iteration to iteration lives through all
+ * of it. */
+static void slots_span(struct lower *l, const uint32_t *slots, uint32_t n, uint32_t from,
+                       uint32_t to)
 {
     for (uint32_t i = 0; i < n; i++)
         if (slots[i] != WIRE_NONE) {
@@ -46,7 +48,8 @@ struct loop_lower {
     const struct graph *body;
     struct frame *outer, inner;
     struct scan_step *step;
-    uint32_t n_states, first_state;     /* states are body inputs first_state.. and body outputs out_state.. */
+    uint32_t n_states,
+        first_state; /* states are body inputs first_state.. and body outputs out_state.. */
     uint32_t out_state;
     uint32_t *body_in, *body_out;       /* slots */
     size_t *state_bytes;
@@ -67,7 +70,8 @@ static rill_status states_start(struct lower *l, struct loop_lower *w, unsigned 
     return RILL_OK;
 }
 
-static rill_status captures_start(struct lower *l, struct loop_lower *w, unsigned first_in, unsigned first_body)
+static rill_status captures_start(struct lower *l, struct loop_lower *w, unsigned first_in,
+                                  unsigned first_body)
 {
     for (unsigned i = first_in; i < w->n->n_in; i++)
         TRY(wire_slot(l, w->outer, w->n->in[i], &w->body_in[first_body + i - first_in]));
@@ -86,8 +90,8 @@ static rill_status body_lower(struct lower *l, struct loop_lower *w)
 }
 
 /* Stacked outputs: body output first_body + i goes to node output first_out + i. */
-static rill_status stacks_set(struct lower *l, struct loop_lower *w, unsigned first_out, unsigned first_body,
-                              const struct scan_attr *at)
+static rill_status stacks_set(struct lower *l, struct loop_lower *w, unsigned first_out,
+                              unsigned first_body, const struct scan_attr *at)
 {
     TRY(slices_init(l, &w->step->out, w->n->n_out));
     for (unsigned i = first_out; i < w->n->n_out; i++) {
@@ -101,13 +105,15 @@ static rill_status stacks_set(struct lower *l, struct loop_lower *w, unsigned fi
         struct slice_copy *c = w->step->out[w->step->n_out++];
         c->reverse = at && scan_is_reverse(at->out_reverse, k);
         c->fact = &w->outer->g->wires[w->n->out[i]].fact;
-        TRY(slice_set(l, c, &whole, at ? scan_axis(at->out_axes, k, whole.rank) : 0, slot, w->body_out[first_body + k]));
+        TRY(slice_set(l, c, &whole, at ? scan_axis(at->out_axes, k, whole.rank) : 0, slot,
+                      w->body_out[first_body + k]));
         slots_span(l, &slot, 1, w->begin, l->time);
     }
     return RILL_OK;
 }
 
-static rill_status loop_begin(struct lower *l, struct loop_lower *w, struct frame *f, const struct node *n)
+static rill_status loop_begin(struct lower *l, struct loop_lower *w, struct frame *f,
+                              const struct node *n)
 {
     w->n = n;
     w->outer = f;
@@ -120,7 +126,8 @@ static rill_status loop_begin(struct lower *l, struct loop_lower *w, struct fram
     w->init = arena_array(&l->work, uint32_t, w->body->n_inputs + 1);
     w->moved = arena_array(&l->work, bool, w->body->n_inputs + 1);
     w->last = arena_array(&l->work, uint32_t, w->body->n_inputs + 1);
-    if (!w->step || !w->body_in || !w->body_out || !w->state_bytes || !w->init || !w->moved || !w->last)
+    if (!w->step || !w->body_in || !w->body_out || !w->state_bytes || !w->init || !w->moved ||
+        !w->last)
         return lower_no_memory(l);
     return frame_init(l, &w->inner, w->body);
 }
@@ -128,7 +135,8 @@ static rill_status loop_begin(struct lower *l, struct loop_lower *w, struct fram
 /* States that are copied from iteration to iteration. */
 static rill_status states_copied(struct lower *l, struct loop_lower *w)
 {
-    uint32_t *to = arena_array(&l->work, uint32_t, w->n_states + 1), *from = arena_array(&l->work, uint32_t, w->n_states + 1);
+    uint32_t *to = arena_array(&l->work, uint32_t, w->n_states + 1),
+             *from = arena_array(&l->work, uint32_t, w->n_states + 1);
     size_t *bytes = arena_array(&l->work, size_t, w->n_states + 1);
     uint32_t n = 0;
     if (!to || !from || !bytes)
@@ -167,9 +175,17 @@ static rill_status states_ends(struct lower *l, struct loop_lower *w)
 static rill_status loop_end(struct lower *l, struct loop_lower *w, struct steps *list)
 {
     const struct loop_slots slots = {
-        .body = &w->inner, .first_slot = w->first_slot, .in = w->body_in, .out = w->body_out, .init = w->init,
-        .state_in = w->body_in + w->first_state, .state_out = w->body_out + w->out_state, .state_bytes = w->state_bytes,
-        .moved = w->moved, .last = w->last, .n_states = w->n_states,
+        .body = &w->inner,
+        .first_slot = w->first_slot,
+        .in = w->body_in,
+        .out = w->body_out,
+        .init = w->init,
+        .state_in = w->body_in + w->first_state,
+        .state_out = w->body_out + w->out_state,
+        .state_bytes = w->state_bytes,
+        .moved = w->moved,
+        .last = w->last,
+        .n_states = w->n_states,
     };
     if (!l->slow_scans)
         TRY(loop_slots_move(l, &slots, w->step));
@@ -184,7 +200,8 @@ static rill_status loop_end(struct lower *l, struct loop_lower *w, struct steps 
 
 /* ---- Scan ---- */
 
-static rill_status scan_slices(struct lower *l, struct loop_lower *w, const struct scan_attr *at, uint32_t *wholes)
+static rill_status scan_slices(struct lower *l, struct loop_lower *w, const struct scan_attr *at,
+                               uint32_t *wholes)
 {
     TRY(slices_init(l, &w->step->in, (size_t) at->n_scans));
     for (unsigned k = 0; k < at->n_scans; k++) {
@@ -205,7 +222,8 @@ static rill_status scan_slices(struct lower *l, struct loop_lower *w, const stru
     return RILL_OK;
 }
 
-static rill_status scan_lower(struct lower *l, struct frame *f, const struct node *n, struct steps *list)
+static rill_status scan_lower(struct lower *l, struct frame *f, const struct node *n,
+                              struct steps *list)
 {
     const struct scan_attr *at = n->attr;
     struct loop_lower w = { .n_states = (uint32_t) at->n_states };
@@ -251,20 +269,23 @@ static rill_status loop_counter(struct lower *l, struct loop_lower *w)
     return slice_set(l, w->step->in[0], &whole, 0, slot, w->body_in[0]);
 }
 
-static rill_status loop_lower(struct lower *l, struct frame *f, const struct node *n, struct steps *list)
+static rill_status loop_lower(struct lower *l, struct frame *f, const struct node *n,
+                              struct steps *list)
 {
     const struct loop_attr *at = n->attr;
     const struct tensor *trips = n->in[0] == WIRE_NONE ? NULL : f->g->wires[n->in[0]].fact.value;
     const struct tensor *cond = n->in[1] == WIRE_NONE ? NULL : f->g->wires[n->in[1]].fact.value;
     bool starts = n->in[1] == WIRE_NONE || (cond && tensor_get_i64(cond, cond->data, 0));
     if (!trips || !starts || !body_goes_on(n->body[0]))
-        return op_fail(l->err, RILL_UNSUPPORTED, n, "the number of iterations depends on data; a plan needs a constant "
+        return op_fail(l->err, RILL_UNSUPPORTED, n,
+                       "the number of iterations depends on data; a plan needs a constant "
                        "trip count and no condition");
     struct loop_lower w = { .n_states = (uint32_t) at->n_states, .first_state = 2, .out_state = 1 };
     TRY(loop_begin(l, &w, f, n));
     w.step->length = tensor_get_i64(trips, trips->data, 0);
     if (w.step->length < 0 || w.step->length > 1 << 20)
-        return op_fail(l->err, RILL_LIMIT, n, "%lld iterations; at most %d", (long long) w.step->length, 1 << 20);
+        return op_fail(l->err, RILL_LIMIT, n, "%lld iterations; at most %d",
+                       (long long) w.step->length, 1 << 20);
     TRY(loop_counter(l, &w));
     TRY(states_start(l, &w, 2));
     TRY(captures_start(l, &w, 2 + w.n_states, 2 + w.n_states));
@@ -275,7 +296,8 @@ static rill_status loop_lower(struct lower *l, struct frame *f, const struct nod
 
 /* ---- If ---- */
 
-static rill_status branch_lower(struct lower *l, struct frame *f, const struct node *n, int b, struct if_step *s)
+static rill_status branch_lower(struct lower *l, struct frame *f, const struct node *n, int b,
+                                struct if_step *s)
 {
     struct frame inner;
     TRY(frame_init(l, &inner, n->body[b]));
@@ -297,7 +319,8 @@ static rill_status branch_lower(struct lower *l, struct frame *f, const struct n
     return RILL_OK;
 }
 
-static rill_status if_lower(struct lower *l, struct frame *f, const struct node *n, struct steps *list)
+static rill_status if_lower(struct lower *l, struct frame *f, const struct node *n,
+                            struct steps *list)
 {
     struct if_step *s = arena_new(&l->p->arena, struct if_step);
     uint32_t cond;
@@ -311,7 +334,8 @@ static rill_status if_lower(struct lower *l, struct frame *f, const struct node 
     return step_add(l, list, if_step_run, s, n->name, n->op->name);
 }
 
-rill_status control_lower(struct lower *l, struct frame *f, const struct node *n, struct steps *list)
+rill_status control_lower(struct lower *l, struct frame *f, const struct node *n,
+                          struct steps *list)
 {
     if (n->op == &op_scan)
         return scan_lower(l, f, n, list);

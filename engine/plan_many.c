@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One plan on many blocks. Only steps that gain by it take all blocks at once: between them each block runs alone, so
- * that what one step wrote is still in the nearest cache when the next one reads it. */
+/* One plan on many blocks. Only steps that gain by it take all blocks at once: between them each
+ * block runs alone, so that what one step wrote is still in the nearest cache when the next one
+ * reads it. */
 #include "engine/plan_steps.h"
 
 void node_step_run_many(const struct step *s, unsigned char *const *mem, unsigned n)
@@ -12,7 +13,8 @@ void node_step_run_many(const struct step *s, unsigned char *const *mem, unsigne
     e[0].node->op->eval_many(e, n);
 }
 
-static const struct step *steps_alone(const struct step *s, const struct step *end, unsigned char *mem)
+static const struct step *steps_alone(const struct step *s, const struct step *end,
+                                      unsigned char *mem)
 {
     for (; s != end && !s->run_many; s++)
         s->run(s, mem);

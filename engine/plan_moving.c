@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The operands of a loop's body: slices are read and written where they lie in the whole, and states need no copy from
- * iteration to iteration. All is decided once the body is lowered, by giving its slots another root. */
+/* The operands of a loop's body: slices are read and written where they lie in the whole, and
+ * states need no copy from iteration to iteration. All is decided once the body is lowered, by
+ * giving its slots another root. */
 #include "engine/plan_lower.h"
 
 static struct slot *slot_of(struct lower *l, uint32_t slot)
@@ -20,10 +21,13 @@ static bool read_by_control(const struct lower *l, const struct loop_slots *s, u
 {
     const struct graph *g = s->body->g;
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        for (unsigned k = 0; (g->nodes[i].op->flags & OP_CONTROL) && k < g->nodes[i].n_in + g->nodes[i].n_out; k++) {
+        for (unsigned k = 0;
+             (g->nodes[i].op->flags & OP_CONTROL) && k < g->nodes[i].n_in + g->nodes[i].n_out;
+             k++) {
             const struct node *n = &g->nodes[i];
             uint32_t w = k < n->n_in ? n->in[k] : n->out[k - n->n_in];
-            if (w != WIRE_NONE && s->body->slot[w] != WIRE_NONE && slot_root(l, s->body->slot[w]) == root)
+            if (w != WIRE_NONE && s->body->slot[w] != WIRE_NONE &&
+                slot_root(l, s->body->slot[w]) == root)
                 return true;
         }
     return false;
@@ -38,8 +42,8 @@ static unsigned outputs_in(const struct lower *l, const struct loop_slots *s, ui
     return n;
 }
 
-static void slot_move(struct lower *l, uint32_t slot, uint32_t root, size_t shift, struct scan_step *step, ptrdiff_t stride,
-                      uint64_t mask)
+static void slot_move(struct lower *l, uint32_t slot, uint32_t root, size_t shift,
+                      struct scan_step *step, ptrdiff_t stride, uint64_t mask)
 {
     struct slot *s = slot_of(l, slot);
     s->root = root;
@@ -68,8 +72,10 @@ static void slices_in_move(struct lower *l, const struct loop_slots *s, struct s
     for (uint32_t i = 0; i < step->n_in; i++) {
         struct slice_copy *c = step->in[i];
         uint32_t slice = c->slice.slot, whole = c->whole.slot;
-        if (c->outer == 1 && !slot_moves(l, whole) && !read_by_control(l, s, slice) && !outputs_in(l, s, slice))
-            slot_move(l, slice, whole, slice_first(c, step->length), step, slice_stride(c), UINT64_MAX);
+        if (c->outer == 1 && !slot_moves(l, whole) && !read_by_control(l, s, slice) &&
+            !outputs_in(l, s, slice))
+            slot_move(l, slice, whole, slice_first(c, step->length), step, slice_stride(c),
+                      UINT64_MAX);
         else
             step->in[kept++] = c;
     }
@@ -78,13 +84,15 @@ static void slices_in_move(struct lower *l, const struct loop_slots *s, struct s
 
 /* ---- states ---- */
 
-/* The slot that holds state k's next value and nothing else that leaves the body but `others` outputs; WIRE_NONE: it
- * may not lie elsewhere. */
-static uint32_t next_alone(const struct lower *l, const struct loop_slots *s, uint32_t k, unsigned others)
+/* The slot that holds state k's next value and nothing else that leaves the body but `others`
+ * outputs; WIRE_NONE: it may not lie elsewhere. */
+static uint32_t next_alone(const struct lower *l, const struct loop_slots *s, uint32_t k,
+                           unsigned others)
 {
     uint32_t from = s->state_out[k], root = slot_root(l, from), mine = s->state_in[k];
     const struct slot *r = &l->slots[root];
-    bool ours = root >= s->first_slot && !r->constant && !r->persistent && !slot_moves(l, from) && !slot_shift(l, from);
+    bool ours = root >= s->first_slot && !r->constant && !r->persistent && !slot_moves(l, from) &&
+        !slot_shift(l, from);
     bool fits = ours && r->bytes == s->state_bytes[k] && r->bytes && !read_by_control(l, s, root) &&
                 outputs_in(l, s, root) == 1 + others;
     return fits && !read_by_control(l, s, mine) && !outputs_in(l, s, mine) ? root : WIRE_NONE;
@@ -98,12 +106,14 @@ static rill_status shifted(struct lower *l, uint32_t of, size_t shift, uint32_t 
     return RILL_OK;
 }
 
-/* A next state that is written only after the old one was last read is written in its place; else the two lie side by
- * side and change places with every iteration. */
-static rill_status state_move(struct lower *l, const struct loop_slots *s, struct scan_step *step, uint32_t k)
+/* A next state that is written only after the old one was last read is written in its place; else
+ * the two lie side by side and change places with every iteration. */
+static rill_status state_move(struct lower *l, const struct loop_slots *s, struct scan_step *step,
+                              uint32_t k)
 {
     uint32_t root = next_alone(l, s, k, 0), mine = s->state_in[k];
-    size_t room = (s->state_bytes[k] + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1);
+    size_t room =
+        (s->state_bytes[k] + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1);
     if (root == WIRE_NONE)
         return RILL_OK;
     s->moved[k] = true;
@@ -132,8 +142,8 @@ static uint32_t state_in_slot(const struct lower *l, const struct loop_slots *s,
 }
 
 /* State k is what the last iteration wrote into the whole. */
-static rill_status state_follows(struct lower *l, const struct loop_slots *s, struct scan_step *step, uint32_t k,
-                                 const struct slice_copy *c)
+static rill_status state_follows(struct lower *l, const struct loop_slots *s,
+                                 struct scan_step *step, uint32_t k, const struct slice_copy *c)
 {
     uint32_t mine = s->state_in[k], whole = c->whole.slot;
     size_t first = slice_first(c, step->length);
@@ -145,28 +155,33 @@ static rill_status state_follows(struct lower *l, const struct loop_slots *s, st
     return RILL_OK;
 }
 
-static bool slice_out_fits(const struct lower *l, const struct loop_slots *s, const struct slice_copy *c)
+static bool slice_out_fits(const struct lower *l, const struct loop_slots *s,
+                           const struct slice_copy *c)
 {
     uint32_t slice = c->slice.slot, root = slot_root(l, slice);
     const struct slot *r = &l->slots[root];
-    return c->outer == 1 && root >= s->first_slot && !r->constant && !r->persistent && !slot_moves(l, slice) &&
-           !slot_shift(l, slice) && r->bytes == c->inner && !slot_moves(l, c->whole.slot) && !read_by_control(l, s, root);
+    return c->outer == 1 && root >= s->first_slot && !r->constant && !r->persistent &&
+        !slot_moves(l, slice) && !slot_shift(l, slice) && r->bytes == c->inner &&
+        !slot_moves(l, c->whole.slot) && !read_by_control(l, s, root);
 }
 
-static rill_status slices_out_move(struct lower *l, const struct loop_slots *s, struct scan_step *step)
+static rill_status slices_out_move(struct lower *l, const struct loop_slots *s,
+                                   struct scan_step *step)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < step->n_out; i++) {
         struct slice_copy *c = step->out[i];
         uint32_t root = slot_root(l, c->slice.slot), k = state_in_slot(l, s, root);
-        bool follows = k != WIRE_NONE && next_alone(l, s, k, 1) == root && step->length > 0 && !slot_moves(l, s->init[k]);
+        bool follows = k != WIRE_NONE && next_alone(l, s, k, 1) == root && step->length > 0 &&
+            !slot_moves(l, s->init[k]);
         if (!slice_out_fits(l, s, c) || !(follows || outputs_in(l, s, root) == 1)) {
             step->out[kept++] = c;
             continue;
         }
         if (follows)
             TRY(state_follows(l, s, step, k, c));
-        slot_move(l, root, c->whole.slot, slice_first(c, step->length), step, slice_stride(c), UINT64_MAX);
+        slot_move(l, root, c->whole.slot, slice_first(c, step->length), step, slice_stride(c),
+                  UINT64_MAX);
     }
     step->n_out = kept;
     return RILL_OK;
@@ -204,12 +219,15 @@ static size_t shift_below(const struct lower *l, uint32_t slot, uint32_t moving)
     return bytes;
 }
 
-static rill_status move_add(struct lower *l, const struct node_step *n, unsigned pointer, uint32_t slot, uint32_t moving)
+static rill_status move_add(struct lower *l, const struct node_step *n, unsigned pointer,
+                            uint32_t slot, uint32_t moving)
 {
     const struct slot from = l->slots[moving];
     struct scan_move *m = &from.loop->moves[from.loop->n_moves++];
-    *m = (struct scan_move) { .pointer_offset = n->lists_offset + pointer * sizeof(void *), .stride_bytes = from.stride_bytes,
-                              .mask = from.mask, .has_first = from.before != WIRE_NONE };
+    *m = (struct scan_move) { .pointer_offset = n->lists_offset + pointer * sizeof(void *),
+                              .stride_bytes = from.stride_bytes,
+                              .mask = from.mask,
+                              .has_first = from.before != WIRE_NONE };
     TRY(operand_set(l, &m->at, slot));
     if (!m->has_first)
         return RILL_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The slow way through a loop, to compare the other one with: in every iteration each step of the body works out the
- * sizes of its operands from their facts and looks their places up among all wires of the body. */
+/* The slow way through a loop, to compare the other one with: in every iteration each step of the
+ * body works out the sizes of its operands from their facts and looks their places up among all
+ * wires of the body. */
 #include "engine/plan_lower.h"
 
 #include <string.h>
@@ -25,8 +26,9 @@ static void *slow_find(const struct slow_step *s, uint32_t wire, unsigned char *
     return NULL;
 }
 
-static void slow_operand(const struct slow_step *s, uint32_t wire, const struct tensor *known, unsigned char *mem,
-                         struct tensor *shape, const struct tensor **ret_shape, void **ret_at)
+static void slow_operand(const struct slow_step *s, uint32_t wire, const struct tensor *known,
+                         unsigned char *mem, struct tensor *shape, const struct tensor **ret_shape,
+                         void **ret_at)
 {
     *ret_shape = known;
     *ret_at = NULL;
@@ -50,7 +52,8 @@ static void slow_step_run(const struct step *step, unsigned char *mem)
     for (unsigned i = 0; i < all; i++) {
         bool in = i < n->n_in;
         unsigned k = in ? i : i - n->n_in;
-        slow_operand(s, in ? n->in[k] : n->out[k], in ? e.in[k] : e.out[k], mem, &shapes[i], &lists[i], &at[i]);
+        slow_operand(s, in ? n->in[k] : n->out[k], in ? e.in[k] : e.out[k], mem, &shapes[i],
+                     &lists[i], &at[i]);
     }
     e.in = lists;
     e.out = lists + n->n_in;
@@ -74,7 +77,8 @@ void slice_resolve(const struct slice_copy *c, struct slice_copy *ret)
     ret->stride = ret->inner * (size_t) whole.dim[c->axis];
 }
 
-static rill_status places_make(struct lower *l, const struct frame *f, struct slow_place **ret, uint32_t *ret_n)
+static rill_status places_make(struct lower *l, const struct frame *f, struct slow_place **ret,
+                               uint32_t *ret_n)
 {
     struct slow_place *p = arena_array(&l->p->arena, struct slow_place, f->g->n_wires + 1);
     if (!p)
@@ -89,7 +93,8 @@ static rill_status places_make(struct lower *l, const struct frame *f, struct sl
     return RILL_OK;
 }
 
-rill_status steps_made_slow(struct lower *l, const struct frame *f, struct scan_step *step, uint32_t begin)
+rill_status steps_made_slow(struct lower *l, const struct frame *f, struct scan_step *step,
+                            uint32_t begin)
 {
     struct slow_place *places = NULL;
     uint32_t n_places = 0;
@@ -100,7 +105,8 @@ rill_status steps_made_slow(struct lower *l, const struct frame *f, struct scan_
         if (at->run != node_step_run)
             continue;
         const struct node_step *node = at->args;
-        size_t all = node->eval.n_in + node->eval.n_out, each = sizeof(struct tensor) + 2 * sizeof(void *);
+        size_t all = node->eval.n_in + node->eval.n_out,
+               each = sizeof(struct tensor) + 2 * sizeof(void *);
         struct slow_step *s = arena_new(&l->p->arena, struct slow_step);
         uint32_t room;
         if (!s)

@@ -63,7 +63,8 @@ void node_step_run(const struct step *s, unsigned char *mem)
 static void copies_run(const struct copies *all, unsigned char *mem)
 {
     for (uint32_t i = 0; i < all->n; i++)
-        memmove(operand_write(&all->c[i].to, mem), operand_read(&all->c[i].from, mem), all->c[i].bytes);
+        memmove(operand_write(&all->c[i].to, mem), operand_read(&all->c[i].from, mem),
+                all->c[i].bytes);
 }
 
 void copy_step_run(const struct step *s, unsigned char *mem)
@@ -73,7 +74,8 @@ void copy_step_run(const struct step *s, unsigned char *mem)
 
 void slice_in(const struct slice_copy *c, int64_t at, unsigned char *mem)
 {
-    const unsigned char *from = (const unsigned char *) operand_read(&c->whole, mem) + (size_t) at * c->inner;
+    const unsigned char *from =
+        (const unsigned char *) operand_read(&c->whole, mem) + (size_t) at * c->inner;
     unsigned char *to = operand_write(&c->slice, mem);
     for (size_t o = 0; o < c->outer; o++)
         memcpy(to + o * c->inner, from + o * c->stride, c->inner);

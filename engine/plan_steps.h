@@ -59,7 +59,8 @@ struct scan_step {
     int64_t length;
     struct slice_copy **in, **out;
     uint32_t n_in, n_out;
-    struct copies start, stage, next, finish;   /* initial states; states through staging; next; last values */
+    struct copies start, stage, next,
+        finish; /* initial states; states through staging; next; last values */
     struct steps body;
 };
 
@@ -82,6 +83,7 @@ void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem);
 void node_step_run(const struct step *s, unsigned char *mem);
 void scan_step_run(const struct step *s, unsigned char *mem);
 void if_step_run(const struct step *s, unsigned char *mem);
-void slice_resolve(const struct slice_copy *c, struct slice_copy *ret);    /* from the fact of the whole */
+void slice_resolve(const struct slice_copy *c,
+                   struct slice_copy *ret); /* from the fact of the whole */
 void copy_step_run(const struct step *s, unsigned char *mem);
 #endif

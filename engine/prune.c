@@ -89,12 +89,15 @@ static bool ints_keep(struct arena *a, struct attr_ints *list, const uint32_t *o
     return v != NULL;
 }
 
-/* Drops outputs of a Scan or Loop that are stacked for nobody, so that the body need not make them. */
+/* Drops outputs of a Scan or Loop that are stacked for nobody, so that the body need not make
+ * them. */
 static bool stacked_drop(struct graph *ret, struct node *n, struct graph *body)
 {
     const struct loop_attr *loop = n->attr;
-    struct scan_attr *scan = n->op == &op_scan ? arena_copy(ret->arena, n->attr, sizeof *scan) : NULL;
-    unsigned first = (unsigned) (scan ? scan->n_states : loop->n_states), before = n->op == &op_loop, m = first;
+    struct scan_attr *scan =
+        n->op == &op_scan ? arena_copy(ret->arena, n->attr, sizeof *scan) : NULL;
+    unsigned first = (unsigned) (scan ? scan->n_states : loop->n_states),
+             before = n->op == &op_loop, m = first;
     uint32_t *list = arena_copy(ret->arena, body->outputs, body->n_outputs * sizeof *list);
     if (!list || (n->op == &op_scan && !scan))
         return false;
@@ -131,8 +134,8 @@ static rill_status bodies_prune(struct graph *ret, struct node *n, rill_error *r
     return RILL_OK;
 }
 
-static rill_status node_copy(struct pruner *p, struct graph *ret, const struct node *n, uint32_t *map,
-                             rill_error *reterr)
+static rill_status node_copy(struct pruner *p, struct graph *ret, const struct node *n,
+                             uint32_t *map, rill_error *reterr)
 {
     const struct graph *g = p->g;
     uint32_t *in = p->in, *out = p->out;
@@ -158,7 +161,8 @@ static bool interface_copy(struct pruner *p, struct graph *ret, uint32_t *map)
     for (uint32_t w = 0; w < g->n_wires; w++)
         map[w] = WIRE_NONE;
     for (uint32_t i = 0; i < g->n_inputs; i++)
-        map[g->inputs[i]] = graph_add_input(ret, g->wires[g->inputs[i]].name, &g->wires[g->inputs[i]].fact);
+        map[g->inputs[i]] =
+            graph_add_input(ret, g->wires[g->inputs[i]].name, &g->wires[g->inputs[i]].fact);
     for (uint32_t w = 0; w < g->n_wires; w++)
         if (p->wire[w] && g->wires[w].node == WIRE_NONE && map[w] == WIRE_NONE) {
             map[w] = graph_add_wire(ret, g->wires[w].name, &g->wires[w].fact);

@@ -87,8 +87,8 @@ static rill_status graph_copy(const struct subst *s, struct graph *ret, const st
     return dims_status(s->dims, s->err);
 }
 
-rill_status graph_substituted(struct graph *ret, const struct graph *g, const struct dim *symbol, const struct dim *to,
-                              struct arena *a, rill_error *reterr)
+rill_status graph_substituted(struct graph *ret, const struct graph *g, const struct dim *symbol,
+                              const struct dim *to, struct arena *a, rill_error *reterr)
 {
     const struct subst s = { a, g->dims, symbol, to, reterr };
     return graph_copy(&s, ret, g);

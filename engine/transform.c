@@ -15,7 +15,8 @@ static rill_status no_memory(rill_error *err)
 
 /* ---- symbols ---- */
 
-static unsigned tensor_symbols(const struct tensor *t, const struct dim **list, unsigned n, unsigned cap)
+static unsigned tensor_symbols(const struct tensor *t, const struct dim **list, unsigned n,
+                               unsigned cap)
 {
     for (int64_t i = 0; t && t->type == DTYPE_DIM && i < tensor_count(t); i++)
         n = dim_symbols(((const struct dim *const *) t->data)[i], list, n, cap);
@@ -36,8 +37,8 @@ unsigned graph_symbols(const struct graph *g, const struct dim **list, unsigned 
     return n;
 }
 
-rill_status graph_with_symbol(struct graph *ret, const struct graph *g, const struct dim *symbol, const struct dim *to,
-                              rill_error *reterr)
+rill_status graph_with_symbol(struct graph *ret, const struct graph *g, const struct dim *symbol,
+                              const struct dim *to, rill_error *reterr)
 {
     TRY(dims_carry(g->dims, symbol, to, reterr));
     return graph_substituted(ret, g, symbol, to, g->arena, reterr);
@@ -110,7 +111,8 @@ static void known_add(char *buf, size_t cap, const char *name)
         snprintf(buf + at, cap - at, "%s'%.60s'", at ? ", " : "", name);
 }
 
-rill_status graph_wire_named(const struct graph *g, const char *name, uint32_t *ret, rill_error *reterr)
+rill_status graph_wire_named(const struct graph *g, const char *name, uint32_t *ret,
+                             rill_error *reterr)
 {
     char like[200] = "";
     unsigned n = 0;
@@ -121,12 +123,14 @@ rill_status graph_wire_named(const struct graph *g, const char *name, uint32_t *
         if (!g->wires[w].fact.value && names_alike(name, g->wires[w].name) && ++n)
             known_add(like, sizeof like, g->wires[w].name);
     for (uint32_t i = 0; !n && i < g->n_inputs + g->n_outputs; i++)
-        known_add(like, sizeof like, g->wires[i < g->n_inputs ? g->inputs[i] : g->outputs[i - g->n_inputs]].name);
+        known_add(like, sizeof like,
+                  g->wires[i < g->n_inputs ? g->inputs[i] : g->outputs[i - g->n_inputs]].name);
     return err_set(reterr, RILL_INVALID, "the graph has no wire '%.80s'; %s %s", name,
                    n ? "like it are" : "its inputs and outputs are", like);
 }
 
-static rill_status wires_named(const struct graph *g, const char *const *names, unsigned n, uint32_t *ret, rill_error *err)
+static rill_status wires_named(const struct graph *g, const char *const *names, unsigned n,
+                               uint32_t *ret, rill_error *err)
 {
     if (!n)
         return err_set(err, RILL_INVALID, "at least one wire must be named");
@@ -174,8 +178,10 @@ static bool *graph_needed(const struct graph *g)
     return wire;
 }
 
-/* Without the states and nodes that no output needs, and where drop_inputs is set without such inputs. */
-static rill_status graph_trimmed(struct graph *ret, const struct graph *g, bool drop_inputs, rill_error *reterr)
+/* Without the states and nodes that no output needs, and where drop_inputs is set without such
+ * inputs. */
+static rill_status graph_trimmed(struct graph *ret, const struct graph *g, bool drop_inputs,
+                                 rill_error *reterr)
 {
     const bool *need = graph_needed(g);
     struct graph c;
@@ -194,8 +200,8 @@ static rill_status graph_trimmed(struct graph *ret, const struct graph *g, bool 
 
 /* ---- the interface ---- */
 
-rill_status graph_with_outputs(struct graph *ret, const struct graph *g, const char *const *names, unsigned n,
-                               rill_error *reterr)
+rill_status graph_with_outputs(struct graph *ret, const struct graph *g, const char *const *names,
+                               unsigned n, rill_error *reterr)
 {
     struct graph c;
     TRY(graph_copied(&c, g, reterr));
@@ -213,7 +219,8 @@ static rill_status wire_free(struct graph *g, uint32_t w, const struct fact *fac
     struct wire *wire = &g->wires[w];
     struct fact f = fact->type ? *fact : wire->fact;
     if (!f.type || f.rank < 0)
-        return err_set(err, RILL_INVALID, "wire '%.80s' has no known type and shape to become an input", wire->name);
+        return err_set(err, RILL_INVALID,
+                       "wire '%.80s' has no known type and shape to become an input", wire->name);
     f.type = f.type == DTYPE_DIM ? DTYPE_I64 : f.type;
     f.value = NULL;
     struct node *from = wire->node == WIRE_NONE ? NULL : &g->nodes[wire->node];
@@ -228,7 +235,8 @@ static rill_status wire_free(struct graph *g, uint32_t w, const struct fact *fac
     return RILL_OK;
 }
 
-static rill_status inputs_suffice(const struct graph *g, const struct graph *before, rill_error *err)
+static rill_status inputs_suffice(const struct graph *g, const struct graph *before,
+                                  rill_error *err)
 {
     const bool *need = graph_needed(g);
     if (!need)
@@ -238,14 +246,16 @@ static rill_status inputs_suffice(const struct graph *g, const struct graph *bef
         while (k < g->n_inputs && g->inputs[k] != w)
             k++;
         if (need[w] && k == g->n_inputs)
-            return err_set(err, RILL_INVALID, "input '%.80s' is still needed: name it too, or select other outputs first",
-                           g->wires[w].name);
+            return err_set(
+                err, RILL_INVALID,
+                "input '%.80s' is still needed: name it too, or select other outputs first",
+                g->wires[w].name);
     }
     return RILL_OK;
 }
 
-rill_status graph_with_inputs(struct graph *ret, const struct graph *g, const struct fact *facts, const char *const *names,
-                              unsigned n, rill_error *reterr)
+rill_status graph_with_inputs(struct graph *ret, const struct graph *g, const struct fact *facts,
+                              const char *const *names, unsigned n, rill_error *reterr)
 {
     struct graph c;
     TRY(graph_copied(&c, g, reterr));
@@ -282,7 +292,8 @@ static rill_status node_external(struct node *n, struct arena *a, unsigned *coun
     return RILL_OK;
 }
 
-rill_status graph_with_external_states(struct graph *ret, const struct graph *g, unsigned *ret_n, rill_error *reterr)
+rill_status graph_with_external_states(struct graph *ret, const struct graph *g, unsigned *ret_n,
+                                       rill_error *reterr)
 {
     TRY(graph_copied(ret, g, reterr));
     for (uint32_t i = 0; i < ret->n_nodes; i++)
@@ -327,8 +338,8 @@ static rill_status node_place(struct sorter *s, uint32_t node, rill_error *err)
             continue;
         }
         if (s->mark[from] == OPEN)
-            return err_set(err, RILL_INVALID, "'%.80s' would depend on itself, through '%.80s'", s->g->nodes[from].name,
-                           s->g->nodes[top].name);
+            return err_set(err, RILL_INVALID, "'%.80s' would depend on itself, through '%.80s'",
+                           s->g->nodes[from].name, s->g->nodes[top].name);
         s->mark[from] = OPEN;
         s->stack[s->depth++] = from;
     }

@@ -21,7 +21,8 @@ struct typer {
     rill_error *err;
 };
 
-/* A graph being read and the graph being made from it; an inlined body is read into its parent's dst. */
+/* A graph being read and the graph being made from it; an inlined body is read into its parent's
+ * dst. */
 struct scope {
     const struct graph *src;
     struct graph *dst;
@@ -33,9 +34,12 @@ static rill_status no_memory(const struct typer *t)
     return err_set(t->err, RILL_NOMEM, "out of memory while typing a graph");
 }
 
-static rill_status scope_init(const struct typer *t, struct scope *s, const struct graph *src, struct graph *dst)
+static rill_status scope_init(const struct typer *t, struct scope *s, const struct graph *src,
+                              struct graph *dst)
 {
-    *s = (struct scope) { .src = src, .dst = dst, .map = arena_array(t->arena, uint32_t, src->n_wires + 1) };
+    *s = (struct scope) { .src = src,
+                          .dst = dst,
+                          .map = arena_array(t->arena, uint32_t, src->n_wires + 1) };
     if (!s->map)
         return no_memory(t);
     for (uint32_t w = 0; w < src->n_wires; w++)
@@ -54,7 +58,8 @@ static rill_status scope_wire(const struct typer *t, struct scope *s, uint32_t w
     if (s->map[w] == WIRE_NONE && from->fact.value)
         s->map[w] = graph_add_const(s->dst, from->name, from->fact.value);
     if (s->map[w] == WIRE_NONE)
-        return err_set(t->err, RILL_MALFORMED, "graph '%s': '%s' is read before it is written", s->src->name, from->name);
+        return err_set(t->err, RILL_MALFORMED, "graph '%s': '%s' is read before it is written",
+                       s->src->name, from->name);
     *ret = s->map[w];
     return RILL_OK;
 }
@@ -64,7 +69,8 @@ static const struct fact *wire_fact(const struct scope *s, uint32_t w)
     return w == WIRE_NONE ? NULL : &s->dst->wires[w].fact;
 }
 
-static rill_status scope_wires(const struct typer *t, struct scope *s, const uint32_t *from, unsigned n, uint32_t **ret)
+static rill_status scope_wires(const struct typer *t, struct scope *s, const uint32_t *from,
+                               unsigned n, uint32_t **ret)
 {
     uint32_t *list = arena_array(t->arena, uint32_t, n + 1);
     if (!list)
@@ -85,7 +91,8 @@ static bool all_known(const struct scope *s, const uint32_t *in, unsigned n)
     return true;
 }
 
-static rill_status set_const(const struct typer *t, struct scope *s, uint32_t src_wire, const struct tensor *value)
+static rill_status set_const(const struct typer *t, struct scope *s, uint32_t src_wire,
+                             const struct tensor *value)
 {
     if (src_wire == WIRE_NONE)
         return RILL_OK;
@@ -94,7 +101,8 @@ static rill_status set_const(const struct typer *t, struct scope *s, uint32_t sr
     return w == WIRE_NONE ? no_memory(t) : RILL_OK;
 }
 
-static rill_status node_fold(const struct typer *t, struct scope *s, const struct node *n, const uint32_t *in)
+static rill_status node_fold(const struct typer *t, struct scope *s, const struct node *n,
+                             const uint32_t *in)
 {
     const struct tensor **x = arena_array(t->arena, const struct tensor *, n->n_in + 1);
     const struct tensor **y = arena_array(t->arena, const struct tensor *, n->n_out + 1);
@@ -108,15 +116,17 @@ static rill_status node_fold(const struct typer *t, struct scope *s, const struc
     return RILL_OK;
 }
 
-static rill_status node_emit(const struct typer *t, struct scope *s, const struct node *n, const uint32_t *in,
-                             unsigned n_in, const struct fact *facts, struct node **ret)
+static rill_status node_emit(const struct typer *t, struct scope *s, const struct node *n,
+                             const uint32_t *in, unsigned n_in, const struct fact *facts,
+                             struct node **ret)
 {
     uint32_t *out = arena_array(t->arena, uint32_t, n->n_out + 1);
     if (!out)
         return no_memory(t);
     for (unsigned i = 0; i < n->n_out; i++) {
-        out[i] = n->out[i] == WIRE_NONE ? WIRE_NONE
-                                        : graph_add_wire(s->dst, s->src->wires[n->out[i]].name, &facts[i]);
+        out[i] = n->out[i] == WIRE_NONE
+            ? WIRE_NONE
+            : graph_add_wire(s->dst, s->src->wires[n->out[i]].name, &facts[i]);
         if (n->out[i] != WIRE_NONE)
             s->map[n->out[i]] = out[i];
     }
@@ -128,8 +138,8 @@ static rill_status node_emit(const struct typer *t, struct scope *s, const struc
     return RILL_OK;
 }
 
-static bool folds(const struct typer *t, const struct scope *s, const struct node *n, const uint32_t *in,
-                  const struct fact *out)
+static bool folds(const struct typer *t, const struct scope *s, const struct node *n,
+                  const uint32_t *in, const struct fact *out)
 {
     if ((n->op->flags & OP_RANDOM) || !all_known(s, in, n->n_in))
         return false;
@@ -146,7 +156,8 @@ static bool folds(const struct typer *t, const struct scope *s, const struct nod
 /* Ops that give their first input back when type and shape stay. */
 static bool changes_nothing(const struct node *n, const struct fact *in, const struct fact *out)
 {
-    static const char *const names[] = { "Cast", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Tile", "Unsqueeze" };
+    static const char *const names[] = { "Cast",    "Expand",  "Flatten", "Identity",
+                                         "Reshape", "Squeeze", "Tile",    "Unsqueeze" };
     bool listed = false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         listed |= !strcmp(n->op->name, names[i]);
@@ -154,17 +165,22 @@ static bool changes_nothing(const struct node *n, const struct fact *in, const s
 }
 
 /* One truth value spread over the output's shape takes the node's place. */
-static rill_status truth_emit(const struct typer *t, struct scope *s, const struct node *n, const struct fact *out, bool truth)
+static rill_status truth_emit(const struct typer *t, struct scope *s, const struct node *n,
+                              const struct fact *out, bool truth)
 {
-    const struct node expand = { .name = n->name, .op = op_find("Expand"), .out = n->out, .n_out = 1 };
+    const struct node expand = {
+        .name = n->name, .op = op_find("Expand"), .out = n->out, .n_out = 1
+    };
     int64_t rank = out->rank;
-    struct tensor *one = tensor_new(t->arena, DTYPE_BOOL, 0, NULL), *sizes = tensor_new(t->arena, DTYPE_DIM, 1, &rank);
+    struct tensor *one = tensor_new(t->arena, DTYPE_BOOL, 0, NULL),
+                  *sizes = tensor_new(t->arena, DTYPE_DIM, 1, &rank);
     if (!one || !sizes || !expand.op)
         return no_memory(t);
     *(uint8_t *) one->data = truth;
     for (int k = 0; k < out->rank; k++)
         ((const struct dim **) sizes->data)[k] = out->shape[k];
-    uint32_t in[2] = { graph_add_const(s->dst, n->name, one), graph_add_const(s->dst, n->name, sizes) };
+    uint32_t in[2] = { graph_add_const(s->dst, n->name, one),
+                       graph_add_const(s->dst, n->name, sizes) };
     if (in[0] == WIRE_NONE || in[1] == WIRE_NONE)
         return no_memory(t);
     return node_emit(t, s, &expand, in, 2, out, NULL);
@@ -185,7 +201,8 @@ static bool only_range_reads(const struct graph *g, uint32_t w)
 /* A symbolic size made a float for a Range of floats, which takes the size as it is. */
 static bool size_for_range(const struct scope *s, const struct node *n, const uint32_t *in)
 {
-    const struct fact *f = n->n_in == 1 && !strcmp(n->op->name, "Cast") ? wire_fact(s, in[0]) : NULL;
+    const struct fact *f =
+        n->n_in == 1 && !strcmp(n->op->name, "Cast") ? wire_fact(s, in[0]) : NULL;
     return f && f->type == DTYPE_DIM && dtype_is_float((enum dtype) attr_get_int(n, "to")) &&
            only_range_reads(s->src, n->out[0]);
 }
@@ -196,14 +213,15 @@ static const struct node *writer(const struct graph *g, uint32_t w, const char *
     return i != WIRE_NONE && !strcmp(g->nodes[i].op->name, op) ? &g->nodes[i] : NULL;
 }
 
-/* The op over the last axis of a tensor that was flattened to rows for it and gets its shape back in n, which reads w;
- * *ret_x: the tensor. NULL: it is none. */
-static const struct node *rows_op(const struct graph *g, const struct node *n, uint32_t w, const struct fact *out,
-                                  uint32_t *ret_x)
+/* The op over the last axis of a tensor that was flattened to rows for it and gets its shape back
+ * in n, which reads w; *ret_x: the tensor. NULL: it is none. */
+static const struct node *rows_op(const struct graph *g, const struct node *n, uint32_t w,
+                                  const struct fact *out, uint32_t *ret_x)
 {
     static const char *const names[] = { "Softmax", "LogSoftmax", "Hardmax" };
     const struct node *y = NULL, *flat;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !y && !strcmp(n->op->name, "Reshape"); i++)
+    for (size_t i = 0; i < sizeof names / sizeof *names && !y && !strcmp(n->op->name, "Reshape");
+         i++)
         y = writer(g, w, names[i]);
     if (!y || attr_get_int(y, "axis") != -1 || !(flat = writer(g, y->in[0], "Flatten")))
         return NULL;
@@ -226,8 +244,15 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
         return no_memory(t);
     for (unsigned i = 0; i < n->n_in; i++)
         facts[i] = wire_fact(s, in[i]);
-    struct infer c = { .node = n, .attr = n->attr, .dims = t->dims, .arena = t->arena, .n_in = n->n_in,
-                       .n_out = n->n_out, .in = facts, .out = out, .err = t->err };
+    struct infer c = { .node = n,
+                       .attr = n->attr,
+                       .dims = t->dims,
+                       .arena = t->arena,
+                       .n_in = n->n_in,
+                       .n_out = n->n_out,
+                       .in = facts,
+                       .out = out,
+                       .err = t->err };
     TRY(op_check_arity(n, t->err));
     TRY(n->op->infer(&c));
     TRY(dims_status(t->dims, t->err));
@@ -236,7 +261,8 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
     if (folds(t, s, n, in, out))
         return node_fold(t, s, n, in);
     bool truth;
-    if (!fact_is_static(&out[0]) && out[0].type == DTYPE_BOOL && compare_decided(s->dst, n, in, &truth))
+    if (!fact_is_static(&out[0]) && out[0].type == DTYPE_BOOL &&
+        compare_decided(s->dst, n, in, &truth))
         return truth_emit(t, s, n, &out[0], truth);
     if (changes_nothing(n, facts[0], &out[0])) {
         s->map[n->out[0]] = in[0];
@@ -245,7 +271,9 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
     uint32_t x = WIRE_NONE;
     const struct node *rows = n->n_in ? rows_op(s->dst, n, in[0], &out[0], &x) : NULL;
     if (rows) {
-        const struct node whole = { .name = rows->name, .op = rows->op, .attr = rows->attr, .out = n->out, .n_out = 1 };
+        const struct node whole = {
+            .name = rows->name, .op = rows->op, .attr = rows->attr, .out = n->out, .n_out = 1
+        };
         return node_emit(t, s, &whole, &x, 1, out, NULL);
     }
     return node_emit(t, s, n, in, n->n_in, out, NULL);
@@ -255,10 +283,10 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
 
 static rill_status graph_type(struct typer *t, struct scope *s);
 
-/* Types a body on its own. facts: one per body input; those with a value become constants and *keep is
- * false for them. */
-static rill_status body_type(struct typer *t, const struct graph *src, const struct fact *facts, bool *keep,
-                             struct graph **ret)
+/* Types a body on its own. facts: one per body input; those with a value become constants and *keep
+ * is false for them. */
+static rill_status body_type(struct typer *t, const struct graph *src, const struct fact *facts,
+                             bool *keep, struct graph **ret)
 {
     struct graph *dst = arena_new(t->arena, struct graph);
     struct scope s;
@@ -269,7 +297,8 @@ static rill_status body_type(struct typer *t, const struct graph *src, const str
     for (uint32_t i = 0; i < src->n_inputs; i++) {
         const char *name = src->wires[src->inputs[i]].name;
         keep[i] = !facts[i].value;
-        uint32_t w = keep[i] ? graph_add_input(dst, name, &facts[i]) : graph_add_const(dst, name, facts[i].value);
+        uint32_t w = keep[i] ? graph_add_input(dst, name, &facts[i])
+                             : graph_add_const(dst, name, facts[i].value);
         if (w == WIRE_NONE)
             return no_memory(t);
         s.map[src->inputs[i]] = w;
@@ -280,14 +309,15 @@ static rill_status body_type(struct typer *t, const struct graph *src, const str
 }
 
 /* Reads a body into its parent: the node is gone. */
-static rill_status body_inline(struct typer *t, struct scope *s, const struct node *n, const struct graph *body,
-                               const uint32_t *args)
+static rill_status body_inline(struct typer *t, struct scope *s, const struct node *n,
+                               const struct graph *body, const uint32_t *args)
 {
     struct scope inner;
     TRY(scope_init(t, &inner, body, s->dst));
     for (uint32_t i = 0; i < body->n_inputs; i++)
         inner.map[body->inputs[i]] = args[i];
-    uint32_t first = s->dst->n_outputs;     /* graph_type appends the body's outputs; they are taken off again */
+    uint32_t first =
+        s->dst->n_outputs; /* graph_type appends the body's outputs; they are taken off again */
     TRY(graph_type(t, &inner));
     for (unsigned i = 0; i < n->n_out; i++)
         if (n->out[i] != WIRE_NONE)
@@ -303,7 +333,8 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
     const struct tensor *cond = wire_fact(s, in[0])->value;
     if (cond && cond->type != DTYPE_DIM && tensor_count(cond) == 1)
         return body_inline(t, s, n, n->body[tensor_get_i64(cond, cond->data, 0) ? 0 : 1], in + 1);
-    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out), *out = facts + n->n_in;
+    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out),
+                *out = facts + n->n_in;
     bool *keep = arena_array(t->arena, bool, n->n_in);
     struct graph **body = arena_array(t->arena, struct graph *, 2);
     if (!facts || !keep || !body)
@@ -319,8 +350,10 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
         out[i].value = NULL;
         const struct fact *other = &body[1]->wires[body[1]->outputs[i]].fact;
         if (!fact_same(&out[i], other))
-            return op_fail(t->err, RILL_UNSUPPORTED, n, "its branches give output %u different shapes and the "
-                           "condition is not known before running", i);
+            return op_fail(t->err, RILL_UNSUPPORTED, n,
+                           "its branches give output %u different shapes and the "
+                           "condition is not known before running",
+                           i);
     }
     struct node *made;
     TRY(node_emit(t, s, n, in, n->n_in, out, &made));
@@ -347,8 +380,9 @@ static struct fact fact_with_axis(const struct fact *f, int axis, const struct d
 }
 
 /* Facts of a Scan's slices and the length of the scanned axis. */
-static rill_status scan_slices(const struct typer *t, const struct scope *s, const struct node *n, const uint32_t *in,
-                               struct fact *facts, const struct dim **ret_length)
+static rill_status scan_slices(const struct typer *t, const struct scope *s, const struct node *n,
+                               const uint32_t *in, struct fact *facts,
+                               const struct dim **ret_length)
 {
     const struct scan_attr *at = n->attr;
     *ret_length = NULL;
@@ -362,7 +396,8 @@ static rill_status scan_slices(const struct typer *t, const struct scope *s, con
             char a[100], b[100];
             dim_print(*ret_length, a, sizeof a);
             dim_print(f->shape[axis], b, sizeof b);
-            return op_fail(t->err, RILL_MALFORMED, n, "scanned inputs have lengths %s and %s", a, b);
+            return op_fail(t->err, RILL_MALFORMED, n, "scanned inputs have lengths %s and %s", a,
+                           b);
         }
         *ret_length = f->shape[axis];
         facts[i] = fact_without_axis(f, axis);
@@ -370,8 +405,9 @@ static rill_status scan_slices(const struct typer *t, const struct scope *s, con
     return RILL_OK;
 }
 
-static rill_status state_check(const struct typer *t, const struct node *n, const struct graph *body, unsigned out,
-                               const struct fact *in, unsigned k)
+static rill_status state_check(const struct typer *t, const struct node *n,
+                               const struct graph *body, unsigned out, const struct fact *in,
+                               unsigned k)
 {
     const struct fact *f = &body->wires[body->outputs[out]].fact;
     if (fact_same(f, in))
@@ -379,7 +415,8 @@ static rill_status state_check(const struct typer *t, const struct node *n, cons
     char a[160], b[160];
     fact_print(in, a, sizeof a);
     fact_print(f, b, sizeof b);
-    return op_fail(t->err, RILL_MALFORMED, n, "state %u goes in as %s and comes out as %s; both must agree", k, a, b);
+    return op_fail(t->err, RILL_MALFORMED, n,
+                   "state %u goes in as %s and comes out as %s; both must agree", k, a, b);
 }
 
 /* Keeps of list the entries whose flag is set. */
@@ -398,7 +435,8 @@ static rill_status scan_type(struct typer *t, struct scope *s, const struct node
     unsigned n_states = (unsigned) at->n_states, n_fixed = n_states + (unsigned) at->n_scans;
     uint32_t *in;
     TRY(scope_wires(t, s, n->in, n->n_in, &in));
-    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out + 1), *out = facts + n->n_in;
+    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out + 1),
+                *out = facts + n->n_in;
     bool *keep = arena_array(t->arena, bool, n->n_in + 1);
     struct graph **body = arena_array(t->arena, struct graph *, 1);
     const struct dim *length;
@@ -418,7 +456,8 @@ static rill_status scan_type(struct typer *t, struct scope *s, const struct node
         const struct fact *f = &body[0]->wires[body[0]->outputs[i]].fact;
         int axis = scan_axis(at->out_axes, i - n_states, f->rank + 1);
         if (axis < 0 || f->rank == RANK_MAX || !length)
-            return op_fail(t->err, RILL_MALFORMED, n, "scanned output %u has no such axis", i - n_states);
+            return op_fail(t->err, RILL_MALFORMED, n, "scanned output %u has no such axis",
+                           i - n_states);
         out[i] = fact_with_axis(f, axis, length);
     }
     struct node *made;
@@ -434,7 +473,8 @@ static rill_status loop_type(struct typer *t, struct scope *s, const struct node
     unsigned n_states = (unsigned) at->n_states;
     uint32_t *in;
     TRY(scope_wires(t, s, n->in, n->n_in, &in));
-    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out + 1), *out = facts + n->n_in;
+    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out + 1),
+                *out = facts + n->n_in;
     bool *keep = arena_array(t->arena, bool, n->n_in + 1);
     struct graph **body = arena_array(t->arena, struct graph *, 1);
     if (!facts || !keep || !body)
@@ -452,7 +492,8 @@ static rill_status loop_type(struct typer *t, struct scope *s, const struct node
     }
     const struct tensor *trips = in[0] == WIRE_NONE ? NULL : wire_fact(s, in[0])->value;
     const struct dim *length = trips && trips->type == DTYPE_I64 && in[1] == WIRE_NONE
-                                   ? dim_int(t->dims, tensor_get_i64(trips, trips->data, 0)) : dim_fresh(t->dims);
+        ? dim_int(t->dims, tensor_get_i64(trips, trips->data, 0))
+        : dim_fresh(t->dims);
     for (unsigned i = n_states; i < n->n_out; i++)
         out[i] = fact_with_axis(&body[0]->wires[body[0]->outputs[1 + i]].fact, 0, length);
     struct node *made;
@@ -477,7 +518,8 @@ static rill_status any_type(struct typer *t, struct scope *s, const struct node 
 static rill_status graph_type(struct typer *t, struct scope *s)
 {
     if (++t->depth > DEPTH_MAX)
-        return err_set(t->err, RILL_LIMIT, "graph '%s': bodies are nested more than %d deep", s->src->name, DEPTH_MAX);
+        return err_set(t->err, RILL_LIMIT, "graph '%s': bodies are nested more than %d deep",
+                       s->src->name, DEPTH_MAX);
     for (uint32_t i = 0; i < s->src->n_nodes; i++)
         TRY(any_type(t, s, &s->src->nodes[i]));
     for (uint32_t i = 0; i < s->src->n_outputs; i++) {
@@ -505,12 +547,14 @@ static rill_status inputs_type(const struct typer *t, struct scope *s)
         const struct typed_input *o = input_override(t->opts, from->name);
         const struct fact *f = o ? &o->fact : &from->fact;
         if (o && from->fact.type && f->type != from->fact.type)
-            return err_set(t->err, RILL_INVALID, "input '%s' is %s in the file, %s was asked for", from->name,
-                           dtype_name(from->fact.type), dtype_name(f->type));
+            return err_set(t->err, RILL_INVALID, "input '%s' is %s in the file, %s was asked for",
+                           from->name, dtype_name(from->fact.type), dtype_name(f->type));
         if (!f->type || f->rank < 0)
-            return err_set(t->err, RILL_UNSUPPORTED, "input '%s' has no declared %s: give its shape", from->name,
+            return err_set(t->err, RILL_UNSUPPORTED,
+                           "input '%s' has no declared %s: give its shape", from->name,
                            f->type ? "shape" : "type");
-        uint32_t w = f->value ? graph_add_const(s->dst, from->name, f->value) : graph_add_input(s->dst, from->name, f);
+        uint32_t w = f->value ? graph_add_const(s->dst, from->name, f->value)
+                              : graph_add_input(s->dst, from->name, f);
         if (w == WIRE_NONE)
             return no_memory(t);
         s->map[s->src->inputs[i]] = w;
@@ -523,7 +567,8 @@ static rill_status states_type(const struct typer *t, struct scope *s, bool begi
     for (uint32_t i = 0; i < s->src->n_states; i++) {
         const struct state *st = &s->src->states[i];
         if (begin) {
-            s->map[st->in] = graph_add_wire(s->dst, s->src->wires[st->in].name, &s->src->wires[st->in].fact);
+            s->map[st->in] =
+                graph_add_wire(s->dst, s->src->wires[st->in].name, &s->src->wires[st->in].fact);
             continue;
         }
         uint32_t out = WIRE_NONE;
@@ -542,8 +587,8 @@ static bool is_output_before(const struct graph *g, uint32_t i)
     return false;
 }
 
-/* An output keeps the file's name, also where folding left another wire in its place. One that is an input, a
- * constant or another output gets a wire of its own. */
+/* An output keeps the file's name, also where folding left another wire in its place. One that is
+ * an input, a constant or another output gets a wire of its own. */
 static rill_status outputs_name(const struct typer *t, const struct graph *src, struct graph *dst)
 {
     for (uint32_t i = 0; i < src->n_outputs; i++) {
@@ -582,16 +627,22 @@ static rill_status graph_walk(struct typer *t, struct scope *s)
 static void facts_give(const struct scope *s, struct fact *ret)
 {
     for (uint32_t w = 0; ret && w < s->src->n_wires; w++)
-        ret[w] = s->map[w] != WIRE_NONE ? s->dst->wires[s->map[w]].fact : (struct fact) { .rank = -1 };
+        ret[w] =
+            s->map[w] != WIRE_NONE ? s->dst->wires[s->map[w]].fact : (struct fact) { .rank = -1 };
 }
 
-rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m, const struct typed_opts *opts,
-                               rill_error *reterr)
+rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m,
+                               const struct typed_opts *opts, rill_error *reterr)
 {
     struct kern kern;
     kern_init(&kern, 0);        /* folding gives the same bits on every machine */
-    struct typer t = { .opts = opts, .kern = &kern, .arena = m->g.arena, .dims = m->g.dims, .err = reterr,
-                       .fold_bytes_max = opts && opts->fold_bytes_max ? opts->fold_bytes_max : FOLD_BYTES_MAX };
+    struct typer t = { .opts = opts,
+                       .kern = &kern,
+                       .arena = m->g.arena,
+                       .dims = m->g.dims,
+                       .err = reterr,
+                       .fold_bytes_max =
+                           opts && opts->fold_bytes_max ? opts->fold_bytes_max : FOLD_BYTES_MAX };
     struct graph g;
     struct scope s;
     TRY(file_check(&m->g, reterr));

@@ -16,12 +16,12 @@ struct typed_opts {
     unsigned n_inputs;
     uint64_t fold_bytes_max;    /* one folded constant may not be larger; 0: 64 MiB */
     bool keep_names;            /* for debugging: nothing is fused, only folded */
-    struct fact *ret_facts;     /* one per wire of m, or NULL: what each turned out to be, also where typing failed
-                                 * further on (DTYPE_NONE: it was not reached) */
+    struct fact *ret_facts; /* one per wire of m, or NULL: what each turned out to be, also where
+                             * typing failed further on (DTYPE_NONE: it was not reached) */
 };
 
 /* Infers, folds, inlines Ifs whose condition is known, drops what no output needs. Everything made
  * lives in m's arena. opts may be NULL. */
-rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m, const struct typed_opts *opts,
-                               rill_error *reterr);
+rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m,
+                               const struct typed_opts *opts, rill_error *reterr);
 #endif

@@ -3,8 +3,8 @@
  *
  *   tiny [MODEL] < noisy.f32 > clean.f32
  *
- * Reads and writes raw 32-bit float samples at the model's rate. MODEL is a model folder; without it the
- * denoiser that is built into the library runs. */
+ * Reads and writes raw 32-bit float samples at the model's rate. MODEL is a model folder; without
+ * it the denoiser that is built into the library runs. */
 #include <rill.h>
 
 #include <stdio.h>
@@ -41,7 +41,8 @@ int main(int argc, char **argv)
     rill_port ports[16];
     float x[1024], y[1024];
 
-    if (argc > 1 ? rill_model_open(&model, argv[1], &err) : rill_model_builtin(&model, rill_model_builtin_name(0), &err))
+    if (argc > 1 ? rill_model_open(&model, argv[1], &err)
+                 : rill_model_builtin(&model, rill_model_builtin_name(0), &err))
         return fail(&err);
     if (rill_plan_new(&plan, model, NULL, &err))
         return fail(&err);

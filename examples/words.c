@@ -3,8 +3,9 @@
  *
  *   words MODEL < speech.f32
  *
- * Reads raw 32-bit float samples at the model's rate and prints a line for each utterance, keyword and edge of speech,
- * with the second where it begins. MODEL is a model folder whose model.conf says how its outputs are read. */
+ * Reads raw 32-bit float samples at the model's rate and prints a line for each utterance, keyword
+ * and edge of speech, with the second where it begins. MODEL is a model folder whose model.conf
+ * says how its outputs are read. */
 #include <rill.h>
 
 #include <stdio.h>
@@ -27,7 +28,8 @@ static void events_print(struct output *o, double rate)
         else if (e.kind == RILL_EVENT_KEYWORD)
             printf("%.2f [%s] %.2f\n", (double) e.pos / rate, e.text, (double) e.score);
         else if (e.kind == RILL_EVENT_SPEECH_START || e.kind == RILL_EVENT_SPEECH_END)
-            printf("%.2f speech %s\n", (double) e.pos / rate, e.kind == RILL_EVENT_SPEECH_START ? "begins" : "ends");
+            printf("%.2f speech %s\n", (double) e.pos / rate,
+                   e.kind == RILL_EVENT_SPEECH_START ? "begins" : "ends");
     }
 }
 
@@ -67,7 +69,8 @@ int main(int argc, char **argv)
             return fail(&err);
     }
 
-    rill_stream *s = rill_stream_init(aligned_alloc(64, (rill_plan_stream_size(plan) + 63) / 64 * 64), plan);
+    rill_stream *s =
+        rill_stream_init(aligned_alloc(64, (rill_plan_stream_size(plan) + 63) / 64 * 64), plan);
     rill_thread_prepare();
     for (size_t n; (n = fread(x, sizeof *x, 1024, stdin)) > 0;)
         for (size_t at = 0, taken; at < n; at += taken) {

@@ -100,35 +100,37 @@ typedef struct rill_model_info {
 } rill_model_info;
 
 typedef struct rill_plan_opts {
-    uint32_t pulse_frames;  /* input frames per run(); 0 = what a pulse transform said, or the smallest the model allows */
+    uint32_t pulse_frames; /* input frames per run(); 0 = what a pulse transform said, or the
+                              smallest the model allows */
     uint64_t max_bytes;     /* weights + one stream's state; 0 = no limit */
-    uint32_t cpu_mask;      /* instruction sets allowed (RILL_CPU_*); 0 = all detected, RILL_CPU obeyed */
+    uint32_t
+        cpu_mask; /* instruction sets allowed (RILL_CPU_*); 0 = all detected, RILL_CPU obeyed */
     uint32_t profile;       /* 1: streams keep the time of each step */
-    uint32_t no_scan_reuse; /* 1: loops look up sizes, slices and operands in every iteration: slower, the same bits */
+    uint32_t no_scan_reuse; /* 1: loops look up sizes, slices and operands in every iteration:
+                               slower, the same bits */
 } rill_plan_opts;
 
-/* What is done to a model between reading it and simplifying it. Zeroed: nothing. Lists end with NULL and, as all
- * strings here, are only read during the call. In this order:
- *   asserts     "S >= 1", "T < 2*S": what may be assumed of the symbols that stand for sizes;
- *   set         "SYMBOL=EXPRESSION", one after the other: with "FOO=2" and then "T=2*FOO" T is 4. A symbol that
- *               neither the model nor a later expression mentions is refused;
- *   transforms  "name" or "name(key: value, ...)", one after the other, the graph being typed anew after each:
- *                 set_symbols(S: "2*T", N: 4)      as `set`
+/* What is done to a model between reading it and simplifying it. Zeroed: nothing. Lists end with
+ * NULL and, as all strings here, are only read during the call. In this order: asserts     "S >=
+ * 1", "T < 2*S": what may be assumed of the symbols that stand for sizes; set "SYMBOL=EXPRESSION",
+ * one after the other: with "FOO=2" and then "T=2*FOO" T is 4. A symbol that neither the model nor
+ * a later expression mentions is refused; transforms  "name" or "name(key: value, ...)", one after
+ * the other, the graph being typed anew after each: set_symbols(S: "2*T", N: 4)      as `set`
  *                 select_inputs(a, "b/c")          these wires, by name, are the inputs
  *                 select_outputs(x, y)             these wires are the outputs, the rest is gone
  *                 patch(body: "n = shape_of(x)[1];")   NNEF statements redefine wires
- *                 pulse(symbol: S, pulse: 8)       time, and the pulse of plans that ask for 0; comes last
- *                 force_scan_external_state        for old files only
- *               (docs/transforms.md);
- *   stream      the symbol that counts input frames; NULL: guessed by its name. */
+ *                 pulse(symbol: S, pulse: 8)       time, and the pulse of plans that ask for 0;
+ * comes last force_scan_external_state        for old files only (docs/transforms.md); stream the
+ * symbol that counts input frames; NULL: guessed by its name. */
 typedef struct rill_model_opts {
     const char *const *asserts;
     const char *const *set;
     const char *const *transforms;
     const char *stream;
     uint32_t builtin;           /* 1: path is the name of a model that is built in */
-    uint32_t copy;              /* 1: path is a folder or a compiled plan, and nothing that happens to a file later matters: a
-                                   plan is read into memory instead of mapped, and sha256 is that of its bytes */
+    uint32_t copy; /* 1: path is a folder or a compiled plan, and nothing that happens to a file
+                      later matters: a plan is read into memory instead of mapped, and sha256 is
+                      that of its bytes */
 } rill_model_opts;
 
 #define RILL_CPU_C       (1u << 31)   /* plain C only */
@@ -155,16 +157,18 @@ RILL_API const char *rill_status_text(rill_status s);
 
 /* --- models ------------------------------------------------------------------------------- */
 
-/* Opens a model folder (model.conf + graph.nnef + weights), an ONNX file, an NNEF file or a compiled plan
- * (rill_plan_save). Weights are read into memory: the file may change or vanish afterwards; those of a compiled plan are
- * mapped: it may be replaced or removed, but not written over or cut. *ret is owned by the caller and written only on
- * RILL_OK. UNSUPPORTED: another version or build of rill compiled it; MALFORMED: it is damaged. */
+/* Opens a model folder (model.conf + graph.nnef + weights), an ONNX file, an NNEF file or a
+ * compiled plan (rill_plan_save). Weights are read into memory: the file may change or vanish
+ * afterwards; those of a compiled plan are mapped: it may be replaced or removed, but not written
+ * over or cut. *ret is owned by the caller and written only on RILL_OK. UNSUPPORTED: another
+ * version or build of rill compiled it; MALFORMED: it is damaged. */
 RILL_API rill_status rill_model_open(rill_model **ret, const char *path, rill_error *reterr);
 
-/* As rill_model_open with opts (NULL: nothing to do), after which the model is as constant as any. INVALID: a
- * transform, expression or name is wrong; the text says which, with the column and what there is. */
-RILL_API rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts,
-                                          rill_error *reterr);
+/* As rill_model_open with opts (NULL: nothing to do), after which the model is as constant as any.
+ * INVALID: a transform, expression or name is wrong; the text says which, with the column and what
+ * there is. */
+RILL_API rill_status rill_model_open_with(rill_model **ret, const char *path,
+                                          const rill_model_opts *opts, rill_error *reterr);
 
 /* Opens a model that is built into the library (the default denoiser). */
 RILL_API rill_status rill_model_builtin(rill_model **ret, const char *name, rill_error *reterr);
@@ -173,7 +177,7 @@ RILL_API rill_status rill_model_builtin(rill_model **ret, const char *name, rill
 RILL_API const char *rill_model_builtin_name(unsigned n);
 
 RILL_API void        rill_model_get_info(const rill_model *m, rill_model_info *ret);
-RILL_API rill_model *rill_model_free(rill_model *m);        /* takes and returns NULL; plans stay valid */
+RILL_API rill_model *rill_model_free(rill_model *m); /* takes and returns NULL; plans stay valid */
 
 /* --- plans -------------------------------------------------------------------------------- */
 
@@ -181,14 +185,16 @@ RILL_API rill_model *rill_model_free(rill_model *m);        /* takes and returns
 RILL_API rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
                                    rill_error *reterr);
 RILL_API rill_plan  *rill_plan_ref(rill_plan *p);           /* thread-safe */
-RILL_API rill_plan  *rill_plan_unref(rill_plan *p);         /* thread-safe; takes and returns NULL */
+RILL_API rill_plan *rill_plan_unref(rill_plan *p); /* thread-safe; takes and returns NULL */
 
-/* Writes the plan to a file that rill_model_open opens in a few milliseconds and rill_plan_new makes this very plan of: for
- * this instruction set, this pulse and this build of rill only; plans of another kind are refused (UNSUPPORTED, the text
- * says what to do). Takes the place of path in one step: who has the old file open keeps it. IO: it cannot be written. */
+/* Writes the plan to a file that rill_model_open opens in a few milliseconds and rill_plan_new
+ * makes this very plan of: for this instruction set, this pulse and this build of rill only; plans
+ * of another kind are refused (UNSUPPORTED, the text says what to do). Takes the place of path in
+ * one step: who has the old file open keeps it. IO: it cannot be written. */
 RILL_API rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *reterr);
 
-/* Fills at most cap ports, inputs first; returns how many there are. The index is the port number. */
+/* Fills at most cap ports, inputs first; returns how many there are. The index is the port
+ * number. */
 RILL_API unsigned    rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap);
 RILL_API void        rill_plan_get_info(const rill_plan *p, rill_plan_info *ret);
 
@@ -208,22 +214,24 @@ RILL_API rill_stream *rill_stream_init(void *mem, const rill_plan *p);
 RILL_API void         rill_stream_reset(rill_stream *s);
 
 /* Takes up to n frames (n * width floats) into the stream's input carry-over; *ret_taken may be
- * less when a pulse is waiting for run(). An input that does not run along time holds one frame, wants it anew
- * for every run() and takes it after finish too. INVALID after finish otherwise or on a wrong port. Samples
- * that are not finite, or of 2^32 and more, are taken as 0 on audio ports. Real-time safe. */
-RILL_API rill_status  rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n_frames,
-                                       size_t *ret_taken);
+ * less when a pulse is waiting for run(). An input that does not run along time holds one frame,
+ * wants it anew for every run() and takes it after finish too. INVALID after finish otherwise or on
+ * a wrong port. Samples that are not finite, or of 2^32 and more, are taken as 0 on audio ports.
+ * Real-time safe. */
+RILL_API rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x,
+                                      size_t n_frames, size_t *ret_taken);
 
 /* Computes one pulse. AGAIN if the input is short of a pulse or the output of the last one was not
  * pulled; END when a finished stream has given everything. Real-time safe. */
 RILL_API rill_status  rill_stream_run(rill_stream *s);
 
-/* One pulse of each of n streams of one plan, step by step together: in products of a vector with a matrix the weights
- * are read once for all of them. ret: n places for what rill_stream_run would have said of each, called in this order;
- * streams that answer AGAIN or END stay as they are, the others run all the same. Each gives the bits it would give
- * alone, whatever its neighbours are. Any n, also 0; a stream may be there twice. With a plan made with profile they run
- * one after the other. INVALID: not all of one plan; nothing ran and ret is not written. Real-time safe; the calling
- * thread uses all n streams at once. */
+/* One pulse of each of n streams of one plan, step by step together: in products of a vector with a
+ * matrix the weights are read once for all of them. ret: n places for what rill_stream_run would
+ * have said of each, called in this order; streams that answer AGAIN or END stay as they are, the
+ * others run all the same. Each gives the bits it would give alone, whatever its neighbours are.
+ * Any n, also 0; a stream may be there twice. With a plan made with profile they run one after the
+ * other. INVALID: not all of one plan; nothing ran and ret is not written. Real-time safe; the
+ * calling thread uses all n streams at once. */
 RILL_API rill_status  rill_run_many(rill_stream *const *streams, unsigned n, rill_status *ret);
 
 /* Gives up to cap frames of a port. OK with *ret_given 0 when there is none now. Real-time safe. */
@@ -242,18 +250,19 @@ RILL_API unsigned     rill_stream_profile(const rill_stream *s, rill_step_time *
 
 /* --- sinks -------------------------------------------------------------------------------- */
 
-/* A sink reads the frames of one output port, in order and without gaps, and says what they mean: speech began, a word
- * was heard, a text. Positions are samples of the model's input, the model's delay taken off: frame k of a port, as
- * rill_stream_pull gives them, stands for [k * hop_samples, (k + 1) * hop_samples). What comes out depends on the frames
- * alone, never on how they were cut into pushes. */
+/* A sink reads the frames of one output port, in order and without gaps, and says what they mean:
+ * speech began, a word was heard, a text. Positions are samples of the model's input, the model's
+ * delay taken off: frame k of a port, as rill_stream_pull gives them, stands for [k * hop_samples,
+ * (k + 1) * hop_samples). What comes out depends on the frames alone, never on how they were cut
+ * into pushes. */
 typedef struct rill_sink rill_sink;
 
 /* What the numbers of a CTC or keyword output are. */
 typedef enum rill_scores {
-    RILL_SCORES_AUTO,       /* ctc: logarithms; keyword: probabilities; transducer: before the softmax */
-    RILL_SCORES_LOG,        /* logarithms of probabilities */
-    RILL_SCORES_LOGITS,     /* before the softmax; a keyword of one column: before the sigmoid */
-    RILL_SCORES_PROBS       /* probabilities */
+    RILL_SCORES_AUTO, /* ctc: logarithms; keyword: probabilities; transducer: before the softmax */
+    RILL_SCORES_LOG, /* logarithms of probabilities */
+    RILL_SCORES_LOGITS, /* before the softmax; a keyword of one column: before the sigmoid */
+    RILL_SCORES_PROBS /* probabilities */
 } rill_scores;
 
 /* How tokens become words. */
@@ -264,12 +273,13 @@ typedef enum rill_units {
     RILL_UNITS_CHARS        /* every token is a word, written without a space between them */
 } rill_units;
 
-/* How a port is read: what model.conf says, or what it would say. Strings are only read while a sink is made. 0 and NULL
- * mean what the comment says; rill_sink_defaults fills all of it. */
+/* How a port is read: what model.conf says, or what it would say. Strings are only read while a
+ * sink is made. 0 and NULL mean what the comment says; rill_sink_defaults fills all of it. */
 typedef struct rill_sink_opts {
     rill_port_kind kind;
     /* names of the columns */
-    const char *tokens;         /* text of a tokens file: "TOKEN ID" a line, or a label a line; NULL: see words */
+    const char
+        *tokens; /* text of a tokens file: "TOKEN ID" a line, or a label a line; NULL: see words */
     const char *words;          /* "a,b,c": names of the columns, where there is no file */
     const char *ignore;         /* "a,b": tokens that are not written, words that do not count */
     rill_scores scores;
@@ -280,17 +290,19 @@ typedef struct rill_sink_opts {
     uint32_t rule3_ms;          /* the utterance is as long as that */
     /* ctc, transducer */
     int32_t blank;              /* token of the blank; -1: the one called <blk> or <blank>, or 0 */
-    uint32_t beam;              /* hypotheses kept, at most RILL_BEAM_MAX; 1: greedy; 0: 8, transducer: 4 */
+    uint32_t beam; /* hypotheses kept, at most RILL_BEAM_MAX; 1: greedy; 0: 8, transducer: 4 */
     float stability;            /* partials less stable than that (0..1) are held back */
     uint32_t max_tokens;        /* of one text; more force a final. 0: 192 */
-    /* transducer: the other two networks; rill_sink_defaults has them, from the model's files. The sink keeps them */
+    /* transducer: the other two networks; rill_sink_defaults has them, from the model's files. The
+     * sink keeps them */
     const rill_plan *decoder;   /* the last tokens -> what goes into the joiner */
     const rill_plan *joiner;    /* a frame and the decoder's answer -> a score per token */
     uint32_t max_symbols;       /* greedy: tokens that one frame may make, at most 16; 0: 1 */
     /* keyword, vad */
     float threshold;            /* 0..1; 0: 0.5 */
     uint32_t smooth_frames;     /* keyword: the mean over so many frames counts; 0: 1 */
-    uint32_t patience_frames;   /* keyword: so many frames in a row over the threshold make an event; 0: 1 */
+    uint32_t patience_frames; /* keyword: so many frames in a row over the threshold make an event;
+                                 0: 1 */
     uint32_t debounce_ms;       /* keyword: after an event none for so long */
     float release;              /* vad: below it speech may end; 0: threshold */
     uint32_t hangover_ms;       /* vad: silence before the end of speech */
@@ -300,12 +312,13 @@ typedef struct rill_sink_opts {
 #define RILL_BEAM_MAX 64
 
 typedef enum rill_event_kind {
-    RILL_EVENT_SPEECH_START,    /* pos, end_pos: the frame that says so */
-    RILL_EVENT_SPEECH_END,      /* pos: where the silence after it began; end_pos: what was heard to say so */
-    RILL_EVENT_KEYWORD,         /* text, score; pos, end_pos: the frames that counted */
-    RILL_EVENT_PARTIAL,         /* text, words: as it stands now; each replaces the one before */
-    RILL_EVENT_FINAL,           /* text, words: will not change; the next text has nothing of it */
-    RILL_EVENT_ENDPOINT         /* rule; pos: end of the utterance. After the final of it, if it has one */
+    RILL_EVENT_SPEECH_START, /* pos, end_pos: the frame that says so */
+    RILL_EVENT_SPEECH_END, /* pos: where the silence after it began; end_pos: what was heard to say
+                              so */
+    RILL_EVENT_KEYWORD, /* text, score; pos, end_pos: the frames that counted */
+    RILL_EVENT_PARTIAL, /* text, words: as it stands now; each replaces the one before */
+    RILL_EVENT_FINAL, /* text, words: will not change; the next text has nothing of it */
+    RILL_EVENT_ENDPOINT /* rule; pos: end of the utterance. After the final of it, if it has one */
 } rill_event_kind;
 
 typedef enum rill_rule {
@@ -317,7 +330,7 @@ typedef enum rill_rule {
 
 typedef struct rill_word {
     const char *text;           /* UTF-8 */
-    uint64_t pos, end_pos;      /* samples: frame of its first token to the end of that of its last */
+    uint64_t pos, end_pos; /* samples: frame of its first token to the end of that of its last */
     float confidence;           /* 0..1 */
 } rill_word;
 
@@ -326,52 +339,60 @@ typedef struct rill_event {
     rill_event_kind kind;
     rill_rule rule;
     uint64_t pos, end_pos;
-    float score;                /* keyword: smoothed probability; edges of speech: probability; texts: confidence */
-    float stability;            /* texts: share of what may still be meant that begins so; 1 in finals */
-    uint32_t segment;           /* texts: counts finals; partials have the number of the final that will come */
+    float
+        score; /* keyword: smoothed probability; edges of speech: probability; texts: confidence */
+    float stability; /* texts: share of what may still be meant that begins so; 1 in finals */
+    uint32_t
+        segment; /* texts: counts finals; partials have the number of the final that will come */
     uint32_t n_words;
     const char *text;
     const rill_word *words;
 } rill_event;
 
 /* What model.conf says about how to read an output. INVALID: not an output that a sink reads. */
-RILL_API rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned port, rill_error *reterr);
+RILL_API rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned port,
+                                        rill_error *reterr);
 
-/* opts NULL: the defaults. All memory is allocated here. The sink keeps the plan. MALFORMED: bad tokens; INVALID: an
- * option is out of range, the words are not as many as the port is wide, or it takes milliseconds and the model states
- * no sample rate. */
-RILL_API rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned port, const rill_sink_opts *opts,
-                                   rill_error *reterr);
+/* opts NULL: the defaults. All memory is allocated here. The sink keeps the plan. MALFORMED: bad
+ * tokens; INVALID: an option is out of range, the words are not as many as the port is wide, or it
+ * takes milliseconds and the model states no sample rate. */
+RILL_API rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned port,
+                                   const rill_sink_opts *opts, rill_error *reterr);
 RILL_API rill_sink  *rill_sink_free(rill_sink *s);          /* takes and returns NULL */
 RILL_API size_t      rill_sink_bytes(const rill_sink *s);   /* all that it will ever take */
 
-/* Puts a recogniser behind a sink of kind vad, before its first frame: `plan` has one input, of audio of the same rate, and
- * one output, `port`, that a sink reads; opts as in rill_sink_new, its endpoint rules do not count. The recogniser runs in
- * utterances only, each afresh, from preroll_ms before speech to the endpoint; what it says comes out of this sink, finals
- * before their endpoint. A rule of length cuts the text and not the recogniser. Set-up time: allocates. */
-RILL_API rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsigned port, const rill_sink_opts *opts,
-                                      rill_error *reterr);
+/* Puts a recogniser behind a sink of kind vad, before its first frame: `plan` has one input, of
+ * audio of the same rate, and one output, `port`, that a sink reads; opts as in rill_sink_new, its
+ * endpoint rules do not count. The recogniser runs in utterances only, each afresh, from preroll_ms
+ * before speech to the endpoint; what it says comes out of this sink, finals before their endpoint.
+ * A rule of length cuts the text and not the recogniser. Set-up time: allocates. */
+RILL_API rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsigned port,
+                                      const rill_sink_opts *opts, rill_error *reterr);
 
-/* For a sink that listens: the samples that went into the detector's stream, in order, before the frames that they lead
- * to. LIMIT: further ahead of the frames than the detector's pulse and delay. INVALID: it does not listen. Real-time safe. */
+/* For a sink that listens: the samples that went into the detector's stream, in order, before the
+ * frames that they lead to. LIMIT: further ahead of the frames than the detector's pulse and delay.
+ * INVALID: it does not listen. Real-time safe. */
 RILL_API rill_status rill_sink_audio(rill_sink *s, const float *x, size_t n_samples);
 
-/* Reads frames (n * width floats), up to and including the first that makes an event; none while events wait. INVALID
- * after finish. A sink that listens works here and in rill_sink_next. Real-time safe. */
-RILL_API rill_status rill_sink_push(rill_sink *s, const float *x, size_t n_frames, size_t *ret_taken);
+/* Reads frames (n * width floats), up to and including the first that makes an event; none while
+ * events wait. INVALID after finish. A sink that listens works here and in rill_sink_next.
+ * Real-time safe. */
+RILL_API rill_status rill_sink_push(rill_sink *s, const float *x, size_t n_frames,
+                                    size_t *ret_taken);
 
-/* The next event; its text and words are the sink's, until the next call with the sink. AGAIN: push more; END:
- * finished and all given. Real-time safe. */
+/* The next event; its text and words are the sink's, until the next call with the sink. AGAIN: push
+ * more; END: finished and all given. Real-time safe. */
 RILL_API rill_status rill_sink_next(rill_sink *s, rill_event *ret);
 
-/* The utterance ends here: what was heard becomes final, but for a word that may go on. Only while no events wait.
- * Real-time safe. */
+/* The utterance ends here: what was heard becomes final, but for a word that may go on. Only while
+ * no events wait. Real-time safe. */
 RILL_API void        rill_sink_cut(rill_sink *s);
 
 /* No more frames: what was heard becomes final. Only while no events wait. Real-time safe. */
 RILL_API void        rill_sink_finish(rill_sink *s);
 
-/* As after rill_sink_new, but that the next frame stands for samples from pos on and segments count on. Real-time safe. */
+/* As after rill_sink_new, but that the next frame stands for samples from pos on and segments count
+ * on. Real-time safe. */
 RILL_API void        rill_sink_reset(rill_sink *s, uint64_t pos);
 
 #ifdef __cplusplus

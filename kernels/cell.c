@@ -28,11 +28,12 @@ size_t kern_cell_floats(const struct kern_cell *c)
     return (4 + (c->inputs + c->hidden) * cell_gates(c)) * KERN_LANES;
 }
 
-void kern_cell_pack_f32(const struct kern_cell *c, float *ret, size_t d, const float *w, const float *r, const float *bias,
-                        const float *bias_rn)
+void kern_cell_pack_f32(const struct kern_cell *c, float *ret, size_t d, const float *w,
+                        const float *r, const float *bias, const float *bias_rn)
 {
     size_t gates = cell_gates(c), sets = kern_cell_sets(c);
-    float *b = ret + d % sets * kern_cell_floats(c), *pw = b + 4 * KERN_LANES, *pr = pw + c->inputs * gates * KERN_LANES;
+    float *b = ret + d % sets * kern_cell_floats(c), *pw = b + 4 * KERN_LANES,
+          *pr = pw + c->inputs * gates * KERN_LANES;
     for (size_t lane = 0; lane < KERN_LANES; lane++) {
         size_t u = lane % c->width;
         bool used = u < c->hidden;
@@ -44,9 +45,11 @@ void kern_cell_pack_f32(const struct kern_cell *c, float *ret, size_t d, const f
         }
         for (size_t g = 0; g < gates; g++) {
             for (size_t k = 0; k < c->inputs; k++)
-                pw[(k * gates + g) * KERN_LANES + lane] = used ? w[(g * c->hidden + u) * c->inputs + k] : 0;
+                pw[(k * gates + g) * KERN_LANES + lane] =
+                    used ? w[(g * c->hidden + u) * c->inputs + k] : 0;
             for (size_t k = 0; k < c->hidden; k++)
-                pr[(k * gates + g) * KERN_LANES + lane] = used ? r[(g * c->hidden + u) * c->hidden + k] : 0;
+                pr[(k * gates + g) * KERN_LANES + lane] =
+                    used ? r[(g * c->hidden + u) * c->hidden + k] : 0;
         }
     }
 }
@@ -68,21 +71,24 @@ size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c)
     return 4 * c->groups * KERN_LANES;
 }
 
-/* Gates first .. first+n-1 of the groups from place q on: terms in order, in each groups, gates and lanes. */
-static float *terms_pack(const struct kern_cell_seq *c, float *ret, const float *w, size_t terms, size_t q, size_t groups,
-                         size_t first, size_t n)
+/* Gates first .. first+n-1 of the groups from place q on: terms in order, in each groups, gates and
+ * lanes. */
+static float *terms_pack(const struct kern_cell_seq *c, float *ret, const float *w, size_t terms,
+                         size_t q, size_t groups, size_t first, size_t n)
 {
     for (size_t k = 0; k < terms; k++)
         for (size_t i = 0; i < groups * n; i++)
             for (size_t lane = 0; lane < KERN_LANES; lane++) {
-                size_t u = kern_cell_group(n, c->groups, q + i / n) * KERN_LANES + lane, g = first + i % n;
+                size_t u = kern_cell_group(n, c->groups, q + i / n) * KERN_LANES + lane,
+                       g = first + i % n;
                 *ret++ = u < c->hidden ? w[(g * c->hidden + u) * terms + k] : 0;
             }
     return ret;
 }
 
 /* Blocks of groups, in each the inputs and the states. */
-static float *gates_pack(const struct kern_cell_seq *c, float *ret, const float *w, const float *r, size_t first, size_t n)
+static float *gates_pack(const struct kern_cell_seq *c, float *ret, const float *w, const float *r,
+                         size_t first, size_t n)
 {
     size_t most = kern_cell_block(n), block;
     for (size_t q = 0; q < c->groups; q += block) {
@@ -93,7 +99,8 @@ static float *gates_pack(const struct kern_cell_seq *c, float *ret, const float 
     return ret;
 }
 
-void kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *w, const float *r)
+void kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *w,
+                            const float *r)
 {
     size_t gates = kern_cell_gates(c->kind), joint = c->kind == KERN_CELL_GRU_LATE ? 2 : gates;
     ret = gates_pack(c, ret, w, r, 0, joint);
@@ -101,8 +108,8 @@ void kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const flo
         gates_pack(c, ret, w, r, joint, gates - joint);
 }
 
-void kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, float *ret_bias, const float *w,
-                                   const float *bias, size_t inputs)
+void kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, float *ret_bias,
+                                   const float *w, const float *bias, size_t inputs)
 {
     size_t gates = kern_cell_gates(c->kind);
     for (size_t p = 0; p < c->groups * gates; p++)

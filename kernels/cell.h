@@ -4,12 +4,12 @@
 #define KERN_CELL_H
 #include "kernels/kern.h"
 
-/* What a recurrent cell computes with the sigmoid and tanh of this table; every product and sum rounds by itself:
- *   RNN       h = tanh(a)
- *   GRU       z, r = sigmoid(a), n = tanh(a + b * r), h = (1 - z) * n + z * h; b: bias and states of its own chain
- *   GRU_LATE  the same with n = tanh(a), whose chain goes on over r * h
- *   LSTM      gates i, o, f, g: c = sigmoid(f) * c + sigmoid(i) * tanh(g), h = sigmoid(o) * tanh(c)
- * where a is one chain per gate and unit: bias, inputs in order, states in order. */
+/* What a recurrent cell computes with the sigmoid and tanh of this table; every product and sum
+ * rounds by itself: RNN       h = tanh(a) GRU       z, r = sigmoid(a), n = tanh(a + b * r), h = (1
+ * - z) * n + z * h; b: bias and states of its own chain GRU_LATE  the same with n = tanh(a), whose
+ * chain goes on over r * h LSTM      gates i, o, f, g: c = sigmoid(f) * c + sigmoid(i) * tanh(g), h
+ * = sigmoid(o) * tanh(c) where a is one chain per gate and unit: bias, inputs in order, states in
+ * order. */
 enum kern_cell_kind { KERN_CELL_RNN, KERN_CELL_GRU, KERN_CELL_GRU_LATE, KERN_CELL_LSTM };
 
 #define KERN_CELL_SMALL 16      /* units of the largest small cell */
@@ -17,12 +17,14 @@ enum kern_cell_kind { KERN_CELL_RNN, KERN_CELL_GRU, KERN_CELL_GRU_LATE, KERN_CEL
 /* A small cell: hidden <= KERN_CELL_SMALL. Set by kern_cell_set, packed by kern_cell_pack_f32. */
 struct kern_cell {
     enum kern_cell_kind kind;
-    size_t inputs, hidden, dirs;    /* dirs: 1, 2: rows in turn are of the first and the second set of weights */
+    size_t inputs, hidden,
+        dirs; /* dirs: 1, 2: rows in turn are of the first and the second set of weights */
     size_t width;                   /* lanes of a row: 4, 8, 16 */
     const float *weights;           /* 64-byte aligned */
 };
 
-/* One sequence of one cell. Where x and y point is advanced by x_step and y_step floats after each step. */
+/* One sequence of one cell. Where x and y point is advanced by x_step and y_step floats after each
+ * step. */
 struct kern_cell_row {
     const float *x;
     float *y;                       /* the states after each step; NULL: not wanted */
@@ -32,24 +34,28 @@ struct kern_cell_row {
     float *work;                    /* kern_cell_seq_work_floats, of cells of any size */
 };
 
-/* A cell of any size. The projection of a step is its biases and inputs, summed by a product whose columns are ordered by
- * kern_cell_seq_inputs_pack_f32: groups of 16 units, in each its gates, in each 16 lanes. */
+/* A cell of any size. The projection of a step is its biases and inputs, summed by a product whose
+ * columns are ordered by kern_cell_seq_inputs_pack_f32: groups of 16 units, in each its gates, in
+ * each 16 lanes. */
 struct kern_cell_seq {
     enum kern_cell_kind kind;
     size_t hidden, groups;          /* groups of 16 units */
-    size_t inputs;                  /* > 0: x of a row are inputs, summed together with the states; 0: x are projections */
+    size_t inputs; /* > 0: x of a row are inputs, summed together with the states; 0: x are
+                      projections */
     const float *r, *bias_rn;       /* packed; bias_rn[16 * groups] of a KERN_CELL_GRU */
     const float *bias;              /* where there are inputs: in the order of the projection */
 };
 
-/* Sets width from kind, inputs, hidden and dirs. Floats of the weights of one set, and how many sets there are. */
+/* Sets width from kind, inputs, hidden and dirs. Floats of the weights of one set, and how many
+ * sets there are. */
 void     kern_cell_set(struct kern_cell *c);
 size_t   kern_cell_floats(const struct kern_cell *c);
 size_t   kern_cell_sets(const struct kern_cell *c);
-/* Packs direction d of the cell into ret, which has room for all sets. w[gate * hidden + unit][inputs], r likewise;
- * bias[gates * hidden] starts the chains, bias_rn[hidden] the candidate's own one (KERN_CELL_GRU). */
-void     kern_cell_pack_f32(const struct kern_cell *c, float *ret, size_t d, const float *w, const float *r, const float *bias,
-                            const float *bias_rn);
+/* Packs direction d of the cell into ret, which has room for all sets. w[gate * hidden +
+ * unit][inputs], r likewise; bias[gates * hidden] starts the chains, bias_rn[hidden] the
+ * candidate's own one (KERN_CELL_GRU). */
+void kern_cell_pack_f32(const struct kern_cell *c, float *ret, size_t d, const float *w,
+                        const float *r, const float *bias, const float *bias_rn);
 
 size_t   kern_cell_gates(enum kern_cell_kind kind);
 /* Groups whose weights lie side by side, for so many gates that are summed together. */
@@ -66,8 +72,10 @@ size_t   kern_cell_seq_columns(const struct kern_cell_seq *c);      /* of the pr
 size_t   kern_cell_seq_floats(const struct kern_cell_seq *c);       /* of r */
 size_t   kern_cell_seq_work_floats(const struct kern_cell_seq *c);     /* of each row */
 /* r[gate * hidden + unit][hidden]; w[gate * hidden + unit][inputs] where c has inputs */
-void     kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *w, const float *r);
-/* w[gate * hidden + unit][inputs] for gemm_f32 with kern_cell_seq_columns columns, and its bias; ret_w NULL: only that */
-void     kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, float *ret_bias, const float *w,
-                                       const float *bias, size_t inputs);
+void kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *w,
+                            const float *r);
+/* w[gate * hidden + unit][inputs] for gemm_f32 with kern_cell_seq_columns columns, and its bias;
+ * ret_w NULL: only that */
+void kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, float *ret_bias,
+                                   const float *w, const float *bias, size_t inputs);
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Recurrent cells. Small ones, of at most 16 units, keep states and gates in registers for a whole sequence: a vector
- * holds 16 / width rows of units side by side, and two vectors are under way at once, because each waits for itself. */
+/* Recurrent cells. Small ones, of at most 16 units, keep states and gates in registers for a whole
+ * sequence: a vector holds 16 / width rows of units side by side, and two vectors are under way at
+ * once, because each waits for itself. */
 
 #include "kernels/cell.h"
 
@@ -69,9 +70,10 @@ static inline v16 FN(gru_next)(v16 z, v16 n, v16 h)
     return v16_add(v16_mul(v16_sub(v16_set1(1.0f), z), n), v16_mul(z, h));
 }
 
-/* Gates are sums with biases and inputs; their chains go on over the states. a[.][3] of a GRU: the candidate's own chain. */
-V16_UNROLLED void FN(small_recur)(struct FN(small) *q, v16 (*a)[4], size_t hidden, const int kind, const int width,
-                                  const int vecs)
+/* Gates are sums with biases and inputs; their chains go on over the states. a[.][3] of a GRU: the
+ * candidate's own chain. */
+V16_UNROLLED void FN(small_recur)(struct FN(small) * q, v16 (*a)[4], size_t hidden, const int kind,
+                                  const int width, const int vecs)
 {
     const int gates = CELL_GATES(kind), with_h = kind == KERN_CELL_GRU_LATE ? 2 : gates;
     for (size_t k = 0; k < hidden; k++)
@@ -79,13 +81,14 @@ V16_UNROLLED void FN(small_recur)(struct FN(small) *q, v16 (*a)[4], size_t hidde
             v16 h = v16_spread(q->h[v], k, width);
             V16_UNROLL for (int g = 0; g < with_h; g++) {
                 int to = kind == KERN_CELL_GRU && g == 2 ? 3 : g;
-                a[v][to] = v16_fma(v16_load(q->r[v] + (k * (size_t) gates + (size_t) g) * 16), h, a[v][to]);
+                a[v][to] = v16_fma(v16_load(q->r[v] + (k * (size_t) gates + (size_t) g) * 16), h,
+                                   a[v][to]);
             }
         }
 }
 
-V16_UNROLLED void FN(small_gru)(struct FN(small) *q, v16 (*a)[4], size_t hidden, const int kind, const int width,
-                                const int vecs)
+V16_UNROLLED void FN(small_gru)(struct FN(small) * q, v16 (*a)[4], size_t hidden, const int kind,
+                                const int width, const int vecs)
 {
     EACH_VEC
         a[v][1] = FN(v_sigmoid)(a[v][1]);
@@ -99,7 +102,8 @@ V16_UNROLLED void FN(small_gru)(struct FN(small) *q, v16 (*a)[4], size_t hidden,
             a[v][1] = v16_mul(a[v][1], q->h[v]);
         for (size_t k = 0; k < hidden; k++)
             EACH_VEC
-                a[v][2] = v16_fma(v16_load(q->r[v] + (k * 3 + 2) * 16), v16_spread(a[v][1], k, width), a[v][2]);
+        a[v][2] =
+            v16_fma(v16_load(q->r[v] + (k * 3 + 2) * 16), v16_spread(a[v][1], k, width), a[v][2]);
     }
     EACH_VEC
         q->h[v] = FN(gru_next)(a[v][0], FN(v_tanh)(a[v][2]), q->h[v]);
@@ -116,8 +120,8 @@ V16_UNROLLED void FN(small_lstm)(struct FN(small) *q, v16 (*a)[4], const int vec
 }
 
 /* Chains of the gates over biases and inputs. */
-V16_UNROLLED void FN(small_inputs)(struct FN(small) *q, v16 (*a)[4], size_t inputs, const int kind, const int width,
-                                   const int vecs)
+V16_UNROLLED void FN(small_inputs)(struct FN(small) * q, v16 (*a)[4], size_t inputs, const int kind,
+                                   const int width, const int vecs)
 {
     const int gates = CELL_GATES(kind);
     EACH_VEC
@@ -130,12 +134,13 @@ V16_UNROLLED void FN(small_inputs)(struct FN(small) *q, v16 (*a)[4], size_t inpu
         EACH_VEC {
             v16 x = v16_join(q->x[v], k, width);
             EACH_GATE
-                a[v][g] = v16_fma(v16_load(q->w[v] + (k * (size_t) gates + (size_t) g) * 16), x, a[v][g]);
+            a[v][g] =
+                v16_fma(v16_load(q->w[v] + (k * (size_t) gates + (size_t) g) * 16), x, a[v][g]);
         }
 }
 
-V16_UNROLLED void FN(small_gates)(struct FN(small) *q, v16 (*a)[4], size_t hidden, const int kind, const int width,
-                                  const int vecs)
+V16_UNROLLED void FN(small_gates)(struct FN(small) * q, v16 (*a)[4], size_t hidden, const int kind,
+                                  const int width, const int vecs)
 {
     if (kind == KERN_CELL_LSTM)
         FN(small_lstm)(q, a, vecs);
@@ -147,8 +152,9 @@ V16_UNROLLED void FN(small_gates)(struct FN(small) *q, v16 (*a)[4], size_t hidde
 }
 
 /* Rows that do not exist read the first one and are not stored. */
-V16_UNROLLED void FN(small_run)(const struct kern_cell *c, const struct kern_cell_row *row, size_t first, size_t n,
-                                size_t steps, const int kind, const int width, const int vecs)
+V16_UNROLLED void FN(small_run)(const struct kern_cell *c, const struct kern_cell_row *row,
+                                size_t first, size_t n, size_t steps, const int kind,
+                                const int width, const int vecs)
 {
     const int slots = 16 / width, gates = CELL_GATES(kind);
     struct FN(small) q;
@@ -180,7 +186,8 @@ V16_UNROLLED void FN(small_run)(const struct kern_cell *c, const struct kern_cel
             V16_UNROLL for (int g = 0; g < 4; g++)
                 a[v][g] = next[v][g];
         FN(small_recur)(&q, a, c->hidden, kind, width, vecs);
-        if (t + 1 < steps) {        /* the next step's inputs fill the time that this one waits for itself */
+        if (t + 1 <
+            steps) { /* the next step's inputs fill the time that this one waits for itself */
             EACH_VEC
                 EACH_SLOT
                     q.x[v][s] += dx[v][s];
@@ -207,10 +214,13 @@ V16_UNROLLED void FN(small_run)(const struct kern_cell *c, const struct kern_cel
 #undef EACH_GATE
 #undef EACH_SLOT
 
-typedef void FN(small_fn)(const struct kern_cell *c, const struct kern_cell_row *row, size_t first, size_t n, size_t steps);
+typedef void FN(small_fn)(const struct kern_cell *c, const struct kern_cell_row *row, size_t first,
+                          size_t n, size_t steps);
 
-#define CELL_WIDTHS(X, kind) X(kind, 4, 1) X(kind, 4, 2) X(kind, 8, 1) X(kind, 8, 2) X(kind, 16, 1) X(kind, 16, 2)
-#define CELL_ALL(X) CELL_WIDTHS(X, RNN) CELL_WIDTHS(X, GRU) CELL_WIDTHS(X, GRU_LATE) CELL_WIDTHS(X, LSTM)
+#define CELL_WIDTHS(X, kind)                                                                       \
+    X(kind, 4, 1) X(kind, 4, 2) X(kind, 8, 1) X(kind, 8, 2) X(kind, 16, 1) X(kind, 16, 2)
+#define CELL_ALL(X)                                                                                \
+    CELL_WIDTHS(X, RNN) CELL_WIDTHS(X, GRU) CELL_WIDTHS(X, GRU_LATE) CELL_WIDTHS(X, LSTM)
 #define X(kind, width, vecs)                                                                                        \
     static void FN(small_##kind##_##width##_##vecs)(const struct kern_cell *c, const struct kern_cell_row *row,    \
                                                     size_t first, size_t n, size_t steps)                          \
@@ -221,17 +231,21 @@ CELL_ALL(X)
 #undef X
 
 static FN(small_fn) *const FN(small_fns)[][3][CELL_VECS] = {
-#define X(kind, width, vecs) [KERN_CELL_##kind][(width) / 8][(vecs) - 1] = FN(small_##kind##_##width##_##vecs),
-CELL_ALL(X)
+#define X(kind, width, vecs)                                                                       \
+    [KERN_CELL_##kind][(width) / 8][(vecs) -1] = FN(small_##kind##_##width##_##vecs),
+    CELL_ALL(X)
 #undef X
 };
 
-static void FN(cell_small_f32)(const struct kern_cell *c, const struct kern_cell_row *row, size_t n_rows, size_t steps)
+static void FN(cell_small_f32)(const struct kern_cell *c, const struct kern_cell_row *row,
+                               size_t n_rows, size_t steps)
 {
     size_t slots = 16 / c->width, vecs;
     for (size_t i = 0; i < n_rows; i += vecs * slots) {
         size_t left = n_rows - i;
         vecs = left > slots ? 2 : 1;
-        FN(small_fns)[c->kind][c->width / 8][vecs - 1](c, row + i, i, left < vecs * slots ? left : vecs * slots, steps);
+        FN(small_fns)
+        [c->kind][c->width / 8][vecs - 1](c, row + i, i, left < vecs * slots ? left : vecs * slots,
+                                          steps);
     }
 }

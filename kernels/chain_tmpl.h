@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Element-wise programs, block by block: what one step makes the next one finds in the first cache. */
+/* Element-wise programs, block by block: what one step makes the next one finds in the first
+ * cache. */
 
-static inline v16 FN(v_leaky)(v16 x, v16 slope) { return v16_pick(v16_lt(x, v16_set1(0)), v16_mul(x, slope), x); }
+static inline v16 FN(v_leaky)(v16 x, v16 slope)
+{
+    return v16_pick(v16_lt(x, v16_set1(0)), v16_mul(x, slope), x);
+}
 
 /* y[i] = f(a[i], b[i]); one of a and b may be a single element. */
 #define CHAIN2(name, f)                                                                                             \
@@ -25,8 +29,8 @@ CHAIN2(div, v16_div)
 CHAIN2(leaky, FN(v_leaky))
 #undef CHAIN2
 
-static inline void FN(chain_step)(const struct kern_chain_step *s, float *y, const float *a, const float *b, bool a_dense,
-                                  bool b_dense, size_t n)
+static inline void FN(chain_step)(const struct kern_chain_step *s, float *y, const float *a,
+                                  const float *b, bool a_dense, bool b_dense, size_t n)
 {
     switch (s->op) {
     case KERN_CHAIN_ADD: FN(chain_add)(y, a, b, a_dense, b_dense, n); break;
@@ -43,7 +47,8 @@ static inline void FN(chain_step)(const struct kern_chain_step *s, float *y, con
     }
 }
 
-static void FN(chain_f32)(const struct kern_chain *c, float *const *y, const float *const *x, float *tmp, size_t n)
+static void FN(chain_f32)(const struct kern_chain *c, float *const *y, const float *const *x,
+                          float *tmp, size_t n)
 {
     float *at[KERN_CHAIN_SLOTS];
     const float *from[KERN_CHAIN_SLOTS];
@@ -56,7 +61,8 @@ static void FN(chain_f32)(const struct kern_chain *c, float *const *y, const flo
     for (;;) {
         size_t block = n < KERN_CHAIN_BLOCK ? n : KERN_CHAIN_BLOCK;
         for (const struct kern_chain_step *s = c->step, *end = s + c->n_steps; s != end; s++)
-            FN(chain_step)(s, at[s->to], from[s->a], from[s->b], c->dense[s->a], c->dense[s->b], block);
+            FN(chain_step)
+            (s, at[s->to], from[s->a], from[s->b], c->dense[s->a], c->dense[s->b], block);
         if (!(n -= block))
             return;
         for (unsigned i = 0; i < c->n_in; i++)

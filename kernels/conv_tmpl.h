@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution with lanes along the places of the last axis: weights are broadcast, lines are read where they lie. */
+/* Convolution with lanes along the places of the last axis: weights are broadcast, lines are read
+ * where they lie. */
 
 enum { FN(CONV_PLAIN), FN(CONV_MASKED), FN(CONV_EVEN), FN(CONV_APART) };
 
@@ -12,13 +13,16 @@ static inline v16 FN(load_apart)(const float *p, size_t stride, uint32_t mask)
 }
 
 /* Vector `vec` (of the row) and the following ones, `vecs` in all, of `outs` outputs. */
-V16_UNROLLED void FN(conv_tile)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
-                                const float *restrict bias, const struct kern_conv_lines *lines,
-                                const struct kern_conv *c, size_t width, size_t vec, const int outs, const int vecs,
+V16_UNROLLED void FN(conv_tile)(float *restrict y, size_t ldy, const float *restrict x,
+                                const float *restrict w, const float *restrict bias,
+                                const struct kern_conv_lines *lines, const struct kern_conv *c,
+                                size_t width, size_t vec, const int outs, const int vecs,
                                 const int how)
 {
     v16 acc[CONV_OUTS * CONV_VECS];
-    const ptrdiff_t apart = how == FN(CONV_EVEN) ? 32 : how == FN(CONV_APART) ? 16 * (ptrdiff_t) c->stride : 16;
+    const ptrdiff_t apart = how == FN(CONV_EVEN) ? 32
+        : how == FN(CONV_APART)                  ? 16 * (ptrdiff_t) c->stride
+                                                 : 16;
     const size_t row_vecs = (c->n + 15) / 16;
     x += c->first + (ptrdiff_t) vec * apart;
     for (int o = 0; o < outs; o++)
@@ -95,9 +99,10 @@ void FN(conv_group)(float *restrict y, size_t ldy, const float *restrict x, cons
 {
     for (size_t panel = 0; panel < n_outs; panel += KERN_CONV_OUTS, w += width * lines->n_weights) {
         size_t end = n_outs - panel < KERN_CONV_OUTS ? n_outs - panel : KERN_CONV_OUTS, o = 0;
-#define ROWS(n)                                                                                             \
-        for (; o + n <= end; o += n)                                                                        \
-            FN(conv_row_##n)(y + (panel + o) * ldy, ldy, x, w + o, bias ? bias + panel + o : bias, lines, c, width);
+#define ROWS(n)                                                                                    \
+    for (; o + n <= end; o += n)                                                                   \
+        FN(conv_row_##n)                                                                           \
+        (y + (panel + o) * ldy, ldy, x, w + o, bias ? bias + panel + o : bias, lines, c, width);
 #if CONV_OUTS == 8
         ROWS(8)
 #endif
@@ -109,16 +114,18 @@ void FN(conv_group)(float *restrict y, size_t ldy, const float *restrict x, cons
 }
 
 #ifdef V16_SHIFTS
-/* One output a group, three taps around each of up to 48 places: neighbours come from the registers, not from memory. */
+/* One output a group, three taps around each of up to 48 places: neighbours come from the
+ * registers, not from memory. */
 static bool FN(conv_is_three)(size_t n_outs, const struct kern_conv *c)
 {
-    return n_outs == 1 && c->n_taps == 3 && c->stride == 1 && c->n_in == c->n && c->n > 16 && c->n <= 48 &&
-           ((c->step == 1 && c->first == -1) || (c->step == -1 && c->first == 1));
+    return n_outs == 1 && c->n_taps == 3 && c->stride == 1 && c->n_in == c->n && c->n > 16 &&
+        c->n <= 48 && ((c->step == 1 && c->first == -1) || (c->step == -1 && c->first == 1));
 }
 
 /* back: the first tap is the place behind */
-V16_UNROLLED void FN(conv_three)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
-                                 const float *restrict bias, const struct kern_conv_lines *lines, const struct kern_conv *c,
+V16_UNROLLED void FN(conv_three)(float *restrict y, size_t ldy, const float *restrict x,
+                                 const float *restrict w, const float *restrict bias,
+                                 const struct kern_conv_lines *lines, const struct kern_conv *c,
                                  const bool back)
 {
     const v16 zero = v16_set1(0);
@@ -127,7 +134,8 @@ V16_UNROLLED void FN(conv_three)(float *restrict y, size_t ldy, const float *res
         v16 a = v16_set1(bias ? bias[g] : 0), b = a, d = a;
         for (size_t l = 0; l < lines->n; l++) {
             const float *from = x + lines->line[l].x, *wl = w + lines->line[l].w;
-            v16 p = v16_load(from), q = v16_load_mask(from + 16, (uint32_t) (inside >> 16) & 0xffff);
+            v16 p = v16_load(from),
+                q = v16_load_mask(from + 16, (uint32_t) (inside >> 16) & 0xffff);
             v16 r = v16_load_mask(from + 32, (uint32_t) (inside >> 32)), s = v16_set1(wl[0]);
             a = v16_fma(s, back ? v16_down(p, q) : v16_up(p, zero), a);
             b = v16_fma(s, back ? v16_down(q, r) : v16_up(q, p), b);
@@ -149,9 +157,9 @@ V16_UNROLLED void FN(conv_three)(float *restrict y, size_t ldy, const float *res
 }
 #endif
 
-static void FN(conv_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
-                         const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
-                         const struct kern_conv *c)
+static void FN(conv_f32)(float *restrict y, size_t ldy, const float *restrict x,
+                         const float *restrict w, const float *restrict bias, size_t n_outs,
+                         const struct kern_conv_lines *lines, const struct kern_conv *c)
 {
     size_t width = n_outs < KERN_CONV_OUTS ? n_outs : KERN_CONV_OUTS;
     size_t packed = (n_outs + KERN_CONV_OUTS - 1) / KERN_CONV_OUTS * width * lines->n_weights;

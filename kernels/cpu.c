@@ -74,9 +74,11 @@ static void caches_of_cpuid(size_t size[4])
     unsigned a, b, c, d;
     static const unsigned leaves[] = { 4, 0x8000001d };
     for (unsigned l = 0; l < 2; l++)
-        for (unsigned i = 0; i < CACHES_MOST && __get_cpuid_count(leaves[l], i, &a, &b, &c, &d) && (a & 31); i++)
+        for (unsigned i = 0;
+             i < CACHES_MOST && __get_cpuid_count(leaves[l], i, &a, &b, &c, &d) && (a & 31); i++)
             if ((a & 31) != 2 && (a >> 5 & 7) < 4)
-                size[a >> 5 & 7] = (size_t) ((b >> 22) + 1) * ((b >> 12 & 0x3ff) + 1) * ((b & 0xfff) + 1) * ((size_t) c + 1);
+                size[a >> 5 & 7] = (size_t) ((b >> 22) + 1) * ((b >> 12 & 0x3ff) + 1) *
+                    ((b & 0xfff) + 1) * ((size_t) c + 1);
 #else
     (void) size;
 #endif

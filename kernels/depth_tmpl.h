@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution of many groups of one output each, short rows and few taps: sizes are constants, masks stay in registers. */
+/* Convolution of many groups of one output each, short rows and few taps: sizes are constants,
+ * masks stay in registers. */
 
 #define DEPTH_TAPS 3
 #define DEPTH_VECS 3
 #define EACH_TAP V16_UNROLL for (int k = 0; k < taps; k++)
 #define EACH_VEC V16_UNROLL for (int v = 0; v < vecs; v++)
 
-typedef void FN(depth_fn)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
-                          const float *restrict bias, const struct kern_conv_lines *lines, const struct kern_conv *c);
+typedef void FN(depth_fn)(float *restrict y, size_t ldy, const float *restrict x,
+                          const float *restrict w, const float *restrict bias,
+                          const struct kern_conv_lines *lines, const struct kern_conv *c);
 
 /* even: every second place is read */
-V16_UNROLLED void FN(depth_run)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
-                                const float *restrict bias, const struct kern_conv_lines *lines, const struct kern_conv *c,
+V16_UNROLLED void FN(depth_run)(float *restrict y, size_t ldy, const float *restrict x,
+                                const float *restrict w, const float *restrict bias,
+                                const struct kern_conv_lines *lines, const struct kern_conv *c,
                                 const int taps, const int vecs, const bool even)
 {
     const size_t last = c->n - (size_t) (vecs - 1) * 16;
@@ -32,7 +35,8 @@ V16_UNROLLED void FN(depth_run)(float *restrict y, size_t ldy, const float *rest
                 v16 wk = v16_set1(wl[k]);
                 EACH_VEC {
                     const float *from = xl + at[k] + v * (even ? 32 : 16);
-                    v16 in = even ? v16_load_even(from, mask[k * vecs + v]) : v16_load_mask(from, mask[k * vecs + v]);
+                    v16 in = even ? v16_load_even(from, mask[k * vecs + v])
+                                  : v16_load_mask(from, mask[k * vecs + v]);
                     acc[v] = v16_fma(wk, in, acc[v]);
                 }
             }
@@ -55,8 +59,9 @@ V16_UNROLLED void FN(depth_run)(float *restrict y, size_t ldy, const float *rest
     {                                                                                                              \
         FN(depth_run)(y, ldy, x, w, bias, lines, c, taps, vecs, even);                                             \
     }
-#define X(taps, vecs) \
-    DEPTH(depth_##taps##_##vecs, taps, vecs, false) DEPTH(depth_even_##taps##_##vecs, taps, vecs, true)
+#define X(taps, vecs)                                                                              \
+    DEPTH(depth_##taps##_##vecs, taps, vecs, false)                                                \
+    DEPTH(depth_even_##taps##_##vecs, taps, vecs, true)
 DEPTH_ALL(X)
 #undef X
 #undef DEPTH
@@ -72,7 +77,8 @@ static FN(depth_fn) *const FN(depth_fns)[2][DEPTH_TAPS][DEPTH_VECS] = {
 /* NULL: not of these sizes. */
 static FN(depth_fn) *FN(depth_of)(size_t n_outs, const struct kern_conv *c)
 {
-    if (n_outs != 1 || c->n == 0 || c->n > DEPTH_VECS * 16 || c->n_taps == 0 || c->n_taps > DEPTH_TAPS || c->stride > 2)
+    if (n_outs != 1 || c->n == 0 || c->n > DEPTH_VECS * 16 || c->n_taps == 0 ||
+        c->n_taps > DEPTH_TAPS || c->stride > 2)
         return NULL;
     return FN(depth_fns)[c->stride - 1][c->n_taps - 1][(c->n - 1) / 16];
 }

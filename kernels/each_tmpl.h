@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of one row each with matrices of their own: a sum waits for itself, so panels of several go on side by side. */
+/* Products of one row each with matrices of their own: a sum waits for itself, so panels of several
+ * go on side by side. */
 
 #if GEMM_ACC >= 16
 #define EACH_MOST 8
@@ -8,8 +9,8 @@
 #endif
 
 /* Panels that follow each other, `chains` of them. */
-V16_UNROLLED void FN(each_tile)(float *const *y, const float *const *x, const size_t *n, const float *w, size_t k,
-                                const int chains)
+V16_UNROLLED void FN(each_tile)(float *const *y, const float *const *x, const size_t *n,
+                                const float *w, size_t k, const int chains)
 {
     v16 acc[EACH_MOST];
     const float *from[EACH_MOST];
@@ -28,8 +29,9 @@ V16_UNROLLED void FN(each_tile)(float *const *y, const float *const *x, const si
     }
 }
 
-static void FN(gemm_each_f32)(float *restrict y, size_t step_y, const float *restrict x, size_t step_x,
-                              const float *restrict w, size_t n, size_t k, size_t count)
+static void FN(gemm_each_f32)(float *restrict y, size_t step_y, const float *restrict x,
+                              size_t step_x, const float *restrict w, size_t n, size_t k,
+                              size_t count)
 {
     float *to[EACH_MOST];
     const float *from[EACH_MOST];

@@ -21,7 +21,8 @@ static double cos_series(double a)
 
 void kern_turn(uint64_t k, uint64_t n, double *ret_cos, double *ret_sin)
 {
-    uint64_t octant = 8 * k / n, part = 8 * k - octant * n;     /* angle = (octant + part / n) * pi / 4 */
+    uint64_t octant = 8 * k / n,
+             part = 8 * k - octant * n; /* angle = (octant + part / n) * pi / 4 */
     if (octant & 1)
         part = n - part;
     double a = (double) part / (double) n * 0.78539816339744830962;
@@ -72,7 +73,7 @@ static size_t twiddle_floats(size_t m)
 size_t kern_fft_floats(size_t n)
 {
     size_t m = pass_points(n);
-    return twiddle_floats(m) + (m > n ? 2 * n + 4 * m : 0);     /* the last 2m: work of the set-up */
+    return twiddle_floats(m) + (m > n ? 2 * n + 4 * m : 0); /* the last 2m: work of the set-up */
 }
 
 static void twiddles_init(float *w, size_t m, const uint8_t *radix, unsigned n_pass)
@@ -90,7 +91,8 @@ static void twiddles_init(float *w, size_t m, const uint8_t *radix, unsigned n_p
     }
 }
 
-/* chirp[k] = e^(-pi i k^2 / n); its conjugate, wrapped around and divided by m, is transformed once. */
+/* chirp[k] = e^(-pi i k^2 / n); its conjugate, wrapped around and divided by m, is transformed
+ * once. */
 static void chirp_init(struct kern_fft *f, float *chirp, float *fft)
 {
     struct kern k;

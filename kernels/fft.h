@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fft.h - plans of discrete Fourier transforms of any length.
  *
- * Lengths 2^a 3^b 5^c go by Stockham passes of radix 4, 2, 3 and 5; others as a convolution with a chirp, by two
- * transforms of a power of two. No fused operations and one fixed order: the same bits for every instruction set.
- * Factors are computed in double by our own series and rounded once. */
+ * Lengths 2^a 3^b 5^c go by Stockham passes of radix 4, 2, 3 and 5; others as a convolution with a
+ * chirp, by two transforms of a power of two. No fused operations and one fixed order: the same
+ * bits for every instruction set. Factors are computed in double by our own series and rounded
+ * once. */
 #ifndef KERN_FFT_H
 #define KERN_FFT_H
 #include <stddef.h>
@@ -17,7 +18,8 @@ struct kern_fft {
     size_t m;                   /* points of the passes: n, or at least 2n - 1 */
     unsigned n_pass;
     uint8_t radix[KERN_FFT_PASSES_MAX];
-    const float *twiddle;       /* pass after pass: for j = 1..radix-1 the real, then the imaginary parts */
+    const float
+        *twiddle; /* pass after pass: for j = 1..radix-1 the real, then the imaginary parts */
     const float *chirp;         /* NULL unless m > n: n real parts, n imaginary ones */
     const float *chirp_fft;     /* m real parts, m imaginary ones */
 };
@@ -29,8 +31,8 @@ struct kern_rfft {
     const float *turn;          /* cos and sin of 2 pi k / n, k <= n/2 */
 };
 
-/* Set-up, not for the run path. table holds kern_fft_floats(n) floats and lives as long as the plan.
- * 1 <= n <= KERN_FFT_MAX. */
+/* Set-up, not for the run path. table holds kern_fft_floats(n) floats and lives as long as the
+ * plan. 1 <= n <= KERN_FFT_MAX. */
 size_t kern_fft_floats(size_t n);
 void   kern_fft_init(struct kern_fft *ret, size_t n, float *table);
 size_t kern_fft_work_floats(const struct kern_fft *f);

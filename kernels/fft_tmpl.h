@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fourier transforms. A Stockham pass of radix r turns r blocks of m * s points into m groups of r * s: plain loops
- * over contiguous points, written so that the compiler makes vectors of them. */
+/* Fourier transforms. A Stockham pass of radix r turns r blocks of m * s points into m groups of r
+ * * s: plain loops over contiguous points, written so that the compiler makes vectors of them. */
 #include "kernels/fft.h"
 #include <string.h>
 
@@ -108,7 +108,8 @@ PASS(5)
 #undef PASS_ARGS
 #undef ALWAYS
 
-static void FN(fft_passes)(const struct kern_fft *f, float *restrict re, float *restrict im, float *restrict work)
+static void FN(fft_passes)(const struct kern_fft *f, float *restrict re, float *restrict im,
+                           float *restrict work)
 {
     const float *w = f->twiddle;
     float *xr = re, *xi = im, *yr = work, *yi = work + f->m;
@@ -136,7 +137,8 @@ static void FN(fft_passes)(const struct kern_fft *f, float *restrict re, float *
 }
 
 /* work: m + m for the padded sequence, the rest for the passes */
-static void FN(fft_chirp)(const struct kern_fft *f, float *restrict re, float *restrict im, float *restrict work)
+static void FN(fft_chirp)(const struct kern_fft *f, float *restrict re, float *restrict im,
+                          float *restrict work)
 {
     size_t n = f->n, m = f->m;
     const float *c = f->chirp, *d = c + n, *gr = f->chirp_fft, *gi = gr + m;
@@ -160,7 +162,8 @@ static void FN(fft_chirp)(const struct kern_fft *f, float *restrict re, float *r
     }
 }
 
-static void FN(fft_f32)(const struct kern_fft *f, float *restrict re, float *restrict im, float *restrict work)
+static void FN(fft_f32)(const struct kern_fft *f, float *restrict re, float *restrict im,
+                        float *restrict work)
 {
     if (f->chirp)
         FN(fft_chirp)(f, re, im, work);
@@ -169,8 +172,8 @@ static void FN(fft_f32)(const struct kern_fft *f, float *restrict re, float *res
 }
 
 /* Even and odd samples were the real and imaginary parts of z: their transforms are told apart. */
-static void FN(rfft_untangle)(const struct kern_rfft *f, float *restrict y, const float *restrict zr,
-                              const float *restrict zi)
+static void FN(rfft_untangle)(const struct kern_rfft *f, float *restrict y,
+                              const float *restrict zr, const float *restrict zi)
 {
     size_t h = f->n / 2;
     const float *restrict c = f->turn, *restrict s = f->turn + h + 1;
@@ -185,7 +188,8 @@ static void FN(rfft_untangle)(const struct kern_rfft *f, float *restrict y, cons
     }
 }
 
-static void FN(rfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x, float *restrict work)
+static void FN(rfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x,
+                         float *restrict work)
 {
     size_t n = f->half.n;
     float *zr = work, *zi = work + n;
@@ -207,7 +211,8 @@ static void FN(rfft_f32)(const struct kern_rfft *f, float *restrict y, const flo
     FN(rfft_untangle)(f, y, zr, zi);
 }
 
-static void FN(irfft_tangle)(const struct kern_rfft *f, float *restrict zr, float *restrict zi, const float *restrict x)
+static void FN(irfft_tangle)(const struct kern_rfft *f, float *restrict zr, float *restrict zi,
+                             const float *restrict x)
 {
     size_t h = f->n / 2;
     const float *restrict c = f->turn, *restrict s = f->turn + h + 1;
@@ -221,7 +226,8 @@ static void FN(irfft_tangle)(const struct kern_rfft *f, float *restrict zr, floa
     }
 }
 
-static void FN(irfft_odd)(const struct kern_rfft *f, float *restrict y, const float *restrict x, float *restrict work)
+static void FN(irfft_odd)(const struct kern_rfft *f, float *restrict y, const float *restrict x,
+                          float *restrict work)
 {
     size_t n = f->n;
     float *zr = work, *zi = work + n, scale = 1.0f / (float) n;
@@ -237,7 +243,8 @@ static void FN(irfft_odd)(const struct kern_rfft *f, float *restrict y, const fl
         y[k] = zr[k] * scale;
 }
 
-static void FN(irfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x, float *restrict work)
+static void FN(irfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x,
+                          float *restrict work)
 {
     size_t h = f->half.n;
     float *zr = work, *zi = work + h, scale = 1.0f / (float) f->n;

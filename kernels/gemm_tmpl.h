@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Packed products: lanes along the outputs, k in order, one chain of fused multiply-adds per output. A tile is `rows`
- * rows by `panels` panels of 16 outputs held in registers; vec_*.h says how many panels fit beside each number of rows. */
+/* Packed products: lanes along the outputs, k in order, one chain of fused multiply-adds per
+ * output. A tile is `rows` rows by `panels` panels of 16 outputs held in registers; vec_*.h says
+ * how many panels fit beside each number of rows. */
 
 #define GEMM_ROWS_MOST   8
 #define GEMM_PANELS_MOST 8
 
-/* A product, the same for all its tiles. Rows lie at lists of pointers or (NULL) at a base and a step. */
+/* A product, the same for all its tiles. Rows lie at lists of pointers or (NULL) at a base and a
+ * step. */
 struct FN(gemm) {
     const struct kern_block *b;
     float *const *y_by;
@@ -23,8 +25,8 @@ static const float FN(gemm_zeros)[GEMM_PANELS_MOST * 16];
 #define EACH_PANEL V16_UNROLL for (int p = 0; p < panels; p++)
 #define EACH_ROW   V16_UNROLL for (int r = 0; r < rows; r++)
 
-/* Pointers to `rows` rows from `row` on. Nothing is stored on the way: the stores of a tile wait for its sums, and few
- * others fit beside them. */
+/* Pointers to `rows` rows from `row` on. Nothing is stored on the way: the stores of a tile wait
+ * for its sums, and few others fit beside them. */
 #define ROWS_OF_X                                                            \
     if (g->x_by) {                                                           \
         EACH_ROW                                                             \
@@ -34,25 +36,30 @@ static const float FN(gemm_zeros)[GEMM_PANELS_MOST * 16];
         V16_UNROLL for (int r = 1; r < rows; r++)                            \
             x[r] = x[r - 1] + g->ldx;                                        \
     }
-#define ROW_OF_Y(g, row) ((g)->y_by ? (g)->y_by[(row) + (size_t) r] : (g)->y + ((row) + (size_t) r) * (g)->ldy)
+#define ROW_OF_Y(g, row)                                                                           \
+    ((g)->y_by ? (g)->y_by[(row) + (size_t) r] : (g)->y + ((row) + (size_t) r) * (g)->ldy)
 
-/* 16 * panels outputs of `rows` rows; both are constants where it is called. Only the last panel may lack
- * outputs. */
-V16_UNROLLED void FN(gemm_tile)(const struct FN(gemm) *g, size_t row, size_t o, const int rows, const int panels)
+/* 16 * panels outputs of `rows` rows; both are constants where it is called. Only the last panel
+ * may lack outputs. */
+V16_UNROLLED void FN(gemm_tile)(const struct FN(gemm) * g, size_t row, size_t o, const int rows,
+                                const int panels)
 {
     v16 acc[GEMM_ACC];
     const struct kern_block *b = g->b;
-    const float *x[GEMM_ROWS_MOST], *w = b->w + o / 16 * b->step_panel, *bias = b->bias ? b->bias + o : FN(gemm_zeros);
-    const size_t k = b->k, step = b->step_panel, down = b->step_k, last = (size_t) (panels - 1) * 16, left = b->n - o - last;
+    const float *x[GEMM_ROWS_MOST], *w = b->w + o / 16 * b->step_panel,
+                                    *bias = b->bias ? b->bias + o : FN(gemm_zeros);
+    const size_t k = b->k, step = b->step_panel, down = b->step_k,
+                 last = (size_t) (panels - 1) * 16, left = b->n - o - last;
     EACH_ROW {
         const float *from = b->more ? ROW_OF_Y(g, row) + o : bias;
         V16_UNROLL for (int p = 0; p + 1 < panels; p++)
             acc[p * rows + r] = v16_load(from + p * 16);
-        acc[(panels - 1) * rows + r] = left >= 16 ? v16_load(from + last) : v16_load_n(from + last, left);
+        acc[(panels - 1) * rows + r] =
+            left >= 16 ? v16_load(from + last) : v16_load_n(from + last, left);
     }
     ROWS_OF_X
     struct { const struct FN(gemm) *g; size_t row, o; } kept = { g, row, o };
-    __asm__("" : "+m"(kept));       /* not in registers while the sums run: the row pointers need those */
+    __asm__("" : "+m"(kept)); /* not in registers while the sums run: the row pointers need those */
     for (size_t i = 0; i < k; i++, w += down) {
         EACH_PANEL {
             v16 wp = v16_load(w + (size_t) p * step);
@@ -137,20 +144,26 @@ static FN(gemm_fn) *const FN(gemm_halves)[1];
 #endif
 
 static const unsigned char FN(gemm_fit)[GEMM_ROWS_MOST + 1] = {
-    0, GEMM_FIT(1), GEMM_FIT(2), GEMM_FIT(3), GEMM_FIT(4), GEMM_FIT(5), GEMM_FIT(6), GEMM_FIT(7), GEMM_FIT(8)
+    0,           GEMM_FIT(1), GEMM_FIT(2), GEMM_FIT(3), GEMM_FIT(4),
+    GEMM_FIT(5), GEMM_FIT(6), GEMM_FIT(7), GEMM_FIT(8)
 };
 
-/* How many of those that are left the next tile takes: the last four share alike, so that no tile is left with a single
- * row or panel, whose few chains would wait for each other. Constants divide faster than variables. */
+/* How many of those that are left the next tile takes: the last four share alike, so that no tile
+ * is left with a single row or panel, whose few chains would wait for each other. Constants divide
+ * faster than variables. */
 static inline size_t FN(gemm_share)(size_t left, size_t most)
 {
-    return left <= most ? left : left <= 2 * most ? (left + 1) / 2 : left <= 3 * most ? (left + 2) / 3
-         : left <= 4 * most ? (left + 3) / 4 : most;
+    return left <= most    ? left
+        : left <= 2 * most ? (left + 1) / 2
+        : left <= 3 * most ? (left + 2) / 3
+        : left <= 4 * most ? (left + 3) / 4
+                           : most;
 }
 
-/* All rows against the panels from output o on that by_rows[rows * next] takes; they stay in cache meanwhile. */
-static inline void FN(gemm_columns)(const struct FN(gemm) *g, size_t m, size_t most, FN(gemm_fn) *const *by_rows, size_t next,
-                                    size_t o)
+/* All rows against the panels from output o on that by_rows[rows * next] takes; they stay in cache
+ * meanwhile. */
+static inline void FN(gemm_columns)(const struct FN(gemm) * g, size_t m, size_t most,
+                                    FN(gemm_fn) *const *by_rows, size_t next, size_t o)
 {
     for (size_t r = 0, rows; r < m; r += rows) {
         rows = FN(gemm_share)(m - r, most);
@@ -162,7 +175,9 @@ static void FN(gemm_run)(const struct FN(gemm) *g, size_t m)
 {
     bool half = GEMM_HALF(m, g->b->n);
     size_t panels = g->b->n / 16 + (g->b->n % 16 && !half);
-    size_t most = m <= GEMM_ROWS_FEW ? m : panels <= FN(gemm_fit)[GEMM_ROWS_FEW] ? GEMM_ROWS_FEW : GEMM_ROWS;
+    size_t most = m <= GEMM_ROWS_FEW            ? m
+        : panels <= FN(gemm_fit)[GEMM_ROWS_FEW] ? GEMM_ROWS_FEW
+                                                : GEMM_ROWS;
     for (size_t p = 0, wide; m && p < panels; p += wide) {
         wide = FN(gemm_share)(panels - p, FN(gemm_fit)[most]);
         FN(gemm_columns)(g, m, most, FN(gemm_fns)[0] + wide, GEMM_PANELS_MOST + 1, p * 16);
@@ -171,20 +186,25 @@ static void FN(gemm_run)(const struct FN(gemm) *g, size_t m)
         FN(gemm_columns)(g, m, GEMM_ROWS_MOST, FN(gemm_halves), 1, panels * 16);
 }
 
-static void FN(gemm_block_f32)(float *y, size_t ldy, const float *x, size_t ldx, const struct kern_block *b, size_t m)
+static void FN(gemm_block_f32)(float *y, size_t ldy, const float *x, size_t ldx,
+                               const struct kern_block *b, size_t m)
 {
     struct FN(gemm) g = { .b = b, .y = y, .x = x, .ldy = ldy, .ldx = ldx };
     FN(gemm_run)(&g, m);
 }
 
-static void FN(gemm_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
-                         const float *restrict bias, size_t m, size_t n, size_t k)
+static void FN(gemm_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx,
+                         const float *restrict w, const float *restrict bias, size_t m, size_t n,
+                         size_t k)
 {
-    struct kern_block b = { .w = w, .step_panel = 16 * k, .step_k = 16, .bias = bias, .n = n, .k = k };
+    struct kern_block b = {
+        .w = w, .step_panel = 16 * k, .step_k = 16, .bias = bias, .n = n, .k = k
+    };
     FN(gemm_block_f32)(y, ldy, x, ldx, &b, m);
 }
 
-static void FN(gemm_rows_f32)(float *const *y, const float *const *x, const struct kern_block *b, size_t m)
+static void FN(gemm_rows_f32)(float *const *y, const float *const *x, const struct kern_block *b,
+                              size_t m)
 {
     struct FN(gemm) g = { .b = b, .y_by = y, .x_by = x };
     FN(gemm_run)(&g, m);
@@ -198,7 +218,9 @@ static void FN(leaky_row)(float *y, const float *slope, size_t slope_step, size_
     for (size_t i = 0; i < n; i += 16) {
         size_t left = n - i < 16 ? n - i : 16;
         v16 v = left == 16 ? v16_load(y + i) : v16_load_n(y + i, left);
-        s = !slope_step ? v16_set1(*slope) : left == 16 ? v16_load(slope + i) : v16_load_n(slope + i, left);
+        s = !slope_step  ? v16_set1(*slope)
+            : left == 16 ? v16_load(slope + i)
+                         : v16_load_n(slope + i, left);
         v = v16_pick(v16_lt(v, zero), v16_mul(v, s), v);
         if (left == 16)
             v16_store(y + i, v);
@@ -207,7 +229,8 @@ static void FN(leaky_row)(float *y, const float *slope, size_t slope_step, size_
     }
 }
 
-static void FN(epilogue_f32)(float *y, size_t ldy, size_t m, size_t n, const struct kern_epilogue *e)
+static void FN(epilogue_f32)(float *y, size_t ldy, size_t m, size_t n,
+                             const struct kern_epilogue *e)
 {
     for (size_t i = 0; i < m; i++, y += ldy) {
         if (e->add)
@@ -227,8 +250,9 @@ static void FN(epilogue_f32)(float *y, size_t ldy, size_t m, size_t n, const str
 /* So many rows at a time that they are still in cache when the epilogue comes. */
 #define GEMM_ACT_ROWS 48
 
-static void FN(gemm_act_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
-                             const float *restrict bias, size_t m, size_t n, size_t k, const struct kern_epilogue *e)
+static void FN(gemm_act_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx,
+                             const float *restrict w, const float *restrict bias, size_t m,
+                             size_t n, size_t k, const struct kern_epilogue *e)
 {
     struct kern_epilogue rows = *e;
     for (size_t r = 0; r < m; r += GEMM_ACT_ROWS) {

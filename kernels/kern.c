@@ -47,11 +47,13 @@ static size_t down_to(size_t v, size_t multiple)
     return v < multiple ? multiple : v / multiple * multiple;
 }
 
-/* Four panels of weights stay in half the second cache while the rows pass, so k is cut where they do not fit. The rows
- * are read again for every four panels: so many at a time as stay in the other half, or in half the third cache where the
- * weights, which are read again for every block of rows, come from memory. */
-void kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy, const float *restrict x, size_t ldx,
-                   const float *restrict w, const float *restrict bias, size_t m, size_t n, size_t terms)
+/* Four panels of weights stay in half the second cache while the rows pass, so k is cut where they
+ * do not fit. The rows are read again for every four panels: so many at a time as stay in the other
+ * half, or in half the third cache where the weights, which are read again for every block of rows,
+ * come from memory. */
+void kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy, const float *restrict x,
+                   size_t ldx, const float *restrict w, const float *restrict bias, size_t m,
+                   size_t n, size_t terms)
 {
     if (m <= BLOCK_ROWS || !terms) {
         k->gemm_f32(y, ldy, x, ldx, w, bias, m, n, terms);
@@ -60,14 +62,19 @@ void kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy, const fl
     size_t half = k->l2_bytes / 2 / sizeof *w, k_most = half / (BLOCK_PANELS * KERN_LANES);
     k_most = terms <= k_most ? terms : down_to(k_most, BLOCK_K);
     bool near = n <= k->l3_bytes / 2 / sizeof *w / terms;
-    size_t m_most = n <= BLOCK_PANELS * KERN_LANES ? m : down_to((near ? half : k->l3_bytes / 2 / sizeof *x) / k_most, BLOCK_ROWS);
-    struct kern_block b = { .step_panel = KERN_LANES * terms, .step_k = KERN_LANES, .bias = bias, .n = n };
+    size_t m_most = n <= BLOCK_PANELS * KERN_LANES
+        ? m
+        : down_to((near ? half : k->l3_bytes / 2 / sizeof *x) / k_most, BLOCK_ROWS);
+    struct kern_block b = {
+        .step_panel = KERN_LANES * terms, .step_k = KERN_LANES, .bias = bias, .n = n
+    };
     for (size_t r = 0; r < m; r += m_most)
         for (size_t i = 0; i < terms; i += b.k) {
             b.w = w + i * KERN_LANES;
             b.k = terms - i < k_most ? terms - i : k_most;
             b.more = i > 0;
-            k->gemm_block_f32(y + r * ldy, ldy, x + r * ldx + i, ldx, &b, m - r < m_most ? m - r : m_most);
+            k->gemm_block_f32(y + r * ldy, ldy, x + r * ldx + i, ldx, &b,
+                              m - r < m_most ? m - r : m_most);
         }
 }
 
@@ -76,7 +83,8 @@ size_t kern_packed_floats(size_t n, size_t k)
     return (n + KERN_LANES - 1) / KERN_LANES * KERN_LANES * k;
 }
 
-static void panel_pack(float *ret, const float *w, size_t lanes, size_t k, size_t stride_o, size_t stride_k)
+static void panel_pack(float *ret, const float *w, size_t lanes, size_t k, size_t stride_o,
+                       size_t stride_k)
 {
     if (stride_o == 1 && lanes == KERN_LANES) {
         for (size_t i = 0; i < k; i++)
@@ -93,7 +101,8 @@ static void panel_pack(float *ret, const float *w, size_t lanes, size_t k, size_
 void kern_pack_f32(float *ret, const float *w, size_t n, size_t k, size_t stride_o, size_t stride_k)
 {
     for (size_t o = 0; o < n; o += KERN_LANES, ret += KERN_LANES * k)
-        panel_pack(ret, w + o * stride_o, n - o < KERN_LANES ? n - o : KERN_LANES, k, stride_o, stride_k);
+        panel_pack(ret, w + o * stride_o, n - o < KERN_LANES ? n - o : KERN_LANES, k, stride_o,
+                   stride_k);
 }
 
 static size_t conv_width(size_t n_outs)
@@ -106,8 +115,8 @@ size_t kern_conv_packed_floats(size_t n_outs, size_t n_taps)
     return (n_outs + KERN_CONV_OUTS - 1) / KERN_CONV_OUTS * conv_width(n_outs) * n_taps;
 }
 
-static void panels_pack(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at,
-                        size_t width)
+static void panels_pack(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o,
+                        const size_t *at, size_t width)
 {
     for (size_t panel = 0; panel < n_outs; panel += width)
         for (size_t t = 0; t < n_taps; t++)
@@ -115,7 +124,8 @@ static void panels_pack(float *ret, const float *w, size_t n_outs, size_t n_taps
                 *ret++ = panel + o < n_outs ? w[(panel + o) * stride_o + (at ? at[t] : t)] : 0;
 }
 
-void kern_conv_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at)
+void kern_conv_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o,
+                        const size_t *at)
 {
     panels_pack(ret, w, n_outs, n_taps, stride_o, at, conv_width(n_outs));
 }
@@ -131,7 +141,8 @@ size_t kern_outs_packed_floats(size_t n_outs, size_t n_taps)
     return (n_outs + width - 1) / width * width * n_taps;
 }
 
-void kern_outs_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at)
+void kern_outs_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o,
+                        const size_t *at)
 {
     panels_pack(ret, w, n_outs, n_taps, stride_o, at, outs_width(n_outs));
 }
@@ -141,7 +152,8 @@ static uint32_t conv_mask(const struct kern_conv *c, size_t tap, size_t vec)
 {
     uint32_t mask = 0;
     for (size_t lane = 0; lane < KERN_LANES && vec * KERN_LANES + lane < c->n; lane++) {
-        ptrdiff_t at = c->first + (ptrdiff_t) tap * c->step + (ptrdiff_t) ((vec * KERN_LANES + lane) * c->stride);
+        ptrdiff_t at = c->first + (ptrdiff_t) tap * c->step +
+            (ptrdiff_t) ((vec * KERN_LANES + lane) * c->stride);
         if (at >= 0 && at < (ptrdiff_t) c->n_in)
             mask |= (uint32_t) 1 << (c->stride == 2 ? 2 * lane : lane);
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* kern.h - every inner loop the engine may run, as one table of functions.
  *
- * No kernel allocates. A product sums with lanes along the outputs and k strictly in order: one fused
- * multiply-add chain per output that starts from the bias, so every instruction set, batch size and
- * pulse gives the same bits. Transcendental functions are our own polynomials, the same everywhere.
- * Pointers may be unaligned unless a contract says otherwise. Lengths are in elements. */
+ * No kernel allocates. A product sums with lanes along the outputs and k strictly in order: one
+ * fused multiply-add chain per output that starts from the bias, so every instruction set, batch
+ * size and pulse gives the same bits. Transcendental functions are our own polynomials, the same
+ * everywhere. Pointers may be unaligned unless a contract says otherwise. Lengths are in
+ * elements. */
 #ifndef KERN_H
 #define KERN_H
 #include <stdbool.h>
@@ -23,10 +24,11 @@ struct kern_stack;
 
 enum kern_act { KERN_ACT_NONE, KERN_ACT_RELU, KERN_ACT_SIGMOID, KERN_ACT_TANH, KERN_ACT_LEAKY };
 
-/* What follows a product y, in this order: y + add, y * scale, then the activation. Each step rounds as its own kernel
- * (add_f32, muls_f32, relu_f32, sigmoid_f32, tanh_f32) does; leaky is y < 0 ? y * slope : y. */
+/* What follows a product y, in this order: y + add, y * scale, then the activation. Each step
+ * rounds as its own kernel (add_f32, muls_f32, relu_f32, sigmoid_f32, tanh_f32) does; leaky is y <
+ * 0 ? y * slope : y. */
 struct kern_epilogue {
-    const float *add;       /* add[i * ld_add + o]; NULL: none. It must not overlap y unless it is y. */
+    const float *add; /* add[i * ld_add + o]; NULL: none. It must not overlap y unless it is y. */
     size_t ld_add;          /* 0: the same row for all */
     float scale;            /* 1: none */
     enum kern_act act;
@@ -34,21 +36,25 @@ struct kern_epilogue {
     size_t slope_step;      /* 1: one per output; 0: one for all */
 };
 
-/* Where each output place of a row finds its inputs: place first + tap * step + output * stride of a line, zero where
- * that is not in 0 .. n_in-1. Set by kern_conv_set. */
+/* Where each output place of a row finds its inputs: place first + tap * step + output * stride of
+ * a line, zero where that is not in 0 .. n_in-1. Set by kern_conv_set. */
 struct kern_conv {
     ptrdiff_t first, step;
     size_t stride;
     size_t n_taps, n_in, n;         /* n: output places */
-    size_t n_groups, x_group;       /* groups have outputs of their own; floats of x from one to the next */
+    size_t n_groups,
+        x_group; /* groups have outputs of their own; floats of x from one to the next */
     size_t full_from, full_to;      /* vectors of 16 output places that lie inside for every tap */
     const uint32_t *mask;           /* [n_taps][vectors]: the places of a load that are inside */
 };
 
-/* The lines that a row of outputs reads, in the order of the sum. n_weights: taps of all lines that the weights were
- * packed for; lines that do not exist may be left out. */
+/* The lines that a row of outputs reads, in the order of the sum. n_weights: taps of all lines that
+ * the weights were packed for; lines that do not exist may be left out. */
 struct kern_conv_lines {
-    const struct kern_conv_line { ptrdiff_t x; size_t w; } *line;   /* first place, from x; first tap's index in w */
+    const struct kern_conv_line {
+        ptrdiff_t x;
+        size_t w;
+    } * line; /* first place, from x; first tap's index in w */
     size_t n, n_weights;
 };
 
@@ -56,11 +62,13 @@ struct kern_conv_lines {
 struct kern_move {
     size_t n[4];
     ptrdiff_t from[4], to[4];
-    bool overlaps;          /* y may overlap x: elements are moved in order, none is read after it was written */
+    bool overlaps; /* y may overlap x: elements are moved in order, none is read after it was
+                      written */
 };
 
-/* Part of a product, or one whose second operand is not packed. Output o of term i has its weight at
- * w[o / 16 * step_panel + i * step_k + o % 16]; whole panels are read, also where n ends within one. */
+/* Part of a product, or one whose second operand is not packed. Output o of term i has its weight
+ * at w[o / 16 * step_panel + i * step_k + o % 16]; whole panels are read, also where n ends within
+ * one. */
 struct kern_block {
     const float *w;
     size_t step_panel, step_k;
@@ -72,11 +80,21 @@ struct kern_block {
 #define KERN_CHAIN_SLOTS 48
 #define KERN_CHAIN_BLOCK 512
 
-/* Steps of an element-wise program: slot `to` = op of slots a and b, each as its own kernel rounds; LEAKY is
- * a < 0 ? a * b : a. Slots are inputs, then outputs, then what is only passed on. */
+/* Steps of an element-wise program: slot `to` = op of slots a and b, each as its own kernel rounds;
+ * LEAKY is a < 0 ? a * b : a. Slots are inputs, then outputs, then what is only passed on. */
 enum kern_chain_op {
-    KERN_CHAIN_ADD, KERN_CHAIN_SUB, KERN_CHAIN_MUL, KERN_CHAIN_DIV, KERN_CHAIN_LEAKY, KERN_CHAIN_RELU, KERN_CHAIN_SIGMOID,
-    KERN_CHAIN_TANH, KERN_CHAIN_EXP, KERN_CHAIN_LOG, KERN_CHAIN_SQRT, KERN_CHAIN_OPS
+    KERN_CHAIN_ADD,
+    KERN_CHAIN_SUB,
+    KERN_CHAIN_MUL,
+    KERN_CHAIN_DIV,
+    KERN_CHAIN_LEAKY,
+    KERN_CHAIN_RELU,
+    KERN_CHAIN_SIGMOID,
+    KERN_CHAIN_TANH,
+    KERN_CHAIN_EXP,
+    KERN_CHAIN_LOG,
+    KERN_CHAIN_SQRT,
+    KERN_CHAIN_OPS
 };
 struct kern_chain_step { uint8_t op, to, a, b; };
 struct kern_chain {
@@ -86,24 +104,30 @@ struct kern_chain {
 };
 
 struct kern {
-    const char *isa;        /* "c", "avx2", "avx512", "neon": the set these functions were chosen for */
+    const char *isa; /* "c", "avx2", "avx512", "neon": the set these functions were chosen for */
 
     /* y[i*ldy + o] = bias[o] + sum_k x[i*ldx + k] * w[o][k], i < m, o < n; bias may be NULL (zero).
      * w is packed by kern_pack_f32: panels of 16 outputs, k-major, 64-byte aligned. m = 1 is the
      * matrix-vector product. */
-    void (*gemm_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
-                     const float *restrict bias, size_t m, size_t n, size_t k);
-    /* The same for a part: k may be cut anywhere and the rest summed on top with `more`, to the same bits. */
-    void (*gemm_block_f32)(float *y, size_t ldy, const float *x, size_t ldx, const struct kern_block *b, size_t m);
-    /* The same with one pointer per row: y[i][o] and x[i][k]. Rows of y overlap neither each other nor any x. */
-    void (*gemm_rows_f32)(float *const *y, const float *const *x, const struct kern_block *b, size_t m);
-    /* `count` products of one row: y[b*step_y + o] = sum_k x[b*step_x + k] * w_b[o][k], o < n, the packed w_b one after the
-     * other. */
-    void (*gemm_each_f32)(float *restrict y, size_t step_y, const float *restrict x, size_t step_x, const float *restrict w,
-                          size_t n, size_t k, size_t count);
+    void (*gemm_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx,
+                     const float *restrict w, const float *restrict bias, size_t m, size_t n,
+                     size_t k);
+    /* The same for a part: k may be cut anywhere and the rest summed on top with `more`, to the
+     * same bits. */
+    void (*gemm_block_f32)(float *y, size_t ldy, const float *x, size_t ldx,
+                           const struct kern_block *b, size_t m);
+    /* The same with one pointer per row: y[i][o] and x[i][k]. Rows of y overlap neither each other
+     * nor any x. */
+    void (*gemm_rows_f32)(float *const *y, const float *const *x, const struct kern_block *b,
+                          size_t m);
+    /* `count` products of one row: y[b*step_y + o] = sum_k x[b*step_x + k] * w_b[o][k], o < n, the
+     * packed w_b one after the other. */
+    void (*gemm_each_f32)(float *restrict y, size_t step_y, const float *restrict x, size_t step_x,
+                          const float *restrict w, size_t n, size_t k, size_t count);
     /* gemm_f32, then the epilogue: the bits of the kernels one after another. */
-    void (*gemm_act_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx, const float *restrict w,
-                         const float *restrict bias, size_t m, size_t n, size_t k, const struct kern_epilogue *e);
+    void (*gemm_act_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx,
+                         const float *restrict w, const float *restrict bias, size_t m, size_t n,
+                         size_t k, const struct kern_epilogue *e);
     /* The epilogue alone, in place, over y[i*ldy + o], i < m, o < n. */
     void (*epilogue_f32)(float *y, size_t ldy, size_t m, size_t n, const struct kern_epilogue *e);
 
@@ -125,45 +149,55 @@ struct kern {
     void (*adds_f32)(float *y, const float *a, float s, size_t n);
     void (*muls_f32)(float *y, const float *a, float s, size_t n);
 
-    /* y[o*ldy + i] = bias[o] + sum over lines, taps of w * x, one chain of fused multiply-adds per output in that order;
-     * o < n_outs of each group, group after group, i < c->n. bias may be NULL (zero). w is packed by kern_conv_pack_f32,
-     * again group after group. Only places that exist are read. */
-    void (*conv_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
-                     const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
-                     const struct kern_conv *c);
-    /* y[i] = (x[i] - mean) * inv * gain[i] + shift[i], inv = 1 / sqrt(variance + epsilon), n > 0. gain and shift may be NULL
-     * (1 and 0), y too; y may be x. */
-    void (*norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon, size_t n,
-                     float ret_moments[2]);      /* mean, inv */
-    /* Runs the program on n elements of each; outputs overlap no input. tmp: n_tmp * KERN_CHAIN_BLOCK floats. */
-    void (*chain_f32)(const struct kern_chain *c, float *const *y, const float *const *x, float *tmp, size_t n);
+    /* y[o*ldy + i] = bias[o] + sum over lines, taps of w * x, one chain of fused multiply-adds per
+     * output in that order; o < n_outs of each group, group after group, i < c->n. bias may be NULL
+     * (zero). w is packed by kern_conv_pack_f32, again group after group. Only places that exist
+     * are read. */
+    void (*conv_f32)(float *restrict y, size_t ldy, const float *restrict x,
+                     const float *restrict w, const float *restrict bias, size_t n_outs,
+                     const struct kern_conv_lines *lines, const struct kern_conv *c);
+    /* y[i] = (x[i] - mean) * inv * gain[i] + shift[i], inv = 1 / sqrt(variance + epsilon), n > 0.
+     * gain and shift may be NULL (1 and 0), y too; y may be x. */
+    void (*norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon,
+                     size_t n, float ret_moments[2]); /* mean, inv */
+    /* Runs the program on n elements of each; outputs overlap no input. tmp: n_tmp *
+     * KERN_CHAIN_BLOCK floats. */
+    void (*chain_f32)(const struct kern_chain *c, float *const *y, const float *const *x,
+                      float *tmp, size_t n);
 
     /* y[sum of i * to] = x[sum of i * from] */
     void (*move_f32)(float *y, const float *x, const struct kern_move *m);
 
     /* `steps` steps of a small cell for each row. See kernels/cell.h. */
-    void (*cell_small_f32)(const struct kern_cell *c, const struct kern_cell_row *rows, size_t n_rows, size_t steps);
+    void (*cell_small_f32)(const struct kern_cell *c, const struct kern_cell_row *rows,
+                           size_t n_rows, size_t steps);
     /* The same for a cell of any size. */
-    void (*cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t n_rows, size_t steps);
+    void (*cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_cell_row *rows,
+                         size_t n_rows, size_t steps);
 
-    /* The same sums with lanes along the outputs: every place that a tap reads must exist, c->stride is 1 or 2, w is packed
-     * by kern_outs_pack_f32. c's masks are not used. */
-    void (*conv_outs_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
-                          const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
-                          const struct kern_conv *c);
+    /* The same sums with lanes along the outputs: every place that a tap reads must exist,
+     * c->stride is 1 or 2, w is packed by kern_outs_pack_f32. c's masks are not used. */
+    void (*conv_outs_f32)(float *restrict y, size_t ldy, const float *restrict x,
+                          const float *restrict w, const float *restrict bias, size_t n_outs,
+                          const struct kern_conv_lines *lines, const struct kern_conv *c);
     /* y[2 * i] = a[i], y[2 * i + 1] = b[i], i < n */
-    void (*weave_f32)(float *restrict y, const float *restrict a, const float *restrict b, size_t n);
-    /* Copies of all lines, one after the other: places at .. at+span-1 of each, zeros outside of 0 .. n_in-1. */
-    void (*conv_lines_f32)(float *restrict to, size_t span, const float *restrict x, const struct kern_conv_lines *lines,
-                           ptrdiff_t at, size_t n_in);
+    void (*weave_f32)(float *restrict y, const float *restrict a, const float *restrict b,
+                      size_t n);
+    /* Copies of all lines, one after the other: places at .. at+span-1 of each, zeros outside of 0
+     * .. n_in-1. */
+    void (*conv_lines_f32)(float *restrict to, size_t span, const float *restrict x,
+                           const struct kern_conv_lines *lines, ptrdiff_t at, size_t n_in);
 
-    /* Complex transform in place of split parts: x[k] = sum_i x[i] e^(-2 pi i k / n). Swapping re and im gives the
-     * inverse times n. work: kern_fft_work_floats. See kernels/fft.h. */
-    void (*fft_f32)(const struct kern_fft *f, float *restrict re, float *restrict im, float *restrict work);
-    /* y[k] = (real, imaginary), k <= n/2, and back (divided by n; imaginary parts of the first and, for even n, the
-     * last are ignored). work: kern_rfft_work_floats */
-    void (*rfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x, float *restrict work);
-    void (*irfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x, float *restrict work);
+    /* Complex transform in place of split parts: x[k] = sum_i x[i] e^(-2 pi i k / n). Swapping re
+     * and im gives the inverse times n. work: kern_fft_work_floats. See kernels/fft.h. */
+    void (*fft_f32)(const struct kern_fft *f, float *restrict re, float *restrict im,
+                    float *restrict work);
+    /* y[k] = (real, imaginary), k <= n/2, and back (divided by n; imaginary parts of the first and,
+     * for even n, the last are ignored). work: kern_rfft_work_floats */
+    void (*rfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x,
+                     float *restrict work);
+    void (*irfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x,
+                      float *restrict work);
 
     /* Runs a program over a few frames whose operands lie in those rooms. See kernels/stack.h. */
     void (*stack_f32)(const struct kern_stack *s, float *const *room);
@@ -216,27 +250,32 @@ unsigned kern_cpu_detect(void);
 void     kern_init(struct kern *k, unsigned cpu);
 #define KERN_L2_BYTES ((size_t) 256 << 10)    /* of a machine that does not say */
 #define KERN_L3_BYTES ((size_t) 2 << 20)
-/* What is known of this machine's caches: from sysfs, else CPUID, else 256 KiB and 2 MiB. Reads files: set-up time. */
+/* What is known of this machine's caches: from sysfs, else CPUID, else 256 KiB and 2 MiB. Reads
+ * files: set-up time. */
 void     kern_caches(size_t *ret_l2_bytes, size_t *ret_l3_bytes);
 
-/* gemm_f32 for any size: where rows are read again for other panels, or panels for other rows, and do not fit in the
- * caches, it goes block by block. The bits are the same. */
-void     kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy, const float *restrict x, size_t ldx,
-                       const float *restrict w, const float *restrict bias, size_t m, size_t n, size_t terms);
+/* gemm_f32 for any size: where rows are read again for other panels, or panels for other rows, and
+ * do not fit in the caches, it goes block by block. The bits are the same. */
+void kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy, const float *restrict x,
+                   size_t ldx, const float *restrict w, const float *restrict bias, size_t m,
+                   size_t n, size_t terms);
 
-/* Packing is set-up time. w[o][k] is read at w[o * stride_o + k * stride_k]; the outputs of the last
- * panel that do not exist are zero. */
+/* Packing is set-up time. w[o][k] is read at w[o * stride_o + k * stride_k]; the outputs of the
+ * last panel that do not exist are zero. */
 size_t   kern_packed_floats(size_t n, size_t k);    /* floats kern_pack_f32 writes */
-void     kern_pack_f32(float *ret, const float *w, size_t n, size_t k, size_t stride_o, size_t stride_k);
+void kern_pack_f32(float *ret, const float *w, size_t n, size_t k, size_t stride_o,
+                   size_t stride_k);
 
-/* Panels of KERN_CONV_OUTS outputs (n_outs, if that is less), taps in order, 0 for outputs that do not exist. Weight of
- * output o and tap t: w[o * stride_o + (at ? at[t] : t)]. */
+/* Panels of KERN_CONV_OUTS outputs (n_outs, if that is less), taps in order, 0 for outputs that do
+ * not exist. Weight of output o and tap t: w[o * stride_o + (at ? at[t] : t)]. */
 size_t   kern_conv_packed_floats(size_t n_outs, size_t n_taps);
-void     kern_conv_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at);
+void kern_conv_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o,
+                        const size_t *at);
 
 /* The same for conv_outs_f32: panels of 16 outputs, or 8 where there are no more. */
 size_t   kern_outs_packed_floats(size_t n_outs, size_t n_taps);
-void     kern_outs_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at);
+void kern_outs_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o,
+                        const size_t *at);
 
 /* Fills in full_from, full_to and mask, for which there must be n_taps * ((n + 15) / 16) places. */
 void     kern_conv_set(struct kern_conv *c, uint32_t *mask);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The gates of a GRU's tile of one row, finished while the next tile's weights load. They are cut into stages, one operation deep
- * and two groups of units wide: one stage goes after each term of the next tile's sums, so that neither waits for the other
- * and a constant is loaded once for all chains. The bits are those of v_sigmoid and v_tanh. */
+/* The gates of a GRU's tile of one row, finished while the next tile's weights load. They are cut
+ * into stages, one operation deep and two groups of units wide: one stage goes after each term of
+ * the next tile's sums, so that neither waits for the other and a constant is loaded once for all
+ * chains. The bits are those of v_sigmoid and v_tanh. */
 
 #ifndef CELL_LATE
 #define CELL_LATE 0
@@ -26,7 +27,8 @@ struct FN(chains) { v16 r[4], p[4], x[2], w[2], z[2]; w16 n[4]; };
 /* e^r of m chains into p */
 V16_UNROLLED void FN(exp_stage)(struct FN(chains) *e, const int m, const int stage)
 {
-    static const float term[] = { 0.000199075817f, 0.00139485893f, 0.00833328627f, 0.0416662395f, 0.166666672f, 0.5f };
+    static const float term[] = { 0.000199075817f, 0.00139485893f, 0.00833328627f,
+                                  0.0416662395f,   0.166666672f,   0.5f };
     EACH_CHAIN {
         if (stage == 0)
             e->r[i] = v16_min(v16_set1(89.0f), v16_max(v16_set1(-104.0f), e->r[i]));
@@ -50,9 +52,11 @@ V16_UNROLLED void FN(exp_stage)(struct FN(chains) *e, const int m, const int sta
 /* Beside the exponentials of 2 |x|, which are the first chains. */
 V16_UNROLLED void FN(tanh_stage)(struct FN(chains) *e, const int stage)
 {
-    static const float term[] = { -0.00570271164f, 0.0206371341f, -0.0537391454f, 0.133314356f, -0.333332807f };
+    static const float term[] = { -0.00570271164f, 0.0206371341f, -0.0537391454f, 0.133314356f,
+                                  -0.333332807f };
     EACH_GROUP {
-        v16 x = e->x[q], z = v16_mul(x, x), a = v16_of_bits(i16_and(v16_bits(x), i16_set1(INT32_MAX)));
+        v16 x = e->x[q], z = v16_mul(x, x),
+            a = v16_of_bits(i16_and(v16_bits(x), i16_set1(INT32_MAX)));
         if (stage == 0) {
             e->r[q] = v16_add(a, a);
             e->w[q] = v16_fma(v16_set1(term[0]), z, v16_set1(term[1]));
@@ -61,7 +65,8 @@ V16_UNROLLED void FN(tanh_stage)(struct FN(chains) *e, const int stage)
         } else if (stage == 4) {
             e->w[q] = v16_fma(v16_mul(e->w[q], z), x, x);
         } else if (stage == EXP_STAGES) {
-            e->p[q] = v16_sub(v16_set1(1.0f), v16_div(v16_set1(2.0f), v16_add(e->p[q], v16_set1(1.0f))));
+            e->p[q] =
+                v16_sub(v16_set1(1.0f), v16_div(v16_set1(2.0f), v16_add(e->p[q], v16_set1(1.0f))));
         } else if (stage == EXP_STAGES + 1) {
             v16 t = v16_pick(v16_lt(a, v16_set1(0.625f)), e->w[q], e->p[q]);
             e->w[q] = v16_of_bits(i16_or(v16_bits(t), i16_and(v16_bits(x), i16_set1(INT32_MIN))));
@@ -104,7 +109,7 @@ V16_UNROLLED void FN(gru_stage)(struct FN(late) *l, struct FN(chains) *e, const 
         FN(exp_stage)(e, 2, j);
         if (j == EXP_STAGES + 1)
             EACH_GROUP
-                FN(seq_state)(s, 0, l->u[q], FN(gru_next)(e->z[q], e->w[q], v16_load(s->old[0] + l->u[q])));
+        FN(seq_state)(s, 0, l->u[q], FN(gru_next)(e->z[q], e->w[q], v16_load(s->old[0] + l->u[q])));
     }
 }
 
@@ -126,7 +131,8 @@ static void FN(late_end)(struct FN(late) *l)
     l->s = NULL;
 }
 
-/* Whether gates are left that a tile of s can finish beside its sums, before it needs their states; others end here. */
+/* Whether gates are left that a tile of s can finish beside its sums, before it needs their states;
+ * others end here. */
 static inline bool FN(late_fits)(const struct FN(seq) *s)
 {
     struct FN(late) *l = s->late;

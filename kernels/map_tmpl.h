@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Element-wise kernels. Each function is written once over v16; the last partial vector goes through
- * v16_load_n and v16_store_n, so an element's bits do not depend on where it stands. Polynomials are minimax fits of
- * the relative error of the whole function, rounded to float. */
+/* Element-wise kernels. Each function is written once over v16; the last partial vector goes
+ * through v16_load_n and v16_store_n, so an element's bits do not depend on where it stands.
+ * Polynomials are minimax fits of the relative error of the whole function, rounded to float. */
 
 #ifndef V16_WHOLES
-/* Whole numbers: a rounded to the nearest; a * 2^n, in two factors so that subnormal and overflowing results round once. */
+/* Whole numbers: a rounded to the nearest; a * 2^n, in two factors so that subnormal and
+ * overflowing results round once. */
 typedef i16 w16;
 static inline w16 v16_whole(v16 a) { return v16_round(a); }
 static inline v16 v16_of_whole(w16 n) { return v16_of_int(n); }
@@ -33,14 +34,16 @@ static inline v16 FN(v_exp)(v16 x)
     return v16_scale(p, n);
 }
 
-/* (log(1 + m) - m + m^2/2) / m^3 for sqrt(1/2) <= 1 + m <= sqrt(2). Subnormal arguments are scaled up first. */
+/* (log(1 + m) - m + m^2/2) / m^3 for sqrt(1/2) <= 1 + m <= sqrt(2). Subnormal arguments are scaled
+ * up first. */
 static inline v16 FN(v_log)(v16 x)
 {
     m16 tiny = v16_lt(x, v16_set1(0x1p-126f));
     v16 s = v16_pick(tiny, v16_mul(x, v16_set1(0x1p24f)), x);
     i16 bits = v16_bits(s);
     i16 e = i16_sub(i16_shr23(bits), i16_set1(126));
-    v16 m = v16_of_bits(i16_or(i16_and(bits, i16_set1(0x007fffff)), i16_set1(0x3f000000)));    /* 0.5 .. 1 */
+    v16 m = v16_of_bits(
+        i16_or(i16_and(bits, i16_set1(0x007fffff)), i16_set1(0x3f000000))); /* 0.5 .. 1 */
     v16 fe = v16_sub(v16_of_int(e), v16_pick(tiny, v16_set1(24.0f), v16_set1(0.0f)));
     m16 low = v16_lt(m, v16_set1(0.707106781186547524f));
     fe = v16_sub(fe, v16_pick(low, v16_set1(1.0f), v16_set1(0.0f)));
@@ -55,7 +58,7 @@ static inline v16 FN(v_log)(v16 x)
     p = v16_fma(z, v16_set1(-0.5f), p);
     v16 r = v16_fma(fe, v16_set1(0.693359375f), v16_add(m, p));
     v16 zero = v16_set1(0.0f), inf = v16_set1(INFINITY), none = v16_set1(NAN);
-    r = v16_pick(v16_lt(x, inf), r, x);                                             /* inf and NaN stay */
+    r = v16_pick(v16_lt(x, inf), r, x); /* inf and NaN stay */
     r = v16_pick(v16_lt(zero, x), r, v16_pick(v16_lt(x, zero), none, v16_set1(-INFINITY)));
     return v16_pick(v16_nan(x), x, r);
 }
@@ -86,7 +89,8 @@ static inline v16 FN(v_tanh)(v16 x)
 /* Odd minimax polynomial below 0.921875, 1 - e^(polynomial) above it. */
 static inline v16 FN(v_erf)(v16 x)
 {
-    static const float lo[] = { 0.00499310717f, -0.0267665666f, 0.112818152f, -0.376124948f, 0.128379151f };
+    static const float lo[] = { 0.00499310717f, -0.0267665666f, 0.112818152f, -0.376124948f,
+                                0.128379151f };
     i16 sign = i16_and(v16_bits(x), i16_set1(INT32_MIN));
     v16 t = v16_of_bits(i16_and(v16_bits(x), i16_set1(INT32_MAX))), s = v16_mul(x, x);
     v16 p = v16_set1(-0.000599047693f);

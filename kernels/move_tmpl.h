@@ -24,7 +24,8 @@ static inline void FN(move_row)(float *y, const float *x, size_t n, ptrdiff_t fr
 }
 
 /* Short dense rows: one masked vector each. */
-static inline void FN(move_narrow)(float *y, const float *x, size_t rows, size_t n, ptrdiff_t from, ptrdiff_t to)
+static inline void FN(move_narrow)(float *y, const float *x, size_t rows, size_t n, ptrdiff_t from,
+                                   ptrdiff_t to)
 {
     for (size_t i = 0; i < rows; i++, y += to, x += from)
         v16_store_n(y, v16_load_n(x, n), n);
@@ -35,10 +36,18 @@ typedef float FN(quad) __attribute__((vector_size(16), aligned(4)));
 /* y[r][c] = x[c][r] for four rows and columns; ldy and ldx from row to row. */
 static inline void FN(quad_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx)
 {
-    FN(quad) a = *(const FN(quad) *) (const void *) x, b = *(const FN(quad) *) (const void *) (x + ldx);
-    FN(quad) c = *(const FN(quad) *) (const void *) (x + 2 * ldx), d = *(const FN(quad) *) (const void *) (x + 3 * ldx);
-    FN(quad) ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-    FN(quad) ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    FN(quad)
+    a = *(const FN(quad) *) (const void *) x,
+    b = *(const FN(quad) *) (const void *) (x + ldx);
+    FN(quad)
+    c = *(const FN(quad) *) (const void *) (x + 2 * ldx),
+    d = *(const FN(quad) *) (const void *) (x + 3 * ldx);
+    FN(quad)
+    ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+    cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    FN(quad)
+    ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+    cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
     *(FN(quad) *) (void *) y = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
     *(FN(quad) *) (void *) (y + ldy) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
     *(FN(quad) *) (void *) (y + 2 * ldy) = __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5);
@@ -46,13 +55,16 @@ static inline void FN(quad_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdif
 }
 
 /* y[r * ldy + c] = x[c * ldx + r], r < rows, c < columns; y and x apart. */
-static void FN(move_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t rows, size_t columns)
+static void FN(move_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t rows,
+                          size_t columns)
 {
     size_t r = 0;
     for (; r + 4 <= rows; r += 4) {
         size_t c = 0;
         for (; c + 4 <= columns; c += 4)
-            FN(quad_turn)(y + (ptrdiff_t) r * ldy + (ptrdiff_t) c, ldy, x + (ptrdiff_t) c * ldx + (ptrdiff_t) r, ldx);
+            FN(quad_turn)
+            (y + (ptrdiff_t) r * ldy + (ptrdiff_t) c, ldy, x + (ptrdiff_t) c * ldx + (ptrdiff_t) r,
+             ldx);
         for (; c < columns; c++)
             for (size_t k = r; k < r + 4; k++)
                 y[(ptrdiff_t) k * ldy + (ptrdiff_t) c] = x[(ptrdiff_t) c * ldx + (ptrdiff_t) k];

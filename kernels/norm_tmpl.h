@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of zero mean and unit variance. A sum has 16 lanes of f32, element i in lane i % 16, over blocks of NORM_BLOCK
- * elements; the lanes of a block are added in a fixed tree and the blocks in order, in f64: the same on every machine. */
+/* Rows of zero mean and unit variance. A sum has 16 lanes of f32, element i in lane i % 16, over
+ * blocks of NORM_BLOCK elements; the lanes of a block are added in a fixed tree and the blocks in
+ * order, in f64: the same on every machine. */
 
 #define NORM_BLOCK 1024
 
@@ -51,15 +52,16 @@ static double FN(row_squares)(const float *x, float mean, size_t n)
     return sum;
 }
 
-static inline v16 FN(norm_one)(v16 x, v16 m, v16 s, v16 gain, v16 shift, bool has_gain, bool has_shift)
+static inline v16 FN(norm_one)(v16 x, v16 m, v16 s, v16 gain, v16 shift, bool has_gain,
+                               bool has_shift)
 {
     v16 v = v16_mul(v16_sub(x, m), s);
     v = has_gain ? v16_mul(v, gain) : v;
     return has_shift ? v16_add(v, shift) : v;
 }
 
-static void FN(norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon, size_t n,
-                         float ret_moments[2])
+static void FN(norm_f32)(float *y, const float *x, const float *gain, const float *shift,
+                         float epsilon, size_t n, float ret_moments[2])
 {
     if (!n)
         return;
@@ -75,6 +77,9 @@ static void FN(norm_f32)(float *y, const float *x, const float *gain, const floa
         v16_store(y + i, FN(norm_one)(v16_load(x + i), m, s, gain ? v16_load(gain + i) : none,
                                       shift ? v16_load(shift + i) : none, gain, shift));
     if (i < n)
-        v16_store_n(y + i, FN(norm_one)(v16_load_n(x + i, n - i), m, s, gain ? v16_load_n(gain + i, n - i) : none,
-                                        shift ? v16_load_n(shift + i, n - i) : none, gain, shift), n - i);
+        v16_store_n(y + i,
+                    FN(norm_one)(v16_load_n(x + i, n - i), m, s,
+                                 gain ? v16_load_n(gain + i, n - i) : none,
+                                 shift ? v16_load_n(shift + i, n - i) : none, gain, shift),
+                    n - i);
 }

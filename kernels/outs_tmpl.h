@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution with lanes along the outputs: inputs are broadcast from where they lie, sums are turned as they are stored. */
+/* Convolution with lanes along the outputs: inputs are broadcast from where they lie, sums are
+ * turned as they are stored. */
 
 #ifdef V16_TRANSPOSES
 #define OUTS_ROWS_MOST 17       /* rows of 2^n + 1 places are common */
@@ -12,8 +13,8 @@
 #define EACH_ROW V16_UNROLL for (int r = 0; r < rows; r++)
 
 /* Rows [place][output] from `from` on, `apart` floats each, to y[output][place]. */
-static inline void FN(outs_turn)(float *restrict y, size_t ldy, const float *restrict from, size_t apart, size_t rows,
-                                 size_t n_outs)
+static inline void FN(outs_turn)(float *restrict y, size_t ldy, const float *restrict from,
+                                 size_t apart, size_t rows, size_t n_outs)
 {
     for (size_t o = 0; o < n_outs; o++)
         for (size_t r = 0; r < rows; r++)
@@ -21,9 +22,10 @@ static inline void FN(outs_turn)(float *restrict y, size_t ldy, const float *res
 }
 
 /* `rows` places of up to 16 outputs; rows and stride are constants where it is called. */
-V16_UNROLLED void FN(outs_tile)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
-                                const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
-                                const struct kern_conv *c, const int rows, const int stride)
+V16_UNROLLED void FN(outs_tile)(float *restrict y, size_t ldy, const float *restrict x,
+                                const float *restrict w, const float *restrict bias, size_t n_outs,
+                                const struct kern_conv_lines *lines, const struct kern_conv *c,
+                                const int rows, const int stride)
 {
     v16 acc[OUTS_ROWS_MOST], b = bias ? v16_load_n(bias, n_outs) : v16_set1(0);
     EACH_ROW
@@ -57,9 +59,10 @@ V16_UNROLLED void FN(outs_tile)(float *restrict y, size_t ldy, const float *rest
 }
 
 /* The same for up to 8 outputs. */
-V16_UNROLLED void FN(outs_half)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
-                                const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
-                                const struct kern_conv *c, const int rows, const int stride)
+V16_UNROLLED void FN(outs_half)(float *restrict y, size_t ldy, const float *restrict x,
+                                const float *restrict w, const float *restrict bias, size_t n_outs,
+                                const struct kern_conv_lines *lines, const struct kern_conv *c,
+                                const int rows, const int stride)
 {
 #ifdef V16_TRANSPOSES
     v8 acc[OUTS_ROWS_MOST], b = bias ? v8_load_n(bias, n_outs) : v8_set1(0);
@@ -142,9 +145,9 @@ OUTS_ROW(outs_half_2, outs_half, 2)
 #undef OUTS_TAKE
 #undef OUTS_ROW
 
-static void FN(conv_outs_f32)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
-                              const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines,
-                              const struct kern_conv *c)
+static void FN(conv_outs_f32)(float *restrict y, size_t ldy, const float *restrict x,
+                              const float *restrict w, const float *restrict bias, size_t n_outs,
+                              const struct kern_conv_lines *lines, const struct kern_conv *c)
 {
     bool half = n_outs <= 8, two = c->stride == 2;
     size_t width = half ? 8 : 16;
@@ -158,9 +161,10 @@ static void FN(conv_outs_f32)(float *restrict y, size_t ldy, const float *restri
         }
 }
 
-/* Lines of n places from `at` on, zeros outside of 0 .. n_in-1, one after the other, `span` apart. */
-static void FN(conv_lines_f32)(float *restrict to, size_t span, const float *restrict x, const struct kern_conv_lines *lines,
-                               ptrdiff_t at, size_t n_in)
+/* Lines of n places from `at` on, zeros outside of 0 .. n_in-1, one after the other, `span`
+ * apart. */
+static void FN(conv_lines_f32)(float *restrict to, size_t span, const float *restrict x,
+                               const struct kern_conv_lines *lines, ptrdiff_t at, size_t n_in)
 {
     ptrdiff_t first = at < 0 ? -at : 0, end = (ptrdiff_t) n_in - at;
     first = first < (ptrdiff_t) span ? first : (ptrdiff_t) span;
@@ -179,7 +183,8 @@ static void FN(conv_lines_f32)(float *restrict to, size_t span, const float *res
     }
 }
 
-static void FN(weave_f32)(float *restrict y, const float *restrict a, const float *restrict b, size_t n)
+static void FN(weave_f32)(float *restrict y, const float *restrict a, const float *restrict b,
+                          size_t n)
 {
     size_t i = 0;
 #ifdef V16_TRANSPOSES

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Recurrent cells of any size over a sequence. A tile is the gates of `groups` groups of 16 units for `rows` rows: their
- * chains over the states stay in registers and the gates are finished there. Every second step takes the tiles in reverse
- * order, so that it starts with the weights that the caches still hold. Of a single row the gates of a GRU's tile are finished
- * bit by bit in the next tile: loading weights leaves the arithmetic idle, and there is no pause in the loads. */
+/* Recurrent cells of any size over a sequence. A tile is the gates of `groups` groups of 16 units
+ * for `rows` rows: their chains over the states stay in registers and the gates are finished there.
+ * Every second step takes the tiles in reverse order, so that it starts with the weights that the
+ * caches still hold. Of a single row the gates of a GRU's tile are finished bit by bit in the next
+ * tile: loading weights leaves the arithmetic idle, and there is no pause in the loads. */
 
 enum FN(pass) { FN(PASS_RNN), FN(PASS_GRU), FN(PASS_LATE_ZR), FN(PASS_LATE_N), FN(PASS_LSTM) };
 
@@ -22,8 +23,10 @@ struct FN(seq) {
     const float *bias_rn;
     size_t inputs, hidden, groups, block;
     const float *x[SEQ_ROWS];           /* inputs of this step, where there are */
-    const float *from[SEQ_ROWS];        /* what the chains start from: projections of this step, or biases */
-    const float *h[SEQ_ROWS];           /* states before this step, which the chains go over, or reset * state */
+    const float
+        *from[SEQ_ROWS]; /* what the chains start from: projections of this step, or biases */
+    const float
+        *h[SEQ_ROWS]; /* states before this step, which the chains go over, or reset * state */
     const float *old[SEQ_ROWS];         /* states before this step */
     float *next[SEQ_ROWS], *y[SEQ_ROWS];
     float *c[SEQ_ROWS];                 /* state of an LSTM; z of a late GRU */
@@ -47,10 +50,10 @@ static inline void FN(seq_state)(const struct FN(seq) *s, int r, size_t u, v16 h
         v16_store_n(s->y[r] + u, h, s->hidden - u);
 }
 
-/* Piece `piece` of the gates of the 16 units from u on of row r, whose sums are a[0], a[step], ..; *n: the candidate's
- * inputs, of a GRU. */
-V16_UNROLLED void FN(seq_piece)(const struct FN(seq) *s, v16 *a, const int step, v16 *n, int r, size_t u, const int pass,
-                                const int piece)
+/* Piece `piece` of the gates of the 16 units from u on of row r, whose sums are a[0], a[step], ..;
+ * *n: the candidate's inputs, of a GRU. */
+V16_UNROLLED void FN(seq_piece)(const struct FN(seq) * s, v16 *a, const int step, v16 *n, int r,
+                                size_t u, const int pass, const int piece)
 {
     if (pass == FN(PASS_RNN)) {
         FN(seq_state)(s, r, u, FN(v_tanh)(a[0]));
@@ -67,7 +70,8 @@ V16_UNROLLED void FN(seq_piece)(const struct FN(seq) *s, v16 *a, const int step,
         else
             v16_store(s->c[r] + u, FN(v_sigmoid)(a[0]));
     } else if (pass == FN(PASS_LATE_N)) {
-        FN(seq_state)(s, r, u, FN(gru_next)(v16_load(s->c[r] + u), FN(v_tanh)(a[0]), v16_load(s->old[r] + u)));
+        FN(seq_state)
+        (s, r, u, FN(gru_next)(v16_load(s->c[r] + u), FN(v_tanh)(a[0]), v16_load(s->old[r] + u)));
     } else if (piece == 0) {
         a[0] = FN(v_sigmoid)(a[0]);
     } else if (piece == 1) {
@@ -87,11 +91,13 @@ V16_UNROLLED void FN(seq_piece)(const struct FN(seq) *s, v16 *a, const int step,
 /* Whether a tile leaves its gates to the next one. */
 #define PASS_LATE(pass) (CELL_LATE && (pass) == FN(PASS_GRU))
 
-/* Groups `group`, `group` + apart, .. of one block of weights; `down` panels lie between the weights of one unit and the next. */
-V16_UNROLLED void FN(seq_tile)(const struct FN(seq) *s, const float *w, size_t down, size_t group, size_t apart, const int pass,
-                               const int rows, const int groups)
+/* Groups `group`, `group` + apart, .. of one block of weights; `down` panels lie between the
+ * weights of one unit and the next. */
+V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t down, size_t group,
+                               size_t apart, const int pass, const int rows, const int groups)
 {
-    const int gates = PASS_GATES(pass), x_gates = PASS_X_GATES(pass), x_from = pass == FN(PASS_LATE_N) ? 2 : 0;
+    const int gates = PASS_GATES(pass), x_gates = PASS_X_GATES(pass),
+              x_from = pass == FN(PASS_LATE_N) ? 2 : 0;
     const size_t inputs = s->inputs, hidden = s->hidden;
     v16 acc[CELL_ACC], n[CELL_ACC];
     const float *h[SEQ_ROWS], *x[SEQ_ROWS];
@@ -156,9 +162,10 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) *s, const float *w, size_t d
         return;
     }
 #endif
-#define DO(p)                         \
-    if (p < PASS_PIECES(pass))        \
-        FN(seq_piece)(s, &ACC(q, 0, r), rows, &n[q * rows + r], r, (group + (size_t) q * apart) * 16, pass, p);
+#define DO(p)                                                                                      \
+    if (p < PASS_PIECES(pass))                                                                     \
+        FN(seq_piece)                                                                              \
+        (s, &ACC(q, 0, r), rows, &n[q * rows + r], r, (group + (size_t) q * apart) * 16, pass, p);
     EACH_SEQ EACH_ROW {
         DO(0) DO(1) DO(2) DO(3) DO(4)
     }
@@ -172,12 +179,16 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) *s, const float *w, size_t d
 #undef EACH_GATE
 #undef ACC
 
-typedef void FN(seq_fn)(const struct FN(seq) *s, const float *w, size_t down, size_t group, size_t apart);
+typedef void FN(seq_fn)(const struct FN(seq) * s, const float *w, size_t down, size_t group,
+                        size_t apart);
 
 #define SEQ_SIZES(X, pass) X(pass, 1, 1) X(pass, 1, 2) X(pass, 1, 4) X(pass, 1, 8) X(pass, 2, 1) X(pass, 2, 2) X(pass, 4, 1) \
     X(pass, 4, 2)
-#define SEQ_ALL(X) SEQ_SIZES(X, RNN) SEQ_SIZES(X, GRU) SEQ_SIZES(X, LATE_ZR) SEQ_SIZES(X, LATE_N) SEQ_SIZES(X, LSTM)
-#define SEQ_FITS(pass, rows, groups) (PASS_GATES(pass) * (rows) * (groups) <= CELL_ACC && PASS_GATES(pass) * (groups) <= 8)
+#define SEQ_ALL(X)                                                                                 \
+    SEQ_SIZES(X, RNN)                                                                              \
+    SEQ_SIZES(X, GRU) SEQ_SIZES(X, LATE_ZR) SEQ_SIZES(X, LATE_N) SEQ_SIZES(X, LSTM)
+#define SEQ_FITS(pass, rows, groups)                                                               \
+    (PASS_GATES(pass) * (rows) * (groups) <= CELL_ACC && PASS_GATES(pass) * (groups) <= 8)
 #define X(pass, rows, groups)                                                                                       \
     static void FN(seq_##pass##_##rows##_##groups)(const struct FN(seq) *s, const float *w, size_t down, size_t group, \
                                                      size_t apart)                                                  \
@@ -195,15 +206,18 @@ SEQ_ALL(X)
 };
 
 static const unsigned char FN(seq_fit)[][SEQ_ROWS + 1][9] = {
-#define X(pass, rows, groups) [FN(PASS_##pass)][rows][groups] = SEQ_FITS(FN(PASS_##pass), rows, groups),
-SEQ_ALL(X)
+#define X(pass, rows, groups)                                                                      \
+    [FN(PASS_##pass)][rows][groups] = SEQ_FITS(FN(PASS_##pass), rows, groups),
+    SEQ_ALL(X)
 #undef X
 };
 
 /* One block of weights: its groups in tiles of no more than `most`, each over `rows` rows. */
-static void FN(seq_block)(const struct FN(seq) *s, size_t b, enum FN(pass) pass, size_t rows, size_t most)
+static void FN(seq_block)(const struct FN(seq) * s, size_t b, enum FN(pass) pass, size_t rows,
+                          size_t most)
 {
-    size_t gates = (size_t) PASS_GATES(pass), first = b * s->block, n = s->groups - first < s->block ? s->groups - first : s->block;
+    size_t gates = (size_t) PASS_GATES(pass), first = b * s->block,
+           n = s->groups - first < s->block ? s->groups - first : s->block;
     const float *w = s->w + first * gates * 16 * (s->inputs + s->hidden);
     for (size_t q = 0, now; q < n; q += now) {
         for (now = most; now > n - q || !FN(seq_fit)[pass][rows][now]; now /= 2)
@@ -215,8 +229,9 @@ static void FN(seq_block)(const struct FN(seq) *s, size_t b, enum FN(pass) pass,
 }
 
 /* What the rows from `first` on find in step t; returns how many they are. */
-static size_t FN(seq_rows)(struct FN(seq) *s, const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t first,
-                           size_t n_rows, size_t t, enum FN(pass) pass)
+static size_t FN(seq_rows)(struct FN(seq) * s, const struct kern_cell_seq *c,
+                           const struct kern_cell_row *rows, size_t first, size_t n_rows, size_t t,
+                           enum FN(pass) pass)
 {
     size_t n = SEQ_ROWS, pad = c->groups * 16;
     while (n > n_rows - first || !FN(seq_fit)[pass][n][1])
@@ -237,8 +252,9 @@ static size_t FN(seq_rows)(struct FN(seq) *s, const struct kern_cell_seq *c, con
 }
 
 /* Step t. s is what it shares, which the gates that are left unfinished go on using. */
-static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t n_rows, size_t t,
-                         enum FN(pass) pass, struct FN(seq) *s, struct FN(late) *late)
+static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_row *rows,
+                         size_t n_rows, size_t t, enum FN(pass) pass, struct FN(seq) * s,
+                         struct FN(late) * late)
 {
     size_t gates = (size_t) PASS_GATES(pass);
     s->w = pass == FN(PASS_LATE_N) ? c->r + 2 * c->groups * 16 * (c->inputs + c->hidden) : c->r;
@@ -257,8 +273,10 @@ static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_r
                 n = FN(seq_rows)(s, c, rows, first, n_rows, t, pass);
             if (n == 1 && n_rows > 1)
                 FN(late_end)(late);
-            /* the last block group by group: of the next step's first term only the last group's gates are left */
-            bool last = blocks > 1 && b + 1 == blocks && n_rows == 1 && PASS_LATE(pass) && !c->inputs;
+            /* the last block group by group: of the next step's first term only the last group's
+             * gates are left */
+            bool last =
+                blocks > 1 && b + 1 == blocks && n_rows == 1 && PASS_LATE(pass) && !c->inputs;
             FN(seq_block)(s, t & 1 ? blocks - 1 - b : b, pass, n, last ? 1 : 8);
         }
 }
@@ -274,12 +292,14 @@ static void FN(state_copy)(float *to, const float *from, size_t n)
         v16_store_n(to + i, from ? v16_load_n(from + i, n - i) : zero, n - i);
 }
 
-static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_cell_row *rows, size_t n_rows, size_t steps)
+static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_cell_row *rows,
+                             size_t n_rows, size_t steps)
 {
-    static const enum FN(pass) pass[][2] = {
-        [KERN_CELL_RNN] = { FN(PASS_RNN), FN(PASS_RNN) }, [KERN_CELL_GRU] = { FN(PASS_GRU), FN(PASS_GRU) },
-        [KERN_CELL_GRU_LATE] = { FN(PASS_LATE_ZR), FN(PASS_LATE_N) }, [KERN_CELL_LSTM] = { FN(PASS_LSTM), FN(PASS_LSTM) }
-    };
+    static const enum FN(pass)
+        pass[][2] = { [KERN_CELL_RNN] = { FN(PASS_RNN), FN(PASS_RNN) },
+                      [KERN_CELL_GRU] = { FN(PASS_GRU), FN(PASS_GRU) },
+                      [KERN_CELL_GRU_LATE] = { FN(PASS_LATE_ZR), FN(PASS_LATE_N) },
+                      [KERN_CELL_LSTM] = { FN(PASS_LSTM), FN(PASS_LSTM) } };
     struct FN(seq) s[2];
     struct FN(late) late;
     late.s = NULL;

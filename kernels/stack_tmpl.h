@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs over a few frames: see kernels/stack.h. Lanes along channels; a tile of a product is rows by panels of sums in
- * registers, and its results are stored as the next step reads them. */
+/* Programs over a few frames: see kernels/stack.h. Lanes along channels; a tile of a product is
+ * rows by panels of sums in registers, and its results are stored as the next step reads them. */
 
 #define EACH_PANEL V16_UNROLL for (int p = 0; p < panels; p++)
 #define EACH_ROW   V16_UNROLL for (int r = 0; r < rows; r++)
 
 /* x: first row's first tap; w: of the first panel. */
-V16_UNROLLED void FN(stack_tile)(const struct kern_stack_step *s, float *const *room, const float *restrict x, size_t row,
-                                 size_t first, const int rows, const int panels)
+V16_UNROLLED void FN(stack_tile)(const struct kern_stack_step *s, float *const *room,
+                                 const float *restrict x, size_t row, size_t first, const int rows,
+                                 const int panels)
 {
     v16 acc[GEMM_ACC];
-    const size_t wide = s->n_panels * 16, n_taps = s->n_taps, tap_step = s->tap_step, step = s->row_step;
+    const size_t wide = s->n_panels * 16, n_taps = s->n_taps, tap_step = s->tap_step,
+                 step = s->row_step;
     const float *w = s->w + first * 16;
     EACH_PANEL
         EACH_ROW
@@ -44,7 +46,8 @@ V16_UNROLLED void FN(stack_tile)(const struct kern_stack_step *s, float *const *
 #undef EACH_PANEL
 #undef EACH_ROW
 
-typedef void FN(stack_fn)(const struct kern_stack_step *s, float *const *room, const float *restrict x, size_t row, size_t first);
+typedef void FN(stack_fn)(const struct kern_stack_step *s, float *const *room,
+                          const float *restrict x, size_t row, size_t first);
 
 #define STACK_PANELS_MOST 4
 #define STACK_TILES(X) X(1, 1) X(1, 2) X(1, 3) X(1, 4) X(2, 1) X(2, 2) X(2, 3) X(3, 1) X(3, 2) X(3, 3) X(4, 1) X(4, 2) X(4, 3) \
@@ -60,8 +63,9 @@ STACK_TILES(X)
 #undef X
 
 static FN(stack_fn) *const FN(stack_fns)[9][STACK_PANELS_MOST + 1] = {
-#define X(rows, panels) [rows][panels] = panels <= GEMM_FIT(rows) ? FN(stack_##rows##x##panels) : NULL,
-STACK_TILES(X)
+#define X(rows, panels)                                                                            \
+    [rows][panels] = panels <= GEMM_FIT(rows) ? FN(stack_##rows##x##panels) : NULL,
+    STACK_TILES(X)
 #undef X
 };
 
@@ -80,7 +84,8 @@ static void FN(stack_product)(const struct kern_stack_step *s, float *const *roo
     }
 }
 
-static void FN(stack_load)(const struct kern_stack_step *s, float *restrict to, const float *restrict a)
+static void FN(stack_load)(const struct kern_stack_step *s, float *restrict to,
+                           const float *restrict a)
 {
     const size_t n = s->n, rows = s->rows, ld = s->ld;
     for (size_t r = 0; r < rows; r++)
@@ -91,7 +96,8 @@ static void FN(stack_load)(const struct kern_stack_step *s, float *restrict to, 
             to[r * ld + i] = a[r];
 }
 
-static void FN(stack_store)(const struct kern_stack_step *s, float *restrict to, const float *restrict a)
+static void FN(stack_store)(const struct kern_stack_step *s, float *restrict to,
+                            const float *restrict a)
 {
     const size_t n = s->n, rows = s->rows, ld = s->ld;
     for (size_t i = 0; i < n; i++, to += rows)

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #define V16_UNROLL _Pragma("GCC unroll 16")
-/* Not left to the compiler, which calls them when a file grows: their structs would pass through memory. */
+/* Not left to the compiler, which calls them when a file grows: their structs would pass through
+ * memory. */
 #define V16_INLINE   static inline __attribute__((always_inline))
 #define V16_UNROLLED V16_INLINE
 
@@ -15,13 +16,21 @@ typedef v16 m16;
 
 
 V16_INLINE v16 v16_set1(float a) { __m256 r = _mm256_set1_ps(a); return (v16) { r, r }; }
-V16_INLINE v16 v16_load(const float *p) { return (v16) { _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) }; }
-V16_INLINE void v16_store(float *p, v16 a) { _mm256_storeu_ps(p, a.lo); _mm256_storeu_ps(p + 8, a.hi); }
+V16_INLINE v16 v16_load(const float *p)
+{
+    return (v16) { _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) };
+}
+V16_INLINE void v16_store(float *p, v16 a)
+{
+    _mm256_storeu_ps(p, a.lo);
+    _mm256_storeu_ps(p + 8, a.hi);
+}
 /* n <= 8 */
 V16_INLINE __m256 v8_load_n(const float *p, size_t n)
 {
     static const int32_t lanes[16] = { -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0 };
-    return _mm256_maskload_ps(p, _mm256_loadu_si256((const __m256i *) (const void *) (lanes + 8 - n)));
+    return _mm256_maskload_ps(p,
+                              _mm256_loadu_si256((const __m256i *) (const void *) (lanes + 8 - n)));
 }
 V16_INLINE void v8_store_n(float *p, __m256 a, size_t n)
 {
@@ -41,7 +50,8 @@ V16_INLINE void v8_store_n(float *p, __m256 a, size_t n)
 }
 V16_INLINE v16 v16_load_n(const float *p, size_t n)
 {
-    return n > 8 ? (v16) { _mm256_loadu_ps(p), v8_load_n(p + 8, n - 8) } : (v16) { v8_load_n(p, n), _mm256_setzero_ps() };
+    return n > 8 ? (v16) { _mm256_loadu_ps(p), v8_load_n(p + 8, n - 8) }
+                 : (v16) { v8_load_n(p, n), _mm256_setzero_ps() };
 }
 V16_INLINE void v16_store_n(float *p, v16 a, size_t n)
 {
@@ -72,16 +82,29 @@ V16_INLINE m16 v16_lt(v16 a, v16 b)
 }
 V16_INLINE m16 v16_nan(v16 a)
 {
-    return (v16) { _mm256_cmp_ps(a.lo, a.lo, _CMP_UNORD_Q), _mm256_cmp_ps(a.hi, a.hi, _CMP_UNORD_Q) };
+    return (v16) { _mm256_cmp_ps(a.lo, a.lo, _CMP_UNORD_Q),
+                   _mm256_cmp_ps(a.hi, a.hi, _CMP_UNORD_Q) };
 }
 V16_INLINE v16 v16_pick(m16 m, v16 yes, v16 no)
 {
     return (v16) { _mm256_blendv_ps(no.lo, yes.lo, m.lo), _mm256_blendv_ps(no.hi, yes.hi, m.hi) };
 }
-V16_INLINE i16 v16_bits(v16 a) { return (i16) { _mm256_castps_si256(a.lo), _mm256_castps_si256(a.hi) }; }
-V16_INLINE v16 v16_of_bits(i16 a) { return (v16) { _mm256_castsi256_ps(a.lo), _mm256_castsi256_ps(a.hi) }; }
-V16_INLINE i16 v16_round(v16 a) { return (i16) { _mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi) }; }
-V16_INLINE v16 v16_of_int(i16 a) { return (v16) { _mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi) }; }
+V16_INLINE i16 v16_bits(v16 a)
+{
+    return (i16) { _mm256_castps_si256(a.lo), _mm256_castps_si256(a.hi) };
+}
+V16_INLINE v16 v16_of_bits(i16 a)
+{
+    return (v16) { _mm256_castsi256_ps(a.lo), _mm256_castsi256_ps(a.hi) };
+}
+V16_INLINE i16 v16_round(v16 a)
+{
+    return (i16) { _mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi) };
+}
+V16_INLINE v16 v16_of_int(i16 a)
+{
+    return (v16) { _mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi) };
+}
 V16_INLINE i16 i16_set1(int32_t a) { __m256i r = _mm256_set1_epi32(a); return (i16) { r, r }; }
 #define BINARY(name, op) \
     V16_INLINE i16 name(i16 a, i16 b) { return (i16) { op(a.lo, b.lo), op(a.hi, b.hi) }; }
@@ -90,12 +113,22 @@ BINARY(i16_sub, _mm256_sub_epi32)
 BINARY(i16_and, _mm256_and_si256)
 BINARY(i16_or, _mm256_or_si256)
 #undef BINARY
-V16_INLINE i16 i16_shl23(i16 a) { return (i16) { _mm256_slli_epi32(a.lo, 23), _mm256_slli_epi32(a.hi, 23) }; }
-V16_INLINE i16 i16_shr23(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 23), _mm256_srai_epi32(a.hi, 23) }; }
-V16_INLINE i16 i16_half(i16 a) { return (i16) { _mm256_srai_epi32(a.lo, 1), _mm256_srai_epi32(a.hi, 1) }; }
+V16_INLINE i16 i16_shl23(i16 a)
+{
+    return (i16) { _mm256_slli_epi32(a.lo, 23), _mm256_slli_epi32(a.hi, 23) };
+}
+V16_INLINE i16 i16_shr23(i16 a)
+{
+    return (i16) { _mm256_srai_epi32(a.lo, 23), _mm256_srai_epi32(a.hi, 23) };
+}
+V16_INLINE i16 i16_half(i16 a)
+{
+    return (i16) { _mm256_srai_epi32(a.lo, 1), _mm256_srai_epi32(a.hi, 1) };
+}
 
-/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none), their product at most
- * GEMM_ACC; rows of a tile when there are many, and when there are few panels. */
+/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
+ * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few
+ * panels. */
 #define GEMM_FIT(rows) ((rows) == 1 ? 6 : (rows) == 2 ? 3 : (rows) <= 6 ? 1 : 0)
 #define GEMM_ACC 6
 #define GEMM_ROWS 6
@@ -119,7 +152,10 @@ V16_INLINE v8 v8_fma(v8 a, v8 b, v8 c) { return _mm256_fmadd_ps(a, b, c); }
 V16_INLINE __m256 load_mask8(const float *p, uint32_t mask)
 {
     const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-    return _mm256_maskload_ps(p, _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int) mask), bit), bit));
+    return _mm256_maskload_ps(p,
+                              _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int) mask),
+                                                                  bit),
+                                                 bit));
 }
 /* Lanes whose bit is not set are zero, and not read. */
 V16_INLINE v16 v16_load_mask(const float *p, uint32_t mask)
@@ -128,7 +164,8 @@ V16_INLINE v16 v16_load_mask(const float *p, uint32_t mask)
 }
 V16_INLINE __m256 even8(__m256 a, __m256 b)
 {
-    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88)), 0xd8));
+    return _mm256_castpd_ps(
+        _mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88)), 0xd8));
 }
 /* p[0], p[2], .. p[30]; bits count places of p */
 V16_INLINE v16 v16_load_even(const float *p, uint32_t mask)
@@ -149,8 +186,9 @@ V16_INLINE v16 v16_load_part(v16 a, const float *p, size_t from, size_t n)
     uint32_t mask = ((1u << n) - 1) << from;
     const float *base = (const float *) ((uintptr_t) p - from * 4);
     __m256i lo = mask8(mask), hi = mask8(mask >> 8);
-    return (v16) { _mm256_blendv_ps(a.lo, _mm256_maskload_ps(base, lo), _mm256_castsi256_ps(lo)),
-                   _mm256_blendv_ps(a.hi, _mm256_maskload_ps(base + 8, hi), _mm256_castsi256_ps(hi)) };
+    return (
+        v16) { _mm256_blendv_ps(a.lo, _mm256_maskload_ps(base, lo), _mm256_castsi256_ps(lo)),
+               _mm256_blendv_ps(a.hi, _mm256_maskload_ps(base + 8, hi), _mm256_castsi256_ps(hi)) };
 }
 V16_INLINE void v16_store_part(float *p, v16 a, size_t from, size_t n)
 {
@@ -170,7 +208,8 @@ V16_INLINE v16 v16_join(const float *const *p, size_t at, int width)
     if (width == 8)
         return (v16) { a, _mm256_broadcast_ss(p[1] + at) };
     return (v16) { _mm256_blend_ps(a, _mm256_broadcast_ss(p[1] + at), 0xf0),
-                   _mm256_blend_ps(_mm256_broadcast_ss(p[2] + at), _mm256_broadcast_ss(p[3] + at), 0xf0) };
+                   _mm256_blend_ps(_mm256_broadcast_ss(p[2] + at), _mm256_broadcast_ss(p[3] + at),
+                                   0xf0) };
 }
 /* Every lane of a group of `width` holds the group's k-th. */
 V16_INLINE v16 v16_spread(v16 a, size_t k, int width)

@@ -4,7 +4,8 @@
 #include <stdint.h>
 
 #define V16_UNROLL _Pragma("GCC unroll 16")
-/* Not left to the compiler, which calls them when a file grows: their structs would pass through memory. */
+/* Not left to the compiler, which calls them when a file grows: their structs would pass through
+ * memory. */
 #define V16_INLINE   static inline __attribute__((always_inline))
 #define V16_UNROLLED V16_INLINE
 
@@ -35,7 +36,10 @@ V16_INLINE i16 v16_round(v16 a) { return _mm512_cvtps_epi32(a); }
 /* Whole numbers as floats. NaN passes through. */
 #define V16_WHOLES
 typedef v16 w16;
-V16_INLINE w16 v16_whole(v16 a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+V16_INLINE w16 v16_whole(v16 a)
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 V16_INLINE v16 v16_of_whole(w16 n) { return n; }
 V16_INLINE v16 v16_scale(v16 a, w16 n) { return _mm512_scalef_ps(a, n); }
 V16_INLINE v16 v16_of_int(i16 a) { return _mm512_cvtepi32_ps(a); }
@@ -48,8 +52,9 @@ V16_INLINE i16 i16_shl23(i16 a) { return _mm512_slli_epi32(a, 23); }
 V16_INLINE i16 i16_shr23(i16 a) { return _mm512_srai_epi32(a, 23); }
 V16_INLINE i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
 
-/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none), their product at most
- * GEMM_ACC; rows of a tile when there are many, and when there are few panels. */
+/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
+ * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few
+ * panels. */
 #define GEMM_FIT(rows) ((rows) <= 4 ? 6 : (rows) <= 7 ? 4 : 3)
 #define GEMM_ACC 28
 #define GEMM_ROWS 6
@@ -61,25 +66,34 @@ typedef __m256 v8;
 V16_INLINE v8 v8_set1(float a) { return _mm256_set1_ps(a); }
 V16_INLINE v8 v8_load(const float *p) { return _mm256_loadu_ps(p); }
 V16_INLINE v8 v8_fma(v8 a, v8 b, v8 c) { return _mm256_fmadd_ps(a, b, c); }
-V16_INLINE v8 v8_load_n(const float *p, size_t n) { return _mm256_maskz_loadu_ps((__mmask8) first_n(n), p); }
-V16_INLINE void v8_store_n(float *p, v8 a, size_t n) { _mm256_mask_storeu_ps(p, (__mmask8) first_n(n), a); }
-
+V16_INLINE v8 v8_load_n(const float *p, size_t n)
+{
+    return _mm256_maskz_loadu_ps((__mmask8) first_n(n), p);
+}
+V16_INLINE void v8_store_n(float *p, v8 a, size_t n)
+{
+    _mm256_mask_storeu_ps(p, (__mmask8) first_n(n), a);
+}
 
 /* Sums of recurrent cells that are under way in registers. */
 #define CELL_ACC 24
 #define CELL_LATE 1     /* gates of a tile are finished while the next one waits for weights */
-#define V16_NOW(a) __asm__ volatile("" : "+v"(a))    /* a is computed where this stands, not later */
+#define V16_NOW(a) __asm__ volatile("" : "+v"(a)) /* a is computed where this stands, not later */
 
 /* A tile of a convolution: outputs, and vectors of places. */
 #define CONV_OUTS 8
 #define CONV_VECS 3
 
 /* Lanes whose bit is not set are zero, and not read. */
-V16_INLINE v16 v16_load_mask(const float *p, uint32_t mask) { return _mm512_maskz_loadu_ps((__mmask16) mask, p); }
+V16_INLINE v16 v16_load_mask(const float *p, uint32_t mask)
+{
+    return _mm512_maskz_loadu_ps((__mmask16) mask, p);
+}
 /* p[0], p[2], .. p[30]; bits count places of p */
 V16_INLINE v16 v16_load_even(const float *p, uint32_t mask)
 {
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     return _mm512_permutex2var_ps(_mm512_maskz_loadu_ps((__mmask16) mask, p), even,
                                   _mm512_maskz_loadu_ps((__mmask16) (mask >> 16), p + 16));
 }
@@ -88,11 +102,13 @@ V16_INLINE v16 v16_load_even(const float *p, uint32_t mask)
 /* Lanes from .. from+n-1 of a come from p. */
 V16_INLINE v16 v16_load_part(v16 a, const float *p, size_t from, size_t n)
 {
-    return _mm512_mask_loadu_ps(a, (__mmask16) (first_n(n) << from), (const float *) ((uintptr_t) p - from * 4));
+    return _mm512_mask_loadu_ps(a, (__mmask16) (first_n(n) << from),
+                                (const float *) ((uintptr_t) p - from * 4));
 }
 V16_INLINE void v16_store_part(float *p, v16 a, size_t from, size_t n)
 {
-    _mm512_mask_storeu_ps((float *) ((uintptr_t) p - from * 4), (__mmask16) (first_n(n) << from), a);
+    _mm512_mask_storeu_ps((float *) ((uintptr_t) p - from * 4), (__mmask16) (first_n(n) << from),
+                          a);
 }
 /* Each width lanes hold p[0][at], p[1][at], .. */
 V16_INLINE v16 v16_join(const float *const *p, size_t at, int width)
@@ -126,12 +142,16 @@ V16_INLINE __attribute__((always_inline)) void v16_transpose(v16 *r)
     }
     V16_UNROLL for (int i = 0; i < 16; i += 4)
         V16_UNROLL for (int k = 0; k < 2; k++) {
-            r[i + 2 * k] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
-            r[i + 2 * k + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
+        r[i + 2 * k] = _mm512_castpd_ps(
+            _mm512_unpacklo_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
+        r[i + 2 * k + 1] = _mm512_castpd_ps(
+            _mm512_unpackhi_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
         }
     V16_UNROLL for (int k = 0; k < 4; k++) {
-        v16 a = _mm512_shuffle_f32x4(r[k], r[4 + k], 0x44), b = _mm512_shuffle_f32x4(r[8 + k], r[12 + k], 0x44);
-        v16 c = _mm512_shuffle_f32x4(r[k], r[4 + k], 0xee), d = _mm512_shuffle_f32x4(r[8 + k], r[12 + k], 0xee);
+        v16 a = _mm512_shuffle_f32x4(r[k], r[4 + k], 0x44),
+            b = _mm512_shuffle_f32x4(r[8 + k], r[12 + k], 0x44);
+        v16 c = _mm512_shuffle_f32x4(r[k], r[4 + k], 0xee),
+            d = _mm512_shuffle_f32x4(r[8 + k], r[12 + k], 0xee);
         t[k] = _mm512_shuffle_f32x4(a, b, 0x88);
         t[4 + k] = _mm512_shuffle_f32x4(a, b, 0xdd);
         t[8 + k] = _mm512_shuffle_f32x4(c, d, 0x88);
@@ -145,7 +165,8 @@ V16_INLINE __attribute__((always_inline)) void v16_transpose(v16 *r)
 V16_INLINE __attribute__((always_inline)) void v8_transpose(v16 *ret, const v8 *r)
 {
     const __m512i low = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-    const __m512i high = _mm512_setr_epi32(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+    const __m512i high =
+        _mm512_setr_epi32(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
     v16 p[8], t[8];
     V16_UNROLL for (int i = 0; i < 8; i++)
         p[i] = _mm512_insertf32x8(_mm512_castps256_ps512(r[i]), r[i + 8], 1);
@@ -155,8 +176,10 @@ V16_INLINE __attribute__((always_inline)) void v8_transpose(v16 *ret, const v8 *
     }
     V16_UNROLL for (int i = 0; i < 8; i += 4)
         V16_UNROLL for (int k = 0; k < 2; k++) {
-            p[i + 2 * k] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
-            p[i + 2 * k + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
+        p[i + 2 * k] = _mm512_castpd_ps(
+            _mm512_unpacklo_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
+        p[i + 2 * k + 1] = _mm512_castpd_ps(
+            _mm512_unpackhi_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
         }
     V16_UNROLL for (int k = 0; k < 4; k++) {
         ret[k] = _mm512_permutex2var_ps(p[k], low, p[4 + k]);
@@ -168,7 +191,8 @@ V16_INLINE __attribute__((always_inline)) void v8_transpose(v16 *ret, const v8 *
 V16_INLINE void v16_weave(float *p, v16 a, v16 b)
 {
     const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    const __m512i high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    const __m512i high =
+        _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
     _mm512_storeu_ps(p, _mm512_permutex2var_ps(a, low, b));
     _mm512_storeu_ps(p + 16, _mm512_permutex2var_ps(a, high, b));
 }
@@ -177,9 +201,11 @@ V16_INLINE void v16_weave(float *p, v16 a, v16 b)
 #define V16_SHIFTS
 V16_INLINE v16 v16_down(v16 a, v16 next)
 {
-    return _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(next), _mm512_castps_si512(a), 1));
+    return _mm512_castsi512_ps(
+        _mm512_alignr_epi32(_mm512_castps_si512(next), _mm512_castps_si512(a), 1));
 }
 V16_INLINE v16 v16_up(v16 a, v16 last)
 {
-    return _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(a), _mm512_castps_si512(last), 15));
+    return _mm512_castsi512_ps(
+        _mm512_alignr_epi32(_mm512_castps_si512(a), _mm512_castps_si512(last), 15));
 }

@@ -4,7 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Unrolling and inlining pay only where a v16 is a register: a lane of fmaf costs more than the call. */
+/* Unrolling and inlining pay only where a v16 is a register: a lane of fmaf costs more than the
+ * call. */
 #define V16_UNROLL
 #define V16_UNROLLED static __attribute__((noinline))
 #define CALLED       static __attribute__((noinline, unused))
@@ -18,7 +19,12 @@ typedef struct { uint8_t b[16]; } m16;      /* lane masks */
 static inline v16 v16_set1(float a) { v16 r; LANES(r, f, a); return r; }
 static inline v16 v16_load(const float *p) { v16 r; memcpy(&r, p, sizeof r); return r; }
 static inline void v16_store(float *p, v16 a) { memcpy(p, &a, sizeof a); }
-static inline v16 v16_load_n(const float *p, size_t n) { v16 r = v16_set1(0); memcpy(&r, p, n * 4); return r; }
+static inline v16 v16_load_n(const float *p, size_t n)
+{
+    v16 r = v16_set1(0);
+    memcpy(&r, p, n * 4);
+    return r;
+}
 static inline void v16_store_n(float *p, v16 a, size_t n) { memcpy(p, &a, n * 4); }
 static inline v16 v16_add(v16 a, v16 b) { LANES(a, f, a.f[l] + b.f[l]); return a; }
 static inline v16 v16_sub(v16 a, v16 b) { LANES(a, f, a.f[l] - b.f[l]); return a; }
@@ -27,26 +33,47 @@ static inline v16 v16_div(v16 a, v16 b) { LANES(a, f, a.f[l] / b.f[l]); return a
 CALLED v16 v16_fma(v16 a, v16 b, v16 c) { LANES(c, f, fmaf(a.f[l], b.f[l], c.f[l])); return c; }
 CALLED v16 v16_sqrt(v16 a) { LANES(a, f, sqrtf(a.f[l])); return a; }
 /* the second operand where either is NaN, as the x86 instructions do */
-static inline v16 v16_min(v16 a, v16 b) { LANES(a, f, a.f[l] < b.f[l] ? a.f[l] : b.f[l]); return a; }
-static inline v16 v16_max(v16 a, v16 b) { LANES(a, f, a.f[l] > b.f[l] ? a.f[l] : b.f[l]); return a; }
+static inline v16 v16_min(v16 a, v16 b)
+{
+    LANES(a, f, a.f[l] < b.f[l] ? a.f[l] : b.f[l]);
+    return a;
+}
+static inline v16 v16_max(v16 a, v16 b)
+{
+    LANES(a, f, a.f[l] > b.f[l] ? a.f[l] : b.f[l]);
+    return a;
+}
 CALLED m16 v16_lt(v16 a, v16 b) { m16 r; LANES(r, b, a.f[l] < b.f[l]); return r; }
 CALLED m16 v16_nan(v16 a) { m16 r; LANES(r, b, a.f[l] != a.f[l]); return r; }
-CALLED v16 v16_pick(m16 m, v16 yes, v16 no) { LANES(no, f, m.b[l] ? yes.f[l] : no.f[l]); return no; }
+CALLED v16 v16_pick(m16 m, v16 yes, v16 no)
+{
+    LANES(no, f, m.b[l] ? yes.f[l] : no.f[l]);
+    return no;
+}
 static inline i16 v16_bits(v16 a) { i16 r; memcpy(&r, &a, sizeof r); return r; }
 static inline v16 v16_of_bits(i16 a) { v16 r; memcpy(&r, &a, sizeof r); return r; }
 /* nearest even; |a| < 2^31 */
 CALLED i16 v16_round(v16 a) { i16 r; LANES(r, i, (int32_t) lrintf(a.f[l])); return r; }
 CALLED v16 v16_of_int(i16 a) { v16 r; LANES(r, f, (float) a.i[l]); return r; }
 CALLED i16 i16_set1(int32_t a) { i16 r; LANES(r, i, a); return r; }
-CALLED i16 i16_add(i16 a, i16 b) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] + (uint32_t) b.i[l])); return a; }
-CALLED i16 i16_sub(i16 a, i16 b) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] - (uint32_t) b.i[l])); return a; }
+CALLED i16 i16_add(i16 a, i16 b)
+{
+    LANES(a, i, (int32_t) ((uint32_t) a.i[l] + (uint32_t) b.i[l]));
+    return a;
+}
+CALLED i16 i16_sub(i16 a, i16 b)
+{
+    LANES(a, i, (int32_t) ((uint32_t) a.i[l] - (uint32_t) b.i[l]));
+    return a;
+}
 CALLED i16 i16_and(i16 a, i16 b) { LANES(a, i, a.i[l] & b.i[l]); return a; }
 CALLED i16 i16_or(i16 a, i16 b) { LANES(a, i, a.i[l] | b.i[l]); return a; }
 CALLED i16 i16_shl23(i16 a) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] << 23)); return a; }
 CALLED i16 i16_shr23(i16 a) { LANES(a, i, a.i[l] >> 23); return a; }
 CALLED i16 i16_half(i16 a) { LANES(a, i, a.i[l] >> 1); return a; }
-/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none), their product at most
- * GEMM_ACC; rows of a tile when there are many, and when there are few panels. */
+/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
+ * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few
+ * panels. */
 #define GEMM_FIT(rows) (1)
 #define GEMM_ACC 8
 #define GEMM_ROWS 8
@@ -60,8 +87,18 @@ CALLED i16 i16_half(i16 a) { LANES(a, i, a.i[l] >> 1); return a; }
 #define CONV_VECS 1
 
 /* Lanes whose bit is not set are zero, and not read. */
-CALLED v16 v16_load_mask(const float *p, uint32_t mask) { v16 r; LANES(r, f, mask >> l & 1 ? p[l] : 0); return r; }
+CALLED v16 v16_load_mask(const float *p, uint32_t mask)
+{
+    v16 r;
+    LANES(r, f, mask >> l & 1 ? p[l] : 0);
+    return r;
+}
 /* p[0], p[2], .. p[30]; bits count places of p */
-CALLED v16 v16_load_even(const float *p, uint32_t mask) { v16 r; LANES(r, f, mask >> 2 * l & 1 ? p[2 * l] : 0); return r; }
+CALLED v16 v16_load_even(const float *p, uint32_t mask)
+{
+    v16 r;
+    LANES(r, f, mask >> 2 * l & 1 ? p[2 * l] : 0);
+    return r;
+}
 #undef LANES
 #undef CALLED

@@ -50,40 +50,50 @@ static inline void quad_store_n(float *p, float32x4_t a, size_t n)
     if (n & 1)
         vst1_lane_f32(p + (n & 2), x, 0);
 }
-static inline size_t quad_left(size_t n, int i) { return n > 4 * (size_t) i ? n - 4 * (size_t) i : 0; }
-static inline v16 v16_load_n(const float *p, size_t n) EACH_QUAD(v16, quad_load_n(p + 4 * i, quad_left(n, i)))
-static inline void v16_store_n(float *p, v16 a, size_t n)
+static inline size_t quad_left(size_t n, int i)
+{
+    return n > 4 * (size_t) i ? n - 4 * (size_t) i : 0;
+}
+static inline v16 v16_load_n(const float *p, size_t n)
+    EACH_QUAD(v16, quad_load_n(p + 4 * i, quad_left(n, i))) static inline void v16_store_n(float *p,
+                                                                                           v16 a,
+                                                                                           size_t n)
 {
     V16_UNROLL for (int i = 0; i < 4; i++)
         quad_store_n(p + 4 * i, a.q[i], quad_left(n, i));
 }
-static inline v16 v16_add(v16 a, v16 b) EACH_QUAD(v16, vaddq_f32(a.q[i], b.q[i]))
-static inline v16 v16_sub(v16 a, v16 b) EACH_QUAD(v16, vsubq_f32(a.q[i], b.q[i]))
-static inline v16 v16_mul(v16 a, v16 b) EACH_QUAD(v16, vmulq_f32(a.q[i], b.q[i]))
-static inline v16 v16_div(v16 a, v16 b) EACH_QUAD(v16, vdivq_f32(a.q[i], b.q[i]))
-static inline v16 v16_fma(v16 a, v16 b, v16 c) EACH_QUAD(v16, vfmaq_f32(c.q[i], a.q[i], b.q[i]))
-static inline v16 v16_sqrt(v16 a) EACH_QUAD(v16, vsqrtq_f32(a.q[i]))
-/* By comparison: FMIN and FMAX give NaN where either is, not the second operand, and order the zeros. */
-static inline v16 v16_min(v16 a, v16 b) EACH_QUAD(v16, vbslq_f32(vcltq_f32(a.q[i], b.q[i]), a.q[i], b.q[i]))
-static inline v16 v16_max(v16 a, v16 b) EACH_QUAD(v16, vbslq_f32(vcgtq_f32(a.q[i], b.q[i]), a.q[i], b.q[i]))
-static inline m16 v16_lt(v16 a, v16 b) EACH_QUAD(m16, vcltq_f32(a.q[i], b.q[i]))
-static inline m16 v16_nan(v16 a) EACH_QUAD(m16, vmvnq_u32(vceqq_f32(a.q[i], a.q[i])))
-static inline v16 v16_pick(m16 m, v16 yes, v16 no) EACH_QUAD(v16, vbslq_f32(m.q[i], yes.q[i], no.q[i]))
-static inline i16 v16_bits(v16 a) EACH_QUAD(i16, vreinterpretq_s32_f32(a.q[i]))
-static inline v16 v16_of_bits(i16 a) EACH_QUAD(v16, vreinterpretq_f32_s32(a.q[i]))
-static inline i16 v16_round(v16 a) EACH_QUAD(i16, vcvtnq_s32_f32(a.q[i]))
-static inline v16 v16_of_int(i16 a) EACH_QUAD(v16, vcvtq_f32_s32(a.q[i]))
-static inline i16 i16_set1(int32_t a) EACH_QUAD(i16, vdupq_n_s32(a))
-static inline i16 i16_add(i16 a, i16 b) EACH_QUAD(i16, vaddq_s32(a.q[i], b.q[i]))
-static inline i16 i16_sub(i16 a, i16 b) EACH_QUAD(i16, vsubq_s32(a.q[i], b.q[i]))
-static inline i16 i16_and(i16 a, i16 b) EACH_QUAD(i16, vandq_s32(a.q[i], b.q[i]))
-static inline i16 i16_or(i16 a, i16 b) EACH_QUAD(i16, vorrq_s32(a.q[i], b.q[i]))
-static inline i16 i16_shl23(i16 a) EACH_QUAD(i16, vshlq_n_s32(a.q[i], 23))
-static inline i16 i16_shr23(i16 a) EACH_QUAD(i16, vshrq_n_s32(a.q[i], 23))
-static inline i16 i16_half(i16 a) EACH_QUAD(i16, vshrq_n_s32(a.q[i], 1))
+static inline v16 v16_add(v16 a, v16 b) EACH_QUAD(v16, vaddq_f32(a.q[i], b.q[i])) static inline v16
+    v16_sub(v16 a, v16 b) EACH_QUAD(v16, vsubq_f32(a.q[i], b.q[i])) static inline v16
+    v16_mul(v16 a, v16 b) EACH_QUAD(v16, vmulq_f32(a.q[i], b.q[i])) static inline v16
+    v16_div(v16 a, v16 b) EACH_QUAD(v16, vdivq_f32(a.q[i], b.q[i])) static inline v16
+    v16_fma(v16 a, v16 b, v16 c) EACH_QUAD(v16, vfmaq_f32(c.q[i], a.q[i], b.q[i])) static inline v16
+    v16_sqrt(v16 a) EACH_QUAD(v16, vsqrtq_f32(a.q[i]))
+    /* By comparison: FMIN and FMAX give NaN where either is, not the second operand, and order the
+       zeros. */
+    static inline v16 v16_min(v16 a, v16 b)
+        EACH_QUAD(v16, vbslq_f32(vcltq_f32(a.q[i], b.q[i]), a.q[i], b.q[i])) static inline v16
+    v16_max(v16 a, v16 b)
+        EACH_QUAD(v16, vbslq_f32(vcgtq_f32(a.q[i], b.q[i]), a.q[i], b.q[i])) static inline m16
+    v16_lt(v16 a, v16 b) EACH_QUAD(m16, vcltq_f32(a.q[i], b.q[i])) static inline m16 v16_nan(v16 a)
+        EACH_QUAD(m16, vmvnq_u32(vceqq_f32(a.q[i], a.q[i]))) static inline v16
+    v16_pick(m16 m, v16 yes, v16 no)
+        EACH_QUAD(v16, vbslq_f32(m.q[i], yes.q[i], no.q[i])) static inline i16 v16_bits(v16 a)
+            EACH_QUAD(i16, vreinterpretq_s32_f32(a.q[i])) static inline v16 v16_of_bits(i16 a)
+                EACH_QUAD(v16, vreinterpretq_f32_s32(a.q[i])) static inline i16 v16_round(v16 a)
+                    EACH_QUAD(i16, vcvtnq_s32_f32(a.q[i])) static inline v16
+    v16_of_int(i16 a) EACH_QUAD(v16, vcvtq_f32_s32(a.q[i])) static inline i16 i16_set1(int32_t a)
+        EACH_QUAD(i16, vdupq_n_s32(a)) static inline i16 i16_add(i16 a, i16 b)
+            EACH_QUAD(i16, vaddq_s32(a.q[i], b.q[i])) static inline i16 i16_sub(i16 a, i16 b)
+                EACH_QUAD(i16, vsubq_s32(a.q[i], b.q[i])) static inline i16 i16_and(i16 a, i16 b)
+                    EACH_QUAD(i16, vandq_s32(a.q[i], b.q[i])) static inline i16 i16_or(i16 a, i16 b)
+                        EACH_QUAD(i16, vorrq_s32(a.q[i], b.q[i])) static inline i16
+    i16_shl23(i16 a) EACH_QUAD(i16, vshlq_n_s32(a.q[i], 23)) static inline i16 i16_shr23(i16 a)
+        EACH_QUAD(i16, vshrq_n_s32(a.q[i], 23)) static inline i16 i16_half(i16 a)
+            EACH_QUAD(i16, vshrq_n_s32(a.q[i], 1))
 
-/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none), their product at most
- * GEMM_ACC; rows of a tile when there are many, and when there are few panels. */
+/* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
+ * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few
+ * panels. */
 #define GEMM_FIT(rows) ((rows) == 1 ? 6 : (rows) == 2 ? 3 : (rows) == 3 ? 2 : (rows) <= 6 ? 1 : 0)
 #define GEMM_ACC 6
 #define GEMM_ROWS 6
@@ -91,10 +101,13 @@ static inline i16 i16_half(i16 a) EACH_QUAD(i16, vshrq_n_s32(a.q[i], 1))
 
 /* Eight lanes, for a last panel of up to 8 outputs; worth a tile of its own with so many rows. */
 #define GEMM_HALF(m, n) ((m) >= 8 && (n) % 16 - 1 < 8)
-typedef struct { float32x4_t lo, hi; } v8;
+                typedef struct { float32x4_t lo, hi; } v8;
 static inline v8 v8_set1(float a) { return (v8) { vdupq_n_f32(a), vdupq_n_f32(a) }; }
 static inline v8 v8_load(const float *p) { return (v8) { vld1q_f32(p), vld1q_f32(p + 4) }; }
-static inline v8 v8_fma(v8 a, v8 b, v8 c) { return (v8) { vfmaq_f32(c.lo, a.lo, b.lo), vfmaq_f32(c.hi, a.hi, b.hi) }; }
+static inline v8 v8_fma(v8 a, v8 b, v8 c)
+{
+    return (v8) { vfmaq_f32(c.lo, a.lo, b.lo), vfmaq_f32(c.hi, a.hi, b.hi) };
+}
 static inline v8 v8_load_n(const float *p, size_t n)
 {
     return (v8) { quad_load_n(p, n), quad_load_n(p + 4, quad_left(n, 1)) };

@@ -9,8 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum value_kind { VALUE_TEXT, VALUE_U32, VALUE_U64, VALUE_UNIT, VALUE_SHARE, VALUE_SHA256, VALUE_PORT, VALUE_BLANK, VALUE_SCORES, VALUE_UNITS,
-                  VALUE_OVERLOAD };
+enum value_kind {
+    VALUE_TEXT,
+    VALUE_U32,
+    VALUE_U64,
+    VALUE_UNIT,
+    VALUE_SHARE,
+    VALUE_SHA256,
+    VALUE_PORT,
+    VALUE_BLANK,
+    VALUE_SCORES,
+    VALUE_UNITS,
+    VALUE_OVERLOAD
+};
 
 struct key {
     const char *section, *name;
@@ -129,14 +140,25 @@ static bool set_sha256(const char *value, uint8_t *ret)
 }
 
 /* Words that stand for the values of an enum, from 0. */
-static const char *const port_names[] = { [RILL_PORT_TENSOR] = "tensor", [RILL_PORT_AUDIO] = "audio", [RILL_PORT_VAD] = "vad",
-    [RILL_PORT_KEYWORD] = "keyword", [RILL_PORT_CTC] = "ctc", [RILL_PORT_TRANSDUCER] = "transducer", NULL };
-static const char *const scores_names[] = { [RILL_SCORES_AUTO] = "auto", [RILL_SCORES_LOG] = "log_probs",
-    [RILL_SCORES_LOGITS] = "logits", [RILL_SCORES_PROBS] = "probs", NULL };
+static const char *const port_names[] = { [RILL_PORT_TENSOR] = "tensor",
+                                          [RILL_PORT_AUDIO] = "audio",
+                                          [RILL_PORT_VAD] = "vad",
+                                          [RILL_PORT_KEYWORD] = "keyword",
+                                          [RILL_PORT_CTC] = "ctc",
+                                          [RILL_PORT_TRANSDUCER] = "transducer",
+                                          NULL };
+static const char *const scores_names[] = { [RILL_SCORES_AUTO] = "auto",
+                                            [RILL_SCORES_LOG] = "log_probs",
+                                            [RILL_SCORES_LOGITS] = "logits",
+                                            [RILL_SCORES_PROBS] = "probs",
+                                            NULL };
 static const char *const units_names[] = { [RILL_UNITS_AUTO] = "auto", [RILL_UNITS_MARKS] = "marks",
     [RILL_UNITS_WORDS] = "words", [RILL_UNITS_CHARS] = "chars", NULL };
-static const char *const overload_names[] = { [RILL_OVERLOAD_AUTO] = "auto", [RILL_OVERLOAD_BYPASS] = "bypass",
-    [RILL_OVERLOAD_SKIP] = "skip", [RILL_OVERLOAD_SHED] = "shed", NULL };
+static const char *const overload_names[] = { [RILL_OVERLOAD_AUTO] = "auto",
+                                              [RILL_OVERLOAD_BYPASS] = "bypass",
+                                              [RILL_OVERLOAD_SKIP] = "skip",
+                                              [RILL_OVERLOAD_SHED] = "shed",
+                                              NULL };
 
 static bool set_choice(const char *value, const char *const *names, void *at)
 {
@@ -191,7 +213,8 @@ static const char *range_words(const struct key *k, char ret[60])
     struct range range = range_of(k);
     *ret = '\0';
     if (k->kind == VALUE_UNIT || k->kind == VALUE_SHARE)
-        snprintf(ret, 60, ", which is %s", k->kind == VALUE_UNIT ? "0 to 1" : "more than 0 and at most 1");
+        snprintf(ret, 60, ", which is %s",
+                 k->kind == VALUE_UNIT ? "0 to 1" : "more than 0 and at most 1");
     else if (k->kind == VALUE_U32 && range.most < UINT32_MAX)
         snprintf(ret, 60, ", which is %u to %u", range.least, range.most);
     return ret;
@@ -205,8 +228,13 @@ static void *port_at(struct reader *r, const char *name, bool is_input)
             return &c->ports[i];
     if (c->n_ports == CONF_PORTS_MAX)
         return NULL;
-    c->ports[c->n_ports] = (struct conf_port) { .name = arena_string(r->arena, name), .is_input = is_input,
-        .sink = { .blank = -1, .rule1_ms = 2400, .rule2_ms = 1200, .rule3_ms = 20000, .preroll_ms = 300 } };
+    c->ports[c->n_ports] = (struct conf_port) { .name = arena_string(r->arena, name),
+                                                .is_input = is_input,
+                                                .sink = { .blank = -1,
+                                                          .rule1_ms = 2400,
+                                                          .rule2_ms = 1200,
+                                                          .rule3_ms = 20000,
+                                                          .preroll_ms = 300 } };
     return c->ports[c->n_ports].name ? &c->ports[c->n_ports++] : NULL;
 }
 
@@ -218,7 +246,8 @@ static void *weights_at(struct reader *r, const char *file)
             return &c->weights[i];
     if (c->n_weights == CONF_WEIGHTS_MAX)
         return NULL;
-    c->weights[c->n_weights] = (struct conf_weights) { .file = arena_string(r->arena, file), .url = "" };
+    c->weights[c->n_weights] =
+        (struct conf_weights) { .file = arena_string(r->arena, file), .url = "" };
     return c->weights[c->n_weights].file ? &c->weights[c->n_weights++] : NULL;
 }
 
@@ -254,16 +283,16 @@ static int entry(void *arg, const char *section, const char *name, const char *v
         if (!at)
             snprintf(r->why, sizeof r->why, "too many sections like [%.60s]", section);
         else if (!value_set(r, &keys[i], value, at + keys[i].offset))
-            snprintf(r->why, sizeof r->why, "[%.40s] %.20s: '%.40s' is not a value for it%s", section, name,
-                     value, range_words(&keys[i], range));
+            snprintf(r->why, sizeof r->why, "[%.40s] %.20s: '%.40s' is not a value for it%s",
+                     section, name, value, range_words(&keys[i], range));
         return !r->why[0];
     }
     snprintf(r->why, sizeof r->why, "unknown key '%.40s' in section [%.60s]", name, section);
     return 0;
 }
 
-rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char *file, const char *text,
-                             rill_error *reterr)
+rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char *file,
+                             const char *text, rill_error *reterr)
 {
     struct model_conf conf;
     struct reader r = { .conf = &conf, .arena = a };

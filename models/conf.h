@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* conf.h - model.conf: what a model folder says about itself, as INI.
  *
- *   [model]                 task, sample_rate, licence, summary, overload = auto | bypass | skip | shed
- *   [input.NAME] [output.NAME]      kind = audio | vad | keyword | ctc | transducer | tensor
+ *   [model]                 task, sample_rate, licence, summary, overload = auto | bypass | skip |
+ * shed [input.NAME] [output.NAME]      kind = audio | vad | keyword | ctc | transducer | tensor
  *   [output.NAME]           how it is read (docs/sinks.md)
  *   [vad]                   threshold, release, hangover_ms
  *   [weights.FILE]          url, sha256, bytes, from */
@@ -41,9 +41,10 @@ struct model_conf {
     unsigned n_ports, n_weights;
 };
 
-/* text ends with a zero. Strings live in a. An unknown key or a bad value is refused with file and line. */
-rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char *file, const char *text,
-                             rill_error *reterr);
+/* text ends with a zero. Strings live in a. An unknown key or a bad value is refused with file and
+ * line. */
+rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char *file,
+                             const char *text, rill_error *reterr);
 
 /* What holds where there is no model.conf. */
 void model_conf_default(struct model_conf *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Build tool: embed OUT FILE... writes the list of built-in models as C. Files of one folder are one model, which is
- * called like the folder; the first folder is the default. */
+/* Build tool: embed OUT FILE... writes the list of built-in models as C. Files of one folder are
+ * one model, which is called like the folder; the first folder is the default. */
 #include <stdio.h>
 #include <string.h>
 

@@ -34,13 +34,15 @@ void folder_digest(struct folder *f, const void *bytes, size_t n)
 static int part_open(int dir, const char *part, size_t n, bool last)
 {
     char name[256];
-    if (n == 0 || n >= sizeof name || (n == 1 && part[0] == '.') || (n == 2 && !memcmp(part, "..", 2))) {
+    if (n == 0 || n >= sizeof name || (n == 1 && part[0] == '.') ||
+        (n == 2 && !memcmp(part, "..", 2))) {
         errno = EINVAL;
         return -1;
     }
     memcpy(name, part, n);
     name[n] = 0;
-    return openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (last ? 0 : O_DIRECTORY));
+    return openat(dir, name,
+                  O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (last ? 0 : O_DIRECTORY));
 }
 
 static int beneath_open(int dir, const char *name)
@@ -77,27 +79,32 @@ static bool read_all(int fd, uint8_t *at, size_t n)
 static rill_status open_fail(const struct folder *f, const char *name, rill_error *reterr)
 {
     if (errno == ELOOP || errno == EINVAL)
-        return err_set(reterr, RILL_INVALID,
-                       "'%.200s': not a file beneath the model's folder %.200s (names are relative, without "
-                       "'..' and symbolic links)", name, f->path);
+        return err_set(
+            reterr, RILL_INVALID,
+            "'%.200s': not a file beneath the model's folder %.200s (names are relative, without "
+            "'..' and symbolic links)",
+            name, f->path);
     return err_set(reterr, RILL_IO, "%.200s/%.200s: %s", f->path, name, strerror(errno));
 }
 
-static rill_status file_read(struct folder *f, int fd, const char *name, struct arena *a, uint64_t max_bytes,
-                             const uint8_t **ret, size_t *ret_n, rill_error *reterr)
+static rill_status file_read(struct folder *f, int fd, const char *name, struct arena *a,
+                             uint64_t max_bytes, const uint8_t **ret, size_t *ret_n,
+                             rill_error *reterr)
 {
     struct stat st;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return err_set(reterr, RILL_IO, "%.200s/%.200s is not a regular file", f->path, name);
     if ((uint64_t) st.st_size > max_bytes)
-        return err_set(reterr, RILL_LIMIT, "%.200s/%.200s has %lld bytes, the limit is %llu", f->path, name,
-                       (long long) st.st_size, (unsigned long long) max_bytes);
+        return err_set(reterr, RILL_LIMIT, "%.200s/%.200s has %lld bytes, the limit is %llu",
+                       f->path, name, (long long) st.st_size, (unsigned long long) max_bytes);
     size_t n = (size_t) st.st_size;
     uint8_t *bytes = arena_alloc(a, n + 1);
     if (!bytes)
-        return err_set(reterr, RILL_NOMEM, "%.200s/%.200s: out of memory for %zu bytes", f->path, name, n);
+        return err_set(reterr, RILL_NOMEM, "%.200s/%.200s: out of memory for %zu bytes", f->path,
+                       name, n);
     if (!read_all(fd, bytes, n))
-        return err_set(reterr, RILL_IO, "%.200s/%.200s: could not be read to its end", f->path, name);
+        return err_set(reterr, RILL_IO, "%.200s/%.200s: could not be read to its end", f->path,
+                       name);
     SHA256Update(&f->digest, bytes, n);
     *ret = bytes;
     *ret_n = n;
@@ -112,12 +119,13 @@ static const struct folder_file *built_in_find(const struct folder *f, const cha
     return file && file->name ? file : NULL;
 }
 
-static rill_status built_in_read(struct folder *f, const struct folder_file *file, struct arena *a, const uint8_t **ret,
-                                 size_t *ret_n, rill_error *reterr)
+static rill_status built_in_read(struct folder *f, const struct folder_file *file, struct arena *a,
+                                 const uint8_t **ret, size_t *ret_n, rill_error *reterr)
 {
     uint8_t *bytes = arena_alloc(a, file->n + 1);
     if (!bytes)
-        return err_set(reterr, RILL_NOMEM, "%.200s: out of memory for %zu bytes", file->name, file->n);
+        return err_set(reterr, RILL_NOMEM, "%.200s: out of memory for %zu bytes", file->name,
+                       file->n);
     memcpy(bytes, file->data, file->n);
     SHA256Update(&f->digest, bytes, file->n);
     *ret = bytes;
@@ -132,7 +140,8 @@ rill_status folder_read(struct folder *f, const char *name, struct arena *a, uin
     if (file)
         return built_in_read(f, file, a, ret, ret_n, reterr);
     if (f->fd < 0)
-        return err_set(reterr, RILL_IO, "'%.200s': this model has no folder to read files from", name);
+        return err_set(reterr, RILL_IO, "'%.200s': this model has no folder to read files from",
+                       name);
     int fd = beneath_open(f->fd, name);
     if (fd < 0)
         return open_fail(f, name, reterr);
@@ -147,5 +156,7 @@ bool folder_has(const struct folder *f, const char *name)
     if (built_in_find(f, name))
         return true;
     /* What is there but cannot be read is for the reader to refuse, with its reason. */
-    return f->fd >= 0 && (fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || (errno != ENOENT && errno != ENOTDIR));
+    return f->fd >= 0 &&
+        (fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+         (errno != ENOENT && errno != ENOTDIR));
 }

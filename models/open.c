@@ -30,7 +30,8 @@ struct opening {
 
 /* ---- from graph to model ---- */
 
-static const struct conf_port *port_find(const struct model_conf *c, const char *name, bool is_input)
+static const struct conf_port *port_find(const struct model_conf *c, const char *name,
+                                         bool is_input)
 {
     for (unsigned i = 0; i < c->n_ports; i++)
         if (c->ports[i].is_input == is_input && !strcmp(c->ports[i].name, name))
@@ -63,7 +64,8 @@ static rill_status part_read(struct opening *o, const char *file, struct model_f
     if (!file)
         return RILL_OK;
     ret->name = file;
-    return folder_read(&o->folder, file, &o->model->arena, PART_BYTES_MAX, &ret->data, &ret->n, o->err);
+    return folder_read(&o->folder, file, &o->model->arena, PART_BYTES_MAX, &ret->data, &ret->n,
+                       o->err);
 }
 
 static rill_status parts_fill(struct opening *o, const struct conf_port *p, struct model_port *ret)
@@ -73,7 +75,8 @@ static rill_status parts_fill(struct opening *o, const struct conf_port *p, stru
     return parts_add(o, ret);
 }
 
-/* How the output p is read; without a sample rate times in milliseconds mean nothing, and those nobody set are off. */
+/* How the output p is read; without a sample rate times in milliseconds mean nothing, and those
+ * nobody set are off. */
 static rill_status sink_fill(struct opening *o, const struct conf_port *p, rill_sink_opts *ret)
 {
     const rill_model_info *info = &o->conf.info;
@@ -95,11 +98,13 @@ static rill_status sink_fill(struct opening *o, const struct conf_port *p, rill_
         TRY(folder_read(&o->folder, p->tokens_file, a, TOKENS_BYTES_MAX, &text, &n, o->err));
         ret->tokens = (const char *) text;
         if (strlen(ret->tokens) != n)
-            return err_set(o->err, RILL_MALFORMED, "%.200s: a zero byte in a file of tokens", p->tokens_file);
+            return err_set(o->err, RILL_MALFORMED, "%.200s: a zero byte in a file of tokens",
+                           p->tokens_file);
     }
     if (!ret->tokens && !ret->words)
         return RILL_OK;
-    rill_status s = tokens_from_opts(&tokens, &scratch, ret, 0, o->err);   /* sinks read it again; a bad one is told now */
+    rill_status s = tokens_from_opts(&tokens, &scratch, ret, 0,
+                                     o->err); /* sinks read it again; a bad one is told now */
     arena_drop(&scratch);
     return s == RILL_OK || !p->tokens_file ? s : err_prefix(o->err, s, "%.200s", p->tokens_file);
 }
@@ -111,7 +116,8 @@ static rill_status ports_make(struct opening *o, const uint32_t *wires, uint32_t
     if (!list)
         return err_set(o->err, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < n; i++) {
-        const struct conf_port *p = port_find(&o->conf, o->model->graph.g.wires[wires[i]].name, is_input);
+        const struct conf_port *p =
+            port_find(&o->conf, o->model->graph.g.wires[wires[i]].name, is_input);
         list[i].kind = p ? p->kind : RILL_PORT_TENSOR;
         list[i].rate = is_input ? o->conf.info.sample_rate : 0;
         if (p && !is_input && p->kind >= RILL_PORT_VAD)
@@ -159,7 +165,9 @@ static rill_status model_fill(struct opening *o, const char *name)
 
 static rill_status opening_init(struct opening *o, const rill_model_opts *opts, rill_error *err)
 {
-    *o = (struct opening) { .model = model_new(), .opts = opts, .err = err, .folder = { .fd = -1, .path = "" } };
+    *o = (struct opening) {
+        .model = model_new(), .opts = opts, .err = err, .folder = { .fd = -1, .path = "" }
+    };
     if (!o->model)
         return err_set(err, RILL_NOMEM, "out of memory");
     o->model->arena.limit_bytes = MODEL_BYTES_MAX;
@@ -232,7 +240,8 @@ static rill_status onnx_model(struct opening *o, const char *path)
     struct bytes bytes;
     TRY(bytes_map(&bytes, path, 0, o->err));
     folder_digest(&o->folder, bytes.data, bytes.n);
-    rill_status s = mgraph_from_onnx(&o->graph, &o->model->arena, o->model->dims, &bytes, NULL, o->err);
+    rill_status s =
+        mgraph_from_onnx(&o->graph, &o->model->arena, o->model->dims, &bytes, NULL, o->err);
     bytes_drop(&bytes);
     TRY(s);
     return model_fill(o, base_name(o, path));
@@ -240,21 +249,26 @@ static rill_status onnx_model(struct opening *o, const char *path)
 
 static bool opts_are_empty(const rill_model_opts *o)
 {
-    return !o || (!(o->asserts && o->asserts[0]) && !(o->set && o->set[0]) && !(o->transforms && o->transforms[0]) && !o->stream);
+    return !o ||
+        (!(o->asserts && o->asserts[0]) && !(o->set && o->set[0]) &&
+         !(o->transforms && o->transforms[0]) && !o->stream);
 }
 
 static rill_status compiled_model(struct opening *o, const char *path)
 {
     struct planfile *f;
     if (!opts_are_empty(o->opts))
-        return err_set(o->err, RILL_INVALID, "is compiled, so nothing can be done to its graph any more; give transforms, "
-                       "symbols and assertions to: rill compile MODEL -o FILE.rill");
+        return err_set(
+            o->err, RILL_INVALID,
+            "is compiled, so nothing can be done to its graph any more; give transforms, "
+            "symbols and assertions to: rill compile MODEL -o FILE.rill");
     bool copies = o->opts && o->opts->copy;
     TRY(planfile_open(&f, path, copies, o->err));
     if (copies)
         folder_digest(&o->folder, f->map, f->map_bytes);
     f->path = arena_string(&o->model->arena, path);
-    rill_status s = f->path ? planfile_model_read(o->model, f, o->err) : err_set(o->err, RILL_NOMEM, "out of memory");
+    rill_status s = f->path ? planfile_model_read(o->model, f, o->err)
+                            : err_set(o->err, RILL_NOMEM, "out of memory");
     if (s != RILL_OK) {
         planfile_free(f);
         return s;
@@ -295,7 +309,8 @@ static rill_status builtin_find(const char *name, const struct builtin **ret, ri
     while (b->name && strcmp(b->name, name) != 0)
         b++;
     if (!b->name)
-        return err_set(err, RILL_INVALID, "no model '%.80s' is built in; '%s' is", name, builtins[0].name);
+        return err_set(err, RILL_INVALID, "no model '%.80s' is built in; '%s' is", name,
+                       builtins[0].name);
     *ret = b;
     return RILL_OK;
 }
@@ -317,7 +332,8 @@ static rill_status any_model(struct opening *o, const char *path, bool is_folder
     return ends_with(path, ".nnef") ? nnef_model(o, path) : onnx_model(o, path);
 }
 
-rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts, rill_error *reterr)
+rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts,
+                                 rill_error *reterr)
 {
     struct opening o;
     struct stat st = { 0 };

@@ -86,11 +86,14 @@ static rill_status part_fill(struct part *p, const uint8_t *data, size_t n)
     TRY(model_transform(m, &p->g, NULL, false, NULL, p->err));
     m->typed = m->graph;
     TRY(graph_declutter(&m->graph.g, &m->typed.g, &m->passes, p->err));
-    m->info = (rill_model_info) { .name = arena_string(&m->arena, p->name), .task = "", .licence = "", .summary = "" };
+    m->info = (rill_model_info) {
+        .name = arena_string(&m->arena, p->name), .task = "", .licence = "", .summary = ""
+    };
     return m->info.name ? RILL_OK : no_memory(p);
 }
 
-rill_status part_open(rill_model **ret, const char *name, const uint8_t *data, size_t n, rill_error *reterr)
+rill_status part_open(rill_model **ret, const char *name, const uint8_t *data, size_t n,
+                      rill_error *reterr)
 {
     struct part p = { .model = model_new(), .name = name, .err = reterr };
     if (!p.model)

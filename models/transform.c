@@ -116,14 +116,18 @@ static rill_status settings_check(const struct run *r)
         if (r->set[i].used)
             continue;
         symbols_print(r, known, sizeof known);
-        return err_set(r->err, RILL_INVALID, "symbol '%.80s' was set, but neither the model nor a later expression mentions "
-                       "it; symbols that are left: %s", dim_name(r->set[i].symbol), known);
+        return err_set(
+            r->err, RILL_INVALID,
+            "symbol '%.80s' was set, but neither the model nor a later expression mentions "
+            "it; symbols that are left: %s",
+            dim_name(r->set[i].symbol), known);
     }
     return RILL_OK;
 }
 
 /* Symbols of one side of a comparison: text up to n bytes. */
-static unsigned side_symbols(struct run *r, const char *text, size_t n, const struct dim **list, unsigned n_list)
+static unsigned side_symbols(struct run *r, const char *text, size_t n, const struct dim **list,
+                             unsigned n_list)
 {
     const struct dim *d;
     const char *side = arena_printf(&r->m->arena, "%.*s", (int) n, text);
@@ -132,14 +136,16 @@ static unsigned side_symbols(struct run *r, const char *text, size_t n, const st
     return dim_symbols(d, list, n_list, SYMBOLS_MAX);
 }
 
-/* An assertion about a symbol that the file, the graph made of it and the settings lack is mistyped. */
+/* An assertion about a symbol that the file, the graph made of it and the settings lack is
+ * mistyped. */
 static rill_status asserts_check(struct run *r, const rill_model_opts *o)
 {
     const struct dim *known[SYMBOLS_MAX], *list[SYMBOLS_MAX];
     unsigned n = graph_symbols(&r->m->file.g, known, 0, SYMBOLS_MAX);
     n = graph_symbols(&r->g.g, known, n, SYMBOLS_MAX);
     for (unsigned i = 0; i < r->n_set; i++)
-        n = dim_symbols(r->set[i].to, known, dim_symbols(r->set[i].symbol, known, n, SYMBOLS_MAX), SYMBOLS_MAX);
+        n = dim_symbols(r->set[i].to, known, dim_symbols(r->set[i].symbol, known, n, SYMBOLS_MAX),
+                        SYMBOLS_MAX);
     for (unsigned i = 0; o->asserts && o->asserts[i] && n < SYMBOLS_MAX; i++) {
         const char *text = o->asserts[i];
         size_t left = strcspn(text, "<>="), right = left + strspn(text + left, "<>=");
@@ -147,7 +153,9 @@ static rill_status asserts_check(struct run *r, const rill_model_opts *o)
         n_list = side_symbols(r, text + right, strlen(text + right), list, n_list);
         for (unsigned k = 0; k < n_list; k++)
             if (dim_symbols(list[k], known, n, SYMBOLS_MAX) != n)
-                return err_set(r->err, RILL_INVALID, "assertion '%.100s': nothing has a symbol '%.80s'", text, dim_name(list[k]));
+                return err_set(r->err, RILL_INVALID,
+                               "assertion '%.100s': nothing has a symbol '%.80s'", text,
+                               dim_name(list[k]));
     }
     return RILL_OK;
 }
@@ -171,8 +179,10 @@ static rill_status names_read(const struct run *r, const struct spec *s, const c
 {
     for (unsigned i = 0; i < s->n_args; i++) {
         if (s->arg[i].key)
-            return spec_fail(s, s->arg[i].column, r->err, "'%.40s:' has no place here; expected names of wires (those that "
-                             "are no plain words in quotes)", s->arg[i].key);
+            return spec_fail(s, s->arg[i].column, r->err,
+                             "'%.40s:' has no place here; expected names of wires (those that "
+                             "are no plain words in quotes)",
+                             s->arg[i].key);
         ret[i] = s->arg[i].value;
     }
     return RILL_OK;
@@ -196,16 +206,19 @@ static rill_status do_select_inputs(struct run *r, const struct spec *s)
     rill_status status = graph_with_inputs(&made.g, &r->g.g, r->facts, names, s->n_args, r->err);
     if (status != RILL_OK && r->typed != RILL_OK && r->err) {
         size_t at = strlen(r->err->text);       /* the reason may lie there */
-        snprintf(r->err->text + at, sizeof r->err->text - at, " (typing stops before: %.240s)", r->why.text);
+        snprintf(r->err->text + at, sizeof r->err->text - at, " (typing stops before: %.240s)",
+                 r->why.text);
     }
     TRY(status);
     r->g = made;
     return RILL_OK;
 }
 
-static rill_status key_refuse(const struct run *r, const struct spec *s, const struct spec_arg *a, const char *known)
+static rill_status key_refuse(const struct run *r, const struct spec *s, const struct spec_arg *a,
+                              const char *known)
 {
-    return spec_fail(s, a->column, r->err, "unknown argument '%.40s'; known: %s", a->key ? a->key : a->value, known);
+    return spec_fail(s, a->column, r->err, "unknown argument '%.40s'; known: %s",
+                     a->key ? a->key : a->value, known);
 }
 
 static rill_status do_patch(struct run *r, const struct spec *s)
@@ -220,8 +233,11 @@ static rill_status do_patch(struct run *r, const struct spec *s)
         body = s->arg[i].value;
     }
     if (!body)
-        return spec_fail(s, (unsigned) strlen(s->text), r->err, "patch wants a body: \"name = expression;\"");
-    struct nnef_source source = { .file = "patch", .text = body, .n = strlen(body), .folder = r->folder };
+        return spec_fail(s, (unsigned) strlen(s->text), r->err,
+                         "patch wants a body: \"name = expression;\"");
+    struct nnef_source source = {
+        .file = "patch", .text = body, .n = strlen(body), .folder = r->folder
+    };
     TRY(mgraph_patched(&made, &r->g, r->facts, &source, NULL, r->err));
     r->g = made;
     return RILL_OK;
@@ -240,7 +256,8 @@ static rill_status do_pulse(struct run *r, const struct spec *s)
             return key_refuse(r, s, a, "symbol, pulse");
         unsigned long long n = strtoull(a->value, &end, 10);
         if (*a->value < '0' || *a->value > '9' || *end || n > UINT32_MAX)
-            return spec_fail(s, a->column, r->err, "a pulse is a number of frames, 0 for as few as the model allows");
+            return spec_fail(s, a->column, r->err,
+                             "a pulse is a number of frames, 0 for as few as the model allows");
         r->m->pulse = (uint32_t) n;
     }
     r->ended = true;
@@ -256,8 +273,11 @@ static rill_status do_external_states(struct run *r, const struct spec *s)
     TRY(graph_with_external_states(&made.g, &r->g.g, &n, r->err));
     if (!n)
         return err_set(r->err, RILL_INVALID, "the model has no Scan");
-    r->note = arena_printf(&r->m->arena, "the states of %u Scan%s start from their inputs in every run, for old files whose "
-                           "caller carries them; a file should declare its states instead", n, n > 1 ? "s" : "");
+    r->note = arena_printf(
+        &r->m->arena,
+        "the states of %u Scan%s start from their inputs in every run, for old files whose "
+        "caller carries them; a file should declare its states instead",
+        n, n > 1 ? "s" : "");
     r->g = made;
     return r->note ? RILL_OK : no_memory(r);
 }
@@ -266,18 +286,28 @@ static const struct transform {
     struct transform_help help;
     rill_status (*run)(struct run *r, const struct spec *s);
 } transforms[] = {
-    { { "set_symbols", "set_symbols(SYMBOL: value, ...)", "symbols become numbers or expressions in quotes, one after the "
-        "other" }, do_set_symbols },
-    { { "select_inputs", "select_inputs(wire, ...)", "these wires are the inputs; what only fed them is gone" },
+    { { "set_symbols", "set_symbols(SYMBOL: value, ...)",
+        "symbols become numbers or expressions in quotes, one after the "
+        "other" },
+      do_set_symbols },
+    { { "select_inputs", "select_inputs(wire, ...)",
+        "these wires are the inputs; what only fed them is gone" },
       do_select_inputs },
-    { { "select_outputs", "select_outputs(wire, ...)", "these wires are the outputs; what they do not need is gone" },
+    { { "select_outputs", "select_outputs(wire, ...)",
+        "these wires are the outputs; what they do not need is gone" },
       do_select_outputs },
-    { { "patch", "patch(body: \"wire = expression; ...\")", "statements of NNEF redefine wires; an input that nothing reads "
-        "any more is gone" }, do_patch },
-    { { "pulse", "pulse(symbol: SYMBOL, pulse: frames)", "the symbol counts time, plans take that many frames; ends the "
-        "list" }, do_pulse },
-    { { "force_scan_external_state", "force_scan_external_state", "every Scan starts from its inputs in every run; for old "
-        "files only" }, do_external_states },
+    { { "patch", "patch(body: \"wire = expression; ...\")",
+        "statements of NNEF redefine wires; an input that nothing reads "
+        "any more is gone" },
+      do_patch },
+    { { "pulse", "pulse(symbol: SYMBOL, pulse: frames)",
+        "the symbol counts time, plans take that many frames; ends the "
+        "list" },
+      do_pulse },
+    { { "force_scan_external_state", "force_scan_external_state",
+        "every Scan starts from its inputs in every run; for old "
+        "files only" },
+      do_external_states },
 };
 
 bool transform_at(unsigned i, struct transform_help *ret)
@@ -300,7 +330,8 @@ static rill_status spec_run(struct run *r, const char *text)
     TRY(spec_parse(s, &r->m->arena, text, r->err));
     if (r->ended)
         return spec_fail(s, 1, r->err, "nothing may follow 'pulse', which ends the list");
-    while (i < sizeof transforms / sizeof *transforms && strcmp(transforms[i].help.name, s->name) != 0)
+    while (i < sizeof transforms / sizeof *transforms &&
+           strcmp(transforms[i].help.name, s->name) != 0)
         i++;
     if (i < sizeof transforms / sizeof *transforms) {
         r->note = NULL;
@@ -319,7 +350,9 @@ static rill_status stage_end(struct run *r, const char *spec)
     rill_model *m = r->m;
     struct model_stage *st = &m->stages[m->n_stages];
     r->facts = arena_array(&m->arena, struct fact, r->g.g.n_wires + 1u);
-    *st = (struct model_stage) { .spec = spec ? arena_string(&m->arena, spec) : "", .note = r->note, .file = r->g };
+    *st = (struct model_stage) { .spec = spec ? arena_string(&m->arena, spec) : "",
+                                 .note = r->note,
+                                 .file = r->g };
     if (!r->facts || !st->spec)
         return no_memory(r);
     r->why = (rill_error) { RILL_OK, "" };
@@ -358,8 +391,8 @@ static rill_status stages_run(struct run *r, const rill_model_opts *o)
     return settings_check(r);
 }
 
-rill_status model_transform(rill_model *m, const struct mgraph *g, const rill_model_opts *opts, bool guess_time,
-                            struct folder *folder, rill_error *reterr)
+rill_status model_transform(rill_model *m, const struct mgraph *g, const rill_model_opts *opts,
+                            bool guess_time, struct folder *folder, rill_error *reterr)
 {
     static const rill_model_opts none = { 0 };
     const rill_model_opts *o = opts ? opts : &none;

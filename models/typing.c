@@ -26,13 +26,15 @@ static bool name_among(const char *name, const char *const *list)
     return *list != NULL;
 }
 
-static const char *const time_names[] = { "S", "T", "time", "frames", "n_frames", "num_frames", "seq",
-                                          "sequence", "length", "samples", "n_samples", "num_samples",
-                                          "seq_len", "sequence_length", NULL };
+static const char *const time_names[] = {
+    "S",          "T",           "time",     "frames",          "n_frames",
+    "num_frames", "seq",         "sequence", "length",          "samples",
+    "n_samples",  "num_samples", "seq_len",  "sequence_length", NULL
+};
 static const char *const batch_names[] = { "N", "B", "batch", "batch_size", "batchsize", NULL };
 
-/* The only symbol with a name that means time, or else the only one that does not count the batch; NULL: nothing
- * streams. */
+/* The only symbol with a name that means time, or else the only one that does not count the batch;
+ * NULL: nothing streams. */
 static const struct dim *stream_guess(const struct symbols *s)
 {
     const struct dim *named = NULL, *other = NULL;
@@ -51,7 +53,8 @@ static const struct dim *stream_guess(const struct symbols *s)
     return n_named == 1 ? named : n_named == 0 && n_others == 1 ? other : NULL;
 }
 
-static rill_status stream_named(const struct symbols *s, const char *name, const struct dim **ret, rill_error *err)
+static rill_status stream_named(const struct symbols *s, const char *name, const struct dim **ret,
+                                rill_error *err)
 {
     char known[240] = "";
     for (unsigned i = 0; i < s->n; i++) {
@@ -62,20 +65,24 @@ static rill_status stream_named(const struct symbols *s, const char *name, const
         }
         snprintf(known + at, sizeof known - at, "%s%.60s", i ? ", " : "", dim_name(s->list[i]));
     }
-    return err_set(err, RILL_INVALID, "no input has the symbol '%.80s' to stream along; their symbols are: %s", name,
+    return err_set(err, RILL_INVALID,
+                   "no input has the symbol '%.80s' to stream along; their symbols are: %s", name,
                    s->n ? known : "none");
 }
 
 /* Where time streams, a symbol that counts the batch is 1. */
-static void batch_fix(struct dims *ds, const struct dim *stream, const struct symbols *s, struct fact *f)
+static void batch_fix(struct dims *ds, const struct dim *stream, const struct symbols *s,
+                      struct fact *f)
 {
     for (unsigned i = 0; i < s->n; i++)
-        for (int k = 0; s->list[i] != stream && name_among(dim_name(s->list[i]), batch_names) && k < f->rank; k++)
+        for (int k = 0;
+             s->list[i] != stream && name_among(dim_name(s->list[i]), batch_names) && k < f->rank;
+             k++)
             f->shape[k] = dim_subst(ds, f->shape[k], s->list[i], dim_int(ds, 1));
 }
 
-rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_choice *time, struct tgraph *ret,
-                       struct fact *ret_facts, rill_error *reterr)
+rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_choice *time,
+                       struct tgraph *ret, struct fact *ret_facts, rill_error *reterr)
 {
     struct symbols s = { .n = 0 };
     struct typed_input *in = arena_array(&m->arena, struct typed_input, g->g.n_inputs + 1u);
@@ -89,7 +96,8 @@ rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_
     else if (time->guess_by_name)
         m->stream = stream_guess(&s);
     for (uint32_t i = 0; i < g->g.n_inputs; i++) {
-        in[i] = (struct typed_input) { g->g.wires[g->g.inputs[i]].name, g->g.wires[g->g.inputs[i]].fact };
+        in[i] = (struct typed_input) { g->g.wires[g->g.inputs[i]].name,
+                                       g->g.wires[g->g.inputs[i]].fact };
         if (m->stream && time->guess_by_name)
             batch_fix(m->dims, m->stream, &s, &in[i].fact);
     }

@@ -7,10 +7,12 @@
 /* How time is found. */
 struct time_choice {
     const char *name;       /* the symbol; NULL: by guess_by_name, or nothing streams */
-    bool guess_by_name;     /* the only one named like time, or else not named like a batch; a batch symbol is 1 then */
+    bool guess_by_name; /* the only one named like time, or else not named like a batch; a batch
+                           symbol is 1 then */
 };
 
-/* Types g into *ret and sets m->stream. ret_facts: as in typed_opts, may be NULL. Everything lives in m. */
-rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_choice *time, struct tgraph *ret,
-                       struct fact *ret_facts, rill_error *reterr);
+/* Types g into *ret and sets m->stream. ret_facts: as in typed_opts, may be NULL. Everything lives
+ * in m. */
+rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_choice *time,
+                       struct tgraph *ret, struct fact *ret_facts, rill_error *reterr);
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* axes.h - how each op touches the axes of its inputs: one row an op.
  *
- * An op has axes of its own (those it reduces, convolves, sorts ...), named by `at`; on the others it treats every
- * index apart. Where time is one of the others it goes where `map` says; where it is one of its own, or where more
- * than a map is needed, `rule` streams it. An op with neither does not stream. */
+ * An op has axes of its own (those it reduces, convolves, sorts ...), named by `at`; on the others
+ * it treats every index apart. Where time is one of the others it goes where `map` says; where it
+ * is one of its own, or where more than a map is needed, `rule` streams it. An op with neither does
+ * not stream. */
 #ifndef PULSE_AXES_H
 #define PULSE_AXES_H
 #include "pulse/pulser.h"
@@ -35,7 +36,8 @@ struct axis_row {
     const char *way;        /* what to do where it does not stream; NULL: nothing better is known */
 };
 
-/* The op's row; that of all elementwise ops for one of them; for an op without any: global along all axes. */
+/* The op's row; that of all elementwise ops for one of them; for an op without any: global along
+ * all axes. */
 const struct axis_row *axis_row_of(const struct op *op);
 bool axis_row_stated(const struct op *op);
 

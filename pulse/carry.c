@@ -15,8 +15,10 @@ bool pulser_wire_used(const struct pulser *p, uint32_t w)
     return false;
 }
 
-/* In the first run the initial value, which is computed and so no constant of the stream, stands for the state. */
-static rill_status state_choose(struct pulser *p, const struct node *n, uint32_t init, uint32_t state, uint32_t *ret)
+/* In the first run the initial value, which is computed and so no constant of the stream, stands
+ * for the state. */
+static rill_status state_choose(struct pulser *p, const struct node *n, uint32_t init,
+                                uint32_t state, uint32_t *ret)
 {
     struct clock_attr *a = arena_new(p->arena, struct clock_attr);
     uint32_t in[3], run, first;
@@ -28,13 +30,15 @@ static rill_status state_choose(struct pulser *p, const struct node *n, uint32_t
     TRY(pulser_ints(p, n->name, &(int64_t) { 1 }, 1, &in[2]));
     TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &run, 1));
     TRY(pulser_emit_named(p, "Equal", n->name, NULL, 0, (uint32_t[]) { run, in[1] }, 2, &first));
-    TRY(pulser_emit_named(p, "Squeeze", n->name, NULL, 0, &first, 1, &in[0]));     /* a scalar state stays one */
+    TRY(pulser_emit_named(p, "Squeeze", n->name, NULL, 0, &first, 1,
+                          &in[0])); /* a scalar state stays one */
     in[1] = init;
     in[2] = state;
     return pulser_emit_named(p, "Where", n->name, NULL, 0, in, 3, ret);
 }
 
-rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fact *f, uint32_t init, struct carried *ret)
+rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fact *f,
+                         uint32_t init, struct carried *ret)
 {
     struct fact plain = *f;
     plain.value = NULL;
@@ -42,10 +46,14 @@ rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fa
     ret->state = ret->read = graph_add_wire(p->dst, n->name, &plain);
     if (ret->state == WIRE_NONE)
         return pulser_no_memory(p);
-    return init != WIRE_NONE && !ret->init ? state_choose(p, n, p->map[init], ret->state, &ret->read) : RILL_OK;
+    return init != WIRE_NONE && !ret->init
+        ? state_choose(p, n, p->map[init], ret->state, &ret->read)
+        : RILL_OK;
 }
 
-rill_status pulser_carry_end(struct pulser *p, const struct node *n, const struct carried *c, uint32_t next)
+rill_status pulser_carry_end(struct pulser *p, const struct node *n, const struct carried *c,
+                             uint32_t next)
 {
-    return graph_add_state(p->dst, n->name, c->state, next, c->init) ? RILL_OK : pulser_no_memory(p);
+    return graph_add_state(p->dst, n->name, c->state, next, c->init) ? RILL_OK
+                                                                     : pulser_no_memory(p);
 }

@@ -6,14 +6,16 @@
 
 struct carried {
     uint32_t state;             /* dst wire the state is read from; hand it to graph_add_state */
-    uint32_t read;              /* dst wire to use: the state, or in the first run its computed initial value */
+    uint32_t read; /* dst wire to use: the state, or in the first run its computed initial value */
     const struct tensor *init;  /* NULL: zeros */
 };
 
-/* A state of the static fact f that starts from src wire init: WIRE_NONE is zeros, a constant is the state's initial
- * value, a wire that is computed stands for the state in the first run. */
-rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fact *f, uint32_t init, struct carried *ret);
-rill_status pulser_carry_end(struct pulser *p, const struct node *n, const struct carried *c, uint32_t next);
+/* A state of the static fact f that starts from src wire init: WIRE_NONE is zeros, a constant is
+ * the state's initial value, a wire that is computed stands for the state in the first run. */
+rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fact *f,
+                         uint32_t init, struct carried *ret);
+rill_status pulser_carry_end(struct pulser *p, const struct node *n, const struct carried *c,
+                             uint32_t next);
 
 /* Some node or output of the typed graph reads the wire. */
 bool pulser_wire_used(const struct pulser *p, uint32_t src_wire);

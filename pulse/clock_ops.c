@@ -20,8 +20,8 @@ static bool in_range(int64_t v, int64_t low)
 /* All attributes of ops that read the clock begin with these. */
 static bool clock_attr_fits(const struct clock_attr *a)
 {
-    return in_range(a->pulse, 0) && in_range(a->delay, -FRAMES_MAX) && a->length >= 0 && a->length < CLOCK_SIZE &&
-           in_range(a->frames, 0);
+    return in_range(a->pulse, 0) && in_range(a->delay, -FRAMES_MAX) && a->length >= 0 &&
+        a->length < CLOCK_SIZE && in_range(a->frames, 0);
 }
 
 static rill_status clock_check(struct infer *c, unsigned i)
@@ -75,12 +75,16 @@ static const struct attr_spec pad_attrs[] = {
     { .name = "before", .kind = ATTR_INT, .offset = offsetof(struct pulse_pad_attr, before) },
     { .name = "after", .kind = ATTR_INT, .offset = offsetof(struct pulse_pad_attr, after) },
     { .name = "shift", .kind = ATTR_INT, .offset = offsetof(struct pulse_pad_attr, shift) },
-    { .name = "mode", .kind = ATTR_CHOICE, .offset = offsetof(struct pulse_pad_attr, mode), .choices = pad_modes },
+    { .name = "mode",
+      .kind = ATTR_CHOICE,
+      .offset = offsetof(struct pulse_pad_attr, mode),
+      .choices = pad_modes },
     { 0 },
 };
 
 /* An operand of one element, or of as many frames as it fills. */
-static bool pad_operand_fits(const struct infer *c, unsigned i, const struct fact *window, int64_t frames)
+static bool pad_operand_fits(const struct infer *c, unsigned i, const struct fact *window,
+                             int64_t frames)
 {
     const struct pulse_pad_attr *a = c->attr;
     const struct fact *f = infer_has(c, i) ? c->in[i] : NULL;
@@ -97,7 +101,8 @@ static bool pad_operand_fits(const struct infer *c, unsigned i, const struct fac
 static bool pad_operands_fit(const struct infer *c, const struct fact *window)
 {
     const struct pulse_pad_attr *a = c->attr;
-    return pad_operand_fits(c, IN_HEAD, window, a->before) && pad_operand_fits(c, IN_TAIL, window, a->after);
+    return pad_operand_fits(c, IN_HEAD, window, a->before) &&
+        pad_operand_fits(c, IN_TAIL, window, a->after);
 }
 
 static rill_status pad_infer(struct infer *c)
@@ -105,8 +110,8 @@ static rill_status pad_infer(struct infer *c)
     const struct pulse_pad_attr *a = c->attr;
     const struct fact *w = c->in[IN_WINDOW];
     TRY(clock_check(c, IN_CLOCK));
-    if (!w || a->axis < 0 || a->axis >= w->rank || !in_range(a->before, 0) || !in_range(a->after, 0) ||
-        !in_range(a->shift, -FRAMES_MAX) || !pad_operands_fit(c, w))
+    if (!w || a->axis < 0 || a->axis >= w->rank || !in_range(a->before, 0) ||
+        !in_range(a->after, 0) || !in_range(a->shift, -FRAMES_MAX) || !pad_operands_fit(c, w))
         return infer_fail(c, "has padding that does not fit its window");
     infer_same(c, 0, IN_WINDOW);
     c->out[0].shape[a->axis] = dim_int(c->dims, a->at.pulse);
@@ -150,13 +155,15 @@ static void frame_fill(unsigned char *to, size_t bytes, const void *value, size_
 }
 
 /* Frame i of the padded sequence, which lies outside the input's, from the operands of the op. */
-static void pad_outside(const struct eval *e, const struct pulse_pad_attr *a, const struct pad_rows *r,
-                        unsigned char *to, size_t outer, int64_t i, int64_t n)
+static void pad_outside(const struct eval *e, const struct pulse_pad_attr *a,
+                        const struct pad_rows *r, unsigned char *to, size_t outer, int64_t i,
+                        int64_t n)
 {
     bool head = i < a->before;
     unsigned k = a->mode == PULSE_PAD_VALUES && !head ? IN_TAIL : IN_HEAD;
     const unsigned char *x = k < e->n_in ? e->x[k] : NULL;
-    int64_t at = head ? i : difference(difference(i, a->before), n), frames = head ? a->before : a->after;
+    int64_t at = head ? i : difference(difference(i, a->before), n),
+            frames = head ? a->before : a->after;
     if (a->mode == PULSE_PAD_CONSTANT)
         frame_fill(to, r->frame_bytes, x, dtype_bytes(e->in[IN_WINDOW]->type));
     else if (a->mode == PULSE_PAD_VALUES && x && at >= 0 && at < frames)
@@ -169,14 +176,16 @@ static void pad_eval(const struct eval *e)
 {
     const struct pulse_pad_attr *a = e->attr;
     const int64_t *clock = e->x[IN_CLOCK];
-    int64_t first = frame_first(clock, &a->at), n = clock[a->at.length], from = difference(a->shift, frames_before(clock, &a->at));
+    int64_t first = frame_first(clock, &a->at), n = clock[a->at.length],
+            from = difference(a->shift, frames_before(clock, &a->at));
     struct pad_rows r = pad_rows(e, a);
     unsigned char *y = e->y[0];
     const unsigned char *x = e->x[IN_WINDOW];
     int64_t frame = difference(first, a->before), place = sum(frame, from);
     bool inside = first >= a->before && difference(n, frame) >= a->at.pulse && place >= 0 &&
                   place <= (int64_t) r.window - a->at.pulse;
-    for (size_t o = 0; o < r.outer; o++, y += r.pulse * r.frame_bytes, x += r.window * r.frame_bytes) {
+    for (size_t o = 0; o < r.outer;
+         o++, y += r.pulse * r.frame_bytes, x += r.window * r.frame_bytes) {
         if (inside) {
             memcpy(y, x + (size_t) place * r.frame_bytes, r.pulse * r.frame_bytes);
             continue;
@@ -184,7 +193,8 @@ static void pad_eval(const struct eval *e)
         for (int64_t p = 0; p < a->at.pulse; p++) {
             int64_t k = pad_source(a, sum(first, p), n), at = sum(k, from);
             if (k >= 0 && at >= 0 && at < (int64_t) r.window)
-                memcpy(y + (size_t) p * r.frame_bytes, x + (size_t) at * r.frame_bytes, r.frame_bytes);
+                memcpy(y + (size_t) p * r.frame_bytes, x + (size_t) at * r.frame_bytes,
+                       r.frame_bytes);
             else
                 pad_outside(e, a, &r, y + (size_t) p * r.frame_bytes, o, sum(first, p), n);
         }
@@ -192,8 +202,15 @@ static void pad_eval(const struct eval *e)
 }
 
 const struct op op_pulse_pad = {
-    .name = "PulsePad", .attrs = pad_attrs, .attr_bytes = sizeof(struct pulse_pad_attr), .min_in = 2, .max_in = 4,
-    .min_out = 1, .max_out = 1, .infer = pad_infer, .eval = pad_eval,
+    .name = "PulsePad",
+    .attrs = pad_attrs,
+    .attr_bytes = sizeof(struct pulse_pad_attr),
+    .min_in = 2,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = pad_infer,
+    .eval = pad_eval,
     .help = "frames of a padded stream; what lies outside the sequence is filled",
 };
 
@@ -237,8 +254,10 @@ static void skip_eval(const struct eval *e)
                                 .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1, .infer = inf, .eval = run, \
                                 .help = words }
 
-CLOCK_OP(pulse_valid, "PulseValid", valid_infer, valid_eval, "which frames of a run lie in the sequence");
-CLOCK_OP(pulse_skip, "PulseSkip", skip_infer, skip_eval, "frames of a run that lie before the sequence");
+CLOCK_OP(pulse_valid, "PulseValid", valid_infer, valid_eval,
+         "which frames of a run lie in the sequence");
+CLOCK_OP(pulse_skip, "PulseSkip", skip_infer, skip_eval,
+         "frames of a run that lie before the sequence");
 
 /* ---- PulseRange ---- */
 
@@ -248,7 +267,8 @@ static rill_status range_infer(struct infer *c)
     TRY(clock_check(c, 0));
     for (unsigned i = 1; i < 3; i++) {
         struct tensor t;
-        bool fits = infer_has(c, i) && c->in[i]->type == c->in[1]->type && fact_to_tensor(c->in[i], &t) && tensor_count(&t) == 1;
+        bool fits = infer_has(c, i) && c->in[i]->type == c->in[1]->type &&
+            fact_to_tensor(c->in[i], &t) && tensor_count(&t) == 1;
         if (!fits || t.type == DTYPE_DIM || t.type == DTYPE_BOOL)
             return infer_fail(c, "input %u is no number", i);
     }
@@ -263,7 +283,8 @@ static void range_eval(const struct eval *e)
     if (start->type == DTYPE_I64) {
         int64_t s = *(const int64_t *) e->x[1], d = *(const int64_t *) e->x[2];
         for (int64_t p = 0; p < e->out[0]->dim[0]; p++)
-            ((int64_t *) e->y[0])[p] = (int64_t) ((uint64_t) s + (uint64_t) d * (uint64_t) sum(first, p));
+            ((int64_t *) e->y[0])[p] =
+                (int64_t) ((uint64_t) s + (uint64_t) d * (uint64_t) sum(first, p));
         return;
     }
     double s = tensor_get_f64(start, e->x[1], 0), d = tensor_get_f64(step, e->x[2], 0);
@@ -272,8 +293,16 @@ static void range_eval(const struct eval *e)
 }
 
 const struct op op_pulse_range = {
-    .name = "PulseRange", .attrs = clock_attrs, .attr_bytes = sizeof(struct clock_attr), .min_in = 3, .max_in = 3,
-    .min_out = 1, .max_out = 1, .infer = range_infer, .eval = range_eval, .help = "start + step * frame number",
+    .name = "PulseRange",
+    .attrs = clock_attrs,
+    .attr_bytes = sizeof(struct clock_attr),
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = range_infer,
+    .eval = range_eval,
+    .help = "start + step * frame number",
 };
 
 /* ---- PulseHistory ---- */
@@ -287,7 +316,8 @@ static const struct attr_spec history_attrs[] = {
 static rill_status history_check(struct infer *c)
 {
     int64_t axis = ((const struct pulse_history_attr *) c->attr)->axis;
-    const struct fact *a = infer_has(c, 0) ? c->in[0] : NULL, *b = infer_has(c, 1) ? c->in[1] : NULL;
+    const struct fact *a = infer_has(c, 0) ? c->in[0] : NULL,
+                      *b = infer_has(c, 1) ? c->in[1] : NULL;
     bool fits = a && b && axis >= 0 && axis < a->rank && a->type == b->type && a->rank == b->rank;
     for (int i = 0; fits && i < a->rank; i++)
         fits = i == axis || a->shape[i] == b->shape[i];
@@ -327,7 +357,9 @@ static struct rows rows_of(const struct eval *e, bool window)
 #if !defined(__clang__)
 __attribute__((optimize("no-tree-loop-distribute-patterns")))
 #endif
-static void join_words(uint32_t *restrict w, const uint32_t *restrict s, const uint32_t *restrict x, const struct rows *r)
+static void
+join_words(uint32_t *restrict w, const uint32_t *restrict s, const uint32_t *restrict x,
+           const struct rows *r)
 {
     size_t old = r->old / 4, kept = r->kept / 4, fresh = r->fresh / 4;
     s += old - kept;
@@ -383,21 +415,36 @@ static rill_status window_infer(struct infer *c)
 }
 
 const struct op op_pulse_window = {
-    .name = "PulseWindow", .attrs = history_attrs, .attr_bytes = sizeof(struct pulse_history_attr), .min_in = 2,
-    .max_in = 2, .min_out = 1, .max_out = 1, .infer = window_infer, .eval = window_eval,
+    .name = "PulseWindow",
+    .attrs = history_attrs,
+    .attr_bytes = sizeof(struct pulse_history_attr),
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = window_infer,
+    .eval = window_eval,
     .help = "the newest frames of a window, with those of this run",
 };
 
 const struct op op_pulse_history = {
-    .name = "PulseHistory", .attrs = history_attrs, .attr_bytes = sizeof(struct pulse_history_attr), .min_in = 2,
-    .max_in = 2, .min_out = 2, .max_out = 2, .infer = history_infer, .eval = history_eval,
+    .name = "PulseHistory",
+    .attrs = history_attrs,
+    .attr_bytes = sizeof(struct pulse_history_attr),
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 2,
+    .max_out = 2,
+    .infer = history_infer,
+    .eval = history_eval,
     .help = "frames of the past in front of those of this run",
 };
 
 const struct op *pulse_op_find(const char *name)
 {
-    static const struct op *const all[] = { &op_pulse_history, &op_pulse_pad, &op_pulse_range, &op_pulse_skip,
-                                            &op_pulse_valid, &op_pulse_window, &op_pulse_stack };
+    static const struct op *const all[] = { &op_pulse_history, &op_pulse_pad,   &op_pulse_range,
+                                            &op_pulse_skip,    &op_pulse_valid, &op_pulse_window,
+                                            &op_pulse_stack };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!strcmp(all[i]->name, name))
             return all[i];

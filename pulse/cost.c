@@ -125,7 +125,8 @@ static void row_add(struct cost *c, const char *op, uint64_t often, uint64_t mul
     c->row[i].multiply_adds = plus(c->row[i].multiply_adds, multiply_adds);
 }
 
-/* How often a body runs: a Scan's by the scanned axis, an If's once (the dearer branch is not known: both count). */
+/* How often a body runs: a Scan's by the scanned axis, an If's once (the dearer branch is not
+ * known: both count). */
 static bool body_runs(const struct graph *g, const struct node *n, uint64_t *ret)
 {
     struct tensor t;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cost.h - how much one run of a pulsed graph multiplies.
  *
- * Counted are the multiply-adds of products: convolutions, matrix products, Einsum and recurrent cells, with what
- * padding and histories make them compute again. Bodies count as often as they run. Element-wise work, transforms and
- * reductions are not counted. */
+ * Counted are the multiply-adds of products: convolutions, matrix products, Einsum and recurrent
+ * cells, with what padding and histories make them compute again. Bodies count as often as they
+ * run. Element-wise work, transforms and reductions are not counted. */
 #ifndef PULSE_COST_H
 #define PULSE_COST_H
 #include "engine/graph.h"
@@ -17,10 +17,10 @@ struct cost_row {
 };
 
 struct cost {
-    struct cost_row row[COST_ROWS_MAX];     /* ops that occur, in the order in which they first do */
+    struct cost_row row[COST_ROWS_MAX]; /* ops that occur, in the order in which they first do */
     unsigned n_rows;
     uint64_t multiply_adds;
-    bool open;                  /* a Loop's iterations or a size are not known: there is more than is counted */
+    bool open; /* a Loop's iterations or a size are not known: there is more than is counted */
 };
 
 /* Sums saturate at UINT64_MAX. */

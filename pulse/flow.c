@@ -22,8 +22,8 @@ bool flow_of(const struct pulser *p, uint32_t src_wire, struct flow *ret)
     return true;
 }
 
-bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *ret, int64_t *ret_before,
-                      int64_t *ret_after)
+bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *ret,
+                      int64_t *ret_before, int64_t *ret_after)
 {
     const struct padded *q = src_wire == WIRE_NONE ? NULL : &p->padded[src_wire];
     *ret_before = *ret_after = 0;
@@ -39,10 +39,12 @@ bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *re
 
 static bool fill_same(const struct tensor *a, const struct tensor *b)
 {
-    return a == b || (a && b && a->type == b->type && !memcmp(a->data, b->data, dtype_bytes(a->type)));
+    return a == b ||
+        (a && b && a->type == b->type && !memcmp(a->data, b->data, dtype_bytes(a->type)));
 }
 
-static const struct made *made_find(const struct pulser *p, uint32_t wire, int64_t frames, const struct tensor *fill)
+static const struct made *made_find(const struct pulser *p, uint32_t wire, int64_t frames,
+                                    const struct tensor *fill)
 {
     for (const struct made *m = p->made; m; m = m->next)
         if (m->wire == wire && m->frames == frames && fill_same(m->fill, fill))
@@ -52,10 +54,10 @@ static const struct made *made_find(const struct pulser *p, uint32_t wire, int64
 
 #define WINDOW_SHARE 8
 
-/* history ++ wire. The past is a state; where it is no small part of the window, the whole window is: one copy less, of
- * rows that are short, and a pulse of memory more. */
-static rill_status history_join(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t keep,
-                                const struct tensor *fill, uint32_t *ret)
+/* history ++ wire. The past is a state; where it is no small part of the window, the whole window
+ * is: one copy less, of rows that are short, and a pulse of memory more. */
+static rill_status history_join(struct pulser *p, const char *name, uint32_t wire, int axis,
+                                int64_t keep, const struct tensor *fill, uint32_t *ret)
 {
     const struct fact f = *pulser_dst_fact(p, wire);
     struct pulse_history_attr *a = arena_new(p->arena, struct pulse_history_attr);
@@ -68,12 +70,14 @@ static rill_status history_join(struct pulser *p, const char *name, uint32_t wir
     a->axis = axis;
     TRY(pulser_state(p, name, &f, axis, window ? keep + pulse : keep, &in[0]));
     TRY(pulser_filled(p, in[0], fill, &init));
-    TRY(pulser_emit(p, window ? &op_pulse_window : &op_pulse_history, name, a, in, 2, out, window ? 1 : 2));
+    TRY(pulser_emit(p, window ? &op_pulse_window : &op_pulse_history, name, a, in, 2, out,
+                    window ? 1 : 2));
     *ret = out[0];
     return graph_add_state(p->dst, name, in[0], out[!window], init) ? RILL_OK : pulser_no_memory(p);
 }
 
-rill_status flow_history(struct pulser *p, const char *name, struct flow *f, int64_t n, const struct tensor *fill)
+rill_status flow_history(struct pulser *p, const char *name, struct flow *f, int64_t n,
+                         const struct tensor *fill)
 {
     const struct made *old = made_find(p, f->wire, n, fill);
     if (n == 0)
@@ -110,14 +114,17 @@ rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64
 
 struct early { int64_t least, most; };
 
-/* After input frames 0..s-1 the wire has had s/hop frames, of which length(s) + delay belong to it or come before it:
- * by how many it is ahead of what it has. That is most when a frame has just come, and least just before one comes; it
- * is looked at for SAMPLED frames from the first-th on. Lengths of which no whole sequence can be made have no say. */
-static bool frames_early(const struct pulser *p, const struct stream_fact *s, int64_t first, struct early *ret)
+/* After input frames 0..s-1 the wire has had s/hop frames, of which length(s) + delay belong to it
+ * or come before it: by how many it is ahead of what it has. That is most when a frame has just
+ * come, and least just before one comes; it is looked at for SAMPLED frames from the first-th on.
+ * Lengths of which no whole sequence can be made have no say. */
+static bool frames_early(const struct pulser *p, const struct stream_fact *s, int64_t first,
+                         struct early *ret)
 {
     *ret = (struct early) { INT64_MAX, INT64_MIN };
     for (int64_t i = 0; i < 2 * SAMPLED; i++) {
-        int64_t at = ((first + i / 2) * s->hop_num + s->hop_den - 1) / s->hop_den - i % 2, length, early;
+        int64_t at = ((first + i / 2) * s->hop_num + s->hop_den - 1) / s->hop_den - i % 2, length,
+                early;
         if (at < 0 || !dim_eval(s->length, p->symbol, at, &length))
             continue;
         early = at * s->hop_den / s->hop_num - length - s->delay;
@@ -153,7 +160,8 @@ bool pulser_settled(const struct pulser *p, const struct dim *d, int64_t *ret)
 #define GROWTH_STEP ((int64_t) 4096 * 81 * 25 * 7)
 
 /* Clamps at 0 and the like are long past at the lengths looked at. */
-bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num, int64_t *ret_den)
+bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num,
+                   int64_t *ret_den)
 {
     int64_t at[3], a;
     if (dim_slope(length, p->symbol, ret_num, ret_den))
@@ -177,8 +185,10 @@ rill_status flow_settle(struct pulser *p, const struct node *n, struct flow *f)
     if (!known || far.most > near.most || far.least < near.least) {
         char length[128];
         dim_print(f->sf.length, length, sizeof length);
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its input has %s frames in all, which do not grow with "
-                       "the stream at %lld frames in %lld", length, (long long) f->sf.hop_den, (long long) f->sf.hop_num);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: its input has %s frames in all, which do not grow with "
+                       "the stream at %lld frames in %lld",
+                       length, (long long) f->sf.hop_den, (long long) f->sf.hop_num);
     }
     return flow_delay(p, n->name, f, near.most > 0 ? near.most : 0);
 }
@@ -208,20 +218,24 @@ static int64_t pad_past(const struct flow *f, const struct flow_pad *pad, int64_
     return larger(past, 0);
 }
 
-static rill_status pad_attr_new(struct pulser *p, const struct flow *f, const struct flow_pad *pad, int64_t delay,
-                                int64_t past, const struct pulse_pad_attr **ret)
+static rill_status pad_attr_new(struct pulser *p, const struct flow *f, const struct flow_pad *pad,
+                                int64_t delay, int64_t past, const struct pulse_pad_attr **ret)
 {
     struct pulse_pad_attr *a = arena_new(p->arena, struct pulse_pad_attr);
     if (!a)
         return pulser_no_memory(p);
-    *a = (struct pulse_pad_attr) { .at = { .pulse = f->sf.pulse, .delay = delay }, .axis = f->sf.axis, .mode = pad->mode,
-                                   .before = pad->before, .after = pad->after, .shift = f->sf.delay + past };
+    *a = (struct pulse_pad_attr) { .at = { .pulse = f->sf.pulse, .delay = delay },
+                                   .axis = f->sf.axis,
+                                   .mode = pad->mode,
+                                   .before = pad->before,
+                                   .after = pad->after,
+                                   .shift = f->sf.delay + past };
     *ret = a;
     return pulser_length_place(p, f->sf.length, &a->at.length);
 }
 
-static rill_status pad_emit(struct pulser *p, const struct node *n, struct flow *f, const struct flow_pad *pad,
-                            int64_t delay, int64_t past)
+static rill_status pad_emit(struct pulser *p, const struct node *n, struct flow *f,
+                            const struct flow_pad *pad, int64_t delay, int64_t past)
 {
     const struct pulse_pad_attr *a = NULL;
     uint32_t in[4] = { 0, 0, pad->head, pad->tail };
@@ -245,14 +259,17 @@ void flow_starts(struct stream_fact *s, int64_t frames)
     s->origin += frames * s->hop_num / s->hop_den;
 }
 
-static rill_status pad_check(const struct pulser *p, const struct node *n, const struct flow_pad *pad)
+static rill_status pad_check(const struct pulser *p, const struct node *n,
+                             const struct flow_pad *pad)
 {
-    if (pad->before > INT32_MAX || pad->after > INT32_MAX || pad->before < -INT32_MAX || pad->after < -INT32_MAX)
+    if (pad->before > INT32_MAX || pad->after > INT32_MAX || pad->before < -INT32_MAX ||
+        pad->after < -INT32_MAX)
         return op_fail(p->err, RILL_LIMIT, n, "pads of more than 2^31 frames do not stream");
     return RILL_OK;
 }
 
-rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f, const struct flow_pad *pad)
+rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f,
+                     const struct flow_pad *pad)
 {
     struct flow_pad q = *pad;
     TRY(pad_check(p, n, pad));
@@ -272,10 +289,12 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f, con
     return pad_emit(p, n, f, &q, delay, pad_past(f, &q, delay));
 }
 
-rill_status flow_mask(struct pulser *p, const struct node *n, struct flow *f, const struct tensor *fill, bool before,
-                      bool after)
+rill_status flow_mask(struct pulser *p, const struct node *n, struct flow *f,
+                      const struct tensor *fill, bool before, bool after)
 {
-    const struct flow_pad none = { .mode = PULSE_PAD_CONSTANT, .fill = fill, .head = WIRE_NONE, .tail = WIRE_NONE };
+    const struct flow_pad none = {
+        .mode = PULSE_PAD_CONSTANT, .fill = fill, .head = WIRE_NONE, .tail = WIRE_NONE
+    };
     if (after)
         TRY(flow_settle(p, n, f));
     if (!after && (!before || f->sf.delay == 0))
@@ -309,15 +328,18 @@ static rill_status window_check(struct pulser *p, const struct node *n, const st
     const int64_t list[] = { w->before, w->after, w->span, w->stride };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (list[i] > 1 << 24 || list[i] < -(1 << 24))
-            return op_fail(p->err, RILL_LIMIT, n, "a window of more than 2^24 frames does not stream");
+            return op_fail(p->err, RILL_LIMIT, n,
+                           "a window of more than 2^24 frames does not stream");
     return pulser_want_multiple(p, n, s, w->stride);
 }
 
-rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f, const struct flow_window *w)
+rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
+                         const struct flow_window *w)
 {
     int64_t s = w->stride, lag, past, skip, used;
     TRY(window_check(p, n, w, &f->sf));
-    p->windows[n - p->src->nodes] = (struct axis_window) { true, w->before, w->span - w->before, w->stride };
+    p->windows[n - p->src->nodes] =
+        (struct axis_window) { true, w->before, w->span - w->before, w->stride };
     TRY(flow_mask(p, n, f, w->fill, w->before > 0, w->after > 0));
     lag = frames_up(w->span + 1 - s + f->sf.delay - w->before, s);
     past = lag * s + w->before - f->sf.delay;
@@ -334,10 +356,12 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
     return RILL_OK;
 }
 
-rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step, int64_t after)
+rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first,
+                       int64_t step, int64_t after)
 {
     flow_starts(&f->sf, first);
-    TRY(flow_windows(p, n, f, &(struct flow_window) { .before = -first, .after = after, .stride = step }));
+    TRY(flow_windows(p, n, f,
+                     &(struct flow_window) { .before = -first, .after = after, .stride = step }));
     const int64_t list[] = { 0, INT32_MAX, f->sf.axis, step };
     uint32_t in[5] = { f->wire };
     for (unsigned k = 0; k < 4; k++)
@@ -353,7 +377,8 @@ static bool same_rate(const struct stream_fact *a, const struct stream_fact *b)
 }
 
 /* The streaming input that the others follow: the first that is not uniform, else the first. */
-static rill_status align_lead(struct pulser *p, const struct node *n, struct stream_fact *ret_sf, unsigned *ret_first)
+static rill_status align_lead(struct pulser *p, const struct node *n, struct stream_fact *ret_sf,
+                              unsigned *ret_first)
 {
     const struct stream_fact *lead = NULL, *s;
     int64_t delay = 0;
@@ -361,8 +386,10 @@ static rill_status align_lead(struct pulser *p, const struct node *n, struct str
         if (!(s = pulser_stream(p, n->in[i])))
             continue;
         if (lead && !same_rate(lead, s))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "its streaming inputs have different rates: %lld and %lld frames "
-                           "a pulse", (long long) lead->pulse, (long long) s->pulse);
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "its streaming inputs have different rates: %lld and %lld frames "
+                           "a pulse",
+                           (long long) lead->pulse, (long long) s->pulse);
         if (!lead || (lead->uniform && !s->uniform)) {
             lead = s;
             *ret_first = i;
@@ -374,8 +401,8 @@ static rill_status align_lead(struct pulser *p, const struct node *n, struct str
     return RILL_OK;
 }
 
-rill_status pulser_align(struct pulser *p, const struct node *n, uint32_t *ret_in, struct stream_fact *ret_sf,
-                         unsigned *ret_first)
+rill_status pulser_align(struct pulser *p, const struct node *n, uint32_t *ret_in,
+                         struct stream_fact *ret_sf, unsigned *ret_first)
 {
     struct flow f;
     TRY(align_lead(p, n, ret_sf, ret_first));

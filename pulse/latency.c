@@ -6,9 +6,9 @@
 
 /* How a wire became as late as it is. */
 struct way {
-    uint32_t from;              /* the input of its writer that is the latest; WIRE_NONE: none streams */
+    uint32_t from; /* the input of its writer that is the latest; WIRE_NONE: none streams */
     uint32_t steps;             /* ops on the way that add something */
-    bool cut;                   /* the last of them is a Slice, which cuts frames off to meet another wire */
+    bool cut; /* the last of them is a Slice, which cuts frames off to meet another wire */
 };
 
 struct walk {
@@ -37,13 +37,15 @@ static double added(const struct walk *k, uint32_t w)
     return late(k, w) - (from == WIRE_NONE ? 0 : late(k, from));
 }
 
-/* Of two wires that are as late, whether a is it rather than b because more ops have added to it. */
+/* Of two wires that are as late, whether a is it rather than b because more ops have added to
+ * it. */
 static bool way_longer(const struct way *a, const struct way *b)
 {
     return a->steps > b->steps || (a->steps == b->steps && b->cut && !a->cut);
 }
 
-/* Of inputs that are as late, the one to which more ops have added: others were only delayed to meet it. */
+/* Of inputs that are as late, the one to which more ops have added: others were only delayed to
+ * meet it. */
 static uint32_t latest_input(const struct walk *k, const struct node *n)
 {
     uint32_t w = WIRE_NONE;
@@ -97,18 +99,22 @@ static void parts_collect(const struct walk *k, uint32_t w, struct latency *ret)
     for (; w != WIRE_NONE && k->t->wires[w].node != WIRE_NONE; w = k->way[w].from)
         if (added(k, w) != 0)
             ret->part[--at] = (struct latency_part) { .node = &k->t->nodes[k->t->wires[w].node],
-                                                      .input_frames = added(k, w), .fact = &k->g->trace[w].fact };
+                                                      .input_frames = added(k, w),
+                                                      .fact = &k->g->trace[w].fact };
     parts_settle(ret);
     for (unsigned i = 0; i < ret->n_parts; i++) {
         const struct stream_fact *s = ret->part[i].fact;
-        ret->part[i].frames = (int64_t) (ret->part[i].input_frames * (double) s->hop_den / (double) s->hop_num);
+        ret->part[i].frames =
+            (int64_t) (ret->part[i].input_frames * (double) s->hop_den / (double) s->hop_num);
     }
 }
 
-rill_status latency_of(const struct pgraph *g, const struct graph *t, uint32_t output, bool origins, struct arena *a,
-                       struct latency *ret, rill_error *reterr)
+rill_status latency_of(const struct pgraph *g, const struct graph *t, uint32_t output, bool origins,
+                       struct arena *a, struct latency *ret, rill_error *reterr)
 {
-    struct walk k = { .g = g, .t = t, .way = arena_array(a, struct way, t->n_wires + 1), .origins = origins };
+    struct walk k = {
+        .g = g, .t = t, .way = arena_array(a, struct way, t->n_wires + 1), .origins = origins
+    };
     uint32_t w = t->outputs[output];
     *ret = (struct latency) { .part = arena_array(a, struct latency_part, t->n_nodes + 1) };
     if (!ret->part || !k.way)

@@ -37,8 +37,10 @@ static const struct tensor *input_make(struct law *l, uint32_t i, const struct t
     int64_t n = t ? tensor_count(t) : 0;
     bool given = t && i == 0 && l->o->samples && t->type == DTYPE_F32 && n == l->o->length;
     for (int64_t k = 0; k < n; k++)
-        tensor_set_f64(t, t->data, k, given ? l->o->samples[k]
-                       : dtype_is_float(t->type) ? (double) law_random(&l->seed) / (1 << 23) - 1 : 1);
+        tensor_set_f64(t, t->data, k,
+                       given                         ? l->o->samples[k]
+                           : dtype_is_float(t->type) ? (double) law_random(&l->seed) / (1 << 23) - 1
+                                                     : 1);
     return t;
 }
 
@@ -51,8 +53,8 @@ static rill_status inputs_make(struct law *l)
         struct tensor shape;
         const struct wire *w = &l->t->wires[l->t->inputs[i]];
         if (!shape_at(l, &w->fact, &shape))
-            return err_set(l->err, RILL_UNSUPPORTED, "input '%s' has no size for a length of %lld", w->name,
-                           (long long) l->o->length);
+            return err_set(l->err, RILL_UNSUPPORTED, "input '%s' has no size for a length of %lld",
+                           w->name, (long long) l->o->length);
         if (!(l->in[i] = input_make(l, i, &shape)))
             return no_memory(l);
     }
@@ -64,8 +66,9 @@ static bool wire_compared(const struct law *l, uint32_t w)
 {
     const struct pulsed_wire *t = &l->pg.trace[w];
     enum dtype type = l->t->wires[w].fact.type;
-    return t->wire != WIRE_NONE && t->fact.axis >= 0 && t->fact.keys == 0 && (type == DTYPE_F32 || type == DTYPE_I64 ||
-           type == DTYPE_I32 || type == DTYPE_BOOL) && l->t->wires[w].node != WIRE_NONE;
+    return t->wire != WIRE_NONE && t->fact.axis >= 0 && t->fact.keys == 0 &&
+        (type == DTYPE_F32 || type == DTYPE_I64 || type == DTYPE_I32 || type == DTYPE_BOOL) &&
+        l->t->wires[w].node != WIRE_NONE;
 }
 
 static rill_status wires_choose(struct law *l)
@@ -79,8 +82,8 @@ static rill_status wires_choose(struct law *l)
     return RILL_OK;
 }
 
-/* Sizes that do not fit each other at this length are found here: putting it in the place of the symbol would spoil
- * the model's scope of dimensions. */
+/* Sizes that do not fit each other at this length are found here: putting it in the place of the
+ * symbol would spoil the model's scope of dimensions. */
 static rill_status sizes_check(const struct law *l, const struct graph *g)
 {
     int64_t n;
@@ -88,8 +91,8 @@ static rill_status sizes_check(const struct law *l, const struct graph *g)
         for (int i = 0; i < g->wires[w].fact.rank; i++)
             if (dim_mentions(g->wires[w].fact.shape[i], l->pg.symbol) &&
                 !dim_eval(g->wires[w].fact.shape[i], l->pg.symbol, l->o->length, &n))
-                return err_set(l->err, RILL_UNSUPPORTED, "'%s' has no size for a length of %lld", g->wires[w].name,
-                               (long long) l->o->length);
+                return err_set(l->err, RILL_UNSUPPORTED, "'%s' has no size for a length of %lld",
+                               g->wires[w].name, (long long) l->o->length);
     for (uint32_t i = 0; i < g->n_nodes; i++)
         for (unsigned b = 0; b < g->nodes[i].n_body; b++)
             TRY(sizes_check(l, g->nodes[i].body[b]));
@@ -100,8 +103,10 @@ static rill_status whole_run(struct law *l)
 {
     struct graph g;
     TRY(sizes_check(l, l->t));
-    TRY(graph_substituted(&g, l->t, l->pg.symbol, dim_int(l->t->dims, l->o->length), l->arena, l->err));
-    uint32_t n_out = l->t->n_outputs, *outputs = arena_array(l->arena, uint32_t, l->n_wires + n_out + 1);
+    TRY(graph_substituted(&g, l->t, l->pg.symbol, dim_int(l->t->dims, l->o->length), l->arena,
+                          l->err));
+    uint32_t n_out = l->t->n_outputs,
+             *outputs = arena_array(l->arena, uint32_t, l->n_wires + n_out + 1);
     l->whole = arena_array(l->arena, const struct tensor *, l->n_wires + n_out + 1);
     if (!outputs || !l->whole)
         return no_memory(l);
@@ -144,7 +149,8 @@ static const struct tensor *input_pulse(struct law *l, uint32_t i, int64_t r, st
     for (size_t o = 0; o < to.outer; o++)
         for (int64_t q = 0; q < s->pulse && r * s->pulse + q < from.frames; q++)
             memcpy((char *) t->data + (o * (size_t) s->pulse + (size_t) q) * to.inner_bytes,
-                   (const char *) l->in[i]->data + (o * (size_t) from.frames + (size_t) (r * s->pulse + q)) * from.inner_bytes,
+                   (const char *) l->in[i]->data +
+                       (o * (size_t) from.frames + (size_t) (r * s->pulse + q)) * from.inner_bytes,
                    to.inner_bytes);
     return t;
 }
@@ -164,7 +170,8 @@ static struct tensor *clock_make(struct law *l, int64_t r, struct arena *a)
     return t;
 }
 
-/* The pulsed graph with its states as inputs and outputs, and the compared wires as further outputs. */
+/* The pulsed graph with its states as inputs and outputs, and the compared wires as further
+ * outputs. */
 static rill_status pulsed_open(struct law *l, struct graph *g)
 {
     const struct graph *p = &l->pg.g;
@@ -221,8 +228,9 @@ static void broken_at(struct law *l, uint32_t k, int64_t frame, double got, doub
     const struct node *n = &l->t->nodes[l->t->wires[w].node];
     l->first = k;
     l->ret->holds = false;
-    snprintf(l->ret->where, sizeof l->ret->where, "node '%s' (%s), wire '%s': frame %lld is %.9g, the whole run gives %.9g",
-             n->name, n->op->name, l->t->wires[w].name, (long long) frame, got, want);
+    snprintf(l->ret->where, sizeof l->ret->where,
+             "node '%s' (%s), wire '%s': frame %lld is %.9g, the whole run gives %.9g", n->name,
+             n->op->name, l->t->wires[w].name, (long long) frame, got, want);
 }
 
 /* Compares run r of wire k; remembers the first wire in graph order that differs. */
@@ -239,8 +247,11 @@ static void wire_compare(struct law *l, uint32_t k, int64_t r, const struct tens
             continue;
         for (size_t i = 0; i < a.outer * each; i++) {
             size_t o = i / each, e = i % each;
-            double x = tensor_get_f64(got, got->data, (int64_t) ((o * (size_t) s->pulse + (size_t) q) * each + e));
-            double y = tensor_get_f64(want, want->data, (int64_t) ((o * (size_t) b.frames + (size_t) frame) * each + e));
+            double x = tensor_get_f64(got, got->data,
+                                      (int64_t) ((o * (size_t) s->pulse + (size_t) q) * each + e));
+            double y =
+                tensor_get_f64(want, want->data,
+                               (int64_t) ((o * (size_t) b.frames + (size_t) frame) * each + e));
             if (!close_enough(x, y, l->allowed[k])) {
                 broken_at(l, k, frame, x, y);
                 return;
@@ -291,7 +302,8 @@ static rill_status nodes_run(struct law *l)
     for (int64_t r = 0, n = runs_needed(l); r < n && s == RILL_OK; r++) {
         struct arena now = { 0 };
         for (uint32_t i = 0; i < p->n_inputs; i++)
-            if (!(in[i] = l->pg.has_clock && i + 1 == p->n_inputs ? clock_make(l, r, &now) : input_pulse(l, i, r, &now)))
+            if (!(in[i] = l->pg.has_clock && i + 1 == p->n_inputs ? clock_make(l, r, &now)
+                                                                  : input_pulse(l, i, r, &now)))
                 s = no_memory(l);
         s = s == RILL_OK ? interp_run(&g, in, &now, out, l->err) : s;
         for (uint32_t k = 0; s == RILL_OK && k < l->n_wires; k++)
@@ -305,7 +317,8 @@ static rill_status nodes_run(struct law *l)
     return s;
 }
 
-/* Where no output has a frame, a length without a whole run is one of which the stream gives nothing. */
+/* Where no output has a frame, a length without a whole run is one of which the stream gives
+ * nothing. */
 static bool gives_nothing(const struct law *l)
 {
     int64_t frames;
@@ -334,17 +347,21 @@ static rill_status law_run(struct law *l)
 /* A pulse that no stream can have is not interpreted either. */
 static rill_status pulse_fits(const struct law *l)
 {
-    const rill_plan_opts opts = { .pulse_frames = (uint32_t) l->o->pulse, .no_scan_reuse = l->o->no_scan_reuse };
+    const rill_plan_opts opts = { .pulse_frames = (uint32_t) l->o->pulse,
+                                  .no_scan_reuse = l->o->no_scan_reuse };
     rill_plan *p = NULL;
     rill_status s = rill_plan_new(&p, l->m, &opts, l->err);
     rill_plan_unref(p);
     return s;
 }
 
-rill_status law_check(const rill_model *m, const struct law_opts *o, struct law_result *ret, rill_error *reterr)
+rill_status law_check(const rill_model *m, const struct law_opts *o, struct law_result *ret,
+                      rill_error *reterr)
 {
     struct arena a = { 0 };
-    struct law l = { .o = o, .m = m, .t = &m->graph.g, .arena = &a, .ret = ret, .seed = o->seed, .err = reterr };
+    struct law l = {
+        .o = o, .m = m, .t = &m->graph.g, .arena = &a, .ret = ret, .seed = o->seed, .err = reterr
+    };
     *ret = (struct law_result) { .holds = true, .same_bits = true };
     if (!m->stream)
         return pgraph_no_time(&m->graph, reterr);

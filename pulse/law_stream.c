@@ -32,7 +32,8 @@ static void tensor_to_frames(const struct port *q, int64_t frames, const float *
     for (size_t o = 0; o < q->outer; o++)
         for (int64_t k = 0; k < frames; k++)
             memcpy(to + ((size_t) k * q->outer + o) * q->inner_floats,
-                   from + (o * (size_t) frames + (size_t) k) * q->inner_floats, q->inner_floats * sizeof *to);
+                   from + (o * (size_t) frames + (size_t) k) * q->inner_floats,
+                   q->inner_floats * sizeof *to);
 }
 
 /* Of the whole run; NULL where there is none. */
@@ -46,7 +47,8 @@ static int64_t frames_of(const struct feed *f, uint32_t port, const struct tenso
 {
     const struct port *q = &f->plan->ports[port];
     const struct pgraph *g = &f->plan->pgraph;
-    int axis = port < f->plan->n_inputs ? g->inputs[port].axis : g->outputs[port - f->plan->n_inputs].axis;
+    int axis =
+        port < f->plan->n_inputs ? g->inputs[port].axis : g->outputs[port - f->plan->n_inputs].axis;
     if (t && port_width(q))
         return tensor_count(t) / (int64_t) port_width(q);
     return t && axis >= 0 ? t->dim[axis] : 0;
@@ -97,7 +99,9 @@ static void outputs_pull(struct feed *f)
         for (size_t given = 1; given && f->got[i] < f->room[i]; f->got[i] += (int64_t) given) {
             size_t cap = (size_t) (f->room[i] - f->got[i]);
             cap = below(f, 2) && cap > 3 ? 3 : cap;
-            if (rill_stream_pull(f->s, i, f->frames[i] + (size_t) f->got[i] * port_width(&f->plan->ports[i]), cap, &given))
+            if (rill_stream_pull(f->s, i,
+                                 f->frames[i] + (size_t) f->got[i] * port_width(&f->plan->ports[i]),
+                                 cap, &given))
                 return;
         }
 }
@@ -136,8 +140,10 @@ static bool inputs_push(struct feed *f)
         const struct port *q = &f->plan->ports[i];
         if (!q->length)
             continue;
-        size_t rest = (size_t) (f->room[i] - f->pushed[i]), n = 1 + below(f, 2 * (uint32_t) q->pulse + 1), taken = 0;
-        rill_stream_push(f->s, i, f->frames[i] + (size_t) f->pushed[i] * port_width(q), n < rest ? n : rest, &taken);
+        size_t rest = (size_t) (f->room[i] - f->pushed[i]),
+               n = 1 + below(f, 2 * (uint32_t) q->pulse + 1), taken = 0;
+        rill_stream_push(f->s, i, f->frames[i] + (size_t) f->pushed[i] * port_width(q),
+                         n < rest ? n : rest, &taken);
         f->pushed[i] += (int64_t) taken;
         left |= f->pushed[i] < f->room[i];
     }
@@ -157,7 +163,8 @@ static rill_status stream_run(struct feed *f)
     memset(f->pushed, 0, sizeof f->pushed);
     memset(f->got, 0, sizeof f->got);
     for (bool left = true; left;) {
-        left = inputs_push(f) && !outputs_full(f);      /* a stream that gives too much is not waited for */
+        left =
+            inputs_push(f) && !outputs_full(f); /* a stream that gives too much is not waited for */
         runs_all(f);
         if (below(f, 5) == 0)
             TRY(block_move(f));
@@ -180,7 +187,8 @@ static void reference_compare(struct feed *f, uint32_t i, int64_t frames, float 
 }
 
 /* Compares n numbers; ret_largest: the largest magnitude of the whole run. */
-static void numbers_compare(const float *got, const float *want, size_t n, struct law_output *ret, double *ret_largest)
+static void numbers_compare(const float *got, const float *want, size_t n, struct law_output *ret,
+                            double *ret_largest)
 {
     *ret_largest = 0;
     for (size_t k = 0; k < n; k++) {
@@ -202,12 +210,14 @@ static rill_status output_compare(struct feed *f, uint32_t i)
     const struct tensor *want = output_whole(f, i);
     int64_t frames = frames_of(f, i, want);
     struct law_output *out = &ret->output[ret->n_outputs++];
-    *out = (struct law_output) { .name = f->l->t->wires[f->l->t->outputs[i - f->plan->n_inputs]].name, .same_bits = true };
+    *out =
+        (struct law_output) { .name = f->l->t->wires[f->l->t->outputs[i - f->plan->n_inputs]].name,
+                              .same_bits = true };
     double largest;
     if (f->got[i] != frames) {
         ret->holds = out->same_bits = ret->same_bits = false;
-        snprintf(ret->where, sizeof ret->where, "output '%s' gives %lld frames, the whole run %lld", out->name,
-                 (long long) f->got[i], (long long) frames);
+        snprintf(ret->where, sizeof ret->where, "output '%s' gives %lld frames, the whole run %lld",
+                 out->name, (long long) f->got[i], (long long) frames);
         return RILL_OK;
     }
     float *turned = calloc((size_t) frames * port_width(q) + 1, sizeof *turned);
@@ -223,7 +233,8 @@ static rill_status output_compare(struct feed *f, uint32_t i)
     ret->most = out->most > ret->most ? out->most : ret->most;
     if (out->most > f->l->o->tolerance * largest && ret->holds) {
         ret->holds = false;
-        snprintf(ret->where, sizeof ret->where, "output '%s' of the stream differs by %g", out->name, out->most);
+        snprintf(ret->where, sizeof ret->where, "output '%s' of the stream differs by %g",
+                 out->name, out->most);
     }
     return RILL_OK;
 }
@@ -231,7 +242,8 @@ static rill_status output_compare(struct feed *f, uint32_t i)
 rill_status law_stream(struct law *l)
 {
     struct feed f = { .l = l };
-    const rill_plan_opts opts = { .pulse_frames = (uint32_t) l->o->pulse, .no_scan_reuse = l->o->no_scan_reuse };
+    const rill_plan_opts opts = { .pulse_frames = (uint32_t) l->o->pulse,
+                                  .no_scan_reuse = l->o->no_scan_reuse };
     rill_status s = rill_plan_new(&f.plan, l->m, &opts, l->err);
     if (s == RILL_OK)
         s = ports_prepare(&f);

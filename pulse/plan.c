@@ -47,7 +47,8 @@ static rill_status cpu_choose(const rill_plan_opts *opts, unsigned *ret, rill_er
     char known[64] = "";
     for (size_t i = 0; i < sizeof rungs / sizeof *rungs; i++)
         strcat(strcat(known, i ? ", " : ""), rungs[i].name);
-    return err_set(err, RILL_INVALID, "RILL_CPU is '%.40s'; known on this kind of processor: %s", force, known);
+    return err_set(err, RILL_INVALID, "RILL_CPU is '%.40s'; known on this kind of processor: %s",
+                   force, known);
 }
 
 static const char *cpu_name(unsigned cpu)
@@ -59,14 +60,17 @@ static const char *cpu_name(unsigned cpu)
 
 /* ---- ports ---- */
 
-static rill_status port_shape(struct port *q, const struct plan_port *pp, const struct stream_fact *sf, rill_error *err)
+static rill_status port_shape(struct port *q, const struct plan_port *pp,
+                              const struct stream_fact *sf, rill_error *err)
 {
     if (pp->shape.type != DTYPE_F32)
-        return err_set(err, RILL_UNSUPPORTED, "port '%s' is %s; streams carry f32", pp->name, dtype_name(pp->shape.type));
+        return err_set(err, RILL_UNSUPPORTED, "port '%s' is %s; streams carry f32", pp->name,
+                       dtype_name(pp->shape.type));
     q->outer = 1;
     q->inner_floats = 1;
     for (int i = 0; i < pp->shape.rank; i++)
-        *(i < sf->axis ? &q->outer : &q->inner_floats) *= i == sf->axis ? 1 : (size_t) pp->shape.dim[i];
+        *(i < sf->axis ? &q->outer : &q->inner_floats) *=
+            i == sf->axis ? 1 : (size_t) pp->shape.dim[i];
     q->pulse = sf->axis < 0 ? 1 : sf->pulse;
     q->delay = sf->axis < 0 ? 0 : sf->delay;
     q->length = sf->axis < 0 ? NULL : sf->length;
@@ -75,7 +79,8 @@ static rill_status port_shape(struct port *q, const struct plan_port *pp, const 
 }
 
 static void port_describe(struct port *q, const struct plan_port *pp, const struct stream_fact *sf,
-                          const struct model_port *mp, bool is_input, uint32_t rate, const struct dim *whole)
+                          const struct model_port *mp, bool is_input, uint32_t rate,
+                          const struct dim *whole)
 {
     int64_t hop_num = sf->axis < 0 ? 0 : sf->hop_num, hop_den = sf->axis < 0 ? 1 : sf->hop_den;
     rill_port_kind kind = mp ? mp->kind : RILL_PORT_TENSOR;
@@ -83,18 +88,24 @@ static void port_describe(struct port *q, const struct plan_port *pp, const stru
     q->by_origin = !is_input && sf->axis >= 0 && kind == RILL_PORT_AUDIO && sf->length != whole;
     late -= q->by_origin ? sf->origin : 0;
     q->info = (rill_port) {
-        .name = pp->name, .kind = kind, .is_input = is_input,
-        .rate_num = hop_num ? rate * (uint32_t) hop_den : 0, .rate_den = hop_num ? (uint32_t) hop_num : 1,
-        .width = (uint32_t) (q->outer * q->inner_floats), .pulse_frames = (uint32_t) q->pulse,
+        .name = pp->name,
+        .kind = kind,
+        .is_input = is_input,
+        .rate_num = hop_num ? rate * (uint32_t) hop_den : 0,
+        .rate_den = hop_num ? (uint32_t) hop_num : 1,
+        .width = (uint32_t) (q->outer * q->inner_floats),
+        .pulse_frames = (uint32_t) q->pulse,
         .delay_frames = (uint32_t) (hop_num ? late * hop_den / hop_num : q->delay),
-        .hop_samples = hop_num ? (uint32_t) (hop_num / hop_den) : 0, .delay_samples = (int32_t) late,
+        .hop_samples = hop_num ? (uint32_t) (hop_num / hop_den) : 0,
+        .delay_samples = (int32_t) late,
     };
 }
 
 static rill_status ports_make(rill_plan *p, rill_error *err)
 {
     const struct plan *plan = p->plan;
-    uint32_t n_inputs = plan->n_inputs - p->pgraph.has_clock, n = n_inputs + plan->n_outputs, rate = 0;
+    uint32_t n_inputs = plan->n_inputs - p->pgraph.has_clock, n = n_inputs + plan->n_outputs,
+             rate = 0;
     if (n > PORTS_MAX)
         return err_set(err, RILL_LIMIT, "the model has %u ports, at most %d", n, PORTS_MAX);
     p->ports = arena_array(&p->arena, struct port, n + 1);
@@ -102,7 +113,8 @@ static rill_status ports_make(rill_plan *p, rill_error *err)
         return err_set(err, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; p->model->inputs && i < n_inputs; i++)
         rate = p->model->inputs[i].rate ? p->model->inputs[i].rate : rate;
-    const struct dim *whole = n_inputs && p->pgraph.inputs[0].axis >= 0 ? p->pgraph.inputs[0].length : NULL;
+    const struct dim *whole =
+        n_inputs && p->pgraph.inputs[0].axis >= 0 ? p->pgraph.inputs[0].length : NULL;
     for (uint32_t i = 0; i < n; i++) {
         bool in = i < n_inputs;
         uint32_t k = in ? i : i - n_inputs;
@@ -168,9 +180,11 @@ const rill_plan *plan_of_part(const rill_plan *p, const rill_model *part)
 
 static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
 {
-    struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes, .slow_scans = opts->no_scan_reuse != 0 };
+    struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes,
+                            .slow_scans = opts->no_scan_reuse != 0 };
     TRY(cpu_choose(opts, &po.cpu, err));
-    TRY(p->model->compiled ? plan_file_graph(p, opts->pulse_frames, cpu_name(po.cpu), &po, err) : plan_cut(p, opts, err));
+    TRY(p->model->compiled ? plan_file_graph(p, opts->pulse_frames, cpu_name(po.cpu), &po, err)
+                           : plan_cut(p, opts, err));
     TRY(plan_from_graph(&p->plan, &p->pgraph.g, &po, err));
     TRY(ports_make(p, err));
     TRY(parts_make(p, opts, err));
@@ -178,12 +192,15 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_erro
     p->header_bytes = aligned(sizeof(struct rill_stream));
     p->profile_bytes = p->profile ? aligned(p->plan->n_steps * sizeof(struct step_time)) : 0;
     if (opts->max_bytes && p->plan->weights_bytes + rill_plan_stream_size(p) > opts->max_bytes)
-        return err_set(err, RILL_LIMIT, "weights and one stream need %zu bytes, over the limit of %llu",
-                       p->plan->weights_bytes + rill_plan_stream_size(p), (unsigned long long) opts->max_bytes);
+        return err_set(err, RILL_LIMIT,
+                       "weights and one stream need %zu bytes, over the limit of %llu",
+                       p->plan->weights_bytes + rill_plan_stream_size(p),
+                       (unsigned long long) opts->max_bytes);
     return RILL_OK;
 }
 
-rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts, rill_error *reterr)
+rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
+                          rill_error *reterr)
 {
     static const rill_plan_opts defaults = { 0 };
     rill_plan *p = calloc(1, sizeof *p);

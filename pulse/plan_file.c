@@ -22,7 +22,8 @@ static rill_status dim_write(struct record *to, const struct dim *d, rill_error 
     return RILL_OK;
 }
 
-static rill_status facts_write(struct record *to, const struct stream_fact *list, uint32_t n, rill_error *err)
+static rill_status facts_write(struct record *to, const struct stream_fact *list, uint32_t n,
+                               rill_error *err)
 {
     record_u32(to, n);
     for (uint32_t i = 0; i < n; i++) {
@@ -56,13 +57,15 @@ rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *ret
 {
     struct record parts[PLANFILE_PARTS] = { 0 }, data = { 0 };
     const struct graph *g = &p->pgraph.g;
-    planfile_model_write(&parts[PLANFILE_MODEL], p->model, g->n_inputs - p->pgraph.has_clock, g->n_outputs);
+    planfile_model_write(&parts[PLANFILE_MODEL], p->model, g->n_inputs - p->pgraph.has_clock,
+                         g->n_outputs);
     rill_status s = stream_write(&parts[PLANFILE_STREAM], p, reterr);
     if (s == RILL_OK)
         s = planfile_graph_write(&parts[PLANFILE_GRAPH], &data, g, p->plan, reterr);
     if (s == RILL_OK)
         planfile_packs_write(&parts[PLANFILE_PACKS], &data, &p->plan->packs);
-    data_add(&data, (unsigned char[PLANFILE_ALIGN_BYTES]) { 0 }, PLANFILE_ALIGN_BYTES);     /* no block is the end of the file */
+    data_add(&data, (unsigned char[PLANFILE_ALIGN_BYTES]) { 0 },
+             PLANFILE_ALIGN_BYTES); /* no block is the end of the file */
     if (s == RILL_OK)
         s = planfile_save(path, p->plan->kern.isa, parts, &data, reterr);
     for (int i = 0; i < PLANFILE_PARTS; i++)
@@ -94,8 +97,10 @@ static rill_status dim_read(struct stream_reader *d, const struct dim **ret)
     unsigned n = dim_symbols(*ret, found, 0, 2);
     bool fine = n == 0 || (n == 1 && found[0] == d->symbol);
     for (int shift = -1; fine && d->symbol && shift < 40; shift += 20)
-        fine = dim_eval(*ret, d->symbol, shift < 0 ? 0 : (int64_t) 1 << shift, &v) && v > -(INT64_MAX >> 2) && v < INT64_MAX >> 2;
-    return fine ? RILL_OK : err_set(d->err, RILL_MALFORMED, "the length '%.100s' is none of a stream", text);
+        fine = dim_eval(*ret, d->symbol, shift < 0 ? 0 : (int64_t) 1 << shift, &v) &&
+            v > -(INT64_MAX >> 2) && v < INT64_MAX >> 2;
+    return fine ? RILL_OK
+                : err_set(d->err, RILL_MALFORMED, "the length '%.100s' is none of a stream", text);
 }
 
 static rill_status symbol_read(struct stream_reader *d)
@@ -111,7 +116,8 @@ static rill_status symbol_read(struct stream_reader *d)
     return RILL_OK;
 }
 
-static rill_status fact_read(struct stream_reader *d, struct stream_fact *f, const struct fact *wire)
+static rill_status fact_read(struct stream_reader *d, struct stream_fact *f,
+                             const struct fact *wire)
 {
     static const char what[] = "a port streams in an impossible way";
     struct record_reader *r = &d->r;
@@ -122,15 +128,16 @@ static rill_status fact_read(struct stream_reader *d, struct stream_fact *f, con
     f->hop_den = record_take_range(r, 0, FRAMES_MAX, what);
     f->origin = record_take_range(r, -FRAMES_MAX, FRAMES_MAX, what);
     TRY(dim_read(d, &f->length));
-    bool fine = f->axis < 0 || (f->length && d->symbol && f->hop_num > 0 && f->hop_den > 0 && f->pulse > 0 &&
-                                dim_is(wire->shape[f->axis], f->pulse));
+    bool fine = f->axis < 0 ||
+        (f->length && d->symbol && f->hop_num > 0 && f->hop_den > 0 && f->pulse > 0 &&
+         dim_is(wire->shape[f->axis], f->pulse));
     if (!fine)
         record_wrong(r, what);
     return RILL_OK;
 }
 
-static rill_status facts_read(struct stream_reader *d, const struct graph *g, const uint32_t *wires, uint32_t n,
-                              struct stream_fact **ret)
+static rill_status facts_read(struct stream_reader *d, const struct graph *g, const uint32_t *wires,
+                              uint32_t n, struct stream_fact **ret)
 {
     if (record_take_u32(&d->r) != n)
         record_wrong(&d->r, "the ports are not those of the graph");
@@ -145,7 +152,8 @@ static rill_status facts_read(struct stream_reader *d, const struct graph *g, co
 static bool clock_is_sound(const struct pgraph *g)
 {
     const struct fact *f = g->g.n_inputs ? &g->g.wires[g->g.inputs[g->g.n_inputs - 1]].fact : NULL;
-    return !g->has_clock || (f && f->type == DTYPE_I64 && f->rank == 1 && dim_is(f->shape[0], CLOCK_SIZE));
+    return !g->has_clock ||
+        (f && f->type == DTYPE_I64 && f->rank == 1 && dim_is(f->shape[0], CLOCK_SIZE));
 }
 
 static rill_status stream_read(struct stream_reader *d, struct pgraph *g)
@@ -175,23 +183,31 @@ static const struct op *any_op(const char *name)
     return o ? o : op_find_made(name);
 }
 
-static rill_status file_check(const rill_plan *p, uint32_t pulse_frames, const char *cpu, rill_error *err)
+static rill_status file_check(const rill_plan *p, uint32_t pulse_frames, const char *cpu,
+                              rill_error *err)
 {
     const struct planfile *f = p->model->compiled;
     const struct pgraph *g = &p->pgraph;
     if (strcmp(f->cpu, cpu))
-        return err_set(err, RILL_UNSUPPORTED, "was compiled for %.31s, plans are made for %s here; compile it again on this "
-                       "machine with: rill compile MODEL -o FILE.rill", f->cpu, cpu);
+        return err_set(
+            err, RILL_UNSUPPORTED,
+            "was compiled for %.31s, plans are made for %s here; compile it again on this "
+            "machine with: rill compile MODEL -o FILE.rill",
+            f->cpu, cpu);
     if (pulse_frames && pulse_frames != g->pulse && pulse_frames != p->asked_frames)
-        return err_set(err, RILL_UNSUPPORTED, "was compiled for pulses of %lld frames, not %u; compile it again with: rill compile "
-                       "--pulse %u MODEL -o FILE.rill", (long long) g->pulse, pulse_frames, pulse_frames);
+        return err_set(
+            err, RILL_UNSUPPORTED,
+            "was compiled for pulses of %lld frames, not %u; compile it again with: rill compile "
+            "--pulse %u MODEL -o FILE.rill",
+            (long long) g->pulse, pulse_frames, pulse_frames);
     if ((p->model->inputs && p->model->n_compiled_inputs != g->g.n_inputs - g->has_clock) ||
         (p->model->outputs && p->model->n_compiled_outputs != g->g.n_outputs))
         return err_set(err, RILL_MALFORMED, "the ports of the model are not those of the graph");
     return RILL_OK;
 }
 
-static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *cpu, struct plan_opts *ret, rill_error *err)
+static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *cpu,
+                              struct plan_opts *ret, rill_error *err)
 {
     const rill_model *m = p->model;
     const struct planfile *f = m->compiled;
@@ -200,10 +216,13 @@ static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *c
                                          .zeros = f->zeros, .zeros_bytes = f->data_bytes,
                                          .op_find = any_op, .dims = m->dims };
     struct record_reader packs = planfile_part(f, PLANFILE_PACKS, &p->arena);
-    struct stream_reader d = { .r = planfile_part(f, PLANFILE_STREAM, &p->arena), .dims = m->dims, .err = err };
+    struct stream_reader d = { .r = planfile_part(f, PLANFILE_STREAM, &p->arena),
+                               .dims = m->dims,
+                               .err = err };
     if (strcmp(f->cpu, cpu))
         return file_check(p, pulse_frames, cpu, err);
-    /* Weights are mapped: a plan has little of its own, and a graph that asks for more means harm. */
+    /* Weights are mapped: a plan has little of its own, and a graph that asks for more means
+     * harm. */
     p->arena.limit_bytes = OWN_BYTES + OWN_TIMES * (size_t) f->file_bytes;
     ret->own_bytes_max = OWN_BYTES + OWN_TIMES * (size_t) f->file_bytes;
     TRY(planfile_graph_read(&p->pgraph.g, &source, err));
@@ -216,7 +235,8 @@ static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *c
     return file_check(p, pulse_frames, cpu, err);
 }
 
-rill_status plan_file_graph(rill_plan *p, uint32_t pulse_frames, const char *cpu, struct plan_opts *ret, rill_error *reterr)
+rill_status plan_file_graph(rill_plan *p, uint32_t pulse_frames, const char *cpu,
+                            struct plan_opts *ret, rill_error *reterr)
 {
     rill_status s = graph_take(p, pulse_frames, cpu, ret, reterr);
     return s == RILL_OK ? s : err_prefix(reterr, s, "%.200s", p->model->compiled->path);

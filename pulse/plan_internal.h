@@ -18,9 +18,11 @@ struct port {
     size_t outer;               /* pieces of a frame */
     size_t inner_floats;        /* floats of one piece */
     int64_t pulse, delay;       /* frames per run; frames to drop at the start */
-    const struct dim *length;   /* whole-sequence frames in the stream symbol; NULL: one frame a run, for ever */
+    const struct dim
+        *length; /* whole-sequence frames in the stream symbol; NULL: one frame a run, for ever */
     int64_t step;               /* inputs: frames per unit of the stream symbol */
-    bool by_origin;             /* an audio output that is not as long as the input: late by where its frame 0 lies */
+    bool by_origin; /* an audio output that is not as long as the input: late by where its frame 0
+                       lies */
 };
 
 struct rill_plan {
@@ -39,6 +41,7 @@ struct rill_plan {
     uint32_t profile;
     uint32_t asked_frames;      /* the pulse that was asked for; the one taken is not less */
     size_t clock_offset;        /* where the plan reads the clock, if the graph has one */
-    size_t header_bytes, profile_bytes;     /* of a stream block: header, then profile, then the plan's memory */
+    size_t header_bytes,
+        profile_bytes; /* of a stream block: header, then profile, then the plan's memory */
 };
 #endif

@@ -55,13 +55,20 @@ static const struct dim *do_div(struct dims *ds, const struct dim *a, const stru
 
 static const struct dim *do_mod(struct dims *ds, const struct dim *a, const struct dim *b)
 {
-    return dim_is_const(b) && dim_value(b) > 0 ? dim_sub(ds, a, dim_mul(ds, dim_div_int(ds, a, dim_value(b)), b)) : NULL;
+    return dim_is_const(b) && dim_value(b) > 0
+        ? dim_sub(ds, a, dim_mul(ds, dim_div_int(ds, a, dim_value(b)), b))
+        : NULL;
 }
 
 static const struct { const char *op; combine *run; } combines[] = {
-    { "Add", dim_add }, { "And", dim_mul }, { "Div", do_div }, { "Equal", dim_eq }, { "Greater", do_greater },
-    { "GreaterOrEqual", dim_ge }, { "Less", do_less }, { "LessOrEqual", do_less_equal }, { "Max", dim_max },
-    { "Min", dim_min }, { "Mod", do_mod }, { "Mul", dim_mul }, { "Or", do_or }, { "Sub", dim_sub }, { "Xor", do_xor },
+    { "Add", dim_add },        { "And", dim_mul },
+    { "Div", do_div },         { "Equal", dim_eq },
+    { "Greater", do_greater }, { "GreaterOrEqual", dim_ge },
+    { "Less", do_less },       { "LessOrEqual", do_less_equal },
+    { "Max", dim_max },        { "Min", dim_min },
+    { "Mod", do_mod },         { "Mul", dim_mul },
+    { "Or", do_or },           { "Sub", dim_sub },
+    { "Xor", do_xor },
 };
 
 static combine *combine_find(const char *op)
@@ -79,7 +86,8 @@ static bool pair_constant(const struct position *a)
     return a->pair && a->one == a->zero;
 }
 
-static const char *const comparisons[] = { "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", NULL };
+static const char *const comparisons[] = { "Equal", "Greater",     "GreaterOrEqual",
+                                           "Less",  "LessOrEqual", NULL };
 
 static bool compares(const char *op)
 {
@@ -105,12 +113,14 @@ static double number_combine(const char *op, double a, double b, bool *ok)
 }
 
 /* Four cases of two truth values, of which the result may take two numbers. */
-static struct position pair_combine(struct dims *ds, const char *op, const struct position *a, const struct position *b)
+static struct position pair_combine(struct dims *ds, const char *op, const struct position *a,
+                                    const struct position *b)
 {
     bool ok = a->pair && b->pair;
     const struct dim *both = dim_mul(ds, a->e, b->e), *e = dim_int(ds, 0);
     const struct dim *only_a = dim_sub(ds, a->e, both), *only_b = dim_sub(ds, b->e, both);
-    const struct dim *none = dim_sub(ds, dim_sub(ds, dim_int(ds, 1), a->e), only_b), *cases[] = { both, only_a, only_b, none };
+    const struct dim *none = dim_sub(ds, dim_sub(ds, dim_int(ds, 1), a->e), only_b),
+                     *cases[] = { both, only_a, only_b, none };
     struct position y = { .pair = true };
     for (int k = 0; k < 4; k++) {
         double v = number_combine(op, k & 2 ? a->zero : a->one, k & 1 ? b->zero : b->one, &ok);
@@ -124,7 +134,9 @@ static struct position pair_combine(struct dims *ds, const char *op, const struc
     }
     if (compares(op)) {
         const struct dim *one = dim_int(ds, y.one != 0), *zero = dim_int(ds, y.zero != 0);
-        return (struct position) { .e = ok ? dim_add(ds, zero, dim_mul(ds, e, dim_sub(ds, one, zero))) : NULL };
+        return (struct position) { .e = ok
+                                       ? dim_add(ds, zero, dim_mul(ds, e, dim_sub(ds, one, zero)))
+                                       : NULL };
     }
     y.e = y.one == y.zero ? dim_int(ds, 1) : e;
     return ok ? y : (struct position) { 0 };
@@ -138,11 +150,13 @@ static const struct dim *renamed(const struct walk *w, const struct dim *e, int 
     for (int i = 0; i < rank; i++)
         e = dim_subst(w->ps->dims, e, w->ps->axis[i], w->spare[i]);
     for (int i = 0; i < rank; i++)
-        e = dim_subst(w->ps->dims, e, w->spare[i], to[i] < 0 ? dim_int(w->ps->dims, 0) : w->ps->axis[to[i]]);
+        e = dim_subst(w->ps->dims, e, w->spare[i],
+                      to[i] < 0 ? dim_int(w->ps->dims, 0) : w->ps->axis[to[i]]);
     return e;
 }
 
-static struct position moved(const struct walk *w, const struct position *x, int rank, const int *to)
+static struct position moved(const struct walk *w, const struct position *x, int rank,
+                             const int *to)
 {
     struct position y = *x;
     y.e = renamed(w, x->e, rank, to);
@@ -246,7 +260,8 @@ static struct position triangle(const struct walk *w, const struct node *n, int 
         return (struct position) { 0 };
     const struct dim *j = w->ps->axis[rank - 1], *i = w->ps->axis[rank - 2];
     const struct dim *diagonal = k ? dim_add(ds, i, k->e) : i;
-    const struct dim *kept = attr_get_int(n, "upper") ? dim_ge(ds, j, diagonal) : dim_ge(ds, diagonal, j);
+    const struct dim *kept =
+        attr_get_int(n, "upper") ? dim_ge(ds, j, diagonal) : dim_ge(ds, diagonal, j);
     y.e = y.pair && pair_constant(&y) ? kept : dim_mul(ds, y.e, kept);
     y.zero = 0;
     return y;
@@ -263,7 +278,8 @@ static struct position range(const struct walk *w, const struct node *n)
 
 static struct position where(const struct walk *w, const struct node *n, int rank)
 {
-    struct position c = broadcast(w, n->in[0], rank), a = broadcast(w, n->in[1], rank), b = broadcast(w, n->in[2], rank);
+    struct position c = broadcast(w, n->in[0], rank), a = broadcast(w, n->in[1], rank),
+                    b = broadcast(w, n->in[2], rank);
     struct position y = { 0 };
     if (pair_constant(&a) && pair_constant(&b) && !c.pair)
         return (struct position) { c.e, true, a.one, b.one };
@@ -284,8 +300,11 @@ static struct position cast(const struct walk *w, const struct node *n)
     if (y.pair && dtype_is_float(to))
         return y;
     if (y.pair && to == DTYPE_BOOL) {
-        const struct dim *zero = dim_int(w->ps->dims, y.zero != 0), *one = dim_int(w->ps->dims, y.one != 0);
-        return (struct position) { .e = dim_add(w->ps->dims, zero, dim_mul(w->ps->dims, y.e, dim_sub(w->ps->dims, one, zero))) };
+        const struct dim *zero = dim_int(w->ps->dims, y.zero != 0),
+                         *one = dim_int(w->ps->dims, y.one != 0);
+        return (struct position) { .e = dim_add(w->ps->dims, zero,
+                                                dim_mul(w->ps->dims, y.e,
+                                                        dim_sub(w->ps->dims, one, zero))) };
     }
     return (struct position) { 0 };
 }
@@ -312,10 +331,12 @@ static struct position counted(const struct walk *w, const struct node *n, int r
 {
     const struct position *x = &w->ps->of[n->in[0]], *at = &w->ps->of[n->in[1]];
     struct position y = { 0 };
-    if (x->pair || !dim_is_const(x->e) || !at->e || at->pair || !dim_is_const(at->e) || attr_get_int(n, "reverse"))
+    if (x->pair || !dim_is_const(x->e) || !at->e || at->pair || !dim_is_const(at->e) ||
+        attr_get_int(n, "reverse"))
         return y;
     int axis = axis_normalise(dim_value(at->e), rank);
-    const struct dim *terms = dim_add_int(w->ps->dims, w->ps->axis[axis], attr_get_int(n, "exclusive") ? 0 : 1);
+    const struct dim *terms =
+        dim_add_int(w->ps->dims, w->ps->axis[axis], attr_get_int(n, "exclusive") ? 0 : 1);
     y.e = dim_mul_int(w->ps->dims, terms, dim_value(x->e));
     return y;
 }
@@ -327,7 +348,8 @@ static struct position node_position(const struct walk *w, const struct node *n)
     if (!strcmp(op, "ConstantOfShape"))
         return filled(w, n);
     for (unsigned i = 0; i < n->n_in; i++)
-        if (n->in[i] == WIRE_NONE || (!w->ps->of[n->in[i]].e && i < (n->op->flags & OP_POINTWISE ? n->n_in : 1)))
+        if (n->in[i] == WIRE_NONE ||
+            (!w->ps->of[n->in[i]].e && i < (n->op->flags & OP_POINTWISE ? n->n_in : 1)))
             return (struct position) { 0 };
     if (!strcmp(op, "Range"))
         return range(w, n);
@@ -352,10 +374,12 @@ static struct position node_position(const struct walk *w, const struct node *n)
     return n->n_in == 2 && combine_find(op) ? binary(w, n, rank) : (struct position) { 0 };
 }
 
-rill_status positions_find(struct positions *ret, const struct graph *g, struct arena *a, rill_error *reterr)
+rill_status positions_find(struct positions *ret, const struct graph *g, struct arena *a,
+                           rill_error *reterr)
 {
     struct walk w = { .ps = ret, .g = g };
-    *ret = (struct positions) { .dims = dims_new(), .of = arena_array(a, struct position, g->n_wires + 1) };
+    *ret = (struct positions) { .dims = dims_new(),
+                                .of = arena_array(a, struct position, g->n_wires + 1) };
     if (!ret->dims || !ret->of)
         return err_set(reterr, RILL_NOMEM, "out of memory while pulsing");
     for (int i = 0; i < RANK_MAX; i++) {
@@ -372,7 +396,8 @@ rill_status positions_find(struct positions *ret, const struct graph *g, struct 
             ret->of[i] = constant(&w, g->wires[i].fact.value);
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         const struct node *n = &g->nodes[i];
-        if (n->n_out == 1 && n->out[0] != WIRE_NONE && n->n_body == 0 && dims_status(ret->dims, NULL) == RILL_OK)
+        if (n->n_out == 1 && n->out[0] != WIRE_NONE && n->n_body == 0 &&
+            dims_status(ret->dims, NULL) == RILL_OK)
             ret->of[n->out[0]] = node_position(&w, n);
     }
     return RILL_OK;
@@ -383,14 +408,16 @@ void positions_drop(struct positions *ps)
     ps->dims = dims_free(ps->dims);
 }
 
-struct position position_row(const struct positions *ps, const struct position *at, int axis, int64_t i)
+struct position position_row(const struct positions *ps, const struct position *at, int axis,
+                             int64_t i)
 {
     struct position row = *at;
     row.e = dim_subst(ps->dims, at->e, ps->axis[axis], dim_int(ps->dims, i));
     return row;
 }
 
-bool position_value(const struct positions *ps, const struct position *row, int axis, int64_t j, double *ret)
+bool position_value(const struct positions *ps, const struct position *row, int axis, int64_t j,
+                    double *ret)
 {
     int64_t v;
     if (dims_status(ps->dims, NULL) != RILL_OK || !dim_eval(row->e, ps->axis[axis], j, &v))
@@ -399,7 +426,8 @@ bool position_value(const struct positions *ps, const struct position *row, int 
     return true;
 }
 
-bool position_repeats(const struct positions *ps, const struct position *at, int axis_i, int axis_j, int64_t c)
+bool position_repeats(const struct positions *ps, const struct position *at, int axis_i, int axis_j,
+                      int64_t c)
 {
     const struct dim *i = ps->axis[axis_i], *j = ps->axis[axis_j];
     const struct dim *e = dim_subst(ps->dims, at->e, i, dim_add_int(ps->dims, i, c));

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* positions.h - wires whose elements are known functions of where they stand.
  *
- * A mask made of ranges, comparisons and logic depends on no data: element [.., i, .., j, ..] is an expression of its
- * coordinates. Wires of that kind over two time axes never exist in a pulsed graph; who uses them makes the part that
- * a run needs (pulse/rules_attention.c). */
+ * A mask made of ranges, comparisons and logic depends on no data: element [.., i, .., j, ..] is an
+ * expression of its coordinates. Wires of that kind over two time axes never exist in a pulsed
+ * graph; who uses them makes the part that a run needs (pulse/rules_attention.c). */
 #ifndef PULSE_POSITIONS_H
 #define PULSE_POSITIONS_H
 #include "engine/graph.h"
 
-/* An integer or boolean element is e; a float one (pair) is `one` where e is 1 and `zero` where e is 0. */
+/* An integer or boolean element is e; a float one (pair) is `one` where e is 1 and `zero` where e
+ * is 0. */
 struct position {
     const struct dim *e;        /* NULL: not a function of positions */
     bool pair;
@@ -22,15 +23,20 @@ struct positions {
 };
 
 /* ret->of lives in a; the scope is freed by positions_drop. */
-rill_status positions_find(struct positions *ret, const struct graph *g, struct arena *a, rill_error *reterr);
+rill_status positions_find(struct positions *ret, const struct graph *g, struct arena *a,
+                           rill_error *reterr);
 void        positions_drop(struct positions *ps);
 
 /* The elements whose coordinate of that axis is i: a function of the others. */
-struct position position_row(const struct positions *ps, const struct position *at, int axis, int64_t i);
+struct position position_row(const struct positions *ps, const struct position *at, int axis,
+                             int64_t i);
 
-/* The element of a row at coordinate j of another axis as a number; false where a third coordinate matters. */
-bool position_value(const struct positions *ps, const struct position *row, int axis, int64_t j, double *ret);
+/* The element of a row at coordinate j of another axis as a number; false where a third coordinate
+ * matters. */
+bool position_value(const struct positions *ps, const struct position *row, int axis, int64_t j,
+                    double *ret);
 
 /* The element is the same c places further on along both axes. */
-bool position_repeats(const struct positions *ps, const struct position *at, int axis_i, int axis_j, int64_t c);
+bool position_repeats(const struct positions *ps, const struct position *at, int axis_i, int axis_j,
+                      int64_t c);
 #endif

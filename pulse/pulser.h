@@ -24,19 +24,21 @@ struct pulser {
     struct made *made;
     struct axis_window *windows;                /* of src nodes */
     struct padded *padded;      /* of src wires: the flow in front of a constant pad along time */
-    const struct positions *positions;          /* of the outermost graph; NULL where no wire has time twice */
+    const struct positions
+        *positions; /* of the outermost graph; NULL where no wire has time twice */
     bool keep_bodies;
     rill_error *err;
 };
 
-/* A streaming rule: reads node n of src, emits what stands for it in dst and sets the outputs' stream
- * facts. At least one input streams, but for rules of sources. */
+/* A streaming rule: reads node n of src, emits what stands for it in dst and sets the outputs'
+ * stream facts. At least one input streams, but for rules of sources. */
 typedef rill_status pulse_rule(struct pulser *p, const struct node *n);
 
 /* The rule of an op; NULL: the op does not stream. */
 pulse_rule *pulse_rule_find(const struct op *op);
 
-/* The rule of an op without streaming inputs whose output mentions the stream symbol; NULL: it has none. */
+/* The rule of an op without streaming inputs whose output mentions the stream symbol; NULL: it has
+ * none. */
 pulse_rule *pulse_source_find(const struct op *op);
 
 /* Walks src into dst; src inputs, states and the map are set up. For graphs and for bodies. */
@@ -45,14 +47,16 @@ rill_status pulser_maps_new(struct pulser *p);
 
 /* ---- for rules: facts ---- */
 
-const struct stream_fact *pulser_stream(const struct pulser *p, uint32_t src_wire);    /* NULL: does not stream */
-const struct fact *pulser_fact(const struct pulser *p, uint32_t src_wire);             /* of the typed graph */
+const struct stream_fact *pulser_stream(const struct pulser *p,
+                                        uint32_t src_wire); /* NULL: does not stream */
+const struct fact *pulser_fact(const struct pulser *p, uint32_t src_wire); /* of the typed graph */
 const struct fact *pulser_dst_fact(const struct pulser *p, uint32_t dst_wire);
 rill_status pulser_no_memory(const struct pulser *p);
 
-/* The constant value of input i of n as integers; false where it is absent, not known or mentions a symbol. */
-bool pulser_const_ints(const struct pulser *p, const struct node *n, unsigned i, int64_t *ret, unsigned cap,
-                       unsigned *ret_n);
+/* The constant value of input i of n as integers; false where it is absent, not known or mentions a
+ * symbol. */
+bool pulser_const_ints(const struct pulser *p, const struct node *n, unsigned i, int64_t *ret,
+                       unsigned cap, unsigned *ret_n);
 
 /* Refuses a node with an input that is a length of the whole sequence. */
 rill_status pulser_no_lengths(const struct pulser *p, const struct node *n);
@@ -68,39 +72,48 @@ pulse_rule rule_attention;
 /* ---- for rules: emitting ---- */
 
 /* Emits op with the dst wires `in`; facts by the op's own infer. */
-rill_status pulser_emit(struct pulser *p, const struct op *op, const char *name, const void *attr, const uint32_t *in,
-                        unsigned n_in, uint32_t *ret_out, unsigned n_out);
-/* The same for an op of the table, by name, with attributes as a reader would find them; one output. */
-rill_status pulser_emit_named(struct pulser *p, const char *op, const char *name, const struct attr *attrs,
-                              unsigned n_attrs, const uint32_t *in, unsigned n_in, uint32_t *ret_out);
+rill_status pulser_emit(struct pulser *p, const struct op *op, const char *name, const void *attr,
+                        const uint32_t *in, unsigned n_in, uint32_t *ret_out, unsigned n_out);
+/* The same for an op of the table, by name, with attributes as a reader would find them; one
+ * output. */
+rill_status pulser_emit_named(struct pulser *p, const char *op, const char *name,
+                              const struct attr *attrs, unsigned n_attrs, const uint32_t *in,
+                              unsigned n_in, uint32_t *ret_out);
 /* A copy of the node's attributes with some INT, CHOICE (by index) and INTS members replaced. */
-rill_status pulser_attr_copy(struct pulser *p, const struct node *n, const struct attr *list, unsigned n_list,
-                             void **ret);
-rill_status pulser_ints(struct pulser *p, const char *name, const int64_t *v, unsigned n, uint32_t *ret);
+rill_status pulser_attr_copy(struct pulser *p, const struct node *n, const struct attr *list,
+                             unsigned n_list, void **ret);
+rill_status pulser_ints(struct pulser *p, const char *name, const int64_t *v, unsigned n,
+                        uint32_t *ret);
 /* The wire that a state with the shape of fact f is read from where the axis has n frames. */
-rill_status pulser_state(struct pulser *p, const char *name, const struct fact *f, int axis, int64_t n, uint32_t *ret);
+rill_status pulser_state(struct pulser *p, const char *name, const struct fact *f, int axis,
+                         int64_t n, uint32_t *ret);
 /* A tensor of the static wire's shape, all of it the scalar; NULL for a NULL scalar. */
-rill_status pulser_filled(struct pulser *p, uint32_t dst_wire, const struct tensor *scalar, const struct tensor **ret);
-rill_status pulser_slice(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t from, int64_t to,
-                         uint32_t *ret);
+rill_status pulser_filled(struct pulser *p, uint32_t dst_wire, const struct tensor *scalar,
+                          const struct tensor **ret);
+rill_status pulser_slice(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t from,
+                         int64_t to, uint32_t *ret);
 
 /* The clock's wire, captured from outside in a body; and the place of a length in it. */
 rill_status pulser_clock(struct pulser *p, uint32_t *ret);
 rill_status pulser_length_place(struct pulser *p, const struct dim *length, int64_t *ret);
 
-/* Refuses a node that, with the dst wires `in`, takes this pulse by chance: an input that does not stream has as many
- * indices where the others have time, which lies on `axis` of output k. */
-rill_status pulser_any_pulse(struct pulser *p, const struct node *n, const uint32_t *in, unsigned k, int axis);
+/* Refuses a node that, with the dst wires `in`, takes this pulse by chance: an input that does not
+ * stream has as many indices where the others have time, which lies on `axis` of output k. */
+rill_status pulser_any_pulse(struct pulser *p, const struct node *n, const uint32_t *in, unsigned k,
+                             int axis);
 
-/* Binds output k of n to a dst wire with stream fact sf; checks that the wire has sf->pulse frames there. */
+/* Binds output k of n to a dst wire with stream fact sf; checks that the wire has sf->pulse frames
+ * there. */
 rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint32_t dst_wire,
                         const struct stream_fact *sf);
 
-/* The rule of an op that works on other axes than time, from the table of axis maps; refuses where it does not. */
+/* The rule of an op that works on other axes than time, from the table of axis maps; refuses where
+ * it does not. */
 rill_status pulser_off_axis(struct pulser *p, const struct node *n);
 
 /* Asks for another pulse where s->pulse is no multiple of hop: sets p->multiple and fails. */
-rill_status pulser_want_multiple(struct pulser *p, const struct node *n, const struct stream_fact *s, int64_t hop);
+rill_status pulser_want_multiple(struct pulser *p, const struct node *n,
+                                 const struct stream_fact *s, int64_t hop);
 
 /* ---- flows: a dst wire and how it streams ---- */
 
@@ -115,35 +128,42 @@ bool flow_of(const struct pulser *p, uint32_t src_wire, struct flow *ret);
 /* Later by n frames. */
 rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64_t n);
 
-/* Frames per frame of the stream, in the long run, of a wire of that length; false where it does not grow evenly. */
-bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num, int64_t *ret_den);
+/* Frames per frame of the stream, in the long run, of a wire of that length; false where it does
+ * not grow evenly. */
+bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num,
+                   int64_t *ret_den);
 
-/* The one value that the expression has for all lengths that the assertions allow; false where it has several. */
+/* The one value that the expression has for all lengths that the assertions allow; false where it
+ * has several. */
 bool pulser_settled(const struct pulser *p, const struct dim *d, int64_t *ret);
 
 /* Late enough that whether a frame lies before the end is known when it comes. */
 rill_status flow_settle(struct pulser *p, const struct node *n, struct flow *f);
 
-/* The newest n frames of the past in front: the wire has n + pulse frames, sf stays that of the newest. Before the
- * first run the past is `fill` (a scalar of the wire's type; NULL: zeros). */
-rill_status flow_history(struct pulser *p, const char *name, struct flow *f, int64_t n, const struct tensor *fill);
+/* The newest n frames of the past in front: the wire has n + pulse frames, sf stays that of the
+ * newest. Before the first run the past is `fill` (a scalar of the wire's type; NULL: zeros). */
+rill_status flow_history(struct pulser *p, const char *name, struct flow *f, int64_t n,
+                         const struct tensor *fill);
 
-/* Frames outside the sequence become fill (NULL: zeros). Nothing is emitted for a side that has none to hide. */
-rill_status flow_mask(struct pulser *p, const struct node *n, struct flow *f, const struct tensor *fill, bool before,
-                      bool after);
+/* Frames outside the sequence become fill (NULL: zeros). Nothing is emitted for a side that has
+ * none to hide. */
+rill_status flow_mask(struct pulser *p, const struct node *n, struct flow *f,
+                      const struct tensor *fill, bool before, bool after);
 
 struct flow_pad {
     int mode;                   /* enum pulse_pad_mode */
     int64_t before, after;      /* negative: frames taken away */
     const struct tensor *fill;  /* CONSTANT; NULL: zeros */
-    uint32_t head, tail;        /* VALUES: dst wires of `before` and `after` frames; WIRE_NONE where 0 */
+    uint32_t head, tail; /* VALUES: dst wires of `before` and `after` frames; WIRE_NONE where 0 */
 };
 
 /* The padded sequence; sf.length is left to pulser_bind. */
-rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f, const struct flow_pad *pad);
+rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f,
+                     const struct flow_pad *pad);
 
-/* A wire that is the sequence of `inner` with `before` and `after` frames of fill (NULL: zeros) at its ends. Who reads
- * windows of it takes inner and widens the windows: that is no frame later, the padded sequence may be. */
+/* A wire that is the sequence of `inner` with `before` and `after` frames of fill (NULL: zeros) at
+ * its ends. Who reads windows of it takes inner and widens the windows: that is no frame later, the
+ * padded sequence may be. */
 struct padded {
     bool is;
     struct flow inner;
@@ -151,31 +171,35 @@ struct padded {
     const struct tensor *fill;
 };
 
-/* Takes the flow of a wire, that in front of a pad of zeros where there is one; ret_before and ret_after: its frames. */
-bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *ret, int64_t *ret_before,
-                      int64_t *ret_after);
+/* Takes the flow of a wire, that in front of a pad of zeros where there is one; ret_before and
+ * ret_after: its frames. */
+bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *ret,
+                      int64_t *ret_before, int64_t *ret_after);
 
-/* Windows over the sequence: output frame t covers input frames t*stride - before .. + span. Frames before the
- * first and, where `after` (frames that a window may reach past the end) is not 0, past the end are fill. */
+/* Windows over the sequence: output frame t covers input frames t*stride - before .. + span. Frames
+ * before the first and, where `after` (frames that a window may reach past the end) is not 0, past
+ * the end are fill. */
 struct flow_window { int64_t before, after, span, stride; const struct tensor *fill; };
 
-/* f->wire gets exactly the (pulse/stride - 1)*stride + span + 1 frames that one run's windows cover, f->sf becomes
- * that of the output frames. */
-rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f, const struct flow_window *w);
+/* f->wire gets exactly the (pulse/stride - 1)*stride + span + 1 frames that one run's windows
+ * cover, f->sf becomes that of the output frames. */
+rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
+                         const struct flow_window *w);
 
 /* One frame takes num/den times as many input frames as before. */
 void flow_scale(struct stream_fact *s, int64_t num, int64_t den);
 
-/* Frames first, first + step, .. of the sequence with zeros around it: first may be negative, and `after` frames past
- * the end may be among them. */
-rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step, int64_t after);
+/* Frames first, first + step, .. of the sequence with zeros around it: first may be negative, and
+ * `after` frames past the end may be among them. */
+rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first,
+                       int64_t step, int64_t after);
 
-/* Frame 0 is now what was frame `frames`. A convolution leaves that as it is: its frames stand for those of the same
- * number. */
+/* Frame 0 is now what was frame `frames`. A convolution leaves that as it is: its frames stand for
+ * those of the same number. */
 void flow_starts(struct stream_fact *s, int64_t frames);
 
-/* Dst wires of all inputs, with streaming ones aligned to the largest delay; ret_sf: the first streaming
- * input's fact with that delay. Refuses streaming inputs of different rates. */
-rill_status pulser_align(struct pulser *p, const struct node *n, uint32_t *ret_in, struct stream_fact *ret_sf,
-                         unsigned *ret_first);
+/* Dst wires of all inputs, with streaming ones aligned to the largest delay; ret_sf: the first
+ * streaming input's fact with that delay. Refuses streaming inputs of different rates. */
+rill_status pulser_align(struct pulser *p, const struct node *n, uint32_t *ret_in,
+                         struct stream_fact *ret_sf, unsigned *ret_first);
 #endif

@@ -29,15 +29,17 @@ const struct fact *pulser_dst_fact(const struct pulser *p, uint32_t w)
     return &p->dst->wires[w].fact;
 }
 
-bool pulser_const_ints(const struct pulser *p, const struct node *n, unsigned i, int64_t *ret, unsigned cap,
-                       unsigned *ret_n)
+bool pulser_const_ints(const struct pulser *p, const struct node *n, unsigned i, int64_t *ret,
+                       unsigned cap, unsigned *ret_n)
 {
-    const struct tensor *v = i < n->n_in && n->in[i] != WIRE_NONE ? pulser_fact(p, n->in[i])->value : NULL;
+    const struct tensor *v =
+        i < n->n_in && n->in[i] != WIRE_NONE ? pulser_fact(p, n->in[i])->value : NULL;
     if (!v || tensor_count(v) > cap)
         return false;
     *ret_n = (unsigned) tensor_count(v);
     for (unsigned k = 0; k < *ret_n; k++) {
-        const struct dim *d = v->type == DTYPE_DIM ? ((const struct dim *const *) v->data)[k] : NULL;
+        const struct dim *d =
+            v->type == DTYPE_DIM ? ((const struct dim *const *) v->data)[k] : NULL;
         if (d && !dim_is_const(d))
             return false;
         ret[k] = d ? dim_value(d) : tensor_get_i64(v, v->data, k);
@@ -54,14 +56,21 @@ static rill_status infer_emitted(struct pulser *p, const struct node *n, struct 
         return pulser_no_memory(p);
     for (unsigned i = 0; i < n->n_in; i++)
         in[i] = n->in[i] == WIRE_NONE ? NULL : &p->dst->wires[n->in[i]].fact;
-    struct infer c = { .node = n, .attr = n->attr, .dims = p->dst->dims, .arena = p->arena, .n_in = n->n_in,
-                       .n_out = n->n_out, .in = in, .out = out, .err = p->err };
+    struct infer c = { .node = n,
+                       .attr = n->attr,
+                       .dims = p->dst->dims,
+                       .arena = p->arena,
+                       .n_in = n->n_in,
+                       .n_out = n->n_out,
+                       .in = in,
+                       .out = out,
+                       .err = p->err };
     TRY(n->op->infer(&c));
     return dims_status(p->dst->dims, p->err);
 }
 
-rill_status pulser_emit(struct pulser *p, const struct op *op, const char *name, const void *attr, const uint32_t *in,
-                        unsigned n_in, uint32_t *ret_out, unsigned n_out)
+rill_status pulser_emit(struct pulser *p, const struct op *op, const char *name, const void *attr,
+                        const uint32_t *in, unsigned n_in, uint32_t *ret_out, unsigned n_out)
 {
     struct fact *facts = arena_array(p->arena, struct fact, n_out + 1);
     uint32_t *list = arena_copy(p->arena, in, n_in * sizeof *in);
@@ -69,21 +78,30 @@ rill_status pulser_emit(struct pulser *p, const struct op *op, const char *name,
         return err_set(p->err, RILL_INTERNAL, "'%s' needs an op that is not built in", name);
     if (!facts || !list)
         return pulser_no_memory(p);
-    struct node n = { .name = name, .op = op, .attr = attr, .in = list, .n_in = n_in, .out = ret_out, .n_out = n_out };
+    struct node n = { .name = name,
+                      .op = op,
+                      .attr = attr,
+                      .in = list,
+                      .n_in = n_in,
+                      .out = ret_out,
+                      .n_out = n_out };
     TRY(infer_emitted(p, &n, facts));
     for (unsigned i = 0; i < n_out; i++) {
         ret_out[i] = graph_add_wire(p->dst, name, &facts[i]);
         if (ret_out[i] == WIRE_NONE)
             return pulser_no_memory(p);
     }
-    return graph_add_node(p->dst, op, name, attr, list, n_in, ret_out, n_out) ? RILL_OK : pulser_no_memory(p);
+    return graph_add_node(p->dst, op, name, attr, list, n_in, ret_out, n_out) ? RILL_OK
+                                                                              : pulser_no_memory(p);
 }
 
 #define OTHER_PULSE 10007
 
-rill_status pulser_any_pulse(struct pulser *p, const struct node *n, const uint32_t *in, unsigned k, int axis)
+rill_status pulser_any_pulse(struct pulser *p, const struct node *n, const uint32_t *in, unsigned k,
+                             int axis)
 {
-    struct fact *facts = arena_array(p->arena, struct fact, n->n_in + n->n_out + 1), *out = facts + n->n_in;
+    struct fact *facts = arena_array(p->arena, struct fact, n->n_in + n->n_out + 1),
+                *out = facts + n->n_in;
     const struct fact **list = arena_array(p->arena, const struct fact *, n->n_in + 1);
     rill_error why = { 0 };
     if (!facts || !list)
@@ -97,15 +115,26 @@ rill_status pulser_any_pulse(struct pulser *p, const struct node *n, const uint3
         if (s)
             facts[i].shape[s->axis] = dim_int(p->dst->dims, OTHER_PULSE);
     }
-    struct infer c = { .node = n, .attr = n->attr, .dims = p->dst->dims, .arena = p->arena, .n_in = n->n_in,
-                       .n_out = n->n_out, .in = list, .out = out, .err = &why };
-    if (n->op->infer(&c) == RILL_OK && axis < out[k].rank && dim_is(out[k].shape[axis], OTHER_PULSE))
+    struct infer c = { .node = n,
+                       .attr = n->attr,
+                       .dims = p->dst->dims,
+                       .arena = p->arena,
+                       .n_in = n->n_in,
+                       .n_out = n->n_out,
+                       .in = list,
+                       .out = out,
+                       .err = &why };
+    if (n->op->infer(&c) == RILL_OK && axis < out[k].rank &&
+        dim_is(out[k].shape[axis], OTHER_PULSE))
         return RILL_OK;
-    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: an input that does not run along time has a fixed number of "
-                   "indices where the others have time, axis %d of output %u", axis, k);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: an input that does not run along time has a fixed number of "
+                   "indices where the others have time, axis %d of output %u",
+                   axis, k);
 }
 
-rill_status pulser_ints(struct pulser *p, const char *name, const int64_t *v, unsigned n, uint32_t *ret)
+rill_status pulser_ints(struct pulser *p, const char *name, const int64_t *v, unsigned n,
+                        uint32_t *ret)
 {
     struct tensor *t = tensor_new(p->arena, DTYPE_I64, 1, &(int64_t) { n });
     if (!t)
@@ -115,12 +144,14 @@ rill_status pulser_ints(struct pulser *p, const char *name, const int64_t *v, un
     return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
-rill_status pulser_emit_named(struct pulser *p, const char *op, const char *name, const struct attr *attrs,
-                              unsigned n_attrs, const uint32_t *in, unsigned n_in, uint32_t *ret_out)
+rill_status pulser_emit_named(struct pulser *p, const char *op, const char *name,
+                              const struct attr *attrs, unsigned n_attrs, const uint32_t *in,
+                              unsigned n_in, uint32_t *ret_out)
 {
     const struct op *found = op_find(op);
     if (!found)
-        return err_set(p->err, RILL_INTERNAL, "'%s' needs an op '%s' that is not built in", name, op);
+        return err_set(p->err, RILL_INTERNAL, "'%s' needs an op '%s' that is not built in", name,
+                       op);
     void *attr = found->attr_bytes ? arena_alloc(p->arena, found->attr_bytes) : NULL;
     struct attr *kept = n_attrs ? arena_copy(p->arena, attrs, n_attrs * sizeof *kept) : NULL;
     if ((found->attr_bytes && !attr) || (n_attrs && !kept))
@@ -141,8 +172,8 @@ static void attr_set(const struct attr_spec *spec, unsigned char *attr, const st
         memcpy(attr + spec->offset, &a->ints, sizeof a->ints);
 }
 
-rill_status pulser_attr_copy(struct pulser *p, const struct node *n, const struct attr *list, unsigned n_list,
-                             void **ret)
+rill_status pulser_attr_copy(struct pulser *p, const struct node *n, const struct attr *list,
+                             unsigned n_list, void **ret)
 {
     unsigned char *attr = arena_copy(p->arena, n->attr, n->op->attr_bytes);
     if (!attr)
@@ -155,7 +186,8 @@ rill_status pulser_attr_copy(struct pulser *p, const struct node *n, const struc
     return RILL_OK;
 }
 
-rill_status pulser_state(struct pulser *p, const char *name, const struct fact *f, int axis, int64_t n, uint32_t *ret)
+rill_status pulser_state(struct pulser *p, const char *name, const struct fact *f, int axis,
+                         int64_t n, uint32_t *ret)
 {
     struct fact s = *f;
     s.value = NULL;
@@ -164,7 +196,8 @@ rill_status pulser_state(struct pulser *p, const char *name, const struct fact *
     return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
-rill_status pulser_filled(struct pulser *p, uint32_t dst_wire, const struct tensor *scalar, const struct tensor **ret)
+rill_status pulser_filled(struct pulser *p, uint32_t dst_wire, const struct tensor *scalar,
+                          const struct tensor **ret)
 {
     struct tensor shape, *t;
     *ret = NULL;
@@ -181,8 +214,8 @@ rill_status pulser_filled(struct pulser *p, uint32_t dst_wire, const struct tens
     return RILL_OK;
 }
 
-rill_status pulser_slice(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t from, int64_t to,
-                         uint32_t *ret)
+rill_status pulser_slice(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t from,
+                         int64_t to, uint32_t *ret)
 {
     uint32_t in[4] = { wire };
     TRY(pulser_ints(p, name, &from, 1, &in[1]));
@@ -202,7 +235,9 @@ static struct pulser *outermost(struct pulser *p)
 
 rill_status pulser_clock(struct pulser *p, uint32_t *ret)
 {
-    const struct fact f = { .type = DTYPE_I64, .rank = 1, .shape = { dim_int(p->dst->dims, CLOCK_SIZE) } };
+    const struct fact f = { .type = DTYPE_I64,
+                            .rank = 1,
+                            .shape = { dim_int(p->dst->dims, CLOCK_SIZE) } };
     if (p->clock == WIRE_NONE)
         p->clock = graph_add_input(p->dst, "clock", &f);
     *ret = p->clock;
@@ -216,7 +251,8 @@ rill_status pulser_length_place(struct pulser *p, const struct dim *length, int6
     while (i < o->n_lengths && o->lengths[i] != length)
         i++;
     if (i == LENGTHS_MAX)
-        return err_set(p->err, RILL_LIMIT, "the graph has more than %d lengths of streams", LENGTHS_MAX);
+        return err_set(p->err, RILL_LIMIT, "the graph has more than %d lengths of streams",
+                       LENGTHS_MAX);
     o->lengths[i] = length;
     o->n_lengths += i == o->n_lengths;
     *ret = 1 + i;
@@ -224,7 +260,8 @@ rill_status pulser_length_place(struct pulser *p, const struct dim *length, int6
 }
 
 /* s->pulse is the stream's pulse times hop_den / hop_num. */
-rill_status pulser_want_multiple(struct pulser *p, const struct node *n, const struct stream_fact *s, int64_t hop)
+rill_status pulser_want_multiple(struct pulser *p, const struct node *n,
+                                 const struct stream_fact *s, int64_t hop)
 {
     struct pulser *o = outermost(p);
     int64_t input_frames;
@@ -232,22 +269,24 @@ rill_status pulser_want_multiple(struct pulser *p, const struct node *n, const s
         return RILL_OK;
     bool fits = !__builtin_mul_overflow(hop, s->hop_num, &input_frames);
     o->multiple = fits ? input_frames / gcd(input_frames, s->hop_den) : 0;
-    return op_fail(p->err, RILL_UNSUPPORTED, n, "a pulse of %lld frames is no multiple of its hop of %lld",
-                   (long long) s->pulse, (long long) hop);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "a pulse of %lld frames is no multiple of its hop of %lld", (long long) s->pulse,
+                   (long long) hop);
 }
 
 /* What stands in the typed graph must grow as fast as what is made of it. */
-static rill_status bind_growth(const struct pulser *p, const struct node *n, const struct stream_fact *sf,
-                               const struct dim *length)
+static rill_status bind_growth(const struct pulser *p, const struct node *n,
+                               const struct stream_fact *sf, const struct dim *length)
 {
     int64_t num, den;
     char text[128];
     if (pulser_growth(p, length, &num, &den) && num * sf->hop_num == den * sf->hop_den)
         return RILL_OK;
     dim_print(length, text, sizeof text);
-    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it makes %s frames on axis %d, the time axis, which do not "
-                   "grow with the stream at %lld frames in %lld", text, sf->axis, (long long) sf->hop_den,
-                   (long long) sf->hop_num);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: it makes %s frames on axis %d, the time axis, which do not "
+                   "grow with the stream at %lld frames in %lld",
+                   text, sf->axis, (long long) sf->hop_den, (long long) sf->hop_num);
 }
 
 rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint32_t dst_wire,
@@ -257,8 +296,10 @@ rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint
     if (sf->axis >= f->rank || !dim_is(f->shape[sf->axis], sf->pulse)) {
         char fact[160];
         fact_print(f, fact, sizeof fact);
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: output %u would be %s where %lld frames on axis %d "
-                       "are expected", k, fact, (long long) sf->pulse, sf->axis);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: output %u would be %s where %lld frames on axis %d "
+                       "are expected",
+                       k, fact, (long long) sf->pulse, sf->axis);
     }
     const struct dim *length = pulser_fact(p, n->out[k])->shape[sf->axis];
     TRY(bind_growth(p, n, sf, length));
@@ -280,7 +321,8 @@ static bool node_streams(const struct pulser *p, const struct node *n)
 
 static rill_status node_copy(struct pulser *p, const struct node *n)
 {
-    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), *out = arena_array(p->arena, uint32_t, n->n_out + 1);
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1),
+             *out = arena_array(p->arena, uint32_t, n->n_out + 1);
     if (!in || !out)
         return pulser_no_memory(p);
     for (unsigned i = 0; i < n->n_in; i++)
@@ -293,7 +335,8 @@ static rill_status node_copy(struct pulser *p, const struct node *n)
         if (!fact_is_static(&w->fact)) {
             char fact[160];
             fact_print(&w->fact, fact, sizeof fact);
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "makes %s out of inputs that do not stream", fact);
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "makes %s out of inputs that do not stream",
+                           fact);
         }
         out[i] = p->map[n->out[i]] = graph_add_wire(p->dst, w->name, &w->fact);
     }
@@ -319,8 +362,10 @@ rill_status pulser_no_lengths(const struct pulser *p, const struct node *n)
 {
     for (unsigned i = 0; i < n->n_in; i++)
         if (wire_knows_length(p, n->in[i]))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u is computed from the length of the whole "
-                           "sequence, which a stream learns only at its end", i);
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u is computed from the length of the whole "
+                           "sequence, which a stream learns only at its end",
+                           i);
     return RILL_OK;
 }
 
@@ -351,7 +396,8 @@ static rill_status bodies_check(const struct pulser *p, const struct node *n)
 {
     for (unsigned b = 0; p->symbol && b < n->n_body; b++)
         if (graph_makes_time(n->body[b], p->symbol))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its body makes a tensor as long as the sequence, and "
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: its body makes a tensor as long as the sequence, and "
                            "nothing that streams goes in; make the tensor outside");
     return RILL_OK;
 }
@@ -361,8 +407,10 @@ static rill_status mask_check(const struct pulser *p, const struct node *n)
 {
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_is_mask(p, n->in[i]))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u is a mask over two time axes, and the node is "
-                           "no attention", i);
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u is a mask over two time axes, and the node is "
+                           "no attention",
+                           i);
     return RILL_OK;
 }
 
@@ -374,11 +422,14 @@ static rill_status node_pulse(struct pulser *p, const struct node *n)
         return RILL_OK;
     TRY(mask_check(p, n));
     bool streams = node_streams(p, n);
-    pulse_rule *rule = streams ? pulse_rule_find(n->op) : node_makes_time(p, n) ? pulse_source_find(n->op) : NULL;
+    pulse_rule *rule = streams  ? pulse_rule_find(n->op)
+        : node_makes_time(p, n) ? pulse_source_find(n->op)
+                                : NULL;
     if (rule)
         return rule(p, n);
     if (streams)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "does not stream: no rule says how it touches the time axis");
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "does not stream: no rule says how it touches the time axis");
     TRY(pulser_no_lengths(p, n));
     TRY(bodies_check(p, n));
     return node_copy(p, n);
@@ -399,7 +450,8 @@ rill_status pulser_maps_new(struct pulser *p)
         const struct wire *from = &src->wires[w];
         p->map[w] = WIRE_NONE;
         p->sf[w] = (struct stream_fact) { .axis = -1 };
-        if (from->fact.value && (p->map[w] = graph_add_const(p->dst, from->name, from->fact.value)) == WIRE_NONE)
+        if (from->fact.value &&
+            (p->map[w] = graph_add_const(p->dst, from->name, from->fact.value)) == WIRE_NONE)
             return pulser_no_memory(p);
     }
     return RILL_OK;
@@ -423,10 +475,14 @@ static rill_status input_stream(struct pulser *p, uint32_t w, int axis, struct s
     if (!dim_slope(length, p->symbol, &a, &b) || b != 1 || a < 1 || a > INT32_MAX / p->pulse) {
         char text[128];
         dim_print(length, text, sizeof text);
-        return err_set(p->err, RILL_UNSUPPORTED, "input '%s': axis %d of %s frames cannot stream; a whole multiple of the "
-                       "time symbol can", p->src->wires[w].name, axis, text);
+        return err_set(p->err, RILL_UNSUPPORTED,
+                       "input '%s': axis %d of %s frames cannot stream; a whole multiple of the "
+                       "time symbol can",
+                       p->src->wires[w].name, axis, text);
     }
-    *ret = (struct stream_fact) { .axis = axis, .pulse = a * p->pulse, .length = length, .hop_num = 1, .hop_den = a };
+    *ret = (struct stream_fact) {
+        .axis = axis, .pulse = a * p->pulse, .length = length, .hop_num = 1, .hop_den = a
+    };
     return RILL_OK;
 }
 
@@ -532,7 +588,8 @@ static rill_status pulser_walk_fitting(struct pulser *p, int64_t *tries)
 {
     int64_t asked = p->pulse, of = 1;
     for (rill_status s; (s = pulser_walk(p)) != RILL_OK; ++*tries) {
-        if (!p->multiple || *tries == TRIES_MAX || __builtin_mul_overflow(of / gcd(of, p->multiple), p->multiple, &of) ||
+        if (!p->multiple || *tries == TRIES_MAX ||
+            __builtin_mul_overflow(of / gcd(of, p->multiple), p->multiple, &of) ||
             of > INT32_MAX - asked)
             return s;
         p->pulse = (asked + of - 1) / of * of;
@@ -559,23 +616,36 @@ rill_status pgraph_no_time(const struct tgraph *t, rill_error *reterr)
     char names[240] = "";
     unsigned n = input_symbols(&t->g, list);
     for (unsigned i = 0; i < n; i++)
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", i ? ", " : "", dim_name(list[i]));
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", i ? ", " : "",
+                 dim_name(list[i]));
     if (n == 0)
-        return err_set(reterr, RILL_UNSUPPORTED, "the model has no time axis: no size of its inputs is a symbol");
+        return err_set(reterr, RILL_UNSUPPORTED,
+                       "the model has no time axis: no size of its inputs is a symbol");
     if (n == 1)
-        return err_set(reterr, RILL_UNSUPPORTED, "the model has no time axis: the only symbol of its inputs, %s, is not taken "
-                       "for time; name it as the stream, or give it a value", names);
-    return err_set(reterr, RILL_UNSUPPORTED, "which symbol of its inputs is time is not known: %s; name one as the stream, "
-                   "and set those that are the same to it, as in %s=%s", names, dim_name(list[1]), dim_name(list[0]));
+        return err_set(
+            reterr, RILL_UNSUPPORTED,
+            "the model has no time axis: the only symbol of its inputs, %s, is not taken "
+            "for time; name it as the stream, or give it a value",
+            names);
+    return err_set(reterr, RILL_UNSUPPORTED,
+                   "which symbol of its inputs is time is not known: %s; name one as the stream, "
+                   "and set those that are the same to it, as in %s=%s",
+                   names, dim_name(list[1]), dim_name(list[0]));
 }
 
-rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol, int64_t pulse,
-                               const struct pulse_opts *opts, struct arena *a, rill_error *reterr)
+rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol,
+                               int64_t pulse, const struct pulse_opts *opts, struct arena *a,
+                               rill_error *reterr)
 {
     struct pgraph made = { .symbol = symbol };
     struct positions positions;
-    struct pulser p = { .src = &t->g, .dst = &made.g, .symbol = symbol, .arena = a, .pulse = pulse > 0 ? pulse : 1,
-                        .keep_bodies = opts && opts->keep_bodies, .err = reterr };
+    struct pulser p = { .src = &t->g,
+                        .dst = &made.g,
+                        .symbol = symbol,
+                        .arena = a,
+                        .pulse = pulse > 0 ? pulse : 1,
+                        .keep_bodies = opts && opts->keep_bodies,
+                        .err = reterr };
     const struct dim *symbols[SYMBOLS_MAX];
     if (!symbol && input_symbols(&t->g, symbols))
         return pgraph_no_time(t, reterr);

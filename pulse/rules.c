@@ -34,21 +34,26 @@ static int map_transpose(const struct pulser *p, const struct node *n, unsigned 
     return AXIS_NONE;
 }
 
-/* Matrices lie in the last two axes; of the second operand only batch axes and columns may stream. */
+/* Matrices lie in the last two axes; of the second operand only batch axes and columns may
+ * stream. */
 static int map_matmul(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    int r = rank_of(p, n, input), contracted = input == 0 || r == 1 ? r - 1 : r - 2, from_right = r - axis;
+    int r = rank_of(p, n, input), contracted = input == 0 || r == 1 ? r - 1 : r - 2,
+        from_right = r - axis;
     if (axis == contracted)
         return AXIS_NONE;
-    if (rank_of(p, n, 1 - input) == 1 && axis < contracted)     /* the contracted axis leaves none behind */
+    if (rank_of(p, n, 1 - input) == 1 &&
+        axis < contracted) /* the contracted axis leaves none behind */
         from_right--;
     return pulser_fact(p, n->out[0])->rank - from_right;
 }
 
 /* The axes named by a constant integer input; all of them where it is absent. */
-static bool axes_hit(const struct pulser *p, const struct node *n, unsigned input, int rank, int axis, int *ret_below)
+static bool axes_hit(const struct pulser *p, const struct node *n, unsigned input, int rank,
+                     int axis, int *ret_below)
 {
-    const struct tensor *v = input < n->n_in && n->in[input] != WIRE_NONE ? pulser_fact(p, n->in[input])->value : NULL;
+    const struct tensor *v =
+        input < n->n_in && n->in[input] != WIRE_NONE ? pulser_fact(p, n->in[input])->value : NULL;
     bool hit = !v;
     *ret_below = 0;
     for (int64_t i = 0; v && i < tensor_count(v); i++) {
@@ -111,7 +116,10 @@ static int map_quantised(const struct pulser *p, const struct node *n, unsigned 
 {
     const struct fact *scale = pulser_fact(p, n->in[1]);
     bool single = scale->rank == 0 || dim_is(scale->shape[0], 1);
-    return input == 0 && (single || axis != axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, 0))) ? axis : AXIS_NONE;
+    return input == 0 &&
+            (single || axis != axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, 0)))
+        ? axis
+        : AXIS_NONE;
 }
 
 /* The largest along an axis, and what is dropped with it. */
@@ -121,14 +129,17 @@ static int map_arg(const struct pulser *p, const struct node *n, unsigned input,
     return axis == at ? AXIS_NONE : axis < at || attr_get_int(n, "keepdims") ? axis : axis - 1;
 }
 
-/* The axis of the transform is an input, the second last where it is absent; the last one is real and imaginary. */
+/* The axis of the transform is an input, the second last where it is absent; the last one is real
+ * and imaginary. */
 static int map_dft(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     int64_t at = -2;
     unsigned one;
     int rank = rank_of(p, n, 0);
-    bool known = n->n_in < 3 || n->in[2] == WIRE_NONE || (pulser_const_ints(p, n, 2, &at, 1, &one) && one == 1);
-    return input == 0 && known && axis != axis_normalise(at, rank) && axis != rank - 1 ? axis : AXIS_NONE;
+    bool known = n->n_in < 3 || n->in[2] == WIRE_NONE ||
+        (pulser_const_ints(p, n, 2, &at, 1, &one) && one == 1);
+    return input == 0 && known && axis != axis_normalise(at, rank) && axis != rank - 1 ? axis
+                                                                                       : AXIS_NONE;
 }
 
 /* Rows of A, columns of B. */
@@ -231,24 +242,33 @@ static const char *const reasons[N_AXIS_CLASSES] = {
     [AXIS_POSITION] = "what it does with a frame depends on its place in the sequence",
 };
 
-static rill_status refuse_axis(const struct pulser *p, const struct node *n, unsigned input, int axis)
+static rill_status refuse_axis(const struct pulser *p, const struct node *n, unsigned input,
+                               int axis)
 {
     const struct axis_row *r = axis_row_of(n->op);
-    enum axis_class c = r->own == AXIS_WINDOW || r->own == AXIS_FORWARD || r->own == AXIS_POINTWISE ? AXIS_GLOBAL : r->own;
-    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it is %s along axis %d of input %u, the time axis: %s%s%s",
-                   axis_class_name(c), axis, input, reasons[c], r->way ? "; " : "", r->way ? r->way : "");
+    enum axis_class c = r->own == AXIS_WINDOW || r->own == AXIS_FORWARD || r->own == AXIS_POINTWISE
+        ? AXIS_GLOBAL
+        : r->own;
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: it is %s along axis %d of input %u, the time axis: %s%s%s",
+                   axis_class_name(c), axis, input, reasons[c], r->way ? "; " : "",
+                   r->way ? r->way : "");
 }
 
-static rill_status refuse_crossed(const struct pulser *p, const struct node *n, unsigned input, int axis, int to, int before)
+static rill_status refuse_crossed(const struct pulser *p, const struct node *n, unsigned input,
+                                  int axis, int to, int before)
 {
     const struct axis_row *r = axis_row_of(n->op);
-    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: axis %d of input %u, the time axis, would be axis %d of the "
-                   "output, where that of another input is axis %d: every frame meets all frames at once%s%s", axis, input, to,
-                   before, r->way ? "; " : "", r->way ? r->way : "");
+    return op_fail(
+        p->err, RILL_UNSUPPORTED, n,
+        "cannot stream: axis %d of input %u, the time axis, would be axis %d of the "
+        "output, where that of another input is axis %d: every frame meets all frames at once%s%s",
+        axis, input, to, before, r->way ? "; " : "", r->way ? r->way : "");
 }
 
 /* Emits n as it is; all streaming inputs must send the time axis to the same place. */
-static rill_status emit_same(struct pulser *p, const struct node *n, const uint32_t *in, const struct stream_fact *sf)
+static rill_status emit_same(struct pulser *p, const struct node *n, const uint32_t *in,
+                             const struct stream_fact *sf)
 {
     uint32_t *out = arena_array(p->arena, uint32_t, n->n_out + 1);
     if (!out)
@@ -322,8 +342,10 @@ static rill_status rule_pointwise(struct pulser *p, const struct node *n)
         bool fits = s ? f->rank - s->axis == from_right
                       : f->rank < from_right || dim_is(f->shape[f->rank - from_right], 1);
         if (!fits)
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u does not line up with axis %d of input %u, the "
-                           "time axis: it must have %s there", i, pulser_stream(p, n->in[first])->axis, first,
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u does not line up with axis %d of input %u, the "
+                           "time axis: it must have %s there",
+                           i, pulser_stream(p, n->in[first])->axis, first,
                            s ? "time" : "one index or time");
     }
     sf.axis = pulser_fact(p, n->out[0])->rank - from_right;
@@ -335,9 +357,12 @@ static rill_status rule_cast_like(struct pulser *p, const struct node *n)
 {
     struct flow f;
     if (!flow_of(p, n->in[0], &f))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: only what its type is taken from runs along time");
-    const struct attr attrs[] = { { .name = "to", .kind = ATTR_INT, .i = pulser_fact(p, n->out[0])->type },
-                                  { .name = "saturate", .kind = ATTR_INT, .i = attr_get_int(n, "saturate") } };
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: only what its type is taken from runs along time");
+    const struct attr attrs[] = {
+        { .name = "to", .kind = ATTR_INT, .i = pulser_fact(p, n->out[0])->type },
+        { .name = "saturate", .kind = ATTR_INT, .i = attr_get_int(n, "saturate") }
+    };
     uint32_t out;
     TRY(pulser_emit_named(p, "Cast", n->name, attrs, 2, &f.wire, 1, &out));
     return pulser_bind(p, n, 0, out, &f.sf);
@@ -355,8 +380,8 @@ static rill_status rule_cast_like(struct pulser *p, const struct node *n)
 static const struct axis_row rows[] = {
     ROW("ArgMax", GLOBAL, "axis", .map = map_arg),
     ROW("ArgMin", GLOBAL, "axis", .map = map_arg),
-    ROW("AveragePool", WINDOW, "all but batch and channels", .map = map_channels, .rule = rule_average_pool,
-        .streams = true),
+    ROW("AveragePool", WINDOW, "all but batch and channels", .map = map_channels,
+        .rule = rule_average_pool, .streams = true),
     ROW("BatchNormalization", GLOBAL, "channels", .map = map_not_channel),
     ROW("BlackmanWindow", GLOBAL, "all", .way = "of constants they are folded away"),
     ROW("ComplexMul", GLOBAL, "the last", .map = map_rows),
@@ -372,23 +397,25 @@ static const struct axis_row rows[] = {
     ROW("CumSum", FORWARD, "axis (reversed: backward)", .rule = rule_cumsum, .streams = true),
     ROW("DFT", GLOBAL, "axis and the last", .map = map_dft, .way = FRAMED),
     ROW("DepthToSpace", MOVED, "all but batch", .map = map_batch,
-      .way = "Reshape and Transpose written out may stream"),
+        .way = "Reshape and Transpose written out may stream"),
     ROW("DequantizeLinear", POSITION, "axis, with a scale for each index", .map = map_quantised),
-    ROW("DynamicQuantizeLinear", GLOBAL, "all", .way = "QuantizeLinear with a constant scale streams"),
+    ROW("DynamicQuantizeLinear", GLOBAL, "all",
+        .way = "QuantizeLinear with a constant scale streams"),
     ROW("Einsum", GLOBAL, "the summed labels", .map = map_einsum, .way = MASKED),
     ROW("Expand", MOVED, "of size 1", .rule = rule_expand, .source = source_expand),
     ROW("EyeLike", POSITION, "all", .way = "of known sizes it is folded away"),
     ROW("Flatten", MOVED, "all", .rule = rule_reshape, .streams = true),
     ROW("Frame", WINDOW, "the samples", .map = map_frame, .rule = rule_frame, .streams = true),
     ROW("GRU", FORWARD, "sequence (reversed: backward)", .rule = rule_cell, .streams = true,
-      .way = "direction forward streams"),
+        .way = "direction forward streams"),
     ROW("Gather", MOVED, "axis", .map = map_gather, .rule = rule_gather, .streams = true),
     ROW("GatherElements", POSITION, "axis", .rule = rule_elements,
-      .way = "Gather by a range of frames streams"),
+        .way = "Gather by a range of frames streams"),
     ROW("GatherND", POSITION, "the named by coordinates", .map = map_gather_nd,
-      .way = "Gather by a range of frames streams"),
+        .way = "Gather by a range of frames streams"),
     ROW("Gemm", GLOBAL, "the contracted", .map = map_gemm),
-    ROW("GlobalAveragePool", GLOBAL, "all but batch and channels", .map = map_channels, .way = POOL),
+    ROW("GlobalAveragePool", GLOBAL, "all but batch and channels", .map = map_channels,
+        .way = POOL),
     ROW("GlobalLpPool", GLOBAL, "all but batch and channels", .map = map_channels, .way = POOL),
     ROW("GlobalMaxPool", GLOBAL, "all but batch and channels", .map = map_channels, .way = POOL),
     ROW("GroupNormalization", GLOBAL, "all but batch", .map = map_batch, .way = STATISTICS),
@@ -396,18 +423,20 @@ static const struct axis_row rows[] = {
     ROW("HannWindow", GLOBAL, "all", .way = "of constants they are folded away"),
     ROW("Hardmax", GLOBAL, "axis", .map = map_axis_attr),
     ROW("IRFFT", GLOBAL, "the last", .map = map_rows, .way = FRAMED),
-    ROW("If", GLOBAL, "all", .way = "a condition that is known when the model is loaded leaves no If; Where streams"),
+    ROW("If", GLOBAL, "all",
+        .way = "a condition that is known when the model is loaded leaves no If; Where streams"),
     ROW("InstanceNormalization", GLOBAL, "all but batch and channels", .map = map_batch,
-      .way = STATISTICS),
+        .way = STATISTICS),
     ROW("LRN", GLOBAL, "channels", .map = map_not_channel),
     ROW("LSTM", FORWARD, "sequence (reversed: backward)", .rule = rule_cell, .streams = true,
-      .way = "direction forward streams"),
+        .way = "direction forward streams"),
     ROW("LayerNormalization", GLOBAL, "axis and behind", .map = map_trailing,
-      .way = "normalise over the axes behind time only"),
+        .way = "normalise over the axes behind time only"),
     ROW("LogSoftmax", GLOBAL, "axis", .map = map_axis_attr,
-      .way = "over a window of frames, under a mask of positions, it streams"),
+        .way = "over a window of frames, under a mask of positions, it streams"),
     ROW("Loop", GLOBAL, "all", .way = "a Scan along time streams"),
-    ROW("LpNormalization", GLOBAL, "axis", .map = map_axis_attr, .way = "normalise over another axis"),
+    ROW("LpNormalization", GLOBAL, "axis", .map = map_axis_attr,
+        .way = "normalise over another axis"),
     ROW("LpPool", WINDOW, "all but batch and channels", .map = map_channels, .rule = rule_lp_pool,
         .streams = true),
     ROW("Magnitude", GLOBAL, "the last", .map = map_rows),
@@ -417,12 +446,13 @@ static const struct axis_row rows[] = {
     ROW("MelWeightMatrix", GLOBAL, "all", .way = "of constants they are folded away"),
     ROW("NonZero", GLOBAL, "all", .way = "how much comes out depends on all of the data"),
     ROW("OneHot", POINTWISE, NULL, .map = map_one_hot),
-    ROW("OverlapAdd", WINDOW, "the frames", .map = map_matrices, .rule = rule_overlap_add, .streams = true),
+    ROW("OverlapAdd", WINDOW, "the frames", .map = map_matrices, .rule = rule_overlap_add,
+        .streams = true),
     ROW("Pad", MOVED, "all", .rule = rule_pad, .streams = true),
     ROW("QuantizeLinear", POSITION, "axis, with a scale for each index", .map = map_quantised),
     ROW("RFFT", GLOBAL, "the last", .map = map_rows, .way = FRAMED),
     ROW("RNN", FORWARD, "sequence (reversed: backward)", .rule = rule_cell, .streams = true,
-      .way = "direction forward streams"),
+        .way = "direction forward streams"),
     ROW("Range", MOVED, NULL, .source = source_range),
     ROW("ReduceL1", GLOBAL, "axes", .map = map_reduce, .way = POOL),
     ROW("ReduceL2", GLOBAL, "axes", .map = map_reduce, .way = POOL),
@@ -437,22 +467,22 @@ static const struct axis_row rows[] = {
     ROW("Reshape", MOVED, "all", .rule = rule_reshape, .streams = true),
     ROW("Resize", WINDOW, "the scaled", .rule = rule_resize, .streams = true),
     ROW("ReverseSequence", BACKWARD, "time_axis", .map = map_reverse,
-      .way = "only its batch and other axes may be time"),
+        .way = "only its batch and other axes may be time"),
     ROW("STFT", WINDOW, "the samples", .map = map_batch, .rule = rule_stft, .streams = true),
     ROW("Scan", FORWARD, "the scanned (reversed: backward)", .rule = rule_scan, .streams = true),
     ROW("ScatterElements", POSITION, "axis", .rule = rule_elements,
-      .way = "Where under a condition that streams does the same"),
+        .way = "Where under a condition that streams does the same"),
     ROW("ScatterND", POSITION, "the named by coordinates", .map = map_scatter_nd,
-      .way = "Where under a condition that streams does the same"),
+        .way = "Where under a condition that streams does the same"),
     ROW("Shape", GLOBAL, "all",
-      .way = "as a size of another op, or in arithmetic on sizes, a length is folded away"),
+        .way = "as a size of another op, or in arithmetic on sizes, a length is folded away"),
     ROW("Size", GLOBAL, "all",
-      .way = "as a size of another op, or in arithmetic on sizes, a length is folded away"),
+        .way = "as a size of another op, or in arithmetic on sizes, a length is folded away"),
     ROW("Slice", MOVED, "axes", .rule = rule_slice, .source = source_slice, .streams = true),
     ROW("Softmax", GLOBAL, "axis", .map = map_axis_attr,
-      .way = "over a window of frames, under a mask of positions, it streams"),
+        .way = "over a window of frames, under a mask of positions, it streams"),
     ROW("SpaceToDepth", MOVED, "all but batch", .map = map_batch,
-      .way = "Reshape and Transpose written out may stream"),
+        .way = "Reshape and Transpose written out may stream"),
     ROW("Split", MOVED, "axis", .map = map_axis_attr, .way = "Slice from a fixed frame on streams"),
     ROW("Squeeze", MOVED, "axes", .map = map_squeeze),
     ROW("Tile", MOVED, "the repeated", .rule = rule_tile, .source = source_expand),
@@ -487,7 +517,8 @@ bool axis_row_stated(const struct op *op)
 
 const char *axis_class_name(enum axis_class c)
 {
-    static const char *const names[N_AXIS_CLASSES] = { "pointwise", "window", "forward", "backward", "global", "moving",
+    static const char *const names[N_AXIS_CLASSES] = { "pointwise", "window", "forward",
+                                                       "backward",  "global", "moving",
                                                        "positional" };
     return names[c];
 }

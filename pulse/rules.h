@@ -4,8 +4,9 @@
 #define PULSE_RULES_H
 #include "pulse/pulser.h"
 
-pulse_rule rule_average_pool, rule_cell, rule_concat, rule_conv, rule_conv_transpose, rule_cumsum, rule_elements,
-    rule_expand, rule_frame, rule_gather, rule_lp_pool, rule_max_pool, rule_overlap_add, rule_pad, rule_reshape, rule_resize,
-    rule_scan, rule_slice, rule_stft, rule_tile;
+pulse_rule rule_average_pool, rule_cell, rule_concat, rule_conv, rule_conv_transpose, rule_cumsum,
+    rule_elements, rule_expand, rule_frame, rule_gather, rule_lp_pool, rule_max_pool,
+    rule_overlap_add, rule_pad, rule_reshape, rule_resize, rule_scan, rule_slice, rule_stft,
+    rule_tile;
 pulse_rule source_constant, source_expand, source_range, source_slice;
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Attention along time whose mask is a function of positions.
  *
- * Scores [.., i, .., j] with a mask that shows each chunk of queries only keys from `left` frames before the chunk to
- * `right` frames behind it become [.., pulse, left + pulse + right] per run: the keys are a history, the queries wait for
- * the keys behind them. A run holds whole chunks. Column c of a run stands for the key c - left frames from the run's
- * first query. */
+ * Scores [.., i, .., j] with a mask that shows each chunk of queries only keys from `left` frames
+ * before the chunk to `right` frames behind it become [.., pulse, left + pulse + right] per run:
+ * the keys are a history, the queries wait for the keys behind them. A run holds whole chunks.
+ * Column c of a run stands for the key c - left frames from the run's first query. */
 #include "pulse/clock_ops.h"
 #include "pulse/positions.h"
 #include "pulse/rules.h"
@@ -115,8 +115,10 @@ static const struct node *only_reader(const struct pulser *p, uint32_t w)
     return found;
 }
 
-/* All masks that lie over scores w before anything else is done with them: what one of them hides is hidden. */
-static void masks_find(const struct pulser *p, uint32_t w, int axis_i, int axis_j, struct masks *ret)
+/* All masks that lie over scores w before anything else is done with them: what one of them hides
+ * is hidden. */
+static void masks_find(const struct pulser *p, uint32_t w, int axis_i, int axis_j,
+                       struct masks *ret)
 {
     const struct node *n;
     ret->n = 0;
@@ -132,7 +134,8 @@ static void masks_find(const struct pulser *p, uint32_t w, int axis_i, int axis_
 }
 
 /* row: of each mask, that of one query. */
-static bool masks_show(const struct positions *ps, const struct masks *all, const struct position *row, int64_t j, bool *ret)
+static bool masks_show(const struct positions *ps, const struct masks *all,
+                       const struct position *row, int64_t j, bool *ret)
 {
     *ret = true;
     for (unsigned k = 0; k < all->n; k++) {
@@ -154,8 +157,8 @@ static bool masks_repeat(const struct positions *ps, const struct masks *all, in
 }
 
 /* What one query of a chunk sees; false where that has no bound. */
-static bool query_sees(const struct positions *ps, const struct masks *m, int64_t first, int64_t i, int64_t *low,
-                       int64_t *high)
+static bool query_sees(const struct positions *ps, const struct masks *m, int64_t first, int64_t i,
+                       int64_t *low, int64_t *high)
 {
     static const int64_t beyond[] = { CONTEXT_MAX + 1, 10 * CONTEXT_MAX, FAR / 2 };
     struct position row[MASKS_MAX];
@@ -192,7 +195,8 @@ static bool band_measure(const struct positions *ps, const struct masks *m, stru
 
 static bool matmul_axes(const struct pulser *p, const struct node *n, int *ret_query, int *ret_key)
 {
-    int rank = pulser_fact(p, n->out[0])->rank, a = pulser_fact(p, n->in[0])->rank, b = pulser_fact(p, n->in[1])->rank;
+    int rank = pulser_fact(p, n->out[0])->rank, a = pulser_fact(p, n->in[0])->rank,
+        b = pulser_fact(p, n->in[1])->rank;
     const struct stream_fact *q = pulser_stream(p, n->in[0]), *k = pulser_stream(p, n->in[1]);
     *ret_query = rank - 2;
     *ret_key = rank - 1;
@@ -201,13 +205,15 @@ static bool matmul_axes(const struct pulser *p, const struct node *n, int *ret_q
 
 static rill_status scores_refuse(const struct pulser *p, const struct node *n, const char *why)
 {
-    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it multiplies every frame of input 0 with every frame of "
-                   "input 1, both along the time axis; %s", why);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: it multiplies every frame of input 0 with every frame of "
+                   "input 1, both along the time axis; %s",
+                   why);
 }
 
 /* Queries wait until the keys behind their chunk are there, and for the start of a chunk. */
-static rill_status scores_align(struct pulser *p, const struct node *n, const struct band *b, struct flow *q,
-                                struct flow *k)
+static rill_status scores_align(struct pulser *p, const struct node *n, const struct band *b,
+                                struct flow *q, struct flow *k)
 {
     int64_t delay = k->sf.delay + b->right;
     delay = delay > q->sf.delay ? delay : q->sf.delay;
@@ -227,17 +233,22 @@ static rill_status rule_scores(struct pulser *p, const struct node *n)
     flow_of(p, n->in[0], &q);
     flow_of(p, n->in[1], &k);
     if (!matmul_axes(p, n, &query, &key) || q.sf.pulse != k.sf.pulse)
-        return scores_refuse(p, n, "only queries times transposed keys of one rate can be limited to a window");
+        return scores_refuse(
+            p, n, "only queries times transposed keys of one rate can be limited to a window");
     if (p->positions)
         masks_find(p, n->out[0], query, key, &m);
     if (m.n == 0)
-        return scores_refuse(p, n, "a mask that is a function of positions, laid over the product before its softmax, "
-                             "would limit it to a window");
+        return scores_refuse(
+            p, n,
+            "a mask that is a function of positions, laid over the product before its softmax, "
+            "would limit it to a window");
     if (!band_measure(p->positions, &m, &b))
-        return scores_refuse(p, n, "its mask does not repeat from chunk to chunk of at most 512 frames, or shows frames "
-                             "more than 2048 away");
+        return scores_refuse(
+            p, n,
+            "its mask does not repeat from chunk to chunk of at most 512 frames, or shows frames "
+            "more than 2048 away");
     TRY(pulser_want_multiple(p, n, &q.sf, b.chunk));
-    TRY(flow_settle(p, n, &k));         /* values are masked at the end, and come as late as that needs */
+    TRY(flow_settle(p, n, &k)); /* values are masked at the end, and come as late as that needs */
     TRY(scores_align(p, n, &b, &q, &k));
     TRY(pulser_emit(p, n->op, n->name, n->attr, (uint32_t[]) { q.wire, k.wire }, 2, &out, 1));
     q.sf.axis = query;
@@ -252,17 +263,21 @@ static rill_status rule_scores(struct pulser *p, const struct node *n)
 /* ---- ops on scores ---- */
 
 /* The part of a mask that every run sees. */
-static rill_status mask_emit(struct pulser *p, const struct node *n, uint32_t w, const struct stream_fact *s,
-                             uint32_t *ret)
+static rill_status mask_emit(struct pulser *p, const struct node *n, uint32_t w,
+                             const struct stream_fact *s, uint32_t *ret)
 {
     const struct fact *f = pulser_fact(p, w);
-    int shift = pulser_fact(p, n->out[0])->rank - f->rank, i = s->axis - shift, j = s->key_axis - shift;
+    int shift = pulser_fact(p, n->out[0])->rank - f->rank, i = s->axis - shift,
+        j = s->key_axis - shift;
     int64_t shape[RANK_MAX], first = FAR / s->chunk * s->chunk;
     if (i < 0 || j < 0)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its mask does not line up with the scores");
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: its mask does not line up with the scores");
     if (!position_repeats(p->positions, position_of(p, w), i, j, s->chunk))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its mask does not repeat with the %lld frames of a chunk "
-                       "that the masks before it have", (long long) s->chunk);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: its mask does not repeat with the %lld frames of a chunk "
+                       "that the masks before it have",
+                       (long long) s->chunk);
     for (int a = 0; a < f->rank; a++)
         shape[a] = a == i ? s->pulse : a == j ? s->keys : 1;
     struct tensor *t = tensor_new(p->arena, f->type, f->rank, shape);
@@ -282,7 +297,8 @@ static rill_status mask_emit(struct pulser *p, const struct node *n, uint32_t w,
 }
 
 /* Keys outside the sequence are hidden like those that the mask hides. */
-static rill_status hide_outside(struct pulser *p, const struct node *n, const struct stream_fact *s, uint32_t *wire)
+static rill_status hide_outside(struct pulser *p, const struct node *n, const struct stream_fact *s,
+                                uint32_t *wire)
 {
     struct clock_attr *at = arena_new(p->arena, struct clock_attr);
     struct tensor *hidden = tensor_new(p->arena, DTYPE_F32, 0, NULL);
@@ -297,11 +313,13 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
     if (s->key_axis != pulser_fact(p, n->out[0])->rank - 1) {
         uint32_t shape;
         TRY(pulser_ints(p, n->name, (int64_t[]) { s->keys, 1 }, 2, &shape));
-        TRY(pulser_emit_named(p, "Reshape", n->name, NULL, 0, (uint32_t[]) { in[0], shape }, 2, &in[0]));
+        TRY(pulser_emit_named(p, "Reshape", n->name, NULL, 0, (uint32_t[]) { in[0], shape }, 2,
+                              &in[0]));
     }
     in[1] = *wire;
     in[2] = graph_add_const(p->dst, n->name, hidden);
-    return in[2] == WIRE_NONE ? pulser_no_memory(p) : pulser_emit_named(p, "Where", n->name, NULL, 0, in, 3, wire);
+    return in[2] == WIRE_NONE ? pulser_no_memory(p)
+                              : pulser_emit_named(p, "Where", n->name, NULL, 0, in, 3, wire);
 }
 
 static bool same_scores(const struct stream_fact *a, const struct stream_fact *b)
@@ -310,20 +328,24 @@ static bool same_scores(const struct stream_fact *a, const struct stream_fact *b
            a->key_axis == b->key_axis && a->masked == b->masked && a->weights == b->weights;
 }
 
-static rill_status scores_operand(struct pulser *p, const struct node *n, unsigned i, const struct stream_fact *s,
-                                  uint32_t *ret)
+static rill_status scores_operand(struct pulser *p, const struct node *n, unsigned i,
+                                  const struct stream_fact *s, uint32_t *ret)
 {
     const struct stream_fact *own = pulser_stream(p, n->in[i]);
     if (pulser_is_mask(p, n->in[i]))
         return mask_emit(p, n, n->in[i], s, ret);
-    if (own ? !same_scores(own, s) : pulser_fact(p, n->in[i])->rank > 0 && !pulser_fact(p, n->in[i])->value)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u meets scores of attention over time, but is "
-                       "neither a constant nor a mask made of positions", i);
+    if (own ? !same_scores(own, s)
+            : pulser_fact(p, n->in[i])->rank > 0 && !pulser_fact(p, n->in[i])->value)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: input %u meets scores of attention over time, but is "
+                       "neither a constant nor a mask made of positions",
+                       i);
     *ret = p->map[n->in[i]];
     return RILL_OK;
 }
 
-static const struct stream_fact *scores_of(const struct pulser *p, const struct node *n, unsigned *ret)
+static const struct stream_fact *scores_of(const struct pulser *p, const struct node *n,
+                                           unsigned *ret)
 {
     for (unsigned i = 0; i < n->n_in; i++) {
         const struct stream_fact *s = pulser_stream(p, n->in[i]);
@@ -364,7 +386,8 @@ static bool keeps_hidden(const struct pulser *p, const struct node *n, unsigned 
 /* A weight of 0 stays 0. */
 static bool keeps_zero(const struct pulser *p, const struct node *n, unsigned first)
 {
-    static const char *const always[] = { "Identity", "Cast", "Mul", "Relu", "Neg", "Abs", "Sqrt", "Tanh" };
+    static const char *const always[] = { "Identity", "Cast", "Mul",  "Relu",
+                                          "Neg",      "Abs",  "Sqrt", "Tanh" };
     for (size_t k = 0; k < sizeof always / sizeof *always; k++)
         if (!strcmp(n->op->name, always[k]))
             return true;
@@ -376,7 +399,8 @@ static bool keeps_zero(const struct pulser *p, const struct node *n, unsigned fi
            (!strcmp(n->op->name, "Div") && first == 0 && pulser_fact(p, n->in[1])->value);
 }
 
-static rill_status scores_pointwise(struct pulser *p, const struct node *n, struct stream_fact s, unsigned first)
+static rill_status scores_pointwise(struct pulser *p, const struct node *n, struct stream_fact s,
+                                    unsigned first)
 {
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
     struct mask m = { .axis_i = s.axis, .axis_j = s.key_axis };
@@ -386,8 +410,11 @@ static rill_status scores_pointwise(struct pulser *p, const struct node *n, stru
         TRY(scores_operand(p, n, i, &s, &in[i]));
     bool masks = !s.weights && mask_of(p, n, n->in[first], &m);
     if (s.weights ? !keeps_zero(p, n, first) : s.masked && !masks && !keeps_hidden(p, n, first))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: along axis %d of input %u, a time axis, frames that a mask has "
-                       "hidden would show again", s.key_axis, first);
+        return op_fail(
+            p->err, RILL_UNSUPPORTED, n,
+            "cannot stream: along axis %d of input %u, a time axis, frames that a mask has "
+            "hidden would show again",
+            s.key_axis, first);
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &out, 1));
     if (masks) {
         TRY(hide_outside(p, n, &s, &out));
@@ -399,17 +426,23 @@ static rill_status scores_pointwise(struct pulser *p, const struct node *n, stru
 static rill_status scores_softmax(struct pulser *p, const struct node *n, struct stream_fact s)
 {
     uint32_t out;
-    if (axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->in[0])->rank) != s.key_axis || !s.masked || s.weights)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it is global along a time axis that no mask limits");
+    if (axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->in[0])->rank) != s.key_axis ||
+        !s.masked || s.weights)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: it is global along a time axis that no mask limits");
     TRY(pulser_emit(p, n->op, n->name, n->attr, &p->map[n->in[0]], 1, &out, 1));
     s.weights = true;
     return pulser_bind(p, n, 0, out, &s);
 }
 
-/* Later by so many frames or some more. The keys of a row are counted from the first query of its run, so a delay is whole runs. */
-static rill_status weights_delay(struct pulser *p, const struct node *n, struct flow *w, int64_t frames)
+/* Later by so many frames or some more. The keys of a row are counted from the first query of its
+ * run, so a delay is whole runs. */
+static rill_status weights_delay(struct pulser *p, const struct node *n, struct flow *w,
+                                 int64_t frames)
 {
-    return frames <= 0 ? RILL_OK : flow_delay(p, n->name, w, (frames + w->sf.pulse - 1) / w->sf.pulse * w->sf.pulse);
+    return frames <= 0
+        ? RILL_OK
+        : flow_delay(p, n->name, w, (frames + w->sf.pulse - 1) / w->sf.pulse * w->sf.pulse);
 }
 
 /* Weights [.., pulse, keys] times values [.., keys, width]. */
@@ -418,15 +451,21 @@ static rill_status weights_by_values(struct pulser *p, const struct node *n, str
     struct flow v, w = { p->map[n->in[0]], s };
     uint32_t out;
     int64_t right = s.keys - s.left - s.pulse;
-    bool fits = flow_of(p, n->in[1], &v) && !v.sf.keys && v.sf.axis == pulser_fact(p, n->in[1])->rank - 2 &&
-                s.key_axis == pulser_fact(p, n->in[0])->rank - 1 && v.sf.pulse == s.pulse;
+    bool fits = flow_of(p, n->in[1], &v) && !v.sf.keys &&
+        v.sf.axis == pulser_fact(p, n->in[1])->rank - 2 &&
+        s.key_axis == pulser_fact(p, n->in[0])->rank - 1 && v.sf.pulse == s.pulse;
     if (!s.weights)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it sums over axis %d of input 0, a time axis, and no softmax "
-                       "under a mask has made weights of it", s.key_axis);
+        return op_fail(
+            p->err, RILL_UNSUPPORTED, n,
+            "cannot stream: it sums over axis %d of input 0, a time axis, and no softmax "
+            "under a mask has made weights of it",
+            s.key_axis);
     if (!fits)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: weights of attention over time need values of the same "
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: weights of attention over time need values of the same "
                        "rate");
-    TRY(flow_mask(p, n, &v, NULL, true, true));     /* a weight of 0 does not hide what is not a number */
+    TRY(flow_mask(p, n, &v, NULL, true,
+                  true)); /* a weight of 0 does not hide what is not a number */
     TRY(weights_delay(p, n, &w, v.sf.delay + right - s.delay));
     TRY(flow_delay(p, n->name, &v, w.sf.delay - right - v.sf.delay));
     TRY(flow_history(p, n->name, &v, s.left + right, NULL));
@@ -439,7 +478,8 @@ static rill_status weights_by_values(struct pulser *p, const struct node *n, str
 bool node_is_attention(const struct pulser *p, const struct node *n)
 {
     unsigned first;
-    bool product = !strcmp(n->op->name, "MatMul") && pulser_stream(p, n->in[0]) && pulser_stream(p, n->in[1]);
+    bool product =
+        !strcmp(n->op->name, "MatMul") && pulser_stream(p, n->in[0]) && pulser_stream(p, n->in[1]);
     return scores_of(p, n, &first) || (product && pulser_time_twice(p, n->out[0]));
 }
 
@@ -455,6 +495,7 @@ rill_status rule_attention(struct pulser *p, const struct node *n)
         return scores_softmax(p, n, *s);
     if (!strcmp(n->op->name, "MatMul") && first == 0)
         return weights_by_values(p, n, *s);
-    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: scores of attention over time go through element-wise ops, "
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: scores of attention over time go through element-wise ops, "
                    "a softmax over the keys and a product with values, nothing else");
 }

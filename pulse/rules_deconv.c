@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* ConvTranspose along time. Raw output frame o (before pads are taken off) is the sum over input frames i of
- * x[i] * w[k] with i*stride + k*dilation = o, so it needs (kernel - 1)*dilation / stride frames of the past and is
- * complete with frame o / stride: an input d frames late gives raw frames d*stride late, and the pad in front is
- * frames more to drop. The past is read again instead of carrying partial sums, which keeps the order of the additions. */
+/* ConvTranspose along time. Raw output frame o (before pads are taken off) is the sum over input
+ * frames i of x[i] * w[k] with i*stride + k*dilation = o, so it needs (kernel - 1)*dilation /
+ * stride frames of the past and is complete with frame o / stride: an input d frames late gives raw
+ * frames d*stride late, and the pad in front is frames more to drop. The past is read again instead
+ * of carrying partial sums, which keeps the order of the additions. */
 #include "engine/ops/window.h"
 #include "pulse/ints.h"
 #include "pulse/rules.h"
@@ -21,13 +22,16 @@ static struct axis_sizes sizes_read(const struct pulser *p, const struct node *n
     };
 }
 
-/* Explicit pads, with output_padding, on an axis of known sizes. total frames are too many; negative: too few. */
+/* Explicit pads, with output_padding, on an axis of known sizes. total frames are too many;
+ * negative: too few. */
 struct explicit { int64_t *before, *after, *extra; };
 
-static void pads_set(const struct node *n, int i, int axes, int64_t total, const struct explicit *ret)
+static void pads_set(const struct node *n, int i, int axes, int64_t total,
+                     const struct explicit *ret)
 {
     int64_t mode = attr_get_int(n, "auto_pad");
-    bool stated = mode == PAD_NOTSET || mode == PAD_VALID, given = attr_get_ints(n, "output_shape").n > 0;
+    bool stated = mode == PAD_NOTSET || mode == PAD_VALID,
+         given = attr_get_ints(n, "output_shape").n > 0;
     if (stated && !given) {
         ret->before[i] = mode == PAD_VALID ? 0 : list_at(attr_get_ints(n, "pads"), i, 0);
         ret->after[i] = mode == PAD_VALID ? 0 : list_at(attr_get_ints(n, "pads"), axes + i, 0);
@@ -42,13 +46,15 @@ static void pads_set(const struct node *n, int i, int axes, int64_t total, const
 /* Frames of the whole sequence's raw output in front of its frame 0. */
 static int64_t time_before(const struct node *n, int k, int axes, const struct axis_sizes *z)
 {
-    int64_t before[WINDOW_AXES_MAX] = { 0 }, after[WINDOW_AXES_MAX] = { 0 }, extra[WINDOW_AXES_MAX] = { 0 };
+    int64_t before[WINDOW_AXES_MAX] = { 0 }, after[WINDOW_AXES_MAX] = { 0 },
+            extra[WINDOW_AXES_MAX] = { 0 };
     int64_t total = z->extra + (z->kernel - 1) * z->dilation + 1 - z->stride;
     pads_set(n, k, axes, total, &(struct explicit) { before, after, extra });
     return before[k];
 }
 
-static rill_status attrs_make(struct pulser *p, const struct node *n, int k, int64_t past, void **ret)
+static rill_status attrs_make(struct pulser *p, const struct node *n, int k, int64_t past,
+                              void **ret)
 {
     const struct fact *x = pulser_fact(p, n->in[0]), *y = pulser_fact(p, n->out[0]);
     int axes = x->rank - 2;
@@ -69,24 +75,32 @@ static rill_status attrs_make(struct pulser *p, const struct node *n, int k, int
         if (!dim_is_const(x->shape[2 + i]) || !dim_is_const(y->shape[2 + i]))
             return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: time would be on two axes");
         e.extra[i] = z.extra;
-        pads_set(n, i, axes, (dim_value(x->shape[2 + i]) - 1) * z.stride + z.extra + span - dim_value(y->shape[2 + i]), &e);
+        pads_set(n, i, axes,
+                 (dim_value(x->shape[2 + i]) - 1) * z.stride + z.extra + span -
+                     dim_value(y->shape[2 + i]),
+                 &e);
     }
     const struct attr attrs[] = {
         { .name = "auto_pad", .kind = ATTR_INT, .i = PAD_NOTSET },
         { .name = "pads", .kind = ATTR_INTS, .ints = { 2 * (uint32_t) axes, list } },
-        { .name = "output_padding", .kind = ATTR_INTS, .ints = { (uint32_t) axes, list + 2 * axes } },
+        { .name = "output_padding",
+          .kind = ATTR_INTS,
+          .ints = { (uint32_t) axes, list + 2 * axes } },
         { .name = "output_shape", .kind = ATTR_INTS },
     };
     return pulser_attr_copy(p, n, attrs, 4, ret);
 }
 
-static rill_status deconv_check(const struct pulser *p, const struct node *n, const struct axis_sizes *z)
+static rill_status deconv_check(const struct pulser *p, const struct node *n,
+                                const struct axis_sizes *z)
 {
     for (unsigned i = 1; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u, its weights, runs along time", i);
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u, its weights, runs along time", i);
     if (attr_get_ints(n, "output_shape").n)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: output_shape fixes the size of the time axis");
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: output_shape fixes the size of the time axis");
     if (z->kernel > 1 << 20 || z->dilation > 1 << 20 || z->stride > 1 << 20)
         return op_fail(p->err, RILL_LIMIT, n, "a kernel of more than 2^20 frames does not stream");
     return RILL_OK;
@@ -113,9 +127,11 @@ rill_status rule_conv_transpose(struct pulser *p, const struct node *n)
         drop += padded * z.stride;
     }
     if (__builtin_mul_overflow(f.sf.pulse, z.stride, &pulse) || pulse > INT32_MAX)
-        return op_fail(p->err, RILL_LIMIT, n, "a pulse of %lld frames is too long", (long long) f.sf.pulse);
+        return op_fail(p->err, RILL_LIMIT, n, "a pulse of %lld frames is too long",
+                       (long long) f.sf.pulse);
     TRY(attrs_make(p, n, k, past, &attr));
-    TRY(flow_mask(p, n, &f, NULL, past > 0 || padded > 0, past > 0 || behind > 0 || z.extra > 0 || z.kernel < z.stride));
+    TRY(flow_mask(p, n, &f, NULL, past > 0 || padded > 0,
+                  past > 0 || behind > 0 || z.extra > 0 || z.kernel < z.stride));
     TRY(flow_history(p, n->name, &f, past, NULL));
     in[0] = f.wire;
     for (unsigned i = 1; i < n->n_in; i++)

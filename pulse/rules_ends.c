@@ -9,7 +9,8 @@
 
 enum { PAD_DATA, PAD_PADS, PAD_VALUE, PAD_AXES };
 
-static const char *const mode_names[] = { "constant", "reflect", "edge", "wrap" };      /* of Pad, in its order */
+static const char *const mode_names[] = { "constant", "reflect", "edge",
+                                          "wrap" }; /* of Pad, in its order */
 
 struct pads { int64_t before[RANK_MAX], after[RANK_MAX]; };
 
@@ -22,8 +23,10 @@ static rill_status pads_read(struct pulser *p, const struct node *n, struct pads
         axes[i] = i;
     *ret = (struct pads) { 0 };
     if (!pulser_const_ints(p, n, PAD_PADS, pads, 2 * RANK_MAX, &n_pads) ||
-        (n->n_in > PAD_AXES && n->in[PAD_AXES] != WIRE_NONE && !pulser_const_ints(p, n, PAD_AXES, axes, RANK_MAX, &m)))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its pads are computed from data or from the length of "
+        (n->n_in > PAD_AXES && n->in[PAD_AXES] != WIRE_NONE &&
+         !pulser_const_ints(p, n, PAD_AXES, axes, RANK_MAX, &m)))
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: its pads are computed from data or from the length of "
                        "the sequence");
     for (unsigned i = 0; i < m; i++) {
         int a = axis_normalise(axes[i], rank);
@@ -34,7 +37,8 @@ static rill_status pads_read(struct pulser *p, const struct node *n, struct pads
 }
 
 /* The node's own padding on the axes that are not time. */
-static rill_status pad_others(struct pulser *p, const struct node *n, struct pads *pads, int time, uint32_t *wire)
+static rill_status pad_others(struct pulser *p, const struct node *n, struct pads *pads, int time,
+                              uint32_t *wire)
 {
     int rank = pulser_fact(p, n->in[0])->rank;
     int64_t list[2 * RANK_MAX];
@@ -68,19 +72,26 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its pads run along time");
     TRY(pads_read(p, n, &pads));
     int t = f.sf.axis;
-    struct flow_pad pad = { .mode = modes[mode], .before = pads.before[t], .after = pads.after[t], .head = WIRE_NONE,
+    struct flow_pad pad = { .mode = modes[mode],
+                            .before = pads.before[t],
+                            .after = pads.after[t],
+                            .head = WIRE_NONE,
                             .tail = WIRE_NONE };
     if (pad.mode < 0 && (pad.before || pad.after))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: mode %s on axis %d, the time axis, joins the end of the "
-                       "sequence to its start; constant, edge and reflect stream", mode_names[mode], t);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: mode %s on axis %d, the time axis, joins the end of the "
+                       "sequence to its start; constant, edge and reflect stream",
+                       mode_names[mode], t);
     if (n->n_in > PAD_VALUE && n->in[PAD_VALUE] != WIRE_NONE && pad.mode == PULSE_PAD_CONSTANT) {
         pad.fill = pulser_fact(p, n->in[PAD_VALUE])->value;
         if (!pad.fill)
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: the value it pads with is not a constant");
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: the value it pads with is not a constant");
     }
     TRY(pad_others(p, n, &pads, t, &f.wire));
     if (pad.mode == PULSE_PAD_CONSTANT && pad.before >= 0 && pad.after >= 0)
-        p->padded[n->out[0]] = (struct padded) { true, f, pad.before, pad.after, fill_unless_zero(pad.fill) };
+        p->padded[n->out[0]] =
+            (struct padded) { true, f, pad.before, pad.after, fill_unless_zero(pad.fill) };
     TRY(flow_pad(p, n, &f, &pad));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }
@@ -88,8 +99,8 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
 /* ---- Concat ---- */
 
 /* Joins inputs first..last, which do not stream, into one wire; WIRE_NONE where there are none. */
-static rill_status constants_join(struct pulser *p, const struct node *n, unsigned first, unsigned end, int axis,
-                                  uint32_t *ret, int64_t *ret_frames)
+static rill_status constants_join(struct pulser *p, const struct node *n, unsigned first,
+                                  unsigned end, int axis, uint32_t *ret, int64_t *ret_frames)
 {
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1);
     const struct attr a = { .name = "axis", .kind = ATTR_INT, .i = axis };
@@ -100,14 +111,16 @@ static rill_status constants_join(struct pulser *p, const struct node *n, unsign
     for (unsigned i = first; i < end; i++) {
         const struct dim *d = pulser_fact(p, n->in[i])->shape[axis];
         if (!fact_is_static(pulser_fact(p, n->in[i])))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u has no fixed size", i);
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u has no fixed size",
+                           i);
         *ret_frames += dim_value(d);
         in[i - first] = p->map[n->in[i]];
     }
     if (*ret_frames == 0)
         return RILL_OK;
     *ret = in[0];
-    return end - first == 1 ? RILL_OK : pulser_emit_named(p, "Concat", n->name, &a, 1, in, end - first, ret);
+    return end - first == 1 ? RILL_OK
+                            : pulser_emit_named(p, "Concat", n->name, &a, 1, in, end - first, ret);
 }
 
 /* A dst wire that is absent or a constant of zeros. */
@@ -133,8 +146,10 @@ rill_status rule_concat(struct pulser *p, const struct node *n)
     if (axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->in[k])->rank) != f.sf.axis)
         return pulser_off_axis(p, n);
     if (streams > 1)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it puts %u streams one after the other on axis %d, the "
-                       "time axis; the second would start when the first has ended", streams, f.sf.axis);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: it puts %u streams one after the other on axis %d, the "
+                       "time axis; the second would start when the first has ended",
+                       streams, f.sf.axis);
     struct flow_pad pad = { .mode = PULSE_PAD_VALUES };
     TRY(constants_join(p, n, 0, k, f.sf.axis, &pad.head, &pad.before));
     TRY(constants_join(p, n, k + 1, n->n_in, f.sf.axis, &pad.tail, &pad.after));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Gather, whose indices may name frames of the time axis in order, indices of each frame, and CumSum. */
+/* Gather, whose indices may name frames of the time axis in order, indices of each frame, and
+ * CumSum. */
 #include "pulse/positions.h"
 #include "pulse/rules.h"
 
@@ -35,8 +36,8 @@ static bool indices_even(const struct pulser *p, uint32_t w, struct even *ret)
 }
 
 /* The indices of a run into its windows, low frames lower than those of the sequence. */
-static rill_status window_indices(struct pulser *p, const struct node *n, const struct even *e, int time, int64_t pulse,
-                                  int64_t low, uint32_t *ret)
+static rill_status window_indices(struct pulser *p, const struct node *n, const struct even *e,
+                                  int time, int64_t pulse, int64_t low, uint32_t *ret)
 {
     const struct fact *f = pulser_fact(p, n->in[1]);
     int64_t dim[RANK_MAX], stride[RANK_MAX];
@@ -57,7 +58,8 @@ static rill_status window_indices(struct pulser *p, const struct node *n, const 
 }
 
 /* Windows over the data: the indices of several frames for each frame of the output. */
-static rill_status gather_windows(struct pulser *p, const struct node *n, struct flow *f, const struct even *e, int time)
+static rill_status gather_windows(struct pulser *p, const struct node *n, struct flow *f,
+                                  const struct even *e, int time)
 {
     const struct fact *i = pulser_fact(p, n->in[1]);
     int64_t low = e->start, span = 0, count = 1;
@@ -67,15 +69,20 @@ static rill_status gather_windows(struct pulser *p, const struct node *n, struct
             continue;
         int64_t size = dim_is_const(i->shape[k]) ? dim_value(i->shape[k]) : 0, reach;
         if (size < 1 || __builtin_mul_overflow(count, size, &count) || count > 1 << 24 ||
-            __builtin_mul_overflow(e->step[k], size - 1, &reach) || reach > 1 << 24 || reach < -(1 << 24))
+            __builtin_mul_overflow(e->step[k], size - 1, &reach) || reach > 1 << 24 ||
+            reach < -(1 << 24))
             return op_fail(p->err, RILL_LIMIT, n, "windows of more than 2^24 frames do not stream");
         low += reach < 0 ? reach : 0;
         span += reach < 0 ? -reach : reach;
     }
     if (low < 0)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it picks frames from %lld on axis %d, the time axis, which "
-                       "count from the end of the sequence", (long long) low, f->sf.axis);
-    TRY(flow_windows(p, n, f, &(struct flow_window) { .before = -low, .span = span, .stride = e->step[time] }));
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: it picks frames from %lld on axis %d, the time axis, which "
+                       "count from the end of the sequence",
+                       (long long) low, f->sf.axis);
+    TRY(flow_windows(p, n, f,
+                     &(struct flow_window) {
+                         .before = -low, .span = span, .stride = e->step[time] }));
     TRY(window_indices(p, n, e, time, f->sf.pulse, low, &in[1]));
     in[0] = f->wire;
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
@@ -88,13 +95,16 @@ static rill_status gather_frames(struct pulser *p, const struct node *n, struct 
 {
     struct even e;
     if (!indices_even(p, n->in[1], &e))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it picks frames of axis %d, the time axis, by indices that "
-                       "are not a range counted from the start", f->sf.axis);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: it picks frames of axis %d, the time axis, by indices that "
+                       "are not a range counted from the start",
+                       f->sf.axis);
     int time = pulser_stream(p, n->in[1])->axis;
     if (e.start < 0 || e.step[time] < 1)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it picks frames from %lld in steps of %lld on axis %d, "
-                       "the time axis; only forward from the start streams", (long long) e.start, (long long) e.step[time],
-                       f->sf.axis);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: it picks frames from %lld in steps of %lld on axis %d, "
+                       "the time axis; only forward from the start streams",
+                       (long long) e.start, (long long) e.step[time], f->sf.axis);
     if (pulser_fact(p, n->in[1])->rank > 1)
         return gather_windows(p, n, f, &e, time);
     TRY(flow_every(p, n, f, e.start, e.step[0], 0));
@@ -106,7 +116,8 @@ static rill_status gather_rows(struct pulser *p, const struct node *n, struct fl
 {
     uint32_t in[2] = { p->map[n->in[0]], f->wire }, out;
     if (pulser_stream(p, n->in[0]))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: data and indices both run along time");
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: data and indices both run along time");
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
     f->sf.axis += axis;
     return pulser_bind(p, n, 0, out, &f->sf);
@@ -125,17 +136,24 @@ rill_status rule_gather(struct pulser *p, const struct node *n)
 
 /* ---- GatherElements and ScatterElements: every frame has indices of its own ---- */
 
-static rill_status elements_check(const struct pulser *p, const struct node *n, int at, int *ret_time)
+static rill_status elements_check(const struct pulser *p, const struct node *n, int at,
+                                  int *ret_time)
 {
     const struct stream_fact *first = NULL;
     for (unsigned i = 0; i < n->n_in; i++) {
         const struct stream_fact *s = pulser_stream(p, n->in[i]);
         if (s && s->axis == at)
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its indices name frames of axis %d of input %u, the time "
-                           "axis, in any order; Gather by a range of frames and Where stream", at, i);
+            return op_fail(
+                p->err, RILL_UNSUPPORTED, n,
+                "cannot stream: its indices name frames of axis %d of input %u, the time "
+                "axis, in any order; Gather by a range of frames and Where stream",
+                at, i);
         if (!s || (first && s->axis != first->axis))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u does not run along the time axis of the others: "
-                           "every frame needs data and indices of its own", i);
+            return op_fail(
+                p->err, RILL_UNSUPPORTED, n,
+                "cannot stream: input %u does not run along the time axis of the others: "
+                "every frame needs data and indices of its own",
+                i);
         first = s;
     }
     *ret_time = first->axis;
@@ -148,7 +166,8 @@ rill_status rule_elements(struct pulser *p, const struct node *n)
     struct stream_fact sf;
     unsigned first;
     int at = axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->in[0])->rank), time = at;
-    bool table = n->n_in == 2 && !pulser_stream(p, n->in[0]) && pulser_stream(p, n->in[1])->axis == at;
+    bool table =
+        n->n_in == 2 && !pulser_stream(p, n->in[0]) && pulser_stream(p, n->in[1])->axis == at;
     if (!table)
         TRY(elements_check(p, n, at, &time));
     TRY(pulser_align(p, n, in, &sf, &first));
@@ -170,7 +189,8 @@ static rill_status sum_carried(struct pulser *p, const struct node *n, struct fl
     TRY(pulser_attr_copy(p, n, &plain, 1, &attr));
     TRY(pulser_state(p, n->name, &x, f->sf.axis, 1, &in[0]));
     TRY(pulser_emit_named(p, "Concat", n->name, &along, 1, in, 2, &joined));
-    TRY(pulser_emit(p, n->op, n->name, attr, (uint32_t[]) { joined, p->map[n->in[1]] }, 2, &sums, 1));
+    TRY(pulser_emit(p, n->op, n->name, attr, (uint32_t[]) { joined, p->map[n->in[1]] }, 2, &sums,
+                    1));
     TRY(pulser_slice(p, n->name, sums, f->sf.axis, f->sf.pulse, f->sf.pulse + 1, &last));
     if (!graph_add_state(p->dst, n->name, in[0], last, NULL))
         return pulser_no_memory(p);
@@ -190,8 +210,10 @@ rill_status rule_cumsum(struct pulser *p, const struct node *n)
         return pulser_bind(p, n, 0, out, &f.sf);
     }
     if (attr_get_int(n, "reverse"))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it runs backwards along axis %d of input 0, the time axis: "
-                       "its first sum needs the last frame", f.sf.axis);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: it runs backwards along axis %d of input 0, the time axis: "
+                       "its first sum needs the last frame",
+                       f.sf.axis);
     TRY(flow_mask(p, n, &f, NULL, true, false));
     TRY(sum_carried(p, n, &f));
     f.sf.uniform = false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules of ops whose output frames overlap: OverlapAdd, ConvTranspose. What later frames still add to is a state. */
+/* Rules of ops whose output frames overlap: OverlapAdd, ConvTranspose. What later frames still add
+ * to is a state. */
 #include "pulse/clock_ops.h"
 #include "pulse/rules.h"
 
@@ -14,14 +15,18 @@ static rill_status overlap_check(struct pulser *p, const struct node *n)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its frames have no fixed size");
     for (unsigned i = 1; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u runs along time too", i);
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u runs along time too", i);
     if ((n->n_in > 2 && n->in[2] != WIRE_NONE) || (n->n_out > 1 && n->out[1] != WIRE_NONE))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its partial sums are the stream's own");
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: its partial sums are the stream's own");
     return RILL_OK;
 }
 
-/* Emits the op on frames [.., pulse, size]; the partial sums of one run are the initial ones of the next. */
-static rill_status overlap_emit(struct pulser *p, const struct node *n, uint32_t frames, uint32_t *ret)
+/* Emits the op on frames [.., pulse, size]; the partial sums of one run are the initial ones of the
+ * next. */
+static rill_status overlap_emit(struct pulser *p, const struct node *n, uint32_t frames,
+                                uint32_t *ret)
 {
     const struct attr plain[] = {
         { .name = "normalise", .kind = ATTR_INT, .i = 0 },
@@ -39,8 +44,8 @@ static rill_status overlap_emit(struct pulser *p, const struct node *n, uint32_t
     return graph_add_state(p->dst, n->name, in[2], out[1], NULL) ? RILL_OK : pulser_no_memory(p);
 }
 
-static rill_status constant_f32(struct pulser *p, const char *name, int rank, const int64_t *dim, const float *v,
-                                uint32_t *ret)
+static rill_status constant_f32(struct pulser *p, const char *name, int rank, const int64_t *dim,
+                                const float *v, uint32_t *ret)
 {
     struct tensor *t = tensor_new(p->arena, DTYPE_F32, rank, dim);
     if (!t)
@@ -51,12 +56,14 @@ static rill_status constant_f32(struct pulser *p, const char *name, int rank, co
 }
 
 /* The squared window, [pulse, size]: zeros in frames that lie outside the sequence. */
-static rill_status window_frames(struct pulser *p, const struct node *n, const struct flow *f, uint32_t *ret)
+static rill_status window_frames(struct pulser *p, const struct node *n, const struct flow *f,
+                                 uint32_t *ret)
 {
     const struct tensor *w = pulser_fact(p, n->in[1])->value;
     struct clock_attr *at = arena_new(p->arena, struct clock_attr);
     if (!w)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: the window it normalises by is not a constant");
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: the window it normalises by is not a constant");
     float *square = arena_array(p->arena, float, (size_t) w->dim[0] + 1);
     if (!square || !at)
         return pulser_no_memory(p);
@@ -69,14 +76,16 @@ static rill_status window_frames(struct pulser *p, const struct node *n, const s
     TRY(pulser_clock(p, &clock));
     TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &valid, 1));
     TRY(pulser_ints(p, n->name, column, 2, &shape));
-    TRY(pulser_emit_named(p, "Reshape", n->name, NULL, 0, (uint32_t[]) { valid, shape }, 2, &in[0]));
+    TRY(pulser_emit_named(p, "Reshape", n->name, NULL, 0, (uint32_t[]) { valid, shape }, 2,
+                          &in[0]));
     TRY(constant_f32(p, n->name, 2, row, square, &in[1]));
     TRY(constant_f32(p, n->name, 0, NULL, &(float) { 0 }, &in[2]));
     return pulser_emit_named(p, "Where", n->name, NULL, 0, in, 3, ret);
 }
 
 /* Divides by the sum of the squared windows over each sample where there is one. */
-static rill_status overlap_normalise(struct pulser *p, const struct node *n, const struct flow *frames, uint32_t *wire)
+static rill_status overlap_normalise(struct pulser *p, const struct node *n,
+                                     const struct flow *frames, uint32_t *wire)
 {
     uint32_t windows, sums, least, one, some, in[3];
     TRY(window_frames(p, n, frames, &windows));
@@ -100,7 +109,8 @@ rill_status rule_overlap_add(struct pulser *p, const struct node *n)
         return pulser_off_axis(p, n);
     TRY(overlap_check(p, n));
     if (__builtin_mul_overflow(f.sf.pulse, hop, &pulse) || pulse > INT32_MAX)
-        return op_fail(p->err, RILL_LIMIT, n, "a pulse of %lld frames is too long", (long long) f.sf.pulse);
+        return op_fail(p->err, RILL_LIMIT, n, "a pulse of %lld frames is too long",
+                       (long long) f.sf.pulse);
     TRY(flow_mask(p, n, &f, NULL, true, attr_get_int(n, "tail") != 0));
     TRY(overlap_emit(p, n, f.wire, &out));
     if (attr_get_int(n, "normalise"))

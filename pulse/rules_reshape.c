@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reshape and Flatten: the time axis stays, is merged with sizes behind it ([S, F] -> [S*F]) or split ([S*F] -> [S, F]).
- * What stands before it must stay: time is the outermost of what is merged. */
+/* Reshape and Flatten: the time axis stays, is merged with sizes behind it ([S, F] -> [S*F]) or
+ * split ([S*F] -> [S, F]). What stands before it must stay: time is the outermost of what is
+ * merged. */
 #include "pulse/ints.h"
 #include "pulse/rules.h"
 
@@ -27,7 +28,8 @@ static const struct dim *leading(const struct pulser *p, const struct fact *f, i
 }
 
 /* Frames of `to` per frame of `from`. */
-static bool frames_ratio(const struct pulser *p, const struct dim *from, const struct dim *to, struct ratio *ret)
+static bool frames_ratio(const struct pulser *p, const struct dim *from, const struct dim *to,
+                         struct ratio *ret)
 {
     int64_t a, b, c, d;
     if (!pulser_growth(p, from, &a, &b) || !pulser_growth(p, to, &c, &d) ||
@@ -47,14 +49,16 @@ static rill_status reshape_refuse(const struct pulser *p, const struct node *n, 
     return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: from %s to %s %s", from, to, why);
 }
 
-static rill_status reshape_frames(struct pulser *p, const struct node *n, const struct ratio *r, struct flow *f)
+static rill_status reshape_frames(struct pulser *p, const struct node *n, const struct ratio *r,
+                                  struct flow *f)
 {
     int64_t pulse;
     TRY(pulser_want_multiple(p, n, &f->sf, r->den));
     if (f->sf.delay % r->den)
         TRY(flow_delay(p, n->name, f, r->den - f->sf.delay % r->den));
     if (__builtin_mul_overflow(f->sf.pulse / r->den, r->num, &pulse) || pulse > INT32_MAX)
-        return op_fail(p->err, RILL_LIMIT, n, "a pulse of %lld frames is too long", (long long) f->sf.pulse);
+        return op_fail(p->err, RILL_LIMIT, n, "a pulse of %lld frames is too long",
+                       (long long) f->sf.pulse);
     f->sf.pulse = pulse;
     f->sf.delay = f->sf.delay / r->den * r->num;
     flow_scale(&f->sf, r->den, r->num);
@@ -73,8 +77,10 @@ rill_status rule_reshape(struct pulser *p, const struct node *n)
     if (axis < 0)
         return reshape_refuse(p, n, "time would be on two axes or on none");
     if (leading(p, from, f.sf.axis) != leading(p, to, axis))
-        return reshape_refuse(p, n, "the sizes in front of the time axis change; only sizes behind it can be merged with "
-                              "it or split off");
+        return reshape_refuse(
+            p, n,
+            "the sizes in front of the time axis change; only sizes behind it can be merged with "
+            "it or split off");
     if (!frames_ratio(p, from->shape[f.sf.axis], to->shape[axis], &r))
         return reshape_refuse(p, n, "the time axis does not grow evenly");
     TRY(reshape_frames(p, n, &r, &f));

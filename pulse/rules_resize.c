@@ -6,13 +6,22 @@ enum { IN_X, IN_ROI, IN_SCALES, IN_SIZES };
 
 /* Numbers of the op's choices, in its order. */
 enum { NEAREST };
-enum { HALF_PIXEL, HALF_PIXEL_SYMMETRIC, PYTORCH_HALF_PIXEL, ALIGN_CORNERS, ASYMMETRIC, CROP, TF_NEAREST };
+enum {
+    HALF_PIXEL,
+    HALF_PIXEL_SYMMETRIC,
+    PYTORCH_HALF_PIXEL,
+    ALIGN_CORNERS,
+    ASYMMETRIC,
+    CROP,
+    TF_NEAREST
+};
 enum { PREFER_FLOOR, PREFER_CEIL, FLOOR };
 
 /* Output frame i comes from frame i/times and from no other. */
 static bool repeats_frames(const struct node *n, int64_t times)
 {
-    int64_t coord = attr_get_int(n, "coordinate_transformation_mode"), near = attr_get_int(n, "nearest_mode");
+    int64_t coord = attr_get_int(n, "coordinate_transformation_mode"),
+            near = attr_get_int(n, "nearest_mode");
     if (coord == CROP || (coord == TF_NEAREST && near != FLOOR))
         return false;
     if (times == 1)
@@ -40,7 +49,8 @@ static bool has_input(const struct pulser *p, const struct node *n, unsigned i)
 }
 
 /* The sizes of one run, of the axes that the op speaks of. */
-static rill_status resize_sizes(struct pulser *p, const struct node *n, const struct flow *f, uint32_t *ret)
+static rill_status resize_sizes(struct pulser *p, const struct node *n, const struct flow *f,
+                                uint32_t *ret)
 {
     const struct fact *to = pulser_fact(p, n->out[0]);
     struct attr_ints axes = attr_get_ints(n, "axes");
@@ -55,11 +65,13 @@ static rill_status resize_sizes(struct pulser *p, const struct node *n, const st
     return pulser_ints(p, n->name, sizes, m, ret);
 }
 
-static rill_status resize_emit(struct pulser *p, const struct node *n, struct flow *f, int64_t times)
+static rill_status resize_emit(struct pulser *p, const struct node *n, struct flow *f,
+                               int64_t times)
 {
     uint32_t in[4] = { f->wire, WIRE_NONE, WIRE_NONE, WIRE_NONE };
     if (__builtin_mul_overflow(f->sf.pulse, times, &f->sf.pulse) || f->sf.pulse > INT32_MAX)
-        return op_fail(p->err, RILL_LIMIT, n, "a pulse that is %lld times as long is too long", (long long) times);
+        return op_fail(p->err, RILL_LIMIT, n, "a pulse that is %lld times as long is too long",
+                       (long long) times);
     f->sf.delay *= times;
     flow_scale(&f->sf, 1, times);
     if (has_input(p, n, IN_SCALES))
@@ -82,10 +94,14 @@ rill_status rule_resize(struct pulser *p, const struct node *n)
         char a[128], b[128];
         dim_print(from, a, sizeof a);
         dim_print(to, b, sizeof b);
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it makes %s frames of %s on axis %d, the time axis; nearest "
-                       "with a whole scale streams (half_pixel and rounding, or asymmetric and floor)", b, a, f.sf.axis);
+        return op_fail(
+            p->err, RILL_UNSUPPORTED, n,
+            "cannot stream: it makes %s frames of %s on axis %d, the time axis; nearest "
+            "with a whole scale streams (half_pixel and rounding, or asymmetric and floor)",
+            b, a, f.sf.axis);
     }
     if (attr_get_int(n, "mode") != NEAREST)
-        TRY(flow_mask(p, n, &f, NULL, false, true));    /* a neighbour weighs 0, which does not hide what is no number */
+        TRY(flow_mask(p, n, &f, NULL, false,
+                      true)); /* a neighbour weighs 0, which does not hide what is no number */
     return resize_emit(p, n, &f, times);
 }

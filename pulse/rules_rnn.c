@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* RNN, GRU and LSTM. Along time the states of a run are those of the next; frames before the sequence are skipped. With
- * time merged into the batch (a cell over frequency) every frame is a sequence of its own and nothing is carried over. */
+/* RNN, GRU and LSTM. Along time the states of a run are those of the next; frames before the
+ * sequence are skipped. With time merged into the batch (a cell over frequency) every frame is a
+ * sequence of its own and nothing is carried over. */
 #include "pulse/carry.h"
 #include "pulse/clock_ops.h"
 #include "pulse/rules.h"
@@ -21,41 +22,53 @@ static bool lens_are_whole(const struct pulser *p, const struct node *n, const s
     return whole;
 }
 
-static rill_status cell_check(const struct pulser *p, const struct node *n, const struct stream_fact *s)
+static rill_status cell_check(const struct pulser *p, const struct node *n,
+                              const struct stream_fact *s)
 {
     static const char *const ways[] = { "forward", "reverse", "bidirectional" };
     int64_t way = attr_get_int(n, "direction");
     if (way != 0)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: direction %s runs backwards along axis %d of input 0, the "
-                       "time axis: its first step needs the last frame; direction forward streams", ways[way], s->axis);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: direction %s runs backwards along axis %d of input 0, the "
+                       "time axis: its first step needs the last frame; direction forward streams",
+                       ways[way], s->axis);
     for (unsigned i = 1; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]) && i != IN_LENS)
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u runs along time too", i);
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u runs along time too", i);
     if (!lens_are_whole(p, n, s->length))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: sequence_lens ends sequences before the stream does");
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: sequence_lens ends sequences before the stream does");
     for (unsigned k = 1; k < n->n_out; k++)
         if (n->out[k] != WIRE_NONE && pulser_wire_used(p, n->out[k]))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: output %u, the state after the last frame, is wanted, "
-                           "which is known only at the end of the stream", k);
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: output %u, the state after the last frame, is wanted, "
+                           "which is known only at the end of the stream",
+                           k);
     return RILL_OK;
 }
 
 /* The wire a state is read from, with what it starts from in input i of the node. */
-static rill_status state_read(struct pulser *p, const struct node *n, unsigned i, struct carried *ret)
+static rill_status state_read(struct pulser *p, const struct node *n, unsigned i,
+                              struct carried *ret)
 {
     const struct fact *x = pulser_fact(p, n->in[IN_X]), *r = pulser_fact(p, n->in[IN_R]);
     bool batch_major = attr_get_int(n, "layout") != 0;
-    struct fact f = { .type = DTYPE_F32, .rank = 3, .shape = { r->shape[0], x->shape[batch_major ? 0 : 1], r->shape[2] } };
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = 3,
+                      .shape = { r->shape[0], x->shape[batch_major ? 0 : 1], r->shape[2] } };
     if (batch_major) {
         f.shape[1] = f.shape[0];
         f.shape[0] = x->shape[0];
     }
     if (!fact_is_static(&f))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: the number of its sequences is not known");
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: the number of its sequences is not known");
     return pulser_carry(p, n, &f, i < n->n_in ? n->in[i] : WIRE_NONE, ret);
 }
 
-static rill_status skip_emit(struct pulser *p, const struct node *n, const struct flow *f, uint32_t *ret)
+static rill_status skip_emit(struct pulser *p, const struct node *n, const struct flow *f,
+                             uint32_t *ret)
 {
     struct clock_attr *a = arena_new(p->arena, struct clock_attr);
     uint32_t clock;
@@ -98,10 +111,14 @@ static rill_status cell_per_frame(struct pulser *p, const struct node *n)
     bool batch_major = attr_get_int(n, "layout") != 0;
     for (unsigned i = 0; i < n->n_in; i++) {
         const struct stream_fact *s = pulser_stream(p, n->in[i]);
-        int batch = i == IN_X || i == IN_H || i == IN_C ? (batch_major ? 0 : 1) : i == IN_LENS ? 0 : -1;
+        int batch = i == IN_X || i == IN_H || i == IN_C ? (batch_major ? 0 : 1)
+            : i == IN_LENS                              ? 0
+                                                        : -1;
         if (s && s->axis != batch)
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u has time on axis %d, which is neither its "
-                           "sequence nor its batch", i, s->axis);
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u has time on axis %d, which is neither its "
+                           "sequence nor its batch",
+                           i, s->axis);
     }
     TRY(pulser_align(p, n, in, &sf, &first));
     TRY(pulser_no_lengths(p, n));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Scan. The body goes through a pulser of its own, so that the pulse stands for the stream symbol in it, in what it gives
- * and in bodies within it at once.
+/* Scan. The body goes through a pulser of its own, so that the pulse stands for the stream symbol
+ * in it, in what it gives and in bodies within it at once.
  *
- * Along time its states are the stream's; frames before the sequence leave them as they are. Along another axis it runs
- * anew over each frame: its slices, states and captures stream themselves, and histories made in the body become one
- * more scanned input and output, a place for every iteration. */
+ * Along time its states are the stream's; frames before the sequence leave them as they are. Along
+ * another axis it runs anew over each frame: its slices, states and captures stream themselves, and
+ * histories made in the body become one more scanned input and output, a place for every
+ * iteration. */
 #include "engine/control.h"
 #include "pulse/carry.h"
 #include "pulse/clock_ops.h"
@@ -24,11 +25,17 @@ struct scan {
     int64_t iterations;
     uint32_t valid, valid_in;       /* outer wire and body wire; WIRE_NONE where no frame is late */
     struct carried *carried;
-    struct wires { uint32_t *v; unsigned n; } outer_in, body_in;    /* in the order of the Scan made */
+    struct wires {
+        uint32_t *v;
+        unsigned n;
+    } outer_in, body_in; /* in the order of the Scan made */
 };
 
 static unsigned n_states(const struct scan *s) { return (unsigned) s->at->n_states; }
-static unsigned n_leading(const struct scan *s) { return (unsigned) (s->at->n_states + s->at->n_scans); }
+static unsigned n_leading(const struct scan *s)
+{
+    return (unsigned) (s->at->n_states + s->at->n_scans);
+}
 
 /* States that the stream keeps from run to run. */
 static unsigned n_carried(const struct scan *s)
@@ -54,24 +61,32 @@ static rill_status along_check(struct pulser *p, const struct scan *s)
     for (unsigned i = 0; i < n->n_in; i++) {
         const struct stream_fact *f = pulser_stream(p, n->in[i]);
         if (f && !is_scanned(s, i))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u, which every iteration sees whole, runs along "
-                           "time", i);
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u, which every iteration sees whole, runs along "
+                           "time",
+                           i);
         if (!is_scanned(s, i))
             continue;
         if (!f || in_axis(p, s, i) != f->axis)
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: scanned input %u does not run along time, others do",
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: scanned input %u does not run along time, others do",
                            i - n_states(s));
         if (scan_is_reverse(s->at->in_reverse, i - n_states(s)))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it runs backwards along axis %d of input %u, the time "
-                           "axis", f->axis, i);
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: it runs backwards along axis %d of input %u, the time "
+                           "axis",
+                           f->axis, i);
     }
     for (unsigned i = 0; i < n_carried(s); i++)
         if (n->out[i] != WIRE_NONE && pulser_wire_used(p, n->out[i]))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: the last value of state %u is wanted, which is known "
-                           "only at the end of the stream", i);
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: the last value of state %u is wanted, which is known "
+                           "only at the end of the stream",
+                           i);
     for (unsigned i = n_states(s); i < n->n_out; i++)
         if (scan_is_reverse(s->at->out_reverse, i - n_states(s)))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it writes output %u backwards along time", i);
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: it writes output %u backwards along time", i);
     return RILL_OK;
 }
 
@@ -92,7 +107,8 @@ static rill_status iterations_find(struct pulser *p, struct scan *s)
         return op_fail(p->err, RILL_UNSUPPORTED, s->n, "cannot stream: it scans nothing");
     const struct dim *d = pulser_dst_fact(p, s->in[i])->shape[in_axis(p, s, i)];
     if (!dim_is_const(d))
-        return op_fail(p->err, RILL_UNSUPPORTED, s->n, "cannot stream: the number of its iterations is not known");
+        return op_fail(p->err, RILL_UNSUPPORTED, s->n,
+                       "cannot stream: the number of its iterations is not known");
     s->iterations = dim_value(d);
     return RILL_OK;
 }
@@ -160,8 +176,14 @@ static rill_status body_begin(struct pulser *p, struct scan *s)
     if (!s->dst || !s->outer_in.v || !s->body_in.v)
         return pulser_no_memory(p);
     graph_init(s->dst, p->arena, s->src->dims, s->src->name);
-    s->body = (struct pulser) { .src = s->src, .dst = s->dst, .symbol = p->symbol, .arena = p->arena, .pulse = p->pulse,
-                                .outer = p, .keep_bodies = p->keep_bodies, .err = p->err };
+    s->body = (struct pulser) { .src = s->src,
+                                .dst = s->dst,
+                                .symbol = p->symbol,
+                                .arena = p->arena,
+                                .pulse = p->pulse,
+                                .outer = p,
+                                .keep_bodies = p->keep_bodies,
+                                .err = p->err };
     s->valid = s->valid_in = WIRE_NONE;
     return pulser_maps_new(&s->body);
 }
@@ -182,8 +204,10 @@ static rill_status state_next(struct pulser *p, struct scan *s, unsigned k, uint
     struct flow a, b;
     *ret = s->body.map[out];
     bool streams = flow_of(&s->body, in, &a), still = flow_of(&s->body, out, &b);
-    if (streams != still || (streams && (a.sf.axis != b.sf.axis || a.sf.delay != b.sf.delay) && !b.sf.uniform))
-        return op_fail(p->err, RILL_UNSUPPORTED, s->n, "cannot stream: state %u gets %lld frames later in every iteration", k,
+    if (streams != still ||
+        (streams && (a.sf.axis != b.sf.axis || a.sf.delay != b.sf.delay) && !b.sf.uniform))
+        return op_fail(p->err, RILL_UNSUPPORTED, s->n,
+                       "cannot stream: state %u gets %lld frames later in every iteration", k,
                        streams && still ? (long long) (b.sf.delay - a.sf.delay) : 0);
     if (s->valid == WIRE_NONE)
         return RILL_OK;
@@ -198,16 +222,19 @@ static rill_status body_outputs(struct pulser *p, struct scan *s)
         if (k < n_states(s))
             TRY(state_next(p, s, k, &w));
         if (w == WIRE_NONE || !graph_add_output(s->dst, w))
-            return w == WIRE_NONE ? op_fail(p->err, RILL_UNSUPPORTED, s->n, "cannot stream: output %u of its body has two time "
-                                            "axes", k) : pulser_no_memory(p);
+            return w == WIRE_NONE ? op_fail(p->err, RILL_UNSUPPORTED, s->n,
+                                            "cannot stream: output %u of its body has two time "
+                                            "axes",
+                                            k)
+                                  : pulser_no_memory(p);
     }
     return RILL_OK;
 }
 
 /* ---- histories of the body ---- */
 
-static rill_status history_init(struct pulser *p, const struct scan *s, uint32_t outer, const struct tensor *one,
-                                const struct tensor **ret)
+static rill_status history_init(struct pulser *p, const struct scan *s, uint32_t outer,
+                                const struct tensor *one, const struct tensor **ret)
 {
     struct tensor shape, *t;
     *ret = NULL;
@@ -223,13 +250,15 @@ static rill_status history_init(struct pulser *p, const struct scan *s, uint32_t
 }
 
 /* Moves state st of the body outside: one place for every iteration, scanned in and out. */
-static rill_status history_out(struct pulser *p, struct scan *s, const struct state *st, uint32_t *ret_out)
+static rill_status history_out(struct pulser *p, struct scan *s, const struct state *st,
+                               uint32_t *ret_out)
 {
     struct fact f = s->dst->wires[st->in].fact;
     const struct tensor *init;
     uint32_t outer;
     if (f.rank == RANK_MAX)
-        return op_fail(p->err, RILL_LIMIT, s->n, "the histories of its body would have more than %d axes", RANK_MAX);
+        return op_fail(p->err, RILL_LIMIT, s->n,
+                       "the histories of its body would have more than %d axes", RANK_MAX);
     memmove(&f.shape[1], &f.shape[0], (size_t) f.rank * sizeof *f.shape);
     f.shape[0] = dim_int(p->dst->dims, s->iterations);
     f.rank++;
@@ -246,8 +275,8 @@ static rill_status history_out(struct pulser *p, struct scan *s, const struct st
 /* ---- the Scan made ---- */
 
 /* Per input or output: the axis or direction it had, then `more` entries of 0. */
-static bool ints_extended(struct pulser *p, struct attr_ints list, unsigned had, unsigned more, int64_t value,
-                          struct attr_ints *ret)
+static bool ints_extended(struct pulser *p, struct attr_ints list, unsigned had, unsigned more,
+                          int64_t value, struct attr_ints *ret)
 {
     int64_t *v = arena_array(p->arena, int64_t, had + more + 1);
     for (unsigned i = 0; v && i < had + more; i++)
@@ -257,8 +286,8 @@ static bool ints_extended(struct pulser *p, struct attr_ints list, unsigned had,
 }
 
 /* Histories are written in the direction they are read in: that of the first scanned input. */
-static rill_status attr_make(struct pulser *p, const struct scan *s, unsigned more_in, unsigned more_out,
-                             const struct scan_attr **ret)
+static rill_status attr_make(struct pulser *p, const struct scan *s, unsigned more_in,
+                             unsigned more_out, const struct scan_attr **ret)
 {
     struct scan_attr *a = arena_copy(p->arena, s->at, sizeof *a);
     unsigned in = (unsigned) s->at->n_scans, out = s->n->n_out - n_states(s);
@@ -306,12 +335,13 @@ static rill_status output_make(struct pulser *p, const struct scan *s, unsigned 
     return pulser_bind(p, s->n, k, *ret, &flow.sf);
 }
 
-static rill_status scan_emit(struct pulser *p, struct scan *s, unsigned more_in, uint32_t *out, unsigned n_out,
-                             unsigned more_out)
+static rill_status scan_emit(struct pulser *p, struct scan *s, unsigned more_in, uint32_t *out,
+                             unsigned n_out, unsigned more_out)
 {
     const struct scan_attr *attr;
     TRY(attr_make(p, s, more_in, more_out, &attr));
-    struct node *made = graph_add_node(p->dst, s->n->op, s->n->name, attr, s->outer_in.v, s->outer_in.n, out, n_out);
+    struct node *made = graph_add_node(p->dst, s->n->op, s->n->name, attr, s->outer_in.v,
+                                       s->outer_in.n, out, n_out);
     if (!made || !(made->body = arena_array(p->arena, struct graph *, 1)))
         return pulser_no_memory(p);
     made->body[0] = s->dst;
@@ -321,14 +351,16 @@ static rill_status scan_emit(struct pulser *p, struct scan *s, unsigned more_in,
     return RILL_OK;
 }
 
-/* States and scanned inputs, the flag, then (once the body is known) histories, captures and the clock. */
+/* States and scanned inputs, the flag, then (once the body is known) histories, captures and the
+ * clock. */
 static rill_status scan_build(struct pulser *p, struct scan *s)
 {
     TRY(body_begin(p, s));
     TRY(body_inputs(p, s, 0, n_leading(s)));
     if (s->along && n_states(s) && s->sf.delay)
         TRY(valid_make(p, s));
-    struct wires outer = s->outer_in, inner = s->body_in;       /* the captures go behind what is put in between */
+    struct wires outer = s->outer_in,
+                 inner = s->body_in; /* the captures go behind what is put in between */
     s->outer_in.v += s->outer_in.n;
     s->body_in.v += s->body_in.n;
     s->outer_in.n = s->body_in.n = 0;
@@ -338,7 +370,8 @@ static rill_status scan_build(struct pulser *p, struct scan *s)
     TRY(body_outputs(p, s));
     unsigned n_hist = s->dst->n_states, n_out = s->src->n_outputs;
     if (n_hist && s->along)
-        return op_fail(p->err, RILL_UNSUPPORTED, s->n, "cannot stream: its body remembers frames of another time axis");
+        return op_fail(p->err, RILL_UNSUPPORTED, s->n,
+                       "cannot stream: its body remembers frames of another time axis");
     uint32_t *out = arena_array(p->arena, uint32_t, n_out + n_hist + 1);
     uint32_t *all = arena_array(p->arena, uint32_t, 2 * (outer.n + captures_out.n + n_hist + 1));
     if (!out || !all)
@@ -393,11 +426,13 @@ static rill_status scan_keep(struct pulser *p, struct scan *s)
             TRY(pulser_bind(p, n, k, out[k], &sf));
     }
     for (unsigned k = 0; k < n_carried(s); k++) {
-        if (out[k] == WIRE_NONE && (out[k] = graph_add_wire(p->dst, n->name, pulser_dst_fact(p, s->in[k]))) == WIRE_NONE)
+        if (out[k] == WIRE_NONE &&
+            (out[k] = graph_add_wire(p->dst, n->name, pulser_dst_fact(p, s->in[k]))) == WIRE_NONE)
             return pulser_no_memory(p);
         TRY(pulser_carry_end(p, n, &s->carried[k], out[k]));
     }
-    struct node *made = graph_add_node(p->dst, n->op, n->name, n->attr, s->in, n->n_in, out, n->n_out);
+    struct node *made =
+        graph_add_node(p->dst, n->op, n->name, n->attr, s->in, n->n_in, out, n->n_out);
     if (!made)
         return pulser_no_memory(p);
     made->body = n->body;
@@ -414,7 +449,8 @@ static rill_status states_carry(struct pulser *p, struct scan *s)
     for (unsigned k = 0; k < n_carried(s); k++) {
         const struct fact *f = pulser_fact(p, s->n->in[k]);
         if (!fact_is_static(f))
-            return op_fail(p->err, RILL_UNSUPPORTED, s->n, "cannot stream: state %u has no fixed size", k);
+            return op_fail(p->err, RILL_UNSUPPORTED, s->n,
+                           "cannot stream: state %u has no fixed size", k);
         TRY(pulser_carry(p, s->n, f, s->n->in[k], &s->carried[k]));
         s->in[k] = s->carried[k].read;
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules of ops that make a time axis out of nothing that streams: ConstantOfShape, Expand, Tile, Range,
- * Slice of a table;
- * and of Expand and Tile where time comes in already. */
+/* Rules of ops that make a time axis out of nothing that streams: ConstantOfShape, Expand, Tile,
+ * Range, Slice of a table; and of Expand and Tile where time comes in already. */
 #include "pulse/clock_ops.h"
 #include "pulse/rules.h"
 
@@ -37,7 +36,8 @@ static rill_status source_fact(struct pulser *p, const struct node *n, struct st
 }
 
 /* The output's sizes with a pulse of frames on the time axis. */
-static rill_status source_shape(struct pulser *p, const struct node *n, const struct stream_fact *sf, uint32_t *ret)
+static rill_status source_shape(struct pulser *p, const struct node *n,
+                                const struct stream_fact *sf, uint32_t *ret)
 {
     const struct fact *f = pulser_fact(p, n->out[0]);
     int64_t shape[RANK_MAX];
@@ -60,7 +60,8 @@ rill_status source_constant(struct pulser *p, const struct node *n)
     return pulser_bind(p, n, 0, out, &sf);
 }
 
-/* The input, which does not grow, is repeated along time: all frames are alike where it has one of them. */
+/* The input, which does not grow, is repeated along time: all frames are alike where it has one of
+ * them. */
 rill_status source_expand(struct pulser *p, const struct node *n)
 {
     struct stream_fact sf;
@@ -87,8 +88,10 @@ rill_status source_range(struct pulser *p, const struct node *n)
     if (!a)
         return pulser_no_memory(p);
     TRY(source_fact(p, n, &sf));
-    if (!pulser_const_ints(p, n, 0, &ends[0], 1, &one) || !pulser_const_ints(p, n, 2, &ends[1], 1, &one))
-        return source_refuse(p, n, "whose first element or step depends on the length of the sequence or on data");
+    if (!pulser_const_ints(p, n, 0, &ends[0], 1, &one) ||
+        !pulser_const_ints(p, n, 2, &ends[1], 1, &one))
+        return source_refuse(
+            p, n, "whose first element or step depends on the length of the sequence or on data");
     *a = (struct clock_attr) { .pulse = sf.pulse };
     TRY(pulser_clock(p, &in[0]));
     in[1] = p->map[n->in[0]];
@@ -99,7 +102,8 @@ rill_status source_range(struct pulser *p, const struct node *n)
     return pulser_bind(p, n, 0, out, &sf);
 }
 
-/* The axis that a Slice cuts, if it is one, and the first element it takes: a number, forward one by one. */
+/* The axis that a Slice cuts, if it is one, and the first element it takes: a number, forward one
+ * by one. */
 static bool slice_of(const struct pulser *p, const struct node *n, int *ret_axis, int64_t *ret_from)
 {
     int64_t axis = 0, step = 1;
@@ -114,7 +118,8 @@ static bool slice_of(const struct pulser *p, const struct node *n, int *ret_axis
     return step == 1;
 }
 
-/* So many rows of a table as the sequence is long: row first + i for frame i, the last one where the table has ended. */
+/* So many rows of a table as the sequence is long: row first + i for frame i, the last one where
+ * the table has ended. */
 rill_status source_slice(struct pulser *p, const struct node *n)
 {
     const struct fact *table = pulser_fact(p, n->in[0]);
@@ -126,12 +131,15 @@ rill_status source_slice(struct pulser *p, const struct node *n)
     if (!a)
         return pulser_no_memory(p);
     if (!slice_of(p, n, &axis, &from) || !dim_is_const(table->shape[axis]))
-        return source_refuse(p, n, "whose first element depends on the length of the sequence or on data");
+        return source_refuse(
+            p, n, "whose first element depends on the length of the sequence or on data");
     rows = dim_value(table->shape[axis]);
     int64_t num, den;
     if (!pulser_growth(p, pulser_fact(p, n->out[0])->shape[axis], &num, &den))
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: axis %d has %lld elements, and the sequence may be longer; "
-                       "assert that it is not", axis, (long long) rows);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: axis %d has %lld elements, and the sequence may be longer; "
+                       "assert that it is not",
+                       axis, (long long) rows);
     TRY(source_fact(p, n, &sf));
     *a = (struct clock_attr) { .pulse = sf.pulse };
     const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
@@ -157,7 +165,8 @@ static rill_status repeat_refuse(const struct pulser *p, const struct node *n, c
 }
 
 /* How input 0 streams where the time axis comes out as it went in. */
-static rill_status repeat_flow(struct pulser *p, const struct node *n, struct flow *f, int *ret_axis)
+static rill_status repeat_flow(struct pulser *p, const struct node *n, struct flow *f,
+                               int *ret_axis)
 {
     const struct fact *x = pulser_fact(p, n->in[0]), *y = pulser_fact(p, n->out[0]);
     if (!flow_of(p, n->in[0], f) || pulser_stream(p, n->in[1]))

@@ -21,16 +21,19 @@ static void same_pads(struct pulser *p, const struct node *n, struct spatial *s,
 {
     struct dims *ds = p->dst->dims;
     const struct dim *in = pulser_fact(p, n->in[0])->shape[2 + i];
-    const struct dim *last = dim_mul_int(ds, dim_add_int(ds, dim_div_ceil_int(ds, in, s->stride[i]), -1), s->stride[i]);
+    const struct dim *last =
+        dim_mul_int(ds, dim_add_int(ds, dim_div_ceil_int(ds, in, s->stride[i]), -1), s->stride[i]);
     const struct dim *reach = dim_add_int(ds, last, (s->kernel[i] - 1) * s->dilation[i] + 1);
-    const struct dim *total = s->stride[i] == 1 ? dim_int(ds, (s->kernel[i] - 1) * s->dilation[i])
-                                                : dim_max(ds, dim_int(ds, 0), dim_sub(ds, reach, in));
+    const struct dim *total = s->stride[i] == 1
+        ? dim_int(ds, (s->kernel[i] - 1) * s->dilation[i])
+        : dim_max(ds, dim_int(ds, 0), dim_sub(ds, reach, in));
     const struct dim *small = dim_div_int(ds, total, 2), *large = dim_sub(ds, total, small);
     s->before[i] = upper ? small : large;
     s->after[i] = upper ? large : small;
 }
 
-static void spatial_read(struct pulser *p, const struct node *n, const struct fact *weights, struct spatial *s)
+static void spatial_read(struct pulser *p, const struct node *n, const struct fact *weights,
+                         struct spatial *s)
 {
     struct attr_ints kernel = attr_get_ints(n, "kernel_shape"), pads = attr_get_ints(n, "pads");
     int64_t auto_pad = attr_get_int(n, "auto_pad");
@@ -47,19 +50,24 @@ static void spatial_read(struct pulser *p, const struct node *n, const struct fa
     }
 }
 
-/* Pads on the time axis; those behind may depend on the length where they only hide what lies past the end. */
-static rill_status time_window(struct pulser *p, const struct node *n, const struct spatial *s, int k,
-                               struct flow_window *ret)
+/* Pads on the time axis; those behind may depend on the length where they only hide what lies past
+ * the end. */
+static rill_status time_window(struct pulser *p, const struct node *n, const struct spatial *s,
+                               int k, struct flow_window *ret)
 {
     if (!pulser_settled(p, s->before[k], &ret->before)) {
         char text[128], symbol[64];
         dim_print(s->before[k], text, sizeof text);
         dim_print(p->symbol, symbol, sizeof symbol);
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: SAME padding with stride %lld puts %s frames in front, "
-                       "which depends on the length; assert what the length is a multiple of (as in %s == 2*(%s/2)), or "
-                       "pad explicitly", (long long) s->stride[k], text, symbol, symbol);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: SAME padding with stride %lld puts %s frames in front, "
+                       "which depends on the length; assert what the length is a multiple of (as "
+                       "in %s == 2*(%s/2)), or "
+                       "pad explicitly",
+                       (long long) s->stride[k], text, symbol, symbol);
     }
-    ret->after = dim_is_const(s->after[k]) ? dim_value(s->after[k]) : s->stride[k] + s->kernel[k] * s->dilation[k];
+    ret->after = dim_is_const(s->after[k]) ? dim_value(s->after[k])
+                                           : s->stride[k] + s->kernel[k] * s->dilation[k];
     ret->stride = s->stride[k];
     if (__builtin_mul_overflow(s->kernel[k] - 1, s->dilation[k], &ret->span))
         return op_fail(p->err, RILL_LIMIT, n, "its kernel is too long");
@@ -67,8 +75,8 @@ static rill_status time_window(struct pulser *p, const struct node *n, const str
 }
 
 /* The node's attributes with explicit pads, none on spatial axis k. */
-static rill_status attrs_without_pads(struct pulser *p, const struct node *n, const struct spatial *s, int k,
-                                      void **ret)
+static rill_status attrs_without_pads(struct pulser *p, const struct node *n,
+                                      const struct spatial *s, int k, void **ret)
 {
     int64_t *pads = arena_array(p->arena, int64_t, 2 * WINDOW_AXES_MAX);
     if (!pads)
@@ -86,8 +94,8 @@ static rill_status attrs_without_pads(struct pulser *p, const struct node *n, co
     return pulser_attr_copy(p, n, list, 2, ret);
 }
 
-static rill_status windowed_emit(struct pulser *p, const struct node *n, const struct spatial *s, struct flow *f,
-                                 const struct flow_window *w)
+static rill_status windowed_emit(struct pulser *p, const struct node *n, const struct spatial *s,
+                                 struct flow *f, const struct flow_window *w)
 {
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
     const int64_t origin = f->sf.origin;
@@ -100,7 +108,8 @@ static rill_status windowed_emit(struct pulser *p, const struct node *n, const s
     in[0] = f->wire;
     for (unsigned i = 1; i < n->n_in; i++) {
         if (pulser_stream(p, n->in[i]))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u, its weights, runs along time", i);
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u, its weights, runs along time", i);
         in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
     }
     TRY(pulser_emit(p, n->op, n->name, attr, in, n->n_in, &out, 1));
@@ -138,7 +147,8 @@ static rill_status pool_read(struct pulser *p, const struct node *n, struct pool
     *q = (struct pool) { .w = { 0 } };
     *ret_done = !flow_of(p, n->in[0], &q->f) || q->f.sf.axis < 2;
     if (n->n_out > 1 && n->out[1] != WIRE_NONE)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its indices count through the whole sequence");
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: its indices count through the whole sequence");
     if (*ret_done)
         return pulser_off_axis(p, n);
     spatial_read(p, n, NULL, &q->s);
@@ -165,7 +175,8 @@ rill_status rule_lp_pool(struct pulser *p, const struct node *n)
     return done ? RILL_OK : windowed_emit(p, n, &q.s, &q.f, &q.w);
 }
 
-/* Which frames of the windows count: those of the sequence, with its pads where they are counted. */
+/* Which frames of the windows count: those of the sequence, with its pads where they are
+ * counted. */
 static rill_status counted_emit(struct pulser *p, const struct node *n, const struct pool *q,
                                 const struct stream_fact *in, uint32_t *ret)
 {
@@ -178,7 +189,8 @@ static rill_status counted_emit(struct pulser *p, const struct node *n, const st
         return pulser_no_memory(p);
     if (pads)
         length = dim_add(ds, dim_add_int(ds, length, q->w.before), after);
-    *at = (struct clock_attr) { .pulse = in->pulse, .frames = in->pulse - q->w.stride + q->w.span + 1,
+    *at = (struct clock_attr) { .pulse = in->pulse,
+                                .frames = in->pulse - q->w.stride + q->w.span + 1,
                                 .delay = q->f.sf.delay * q->w.stride + (pads ? 0 : q->w.before) };
     TRY(pulser_length_place(p, length, &at->length));
     TRY(pulser_clock(p, &clock));
@@ -232,7 +244,8 @@ static const struct tensor *value_of(const struct pulser *p, const struct node *
 }
 
 /* Emits the slices on the other axes: the node's own with the entry of the time axis left out. */
-static rill_status slice_others(struct pulser *p, const struct node *n, int64_t skip, uint32_t *wire)
+static rill_status slice_others(struct pulser *p, const struct node *n, int64_t skip,
+                                uint32_t *wire)
 {
     int64_t v[4][RANK_MAX], m = 0, count = tensor_count(value_of(p, n, 1));
     uint32_t in[5] = { *wire };
@@ -244,7 +257,8 @@ static rill_status slice_others(struct pulser *p, const struct node *n, int64_t 
             const struct tensor *t = value_of(p, n, 1 + k);
             const struct dim *d = t ? dim_at(p, t, i) : dim_int(p->dst->dims, k == 2 ? i : 1);
             if (!dim_is_const(d))
-                return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it cuts another axis by the length of time");
+                return op_fail(p->err, RILL_UNSUPPORTED, n,
+                               "cannot stream: it cuts another axis by the length of time");
             v[k][m] = k == 2 ? axis_normalise(dim_value(d), rank) : dim_value(d);
         }
         m++;
@@ -254,9 +268,10 @@ static rill_status slice_others(struct pulser *p, const struct node *n, int64_t 
     return m ? pulser_emit_named(p, "Slice", n->name, NULL, 0, in, 5, wire) : RILL_OK;
 }
 
-/* Frames first, first + step, .. of a wire that may be padded with zeros: those of the sequence in front of the pad where
- * they come earlier. */
-static rill_status slice_frames(struct pulser *p, const struct node *n, struct flow *f, int64_t first, int64_t step)
+/* Frames first, first + step, .. of a wire that may be padded with zeros: those of the sequence in
+ * front of the pad where they come earlier. */
+static rill_status slice_frames(struct pulser *p, const struct node *n, struct flow *f,
+                                int64_t first, int64_t step)
 {
     struct dims *ds = p->dst->dims;
     struct flow inner;
@@ -264,32 +279,40 @@ static rill_status slice_frames(struct pulser *p, const struct node *n, struct f
     flow_of_windowed(p, n->in[0], &inner, &before, &after);
     if (inner.sf.delay - before >= f->sf.delay || inner.sf.delay >= before || first == 0)
         return flow_every(p, n, f, first, step, 0);
-    const struct dim *end = dim_add_int(ds, dim_mul_int(ds, pulser_fact(p, n->out[0])->shape[f->sf.axis], step), first - before);
+    const struct dim *end =
+        dim_add_int(ds, dim_mul_int(ds, pulser_fact(p, n->out[0])->shape[f->sf.axis], step),
+                    first - before);
     const struct dim *past = dim_sub(ds, end, inner.sf.length);
     *f = inner;
-    return flow_every(p, n, f, first - before, step, dim_is_const(past) && dim_value(past) < step ? 0 : after);
+    return flow_every(p, n, f, first - before, step,
+                      dim_is_const(past) && dim_value(past) < step ? 0 : after);
 }
 
 static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at, struct flow *f)
 {
     const struct tensor *steps = value_of(p, n, 4);
-    const struct dim *start = dim_at(p, value_of(p, n, 1), at), *out = pulser_fact(p, n->out[0])->shape[f->sf.axis];
+    const struct dim *start = dim_at(p, value_of(p, n, 1), at),
+                     *out = pulser_fact(p, n->out[0])->shape[f->sf.axis];
     int64_t step = steps ? dim_value(dim_at(p, steps, at)) : 1;
     if (step < 0)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it runs backwards along axis %d, the time axis",
-                       f->sf.axis);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: it runs backwards along axis %d, the time axis", f->sf.axis);
     if (!dim_is_const(start) || dim_value(start) < 0) {
         char text[128];
         dim_print(start, text, sizeof text);
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: on axis %d, the time axis, it starts at %s, which counts "
-                       "from the end of the sequence; a start counted from its beginning streams", f->sf.axis, text);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: on axis %d, the time axis, it starts at %s, which counts "
+                       "from the end of the sequence; a start counted from its beginning streams",
+                       f->sf.axis, text);
     }
     int64_t num, den;
     if (!pulser_growth(p, out, &num, &den)) {
         char text[128];
         dim_print(out, text, sizeof text);
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it takes only %s frames of axis %d, the time axis, not a "
-                       "part that grows with the stream", text, f->sf.axis);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: it takes only %s frames of axis %d, the time axis, not a "
+                       "part that grows with the stream",
+                       text, f->sf.axis);
     }
     return slice_frames(p, n, f, dim_value(start), step);
 }
@@ -302,7 +325,8 @@ rill_status rule_slice(struct pulser *p, const struct node *n)
     if (!flow_of(p, n->in[0], &f) || !starts)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: where it cuts depends on data");
     for (int64_t i = 0; i < tensor_count(starts); i++)
-        if (axis_normalise(axes ? tensor_get_i64(axes, axes->data, i) : i, pulser_fact(p, n->in[0])->rank) == f.sf.axis)
+        if (axis_normalise(axes ? tensor_get_i64(axes, axes->data, i) : i,
+                           pulser_fact(p, n->in[0])->rank) == f.sf.axis)
             at = i;
     struct padded q = p->padded[n->in[0]];
     if (at >= 0)
@@ -320,11 +344,14 @@ rill_status rule_slice(struct pulser *p, const struct node *n)
 rill_status rule_frame(struct pulser *p, const struct node *n)
 {
     struct flow f;
-    int64_t size = attr_get_int(n, "size"), hop = attr_get_int(n, "hop"), before = attr_get_int(n, "before");
+    int64_t size = attr_get_int(n, "size"), hop = attr_get_int(n, "hop"),
+            before = attr_get_int(n, "before");
     bool drops = attr_get_int(n, "end") == 0;
     if (!flow_of(p, n->in[0], &f) || f.sf.axis != pulser_fact(p, n->in[0])->rank - 1)
         return pulser_off_axis(p, n);
-    const struct flow_window w = { .before = before, .after = drops ? 0 : size, .span = size - 1, .stride = hop };
+    const struct flow_window w = {
+        .before = before, .after = drops ? 0 : size, .span = size - 1, .stride = hop
+    };
     const struct attr list[] = {
         { .name = "before", .kind = ATTR_INT, .i = 0 },
         { .name = "end", .kind = ATTR_INT, .i = 0 },
@@ -353,7 +380,8 @@ rill_status rule_stft(struct pulser *p, const struct node *n)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its step depends on data");
     if (!pulser_const_ints(p, n, STFT_LENGTH, &size, 1, &one)) {
         if (!window || !dim_is_const(window->shape[0]))
-            return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: the length of its frames depends on data");
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: the length of its frames depends on data");
         size = dim_value(window->shape[0]);
     }
     uint32_t in[4] = { 0 }, out;

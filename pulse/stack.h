@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* stack.h - PulseStack: convolutions along time over a few frames, their windows and what stands between them, in one step.
+/* stack.h - PulseStack: convolutions along time over a few frames, their windows and what stands
+ * between them, in one step.
  *
- * Inside it a frame's channels lie together, and so do the frames of a window: [frame][channel], channels filled up to whole
- * vectors of 16. A window reads its own past in place and is its own next value. The bits are those of the ops it stands for. */
+ * Inside it a frame's channels lie together, and so do the frames of a window: [frame][channel],
+ * channels filled up to whole vectors of 16. A window reads its own past in place and is its own
+ * next value. The bits are those of the ops it stands for. */
 #ifndef PULSE_STACK_H
 #define PULSE_STACK_H
 #include "engine/op.h"
@@ -13,22 +15,31 @@
 #define STACK_ROOMS_MAX 192
 #define STACK_PARTS_MAX 8           /* values that a product makes */
 
-/* Steps of a program, six integers after the kind. Values and windows are numbers of their lists. */
+/* Steps of a program, six integers after the kind. Values and windows are numbers of their
+ * lists. */
 enum stack_kind {
-    STACK_LOAD,             /* value, input */
-    STACK_STORE,            /* output, value */
-    STACK_PUSH,             /* window, value: its newest frames */
-    STACK_SHIFT,            /* window: makes room for the next run's frames; once, behind its products */
-    STACK_JOIN,             /* value that the next product makes, value that is added to it */
-    STACK_PRODUCT,          /* first of the values made, value or values + window, how many, taps, dilation, stride */
-    STACK_GATE,             /* value, a, b: tanh(a) * sigmoid(b) */
-    STACK_ADD, STACK_SUB, STACK_MUL, STACK_DIV, STACK_RELU, STACK_SIGMOID, STACK_TANH,
+    STACK_LOAD, /* value, input */
+    STACK_STORE, /* output, value */
+    STACK_PUSH, /* window, value: its newest frames */
+    STACK_SHIFT, /* window: makes room for the next run's frames; once, behind its products */
+    STACK_JOIN, /* value that the next product makes, value that is added to it */
+    STACK_PRODUCT, /* first of the values made, value or values + window, how many, taps, dilation,
+                      stride */
+    STACK_GATE, /* value, a, b: tanh(a) * sigmoid(b) */
+    STACK_ADD,
+    STACK_SUB,
+    STACK_MUL,
+    STACK_DIV,
+    STACK_RELU,
+    STACK_SIGMOID,
+    STACK_TANH,
     STACK_KINDS
 };
 #define STACK_STEP_INTS 7
 
-/* Inputs: the constant of all products' biases and weights as kernels/stack.h has them, what is loaded, windows [frames, lanes].
- * Outputs: what is stored, [1, channels, frames], then the windows. */
+/* Inputs: the constant of all products' biases and weights as kernels/stack.h has them, what is
+ * loaded, windows [frames, lanes]. Outputs: what is stored, [1, channels, frames], then the
+ * windows. */
 struct stack_attr {
     struct attr_ints steps;
     struct attr_ints values;        /* channels, frames of each */

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-#define INTS(member) { .name = #member, .kind = ATTR_INTS, .offset = offsetof(struct stack_attr, member) }
+#define INTS(member)                                                                               \
+    {                                                                                              \
+        .name = #member, .kind = ATTR_INTS, .offset = offsetof(struct stack_attr, member)          \
+    }
 
 static const struct attr_spec stack_attrs[] = { INTS(steps), INTS(values), INTS(windows), { 0 } };
 
@@ -52,7 +55,8 @@ static bool lists_fit(const struct stack_attr *a)
     }
     for (int64_t i = 0; i < n_windows(a); i++) {
         struct win w = window_at(a, i);
-        if (!within(w.channels, 1, STACK_CHANNELS_MAX) || !within(w.frames, 1, STACK_WINDOW_MAX) || !within(w.fresh, 1, w.frames))
+        if (!within(w.channels, 1, STACK_CHANNELS_MAX) || !within(w.frames, 1, STACK_WINDOW_MAX) ||
+            !within(w.fresh, 1, w.frames))
             return false;
     }
     return true;
@@ -66,11 +70,12 @@ static bool alike(struct value a, struct value b)
 static bool product_fits(const struct stack_attr *a, const int64_t *s)
 {
     int64_t values = n_values(a), parts = s[3];
-    if (!within(s[2], 0, values + n_windows(a) - 1) || !within(parts, 1, STACK_PARTS_MAX) || !within(s[1], 0, values - parts))
+    if (!within(s[2], 0, values + n_windows(a) - 1) || !within(parts, 1, STACK_PARTS_MAX) ||
+        !within(s[1], 0, values - parts))
         return false;
     struct value x = source_at(a, s[2]), y = value_at(a, s[1]);
-    if (!within(s[4], 1, STACK_WINDOW_MAX) || !within(s[5], 1, STACK_WINDOW_MAX) || !within(s[6], 1, STACK_WINDOW_MAX) ||
-        (y.frames - 1) * s[6] + (s[4] - 1) * s[5] >= x.frames)
+    if (!within(s[4], 1, STACK_WINDOW_MAX) || !within(s[5], 1, STACK_WINDOW_MAX) ||
+        !within(s[6], 1, STACK_WINDOW_MAX) || (y.frames - 1) * s[6] + (s[4] - 1) * s[5] >= x.frames)
         return false;
     for (int64_t i = 1; i < parts; i++)
         if (value_at(a, s[1] + i).frames != y.frames)
@@ -87,7 +92,8 @@ static bool step_fits(const struct stack_attr *a, const int64_t *s, int64_t load
     case STACK_STORE: return within(s[1], 0, stores - 1) && within(s[2], 0, values - 1);
     case STACK_SHIFT: return within(s[1], 0, windows - 1);
     case STACK_JOIN:
-        return within(s[1], 0, values - 1) && within(s[2], 0, values - 1) && alike(value_at(a, s[1]), value_at(a, s[2]));
+        return within(s[1], 0, values - 1) && within(s[2], 0, values - 1) &&
+            alike(value_at(a, s[1]), value_at(a, s[2]));
     case STACK_PUSH: {
         if (!within(s[1], 0, windows - 1) || !within(s[2], 0, values - 1))
             return false;
@@ -96,9 +102,10 @@ static bool step_fits(const struct stack_attr *a, const int64_t *s, int64_t load
     }
     case STACK_PRODUCT: return product_fits(a, s);
     default:
-        return within(s[0], STACK_GATE, STACK_TANH) && within(s[1], 0, values - 1) && within(s[2], 0, values - 1) &&
-               within(s[3], 0, values - 1) && alike(value_at(a, s[1]), value_at(a, s[2])) &&
-               alike(value_at(a, s[1]), value_at(a, s[3]));
+        return within(s[0], STACK_GATE, STACK_TANH) && within(s[1], 0, values - 1) &&
+            within(s[2], 0, values - 1) && within(s[3], 0, values - 1) &&
+            alike(value_at(a, s[1]), value_at(a, s[2])) &&
+            alike(value_at(a, s[1]), value_at(a, s[3]));
     }
 }
 
@@ -133,7 +140,8 @@ uint64_t stack_multiply_adds(const struct stack_attr *a)
 static rill_status stack_infer(struct infer *c)
 {
     const struct stack_attr *a = c->attr;
-    int64_t stores = (int64_t) c->n_out - n_windows(a), loads = (int64_t) c->n_in - 1 - n_windows(a);
+    int64_t stores = (int64_t) c->n_out - n_windows(a),
+            loads = (int64_t) c->n_in - 1 - n_windows(a);
     if (!lists_fit(a) || stores < 0 || loads < 0 || c->n_in + c->n_out > STACK_ROOMS_MAX)
         return infer_fail(c, "its lists are none of a program");
     for (int64_t i = 0; i < n_steps(a); i++) {
@@ -151,8 +159,9 @@ static rill_status stack_infer(struct infer *c)
             return infer_fail(c, "its program stores no output %lld", (long long) i);
     for (int64_t i = 0; i < n_windows(a); i++) {
         struct win w = window_at(a, i);
-        infer_shape(c, (unsigned) (stores + i), DTYPE_F32, 2, (const struct dim *[]) { dim_int(c->dims, w.frames),
-                    dim_int(c->dims, stack_lanes(w.channels)) });
+        infer_shape(c, (unsigned) (stores + i), DTYPE_F32, 2,
+                    (const struct dim *[]) { dim_int(c->dims, w.frames),
+                                             dim_int(c->dims, stack_lanes(w.channels)) });
     }
     return RILL_OK;
 }
@@ -226,7 +235,8 @@ static void value_drop(struct maker *m, int64_t v, int64_t step)
 static void step_reads(const struct stack_attr *a, const int64_t *s, int64_t ret[2])
 {
     ret[0] = ret[1] = -1;
-    if (s[0] == STACK_STORE || s[0] == STACK_PUSH || s[0] == STACK_JOIN || (s[0] == STACK_PRODUCT && s[2] < n_values(a)))
+    if (s[0] == STACK_STORE || s[0] == STACK_PUSH || s[0] == STACK_JOIN ||
+        (s[0] == STACK_PRODUCT && s[2] < n_values(a)))
         ret[0] = s[2];
     if (s[0] >= STACK_GATE) {
         ret[0] = s[2];
@@ -243,7 +253,8 @@ static int64_t step_makes(const int64_t *s, int64_t *ret_first)
 
 static struct kern_stack_at window_place(const struct stack_attr *a, int64_t i, int64_t frame)
 {
-    return (struct kern_stack_at) { ROOM_WINDOWS + (size_t) i, (size_t) (frame * stack_lanes(window_at(a, i).channels)) };
+    return (struct kern_stack_at) { ROOM_WINDOWS + (size_t) i,
+                                    (size_t) (frame * stack_lanes(window_at(a, i).channels)) };
 }
 
 /* A value that one window takes in, and is no other's, is made there. */
@@ -276,7 +287,8 @@ static bool product_make(struct maker *m, const int64_t *s, struct kern_stack_st
     const struct stack_attr *a = m->a;
     struct value x = source_at(a, s[2]);
     int64_t lanes = stack_lanes(x.channels);
-    struct kern_stack_panel *p = arena_array(m->c->arena, struct kern_stack_panel, (size_t) product_panels(a, s));
+    struct kern_stack_panel *p =
+        arena_array(m->c->arena, struct kern_stack_panel, (size_t) product_panels(a, s));
     size_t floats = (size_t) product_floats(a, s);
     if (!p || floats > m->w_left)
         return false;
@@ -292,8 +304,10 @@ static bool product_make(struct maker *m, const int64_t *s, struct kern_stack_st
         int64_t add = m->joined[i] - 1;
         if (add >= 0 && !m->made[add])
             return false;
-        for (int64_t o = 0, ld = stack_lanes(value_at(a, i).channels); o < ld; o += KERN_LANES, k->n_panels++, p++) {
-            *p = (struct kern_stack_panel) { .to = { m->at[i].room, m->at[i].at + (size_t) o }, .ld = (size_t) ld };
+        for (int64_t o = 0, ld = stack_lanes(value_at(a, i).channels); o < ld;
+             o += KERN_LANES, k->n_panels++, p++) {
+            *p = (struct kern_stack_panel) { .to = { m->at[i].room, m->at[i].at + (size_t) o },
+                                             .ld = (size_t) ld };
             if ((p->adds = add >= 0))
                 p->add = (struct kern_stack_at) { m->at[add].room, m->at[add].at + (size_t) o };
         }
@@ -316,10 +330,13 @@ static bool port_make(struct maker *m, struct kern_stack_step *k, const struct t
 static bool step_make(struct maker *m, const int64_t *s, struct kern_stack_step *k)
 {
     static const enum kern_stack_op ops[STACK_KINDS] = {
-        [STACK_LOAD] = KERN_STACK_LOAD, [STACK_STORE] = KERN_STACK_STORE, [STACK_PUSH] = KERN_STACK_COPY,
-        [STACK_SHIFT] = KERN_STACK_COPY, [STACK_PRODUCT] = KERN_STACK_PRODUCT, [STACK_GATE] = KERN_STACK_GATE,
-        [STACK_ADD] = KERN_STACK_ADD, [STACK_SUB] = KERN_STACK_SUB, [STACK_MUL] = KERN_STACK_MUL, [STACK_DIV] = KERN_STACK_DIV,
-        [STACK_RELU] = KERN_STACK_RELU, [STACK_SIGMOID] = KERN_STACK_SIGMOID, [STACK_TANH] = KERN_STACK_TANH,
+        [STACK_LOAD] = KERN_STACK_LOAD,       [STACK_STORE] = KERN_STACK_STORE,
+        [STACK_PUSH] = KERN_STACK_COPY,       [STACK_SHIFT] = KERN_STACK_COPY,
+        [STACK_PRODUCT] = KERN_STACK_PRODUCT, [STACK_GATE] = KERN_STACK_GATE,
+        [STACK_ADD] = KERN_STACK_ADD,         [STACK_SUB] = KERN_STACK_SUB,
+        [STACK_MUL] = KERN_STACK_MUL,         [STACK_DIV] = KERN_STACK_DIV,
+        [STACK_RELU] = KERN_STACK_RELU,       [STACK_SIGMOID] = KERN_STACK_SIGMOID,
+        [STACK_TANH] = KERN_STACK_TANH,
     };
     const struct stack_attr *a = m->a;
     *k = (struct kern_stack_step) { .op = ops[s[0]] };
@@ -400,8 +417,8 @@ static rill_status windows_make(struct maker *m)
         struct win w = window_at(m->a, i);
         const struct tensor *old = m->c->in[1 + p->n_loads + i], *next = m->c->out[p->n_stores + i];
         int64_t floats = w.frames * stack_lanes(w.channels);
-        if (!old || !next || old->type != DTYPE_F32 || next->type != DTYPE_F32 || tensor_count(old) != floats ||
-            tensor_count(next) != floats)
+        if (!old || !next || old->type != DTYPE_F32 || next->type != DTYPE_F32 ||
+            tensor_count(old) != floats || tensor_count(next) != floats)
             return prep_fail(m->c, "window %u has no past of its size", i);
         p->window_bytes[i] = (size_t) floats * sizeof(float);
     }
@@ -421,8 +438,8 @@ static rill_status stack_prepare(struct prep *c)
     m.made = arena_array(ar, bool, values + 1);
     m.free_at = arena_array(ar, size_t, values + 1);
     m.free_floats = arena_array(ar, size_t, values + 1);
-    if (!m.ret || !m.step || !m.at || !m.last || !m.joined || !m.made || !m.free_at || !m.free_floats ||
-        !(m.ret->window_bytes = arena_array(ar, size_t, windows + 1)))
+    if (!m.ret || !m.step || !m.at || !m.last || !m.joined || !m.made || !m.free_at ||
+        !m.free_floats || !(m.ret->window_bytes = arena_array(ar, size_t, windows + 1)))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     if (!c->in[0] || !c->in[0]->data || c->in[0]->type != DTYPE_F32)
         return prep_fail(c, "its weights are not constant");
@@ -469,7 +486,16 @@ static int stack_base(const struct node *n, unsigned output)
 }
 
 const struct op op_pulse_stack = {
-    .name = "PulseStack", .attrs = stack_attrs, .attr_bytes = sizeof(struct stack_attr), .min_in = 1, .max_in = -1,
-    .min_out = 1, .max_out = -1, .infer = stack_infer, .prepare = stack_prepare, .eval = stack_eval, .base = stack_base,
+    .name = "PulseStack",
+    .attrs = stack_attrs,
+    .attr_bytes = sizeof(struct stack_attr),
+    .min_in = 1,
+    .max_in = -1,
+    .min_out = 1,
+    .max_out = -1,
+    .infer = stack_infer,
+    .prepare = stack_prepare,
+    .eval = stack_eval,
+    .base = stack_base,
     .help = "convolutions along time over a few frames, with what stands between them",
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A stack grows in the order of the nodes, as long as nobody outside has read what it makes, and stands where its last node
- * stood: all that it reads is there. */
+/* A stack grows in the order of the nodes, as long as nobody outside has read what it makes, and
+ * stands where its last node stood: all that it reads is there. */
 #include "engine/rewrite/edit.h"
 #include "pulse/clock_ops.h"
 #include "pulse/stack.h"
@@ -10,13 +10,14 @@
 #define NODES_MAX    1024
 #define WINDOWS_MAX  48
 #define PORTS_MAX    (STACK_ROOMS_MAX - 2 * WINDOWS_MAX)
-#define WEIGHTS_MAX  16384      /* of a product; larger ones are shared by streams that run together */
+#define WEIGHTS_MAX 16384 /* of a product; larger ones are shared by streams that run together */
 
 enum kind { NOT_OURS, WINDOW, PRODUCT, ELEMENTS };
 
 static const struct { const char *name; enum stack_kind kind; unsigned n_in; } elements[] = {
-    { "Add", STACK_ADD, 2 }, { "Sub", STACK_SUB, 2 }, { "Mul", STACK_MUL, 2 }, { "Div", STACK_DIV, 2 },
-    { "Relu", STACK_RELU, 1 }, { "Sigmoid", STACK_SIGMOID, 1 }, { "Tanh", STACK_TANH, 1 },
+    { "Add", STACK_ADD, 2 },   { "Sub", STACK_SUB, 2 },   { "Mul", STACK_MUL, 2 },
+    { "Div", STACK_DIV, 2 },   { "Relu", STACK_RELU, 1 }, { "Sigmoid", STACK_SIGMOID, 1 },
+    { "Tanh", STACK_TANH, 1 },
 };
 
 /* A convolution along time. */
@@ -48,12 +49,13 @@ struct maker {
 static bool frames_of(const struct graph *g, uint32_t w, int64_t *ret_channels, int64_t *ret_frames)
 {
     struct tensor t;
-    if (w == WIRE_NONE || g->wires[w].fact.value || !fact_to_tensor(&g->wires[w].fact, &t) || t.type != DTYPE_F32 ||
-        t.rank != 3 || t.dim[0] != 1)
+    if (w == WIRE_NONE || g->wires[w].fact.value || !fact_to_tensor(&g->wires[w].fact, &t) ||
+        t.type != DTYPE_F32 || t.rank != 3 || t.dim[0] != 1)
         return false;
     *ret_channels = t.dim[1];
     *ret_frames = t.dim[2];
-    return t.dim[1] >= 1 && t.dim[1] <= STACK_CHANNELS_MAX && t.dim[2] >= 1 && t.dim[2] <= STACK_WINDOW_MAX;
+    return t.dim[1] >= 1 && t.dim[1] <= STACK_CHANNELS_MAX && t.dim[2] >= 1 &&
+        t.dim[2] <= STACK_WINDOW_MAX;
 }
 
 static bool few_frames(const struct graph *g, uint32_t w)
@@ -69,11 +71,13 @@ static int64_t first_of(struct attr_ints l)
 
 static bool product_of(const struct graph *g, const struct node *n, struct product *ret)
 {
-    const struct tensor *w = strcmp(n->op->name, "Conv") ? NULL : node_value(g, n, 1), *b = w ? node_value(g, n, 2) : NULL;
+    const struct tensor *w = strcmp(n->op->name, "Conv") ? NULL : node_value(g, n, 1),
+                        *b = w ? node_value(g, n, 2) : NULL;
     struct attr_ints pads = w ? attr_get_ints(n, "pads") : (struct attr_ints) { 0 };
     int64_t frames;
-    if (!w || w->type != DTYPE_F32 || w->rank != 3 || n->n_in > 3 || (n->n_in == 3 && n->in[2] != WIRE_NONE && !b) ||
-        (b && b->type != DTYPE_F32) || attr_get_int(n, "group") != 1 || attr_get_int(n, "auto_pad") || !few_frames(g, n->out[0]) ||
+    if (!w || w->type != DTYPE_F32 || w->rank != 3 || n->n_in > 3 ||
+        (n->n_in == 3 && n->in[2] != WIRE_NONE && !b) || (b && b->type != DTYPE_F32) ||
+        attr_get_int(n, "group") != 1 || attr_get_int(n, "auto_pad") || !few_frames(g, n->out[0]) ||
         !frames_of(g, n->in[0], &ret->cin, &frames))
         return false;
     for (uint32_t i = 0; i < pads.n; i++)
@@ -83,22 +87,26 @@ static bool product_of(const struct graph *g, const struct node *n, struct produ
     ret->taps = w->dim[2];
     ret->dilation = first_of(attr_get_ints(n, "dilations"));
     ret->stride = first_of(attr_get_ints(n, "strides"));
-    return w->dim[1] == ret->cin && tensor_count(w) <= WEIGHTS_MAX && ret->dilation <= STACK_WINDOW_MAX &&
-           ret->stride <= STACK_WINDOW_MAX && ret->taps <= STACK_WINDOW_MAX;
+    return w->dim[1] == ret->cin && tensor_count(w) <= WEIGHTS_MAX &&
+        ret->dilation <= STACK_WINDOW_MAX && ret->stride <= STACK_WINDOW_MAX &&
+        ret->taps <= STACK_WINDOW_MAX;
 }
 
-/* The state whose past and next value it is; nobody else reads the past, only products the window. */
+/* The state whose past and next value it is; nobody else reads the past, only products the
+ * window. */
 static struct state *window_state(const struct maker *m, const struct node *n)
 {
     const struct graph *g = m->e.g;
     int64_t channels, frames;
     struct product p;
     if (n->op != &op_pulse_window || ((const struct pulse_history_attr *) n->attr)->axis != 2 ||
-        m->e.readers[n->in[0]] != 1 || !few_frames(g, n->in[1]) || !frames_of(g, n->out[0], &channels, &frames))
+        m->e.readers[n->in[0]] != 1 || !few_frames(g, n->in[1]) ||
+        !frames_of(g, n->out[0], &channels, &frames))
         return NULL;
     uint32_t readers = 1;
     for (uint32_t i = 0; i < m->e.n_nodes; i++)
-        readers += g->nodes[i].n_in && g->nodes[i].in[0] == n->out[0] && product_of(g, &g->nodes[i], &p);
+        readers +=
+            g->nodes[i].n_in && g->nodes[i].in[0] == n->out[0] && product_of(g, &g->nodes[i], &p);
     if (readers == 1 || readers != m->e.readers[n->out[0]])
         return NULL;
     for (uint32_t i = 0; i < g->n_states; i++)
@@ -134,7 +142,8 @@ static enum kind kind_of(const struct maker *m, const struct node *n)
 
 /* ---- the program ---- */
 
-static void step_add(struct maker *m, int64_t kind, int64_t to, int64_t a, int64_t b, const struct product *p)
+static void step_add(struct maker *m, int64_t kind, int64_t to, int64_t a, int64_t b,
+                     const struct product *p)
 {
     if (m->n_steps + STACK_STEP_INTS > m->cap_steps) {
         m->full = true;
@@ -186,7 +195,8 @@ static bool reads_alike(const struct product *a, const struct product *b)
 }
 
 /* Biases and weights of one of the products, into panels at..; others stand between them. */
-static void weights_lay(struct maker *m, const struct node *n, const struct product *p, size_t panel, size_t panels)
+static void weights_lay(struct maker *m, const struct node *n, const struct product *p,
+                        size_t panel, size_t panels)
 {
     const float *w = node_value(m->e.g, n, 1)->data;
     const struct tensor *b = node_value(m->e.g, n, 2);
@@ -199,13 +209,15 @@ static void weights_lay(struct maker *m, const struct node *n, const struct prod
     }
 }
 
-/* A sum of what the product makes alone and of a value that is there before it is the product's own. first: of its values. */
+/* A sum of what the product makes alone and of a value that is there before it is the product's
+ * own. first: of its values. */
 static void sum_join(struct maker *m, uint32_t wire, int64_t v, int64_t first)
 {
     const struct graph *g = m->e.g;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct node *n = &g->nodes[m->node[i]];
-        if (strcmp(n->op->name, "Add") != 0 || m->e.readers[wire] != 1 || (n->in[0] != wire && n->in[1] != wire))
+        if (strcmp(n->op->name, "Add") != 0 || m->e.readers[wire] != 1 ||
+            (n->in[0] != wire && n->in[1] != wire))
             continue;
         int64_t other = m->value[n->in[n->in[0] == wire]];
         if (other < 0 || other >= first)
@@ -226,11 +238,12 @@ static void product_emit(struct maker *m, uint32_t at)
     uint32_t alike[STACK_PARTS_MAX], n = 0;
     size_t panels = 0, panel = 0;
     product_of(g, first, &p);
-    int64_t window = window_find(m, first->in[0]), x = window < 0 ? value_read(m, first->in[0]) : window, to = 0;
+    int64_t window = window_find(m, first->in[0]),
+            x = window < 0 ? value_read(m, first->in[0]) : window, to = 0;
     for (uint32_t i = at; i < m->n_nodes && n < STACK_PARTS_MAX; i++) {
         const struct node *o = &g->nodes[m->node[i]];
-        if (m->kind[m->node[i]] != PRODUCT || m->done[m->node[i]] || o->in[0] != first->in[0] || !product_of(g, o, &q) ||
-            !reads_alike(&p, &q))
+        if (m->kind[m->node[i]] != PRODUCT || m->done[m->node[i]] || o->in[0] != first->in[0] ||
+            !product_of(g, o, &q) || !reads_alike(&p, &q))
             continue;
         int64_t v = value_new(m, o->out[0]);
         to = n ? to : v;
@@ -254,7 +267,8 @@ static void window_shift(struct maker *m, uint32_t wire)
     const struct graph *g = m->e.g;
     int64_t window = window_find(m, wire);
     for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->kind[m->node[i]] == PRODUCT && !m->done[m->node[i]] && g->nodes[m->node[i]].in[0] == wire)
+        if (m->kind[m->node[i]] == PRODUCT && !m->done[m->node[i]] &&
+            g->nodes[m->node[i]].in[0] == wire)
             return;
     if (window >= 0)
         step_add(m, STACK_SHIFT, window, 0, 0, NULL);
@@ -264,13 +278,15 @@ static void window_shift(struct maker *m, uint32_t wire)
 static const struct node *sole_op(const struct maker *m, uint32_t wire, const char *op)
 {
     uint32_t node;
-    if (!m->inside[wire] || !edit_sole_writer(&m->e, wire, &node) || strcmp(m->e.g->nodes[node].op->name, op) != 0)
+    if (!m->inside[wire] || !edit_sole_writer(&m->e, wire, &node) ||
+        strcmp(m->e.g->nodes[node].op->name, op) != 0)
         return NULL;
     return &m->e.g->nodes[node];
 }
 
 /* tanh and sigmoid of a product of both. */
-static bool gate_of(const struct maker *m, const struct node *n, const struct node **ret_tanh, const struct node **ret_sigmoid)
+static bool gate_of(const struct maker *m, const struct node *n, const struct node **ret_tanh,
+                    const struct node **ret_sigmoid)
 {
     if (strcmp(n->op->name, "Mul") != 0)
         return false;
@@ -296,8 +312,10 @@ static void elements_emit(struct maker *m, const struct node *n)
 {
     const struct node *t, *s;
     bool gate = gate_of(m, n, &t, &s);
-    int64_t a = value_read(m, gate ? t->in[0] : n->in[0]), b = value_read(m, gate ? s->in[0] : n->in[n->n_in - 1]);
-    step_add(m, gate ? STACK_GATE : elements[element_of(m->e.g, n)].kind, value_new(m, n->out[0]), a, b, NULL);
+    int64_t a = value_read(m, gate ? t->in[0] : n->in[0]),
+            b = value_read(m, gate ? s->in[0] : n->in[n->n_in - 1]);
+    step_add(m, gate ? STACK_GATE : elements[element_of(m->e.g, n)].kind, value_new(m, n->out[0]),
+             a, b, NULL);
 }
 
 static void window_emit(struct maker *m, const struct node *n)
@@ -350,7 +368,8 @@ static bool program_make(struct maker *m)
         m->out[m->n_out++] = n->out[0];
     }
     for (uint32_t i = 0; i < m->n_steps; i += STACK_STEP_INTS)
-        if (m->steps[i] == STACK_PRODUCT && m->steps[i + 2] < 0)    /* a window, now that values are counted */
+        if (m->steps[i] == STACK_PRODUCT &&
+            m->steps[i + 2] < 0) /* a window, now that values are counted */
             m->steps[i + 2] += m->n_values / 2 + (int64_t) m->n_windows + 1;
     return !m->full && 1 + m->n_in + m->n_out + 2 * m->n_windows <= STACK_ROOMS_MAX;
 }
@@ -420,7 +439,8 @@ static bool stack_insert(struct maker *m)
     struct stack_attr *a = arena_new(g->arena, struct stack_attr);
     if (!a)
         return false;
-    *a = (struct stack_attr) { .steps = { m->n_steps, m->steps }, .values = { m->n_values, m->values },
+    *a = (struct stack_attr) { .steps = { m->n_steps, m->steps },
+                               .values = { m->n_values, m->values },
                                .windows = { 3 * m->n_windows, m->windows } };
     in[n_in++] = m->weights;
     for (unsigned i = 0; i < m->n_in; i++)
@@ -472,7 +492,8 @@ static rill_status node_take(struct maker *m, uint32_t node)
     bool inside = reads_inside(m, n);
     if (kind == ELEMENTS && !inside)
         kind = NOT_OURS;
-    if (m->n_nodes == NODES_MAX || (kind == WINDOW && m->n_windows == WINDOWS_MAX) || (kind == NOT_OURS && inside))
+    if (m->n_nodes == NODES_MAX || (kind == WINDOW && m->n_windows == WINDOWS_MAX) ||
+        (kind == NOT_OURS && inside))
         TRY(stack_end(m));
     m->kind[node] = kind;
     if (kind == NOT_OURS || (kind == ELEMENTS && !m->n_nodes))
@@ -487,8 +508,11 @@ static rill_status node_take(struct maker *m, uint32_t node)
 rill_status graph_with_stacks(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
     struct arena *a = g->arena;
-    struct maker m = { .err = reterr, .kind = arena_array(a, enum kind, g->n_nodes + 1), .inside = arena_array(a, bool, g->n_wires + 1),
-                       .node = arena_array(a, uint32_t, NODES_MAX), .value = arena_array(a, int64_t, g->n_wires + 1),
+    struct maker m = { .err = reterr,
+                       .kind = arena_array(a, enum kind, g->n_nodes + 1),
+                       .inside = arena_array(a, bool, g->n_wires + 1),
+                       .node = arena_array(a, uint32_t, NODES_MAX),
+                       .value = arena_array(a, int64_t, g->n_wires + 1),
                        .done = arena_array(a, bool, g->n_nodes + 1) };
     TRY(edit_begin(&m.e, ret, g, reterr));
     if (!m.kind || !m.inside || !m.node || !m.value || !m.done)

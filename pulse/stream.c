@@ -43,10 +43,10 @@ static float *piece(const rill_stream *s, const struct port *q, size_t outer, in
     return base + (outer * (size_t) q->pulse + (size_t) frame) * q->inner_floats;
 }
 
-#define HUGE_BITS 0x4f800000u            /* 2^32 as a float: beyond integers of 32 bits no audio is meant */
+#define HUGE_BITS 0x4f800000u /* 2^32 as a float: beyond integers of 32 bits no audio is meant */
 
-/* Not-finite and huge samples, whose squares would not be finite for ever after, become 0 without a branch on data that
- * the compiler may not vectorise. */
+/* Not-finite and huge samples, whose squares would not be finite for ever after, become 0 without a
+ * branch on data that the compiler may not vectorise. */
 static void copy_finite(float *to, const float *from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -93,12 +93,14 @@ static void frames_out(const rill_stream *s, const struct port *q, int64_t at, f
     for (size_t i = 0; i < n; i++)
         for (size_t o = 0; o < q->outer; o++)
             memcpy(y + i * width + o * q->inner_floats,
-                   base + (o * (size_t) q->pulse + (size_t) at + i) * q->inner_floats, q->inner_floats * sizeof *y);
+                   base + (o * (size_t) q->pulse + (size_t) at + i) * q->inner_floats,
+                   q->inner_floats * sizeof *y);
 }
 
 /* ---- pushing, running, pulling ---- */
 
-rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n_frames, size_t *ret_taken)
+rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n_frames,
+                             size_t *ret_taken)
 {
     if (port >= s->plan->n_inputs)
         return RILL_INVALID;
@@ -115,14 +117,16 @@ rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size
     return RILL_OK;
 }
 
-/* Frames that an output of a finished stream has in all; none of a sequence that the graph has no sizes for. */
+/* Frames that an output of a finished stream has in all; none of a sequence that the graph has no
+ * sizes for. */
 static int64_t output_length(const rill_stream *s, const struct port *q)
 {
     int64_t length;
     return dim_eval(q->length, s->plan->symbol, s->length, &length) ? length : 0;
 }
 
-/* Frames that an output may still give of the last run; moves past warm-up and what lies after the end. */
+/* Frames that an output may still give of the last run; moves past warm-up and what lies after the
+ * end. */
 static int64_t output_left(rill_stream *s, uint32_t port)
 {
     const struct port *q = &s->plan->ports[port];
@@ -206,7 +210,8 @@ static void run_begin(rill_stream *s)
     }
     s->clock[0] = s->n_runs;
     if (p->pgraph.has_clock)
-        memcpy(stream_mem(s) + p->clock_offset, s->clock, (1 + p->pgraph.n_lengths) * sizeof *s->clock);
+        memcpy(stream_mem(s) + p->clock_offset, s->clock,
+               (1 + p->pgraph.n_lengths) * sizeof *s->clock);
 }
 
 static void run_end(rill_stream *s)
@@ -291,7 +296,8 @@ rill_status rill_run_many(rill_stream *const *streams, unsigned n, rill_status *
     return RILL_OK;
 }
 
-rill_status rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap_frames, size_t *ret_given)
+rill_status rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap_frames,
+                             size_t *ret_given)
 {
     if (port < s->plan->n_inputs || port >= s->plan->n_ports)
         return RILL_INVALID;
@@ -337,7 +343,10 @@ unsigned rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned
         return 0;
     const struct step_time *times = (const struct step_time *) (const void *) stream_profile(s);
     for (uint32_t i = 0; i < p->n_steps && i < cap; i++)
-        ret[i] = (rill_step_time) { .step = p->steps[i].name, .kernel = p->steps[i].kernel,
-                                    .total_ns = times[i].total_ns, .worst_ns = times[i].worst_ns, .runs = times[i].runs };
+        ret[i] = (rill_step_time) { .step = p->steps[i].name,
+                                    .kernel = p->steps[i].kernel,
+                                    .total_ns = times[i].total_ns,
+                                    .worst_ns = times[i].worst_ns,
+                                    .runs = times[i].runs };
     return p->n_steps;
 }

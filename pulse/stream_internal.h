@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stream_internal.h - the head of a stream's block. It holds no pointer but the plan's, so that a copy of
- * the block is a snapshot. */
+/* stream_internal.h - the head of a stream's block. It holds no pointer but the plan's, so that a
+ * copy of the block is a snapshot. */
 #ifndef PULSE_STREAM_INTERNAL_H
 #define PULSE_STREAM_INTERNAL_H
 #include "pulse/clock_ops.h"
@@ -9,9 +9,10 @@
 struct step_time { uint64_t total_ns, worst_ns, runs; };
 
 struct port_count {
-    int64_t fill;       /* inputs: frames waiting for the next run; outputs: frames of the last run */
+    int64_t fill; /* inputs: frames waiting for the next run; outputs: frames of the last run */
     int64_t taken;      /* outputs: frames of the last run that were pulled or dropped */
-    int64_t total;      /* inputs: frames pushed; outputs: frames made before the last run, warm-up included */
+    int64_t total; /* inputs: frames pushed; outputs: frames made before the last run, warm-up
+                      included */
 };
 
 struct rill_stream {

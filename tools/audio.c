@@ -25,7 +25,8 @@ static bool is_cut(SNDFILE *f)
     char log[4096] = "";
     sf_command(f, SFC_GET_LOG_INFO, log, sizeof log);
     const char *data = strstr(log, "data : ");
-    const char *line_end = data ? strchr(data, '\n') : NULL, *note = data ? strstr(data, "should be") : NULL;
+    const char *line_end = data ? strchr(data, '\n') : NULL,
+               *note = data ? strstr(data, "should be") : NULL;
     return note && line_end && note < line_end;
 }
 
@@ -38,8 +39,10 @@ static rill_status check(SNDFILE *f, const SF_INFO *info, const char *path, rill
     if (info->frames <= 0)
         return err_set(err, RILL_INVALID, "'%.300s' holds no samples", path);
     if (is_cut(f))
-        return err_set(err, RILL_INVALID, "'%.300s' is cut off: its header promises more than the %lld frames it holds", path,
-                       (long long) info->frames);
+        return err_set(
+            err, RILL_INVALID,
+            "'%.300s' is cut off: its header promises more than the %lld frames it holds", path,
+            (long long) info->frames);
     return RILL_OK;
 }
 
@@ -59,7 +62,8 @@ rill_status audio_open(SNDFILE **ret, SF_INFO *ret_info, const char *path, rill_
     return RILL_OK;
 }
 
-rill_status audio_create(SNDFILE **ret, const char *path, int rate_hz, int channels, rill_error *reterr)
+rill_status audio_create(SNDFILE **ret, const char *path, int rate_hz, int channels,
+                         rill_error *reterr)
 {
     const char *dot = strrchr(path, '.');
     SF_INFO info = { .samplerate = rate_hz, .channels = channels };
@@ -77,7 +81,8 @@ rill_status audio_create(SNDFILE **ret, const char *path, int rate_hz, int chann
     return RILL_OK;
 }
 
-static rill_status samples_read(SNDFILE *f, const SF_INFO *info, float **ret, size_t *ret_n, rill_error *err)
+static rill_status samples_read(SNDFILE *f, const SF_INFO *info, float **ret, size_t *ret_n,
+                                rill_error *err)
 {
     size_t channels = (size_t) info->channels, n = (size_t) info->frames;
     float *all = malloc((n * channels + 1) * sizeof *all);
@@ -95,18 +100,19 @@ static rill_status samples_read(SNDFILE *f, const SF_INFO *info, float **ret, si
     return RILL_OK;
 }
 
-rill_status audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n, int *ret_rate_hz,
-                       rill_error *reterr)
+rill_status audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n,
+                       int *ret_rate_hz, rill_error *reterr)
 {
     SF_INFO info;
     SNDFILE *f;
     rill_status s;
     TRY(audio_open(&f, &info, path, reterr));
     if (rate_hz && info.samplerate != rate_hz)
-        s = err_set(reterr, RILL_INVALID, "'%.300s' is at %d Hz, %lld Hz is wanted", path, info.samplerate,
-                    (long long) rate_hz);
+        s = err_set(reterr, RILL_INVALID, "'%.300s' is at %d Hz, %lld Hz is wanted", path,
+                    info.samplerate, (long long) rate_hz);
     else if (info.samplerate < 8000 || info.samplerate > 192000)
-        s = err_set(reterr, RILL_INVALID, "'%.300s' is at %d Hz; 8000 to 192000 work", path, info.samplerate);
+        s = err_set(reterr, RILL_INVALID, "'%.300s' is at %d Hz; 8000 to 192000 work", path,
+                    info.samplerate);
     else
         s = samples_read(f, &info, ret, ret_n, reterr);
     sf_close(f);
@@ -119,7 +125,8 @@ float *audio_resampled(const float *x, size_t n, unsigned from, unsigned to, siz
     int err;
     size_t want = (size_t) (((uint64_t) n * to + from - 1) / from), at = 0, got = 0;
     float *y = tool_alloc((want + 1) * sizeof *y), zeros[256] = { 0 };
-    SpeexResamplerState *r = from == to ? NULL : speex_resampler_init(1, from, to, RESAMPLE_QUALITY, &err);
+    SpeexResamplerState *r =
+        from == to ? NULL : speex_resampler_init(1, from, to, RESAMPLE_QUALITY, &err);
     *ret_n = want;
     if (!r) {
         memcpy(y, x, n * sizeof *y);

@@ -6,15 +6,19 @@
 
 #include <sndfile.h>
 
-/* Opens a WAV or FLAC file of one sample or more that is as long as its header says. Close with sf_close. */
+/* Opens a WAV or FLAC file of one sample or more that is as long as its header says. Close with
+ * sf_close. */
 rill_status audio_open(SNDFILE **ret, SF_INFO *ret_info, const char *path, rill_error *reterr);
 
 /* Creates a 16-bit file, WAV or FLAC by its suffix; values over full scale are clipped. */
-rill_status audio_create(SNDFILE **ret, const char *path, int rate_hz, int channels, rill_error *reterr);
+rill_status audio_create(SNDFILE **ret, const char *path, int rate_hz, int channels,
+                         rill_error *reterr);
 
-/* All of a file as mono f32 at its own rate, which must be rate_hz (0: any from 8000 to 192000). *ret is malloc'd. */
-rill_status audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n, int *ret_rate_hz,
-                       rill_error *reterr);
-/* n samples at `from` Hz as the exact number of samples at `to` Hz, without the resampler's own delay; free it. */
+/* All of a file as mono f32 at its own rate, which must be rate_hz (0: any from 8000 to 192000).
+ * *ret is malloc'd. */
+rill_status audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n,
+                       int *ret_rate_hz, rill_error *reterr);
+/* n samples at `from` Hz as the exact number of samples at `to` Hz, without the resampler's own
+ * delay; free it. */
 float *audio_resampled(const float *x, size_t n, unsigned from, unsigned to, size_t *ret_n);
 #endif

@@ -13,11 +13,15 @@ static int run(const struct command *cmd, int argc, char **argv)
     const char *streams = NULL;
     const struct opt table[] = {
         OPEN_OPTS(oo),
-        { "json", 0, OPT_FLAG, &json, NULL, "print {model, pulse, median_us, p99_us, worst_us, rtf, ...}" },
-        { "no-scan-reuse", 0, OPT_FLAG, &no_scan_reuse, NULL, "look up sizes and places in every iteration of a loop, to compare" },
+        { "json", 0, OPT_FLAG, &json, NULL,
+          "print {model, pulse, median_us, p99_us, worst_us, rtf, ...}" },
+        { "no-scan-reuse", 0, OPT_FLAG, &no_scan_reuse, NULL,
+          "look up sizes and places in every iteration of a loop, to compare" },
         { "profile", 0, OPT_FLAG, &profile, NULL, "also the time of each step, slowest first" },
-        { "pulse", 'p', OPT_INT, &pulse, "N", "input frames a pulse (default: as few as the model allows)" },
-        { "streams", 0, OPT_TEXT, &streams, "N,N,..", "so many streams together: us of each, beside one by one" },
+        { "pulse", 'p', OPT_INT, &pulse, "N",
+          "input frames a pulse (default: as few as the model allows)" },
+        { "streams", 0, OPT_TEXT, &streams, "N,N,..",
+          "so many streams together: us of each, beside one by one" },
         { "seconds", 's', OPT_REAL, &seconds, "S", "how long to measure (default 2)" },
         { 0 },
     };
@@ -25,11 +29,14 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (n < 0)
         return -n;
     if (pulse < 0 || pulse > UINT32_MAX)
-        return tool_fail(cmd, TOOL_USAGE, "a pulse of %lld frames is impossible", (long long) pulse);
+        return tool_fail(cmd, TOOL_USAGE, "a pulse of %lld frames is impossible",
+                         (long long) pulse);
     rill_plan *plan;
     rill_error err;
     rill_model *m;
-    rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse, .profile = profile, .no_scan_reuse = no_scan_reuse };
+    rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse,
+                            .profile = profile,
+                            .no_scan_reuse = no_scan_reuse };
     if (open_any(&m, argv[0], &oo, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
     rill_status s = rill_plan_new(&plan, m, &opts, &err);
@@ -41,7 +48,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         rill_plan_unref(plan);
         return code;
     }
-    plan_measure(plan, argv[0], &(struct measure_opts) { .seconds = seconds, .json = json, .profile = profile });
+    plan_measure(plan, argv[0],
+                 &(struct measure_opts) { .seconds = seconds, .json = json, .profile = profile });
     rill_plan_unref(plan);
     return TOOL_OK;
 }
@@ -50,7 +58,9 @@ const struct command cmd_bench = {
     .name = "bench",
     .usage = "[OPTIONS] MODEL",
     .summary = "measure what one pulse of a model costs",
-    .details = "MODEL is a name of the library, a model folder, or a bare ONNX file (then --shape, --const and --state\n"
-               "say what its file leaves open). One thread, warm caches, noise as input; times are of run() alone.",
+    .details = "MODEL is a name of the library, a model folder, or a bare ONNX file (then --shape, "
+               "--const and --state\n"
+               "say what its file leaves open). One thread, warm caches, noise as input; times are "
+               "of run() alone.",
     .run = run,
 };

@@ -111,12 +111,15 @@ static void streams_measure(struct streams *b, double seconds)
 {
     double end = tool_now_s() + seconds;
     round_time(b, b->most, true);
-    for (; b->n_rounds < ROUNDS_MAX && (b->n_rounds < ROUNDS_MIN || tool_now_s() < end); b->n_rounds++)
+    for (; b->n_rounds < ROUNDS_MAX && (b->n_rounds < ROUNDS_MIN || tool_now_s() < end);
+         b->n_rounds++)
         for (unsigned i = 0; i < b->n_rows; i++) {
             struct row *r = &b->rows[i];
             bool first = b->n_rounds % 2;
-            *(first ? &r->together_us[b->n_rounds] : &r->apart_us[b->n_rounds]) = round_time(b, r->n, first);
-            *(first ? &r->apart_us[b->n_rounds] : &r->together_us[b->n_rounds]) = round_time(b, r->n, !first);
+            *(first ? &r->together_us[b->n_rounds] : &r->apart_us[b->n_rounds]) =
+                round_time(b, r->n, first);
+            *(first ? &r->apart_us[b->n_rounds] : &r->together_us[b->n_rounds]) =
+                round_time(b, r->n, !first);
         }
     for (unsigned i = 0; i < b->n_rows; i++) {
         qsort(b->rows[i].together_us, b->n_rounds, sizeof(double), tool_compare_f64);
@@ -128,19 +131,23 @@ static double pulse_us(const struct streams *b)
 {
     for (unsigned i = 0; i < b->n_ports; i++)
         if (b->ports[i].is_input && b->ports[i].rate_num)
-            return 1e6 * (double) b->ports[i].pulse_frames * b->ports[i].rate_den / b->ports[i].rate_num;
+            return 1e6 * (double) b->ports[i].pulse_frames * b->ports[i].rate_den /
+                b->ports[i].rate_num;
     return 0;
 }
 
 static void report_text(const struct streams *b, const char *name, const rill_plan_info *info)
 {
-    printf("%s: pulse of %u samples, %s, median of %zu rounds; us per stream and pulse\n", name, info->pulse_samples, info->cpu,
-           b->n_rounds);
-    printf("  %7s %12s %12s %6s %10s %10s\n", "streams", "together us", "one by one", "ratio", "RTF each", "RTF all");
+    printf("%s: pulse of %u samples, %s, median of %zu rounds; us per stream and pulse\n", name,
+           info->pulse_samples, info->cpu, b->n_rounds);
+    printf("  %7s %12s %12s %6s %10s %10s\n", "streams", "together us", "one by one", "ratio",
+           "RTF each", "RTF all");
     for (unsigned i = 0; i < b->n_rows; i++) {
         const struct row *r = &b->rows[i];
-        double all = tool_percentile(r->together_us, b->n_rounds, 0.5), apart = tool_percentile(r->apart_us, b->n_rounds, 0.5);
-        printf("  %7u %12.2f %12.2f %6.2f", r->n, all / r->n, apart / r->n, all > 0 ? apart / all : 0);
+        double all = tool_percentile(r->together_us, b->n_rounds, 0.5),
+               apart = tool_percentile(r->apart_us, b->n_rounds, 0.5);
+        printf("  %7u %12.2f %12.2f %6.2f", r->n, all / r->n, apart / r->n,
+               all > 0 ? apart / all : 0);
         if (pulse_us(b) > 0)
             printf(" %10.5f %10.5f\n", all / r->n / pulse_us(b), all / pulse_us(b));
         else
@@ -155,24 +162,33 @@ static void report_json(const struct streams *b, const char *name, const rill_pl
         const struct row *r = &b->rows[i];
         double n = r->n, all = tool_percentile(r->together_us, b->n_rounds, 0.5);
         double apart = tool_percentile(r->apart_us, b->n_rounds, 0.5);
-        json_array_append_new(list, json_pack("{s:i, s:f, s:f, s:f, s:f, s:o}", "streams", (int) r->n, "us_per_stream", all / n,
-            "p99_us_per_stream", tool_percentile(r->together_us, b->n_rounds, 0.99) / n, "one_by_one_us_per_stream", apart / n,
-            "ratio", all > 0 ? apart / all : 0.0, "rtf", pulse_us(b) > 0 ? json_real(all / n / pulse_us(b)) : json_null()));
+        json_array_append_new(list,
+                              json_pack("{s:i, s:f, s:f, s:f, s:f, s:o}", "streams", (int) r->n,
+                                        "us_per_stream", all / n, "p99_us_per_stream",
+                                        tool_percentile(r->together_us, b->n_rounds, 0.99) / n,
+                                        "one_by_one_us_per_stream", apart / n, "ratio",
+                                        all > 0 ? apart / all : 0.0, "rtf",
+                                        pulse_us(b) > 0 ? json_real(all / n / pulse_us(b))
+                                                        : json_null()));
     }
-    json_t *j = json_pack("{s:s, s:i, s:s, s:I, s:o}", "model", name, "pulse_samples", (int) info->pulse_samples, "cpu",
-                          info->cpu, "rounds", (json_int_t) b->n_rounds, "streams", list);
+    json_t *j = json_pack("{s:s, s:i, s:s, s:I, s:o}", "model", name, "pulse_samples",
+                          (int) info->pulse_samples, "cpu", info->cpu, "rounds",
+                          (json_int_t) b->n_rounds, "streams", list);
     json_dumpf(j, stdout, JSON_INDENT(1));
     putchar('\n');
     json_decref(j);
 }
 
-int bench_streams(const struct command *cmd, rill_plan *plan, const char *name, const char *list, double seconds, bool json)
+int bench_streams(const struct command *cmd, rill_plan *plan, const char *name, const char *list,
+                  double seconds, bool json)
 {
     struct streams b = { .plan = plan, .seed = 1 };
     rill_plan_info info;
     if (!counts_read(&b, list))
-        return tool_fail(cmd, TOOL_USAGE, "--streams wants numbers from 1 to %d, like 1,8,32,64, at most %d of them; not '%.60s'",
-                         STREAMS_MAX, COUNTS_MAX, list);
+        return tool_fail(
+            cmd, TOOL_USAGE,
+            "--streams wants numbers from 1 to %d, like 1,8,32,64, at most %d of them; not '%.60s'",
+            STREAMS_MAX, COUNTS_MAX, list);
     rill_plan_get_info(plan, &info);
     rill_thread_prepare();
     streams_make(&b);

@@ -6,6 +6,8 @@
 
 #include <rill.h>
 
-/* Measures each number of `list` ("1,8,32") for about `seconds` in all and prints a table or JSON. A TOOL_* code. */
-int bench_streams(const struct command *cmd, rill_plan *plan, const char *name, const char *list, double seconds, bool json);
+/* Measures each number of `list` ("1,8,32") for about `seconds` in all and prints a table or JSON.
+ * A TOOL_* code. */
+int bench_streams(const struct command *cmd, rill_plan *plan, const char *name, const char *list,
+                  double seconds, bool json);
 #endif

@@ -36,7 +36,8 @@ bool events_there(const rill_model *m)
     unsigned n = rill_plan_ports(p, ports, PORTS_MAX);
     for (unsigned i = 0; i < n && i < PORTS_MAX; i++)
         any |= has_sink(&ports[i]);
-    bool one = n > 1 && n <= PORTS_MAX && ports[0].is_input && ports[0].width == 1 && !ports[1].is_input;
+    bool one =
+        n > 1 && n <= PORTS_MAX && ports[0].is_input && ports[0].width == 1 && !ports[1].is_input;
     rill_plan_unref(p);
     return any && one;
 }
@@ -78,10 +79,10 @@ static void event_write(struct run *r, unsigned port, const rill_event *e)
     if (!more)
         exit(TOOL_IO);
     r->lines[port] = more;
-    at += (size_t) snprintf(more + at, need, "%d %d %llu-%llu %a %a %u '%s'", (int) e->kind, (int) e->rule,
-                            (unsigned long long) e->pos,
-                            (unsigned long long) e->end_pos, (double) e->score, (double) e->stability, e->segment,
-                                e->text);
+    at += (size_t) snprintf(more + at, need, "%d %d %llu-%llu %a %a %u '%s'", (int) e->kind,
+                            (int) e->rule, (unsigned long long) e->pos,
+                            (unsigned long long) e->end_pos, (double) e->score,
+                            (double) e->stability, e->segment, e->text);
     for (uint32_t i = 0; i < e->n_words; i++)
         at += (size_t) sprintf(more + at, " %llu-%llu", (unsigned long long) e->words[i].pos,
                                (unsigned long long) e->words[i].end_pos);
@@ -171,7 +172,8 @@ rill_status events_check(struct events_check *c, bool *ret_same, rill_error *ret
     c->n_events = first.n_events;
     for (unsigned i = 0; s == RILL_OK && *ret_same && i < c->n_pulses; i++) {
         for (size_t most = 7; s == RILL_OK && *ret_same && most <= 70000; most *= 100) {
-            if (run_open(&r, c->model, c->pulse[i], NULL) == RILL_OK) {     /* a pulse that it cannot take was told before */
+            if (run_open(&r, c->model, c->pulse[i], NULL) ==
+                RILL_OK) { /* a pulse that it cannot take was told before */
                 run_whole(&r, x, n, &seed, most);
                 *ret_same = runs_agree(c, &first, &r);
             }

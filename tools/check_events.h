@@ -15,7 +15,8 @@ struct events_check {
     char where[400];            /* the first event that differs */
 };
 
-/* True where the model has sinks and takes one float a frame, so that there is something to check. */
+/* True where the model has sinks and takes one float a frame, so that there is something to
+ * check. */
 bool        events_there(const rill_model *m);
 
 /* OK: *ret_same says. Otherwise the words say why it could not be tried. */

@@ -41,7 +41,8 @@ static bool list_parse(const char *text, int64_t least, int64_t *list, unsigned 
     char *end;
     for (const char *at = text; ; at = end + 1) {
         long long v = strtoll(at, &end, 10);
-        if (end == at || v < least || v > INT32_MAX || (*end && *end != ',') || !list_add(list, n, v))
+        if (end == at || v < least || v > INT32_MAX || (*end && *end != ',') ||
+            !list_add(list, n, v))
             return false;
         if (!*end)
             return true;
@@ -62,7 +63,8 @@ static int64_t least_length(const rill_plan *p)
         for (uint32_t i = 0; all && i < p->n_ports - p->n_inputs; i++) {
             const struct dim *d = p->pgraph.outputs[i].length;
             int64_t frames;
-            all = p->pgraph.outputs[i].axis < 0 || (dim_eval(d, p->symbol, length, &frames) && frames > 0);
+            all = p->pgraph.outputs[i].axis < 0 ||
+                (dim_eval(d, p->symbol, length, &frames) && frames > 0);
         }
         if (all)
             return length;
@@ -70,8 +72,9 @@ static int64_t least_length(const rill_plan *p)
     return -1;
 }
 
-/* Pulses and lengths that are not stated: the smallest legal pulse and larger ones; nothing, less than a pulse, a pulse,
- * no multiple of it, and enough for everything to come out of every delay. */
+/* Pulses and lengths that are not stated: the smallest legal pulse and larger ones; nothing, less
+ * than a pulse, a pulse, no multiple of it, and enough for everything to come out of every
+ * delay. */
 static rill_status defaults_choose(struct check *c, rill_error *err)
 {
     rill_plan *p;
@@ -85,7 +88,14 @@ static rill_status defaults_choose(struct check *c, rill_error *err)
     int64_t least = least_length(p);
     rill_plan_unref(p);
     const int64_t pulses[] = { pulse, 2 * pulse, 3 * pulse + 1, 8 * pulse };
-    const int64_t lengths[] = { 0, 1, pulse - 1, pulse, 3 * pulse + pulse / 2, late + 1, least, least + 1,
+    const int64_t lengths[] = { 0,
+                                1,
+                                pulse - 1,
+                                pulse,
+                                3 * pulse + pulse / 2,
+                                late + 1,
+                                least,
+                                least + 1,
                                 2 * late + 19 * pulse + 5 };
     for (size_t i = 0; !c->n_pulses && i < sizeof pulses / sizeof *pulses; i++)
         c->pulse[i] = pulses[i];
@@ -131,7 +141,8 @@ static void length_check(struct check *c, int64_t pulse, int64_t length)
     else if (r.no_whole)
         printf("ok: too short for a frame, and none comes\n");
     else
-        printf("ok: %u nodes' outputs, outputs differ by %g%s\n", r.n_wires, r.most, r.same_bits ? ", same bits" : "");
+        printf("ok: %u nodes' outputs, outputs differ by %g%s\n", r.n_wires, r.most,
+               r.same_bits ? ", same bits" : "");
 }
 
 static int totals_print(const struct check *c)
@@ -155,8 +166,12 @@ static int refused(struct check *c, const char *name, const char *why)
 
 static void sinks_check(struct check *c)
 {
-    struct events_check e = { .model = c->model, .pulse = c->pulse, .n_pulses = c->n_pulses, .samples = c->opts.samples,
-                              .n_samples = (size_t) c->length[0], .seed = c->opts.seed };
+    struct events_check e = { .model = c->model,
+                              .pulse = c->pulse,
+                              .n_pulses = c->n_pulses,
+                              .samples = c->opts.samples,
+                              .n_samples = (size_t) c->length[0],
+                              .seed = c->opts.seed };
     rill_error err = { .text = "" };
     bool same = false;
     rill_status s = events_check(&e, &same, &err);
@@ -170,7 +185,8 @@ static void sinks_check(struct check *c)
 static int check_run(struct check *c, const char *name)
 {
     rill_error err;
-    if ((!c->model->stream && pgraph_no_time(&c->model->graph, &err) != RILL_OK) || defaults_choose(c, &err) != RILL_OK)
+    if ((!c->model->stream && pgraph_no_time(&c->model->graph, &err) != RILL_OK) ||
+        defaults_choose(c, &err) != RILL_OK)
         return refused(c, name, err.text);
     printf("%s\n", name);
     for (unsigned i = 0; i < c->n_pulses; i++)
@@ -191,7 +207,9 @@ static int samples_read(struct check *c, const char *path, float **ret)
     const struct fact *f = &c->model->graph.g.wires[c->model->graph.g.inputs[0]].fact;
     for (int i = 0; i < f->rank; i++)
         if (!dim_is(f->shape[i], 1) && f->shape[i] != c->model->stream)
-            return tool_fail(c->cmd, TOOL_BAD_INPUT, "the model's first input is not one sample a frame: it takes no recording");
+            return tool_fail(
+                c->cmd, TOOL_BAD_INPUT,
+                "the model's first input is not one sample a frame: it takes no recording");
     if (audio_read(path, info.sample_rate, ret, &n, &rate, &err) != RILL_OK)
         return tool_fail_status(c->cmd, &err);
     for (size_t i = 0; i < n; i++)      /* as a stream takes them */
@@ -213,18 +231,25 @@ static int run(const struct command *cmd, int argc, char **argv)
     bool no_scan_reuse = false;
     const struct opt table[] = {
         OPEN_OPTS(oo),
-        { "length", 'l', OPT_TEXT, &lengths, "A,B,..", "input frames in all (default: 0, 1, short, odd and long ones)" },
-        { "no-scan-reuse", 0, OPT_FLAG, &no_scan_reuse, NULL, "look up sizes and places in every iteration of a loop" },
-        { "pulse", 'p', OPT_TEXT, &pulses, "A,B,..", "input frames a pulse (default: the smallest, 2, 3 and 8 times that)" },
+        { "length", 'l', OPT_TEXT, &lengths, "A,B,..",
+          "input frames in all (default: 0, 1, short, odd and long ones)" },
+        { "no-scan-reuse", 0, OPT_FLAG, &no_scan_reuse, NULL,
+          "look up sizes and places in every iteration of a loop" },
+        { "pulse", 'p', OPT_TEXT, &pulses, "A,B,..",
+          "input frames a pulse (default: the smallest, 2, 3 and 8 times that)" },
         { "seed", 0, OPT_INT, &seed, "N", "of the noise and of the cuts (default 1)" },
-        { "tolerance", 0, OPT_REAL, &tolerance, "X", "largest difference, relative to the wire's largest (default 1e-5)" },
+        { "tolerance", 0, OPT_REAL, &tolerance, "X",
+          "largest difference, relative to the wire's largest (default 1e-5)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 1, 2);
     if (n < 0)
         return -n;
-    if ((pulses && !list_parse(pulses, 1, c.pulse, &c.n_pulses)) || (lengths && !list_parse(lengths, 0, c.length, &c.n_lengths)))
-        return tool_fail(cmd, TOOL_USAGE, "pulses and lengths are lists of at most %d numbers, as in 1,8,24", LIST_MAX);
+    if ((pulses && !list_parse(pulses, 1, c.pulse, &c.n_pulses)) ||
+        (lengths && !list_parse(lengths, 0, c.length, &c.n_lengths)))
+        return tool_fail(cmd, TOOL_USAGE,
+                         "pulses and lengths are lists of at most %d numbers, as in 1,8,24",
+                         LIST_MAX);
     rill_error err;
     float *samples = NULL;
     c.opts.seed = (uint32_t) seed;
@@ -244,9 +269,12 @@ const struct command cmd_check = {
     .name = "check",
     .usage = "[OPTIONS] MODEL [IN.wav]",
     .summary = "compare a model's stream with its whole-sequence run, node by node",
-    .details = "Runs the whole-sequence graph on noise (or on IN.wav) and the pulsed graph on the same frames, with NaN after\n"
-               "the end and the length told late, and compares every node; then the stream itself in random cuts, with a\n"
-               "snapshot and a reset. The first node that differs is named. Words, keywords and edges of speech, where the model\n"
+    .details = "Runs the whole-sequence graph on noise (or on IN.wav) and the pulsed graph on the "
+               "same frames, with NaN after\n"
+               "the end and the length told late, and compares every node; then the stream itself "
+               "in random cuts, with a\n"
+               "snapshot and a reset. The first node that differs is named. Words, keywords and "
+               "edges of speech, where the model\n"
                "has them, must be the same for every pulse and in any cut.",
     .run = run,
 };

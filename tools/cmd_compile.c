@@ -14,18 +14,22 @@ struct compile {
     rill_error err;
 };
 
-static int compile(const struct command *cmd, struct compile *c, const char *name, const struct open_opts *oo,
-                   const rill_plan_opts *opts, const char *to)
+static int compile(const struct command *cmd, struct compile *c, const char *name,
+                   const struct open_opts *oo, const rill_plan_opts *opts, const char *to)
 {
     double start = tool_now_s();
-    if (open_any(&c->model, name, oo, &c->err) != RILL_OK || rill_plan_new(&c->plan, c->model, opts, &c->err) != RILL_OK)
+    if (open_any(&c->model, name, oo, &c->err) != RILL_OK ||
+        rill_plan_new(&c->plan, c->model, opts, &c->err) != RILL_OK)
         return tool_fail_status(cmd, &c->err);
     double planned = tool_now_s();
     rill_plan_info info;
     rill_plan_get_info(c->plan, &info);
     if (opts->pulse_frames && info.pulse_samples != opts->pulse_frames)
-        return tool_fail(cmd, TOOL_USAGE, "'%s' cannot run in pulses of %u frames, which its windows and strides do not divide "
-                         "evenly; the next longer that works is --pulse %u", name, opts->pulse_frames, info.pulse_samples);
+        return tool_fail(
+            cmd, TOOL_USAGE,
+            "'%s' cannot run in pulses of %u frames, which its windows and strides do not divide "
+            "evenly; the next longer that works is --pulse %u",
+            name, opts->pulse_frames, info.pulse_samples);
     rill_model *again = NULL;
     rill_plan *copy = NULL;
     if (rill_plan_save(c->plan, to, &c->err) != RILL_OK)
@@ -43,10 +47,13 @@ static int compile(const struct command *cmd, struct compile *c, const char *nam
     }
     struct stat st = { 0 };
     stat(to, &st);
-    printf("%s: %lld bytes, for %s, pulses of %u frames\n  a stream has %llu bytes (state %llu), weights %llu bytes\n"
-           "  %s opens and plans in %.2f ms, this file in %.2f ms\n", to, (long long) st.st_size, info.cpu, info.pulse_samples,
+    printf("%s: %lld bytes, for %s, pulses of %u frames\n  a stream has %llu bytes (state %llu), "
+           "weights %llu bytes\n"
+           "  %s opens and plans in %.2f ms, this file in %.2f ms\n",
+           to, (long long) st.st_size, info.cpu, info.pulse_samples,
            (unsigned long long) info.stream_bytes, (unsigned long long) info.state_bytes,
-           (unsigned long long) info.weights_bytes, name, 1e3 * (planned - start), 1e3 * (opened - saved));
+           (unsigned long long) info.weights_bytes, name, 1e3 * (planned - start),
+           1e3 * (opened - saved));
     return TOOL_OK;
 }
 
@@ -57,8 +64,10 @@ static int run(const struct command *cmd, int argc, char **argv)
     const char *to = NULL;
     int64_t pulse = PULSE_LEAST;
     const struct opt table[] = {
-        { "output", 'o', OPT_TEXT, &to, "FILE.rill", "where to write; takes the place of a file that is there" },
-        { "pulse", 'p', OPT_INT, &pulse, "N", "input frames a pulse (default: as few as the model allows)" },
+        { "output", 'o', OPT_TEXT, &to, "FILE.rill",
+          "where to write; takes the place of a file that is there" },
+        { "pulse", 'p', OPT_INT, &pulse, "N",
+          "input frames a pulse (default: as few as the model allows)" },
         OPEN_OPTS(oo),
         { 0 },
     };
@@ -68,8 +77,11 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (!to || !*to)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill compile %s", cmd->usage);
     if (pulse != PULSE_LEAST && (pulse < 1 || pulse > UINT32_MAX))
-        return tool_fail(cmd, TOOL_USAGE, "a pulse of %lld frames is impossible; without --pulse it has as few as the model "
-                         "allows", (long long) pulse);
+        return tool_fail(
+            cmd, TOOL_USAGE,
+            "a pulse of %lld frames is impossible; without --pulse it has as few as the model "
+            "allows",
+            (long long) pulse);
     const rill_plan_opts opts = { .pulse_frames = pulse == PULSE_LEAST ? 0 : (uint32_t) pulse };
     int code = compile(cmd, &c, argv[0], &oo, &opts, to);
     rill_plan_unref(c.plan);
@@ -81,9 +93,12 @@ const struct command cmd_compile = {
     .name = "compile",
     .usage = "MODEL -o FILE.rill [--pulse N] [OPTIONS]",
     .summary = "write a model, planned and packed for this machine, to a file that opens at once",
-    .details = "FILE.rill can stand wherever a MODEL is asked for. It is for this instruction set (RILL_CPU is obeyed), this\n"
-               "pulse and this build of rill; elsewhere it is refused, and the text says what to do: compile it again. Its\n"
-               "weights are mapped and shared by all processes that have it open: replace it as this command does, by a new\n"
+    .details = "FILE.rill can stand wherever a MODEL is asked for. It is for this instruction set "
+               "(RILL_CPU is obeyed), this\n"
+               "pulse and this build of rill; elsewhere it is refused, and the text says what to "
+               "do: compile it again. Its\n"
+               "weights are mapped and shared by all processes that have it open: replace it as "
+               "this command does, by a new\n"
                "file of the same name, never write over it.",
     .run = run,
 };

@@ -13,14 +13,16 @@ static void known_see(void *arg, const struct rill_client_model *m)
     struct ctl *x = arg;
     if (x->json) {
         json_array_append_new(json_object_get(x->json, "models"),
-                              json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:b}", "name", m->name, "task", m->task,
-                                        "state", m->state, "sha256", m->sha256, "rate", (int) m->rate, "delay_samples", (int) m->delay_samples,
-                                        "weights_bytes", (json_int_t) m->weights_bytes, "stream_bytes",
+                              json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:b}", "name",
+                                        m->name, "task", m->task, "state", m->state, "sha256",
+                                        m->sha256, "rate", (int) m->rate, "delay_samples",
+                                        (int) m->delay_samples, "weights_bytes",
+                                        (json_int_t) m->weights_bytes, "stream_bytes",
                                         (json_int_t) m->stream_bytes, "default", m->is_default));
         return;
     }
-    printf("%c %-16s %-9s %-8s %6u Hz  delay %u samples  %s\n", m->is_default ? '*' : ' ', m->name, m->task, m->state,
-           m->rate, m->delay_samples, m->summary);
+    printf("%c %-16s %-9s %-8s %6u Hz  delay %u samples  %s\n", m->is_default ? '*' : ' ', m->name,
+           m->task, m->state, m->rate, m->delay_samples, m->summary);
 }
 
 static int models_run(struct ctl *x)
@@ -46,15 +48,21 @@ static int said(struct ctl *x, int code)
 
 static int reload_run(struct ctl *x)
 {
-    return said(x, x->arg ? rill_client_ctl_reload_model(x->c, x->arg) : rill_client_ctl_reload(x->c));
+    return said(x,
+                x->arg ? rill_client_ctl_reload_model(x->c, x->arg) : rill_client_ctl_reload(x->c));
 }
 
 static int swap_run(struct ctl *x) { return said(x, rill_client_ctl_swap(x->c, x->arg)); }
-static int drain_run(struct ctl *x) { return said(x, rill_client_ctl_drain(x->c, (uint32_t) x->grace_ms)); }
+static int drain_run(struct ctl *x)
+{
+    return said(x, rill_client_ctl_drain(x->c, (uint32_t) x->grace_ms));
+}
 static int load_run(struct ctl *x) { return said(x, rill_client_ctl_load(x->c, x->arg)); }
 static int unload_run(struct ctl *x)
 {
-    return said(x, x->wait ? rill_client_ctl_unload_wait(x->c, x->arg) : rill_client_ctl_unload(x->c, x->arg));
+    return said(x,
+                x->wait ? rill_client_ctl_unload_wait(x->c, x->arg)
+                        : rill_client_ctl_unload(x->c, x->arg));
 }
 
 static int level_run(struct ctl *x) { return said(x, rill_client_ctl_log_level(x->c, x->arg)); }
@@ -81,7 +89,8 @@ static int ping_run(struct ctl *x)
 }
 
 static const struct verb {
-    const char *name, *arg;     /* arg: what its argument is called, in [] where it may be left out, NULL: none */
+    const char *name,
+        *arg; /* arg: what its argument is called, in [] where it may be left out, NULL: none */
     int (*run)(struct ctl *x);
 } verbs[] = {
     { "drain", NULL, drain_run },
@@ -115,8 +124,8 @@ static int verb_run(struct ctl *x, const struct verb *v, const char *socket)
     if (!code)
         code = v->run(x);
     if (code == -1)
-        code = tool_fail(x->cmd, x->c && rill_client_error_code(x->c) ? TOOL_REFUSED : TOOL_IO, "%s",
-                         x->c ? rill_client_error(x->c) : "out of memory");
+        code = tool_fail(x->cmd, x->c && rill_client_error_code(x->c) ? TOOL_REFUSED : TOOL_IO,
+                         "%s", x->c ? rill_client_error(x->c) : "out of memory");
     rill_client_free(x->c);
     if (x->json && (code == TOOL_OK || code == TOOL_FAILED)) {
         json_dumpf(x->json, stdout, JSON_INDENT(1));
@@ -128,22 +137,28 @@ static int verb_run(struct ctl *x, const struct verb *v, const char *socket)
 static int run(const struct command *cmd, int argc, char **argv)
 {
     struct ctl x = { .cmd = cmd };
-    const char *env = getenv("RILL_CONTROL"), *socket = env && *env ? env : "/run/rilld/control.sock";
+    const char *env = getenv("RILL_CONTROL"),
+               *socket = env && *env ? env : "/run/rilld/control.sock";
     bool json = false;
     const struct opt table[] = {
-        { "grace-ms", 0, OPT_INT, &x.grace_ms, "MS", "drain: how long streams may take (default: as configured)" },
+        { "grace-ms", 0, OPT_INT, &x.grace_ms, "MS",
+          "drain: how long streams may take (default: as configured)" },
         { "json", 0, OPT_FLAG, &json, NULL, "print the answer as JSON" },
         { "wait", 0, OPT_FLAG, &x.wait, NULL, "unload: until the model's last stream has ended" },
-        { "profile", 0, OPT_FLAG, &x.profile, NULL, "worst: time the model's steps now, beside its streams" },
-        { "socket", 's', OPT_TEXT, &socket, "PATH", "control socket (default: $RILL_CONTROL or the system's)" },
+        { "profile", 0, OPT_FLAG, &x.profile, NULL,
+          "worst: time the model's steps now, beside its streams" },
+        { "socket", 's', OPT_TEXT, &socket, "PATH",
+          "control socket (default: $RILL_CONTROL or the system's)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 1, 2);
     if (n < 0)
         return -n;
     const struct verb *v = verb_find(argv[0]);
-    if (!v || (n == 2 ? !v->arg : v->arg && v->arg[0] != '[') || x.grace_ms < 0 || x.grace_ms > 3600000)
-        return tool_fail(cmd, TOOL_USAGE, v ? "'%s' takes %s" : "unknown verb '%s'; see rill ctl --help", argv[0],
+    if (!v || (n == 2 ? !v->arg : v->arg && v->arg[0] != '[') || x.grace_ms < 0 ||
+        x.grace_ms > 3600000)
+        return tool_fail(cmd, TOOL_USAGE,
+                         v ? "'%s' takes %s" : "unknown verb '%s'; see rill ctl --help", argv[0],
                          v && v->arg ? v->arg : "no argument");
     x.arg = n == 2 ? argv[1] : NULL;
     x.json = json ? json_object() : NULL;
@@ -156,22 +171,24 @@ const struct command cmd_ctl = {
     .name = "ctl",
     .usage = "[OPTIONS] VERB [ARGUMENT]",
     .summary = "ask or tell the running daemon",
-    .details = "Verbs:\n"
-               "  drain            finish the open streams, open no new ones, exit\n"
-               "  health           whether the compute threads advance; exit code 1 and words if not\n"
-               "  kick CONN        close a connection\n"
-               "  load MODEL       load a model now\n"
-               "  log-level LEVEL  error, warning, info or debug\n"
-               "  metrics          every figure as OpenMetrics text\n"
-               "  models           models the daemon knows\n"
-               "  ping             round trip to the daemon\n"
-               "  reload           read the settings and all loaded models again; says what is wrong with them\n"
-               "  reload MODEL     load a model anew; streams that run keep the version they have\n"
-               "  sessions         connections and their streams\n"
-               "  stats            counts, histograms and memory (any socket answers)\n"
-               "  status           state, load and figures of each model\n"
-               "  swap MODEL       put the version that lies there now in the place of a loaded one\n"
-               "  unload MODEL     give a model's memory back when its streams have ended\n"
-               "  worst [MODEL]    the pulses that came latest; with --profile the model's slowest steps",
+    .details =
+        "Verbs:\n"
+        "  drain            finish the open streams, open no new ones, exit\n"
+        "  health           whether the compute threads advance; exit code 1 and words if not\n"
+        "  kick CONN        close a connection\n"
+        "  load MODEL       load a model now\n"
+        "  log-level LEVEL  error, warning, info or debug\n"
+        "  metrics          every figure as OpenMetrics text\n"
+        "  models           models the daemon knows\n"
+        "  ping             round trip to the daemon\n"
+        "  reload           read the settings and all loaded models again; says what is wrong with "
+        "them\n"
+        "  reload MODEL     load a model anew; streams that run keep the version they have\n"
+        "  sessions         connections and their streams\n"
+        "  stats            counts, histograms and memory (any socket answers)\n"
+        "  status           state, load and figures of each model\n"
+        "  swap MODEL       put the version that lies there now in the place of a loaded one\n"
+        "  unload MODEL     give a model's memory back when its streams have ended\n"
+        "  worst [MODEL]    the pulses that came latest; with --profile the model's slowest steps",
     .run = run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rill feed: a microphone as a published stream of the daemon. What cannot be sent in time is left out, and the positions
- * tell it; a connection that breaks is made again. */
+/* rill feed: a microphone as a published stream of the daemon. What cannot be sent in time is left
+ * out, and the positions tell it; a connection that breaks is made again. */
 #include "clients/c/rill_client.h"
 #include "tools/audio.h"
 #include "tools/mic.h"
@@ -52,7 +52,8 @@ static size_t source_read(struct feed *f, float *x, size_t n)
     if (f->file_began_s <= 0)
         return 0;
     double due_s = tool_now_s() - f->file_began_s + FILE_AHEAD_S;
-    size_t due = due_s * f->rate_hz < (double) f->n_samples ? (size_t) (due_s * f->rate_hz) : f->n_samples;
+    size_t due =
+        due_s * f->rate_hz < (double) f->n_samples ? (size_t) (due_s * f->rate_hz) : f->n_samples;
     size_t have = due > f->at ? due - f->at : 0;
     n = n < have ? n : have;
     memcpy(x, f->samples + f->at, n * sizeof *x);
@@ -98,7 +99,8 @@ static void on_failure(void *arg, const struct rill_client_failure *e)
 
 static void feed_disconnect(struct feed *f)
 {
-    fprintf(stderr, "rill feed: %s: %s; next attempt in %.2f s\n", f->topic, rill_client_error(f->client), f->retry_s);
+    fprintf(stderr, "rill feed: %s: %s; next attempt in %.2f s\n", f->topic,
+            rill_client_error(f->client), f->retry_s);
     f->client = rill_client_free(f->client);
     f->next_try_s = tool_now_s() + f->retry_s;
     f->retry_s = f->retry_s * 2 < RETRY_MOST_S ? f->retry_s * 2 : RETRY_MOST_S;
@@ -107,27 +109,35 @@ static void feed_disconnect(struct feed *f)
 static void feed_connect(struct feed *f)
 {
     const struct rill_client_events ev = { .arg = f, .error = on_failure };
-    const struct rill_client_open o = { .model = f->model, .in = { f->rate_hz, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_LIVE, .align = true,
+    const struct rill_client_open o = { .model = f->model,
+                                        .in = { f->rate_hz, 1, RILL_CLIENT_F32 },
+                                        .pace = RILL_CLIENT_LIVE,
+                                        .align = true,
                                         .max_latency_ms = (uint32_t) f->max_latency_ms };
-    const struct rill_client_publish p = { .topic = f->topic, .for_all = f->for_all, .keep_ms = (uint32_t) f->keep_ms, .mute = true };
+    const struct rill_client_publish p = {
+        .topic = f->topic, .for_all = f->for_all, .keep_ms = (uint32_t) f->keep_ms, .mute = true
+    };
     struct rill_client_opened opened;
     if (rill_client_connect(&f->client, f->socket, "rill feed", 5000) < 0) {
         feed_disconnect(f);
         return;
     }
     rill_client_set_events(f->client, &ev);
-    if (rill_client_open(f->client, STREAM, &o, &opened) < 0 || rill_client_publish(f->client, STREAM, &p, NULL) < 0) {
+    if (rill_client_open(f->client, STREAM, &o, &opened) < 0 ||
+        rill_client_publish(f->client, STREAM, &p, NULL) < 0) {
         feed_disconnect(f);
         return;
     }
-    fprintf(stderr, "rill feed: %s: published, %u Hz through %s\n", f->topic, f->rate_hz, opened.model);
+    fprintf(stderr, "rill feed: %s: published, %u Hz through %s\n", f->topic, f->rate_hz,
+            opened.model);
     f->retry_s = RETRY_FIRST_S;
     source_drop(f);                 /* what is old is of no use */
     if (f->file_began_s <= 0)
         f->file_began_s = tool_now_s();
 }
 
-/* Where credit or the ring had no room, the position jumps and the daemon tells the gap. A file can wait. */
+/* Where credit or the ring had no room, the position jumps and the daemon tells the gap. A file can
+ * wait. */
 static int piece_send(struct feed *f, const float *x, size_t n)
 {
     size_t lost = f->file ? 0 : atomic_exchange(&f->mic.lost, 0);
@@ -172,11 +182,12 @@ static int feed_end(struct feed *f)
     if (f->client && rill_client_finish(f->client, STREAM, &fin) < 0)
         return tool_fail(f->cmd, TOOL_IO, "%s", rill_client_error(f->client));
     if (f->client)
-        fprintf(stderr, "rill feed: %s: %llu samples, %llu left out, rtf %.5f\n", f->topic, (unsigned long long) fin.in,
-                (unsigned long long) f->lost, (double) fin.rtf);
+        fprintf(stderr, "rill feed: %s: %llu samples, %llu left out, rtf %.5f\n", f->topic,
+                (unsigned long long) fin.in, (unsigned long long) f->lost, (double) fin.rtf);
     if (gone)
         return tool_fail(f->cmd, TOOL_IO, "the microphone stopped");
-    return f->client || stop ? TOOL_OK : tool_fail(f->cmd, TOOL_IO, "the file ended without a connection");
+    return f->client || stop ? TOOL_OK
+                             : tool_fail(f->cmd, TOOL_IO, "the file ended without a connection");
 }
 
 static int feed_start(struct feed *f)
@@ -206,26 +217,39 @@ static int feed_start(struct feed *f)
 static int feed_run(const struct command *cmd, int argc, char **argv)
 {
     const char *env = getenv("RILL_SOCKET");
-    struct feed f = { .cmd = cmd, .socket = env && *env ? env : "/run/rilld/rilld.sock", .retry_s = RETRY_FIRST_S };
+    struct feed f = { .cmd = cmd,
+                      .socket = env && *env ? env : "/run/rilld/rilld.sock",
+                      .retry_s = RETRY_FIRST_S };
     const struct opt table[] = {
         { "all", 0, OPT_FLAG, &f.for_all, NULL, "every user may subscribe, not this one only" },
-        { "device", 'd', OPT_TEXT, &f.device, "DEV", "microphone: number or part of its name (default: the system's)" },
-        { "file", 0, OPT_TEXT, &f.file, "FILE", "WAV or FLAC at its own pace instead of a microphone" },
-        { "keep", 'k', OPT_INT, &f.keep_ms, "MS", "history that who subscribes later may ask for (default: none)" },
-        { "max-latency", 0, OPT_INT, &f.max_latency_ms, "MS", "leave out audio that waited longer in the daemon" },
-        { "model", 'm', OPT_TEXT, &f.model, "MODEL", "the daemon's model (default: its own default)" },
+        { "device", 'd', OPT_TEXT, &f.device, "DEV",
+          "microphone: number or part of its name (default: the system's)" },
+        { "file", 0, OPT_TEXT, &f.file, "FILE",
+          "WAV or FLAC at its own pace instead of a microphone" },
+        { "keep", 'k', OPT_INT, &f.keep_ms, "MS",
+          "history that who subscribes later may ask for (default: none)" },
+        { "max-latency", 0, OPT_INT, &f.max_latency_ms, "MS",
+          "leave out audio that waited longer in the daemon" },
+        { "model", 'm', OPT_TEXT, &f.model, "MODEL",
+          "the daemon's model (default: its own default)" },
         { "rate", 0, OPT_INT, &f.rate, "HZ", "of the microphone (default: its own)" },
-        { "socket", 's', OPT_TEXT, &f.socket, "PATH", "the daemon's socket (default: $RILL_SOCKET or the system's)" },
+        { "socket", 's', OPT_TEXT, &f.socket, "PATH",
+          "the daemon's socket (default: $RILL_SOCKET or the system's)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 1, 1);
     if (n < 0)
         return -n;
-    if (f.keep_ms < 0 || f.keep_ms > 60000 || f.max_latency_ms < 0 || f.max_latency_ms > 60000 || (f.rate && (f.rate < 8000 || f.rate > 192000)))
-        return tool_fail(cmd, TOOL_USAGE, "--keep and --max-latency go from 0 to 60000 ms, --rate from 8000 to 192000 Hz");
+    if (f.keep_ms < 0 || f.keep_ms > 60000 || f.max_latency_ms < 0 || f.max_latency_ms > 60000 ||
+        (f.rate && (f.rate < 8000 || f.rate > 192000)))
+        return tool_fail(
+            cmd, TOOL_USAGE,
+            "--keep and --max-latency go from 0 to 60000 ms, --rate from 8000 to 192000 Hz");
     f.topic = argv[0];
-    if (strspn(f.topic, "abcdefghijklmnopqrstuvwxyz0123456789._-") != strlen(f.topic) || !*f.topic || *f.topic == '.' || strlen(f.topic) > 64)
-        return tool_fail(cmd, TOOL_USAGE, "a stream's name is 1 to 64 of a-z 0-9 . _ - and begins with no dot");
+    if (strspn(f.topic, "abcdefghijklmnopqrstuvwxyz0123456789._-") != strlen(f.topic) ||
+        !*f.topic || *f.topic == '.' || strlen(f.topic) > 64)
+        return tool_fail(cmd, TOOL_USAGE,
+                         "a stream's name is 1 to 64 of a-z 0-9 . _ - and begins with no dot");
     return feed_start(&f);
 }
 
@@ -233,7 +257,9 @@ const struct command cmd_feed = {
     .name = "feed",
     .usage = "[OPTIONS] NAME",
     .summary = "offer a microphone through a model as a published stream",
-    .details = "Programs subscribe to NAME at the daemon's socket, for example 'rill listen NAME'. A connection that breaks is\n"
-               "made again, first after a quarter of a second, later every ten. Ends with the file or at SIGTERM.",
+    .details = "Programs subscribe to NAME at the daemon's socket, for example 'rill listen NAME'. "
+               "A connection that breaks is\n"
+               "made again, first after a quarter of a second, later every ten. Ends with the file "
+               "or at SIGTERM.",
     .run = feed_run,
 };

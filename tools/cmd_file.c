@@ -66,7 +66,8 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
         }
     }
     if (!ins || !ports[0].is_input || ports[0].kind != RILL_PORT_AUDIO || j->out_port == n)
-        return err_set(&j->err, RILL_INVALID, "model '%s' does not turn audio into %s", model ? model : "default",
+        return err_set(&j->err, RILL_INVALID, "model '%s' does not turn audio into %s",
+                       model ? model : "default",
                        kind == RILL_PORT_AUDIO ? "audio" : "speech probabilities");
     j->n_ports = n;
     for (unsigned i = 0; i < n; i++)
@@ -90,7 +91,8 @@ static void others_drop(struct job *j)
 {
     for (unsigned i = 0; i < j->n_ports; i++) {
         size_t given = 1;
-        while (j->others[i] && given && rill_stream_pull(j->stream, i, j->others[i], 1, &given) == RILL_OK)
+        while (j->others[i] && given &&
+               rill_stream_pull(j->stream, i, j->others[i], 1, &given) == RILL_OK)
             ;
     }
 }
@@ -113,7 +115,8 @@ static rill_status drain(struct job *j, size_t cap)
 
 static void stream_whole(struct job *j)
 {
-    size_t pulses = j->n_x / j->in.pulse_frames + (size_t) (j->out.delay_frames / j->out.pulse_frames) + 16;
+    size_t pulses =
+        j->n_x / j->in.pulse_frames + (size_t) (j->out.delay_frames / j->out.pulse_frames) + 16;
     size_t cap = pulses * j->out.pulse_frames;
     j->y = tool_alloc(cap * sizeof *j->y);
     j->pulse_us = tool_alloc(pulses * sizeof *j->pulse_us);
@@ -136,7 +139,8 @@ static rill_status input_read(struct job *j, const char *path)
     size_t n;
     TRY(audio_read(path, 0, &raw, &n, &j->file_rate, &j->err));
     j->file_samples = n;
-    j->x = audio_resampled(raw, n, (unsigned) j->file_rate, j->in.rate_num / j->in.rate_den, &j->n_x);
+    j->x =
+        audio_resampled(raw, n, (unsigned) j->file_rate, j->in.rate_num / j->in.rate_den, &j->n_x);
     free(raw);
     return RILL_OK;
 }
@@ -147,7 +151,8 @@ struct figures { double mean_rtf, p99_rtf, worst_rtf, latency_ms, audio_s; };
 
 static struct figures figures_of(struct job *j)
 {
-    double rate = (double) j->in.rate_num / j->in.rate_den, pulse_us = j->in.pulse_frames / rate * 1e6, sum = 0;
+    double rate = (double) j->in.rate_num / j->in.rate_den,
+           pulse_us = j->in.pulse_frames / rate * 1e6, sum = 0;
     for (size_t i = 0; i < j->n_pulses; i++)
         sum += j->pulse_us[i];
     qsort(j->pulse_us, j->n_pulses, sizeof *j->pulse_us, tool_compare_f64);
@@ -160,17 +165,20 @@ static struct figures figures_of(struct job *j)
     };
 }
 
-static void report(struct job *j, const char *in, const char *out, const float *clean, size_t n_clean)
+static void report(struct job *j, const char *in, const char *out, const float *clean,
+                   size_t n_clean)
 {
     struct figures f = figures_of(j);
     unsigned rate = j->in.rate_num / j->in.rate_den;
     bool can = clean && n_clean > rate;
-    double removed = can ? level_floor_db(j->x, j->n_x, rate) - level_floor_db(clean, n_clean, rate) : 0;
+    double removed =
+        can ? level_floor_db(j->x, j->n_x, rate) - level_floor_db(clean, n_clean, rate) : 0;
     can = can && isfinite(removed);
     if (j->json) {
-        json_t *o = json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f}", "in", json_text(in), "out", json_text(out),
-                              "model", json_text(j->info.name), "audio_s", f.audio_s, "latency_ms", f.latency_ms, "rtf",
-                              f.mean_rtf, "rtf_p99", f.p99_rtf, "rtf_worst", f.worst_rtf);
+        json_t *o = json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f}", "in", json_text(in),
+                              "out", json_text(out), "model", json_text(j->info.name), "audio_s",
+                              f.audio_s, "latency_ms", f.latency_ms, "rtf", f.mean_rtf, "rtf_p99",
+                              f.p99_rtf, "rtf_worst", f.worst_rtf);
         if (can)
             json_object_set_new(o, "noise_floor_removed_db", json_real(removed));
         json_dumpf(o, stdout, JSON_INDENT(1));
@@ -179,8 +187,8 @@ static void report(struct job *j, const char *in, const char *out, const float *
         return;
     }
     printf("%s: %.2f s of audio through %s to %s\n", in, f.audio_s, j->info.name, out);
-    printf("  latency %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f worst pulse\n", f.latency_ms, f.mean_rtf,
-           f.p99_rtf, f.worst_rtf);
+    printf("  latency %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f worst pulse\n",
+           f.latency_ms, f.mean_rtf, f.p99_rtf, f.worst_rtf);
     if (can)
         printf("  noise floor between words lowered by %.1f dB\n", removed);
 }
@@ -192,7 +200,8 @@ static rill_status audio_write(struct job *j, const char *path, const float *x, 
     SNDFILE *f;
     TRY(audio_create(&f, path, j->file_rate, 1, &j->err));
     bool ok = sf_writef_float(f, x, (sf_count_t) n) == (sf_count_t) n;
-    return sf_close(f) || !ok ? err_set(&j->err, RILL_IO, "'%.300s' could not be written", path) : RILL_OK;
+    return sf_close(f) || !ok ? err_set(&j->err, RILL_IO, "'%.300s' could not be written", path)
+                              : RILL_OK;
 }
 
 static rill_status denoise(struct job *j, const char *model, const char *in, const char *out)
@@ -203,7 +212,8 @@ static rill_status denoise(struct job *j, const char *model, const char *in, con
     size_t skip = j->keep_delay ? 0 : (size_t) j->out.delay_samples, n;
     size_t have = j->n_y > skip ? j->n_y - skip : 0;
     have = !j->keep_delay && have > j->n_x ? j->n_x : have;
-    float *y = audio_resampled(j->y + skip, have, j->in.rate_num / j->in.rate_den, (unsigned) j->file_rate, &n);
+    float *y = audio_resampled(j->y + skip, have, j->in.rate_num / j->in.rate_den,
+                               (unsigned) j->file_rate, &n);
     if (!j->keep_delay && n > j->file_samples)      /* both ways round up */
         n = j->file_samples;
     rill_status s = audio_write(j, out, y, n);
@@ -227,7 +237,9 @@ static rill_status vad_table(struct job *j, FILE *f)
         const char *event = "";
         rill_sink_push(sink, j->y + i, 1, &took);
         while (rill_sink_next(sink, &e) == RILL_OK)
-            event = e.kind == RILL_EVENT_SPEECH_START ? "start" : e.kind == RILL_EVENT_SPEECH_END ? "end" : event;
+            event = e.kind == RILL_EVENT_SPEECH_START ? "start"
+                : e.kind == RILL_EVENT_SPEECH_END     ? "end"
+                                                      : event;
         fprintf(f, "%.3f,%.6f,%s\n", (double) i * step, (double) j->y[i], event);
     }
     rill_sink_free(sink);
@@ -262,16 +274,19 @@ static int run(const struct command *cmd, int argc, char **argv)
     bool is_vad = !strcmp(cmd->name, "vad");
     const struct opt table[] = {
         { "json", 0, OPT_FLAG, &j.json, NULL, "print {in, out, latency_ms, rtf, ...}" },
-        { "keep-delay", 0, OPT_FLAG, &j.keep_delay, NULL, "leave the model's delay in front of the output" },
+        { "keep-delay", 0, OPT_FLAG, &j.keep_delay, NULL,
+          "leave the model's delay in front of the output" },
         { "model", 'm', OPT_TEXT, &model, "MODEL", "name of the library, model folder or file" },
         MODEL_OPTS(j.open),
-        { "no-scan-reuse", 0, OPT_FLAG, &j.no_scan_reuse, NULL, "look up sizes and places in every iteration of a loop" },
+        { "no-scan-reuse", 0, OPT_FLAG, &j.no_scan_reuse, NULL,
+          "look up sizes and places in every iteration of a loop" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 2, 2);
     if (n < 0)
         return -n;
-    rill_status s = (is_vad ? vad : denoise)(&j, is_vad && !model ? "silero_v6" : model, argv[0], argv[1]);
+    rill_status s =
+        (is_vad ? vad : denoise)(&j, is_vad && !model ? "silero_v6" : model, argv[0], argv[1]);
     int code = s == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &j.err);
     job_drop(&j);
     return code;
@@ -281,7 +296,8 @@ const struct command cmd_denoise = {
     .name = "denoise",
     .usage = "[OPTIONS] IN OUT",
     .summary = "clean a recording, in this process",
-    .details = "IN and OUT are WAV or FLAC; several channels are mixed to one, and any rate from 8 to 192 kHz is\n"
+    .details = "IN and OUT are WAV or FLAC; several channels are mixed to one, and any rate from 8 "
+               "to 192 kHz is\n"
                "brought to the model's and back. OUT has exactly as many samples as IN.",
     .run = run,
 };
@@ -290,6 +306,7 @@ const struct command cmd_vad = {
     .name = "vad",
     .usage = "[OPTIONS] IN OUT.csv",
     .summary = "speech probability of a recording, frame by frame",
-    .details = "OUT is a table of time_s, probability and start or end events ('-': standard output).",
+    .details =
+        "OUT is a table of time_s, probability and start or end events ('-': standard output).",
     .run = run,
 };

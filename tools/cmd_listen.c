@@ -38,12 +38,14 @@ static void on_signal(int sig)
 
 /* ---- what comes ---- */
 
-static void event_print(const struct listen *l, uint64_t pos, const char *kind, const char *text, double value)
+static void event_print(const struct listen *l, uint64_t pos, const char *kind, const char *text,
+                        double value)
 {
     double at_s = (double) pos / l->sub.in_rate;
     FILE *to = l->out && !strcmp(l->out, "-") ? stderr : stdout;
     if (l->json) {
-        json_t *o = json_pack("{s:f, s:s, s:s, s:f}", "time_s", at_s, "event", kind, "text", text, "value", value);
+        json_t *o = json_pack("{s:f, s:s, s:s, s:f}", "time_s", at_s, "event", kind, "text", text,
+                              "value", value);
         char *line = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(7)) : NULL;
         if (line)
             fprintf(to, "%s\n", line);
@@ -91,7 +93,8 @@ static void on_audio(void *arg, const struct rill_client_audio *a)
 static void on_vad(void *arg, const struct rill_client_vad *v)
 {
     if (v->edge != RILL_CLIENT_EDGE_NONE)
-        event_print(arg, v->pos, v->edge == RILL_CLIENT_EDGE_START ? "start" : "end", "", (double) v->prob);
+        event_print(arg, v->pos, v->edge == RILL_CLIENT_EDGE_START ? "start" : "end", "",
+                    (double) v->prob);
 }
 
 static void on_text(void *arg, const struct rill_client_text *t)
@@ -139,15 +142,17 @@ static bool from_take(const struct listen *l, struct rill_client_subscribe *s)
 static void topic_print(void *arg, const struct rill_client_topic *t)
 {
     (void) arg;
-    printf("%-24s %-16s %6u Hz %u ch  %u subscribers, keeps %u ms, user %u%s\n", t->name, t->model, t->out.rate, t->out.channels,
-           t->subscribers, t->keep_ms, t->uid, t->for_all ? ", for all" : "");
+    printf("%-24s %-16s %6u Hz %u ch  %u subscribers, keeps %u ms, user %u%s\n", t->name, t->model,
+           t->out.rate, t->out.channels, t->subscribers, t->keep_ms, t->uid,
+           t->for_all ? ", for all" : "");
 }
 
 static void topic_note(void *arg, const struct rill_client_topic *t)
 {
     struct listen *l = arg;
     if (strcmp(t->name, l->topic) == 0)
-        l->sub = (struct rill_client_subscribed) { .in_rate = t->in_rate, .out = { t->out.rate, 1, RILL_CLIENT_S16 } };
+        l->sub = (struct rill_client_subscribed) { .in_rate = t->in_rate,
+                                                   .out = { t->out.rate, 1, RILL_CLIENT_S16 } };
 }
 
 /* Samples may come together with the answer to Subscribe, so their format is asked for before. */
@@ -158,13 +163,21 @@ static int output_open(struct listen *l)
         return TOOL_IO;
     if (!l->out || !strcmp(l->out, "-") || l->file || !l->sub.out.rate)
         return TOOL_OK;
-    return audio_create(&l->file, l->out, (int) l->sub.out.rate, 1, &l->err) == RILL_OK ? TOOL_OK : tool_fail_status(l->cmd, &l->err);
+    return audio_create(&l->file, l->out, (int) l->sub.out.rate, 1, &l->err) == RILL_OK
+        ? TOOL_OK
+        : tool_fail_status(l->cmd, &l->err);
 }
 
 static int connection_make(struct listen *l)
 {
-    const struct rill_client_events ev = { .arg = l, .audio = on_audio, .vad = on_vad, .text = on_text, .keyword = on_keyword,
-                                           .endpoint = on_endpoint, .gap = on_gap, .finished = on_finished };
+    const struct rill_client_events ev = { .arg = l,
+                                           .audio = on_audio,
+                                           .vad = on_vad,
+                                           .text = on_text,
+                                           .keyword = on_keyword,
+                                           .endpoint = on_endpoint,
+                                           .gap = on_gap,
+                                           .finished = on_finished };
     struct rill_client_subscribe s = { .topic = l->topic, .out = { 0, 1, RILL_CLIENT_S16 } };
     if (!from_take(l, &s))
         return tool_fail(l->cmd, TOOL_USAGE, "--from takes now, oldest or a position in samples");
@@ -186,7 +199,8 @@ static int connection_make(struct listen *l)
 
 static void read_on(struct listen *l, double until_s)
 {
-    while (!stop && !l->failed && !rill_client_ended(l->client, STREAM) && (until_s <= 0 || tool_now_s() < until_s))
+    while (!stop && !l->failed && !rill_client_ended(l->client, STREAM) &&
+           (until_s <= 0 || tool_now_s() < until_s))
         if (rill_client_poll(l->client, 100) < 0)
             break;
 }
@@ -200,12 +214,14 @@ static int listen_loop(struct listen *l)
             read_on(l, until_s);
         if (stop)
             code = TOOL_OK;
-        bool over = stop || l->failed || l->names || code == TOOL_USAGE || (until_s > 0 && tool_now_s() >= until_s);
+        bool over = stop || l->failed || l->names || code == TOOL_USAGE ||
+            (until_s > 0 && tool_now_s() >= until_s);
         if (!over && code == TOOL_OK && !l->finished)
             code = TOOL_IO;
         if (over || !l->retry) {
             if (code != TOOL_OK && code != TOOL_USAGE && rill_client_error(l->client)[0])
-                tool_fail(l->cmd, code, "%s: %s", l->topic ? l->topic : l->socket, rill_client_error(l->client));
+                tool_fail(l->cmd, code, "%s: %s", l->topic ? l->topic : l->socket,
+                          rill_client_error(l->client));
             return l->failed ? tool_fail(l->cmd, TOOL_IO, "%s cannot be written", l->out) : code;
         }
         l->client = rill_client_free(l->client);
@@ -220,11 +236,15 @@ static int listen_run(const struct command *cmd, int argc, char **argv)
     struct listen l = { .cmd = cmd, .socket = env && *env ? env : "/run/rilld/rilld.sock" };
     struct sigaction sa = { .sa_handler = on_signal };
     const struct opt table[] = {
-        { "from", 0, OPT_TEXT, &l.from, "WHERE", "now (default), oldest, or a position in samples of the source" },
+        { "from", 0, OPT_TEXT, &l.from, "WHERE",
+          "now (default), oldest, or a position in samples of the source" },
         { "json", 0, OPT_FLAG, &l.json, NULL, "events as lines of JSON" },
-        { "retry", 'r', OPT_FLAG, &l.retry, NULL, "subscribe again when the stream ends or the daemon is away" },
-        { "seconds", 0, OPT_REAL, &l.seconds, "S", "stop after S seconds (default: at the end of the stream)" },
-        { "socket", 's', OPT_TEXT, &l.socket, "PATH", "the daemon's socket (default: $RILL_SOCKET or the system's)" },
+        { "retry", 'r', OPT_FLAG, &l.retry, NULL,
+          "subscribe again when the stream ends or the daemon is away" },
+        { "seconds", 0, OPT_REAL, &l.seconds, "S",
+          "stop after S seconds (default: at the end of the stream)" },
+        { "socket", 's', OPT_TEXT, &l.socket, "PATH",
+          "the daemon's socket (default: $RILL_SOCKET or the system's)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 0, 2);
@@ -240,7 +260,8 @@ static int listen_run(const struct command *cmd, int argc, char **argv)
     if (l.file)
         sf_close(l.file);
     if (l.any)
-        fprintf(stderr, "rill listen: %s: %llu samples, %llu missed\n", l.topic, (unsigned long long) l.n_samples, (unsigned long long) l.lost);
+        fprintf(stderr, "rill listen: %s: %llu samples, %llu missed\n", l.topic,
+                (unsigned long long) l.n_samples, (unsigned long long) l.lost);
     rill_client_free(l.client);
     return code;
 }
@@ -249,7 +270,9 @@ const struct command cmd_listen = {
     .name = "listen",
     .usage = "[OPTIONS] [NAME [OUT]]",
     .summary = "subscribe to a published stream",
-    .details = "Prints speech, words and gaps as they come. OUT is a WAV or FLAC file, or - for 16-bit samples on standard output;\n"
-               "where samples are missing it holds silence. Without NAME it lists the streams that there are.",
+    .details = "Prints speech, words and gaps as they come. OUT is a WAV or FLAC file, or - for "
+               "16-bit samples on standard output;\n"
+               "where samples are missing it holds silence. Without NAME it lists the streams that "
+               "there are.",
     .run = listen_run,
 };

@@ -85,12 +85,15 @@ static int devices_print(const struct command *cmd, bool json)
     int n = Pa_GetDeviceCount(), in = Pa_GetDefaultInputDevice(), out = Pa_GetDefaultOutputDevice();
     for (int i = 0; i < n; i++) {
         const PaDeviceInfo *d = Pa_GetDeviceInfo(i);
-        json_array_append_new(list, json_pack("{s:i, s:s, s:i, s:i, s:f, s:b, s:b}", "index", i, "name", d->name, "inputs",
-                                              d->maxInputChannels, "outputs", d->maxOutputChannels, "rate",
-                                              d->defaultSampleRate, "default_input", i == in, "default_output", i == out));
+        json_array_append_new(list,
+                              json_pack("{s:i, s:s, s:i, s:i, s:f, s:b, s:b}", "index", i, "name",
+                                        d->name, "inputs", d->maxInputChannels, "outputs",
+                                        d->maxOutputChannels, "rate", d->defaultSampleRate,
+                                        "default_input", i == in, "default_output", i == out));
         if (!json)
-            printf("%3d%c%c %-40.40s %2d in %2d out %6.0f Hz\n", i, i == in ? '<' : ' ', i == out ? '>' : ' ', d->name,
-                   d->maxInputChannels, d->maxOutputChannels, d->defaultSampleRate);
+            printf("%3d%c%c %-40.40s %2d in %2d out %6.0f Hz\n", i, i == in ? '<' : ' ',
+                   i == out ? '>' : ' ', d->name, d->maxInputChannels, d->maxOutputChannels,
+                   d->defaultSampleRate);
     }
     if (json) {
         json_dumpf(list, stdout, JSON_INDENT(1));
@@ -103,7 +106,9 @@ static int devices_print(const struct command *cmd, bool json)
 static int devices_run(const struct command *cmd, int argc, char **argv)
 {
     bool json = false;
-    const struct opt table[] = { { "json", 0, OPT_FLAG, &json, NULL, "print [{index, name, inputs, outputs, rate}]" }, { 0 } };
+    const struct opt table[] = {
+        { "json", 0, OPT_FLAG, &json, NULL, "print [{index, name, inputs, outputs, rate}]" }, { 0 }
+    };
     int n = opts_parse(cmd, table, argc, argv, 0, 0);
     if (n < 0)
         return -n;
@@ -116,7 +121,10 @@ static int devices_run(const struct command *cmd, int argc, char **argv)
 }
 
 const struct command cmd_devices = {
-    .name = "devices", .usage = "[--json]", .summary = "list microphones and speakers for rill live", .run = devices_run,
+    .name = "devices",
+    .usage = "[--json]",
+    .summary = "list microphones and speakers for rill live",
+    .run = devices_run,
 };
 
 /* Opens one side at the model's rate, or the device's own where it does not do that. */
@@ -125,15 +133,19 @@ static rill_status side_open(struct live *l, const char *name, bool input, PaStr
     PaDeviceIndex dev = device_find(name, input);
     const PaDeviceInfo *d = dev == paNoDevice ? NULL : Pa_GetDeviceInfo(dev);
     if (!d)
-        return err_set(&l->err, RILL_IO, "there is no %s%s%s; see rill devices", input ? "microphone" : "speaker",
-                       name ? " like " : "", name ? name : "");
-    PaStreamParameters p = { .device = dev, .channelCount = 1, .sampleFormat = paFloat32,
-                             .suggestedLatency = input ? d->defaultLowInputLatency : d->defaultLowOutputLatency };
-    unsigned rates[2] = { l->device_rate ? l->device_rate : l->model_rate, (unsigned) d->defaultSampleRate };
+        return err_set(&l->err, RILL_IO, "there is no %s%s%s; see rill devices",
+                       input ? "microphone" : "speaker", name ? " like " : "", name ? name : "");
+    PaStreamParameters p = { .device = dev,
+                             .channelCount = 1,
+                             .sampleFormat = paFloat32,
+                             .suggestedLatency =
+                                 input ? d->defaultLowInputLatency : d->defaultLowOutputLatency };
+    unsigned rates[2] = { l->device_rate ? l->device_rate : l->model_rate,
+                          (unsigned) d->defaultSampleRate };
     PaError e = paNoError;
     for (int i = 0; i < (l->device_rate ? 1 : 2); i++) {
-        e = Pa_OpenStream(ret, input ? &p : NULL, input ? NULL : &p, rates[i], paFramesPerBufferUnspecified, paNoFlag,
-                          input ? on_mic : on_speaker, l);
+        e = Pa_OpenStream(ret, input ? &p : NULL, input ? NULL : &p, rates[i],
+                          paFramesPerBufferUnspecified, paNoFlag, input ? on_mic : on_speaker, l);
         if (e == paNoError) {
             l->device_rate = rates[i];
             return RILL_OK;
@@ -171,9 +183,11 @@ static void on_audio(void *arg, const float *y, size_t n)
 
 static void event_json(const struct live *l, const rill_event *e)
 {
-    static const char *const names[] = { "speech_start", "speech_end", "keyword", "partial", "final", "endpoint" };
-    json_t *o = json_pack("{s:s, s:f, s:f}", "event", names[e->kind], "start_s", (double) e->pos / l->hear.rate, "end_s",
-                          (double) e->end_pos / l->hear.rate);
+    static const char *const names[] = { "speech_start", "speech_end", "keyword",
+                                         "partial",      "final",      "endpoint" };
+    json_t *o =
+        json_pack("{s:s, s:f, s:f}", "event", names[e->kind], "start_s",
+                  (double) e->pos / l->hear.rate, "end_s", (double) e->end_pos / l->hear.rate);
     if (*e->text)
         json_object_set_new(o, "text", json_string(e->text));
     if (e->kind == RILL_EVENT_PARTIAL)
@@ -210,7 +224,8 @@ static rill_status model_open(struct live *l, const char *name, const struct ope
     l->vad = hear_port(&l->hear, RILL_PORT_VAD);
     l->has_words = hear_port(&l->hear, RILL_PORT_CTC) || hear_port(&l->hear, RILL_PORT_KEYWORD);
     if (!l->audio && !l->vad && !l->has_words)
-        return err_set(&l->err, RILL_INVALID, "the model does not take audio in and give audio, speech or words out");
+        return err_set(&l->err, RILL_INVALID,
+                       "the model does not take audio in and give audio, speech or words out");
     l->model_rate = l->hear.rate;
     return RILL_OK;
 }
@@ -224,18 +239,21 @@ static void piece_take(struct live *l)
         return;
     }
     for (size_t i = 0; i < n; i++)
-        l->peak = fmax(l->peak, fmin(fabs((double) x[i]), 1e3));      /* fmin: a driver may give anything */
+        l->peak =
+            fmax(l->peak, fmin(fabs((double) x[i]), 1e3)); /* fmin: a driver may give anything */
     l->n_samples += n;
     l->all_samples += n;
-    hear_push(&l->hear, at_model, resample(l->down, x, n, at_model, sizeof at_model / sizeof *at_model));
+    hear_push(&l->hear, at_model,
+              resample(l->down, x, n, at_model, sizeof at_model / sizeof *at_model));
 }
 
 /* ---- the line on the terminal ---- */
 
 static void line_json(const struct live *l, double db, double latency, double rtf, double worst)
 {
-    json_t *o = json_pack("{s:f, s:f, s:f, s:f, s:f}", "time_s", (double) l->all_samples / l->device_rate, "level_dbfs", db,
-                          "latency_ms", latency, "rtf", rtf, "rtf_worst", worst);
+    json_t *o =
+        json_pack("{s:f, s:f, s:f, s:f, s:f}", "time_s", (double) l->all_samples / l->device_rate,
+                  "level_dbfs", db, "latency_ms", latency, "rtf", rtf, "rtf_worst", worst);
     if (l->vad)
         json_object_set_new(o, "speech", json_real((double) l->hear.speech));
     json_dumpf(o, stdout, JSON_COMPACT);
@@ -247,8 +265,9 @@ static void line_json(const struct live *l, double db, double latency, double rt
 static void line_text(const struct live *l, double db, double latency, double rtf, double worst)
 {
     int bar = db < -60 ? 0 : (int) ((db + 60) / 2);
-    fprintf(stderr, "%s%-30.*s %6.1f dBFS  latency %.1f ms  rtf %.5f (worst %.5f)", isatty(2) ? "\r" : "", bar > 30 ? 30 : bar,
-            "##############################", db, latency, rtf, worst);
+    fprintf(stderr, "%s%-30.*s %6.1f dBFS  latency %.1f ms  rtf %.5f (worst %.5f)",
+            isatty(2) ? "\r" : "", bar > 30 ? 30 : bar, "##############################", db,
+            latency, rtf, worst);
     if (l->vad)
         fprintf(stderr, "  speech %.2f", (double) l->hear.speech);
     fputs(isatty(2) ? "  " : "\n", stderr);
@@ -289,7 +308,12 @@ static void live_loop(struct live *l, double seconds)
         fputc('\n', stderr);
 }
 
-struct live_opts { const char *model, *in, *out, *file; struct open_opts open; double seconds; bool json; };
+struct live_opts {
+    const char *model, *in, *out, *file;
+    struct open_opts open;
+    double seconds;
+    bool json;
+};
 
 static rill_status ring_init(struct ring *r)
 {
@@ -325,7 +349,9 @@ static rill_status live_start(struct live *l)
     PaError e = l->speaker ? Pa_StartStream(l->speaker) : paNoError;
     if (e == paNoError)
         e = Pa_StartStream(l->mic);
-    return e == paNoError ? RILL_OK : err_set(&l->err, RILL_IO, "the audio device does not start: %s", Pa_GetErrorText(e));
+    return e == paNoError
+        ? RILL_OK
+        : err_set(&l->err, RILL_IO, "the audio device does not start: %s", Pa_GetErrorText(e));
 }
 
 static void live_close(struct live *l)
@@ -349,7 +375,8 @@ static int live_run(const struct command *cmd, int argc, char **argv)
 {
     struct live_opts o = { 0 };
     const struct opt table[] = {
-        { "in-device", 0, OPT_TEXT, &o.in, "DEV", "microphone: number or part of its name (default: the system's)" },
+        { "in-device", 0, OPT_TEXT, &o.in, "DEV",
+          "microphone: number or part of its name (default: the system's)" },
         { "json", 0, OPT_FLAG, &o.json, NULL, "a line of JSON every second instead of the meter" },
         { "model", 'm', OPT_TEXT, &o.model, "MODEL", "name of the library, model folder or file" },
         MODEL_OPTS(o.open),
@@ -372,7 +399,9 @@ static int live_run(const struct command *cmd, int argc, char **argv)
         live_loop(l, o.seconds);
     size_t over = atomic_load(&l->overruns), under = atomic_load(&l->underruns);
     if (s == RILL_OK && (over || under))
-        fprintf(stderr, "rill live: the microphone ran over %zu times, the speaker ran dry %zu times\n", over, under);
+        fprintf(stderr,
+                "rill live: the microphone ran over %zu times, the speaker ran dry %zu times\n",
+                over, under);
     int code = s == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &l->err);
     live_close(l);
     free(l);
@@ -384,8 +413,10 @@ const struct command cmd_live = {
     .name = "live",
     .usage = "[OPTIONS]",
     .summary = "a microphone through a model, to a speaker or a file",
-    .details = "Shows the level of the microphone, the latency (the model's delay and one pulse; the device adds its own)\n"
-               "and the real-time factor once a second. A model that gives speech probabilities shows them; words that it\n"
+    .details = "Shows the level of the microphone, the latency (the model's delay and one pulse; "
+               "the device adds its own)\n"
+               "and the real-time factor once a second. A model that gives speech probabilities "
+               "shows them; words that it\n"
                "hears appear as they are said, each line once more when it is certain.",
     .run = live_run,
 };

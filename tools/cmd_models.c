@@ -40,7 +40,8 @@ static unsigned catalogue_paths(char ret[CATALOGUES_MAX][4096])
     return n;
 }
 
-static rill_status conf_read(const char *folder, struct model_conf *ret, struct arena *a, rill_error *err)
+static rill_status conf_read(const char *folder, struct model_conf *ret, struct arena *a,
+                             rill_error *err)
 {
     char path[8192];
     struct bytes b = { 0 };
@@ -50,7 +51,8 @@ static rill_status conf_read(const char *folder, struct model_conf *ret, struct 
     if (text)
         memcpy(text, b.data, b.n);
     bytes_drop(&b);
-    return text ? model_conf_parse(ret, a, path, text, err) : err_set(err, RILL_NOMEM, "out of memory");
+    return text ? model_conf_parse(ret, a, path, text, err)
+                : err_set(err, RILL_NOMEM, "out of memory");
 }
 
 static bool file_exists(const char *folder, const char *name)
@@ -62,7 +64,8 @@ static bool file_exists(const char *folder, const char *name)
 }
 
 /* The first folder of `paths` in which all the model's weights lie; NULL: none. */
-static const char *present_in(const char *const *paths, unsigned n, const char *name, const struct model_conf *c)
+static const char *present_in(const char *const *paths, unsigned n, const char *name,
+                              const struct model_conf *c)
 {
     static char folder[8192];
     for (unsigned i = 0; i < n; i++) {
@@ -103,22 +106,29 @@ static bool is_published(const struct model_conf *c)
     return true;
 }
 
-static void entry_print(const char *name, const struct model_conf *c, const char *where, json_t *list)
+static void entry_print(const char *name, const struct model_conf *c, const char *where,
+                        json_t *list)
 {
     if (list) {
-        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s, s:I, s:b, s:s}", "name", name, "task", c->info.task,
-                                              "sample_rate", (int) c->info.sample_rate, "licence", c->info.licence,
-                                              "weights_bytes", (json_int_t) weights_bytes(c), "present", where != NULL,
-                                              "summary", c->info.summary));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:i, s:s, s:I, s:b, s:s}", "name", name, "task",
+                                        c->info.task, "sample_rate", (int) c->info.sample_rate,
+                                        "licence", c->info.licence, "weights_bytes",
+                                        (json_int_t) weights_bytes(c), "present", where != NULL,
+                                        "summary", c->info.summary));
         return;
     }
     char state[32];
     if (!where && !is_published(c))
         snprintf(state, sizeof state, "from a folder");
     else
-        snprintf(state, sizeof state, c->n_weights && !where ? "to fetch, %.1f MB" : c->n_weights ? "present" : "built in",
-             (double) weights_bytes(c) * 1e-6);
-    printf("%-19s %-10s %6u Hz  %-17s %s\n", name, c->info.task, c->info.sample_rate, state, c->info.summary);
+        snprintf(state, sizeof state,
+                 c->n_weights && !where ? "to fetch, %.1f MB"
+                     : c->n_weights     ? "present"
+                                        : "built in",
+                 (double) weights_bytes(c) * 1e-6);
+    printf("%-19s %-10s %6u Hz  %-17s %s\n", name, c->info.task, c->info.sample_rate, state,
+           c->info.summary);
 }
 
 static int models_list(const struct command *cmd, bool json)
@@ -138,7 +148,8 @@ static int models_list(const struct command *cmd, bool json)
             snprintf(folder, sizeof folder, "%s/%s", cats[i], entries[e]->d_name);
             if (entries[e]->d_name[0] != '.' && file_exists(folder, "graph.nnef")) {
                 if (conf_read(folder, &c, &a, &err) == RILL_OK)
-                    entry_print(entries[e]->d_name, &c, present_in(paths, n_paths, entries[e]->d_name, &c), list);
+                    entry_print(entries[e]->d_name, &c,
+                                present_in(paths, n_paths, entries[e]->d_name, &c), list);
                 else
                     tool_fail(cmd, 0, "%s", err.text);
                 found++;
@@ -153,7 +164,10 @@ static int models_list(const struct command *cmd, bool json)
         putchar('\n');
         json_decref(list);
     }
-    return found ? TOOL_OK : tool_fail(cmd, TOOL_IO, "the library of models is not installed; set RILL_LIBRARY to its folder");
+    return found
+        ? TOOL_OK
+        : tool_fail(cmd, TOOL_IO,
+                    "the library of models is not installed; set RILL_LIBRARY to its folder");
 }
 
 /* ---- get ---- */
@@ -172,8 +186,8 @@ static void bar_draw(const struct get *g)
     if (!g->bar || !g->want)
         return;
     int filled = (int) (30 * g->bytes / g->want);
-    fprintf(stderr, "\r%-22.22s [%-30.*s] %5.1f%%", g->file, filled > 30 ? 30 : filled, "==============================",
-            100.0 * (double) g->bytes / (double) g->want);
+    fprintf(stderr, "\r%-22.22s [%-30.*s] %5.1f%%", g->file, filled > 30 ? 30 : filled,
+            "==============================", 100.0 * (double) g->bytes / (double) g->want);
 }
 
 /* Takes one piece; false when the file gets larger than it should be, or the disk is full. */
@@ -216,8 +230,8 @@ static int fetch_url(struct get *g, const char *url)
     if (code == CURLE_OK)
         return TOOL_OK;
     if (g->bytes > g->want)
-        return tool_fail(g->cmd, TOOL_BAD_INPUT, "%s: larger than the %llu bytes it should have", url,
-                         (unsigned long long) g->want);
+        return tool_fail(g->cmd, TOOL_BAD_INPUT, "%s: larger than the %llu bytes it should have",
+                         url, (unsigned long long) g->want);
     return tool_fail(g->cmd, TOOL_IO, "%s: %s (already have the file? use --from DIR)", url,
                      *why ? why : curl_easy_strerror(code));
 }
@@ -230,12 +244,14 @@ static int copy_file(struct get *g, const char *path)
         return tool_fail_status(g->cmd, &err);
     bool ok = piece_take(g, b.data, b.n);
     bytes_drop(&b);
-    return ok ? TOOL_OK : tool_fail(g->cmd, TOOL_BAD_INPUT, "%s: larger than the %llu bytes it should have", path,
-                                    (unsigned long long) g->want);
+    return ok ? TOOL_OK
+              : tool_fail(g->cmd, TOOL_BAD_INPUT, "%s: larger than the %llu bytes it should have",
+                          path, (unsigned long long) g->want);
 }
 
 /* A file in DIR, under the path the model names, its own name, or the model's folder. */
-static int fetch_local(struct get *g, const char *dir, const char *name, const struct conf_weights *w)
+static int fetch_local(struct get *g, const char *dir, const char *name,
+                       const struct conf_weights *w)
 {
     const char *tries[3] = { w->from, NULL, w->file };
     char own[512], path[8192];
@@ -257,17 +273,23 @@ static void sum_print(const char *file, const uint8_t *sum)
     putchar('\n');
 }
 
-static int weights_get(const struct command *cmd, const char *folder, const char *name, const struct conf_weights *w,
-                       const char *from, bool quiet)
+static int weights_get(const struct command *cmd, const char *folder, const char *name,
+                       const struct conf_weights *w, const char *from, bool quiet)
 {
     char part[8192], path[8192];
     uint8_t sum[SHA256_DIGEST_LENGTH];
-    struct get g = { .cmd = cmd, .file = w->file, .want = is_known(w) ? w->bytes : UNKNOWN_BYTES_MAX, .bar = !quiet && isatty(STDERR_FILENO) };
+    struct get g = { .cmd = cmd,
+                     .file = w->file,
+                     .want = is_known(w) ? w->bytes : UNKNOWN_BYTES_MAX,
+                     .bar = !quiet && isatty(STDERR_FILENO) };
     snprintf(path, sizeof path, "%s/%s", folder, w->file);
     snprintf(part, sizeof part, "%s.part", path);
     if (!from && (!*w->url || !is_known(w)))
-        return tool_fail(cmd, TOOL_BAD_INPUT, "%s: nobody publishes this file as it is; %s/MODEL.md says where it comes from, "
-                         "--from DIR takes it from a folder", w->file, name);
+        return tool_fail(
+            cmd, TOOL_BAD_INPUT,
+            "%s: nobody publishes this file as it is; %s/MODEL.md says where it comes from, "
+            "--from DIR takes it from a folder",
+            w->file, name);
     g.to = fopen(part, "wb");
     if (!g.to)
         return tool_fail(cmd, TOOL_IO, "%s: %s", part, strerror(errno));
@@ -280,8 +302,10 @@ static int weights_get(const struct command *cmd, const char *folder, const char
     SHA256Final(sum, &g.sha);
     if (code == TOOL_OK && !is_known(w) && !quiet)
         sum_print(w->file, sum);
-    if (code == TOOL_OK && is_known(w) && (g.bytes != w->bytes || memcmp(sum, w->sha256, sizeof sum)))
-        code = tool_fail(cmd, TOOL_BAD_INPUT, "%s: its SHA-256 is not the one model.conf names; not kept", w->file);
+    if (code == TOOL_OK && is_known(w) &&
+        (g.bytes != w->bytes || memcmp(sum, w->sha256, sizeof sum)))
+        code = tool_fail(cmd, TOOL_BAD_INPUT,
+                         "%s: its SHA-256 is not the one model.conf names; not kept", w->file);
     if (code == TOOL_OK && rename(part, path))
         code = tool_fail(cmd, TOOL_IO, "%s: %s", path, strerror(errno));
     if (code != TOOL_OK)
@@ -335,7 +359,8 @@ static bool is_shipped(const char *folder, const char *file, const struct model_
     return file[0] != '.' && file_exists(folder, file);
 }
 
-static int shipped_copy(const struct command *cmd, const char *from, const char *to, const struct model_conf *c)
+static int shipped_copy(const struct command *cmd, const char *from, const char *to,
+                        const struct model_conf *c)
 {
     struct dirent **list = NULL;
     int n = same_file(from, to) ? 0 : scandir(from, &list, NULL, alphasort), code = TOOL_OK;
@@ -366,8 +391,8 @@ bool catalogue_has(const char *name)
     return catalogue_find(name, folder);
 }
 
-static int folder_fill(const struct command *cmd, const char *source, const char *folder, const char *name,
-                       const struct model_conf *c, const char *from, bool quiet)
+static int folder_fill(const struct command *cmd, const char *source, const char *folder,
+                       const char *name, const struct model_conf *c, const char *from, bool quiet)
 {
     int code = folder_make(cmd, folder);
     for (unsigned k = 0; code == TOOL_OK && k < c->n_weights; k++)
@@ -382,11 +407,13 @@ static int folder_fill(const struct command *cmd, const char *source, const char
 }
 
 /* `to` is NULL for the user's folder, where a model that is built in would only hide itself. */
-static int model_get(const struct command *cmd, const char *name, const char *to, const char *from, bool quiet)
+static int model_get(const struct command *cmd, const char *name, const char *to, const char *from,
+                     bool quiet)
 {
     char source[8192], folder[8192];
     if (!catalogue_find(name, source))
-        return tool_fail(cmd, TOOL_BAD_INPUT, "the library has no model '%s'; 'rill models' lists them", name);
+        return tool_fail(cmd, TOOL_BAD_INPUT,
+                         "the library has no model '%s'; 'rill models' lists them", name);
     struct arena a = { 0 };
     struct model_conf c;
     rill_error err;
@@ -405,7 +432,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     bool json = false, quiet = false;
     const char *from = NULL, *to = NULL;
     const struct opt table[] = {
-        { "from", 0, OPT_TEXT, &from, "DIR", "get: take weights from a folder instead of the network" },
+        { "from", 0, OPT_TEXT, &from, "DIR",
+          "get: take weights from a folder instead of the network" },
         { "json", 0, OPT_FLAG, &json, NULL, "list as [{name, task, present, ...}]" },
         { "quiet", 'q', OPT_FLAG, &quiet, NULL, "get: no progress" },
         { "to", 0, OPT_TEXT, &to, "DIR", "get: folder of models to add to (default: the user's)" },
@@ -427,8 +455,10 @@ const struct command cmd_models = {
     .name = "models",
     .usage = "[list | get NAME...] [OPTIONS]",
     .summary = "list the library of models, fetch weights",
-    .details = "Weights come from the address in model.conf over https and are kept only if their SHA-256 agrees.\n"
-               "They go to the user's folder of models, which every command searches. The daemon reads the folders of its\n"
+    .details = "Weights come from the address in model.conf over https and are kept only if their "
+               "SHA-256 agrees.\n"
+               "They go to the user's folder of models, which every command searches. The daemon "
+               "reads the folders of its\n"
                "model_path alone: --to one of them makes a model known to it.",
     .run = run,
 };

@@ -20,7 +20,7 @@ struct pipe {
     struct rill_client_opened opened;
     struct rill_client_finished fin;
     uint32_t rate;
-    FILE *words;                    /* standard output where the model gives no audio, else standard error */
+    FILE *words; /* standard output where the model gives no audio, else standard error */
     size_t frame_bytes;             /* of the input */
     bool failed;                    /* standard output takes no more */
 };
@@ -43,7 +43,9 @@ static void on_audio(void *arg, const struct rill_client_audio *a)
 
 static void say(struct pipe *p, uint64_t pos, const char *what, const char *text)
 {
-    if (fprintf(p->words, "%.3f %s%s%s\n", (double) pos / p->rate, what, *text ? " " : "", text) < 0 || fflush(p->words))
+    if (fprintf(p->words, "%.3f %s%s%s\n", (double) pos / p->rate, what, *text ? " " : "", text) <
+            0 ||
+        fflush(p->words))
         p->failed = true;
 }
 
@@ -67,17 +69,21 @@ static void on_keyword(void *arg, const struct rill_client_keyword *k)
 static void on_gap(void *arg, const struct rill_client_gap *g)
 {
     struct pipe *p = arg;
-    fprintf(stderr, "%.3f gap of %llu samples\n", (double) g->pos / p->rate, (unsigned long long) g->samples);
+    fprintf(stderr, "%.3f gap of %llu samples\n", (double) g->pos / p->rate,
+            (unsigned long long) g->samples);
 }
 
 /* ---- the stream ---- */
 
-/* Reads what is there and sends the whole frames of it; what is left of one stays in front of buffer. 0 at the end. */
+/* Reads what is there and sends the whole frames of it; what is left of one stays in front of
+ * buffer. 0 at the end. */
 static int input_take(struct pipe *p, char *buffer, size_t *fill)
 {
     ssize_t n = read(STDIN_FILENO, buffer + *fill, PIECE_BYTES);
     if (n < 0)
-        return errno == EINTR || errno == EAGAIN ? 1 : tool_fail(p->cmd, -TOOL_IO, "standard input: %s", strerror(errno));
+        return errno == EINTR || errno == EAGAIN
+            ? 1
+            : tool_fail(p->cmd, -TOOL_IO, "standard input: %s", strerror(errno));
     *fill += (size_t) n;
     size_t whole = *fill - *fill % p->frame_bytes;
     if (whole && rill_client_send(p->c, STREAM_ID, buffer, whole))
@@ -93,7 +99,8 @@ static int pump(struct pipe *p)
     size_t fill = 0;
     int more = 1;
     while (more > 0 && !p->failed) {
-        struct pollfd f[2] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = rill_client_fd(p->c), .events = POLLIN } };
+        struct pollfd f[2] = { { .fd = STDIN_FILENO, .events = POLLIN },
+                               { .fd = rill_client_fd(p->c), .events = POLLIN } };
         if (poll(f, 2, -1) < 0 && errno != EINTR)
             return tool_fail(p->cmd, -TOOL_IO, "poll: %s", strerror(errno));
         if (f[1].revents && rill_client_poll(p->c, 0) < 0)
@@ -108,7 +115,11 @@ static int pump(struct pipe *p)
 
 static int pipe_run(struct pipe *p, const char *socket, const struct rill_client_open *open)
 {
-    const struct rill_client_events events = { .arg = p, .audio = on_audio, .vad = on_vad, .gap = on_gap, .text = on_text,
+    const struct rill_client_events events = { .arg = p,
+                                               .audio = on_audio,
+                                               .vad = on_vad,
+                                               .gap = on_gap,
+                                               .text = on_text,
                                                .keyword = on_keyword };
     int code = rill_client_connect(&p->c, socket, "rill pipe", 0);
     if (!code) {
@@ -120,13 +131,21 @@ static int pipe_run(struct pipe *p, const char *socket, const struct rill_client
         code = pump(p);
     }
     if (code == -1 && p->c && !p->failed)
-        code = tool_fail(p->cmd, -(rill_client_error_code(p->c) ? TOOL_REFUSED : TOOL_IO), "%s", rill_client_error(p->c));
+        code = tool_fail(p->cmd, -(rill_client_error_code(p->c) ? TOOL_REFUSED : TOOL_IO), "%s",
+                         rill_client_error(p->c));
     rill_client_free(p->c);
     return code < 0 ? -code : code;
 }
 
-static const struct format { const char *name; enum rill_client_enc enc; size_t bytes; } formats[] = {
-    { "f32", RILL_CLIENT_F32, 4 }, { "s16", RILL_CLIENT_S16, 2 }, { "s24", RILL_CLIENT_S24, 3 }, { "s32", RILL_CLIENT_S32, 4 },
+static const struct format {
+    const char *name;
+    enum rill_client_enc enc;
+    size_t bytes;
+} formats[] = {
+    { "f32", RILL_CLIENT_F32, 4 },
+    { "s16", RILL_CLIENT_S16, 2 },
+    { "s24", RILL_CLIENT_S24, 3 },
+    { "s32", RILL_CLIENT_S32, 4 },
 };
 
 static const struct format *format_find(const char *name)
@@ -145,12 +164,17 @@ static int run(const struct command *cmd, int argc, char **argv)
     int64_t rate = 16000, channels = 1, max_latency_ms = 0;
     const struct opt table[] = {
         { "channels", 'c', OPT_INT, &channels, "N", "interleaved channels, 1 to 8 (default 1)" },
-        { "format", 'f', OPT_TEXT, &format, "f32|s16|s24|s32", "samples, little-endian (default s16)" },
-        { "max-latency", 0, OPT_INT, &max_latency_ms, "MS", "live: drop audio that waited longer (default: never)" },
-        { "model", 'm', OPT_TEXT, &model, "NAME", "a model the daemon knows (default: the daemon's)" },
-        { "pace", 0, OPT_TEXT, &pace, "file|live", "as fast as credit allows, or as a microphone would (default)" },
+        { "format", 'f', OPT_TEXT, &format, "f32|s16|s24|s32",
+          "samples, little-endian (default s16)" },
+        { "max-latency", 0, OPT_INT, &max_latency_ms, "MS",
+          "live: drop audio that waited longer (default: never)" },
+        { "model", 'm', OPT_TEXT, &model, "NAME",
+          "a model the daemon knows (default: the daemon's)" },
+        { "pace", 0, OPT_TEXT, &pace, "file|live",
+          "as fast as credit allows, or as a microphone would (default)" },
         { "rate", 'r', OPT_INT, &rate, "HZ", "samples a second, 8000 to 192000 (default 16000)" },
-        { "socket", 's', OPT_TEXT, &socket, "PATH", "the daemon's socket (default: $RILL_SOCKET or the system's)" },
+        { "socket", 's', OPT_TEXT, &socket, "PATH",
+          "the daemon's socket (default: $RILL_SOCKET or the system's)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 0, 0);
@@ -158,12 +182,16 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     const struct format *f = format_find(format);
     bool live = !strcmp(pace, "live");
-    if (!f || (!live && strcmp(pace, "file")) || channels < 1 || channels > 8 || rate < 8000 || rate > 192000 ||
-        max_latency_ms < 0 || max_latency_ms > 60000)
-        return tool_fail(cmd, TOOL_USAGE, "--format, --pace, --channels, --rate or --max-latency is out of range; see --help");
+    if (!f || (!live && strcmp(pace, "file")) || channels < 1 || channels > 8 || rate < 8000 ||
+        rate > 192000 || max_latency_ms < 0 || max_latency_ms > 60000)
+        return tool_fail(
+            cmd, TOOL_USAGE,
+            "--format, --pace, --channels, --rate or --max-latency is out of range; see --help");
     p.rate = (uint32_t) rate;
     p.frame_bytes = f->bytes * (size_t) channels;
-    struct rill_client_open open = { .model = model, .in = { p.rate, (uint32_t) channels, f->enc }, .align = true,
+    struct rill_client_open open = { .model = model,
+                                     .in = { p.rate, (uint32_t) channels, f->enc },
+                                     .align = true,
                                      .pace = live ? RILL_CLIENT_LIVE : RILL_CLIENT_FILE,
                                      .max_latency_ms = (uint32_t) max_latency_ms };
     return pipe_run(&p, socket, &open);
@@ -173,8 +201,10 @@ const struct command cmd_pipe = {
     .name = "pipe",
     .usage = "[OPTIONS] <IN >OUT",
     .summary = "raw samples through the daemon, from standard input to standard output",
-    .details = "Audio goes out as it comes in, as many samples, the model's delay and a pulse later. What is heard is told in lines of\n"
-               "seconds and start, end, keyword WORD or text WORDS: on standard output where the model gives no audio, else on\n"
+    .details = "Audio goes out as it comes in, as many samples, the model's delay and a pulse "
+               "later. What is heard is told in lines of\n"
+               "seconds and start, end, keyword WORD or text WORDS: on standard output where the "
+               "model gives no audio, else on\n"
                "standard error, as are gaps.\n\n"
                "  arecord -t raw -f S16_LE -r 16000 | rill pipe | aplay -t raw -f S16_LE -r 16000",
     .run = run,

@@ -31,7 +31,8 @@ static float db_loudest(const struct spectrogram *s, int n)
     return top;
 }
 
-static int plot(const struct command *cmd, char **in, int n, const char *out, int64_t width, double range)
+static int plot(const struct command *cmd, char **in, int n, const char *out, int64_t width,
+                double range)
 {
     struct panel panels[PANELS_MAX] = { 0 };
     struct spectrogram s[PANELS_MAX] = { 0 };
@@ -51,7 +52,8 @@ static int plot(const struct command *cmd, char **in, int n, const char *out, in
     }
     if (st != RILL_OK)
         return tool_fail_status(cmd, &err);
-    printf("%s: %d spectrogram%s of %.2f s, %g dB from dark to light\n", out, n, n > 1 ? "s" : "", seconds, range);
+    printf("%s: %d spectrogram%s of %.2f s, %g dB from dark to light\n", out, n, n > 1 ? "s" : "",
+           seconds, range);
     return TOOL_OK;
 }
 
@@ -60,7 +62,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     int64_t width = 900;
     double range = 80;
     const struct opt table[] = {
-        { "range", 'r', OPT_REAL, &range, "DB", "from the darkest to the lightest colour (default 80)" },
+        { "range", 'r', OPT_REAL, &range, "DB",
+          "from the darkest to the lightest colour (default 80)" },
         { "width", 'w', OPT_INT, &width, "PIXELS", "of the time axis, 100 to 8000 (default 900)" },
         { 0 },
     };
@@ -71,7 +74,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         return tool_fail(cmd, TOOL_USAGE, "a picture has 100 to 8000 pixels and 1 to 200 dB");
     const char *out = argv[n - 1], *dot = strrchr(out, '.');
     if (!dot || strcmp(dot, ".png") != 0)
-        return tool_fail(cmd, TOOL_USAGE, "'%s' is no .png: the last argument is the picture to write", out);
+        return tool_fail(cmd, TOOL_USAGE,
+                         "'%s' is no .png: the last argument is the picture to write", out);
     return plot(cmd, argv, n - 1, out, width, range);
 }
 
@@ -79,7 +83,8 @@ const struct command cmd_plot = {
     .name = "plot",
     .usage = "[OPTIONS] IN [IN2 ...] OUT.png",
     .summary = "draw recordings as spectrograms, one above the other",
-    .details = "INs are WAV or FLAC, of one channel in the picture; all have one time axis and one scale of colours, whose lightest\n"
+    .details = "INs are WAV or FLAC, of one channel in the picture; all have one time axis and one "
+               "scale of colours, whose lightest\n"
                "is the loudest of all. The frequency axis goes to half of each recording's rate.",
     .run = run,
 };

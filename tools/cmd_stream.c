@@ -21,14 +21,14 @@
 struct stream {
     const struct command *cmd;
     SNDFILE *in, *out;
-    FILE *table;                /* of probabilities, and of what is said where the model gives both */
+    FILE *table; /* of probabilities, and of what is said where the model gives both */
     bool table_has_text;
     FILE *words;                /* lines of what is said; NULL: not wanted */
     json_t *segments;           /* of --json */
     SF_INFO info;
     struct rill_client_opened opened;
     struct rill_client_finished fin;
-    float *heard, *said;        /* first channel in and out, for the noise estimate; NULL when too long */
+    float *heard, *said; /* first channel in and out, for the noise estimate; NULL when too long */
     size_t n_heard, n_said, cap;
     uint64_t gaps, lost;
     bool json, failed;
@@ -65,8 +65,9 @@ static void on_vad(void *arg, const struct rill_client_vad *v)
     static const char *const edges[] = { "", "start", "end" };
     struct stream *s = arg;
     if (s->table)
-        fprintf(s->table, "%.3f,%.6f,%s%s\n", (double) v->pos / s->info.samplerate, (double) v->prob,
-                edges[v->edge <= RILL_CLIENT_EDGE_END ? v->edge : 0], s->table_has_text ? "," : "");
+        fprintf(s->table, "%.3f,%.6f,%s%s\n", (double) v->pos / s->info.samplerate,
+                (double) v->prob, edges[v->edge <= RILL_CLIENT_EDGE_END ? v->edge : 0],
+                s->table_has_text ? "," : "");
 }
 
 static void on_text(void *arg, const struct rill_client_text *t)
@@ -77,9 +78,12 @@ static void on_text(void *arg, const struct rill_client_text *t)
     if (s->words)
         fprintf(s->words, "%s\n", t->text);
     row_said(s, t->pos, "final", t->text);
-    json_array_append_new(s->segments, json_pack("{s:s, s:f, s:f}", "text", t->text, "start_s", (double) t->pos / s->info.samplerate,
-                                                 "end_s", (double) (t->n_words ? t->words[t->n_words - 1].end_pos : t->pos) /
-                                                 s->info.samplerate));
+    json_array_append_new(s->segments,
+                          json_pack("{s:s, s:f, s:f}", "text", t->text, "start_s",
+                                    (double) t->pos / s->info.samplerate, "end_s",
+                                    (double) (t->n_words ? t->words[t->n_words - 1].end_pos
+                                                         : t->pos) /
+                                        s->info.samplerate));
 }
 
 static void on_keyword(void *arg, const struct rill_client_keyword *k)
@@ -88,8 +92,11 @@ static void on_keyword(void *arg, const struct rill_client_keyword *k)
     if (s->words)
         fprintf(s->words, "[%s]\n", k->word);
     row_said(s, k->pos, "keyword", k->word);
-    json_array_append_new(s->segments, json_pack("{s:s, s:f, s:f, s:f}", "keyword", k->word, "start_s", (double) k->pos / s->info.samplerate,
-                                                 "end_s", (double) k->end_pos / s->info.samplerate, "score", (double) k->score));
+    json_array_append_new(s->segments,
+                          json_pack("{s:s, s:f, s:f, s:f}", "keyword", k->word, "start_s",
+                                    (double) k->pos / s->info.samplerate, "end_s",
+                                    (double) k->end_pos / s->info.samplerate, "score",
+                                    (double) k->score));
 }
 
 static void on_gap(void *arg, const struct rill_client_gap *g)
@@ -128,7 +135,8 @@ static rill_status output_open(struct stream *s, const char *path, rill_error *e
     FILE *f = strcmp(path, "-") ? fopen(path, "w") : stdout;
     if (!f)
         return err_set(err, RILL_IO, "'%.300s' cannot be written", path);
-    bool says = s->opened.outputs & (RILL_CLIENT_TEXT | RILL_CLIENT_KEYWORD), gives = s->opened.outputs & RILL_CLIENT_VAD;
+    bool says = s->opened.outputs & (RILL_CLIENT_TEXT | RILL_CLIENT_KEYWORD),
+         gives = s->opened.outputs & RILL_CLIENT_VAD;
     if (says && !gives) {
         s->words = f;
         return RILL_OK;
@@ -164,7 +172,8 @@ static void progress(const struct stream *s, sf_count_t at, sf_count_t *shown)
     if (at - *shown < s->info.samplerate && at < s->info.frames)
         return;
     *shown = at;
-    fprintf(stderr, "\r%3.0f%%%s", 100.0 * (double) at / (double) s->info.frames, at >= s->info.frames ? "\r    \r" : "");
+    fprintf(stderr, "\r%3.0f%%%s", 100.0 * (double) at / (double) s->info.frames,
+            at >= s->info.frames ? "\r    \r" : "");
 }
 
 static int file_send(struct stream *s, struct rill_client *c, bool live)
@@ -201,19 +210,24 @@ static double latency_ms(const struct stream *s)
 static void report(const struct stream *s, const char *in, const char *out)
 {
     double delay_ms = latency_ms(s), audio_s = (double) s->fin.audio_us * 1e-6;
-    double pulse_us = 1e6 * s->opened.hop_samples / (s->opened.model_pcm.rate ? s->opened.model_pcm.rate : 1);
+    double pulse_us =
+        1e6 * s->opened.hop_samples / (s->opened.model_pcm.rate ? s->opened.model_pcm.rate : 1);
     double p99 = pulse_us > 0 ? (double) s->fin.p99_chunk_us / pulse_us : 0;
     unsigned rate = (unsigned) s->info.samplerate;
     bool can = (s->opened.outputs & RILL_CLIENT_AUDIO) && s->n_said > rate && s->n_heard > rate;
-    double removed = can ? level_floor_db(s->heard, s->n_heard, rate) - level_floor_db(s->said, s->n_said, rate) : 0;
+    double removed = can
+        ? level_floor_db(s->heard, s->n_heard, rate) - level_floor_db(s->said, s->n_said, rate)
+        : 0;
     can = can && isfinite(removed);
     if (s->json) {
-        json_t *o = json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "in", json_text(in), "out",
-                              json_text(out), "model", json_text(s->opened.model), "in_samples",
-                              (json_int_t) s->fin.in, "out_samples", (json_int_t) s->fin.out,
-                              "dropped_samples", (json_int_t) s->fin.dropped, "audio_s", audio_s, "latency_ms", delay_ms,
-                              "rtf", (double) s->fin.rtf, "rtf_p99", p99, "rtf_worst", (double) s->fin.max_chunk_rtf,
-                              "deadline_misses", (json_int_t) s->fin.deadline_misses);
+        json_t *o =
+            json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "in",
+                      json_text(in), "out", json_text(out), "model", json_text(s->opened.model),
+                      "in_samples", (json_int_t) s->fin.in, "out_samples", (json_int_t) s->fin.out,
+                      "dropped_samples", (json_int_t) s->fin.dropped, "audio_s", audio_s,
+                      "latency_ms", delay_ms, "rtf", (double) s->fin.rtf, "rtf_p99", p99,
+                      "rtf_worst", (double) s->fin.max_chunk_rtf, "deadline_misses",
+                      (json_int_t) s->fin.deadline_misses);
         if (json_array_size(s->segments))
             json_object_set(o, "heard", s->segments);
         if (can)
@@ -226,10 +240,10 @@ static void report(const struct stream *s, const char *in, const char *out)
     if (!strcmp(out, "-"))
         return;
     printf("%s: %.2f s of audio through %s to %s\n", in, audio_s, s->opened.model, out);
-    printf("  latency %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f worst pulse\n", delay_ms, (double) s->fin.rtf, p99,
-           (double) s->fin.max_chunk_rtf);
-    printf("  %llu samples in, %llu out, %llu dropped\n", (unsigned long long) s->fin.in, (unsigned long long) s->fin.out,
-           (unsigned long long) s->fin.dropped);
+    printf("  latency %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f worst pulse\n", delay_ms,
+           (double) s->fin.rtf, p99, (double) s->fin.max_chunk_rtf);
+    printf("  %llu samples in, %llu out, %llu dropped\n", (unsigned long long) s->fin.in,
+           (unsigned long long) s->fin.out, (unsigned long long) s->fin.dropped);
     if (can)
         printf("  noise floor between words lowered by %.1f dB\n", removed);
 }
@@ -263,19 +277,31 @@ static int client_fail(const struct stream *s, const struct rill_client *c)
 {
     if (*s->failure)
         return tool_fail(s->cmd, TOOL_REFUSED, "%s", s->failure);
-    return tool_fail(s->cmd, rill_client_error_code(c) ? TOOL_REFUSED : TOOL_IO, "%s", c ? rill_client_error(c) : "out of memory");
+    return tool_fail(s->cmd, rill_client_error_code(c) ? TOOL_REFUSED : TOOL_IO, "%s",
+                     c ? rill_client_error(c) : "out of memory");
 }
 
-static int file_stream(struct stream *s, const struct stream_opts *o, const char *in, const char *out)
+static int file_stream(struct stream *s, const struct stream_opts *o, const char *in,
+                       const char *out)
 {
     rill_error err;
     if (input_open(s, in, &err) != RILL_OK)
         return tool_fail_status(s->cmd, &err);
     struct rill_client *c = NULL;
-    const struct rill_client_events events = { .arg = s, .audio = on_audio, .vad = on_vad, .gap = on_gap, .error = on_error,
-                                                .text = on_text, .keyword = on_keyword };
-    struct rill_client_pcm pcm = { (uint32_t) s->info.samplerate, (uint32_t) s->info.channels, RILL_CLIENT_F32 };
-    struct rill_client_open open = { .model = o->model, .in = pcm, .out = pcm, .align = !o->keep_delay, .options = o->pairs,
+    const struct rill_client_events events = { .arg = s,
+                                               .audio = on_audio,
+                                               .vad = on_vad,
+                                               .gap = on_gap,
+                                               .error = on_error,
+                                               .text = on_text,
+                                               .keyword = on_keyword };
+    struct rill_client_pcm pcm = { (uint32_t) s->info.samplerate, (uint32_t) s->info.channels,
+                                   RILL_CLIENT_F32 };
+    struct rill_client_open open = { .model = o->model,
+                                     .in = pcm,
+                                     .out = pcm,
+                                     .align = !o->keep_delay,
+                                     .options = o->pairs,
                                      .pace = o->live ? RILL_CLIENT_LIVE : RILL_CLIENT_FILE };
     int code = TOOL_OK;
     if (rill_client_connect(&c, o->socket, "rill stream", (unsigned) o->timeout_s * 1000)) {
@@ -302,15 +328,22 @@ static int run(const struct command *cmd, int argc, char **argv)
 {
     struct stream s = { .cmd = cmd };
     const char *env = getenv("RILL_SOCKET"), *pace = "file";
-    struct stream_opts o = { .socket = env && *env ? env : "/run/rilld/rilld.sock", .timeout_s = 10 };
+    struct stream_opts o = { .socket = env && *env ? env : "/run/rilld/rilld.sock",
+                             .timeout_s = 10 };
     const struct opt table[] = {
         { "json", 0, OPT_FLAG, &s.json, NULL, "print {model, latency_ms, rtf, ...}" },
-        { "keep-delay", 0, OPT_FLAG, &o.keep_delay, NULL, "leave the model's delay in front of the output" },
-        { "model", 'm', OPT_TEXT, &o.model, "NAME", "a model the daemon knows (default: the daemon's)" },
-        { "opt", 0, OPT_LIST, &o.opts, "NAME=VALUE", "how outputs are read: beam, stability, rule2_ms, ... (the protocol lists them)" },
-        { "pace", 0, OPT_TEXT, &pace, "file|live", "as fast as credit allows, or as a microphone would" },
-        { "socket", 's', OPT_TEXT, &o.socket, "PATH", "the daemon's socket (default: $RILL_SOCKET or the system's)" },
-        { "timeout", 0, OPT_INT, &o.timeout_s, "S", "give up after S seconds without an answer (default 10)" },
+        { "keep-delay", 0, OPT_FLAG, &o.keep_delay, NULL,
+          "leave the model's delay in front of the output" },
+        { "model", 'm', OPT_TEXT, &o.model, "NAME",
+          "a model the daemon knows (default: the daemon's)" },
+        { "opt", 0, OPT_LIST, &o.opts, "NAME=VALUE",
+          "how outputs are read: beam, stability, rule2_ms, ... (the protocol lists them)" },
+        { "pace", 0, OPT_TEXT, &pace, "file|live",
+          "as fast as credit allows, or as a microphone would" },
+        { "socket", 's', OPT_TEXT, &o.socket, "PATH",
+          "the daemon's socket (default: $RILL_SOCKET or the system's)" },
+        { "timeout", 0, OPT_INT, &o.timeout_s, "S",
+          "give up after S seconds without an answer (default 10)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 2, 2);
@@ -334,9 +367,12 @@ const struct command cmd_stream = {
     .name = "stream",
     .usage = "[OPTIONS] IN OUT",
     .summary = "send a recording through the daemon",
-    .details = "IN and OUT are WAV or FLAC of any rate from 8 to 192 kHz; OUT has exactly as many samples as IN. For a\n"
-               "model that gives speech probabilities OUT is a table of time_s, probability and events, for one that gives words a\n"
-               "line for each utterance ('-': standard output), for one that gives both the table has rows of words as well. Where\n"
+    .details = "IN and OUT are WAV or FLAC of any rate from 8 to 192 kHz; OUT has exactly as many "
+               "samples as IN. For a\n"
+               "model that gives speech probabilities OUT is a table of time_s, probability and "
+               "events, for one that gives words a\n"
+               "line for each utterance ('-': standard output), for one that gives both the table "
+               "has rows of words as well. Where\n"
                "it gives audio too, OUT is audio and the lines are printed.",
     .run = run,
 };

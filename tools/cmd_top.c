@@ -151,7 +151,8 @@ static int terminal_run(struct top *t)
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-    const char *env = getenv("RILL_CONTROL"), *socket = env && *env ? env : "/run/rilld/control.sock";
+    const char *env = getenv("RILL_CONTROL"),
+               *socket = env && *env ? env : "/run/rilld/control.sock";
     struct top *t = tool_alloc(sizeof *t);
     int64_t columns = 0;
     bool once = false;
@@ -162,14 +163,17 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "columns", 0, OPT_INT, &columns, "N", "with --once: longest line (default 80)" },
         { "interval-ms", 'i', OPT_INT, &t->interval_ms, "MS", "time between looks (default 1000)" },
         { "once", '1', OPT_FLAG, &once, NULL, "print one table, of all time, and exit" },
-        { "socket", 's', OPT_TEXT, &socket, "PATH", "control socket (default: $RILL_CONTROL or the system's)" },
-        { "sort", 0, OPT_TEXT, &t->sort, "KEY", "rtf, wait, compute, misses, gaps or name (default rtf)" },
+        { "socket", 's', OPT_TEXT, &socket, "PATH",
+          "control socket (default: $RILL_CONTROL or the system's)" },
+        { "sort", 0, OPT_TEXT, &t->sort, "KEY",
+          "rtf, wait, compute, misses, gaps or name (default rtf)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 0, 0);
-    if (n < 0 || !top_sort(&t->looks[0], t->sort) || t->interval_ms < 50 || t->interval_ms > 3600000 || columns < 0 ||
-        columns > TOP_COLUMNS_MAX) {
-        int code = n < 0 ? -n : tool_fail(cmd, TOOL_USAGE, "a value is out of range; see rill top --help");
+    if (n < 0 || !top_sort(&t->looks[0], t->sort) || t->interval_ms < 50 ||
+        t->interval_ms > 3600000 || columns < 0 || columns > TOP_COLUMNS_MAX) {
+        int code =
+            n < 0 ? -n : tool_fail(cmd, TOOL_USAGE, "a value is out of range; see rill top --help");
         free(t);
         return code;
     }
@@ -177,7 +181,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (!code && (once || !isatty(STDOUT_FILENO))) {
         code = look(t);
         if (!code)
-            top_print(&t->looks[t->at], stdout, columns ? (unsigned) columns : 80, 0, t->sort, "\n");
+            top_print(&t->looks[t->at], stdout, columns ? (unsigned) columns : 80, 0, t->sort,
+                      "\n");
     } else if (!code) {
         code = terminal_run(t);
     }
@@ -193,8 +198,11 @@ const struct command cmd_top = {
     .name = "top",
     .usage = "[OPTIONS]",
     .summary = "models and streams of the running daemon, live",
-    .details = "RTF is compute over audio, WAIT99 and COMP99 the time that 99 % of the pulses waited and computed at most: for models\n"
-               "since the last look, for streams since they were opened. MISSES counts pulses that came later than their own length,\n"
-               "GAPS what was told as lost. Keys: r w c m g n sort by rtf, wait, compute, misses, gaps, name; q quits.",
+    .details = "RTF is compute over audio, WAIT99 and COMP99 the time that 99 % of the pulses "
+               "waited and computed at most: for models\n"
+               "since the last look, for streams since they were opened. MISSES counts pulses that "
+               "came later than their own length,\n"
+               "GAPS what was told as lost. Keys: r w c m g n sort by rtf, wait, compute, misses, "
+               "gaps, name; q quits.",
     .run = run,
 };

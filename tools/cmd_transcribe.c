@@ -44,8 +44,8 @@ static void text_tell(struct said *s, const rill_event *e)
 static void srt_time(const struct said *s, uint64_t pos)
 {
     uint64_t ms = pos / s->hear.rate * 1000 + pos % s->hear.rate * 1000 / s->hear.rate;
-    fprintf(s->out, "%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ",%03" PRIu64, ms / 3600000, ms / 60000 % 60,
-            ms / 1000 % 60, ms % 1000);
+    fprintf(s->out, "%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ",%03" PRIu64, ms / 3600000,
+            ms / 60000 % 60, ms / 1000 % 60, ms % 1000);
 }
 
 static void srt_tell(struct said *s, const rill_event *e)
@@ -69,11 +69,11 @@ static void table_tell(struct said *s, const rill_event *e)
     fprintf(s->out, ",%.6f\n", (double) e->score);
 }
 
-static json_t *span_json(const struct said *s, const char *text, uint64_t pos, uint64_t end_pos, float score)
+static json_t *span_json(const struct said *s, const char *text, uint64_t pos, uint64_t end_pos,
+                         float score)
 {
-    return json_pack("{s:s, s:f, s:f, s:f}", "text", text, "start_s", seconds(s, pos), "end_s", seconds(s, end_pos),
-                     "confidence",
-                     (double) score);
+    return json_pack("{s:s, s:f, s:f, s:f}", "text", text, "start_s", seconds(s, pos), "end_s",
+                     seconds(s, end_pos), "confidence", (double) score);
 }
 
 static void json_tell(struct said *s, const rill_event *e)
@@ -82,8 +82,9 @@ static void json_tell(struct said *s, const rill_event *e)
     if (e->kind == RILL_EVENT_FINAL) {
         json_t *words = json_array();
         for (uint32_t i = 0; i < e->n_words; i++)
-            json_array_append_new(words, span_json(s, e->words[i].text, e->words[i].pos, e->words[i].end_pos,
-                                                   e->words[i].confidence));
+            json_array_append_new(words,
+                                  span_json(s, e->words[i].text, e->words[i].pos,
+                                            e->words[i].end_pos, e->words[i].confidence));
         json_object_set_new(o, "words", words);
         json_array_append(s->segments, o);
     } else if (e->kind == RILL_EVENT_KEYWORD) {
@@ -113,8 +114,8 @@ static void json_end(struct said *s, const char *in, size_t n)
     }
     json_t *o = json_pack("{s:o, s:o, s:f, s:f, s:s, s:o, s:o, s:o}", "in", json_text(in), "model",
                           json_text(s->hear.info.name), "audio_s", audio_s, "rtf",
-                          audio_s > 0 ? s->hear.busy_s / audio_s : 0, "text", text, "segments", s->segments, "keywords",
-                          s->keywords, "speech", s->speech);
+                          audio_s > 0 ? s->hear.busy_s / audio_s : 0, "text", text, "segments",
+                          s->segments, "keywords", s->keywords, "speech", s->speech);
     s->segments = s->keywords = s->speech = NULL;
     json_dumpf(o, s->out, JSON_INDENT(1) | JSON_REAL_PRECISION(7));
     fputc('\n', s->out);
@@ -146,7 +147,11 @@ static void on_audio(void *arg, const float *y, size_t n)
 
 /* ---- the command ---- */
 
-struct transcribe_opts { struct hear_opts hear; const char *model, *out, *audio; bool json, srt, text; };
+struct transcribe_opts {
+    struct hear_opts hear;
+    const char *model, *out, *audio;
+    bool json, srt, text;
+};
 
 static rill_status audio_out_open(struct said *s, const char *path, size_t n)
 {
@@ -171,7 +176,8 @@ static rill_status file_read(struct said *s, const char *in, float **ret, size_t
     return RILL_OK;
 }
 
-static rill_status samples_hear(struct said *s, const struct transcribe_opts *o, const float *x, size_t n)
+static rill_status samples_hear(struct said *s, const struct transcribe_opts *o, const float *x,
+                                size_t n)
 {
     rill_status status = o->audio ? audio_out_open(s, o->audio, n) : RILL_OK;
     if (status == RILL_OK) {
@@ -186,14 +192,18 @@ static rill_status samples_hear(struct said *s, const struct transcribe_opts *o,
 
 static rill_status transcribe(struct said *s, const struct transcribe_opts *o, const char *in)
 {
-    const struct hear_calls calls = { .arg = s, .event = on_event, .audio = o->audio ? on_audio : NULL };
+    const struct hear_calls calls = { .arg = s,
+                                      .event = on_event,
+                                      .audio = o->audio ? on_audio : NULL };
     bool keywords = s->tell == table_tell;
     float *x;
     size_t n = 0;
     TRY(hear_open(&s->hear, o->model, &o->hear, &calls, &s->err));
-    const rill_port *words = hear_port(&s->hear, RILL_PORT_CTC), *keys = hear_port(&s->hear, RILL_PORT_KEYWORD);
+    const rill_port *words = hear_port(&s->hear, RILL_PORT_CTC),
+                    *keys = hear_port(&s->hear, RILL_PORT_KEYWORD);
     if (keywords ? !keys : !words && !keys)
-        return err_set(&s->err, RILL_INVALID, "model '%s' gives no %s", o->model, keywords ? "keywords" : "words");
+        return err_set(&s->err, RILL_INVALID, "model '%s' gives no %s", o->model,
+                       keywords ? "keywords" : "words");
     TRY(file_read(s, in, &x, &n));      /* what cannot be heard leaves nothing in the output */
     s->out = o->out && strcmp(o->out, "-") ? fopen(o->out, "w") : stdout;
     if (!s->out) {
@@ -217,12 +227,16 @@ static int run(const struct command *cmd, int argc, char **argv)
     bool keywords = !strcmp(cmd->name, "keyword");
     struct transcribe_opts o = { .model = keywords ? NULL : "rill-digits" };
     const struct opt all[] = {
-        { "audio", 'a', OPT_TEXT, &o.audio, "FILE", "write the audio that the model gives too, from the same pass" },
-        { "beam", 0, OPT_INT, &o.hear.beam, "N", "hypotheses kept; 1: greedy (default: as the model says)" },
-        { "json", 0, OPT_FLAG, &o.json, NULL, "print {text, segments: [{text, start_s, end_s, words}], ...}" },
+        { "audio", 'a', OPT_TEXT, &o.audio, "FILE",
+          "write the audio that the model gives too, from the same pass" },
+        { "beam", 0, OPT_INT, &o.hear.beam, "N",
+          "hypotheses kept; 1: greedy (default: as the model says)" },
+        { "json", 0, OPT_FLAG, &o.json, NULL,
+          "print {text, segments: [{text, start_s, end_s, words}], ...}" },
         { "model", 'm', OPT_TEXT, &o.model, "MODEL", "name of the library, model folder or file" },
         MODEL_OPTS(o.hear.open),
-        { "no-vad", 0, OPT_FLAG, &o.hear.whole, NULL, "the recogniser hears everything, silence too" },
+        { "no-vad", 0, OPT_FLAG, &o.hear.whole, NULL,
+          "the recogniser hears everything, silence too" },
         { "out", 'o', OPT_TEXT, &o.out, "FILE", "write there instead of to standard output" },
         { "srt", 0, OPT_FLAG, &o.srt, NULL, "print subtitles" },
         { "text", 0, OPT_FLAG, &o.text, NULL, "print a line an utterance (default)" },
@@ -231,7 +245,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         { 0 },
     };
     const struct opt few[] = {
-        { "json", 0, OPT_FLAG, &o.json, NULL, "print {keywords: [{text, start_s, end_s, confidence}], ...}" },
+        { "json", 0, OPT_FLAG, &o.json, NULL,
+          "print {keywords: [{text, start_s, end_s, confidence}], ...}" },
         { "model", 'm', OPT_TEXT, &o.model, "MODEL", "name of the library, model folder or file" },
         MODEL_OPTS(o.hear.open),
         { "out", 'o', OPT_TEXT, &o.out, "FILE", "write there instead of to standard output" },
@@ -241,7 +256,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (n < 0)
         return -n;
     if (o.json + o.srt + o.text > 1 || !o.model)
-        return tool_fail(cmd, TOOL_USAGE, o.model ? "one of --text, --json and --srt" : "--model is missing");
+        return tool_fail(cmd, TOOL_USAGE,
+                         o.model ? "one of --text, --json and --srt" : "--model is missing");
     s.tell = o.json ? json_tell : o.srt ? srt_tell : keywords ? table_tell : text_tell;
     s.segments = json_array();
     s.keywords = json_array();
@@ -259,8 +275,10 @@ const struct command cmd_transcribe = {
     .name = "transcribe",
     .usage = "[OPTIONS] IN",
     .summary = "what is said in a recording, as text, JSON or subtitles",
-    .details = "IN is WAV or FLAC of any rate from 8 to 192 kHz; several channels are mixed to one. Where the model also says\n"
-               "where speech is, or --vad names one that does, the recogniser runs in utterances only.",
+    .details =
+        "IN is WAV or FLAC of any rate from 8 to 192 kHz; several channels are mixed to one. Where "
+        "the model also says\n"
+        "where speech is, or --vad names one that does, the recogniser runs in utterances only.",
     .run = run,
 };
 

@@ -54,8 +54,8 @@ static bool rule_add(struct rules *r, char *line, bool need_reason)
     size_t n = strcspn(line, " \t");
     const char *reason = line + n + strspn(line + n, " \t");
     if ((need_reason && !*reason) || r->n == RULES_MAX) {
-        fprintf(stderr, "%s: '%s' %s\n", r->path, line, r->n == RULES_MAX ? "is one pattern too many"
-                : "gives no reason");
+        fprintf(stderr, "%s: '%s' %s\n", r->path, line,
+                r->n == RULES_MAX ? "is one pattern too many" : "gives no reason");
         return false;
     }
     r->rule[r->n++] = (struct rule) { .pattern = strndup(line, n), .reason = strdup(reason) };
@@ -76,7 +76,8 @@ static bool rules_read(struct rules *r, bool need_reason)
     return ok && (f || !r->path);
 }
 
-/* A pattern fits a path or what follows one of its slashes, so that DIR may be any folder of cases. */
+/* A pattern fits a path or what follows one of its slashes, so that DIR may be any folder of
+ * cases. */
 static bool pattern_fits(const char *pattern, const char *name)
 {
     for (; name; name = strchr(name, '/') ? strchr(name, '/') + 1 : NULL)
@@ -123,9 +124,11 @@ static struct family *family_of(struct suite *s, const char *name)
     base += strncmp(base, "operator_", 9) ? 0 : 9;
     int n = (int) strcspn(base, "_");
     for (unsigned i = 0; i < s->n_families; i++)
-        if ((int) strlen(s->families[i].name) == n && !strncmp(s->families[i].name, base, (size_t) n))
+        if ((int) strlen(s->families[i].name) == n &&
+            !strncmp(s->families[i].name, base, (size_t) n))
             return &s->families[i];
-    struct family *f = &s->families[s->n_families < FAMILIES_MAX - 1 ? s->n_families++ : FAMILIES_MAX - 1];
+    struct family *f =
+        &s->families[s->n_families < FAMILIES_MAX - 1 ? s->n_families++ : FAMILIES_MAX - 1];
     snprintf(f->name, sizeof f->name, "%.*s", n, base);
     return f;
 }
@@ -141,7 +144,8 @@ static void json_text(const char *t)
     putchar('"');
 }
 
-static void case_print(struct suite *s, const char *name, enum outcome o, const char *way, const char *reason)
+static void case_print(struct suite *s, const char *name, enum outcome o, const char *way,
+                       const char *reason)
 {
     if (s->json && o == FAILED) {
         printf("%s\n  {\"case\": ", s->printed++ ? "," : "");
@@ -156,11 +160,12 @@ static void case_print(struct suite *s, const char *name, enum outcome o, const 
 }
 
 /* What a result counts as; the reason is replaced where another one says more. */
-static enum outcome case_judge(const struct suite *s, struct case_result *r, const struct rule *listed,
-                               bool must)
+static enum outcome case_judge(const struct suite *s, struct case_result *r,
+                               const struct rule *listed, bool must)
 {
     if (r->passed && listed) {
-        snprintf(r->reason, sizeof r->reason, "listed as unsupported (%.300s), but passes", listed->reason);
+        snprintf(r->reason, sizeof r->reason, "listed as unsupported (%.300s), but passes",
+                 listed->reason);
         return s->strict ? FAILED : PASSED;
     }
     if (!r->passed && listed && !must) {
@@ -191,7 +196,8 @@ static void must_check(struct suite *s)
     for (unsigned i = 0; i < s->must.n && !s->only; i++)
         if (!s->must.rule[i].used) {
             s->count[FAILED]++;
-            case_print(s, s->must.rule[i].pattern, FAILED, "", "must pass, but there is no such case");
+            case_print(s, s->must.rule[i].pattern, FAILED, "",
+                       "must pass, but there is no such case");
         }
 }
 
@@ -207,7 +213,8 @@ static void families_print(struct suite *s)
     for (unsigned i = 0; i < s->n_families; i++) {
         const struct family *f = &s->families[i];
         if (s->verbose || f->count[FAILED] || f->count[SKIPPED])
-            printf("%-28s %7u %7u %8u\n", f->name, f->count[PASSED], f->count[FAILED], f->count[SKIPPED]);
+            printf("%-28s %7u %7u %8u\n", f->name, f->count[PASSED], f->count[FAILED],
+                   f->count[SKIPPED]);
     }
 }
 
@@ -224,7 +231,8 @@ static void suite_print(struct suite *s)
             printf("note: pattern '%s' of %s matches no case\n", s->unsupported.rule[i].pattern,
                    s->unsupported.path);
     printf("%u cases ran as a plan, the rest in the growable interpreter alone\n", s->planned);
-    printf("%u passed, %u failed, %u skipped\n", s->count[PASSED], s->count[FAILED], s->count[SKIPPED]);
+    printf("%u passed, %u failed, %u skipped\n", s->count[PASSED], s->count[FAILED],
+           s->count[SKIPPED]);
 }
 
 /* ---- finding cases ---- */
@@ -276,12 +284,16 @@ static bool options(struct suite *s, const struct command *cmd, int argc, char *
 {
     const struct opt table[] = {
         { "json", 0, OPT_FLAG, &s->json, NULL, "print {failures, passed, failed, skipped}" },
-        { "must-pass", 'm', OPT_TEXT, &s->must.path, "FILE", "patterns, one a line: cases that must be there and pass, listed or not" },
-        { "only", 'o', OPT_TEXT, &s->only, "PATTERN", "only cases whose name (path below DIR) matches, e.g. 'node/test_conv*'" },
+        { "must-pass", 'm', OPT_TEXT, &s->must.path, "FILE",
+          "patterns, one a line: cases that must be there and pass, listed or not" },
+        { "only", 'o', OPT_TEXT, &s->only, "PATTERN",
+          "only cases whose name (path below DIR) matches, e.g. 'node/test_conv*'" },
         { "strict", 0, OPT_FLAG, &s->strict, NULL, "a listed case that passes is a failure" },
         { "unsupported", 'u', OPT_TEXT, &s->unsupported.path, "FILE",
-          "lines of 'pattern reason': cases that may fail (default: the list that comes with rill)" },
-        { "verbose", 'v', OPT_FLAG, &s->verbose, NULL, "a line per case, not only for those that fail" },
+          "lines of 'pattern reason': cases that may fail (default: the list that comes with "
+          "rill)" },
+        { "verbose", 'v', OPT_FLAG, &s->verbose, NULL,
+          "a line per case, not only for those that fail" },
         { 0 }
     };
     static char root[PATH_MAX];
@@ -294,7 +306,8 @@ static bool options(struct suite *s, const struct command *cmd, int argc, char *
     return true;
 }
 
-/* The list that comes with rill: installed, or that of the source tree around a build folder. NULL: neither. */
+/* The list that comes with rill: installed, or that of the source tree around a build folder. NULL:
+ * neither. */
 static const char *list_default(void)
 {
     static char path[4096];
@@ -302,7 +315,8 @@ static const char *list_default(void)
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     char *slash = n > 0 ? (exe[n] = 0, strrchr(exe, '/')) : NULL;
     if (slash)
-        snprintf(path, sizeof path, "%.*s/../../tests/conformance/unsupported.txt", (int) (slash - exe), exe);
+        snprintf(path, sizeof path, "%.*s/../../tests/conformance/unsupported.txt",
+                 (int) (slash - exe), exe);
     if (slash && access(path, R_OK) == 0)
         return path;
     snprintf(path, sizeof path, "%s/conformance/unsupported.txt", RILL_DATA_DIR);
@@ -315,7 +329,8 @@ int conformance_main(const struct command *cmd, int argc, char **argv)
     int status = 2;
     if (s)
         s->unsupported.path = list_default();
-    if (!s || !options(s, cmd, argc, argv, &status) || !rules_read(&s->unsupported, true) || !rules_read(&s->must, false)) {
+    if (!s || !options(s, cmd, argc, argv, &status) || !rules_read(&s->unsupported, true) ||
+        !rules_read(&s->must, false)) {
         suite_free(s);
         return status;
     }

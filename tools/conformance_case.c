@@ -58,7 +58,8 @@ static bool element_close(const struct tensor *got, const struct tensor *want, i
     if (dtype_is_float(want->type))
         return value_close(tensor_get_f64(got, got->data, i), tensor_get_f64(want, want->data, i));
     size_t n = dtype_bytes(want->type);
-    return !memcmp((const char *) got->data + (size_t) i * n, (const char *) want->data + (size_t) i * n, n);
+    return !memcmp((const char *) got->data + (size_t) i * n,
+                   (const char *) want->data + (size_t) i * n, n);
 }
 
 static void shape_print(const struct tensor *t, char *buf, size_t cap)
@@ -87,7 +88,8 @@ static bool output_matches(struct job *j, const char *way, unsigned k, const str
     shape_print(got, a, sizeof a);
     shape_print(want, b, sizeof b);
     if (!same_shape(got, want)) {
-        snprintf(j->ret->reason, sizeof j->ret->reason, "%s: output %u is %s, wants %s", way, k, a, b);
+        snprintf(j->ret->reason, sizeof j->ret->reason, "%s: output %u is %s, wants %s", way, k, a,
+                 b);
         return false;
     }
     for (int64_t i = n; i-- > 0;)
@@ -102,7 +104,8 @@ static bool output_matches(struct job *j, const char *way, unsigned k, const str
     return wrong == 0;
 }
 
-static bool outputs_match(struct job *j, const char *way, const struct tensor *const *got, const struct set *s)
+static bool outputs_match(struct job *j, const char *way, const struct tensor *const *got,
+                          const struct set *s)
 {
     for (unsigned k = 0; k < s->n_want; k++)
         if (!output_matches(j, way, k, got[k], s->want[k]))
@@ -135,7 +138,8 @@ static void plan_feed(const struct plan *p, unsigned char *mem, const struct set
 }
 
 /* The plan runs the same kernels as the interpreter: every bit agrees, NaN with NaN. */
-static bool same_bits(struct job *j, unsigned k, const struct tensor *got, const struct tensor *want)
+static bool same_bits(struct job *j, unsigned k, const struct tensor *got,
+                      const struct tensor *want)
 {
     size_t n = dtype_bytes(want->type);
     for (int64_t i = 0; i < tensor_count(want); i++) {
@@ -144,9 +148,10 @@ static bool same_bits(struct job *j, unsigned k, const struct tensor *got, const
         if (same || (dtype_is_float(want->type) && isnan(tensor_get_f64(got, got->data, i))
                      && isnan(tensor_get_f64(want, want->data, i))))
             continue;
-        snprintf(j->ret->reason, sizeof j->ret->reason, "plan: output %u, element %" PRId64 " is %.9g, "
-                 "interpreted %.9g", k, i, tensor_get_f64(got, got->data, i), tensor_get_f64(want,
-                 want->data, i));
+        snprintf(j->ret->reason, sizeof j->ret->reason,
+                 "plan: output %u, element %" PRId64 " is %.9g, "
+                 "interpreted %.9g",
+                 k, i, tensor_get_f64(got, got->data, i), tensor_get_f64(want, want->data, i));
         return false;
     }
     return true;
@@ -208,8 +213,10 @@ static bool run_set(struct job *j, struct set *s)
     struct typed_input in[PORTS_MAX];
     struct tgraph typed;
     if (s->n_in != g->n_inputs || s->n_want > g->n_outputs || s->n_want == 0) {
-        snprintf(j->ret->reason, sizeof j->ret->reason, "the case has %u inputs and %u outputs, the model "
-                 "%u and %u", s->n_in, s->n_want, g->n_inputs, g->n_outputs);
+        snprintf(j->ret->reason, sizeof j->ret->reason,
+                 "the case has %u inputs and %u outputs, the model "
+                 "%u and %u",
+                 s->n_in, s->n_want, g->n_inputs, g->n_outputs);
         return false;
     }
     for (unsigned i = 0; i < s->n_in; i++) {
@@ -229,8 +236,8 @@ static bool run_set(struct job *j, struct set *s)
 
 /* ---- reading ---- */
 
-static bool read_tensors(struct job *j, const char *set, const char *kind, const struct tensor **ret,
-                         unsigned *ret_n)
+static bool read_tensors(struct job *j, const char *set, const char *kind,
+                         const struct tensor **ret, unsigned *ret_n)
 {
     for (*ret_n = 0;; ++*ret_n) {
         char path[4096];
@@ -260,8 +267,8 @@ static bool run_sets(struct job *j)
         snprintf(set, sizeof set, "%s/test_data_set_%u", j->dir, n);
         if (access(set, F_OK) != 0 && n > 0)
             return true;
-        if (!read_tensors(j, set, "input", s.in, &s.n_in) || !read_tensors(j, set, "output", s.want, &s.n_want)
-                || !run_set(j, &s))
+        if (!read_tensors(j, set, "input", s.in, &s.n_in) ||
+            !read_tensors(j, set, "output", s.want, &s.n_want) || !run_set(j, &s))
             return false;
     }
 }

@@ -9,7 +9,7 @@
 struct case_result {
     bool passed;
     bool refused;           /* at load or for want of a form of input; not a wrong result */
-    const char *way;        /* "plan": planned and interpreted, "interp": the growable interpreter alone */
+    const char *way; /* "plan": planned and interpreted, "interp": the growable interpreter alone */
     char reason[600];       /* why not passed */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ctl.h - what the verbs of `rill ctl` share. A verb returns an exit code, or -1 where the client says why. */
+/* ctl.h - what the verbs of `rill ctl` share. A verb returns an exit code, or -1 where the client
+ * says why. */
 #ifndef TOOLS_CTL_H
 #define TOOLS_CTL_H
 #include "clients/c/rill_client.h"

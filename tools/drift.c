@@ -27,7 +27,8 @@ static void body_print(void *self, const struct body_report *r)
     if (r->node->op == &op_if)
         printf("%u captures", r->n_captures);
     else
-        printf("%u states, %u scanned, %u captures, %s iterations", r->n_states, r->n_scanned, r->n_captures, iterations);
+        printf("%u states, %u scanned, %u captures, %s iterations", r->n_states, r->n_scanned,
+               r->n_captures, iterations);
     if (!r->n_drifts)
         printf(": facts ok\n");
     else if (r->n_drifts == r->n_shown)
@@ -37,7 +38,8 @@ static void body_print(void *self, const struct body_report *r)
 }
 
 /* fixed: the symbol that has got a number. */
-static rill_status pass_print(struct passes *p, const char *name, const struct graph *g, const struct dim *fixed)
+static rill_status pass_print(struct passes *p, const char *name, const struct graph *g,
+                              const struct dim *fixed)
 {
     struct body_reports r = { .each = body_print };
     printf("%s\n", name);
@@ -83,5 +85,6 @@ int drift_print(const struct command *cmd, rill_model *m, int64_t pulse, bool ke
     arena_drop(&p.arena);
     if (s != RILL_OK)
         return tool_fail_status(cmd, &err);
-    return p.drifts ? tool_fail(cmd, TOOL_FAILED, "bodies drift from the wires around them") : TOOL_OK;
+    return p.drifts ? tool_fail(cmd, TOOL_FAILED, "bodies drift from the wires around them")
+                    : TOOL_OK;
 }

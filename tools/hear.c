@@ -17,13 +17,14 @@ static bool is_words(rill_port_kind kind)
 static int port_find(const rill_port *ports, unsigned n, rill_port_kind kind)
 {
     for (unsigned i = 0; i < n; i++)
-        if (!ports[i].is_input && (ports[i].kind == kind || (kind == RILL_PORT_CTC && is_words(ports[i].kind))))
+        if (!ports[i].is_input &&
+            (ports[i].kind == kind || (kind == RILL_PORT_CTC && is_words(ports[i].kind))))
             return (int) i;
     return -1;
 }
 
-static rill_status plan_open(rill_plan **ret, const char *model, const struct open_opts *o, rill_model_info *ret_info,
-                             rill_error *err)
+static rill_status plan_open(rill_plan **ret, const char *model, const struct open_opts *o,
+                             rill_model_info *ret_info, rill_error *err)
 {
     rill_model *m;
     TRY(open_any(&m, model, o, err));
@@ -33,9 +34,10 @@ static rill_status plan_open(rill_plan **ret, const char *model, const struct op
     return s;
 }
 
-/* "select_outputs(a, b)" of all outputs but `out`, or of it alone; before a pulse, which comes last. */
-static void outputs_select(struct open_opts *o, char *text, size_t bytes, const rill_port *ports, unsigned n, int out,
-                           bool alone)
+/* "select_outputs(a, b)" of all outputs but `out`, or of it alone; before a pulse, which comes
+ * last. */
+static void outputs_select(struct open_opts *o, char *text, size_t bytes, const rill_port *ports,
+                           unsigned n, int out, bool alone)
 {
     size_t at = (size_t) snprintf(text, bytes, "select_outputs(");
     const char *comma = "";
@@ -83,25 +85,32 @@ static rill_status detector_open(rill_plan **ret, const char *model, rill_error 
     return plan_open(ret, model, &none, &info, err);
 }
 
-/* Two plans where a detector goes in front: h->plan with everything else, *ret_words with the recogniser. */
-static rill_status plans_open(struct hear *h, const char *model, const struct hear_opts *o, rill_plan **ret_words,
-                              rill_error *err)
+/* Two plans where a detector goes in front: h->plan with everything else, *ret_words with the
+ * recogniser. */
+static rill_status plans_open(struct hear *h, const char *model, const struct hear_opts *o,
+                              rill_plan **ret_words, rill_error *err)
 {
     static char texts[2][4096];
     rill_plan *p = NULL, *words = NULL;
     TRY(plan_open(&p, model, &o->open, &h->info, err));
     plan_take(h, p);
-    int out = port_find(h->ports, h->n_ports, RILL_PORT_CTC), vad = port_find(h->ports, h->n_ports, RILL_PORT_VAD);
+    int out = port_find(h->ports, h->n_ports, RILL_PORT_CTC),
+        vad = port_find(h->ports, h->n_ports, RILL_PORT_VAD);
     unsigned n_outputs = 0;
     for (unsigned i = 0; i < h->n_ports; i++)
         n_outputs += !h->ports[i].is_input;
     if (out < 0 && o->detector)
-        return err_set(err, RILL_INVALID, "'%s' has no recogniser that a detector could go in front of", model);
+        return err_set(err, RILL_INVALID,
+                       "'%s' has no recogniser that a detector could go in front of", model);
     if (o->whole || out < 0 || (!o->detector && vad < 0))
         return RILL_OK;
     if (n_outputs > 1 && rill_plan_model(h->plan)->compiled)
-        return err_set(err, RILL_UNSUPPORTED, "'%s' is compiled with a recogniser and other outputs in one plan, which is not parted "
-                       "any more: name the model that it was compiled of, or let it hear everything with --no-vad", model);
+        return err_set(
+            err, RILL_UNSUPPORTED,
+            "'%s' is compiled with a recogniser and other outputs in one plan, which is not parted "
+            "any more: name the model that it was compiled of, or let it hear everything with "
+            "--no-vad",
+            model);
     struct open_opts one = o->open, rest = o->open;
     outputs_select(&one, texts[0], sizeof texts[0], h->ports, h->n_ports, out, true);
     outputs_select(&rest, texts[1], sizeof texts[1], h->ports, h->n_ports, out, false);
@@ -117,7 +126,8 @@ static rill_status plans_open(struct hear *h, const char *model, const struct he
     return s;
 }
 
-static rill_status sink_open(struct hear *h, unsigned port, const struct hear_opts *o, rill_error *err)
+static rill_status sink_open(struct hear *h, unsigned port, const struct hear_opts *o,
+                             rill_error *err)
 {
     rill_sink_opts so;
     TRY(rill_sink_defaults(&so, h->plan, port, err));
@@ -127,7 +137,8 @@ static rill_status sink_open(struct hear *h, unsigned port, const struct hear_op
     return RILL_OK;
 }
 
-static rill_status words_open(struct hear *h, rill_plan *words, const struct hear_opts *o, rill_error *err)
+static rill_status words_open(struct hear *h, rill_plan *words, const struct hear_opts *o,
+                              rill_error *err)
 {
     rill_sink_opts so;
     rill_port ports[HEAR_PORTS_MAX];
@@ -145,12 +156,13 @@ static rill_status words_open(struct hear *h, rill_plan *words, const struct hea
     return RILL_OK;
 }
 
-static rill_status sinks_open(struct hear *h, rill_plan *words, const struct hear_opts *o, rill_error *err)
+static rill_status sinks_open(struct hear *h, rill_plan *words, const struct hear_opts *o,
+                              rill_error *err)
 {
     size_t most = 1;
     h->audio_port = port_find(h->ports, h->n_ports, RILL_PORT_AUDIO);
-    if (!h->n_ports || !h->ports[0].is_input || h->ports[0].kind != RILL_PORT_AUDIO || h->ports[0].width != 1 ||
-        (h->n_ports > 1 && h->ports[1].is_input))
+    if (!h->n_ports || !h->ports[0].is_input || h->ports[0].kind != RILL_PORT_AUDIO ||
+        h->ports[0].width != 1 || (h->n_ports > 1 && h->ports[1].is_input))
         return err_set(err, RILL_INVALID, "model '%s' does not take audio alone", h->info.name);
     h->rate = h->ports[0].rate_den ? h->ports[0].rate_num / h->ports[0].rate_den : 0;
     if (!h->rate)
@@ -168,8 +180,8 @@ static rill_status sinks_open(struct hear *h, rill_plan *words, const struct hea
     return RILL_OK;
 }
 
-rill_status hear_open(struct hear *h, const char *model, const struct hear_opts *o, const struct hear_calls *calls,
-                      rill_error *reterr)
+rill_status hear_open(struct hear *h, const char *model, const struct hear_opts *o,
+                      const struct hear_calls *calls, rill_error *reterr)
 {
     rill_plan *words = NULL;
     *h = (struct hear) { .calls = *calls, .audio_port = -1 };
@@ -224,7 +236,9 @@ static void outputs_pull(struct hear *h)
 {
     for (unsigned i = 0; i < h->n_ports; i++) {
         size_t n = h->ports[i].is_input ? 0 : 1;
-        while (n && rill_stream_pull(h->stream, i, h->frames, h->ports[i].pulse_frames, &n) == RILL_OK && n)
+        while (n &&
+               rill_stream_pull(h->stream, i, h->frames, h->ports[i].pulse_frames, &n) == RILL_OK &&
+               n)
             frames_take(h, i, n);
     }
 }
@@ -251,7 +265,8 @@ void hear_push(struct hear *h, const float *x, size_t n)
         rill_stream_push(h->stream, 0, x + at, n - at, &took);
         for (unsigned i = 0; h->gated && i < h->n_ports; i++)
             if (h->sinks[i] && h->ports[i].kind == RILL_PORT_VAD)
-                rill_sink_audio(h->sinks[i], x + at, took);     /* INVALID of one that does not listen */
+                rill_sink_audio(h->sinks[i], x + at,
+                                took); /* INVALID of one that does not listen */
         due_run(h);
     }
 }

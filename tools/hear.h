@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hear.h - audio through a model, with a sink at every output that one reads: events and audio of one pass. */
+/* hear.h - audio through a model, with a sink at every output that one reads: events and audio of
+ * one pass. */
 #ifndef TOOLS_HEAR_H
 #define TOOLS_HEAR_H
 #include "tools/open.h"
@@ -8,13 +9,16 @@
 
 struct hear_calls {
     void *arg;
-    void (*event)(void *arg, const rill_event *e, const rill_port *port);      /* port: whose sink it is */
-    void (*audio)(void *arg, const float *y, size_t n);     /* of the first audio output; NULL: not wanted */
+    void (*event)(void *arg, const rill_event *e,
+                  const rill_port *port); /* port: whose sink it is */
+    void (*audio)(void *arg, const float *y,
+                  size_t n); /* of the first audio output; NULL: not wanted */
 };
 
 struct hear_opts {
     struct open_opts open;
-    const char *detector;       /* model of a detector in front of the recogniser; NULL: the model's own, if it has one */
+    const char *detector; /* model of a detector in front of the recogniser; NULL: the model's own,
+                             if it has one */
     bool whole;                 /* the recogniser hears everything, in silence too */
     int64_t beam;               /* of all outputs that have one; 0: as the model says */
 };
@@ -38,9 +42,10 @@ struct hear {
     uint64_t n_pulses;
 };
 
-/* A model with an output of a detector and one of a recogniser runs as two: the recogniser in utterances only. */
-rill_status hear_open(struct hear *h, const char *model, const struct hear_opts *o, const struct hear_calls *calls,
-                      rill_error *reterr);
+/* A model with an output of a detector and one of a recogniser runs as two: the recogniser in
+ * utterances only. */
+rill_status hear_open(struct hear *h, const char *model, const struct hear_opts *o,
+                      const struct hear_calls *calls, rill_error *reterr);
 void        hear_close(struct hear *h);
 void        hear_push(struct hear *h, const float *x, size_t n);
 void        hear_finish(struct hear *h);

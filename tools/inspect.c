@@ -24,9 +24,10 @@ struct inspect {
 static json_t *port_json(const rill_port *p)
 {
     static const char *const kinds[] = { "tensor", "audio", "vad", "keyword", "ctc", "transducer" };
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "name", p->name, "kind", kinds[p->kind], "rate",
-                     p->rate_den ? (int) (p->rate_num / p->rate_den) : 0, "width", p->width, "pulse_frames",
-                     p->pulse_frames, "delay_frames", p->delay_frames, "delay_samples", p->delay_samples, "hop_samples",
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "name", p->name, "kind",
+                     kinds[p->kind], "rate", p->rate_den ? (int) (p->rate_num / p->rate_den) : 0,
+                     "width", p->width, "pulse_frames", p->pulse_frames, "delay_frames",
+                     p->delay_frames, "delay_samples", p->delay_samples, "hop_samples",
                      p->hop_samples, "is_input", p->is_input);
 }
 
@@ -36,7 +37,9 @@ static json_t *wires_json(const struct graph *g, const uint32_t *wires, uint32_t
     for (uint32_t i = 0; i < n; i++) {
         char fact[256];
         fact_print(&g->wires[wires[i]].fact, fact, sizeof fact);
-        json_array_append_new(list, json_pack("{s:s, s:s}", "name", g->wires[wires[i]].name, "fact", fact));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s}", "name", g->wires[wires[i]].name, "fact",
+                                        fact));
     }
     return list;
 }
@@ -51,7 +54,8 @@ static void ports_split(const struct inspect *in, json_t *ret_in, json_t *ret_ou
 
 static void report_json(const struct inspect *in, const char *name)
 {
-    const struct graph *g = in->plan && in->model->compiled ? &in->plan->pgraph.g : &in->model->graph.g;
+    const struct graph *g =
+        in->plan && in->model->compiled ? &in->plan->pgraph.g : &in->model->graph.g;
     json_t *inputs = json_array(), *outputs = json_array(), *j;
     if (in->plan) {
         ports_split(in, inputs, outputs);
@@ -59,8 +63,8 @@ static void report_json(const struct inspect *in, const char *name)
         json_array_extend(inputs, wires_json(g, g->inputs, g->n_inputs));
         json_array_extend(outputs, wires_json(g, g->outputs, g->n_outputs));
     }
-    j = json_pack("{s:s, s:i, s:o, s:o}", "model", name, "nodes", graph_count_nodes(g), "inputs", inputs, "outputs",
-                  outputs);
+    j = json_pack("{s:s, s:i, s:o, s:o}", "model", name, "nodes", graph_count_nodes(g), "inputs",
+                  inputs, "outputs", outputs);
     if (in->plan) {
         rill_plan_info info;
         rill_plan_get_info(in->plan, &info);
@@ -81,12 +85,14 @@ static void report_json(const struct inspect *in, const char *name)
 
 static void port_print(const rill_port *p)
 {
-    printf("  %-6s %-24s %u floats a frame, %u frames a pulse", p->is_input ? "input" : "output", p->name, p->width,
-           p->pulse_frames);
+    printf("  %-6s %-24s %u floats a frame, %u frames a pulse", p->is_input ? "input" : "output",
+           p->name, p->width, p->pulse_frames);
     if (p->rate_num)
-        printf(", %g frames/s, delay %d samples (%.1f ms)", (double) p->rate_num / p->rate_den, p->delay_samples,
-               p->hop_samples ? 1e3 * p->delay_samples * p->rate_den / ((double) p->rate_num * p->hop_samples)
-                              : 1e3 * p->delay_samples * p->rate_den / p->rate_num);
+        printf(", %g frames/s, delay %d samples (%.1f ms)", (double) p->rate_num / p->rate_den,
+               p->delay_samples,
+               p->hop_samples
+                   ? 1e3 * p->delay_samples * p->rate_den / ((double) p->rate_num * p->hop_samples)
+                   : 1e3 * p->delay_samples * p->rate_den / p->rate_num);
     putchar('\n');
 }
 
@@ -101,7 +107,8 @@ static void passes_print(const struct pass_log *log)
 static void meta_print(const struct graph *g)
 {
     for (uint32_t i = 0; i < g->n_meta; i++)
-        printf("  says   %-24.60s %.80s%s\n", g->meta[i].key, g->meta[i].value, strlen(g->meta[i].value) > 80 ? ".." : "");
+        printf("  says   %-24.60s %.80s%s\n", g->meta[i].key, g->meta[i].value,
+               strlen(g->meta[i].value) > 80 ? ".." : "");
 }
 
 static void wires_print(const struct graph *g, const uint32_t *list, uint32_t n, const char *what)
@@ -118,8 +125,9 @@ static void report_text(const struct inspect *in, const char *name)
     rill_model_info info;
     rill_model_get_info(in->model, &info);
     if (in->model->compiled)
-        printf("%s: compiled for %s, %llu bytes: %llu mapped, the rest copied\n", name, in->model->compiled->cpu,
-               (unsigned long long) in->model->compiled->file_bytes, (unsigned long long) in->model->compiled->data_bytes);
+        printf("%s: compiled for %s, %llu bytes: %llu mapped, the rest copied\n", name,
+               in->model->compiled->cpu, (unsigned long long) in->model->compiled->file_bytes,
+               (unsigned long long) in->model->compiled->data_bytes);
     else
         printf("%s: %u nodes after folding\n", name, graph_count_nodes(&in->model->typed.g));
     if (info.summary && *info.summary)
@@ -142,13 +150,15 @@ static void report_text(const struct inspect *in, const char *name)
     rill_plan_get_info(in->plan, &pi);
     for (unsigned i = 0; i < n; i++)
         port_print(&ports[i]);
-    printf("  pulse %u samples, %u steps for %s\n  stream %llu bytes (state %llu), weights %llu bytes\n", pi.pulse_samples,
-           pi.steps, pi.cpu, (unsigned long long) pi.stream_bytes, (unsigned long long) pi.state_bytes,
-           (unsigned long long) pi.weights_bytes);
+    printf("  pulse %u samples, %u steps for %s\n  stream %llu bytes (state %llu), weights %llu "
+           "bytes\n",
+           pi.pulse_samples, pi.steps, pi.cpu, (unsigned long long) pi.stream_bytes,
+           (unsigned long long) pi.state_bytes, (unsigned long long) pi.weights_bytes);
     latency_print(in->plan);
 }
 
-/* Kernels of the table carry a type in their names; the loops of other steps are plain C on every machine. */
+/* Kernels of the table carry a type in their names; the loops of other steps are plain C on every
+ * machine. */
 static const char *step_isa(const struct plan *p, const struct step *s)
 {
     return strstr(s->kernel, "_f32") ? p->kern.isa : "c";
@@ -156,16 +166,25 @@ static const char *step_isa(const struct plan *p, const struct step *s)
 
 static void steps_print(const struct plan *p)
 {
-    printf("plan: %u steps for %s, block of %zu bytes, state %zu\n", p->n_steps_all, p->kern.isa, p->mem_bytes,
-           p->state_bytes);
+    printf("plan: %u steps for %s, block of %zu bytes, state %zu\n", p->n_steps_all, p->kern.isa,
+           p->mem_bytes, p->state_bytes);
     for (uint32_t i = 0; i < p->n_steps; i++)
-        printf("  %4u %-6s %-24s %s\n", i, step_isa(p, &p->steps[i]), p->steps[i].kernel, p->steps[i].name);
+        printf("  %4u %-6s %-24s %s\n", i, step_isa(p, &p->steps[i]), p->steps[i].kernel,
+               p->steps[i].name);
 }
 
-enum stage { STAGE_LOAD, STAGE_TYPED, STAGE_DECLUTTER, STAGE_PULSE, STAGE_PULSE_DECLUTTER, STAGE_PLAN, N_STAGES };
+enum stage {
+    STAGE_LOAD,
+    STAGE_TYPED,
+    STAGE_DECLUTTER,
+    STAGE_PULSE,
+    STAGE_PULSE_DECLUTTER,
+    STAGE_PLAN,
+    N_STAGES
+};
 
-static const char *const stage_names[N_STAGES] = { "load", "typed", "declutter", "pulse", "pulse-declutter",
-                                                     "plan" };
+static const char *const stage_names[N_STAGES] = { "load",  "typed",           "declutter",
+                                                   "pulse", "pulse-declutter", "plan" };
 
 static int pass_print(const struct command *cmd, const struct inspect *in, const char *pass)
 {
@@ -176,8 +195,10 @@ static int pass_print(const struct command *cmd, const struct inspect *in, const
     while (k < N_STAGES && strcmp(pass, stage_names[k]))
         k++;
     if (k == N_STAGES)
-        return tool_fail(cmd, TOOL_USAGE, "unknown pass '%s'; known: load, transform:N, typed, declutter, pulse, "
-                         "pulse-declutter, plan", pass);
+        return tool_fail(cmd, TOOL_USAGE,
+                         "unknown pass '%s'; known: load, transform:N, typed, declutter, pulse, "
+                         "pulse-declutter, plan",
+                         pass);
     if (k >= STAGE_PULSE && !in->plan)
         return tool_fail(cmd, TOOL_BAD_INPUT, "%s", in->why.text);
     if (k == STAGE_PLAN)
@@ -200,21 +221,27 @@ static int ops_print(void)
 static int run(const struct command *cmd, int argc, char **argv)
 {
     struct open_opts oo = { 0 };
-    bool json = false, ops = false, axes = false, check = false, keep_bodies = false, transforms = false,
-         profile = false;
+    bool json = false, ops = false, axes = false, check = false, keep_bodies = false,
+         transforms = false, profile = false;
     int64_t pulse = 0;
     const char *pass = NULL;
     const struct opt table[] = {
         OPEN_OPTS(oo),
         { "json", 0, OPT_FLAG, &json, NULL, "print {inputs, outputs, nodes, steps, ...}" },
         { "ops", 0, OPT_FLAG, &ops, NULL, "list the ops of the engine instead" },
-        { "axes", 0, OPT_FLAG, &axes, NULL, "how each op touches axes; of a MODEL, the windows of its nodes" },
-        { "pass", 0, OPT_TEXT, &pass, "PASS", "print the graph after load, transform:N, typed, declutter, pulse, pulse-declutter or plan" },
+        { "axes", 0, OPT_FLAG, &axes, NULL,
+          "how each op touches axes; of a MODEL, the windows of its nodes" },
+        { "pass", 0, OPT_TEXT, &pass, "PASS",
+          "print the graph after load, transform:N, typed, declutter, pulse, pulse-declutter or "
+          "plan" },
         { "transforms", 0, OPT_FLAG, &transforms, NULL, "list what --transform can do instead" },
-        { "check", 0, OPT_FLAG, &check, NULL, "compare the bodies of Scans with the wires around them, after every pass" },
+        { "check", 0, OPT_FLAG, &check, NULL,
+          "compare the bodies of Scans with the wires around them, after every pass" },
         { "no-body-substitution", 0, OPT_FLAG, &keep_bodies, NULL, NULL },
-        { "profile", 0, OPT_FLAG, &profile, NULL, "run a second of noise, print the time of each step, slowest first" },
-        { "pulse", 'p', OPT_INT, &pulse, "N", "input frames a pulse (default: as few as the model allows)" },
+        { "profile", 0, OPT_FLAG, &profile, NULL,
+          "run a second of noise, print the time of each step, slowest first" },
+        { "pulse", 'p', OPT_INT, &pulse, "N",
+          "input frames a pulse (default: as few as the model allows)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 0, 1);
@@ -232,8 +259,11 @@ static int run(const struct command *cmd, int argc, char **argv)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill inspect %s", cmd->usage);
     struct inspect in = { 0 };
     rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse, .profile = profile };
-    bool finished = !pass || !strcmp(pass, stage_names[STAGE_PULSE_DECLUTTER]) || !strcmp(pass, stage_names[STAGE_PLAN]);
-    rill_status opened = (finished && !axes && !check ? open_any : open_uncompiled)(&in.model, argv[0], &oo, &in.why);
+    bool finished = !pass || !strcmp(pass, stage_names[STAGE_PULSE_DECLUTTER]) ||
+        !strcmp(pass, stage_names[STAGE_PLAN]);
+    rill_status opened =
+        (finished && !axes && !check ? open_any : open_uncompiled)(&in.model, argv[0], &oo,
+                                                                   &in.why);
     if (opened != RILL_OK)
         return tool_fail_status(cmd, &in.why);
     if (check) {
@@ -241,7 +271,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         rill_model_free(in.model);
         return drifts;
     }
-    if (rill_plan_new(&in.plan, in.model, &opts, &in.why) == RILL_INVALID) {    /* what was asked for, not the model */
+    if (rill_plan_new(&in.plan, in.model, &opts, &in.why) ==
+        RILL_INVALID) { /* what was asked for, not the model */
         rill_model_free(in.model);
         return tool_fail_status(cmd, &in.why);
     }
@@ -251,7 +282,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     else if (profile && !in.plan)
         code = tool_fail_status(cmd, &in.why);
     else if (profile)
-        plan_measure(in.plan, argv[0], &(struct measure_opts) { .seconds = 1, .json = json, .profile = true });
+        plan_measure(in.plan, argv[0],
+                     &(struct measure_opts) { .seconds = 1, .json = json, .profile = true });
     else if (axes)
         windows_print(in.model, in.plan);
     else if (pass)
@@ -269,7 +301,8 @@ const struct command cmd_inspect = {
     .name = "inspect",
     .usage = "[OPTIONS] MODEL",
     .summary = "show a model's ports, delays, sizes and graphs",
-    .details = "MODEL is a name of the library, a model folder, a compiled plan, or a bare ONNX file (then --shape, --const\n"
+    .details = "MODEL is a name of the library, a model folder, a compiled plan, or a bare ONNX "
+               "file (then --shape, --const\n"
                "and --state say what its file leaves open).",
     .run = run,
 };

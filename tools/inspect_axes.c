@@ -28,9 +28,12 @@ static void row_print(const struct op *op)
     const struct axis_row *r = axis_row_of(op);
     bool others = r->map || (r->rule && (!r->at || strcmp(r->at, "all")));
     const char *along = !r->at ? "-" : r->streams ? "streams" : "refused";
-    const char *apart = others && r->source ? "streams, makes time" : others ? "streams" : r->source ? "makes time" : "-";
-    printf("%-21s  %-10s  %-33s  %-7s  %s%s%s\n", op->name, axis_class_name(r->own), r->at ? r->at : "-", along, apart,
-           r->way ? "; " : "", r->way ? r->way : "");
+    const char *apart = others && r->source ? "streams, makes time"
+        : others                            ? "streams"
+        : r->source                         ? "makes time"
+                                            : "-";
+    printf("%-21s  %-10s  %-33s  %-7s  %s%s%s\n", op->name, axis_class_name(r->own),
+           r->at ? r->at : "-", along, apart, r->way ? "; " : "", r->way ? r->way : "");
 }
 
 static void names_print(const struct op *const *ops, unsigned n)
@@ -54,7 +57,8 @@ int axes_print(void)
     while (n < OPS_MAX && (ops[n] = op_at(n)))
         n++;
     qsort(ops, n, sizeof *ops, by_name);
-    printf("%-21s  %-10s  %-33s  %-7s  %s\n", "op", "it is", "along these axes", "there", "along others; where it is refused");
+    printf("%-21s  %-10s  %-33s  %-7s  %s\n", "op", "it is", "along these axes", "there",
+           "along others; where it is refused");
     for (unsigned i = 0; i < n; i++)
         if (!is_elementwise(ops[i]))
             row_print(ops[i]);
@@ -81,7 +85,8 @@ void windows_print(const rill_model *m, const rill_plan *p)
         const struct axis_window *w = &p->pgraph.windows[i];
         int axis = n->n_in && n->in[0] != WIRE_NONE ? p->pgraph.trace[n->in[0]].fact.axis : -1;
         if (w->is && axis >= 0)
-            printf("%s (%s): axis %d, window(left %lld, right %lld, stride %lld, dilation %lld)\n", n->name, n->op->name, axis,
-                   (long long) w->left, (long long) w->right, (long long) w->stride, (long long) dilation_of(n, axis));
+            printf("%s (%s): axis %d, window(left %lld, right %lld, stride %lld, dilation %lld)\n",
+                   n->name, n->op->name, axis, (long long) w->left, (long long) w->right,
+                   (long long) w->stride, (long long) dilation_of(n, axis));
     }
 }

@@ -4,10 +4,11 @@
 #define TOOLS_INSPECT_AXES_H
 #include "rill.h"
 
-/* Prints a line for each op with axes of its own, then the names of the others. Returns a code of enum tool_code. */
+/* Prints a line for each op with axes of its own, then the names of the others. Returns a code of
+ * enum tool_code. */
 int axes_print(void);
 
-/* The nodes of a model that see a window of time, and how far each sees, in frames of its input: before the frame that its
- * output stands for, and behind it. */
+/* The nodes of a model that see a window of time, and how far each sees, in frames of its input:
+ * before the frame that its output stands for, and behind it. */
 void windows_print(const rill_model *m, const rill_plan *p);
 #endif

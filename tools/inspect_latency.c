@@ -23,7 +23,7 @@ static int64_t smallest_pulse(const rill_plan *p)
     struct pgraph g;
     rill_error err;
     bool ok = p->model->stream &&
-              pgraph_from_tgraph(&g, &p->model->graph, p->model->stream, 0, NULL, &a, &err) == RILL_OK;
+        pgraph_from_tgraph(&g, &p->model->graph, p->model->stream, 0, NULL, &a, &err) == RILL_OK;
     int64_t pulse = ok ? g.pulse : 0;
     arena_drop(&a);
     return pulse;
@@ -34,7 +34,8 @@ static const struct port *output_port(const rill_plan *p, uint32_t i)
     return &p->ports[p->n_inputs + i];
 }
 
-/* Multiply-adds of the whole-sequence run of `length` units of the stream symbol; false where that cannot be told. */
+/* Multiply-adds of the whole-sequence run of `length` units of the stream symbol; false where that
+ * cannot be told. */
 static bool whole_cost(const rill_plan *p, int64_t length, double *ret)
 {
     struct arena a = { 0 };
@@ -51,18 +52,23 @@ static bool whole_cost(const rill_plan *p, int64_t length, double *ret)
     return ok && !c.open;
 }
 
-/* What a pulse multiplies, by what the whole-sequence run does for as many frames in the long run; 0: not known. */
+/* What a pulse multiplies, by what the whole-sequence run does for as many frames in the long run;
+ * 0: not known. */
 static double overhead(const rill_plan *p, const struct cost *pulsed)
 {
     enum { PULSES = 64 };
     double once, twice;
     int64_t length;
-    if (!p->symbol || __builtin_mul_overflow(p->pgraph.pulse, 4 * PULSES, &length) || length > INT32_MAX)
+    if (!p->symbol || __builtin_mul_overflow(p->pgraph.pulse, 4 * PULSES, &length) ||
+        length > INT32_MAX)
         return 0;
     for (uint32_t i = 0; i < p->n_ports - p->n_inputs; i++)
-        length += p->pgraph.outputs[i].axis < 0 ? 0 : 2 * output_port(p, i)->delay * p->pgraph.outputs[i].hop_num;
+        length += p->pgraph.outputs[i].axis < 0
+            ? 0
+            : 2 * output_port(p, i)->delay * p->pgraph.outputs[i].hop_num;
     length = length / p->pgraph.pulse * p->pgraph.pulse;
-    if (!whole_cost(p, length, &once) || !whole_cost(p, length + PULSES * p->pgraph.pulse, &twice) || twice <= once)
+    if (!whole_cost(p, length, &once) ||
+        !whole_cost(p, length + PULSES * p->pgraph.pulse, &twice) || twice <= once)
         return 0;
     return (double) pulsed->multiply_adds * PULSES / (twice - once);
 }
@@ -112,7 +118,8 @@ static void cost_print(const rill_plan *p, double rate)
     struct cost c;
     cost_of_graph(&p->pgraph.g, &c);
     double runs = rate / (double) p->pgraph.pulse;
-    printf("  multiply-adds: %s%llu a pulse", c.open ? "at least " : "", (unsigned long long) c.multiply_adds);
+    printf("  multiply-adds: %s%llu a pulse", c.open ? "at least " : "",
+           (unsigned long long) c.multiply_adds);
     if (rate > 0)
         printf(", %.6g million a second of audio", (double) c.multiply_adds * runs / 1e6);
     double ratio = overhead(p, &c);
@@ -120,8 +127,8 @@ static void cost_print(const rill_plan *p, double rate)
         printf(", %.3g times what the whole-sequence run does", ratio);
     printf("\n");
     for (unsigned i = 0; i < c.n_rows; i++) {
-        printf("    %-14s %6llu nodes %14llu a pulse", c.row[i].op, (unsigned long long) c.row[i].nodes,
-               (unsigned long long) c.row[i].multiply_adds);
+        printf("    %-14s %6llu nodes %14llu a pulse", c.row[i].op,
+               (unsigned long long) c.row[i].nodes, (unsigned long long) c.row[i].multiply_adds);
         if (rate > 0)
             printf(", %.6g million a second", (double) c.row[i].multiply_adds * runs / 1e6);
         printf("\n");
@@ -133,7 +140,8 @@ void latency_print(const rill_plan *p)
     double rate = input_rate(p);
     int64_t smallest = smallest_pulse(p);
     if (smallest)
-        printf("  smallest legal pulse: %lld input frames; a pulse of %lld makes outputs up to %lld frames later than these:\n",
+        printf("  smallest legal pulse: %lld input frames; a pulse of %lld makes outputs up to "
+               "%lld frames later than these:\n",
                (long long) smallest, (long long) p->pgraph.pulse, (long long) p->pgraph.pulse - 1);
     for (uint32_t i = 0; i < p->n_ports - p->n_inputs; i++)
         output_print(p, i, rate);
@@ -177,11 +185,15 @@ static void cost_add_json(json_t *j, const rill_plan *p, double rate)
     json_t *ops = json_array();
     cost_of_graph(&p->pgraph.g, &c);
     for (unsigned i = 0; i < c.n_rows; i++)
-        json_array_append_new(ops, json_pack("{s:s, s:I, s:I}", "op", c.row[i].op, "nodes", (json_int_t) c.row[i].nodes,
-                                             "a_pulse", (json_int_t) c.row[i].multiply_adds));
-    json_t *all = json_pack("{s:I, s:b, s:o}", "a_pulse", (json_int_t) c.multiply_adds, "at_least", c.open, "by_op", ops);
+        json_array_append_new(ops,
+                              json_pack("{s:s, s:I, s:I}", "op", c.row[i].op, "nodes",
+                                        (json_int_t) c.row[i].nodes, "a_pulse",
+                                        (json_int_t) c.row[i].multiply_adds));
+    json_t *all = json_pack("{s:I, s:b, s:o}", "a_pulse", (json_int_t) c.multiply_adds, "at_least",
+                            c.open, "by_op", ops);
     if (rate > 0)
-        json_object_set_new(all, "a_second", json_real((double) c.multiply_adds * rate / (double) p->pgraph.pulse));
+        json_object_set_new(all, "a_second",
+                            json_real((double) c.multiply_adds * rate / (double) p->pgraph.pulse));
     double ratio = overhead(p, &c);
     if (ratio > 0)
         json_object_set_new(all, "of_whole_run", json_real(ratio));

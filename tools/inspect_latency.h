@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect_latency.h - how late a planned model's outputs are and why, its smallest pulse, what it multiplies. */
+/* inspect_latency.h - how late a planned model's outputs are and why, its smallest pulse, what it
+ * multiplies. */
 #ifndef TOOLS_INSPECT_LATENCY_H
 #define TOOLS_INSPECT_LATENCY_H
 #include "pulse/plan_internal.h"

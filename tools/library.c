@@ -78,7 +78,8 @@ void library_each(bool (*see)(void *arg, const char *name, const char *path), vo
             const char *name = list[k]->d_name;
             char path[4096];
             snprintf(path, sizeof path, "%s/%s", paths[i], name);
-            if (go && name[0] != '.' && is_model_folder(paths[i], name) && !seen_before(paths, i, name))
+            if (go && name[0] != '.' && is_model_folder(paths[i], name) &&
+                !seen_before(paths, i, name))
                 go = see(arg, name, path);
             free(list[k]);
         }
@@ -102,43 +103,53 @@ static rill_status name_refuse(const char *name, rill_error *err)
     struct names known = { "" };
     const char *b;
     if (catalogue_has(name))
-        return err_set(err, RILL_IO, "the weights of model '%.100s' are not here; fetch them with: rill models get %.100s",
-                       name, name);
+        return err_set(
+            err, RILL_IO,
+            "the weights of model '%.100s' are not here; fetch them with: rill models get %.100s",
+            name, name);
     struct stat st;
     if (stat(name, &st) == 0)
-        return err_set(err, RILL_INVALID, "the library has no model '%.100s'; what lies here under that name is ./%.100s", name, name);
+        return err_set(
+            err, RILL_INVALID,
+            "the library has no model '%.100s'; what lies here under that name is ./%.100s", name,
+            name);
     for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
         name_note(&known, b, NULL);
     library_each(name_note, &known);
-    return err_set(err, RILL_INVALID, "there is no model '%.100s'; known: %s (rill models lists more to fetch)", name,
+    return err_set(err, RILL_INVALID,
+                   "there is no model '%.100s'; known: %s (rill models lists more to fetch)", name,
                    known.text[0] ? known.text + 2 : "none");
 }
 
 /* A folder of the library that lacks its weights says where they come from. */
-static rill_status folder_open(rill_model **ret, const char *path, const char *name, const rill_model_opts *opts,
-                               rill_error *err)
+static rill_status folder_open(rill_model **ret, const char *path, const char *name,
+                               const rill_model_opts *opts, rill_error *err)
 {
     rill_status s = rill_model_open_with(ret, path, opts, err);
     if (s != RILL_IO)
         return s;
     size_t at = strlen(err->text);
-    snprintf(err->text + at, sizeof err->text - at, "; fetch the weights with: rill models get %s", name);
+    snprintf(err->text + at, sizeof err->text - at, "; fetch the weights with: rill models get %s",
+             name);
     return s;
 }
 
-static rill_status builtin_open(rill_model **ret, const char *name, const rill_model_opts *opts, rill_error *err)
+static rill_status builtin_open(rill_model **ret, const char *name, const rill_model_opts *opts,
+                                rill_error *err)
 {
     rill_model_opts o = opts ? *opts : (rill_model_opts) { 0 };
     o.builtin = 1;
     return rill_model_open_with(ret, name, &o, err);
 }
 
-rill_status library_open(rill_model **ret, const char *name, const rill_model_opts *opts, rill_error *reterr)
+rill_status library_open(rill_model **ret, const char *name, const rill_model_opts *opts,
+                         rill_error *reterr)
 {
     struct stat st;
     if (strchr(name, '/') || strchr(name, '.'))
-        return stat(name, &st) ? err_set(reterr, RILL_IO, "there is no file or folder '%.300s'", name)
-                               : rill_model_open_with(ret, name, opts, reterr);
+        return stat(name, &st)
+            ? err_set(reterr, RILL_IO, "there is no file or folder '%.300s'", name)
+            : rill_model_open_with(ret, name, opts, reterr);
     const char *paths[LIBRARY_PATHS_MAX];
     unsigned n = library_paths(paths);
     for (unsigned i = 0; i < n; i++) {

@@ -8,16 +8,18 @@
 
 #define LIBRARY_PATHS_MAX 16
 
-/* Folders searched for model folders, in order: each part of $RILL_MODEL_PATH; the user's data folder; the
- * installed one. Strings live until the next call. */
+/* Folders searched for model folders, in order: each part of $RILL_MODEL_PATH; the user's data
+ * folder; the installed one. Strings live until the next call. */
 unsigned library_paths(const char *ret[LIBRARY_PATHS_MAX]);
 
 /* The folder that `rill models get` fills by default: the user's. */
 const char *library_user_path(void);
 
-/* Opens what a person calls a model: a path to a folder or file, the name of a model folder in the library, or a
- * built-in; opts as for rill_model_open_with. An unknown name is refused with the names there are. */
-rill_status library_open(rill_model **ret, const char *name, const rill_model_opts *opts, rill_error *reterr);
+/* Opens what a person calls a model: a path to a folder or file, the name of a model folder in the
+ * library, or a built-in; opts as for rill_model_open_with. An unknown name is refused with the
+ * names there are. */
+rill_status library_open(rill_model **ret, const char *name, const rill_model_opts *opts,
+                         rill_error *reterr);
 
 /* Whether `rill models get` knows the name. */
 bool catalogue_has(const char *name);

@@ -84,13 +84,15 @@ static double pulse_seconds(const struct bench *b)
 static void report_json(const struct bench *b, const char *name)
 {
     double median = tool_percentile(b->us, b->n_runs, 0.5), audio_s = pulse_seconds(b);
-    json_t *j = json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:o, s:I, s:I, s:I, s:i, s:s, s:I}", "model", name, "pulse",
-                          b->info.pulse_samples, "pulse_samples", b->info.pulse_samples, "median_us", median, "p99_us",
-                          tool_percentile(b->us, b->n_runs, 0.99), "worst_us", b->us[b->n_runs - 1], "rtf",
-                          audio_s > 0 ? json_real(median * 1e-6 / audio_s) : json_null(), "stream_bytes",
-                          (json_int_t) b->info.stream_bytes, "state_bytes", (json_int_t) b->info.state_bytes,
-                          "weights_bytes", (json_int_t) b->info.weights_bytes, "steps", b->info.steps, "cpu", b->info.cpu,
-                          "runs", (json_int_t) b->n_runs);
+    json_t *j = json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:o, s:I, s:I, s:I, s:i, s:s, s:I}",
+                          "model", name, "pulse", b->info.pulse_samples, "pulse_samples",
+                          b->info.pulse_samples, "median_us", median, "p99_us",
+                          tool_percentile(b->us, b->n_runs, 0.99), "worst_us", b->us[b->n_runs - 1],
+                          "rtf", audio_s > 0 ? json_real(median * 1e-6 / audio_s) : json_null(),
+                          "stream_bytes", (json_int_t) b->info.stream_bytes, "state_bytes",
+                          (json_int_t) b->info.state_bytes, "weights_bytes",
+                          (json_int_t) b->info.weights_bytes, "steps", b->info.steps, "cpu",
+                          b->info.cpu, "runs", (json_int_t) b->n_runs);
     json_dumpf(j, stdout, JSON_INDENT(1));
     putchar('\n');
     json_decref(j);
@@ -99,13 +101,16 @@ static void report_json(const struct bench *b, const char *name)
 static void report_text(const struct bench *b, const char *name)
 {
     double median = tool_percentile(b->us, b->n_runs, 0.5), audio_s = pulse_seconds(b);
-    printf("%s: pulse of %u samples, %u steps, %s\n", name, b->info.pulse_samples, b->info.steps, b->info.cpu);
+    printf("%s: pulse of %u samples, %u steps, %s\n", name, b->info.pulse_samples, b->info.steps,
+           b->info.cpu);
     printf("  median %.1f us  p99 %.1f us  worst %.1f us  over %zu pulses\n", median,
            tool_percentile(b->us, b->n_runs, 0.99), b->us[b->n_runs - 1], b->n_runs);
     if (audio_s > 0)
-        printf("  real-time factor %.5f (%.1f us for %.1f ms of audio)\n", median * 1e-6 / audio_s, median, audio_s * 1e3);
-    printf("  stream %llu bytes (state %llu), weights %llu bytes\n", (unsigned long long) b->info.stream_bytes,
-           (unsigned long long) b->info.state_bytes, (unsigned long long) b->info.weights_bytes);
+        printf("  real-time factor %.5f (%.1f us for %.1f ms of audio)\n", median * 1e-6 / audio_s,
+               median, audio_s * 1e3);
+    printf("  stream %llu bytes (state %llu), weights %llu bytes\n",
+           (unsigned long long) b->info.stream_bytes, (unsigned long long) b->info.state_bytes,
+           (unsigned long long) b->info.weights_bytes);
 }
 
 static int step_compare(const void *a, const void *b)
@@ -126,8 +131,8 @@ static void report_profile(const struct bench *b)
     printf("  %-44s %-22s %9s %6s %9s\n", "step", "kernel", "mean us", "share", "worst us");
     for (unsigned i = 0; i < n; i++)
         printf("  %-44.44s %-22.22s %9.2f %5.1f%% %9.2f\n", t[i].step, t[i].kernel,
-               (double) t[i].total_ns / (double) t[i].runs * 1e-3, 100 * (double) t[i].total_ns / all,
-               (double) t[i].worst_ns * 1e-3);
+               (double) t[i].total_ns / (double) t[i].runs * 1e-3,
+               100 * (double) t[i].total_ns / all, (double) t[i].worst_ns * 1e-3);
     free(t);
 }
 

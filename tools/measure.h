@@ -9,7 +9,7 @@
 struct measure_opts {
     double seconds;
     bool json;
-    bool profile;       /* also the time of each step, slowest first; the plan was made with profile */
+    bool profile; /* also the time of each step, slowest first; the plan was made with profile */
 };
 
 void plan_measure(rill_plan *plan, const char *name, const struct measure_opts *o);

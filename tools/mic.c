@@ -42,8 +42,8 @@ PaDeviceIndex device_find(const char *text, bool input)
 }
 
 /* Real time. */
-static int on_mic(const void *in, void *out, unsigned long n, const PaStreamCallbackTimeInfo *t, PaStreamCallbackFlags flags,
-                  void *arg)
+static int on_mic(const void *in, void *out, unsigned long n, const PaStreamCallbackTimeInfo *t,
+                  PaStreamCallbackFlags flags, void *arg)
 {
     struct mic *m = arg;
     (void) out, (void) t, (void) flags;
@@ -58,15 +58,22 @@ rill_status mic_open(struct mic *m, const char *device, unsigned rate, rill_erro
     PaDeviceIndex dev = device_find(device, true);
     const PaDeviceInfo *d = dev == paNoDevice ? NULL : Pa_GetDeviceInfo(dev);
     if (!d)
-        return err_set(reterr, RILL_IO, "there is no microphone%s%s; see rill devices", device ? " like " : "", device ? device : "");
-    PaStreamParameters p = { .device = dev, .channelCount = 1, .sampleFormat = paFloat32, .suggestedLatency = d->defaultLowInputLatency };
+        return err_set(reterr, RILL_IO, "there is no microphone%s%s; see rill devices",
+                       device ? " like " : "", device ? device : "");
+    PaStreamParameters p = { .device = dev,
+                             .channelCount = 1,
+                             .sampleFormat = paFloat32,
+                             .suggestedLatency = d->defaultLowInputLatency };
     m->rate = rate ? rate : (unsigned) d->defaultSampleRate;
     m->ring.data = tool_alloc(RING_SAMPLES * sizeof *m->ring.data);
     m->ring.cap = RING_SAMPLES;
-    PaError e = Pa_OpenStream(&m->stream, &p, NULL, m->rate, paFramesPerBufferUnspecified, paNoFlag, on_mic, m);
+    PaError e = Pa_OpenStream(&m->stream, &p, NULL, m->rate, paFramesPerBufferUnspecified, paNoFlag,
+                              on_mic, m);
     if (e == paNoError)
         e = Pa_StartStream(m->stream);
-    return e == paNoError ? RILL_OK : err_set(reterr, RILL_IO, "'%.100s' does not open at %u Hz: %s", d->name, m->rate, Pa_GetErrorText(e));
+    return e == paNoError ? RILL_OK
+                          : err_set(reterr, RILL_IO, "'%.100s' does not open at %u Hz: %s", d->name,
+                                    m->rate, Pa_GetErrorText(e));
 }
 
 bool mic_runs(struct mic *m)

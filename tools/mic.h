@@ -11,7 +11,8 @@
 /* Pa_Initialize without the talk of the sound systems. */
 PaError devices_init(void);
 
-/* A device by number or part of its name; the default where text is NULL. paNoDevice: there is none. */
+/* A device by number or part of its name; the default where text is NULL. paNoDevice: there is
+ * none. */
 PaDeviceIndex device_find(const char *text, bool input);
 
 /* A microphone that fills a ring: one channel, mono. */

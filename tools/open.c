@@ -9,8 +9,8 @@
 
 typedef bool decl_add(struct step_decl *d, const char *text);
 
-static rill_status list_add(struct step_decl *d, const struct opt_list *l, decl_add *add, const char *form,
-                            rill_error *err)
+static rill_status list_add(struct step_decl *d, const struct opt_list *l, decl_add *add,
+                            const char *form, rill_error *err)
 {
     for (unsigned i = 0; i < l->n; i++)
         if (!add(d, l->item[i]))
@@ -24,20 +24,25 @@ static void list_end(const struct opt_list *l, const char *ret[OPT_LIST_MAX + 1]
     ret[l->n] = NULL;
 }
 
-rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o, rill_error *reterr)
+rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,
+                     rill_error *reterr)
 {
     static struct step_decl d;      /* names are borrowed by the model: a command opens one */
     const char *asserts[OPT_LIST_MAX + 1], *sets[OPT_LIST_MAX + 1], *transforms[OPT_LIST_MAX + 1];
-    const rill_model_opts opts = { .asserts = asserts, .set = sets, .transforms = transforms, .stream = o->stream };
+    const rill_model_opts opts = {
+        .asserts = asserts, .set = sets, .transforms = transforms, .stream = o->stream
+    };
     list_end(&o->asserts, asserts);
     list_end(&o->sets, sets);
     list_end(&o->transforms, transforms);
     if (!o->shapes.n && !o->consts.n && !o->states.n) {
         rill_status s = library_open(ret, name, &opts, reterr);
-        if (s != RILL_UNSUPPORTED || strstr(reterr->text, "rill compile"))     /* a compiled plan leaves nothing open */
+        if (s != RILL_UNSUPPORTED ||
+            strstr(reterr->text, "rill compile")) /* a compiled plan leaves nothing open */
             return s;
         size_t at = strlen(reterr->text);
-        snprintf(reterr->text + at, sizeof reterr->text - at, "; sizes and values that the file leaves open can be given "
+        snprintf(reterr->text + at, sizeof reterr->text - at,
+                 "; sizes and values that the file leaves open can be given "
                  "with --shape INPUT=1,2,.., --const INPUT=VALUE and --set SYMBOL=VALUE");
         return s;
     }
@@ -47,14 +52,18 @@ rill_status open_any(rill_model **ret, const char *name, const struct open_opts 
     return step_model_open(ret, name, &d, &opts, reterr);
 }
 
-rill_status open_uncompiled(rill_model **ret, const char *name, const struct open_opts *o, rill_error *reterr)
+rill_status open_uncompiled(rill_model **ret, const char *name, const struct open_opts *o,
+                            rill_error *reterr)
 {
     rill_model *m;
     TRY(open_any(&m, name, o, reterr));
     if (m->compiled) {
         rill_model_free(m);
-        return err_set(reterr, RILL_UNSUPPORTED, "'%.200s' is a compiled plan, which has no graph of the whole sequence any more; "
-                       "name the model that it was compiled of", name);
+        return err_set(
+            reterr, RILL_UNSUPPORTED,
+            "'%.200s' is a compiled plan, which has no graph of the whole sequence any more; "
+            "name the model that it was compiled of",
+            name);
     }
     *ret = m;
     return RILL_OK;

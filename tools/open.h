@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* open.h - how commands open what they are given: a library model, or a bare file with declarations. */
+/* open.h - how commands open what they are given: a library model, or a bare file with
+ * declarations. */
 #ifndef TOOLS_OPEN_H
 #define TOOLS_OPEN_H
 #include "tools/step_model.h"
@@ -12,11 +13,17 @@ struct open_opts {
 };
 
 /* What can be done to any model. */
-#define MODEL_OPTS(o)                                                                                       \
-    { "transform", 't', OPT_LIST, &(o).transforms, "SPEC", "change the model; in order (inspect --transforms lists them)" }, \
-    { "set", 0, OPT_LIST, &(o).sets, "SYM=EXPR", "replace a symbol by a number or expression, before transforms" }, \
-    { "assert", 0, OPT_LIST, &(o).asserts, "TEXT", "what may be assumed of symbols, as in \"S>=1\"" },      \
-    { "stream", 0, OPT_TEXT, &(o).stream, "SYM", "the symbol that counts time (default: guessed by its name)" }
+#define MODEL_OPTS(o)                                                                               \
+    { "transform",     't',    OPT_LIST,                                                            \
+      &(o).transforms, "SPEC", "change the model; in order (inspect --transforms lists them)" },    \
+        { "set",     0,          OPT_LIST,                                                          \
+          &(o).sets, "SYM=EXPR", "replace a symbol by a number or expression, before transforms" }, \
+        { "assert",     0,      OPT_LIST,                                                           \
+          &(o).asserts, "TEXT", "what may be assumed of symbols, as in \"S>=1\"" },                 \
+    {                                                                                               \
+        "stream", 0, OPT_TEXT, &(o).stream, "SYM",                                                  \
+            "the symbol that counts time (default: guessed by its name)"                            \
+    }
 
 #define OPEN_OPTS(o)                                                                                        \
     { "shape", 0, OPT_LIST, &(o).shapes, "IN=1,2,..", "fix the shape of an input of a bare file" },         \
@@ -25,8 +32,11 @@ struct open_opts {
     MODEL_OPTS(o)
 
 /* Library name, folder or file; with declarations the file is opened as a stream of steps. */
-rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o, rill_error *reterr);
+rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,
+                     rill_error *reterr);
 
-/* The same for what looks at the graph of the whole sequence, which a compiled plan has no more: UNSUPPORTED. */
-rill_status open_uncompiled(rill_model **ret, const char *name, const struct open_opts *o, rill_error *reterr);
+/* The same for what looks at the graph of the whole sequence, which a compiled plan has no more:
+ * UNSUPPORTED. */
+rill_status open_uncompiled(rill_model **ret, const char *name, const struct open_opts *o,
+                            rill_error *reterr);
 #endif

@@ -22,18 +22,24 @@ static void help_print(const struct command *cmd, const struct opt *table)
         char left[64], letter[8] = "    ";
         if (o->letter)
             snprintf(letter, sizeof letter, "-%c, ", o->letter);
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, o->name, o->arg ? " " : "",
+                 o->arg ? o->arg : "");
         printf("  %-28s %s\n", left, o->help);
     }
     printf("  %-28s %s\n", "-h, --help", "this text");
 }
 
-/* The table for the scripts that make manual pages and completions: name, letter, value and help between tabs. */
+/* The table for the scripts that make manual pages and completions: name, letter, value and help
+ * between tabs. */
 static void table_print(const struct opt *table)
 {
     for (const struct opt *o = table; o->name; o++)
         if (o->help)
-            printf("%s\t%.1s\t%s\t%s\n", o->name, &o->letter, o->kind == OPT_FLAG ? "" : o->arg ? o->arg : "VALUE", o->help);
+            printf("%s\t%.1s\t%s\t%s\n", o->name, &o->letter,
+                   o->kind == OPT_FLAG ? ""
+                       : o->arg        ? o->arg
+                                       : "VALUE",
+                   o->help);
 }
 
 static bool value_set(const struct opt *o, const char *text)
@@ -76,7 +82,8 @@ static void table_convert(const struct opt *table, struct option *longs, char *l
     *letters++ = ':';
     *letters++ = 'h';
     for (const struct opt *o = table; o->name; o++, n++) {
-        longs[n] = (struct option) { o->name, o->kind == OPT_FLAG ? no_argument : required_argument, NULL, LONG_BASE + n };
+        longs[n] = (struct option) { o->name, o->kind == OPT_FLAG ? no_argument : required_argument,
+                                     NULL, LONG_BASE + n };
         if (!o->letter)
             continue;
         *letters++ = o->letter;
@@ -98,7 +105,8 @@ static const struct opt *opt_of(const struct opt *table, int c)
     return NULL;
 }
 
-int opts_parse(const struct command *cmd, const struct opt *table, int argc, char **argv, int min_args, int max_args)
+int opts_parse(const struct command *cmd, const struct opt *table, int argc, char **argv,
+               int min_args, int max_args)
 {
     if (argc == 2 && !strcmp(argv[1], "--options")) {
         table_print(table);

@@ -28,7 +28,8 @@ static rill_status floats_read(const char *path, float **ret, size_t *ret_n, ril
 
 /* ---- tensors ---- */
 
-/* Outputs within 3e-6 of their largest value, states within 1e-3: what two correct engines differ by. */
+/* Outputs within 3e-6 of their largest value, states within 1e-3: what two correct engines differ
+ * by. */
 static double tolerance_of(const struct ref_tensor *t, const json_t *j)
 {
     const json_t *given = json_object_get(j, "tolerance");
@@ -52,7 +53,8 @@ static rill_status tensor_shape(struct ref_tensor *t, const json_t *j, rill_erro
     t->chunk_floats = 1;
     for (int i = 0; i < t->rank; i++) {
         t->dim[i] = json_integer_value(json_array_get(shape, first + (size_t) i));
-        if (t->dim[i] < 0 || __builtin_mul_overflow(t->chunk_floats, (size_t) t->dim[i], &t->chunk_floats))
+        if (t->dim[i] < 0 ||
+            __builtin_mul_overflow(t->chunk_floats, (size_t) t->dim[i], &t->chunk_floats))
             return err_set(err, RILL_MALFORMED, "tensor '%.80s' has an impossible shape", t->name);
     }
     return RILL_OK;
@@ -80,7 +82,8 @@ static rill_status tensor_read(struct refcase *c, const json_t *j, rill_error *e
     return RILL_OK;
 }
 
-/* A case may share its input with a neighbour: any *.in.NAME.f32 of the right size in the same folder. */
+/* A case may share its input with a neighbour: any *.in.NAME.f32 of the right size in the same
+ * folder. */
 static rill_status input_borrow(struct refcase *c, const char *name, rill_error *err)
 {
     char want[300], path[4096];
@@ -100,7 +103,11 @@ static rill_status input_borrow(struct refcase *c, const char *name, rill_error 
         return err_set(err, RILL_MALFORMED, "the case has no tensor for input '%.80s'", name);
     struct ref_tensor *t = &c->tensors[c->n_tensors];
     size_t n;
-    *t = (struct ref_tensor) { .role = "in", .name = name, .chunk = -1, .per_chunk = true, .rank = -1,
+    *t = (struct ref_tensor) { .role = "in",
+                               .name = name,
+                               .chunk = -1,
+                               .per_chunk = true,
+                               .rank = -1,
                                .n_chunks = c->n_chunks };
     TRY(floats_read(path, &t->data, &n, err));
     c->n_tensors++;
@@ -132,7 +139,8 @@ static rill_status states_read(struct refcase *c, rill_error *err)
         const json_t *shape = json_object_get(s, "shape");
         if (d->n_states == STEP_LIST_MAX || json_array_size(shape) > RANK_MAX)
             return err_set(err, RILL_LIMIT, "too many states or axes");
-        d->states[d->n_states++] = (struct step_state) { text_of(s, "input"), text_of(s, "output") };
+        d->states[d->n_states++] =
+            (struct step_state) { text_of(s, "input"), text_of(s, "output") };
         if (!shape)
             continue;
         struct step_shape *sh = &d->shapes[d->n_shapes++];
@@ -141,7 +149,8 @@ static rill_status states_read(struct refcase *c, rill_error *err)
             sh->dim[sh->rank] = json_integer_value(json_array_get(shape, (size_t) sh->rank));
         const char *init = text_of(s, "init");
         if (*init && strcmp(init, "zeros"))
-            return err_set(err, RILL_UNSUPPORTED, "state '%.80s' starts from '%.40s'; only zeros are supported", sh->name,
+            return err_set(err, RILL_UNSUPPORTED,
+                           "state '%.80s' starts from '%.40s'; only zeros are supported", sh->name,
                            init);
     }
     const char *key;
@@ -177,7 +186,8 @@ static rill_status tensors_read(struct refcase *c, rill_error *err)
     const json_t *inputs = json_object_get(c->json, "inputs");
     json_array_foreach(inputs, i, j) {
         const char *name = json_string_value(j);
-        if (name && !is_state_input(c, name) && !refcase_find(c, "in", name) && c->n_tensors < REF_TENSORS_MAX)
+        if (name && !is_state_input(c, name) && !refcase_find(c, "in", name) &&
+            c->n_tensors < REF_TENSORS_MAX)
             TRY(input_borrow(c, name, err));
     }
     return RILL_OK;
@@ -216,7 +226,8 @@ static rill_status case_read(struct refcase *c, const char *path, rill_error *er
     sprintf(c->root, "%s../../", c->folder);
     c->json = json_load_file(path, 0, &je);
     if (!c->json)
-        return err_set(err, RILL_MALFORMED, "'%.200s' line %d column %d: %s", path, je.line, je.column, je.text);
+        return err_set(err, RILL_MALFORMED, "'%.200s' line %d column %d: %s", path, je.line,
+                       je.column, je.text);
     c->name = text_of(c->json, "case");
     c->audio = text_of(c->json, "audio");
     c->sample_rate = json_integer_value(json_object_get(c->json, "sample_rate"));

@@ -32,11 +32,15 @@ static const struct command *const commands[] = {
 
 static void overview_print(FILE *to)
 {
-    fprintf(to, "rill %s makes audio models stream.\n\nUsage: rill COMMAND [ARGUMENTS]\n\nCommands:\n", rill_version());
+    fprintf(to,
+            "rill %s makes audio models stream.\n\nUsage: rill COMMAND [ARGUMENTS]\n\nCommands:\n",
+            rill_version());
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(to, "\n'rill COMMAND --help' explains one. Exit codes: 0 fine, 1 a check failed, 2 usage, 3 unusable input,\n"
-                "4 file, device or socket error, 5 refused by the daemon.\n");
+    fprintf(to,
+            "\n'rill COMMAND --help' explains one. Exit codes: 0 fine, 1 a check failed, 2 usage, "
+            "3 unusable input,\n"
+            "4 file, device or socket error, 5 refused by the daemon.\n");
 }
 
 /* For the scripts that make manual pages and completions; `rill COMMAND --options` has the rest. */
@@ -51,7 +55,8 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "--commands"))
         return commands_print();
-    if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+    if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+        !strcmp(argv[1], "help")) {
         overview_print(argc < 2 ? stderr : stdout);
         return argc < 2 ? TOOL_USAGE : TOOL_OK;
     }

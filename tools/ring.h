@@ -13,7 +13,8 @@ struct ring {
 
 static inline size_t ring_filled(struct ring *r)
 {
-    return atomic_load_explicit(&r->head, memory_order_acquire) - atomic_load_explicit(&r->tail, memory_order_acquire);
+    return atomic_load_explicit(&r->head, memory_order_acquire) -
+        atomic_load_explicit(&r->tail, memory_order_acquire);
 }
 
 /* Writes what there is room for; returns how many. Producer only, real-time safe. */

@@ -49,7 +49,8 @@ static float sample_drawn(float x)
 }
 
 /* Adds the power of each bin of the window around the sample `at`. */
-static void power_add(struct transform *t, const float *x, size_t n_samples, ptrdiff_t at, double *power)
+static void power_add(struct transform *t, const float *x, size_t n_samples, ptrdiff_t at,
+                      double *power)
 {
     for (size_t i = 0; i < t->n; i++) {
         ptrdiff_t k = at - (ptrdiff_t) (t->n / 2) + (ptrdiff_t) i;
@@ -65,7 +66,8 @@ static void power_add(struct transform *t, const float *x, size_t n_samples, ptr
 static void column_fill(const double *power, size_t n_bins, double frames, float *db)
 {
     for (size_t row = 0; row < SPECTROGRAM_ROWS; row++) {
-        size_t from = row * (n_bins - 1) / SPECTROGRAM_ROWS, to = (row + 1) * (n_bins - 1) / SPECTROGRAM_ROWS;
+        size_t from = row * (n_bins - 1) / SPECTROGRAM_ROWS,
+               to = (row + 1) * (n_bins - 1) / SPECTROGRAM_ROWS;
         double top = power[from];
         for (size_t i = from + 1; i < to; i++)
             top = power[i] > top ? power[i] : top;
@@ -73,20 +75,22 @@ static void column_fill(const double *power, size_t n_bins, double frames, float
     }
 }
 
-void spectrogram_make(struct spectrogram *ret, const float *x, size_t n_samples, int rate_hz, size_t n_columns,
-                      double column_s)
+void spectrogram_make(struct spectrogram *ret, const float *x, size_t n_samples, int rate_hz,
+                      size_t n_columns, double column_s)
 {
     struct transform t;
     transform_make(&t, rate_hz);
     double *power = tool_alloc((t.n / 2 + 1) * sizeof *power), column = column_s * rate_hz;
-    *ret = (struct spectrogram) { .n_columns = n_columns, .column_s = column_s, .rate_hz = rate_hz };
+    *ret =
+        (struct spectrogram) { .n_columns = n_columns, .column_s = column_s, .rate_hz = rate_hz };
     ret->db = tool_alloc(n_columns * SPECTROGRAM_ROWS * sizeof *ret->db);
     for (size_t c = 0; c < n_columns; c++) {
         double start = (double) c * column, frames = 0;
         float *db = ret->db + c * SPECTROGRAM_ROWS;
         for (size_t i = 0; i <= t.n / 2; i++)
             power[i] = 0;
-        for (double at = start + column / 2; at < start + column + 0.5 && at < (double) n_samples; at += (double) (t.n / 2)) {
+        for (double at = start + column / 2; at < start + column + 0.5 && at < (double) n_samples;
+             at += (double) (t.n / 2)) {
             power_add(&t, x, n_samples, (ptrdiff_t) at, power);
             frames++;
         }

@@ -10,8 +10,9 @@
 
 #define SPECTROGRAM_ROWS 256
 
-/* SPECTROGRAM_ROWS numbers a column, from 0 Hz up to half the rate: dB of the mean power in the column's time and the row's
- * band, 0 dB for a sine of full scale. A column past the end of the recording holds SPECTROGRAM_NONE. */
+/* SPECTROGRAM_ROWS numbers a column, from 0 Hz up to half the rate: dB of the mean power in the
+ * column's time and the row's band, 0 dB for a sine of full scale. A column past the end of the
+ * recording holds SPECTROGRAM_NONE. */
 #define SPECTROGRAM_NONE (-1e30f)
 struct spectrogram {
     float *db;
@@ -21,11 +22,11 @@ struct spectrogram {
 };
 
 /* n_columns of column_s seconds each; Hann windows of 32 ms, half overlapping. Free ret->db. */
-void spectrogram_make(struct spectrogram *ret, const float *x, size_t n_samples, int rate_hz, size_t n_columns,
-                      double column_s);
+void spectrogram_make(struct spectrogram *ret, const float *x, size_t n_samples, int rate_hz,
+                      size_t n_columns, double column_s);
 
-/* One above the other with axes in seconds and kHz, colours from top_db down to range_db below it. IO: it cannot be
- * written. */
-rill_status spectrogram_png(const char *path, const struct spectrogram *s, size_t n, float top_db, float range_db,
-                            rill_error *reterr);
+/* One above the other with axes in seconds and kHz, colours from top_db down to range_db below it.
+ * IO: it cannot be written. */
+rill_status spectrogram_png(const char *path, const struct spectrogram *s, size_t n, float top_db,
+                            float range_db, rill_error *reterr);
 #endif

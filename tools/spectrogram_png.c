@@ -27,9 +27,10 @@ static void pixel_set(struct picture *p, long x, long y, const uint8_t rgb[3])
 /* ---- letters: 3 x 5 points, rows from the top, the highest bit on the left ---- */
 
 static const struct { char c; uint8_t row[5]; } letters[] = {
-    { '0', { 7, 5, 5, 5, 7 } }, { '1', { 2, 6, 2, 2, 7 } }, { '2', { 7, 1, 7, 4, 7 } }, { '3', { 7, 1, 3, 1, 7 } },
-    { '4', { 5, 5, 7, 1, 1 } }, { '5', { 7, 4, 7, 1, 7 } }, { '6', { 7, 4, 7, 5, 7 } }, { '7', { 7, 1, 2, 2, 2 } },
-    { '8', { 7, 5, 7, 5, 7 } }, { '9', { 7, 5, 7, 1, 7 } }, { '.', { 0, 0, 0, 0, 2 } }, { 's', { 0, 3, 6, 3, 6 } },
+    { '0', { 7, 5, 5, 5, 7 } }, { '1', { 2, 6, 2, 2, 7 } }, { '2', { 7, 1, 7, 4, 7 } },
+    { '3', { 7, 1, 3, 1, 7 } }, { '4', { 5, 5, 7, 1, 1 } }, { '5', { 7, 4, 7, 1, 7 } },
+    { '6', { 7, 4, 7, 5, 7 } }, { '7', { 7, 1, 2, 2, 2 } }, { '8', { 7, 5, 7, 5, 7 } },
+    { '9', { 7, 5, 7, 1, 7 } }, { '.', { 0, 0, 0, 0, 2 } }, { 's', { 0, 3, 6, 3, 6 } },
     { 'k', { 4, 5, 6, 5, 5 } }, { 'H', { 5, 5, 7, 5, 5 } }, { 'z', { 0, 7, 1, 4, 7 } },
 };
 
@@ -61,8 +62,8 @@ static void text_draw(struct picture *p, long x, long y, const char *text)
 /* From night over violet and orange to pale yellow; v 0..1. Brightness grows all the way. */
 static void colour_of(float v, uint8_t ret[3])
 {
-    static const float stops[][3] = { { 4, 3, 18 }, { 52, 14, 96 }, { 132, 32, 108 }, { 212, 72, 66 }, { 248, 152, 32 },
-                                      { 252, 246, 168 } };
+    static const float stops[][3] = { { 4, 3, 18 },    { 52, 14, 96 },   { 132, 32, 108 },
+                                      { 212, 72, 66 }, { 248, 152, 32 }, { 252, 246, 168 } };
     const int n = sizeof stops / sizeof *stops - 1;
     v = v > 0 ? v < 1 ? v : 1 : 0;
     int i = (int) (v * (float) n);
@@ -88,7 +89,8 @@ static void tick_text(char *buf, size_t cap, double v, const char *unit)
 
 static void seconds_draw(struct picture *p, const struct spectrogram *s, long top)
 {
-    double end = s->column_s * (double) s->n_columns, step = tick_step(end, (double) s->n_columns / 110);
+    double end = s->column_s * (double) s->n_columns,
+           step = tick_step(end, (double) s->n_columns / 110);
     char text[32];
     for (int i = 0; i * step <= end; i++) {
         long x = LEFT + (long) (i * step / s->column_s);
@@ -113,7 +115,8 @@ static void hertz_draw(struct picture *p, const struct spectrogram *s, long top)
     }
 }
 
-static void panel_draw(struct picture *p, const struct spectrogram *s, long top, float top_db, float range_db)
+static void panel_draw(struct picture *p, const struct spectrogram *s, long top, float top_db,
+                       float range_db)
 {
     static const uint8_t none[3] = { 225, 225, 230 };
     for (size_t c = 0; c < s->n_columns; c++)
@@ -121,23 +124,28 @@ static void panel_draw(struct picture *p, const struct spectrogram *s, long top,
             float db = s->db[c * SPECTROGRAM_ROWS + (size_t) row];
             uint8_t rgb[3];
             colour_of((db - top_db + range_db) / range_db, rgb);
-            pixel_set(p, LEFT + (long) c, top + SPECTROGRAM_ROWS - 1 - row, db <= SPECTROGRAM_NONE ? none : rgb);
+            pixel_set(p, LEFT + (long) c, top + SPECTROGRAM_ROWS - 1 - row,
+                      db <= SPECTROGRAM_NONE ? none : rgb);
         }
     seconds_draw(p, s, top);
     hertz_draw(p, s, top);
 }
 
-rill_status spectrogram_png(const char *path, const struct spectrogram *s, size_t n, float top_db, float range_db,
-                            rill_error *reterr)
+rill_status spectrogram_png(const char *path, const struct spectrogram *s, size_t n, float top_db,
+                            float range_db, rill_error *reterr)
 {
-    struct picture p = { .width = LEFT + RIGHT, .height = (uint32_t) n * (TOP + SPECTROGRAM_ROWS + BELOW) };
+    struct picture p = { .width = LEFT + RIGHT,
+                         .height = (uint32_t) n * (TOP + SPECTROGRAM_ROWS + BELOW) };
     for (size_t i = 0; i < n; i++)
-        p.width = s[i].n_columns + LEFT + RIGHT > p.width ? (uint32_t) s[i].n_columns + LEFT + RIGHT : p.width;
+        p.width = s[i].n_columns + LEFT + RIGHT > p.width ? (uint32_t) s[i].n_columns + LEFT + RIGHT
+                                                          : p.width;
     p.rgb = tool_alloc((size_t) 3 * p.width * p.height);
     memset(p.rgb, 255, (size_t) 3 * p.width * p.height);
     for (size_t i = 0; i < n; i++)
         panel_draw(&p, &s[i], (long) i * (TOP + SPECTROGRAM_ROWS + BELOW) + TOP, top_db, range_db);
-    png_image image = { .version = PNG_IMAGE_VERSION, .width = p.width, .height = p.height, .format = PNG_FORMAT_RGB };
+    png_image image = {
+        .version = PNG_IMAGE_VERSION, .width = p.width, .height = p.height, .format = PNG_FORMAT_RGB
+    };
     errno = 0;
     int ok = png_image_write_to_file(&image, path, 0, p.rgb, 0, NULL);
     free(p.rgb);

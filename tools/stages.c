@@ -18,7 +18,8 @@ void stages_print(const rill_model *m)
 {
     for (unsigned i = 1; i < m->n_stages; i++) {
         const struct model_stage *s = &m->stages[i];
-        printf("  transform %u: %s%s%s\n", i, s->spec, s->note ? "\n    note: " : "", s->note ? s->note : "");
+        printf("  transform %u: %s%s%s\n", i, s->spec, s->note ? "\n    note: " : "",
+               s->note ? s->note : "");
     }
 }
 
@@ -33,10 +34,13 @@ bool stages_pass(const struct command *cmd, const rill_model *m, const char *pas
     *ret_code = TOOL_OK;
     if (*number < '0' || *number > '9' || *end || k >= m->n_stages) {
         if (m->n_stages)
-            *ret_code = tool_fail(cmd, TOOL_USAGE, "there is no pass '%s'; transform:0 (after --set) to transform:%u are there",
-                                  pass, m->n_stages - 1);
+            *ret_code = tool_fail(
+                cmd, TOOL_USAGE,
+                "there is no pass '%s'; transform:0 (after --set) to transform:%u are there", pass,
+                m->n_stages - 1);
         else
-            *ret_code = tool_fail(cmd, TOOL_USAGE, "there is no pass '%s' without --transform or --set", pass);
+            *ret_code = tool_fail(cmd, TOOL_USAGE,
+                                  "there is no pass '%s' without --transform or --set", pass);
         return true;
     }
     const struct model_stage *s = &m->stages[k];

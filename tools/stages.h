@@ -10,6 +10,7 @@ void stages_help(void);
 /* One line per transform that was applied, with what it wants people to know. */
 void stages_print(const rill_model *m);
 
-/* Prints the graph after "transform:N"; false: pass is not of that form. *ret_code: the exit code. */
+/* Prints the graph after "transform:N"; false: pass is not of that form. *ret_code: the exit
+ * code. */
 bool stages_pass(const struct command *cmd, const rill_model *m, const char *pass, int *ret_code);
 #endif

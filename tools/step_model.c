@@ -10,8 +10,10 @@
 
 /* ---- declarations ---- */
 
-/* Splits "name<mark>rest"; false without the mark. The last mark counts: names may hold any byte. */
-static bool text_split(struct step_decl *d, const char *text, char mark, const char **ret_name, const char **ret_rest)
+/* Splits "name<mark>rest"; false without the mark. The last mark counts: names may hold any
+ * byte. */
+static bool text_split(struct step_decl *d, const char *text, char mark, const char **ret_name,
+                       const char **ret_rest)
 {
     const char *at = strrchr(text, mark);
     if (!at || at == text || d->n_owned == sizeof d->owned / sizeof *d->owned)
@@ -81,21 +83,24 @@ static uint32_t port_find(const struct graph *g, const uint32_t *list, uint32_t 
     return WIRE_NONE;
 }
 
-static rill_status port_missing(const struct graph *g, const uint32_t *list, uint32_t n, const char *what,
-                                const char *name, rill_error *err)
+static rill_status port_missing(const struct graph *g, const uint32_t *list, uint32_t n,
+                                const char *what, const char *name, rill_error *err)
 {
     char known[240] = "";
     for (uint32_t i = 0; i < n; i++) {
         size_t at = strlen(known);
         snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", g->wires[list[i]].name);
     }
-    return err_set(err, RILL_INVALID, "there is no %s '%.80s'; the file has: %s", what, name, known);
+    return err_set(err, RILL_INVALID, "there is no %s '%.80s'; the file has: %s", what, name,
+                   known);
 }
 
-static rill_status input_find(const struct graph *g, const char *name, uint32_t *ret, rill_error *err)
+static rill_status input_find(const struct graph *g, const char *name, uint32_t *ret,
+                              rill_error *err)
 {
     *ret = port_find(g, g->inputs, g->n_inputs, name);
-    return *ret != WIRE_NONE ? RILL_OK : port_missing(g, g->inputs, g->n_inputs, "input", name, err);
+    return *ret != WIRE_NONE ? RILL_OK
+                             : port_missing(g, g->inputs, g->n_inputs, "input", name, err);
 }
 
 static rill_status shapes_apply(struct graph *g, const struct step_decl *d, rill_error *err)
@@ -106,7 +111,8 @@ static rill_status shapes_apply(struct graph *g, const struct step_decl *d, rill
         TRY(input_find(g, s->name, &k, err));
         struct fact *f = &g->wires[g->inputs[k]].fact;
         if (f->rank >= 0 && f->rank != s->rank)
-            return err_set(err, RILL_INVALID, "input '%.80s' has %d axes, %d were given", s->name, f->rank, s->rank);
+            return err_set(err, RILL_INVALID, "input '%.80s' has %d axes, %d were given", s->name,
+                           f->rank, s->rank);
         f->rank = s->rank;
         for (int a = 0; a < s->rank; a++)
             f->shape[a] = dim_int(g->dims, s->dim[a]);
@@ -166,8 +172,9 @@ static rill_status states_check(const struct graph *g, rill_error *err)
         char a[160], b[160];
         fact_print(&in->fact, a, sizeof a);
         fact_print(&out->fact, b, sizeof b);
-        return err_set(err, RILL_INVALID, "state '%s' goes in as %s and comes out of '%s' as %s; both must agree", in->name,
-                       a, out->name, b);
+        return err_set(err, RILL_INVALID,
+                       "state '%s' goes in as %s and comes out of '%s' as %s; both must agree",
+                       in->name, a, out->name, b);
     }
     return RILL_OK;
 }
@@ -187,13 +194,14 @@ static rill_status step_model_build(rill_model *m, const struct bytes *b, const 
     return graph_declutter(&m->graph.g, &m->typed.g, &m->passes, err);
 }
 
-rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d, const rill_model_opts *opts,
-                            rill_error *reterr)
+rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d,
+                            const rill_model_opts *opts, rill_error *reterr)
 {
     struct bytes b = { 0 };
     TRY(bytes_map(&b, path, 0, reterr));
     rill_model *m = model_new();
-    rill_status s = m ? step_model_build(m, &b, d, opts, reterr) : err_set(reterr, RILL_NOMEM, "out of memory");
+    rill_status s =
+        m ? step_model_build(m, &b, d, opts, reterr) : err_set(reterr, RILL_NOMEM, "out of memory");
     bytes_drop(&b);
     if (s != RILL_OK) {
         rill_model_free(m);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* step_model.h - a bare file opened as a stream of steps, with the states and shapes the caller declares. */
+/* step_model.h - a bare file opened as a stream of steps, with the states and shapes the caller
+ * declares. */
 #ifndef TOOLS_STEP_MODEL_H
 #define TOOLS_STEP_MODEL_H
 #include "engine/model.h"
@@ -19,7 +20,8 @@ struct step_decl {
     unsigned n_owned;
 };
 
-/* "name=1,2,3", "name=16000", "in:out": adds to d; false if the text is not of that form. Borrows text. */
+/* "name=1,2,3", "name=16000", "in:out": adds to d; false if the text is not of that form. Borrows
+ * text. */
 bool step_decl_shape(struct step_decl *d, const char *text);
 bool step_decl_const(struct step_decl *d, const char *text);
 bool step_decl_state(struct step_decl *d, const char *text);
@@ -27,8 +29,9 @@ bool step_decl_state(struct step_decl *d, const char *text);
 /* Frees what those took; a model that was opened with d borrows it and goes first. */
 void step_decl_drop(struct step_decl *d);
 
-/* Opens an ONNX file as a model without a time axis: each run takes every input whole. State outputs stay
- * outputs as well. Then opts are applied (a stream they name is time). Names that the file does not have are refused with the ones it has. */
-rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d, const rill_model_opts *opts,
-                            rill_error *reterr);
+/* Opens an ONNX file as a model without a time axis: each run takes every input whole. State
+ * outputs stay outputs as well. Then opts are applied (a stream they name is time). Names that the
+ * file does not have are refused with the ones it has. */
+rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d,
+                            const rill_model_opts *opts, rill_error *reterr);
 #endif

@@ -20,8 +20,8 @@ int tool_fail(const struct command *cmd, int code, const char *fmt, ...)
 
 int tool_fail_status(const struct command *cmd, const rill_error *err)
 {
-    return tool_fail(cmd, err->status == RILL_IO ? TOOL_IO : TOOL_BAD_INPUT, "%s: %s", rill_status_text(err->status),
-                     err->text);
+    return tool_fail(cmd, err->status == RILL_IO ? TOOL_IO : TOOL_BAD_INPUT, "%s: %s",
+                     rill_status_text(err->status), err->text);
 }
 
 void tool_cell_write(FILE *f, const char *text)

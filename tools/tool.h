@@ -42,14 +42,16 @@ struct opt {
     const char *help;       /* NULL: works, but the help does not show it */
 };
 
-/* Parses argv[1..] by the table; --help prints and exits 0. Positional arguments are moved to the front of argv;
- * returns their number, or -TOOL_USAGE after a message. */
-int opts_parse(const struct command *cmd, const struct opt *table, int argc, char **argv, int min_args, int max_args);
+/* Parses argv[1..] by the table; --help prints and exits 0. Positional arguments are moved to the
+ * front of argv; returns their number, or -TOOL_USAGE after a message. */
+int opts_parse(const struct command *cmd, const struct opt *table, int argc, char **argv,
+               int min_args, int max_args);
 
 /* Prints "rill COMMAND: text" to standard error; returns code. */
 __attribute__((format(printf, 3, 4)))
 int tool_fail(const struct command *cmd, int code, const char *fmt, ...);
-int tool_fail_status(const struct command *cmd, const rill_error *err);     /* with the exit code of err->status */
+int tool_fail_status(const struct command *cmd,
+                     const rill_error *err); /* with the exit code of err->status */
 
 /* A cell of a table of commas, in quotes where it has to be. */
 void tool_cell_write(FILE *f, const char *text);
@@ -61,7 +63,7 @@ double tool_percentile(const double *sorted, size_t n, double p);   /* p 0..1, n
 /* Doubled until bytes fit; exits the program when memory is out: tools only. */
 void  *tool_alloc(size_t bytes);        /* 64-byte aligned, zeroed */
 
-extern const struct command
-    cmd_bench, cmd_check, cmd_compile, cmd_conformance, cmd_ctl, cmd_denoise, cmd_devices, cmd_feed, cmd_inspect, cmd_keyword, cmd_listen, cmd_live,
-    cmd_models, cmd_pipe, cmd_plot, cmd_stream, cmd_top, cmd_transcribe, cmd_vad, cmd_verify;
+extern const struct command cmd_bench, cmd_check, cmd_compile, cmd_conformance, cmd_ctl,
+    cmd_denoise, cmd_devices, cmd_feed, cmd_inspect, cmd_keyword, cmd_listen, cmd_live, cmd_models,
+    cmd_pipe, cmd_plot, cmd_stream, cmd_top, cmd_transcribe, cmd_vad, cmd_verify;
 #endif

@@ -13,9 +13,17 @@ static void on_model(void *arg, const struct rill_client_model_stats *m)
     if (x->n_models == TOP_ROWS)
         return;
     struct top_row *r = &x->models[x->n_models++];
-    *r = (struct top_row) { .streams = m->streams, .audio_us = m->audio_us, .compute_us = m->compute_us, .misses = m->deadline_misses,
-                            .gap_us = m->gap_us, .n_times = m->n_times, .batch = (double) m->batch_mean, .rtf = (double) m->rtf,
-                            .wait_us = m->queue_p99_us, .took_us = m->compute_p99_us, .new_misses = m->deadline_misses };
+    *r = (struct top_row) { .streams = m->streams,
+                            .audio_us = m->audio_us,
+                            .compute_us = m->compute_us,
+                            .misses = m->deadline_misses,
+                            .gap_us = m->gap_us,
+                            .n_times = m->n_times,
+                            .batch = (double) m->batch_mean,
+                            .rtf = (double) m->rtf,
+                            .wait_us = m->queue_p99_us,
+                            .took_us = m->compute_p99_us,
+                            .new_misses = m->deadline_misses };
     snprintf(r->name, sizeof r->name, "%s", m->name);
     memcpy(r->le_us, m->le_us, sizeof r->le_us);
     memcpy(r->compute_count, m->compute_count, sizeof r->compute_count);
@@ -28,23 +36,32 @@ static void on_session(void *arg, const struct rill_client_session *s)
     if (x->n_streams == TOP_ROWS)
         return;
     struct top_row *r = &x->streams[x->n_streams++];
-    *r = (struct top_row) { .serial = s->serial, .live = s->pace == RILL_CLIENT_LIVE, .audio_us = s->audio_us, .compute_us = s->compute_us,
-                            .misses = s->deadline_misses, .rtf = (double) s->rtf, .wait_us = s->queue_p99_us,
-                            .took_us = s->compute_p99_us, .new_misses = s->deadline_misses };
+    *r = (struct top_row) { .serial = s->serial,
+                            .live = s->pace == RILL_CLIENT_LIVE,
+                            .audio_us = s->audio_us,
+                            .compute_us = s->compute_us,
+                            .misses = s->deadline_misses,
+                            .rtf = (double) s->rtf,
+                            .wait_us = s->queue_p99_us,
+                            .took_us = s->compute_p99_us,
+                            .new_misses = s->deadline_misses };
     r->gap_us = s->in.rate ? s->gap_samples * 1000000 / s->in.rate : 0;
     snprintf(r->name, sizeof r->name, "%s", s->model);
     snprintf(r->client, sizeof r->client, "%s", s->client);
     snprintf(r->where, sizeof r->where, "%u/%u", s->conn, s->stream);
 }
 
-/* The 0.99-quantile of what came between two cumulative histograms, within its bucket in proportion. */
-static double quantile_between(const struct top_row *now, const uint64_t *count, const uint64_t *before, double otherwise)
+/* The 0.99-quantile of what came between two cumulative histograms, within its bucket in
+ * proportion. */
+static double quantile_between(const struct top_row *now, const uint64_t *count,
+                               const uint64_t *before, double otherwise)
 {
     uint32_t n = now->n_times;
     uint64_t total = n ? count[n - 1] - before[n - 1] : 0;
     double want = 0.99 * (double) total;
     for (uint32_t i = 0; total && i + 1 < n; i++) {
-        double low = i ? (double) (count[i - 1] - before[i - 1]) : 0, high = (double) (count[i] - before[i]);
+        double low = i ? (double) (count[i - 1] - before[i - 1]) : 0,
+               high = (double) (count[i] - before[i]);
         double from = i ? now->le_us[i - 1] : 0;
         if (high >= want)
             return from + (now->le_us[i] - from) * (high > low ? (want - low) / (high - low) : 1);
@@ -52,7 +69,8 @@ static double quantile_between(const struct top_row *now, const uint64_t *count,
     return total ? (double) now->le_us[n > 1 ? n - 2 : 0] : otherwise;
 }
 
-static const struct top_row *row_find(const struct top_row *list, unsigned n, const struct top_row *like)
+static const struct top_row *row_find(const struct top_row *list, unsigned n,
+                                      const struct top_row *like)
 {
     for (unsigned i = 0; i < n; i++)
         if (list[i].serial == like->serial && !strcmp(list[i].name, like->name))
@@ -82,7 +100,8 @@ int top_take(struct rill_client *c, struct top_look *ret, const struct top_look 
     snprintf(ret->state, sizeof ret->state, "%s", ret->status.state);
     ret->cpu_us = ret->status.stats.cpu_us;
     ret->uptime_us = ret->status.uptime_us;
-    uint64_t us = ret->uptime_us - (before ? before->uptime_us : 0), cpu_us = ret->cpu_us - (before ? before->cpu_us : 0);
+    uint64_t us = ret->uptime_us - (before ? before->uptime_us : 0),
+             cpu_us = ret->cpu_us - (before ? before->cpu_us : 0);
     ret->cpu = us ? (double) cpu_us / (double) us : 0;
     for (unsigned i = 0; before && i < ret->n_models; i++)
         row_since(&ret->models[i], row_find(before->models, before->n_models, &ret->models[i]));
@@ -118,9 +137,13 @@ BY(compute, took_us)
 BY(misses, misses)
 BY(gaps, gap_us)
 
-static const struct { const char *name; char key; int (*compare)(const void *a, const void *b); } keys[] = {
-    { "rtf", 'r', by_rtf }, { "wait", 'w', by_wait }, { "compute", 'c', by_compute }, { "misses", 'm', by_misses },
-    { "gaps", 'g', by_gaps }, { "name", 'n', by_name },
+static const struct {
+    const char *name;
+    char key;
+    int (*compare)(const void *a, const void *b);
+} keys[] = {
+    { "rtf", 'r', by_rtf },       { "wait", 'w', by_wait }, { "compute", 'c', by_compute },
+    { "misses", 'm', by_misses }, { "gaps", 'g', by_gaps }, { "name", 'n', by_name },
 };
 
 bool top_sort(struct top_look *x, const char *key)
@@ -184,31 +207,41 @@ static const char *ms_text(char to[16], double us)
     return to;
 }
 
-void top_print(const struct top_look *x, FILE *to, unsigned columns, unsigned lines, const char *sort, const char *end)
+void top_print(const struct top_look *x, FILE *to, unsigned columns, unsigned lines,
+               const char *sort, const char *end)
 {
     struct page p = { .to = to, .columns = columns, .lines = lines, .end = end };
     const struct rill_client_status *s = &x->status;
     char b[64], wait[16], took[16];
-    line_put(&p, "%s  %s  up %.0f s  %u threads  %u connections  %u streams", x->server, x->state, (double) x->uptime_us * 1e-6,
-             s->threads, s->connections, s->streams);
-    line_put(&p, "load [%s] %.3f of %.3f  cpu %.2f  memory %.1f MB", bar(b, 20, s->rtf_budget > 0 ? (double) (s->rtf_load / s->rtf_budget) : 0),
-             (double) s->rtf_load, (double) s->rtf_budget, x->cpu, (double) s->stats.resident_bytes * 1e-6);
+    line_put(&p, "%s  %s  up %.0f s  %u threads  %u connections  %u streams", x->server, x->state,
+             (double) x->uptime_us * 1e-6, s->threads, s->connections, s->streams);
+    line_put(&p, "load [%s] %.3f of %.3f  cpu %.2f  memory %.1f MB",
+             bar(b, 20, s->rtf_budget > 0 ? (double) (s->rtf_load / s->rtf_budget) : 0),
+             (double) s->rtf_load, (double) s->rtf_budget, x->cpu,
+             (double) s->stats.resident_bytes * 1e-6);
     line_put(&p, "%s", "");
-    line_put(&p, "%-16s %4s %7s %-10s %8s %8s %5s %6s %8s", "MODEL", "STR", "RTF", "", "WAIT99ms", "COMP99ms", "BATCH", "MISSES", "GAPS s");
+    line_put(&p, "%-16s %4s %7s %-10s %8s %8s %5s %6s %8s", "MODEL", "STR", "RTF", "", "WAIT99ms",
+             "COMP99ms", "BATCH", "MISSES", "GAPS s");
     for (unsigned i = 0; i < x->n_models; i++) {
         const struct top_row *r = &x->models[i];
-        line_put(&p, "%-16.16s %4u %7.4f %s %8s %8s %5.1f %6llu %8.2f", r->name, r->streams, r->rtf, bar(b, 10, r->rtf * r->streams / (s->threads ? s->threads : 1)),
-                 ms_text(wait, r->wait_us), ms_text(took, r->took_us), r->batch, (unsigned long long) r->misses, (double) r->gap_us * 1e-6);
+        line_put(&p, "%-16.16s %4u %7.4f %s %8s %8s %5.1f %6llu %8.2f", r->name, r->streams, r->rtf,
+                 bar(b, 10, r->rtf * r->streams / (s->threads ? s->threads : 1)),
+                 ms_text(wait, r->wait_us), ms_text(took, r->took_us), r->batch,
+                 (unsigned long long) r->misses, (double) r->gap_us * 1e-6);
     }
     line_put(&p, "%s", "");
-    line_put(&p, "%-7s %-11s %-12s %4s %6s %-5s %8s %8s %5s %5s", "STREAM", "CLIENT", "MODEL", "PACE", "RTF", "", "WAIT99ms", "COMP99ms", "MISS", "GAP s");
+    line_put(&p, "%-7s %-11s %-12s %4s %6s %-5s %8s %8s %5s %5s", "STREAM", "CLIENT", "MODEL",
+             "PACE", "RTF", "", "WAIT99ms", "COMP99ms", "MISS", "GAP s");
     for (unsigned i = 0; i < x->n_streams; i++) {
         const struct top_row *r = &x->streams[i];
-        line_put(&p, "%-7.7s %-11.11s %-12.12s %4s %6.4f %s %8s %8s %5llu %5.1f", r->where, r->client, r->name, r->live ? "live" : "file", r->rtf,
-                 bar(b, 5, r->rtf), ms_text(wait, r->wait_us), ms_text(took, r->took_us), (unsigned long long) r->misses, (double) r->gap_us * 1e-6);
+        line_put(&p, "%-7.7s %-11.11s %-12.12s %4s %6.4f %s %8s %8s %5llu %5.1f", r->where,
+                 r->client, r->name, r->live ? "live" : "file", r->rtf, bar(b, 5, r->rtf),
+                 ms_text(wait, r->wait_us), ms_text(took, r->took_us),
+                 (unsigned long long) r->misses, (double) r->gap_us * 1e-6);
     }
     if (s->streams > x->n_streams)
         line_put(&p, "and %u more streams", s->streams - x->n_streams);
     if (lines)
-        line_put(&p, "sorted by %s;  r w c m g n: rtf, wait, compute, misses, gaps, name;  q: quit", sort);
+        line_put(&p, "sorted by %s;  r w c m g n: rtf, wait, compute, misses, gaps, name;  q: quit",
+                 sort);
 }

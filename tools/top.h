@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* top.h - the table of `rill top`: what the daemon said, what changed since the time before, and lines of text. */
+/* top.h - the table of `rill top`: what the daemon said, what changed since the time before, and
+ * lines of text. */
 #ifndef TOOLS_TOP_H
 #define TOOLS_TOP_H
 #include "clients/c/rill_client.h"
@@ -34,10 +35,12 @@ struct top_look {
 /* Asks the daemon. before: the last look, NULL at the first. 0 or -1. */
 int top_take(struct rill_client *c, struct top_look *ret, const struct top_look *before);
 
-/* Sorts both tables by "rtf", "wait", "compute", "misses", "gaps" or "name"; false if it is none of these. */
+/* Sorts both tables by "rtf", "wait", "compute", "misses", "gaps" or "name"; false if it is none of
+ * these. */
 bool top_sort(struct top_look *x, const char *key);
 const char *top_key_name(char key);     /* of a letter that is pressed; NULL: none */
 
 /* At most `lines` lines (0: all) of at most `columns` columns, each ended by `end`. */
-void top_print(const struct top_look *x, FILE *to, unsigned columns, unsigned lines, const char *sort, const char *end);
+void top_print(const struct top_look *x, FILE *to, unsigned columns, unsigned lines,
+               const char *sort, const char *end);
 #endif

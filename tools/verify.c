@@ -100,11 +100,16 @@ static rill_status chunk_push(struct verify *v, struct runner *r, int64_t chunk)
         const struct ref_tensor *t = refcase_find(&v->c, "in", r->ports[i].name);
         size_t taken;
         if (!t || t->chunk_floats != r->ports[i].width)
-            return snprintf(v->err.text, sizeof v->err.text, "the case has no data for input '%s' of %u floats",
-                            r->ports[i].name, r->ports[i].width), v->err.status = RILL_MALFORMED;
+            return snprintf(v->err.text, sizeof v->err.text,
+                            "the case has no data for input '%s' of %u floats", r->ports[i].name,
+                            r->ports[i].width),
+                   v->err.status = RILL_MALFORMED;
         int64_t at = t->n_chunks > 1 ? chunk : 0;
-        if (rill_stream_push(r->stream, i, t->data + (size_t) at * t->chunk_floats, 1, &taken) != RILL_OK || taken != 1)
-            return snprintf(v->err.text, sizeof v->err.text, "input '%s' did not take a chunk", r->ports[i].name),
+        if (rill_stream_push(r->stream, i, t->data + (size_t) at * t->chunk_floats, 1, &taken) !=
+                RILL_OK ||
+            taken != 1)
+            return snprintf(v->err.text, sizeof v->err.text, "input '%s' did not take a chunk",
+                            r->ports[i].name),
                    v->err.status = RILL_INTERNAL;
     }
     return RILL_OK;
@@ -118,7 +123,8 @@ static bool names_output(const struct ref_tensor *t, const char *port)
     if (!strcmp(t->name, port))
         return true;
     snprintf(suffix, sizeof suffix, "_%lld", (long long) t->chunk);
-    return t->chunk >= 0 && n == p + strlen(suffix) && !strncmp(t->name, port, p) && !strcmp(t->name + p, suffix);
+    return t->chunk >= 0 && n == p + strlen(suffix) && !strncmp(t->name, port, p) &&
+        !strcmp(t->name + p, suffix);
 }
 
 static bool wanted_now(const struct ref_tensor *t, int64_t chunk)
@@ -132,12 +138,15 @@ static void chunk_compare(struct verify *v, struct runner *r, int64_t chunk)
 {
     for (unsigned i = 0; i < r->n_ports; i++) {
         size_t given = 0;
-        if (r->ports[i].is_input || rill_stream_pull(r->stream, i, r->out, 1, &given) != RILL_OK || !given)
+        if (r->ports[i].is_input || rill_stream_pull(r->stream, i, r->out, 1, &given) != RILL_OK ||
+            !given)
             continue;
         for (unsigned k = 0; k < v->c.n_tensors; k++) {
             const struct ref_tensor *t = &v->c.tensors[k];
-            if (wanted_now(t, chunk) && names_output(t, r->ports[i].name) && t->chunk_floats == r->ports[i].width)
-                compare(result_of(v, t), r->out, t->data + (t->per_chunk ? (size_t) chunk * t->chunk_floats : 0),
+            if (wanted_now(t, chunk) && names_output(t, r->ports[i].name) &&
+                t->chunk_floats == r->ports[i].width)
+                compare(result_of(v, t), r->out,
+                        t->data + (t->per_chunk ? (size_t) chunk * t->chunk_floats : 0),
                         t->chunk_floats);
         }
     }
@@ -155,7 +164,8 @@ static rill_status chunks_run(struct verify *v)
     for (int64_t chunk = 0; s == RILL_OK && chunk < v->c.n_chunks; chunk++) {
         s = chunk_push(v, &r, chunk);
         if (s == RILL_OK && (s = rill_stream_run(r.stream)) != RILL_OK)
-            snprintf(v->err.text, sizeof v->err.text, "chunk %lld did not run", (long long) chunk), v->err.status = s;
+            snprintf(v->err.text, sizeof v->err.text, "chunk %lld did not run", (long long) chunk),
+                v->err.status = s;
         if (s == RILL_OK)
             chunk_compare(v, &r, chunk);
     }
@@ -178,7 +188,8 @@ static bool match_see(void *arg, const char *name, const char *path)
     struct match *m = arg;
     size_t n = strcspn(m->v->c.models[0], "/");
     rill_model_info info;
-    if (strncmp(name, m->v->c.models[0], n) || rill_model_open(&m->model, path, &m->v->err) != RILL_OK)
+    if (strncmp(name, m->v->c.models[0], n) ||
+        rill_model_open(&m->model, path, &m->v->err) != RILL_OK)
         return true;
     rill_model_get_info(m->model, &info);
     snprintf(m->folder, sizeof m->folder, "%s", path);
@@ -194,7 +205,8 @@ static rill_status pipeline_open(struct verify *v, struct match *m)
     library_each(match_see, m);
     if (m->model)
         return RILL_OK;
-    snprintf(v->err.text, sizeof v->err.text, "no model of the library is of family '%.*s' at %lld Hz with its weights "
+    snprintf(v->err.text, sizeof v->err.text,
+             "no model of the library is of family '%.*s' at %lld Hz with its weights "
              "present; fetch it with 'rill models get' and set RILL_MODEL_PATH if it is elsewhere",
              (int) strcspn(v->c.models[0], "/"), v->c.models[0], (long long) v->c.sample_rate);
     return v->err.status = RILL_INVALID;
@@ -229,7 +241,8 @@ static size_t length_without_tail(const float *x, size_t n)
     return n;
 }
 
-static void wav_compare(struct verify *v, const struct ref_tensor *want, const float *got, size_t n_got)
+static void wav_compare(struct verify *v, const struct ref_tensor *want, const float *got,
+                        size_t n_got)
 {
     struct result *r = result_of(v, want);
     size_t n = length_without_tail(want->data, want->chunk_floats);
@@ -257,7 +270,9 @@ static rill_status whole_run(struct verify *v, const char *path, const struct re
     rill_model *m;
     TRY(rill_model_open(&m, path, &v->err));
     struct arena a = { 0 };
-    struct tensor x = { .type = DTYPE_F32, .rank = 1, .dim = { (int64_t) in->chunk_floats }, .data = in->data };
+    struct tensor x = {
+        .type = DTYPE_F32, .rank = 1, .dim = { (int64_t) in->chunk_floats }, .data = in->data
+    };
     const struct tensor *inputs[] = { &x }, *outputs[8];
     rill_status s = m->graph.g.n_inputs == 1 && m->graph.g.n_outputs <= 8
                         ? interp_run(&m->graph.g, inputs, &a, outputs, &v->err)
@@ -269,7 +284,8 @@ static rill_status whole_run(struct verify *v, const char *path, const struct re
     return s;
 }
 
-static rill_status wav_run(struct verify *v, const struct ref_tensor *in, const struct ref_tensor *want)
+static rill_status wav_run(struct verify *v, const struct ref_tensor *in,
+                           const struct ref_tensor *want)
 {
     struct match m;
     struct runner r = { 0 };
@@ -283,7 +299,8 @@ static rill_status wav_run(struct verify *v, const struct ref_tensor *in, const 
     } else if ((s = runner_open(&r, m.model, &v->err)) == RILL_OK) {
         size_t n;
         int port = port_of_kind(&r, RILL_PORT_AUDIO);
-        float *y = stream_whole(&r, port < 0 ? r.n_ports - 1 : (unsigned) port, in->data, in->chunk_floats, &n);
+        float *y = stream_whole(&r, port < 0 ? r.n_ports - 1 : (unsigned) port, in->data,
+                                in->chunk_floats, &n);
         wav_compare(v, want, y, n);
         free(y);
     }
@@ -342,8 +359,9 @@ static void report_text(const struct verify *v)
     printf("%s: %s\n", v->c.name, all_pass(v) ? "pass" : "FAIL");
     for (unsigned i = 0; i < v->n_results; i++) {
         const struct result *r = &v->results[i];
-        printf("  %-5s %-28s %-12s max |diff| %.3e  tolerance %.1e  %llu values\n", r->pass ? "ok" : "FAIL", r->name,
-               r->role, r->max_abs_diff, r->tolerance, (unsigned long long) r->n_compared);
+        printf("  %-5s %-28s %-12s max |diff| %.3e  tolerance %.1e  %llu values\n",
+               r->pass ? "ok" : "FAIL", r->name, r->role, r->max_abs_diff, r->tolerance,
+               (unsigned long long) r->n_compared);
     }
     if (v->skipped)
         printf("  skipped %s\n", v->skipped);
@@ -354,13 +372,16 @@ static void report_json(const struct verify *v)
     json_t *list = json_array();
     for (unsigned i = 0; i < v->n_results; i++) {
         const struct result *r = &v->results[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:f, s:I, s:b}", "name", r->name, "role", r->role,
-                                              "max_abs_diff", isfinite(r->max_abs_diff) ? json_real(r->max_abs_diff)
-                                                                                        : json_null(),
-                                              "tolerance", r->tolerance, "values", (json_int_t) r->n_compared, "pass",
-                                              r->pass));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:o, s:f, s:I, s:b}", "name", r->name, "role",
+                                        r->role, "max_abs_diff",
+                                        isfinite(r->max_abs_diff) ? json_real(r->max_abs_diff)
+                                                                  : json_null(),
+                                        "tolerance", r->tolerance, "values",
+                                        (json_int_t) r->n_compared, "pass", r->pass));
     }
-    json_t *j = json_pack("{s:s, s:b, s:o}", "case", v->c.name, "pass", all_pass(v), "tensors", list);
+    json_t *j =
+        json_pack("{s:s, s:b, s:o}", "case", v->c.name, "pass", all_pass(v), "tensors", list);
     if (v->skipped)
         json_object_set_new(j, "skipped", json_string(v->skipped));
     json_dumpf(j, stdout, JSON_INDENT(1));
@@ -370,7 +391,8 @@ static void report_json(const struct verify *v)
 
 static rill_status case_run(struct verify *v)
 {
-    const struct ref_tensor *wav = refcase_find(&v->c, "in", "wav"), *out = refcase_find(&v->c, "out", "wav");
+    const struct ref_tensor *wav = refcase_find(&v->c, "in", "wav"),
+                            *out = refcase_find(&v->c, "out", "wav");
     if (wav && out)
         return wav_run(v, wav, out);
     TRY(chunks_run(v));
@@ -384,7 +406,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     const char *audio = NULL;
     struct verify *v = tool_alloc(sizeof *v);
     const struct opt table[] = {
-        { "audio-dir", 0, OPT_TEXT, &audio, "DIR", "where recordings are (default: audio beside the models' folder)" },
+        { "audio-dir", 0, OPT_TEXT, &audio, "DIR",
+          "where recordings are (default: audio beside the models' folder)" },
         { "json", 0, OPT_FLAG, &json, NULL, "print {case, pass, tensors}" },
         { "tolerance", 't', OPT_REAL, &v->tolerance, "X", "largest |difference| for every tensor" },
         { 0 },
@@ -398,7 +421,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         rill_status s = refcase_read(&v->c, argv[i], &v->err);
         if (s == RILL_OK) {
             v->audio_dir = NULL;
-            if (asprintf(&v->audio_dir, "%s%s", audio ? audio : v->c.root, audio ? "" : "../audio") < 0)
+            if (asprintf(&v->audio_dir, "%s%s", audio ? audio : v->c.root,
+                         audio ? "" : "../audio") < 0)
                 return TOOL_IO;
             s = case_run(v);
         }
@@ -419,8 +443,11 @@ const struct command cmd_verify = {
     .name = "verify",
     .usage = "[OPTIONS] CASE.json...",
     .summary = "compare a model with a stored reference run, tensor by tensor",
-    .details = "CASE.json names the model (relative to two folders up), its states and constant inputs, and raw\n"
-               "little-endian f32 tensors with their roles. Cases of whole recordings run through the library\n"
-               "pipeline of that family. Exit code 1 when a tensor is further off than its tolerance.",
+    .details =
+        "CASE.json names the model (relative to two folders up), its states and constant inputs, "
+        "and raw\n"
+        "little-endian f32 tensors with their roles. Cases of whole recordings run through the "
+        "library\n"
+        "pipeline of that family. Exit code 1 when a tensor is further off than its tolerance.",
     .run = run,
 };

@@ -30,7 +30,8 @@ int rill_client_ping(struct rill_client *c, uint64_t *ret_us)
     return 0;
 }
 
-int rill_client_info(struct rill_client *c, void (*each)(void *arg, const struct rill_client_model *m), void *arg)
+int rill_client_info(struct rill_client *c,
+                     void (*each)(void *arg, const struct rill_client_model *m), void *arg)
 {
     Rill__Info m = RILL__INFO__INIT;
     FRAME(INFO, info, m);
@@ -40,10 +41,19 @@ int rill_client_info(struct rill_client *c, void (*each)(void *arg, const struct
     for (size_t i = 0; each && i < r->info->n_models; i++) {
         const Rill__ModelInfo *x = r->info->models[i];
         struct rill_client_model v = {
-            .name = x->name, .task = x->task, .licence = x->licence, .summary = x->summary, .state = x->state,
-            .sha256 = x->sha256, .rate = x->rate, .hop_samples = x->hop_samples, .delay_samples = x->delay_samples,
-            .outputs = client_outputs(x->n_outputs, x->outputs), .weights_bytes = x->weights_bytes,
-            .stream_bytes = x->stream_bytes, .rtf = x->rtf,
+            .name = x->name,
+            .task = x->task,
+            .licence = x->licence,
+            .summary = x->summary,
+            .state = x->state,
+            .sha256 = x->sha256,
+            .rate = x->rate,
+            .hop_samples = x->hop_samples,
+            .delay_samples = x->delay_samples,
+            .outputs = client_outputs(x->n_outputs, x->outputs),
+            .weights_bytes = x->weights_bytes,
+            .stream_bytes = x->stream_bytes,
+            .rtf = x->rtf,
             .is_default = strcmp(x->name, r->info->default_model) == 0,
         };
         each(arg, &v);

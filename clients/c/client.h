@@ -41,24 +41,28 @@ struct rill_client {
 
 /* ---- wire.c ---- */
 
-/* Keep the words for rill_client_error(); both return -1. fail_dead gives the connection up and keeps words that
- * are there already. */
+/* Keep the words for rill_client_error(); both return -1. fail_dead gives the connection up and
+ * keeps words that are there already. */
 __attribute__((format(printf, 3, 4)))
 int client_fail(struct rill_client *c, int code, const char *format, ...);
 int client_fail_dead(struct rill_client *c, const char *what);
 
 const char *client_code_name(int code);
-struct peer_stream *client_stream(struct rill_client *c, uint32_t id);      /* 0 finds a free one; NULL if none */
+struct peer_stream *client_stream(struct rill_client *c,
+                                  uint32_t id); /* 0 finds a free one; NULL if none */
 void client_frame_free(Rill__ServerFrame *f);                               /* takes NULL */
 
-int client_frames(struct rill_client *c);           /* handles the whole frames in c->in; their number or -1 */
-int client_wait(struct rill_client *c, const char *for_what);   /* one round; a daemon silent for timeout_ms is an error */
+int client_frames(
+    struct rill_client *c); /* handles the whole frames in c->in; their number or -1 */
+int client_wait(struct rill_client *c,
+                const char *for_what); /* one round; a daemon silent for timeout_ms is an error */
 int client_bytes_send(struct rill_client *c, const uint8_t *p, size_t n);
 int client_send(struct rill_client *c, const Rill__ClientFrame *f);
 
-/* Sends f with a number of its own and waits for the answer, which the caller frees. NULL on failure, also where the answer
- * is an Error or no `want`. */
-Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f, Rill__ServerFrame__MCase want, const char *what);
+/* Sends f with a number of its own and waits for the answer, which the caller frees. NULL on
+ * failure, also where the answer is an Error or no `want`. */
+Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f,
+                                  Rill__ServerFrame__MCase want, const char *what);
 
 /* ---- events.c ---- */
 
@@ -68,8 +72,10 @@ void client_on_frame(struct rill_client *c, Rill__ServerFrame *f);          /* o
 
 void client_pcm_message(Rill__Pcm *m, const struct rill_client_pcm *p);
 size_t client_wants(unsigned mask, Rill__Output want[5]);
-struct peer_stream *client_running(struct rill_client *c, uint32_t id);     /* NULL with words: it is not open */
-int client_finished(struct rill_client *c, struct peer_stream *s, struct rill_client_finished *ret);   /* waits; frees the slot */
+struct peer_stream *client_running(struct rill_client *c,
+                                   uint32_t id); /* NULL with words: it is not open */
+int client_finished(struct rill_client *c, struct peer_stream *s,
+                    struct rill_client_finished *ret); /* waits; frees the slot */
 
 /* ---- ctl.c ---- */
 
@@ -77,7 +83,7 @@ struct rill_client_pcm client_pcm(const Rill__Pcm *m);                      /* t
 
 /* ---- ask.c ---- */
 
-unsigned client_outputs(size_t n, const Rill__Output *outputs);             /* bits of enum rill_client_want */
+unsigned client_outputs(size_t n, const Rill__Output *outputs); /* bits of enum rill_client_want */
 
 /* ---- figures.c ---- */
 
@@ -85,5 +91,6 @@ void client_stats(struct rill_client_stats *ret, const Rill__StatsReply *m,
                   void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
 void client_status(struct rill_client_status *ret, const Rill__StatusReply *m,
                    void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
-void client_session(const Rill__Session *x, void (*each)(void *arg, const struct rill_client_session *s), void *arg);
+void client_session(const Rill__Session *x,
+                    void (*each)(void *arg, const struct rill_client_session *s), void *arg);
 #endif

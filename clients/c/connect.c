@@ -72,7 +72,8 @@ static int socket_open(struct rill_client *c, const char *path)
     return 0;
 }
 
-int rill_client_connect(struct rill_client **ret, const char *path, const char *name, unsigned timeout_ms)
+int rill_client_connect(struct rill_client **ret, const char *path, const char *name,
+                        unsigned timeout_ms)
 {
     struct rill_client *c = *ret = calloc(1, sizeof *c);
     if (!c)
@@ -83,7 +84,9 @@ int rill_client_connect(struct rill_client **ret, const char *path, const char *
     c->in = malloc(4 + (size_t) MAX_FRAME_BYTES);
     if (!c->in)
         return client_fail_dead(c, "out of memory");
-    return socket_open(c, path) < 0 || preface_exchange(c) < 0 || hello(c, name ? name : "") < 0 ? -1 : 0;
+    return socket_open(c, path) < 0 || preface_exchange(c) < 0 || hello(c, name ? name : "") < 0
+        ? -1
+        : 0;
 }
 
 struct rill_client *rill_client_free(struct rill_client *c)

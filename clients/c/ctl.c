@@ -4,7 +4,8 @@
 #include <stdio.h>
 
 int rill_client_ctl_status(struct rill_client *c, struct rill_client_status *ret,
-                           void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg)
+                           void (*each)(void *arg, const struct rill_client_model_stats *m),
+                           void *arg)
 {
     Rill__CtlStatus m = RILL__CTL_STATUS__INIT;
     FRAME(CTL_STATUS, ctl_status, m);
@@ -25,14 +26,16 @@ struct rill_client_pcm client_pcm(const Rill__Pcm *m)
     return (struct rill_client_pcm) { m->rate, m->channels, (enum rill_client_enc) m->enc };
 }
 
-int rill_client_ctl_sessions(struct rill_client *c, void (*each)(void *arg, const struct rill_client_session *s),
+int rill_client_ctl_sessions(struct rill_client *c,
+                             void (*each)(void *arg, const struct rill_client_session *s),
                              void *arg)
 {
     Rill__CtlSessions m = RILL__CTL_SESSIONS__INIT;
     bool more = true;
     while (more) {
         FRAME(CTL_SESSIONS, ctl_sessions, m);
-        Rill__ServerFrame *r = client_request(c, &f, RILL__SERVER_FRAME__M_CTL_SESSIONS, "sessions");
+        Rill__ServerFrame *r =
+            client_request(c, &f, RILL__SERVER_FRAME__M_CTL_SESSIONS, "sessions");
         if (!r)
             return -1;
         const Rill__SessionsReply *x = r->ctl_sessions;

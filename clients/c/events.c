@@ -13,8 +13,13 @@ static void on_credit(struct rill_client *c, const Rill__Credit *m)
 
 static void on_audio(struct rill_client *c, const Rill__AudioOut *m)
 {
-    struct rill_client_audio a = { .stream = m->stream, .seq = m->seq, .pos = m->pos, .pcm = m->pcm.data,
-                                   .bytes = m->pcm.len, .queue_us = m->queue_us, .compute_us = m->compute_us };
+    struct rill_client_audio a = { .stream = m->stream,
+                                   .seq = m->seq,
+                                   .pos = m->pos,
+                                   .pcm = m->pcm.data,
+                                   .bytes = m->pcm.len,
+                                   .queue_us = m->queue_us,
+                                   .compute_us = m->compute_us };
     if (c->ev.audio)
         c->ev.audio(c->ev.arg, &a);
 }
@@ -29,13 +34,20 @@ static void on_vad(struct rill_client *c, const Rill__Vad *m)
 
 static void on_text(struct rill_client *c, const Rill__Transcript *m)
 {
-    struct rill_client_text t = { .stream = m->stream, .segment = m->seg, .final = m->final, .stability = m->stability, .pos = m->pos,
-                                  .text = m->text, .n_words = m->n_words };
+    struct rill_client_text t = { .stream = m->stream,
+                                  .segment = m->seg,
+                                  .final = m->final,
+                                  .stability = m->stability,
+                                  .pos = m->pos,
+                                  .text = m->text,
+                                  .n_words = m->n_words };
     struct rill_client_word *words = c->ev.text ? calloc(m->n_words + 1, sizeof *words) : NULL;
     if (!words)
         return;
     for (size_t i = 0; i < m->n_words; i++)
-        words[i] = (struct rill_client_word) { .text = m->words[i]->text, .pos = m->words[i]->pos, .end_pos = m->words[i]->end_pos,
+        words[i] = (struct rill_client_word) { .text = m->words[i]->text,
+                                               .pos = m->words[i]->pos,
+                                               .end_pos = m->words[i]->end_pos,
                                                .confidence = m->words[i]->confidence };
     t.words = words;
     c->ev.text(c->ev.arg, &t);
@@ -44,7 +56,11 @@ static void on_text(struct rill_client *c, const Rill__Transcript *m)
 
 static void on_keyword(struct rill_client *c, const Rill__Keyword *m)
 {
-    struct rill_client_keyword k = { .stream = m->stream, .word = m->word, .score = m->score, .pos = m->pos, .end_pos = m->end_pos };
+    struct rill_client_keyword k = { .stream = m->stream,
+                                     .word = m->word,
+                                     .score = m->score,
+                                     .pos = m->pos,
+                                     .end_pos = m->end_pos };
     if (c->ev.keyword)
         c->ev.keyword(c->ev.arg, &k);
 }
@@ -67,11 +83,22 @@ static void on_gap(struct rill_client *c, const Rill__Gap *m)
 static void on_finished(struct rill_client *c, const Rill__Finished *m)
 {
     struct rill_client_finished f = {
-        .stream = m->stream, .in = m->in, .out = m->out, .processed = m->processed, .dropped = m->dropped,
-        .not_finite = m->not_finite, .vad_frames = m->vad_frames, .audio_us = m->audio_us,
-        .compute_us = m->compute_us, .max_chunk_us = m->max_chunk_us, .deadline_misses = m->deadline_misses,
-        .rtf = m->rtf, .max_chunk_rtf = m->max_chunk_rtf, .p99_chunk_us = m->p99_chunk_us,
-        .cancelled = m->cancelled, .bypassed = m->bypassed,
+        .stream = m->stream,
+        .in = m->in,
+        .out = m->out,
+        .processed = m->processed,
+        .dropped = m->dropped,
+        .not_finite = m->not_finite,
+        .vad_frames = m->vad_frames,
+        .audio_us = m->audio_us,
+        .compute_us = m->compute_us,
+        .max_chunk_us = m->max_chunk_us,
+        .deadline_misses = m->deadline_misses,
+        .rtf = m->rtf,
+        .max_chunk_rtf = m->max_chunk_rtf,
+        .p99_chunk_us = m->p99_chunk_us,
+        .cancelled = m->cancelled,
+        .bypassed = m->bypassed,
     };
     struct peer_stream *s = m->stream ? client_stream(c, m->stream) : NULL;
     if (s) {
@@ -84,8 +111,12 @@ static void on_finished(struct rill_client *c, const Rill__Finished *m)
 
 static void on_error(struct rill_client *c, const Rill__Error *m)
 {
-    struct rill_client_failure e = { .stream = m->stream, .code = (int) m->code, .code_name = client_code_name((int) m->code),
-                                     .text = m->text, .fatal = m->fatal, .retry_ms = m->retry_ms };
+    struct rill_client_failure e = { .stream = m->stream,
+                                     .code = (int) m->code,
+                                     .code_name = client_code_name((int) m->code),
+                                     .text = m->text,
+                                     .fatal = m->fatal,
+                                     .retry_ms = m->retry_ms };
     struct peer_stream *s = m->stream ? client_stream(c, m->stream) : NULL;
     if (m->fatal) {
         client_fail(c, e.code, "%s: %s", e.code_name, m->text);

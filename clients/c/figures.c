@@ -25,7 +25,8 @@ const char *rill_client_reason_name(int reason)
 static void times_copy(struct rill_client_model_stats *v, const Rill__ModelStats *x)
 {
     const Rill__TimeHistogram *c = x->compute, *q = x->queue;
-    if (!c || !q || c->n_count != q->n_count || c->n_count != c->n_le_us + 1 || c->n_count > RILL_CLIENT_TIMES)
+    if (!c || !q || c->n_count != q->n_count || c->n_count != c->n_le_us + 1 ||
+        c->n_count > RILL_CLIENT_TIMES)
         return;
     v->n_times = (uint32_t) c->n_count;
     memcpy(v->le_us, c->le_us, c->n_le_us * sizeof *v->le_us);
@@ -45,13 +46,22 @@ void client_stats(struct rill_client_stats *ret, const Rill__StatsReply *m,
 {
     if (ret) {
         *ret = (struct rill_client_stats) {
-            .uptime_us = m->uptime_us, .connections_accepted = m->connections_accepted,
-            .streams_opened = m->streams_opened, .streams_refused = m->streams_refused,
+            .uptime_us = m->uptime_us,
+            .connections_accepted = m->connections_accepted,
+            .streams_opened = m->streams_opened,
+            .streams_refused = m->streams_refused,
             .protocol_errors = m->protocol_errors,
-            .memory_connections_bytes = m->memory_connections_bytes, .memory_streams_bytes = m->memory_streams_bytes,
-            .memory_topics_bytes = m->memory_topics_bytes, .connections = m->connections, .streams = m->streams,
-            .resident_bytes = m->resident_bytes, .weights_bytes = m->weights_bytes, .stream_bytes = m->stream_bytes,
-            .cpu_us = m->cpu_us, .open_fds = m->open_fds, .log_lines_lost = m->log_lines_lost,
+            .memory_connections_bytes = m->memory_connections_bytes,
+            .memory_streams_bytes = m->memory_streams_bytes,
+            .memory_topics_bytes = m->memory_topics_bytes,
+            .connections = m->connections,
+            .streams = m->streams,
+            .resident_bytes = m->resident_bytes,
+            .weights_bytes = m->weights_bytes,
+            .stream_bytes = m->stream_bytes,
+            .cpu_us = m->cpu_us,
+            .open_fds = m->open_fds,
+            .log_lines_lost = m->log_lines_lost,
         };
         codes_copy(ret->errors, m->errors, m->n_errors);
         codes_copy(ret->refused, m->refused, m->n_refused);
@@ -64,10 +74,21 @@ void client_stats(struct rill_client_stats *ret, const Rill__StatsReply *m,
     for (size_t i = 0; each && i < m->n_models; i++) {
         const Rill__ModelStats *x = m->models[i];
         struct rill_client_model_stats v = {
-            .name = x->name, .streams = x->streams, .streams_opened = x->streams_opened, .audio_us = x->audio_us,
-            .compute_us = x->compute_us, .pulses = x->pulses, .deadline_misses = x->deadline_misses, .rtf = x->rtf,
-            .rtf_p99 = x->rtf_p99, .rtf_max = x->rtf_max, .compute_p99_us = x->compute_p99_us,
-            .queue_p99_us = x->queue_p99_us, .gap_us = x->gap_us, .gap_samples = x->gap_samples, .batch_mean = x->batch_mean,
+            .name = x->name,
+            .streams = x->streams,
+            .streams_opened = x->streams_opened,
+            .audio_us = x->audio_us,
+            .compute_us = x->compute_us,
+            .pulses = x->pulses,
+            .deadline_misses = x->deadline_misses,
+            .rtf = x->rtf,
+            .rtf_p99 = x->rtf_p99,
+            .rtf_max = x->rtf_max,
+            .compute_p99_us = x->compute_p99_us,
+            .queue_p99_us = x->queue_p99_us,
+            .gap_us = x->gap_us,
+            .gap_samples = x->gap_samples,
+            .batch_mean = x->batch_mean,
         };
         times_copy(&v, x);
         each(arg, &v);
@@ -78,8 +99,15 @@ void client_status(struct rill_client_status *ret, const Rill__StatusReply *x,
                    void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg)
 {
     *ret = (struct rill_client_status) {
-        .server = x->server, .state = x->state, .config = x->config, .pid = x->pid, .threads = x->threads,
-        .connections = x->connections, .streams = x->streams, .uptime_us = x->uptime_us, .rtf_load = x->rtf_load,
+        .server = x->server,
+        .state = x->state,
+        .config = x->config,
+        .pid = x->pid,
+        .threads = x->threads,
+        .connections = x->connections,
+        .streams = x->streams,
+        .uptime_us = x->uptime_us,
+        .rtf_load = x->rtf_load,
         .rtf_budget = x->rtf_budget,
     };
     if (x->stats)
@@ -88,22 +116,42 @@ void client_status(struct rill_client_status *ret, const Rill__StatusReply *x,
 
 /* ---- streams ---- */
 
-void client_session(const Rill__Session *x, void (*each)(void *arg, const struct rill_client_session *s), void *arg)
+void client_session(const Rill__Session *x,
+                    void (*each)(void *arg, const struct rill_client_session *s), void *arg)
 {
     struct rill_client_session v = {
-        .conn = x->conn, .stream = x->stream, .uid = x->uid, .pid = x->pid, .client = x->client, .model = x->model,
-        .state = x->state, .in = client_pcm(x->in), .out = client_pcm(x->out), .pace = (enum rill_client_pace) x->pace,
-        .in_samples = x->in_samples, .out_samples = x->out_samples, .age_us = x->age_us,
-        .queued_bytes = x->queued_bytes, .memory_bytes = x->memory_bytes, .rtf = x->rtf, .compute_us = x->compute_us, .audio_us = x->audio_us,
-        .deadline_misses = x->deadline_misses, .gap_samples = x->gap_samples, .compute_p99_us = x->compute_p99_us,
-        .queue_p99_us = x->queue_p99_us, .max_chunk_us = x->max_chunk_us, .serial = x->serial,
+        .conn = x->conn,
+        .stream = x->stream,
+        .uid = x->uid,
+        .pid = x->pid,
+        .client = x->client,
+        .model = x->model,
+        .state = x->state,
+        .in = client_pcm(x->in),
+        .out = client_pcm(x->out),
+        .pace = (enum rill_client_pace) x->pace,
+        .in_samples = x->in_samples,
+        .out_samples = x->out_samples,
+        .age_us = x->age_us,
+        .queued_bytes = x->queued_bytes,
+        .memory_bytes = x->memory_bytes,
+        .rtf = x->rtf,
+        .compute_us = x->compute_us,
+        .audio_us = x->audio_us,
+        .deadline_misses = x->deadline_misses,
+        .gap_samples = x->gap_samples,
+        .compute_p99_us = x->compute_p99_us,
+        .queue_p99_us = x->queue_p99_us,
+        .max_chunk_us = x->max_chunk_us,
+        .serial = x->serial,
     };
     each(arg, &v);
 }
 
 int rill_client_ctl_top(struct rill_client *c, struct rill_client_status *ret,
                         void (*each_model)(void *arg, const struct rill_client_model_stats *m),
-                        void (*each_session)(void *arg, const struct rill_client_session *s), void *arg)
+                        void (*each_session)(void *arg, const struct rill_client_session *s),
+                        void *arg)
 {
     Rill__CtlTop m = RILL__CTL_TOP__INIT;
     FRAME(CTL_TOP, ctl_top, m);
@@ -133,7 +181,8 @@ int rill_client_health(struct rill_client *c, struct rill_client_health *ret)
                                          .threads = (uint32_t) r->health->n_beats };
     snprintf(ret->reason, sizeof ret->reason, "%s", r->health->reason);
     for (size_t i = 0; i < r->health->n_silent_us; i++)
-        ret->silent_us = r->health->silent_us[i] > ret->silent_us ? r->health->silent_us[i] : ret->silent_us;
+        ret->silent_us =
+            r->health->silent_us[i] > ret->silent_us ? r->health->silent_us[i] : ret->silent_us;
     client_frame_free(r);
     return 0;
 }
@@ -168,12 +217,16 @@ int rill_client_ctl_worst(struct rill_client *c, const char *model, bool profile
     const Rill__WorstReply *w = r->ctl_worst;
     for (size_t i = 0; each_pulse && i < w->n_pulses; i++) {
         const Rill__WorstPulse *x = w->pulses[i];
-        each_pulse(arg, &(struct rill_client_worst) { x->when_us, x->model, x->serial, x->uid, x->queue_us, x->compute_us, x->batch,
-                                                      x->pulse_us, x->live });
+        each_pulse(arg,
+                   &(struct rill_client_worst) { x->when_us, x->model, x->serial, x->uid,
+                                                 x->queue_us, x->compute_us, x->batch, x->pulse_us,
+                                                 x->live });
     }
     for (size_t i = 0; each_step && i < w->n_steps; i++) {
         const Rill__StepTime *x = w->steps[i];
-        each_step(arg, &(struct rill_client_step) { x->step, x->kernel, x->runs, x->total_ns, x->worst_ns });
+        each_step(arg,
+                  &(struct rill_client_step) { x->step, x->kernel, x->runs, x->total_ns,
+                                               x->worst_ns });
     }
     client_frame_free(r);
     return 0;

@@ -2,28 +2,31 @@
 /* rill_client.h - talk to rilld over its Unix socket: a small blocking client.
  *
  *     struct rill_client *c;
- *     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
- *     if (rill_client_connect(&c, path, "my program", 0) || (rill_client_set_events(c, &events), rill_client_open(c, 1, &o, NULL)) ||
- *         rill_client_send(c, 1, samples, bytes) || rill_client_finish(c, 1, NULL))
- *         puts(rill_client_error(c));
- *     rill_client_free(c);
+ *     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE,
+ * .align = true }; if (rill_client_connect(&c, path, "my program", 0) || (rill_client_set_events(c,
+ * &events), rill_client_open(c, 1, &o, NULL)) || rill_client_send(c, 1, samples, bytes) ||
+ * rill_client_finish(c, 1, NULL)) puts(rill_client_error(c)); rill_client_free(c);
  *
- * Threads: one rill_client is one connection and belongs to one thread at a time; different ones are independent. The library has
- * no globals, starts no threads, takes no signals (SIGPIPE is not raised) and prints nothing.
+ * Threads: one rill_client is one connection and belongs to one thread at a time; different ones
+ * are independent. The library has no globals, starts no threads, takes no signals (SIGPIPE is not
+ * raised) and prints nothing.
  *
- * Waiting: calls that wait (open, send, finish, requests) read the socket meanwhile and hand what arrives to the callbacks, on
- * the same thread. Callbacks must not call back into the client. No call is fit for a real-time thread.
+ * Waiting: calls that wait (open, send, finish, requests) read the socket meanwhile and hand what
+ * arrives to the callbacks, on the same thread. Callbacks must not call back into the client. No
+ * call is fit for a real-time thread.
  *
- * Errors: functions return 0, or -1 with words in rill_client_error() and, where the daemon refused, the protocol's Code in
- * rill_client_error_code(). A connection that ended makes every later call fail the same way; a stream that ended with an error
- * makes later calls on it fail, and the others go on. Each call that asks the daemon something waits at most the
- * timeout of rill_client_connect() without any progress.
+ * Errors: functions return 0, or -1 with words in rill_client_error() and, where the daemon
+ * refused, the protocol's Code in rill_client_error_code(). A connection that ended makes every
+ * later call fail the same way; a stream that ended with an error makes later calls on it fail, and
+ * the others go on. Each call that asks the daemon something waits at most the timeout of
+ * rill_client_connect() without any progress.
  *
- * Units: positions and counts of samples are per channel and of the input's rate where nothing else is said; PCM is interleaved,
- * little-endian; times end in _us or _ms; rtf is compute time over audio time.
+ * Units: positions and counts of samples are per channel and of the input's rate where nothing else
+ * is said; PCM is interleaved, little-endian; times end in _us or _ms; rtf is compute time over
+ * audio time.
  *
- * Memory: what is passed in is read during the call only; strings and pointers in the structs that callbacks get are valid
- * during the callback. */
+ * Memory: what is passed in is read during the call only; strings and pointers in the structs that
+ * callbacks get are valid during the callback. */
 #ifndef RILL_CLIENT_H
 #define RILL_CLIENT_H
 
@@ -41,11 +44,19 @@ extern "C" {
 
 struct rill_client;
 
-enum rill_client_enc { RILL_CLIENT_S16 = 1, RILL_CLIENT_S24 = 2, RILL_CLIENT_S32 = 3, RILL_CLIENT_F32 = 4 };
+enum rill_client_enc {
+    RILL_CLIENT_S16 = 1,
+    RILL_CLIENT_S24 = 2,
+    RILL_CLIENT_S32 = 3,
+    RILL_CLIENT_F32 = 4
+};
 enum rill_client_pace { RILL_CLIENT_LIVE = 0, RILL_CLIENT_FILE = 1 };
-enum rill_client_want {                 /* bits */
-    RILL_CLIENT_AUDIO = 1u << 1, RILL_CLIENT_VAD = 1u << 2, RILL_CLIENT_TEXT = 1u << 3, RILL_CLIENT_KEYWORD = 1u << 4,
-    RILL_CLIENT_ENDPOINT = 1u << 5
+enum rill_client_want { /* bits */
+                        RILL_CLIENT_AUDIO = 1u << 1,
+                        RILL_CLIENT_VAD = 1u << 2,
+                        RILL_CLIENT_TEXT = 1u << 3,
+                        RILL_CLIENT_KEYWORD = 1u << 4,
+                        RILL_CLIENT_ENDPOINT = 1u << 5
 };
 enum rill_client_edge { RILL_CLIENT_EDGE_NONE, RILL_CLIENT_EDGE_START, RILL_CLIENT_EDGE_END };
 
@@ -59,12 +70,13 @@ struct rill_client_open {
     struct rill_client_pcm in, out; /* out.rate 0 = as in */
     enum rill_client_pace pace;
     bool align;                     /* trim the delay */
-    uint32_t max_latency_ms;        /* LIVE: audio that waited longer is dropped with a gap; 0 = never */
-    unsigned want;                  /* RILL_CLIENT_AUDIO | ...; 0 = what the model has, endpoints only with texts */
+    uint32_t max_latency_ms; /* LIVE: audio that waited longer is dropped with a gap; 0 = never */
+    unsigned want; /* RILL_CLIENT_AUDIO | ...; 0 = what the model has, endpoints only with texts */
     float vad_threshold;            /* 0 = the model's; so for the next two */
     float vad_release;
     uint32_t vad_hangover_ms;
-    const char *const *options;     /* name, value, name, value, ..., NULL: of docs/protocol.md; NULL = none; at most 13 */
+    const char *const *options; /* name, value, name, value, ..., NULL: of docs/protocol.md; NULL =
+                                   none; at most 13 */
 };
 
 struct rill_client_opened {
@@ -160,10 +172,12 @@ struct rill_client_events {
     void (*endpoint)(void *arg, const struct rill_client_endpoint *e);
 };
 
-/* Connects to the socket at path (at most 107 bytes), sends the preface and Hello, and waits for the answer. timeout_ms is the
- * limit of this and of every later wait without any progress; 0 = 10 s. name (may be NULL) is for the daemon's log. *ret is
- * written in every case, NULL where memory was out, so that rill_client_error() can be asked; free it either way. */
-int rill_client_connect(struct rill_client **ret, const char *path, const char *name, unsigned timeout_ms);
+/* Connects to the socket at path (at most 107 bytes), sends the preface and Hello, and waits for
+ * the answer. timeout_ms is the limit of this and of every later wait without any progress; 0 = 10
+ * s. name (may be NULL) is for the daemon's log. *ret is written in every case, NULL where memory
+ * was out, so that rill_client_error() can be asked; free it either way. */
+int rill_client_connect(struct rill_client **ret, const char *path, const char *name,
+                        unsigned timeout_ms);
 
 /* Closes the connection; open streams are dropped by the daemon. Takes NULL too; returns NULL. */
 struct rill_client *rill_client_free(struct rill_client *c);
@@ -171,9 +185,10 @@ struct rill_client *rill_client_free(struct rill_client *c);
 /* Who hears what comes from now on. *ev is copied; any callback may be NULL. Cannot fail. */
 void rill_client_set_events(struct rill_client *c, const struct rill_client_events *ev);
 
-/* Words for the last failure, "" if nothing failed; valid until the next call. Takes NULL: "out of memory". */
+/* Words for the last failure, "" if nothing failed; valid until the next call. Takes NULL: "out of
+ * memory". */
 const char *rill_client_error(const struct rill_client *c);
-int rill_client_error_code(const struct rill_client *c);        /* the protocol's Code, 0 if local */
+int rill_client_error_code(const struct rill_client *c); /* the protocol's Code, 0 if local */
 
 /* For poll(2); owned by the client. When it is readable, call rill_client_poll(). */
 int rill_client_fd(const struct rill_client *c);
@@ -181,32 +196,38 @@ int rill_client_fd(const struct rill_client *c);
 /* Name and version of the daemon; valid until rill_client_free(). */
 const char *rill_client_server(const struct rill_client *c);
 
-/* Opens stream number id (not 0, not open now). *ret (may be NULL) says what will come and how late. Fails with NO_MODEL,
- * MODEL_FAILED, BAD_ARG, BAD_FORMAT, OVERLOADED, QUOTA or DRAINING. The model may have to be loaded first: that is waited for. */
+/* Opens stream number id (not 0, not open now). *ret (may be NULL) says what will come and how
+ * late. Fails with NO_MODEL, MODEL_FAILED, BAD_ARG, BAD_FORMAT, OVERLOADED, QUOTA or DRAINING. The
+ * model may have to be loaded first: that is waited for. */
 int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_client_open *o,
                      struct rill_client_opened *ret);
 
-/* Sends interleaved samples in the stream's input format; bytes is a multiple of one frame (channels x bytes per sample).
- * Waits while the stream has no credit. After a failure it is not known how much was sent. */
+/* Sends interleaved samples in the stream's input format; bytes is a multiple of one frame
+ * (channels x bytes per sample). Waits while the stream has no credit. After a failure it is not
+ * known how much was sent. */
 int rill_client_send(struct rill_client *c, uint32_t id, const void *pcm, size_t bytes);
 
-/* Samples (per channel) that may be sent now without waiting; 0 for a stream that is not open. Reads nothing. */
+/* Samples (per channel) that may be sent now without waiting; 0 for a stream that is not open.
+ * Reads nothing. */
 uint64_t rill_client_credit(const struct rill_client *c, uint32_t id);
 
-/* Ends the stream and waits until everything came back; its number is free then. *ret (may be NULL) is the account. */
+/* Ends the stream and waits until everything came back; its number is free then. *ret (may be NULL)
+ * is the account. */
 int rill_client_finish(struct rill_client *c, uint32_t id, struct rill_client_finished *ret);
 
 /* The model starts afresh; positions go on. Does not wait. */
 int rill_client_reset(struct rill_client *c, uint32_t id);
 
-/* Drops the stream: nothing more is wanted of it, its number is free. Does not wait; what is under way may still arrive. */
+/* Drops the stream: nothing more is wanted of it, its number is free. Does not wait; what is under
+ * way may still arrive. */
 int rill_client_cancel(struct rill_client *c, uint32_t id);
 
-/* Jumps the input position forward: the next send() starts samples later. The daemon tells the jump in a gap. */
+/* Jumps the input position forward: the next send() starts samples later. The daemon tells the jump
+ * in a gap. */
 int rill_client_skip(struct rill_client *c, uint32_t id, uint64_t samples);
 
-/* Reads what has come, waiting at most timeout_ms (-1 = for ever, 0 = not at all) for the first byte; returns the number of
- * messages handled, or -1. */
+/* Reads what has come, waiting at most timeout_ms (-1 = for ever, 0 = not at all) for the first
+ * byte; returns the number of messages handled, or -1. */
 int rill_client_poll(struct rill_client *c, int timeout_ms);
 
 /* Asks for a sign of life and waits. *ret_us (may be NULL): the round trip in microseconds. */
@@ -222,7 +243,8 @@ struct rill_client_model {
 };
 
 /* Calls each(arg, model) for every model the daemon knows. each may be NULL. */
-int rill_client_info(struct rill_client *c, void (*each)(void *arg, const struct rill_client_model *m), void *arg);
+int rill_client_info(struct rill_client *c,
+                     void (*each)(void *arg, const struct rill_client_model *m), void *arg);
 
 #define RILL_CLIENT_TIMES 32
 
@@ -236,7 +258,8 @@ struct rill_client_model_stats {
     float batch_mean;               /* streams that ran together */
     uint32_t n_times;               /* 0: the daemon left the histograms out */
     uint32_t le_us[RILL_CLIENT_TIMES];          /* n_times - 1 bounds; the last count has none */
-    uint64_t compute_count[RILL_CLIENT_TIMES], queue_count[RILL_CLIENT_TIMES];      /* pulses of at most le_us */
+    uint64_t compute_count[RILL_CLIENT_TIMES],
+        queue_count[RILL_CLIENT_TIMES]; /* pulses of at most le_us */
 };
 
 #define RILL_CLIENT_CODES 32
@@ -246,13 +269,14 @@ struct rill_client_stats {
     uint64_t uptime_us, connections_accepted, streams_opened, streams_refused, protocol_errors;
     uint32_t connections, streams;
     uint64_t errors[RILL_CLIENT_CODES], refused[RILL_CLIENT_CODES];     /* by the protocol's Code */
-    uint64_t gap_samples[RILL_CLIENT_REASONS], gap_us[RILL_CLIENT_REASONS];     /* by its Gap.Reason */
+    uint64_t gap_samples[RILL_CLIENT_REASONS], gap_us[RILL_CLIENT_REASONS]; /* by its Gap.Reason */
     uint64_t resident_bytes, weights_bytes, stream_bytes, cpu_us, log_lines_lost;
     uint32_t open_fds;
     uint64_t memory_connections_bytes, memory_streams_bytes, memory_topics_bytes;
 };
 
-/* Counts since the daemon started to *ret, and each(arg, model) for every model in use. Both may be NULL. */
+/* Counts since the daemon started to *ret, and each(arg, model) for every model in use. Both may be
+ * NULL. */
 int rill_client_stats(struct rill_client *c, struct rill_client_stats *ret,
                       void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
 
@@ -264,7 +288,7 @@ struct rill_client_health {
     enum rill_client_health_state state;
     char reason[256];               /* "" while it is OK */
     uint32_t threads;
-    uint64_t silent_us;             /* the longest that a compute thread has had work and not advanced */
+    uint64_t silent_us; /* the longest that a compute thread has had work and not advanced */
 };
 
 /* Whether the compute threads advance. */
@@ -301,11 +325,13 @@ struct rill_client_subscribed {
     unsigned outputs;
 };
 
-/* Offers what stream id, which is open, gives as a topic. ret_keep_ms (may be NULL): what the daemon keeps. */
-int rill_client_publish(struct rill_client *c, uint32_t id, const struct rill_client_publish *p, uint32_t *ret_keep_ms);
+/* Offers what stream id, which is open, gives as a topic. ret_keep_ms (may be NULL): what the
+ * daemon keeps. */
+int rill_client_publish(struct rill_client *c, uint32_t id, const struct rill_client_publish *p,
+                        uint32_t *ret_keep_ms);
 
-/* Gets a topic as stream number id, which is not open. What comes goes to the callbacks, also before this returns; read on
- * with rill_client_poll until rill_client_ended. ret may be NULL. */
+/* Gets a topic as stream number id, which is not open. What comes goes to the callbacks, also
+ * before this returns; read on with rill_client_poll until rill_client_ended. ret may be NULL. */
 int rill_client_subscribe(struct rill_client *c, uint32_t id, const struct rill_client_subscribe *s,
                           struct rill_client_subscribed *ret);
 
@@ -325,7 +351,8 @@ struct rill_client_topic {
 };
 
 /* Calls each(arg, topic) for every topic that this user may subscribe to. */
-int rill_client_topics(struct rill_client *c, void (*each)(void *arg, const struct rill_client_topic *t), void *arg);
+int rill_client_topics(struct rill_client *c,
+                       void (*each)(void *arg, const struct rill_client_topic *t), void *arg);
 
 /* --- the control socket only: elsewhere these fail with DENIED ------------------------------- */
 
@@ -339,7 +366,8 @@ struct rill_client_status {
 
 /* State of the daemon to *ret (not NULL); each (may be NULL) is called per model in use. */
 int rill_client_ctl_status(struct rill_client *c, struct rill_client_status *ret,
-                           void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
+                           void (*each)(void *arg, const struct rill_client_model_stats *m),
+                           void *arg);
 
 struct rill_client_session {
     uint32_t conn, stream, uid, pid;
@@ -350,32 +378,41 @@ struct rill_client_session {
     float rtf;
     uint64_t compute_us, audio_us;  /* of what went into the model */
     uint64_t deadline_misses, gap_samples;
-    uint32_t compute_p99_us, queue_p99_us, max_chunk_us, serial;        /* serial: its number in the log */
+    uint32_t compute_p99_us, queue_p99_us, max_chunk_us, serial; /* serial: its number in the log */
     uint64_t memory_bytes;          /* of the stream, without its connection's */
 };
 
 /* Calls each(arg, session) (not NULL) for every open stream and every connection without one. */
-int rill_client_ctl_sessions(struct rill_client *c, void (*each)(void *arg, const struct rill_client_session *s),
+int rill_client_ctl_sessions(struct rill_client *c,
+                             void (*each)(void *arg, const struct rill_client_session *s),
                              void *arg);
 
-/* These wait for the verdict; on failure rill_client_error() holds the reason, of a reload also file and line. On success
- * rill_client_ctl_text() may hold notes, such as keys that need a restart. Models are named, never by path. */
-int rill_client_ctl_reload(struct rill_client *c);                              /* settings and loaded models */
-int rill_client_ctl_reload_model(struct rill_client *c, const char *model);     /* anew, loaded or not */
-int rill_client_ctl_drain(struct rill_client *c, uint32_t grace_ms);            /* 0 = as configured */
+/* These wait for the verdict; on failure rill_client_error() holds the reason, of a reload also
+ * file and line. On success rill_client_ctl_text() may hold notes, such as keys that need a
+ * restart. Models are named, never by path. */
+int rill_client_ctl_reload(struct rill_client *c); /* settings and loaded models */
+int rill_client_ctl_reload_model(struct rill_client *c,
+                                 const char *model); /* anew, loaded or not */
+int rill_client_ctl_drain(struct rill_client *c, uint32_t grace_ms); /* 0 = as configured */
 int rill_client_ctl_load(struct rill_client *c, const char *model);
 int rill_client_ctl_unload(struct rill_client *c, const char *model);
-int rill_client_ctl_unload_wait(struct rill_client *c, const char *model);      /* till its last stream has ended */
-int rill_client_ctl_swap(struct rill_client *c, const char *model);             /* a new version of a loaded one */
-int rill_client_ctl_kick(struct rill_client *c, uint32_t conn);                 /* number of ctl_sessions() */
-int rill_client_ctl_log_level(struct rill_client *c, const char *level);        /* error, warning, info, debug */
-const char *rill_client_ctl_text(const struct rill_client *c);      /* of the last ctl call, "" if none; until the next */
+int rill_client_ctl_unload_wait(struct rill_client *c,
+                                const char *model); /* till its last stream has ended */
+int rill_client_ctl_swap(struct rill_client *c,
+                         const char *model); /* a new version of a loaded one */
+int rill_client_ctl_kick(struct rill_client *c, uint32_t conn); /* number of ctl_sessions() */
+int rill_client_ctl_log_level(struct rill_client *c,
+                              const char *level); /* error, warning, info, debug */
+const char *rill_client_ctl_text(
+    const struct rill_client *c); /* of the last ctl call, "" if none; until the next */
 
-/* One look at everything: state and counts to *ret, each_model per model, each_session for the streams that computed most,
- * the most first. Callbacks may be NULL. Texts are valid until the next call. */
+/* One look at everything: state and counts to *ret, each_model per model, each_session for the
+ * streams that computed most, the most first. Callbacks may be NULL. Texts are valid until the next
+ * call. */
 int rill_client_ctl_top(struct rill_client *c, struct rill_client_status *ret,
                         void (*each_model)(void *arg, const struct rill_client_model_stats *m),
-                        void (*each_session)(void *arg, const struct rill_client_session *s), void *arg);
+                        void (*each_session)(void *arg, const struct rill_client_session *s),
+                        void *arg);
 
 /* The metrics as OpenMetrics text, valid until the next call; NULL on failure. */
 const char *rill_client_ctl_metrics(struct rill_client *c);
@@ -392,11 +429,13 @@ struct rill_client_step {
     uint64_t runs, total_ns, worst_ns;
 };
 
-/* The pulses that came latest for their length, the worst first; with a model (else NULL) only of that one. With profile the
- * steps of the model are timed now, beside its streams, and given slowest first. Callbacks may be NULL. */
+/* The pulses that came latest for their length, the worst first; with a model (else NULL) only of
+ * that one. With profile the steps of the model are timed now, beside its streams, and given
+ * slowest first. Callbacks may be NULL. */
 int rill_client_ctl_worst(struct rill_client *c, const char *model, bool profile,
                           void (*each_pulse)(void *arg, const struct rill_client_worst *w),
-                          void (*each_step)(void *arg, const struct rill_client_step *t), void *arg);
+                          void (*each_step)(void *arg, const struct rill_client_step *t),
+                          void *arg);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

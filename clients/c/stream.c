@@ -123,12 +123,14 @@ struct peer_stream *client_running(struct rill_client *c, uint32_t id)
 uint64_t rill_client_credit(const struct rill_client *c, uint32_t id)
 {
     for (size_t i = 0; id && i < MAX_STREAMS; i++)
-        if (c->streams[i].id == id && !c->streams[i].ended && c->streams[i].limit_pos > c->streams[i].pos)
+        if (c->streams[i].id == id && !c->streams[i].ended &&
+            c->streams[i].limit_pos > c->streams[i].pos)
             return c->streams[i].limit_pos - c->streams[i].pos;
     return 0;
 }
 
-static int audio_send(struct rill_client *c, struct peer_stream *s, const uint8_t *pcm, size_t n_samples)
+static int audio_send(struct rill_client *c, struct peer_stream *s, const uint8_t *pcm,
+                      size_t n_samples)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -152,7 +154,8 @@ int rill_client_send(struct rill_client *c, uint32_t id, const void *pcm, size_t
     if (!s)
         return -1;
     if (!s->frame_bytes || bytes % s->frame_bytes)
-        return client_fail(c, 0, "%zu bytes are no whole number of frames of %u bytes", bytes, s->frame_bytes);
+        return client_fail(c, 0, "%zu bytes are no whole number of frames of %u bytes", bytes,
+                           s->frame_bytes);
     const uint8_t *p = pcm;
     size_t left = bytes / s->frame_bytes, most = (c->max_frame_bytes - 128) / s->frame_bytes;
     if (most > 4096)

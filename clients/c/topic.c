@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-int rill_client_publish(struct rill_client *c, uint32_t id, const struct rill_client_publish *p, uint32_t *ret_keep_ms)
+int rill_client_publish(struct rill_client *c, uint32_t id, const struct rill_client_publish *p,
+                        uint32_t *ret_keep_ms)
 {
     Rill__Publish m = RILL__PUBLISH__INIT;
     if (!client_running(c, id))
@@ -25,7 +26,9 @@ int rill_client_publish(struct rill_client *c, uint32_t id, const struct rill_cl
 
 static void subscribed_copy(struct rill_client_subscribed *ret, const Rill__Subscribed *m)
 {
-    *ret = (struct rill_client_subscribed) { .pos = m->pos, .in_rate = m->in_rate, .out = client_pcm(m->out),
+    *ret = (struct rill_client_subscribed) { .pos = m->pos,
+                                             .in_rate = m->in_rate,
+                                             .out = client_pcm(m->out),
                                              .outputs = client_outputs(m->n_outputs, m->outputs) };
     snprintf(ret->model, sizeof ret->model, "%s", m->model);
 }
@@ -35,7 +38,8 @@ int rill_client_subscribe(struct rill_client *c, uint32_t id, const struct rill_
 {
     struct peer_stream *slot = id && !client_stream(c, id) ? client_stream(c, 0) : NULL;
     if (!slot)
-        return client_fail(c, 0, "bad stream number, open already, or over %d streams", MAX_STREAMS);
+        return client_fail(c, 0, "bad stream number, open already, or over %d streams",
+                           MAX_STREAMS);
     Rill__Subscribe m = RILL__SUBSCRIBE__INIT;
     Rill__Pcm out;
     Rill__Output want[5];
@@ -48,7 +52,7 @@ int rill_client_subscribe(struct rill_client *c, uint32_t id, const struct rill_
     m.want = want;
     m.n_want = client_wants(s->want, want);
     FRAME(SUBSCRIBE, subscribe, m);
-    *slot = (struct peer_stream) { .id = id };          /* its end may come together with the answer */
+    *slot = (struct peer_stream) { .id = id }; /* its end may come together with the answer */
     Rill__ServerFrame *a = client_request(c, &f, RILL__SERVER_FRAME__M_SUBSCRIBED, "Subscribe");
     if (!a) {
         slot->id = 0;
@@ -79,7 +83,8 @@ bool rill_client_ended(const struct rill_client *c, uint32_t id)
     return true;
 }
 
-int rill_client_topics(struct rill_client *c, void (*each)(void *arg, const struct rill_client_topic *t), void *arg)
+int rill_client_topics(struct rill_client *c,
+                       void (*each)(void *arg, const struct rill_client_topic *t), void *arg)
 {
     Rill__Info m = RILL__INFO__INIT;
     FRAME(INFO, info, m);
@@ -89,9 +94,17 @@ int rill_client_topics(struct rill_client *c, void (*each)(void *arg, const stru
     for (size_t i = 0; i < r->info->n_topics; i++) {
         const Rill__TopicInfo *x = r->info->topics[i];
         struct rill_client_topic t = {
-            .name = x->name, .model = x->model, .uid = x->uid, .in_rate = x->in_rate, .keep_ms = x->keep_ms,
-            .subscribers = x->subscribers, .for_all = x->access == RILL__ACCESS__ACCESS_ALL, .out = client_pcm(x->out),
-            .outputs = client_outputs(x->n_outputs, x->outputs), .oldest_pos = x->oldest_pos, .pos = x->pos,
+            .name = x->name,
+            .model = x->model,
+            .uid = x->uid,
+            .in_rate = x->in_rate,
+            .keep_ms = x->keep_ms,
+            .subscribers = x->subscribers,
+            .for_all = x->access == RILL__ACCESS__ACCESS_ALL,
+            .out = client_pcm(x->out),
+            .outputs = client_outputs(x->n_outputs, x->outputs),
+            .oldest_pos = x->oldest_pos,
+            .pos = x->pos,
         };
         each(arg, &t);
     }

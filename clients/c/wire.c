@@ -27,7 +27,8 @@ int client_fail_dead(struct rill_client *c, const char *what)
 
 const char *client_code_name(int code)
 {
-    const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(&rill__code__descriptor, code);
+    const ProtobufCEnumValue *v =
+        protobuf_c_enum_descriptor_get_value(&rill__code__descriptor, code);
     return v ? v->name : "UNKNOWN";
 }
 
@@ -75,7 +76,8 @@ int client_frames(struct rill_client *c)
 /* Reads what is there without waiting; 0 if there is nothing. */
 static int socket_read(struct rill_client *c)
 {
-    ssize_t n = recv(c->fd, c->in + c->in_fill, 4 + (size_t) MAX_FRAME_BYTES - c->in_fill, MSG_DONTWAIT);
+    ssize_t n =
+        recv(c->fd, c->in + c->in_fill, 4 + (size_t) MAX_FRAME_BYTES - c->in_fill, MSG_DONTWAIT);
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : client_fail_dead(c, strerror(errno));
     if (n == 0)
@@ -107,7 +109,8 @@ int client_wait(struct rill_client *c, const char *for_what)
     if (r < 0)
         return client_fail_dead(c, strerror(errno));
     if (r == 0)
-        return client_fail(c, 0, "the daemon was silent for %u ms while waiting for %s", c->timeout_ms, for_what);
+        return client_fail(c, 0, "the daemon was silent for %u ms while waiting for %s",
+                           c->timeout_ms, for_what);
     return socket_read(c) < 0 ? -1 : 0;
 }
 
@@ -144,7 +147,8 @@ int client_send(struct rill_client *c, const Rill__ClientFrame *f)
     if (c->dead)
         return client_fail_dead(c, "the connection is closed");
     if (n > c->max_frame_bytes)
-        return client_fail(c, 0, "a message of %zu bytes is over the limit of %u", n, c->max_frame_bytes);
+        return client_fail(c, 0, "a message of %zu bytes is over the limit of %u", n,
+                           c->max_frame_bytes);
     uint8_t *b = malloc(4 + n);
     if (!b)
         return client_fail(c, 0, "out of memory");
@@ -157,8 +161,8 @@ int client_send(struct rill_client *c, const Rill__ClientFrame *f)
 }
 
 /* Sends a request and waits for its answer, which the caller frees; NULL on failure. */
-Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f, Rill__ServerFrame__MCase want,
-                                  const char *what)
+Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f,
+                                  Rill__ServerFrame__MCase want, const char *what)
 {
     c->error[0] = '\0';
     c->error_code = 0;
@@ -177,7 +181,8 @@ Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f, R
     if (a && a->m_case == want)
         return a;
     if (a && a->m_case == RILL__SERVER_FRAME__M_ERROR)
-        client_fail(c, (int) a->error->code, "%s: %s", client_code_name((int) a->error->code), a->error->text);
+        client_fail(c, (int) a->error->code, "%s: %s", client_code_name((int) a->error->code),
+                    a->error->text);
     else if (!c->error[0])
         client_fail(c, 0, "the daemon answered %s with something else", what);
     client_frame_free(a);

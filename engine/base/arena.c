@@ -20,7 +20,8 @@ struct arena_block {
 #define LARGE_PAGE_BYTES ((size_t) 2 << 20)
 #define LARGE_BLOCK_BYTES (4 * LARGE_PAGE_BYTES)
 
-/* Memory that starts at a large page. From the kernel itself: what malloc has may lie in small pages already. */
+/* Memory that starts at a large page. From the kernel itself: what malloc has may lie in small
+ * pages already. */
 static void *pages_map(size_t bytes)
 {
     size_t more = bytes + LARGE_PAGE_BYTES;
@@ -38,7 +39,8 @@ static void *pages_map(size_t bytes)
 /* What the block does not use of its last page is never touched. */
 static struct arena_block *large_block_add(struct arena *a, size_t bytes)
 {
-    size_t want = bytes > LARGE_BLOCK_BYTES / 2 ? bytes + sizeof(struct arena_block) : LARGE_BLOCK_BYTES;
+    size_t want =
+        bytes > LARGE_BLOCK_BYTES / 2 ? bytes + sizeof(struct arena_block) : LARGE_BLOCK_BYTES;
     want = (want + LARGE_PAGE_BYTES - 1) & ~(LARGE_PAGE_BYTES - 1);
     struct arena_block *b = pages_map(want);
     if (!b)

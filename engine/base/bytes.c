@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-rill_status bytes_read_at(int fd, void *ret, size_t n, uint64_t offset, const char *path, rill_error *reterr)
+rill_status bytes_read_at(int fd, void *ret, size_t n, uint64_t offset, const char *path,
+                          rill_error *reterr)
 {
     unsigned char *p = ret;
     while (n > 0) {
@@ -40,9 +41,9 @@ static rill_status bytes_read(struct bytes *ret, int fd, const char *path, uint6
     struct bytes b = { .n = (size_t) st.st_size, .path = strdup(path) };
     void *data = malloc(b.n + 1);
     b.data = data;
-    rill_status s = data && b.path ? bytes_read_at(fd, data, b.n, 0, path, reterr)
-                                   : err_set(reterr, RILL_NOMEM, "'%.200s': no memory for %zu bytes", path,
-                                             b.n);
+    rill_status s = data && b.path
+        ? bytes_read_at(fd, data, b.n, 0, path, reterr)
+        : err_set(reterr, RILL_NOMEM, "'%.200s': no memory for %zu bytes", path, b.n);
     if (s == RILL_OK)
         *ret = b;
     else

@@ -9,17 +9,19 @@
 struct bytes {
     const uint8_t *data;
     size_t n;
-    char *path;         /* as opened; NULL: not from a file. What lies beside it is found from here */
+    char *path; /* as opened; NULL: not from a file. What lies beside it is found from here */
 };
 
 #define BYTES_MAX ((uint64_t) 2 << 30)
 
-/* Reads a regular file of at most max_bytes (0: BYTES_MAX). *ret is owned by the caller, written only on RILL_OK. */
+/* Reads a regular file of at most max_bytes (0: BYTES_MAX). *ret is owned by the caller, written
+ * only on RILL_OK. */
 rill_status bytes_map(struct bytes *ret, const char *path, uint64_t max_bytes, rill_error *reterr);
 
 /* Frees and zeroes b; a zeroed b is fine. */
 void bytes_drop(struct bytes *b);
 
 /* Reads n bytes at offset of an open file; IO if the file is shorter. path is for the message. */
-rill_status bytes_read_at(int fd, void *ret, size_t n, uint64_t offset, const char *path, rill_error *reterr);
+rill_status bytes_read_at(int fd, void *ret, size_t n, uint64_t offset, const char *path,
+                          rill_error *reterr);
 #endif

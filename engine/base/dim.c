@@ -250,7 +250,8 @@ static bool eval_join(const struct dim *d, unsigned i, int64_t x, int64_t *acc)
     int64_t kx;
     switch (d->kind) {
     case DIM_ADD:
-        return !__builtin_mul_overflow(d->coef[i], x, &kx) && !__builtin_add_overflow(*acc, kx, acc);
+        return !__builtin_mul_overflow(d->coef[i], x, &kx) &&
+            !__builtin_add_overflow(*acc, kx, acc);
     case DIM_MUL:
         return !__builtin_mul_overflow(*acc, x, acc);
     case DIM_DIV:
@@ -345,7 +346,8 @@ static bool slope_of_div(const struct dim *d, const struct dim *symbol, int64_t 
 }
 
 /* All operands grow alike. */
-static bool slope_of_alike(const struct dim *d, const struct dim *symbol, int64_t *num, int64_t *den)
+static bool slope_of_alike(const struct dim *d, const struct dim *symbol, int64_t *num,
+                           int64_t *den)
 {
     for (unsigned i = 0; i < d->n; i++) {
         int64_t n, q;
@@ -390,7 +392,8 @@ static const struct dim *subst_sum(struct dims *ds, const struct dim *d, const s
     return dim_from_lin(ds, &l);
 }
 
-static const struct dim *subst_join(struct dims *ds, const struct dim *d, const struct dim *const *arg)
+static const struct dim *subst_join(struct dims *ds, const struct dim *d,
+                                    const struct dim *const *arg)
 {
     const struct dim *p = arg[0];
     switch (d->kind) {
@@ -423,7 +426,8 @@ const struct dim *dim_refresh(struct dims *ds, const struct dim *d)
     return s ? dim_subst(ds, d, s, s) : d;
 }
 
-const struct dim *dim_subst(struct dims *ds, const struct dim *d, const struct dim *symbol, const struct dim *to)
+const struct dim *dim_subst(struct dims *ds, const struct dim *d, const struct dim *symbol,
+                            const struct dim *to)
 {
     if (dim_is_bad(d) || dim_is_bad(to))
         return ds->poison;

@@ -7,8 +7,9 @@
  * floor division. Facts asserted about symbols (S >= 0) feed the simplifier.
  *
  * Errors are sticky: an overflow, a division by zero or a failed allocation sets the scope's status
- * once, and the maker returns a poison value that every maker passes on; callers check dims_status()
- * once per node, not per expression. Not thread-safe: a scope belongs to one stage under construction. */
+ * once, and the maker returns a poison value that every maker passes on; callers check
+ * dims_status() once per node, not per expression. Not thread-safe: a scope belongs to one stage
+ * under construction. */
 #ifndef ENGINE_BASE_DIM_H
 #define ENGINE_BASE_DIM_H
 #include "engine/base/arena.h"
@@ -26,19 +27,22 @@ rill_status  dims_status(const struct dims *ds, rill_error *reterr);
 
 const struct dim *dim_int(struct dims *ds, int64_t value);
 const struct dim *dim_symbol(struct dims *ds, const char *name);    /* [A-Za-z_][A-Za-z0-9_./]* */
-const struct dim *dim_fresh(struct dims *ds);                       /* a symbol nobody else has, for "unknown" */
+const struct dim *dim_fresh(struct dims *ds); /* a symbol nobody else has, for "unknown" */
 const struct dim *dim_add(struct dims *ds, const struct dim *a, const struct dim *b);
 const struct dim *dim_sub(struct dims *ds, const struct dim *a, const struct dim *b);
 const struct dim *dim_mul(struct dims *ds, const struct dim *a, const struct dim *b);
 const struct dim *dim_add_int(struct dims *ds, const struct dim *a, int64_t k);
 const struct dim *dim_mul_int(struct dims *ds, const struct dim *a, int64_t k);
-const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t k);         /* floor, k > 0 */
-const struct dim *dim_div_ceil_int(struct dims *ds, const struct dim *a, int64_t k);    /* ceiling, k > 0 */
+const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t k); /* floor, k > 0 */
+const struct dim *dim_div_ceil_int(struct dims *ds, const struct dim *a,
+                                   int64_t k); /* ceiling, k > 0 */
 const struct dim *dim_min(struct dims *ds, const struct dim *a, const struct dim *b);
 const struct dim *dim_max(struct dims *ds, const struct dim *a, const struct dim *b);
 const struct dim *dim_broadcast(struct dims *ds, const struct dim *a, const struct dim *b);
-const struct dim *dim_ge(struct dims *ds, const struct dim *a, const struct dim *b);    /* 1 if a >= b else 0 */
-const struct dim *dim_eq(struct dims *ds, const struct dim *a, const struct dim *b);    /* 1 if a == b else 0 */
+const struct dim *dim_ge(struct dims *ds, const struct dim *a,
+                         const struct dim *b); /* 1 if a >= b else 0 */
+const struct dim *dim_eq(struct dims *ds, const struct dim *a,
+                         const struct dim *b); /* 1 if a == b else 0 */
 
 bool    dim_is_const(const struct dim *d);
 int64_t dim_value(const struct dim *d);                     /* of a constant */
@@ -48,38 +52,48 @@ bool    dim_has_symbol(const struct dim *d);                /* any symbol */
 
 /* d == a/b exactly as a linear function: *ret_num/(*ret_den) is what d grows by per unit of symbol.
  * False when d is not (floor-)linear in it. */
-bool    dim_slope(const struct dim *d, const struct dim *symbol, int64_t *ret_num, int64_t *ret_den);
+bool dim_slope(const struct dim *d, const struct dim *symbol, int64_t *ret_num, int64_t *ret_den);
 
-/* Adds the symbols of d that are not among list[0..n) yet, at most to cap; returns how many there are now. */
+/* Adds the symbols of d that are not among list[0..n) yet, at most to cap; returns how many there
+ * are now. */
 unsigned dim_symbols(const struct dim *d, const struct dim **list, unsigned n, unsigned cap);
-const char *dim_name(const struct dim *d);      /* of a symbol, NULL of anything else; lives as long as the scope */
+const char *dim_name(
+    const struct dim *d); /* of a symbol, NULL of anything else; lives as long as the scope */
 
-/* The integer that symbol must be for expr == value, where expr is a number times the symbol plus a number.
- * INVALID with the reason: there is none, or it contradicts a bound; UNSUPPORTED: expr is of another form. */
-rill_status dim_solve(const struct dim *expr, const struct dim *symbol, int64_t value, int64_t *ret, rill_error *reterr);
+/* The integer that symbol must be for expr == value, where expr is a number times the symbol plus a
+ * number. INVALID with the reason: there is none, or it contradicts a bound; UNSUPPORTED: expr is
+ * of another form. */
+rill_status dim_solve(const struct dim *expr, const struct dim *symbol, int64_t value, int64_t *ret,
+                      rill_error *reterr);
 
 /* d with `to` in the place of symbol, simplified. */
-const struct dim *dim_subst(struct dims *ds, const struct dim *d, const struct dim *symbol, const struct dim *to);
+const struct dim *dim_subst(struct dims *ds, const struct dim *d, const struct dim *symbol,
+                            const struct dim *to);
 
-/* What is asserted about symbol holds for `to` from now on; INVALID where it cannot. To be called when symbol is
- * replaced by `to` everywhere; `to` may not mention it. */
-rill_status dims_carry(struct dims *ds, const struct dim *symbol, const struct dim *to, rill_error *reterr);
+/* What is asserted about symbol holds for `to` from now on; INVALID where it cannot. To be called
+ * when symbol is replaced by `to` everywhere; `to` may not mention it. */
+rill_status dims_carry(struct dims *ds, const struct dim *symbol, const struct dim *to,
+                       rill_error *reterr);
 
-/* Value with symbol bound to v; false if another symbol is left or the arithmetic overflows. No allocation. */
+/* Value with symbol bound to v; false if another symbol is left or the arithmetic overflows. No
+ * allocation. */
 bool    dim_eval(const struct dim *d, const struct dim *symbol, int64_t v, int64_t *ret);
 
 /* "S>=1", "T < 2*S"... Adds to what the simplifier may assume. */
 rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr);
 
-/* d >= 0 from now on, because nothing could run otherwise. INVALID where it contradicts what is known. Expressions made
- * before keep their form; dim_refresh gives the one they have with all that is known now. */
+/* d >= 0 from now on, because nothing could run otherwise. INVALID where it contradicts what is
+ * known. Expressions made before keep their form; dim_refresh gives the one they have with all that
+ * is known now. */
 rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr);
 const struct dim *dim_refresh(struct dims *ds, const struct dim *d);
 
-/* Whether what is asserted holds with symbol bound to v; assertions that mention other symbols have no say. */
+/* Whether what is asserted holds with symbol bound to v; assertions that mention other symbols have
+ * no say. */
 bool        dims_allow(const struct dims *ds, const struct dim *symbol, int64_t v);
 
 /* Printed forms parse back to the same pointer. */
-rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret, rill_error *reterr);
+rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret,
+                      rill_error *reterr);
 int         dim_print(const struct dim *d, char *buf, size_t cap);      /* as snprintf */
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* dim_impl.h - what the files of the dimension module share; nobody else includes it.
  *
- * Canonical form. A sum is constant + coefficients times terms, where a term is neither a constant nor a sum;
- * terms are sorted and differ. A product has two factors or more. min, max and broadcast are flat and sorted.
- * The order is by structure, so that it does not depend on who was made first. */
+ * Canonical form. A sum is constant + coefficients times terms, where a term is neither a constant
+ * nor a sum; terms are sorted and differ. A product has two factors or more. min, max and broadcast
+ * are flat and sorted. The order is by structure, so that it does not depend on who was made
+ * first. */
 #ifndef ENGINE_BASE_DIM_IMPL_H
 #define ENGINE_BASE_DIM_IMPL_H
 #include "engine/base/dim.h"
@@ -11,7 +12,19 @@
 #include <stddef.h>
 
 /* The order of the kinds is the order in which operands are sorted and printed. */
-enum dim_kind { DIM_POISON, DIM_INT, DIM_SYM, DIM_MUL, DIM_DIV, DIM_ADD, DIM_MIN, DIM_MAX, DIM_BROADCAST, DIM_GE, DIM_EQ };
+enum dim_kind {
+    DIM_POISON,
+    DIM_INT,
+    DIM_SYM,
+    DIM_MUL,
+    DIM_DIV,
+    DIM_ADD,
+    DIM_MIN,
+    DIM_MAX,
+    DIM_BROADCAST,
+    DIM_GE,
+    DIM_EQ
+};
 
 #define DIM_TERMS_MAX  64           /* terms of a sum, operands of anything else */
 #define DIM_NODES_MAX  1000         /* nodes of one expression, counted as a tree */
@@ -57,7 +70,7 @@ int dim_order(const struct dim *a, const struct dim *b);
 static inline bool dim_is_bad(const struct dim *d) { return !d || d->kind == DIM_POISON; }
 
 bool    floor_div_checked(int64_t a, int64_t q, int64_t *ret);      /* q > 0 */
-int64_t gcd_i64(int64_t a, int64_t b);                              /* of the magnitudes; INT64_MIN counts as 1 */
+int64_t gcd_i64(int64_t a, int64_t b); /* of the magnitudes; INT64_MIN counts as 1 */
 
 void lin_init(struct lin *l, const struct dim *d);
 void lin_add(struct lin *l, int64_t k, const struct dim *d);        /* l += k * d */
@@ -65,9 +78,11 @@ void lin_scale(struct lin *l, int64_t k);                           /* k != 0 */
 const struct dim *dim_from_lin(struct dims *ds, struct lin *l);
 
 /* n-ary min, max, broadcast. */
-const struct dim *dim_lattice(struct dims *ds, enum dim_kind kind, const struct dim *const *arg, unsigned n);
+const struct dim *dim_lattice(struct dims *ds, enum dim_kind kind, const struct dim *const *arg,
+                              unsigned n);
 
-/* True only where the facts of the scope prove l >= 0. budget is the number of cases that may be looked at. */
+/* True only where the facts of the scope prove l >= 0. budget is the number of cases that may be
+ * looked at. */
 bool lin_proves_ge0(const struct dims *ds, const struct lin *l, int budget);
 bool dim_proves_ge(const struct dims *ds, const struct dim *a, const struct dim *b, int budget);
 struct dim_bound dim_bounds(const struct dim *d);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* expression := product (('+' | '-') product)*
  * product    := unary (('*' unary) | ('/' constant))*
- * unary      := '-' unary | integer | name | '"' any '"' | call '(' expression, expression... ')' | '(' expression ')'
- * Calls are min, max, broadcast, ge and eq. */
+ * unary      := '-' unary | integer | name | '"' any '"' | call '(' expression, expression... ')' |
+ * '(' expression ')' Calls are min, max, broadcast, ge and eq. */
 #include "engine/base/dim_impl.h"
 
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static const struct dim *parse_unary(struct parser *p);
 static const struct dim *parse_fail(struct parser *p, rill_status s, const char *what)
 {
     if (p->status == RILL_OK)
-        p->status = err_set(p->err, s, "dimension '%.120s', column %d: %s", p->text, (int) (p->at - p->text) + 1, what);
+        p->status = err_set(p->err, s, "dimension '%.120s', column %d: %s", p->text,
+                            (int) (p->at - p->text) + 1, what);
     return p->ds->poison;
 }
 
@@ -60,7 +61,8 @@ static const struct dim *parse_int(struct parser *p, bool negative)
     int64_t v = 0;
     for (; is_digit(*p->at); p->at++) {
         int64_t digit = *p->at - '0';
-        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, negative ? -digit : digit, &v))
+        if (__builtin_mul_overflow(v, 10, &v) ||
+            __builtin_add_overflow(v, negative ? -digit : digit, &v))
             return parse_fail(p, RILL_LIMIT, "a number over 2^63");
     }
     return dim_int(p->ds, v);
@@ -79,14 +81,16 @@ static const struct dim *parse_quoted(struct parser *p)
         name[n] = *p->at;
         if (*p->at == '\\') {
             if (p->at[1] != 'x' || hex_digit(p->at[2]) < 0 || hex_digit(p->at[3]) < 0)
-                return parse_fail(p, RILL_INVALID, "only \\x and two digits may follow a backslash");
+                return parse_fail(p, RILL_INVALID,
+                                  "only \\x and two digits may follow a backslash");
             name[n] = (char) (hex_digit(p->at[2]) * 16 + hex_digit(p->at[3]));
             p->at += 3;
         }
         n += name[n] != '\0';
     }
     if (*p->at != '"' || !n)
-        return parse_fail(p, RILL_INVALID, "a quoted name must be closed, not empty, and under 256 bytes");
+        return parse_fail(p, RILL_INVALID,
+                          "a quoted name must be closed, not empty, and under 256 bytes");
     p->at++;
     name[n] = '\0';
     return dim_symbol(p->ds, name);
@@ -103,10 +107,12 @@ static size_t name_length(const char *s)
 }
 
 static const struct { const char *name; enum dim_kind kind; } calls[] = {
-    { "min", DIM_MIN }, { "max", DIM_MAX }, { "broadcast", DIM_BROADCAST }, { "ge", DIM_GE }, { "eq", DIM_EQ },
+    { "min", DIM_MIN }, { "max", DIM_MAX }, { "broadcast", DIM_BROADCAST },
+    { "ge", DIM_GE },   { "eq", DIM_EQ },
 };
 
-static const struct dim *call_make(struct parser *p, enum dim_kind kind, const struct dim *const *arg, unsigned n)
+static const struct dim *call_make(struct parser *p, enum dim_kind kind,
+                                   const struct dim *const *arg, unsigned n)
 {
     if (kind != DIM_GE && kind != DIM_EQ)
         return dim_lattice(p->ds, kind, arg, n);
@@ -230,7 +236,8 @@ static struct scaled parse_product(struct parser *p)
     return s;
 }
 
-/* The whole sum is gathered before it is simplified: parts of a canonical sum may have another form alone. */
+/* The whole sum is gathered before it is simplified: parts of a canonical sum may have another form
+ * alone. */
 static const struct dim *parse_sum(struct parser *p)
 {
     struct lin l = { .c = 0 };
@@ -269,7 +276,8 @@ rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret,
 
 /* ---- assertions ---- */
 
-#define ASSUME_BUDGET 16        /* cases looked at before a fact is kept beside those that may imply it */
+#define ASSUME_BUDGET 16 /* cases looked at before a fact is kept beside those that may imply it   \
+                          */
 
 static rill_status assert_refuse(struct parser *p)
 {
@@ -313,7 +321,8 @@ static rill_status assert_ge0(struct parser *p, struct lin *l)
 }
 
 static const struct { const char *sign; int64_t k, c; bool both; } relations[] = {
-    { ">=", 1, 0, false }, { "<=", -1, 0, false }, { "==", 1, 0, true }, { ">", 1, -1, false }, { "<", -1, -1, false },
+    { ">=", 1, 0, false }, { "<=", -1, 0, false }, { "==", 1, 0, true },
+    { ">", 1, -1, false }, { "<", -1, -1, false },
 };
 
 rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr)
@@ -321,7 +330,8 @@ rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr)
     struct parser p = { .ds = ds, .text = text, .at = text, .err = reterr };
     const struct dim *a = parse_sum(&p), *b;
     size_t i = 0;
-    while (p.status == RILL_OK && i < sizeof relations / sizeof *relations && !accept(&p, relations[i].sign))
+    while (p.status == RILL_OK && i < sizeof relations / sizeof *relations &&
+           !accept(&p, relations[i].sign))
         i++;
     if (p.status == RILL_OK && i == sizeof relations / sizeof *relations)
         parse_fail(&p, RILL_INVALID, "expected a comparison: >= <= == > <");

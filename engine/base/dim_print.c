@@ -108,7 +108,8 @@ static void put_product(struct out *o, const struct dim *d)
 
 static void put_div(struct out *o, const struct dim *d)
 {
-    bool paren = d->arg[0]->kind == DIM_ADD || d->arg[0]->kind == DIM_MUL || d->arg[0]->kind == DIM_DIV;
+    bool paren =
+        d->arg[0]->kind == DIM_ADD || d->arg[0]->kind == DIM_MUL || d->arg[0]->kind == DIM_DIV;
     put(o, paren ? "(" : "");
     put_dim(o, d->arg[0]);
     put(o, paren ? ")/" : "/");

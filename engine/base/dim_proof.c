@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the facts of a scope prove: intervals first, then a bounded search that replaces floors by their
- * linear bounds, splits min and max into cases, and adds multiples of facts. */
+/* What the facts of a scope prove: intervals first, then a bounded search that replaces floors by
+ * their linear bounds, splits min and max into cases, and adds multiples of facts. */
 #include "engine/base/dim_impl.h"
 
 #define LO INT64_MIN
@@ -28,7 +28,8 @@ static int64_t bound_mul(int64_t a, int64_t b)
 
 static struct dim_bound bounds_mul(struct dim_bound a, struct dim_bound b)
 {
-    int64_t p[4] = { bound_mul(a.lo, b.lo), bound_mul(a.lo, b.hi), bound_mul(a.hi, b.lo), bound_mul(a.hi, b.hi) };
+    int64_t p[4] = { bound_mul(a.lo, b.lo), bound_mul(a.lo, b.hi), bound_mul(a.hi, b.lo),
+                     bound_mul(a.hi, b.hi) };
     struct dim_bound r = { p[0], p[0] };
     for (int i = 1; i < 4; i++) {
         r.lo = p[i] < r.lo ? p[i] : r.lo;

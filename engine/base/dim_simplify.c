@@ -105,8 +105,8 @@ static int lin_find_one_choice(const struct lin *l)
     return found;
 }
 
-/* c + k*min(a, b) is min(c + k*a, c + k*b), so that 1 + min(S, 1) and min(1 + S, 2) are one; a negative k
- * turns min into max. Only small sums are distributed. NULL: it stays a sum. */
+/* c + k*min(a, b) is min(c + k*a, c + k*b), so that 1 + min(S, 1) and min(1 + S, 2) are one; a
+ * negative k turns min into max. Only small sums are distributed. NULL: it stays a sum. */
 static const struct dim *sum_into_choice(struct dims *ds, const struct lin *l)
 {
     int at = lin_find_one_choice(l);
@@ -139,10 +139,13 @@ const struct dim *dim_from_lin(struct dims *ds, struct lin *l)
     const struct dim *d = sum_into_choice(ds, l);
     if (d)
         return d;
-    return dim_intern(ds, &(struct dim) { .kind = DIM_ADD, .value = l->c, .n = l->n, .arg = l->t, .coef = l->k });
+    return dim_intern(ds,
+                      &(struct dim) {
+                          .kind = DIM_ADD, .value = l->c, .n = l->n, .arg = l->t, .coef = l->k });
 }
 
-static const struct dim *sum_of(struct dims *ds, const struct dim *a, int64_t k, const struct dim *b)
+static const struct dim *sum_of(struct dims *ds, const struct dim *a, int64_t k,
+                                const struct dim *b)
 {
     if (dim_is_bad(a) || dim_is_bad(b))
         return ds->poison;
@@ -211,7 +214,8 @@ static const struct dim *product_of_terms(struct dims *ds, const struct dim *a, 
     return n == 1 ? f[0] : dim_intern(ds, &(struct dim) { .kind = DIM_MUL, .n = n, .arg = f });
 }
 
-static const struct dim *product_distributed(struct dims *ds, const struct lin *a, const struct lin *b)
+static const struct dim *product_distributed(struct dims *ds, const struct lin *a,
+                                             const struct lin *b)
 {
     struct lin r = { .c = 0 };
     r.bad |= __builtin_mul_overflow(a->c, b->c, &r.c);
@@ -252,8 +256,8 @@ const struct dim *dim_mul(struct dims *ds, const struct dim *a, const struct dim
 
 /* ---- floor division ---- */
 
-/* Moves the multiples of q out of l into ret_whole: (q*X + r)/q = X + r/q. Coefficients keep their sign,
- * the constant is left in 0..q-1. */
+/* Moves the multiples of q out of l into ret_whole: (q*X + r)/q = X + r/q. Coefficients keep their
+ * sign, the constant is left in 0..q-1. */
 static void div_split(struct lin *l, int64_t q, struct lin *ret_whole)
 {
     int64_t whole;
@@ -270,7 +274,8 @@ static void div_split(struct lin *l, int64_t q, struct lin *ret_whole)
     }
 }
 
-/* (floor(b/p) + Y)/q = (b + p*Y)/(p*q). False when there is no such term or the numbers get too large. */
+/* (floor(b/p) + Y)/q = (b + p*Y)/(p*q). False when there is no such term or the numbers get too
+ * large. */
 static bool div_cascade(struct lin *l, int64_t *q)
 {
     for (unsigned i = 0; i < l->n; i++) {
@@ -335,8 +340,8 @@ static const struct dim *div_rest(struct dims *ds, struct lin *l, int64_t q)
     return dim_intern(ds, &(struct dim) { .kind = DIM_DIV, .value = q, .n = 1, .arg = &num });
 }
 
-/* floor(-X/q) = -floor((X + q-1)/q): a numerator without a positive term is turned round, so that both ways of
- * writing it are one. */
+/* floor(-X/q) = -floor((X + q-1)/q): a numerator without a positive term is turned round, so that
+ * both ways of writing it are one. */
 static bool div_turn(struct lin *l, int64_t q)
 {
     for (unsigned i = 0; i < l->n; i++)
@@ -451,7 +456,8 @@ static bool operands_broadcast(struct dims *ds, struct operands *o)
     return n_const <= 1;
 }
 
-const struct dim *dim_lattice(struct dims *ds, enum dim_kind kind, const struct dim *const *arg, unsigned n)
+const struct dim *dim_lattice(struct dims *ds, enum dim_kind kind, const struct dim *const *arg,
+                              unsigned n)
 {
     struct operands o = { .n = 0 };
     for (unsigned i = 0; i < n; i++) {
@@ -489,8 +495,8 @@ const struct dim *dim_broadcast(struct dims *ds, const struct dim *a, const stru
 
 /* ---- comparisons ---- */
 
-/* a - b as a form whose coefficients have no common divisor; *ret_whole is false when the constant was not
- * divisible (it is floored). */
+/* a - b as a form whose coefficients have no common divisor; *ret_whole is false when the constant
+ * was not divisible (it is floored). */
 static bool compare_form(struct lin *l, const struct dim *a, const struct dim *b)
 {
     lin_init(l, a);

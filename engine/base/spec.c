@@ -67,7 +67,8 @@ static rill_status quoted_read(struct reader *r, const char **ret)
         if (*r->at == '\\' && r->at[1]) {
             char c = *++r->at;
             if (c != 'n' && c != '\\' && c != '"' && c != '\'')
-                return spec_fail(r->s, column(r), r->err, "only a quote, a backslash or n may follow a backslash");
+                return spec_fail(r->s, column(r), r->err,
+                                 "only a quote, a backslash or n may follow a backslash");
             *to++ = c == 'n' ? '\n' : c;
             continue;
         }
@@ -132,7 +133,9 @@ static rill_status args_read(struct reader *r)
         TRY(arg_read(r));
     while (accept(r, ','));
     if (!accept(r, ')'))
-        return spec_fail(r->s, column(r), r->err, "found %s, expected ',' or ')' (expressions stand in quotes)", found(r, buf));
+        return spec_fail(r->s, column(r), r->err,
+                         "found %s, expected ',' or ')' (expressions stand in quotes)",
+                         found(r, buf));
     return RILL_OK;
 }
 

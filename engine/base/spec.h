@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* spec.h - "name" or "name(key: value, value, ...)": a call with words for arguments.
  *
- * A word is bare (letters, digits and _ . / + -) or in double or single quotes, where a backslash stands before
- * a quote, another backslash, or n for a new line. Dashes in the name and in bare keys count as underscores. */
+ * A word is bare (letters, digits and _ . / + -) or in double or single quotes, where a backslash
+ * stands before a quote, another backslash, or n for a new line. Dashes in the name and in bare
+ * keys count as underscores. */
 #ifndef ENGINE_BASE_SPEC_H
 #define ENGINE_BASE_SPEC_H
 #include "engine/base/arena.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* binary.c - arithmetic, bitwise and logical ops of two or more inputs with broadcasting. Integers wrap; a
- * division by zero gives 0. */
+/* binary.c - arithmetic, bitwise and logical ops of two or more inputs with broadcasting. Integers
+ * wrap; a division by zero gives 0. */
 #include "engine/ops.h"
 #include "engine/ops/elem.h"
 
@@ -107,7 +107,8 @@ static inline uint64_t mod_unsigned(uint64_t a, uint64_t b)
 #define DEF_FMAX(T, C, op)  ELEM_ROWS2(max_##T, C, C, u > v || u != u ? u : v)
 #define DEF_FMIN(T, C, op)  ELEM_ROWS2(min_##T, C, C, u < v || u != u ? u : v)
 #define DEF_PRELU(T, C, op) ELEM_ROWS2(prelu_##T, C, C, u < 0 ? u * v : u)
-#define DEF_SPRELU(T, C, op) ELEM_ROWS2(prelu_##T, C, C, u < 0 ? (uint64_t) u * (uint64_t) v : (uint64_t) u)
+#define DEF_SPRELU(T, C, op)                                                                       \
+    ELEM_ROWS2(prelu_##T, C, C, u < 0 ? (uint64_t) u * (uint64_t) v : (uint64_t) u)
 #define DEF_UPRELU(T, C, op) ELEM_ROWS2(prelu_##T, C, C, ((void) v, u))
 #define DEF_AND(T, C, op)   ELEM_ROWS2(and_##T, C, C, u & v)
 #define DEF_OR(T, C, op)    ELEM_ROWS2(or_##T, C, C, u | v)
@@ -147,7 +148,8 @@ ELEM_ROWS2(land_BOOL, uint8_t, uint8_t, (u != 0) & (v != 0))
 ELEM_ROWS2(lor_BOOL, uint8_t, uint8_t, (u | v) != 0)
 ELEM_ROWS2(lxor_BOOL, uint8_t, uint8_t, (u != 0) ^ (v != 0))
 
-#define TABLE(NAME, LIST) static elem_fn *const NAME##_fns[DTYPE_COUNT] = { LIST(ELEM_TABLE_ENTRY, NAME) }
+#define TABLE(NAME, LIST)                                                                          \
+    static elem_fn *const NAME##_fns[DTYPE_COUNT] = { LIST(ELEM_TABLE_ENTRY, NAME) }
 #define LIST_NUM(X, op) ELEM_FLOATS(X, op) ELEM_INTS(X, op)
 #define LIST_BOOL(X, op) X(BOOL, uint8_t, op)
 TABLE(add, LIST_NUM);
@@ -170,7 +172,8 @@ TABLE(lxor, LIST_BOOL);
 
 /* ---- symbolic sizes ---- */
 
-/* Sizes are not negative, so truncation is the floor. A quotient by a symbol is not a size expression. */
+/* Sizes are not negative, so truncation is the floor. A quotient by a symbol is not a size
+ * expression. */
 static const struct dim *dim_div(struct dims *ds, const struct dim *a, const struct dim *b)
 {
     if (dim_is_const(a) && dim_is_const(b))
@@ -236,7 +239,10 @@ static rill_status plan_new(struct prep *c, elem_fn *const *fns, const struct te
 static const char *kernel_of(elem_fn *fn)
 {
     static const struct { elem_fn *fn; const char *name; } kernels[] = {
-        { add_F32, "add_f32" }, { sub_F32, "sub_f32" }, { mul_F32, "mul_f32" }, { div_F32, "div_f32" },
+        { add_F32, "add_f32" },
+        { sub_F32, "sub_f32" },
+        { mul_F32, "mul_f32" },
+        { div_F32, "div_f32" },
     };
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (kernels[i].fn == fn)
@@ -322,7 +328,8 @@ static void variadic_eval(const struct eval *e)
     if (!g->n)
         memmove(e->y[0], e->x[0], tensor_bytes(e->out[0]));
     for (unsigned k = 0; k < g->n; k++)
-        elem_run(&g->plan[k], e->kern, e->y[0], (const void *const[]) { k ? e->y[0] : e->x[0], e->x[k + 1] });
+        elem_run(&g->plan[k], e->kern, e->y[0],
+                 (const void *const[]) { k ? e->y[0] : e->x[0], e->x[k + 1] });
 }
 
 static void mean_eval(const struct eval *e)
@@ -338,7 +345,8 @@ static void mean_eval(const struct eval *e)
 }
 
 static void variadic_dim(const struct eval *e, struct dims *ds,
-                         const struct dim *(*f)(struct dims *, const struct dim *, const struct dim *))
+                         const struct dim *(*f)(struct dims *, const struct dim *,
+                                                const struct dim *) )
 {
     const struct dim **y = e->y[0];
     size_t n = (size_t) tensor_count(e->out[0]);
@@ -370,8 +378,10 @@ static const struct attr_spec shift_attrs[] = {
     { 0 }
 };
 
-#define TWO(types_of) .min_in = 2, .max_in = 2, .infer = types_of, .prepare = binary_prepare, .eval = binary_eval
-#define MANY(run)     .min_in = 1, .max_in = -1, .infer = variadic_infer, .prepare = variadic_prepare, .eval = run
+#define TWO(types_of)                                                                              \
+    .min_in = 2, .max_in = 2, .infer = types_of, .prepare = binary_prepare, .eval = binary_eval
+#define MANY(run)                                                                                  \
+    .min_in = 1, .max_in = -1, .infer = variadic_infer, .prepare = variadic_prepare, .eval = run
 
 #define BINARY_LIST(X)                                                                            \
     X(Add, TYPES_NUM, add_fns, NULL, "a + b", TWO(binary_infer), .eval_dim = add_dim)             \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cast.c - conversion of element types. Floats to integers truncate and saturate (NaN is 0); integers to
- * narrower integers keep the low bits; anything to bool is "not zero"; floats round to nearest even. */
+/* cast.c - conversion of element types. Floats to integers truncate and saturate (NaN is 0);
+ * integers to narrower integers keep the low bits; anything to bool is "not zero"; floats round to
+ * nearest even. */
 #include "engine/ops.h"
 #include "engine/ops/elem.h"
 
@@ -10,7 +11,7 @@
 #define CHUNK 128
 
 struct cast_attr {
-    int64_t to, saturate;       /* to: enum dtype; saturate belongs to types that do not exist here */
+    int64_t to, saturate; /* to: enum dtype; saturate belongs to types that do not exist here */
 };
 
 typedef void direct_fn(void *y, const void *x, size_t n);
@@ -62,7 +63,8 @@ static uint64_t u64_from(double v)
     return v >= 0x1p64 ? UINT64_MAX : (uint64_t) v;
 }
 
-/* To float with the last bit set where inexact, so that rounding it again gives what one rounding would. */
+/* To float with the last bit set where inexact, so that rounding it again gives what one rounding
+ * would. */
 static float f32_odd(double v)
 {
     float f = (float) v;
@@ -130,7 +132,8 @@ static void store_i64(enum dtype t, void *y, const int64_t *x, size_t n)
     }
 }
 
-static void cast_chunk(enum dtype to, void *y, const struct tensor *from, const void *x, int64_t at, size_t n)
+static void cast_chunk(enum dtype to, void *y, const struct tensor *from, const void *x, int64_t at,
+                       size_t n)
 {
     double d[CHUNK];
     int64_t v[CHUNK];
@@ -149,7 +152,9 @@ static void cast_eval(const struct eval *e)
 {
     const struct tensor *from = e->in[0], *to = e->out[0];
     size_t n = (size_t) tensor_count(to), bytes = dtype_bytes(to->type);
-    direct_fn *f = to->type == DTYPE_F32 ? to_f32[from->type] : to->type == DTYPE_F64 ? to_f64[from->type] : NULL;
+    direct_fn *f = to->type == DTYPE_F32 ? to_f32[from->type]
+        : to->type == DTYPE_F64          ? to_f64[from->type]
+                                         : NULL;
     if (from->type == to->type && to->type != DTYPE_BOOL) {
         memmove(e->y[0], e->x[0], n * bytes);
         return;
@@ -191,7 +196,8 @@ static rill_status cast_infer_to(struct infer *c, enum dtype to)
     enum dtype from = c->in[0]->type;
     TRY(elem_check_type(c, 0, TYPES_ANY));
     if (from == DTYPE_DIM && dtype_is_float(to))
-        return infer_fail(c, "a symbolic size cannot become %s; give the size a number", dtype_name(to));
+        return infer_fail(c, "a symbolic size cannot become %s; give the size a number",
+                          dtype_name(to));
     if (from == DTYPE_DIM)
         to = DTYPE_DIM;
     infer_shape(c, 0, to, c->in[0]->rank, c->in[0]->shape);
@@ -221,27 +227,43 @@ static rill_status cast_like_infer(struct infer *c)
 
 static const struct attr_spec cast_attrs[] = {
     { .name = "to", .kind = ATTR_INT, .offset = offsetof(struct cast_attr, to), .required = true },
-    { .name = "saturate", .kind = ATTR_INT, .offset = offsetof(struct cast_attr, saturate), .def_i = 1 },
+    { .name = "saturate",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct cast_attr, saturate),
+      .def_i = 1 },
     { 0 }
 };
-static const struct attr_spec cast_like_attrs[] = {
-    { .name = "saturate", .kind = ATTR_INT, .offset = offsetof(struct cast_attr, saturate), .def_i = 1 },
-    { 0 }
-};
+static const struct attr_spec cast_like_attrs[] = { { .name = "saturate",
+                                                      .kind = ATTR_INT,
+                                                      .offset =
+                                                          offsetof(struct cast_attr, saturate),
+                                                      .def_i = 1 },
+                                                    { 0 } };
 
-static const struct op cast_op = {
-    .name = "Cast", .attrs = cast_attrs, .attr_bytes = sizeof(struct cast_attr), .min_in = 1, .max_in = 1,
-    .min_out = 1,
-    .max_out = 1, .flags = OP_POINTWISE, .infer = cast_infer, .eval = cast_eval, .eval_dim = cast_dim,
-    .help = "x in another element type"
-};
+static const struct op cast_op = { .name = "Cast",
+                                   .attrs = cast_attrs,
+                                   .attr_bytes = sizeof(struct cast_attr),
+                                   .min_in = 1,
+                                   .max_in = 1,
+                                   .min_out = 1,
+                                   .max_out = 1,
+                                   .flags = OP_POINTWISE,
+                                   .infer = cast_infer,
+                                   .eval = cast_eval,
+                                   .eval_dim = cast_dim,
+                                   .help = "x in another element type" };
 
 /* Not POINTWISE: the second input lends its type, not its elements. */
-static const struct op cast_like_op = {
-    .name = "CastLike", .attrs = cast_like_attrs, .attr_bytes = sizeof(struct cast_attr), .min_in = 2,
-    .max_in = 2,
-    .min_out = 1, .max_out = 1, .infer = cast_like_infer, .eval = cast_eval, .eval_dim = cast_like_dim,
-    .help = "x in the element type of the second input"
-};
+static const struct op cast_like_op = { .name = "CastLike",
+                                        .attrs = cast_like_attrs,
+                                        .attr_bytes = sizeof(struct cast_attr),
+                                        .min_in = 2,
+                                        .max_in = 2,
+                                        .min_out = 1,
+                                        .max_out = 1,
+                                        .infer = cast_like_infer,
+                                        .eval = cast_eval,
+                                        .eval_dim = cast_like_dim,
+                                        .help = "x in the element type of the second input" };
 
 const struct op *const ops_cast[] = { &cast_op, &cast_like_op, NULL };

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/chain.h"
 
-#define INTS(member) { .name = #member, .kind = ATTR_INTS, .offset = offsetof(struct chain_attr, member) }
+#define INTS(member)                                                                               \
+    {                                                                                              \
+        .name = #member, .kind = ATTR_INTS, .offset = offsetof(struct chain_attr, member)          \
+    }
 
 static const struct attr_spec chain_attrs[] = {
     { .name = "m", .kind = ATTR_INT, .offset = offsetof(struct chain_attr, m), .def_i = 1 },
@@ -43,24 +46,27 @@ static bool step_fits(const struct prep *c, const int64_t s[4])
     const struct chain_attr *a = c->attr;
     int64_t slots = c->n_in + c->n_out + a->n_tmp;
     bool alone = s[0] >= KERN_CHAIN_RELU && s[2] >= 0 && s[2] < c->n_in;
-    return (!alone || is_dense(a, (unsigned) s[2])) && s[0] >= 0 && s[0] < KERN_CHAIN_OPS && s[1] >= c->n_in &&
-           s[1] < slots && s[2] >= 0 && s[2] < slots && s[3] >= 0 && s[3] < slots;
+    return (!alone || is_dense(a, (unsigned) s[2])) && s[0] >= 0 && s[0] < KERN_CHAIN_OPS &&
+        s[1] >= c->n_in && s[1] < slots && s[2] >= 0 && s[2] < slots && s[3] >= 0 && s[3] < slots;
 }
 
 /* An input has the elements that are read of it. */
 static bool input_fits(const struct prep *c, const struct chain_attr *a, unsigned input)
 {
     int64_t row = input < a->rows.n ? a->rows.v[input] : -1, reach;
-    return c->in[input] && c->in[input]->type == DTYPE_F32 && row >= 0 && !__builtin_mul_overflow(a->m - 1, row, &reach) &&
-           !__builtin_add_overflow(reach, is_dense(a, input) ? a->n : 1, &reach) && reach <= tensor_count(c->in[input]);
+    return c->in[input] && c->in[input]->type == DTYPE_F32 && row >= 0 &&
+        !__builtin_mul_overflow(a->m - 1, row, &reach) &&
+        !__builtin_add_overflow(reach, is_dense(a, input) ? a->n : 1, &reach) &&
+        reach <= tensor_count(c->in[input]);
 }
 
 static rill_status chain_check(struct prep *c)
 {
     const struct chain_attr *a = c->attr;
     int64_t count;
-    if (c->n_in > CHAIN_PORTS_MAX || c->n_out > CHAIN_PORTS_MAX || a->m < 1 || a->n < 1 || a->steps.n % 4 ||
-        a->n_tmp < 0 || a->n_tmp > KERN_CHAIN_SLOTS || c->n_in + c->n_out + a->n_tmp > KERN_CHAIN_SLOTS ||
+    if (c->n_in > CHAIN_PORTS_MAX || c->n_out > CHAIN_PORTS_MAX || a->m < 1 || a->n < 1 ||
+        a->steps.n % 4 || a->n_tmp < 0 || a->n_tmp > KERN_CHAIN_SLOTS ||
+        c->n_in + c->n_out + a->n_tmp > KERN_CHAIN_SLOTS ||
         __builtin_mul_overflow(a->m, a->n, &count))
         return prep_fail(c, "is not a program of at most %d inputs and outputs", CHAIN_PORTS_MAX);
     for (uint32_t i = 0; i < a->steps.n; i += 4)
@@ -85,12 +91,16 @@ static rill_status chain_prepare(struct prep *c)
     if (!p || !s || !dense)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (uint32_t i = 0; i < a->steps.n / 4; i++)
-        s[i] = (struct kern_chain_step) { (uint8_t) a->steps.v[4 * i], (uint8_t) a->steps.v[4 * i + 1],
-                                          (uint8_t) a->steps.v[4 * i + 2], (uint8_t) a->steps.v[4 * i + 3] };
+        s[i] =
+            (struct kern_chain_step) { (uint8_t) a->steps.v[4 * i], (uint8_t) a->steps.v[4 * i + 1],
+                                       (uint8_t) a->steps.v[4 * i + 2],
+                                       (uint8_t) a->steps.v[4 * i + 3] };
     for (unsigned i = 0; i < KERN_CHAIN_SLOTS; i++)
         dense[i] = i >= c->n_in || is_dense(a, i);
-    *p = (struct chain) { .program = { s, dense, a->steps.n / 4, c->n_in, c->n_out, (unsigned) a->n_tmp },
-                          .m = (size_t) a->m, .n = (size_t) a->n };
+    *p = (struct chain) { .program = { s, dense, a->steps.n / 4, c->n_in, c->n_out,
+                                       (unsigned) a->n_tmp },
+                          .m = (size_t) a->m,
+                          .n = (size_t) a->n };
     for (unsigned i = 0; i < c->n_in; i++)
         p->row[i] = (size_t) a->rows.v[i];
     c->args = p;
@@ -105,8 +115,8 @@ static void chain_eval(const struct eval *e)
     const float *x[CHAIN_PORTS_MAX];
     float *y[CHAIN_PORTS_MAX];
     if (p->m == 1) {
-        e->kern->chain_f32(&p->program, (float *const *) (const void *) e->y, (const float *const *) (const void *) e->x,
-                           e->scratch, p->n);
+        e->kern->chain_f32(&p->program, (float *const *) (const void *) e->y,
+                           (const float *const *) (const void *) e->x, e->scratch, p->n);
         return;
     }
     for (unsigned i = 0; i < e->n_in; i++)
@@ -123,7 +133,15 @@ static void chain_eval(const struct eval *e)
 }
 
 const struct op op_chain = {
-    .name = "Chain", .attrs = chain_attrs, .attr_bytes = sizeof(struct chain_attr), .min_in = 1, .max_in = CHAIN_PORTS_MAX,
-    .min_out = 1, .max_out = CHAIN_PORTS_MAX, .infer = chain_infer, .prepare = chain_prepare, .eval = chain_eval,
+    .name = "Chain",
+    .attrs = chain_attrs,
+    .attr_bytes = sizeof(struct chain_attr),
+    .min_in = 1,
+    .max_in = CHAIN_PORTS_MAX,
+    .min_out = 1,
+    .max_out = CHAIN_PORTS_MAX,
+    .infer = chain_infer,
+    .prepare = chain_prepare,
+    .eval = chain_eval,
     .help = "element-wise steps one after another",
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* chain.h - Chain: an element-wise program over tensors of one number of elements. Made by passes only. */
+/* chain.h - Chain: an element-wise program over tensors of one number of elements. Made by passes
+ * only. */
 #ifndef ENGINE_OPS_CHAIN_H
 #define ENGINE_OPS_CHAIN_H
 #include "engine/op.h"

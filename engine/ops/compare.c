@@ -26,7 +26,8 @@ LIST_NUM(DEF_LT, _)
 LIST_NUM(DEF_LE, _)
 ELEM_ROWS2(eq_BOOL, uint8_t, uint8_t, (u != 0) == (v != 0))
 
-#define TABLE(NAME, LIST) static elem_fn *const NAME##_fns[DTYPE_COUNT] = { LIST(ELEM_TABLE_ENTRY, NAME) }
+#define TABLE(NAME, LIST)                                                                          \
+    static elem_fn *const NAME##_fns[DTYPE_COUNT] = { LIST(ELEM_TABLE_ENTRY, NAME) }
 TABLE(eq, LIST_EQ);
 TABLE(gt, LIST_NUM);
 TABLE(ge, LIST_NUM);
@@ -133,7 +134,9 @@ static rill_status where_infer(struct infer *c)
 
 static rill_status where_prepare(struct prep *c)
 {
-    static elem_fn *const by_size[9] = { [1] = where_1, [2] = where_2, [4] = where_4, [8] = where_8 };
+    static elem_fn *const by_size[9] = {
+        [1] = where_1, [2] = where_2, [4] = where_4, [8] = where_8
+    };
     if (c->in[0]->type != DTYPE_BOOL || c->out[0]->type == DTYPE_DIM)
         return prep_fail(c, "a symbolic size is left");
     elem_fn *const fns[DTYPE_COUNT] = { [DTYPE_BOOL] = by_size[dtype_bytes(c->out[0]->type)] };
@@ -204,7 +207,8 @@ static rill_status clip_infer(struct infer *c)
             continue;
         const struct fact *f = c->in[i];
         if (f->type != t)
-            return infer_fail(c, "bound %u is %s but the input is %s", i, dtype_name(f->type), dtype_name(t));
+            return infer_fail(c, "bound %u is %s but the input is %s", i, dtype_name(f->type),
+                              dtype_name(t));
         if (f->rank > 1 || (f->rank == 1 && !dim_is(f->shape[0], 1)))
             return infer_fail(c, "bound %u must be a scalar", i);
     }

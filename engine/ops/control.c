@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ops with bodies have no infer and eval of their own: typed.c, interp.c and plan.c run their bodies. */
+/* Ops with bodies have no infer and eval of their own: typed.c, interp.c and plan.c run their
+ * bodies. */
 #include "engine/control.h"
 #include "engine/ops.h"
 
@@ -8,15 +9,22 @@ const struct op op_if = {
     .help = "one of two bodies, by a condition",
 };
 
-/* Readers fill the structs themselves: the tables are for people, and for graphs that are kept in files. */
+/* Readers fill the structs themselves: the tables are for people, and for graphs that are kept in
+ * files. */
 static const struct attr_spec loop_attrs[] = {
     { "states", ATTR_INT, offsetof(struct loop_attr, n_states), true, 0, 0, NULL },
     { 0 },
 };
 
 const struct op op_loop = {
-    .name = "Loop", .attrs = loop_attrs, .attr_bytes = sizeof(struct loop_attr), .min_in = 2, .max_in = -1, .min_out = 1,
-    .max_out = -1, .flags = OP_CONTROL,
+    .name = "Loop",
+    .attrs = loop_attrs,
+    .attr_bytes = sizeof(struct loop_attr),
+    .min_in = 2,
+    .max_in = -1,
+    .min_out = 1,
+    .max_out = -1,
+    .flags = OP_CONTROL,
     .help = "a body repeated by count or condition",
 };
 
@@ -32,8 +40,14 @@ static const struct attr_spec scan_attrs[] = {
 };
 
 const struct op op_scan = {
-    .name = "Scan", .attrs = scan_attrs, .attr_bytes = sizeof(struct scan_attr), .min_in = 1, .max_in = -1, .min_out = 1,
-    .max_out = -1, .flags = OP_CONTROL,
+    .name = "Scan",
+    .attrs = scan_attrs,
+    .attr_bytes = sizeof(struct scan_attr),
+    .min_in = 1,
+    .max_in = -1,
+    .min_out = 1,
+    .max_out = -1,
+    .flags = OP_CONTROL,
     .help = "a body run over slices of an axis, with state from slice to slice",
 };
 

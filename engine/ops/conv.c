@@ -6,7 +6,10 @@
 struct conv_attr { struct window_attr w; int64_t group; struct attr_ints then; };
 
 static const struct attr_spec conv_attrs[] = {
-    { .name = "auto_pad", .kind = ATTR_CHOICE, .offset = offsetof(struct conv_attr, w.auto_pad), .choices = auto_pad_names },
+    { .name = "auto_pad",
+      .kind = ATTR_CHOICE,
+      .offset = offsetof(struct conv_attr, w.auto_pad),
+      .choices = auto_pad_names },
     { .name = "dilations", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.dilations) },
     { .name = "group", .kind = ATTR_INT, .offset = offsetof(struct conv_attr, group), .def_i = 1 },
     { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.kernel) },
@@ -25,15 +28,20 @@ static rill_status weights_check(struct infer *c, int64_t kernel[WINDOW_AXES_MAX
     const struct conv_attr *a = c->attr;
     const struct fact *x = c->in[IN_X], *w = c->in[IN_W];
     if (x->type != DTYPE_F32 || w->type != DTYPE_F32)
-        return infer_fail(c, "input %s and weights %s; only f32 is supported", dtype_name(x->type), dtype_name(w->type));
+        return infer_fail(c, "input %s and weights %s; only f32 is supported", dtype_name(x->type),
+                          dtype_name(w->type));
     if (x->rank != w->rank || x->rank < 3 || x->rank > WINDOW_AXES_MAX + 2)
-        return infer_fail(c, "input has rank %d, weights %d; both must be 3 to %d", x->rank, w->rank, WINDOW_AXES_MAX + 2);
+        return infer_fail(c, "input has rank %d, weights %d; both must be 3 to %d", x->rank,
+                          w->rank, WINDOW_AXES_MAX + 2);
     for (int i = 0; i < w->rank; i++)
         if (!dim_is_const(w->shape[i]) || (i == 1 && !dim_is_const(x->shape[1])))
             return infer_fail(c, "channels and weights must have known sizes");
-    int64_t cin = dim_value(x->shape[1]), cout = dim_value(w->shape[0]), per = dim_value(w->shape[1]);
+    int64_t cin = dim_value(x->shape[1]), cout = dim_value(w->shape[0]),
+            per = dim_value(w->shape[1]);
     if (a->group < 1 || cin % a->group || cout % a->group || cin / a->group != per)
-        return infer_fail(c, "%lld input channels and %lld output channels in %lld groups do not fit weights of %lld",
+        return infer_fail(c,
+                          "%lld input channels and %lld output channels in %lld groups do not fit "
+                          "weights of %lld",
                           (long long) cin, (long long) cout, (long long) a->group, (long long) per);
     if (infer_has(c, IN_B) && (c->in[IN_B]->rank != 1 || c->in[IN_B]->shape[0] != w->shape[0] ||
                                c->in[IN_B]->type != DTYPE_F32))
@@ -70,9 +78,18 @@ static rill_status conv_prepare(struct prep *c)
 }
 
 static const struct op op_conv = {
-    .name = "Conv", .attrs = conv_attrs, .attr_bytes = sizeof(struct conv_attr), .min_in = 2, .max_in = 3,
-    .own_in = THEN_IN_MAX, .min_out = 1, .max_out = 1, .infer = conv_infer, .prepare = conv_prepare,
-    .eval = conv_rows_eval, .eval_many = conv_rows_eval_many,
+    .name = "Conv",
+    .attrs = conv_attrs,
+    .attr_bytes = sizeof(struct conv_attr),
+    .min_in = 2,
+    .max_in = 3,
+    .own_in = THEN_IN_MAX,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = conv_infer,
+    .prepare = conv_prepare,
+    .eval = conv_rows_eval,
+    .eval_many = conv_rows_eval_many,
     .help = "convolution over one to three axes, in groups",
 };
 

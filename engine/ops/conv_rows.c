@@ -76,12 +76,16 @@ static ptrdiff_t row_base(const struct conv_rows *v, int64_t o0, int64_t o1)
     const struct window3 *g = &v->g;
     if (v->transposed)
         return (ptrdiff_t) (((o0 + g->before[0]) * g->in[1] + o1 + g->before[1]) * g->in[2]);
-    return (ptrdiff_t) (((o0 * g->stride[0] - g->before[0]) * g->in[1] + o1 * g->stride[1] - g->before[1]) * g->in[2]);
+    return (ptrdiff_t) (((o0 * g->stride[0] - g->before[0]) * g->in[1] + o1 * g->stride[1] -
+                         g->before[1]) *
+                        g->in[2]);
 }
 
-/* The lines of a row, and how far from x they are counted. `some`: room for the lines of a row that lacks some. */
-static struct kern_conv_lines row_lines(const struct conv_rows *v, const struct conv_phase *p, int64_t o0, int64_t o1,
-                                        struct kern_conv_line *some, ptrdiff_t *ret_base)
+/* The lines of a row, and how far from x they are counted. `some`: room for the lines of a row that
+ * lacks some. */
+static struct kern_conv_lines row_lines(const struct conv_rows *v, const struct conv_phase *p,
+                                        int64_t o0, int64_t o1, struct kern_conv_line *some,
+                                        ptrdiff_t *ret_base)
 {
     const struct window3 *g = &v->g;
     struct kern_conv_lines lines = { p->line, p->n_lines, p->n_weights };
@@ -96,7 +100,9 @@ static struct kern_conv_lines row_lines(const struct conv_rows *v, const struct 
             for (int64_t k1 = 0; k1 < g->kernel[1]; k1++, w += p->row.n_taps) {
                 int64_t i0 = place(v, 0, o0, k0), i1 = place(v, 1, o1, k1);
                 if (i0 >= 0 && i1 >= 0)
-                    some[lines.n++] = (struct kern_conv_line) { ch * g->n_in + (i0 * g->in[1] + i1) * g->in[2], w };
+                    some[lines.n++] =
+                        (struct kern_conv_line) { ch * g->n_in + (i0 * g->in[1] + i1) * g->in[2],
+                                                  w };
             }
     return lines;
 }
@@ -113,13 +119,19 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* Places and taps of a phase of the last axis; *ret_tap: its first kernel place, *ret_step: to its next. */
-static void phase_row(const struct conv_rows *v, int64_t phase, struct kern_conv *ret, int64_t *ret_tap, int64_t *ret_step)
+/* Places and taps of a phase of the last axis; *ret_tap: its first kernel place, *ret_step: to its
+ * next. */
+static void phase_row(const struct conv_rows *v, int64_t phase, struct kern_conv *ret,
+                      int64_t *ret_tap, int64_t *ret_step)
 {
     const struct window3 *g = &v->g;
     int64_t s = g->stride[2], d = g->dilation[2];
-    *ret = (struct kern_conv) { .first = -g->before[2], .step = d, .stride = (size_t) s, .n_taps = (size_t) g->kernel[2],
-                                .n_in = (size_t) g->in[2], .n = (size_t) g->out[2] };
+    *ret = (struct kern_conv) { .first = -g->before[2],
+                                .step = d,
+                                .stride = (size_t) s,
+                                .n_taps = (size_t) g->kernel[2],
+                                .n_in = (size_t) g->in[2],
+                                .n = (size_t) g->out[2] };
     *ret_tap = 0;
     *ret_step = 1;
     if (!v->transposed)
@@ -154,10 +166,13 @@ static rill_status phase_prepare(struct prep *c, struct conv_rows *v, int64_t in
     for (int64_t ch = 0; ch < v->cin; ch++)
         for (int64_t k0 = 0; k0 < g->kernel[0]; k0++)
             for (int64_t k1 = 0; k1 < g->kernel[1]; k1++, l++) {
-                p->line[l].x = ch * g->n_in + sign * (k0 * g->dilation[0] * g->in[1] + k1 * g->dilation[1]) * g->in[2];
+                p->line[l].x = ch * g->n_in +
+                    sign * (k0 * g->dilation[0] * g->in[1] + k1 * g->dilation[1]) * g->in[2];
                 p->line[l].w = (size_t) l * p->row.n_taps;
                 for (size_t k = 0; at && k < p->row.n_taps; k++)
-                    *at++ = (size_t) (ch * v->cout * n_kernel + (k0 * g->kernel[1] + k1) * g->kernel[2] + tap + (int64_t) k * step);
+                    *at++ = (size_t) (ch * v->cout * n_kernel +
+                                      (k0 * g->kernel[1] + k1) * g->kernel[2] + tap +
+                                      (int64_t) k * step);
             }
     return RILL_OK;
 }
@@ -185,13 +200,19 @@ static double least(double a, double b)
 
 static struct costs row_costs(const struct conv_rows *v, const struct conv_phase *p)
 {
-    double k = (double) p->n_weights, n = (double) p->row.n, vecs = (double) ((p->row.n + 15) / 16), cout = (double) v->cout;
+    double k = (double) p->n_weights, n = (double) p->row.n, vecs = (double) ((p->row.n + 15) / 16),
+           cout = (double) v->cout;
     double panels = (double) ((v->cout + 15) / 16), lines = (double) (p->n_lines * p->span) / 8;
     double chains = least(n, n == 3 ? 8 : 4);       /* a few wait for themselves */
-    return (struct costs) {     /* measured on a machine with AVX-512; the others differ alike */
+    return (struct costs) {
+        /* measured on a machine with AVX-512; the others differ alike */
         .product = n * k * panels + (v->in_place ? 0 : n * k) + (v->g.n_out > 1 ? n * cout : 0),
         .places = vecs * (1.2 * k * (cout + (p->row.stride > 2 ? 24 : 1)) + cout),
-        .channels = chains * k * (v->cout <= 8 ? 0.6 : n < 16 ? 1.1 * panels : panels) + 0.4 * n * cout + (v->inside ? 0 : lines),
+        .channels = chains * k *
+                (v->cout <= 8 ? 0.6
+                     : n < 16 ? 1.1 * panels
+                              : panels) +
+            0.4 * n * cout + (v->inside ? 0 : lines),
     };
 }
 
@@ -224,7 +245,8 @@ static void row_reach(const struct kern_conv *row, ptrdiff_t *ret_first, ptrdiff
 {
     ptrdiff_t reach = ((ptrdiff_t) row->n_taps - 1) * row->step;
     *ret_first = row->first + (reach < 0 ? reach : 0);
-    *ret_last = row->first + (reach > 0 ? reach : 0) + (ptrdiff_t) (row->n * row->stride) - (ptrdiff_t) row->stride;
+    *ret_last = row->first + (reach > 0 ? reach : 0) + (ptrdiff_t) (row->n * row->stride) -
+        (ptrdiff_t) row->stride;
 }
 
 /* All places that taps read exist. */
@@ -252,7 +274,8 @@ static void blocks_set(const struct conv_rows *v, struct conv_phase *p)
 {
     ptrdiff_t first, last;
     row_reach(&p->row, &first, &last);
-    size_t n = p->row.n, most = BLOCK_PLACES, reach = (size_t) (last - first) + 1 - (n ? n - 1 : 0) * p->row.stride;
+    size_t n = p->row.n, most = BLOCK_PLACES,
+           reach = (size_t) (last - first) + 1 - (n ? n - 1 : 0) * p->row.stride;
     if (n <= LINES_FLOATS / (p->n_lines + 1))
         most = n;
     p->block = p->row;
@@ -274,7 +297,9 @@ static rill_status direct_prepare(struct prep *c, struct conv_rows *v)
         p->row.n_groups = (size_t) v->group;
         p->row.x_group = (size_t) (v->cin * v->g.n_in);
         bool masked = v->way == CONV_PLACES;
-        if (masked && (!masks_set(c, &p->row) || (v->blocked && (!masks_set(c, &p->block) || !masks_set(c, &p->tail)))))
+        if (masked &&
+            (!masks_set(c, &p->row) ||
+             (v->blocked && (!masks_set(c, &p->block) || !masks_set(c, &p->tail)))))
             return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     }
     return RILL_OK;
@@ -285,9 +310,11 @@ static void in_place_find(struct conv_rows *v)
 {
     const struct conv_phase *p = v->phase;
     const struct kern_conv *row = &p->row;
-    if (v->n_phases != 1 || v->g.out[0] != 1 || v->g.out[1] != 1 || !row->n || !places_all(v, 0, 0) || !places_all(v, 1, 0))
+    if (v->n_phases != 1 || v->g.out[0] != 1 || v->g.out[1] != 1 || !row->n ||
+        !places_all(v, 0, 0) || !places_all(v, 1, 0))
         return;
-    ptrdiff_t last = row->first + (ptrdiff_t) ((row->n - 1) * row->stride) + (ptrdiff_t) (row->n_taps - 1) * row->step;
+    ptrdiff_t last = row->first + (ptrdiff_t) ((row->n - 1) * row->stride) +
+        (ptrdiff_t) (row->n_taps - 1) * row->step;
     if (row->first < 0 || (row->n_taps > 1 && row->step != 1) || last >= (ptrdiff_t) row->n_in)
         return;
     for (size_t l = 0; l < p->n_lines; l++)
@@ -300,7 +327,8 @@ static void in_place_find(struct conv_rows *v)
 /* ---- weights ---- */
 
 /* As kern_pack_f32 packs. */
-static void panels_pack(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at)
+static void panels_pack(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o,
+                        const size_t *at)
 {
     for (size_t panel = 0; panel < n_outs; panel += KERN_LANES)
         for (size_t t = 0; t < n_taps; t++)
@@ -310,18 +338,22 @@ static void panels_pack(float *ret, const float *w, size_t n_outs, size_t n_taps
 
 static const struct {
     const char *name, *blocks;
-    void (*pack)(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o, const size_t *at);
+    void (*pack)(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o,
+                 const size_t *at);
     size_t (*packed_floats)(size_t n_outs, size_t n_taps);
 } ways[] = {
     [CONV_PRODUCT] = { "columns, gemm_f32", NULL, panels_pack, kern_packed_floats },
     [CONV_PLACES] = { "conv_f32", "blocks, conv_f32", kern_conv_pack_f32, kern_conv_packed_floats },
-    [CONV_CHANNELS] = { "conv_outs_f32", "blocks, conv_outs_f32", kern_outs_pack_f32, kern_outs_packed_floats },
+    [CONV_CHANNELS] = { "conv_outs_f32", "blocks, conv_outs_f32", kern_outs_pack_f32,
+                        kern_outs_packed_floats },
 };
 
 /* Of all groups. */
-static void weights_pack(const struct conv_rows *v, const struct conv_phase *p, float *ret, const float *w)
+static void weights_pack(const struct conv_rows *v, const struct conv_phase *p, float *ret,
+                         const float *w)
 {
-    for (int64_t g = 0; g < v->group; g++, ret += p->packed_floats, w += v->cin * v->cout * v->g.n_kernel)
+    for (int64_t g = 0; g < v->group;
+         g++, ret += p->packed_floats, w += v->cin * v->cout * v->g.n_kernel)
         ways[v->way].pack(ret, w, (size_t) v->cout, p->n_weights, v->stride_out, p->tap_at);
 }
 
@@ -352,7 +384,8 @@ static rill_status weights_prepare(struct prep *c, struct conv_rows *v)
 
 /* ---- plan ---- */
 
-/* Floats of a row of all channels of a phase, where the phases' places are still to be put between each other. */
+/* Floats of a row of all channels of a phase, where the phases' places are still to be put between
+ * each other. */
 static size_t phase_floats(const struct conv_rows *v)
 {
     return v->n_phases > 1 ? v->most_places * (size_t) (v->cout * v->group) : 0;
@@ -372,12 +405,13 @@ static size_t lines_room(const struct conv_rows *v)
     return v->phase[0].n_lines * (v->blocked ? 2 : 1);
 }
 
-/* Scratch: lines of a row that lacks some, packed weights, then columns and rows of outputs, or rows of a phase and
- * copied lines. */
+/* Scratch: lines of a row that lacks some, packed weights, then columns and rows of outputs, or
+ * rows of a phase and copied lines. */
 static void scratch_set(struct prep *c, struct conv_rows *v)
 {
     size_t floats = v->packed_floats + KERN_LANES;
-    int64_t per_place = (int64_t) v->most_weights + v->cout, places = v->g.out[0] * v->g.out[1] * (int64_t) v->most_places;
+    int64_t per_place = (int64_t) v->most_weights + v->cout,
+            places = v->g.out[0] * v->g.out[1] * (int64_t) v->most_places;
     v->tile = TILE_FLOATS / (per_place ? per_place : 1);
     v->tile = v->tile < 16 ? 16 : v->tile;
     v->tile = v->tile < places ? v->tile : places;
@@ -391,12 +425,13 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
 /* Few places: alone, each product reads all weights for a handful of rows. */
 static bool together_pays(const struct conv_rows *v)
 {
-    return v->way == CONV_PRODUCT && v->phase[0].packed && v->n_phases == 1 && v->batch == 1 && v->group == 1 &&
-           v->g.n_out > 0 &&
-           many_pays(v->g.n_out, v->cout, (int64_t) v->phase[0].n_weights) && v->tile >= v->g.n_out;
+    return v->way == CONV_PRODUCT && v->phase[0].packed && v->n_phases == 1 && v->batch == 1 &&
+        v->group == 1 && v->g.n_out > 0 &&
+        many_pays(v->g.n_out, v->cout, (int64_t) v->phase[0].n_weights) && v->tile >= v->g.n_out;
 }
 
-rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group, bool transposed, struct attr_ints then)
+rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group,
+                              bool transposed, struct attr_ints then)
 {
     const struct tensor *x = c->in[IN_X], *weights = c->in[IN_W];
     struct conv_rows *v = arena_new(c->arena, struct conv_rows);
@@ -424,7 +459,9 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
     c->args = v;
     if (v->way != CONV_PRODUCT)
         TRY(direct_prepare(c, v));
-    c->kernel = v->way == CONV_PRODUCT && v->in_place ? "gemm_f32" : v->blocked ? ways[v->way].blocks : ways[v->way].name;
+    c->kernel = v->way == CONV_PRODUCT && v->in_place ? "gemm_f32"
+        : v->blocked                                  ? ways[v->way].blocks
+                                                      : ways[v->way].name;
     TRY(weights_prepare(c, v));
     TRY(then_prepare(c, then, 1, &v->then));
     scratch_set(c, v);
@@ -445,8 +482,9 @@ struct work {
     struct kern_conv_line *some;
 };
 
-typedef void conv_fn(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
-                     const float *restrict bias, size_t n_outs, const struct kern_conv_lines *lines, const struct kern_conv *c);
+typedef void conv_fn(float *restrict y, size_t ldy, const float *restrict x,
+                     const float *restrict w, const float *restrict bias, size_t n_outs,
+                     const struct kern_conv_lines *lines, const struct kern_conv *c);
 
 static conv_fn *kernel_of(const struct work *u)
 {
@@ -454,7 +492,8 @@ static conv_fn *kernel_of(const struct work *u)
 }
 
 /* One row of outputs, a block of places at a time: its lines are copied to lie close together. */
-static void row_in_blocks(const struct work *u, float *y, size_t ldy, const float *x, const struct kern_conv_lines *lines)
+static void row_in_blocks(const struct work *u, float *y, size_t ldy, const float *x,
+                          const struct kern_conv_lines *lines)
 {
     const struct conv_rows *v = u->v;
     const struct conv_phase *p = u->p;
@@ -467,7 +506,8 @@ static void row_in_blocks(const struct work *u, float *y, size_t ldy, const floa
         const struct kern_conv *c = p->row.n - i < p->block.n ? &p->tail : &p->block;
         ptrdiff_t at = p->row.first - c->first + (ptrdiff_t) (i * c->stride);
         for (size_t g = 0; g < c->n_groups; g++)
-            u->e->kern->conv_lines_f32(room + g * c->x_group, p->span, x + g * p->row.x_group, lines, at, p->row.n_in);
+            u->e->kern->conv_lines_f32(room + g * c->x_group, p->span, x + g * p->row.x_group,
+                                       lines, at, p->row.n_in);
         kernel_of(u)(y + i, ldy, room, u->packed, u->bias, (size_t) v->cout, &packed, c);
     }
 }
@@ -484,7 +524,8 @@ static void phase_eval(const struct work *u, float *y, size_t ldy, int64_t o0, i
 }
 
 /* y[i * phases + phase] from rows [phase][channel][place]. */
-static void phases_weave(const struct eval *e, const struct conv_rows *v, float *restrict y, const float *restrict rows)
+static void phases_weave(const struct eval *e, const struct conv_rows *v, float *restrict y,
+                         const float *restrict rows)
 {
     size_t n = v->most_places, each = phase_floats(v), phases = (size_t) v->n_phases;
     for (int64_t ch = 0; ch < v->cout * v->group; ch++, rows += n, y += v->g.n_out) {
@@ -534,13 +575,15 @@ static void rows_eval(struct work *u, float *packed_room)
 /* ---- lanes along channels ---- */
 
 /* Taps of a line from place `at` on; zero outside. */
-static void taps_copy(const struct kern_conv *c, float *restrict col, const float *restrict line, ptrdiff_t at)
+static void taps_copy(const struct kern_conv *c, float *restrict col, const float *restrict line,
+                      ptrdiff_t at)
 {
     for (size_t k = 0; k < c->n_taps; k++, at += c->step)
         col[k] = at >= 0 && at < (ptrdiff_t) c->n_in ? line[at] : 0;
 }
 
-/* The column of one output place, all of whose taps lie inside. Sizes that the compiler knows become single moves. */
+/* The column of one output place, all of whose taps lie inside. Sizes that the compiler knows
+ * become single moves. */
 static void column_inside(const struct kern_conv *c, float *restrict col, const float *restrict x,
                           const struct kern_conv_lines *lines)
 {
@@ -568,10 +611,12 @@ static void column_inside(const struct kern_conv *c, float *restrict col, const 
                 col[l->w + k] = x[l->x + (ptrdiff_t) k * d];
 }
 
-static void column_make(const struct work *u, float *col, const struct kern_conv_lines *lines, const float *x, int64_t o)
+static void column_make(const struct work *u, float *col, const struct kern_conv_lines *lines,
+                        const float *x, int64_t o)
 {
     const struct kern_conv *c = &u->p->row;
-    ptrdiff_t at = c->first + (ptrdiff_t) o * (ptrdiff_t) c->stride, last = at + ((ptrdiff_t) c->n_taps - 1) * c->step;
+    ptrdiff_t at = c->first + (ptrdiff_t) o * (ptrdiff_t) c->stride,
+              last = at + ((ptrdiff_t) c->n_taps - 1) * c->step;
     if (lines->n < u->p->n_lines)
         memset(col, 0, u->p->n_weights * sizeof *col);
     if (at >= 0 && at < (ptrdiff_t) c->n_in && last >= 0 && last < (ptrdiff_t) c->n_in) {
@@ -589,13 +634,15 @@ static void columns_make(const struct work *u, float *col, int64_t first, int64_
     int64_t per_row = (int64_t) u->p->row.n, row = first / per_row, o = first % per_row;
     for (; n > 0; row++, o = 0) {
         ptrdiff_t base;
-        struct kern_conv_lines lines = row_lines(u->v, u->p, row / g->out[1], row % g->out[1], u->some, &base);
+        struct kern_conv_lines lines =
+            row_lines(u->v, u->p, row / g->out[1], row % g->out[1], u->some, &base);
         for (; o < per_row && n > 0; o++, n--, col += u->p->n_weights)
             column_make(u, col, &lines, u->x + base, o);
     }
 }
 
-static void rows_to_channels(const struct work *u, const float *restrict rows, int64_t first, int64_t n)
+static void rows_to_channels(const struct work *u, const float *restrict rows, int64_t first,
+                             int64_t n)
 {
     const struct conv_rows *v = u->v;
     int64_t per_row = (int64_t) u->p->row.n, apart = v->n_phases;
@@ -626,7 +673,8 @@ static void product_eval(const struct work *u)
         const float *x = v->in_place ? u->x + v->in_place_at + (size_t) first * ldx : col;
         if (!v->in_place)
             columns_make(u, col, first, n);
-        u->e->kern->gemm_f32(single ? u->y : rows, cout, x, ldx, u->packed, u->bias, (size_t) n, cout, k);
+        u->e->kern->gemm_f32(single ? u->y : rows, cout, x, ldx, u->packed, u->bias, (size_t) n,
+                             cout, k);
         if (!single)
             rows_to_channels(u, rows, first, n);
     }
@@ -647,7 +695,12 @@ static void groups_eval(struct work *u)
 static void image_eval(const struct eval *e, float *y, const float *x)
 {
     const struct conv_rows *v = e->args;
-    struct work u = { .e = e, .v = v, .x = x, .bias = e->n_in > IN_B ? e->x[IN_B] : NULL, .y = y, .some = e->scratch };
+    struct work u = { .e = e,
+                      .v = v,
+                      .x = x,
+                      .bias = e->n_in > IN_B ? e->x[IN_B] : NULL,
+                      .y = y,
+                      .some = e->scratch };
     float *packed_room = (float *) (u.some + lines_room(v));
     u.room = packed_room + v->packed_floats;
     if (v->way != CONV_PRODUCT) {
@@ -671,7 +724,9 @@ void conv_rows_eval_many(const struct eval *e, unsigned n)
     struct many_rows rows = { .kern = e->kern, .block = many_block(p->packed, NULL, cout, k) };
     struct work u[OP_MANY_MAX];
     for (unsigned i = 0; i < n; i++) {
-        u[i] = (struct work) { .e = &e[i], .v = v, .p = p, .x = e[i].x[IN_X], .y = e[i].y[0], .some = e[i].scratch };
+        u[i] = (struct work) {
+            .e = &e[i], .v = v, .p = p, .x = e[i].x[IN_X], .y = e[i].y[0], .some = e[i].scratch
+        };
         u[i].bias = e[i].n_in > IN_B ? e[i].x[IN_B] : NULL;
         u[i].room = (float *) (u[i].some + p->n_lines) + v->packed_floats;
         float *y = places == 1 ? u[i].y : u[i].room + (size_t) v->tile * k;
@@ -680,7 +735,8 @@ void conv_rows_eval_many(const struct eval *e, unsigned n)
         rows.block.bias = u[i].bias;
         if (!v->in_place)
             columns_make(&u[i], u[i].room, 0, (int64_t) places);
-        many_rows_add(&rows, y, cout, v->in_place ? u[i].x + v->in_place_at : u[i].room, v->in_place ? p->row.stride : k, places);
+        many_rows_add(&rows, y, cout, v->in_place ? u[i].x + v->in_place_at : u[i].room,
+                      v->in_place ? p->row.stride : k, places);
     }
     many_rows_run(&rows);
     for (unsigned i = 0; i < n; i++) {
@@ -693,7 +749,8 @@ void conv_rows_eval_many(const struct eval *e, unsigned n)
 void conv_rows_eval(const struct eval *e)
 {
     const struct conv_rows *v = e->args;
-    int64_t channels = v->group * v->cout, x_image = v->group * v->cin * v->g.n_in, y_image = channels * v->g.n_out;
+    int64_t channels = v->group * v->cout, x_image = v->group * v->cin * v->g.n_in,
+            y_image = channels * v->g.n_out;
     float *y = e->y[0];
     if (!v->g.n_out)
         return;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_rows.h - what Conv and ConvTranspose share: rows of outputs, each the sum over lines of the input and taps on
- * those lines. Every output is one chain of fused multiply-adds that starts from the bias and runs through (channel,
- * kernel place) in order. There are three ways with the same bits, chosen by the shape: lanes along the places of a row, or
- * along the channels, both of which read the input where it lies, and a product over columns.
+/* conv_rows.h - what Conv and ConvTranspose share: rows of outputs, each the sum over lines of the
+ * input and taps on those lines. Every output is one chain of fused multiply-adds that starts from
+ * the bias and runs through (channel, kernel place) in order. There are three ways with the same
+ * bits, chosen by the shape: lanes along the places of a row, or along the channels, both of which
+ * read the input where it lies, and a product over columns.
  *
- * A transposed convolution of stride s on the last axis is s convolutions (phases), each with its own taps and every
- * s-th place of the output. */
+ * A transposed convolution of stride s on the last axis is s convolutions (phases), each with its
+ * own taps and every s-th place of the output. */
 #ifndef ENGINE_OPS_CONV_ROWS_H
 #define ENGINE_OPS_CONV_ROWS_H
 #include "engine/ops/then.h"
@@ -15,11 +16,13 @@ enum conv_way { CONV_PRODUCT, CONV_PLACES, CONV_CHANNELS };
 
 struct conv_phase {
     struct kern_conv row;               /* places of the last axis; n: of this phase */
-    struct kern_conv_line *line;        /* of a row of outputs whose lines all exist, from the row's first */
+    struct kern_conv_line
+        *line; /* of a row of outputs whose lines all exist, from the row's first */
     size_t n_lines, n_weights;          /* n_weights: taps of all lines */
-    struct kern_conv block, tail;       /* places of a row, and its last ones, over copied lines; tail.n may be 0 */
+    struct kern_conv block,
+        tail; /* places of a row, and its last ones, over copied lines; tail.n may be 0 */
     size_t span;                        /* places of a copied line */
-    size_t *tap_at;                     /* each tap's place in the weights of an output; NULL: in order */
+    size_t *tap_at; /* each tap's place in the weights of an output; NULL: in order */
     size_t packed_floats;               /* of a group */
     const float *packed;                /* NULL: weights are packed into scratch */
 };
@@ -32,8 +35,8 @@ struct conv_rows {
     int64_t n_phases;
     enum conv_way way;
     bool inside;                        /* all places that taps read along the last axis exist */
-    bool blocked;                       /* lines are copied, those under a block of places at a time */
-    bool in_place;                      /* the columns of a product lie in the input, stride apart */
+    bool blocked; /* lines are copied, those under a block of places at a time */
+    bool in_place; /* the columns of a product lie in the input, stride apart */
     size_t in_place_at;
     size_t stride_out;                  /* from output to output in the weights */
     size_t most_weights, most_places, packed_floats;    /* of any phase */
@@ -42,7 +45,8 @@ struct conv_rows {
 };
 
 /* before: of w, as the output's size demands. */
-rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group, bool transposed, struct attr_ints then);
+rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group,
+                              bool transposed, struct attr_ints then);
 
 /* y = bias + sums, then what follows. */
 void conv_rows_eval(const struct eval *e);

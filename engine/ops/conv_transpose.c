@@ -11,12 +11,22 @@ struct deconv_attr {
 };
 
 static const struct attr_spec deconv_attrs[] = {
-    { .name = "auto_pad", .kind = ATTR_CHOICE, .offset = offsetof(struct deconv_attr, w.auto_pad), .choices = auto_pad_names },
+    { .name = "auto_pad",
+      .kind = ATTR_CHOICE,
+      .offset = offsetof(struct deconv_attr, w.auto_pad),
+      .choices = auto_pad_names },
     { .name = "dilations", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, w.dilations) },
-    { .name = "group", .kind = ATTR_INT, .offset = offsetof(struct deconv_attr, group), .def_i = 1 },
+    { .name = "group",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct deconv_attr, group),
+      .def_i = 1 },
     { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, w.kernel) },
-    { .name = "output_padding", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, output_padding) },
-    { .name = "output_shape", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, output_shape) },
+    { .name = "output_padding",
+      .kind = ATTR_INTS,
+      .offset = offsetof(struct deconv_attr, output_padding) },
+    { .name = "output_shape",
+      .kind = ATTR_INTS,
+      .offset = offsetof(struct deconv_attr, output_shape) },
     { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, w.pads) },
     { .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, w.strides) },
     { .name = THEN_ATTR, .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, then) },
@@ -32,17 +42,21 @@ static rill_status weights_check(struct infer *c, int64_t kernel[WINDOW_AXES_MAX
     const struct deconv_attr *a = c->attr;
     const struct fact *x = c->in[IN_X], *w = c->in[IN_W];
     if (x->type != DTYPE_F32 || w->type != DTYPE_F32)
-        return infer_fail(c, "input %s and weights %s; only f32 is supported", dtype_name(x->type), dtype_name(w->type));
+        return infer_fail(c, "input %s and weights %s; only f32 is supported", dtype_name(x->type),
+                          dtype_name(w->type));
     if (x->rank != w->rank || x->rank < 3 || x->rank > WINDOW_AXES_MAX + 2)
-        return infer_fail(c, "input has rank %d, weights %d; both must be 3 to %d", x->rank, w->rank, WINDOW_AXES_MAX + 2);
+        return infer_fail(c, "input has rank %d, weights %d; both must be 3 to %d", x->rank,
+                          w->rank, WINDOW_AXES_MAX + 2);
     for (int i = 0; i < w->rank; i++)
         if (!dim_is_const(w->shape[i]))
             return infer_fail(c, "weights must have known sizes");
-    if (a->group < 1 || a->group > 1 << 20 || x->shape[1] != w->shape[0] || dim_value(w->shape[0]) % a->group)
+    if (a->group < 1 || a->group > 1 << 20 || x->shape[1] != w->shape[0] ||
+        dim_value(w->shape[0]) % a->group)
         return infer_fail(c, "weights for %lld channels in %lld groups do not fit the input",
                           (long long) dim_value(w->shape[0]), (long long) a->group);
     const struct dim *cout = dim_mul_int(c->dims, w->shape[1], a->group);
-    if (infer_has(c, IN_B) && (c->in[IN_B]->rank != 1 || c->in[IN_B]->shape[0] != cout || c->in[IN_B]->type != DTYPE_F32))
+    if (infer_has(c, IN_B) &&
+        (c->in[IN_B]->rank != 1 || c->in[IN_B]->shape[0] != cout || c->in[IN_B]->type != DTYPE_F32))
         return infer_fail(c, "the bias must be f32[%lld]", (long long) dim_value(cout));
     for (int i = 0; i < w->rank - 2; i++)
         kernel[i] = dim_value(w->shape[2 + i]);
@@ -60,7 +74,8 @@ static int64_t reach(const struct deconv_attr *a, const struct window *w, int i)
     return entry(a->output_padding, i, 0) + (w->kernel[i] - 1) * w->dilation[i] + 1;
 }
 
-static rill_status axis_size(struct infer *c, const struct window *w, int i, const struct dim *n, const struct dim **ret)
+static rill_status axis_size(struct infer *c, const struct window *w, int i, const struct dim *n,
+                             const struct dim **ret)
 {
     const struct deconv_attr *a = c->attr;
     struct dims *ds = c->dims;
@@ -91,10 +106,12 @@ static rill_status deconv_infer(struct infer *c)
     TRY(weights_check(c, kernel));
     TRY(window_read(c, &a->w, c->in[IN_X]->rank, kernel, &w));
     if (a->output_padding.n && (int) a->output_padding.n != w.axes)
-        return infer_fail(c, "output_padding has %u entries, %d are wanted", a->output_padding.n, w.axes);
+        return infer_fail(c, "output_padding has %u entries, %d are wanted", a->output_padding.n,
+                          w.axes);
     for (int i = 0; i < w.axes; i++)
         if (entry(a->output_padding, i, 0) < 0 || entry(a->output_padding, i, 0) > 1 << 24)
-            return infer_fail(c, "output_padding holds %lld", (long long) entry(a->output_padding, i, 0));
+            return infer_fail(c, "output_padding holds %lld",
+                              (long long) entry(a->output_padding, i, 0));
     shape[0] = c->in[IN_X]->shape[0];
     shape[1] = dim_mul_int(c->dims, c->in[IN_W]->shape[1], a->group);
     for (int i = 0; i < w.axes; i++)
@@ -106,7 +123,8 @@ static rill_status deconv_infer(struct infer *c)
 /* ---- plan ---- */
 
 /* Pads that follow from the output's size where they are not given. */
-static int64_t before_of(const struct deconv_attr *a, const struct window *w, int i, int64_t in, int64_t out)
+static int64_t before_of(const struct deconv_attr *a, const struct window *w, int i, int64_t in,
+                         int64_t out)
 {
     bool same = a->w.auto_pad == PAD_SAME_UPPER || a->w.auto_pad == PAD_SAME_LOWER;
     if (!a->output_shape.n && !same)
@@ -130,9 +148,18 @@ static rill_status deconv_prepare(struct prep *c)
 }
 
 static const struct op op_deconv = {
-    .name = "ConvTranspose", .attrs = deconv_attrs, .attr_bytes = sizeof(struct deconv_attr), .min_in = 2, .max_in = 3,
-    .own_in = THEN_IN_MAX, .min_out = 1, .max_out = 1, .infer = deconv_infer, .prepare = deconv_prepare,
-    .eval = conv_rows_eval, .eval_many = conv_rows_eval_many,
+    .name = "ConvTranspose",
+    .attrs = deconv_attrs,
+    .attr_bytes = sizeof(struct deconv_attr),
+    .min_in = 2,
+    .max_in = 3,
+    .own_in = THEN_IN_MAX,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = deconv_infer,
+    .prepare = deconv_prepare,
+    .eval = conv_rows_eval,
+    .eval_many = conv_rows_eval_many,
     .help = "transposed convolution over one to three axes, in groups",
 };
 

@@ -51,11 +51,12 @@ DEF_CUMSUM(cumsum_64, uint64_t, LOAD_64, STORE_64)
 DEF_CUMSUM(cumsum_f16, float, LOAD_F16, STORE_F16)
 DEF_CUMSUM(cumsum_bf16, float, LOAD_BF16, STORE_BF16)
 
-typedef void cumsum_fn(void *y, const void *x, const struct cumsum_args *g, const struct cumsum_attr *a,
-    void *scratch);
+typedef void cumsum_fn(void *y, const void *x, const struct cumsum_args *g,
+                       const struct cumsum_attr *a, void *scratch);
 static cumsum_fn *const cumsum_fns[DTYPE_COUNT] = {
-    [DTYPE_F32] = cumsum_f32, [DTYPE_F64] = cumsum_f64, [DTYPE_F16] = cumsum_f16, [DTYPE_BF16] = cumsum_bf16,
-    [DTYPE_I32] = cumsum_32, [DTYPE_U32] = cumsum_32, [DTYPE_I64] = cumsum_64, [DTYPE_U64] = cumsum_64
+    [DTYPE_F32] = cumsum_f32,   [DTYPE_F64] = cumsum_f64, [DTYPE_F16] = cumsum_f16,
+    [DTYPE_BF16] = cumsum_bf16, [DTYPE_I32] = cumsum_32,  [DTYPE_U32] = cumsum_32,
+    [DTYPE_I64] = cumsum_64,    [DTYPE_U64] = cumsum_64
 };
 
 static rill_status cumsum_infer(struct infer *c)
@@ -69,8 +70,8 @@ static rill_status cumsum_infer(struct infer *c)
     if (axis->value) {
         TRY(infer_ints(c, 1, &v, 1, &n));
         if (n != 1 || axis_normalise(v, c->in[0]->rank) < 0)
-            return infer_fail(c, "axis %lld does not exist in a tensor of rank %d", n ? (long long) v : 0,
-                              c->in[0]->rank);
+            return infer_fail(c, "axis %lld does not exist in a tensor of rank %d",
+                              n ? (long long) v : 0, c->in[0]->rank);
     }
     infer_same(c, 0, 0);
     return RILL_OK;
@@ -111,10 +112,16 @@ static const struct attr_spec cumsum_attrs[] = {
     { 0 }
 };
 
-static const struct op cumsum_op = {
-    .name = "CumSum", .attrs = cumsum_attrs, .attr_bytes = sizeof(struct cumsum_attr), .min_in = 2, .max_in = 2,
-    .min_out = 1, .max_out = 1, .infer = cumsum_infer, .prepare = cumsum_prepare, .eval = cumsum_eval,
-    .help = "running sum along an axis"
-};
+static const struct op cumsum_op = { .name = "CumSum",
+                                     .attrs = cumsum_attrs,
+                                     .attr_bytes = sizeof(struct cumsum_attr),
+                                     .min_in = 2,
+                                     .max_in = 2,
+                                     .min_out = 1,
+                                     .max_out = 1,
+                                     .infer = cumsum_infer,
+                                     .prepare = cumsum_prepare,
+                                     .eval = cumsum_eval,
+                                     .help = "running sum along an axis" };
 
 const struct op *const ops_cumsum[] = { &cumsum_op, NULL };

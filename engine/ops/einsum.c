@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Einsum. Every label is a loop: those of the output outside, the summed ones inside, in the order in which they
- * appear. Two f32 inputs with one summed label that lies in a row go through the packed product, which sums in
- * the same order and to the same bits. */
+/* Einsum. Every label is a loop: those of the output outside, the summed ones inside, in the order
+ * in which they appear. Two f32 inputs with one summed label that lies in a row go through the
+ * packed product, which sums in the same order and to the same bits. */
 #include "engine/ops/einsum.h"
 #include "engine/ops.h"
 
@@ -45,7 +45,8 @@ static bool push_ellipsis(struct term *t, int axes)
     return true;
 }
 
-/* One term up to ',' or '->' or the end; ellipsis: its number of axes, or -1 to take what rank leaves. */
+/* One term up to ',' or '->' or the end; ellipsis: its number of axes, or -1 to take what rank
+ * leaves. */
 static bool term_parse(const char **at, int rank, int ellipsis, struct term *t)
 {
     int letters = 0;
@@ -78,7 +79,8 @@ static int label_count(const struct equation *q, int label)
     return n;
 }
 
-/* Without an arrow: the ellipsis, then the letters that come once, as in the alphabet (capitals first). */
+/* Without an arrow: the ellipsis, then the letters that come once, as in the alphabet (capitals
+ * first). */
 static bool implied_output(struct equation *q, int ellipsis)
 {
     q->out.n = 0;
@@ -109,7 +111,8 @@ static bool equation_parse(const char *text, const int *ranks, unsigned n_in, st
     int ellipsis = 0;
     q->n_in = 0;
     for (const char *p = text;; p++) {
-        if (q->n_in == n_in || q->n_in == IN_MAX || !term_parse(&p, ranks[q->n_in], -1, &q->in[q->n_in]))
+        if (q->n_in == n_in || q->n_in == IN_MAX ||
+            !term_parse(&p, ranks[q->n_in], -1, &q->in[q->n_in]))
             return false;
         const struct term *t = &q->in[q->n_in++];
         int axes = 0;
@@ -171,13 +174,14 @@ bool einsum_loops(const struct node *n, const struct tensor *in, uint64_t *ret)
 
 /* ---- facts ---- */
 
-static rill_status label_size(struct infer *c, const struct dim **size, int label, const struct dim *d)
+static rill_status label_size(struct infer *c, const struct dim **size, int label,
+                              const struct dim *d)
 {
     const struct dim *have = size[label];
     bool clash = have && have != d && dim_is_const(have) && dim_is_const(d);
     if (clash && (label < 52 || (!dim_is(have, 1) && !dim_is(d, 1))))
-        return infer_fail(c, "equation '%.60s': one label has sizes %lld and %lld", text_of(c->attr),
-                          (long long) dim_value(have), (long long) dim_value(d));
+        return infer_fail(c, "equation '%.60s': one label has sizes %lld and %lld",
+                          text_of(c->attr), (long long) dim_value(have), (long long) dim_value(d));
     if (have && have != d && label >= 52)
         d = dim_broadcast(c->dims, have, d);
     size[label] = have && dim_is_const(have) && label < 52 ? have : d;
@@ -199,10 +203,12 @@ static rill_status einsum_infer(struct infer *c)
             return infer_fail(c, "input %u is absent", i);
         ranks[i] = c->in[i]->rank;
         if (c->in[i]->type != type)
-            return infer_fail(c, "input %u is %s, input 0 %s", i, dtype_name(c->in[i]->type), dtype_name(type));
+            return infer_fail(c, "input %u is %s, input 0 %s", i, dtype_name(c->in[i]->type),
+                              dtype_name(type));
     }
     if (!equation_parse(text_of(c->attr), ranks, c->n_in, &q))
-        return infer_fail(c, "equation '%.100s' does not fit its %u inputs", text_of(c->attr), c->n_in);
+        return infer_fail(c, "equation '%.100s' does not fit its %u inputs", text_of(c->attr),
+                          c->n_in);
     for (unsigned i = 0; i < c->n_in; i++)
         for (int k = 0; k < ranks[i]; k++)
             TRY(label_size(c, size, q.in[i].label[k], c->in[i]->shape[k]));
@@ -338,14 +344,15 @@ static rill_status product_pack(struct prep *c, struct einsum_args *g)
         return RILL_OK;
     }
     bool there;
-    float *packed = prep_pack(c, (size_t) batches * g->packed_floats + KERN_LANES, sizeof *packed, &there);
+    float *packed =
+        prep_pack(c, (size_t) batches * g->packed_floats + KERN_LANES, sizeof *packed, &there);
     c->packed |= 1u << 1;
     if (!packed)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (int64_t i = 0; i < batches && !there; i++) {
         offsets(g->outer, g->n_batch, i, 2, x, &y);
-        kern_pack_f32(packed + (size_t) i * g->packed_floats, w + x[1], (size_t) g->n, (size_t) g->k,
-                      (size_t) g->ldb_n, (size_t) g->ldb_k);
+        kern_pack_f32(packed + (size_t) i * g->packed_floats, w + x[1], (size_t) g->n,
+                      (size_t) g->k, (size_t) g->ldb_n, (size_t) g->ldb_k);
     }
     g->packed = packed;
     g->each = is_each(g);
@@ -375,7 +382,8 @@ static rill_status einsum_prepare(struct prep *c)
 
 /* ---- eval ---- */
 
-/* One output element: the sum over the inner loops of the product of all inputs at their offsets. */
+/* One output element: the sum over the inner loops of the product of all inputs at their
+ * offsets. */
 #define SUM(name, type, mul_add)                                                                              \
     static void sum_##name(const struct einsum_args *g, const void *const *data, const int64_t *at, void *y, int64_t to) \
     {                                                                                                         \
@@ -397,8 +405,8 @@ SUM(f64, double, fma(p, last, s))
 SUM(u32, uint32_t, s + p * last)
 SUM(u64, uint64_t, s + p * last)
 
-typedef void sum_fn(const struct einsum_args *g, const void *const *data, const int64_t *at, void *y,
-                    int64_t to);
+typedef void sum_fn(const struct einsum_args *g, const void *const *data, const int64_t *at,
+                    void *y, int64_t to);
 
 static sum_fn *sum_of(enum dtype t)
 {
@@ -407,17 +415,18 @@ static sum_fn *sum_of(enum dtype t)
 
 static void product_eval(const struct eval *e, const struct einsum_args *g)
 {
-    int64_t total = iterations(g->outer, g->n_outer), repeat = total / iterations(g->outer, g->n_batch),
-        x[IN_MAX], y;
+    int64_t total = iterations(g->outer, g->n_outer),
+            repeat = total / iterations(g->outer, g->n_batch), x[IN_MAX], y;
     if (g->each) {
         offsets(g->outer, g->n_outer, 1, 2, x, &y);
-        e->kern->gemm_each_f32(e->y[0], (size_t) y, e->x[0], (size_t) x[0], g->packed, (size_t) g->n, (size_t) g->k,
-                               (size_t) total);
+        e->kern->gemm_each_f32(e->y[0], (size_t) y, e->x[0], (size_t) x[0], g->packed,
+                               (size_t) g->n, (size_t) g->k, (size_t) total);
         return;
     }
     for (int64_t i = 0; i < total; i++) {
         offsets(g->outer, g->n_outer, i, 2, x, &y);
-        const float *w = g->packed ? g->packed + (size_t) (i / repeat) * g->packed_floats : e->scratch;
+        const float *w =
+            g->packed ? g->packed + (size_t) (i / repeat) * g->packed_floats : e->scratch;
         if (!g->packed && i % repeat == 0)
             kern_pack_f32(e->scratch, (const float *) e->x[1] + x[1], (size_t) g->n, (size_t) g->k,
                           (size_t) g->ldb_n, (size_t) g->ldb_k);
@@ -442,9 +451,16 @@ static void einsum_eval(const struct eval *e)
 }
 
 static const struct op op_einsum = {
-    .name = "Einsum", .attrs = einsum_attrs, .attr_bytes = sizeof(struct einsum_attr), .min_in = 1,
-        .max_in = IN_MAX,
-    .min_out = 1, .max_out = 1, .infer = einsum_infer, .prepare = einsum_prepare, .eval = einsum_eval,
+    .name = "Einsum",
+    .attrs = einsum_attrs,
+    .attr_bytes = sizeof(struct einsum_attr),
+    .min_in = 1,
+    .max_in = IN_MAX,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = einsum_infer,
+    .prepare = einsum_prepare,
+    .eval = einsum_eval,
     .help = "sums of products over labelled axes",
 };
 

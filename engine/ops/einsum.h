@@ -4,11 +4,11 @@
 #define ENGINE_OPS_EINSUM_H
 #include "engine/op.h"
 
-/* The axis of the output that has the label of that axis of input i; -1 where it is summed or is a diagonal.
- * ranks: of all inputs of the node. */
+/* The axis of the output that has the label of that axis of input i; -1 where it is summed or is a
+ * diagonal. ranks: of all inputs of the node. */
 int einsum_output_axis(const struct node *n, const int *ranks, unsigned i, int axis);
 
-/* How many products the node sums: the sizes of all labels multiplied. in: shapes. False where the equation
- * does not fit them. */
+/* How many products the node sums: the sizes of all labels multiplied. in: shapes. False where the
+ * equation does not fit them. */
 bool einsum_loops(const struct node *n, const struct tensor *in, uint64_t *ret);
 #endif

@@ -14,7 +14,8 @@ static void types_print(unsigned types, char *buf, size_t cap)
     buf[0] = 0;
     for (int t = DTYPE_F32; t < DTYPE_DIM && at < cap; t++)
         if (types & 1u << t)
-            at += (size_t) snprintf(buf + at, cap - at, "%s%s", at ? " " : "", dtype_name((enum dtype) t));
+            at += (size_t) snprintf(buf + at, cap - at, "%s%s", at ? " " : "",
+                                    dtype_name((enum dtype) t));
 }
 
 rill_status elem_check_type(struct infer *c, unsigned i, unsigned types)
@@ -28,11 +29,14 @@ rill_status elem_check_type(struct infer *c, unsigned i, unsigned types)
     types_print(types, known, sizeof known);
     if (t == DTYPE_DIM)
         return infer_fail(c,
-            "input %u is a symbolic size, which this op does not compute on; give the size a number", i);
+                          "input %u is a symbolic size, which this op does not compute on; give "
+                          "the size a number",
+                          i);
     return infer_fail(c, "input %u is %s, supported: %s", i, dtype_name(t), known);
 }
 
-rill_status elem_common_type(struct infer *c, unsigned first, unsigned last, unsigned types, enum dtype *ret)
+rill_status elem_common_type(struct infer *c, unsigned first, unsigned last, unsigned types,
+                             enum dtype *ret)
 {
     enum dtype t = c->in[first]->type;
     bool known = true;
@@ -43,14 +47,16 @@ rill_status elem_common_type(struct infer *c, unsigned first, unsigned last, uns
             return infer_fail(c, "input %u is required", i);
         TRY(elem_check_type(c, i, types));
         enum dtype u = c->in[i]->type;
-        bool sizes = (t == DTYPE_DIM && !dtype_is_float(u)) || (u == DTYPE_DIM && !dtype_is_float(t));
+        bool sizes =
+            (t == DTYPE_DIM && !dtype_is_float(u)) || (u == DTYPE_DIM && !dtype_is_float(t));
         if (sizes && t != u && !known) {
-            t = t == DTYPE_DIM ? u : t;     /* while it runs, sizes are numbers like the other operand */
+            t = t == DTYPE_DIM ? u
+                               : t; /* while it runs, sizes are numbers like the other operand */
             continue;
         }
         if (t != u && !sizes)
-            return infer_fail(c, "input %u is %s but input %u is %s; both must agree", first, dtype_name(t), i,
-                              dtype_name(u));
+            return infer_fail(c, "input %u is %s but input %u is %s; both must agree", first,
+                              dtype_name(t), i, dtype_name(u));
         t = sizes ? DTYPE_DIM : t;
     }
     *ret = t;
@@ -123,8 +129,8 @@ static struct elem_block loop_block(const struct elem_loop *l, unsigned n_in)
 }
 
 /* Half floats: rows in chunks through the f32 function. */
-static void half_rows(const struct elem_plan *p, const struct elem_block *b, const struct kern *k, void *y,
-                      const void *const *x)
+static void half_rows(const struct elem_plan *p, const struct elem_block *b, const struct kern *k,
+                      void *y, const void *const *x)
 {
     float a[ELEM_IN_MAX][CHUNK], r[CHUNK];
     const void *wide[ELEM_IN_MAX] = { a[0], a[1], a[2] };
@@ -149,8 +155,12 @@ bool elem_plan_make(struct elem_plan *ret, const struct tensor *out, const struc
 {
     enum dtype t = in[0]->type;
     bool half = (t == DTYPE_F16 || t == DTYPE_BF16) && !fns[t];
-    struct elem_plan p = { .type = t, .n_in = n_in, .fn = half ? half_rows : fns[t], .wide = fns[DTYPE_F32],
-                           .narrow = out->type == t, .y_bytes = dtype_bytes(out->type),
+    struct elem_plan p = { .type = t,
+                           .n_in = n_in,
+                           .fn = half ? half_rows : fns[t],
+                           .wide = fns[DTYPE_F32],
+                           .narrow = out->type == t,
+                           .y_bytes = dtype_bytes(out->type),
                            .count = (size_t) tensor_count(out) };
     elem_loop_make(&p.loop, out, in, n_in);
     p.block = loop_block(&p.loop, n_in);
@@ -160,7 +170,8 @@ bool elem_plan_make(struct elem_plan *ret, const struct tensor *out, const struc
     return p.fn && (!half || p.wide);
 }
 
-static void run_outer(const struct elem_plan *p, const struct kern *k, char *y, const void *const *x)
+static void run_outer(const struct elem_plan *p, const struct kern *k, char *y,
+                      const void *const *x)
 {
     const struct elem_loop *l = &p->loop;
     size_t at[RANK_MAX] = { 0 }, y_step = p->block.m * p->block.n * p->y_bytes;

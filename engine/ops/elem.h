@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* elem.h - what elementwise ops share: sets of types, collapsed broadcasting, half floats by widening. */
+/* elem.h - what elementwise ops share: sets of types, collapsed broadcasting, half floats by
+ * widening. */
 #ifndef ENGINE_OPS_ELEM_H
 #define ENGINE_OPS_ELEM_H
 #include "engine/op.h"
@@ -19,17 +20,19 @@ enum {
 };
 #define DTYPE_COUNT (DTYPE_DIM + 1)
 
-/* Refuses input i unless its type is in the set (DIM too, where the op computes on symbolic sizes). */
+/* Refuses input i unless its type is in the set (DIM too, where the op computes on symbolic
+ * sizes). */
 rill_status elem_check_type(struct infer *c, unsigned i, unsigned types);
 /* The common type of inputs first..last, each checked; DIM as soon as one of them is. */
-rill_status elem_common_type(struct infer *c, unsigned first, unsigned last, unsigned types, enum dtype *ret);
+rill_status elem_common_type(struct infer *c, unsigned first, unsigned last, unsigned types,
+                             enum dtype *ret);
 
 /* ---- iteration space ---- */
 
 #define ELEM_IN_MAX 3
 
-/* The output's axes with those of length 1 dropped and neighbours merged where every input allows. Steps are in
- * elements, 0 where the input is broadcast; along the last axis a step is 0 or 1. */
+/* The output's axes with those of length 1 dropped and neighbours merged where every input allows.
+ * Steps are in elements, 0 where the input is broadcast; along the last axis a step is 0 or 1. */
 struct elem_loop {
     int rank;                               /* 1..RANK_MAX */
     size_t n[RANK_MAX];
@@ -43,8 +46,8 @@ struct elem_block {
 };
 
 struct elem_plan;
-typedef void elem_fn(const struct elem_plan *p, const struct elem_block *b, const struct kern *k, void *y,
-                     const void *const *x);
+typedef void elem_fn(const struct elem_plan *p, const struct elem_block *b, const struct kern *k,
+                     void *y, const void *const *x);
 
 struct elem_plan {
     struct elem_loop loop;
@@ -56,12 +59,13 @@ struct elem_plan {
     elem_fn *fn, *wide;                     /* wide: the f32 function that half floats go through */
 };
 
-void   elem_loop_make(struct elem_loop *ret, const struct tensor *out, const struct tensor *const *in,
-    unsigned n_in);
+void elem_loop_make(struct elem_loop *ret, const struct tensor *out, const struct tensor *const *in,
+                    unsigned n_in);
 /* Where input element for output element `flat` is; slow. */
 size_t elem_offset(const struct elem_loop *l, unsigned input, size_t flat);
 
-/* fns has an entry per dtype; half floats without one go through that of F32. False: no function. */
+/* fns has an entry per dtype; half floats without one go through that of F32. False: no
+ * function. */
 bool elem_plan_make(struct elem_plan *ret, const struct tensor *out, const struct tensor *const *in,
     unsigned n_in,
                     elem_fn *const *fns);
@@ -101,8 +105,10 @@ void elem_run(const struct elem_plan *p, const struct kern *k, void *y, const vo
     }
 
 /* Element types with their C type: LIST(X, extra) calls X(dtype, ctype, extra). */
-#define ELEM_SIGNED(X, op)   X(I8, int8_t, op) X(I16, int16_t, op) X(I32, int32_t, op) X(I64, int64_t, op)
-#define ELEM_UNSIGNED(X, op) X(U8, uint8_t, op) X(U16, uint16_t, op) X(U32, uint32_t, op) X(U64, uint64_t, op)
+#define ELEM_SIGNED(X, op)                                                                         \
+    X(I8, int8_t, op) X(I16, int16_t, op) X(I32, int32_t, op) X(I64, int64_t, op)
+#define ELEM_UNSIGNED(X, op)                                                                       \
+    X(U8, uint8_t, op) X(U16, uint16_t, op) X(U32, uint32_t, op) X(U64, uint64_t, op)
 #define ELEM_FLOATS(X, op)   X(F32, float, op) X(F64, double, op)
 #define ELEM_TABLE_ENTRY(T, C, op) [DTYPE_##T] = op##_##T,
 

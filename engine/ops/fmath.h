@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fmath.h - transcendental functions of f32 computed in double and rounded once: own polynomials, so that
- * every machine gives the same bits. Errors are below 1e-15 relative, far inside half a float step. */
+/* fmath.h - transcendental functions of f32 computed in double and rounded once: own polynomials,
+ * so that every machine gives the same bits. Errors are below 1e-15 relative, far inside half a
+ * float step. */
 #ifndef ENGINE_OPS_FMATH_H
 #define ENGINE_OPS_FMATH_H
 #include <math.h>
@@ -26,9 +27,19 @@ static inline double fm_exp(double x)
     double k = (x * 1.4426950408889634 + 0x1.8p52) - 0x1.8p52;
     double r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
     double p = 1.0 / 6227020800;
-    static const double c[] = { 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
-        1.0 / 5040,
-                                1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1, 1 };
+    static const double c[] = { 1.0 / 479001600,
+                                1.0 / 39916800,
+                                1.0 / 3628800,
+                                1.0 / 362880,
+                                1.0 / 40320,
+                                1.0 / 5040,
+                                1.0 / 720,
+                                1.0 / 120,
+                                1.0 / 24,
+                                1.0 / 6,
+                                0.5,
+                                1,
+                                1 };
     for (int i = 0; i < 13; i++)
         p = p * r + c[i];
     return fm_scale(p, (int) k);
@@ -69,8 +80,9 @@ static inline double fm_log(double x)
 static inline double fm_sin_poly(double r)
 {
     double z = r * r, p = -1.0 / 1307674368000;
-    static const double c[] = { 1.0 / 6227020800, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120,
-        -1.0 / 6, 1 };
+    static const double c[] = {
+        1.0 / 6227020800, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1
+    };
     for (int i = 0; i < 7; i++)
         p = p * z + c[i];
     return r * p;
@@ -87,13 +99,15 @@ static inline double fm_cos_poly(double r)
     return p;
 }
 
-/* sin(x + shift * pi/2) for a float x. Beyond 1e5 the argument is reduced by the C library, in double. */
+/* sin(x + shift * pi/2) for a float x. Beyond 1e5 the argument is reduced by the C library, in
+ * double. */
 static inline double fm_sin_shifted(double x, int shift)
 {
     if (!(fabs(x) < 1e5))
         return shift ? cos(x) : sin(x);
     double k = (x * 0.63661977236758134 + 0x1.8p52) - 0x1.8p52;
-    double r = ((x - k * 1.57079632673412561417) - k * 6.07710050630396597660e-11) - k * 2.02226624879595063154e-21;
+    double r = ((x - k * 1.57079632673412561417) - k * 6.07710050630396597660e-11) -
+        k * 2.02226624879595063154e-21;
     int q = ((int) k + shift) & 3;
     double v = q & 1 ? fm_cos_poly(r) : fm_sin_poly(r);
     return q & 2 ? -v : v;

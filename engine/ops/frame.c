@@ -15,23 +15,37 @@ struct frame_attr { int64_t size, hop, before; int end; };
 static const char *const frame_ends[] = { "drop", "cover", "flush", NULL };
 
 static const struct attr_spec frame_attrs[] = {
-    { .name = "size", .kind = ATTR_INT, .offset = offsetof(struct frame_attr, size), .required = true },
-    { .name = "hop", .kind = ATTR_INT, .offset = offsetof(struct frame_attr, hop), .required = true },
+    { .name = "size",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct frame_attr, size),
+      .required = true },
+    { .name = "hop",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct frame_attr, hop),
+      .required = true },
     { .name = "before", .kind = ATTR_INT, .offset = offsetof(struct frame_attr, before) },
-    { .name = "end", .kind = ATTR_CHOICE, .offset = offsetof(struct frame_attr, end), .choices = frame_ends },
+    { .name = "end",
+      .kind = ATTR_CHOICE,
+      .offset = offsetof(struct frame_attr, end),
+      .choices = frame_ends },
     { 0 },
 };
 
-static const struct dim *frame_count(struct dims *ds, const struct frame_attr *a, const struct dim *samples)
+static const struct dim *frame_count(struct dims *ds, const struct frame_attr *a,
+                                     const struct dim *samples)
 {
     const struct dim *least = dim_int(ds, 0), *n;
     if (a->end == END_FLUSH)
         n = dim_div_ceil_int(ds, dim_add_int(ds, samples, a->before), a->hop);
-    else if (a->end == END_COVER) {     /* a single sample is covered by one frame, however short the first hop */
+    else if (a->end ==
+             END_COVER) { /* a single sample is covered by one frame, however short the first hop */
         least = dim_min(ds, samples, dim_int(ds, 1));
-        n = dim_add_int(ds, dim_div_ceil_int(ds, dim_add_int(ds, samples, a->before - a->size), a->hop), 1);
+        n = dim_add_int(ds,
+                        dim_div_ceil_int(ds, dim_add_int(ds, samples, a->before - a->size), a->hop),
+                        1);
     } else
-        n = dim_add_int(ds, dim_div_int(ds, dim_add_int(ds, samples, a->before - a->size), a->hop), 1);
+        n = dim_add_int(ds, dim_div_int(ds, dim_add_int(ds, samples, a->before - a->size), a->hop),
+                        1);
     return dim_max(ds, least, n);
 }
 
@@ -40,13 +54,15 @@ static rill_status frame_infer(struct infer *c)
     const struct frame_attr *a = c->attr;
     const struct fact *x = c->in[0];
     struct fact *y = &c->out[0];
-    if (a->size < 1 || a->size > SIZE_MAX_SAMPLES || a->hop < 1 || a->hop > a->size || a->before < 0 ||
-        a->before > SIZE_MAX_SAMPLES)
-        return infer_fail(c, "size %lld, hop %lld, before %lld: needs 1 <= hop <= size <= %lld and before >= 0",
-                          (long long) a->size, (long long) a->hop, (long long) a->before, (long long) SIZE_MAX_SAMPLES);
+    if (a->size < 1 || a->size > SIZE_MAX_SAMPLES || a->hop < 1 || a->hop > a->size ||
+        a->before < 0 || a->before > SIZE_MAX_SAMPLES)
+        return infer_fail(
+            c, "size %lld, hop %lld, before %lld: needs 1 <= hop <= size <= %lld and before >= 0",
+            (long long) a->size, (long long) a->hop, (long long) a->before,
+            (long long) SIZE_MAX_SAMPLES);
     if (x->rank < 1 || x->rank >= RANK_MAX || x->type != DTYPE_F32)
-        return infer_fail(c, "input is %s of rank %d; wants f32 of rank 1 to %d", dtype_name(x->type), x->rank,
-                          RANK_MAX - 1);
+        return infer_fail(c, "input is %s of rank %d; wants f32 of rank 1 to %d",
+                          dtype_name(x->type), x->rank, RANK_MAX - 1);
     infer_same(c, 0, 0);
     y->rank = x->rank + 1;
     y->shape[x->rank - 1] = frame_count(c->dims, a, x->shape[x->rank - 1]);
@@ -75,8 +91,9 @@ static void frame_eval(const struct eval *e)
         rows *= xs->dim[i];
     for (int64_t r = 0; r < rows; r++)
         for (int64_t t = 0; t < frames; t++)
-            frame_copy((float *) e->y[0] + (r * frames + t) * a->size, (const float *) e->x[0] + r * samples,
-                       t * a->hop - a->before, a->size, samples);
+            frame_copy((float *) e->y[0] + (r * frames + t) * a->size,
+                       (const float *) e->x[0] + r * samples, t * a->hop - a->before, a->size,
+                       samples);
 }
 
 /* ---- OverlapAdd: [.., T, size] -> [.., N] ---- */
@@ -88,9 +105,15 @@ struct overlap_attr { int64_t hop, normalise; int tail; };
 static const char *const tails[] = { "complete", "full", NULL };
 
 static const struct attr_spec overlap_attrs[] = {
-    { .name = "hop", .kind = ATTR_INT, .offset = offsetof(struct overlap_attr, hop), .required = true },
+    { .name = "hop",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct overlap_attr, hop),
+      .required = true },
     { .name = "normalise", .kind = ATTR_INT, .offset = offsetof(struct overlap_attr, normalise) },
-    { .name = "tail", .kind = ATTR_CHOICE, .offset = offsetof(struct overlap_attr, tail), .choices = tails },
+    { .name = "tail",
+      .kind = ATTR_CHOICE,
+      .offset = offsetof(struct overlap_attr, tail),
+      .choices = tails },
     { 0 },
 };
 
@@ -104,14 +127,17 @@ static rill_status overlap_check(struct infer *c, int64_t *ret_size)
         return infer_fail(c, "wants f32 frames of rank 2 or more and a known size");
     *ret_size = dim_value(x->shape[x->rank - 1]);
     if (a->hop < 1 || a->hop > *ret_size)
-        return infer_fail(c, "hop %lld: needs 1 <= hop <= size = %lld", (long long) a->hop, (long long) *ret_size);
+        return infer_fail(c, "hop %lld: needs 1 <= hop <= size = %lld", (long long) a->hop,
+                          (long long) *ret_size);
     if (a->normalise && !infer_has(c, IN_WINDOW))
         return infer_fail(c, "normalise wants the window as input %d", IN_WINDOW);
-    if (infer_has(c, IN_WINDOW) && (c->in[IN_WINDOW]->rank != 1 || !dim_is(c->in[IN_WINDOW]->shape[0], *ret_size) ||
-                                    c->in[IN_WINDOW]->type != DTYPE_F32))
+    if (infer_has(c, IN_WINDOW) &&
+        (c->in[IN_WINDOW]->rank != 1 || !dim_is(c->in[IN_WINDOW]->shape[0], *ret_size) ||
+         c->in[IN_WINDOW]->type != DTYPE_F32))
         return infer_fail(c, "the window must be f32[%lld]", (long long) *ret_size);
     if ((infer_has(c, IN_INITIAL) || c->n_out > 1) && (a->tail != TAIL_COMPLETE || a->normalise))
-        return infer_fail(c, "partial sums go in and out only with tail = complete and normalise = 0");
+        return infer_fail(c,
+                          "partial sums go in and out only with tail = complete and normalise = 0");
     return RILL_OK;
 }
 
@@ -136,7 +162,8 @@ static rill_status overlap_infer(struct infer *c)
         rest.rank = x->rank - 1;
         rest.shape[x->rank - 2] = dim_int(c->dims, size - a->hop);
         if (!fact_same(c->in[IN_INITIAL], &rest))
-            return infer_fail(c, "the partial sums must have size - hop = %lld samples", (long long) (size - a->hop));
+            return infer_fail(c, "the partial sums must have size - hop = %lld samples",
+                              (long long) (size - a->hop));
     }
     return RILL_OK;
 }
@@ -152,13 +179,15 @@ static rill_status overlap_prepare(struct prep *c)
 }
 
 /* Adds the frames oldest first on top of what the line holds. */
-static void line_add(const struct kern *k, float *line, const float *x, int64_t frames, int64_t size, int64_t hop)
+static void line_add(const struct kern *k, float *line, const float *x, int64_t frames,
+                     int64_t size, int64_t hop)
 {
     for (int64_t t = 0; t < frames; t++)
         k->add_f32(line + t * hop, line + t * hop, x + t * size, (size_t) size);
 }
 
-static void line_normalise(float *line, const float *window, int64_t n, int64_t frames, int64_t size, int64_t hop)
+static void line_normalise(float *line, const float *window, int64_t n, int64_t frames,
+                           int64_t size, int64_t hop)
 {
     for (int64_t i = 0; i < n; i++) {
         float sum = 0;
@@ -173,7 +202,8 @@ static void overlap_eval(const struct eval *e)
 {
     const struct overlap_attr *a = e->attr;
     const struct tensor *xs = e->in[IN_FRAMES], *ys = e->out[0];
-    int64_t frames = xs->dim[xs->rank - 2], size = xs->dim[xs->rank - 1], rest = size - a->hop, rows = 1;
+    int64_t frames = xs->dim[xs->rank - 2], size = xs->dim[xs->rank - 1], rest = size - a->hop,
+            rows = 1;
     int64_t n = ys->dim[ys->rank - 1], line_n = frames * a->hop + rest;
     const float *initial = e->n_in > IN_INITIAL ? e->x[IN_INITIAL] : NULL;
     float *line = e->scratch;
@@ -183,24 +213,41 @@ static void overlap_eval(const struct eval *e)
         memset(line, 0, (size_t) line_n * sizeof *line);
         if (initial)
             memcpy(line, initial + r * rest, (size_t) rest * sizeof *line);
-        line_add(e->kern, line, (const float *) e->x[IN_FRAMES] + r * frames * size, frames, size, a->hop);
+        line_add(e->kern, line, (const float *) e->x[IN_FRAMES] + r * frames * size, frames, size,
+                 a->hop);
         if (a->normalise)
             line_normalise(line, e->x[IN_WINDOW], n, frames, size, a->hop);
         memcpy((float *) e->y[0] + r * n, line, (size_t) n * sizeof *line);
         if (e->n_out > 1 && e->y[1])
-            memcpy((float *) e->y[1] + r * rest, line + frames * a->hop, (size_t) rest * sizeof *line);
+            memcpy((float *) e->y[1] + r * rest, line + frames * a->hop,
+                   (size_t) rest * sizeof *line);
     }
 }
 
 static const struct op op_frame = {
-    .name = "Frame", .attrs = frame_attrs, .attr_bytes = sizeof(struct frame_attr), .min_in = 1, .max_in = 1,
-    .min_out = 1, .max_out = 1, .infer = frame_infer, .eval = frame_eval,
+    .name = "Frame",
+    .attrs = frame_attrs,
+    .attr_bytes = sizeof(struct frame_attr),
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = frame_infer,
+    .eval = frame_eval,
     .help = "cuts the last axis into overlapping frames; end: drop, cover or flush",
 };
 
 static const struct op op_overlap_add = {
-    .name = "OverlapAdd", .attrs = overlap_attrs, .attr_bytes = sizeof(struct overlap_attr), .min_in = 1, .max_in = 3,
-    .min_out = 1, .max_out = 2, .infer = overlap_infer, .prepare = overlap_prepare, .eval = overlap_eval,
+    .name = "OverlapAdd",
+    .attrs = overlap_attrs,
+    .attr_bytes = sizeof(struct overlap_attr),
+    .min_in = 1,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 2,
+    .infer = overlap_infer,
+    .prepare = overlap_prepare,
+    .eval = overlap_eval,
     .help = "adds overlapping frames; takes and gives the partial sums of a longer sequence",
 };
 

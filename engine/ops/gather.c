@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Indexed reads. An index of the data is wrapped once if negative, then clamped: no index reads outside. */
+/* Indexed reads. An index of the data is wrapped once if negative, then clamped: no index reads
+ * outside. */
 #include "engine/ops.h"
 
 #include <string.h>
@@ -35,7 +36,8 @@ static rill_status indices_check(struct infer *c, unsigned input, const struct d
     for (int64_t i = 0; i < tensor_count(v); i++) {
         int64_t k = tensor_get_i64(v, v->data, i);
         if (k < -limit || k >= limit)
-            return infer_fail(c, "index %lld is outside an axis of %lld", (long long) k, (long long) limit);
+            return infer_fail(c, "index %lld is outside an axis of %lld", (long long) k,
+                              (long long) limit);
     }
     return RILL_OK;
 }
@@ -44,7 +46,8 @@ static rill_status indices_check(struct infer *c, unsigned input, const struct d
 static rill_status source_check(struct prep *c)
 {
     if (!tensor_count(c->in[0]) && tensor_count(c->out[0]))
-        return prep_fail(c, "reads %lld elements from an empty input", (long long) tensor_count(c->out[0]));
+        return prep_fail(c, "reads %lld elements from an empty input",
+                         (long long) tensor_count(c->out[0]));
     return RILL_OK;
 }
 
@@ -57,8 +60,9 @@ static rill_status gather_infer(struct infer *c)
     const struct dim *shape[2 * RANK_MAX];
     int n = 0;
     if (axis < 0 || x->rank + ix->rank - 1 > RANK_MAX)
-        return infer_fail(c, "axis %lld with inputs of rank %d and %d", (long long) ((const struct gather_attr *) c->attr)->axis,
-                          x->rank, ix->rank);
+        return infer_fail(c, "axis %lld with inputs of rank %d and %d",
+                          (long long) ((const struct gather_attr *) c->attr)->axis, x->rank,
+                          ix->rank);
     TRY(indices_check(c, 1, x->shape[axis]));
     for (int i = 0; i < axis; i++)
         shape[n++] = x->shape[i];
@@ -88,8 +92,8 @@ static rill_status gather_prepare(struct prep *c)
     return RILL_OK;
 }
 
-static void gather_words(uint32_t *restrict y, const uint32_t *restrict x, const int64_t *restrict at, int64_t n,
-                         int64_t outer, int64_t limit)
+static void gather_words(uint32_t *restrict y, const uint32_t *restrict x,
+                         const int64_t *restrict at, int64_t n, int64_t outer, int64_t limit)
 {
     for (int64_t o = 0; o < outer; o++, y += n, x += limit)
         for (int64_t i = 0; i < n; i++)
@@ -126,8 +130,9 @@ static rill_status gather_elements_infer(struct infer *c)
     const struct fact *x = c->in[0], *ix = c->in[1];
     int axis = axis_normalise(((const struct gather_attr *) c->attr)->axis, x->rank);
     if (axis < 0 || ix->rank != x->rank)
-        return infer_fail(c, "axis %lld with inputs of rank %d and %d", (long long) ((const struct gather_attr *) c->attr)->axis,
-                          x->rank, ix->rank);
+        return infer_fail(c, "axis %lld with inputs of rank %d and %d",
+                          (long long) ((const struct gather_attr *) c->attr)->axis, x->rank,
+                          ix->rank);
     for (int i = 0; i < x->rank; i++)
         if (i != axis && dim_is_const(ix->shape[i]) && dim_is_const(x->shape[i]) &&
             dim_value(ix->shape[i]) > dim_value(x->shape[i]))
@@ -143,8 +148,8 @@ static rill_status gather_elements_prepare(struct prep *c)
     int axis = axis_normalise(((const struct gather_attr *) c->attr)->axis, x->rank);
     for (int i = 0; i < x->rank; i++)
         if (i != axis && ix->dim[i] > x->dim[i])
-            return prep_fail(c, "axis %d has %lld indices for %lld elements", i, (long long) ix->dim[i],
-                             (long long) x->dim[i]);
+            return prep_fail(c, "axis %d has %lld indices for %lld elements", i,
+                             (long long) ix->dim[i], (long long) x->dim[i]);
     return source_check(c);
 }
 
@@ -162,7 +167,8 @@ static void gather_elements_eval(const struct eval *e)
             from += (k == axis ? index_at(ix, e->x[1], i, x->dim[axis]) : rest / is[k]) * xs[k];
             rest %= is[k];
         }
-        memcpy((char *) e->y[0] + (size_t) i * bytes, (const char *) e->x[0] + (size_t) from * bytes, bytes);
+        memcpy((char *) e->y[0] + (size_t) i * bytes,
+               (const char *) e->x[0] + (size_t) from * bytes, bytes);
     }
 }
 
@@ -171,7 +177,9 @@ static void gather_elements_eval(const struct eval *e)
 struct gather_nd_attr { int64_t batch_dims; };
 
 static const struct attr_spec gather_nd_attrs[] = {
-    { .name = "batch_dims", .kind = ATTR_INT, .offset = offsetof(struct gather_nd_attr, batch_dims) },
+    { .name = "batch_dims",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct gather_nd_attr, batch_dims) },
     { 0 },
 };
 
@@ -183,7 +191,8 @@ static rill_status coordinates_check(struct infer *c, int64_t batch_dims, int64_
         const struct dim *d = c->in[0]->shape[batch_dims + i % k];
         int64_t at = tensor_get_i64(v, v->data, i);
         if (dim_is_const(d) && (at < -dim_value(d) || at >= dim_value(d)))
-            return infer_fail(c, "index %lld is outside an axis of %lld", (long long) at, (long long) dim_value(d));
+            return infer_fail(c, "index %lld is outside an axis of %lld", (long long) at,
+                              (long long) dim_value(d));
     }
     return RILL_OK;
 }
@@ -194,16 +203,18 @@ static rill_status gather_nd_infer(struct infer *c)
     int64_t b = ((const struct gather_nd_attr *) c->attr)->batch_dims;
     const struct dim *shape[2 * RANK_MAX];
     int n = 0;
-    if (ix->rank < 1 || x->rank < 1 || b < 0 || b >= ix->rank || b >= x->rank || !is_index(ix->type) ||
-        !dim_is_const(ix->shape[ix->rank - 1]))
-        return infer_fail(c, "wants i64 indices whose last axis is known, and batch_dims below both ranks");
+    if (ix->rank < 1 || x->rank < 1 || b < 0 || b >= ix->rank || b >= x->rank ||
+        !is_index(ix->type) || !dim_is_const(ix->shape[ix->rank - 1]))
+        return infer_fail(
+            c, "wants i64 indices whose last axis is known, and batch_dims below both ranks");
     int64_t k = dim_value(ix->shape[ix->rank - 1]);
     if (k < 1 || b + k > x->rank || ix->rank - 1 + x->rank - b - k > RANK_MAX)
         return infer_fail(c, "indices of %lld coordinates into rank %d", (long long) k, x->rank);
     for (int i = 0; i < b; i++)
         if (ix->shape[i] != x->shape[i] && dim_is_const(ix->shape[i]) && dim_is_const(x->shape[i]))
             return infer_fail(c, "batch axis %d is %lld in the data and %lld in the indices", i,
-                              (long long) dim_value(x->shape[i]), (long long) dim_value(ix->shape[i]));
+                              (long long) dim_value(x->shape[i]),
+                              (long long) dim_value(ix->shape[i]));
     TRY(coordinates_check(c, b, k));
     for (int i = 0; i < ix->rank - 1; i++)
         shape[n++] = ix->shape[i];
@@ -226,7 +237,8 @@ static rill_status gather_nd_prepare(struct prep *c)
 static void gather_nd_eval(const struct eval *e)
 {
     const struct tensor *x = e->in[0], *ix = e->in[1];
-    int64_t b = ((const struct gather_nd_attr *) e->attr)->batch_dims, k = ix->dim[ix->rank - 1], xs[RANK_MAX];
+    int64_t b = ((const struct gather_nd_attr *) e->attr)->batch_dims, k = ix->dim[ix->rank - 1],
+            xs[RANK_MAX];
     int64_t n = 1, batches = 1, batch_size = 1;
     size_t row = dtype_bytes(x->type);
     tensor_strides(x, xs);
@@ -244,7 +256,8 @@ static void gather_nd_eval(const struct eval *e)
         int64_t from = i / (n / batches) * batch_size;
         for (int64_t j = 0; j < k; j++)
             from += index_at(ix, e->x[1], i * k + j, x->dim[b + j]) * xs[b + j];
-        memcpy((char *) e->y[0] + (size_t) i * row, (const char *) e->x[0] + (size_t) from * dtype_bytes(x->type), row);
+        memcpy((char *) e->y[0] + (size_t) i * row,
+               (const char *) e->x[0] + (size_t) from * dtype_bytes(x->type), row);
     }
 }
 
@@ -255,11 +268,12 @@ static void gather_nd_eval(const struct eval *e)
                                        .min_out = 1, .max_out = 1, .infer = inf, .prepare = prep, .eval = run,   \
                                        .help = words }
 
-OP(gather, "Gather", gather_attrs, sizeof(struct gather_attr), gather_infer, gather_prepare, gather_eval,
-   "slices of an axis by index");
-OP(gather_elements, "GatherElements", gather_attrs, sizeof(struct gather_attr), gather_elements_infer,
-   gather_elements_prepare, gather_elements_eval, "elements by an index along one axis");
-OP(gather_nd, "GatherND", gather_nd_attrs, sizeof(struct gather_nd_attr), gather_nd_infer, gather_nd_prepare,
-   gather_nd_eval, "slices by several coordinates");
+OP(gather, "Gather", gather_attrs, sizeof(struct gather_attr), gather_infer, gather_prepare,
+   gather_eval, "slices of an axis by index");
+OP(gather_elements, "GatherElements", gather_attrs, sizeof(struct gather_attr),
+   gather_elements_infer, gather_elements_prepare, gather_elements_eval,
+   "elements by an index along one axis");
+OP(gather_nd, "GatherND", gather_nd_attrs, sizeof(struct gather_nd_attr), gather_nd_infer,
+   gather_nd_prepare, gather_nd_eval, "slices by several coordinates");
 
 const struct op *const ops_gather[] = { &op_gather, &op_gather_elements, &op_gather_nd, NULL };

@@ -6,7 +6,9 @@
 
 #define MANY_ROWS_MAX 128
 #define MANY_ROWS_EACH 8    /* an evaluation with more rows reads the weights seldom enough alone */
-#define MANY_WEIGHTS   16384 /* fewer stay in the first cache; changing blocks would cost more than reading them again */
+#define MANY_WEIGHTS                                                                               \
+    16384 /* fewer stay in the first cache; changing blocks would cost more than reading them      \
+             again */
 
 /* Products of few rows with many weights gain by being done for all blocks at once. */
 static inline bool many_pays(int64_t rows, int64_t n, int64_t k)
@@ -24,9 +26,15 @@ struct many_rows {
 };
 
 /* Weights as kern_pack_f32 packs them. */
-static inline struct kern_block many_block(const float *packed, const float *bias, size_t n, size_t k)
+static inline struct kern_block many_block(const float *packed, const float *bias, size_t n,
+                                           size_t k)
 {
-    return (struct kern_block) { .w = packed, .step_panel = KERN_LANES * k, .step_k = KERN_LANES, .bias = bias, .n = n, .k = k };
+    return (struct kern_block) { .w = packed,
+                                 .step_panel = KERN_LANES * k,
+                                 .step_k = KERN_LANES,
+                                 .bias = bias,
+                                 .n = n,
+                                 .k = k };
 }
 
 /* Computes what was added since. */
@@ -38,7 +46,8 @@ static inline void many_rows_run(struct many_rows *r)
 }
 
 /* Rows that are ldy and ldx floats apart. They may be computed now or by many_rows_run. */
-static inline void many_rows_add(struct many_rows *r, float *y, size_t ldy, const float *x, size_t ldx, size_t rows)
+static inline void many_rows_add(struct many_rows *r, float *y, size_t ldy, const float *x,
+                                 size_t ldx, size_t rows)
 {
     for (size_t i = 0; i < rows; i++, y += ldy, x += ldx) {
         if (r->count == MANY_ROWS_MAX)

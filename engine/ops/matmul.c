@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Products. f32 goes through the packed kernel whether the second operand is a constant (packed once) or not
- * (packed into scratch), so the bits do not depend on it. */
+/* Products. f32 goes through the packed kernel whether the second operand is a constant (packed
+ * once) or not (packed into scratch), so the bits do not depend on it. */
 #include "engine/ops.h"
 #include "engine/ops/many.h"
 #include "engine/ops/then.h"
@@ -50,7 +50,8 @@ static const struct attr_spec matmul_attrs[] = {
 };
 
 struct matmul_args;
-typedef void matmul_fn(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b);
+typedef void matmul_fn(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
+                       int64_t b);
 
 struct matmul_args {
     int64_t m, n, k, batches;
@@ -59,11 +60,12 @@ struct matmul_args {
     matmul_fn *one;                     /* multiplies matrices a and b into y */
     const float *packed;                /* the constant operand */
     size_t packed_floats;
-    bool each;                          /* rows times packed matrices of their own, one after the other */
+    bool each; /* rows times packed matrices of their own, one after the other */
     struct then then;
 };
 
-#define DIRECT_ROWS 16      /* up to so many rows a second operand is read as it lies: packing it would cost more */
+#define DIRECT_ROWS                                                                                \
+    16 /* up to so many rows a second operand is read as it lies: packing it would cost more */
 
 static rill_status matmul_infer(struct infer *c)
 {
@@ -71,11 +73,13 @@ static rill_status matmul_infer(struct infer *c)
     if (a->rank < 1 || b->rank < 1)
         return infer_fail(c, "wants tensors of rank 1 or more, has %d and %d", a->rank, b->rank);
     if (a->type != b->type || (a->type != DTYPE_F32 && !plain_of(a->type)))
-        return infer_fail(c, "cannot multiply %s with %s; f32, f64, i32, i64, u32, u64 of one kind work",
-                          dtype_name(a->type), dtype_name(b->type));
+        return infer_fail(
+            c, "cannot multiply %s with %s; f32, f64, i32, i64, u32, u64 of one kind work",
+            dtype_name(a->type), dtype_name(b->type));
     const struct dim *ka = a->shape[a->rank - 1], *kb = b->shape[b->rank > 1 ? b->rank - 2 : 0];
     if (ka != kb && dim_is_const(ka) && dim_is_const(kb))
-        return infer_fail(c, "inner sizes are %lld and %lld", (long long) dim_value(ka), (long long) dim_value(kb));
+        return infer_fail(c, "inner sizes are %lld and %lld", (long long) dim_value(ka),
+                          (long long) dim_value(kb));
     struct fact fa = *a, fb = *b;
     fa.rank = a->rank > 2 ? a->rank - 2 : 0;
     fb.rank = b->rank > 2 ? b->rank - 2 : 0;
@@ -102,7 +106,8 @@ static void batch_strides(const struct tensor *t, int rank, int64_t *ret)
         ret[rank - own + i] = t->dim[i] == 1 ? 0 : s;
 }
 
-static const float *pack_all(struct prep *c, unsigned input, int64_t matrices, size_t n, size_t k, size_t so, size_t sk)
+static const float *pack_all(struct prep *c, unsigned input, int64_t matrices, size_t n, size_t k,
+                             size_t so, size_t sk)
 {
     size_t each = kern_packed_floats(n, k);
     const float *w = c->in[input]->data;
@@ -120,50 +125,64 @@ static rill_status sizes_check(struct prep *c, int64_t m, int64_t n, int64_t k)
     int64_t left, right;
     if (n > INT64_MAX - KERN_LANES || __builtin_mul_overflow(n + KERN_LANES, k, &right) ||
         __builtin_mul_overflow(m, k, &left) || left > INT64_MAX / 32 || right > INT64_MAX / 32)
-        return prep_fail(c, "a product of %lld rows, %lld columns and %lld terms is too large", (long long) m,
-                         (long long) n, (long long) k);
+        return prep_fail(c, "a product of %lld rows, %lld columns and %lld terms is too large",
+                         (long long) m, (long long) n, (long long) k);
     return RILL_OK;
 }
 
 /* ---- one matrix times another ---- */
 
-static void one_plain(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b)
+static void one_plain(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
+                      int64_t b)
 {
     size_t bytes = dtype_bytes(e->in[0]->type);
     plain_of(e->in[0]->type)((char *) e->y[0] + (size_t) (y * g->m * g->n) * bytes,
                              (const char *) e->x[0] + (size_t) (a * g->m * g->k) * bytes,
-                             (const char *) e->x[1] + (size_t) (b * g->k * g->n) * bytes, g->m, g->n, g->k);
+                             (const char *) e->x[1] + (size_t) (b * g->k * g->n) * bytes, g->m,
+                             g->n, g->k);
 }
 
-static void product(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, const float *w)
+static void product(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
+                    const float *w)
 {
-    kern_gemm_f32(e->kern, (float *) e->y[0] + y * g->m * g->n, (size_t) g->n, (const float *) e->x[0] + a * g->m * g->k,
-                  (size_t) g->k, w, NULL, (size_t) g->m, (size_t) g->n, (size_t) g->k);
+    kern_gemm_f32(e->kern, (float *) e->y[0] + y * g->m * g->n, (size_t) g->n,
+                  (const float *) e->x[0] + a * g->m * g->k, (size_t) g->k, w, NULL, (size_t) g->m,
+                  (size_t) g->n, (size_t) g->k);
 }
 
-static void one_packed(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b)
+static void one_packed(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
+                       int64_t b)
 {
     product(e, g, y, a, g->packed + (size_t) b * g->packed_floats);
 }
 
-static void one_packing(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b)
+static void one_packing(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
+                        int64_t b)
 {
-    kern_pack_f32(e->scratch, (const float *) e->x[1] + b * g->k * g->n, (size_t) g->n, (size_t) g->k, 1, (size_t) g->n);
+    kern_pack_f32(e->scratch, (const float *) e->x[1] + b * g->k * g->n, (size_t) g->n,
+                  (size_t) g->k, 1, (size_t) g->n);
     product(e, g, y, a, e->scratch);
 }
 
-/* The first operand is constant, the second a column: its product with the first one's rows as weights. */
-static void one_column(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b)
+/* The first operand is constant, the second a column: its product with the first one's rows as
+ * weights. */
+static void one_column(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
+                       int64_t b)
 {
-    e->kern->gemm_f32((float *) e->y[0] + y * g->m, (size_t) g->m, (const float *) e->x[1] + b * g->k, (size_t) g->k,
-                      g->packed + (size_t) a * g->packed_floats, NULL, 1, (size_t) g->m, (size_t) g->k);
+    e->kern->gemm_f32((float *) e->y[0] + y * g->m, (size_t) g->m,
+                      (const float *) e->x[1] + b * g->k, (size_t) g->k,
+                      g->packed + (size_t) a * g->packed_floats, NULL, 1, (size_t) g->m,
+                      (size_t) g->k);
 }
 
 /* The second operand as it lies; only columns that do not fill a panel are packed. */
-static void one_direct(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a, int64_t b)
+static void one_direct(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
+                       int64_t b)
 {
-    size_t m = (size_t) g->m, n = (size_t) g->n, k = (size_t) g->k, whole = n / KERN_LANES * KERN_LANES;
-    const float *x = (const float *) e->x[0] + a * g->m * g->k, *w = (const float *) e->x[1] + b * g->k * g->n;
+    size_t m = (size_t) g->m, n = (size_t) g->n, k = (size_t) g->k,
+           whole = n / KERN_LANES * KERN_LANES;
+    const float *x = (const float *) e->x[0] + a * g->m * g->k,
+                *w = (const float *) e->x[1] + b * g->k * g->n;
     float *to = (float *) e->y[0] + y * g->m * g->n;
     struct kern_block block = { .w = w, .step_panel = KERN_LANES, .step_k = n, .n = whole, .k = k };
     e->kern->gemm_block_f32(to, n, x, k, &block, m);
@@ -175,7 +194,8 @@ static void one_direct(const struct eval *e, const struct matmul_args *g, int64_
 
 /* ---- plan ---- */
 
-static rill_status packed_set(struct prep *c, struct matmul_args *g, unsigned input, size_t n, size_t so, size_t sk)
+static rill_status packed_set(struct prep *c, struct matmul_args *g, unsigned input, size_t n,
+                              size_t so, size_t sk)
 {
     const struct tensor *w = c->in[input];
     size_t k = (size_t) g->k;
@@ -268,8 +288,8 @@ static void matmul_eval(const struct eval *e)
     if (g->batches == 1)
         g->one(e, g, 0, 0, 0);
     else if (g->each)
-        e->kern->gemm_each_f32(e->y[0], (size_t) g->n, e->x[0], (size_t) g->k, g->packed, (size_t) g->n, (size_t) g->k,
-                               (size_t) g->batches);
+        e->kern->gemm_each_f32(e->y[0], (size_t) g->n, e->x[0], (size_t) g->k, g->packed,
+                               (size_t) g->n, (size_t) g->k, (size_t) g->batches);
     else
         batches_eval(e, g);
     if (g->then.n)
@@ -293,7 +313,10 @@ static void matmul_eval_many(const struct eval *e, unsigned many)
 struct gemm_attr { float alpha, beta; int64_t ta, tb; struct attr_ints then; };
 
 static const struct attr_spec gemm_attrs[] = {
-    { .name = "alpha", .kind = ATTR_FLOAT, .offset = offsetof(struct gemm_attr, alpha), .def_f = 1 },
+    { .name = "alpha",
+      .kind = ATTR_FLOAT,
+      .offset = offsetof(struct gemm_attr, alpha),
+      .def_f = 1 },
     { .name = "beta", .kind = ATTR_FLOAT, .offset = offsetof(struct gemm_attr, beta), .def_f = 1 },
     { .name = "transA", .kind = ATTR_INT, .offset = offsetof(struct gemm_attr, ta) },
     { .name = "transB", .kind = ATTR_INT, .offset = offsetof(struct gemm_attr, tb) },
@@ -305,18 +328,21 @@ static rill_status gemm_infer(struct infer *c)
 {
     const struct gemm_attr *t = c->attr;
     const struct fact *a = c->in[0], *b = c->in[1];
-    if (a->rank != 2 || b->rank != 2 || a->type != b->type || (a->type != DTYPE_F32 && a->type != DTYPE_F64))
+    if (a->rank != 2 || b->rank != 2 || a->type != b->type ||
+        (a->type != DTYPE_F32 && a->type != DTYPE_F64))
         return infer_fail(c, "wants two f32 or two f64 matrices");
     const struct dim *ka = a->shape[t->ta ? 0 : 1], *kb = b->shape[t->tb ? 1 : 0];
     if (ka != kb && dim_is_const(ka) && dim_is_const(kb))
-        return infer_fail(c, "inner sizes are %lld and %lld", (long long) dim_value(ka), (long long) dim_value(kb));
+        return infer_fail(c, "inner sizes are %lld and %lld", (long long) dim_value(ka),
+                          (long long) dim_value(kb));
     const struct dim *shape[2] = { a->shape[t->ta ? 1 : 0], b->shape[t->tb ? 0 : 1] };
     infer_shape(c, 0, a->type, 2, shape);
     if (!infer_has(c, 2))
         return then_infer(c, t->then, 1);
     const struct fact *bias = c->in[2];
     if (bias->rank > 2 || bias->type != a->type)
-        return infer_fail(c, "the bias must be a %s that broadcasts to the matrix", dtype_name(a->type));
+        return infer_fail(c, "the bias must be a %s that broadcasts to the matrix",
+                          dtype_name(a->type));
     for (int i = 0; i < bias->rank; i++) {
         const struct dim *d = bias->shape[i], *want = shape[2 - bias->rank + i];
         if (d != want && !dim_is(d, 1) && dim_is_const(want))
@@ -340,7 +366,9 @@ static rill_status gemm_prepare(struct prep *c)
     struct gemm_args *g = arena_new(c->arena, struct gemm_args);
     if (!g)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    *g = (struct gemm_args) { .m = a->dim[t->ta ? 1 : 0], .k = a->dim[t->ta ? 0 : 1], .n = b->dim[t->tb ? 0 : 1] };
+    *g = (struct gemm_args) { .m = a->dim[t->ta ? 1 : 0],
+                              .k = a->dim[t->ta ? 0 : 1],
+                              .n = b->dim[t->tb ? 0 : 1] };
     if (bias) {
         int64_t cols = bias->rank > 0 ? bias->dim[bias->rank - 1] : 1;
         g->bias_col = cols > 1;
@@ -369,7 +397,9 @@ static rill_status gemm_prepare(struct prep *c)
 
 static double gemm_bias(const struct eval *e, const struct gemm_args *g, int64_t i, int64_t j)
 {
-    return e->n_in > 2 && e->x[2] ? tensor_get_f64(e->in[2], e->x[2], i * g->bias_row + j * g->bias_col) : 0;
+    return e->n_in > 2 && e->x[2]
+        ? tensor_get_f64(e->in[2], e->x[2], i * g->bias_row + j * g->bias_col)
+        : 0;
 }
 
 static void gemm_f64(const struct eval *e, const struct gemm_args *g)
@@ -380,8 +410,10 @@ static void gemm_f64(const struct eval *e, const struct gemm_args *g)
         for (int64_t j = 0; j < g->n; j++) {
             double s = 0;
             for (int64_t l = 0; l < g->k; l++)
-                s += a[t->ta ? l * g->m + i : i * g->k + l] * b[t->tb ? j * g->k + l : l * g->n + j];
-            ((double *) e->y[0])[i * g->n + j] = (double) t->alpha * s + (double) t->beta * gemm_bias(e, g, i, j);
+                s +=
+                    a[t->ta ? l * g->m + i : i * g->k + l] * b[t->tb ? j * g->k + l : l * g->n + j];
+            ((double *) e->y[0])[i * g->n + j] =
+                (double) t->alpha * s + (double) t->beta * gemm_bias(e, g, i, j);
         }
 }
 
@@ -462,16 +494,34 @@ static void gemm_eval(const struct eval *e)
 }
 
 static const struct op op_matmul = {
-    .name = "MatMul", .attrs = matmul_attrs, .attr_bytes = sizeof(struct matmul_attr), .min_in = 2, .max_in = 2,
-    .own_in = 1 + THEN_IN_MAX, .min_out = 1, .max_out = 1, .infer = matmul_infer,
-    .prepare = matmul_prepare, .eval = matmul_eval, .eval_many = matmul_eval_many,
+    .name = "MatMul",
+    .attrs = matmul_attrs,
+    .attr_bytes = sizeof(struct matmul_attr),
+    .min_in = 2,
+    .max_in = 2,
+    .own_in = 1 + THEN_IN_MAX,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = matmul_infer,
+    .prepare = matmul_prepare,
+    .eval = matmul_eval,
+    .eval_many = matmul_eval_many,
     .help = "matrix product with broadcast batches",
 };
 
 static const struct op op_gemm = {
-    .name = "Gemm", .attrs = gemm_attrs, .attr_bytes = sizeof(struct gemm_attr), .min_in = 2, .max_in = 3,
-    .own_in = THEN_IN_MAX, .min_out = 1, .max_out = 1, .infer = gemm_infer,
-    .prepare = gemm_prepare, .eval = gemm_eval, .eval_many = gemm_eval_many,
+    .name = "Gemm",
+    .attrs = gemm_attrs,
+    .attr_bytes = sizeof(struct gemm_attr),
+    .min_in = 2,
+    .max_in = 3,
+    .own_in = THEN_IN_MAX,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = gemm_infer,
+    .prepare = gemm_prepare,
+    .eval = gemm_eval,
+    .eval_many = gemm_eval_many,
     .help = "alpha * A * B + beta * C, with A and B transposed or not",
 };
 

@@ -69,7 +69,10 @@ static rill_status transpose_prepare(struct prep *c)
 struct axis_attr { int64_t axis; };
 
 static const struct attr_spec axis_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct axis_attr, axis), .required = true },
+    { .name = "axis",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct axis_attr, axis),
+      .required = true },
     { 0 },
 };
 
@@ -78,8 +81,8 @@ static rill_status concat_infer(struct infer *c)
     const struct fact *x = c->in[0];
     int axis = axis_normalise(((const struct axis_attr *) c->attr)->axis, x->rank);
     if (axis < 0)
-        return infer_fail(c, "axis %lld is not one of rank %d", (long long) ((const struct axis_attr *) c->attr)->axis,
-                          x->rank);
+        return infer_fail(c, "axis %lld is not one of rank %d",
+                          (long long) ((const struct axis_attr *) c->attr)->axis, x->rank);
     bool symbolic = false;
     for (unsigned i = 0; i < c->n_in; i++)
         symbolic |= c->in[i] && c->in[i]->type == DTYPE_DIM;
@@ -89,9 +92,11 @@ static rill_status concat_infer(struct infer *c)
         if (!f || f->rank != x->rank || (f->type != x->type && !symbolic))
             return infer_fail(c, "input %u is not of the type and rank of input 0", i);
         for (int k = 0; k < x->rank; k++)
-            if (k != axis && f->shape[k] != x->shape[k] && dim_is_const(f->shape[k]) && dim_is_const(x->shape[k]))
+            if (k != axis && f->shape[k] != x->shape[k] && dim_is_const(f->shape[k]) &&
+                dim_is_const(x->shape[k]))
                 return infer_fail(c, "axis %d is %lld in input 0 and %lld in input %u", k,
-                                  (long long) dim_value(x->shape[k]), (long long) dim_value(f->shape[k]), i);
+                                  (long long) dim_value(x->shape[k]),
+                                  (long long) dim_value(f->shape[k]), i);
         c->out[0].shape[axis] = dim_add(c->dims, c->out[0].shape[axis], f->shape[axis]);
     }
     c->out[0].type = symbolic ? DTYPE_DIM : x->type;
@@ -104,8 +109,8 @@ struct pieces {
     size_t *bytes;          /* of one row of each piece */
 };
 
-static rill_status pieces_prepare(struct prep *c, const struct tensor *whole, const struct tensor *const *part,
-                                  unsigned n, int axis)
+static rill_status pieces_prepare(struct prep *c, const struct tensor *whole,
+                                  const struct tensor *const *part, unsigned n, int axis)
 {
     struct pieces *p = arena_new(c->arena, struct pieces);
     if (!p || !(p->bytes = arena_array(c->arena, size_t, n + 1)))
@@ -126,7 +131,8 @@ static rill_status pieces_prepare(struct prep *c, const struct tensor *whole, co
 static rill_status concat_prepare(struct prep *c)
 {
     return pieces_prepare(c, c->out[0], c->in, c->n_in,
-                          axis_normalise(((const struct axis_attr *) c->attr)->axis, c->out[0]->rank));
+                          axis_normalise(((const struct axis_attr *) c->attr)->axis,
+                                         c->out[0]->rank));
 }
 
 static void concat_eval(const struct eval *e)
@@ -135,7 +141,8 @@ static void concat_eval(const struct eval *e)
     size_t at = 0;
     for (unsigned i = 0; i < e->n_in; i++) {
         for (size_t o = 0; o < p->outer && p->bytes[i]; o++)
-            memcpy((char *) e->y[0] + o * p->row + at, (const char *) e->x[i] + o * p->bytes[i], p->bytes[i]);
+            memcpy((char *) e->y[0] + o * p->row + at, (const char *) e->x[i] + o * p->bytes[i],
+                   p->bytes[i]);
         at += p->bytes[i];
     }
 }
@@ -147,8 +154,9 @@ static void concat_eval_dim(const struct eval *e, struct dims *ds)
     int64_t at = 0;
     for (unsigned i = 0; i < e->n_in; i++)      /* shapes are vectors: one row */
         for (int64_t k = 0; k < tensor_count(e->in[i]); k++)
-            y[at++] = e->in[i]->type == DTYPE_DIM ? ((const struct dim *const *) e->x[i])[k]
-                                                  : dim_int(ds, tensor_get_i64(e->in[i], e->x[i], k));
+            y[at++] = e->in[i]->type == DTYPE_DIM
+                ? ((const struct dim *const *) e->x[i])[k]
+                : dim_int(ds, tensor_get_i64(e->in[i], e->x[i], k));
 }
 
 /* ---- Split ---- */
@@ -176,7 +184,8 @@ static rill_status split_infer(struct infer *c)
         if (n != c->n_out)
             return infer_fail(c, "%u sizes for %u outputs", n, c->n_out);
     } else if (a->num_outputs && a->num_outputs != c->n_out) {
-        return infer_fail(c, "num_outputs is %lld, the node has %u", (long long) a->num_outputs, c->n_out);
+        return infer_fail(c, "num_outputs is %lld, the node has %u", (long long) a->num_outputs,
+                          c->n_out);
     }
     const struct dim *even = dim_div_ceil_int(c->dims, whole, c->n_out);
     for (unsigned o = 0; o < c->n_out; o++) {
@@ -195,7 +204,8 @@ static rill_status split_infer(struct infer *c)
 static rill_status split_prepare(struct prep *c)
 {
     return pieces_prepare(c, c->in[0], c->out, c->n_out,
-                          axis_normalise(((const struct split_attr *) c->attr)->axis, c->in[0]->rank));
+                          axis_normalise(((const struct split_attr *) c->attr)->axis,
+                                         c->in[0]->rank));
 }
 
 static void split_eval(const struct eval *e)
@@ -204,7 +214,8 @@ static void split_eval(const struct eval *e)
     size_t at = 0;
     for (unsigned i = 0; i < e->n_out; i++) {
         for (size_t o = 0; o < p->outer && p->bytes[i] && e->y[i]; o++)
-            memcpy((char *) e->y[i] + o * p->bytes[i], (const char *) e->x[0] + o * p->row + at, p->bytes[i]);
+            memcpy((char *) e->y[i] + o * p->bytes[i], (const char *) e->x[0] + o * p->row + at,
+                   p->bytes[i]);
         at += p->bytes[i];
     }
 }
@@ -213,14 +224,16 @@ static void split_eval(const struct eval *e)
 
 struct slice { const struct dim *from, *size; int64_t step; };
 
-static const struct dim *clamp(struct dims *ds, const struct dim *d, const struct dim *lo, const struct dim *hi)
+static const struct dim *clamp(struct dims *ds, const struct dim *d, const struct dim *lo,
+                               const struct dim *hi)
 {
     return dim_min(ds, dim_max(ds, d, lo), hi);
 }
 
-/* One end of a slice as a place on the axis: negative counts from its end, far beyond means the end itself. */
-static const struct dim *slice_place(struct dims *ds, const struct dim *at, const struct dim *n, const struct dim *lo,
-                                     const struct dim *hi)
+/* One end of a slice as a place on the axis: negative counts from its end, far beyond means the end
+ * itself. */
+static const struct dim *slice_place(struct dims *ds, const struct dim *at, const struct dim *n,
+                                     const struct dim *lo, const struct dim *hi)
 {
     if (dim_is_const(at)) {
         int64_t v = dim_value(at);
@@ -236,8 +249,8 @@ static const struct dim *slice_place(struct dims *ds, const struct dim *at, cons
     return clamp(ds, at, lo, hi);
 }
 
-static rill_status slice_axis(struct infer *c, const struct dim *n, const struct dim *from, const struct dim *to,
-                              int64_t step, struct slice *ret)
+static rill_status slice_axis(struct infer *c, const struct dim *n, const struct dim *from,
+                              const struct dim *to, int64_t step, struct slice *ret)
 {
     struct dims *ds = c->dims;
     const struct dim *zero = dim_int(ds, 0);
@@ -290,7 +303,8 @@ static rill_status slices_read(struct infer *c, struct slice ret[RANK_MAX])
     for (unsigned i = 0; i < n; i++) {
         int a = axis_normalise(axes[i], x->rank);
         if (a < 0 || seen[a])
-            return infer_fail(c, "axis %lld is not one of rank %d, or named twice", (long long) axes[i], x->rank);
+            return infer_fail(c, "axis %lld is not one of rank %d, or named twice",
+                              (long long) axes[i], x->rank);
         seen[a] = true;
         TRY(slice_axis(c, x->shape[a], from[i], to[i], steps[i], &ret[a]));
     }
@@ -313,11 +327,13 @@ static int64_t place_int(int64_t v, int64_t n, int64_t lo, int64_t hi)
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* Starts and steps are constants by now: a plan has no other slices, and the interpreter knows all values. */
+/* Starts and steps are constants by now: a plan has no other slices, and the interpreter knows all
+ * values. */
 static rill_status slice_prepare(struct prep *c)
 {
     const struct tensor *x = c->in[0], *y = c->out[0], *st = c->in[1];
-    const struct tensor *axes = c->n_in > 3 ? c->in[3] : NULL, *steps = c->n_in > 4 ? c->in[4] : NULL;
+    const struct tensor *axes = c->n_in > 3 ? c->in[3] : NULL,
+                        *steps = c->n_in > 4 ? c->in[4] : NULL;
     int64_t xs[RANK_MAX], ys[RANK_MAX], at = 0;
     struct view_copy *v = arena_new(c->arena, struct view_copy);
     if (!v)
@@ -329,7 +345,8 @@ static rill_status slice_prepare(struct prep *c)
     for (int64_t i = 0; i < tensor_count(st); i++) {
         int a = axes ? axis_normalise(tensor_get_i64(axes, axes->data, i), x->rank) : (int) i;
         int64_t step = steps ? tensor_get_i64(steps, steps->data, i) : 1, n = x->dim[a];
-        int64_t from = place_int(tensor_get_i64(st, st->data, i), n, step > 0 ? 0 : -1, step > 0 ? n : n - 1);
+        int64_t from =
+            place_int(tensor_get_i64(st, st->data, i), n, step > 0 ? 0 : -1, step > 0 ? n : n - 1);
         at += y->dim[a] ? from * xs[a] : 0;
         xs[a] = y->dim[a] > 1 ? xs[a] * step : 0;
     }
@@ -370,7 +387,8 @@ static void tile_eval(const struct eval *e)
             from += rest / ys[k] % x->dim[k] * xs[k];
             rest %= ys[k];
         }
-        memcpy((char *) e->y[0] + (size_t) i * bytes, (const char *) e->x[0] + (size_t) from * bytes, bytes);
+        memcpy((char *) e->y[0] + (size_t) i * bytes,
+               (const char *) e->x[0] + (size_t) from * bytes, bytes);
     }
 }
 
@@ -381,13 +399,22 @@ struct block_attr { int64_t blocksize; int mode; };
 static const char *const depth_modes[] = { "DCR", "CRD", NULL };
 
 static const struct attr_spec depth_attrs[] = {
-    { .name = "blocksize", .kind = ATTR_INT, .offset = offsetof(struct block_attr, blocksize), .required = true },
-    { .name = "mode", .kind = ATTR_CHOICE, .offset = offsetof(struct block_attr, mode), .choices = depth_modes },
+    { .name = "blocksize",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct block_attr, blocksize),
+      .required = true },
+    { .name = "mode",
+      .kind = ATTR_CHOICE,
+      .offset = offsetof(struct block_attr, mode),
+      .choices = depth_modes },
     { 0 },
 };
 
 static const struct attr_spec space_attrs[] = {
-    { .name = "blocksize", .kind = ATTR_INT, .offset = offsetof(struct block_attr, blocksize), .required = true },
+    { .name = "blocksize",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct block_attr, blocksize),
+      .required = true },
     { 0 },
 };
 
@@ -397,31 +424,42 @@ static rill_status block_infer(struct infer *c, bool to_space)
     const struct fact *x = c->in[0];
     int64_t b = a->blocksize;
     if (x->rank != 4 || b < 1 || b > 1 << 15)
-        return infer_fail(c, "wants rank 4 and a blocksize from 1 to 32768; has rank %d and %lld", x->rank, (long long) b);
+        return infer_fail(c, "wants rank 4 and a blocksize from 1 to 32768; has rank %d and %lld",
+                          x->rank, (long long) b);
     infer_same(c, 0, 0);
     struct fact *y = &c->out[0];
-    const struct dim *left = to_space ? dim_mul_int(c->dims, dim_div_int(c->dims, x->shape[1], b * b), b * b) : x->shape[1];
-    y->shape[1] = to_space ? dim_div_int(c->dims, x->shape[1], b * b) : dim_mul_int(c->dims, x->shape[1], b * b);
+    const struct dim *left = to_space
+        ? dim_mul_int(c->dims, dim_div_int(c->dims, x->shape[1], b * b), b * b)
+        : x->shape[1];
+    y->shape[1] = to_space ? dim_div_int(c->dims, x->shape[1], b * b)
+                           : dim_mul_int(c->dims, x->shape[1], b * b);
     bool whole = left == x->shape[1];
     for (int i = 2; i < 4; i++) {
-        y->shape[i] = to_space ? dim_mul_int(c->dims, x->shape[i], b) : dim_div_int(c->dims, x->shape[i], b);
+        y->shape[i] =
+            to_space ? dim_mul_int(c->dims, x->shape[i], b) : dim_div_int(c->dims, x->shape[i], b);
         whole &= to_space || dim_mul_int(c->dims, y->shape[i], b) == x->shape[i];
     }
-    return whole ? RILL_OK : infer_fail(c, "the blocksize %lld does not divide the input", (long long) b);
+    return whole ? RILL_OK
+                 : infer_fail(c, "the blocksize %lld does not divide the input", (long long) b);
 }
 
 static rill_status depth_to_space_infer(struct infer *c) { return block_infer(c, true); }
 static rill_status space_to_depth_infer(struct infer *c) { return block_infer(c, false); }
 
 /* Walks (n, c, h, w, bh, bw) of the space side; `space` says which side is the output. */
-static rill_status block_prepare(struct prep *c, const struct tensor *deep, const struct tensor *space, bool crd,
-                                 bool to_space)
+static rill_status block_prepare(struct prep *c, const struct tensor *deep,
+                                 const struct tensor *space, bool crd, bool to_space)
 {
     struct view_copy *v = arena_new(c->arena, struct view_copy);
-    int64_t b = ((const struct block_attr *) c->attr)->blocksize, h = deep->dim[2], w = deep->dim[3], ch = space->dim[1];
+    int64_t b = ((const struct block_attr *) c->attr)->blocksize, h = deep->dim[2],
+            w = deep->dim[3], ch = space->dim[1];
     int64_t dim[6] = { deep->dim[0], ch, h, b, w, b };
     int64_t s[6] = { ch * h * b * w * b, h * b * w * b, b * w * b, w * b, b, 1 };
-    int64_t d[6] = { ch * b * b * h * w, crd ? b * b * h * w : h * w, w, crd ? b * h * w : b * ch * h * w, 1,
+    int64_t d[6] = { ch * b * b * h * w,
+                     crd ? b * b * h * w : h * w,
+                     w,
+                     crd ? b * h * w : b * ch * h * w,
+                     1,
                      crd ? h * w : ch * h * w };
     if (!v)
         return no_memory(c);
@@ -432,7 +470,8 @@ static rill_status block_prepare(struct prep *c, const struct tensor *deep, cons
 
 static rill_status depth_to_space_prepare(struct prep *c)
 {
-    return block_prepare(c, c->in[0], c->out[0], ((const struct block_attr *) c->attr)->mode == 1, true);
+    return block_prepare(c, c->in[0], c->out[0], ((const struct block_attr *) c->attr)->mode == 1,
+                         true);
 }
 
 static rill_status space_to_depth_prepare(struct prep *c)
@@ -447,22 +486,33 @@ static rill_status space_to_depth_prepare(struct prep *c)
                                        .min_out = 1, .max_out = outs, .infer = inf, .prepare = prep, .eval = run, \
                                        .help = words }
 
-OP(transpose, "Transpose", transpose_attrs, sizeof(struct transpose_attr), 1, 1, 1, transpose_infer, transpose_prepare,
-   copies_eval, "permutes axes");
-OP(split, "Split", split_attrs, sizeof(struct split_attr), 1, 2, -1, split_infer, split_prepare, split_eval,
-   "cuts an axis into pieces");
-OP(slice, "Slice", NULL, 0, 3, 5, 1, slice_infer, slice_prepare, copies_eval, "a part of some axes, with steps");
+OP(transpose, "Transpose", transpose_attrs, sizeof(struct transpose_attr), 1, 1, 1, transpose_infer,
+   transpose_prepare, copies_eval, "permutes axes");
+OP(split, "Split", split_attrs, sizeof(struct split_attr), 1, 2, -1, split_infer, split_prepare,
+   split_eval, "cuts an axis into pieces");
+OP(slice, "Slice", NULL, 0, 3, 5, 1, slice_infer, slice_prepare, copies_eval,
+   "a part of some axes, with steps");
 OP(tile, "Tile", NULL, 0, 2, 2, 1, tile_infer, NULL, tile_eval, "repeats axes");
-OP(depth_to_space, "DepthToSpace", depth_attrs, sizeof(struct block_attr), 1, 1, 1, depth_to_space_infer,
-   depth_to_space_prepare, copies_eval, "channels to blocks of pixels");
-OP(space_to_depth, "SpaceToDepth", space_attrs, sizeof(struct block_attr), 1, 1, 1, space_to_depth_infer,
-   space_to_depth_prepare, copies_eval, "blocks of pixels to channels");
+OP(depth_to_space, "DepthToSpace", depth_attrs, sizeof(struct block_attr), 1, 1, 1,
+   depth_to_space_infer, depth_to_space_prepare, copies_eval, "channels to blocks of pixels");
+OP(space_to_depth, "SpaceToDepth", space_attrs, sizeof(struct block_attr), 1, 1, 1,
+   space_to_depth_infer, space_to_depth_prepare, copies_eval, "blocks of pixels to channels");
 
 static const struct op op_concat = {
-    .name = "Concat", .attrs = axis_attrs, .attr_bytes = sizeof(struct axis_attr), .min_in = 1, .max_in = -1, .min_out = 1,
-    .max_out = 1, .infer = concat_infer, .prepare = concat_prepare, .eval = concat_eval, .eval_dim = concat_eval_dim,
+    .name = "Concat",
+    .attrs = axis_attrs,
+    .attr_bytes = sizeof(struct axis_attr),
+    .min_in = 1,
+    .max_in = -1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = concat_infer,
+    .prepare = concat_prepare,
+    .eval = concat_eval,
+    .eval_dim = concat_eval_dim,
     .help = "joins along an axis",
 };
 
-const struct op *const ops_move[] = { &op_transpose, &op_concat, &op_split, &op_slice, &op_tile, &op_depth_to_space,
+const struct op *const ops_move[] = { &op_transpose,      &op_concat, &op_split,
+                                      &op_slice,          &op_tile,   &op_depth_to_space,
                                       &op_space_to_depth, NULL };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Normalisations. Means and variances are sums in a fixed order, in double but for blocks of a LayerNormalization: the same
- * on every machine. */
+/* Normalisations. Means and variances are sums in a fixed order, in double but for blocks of a
+ * LayerNormalization: the same on every machine. */
 #include "engine/ops.h"
 
 #include <math.h>
@@ -24,8 +24,8 @@ static void moments(const float *x, int64_t n, int64_t step, double *ret_mean, d
 static rill_status f32_check(struct infer *c, int min_rank)
 {
     if (c->in[0]->type != DTYPE_F32 || c->in[0]->rank < min_rank)
-        return infer_fail(c, "wants f32 of rank %d or more, has %s of rank %d", min_rank, dtype_name(c->in[0]->type),
-                          c->in[0]->rank);
+        return infer_fail(c, "wants f32 of rank %d or more, has %s of rank %d", min_rank,
+                          dtype_name(c->in[0]->type), c->in[0]->rank);
     return RILL_OK;
 }
 
@@ -53,8 +53,14 @@ static int64_t inner_size(const struct tensor *t, int from)
 struct batch_attr { float epsilon, momentum; int64_t training; };
 
 static const struct attr_spec batch_attrs[] = {
-    { .name = "epsilon", .kind = ATTR_FLOAT, .offset = offsetof(struct batch_attr, epsilon), .def_f = 1e-5f },
-    { .name = "momentum", .kind = ATTR_FLOAT, .offset = offsetof(struct batch_attr, momentum), .def_f = 0.9f },
+    { .name = "epsilon",
+      .kind = ATTR_FLOAT,
+      .offset = offsetof(struct batch_attr, epsilon),
+      .def_f = 1e-5f },
+    { .name = "momentum",
+      .kind = ATTR_FLOAT,
+      .offset = offsetof(struct batch_attr, momentum),
+      .def_f = 0.9f },
     { .name = "training_mode", .kind = ATTR_INT, .offset = offsetof(struct batch_attr, training) },
     { 0 },
 };
@@ -69,8 +75,10 @@ static rill_status batch_infer(struct infer *c)
     return RILL_OK;
 }
 
-/* y = fma(x, scale, shift) per channel; [scale.., shift..] made once when all four vectors are constants. */
-static void scales_make(float eps, int64_t n, const float *g, const float *b, const float *m, const float *v, float *ret)
+/* y = fma(x, scale, shift) per channel; [scale.., shift..] made once when all four vectors are
+ * constants. */
+static void scales_make(float eps, int64_t n, const float *g, const float *b, const float *m,
+                        const float *v, float *ret)
 {
     for (int64_t i = 0; i < n; i++) {
         double s = (double) g[i] / sqrt((double) v[i] + (double) eps);
@@ -103,7 +111,8 @@ static void batch_eval(const struct eval *e)
     const float *s = e->args, *from = e->x[0];
     float *to = e->y[0];
     if (!s) {
-        scales_make(((const struct batch_attr *) e->attr)->epsilon, ch, e->x[1], e->x[2], e->x[3], e->x[4], e->scratch);
+        scales_make(((const struct batch_attr *) e->attr)->epsilon, ch, e->x[1], e->x[2], e->x[3],
+                    e->x[4], e->scratch);
         s = e->scratch;
     }
     for (int64_t n = 0; n < x->dim[0]; n++)
@@ -119,8 +128,14 @@ struct layer_attr { int64_t axis, stash; float epsilon; };
 
 static const struct attr_spec layer_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct layer_attr, axis), .def_i = -1 },
-    { .name = "epsilon", .kind = ATTR_FLOAT, .offset = offsetof(struct layer_attr, epsilon), .def_f = 1e-5f },
-    { .name = "stash_type", .kind = ATTR_INT, .offset = offsetof(struct layer_attr, stash), .def_i = 1 },
+    { .name = "epsilon",
+      .kind = ATTR_FLOAT,
+      .offset = offsetof(struct layer_attr, epsilon),
+      .def_f = 1e-5f },
+    { .name = "stash_type",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct layer_attr, stash),
+      .def_i = 1 },
     { 0 },
 };
 
@@ -165,8 +180,9 @@ static void layer_eval(const struct eval *e)
     const float *gain = e->n_in > 1 ? e->x[1] : NULL, *shift = e->n_in > 2 ? e->x[2] : NULL;
     for (int64_t r = 0; r < rows; r++) {
         float moments[2];
-        e->kern->norm_f32(e->y[0] ? (float *) e->y[0] + r * n : NULL, (const float *) e->x[0] + r * n, gain, shift,
-                          a->epsilon, (size_t) n, moments);
+        e->kern->norm_f32(e->y[0] ? (float *) e->y[0] + r * n : NULL,
+                          (const float *) e->x[0] + r * n, gain, shift, a->epsilon, (size_t) n,
+                          moments);
         for (unsigned o = 1; o < e->n_out; o++)
             if (e->y[o])
                 ((float *) e->y[o])[r] = moments[o - 1];
@@ -178,14 +194,26 @@ static void layer_eval(const struct eval *e)
 struct group_attr { float epsilon; int64_t groups, stash; };
 
 static const struct attr_spec instance_attrs[] = {
-    { .name = "epsilon", .kind = ATTR_FLOAT, .offset = offsetof(struct group_attr, epsilon), .def_f = 1e-5f },
+    { .name = "epsilon",
+      .kind = ATTR_FLOAT,
+      .offset = offsetof(struct group_attr, epsilon),
+      .def_f = 1e-5f },
     { 0 },
 };
 
 static const struct attr_spec group_attrs[] = {
-    { .name = "epsilon", .kind = ATTR_FLOAT, .offset = offsetof(struct group_attr, epsilon), .def_f = 1e-5f },
-    { .name = "num_groups", .kind = ATTR_INT, .offset = offsetof(struct group_attr, groups), .required = true },
-    { .name = "stash_type", .kind = ATTR_INT, .offset = offsetof(struct group_attr, stash), .def_i = 1 },
+    { .name = "epsilon",
+      .kind = ATTR_FLOAT,
+      .offset = offsetof(struct group_attr, epsilon),
+      .def_f = 1e-5f },
+    { .name = "num_groups",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct group_attr, groups),
+      .required = true },
+    { .name = "stash_type",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct group_attr, stash),
+      .def_i = 1 },
     { 0 },
 };
 
@@ -205,7 +233,8 @@ static void group_eval(const struct eval *e)
 {
     const struct group_attr *a = e->attr;
     const struct tensor *x = e->in[0];
-    int64_t ch = x->dim[1], groups = a->groups ? a->groups : ch, per = groups ? ch / groups : 0, inner = inner_size(x, 2);
+    int64_t ch = x->dim[1], groups = a->groups ? a->groups : ch, per = groups ? ch / groups : 0,
+            inner = inner_size(x, 2);
     const float *from = e->x[0], *g = e->x[1], *b = e->x[2];
     float *to = e->y[0];
     for (int64_t n = 0; n < x->dim[0] * groups; n++) {
@@ -233,7 +262,8 @@ static rill_status lp_infer(struct infer *c)
     const struct lp_attr *a = c->attr;
     TRY(f32_check(c, 1));
     if (axis_normalise(a->axis, c->in[0]->rank) < 0 || (a->p != 1 && a->p != 2))
-        return infer_fail(c, "axis %lld, p = %lld; p must be 1 or 2", (long long) a->axis, (long long) a->p);
+        return infer_fail(c, "axis %lld, p = %lld; p must be 1 or 2", (long long) a->axis,
+                          (long long) a->p);
     infer_same(c, 0, 0);
     return RILL_OK;
 }
@@ -243,14 +273,16 @@ static void lp_eval(const struct eval *e)
     const struct lp_attr *a = e->attr;
     const struct tensor *x = e->in[0];
     int axis = axis_normalise(a->axis, x->rank);
-    int64_t n = x->dim[axis], inner = inner_size(x, axis + 1), outer = n && inner ? tensor_count(x) / (n * inner) : 0;
+    int64_t n = x->dim[axis], inner = inner_size(x, axis + 1),
+            outer = n && inner ? tensor_count(x) / (n * inner) : 0;
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < inner; i++) {
             const float *from = (const float *) e->x[0] + o * n * inner + i;
             float *to = (float *) e->y[0] + o * n * inner + i;
             double s = 0;
             for (int64_t k = 0; k < n; k++)
-                s += a->p == 1 ? fabs((double) from[k * inner]) : (double) from[k * inner] * (double) from[k * inner];
+                s += a->p == 1 ? fabs((double) from[k * inner])
+                               : (double) from[k * inner] * (double) from[k * inner];
             s = a->p == 1 ? s : sqrt(s);
             for (int64_t k = 0; k < n; k++)
                 to[k * inner] = s > 0 ? (float) ((double) from[k * inner] / s) : 0;
@@ -260,10 +292,19 @@ static void lp_eval(const struct eval *e)
 struct lrn_attr { float alpha, beta, bias; int64_t size; };
 
 static const struct attr_spec lrn_attrs[] = {
-    { .name = "alpha", .kind = ATTR_FLOAT, .offset = offsetof(struct lrn_attr, alpha), .def_f = 1e-4f },
-    { .name = "beta", .kind = ATTR_FLOAT, .offset = offsetof(struct lrn_attr, beta), .def_f = 0.75f },
+    { .name = "alpha",
+      .kind = ATTR_FLOAT,
+      .offset = offsetof(struct lrn_attr, alpha),
+      .def_f = 1e-4f },
+    { .name = "beta",
+      .kind = ATTR_FLOAT,
+      .offset = offsetof(struct lrn_attr, beta),
+      .def_f = 0.75f },
     { .name = "bias", .kind = ATTR_FLOAT, .offset = offsetof(struct lrn_attr, bias), .def_f = 1 },
-    { .name = "size", .kind = ATTR_INT, .offset = offsetof(struct lrn_attr, size), .required = true },
+    { .name = "size",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct lrn_attr, size),
+      .required = true },
     { 0 },
 };
 
@@ -291,7 +332,8 @@ static void lrn_eval(const struct eval *e)
                     s += (double) base[j * inner] * (double) base[j * inner];
                 ((float *) e->y[0])[(n * ch + k) * inner + i] =
                     (float) ((double) base[k * inner] /
-                             pow((double) a->bias + (double) a->alpha / (double) a->size * s, (double) a->beta));
+                             pow((double) a->bias + (double) a->alpha / (double) a->size * s,
+                                 (double) a->beta));
             }
 }
 
@@ -302,16 +344,18 @@ static void lrn_eval(const struct eval *e)
                                        .min_out = 1, .max_out = outs, .infer = inf, .prepare = prep, .eval = run,   \
                                        .help = words }
 
-OP(batch, "BatchNormalization", batch_attrs, sizeof(struct batch_attr), 5, 5, 1, batch_infer, batch_prepare, batch_eval,
-   "scale and shift per channel, from stored statistics");
-OP(layer, "LayerNormalization", layer_attrs, sizeof(struct layer_attr), 2, 3, 3, layer_infer, layer_prepare, layer_eval,
-   "zero mean and unit variance over the last axes");
-OP(instance, "InstanceNormalization", instance_attrs, sizeof(struct group_attr), 3, 3, 1, group_infer, NULL, group_eval,
-   "zero mean and unit variance per channel");
-OP(group, "GroupNormalization", group_attrs, sizeof(struct group_attr), 3, 3, 1, group_infer, NULL, group_eval,
-   "zero mean and unit variance per group of channels");
-OP(lp, "LpNormalization", lp_attrs, sizeof(struct lp_attr), 1, 1, 1, lp_infer, NULL, lp_eval, "unit norm along an axis");
+OP(batch, "BatchNormalization", batch_attrs, sizeof(struct batch_attr), 5, 5, 1, batch_infer,
+   batch_prepare, batch_eval, "scale and shift per channel, from stored statistics");
+OP(layer, "LayerNormalization", layer_attrs, sizeof(struct layer_attr), 2, 3, 3, layer_infer,
+   layer_prepare, layer_eval, "zero mean and unit variance over the last axes");
+OP(instance, "InstanceNormalization", instance_attrs, sizeof(struct group_attr), 3, 3, 1,
+   group_infer, NULL, group_eval, "zero mean and unit variance per channel");
+OP(group, "GroupNormalization", group_attrs, sizeof(struct group_attr), 3, 3, 1, group_infer, NULL,
+   group_eval, "zero mean and unit variance per group of channels");
+OP(lp, "LpNormalization", lp_attrs, sizeof(struct lp_attr), 1, 1, 1, lp_infer, NULL, lp_eval,
+   "unit norm along an axis");
 OP(lrn, "LRN", lrn_attrs, sizeof(struct lrn_attr), 1, 1, 1, lrn_infer, NULL, lrn_eval,
    "local response normalisation across channels");
 
-const struct op *const ops_norm[] = { &op_batch, &op_layer, &op_instance, &op_group, &op_lp, &op_lrn, NULL };
+const struct op *const ops_norm[] = { &op_batch, &op_layer, &op_instance, &op_group,
+                                      &op_lp,    &op_lrn,   NULL };

@@ -11,7 +11,10 @@ struct pad_attr { int mode; };
 static const char *const modes[] = { "constant", "reflect", "edge", "wrap", NULL };
 
 static const struct attr_spec pad_attrs[] = {
-    { .name = "mode", .kind = ATTR_CHOICE, .offset = offsetof(struct pad_attr, mode), .choices = modes },
+    { .name = "mode",
+      .kind = ATTR_CHOICE,
+      .offset = offsetof(struct pad_attr, mode),
+      .choices = modes },
     { 0 },
 };
 
@@ -36,7 +39,8 @@ static rill_status pads_read(struct infer *c, int64_t *before, int64_t *after)
         int a = axis_normalise(axes[i], rank);
         if (a < 0)
             return infer_fail(c, "axis %lld is not one of rank %d", (long long) axes[i], rank);
-        if (pads[i] > INT32_MAX || pads[m + i] > INT32_MAX || pads[i] < -INT32_MAX || pads[m + i] < -INT32_MAX)
+        if (pads[i] > INT32_MAX || pads[m + i] > INT32_MAX || pads[i] < -INT32_MAX ||
+            pads[m + i] < -INT32_MAX)
             return infer_fail(c, "axis %d: a pad of more than 2^31", a);
         before[a] = pads[i];
         after[a] = pads[m + i];
@@ -53,9 +57,10 @@ static rill_status pad_infer(struct infer *c)
     for (int i = 0; i < c->in[0]->rank; i++) {
         const struct dim *n = c->in[0]->shape[i];
         int64_t most = before[i] > after[i] ? before[i] : after[i];
-        if (most > 0 && dim_is_const(n) && ((mode == PAD_REFLECT && most >= dim_value(n)) || (mode && dim_value(n) < 1)))
-            return infer_fail(c, "axis %d has %lld elements, too few to %s %lld", i, (long long) dim_value(n), modes[mode],
-                              (long long) most);
+        if (most > 0 && dim_is_const(n) &&
+            ((mode == PAD_REFLECT && most >= dim_value(n)) || (mode && dim_value(n) < 1)))
+            return infer_fail(c, "axis %d has %lld elements, too few to %s %lld", i,
+                              (long long) dim_value(n), modes[mode], (long long) most);
         c->out[0].shape[i] = dim_add_int(c->dims, n, before[i] + after[i]);
         if (dim_is_const(c->out[0].shape[i]) && dim_value(c->out[0].shape[i]) < 0)
             return infer_fail(c, "axis %d would have a negative size", i);
@@ -89,7 +94,8 @@ static rill_status pad_prepare(struct prep *c)
     tensor_strides(x, xs);
     tensor_strides(y, ys);
     for (int i = 0; i < x->rank; i++) {
-        int64_t skip = a->before[i] < 0 ? -a->before[i] : 0, lead = a->before[i] > 0 ? a->before[i] : 0;
+        int64_t skip = a->before[i] < 0 ? -a->before[i] : 0,
+                lead = a->before[i] > 0 ? a->before[i] : 0;
         int64_t n = x->dim[i] - skip, room = y->dim[i] - lead;
         dim[i] = n < room ? n : room;
         dim[i] = dim[i] < 0 ? 0 : dim[i];
@@ -123,19 +129,23 @@ static int64_t source(int mode, int64_t i, int64_t n)
     return k < n ? k : period - k;
 }
 
-/* One row of n_to places from one of n_from: what lies inside as a block, the ends place by place. */
-static void row_sourced(int mode, char *to, int64_t n_to, const char *from, int64_t n_from, int64_t before,
-                        size_t bytes)
+/* One row of n_to places from one of n_from: what lies inside as a block, the ends place by
+ * place. */
+static void row_sourced(int mode, char *to, int64_t n_to, const char *from, int64_t n_from,
+                        int64_t before, size_t bytes)
 {
     int64_t first = before < 0 ? 0 : before < n_to ? before : n_to;
     int64_t last = n_from + before < n_to ? n_from + before : n_to;
     last = last < first ? first : last;
     for (int64_t i = 0; i < first; i++)
-        memcpy(to + (size_t) i * bytes, from + (size_t) source(mode, i - before, n_from) * bytes, bytes);
+        memcpy(to + (size_t) i * bytes, from + (size_t) source(mode, i - before, n_from) * bytes,
+               bytes);
     if (last > first)
-        memcpy(to + (size_t) first * bytes, from + (size_t) (first - before) * bytes, (size_t) (last - first) * bytes);
+        memcpy(to + (size_t) first * bytes, from + (size_t) (first - before) * bytes,
+               (size_t) (last - first) * bytes);
     for (int64_t i = last; i < n_to; i++)
-        memcpy(to + (size_t) i * bytes, from + (size_t) source(mode, i - before, n_from) * bytes, bytes);
+        memcpy(to + (size_t) i * bytes, from + (size_t) source(mode, i - before, n_from) * bytes,
+               bytes);
 }
 
 static void pad_sourced(const struct eval *e, const struct pad_args *a, int mode)
@@ -154,8 +164,8 @@ static void pad_sourced(const struct eval *e, const struct pad_args *a, int mode
             from += source(mode, rest / ys[k] - a->before[k], x->dim[k]) * xs[k];
             rest %= ys[k];
         }
-        row_sourced(mode, (char *) e->y[0] + (size_t) i * bytes, n_to, (const char *) e->x[0] + (size_t) from * bytes,
-                    n_from, before, bytes);
+        row_sourced(mode, (char *) e->y[0] + (size_t) i * bytes, n_to,
+                    (const char *) e->x[0] + (size_t) from * bytes, n_from, before, bytes);
     }
 }
 
@@ -164,7 +174,9 @@ static void pad_eval(const struct eval *e)
     const struct pad_args *a = e->args;
     int mode = ((const struct pad_attr *) e->attr)->mode;
     const uint64_t zero = 0;
-    const void *value = e->n_in > IN_VALUE && e->x[IN_VALUE] && tensor_count(e->in[IN_VALUE]) ? e->x[IN_VALUE] : &zero;
+    const void *value = e->n_in > IN_VALUE && e->x[IN_VALUE] && tensor_count(e->in[IN_VALUE])
+        ? e->x[IN_VALUE]
+        : &zero;
     if (mode == PAD_CONSTANT) {
         fill(e->y[0], (size_t) tensor_count(e->out[0]), value, dtype_bytes(e->out[0]->type));
         view_copy_run(&a->inner, e->y[0], e->x[0]);
@@ -174,8 +186,16 @@ static void pad_eval(const struct eval *e)
 }
 
 static const struct op op_pad = {
-    .name = "Pad", .attrs = pad_attrs, .attr_bytes = sizeof(struct pad_attr), .min_in = 2, .max_in = 4, .min_out = 1,
-    .max_out = 1, .infer = pad_infer, .prepare = pad_prepare, .eval = pad_eval,
+    .name = "Pad",
+    .attrs = pad_attrs,
+    .attr_bytes = sizeof(struct pad_attr),
+    .min_in = 2,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = pad_infer,
+    .prepare = pad_prepare,
+    .eval = pad_eval,
     .help = "adds (or takes off) elements at the ends of axes",
 };
 

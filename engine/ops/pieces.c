@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/pieces.h"
 
-#define SPEC(member) { .name = #member, .kind = ATTR_INTS, .offset = offsetof(struct move_attr, member) }
+#define SPEC(member)                                                                               \
+    {                                                                                              \
+        .name = #member, .kind = ATTR_INTS, .offset = offsetof(struct move_attr, member)           \
+    }
 
 static const struct attr_spec move_attrs[] = {
     SPEC(shape), SPEC(pieces), SPEC(patch),
@@ -9,7 +12,8 @@ static const struct attr_spec move_attrs[] = {
     { 0 },
 };
 
-#define STRIDE_MAX ((int64_t) 1 << 40)      /* also where it is not taken: addresses are computed of it */
+#define STRIDE_MAX                                                                                 \
+    ((int64_t) 1 << 40) /* also where it is not taken: addresses are computed of it */
 
 /* All elements of a piece lie within `count`. */
 static bool axis_fits(int64_t first, const int64_t *n, const int64_t *stride, int64_t count)
@@ -42,7 +46,8 @@ static rill_status pieces_check(struct prep *c, struct attr_ints list)
         return prep_fail(c, "has a list of pieces that ends early");
     for (uint32_t i = 0; i < list.n / PIECE_INTS; i++) {
         const struct tensor *x = p[i].input >= 0 && p[i].input < c->n_in ? c->in[p[i].input] : NULL;
-        if (!x || x->type != DTYPE_F32 || !axis_fits(p[i].from, p[i].n, p[i].from_stride, tensor_count(x)) ||
+        if (!x || x->type != DTYPE_F32 ||
+            !axis_fits(p[i].from, p[i].n, p[i].from_stride, tensor_count(x)) ||
             !axis_fits(p[i].to, p[i].n, p[i].to_stride, tensor_count(c->out[0])) ||
             !piece_is_small(p[i].n, tensor_count(c->out[0])))
             return prep_fail(c, "piece %u does not fit its tensors", i);
@@ -80,7 +85,8 @@ static rill_status move_check(struct prep *c)
         return prep_fail(c, "has pieces that do not make its output");
     TRY(pieces_check(c, a->patch));
     if (!base_fits(c, a->base))
-        return prep_fail(c, "has base %lld of %u inputs, which is none or of another size", (long long) a->base, c->n_in);
+        return prep_fail(c, "has base %lld of %u inputs, which is none or of another size",
+                         (long long) a->base, c->n_in);
     return RILL_OK;
 }
 
@@ -96,7 +102,13 @@ static rill_status move_infer_check(struct infer *c)
             in[i] = fact_to_tensor(c->in[i], &t[i]) ? &t[i] : NULL;
     if (!fact_to_tensor(&c->out[0], y))
         return infer_fail(c, "has a shape that is none");
-    struct prep p = { .node = c->node, .attr = c->attr, .n_in = c->n_in, .n_out = 1, .in = in, .out = &out, .err = c->err };
+    struct prep p = { .node = c->node,
+                      .attr = c->attr,
+                      .n_in = c->n_in,
+                      .n_out = 1,
+                      .in = in,
+                      .out = &out,
+                      .err = c->err };
     return move_check(&p);
 }
 
@@ -144,7 +156,8 @@ static rill_status move_prepare(struct prep *c)
     const struct move_attr *a = c->attr;
     struct move *m = arena_new(c->arena, struct move);
     TRY(move_check(c));
-    if (!m || !parts_make(c, a->pieces, false, &m->all) || !parts_make(c, a->patch, true, &m->patch))
+    if (!m || !parts_make(c, a->pieces, false, &m->all) ||
+        !parts_make(c, a->patch, true, &m->patch))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     m->base = a->base;
     c->args = m;
@@ -158,7 +171,8 @@ static void move_eval(const struct eval *e)
     bool there = m->base >= 0 && e->y[0] == e->x[m->base];
     const struct parts *list = there ? &m->patch : &m->all;
     for (const struct part *p = list->p, *end = p + list->n; p != end; p++)
-        e->kern->move_f32((float *) e->y[0] + p->to, (const float *) e->x[p->input] + p->from, &p->m);
+        e->kern->move_f32((float *) e->y[0] + p->to, (const float *) e->x[p->input] + p->from,
+                          &p->m);
 }
 
 bool move_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first)
@@ -185,7 +199,16 @@ static int move_base(const struct node *n, unsigned o)
 }
 
 const struct op op_move = {
-    .name = "Move", .attrs = move_attrs, .attr_bytes = sizeof(struct move_attr), .min_in = 1, .max_in = -1, .min_out = 1,
-    .max_out = 1, .infer = move_infer, .prepare = move_prepare, .eval = move_eval, .base = move_base,
+    .name = "Move",
+    .attrs = move_attrs,
+    .attr_bytes = sizeof(struct move_attr),
+    .min_in = 1,
+    .max_in = -1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = move_infer,
+    .prepare = move_prepare,
+    .eval = move_eval,
+    .base = move_base,
     .help = "elements of some tensors put together to another",
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pieces.h - Move: elements of some tensors put together to another, as strided pieces.
  *
- * What Transpose, Slice, Gather, Concat, Pad, ScatterND and their kind do with sizes known before running is such a
- * movement, and so is any chain of them. Made by passes only (engine/rewrite). */
+ * What Transpose, Slice, Gather, Concat, Pad, ScatterND and their kind do with sizes known before
+ * running is such a movement, and so is any chain of them. Made by passes only (engine/rewrite). */
 #ifndef ENGINE_OPS_PIECES_H
 #define ENGINE_OPS_PIECES_H
 #include "engine/op.h"
@@ -18,13 +18,15 @@ struct piece {
 
 struct move_attr {
     struct attr_ints shape;     /* of the output */
-    struct attr_ints pieces;    /* PIECE_INTS each, struct piece laid flat: write every element once */
-    struct attr_ints patch;     /* what is left to do when the output lies where input `base` lay, in this order */
+    struct attr_ints pieces; /* PIECE_INTS each, struct piece laid flat: write every element once */
+    struct attr_ints
+        patch; /* what is left to do when the output lies where input `base` lay, in this order */
     int64_t base;               /* -1: the output cannot lie there */
 };
 
 extern const struct op op_move;
 
-/* Input and element where the output lies as it is, one dense part of the input; false: it is put together. */
+/* Input and element where the output lies as it is, one dense part of the input; false: it is put
+ * together. */
 bool move_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first);
 #endif

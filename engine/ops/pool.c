@@ -5,7 +5,10 @@
 
 #include <math.h>
 
-struct pool_attr { struct window_attr w; int64_t count_include_pad, storage_order, p, counted_axis; };
+struct pool_attr {
+    struct window_attr w;
+    int64_t count_include_pad, storage_order, p, counted_axis;
+};
 
 #define WINDOW_ATTRS                                                                                                    \
     { .name = "auto_pad", .kind = ATTR_CHOICE, .offset = offsetof(struct pool_attr, w.auto_pad), .choices = auto_pad_names }, \
@@ -17,14 +20,20 @@ struct pool_attr { struct window_attr w; int64_t count_include_pad, storage_orde
 
 static const struct attr_spec max_attrs[] = {
     WINDOW_ATTRS,
-    { .name = "storage_order", .kind = ATTR_INT, .offset = offsetof(struct pool_attr, storage_order) },
+    { .name = "storage_order",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct pool_attr, storage_order) },
     { 0 },
 };
 
 static const struct attr_spec average_attrs[] = {
     WINDOW_ATTRS,
-    { .name = "count_include_pad", .kind = ATTR_INT, .offset = offsetof(struct pool_attr, count_include_pad) },
-    { .name = "counted_axis", .kind = ATTR_INT, .offset = offsetof(struct pool_attr, counted_axis) },
+    { .name = "count_include_pad",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct pool_attr, count_include_pad) },
+    { .name = "counted_axis",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct pool_attr, counted_axis) },
     { 0 },
 };
 
@@ -34,15 +43,17 @@ static const struct attr_spec lp_attrs[] = {
     { 0 },
 };
 
-/* One input of AveragePool beyond the standard one, which passes make: bool along spatial axis counted_axis, places that are false are as if not there. */
+/* One input of AveragePool beyond the standard one, which passes make: bool along spatial axis
+ * counted_axis, places that are false are as if not there. */
 static rill_status counted_check(struct infer *c)
 {
     const struct pool_attr *a = c->attr;
     const struct fact *x = c->in[0], *counted = c->in[1];
-    if (a->counted_axis < 0 || a->counted_axis >= x->rank - 2 || counted->type != DTYPE_BOOL || counted->rank != 1 ||
-        counted->shape[0] != x->shape[2 + a->counted_axis])
-        return infer_fail(c, "input 1 does not say of each place of spatial axis %lld whether it counts",
-                          (long long) a->counted_axis);
+    if (a->counted_axis < 0 || a->counted_axis >= x->rank - 2 || counted->type != DTYPE_BOOL ||
+        counted->rank != 1 || counted->shape[0] != x->shape[2 + a->counted_axis])
+        return infer_fail(
+            c, "input 1 does not say of each place of spatial axis %lld whether it counts",
+            (long long) a->counted_axis);
     return RILL_OK;
 }
 
@@ -54,7 +65,8 @@ static rill_status pool_infer(struct infer *c)
     const struct dim *shape[RANK_MAX];
     struct window w;
     if (x->type != DTYPE_F32 && !(bytes && c->n_out && c->node->op->name[0] == 'M'))
-        return infer_fail(c, "input is %s; f32 is supported (u8 and i8 for MaxPool)", dtype_name(x->type));
+        return infer_fail(c, "input is %s; f32 is supported (u8 and i8 for MaxPool)",
+                          dtype_name(x->type));
     TRY(window_read(c, &a->w, x->rank, NULL, &w));
     shape[0] = x->shape[0];
     shape[1] = x->shape[1];
@@ -114,8 +126,9 @@ static void visit_power(struct sum *s, double v, int64_t at, int64_t p)
 /* Of places along one axis, those that count; which NULL: all. */
 struct counted { const unsigned char *which; int axis; };
 
-static struct sum window_walk(const struct window3 *p, const struct tensor *t, const void *x, int64_t channel,
-                              const int64_t o[3], visit *see, int64_t power, struct counted counted)
+static struct sum window_walk(const struct window3 *p, const struct tensor *t, const void *x,
+                              int64_t channel, const int64_t o[3], visit *see, int64_t power,
+                              struct counted counted)
 {
     struct sum s = { .at = 0 };
     int64_t i[3], k[3];
@@ -135,7 +148,10 @@ static struct sum window_walk(const struct window3 *p, const struct tensor *t, c
                     continue;
                 int64_t at = ((channel * p->in[0] + i[0]) * p->in[1] + i[1]) * p->in[2] + i[2];
                 s.count++;
-                see(&s, t->type == DTYPE_F32 ? (double) ((const float *) x)[at] : tensor_get_f64(t, x, at), at, power);
+                see(&s,
+                    t->type == DTYPE_F32 ? (double) ((const float *) x)[at]
+                                         : tensor_get_f64(t, x, at),
+                    at, power);
             }
     return s;
 }
@@ -144,7 +160,8 @@ static struct sum window_walk(const struct window3 *p, const struct tensor *t, c
 static int64_t column_major(const struct window3 *p, int64_t at)
 {
     int64_t plane = p->in[0] * p->in[1] * p->in[2], base = at / plane * plane, rest = at % plane;
-    int64_t i2 = rest % p->in[2], i1 = rest / p->in[2] % p->in[1], i0 = rest / (p->in[2] * p->in[1]);
+    int64_t i2 = rest % p->in[2], i1 = rest / p->in[2] % p->in[1],
+            i0 = rest / (p->in[2] * p->in[1]);
     return base + i0 + p->in[0] * (i1 + p->in[1] * i2);
 }
 
@@ -166,7 +183,8 @@ static void pool_run(const struct eval *e, enum kind kind, visit *see)
     const struct pool_attr *a = e->attr;
     const struct tensor *x = e->in[0], *y = e->out[0];
     int64_t at = 0, channels = x->dim[0] * x->dim[1], o[3];
-    const struct counted counted = { e->n_in > 1 ? e->x[1] : NULL, (int) a->counted_axis + 3 - (x->rank - 2) };
+    const struct counted counted = { e->n_in > 1 ? e->x[1] : NULL,
+                                     (int) a->counted_axis + 3 - (x->rank - 2) };
     for (int64_t ch = 0; ch < channels; ch++)
         for (o[0] = 0; o[0] < p->out[0]; o[0]++)
             for (o[1] = 0; o[1] < p->out[1]; o[1]++)
@@ -227,14 +245,19 @@ static void global_lp_eval(const struct eval *e)
                                        .min_out = 1, .max_out = outs, .infer = inf, .prepare = prep, .eval = run, \
                                        .help = words }
 
-POOL(max, "MaxPool", max_attrs, sizeof(struct pool_attr), 0, 2, pool_infer, pool_prepare, max_eval, "largest in a window");
-POOL(average, "AveragePool", average_attrs, sizeof(struct pool_attr), 1, 1, pool_infer, pool_prepare, average_eval,
-     "mean of a window, or of those of its places that count");
-POOL(lp, "LpPool", lp_attrs, sizeof(struct pool_attr), 0, 1, pool_infer, pool_prepare, lp_eval, "norm of a window");
-POOL(global_max, "GlobalMaxPool", NULL, 0, 0, 1, global_infer, NULL, global_max_eval, "largest of a channel");
-POOL(global_average, "GlobalAveragePool", NULL, 0, 0, 1, global_infer, NULL, global_average_eval, "mean of a channel");
-POOL(global_lp, "GlobalLpPool", global_lp_attrs, sizeof(struct global_attr), 0, 1, global_infer, NULL, global_lp_eval,
-     "norm of a channel");
+POOL(max, "MaxPool", max_attrs, sizeof(struct pool_attr), 0, 2, pool_infer, pool_prepare, max_eval,
+     "largest in a window");
+POOL(average, "AveragePool", average_attrs, sizeof(struct pool_attr), 1, 1, pool_infer,
+     pool_prepare, average_eval, "mean of a window, or of those of its places that count");
+POOL(lp, "LpPool", lp_attrs, sizeof(struct pool_attr), 0, 1, pool_infer, pool_prepare, lp_eval,
+     "norm of a window");
+POOL(global_max, "GlobalMaxPool", NULL, 0, 0, 1, global_infer, NULL, global_max_eval,
+     "largest of a channel");
+POOL(global_average, "GlobalAveragePool", NULL, 0, 0, 1, global_infer, NULL, global_average_eval,
+     "mean of a channel");
+POOL(global_lp, "GlobalLpPool", global_lp_attrs, sizeof(struct global_attr), 0, 1, global_infer,
+     NULL, global_lp_eval, "norm of a channel");
 
-const struct op *const ops_pool[] = { &op_max, &op_average, &op_lp, &op_global_max, &op_global_average, &op_global_lp,
-                                      NULL };
+const struct op *const ops_pool[] = {
+    &op_max, &op_average, &op_lp, &op_global_max, &op_global_average, &op_global_lp, NULL
+};

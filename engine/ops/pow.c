@@ -6,7 +6,8 @@
 
 #define TYPES_BASE (TYPES_FLOAT | TYPE_I32 | TYPE_I64)
 
-/* ---- f32 to f32: the usual exponents are a product or a root, with the same bits as the rest ---- */
+/* ---- f32 to f32: the usual exponents are a product or a root, with the same bits as the rest
+ * ---- */
 
 static void pow_row_half(float *y, const float *x, size_t n)
 {
@@ -35,8 +36,8 @@ static void pow_row_scalar(const struct kern *k, float *y, const float *x, float
             y[i] = (float) fm_pow(x[i], v);
 }
 
-static void pow_f32(const struct elem_plan *pl, const struct elem_block *b, const struct kern *k, void *y,
-                    const void *const *x)
+static void pow_f32(const struct elem_plan *pl, const struct elem_block *b, const struct kern *k,
+                    void *y, const void *const *x)
 {
     (void) pl;
     float *o = y;
@@ -71,7 +72,8 @@ static void pow_any(const struct eval *e)
     const struct elem_plan *p = e->args;
     const struct tensor *a = e->in[0], *b = e->in[1], *o = e->out[0];
     for (size_t i = 0; i < p->count; i++) {
-        int64_t ia = (int64_t) elem_offset(&p->loop, 0, i), ib = (int64_t) elem_offset(&p->loop, 1, i);
+        int64_t ia = (int64_t) elem_offset(&p->loop, 0, i),
+                ib = (int64_t) elem_offset(&p->loop, 1, i);
         if (dtype_is_int(a->type) && dtype_is_int(b->type)) {
             int64_t v = pow_int(tensor_get_i64(a, e->x[0], ia), tensor_get_i64(b, e->x[1], ib));
             if (o->type == DTYPE_I32)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Floats to small integers and back: x = (q - zero) * scale. Rounding is to nearest even, results saturate. */
+/* Floats to small integers and back: x = (q - zero) * scale. Rounding is to nearest even, results
+ * saturate. */
 #include "engine/ops/elem.h"
 #include "engine/ops.h"
 
@@ -40,11 +41,15 @@ static rill_status scale_check(struct infer *c)
     const struct quant_attr *a = c->attr;
     const struct fact *x = c->in[IN_X], *scale = c->in[IN_SCALE];
     if (a->block_size)
-        return infer_fail(c, "block_size=%lld is not supported; one scale, or one for each place of an "
-                          "axis, is", (long long) a->block_size);
+        return infer_fail(
+            c,
+            "block_size=%lld is not supported; one scale, or one for each place of an "
+            "axis, is",
+            (long long) a->block_size);
     TRY(elem_check_type(c, IN_SCALE, TYPE_F32));
     if (infer_has(c, IN_ZERO) && c->in[IN_ZERO]->rank != scale->rank)
-        return infer_fail(c, "its zero has rank %d, its scale %d", c->in[IN_ZERO]->rank, scale->rank);
+        return infer_fail(c, "its zero has rank %d, its scale %d", c->in[IN_ZERO]->rank,
+                          scale->rank);
     for (unsigned i = IN_SCALE; i <= IN_ZERO && infer_has(c, i); i++) {
         const struct fact *f = c->in[i];
         if (is_single(f))
@@ -127,7 +132,8 @@ static void quantize_eval(const struct eval *e)
     for (int64_t i = 0, n = tensor_count(x); i < n; i++) {
         float s = ((const float *) e->x[IN_SCALE])[i / scale.inner % scale.n];
         float q = rintf((float) tensor_get_f64(x, e->x[IN_X], i) / s);
-        tensor_set_f64(y, e->y[0], i, saturate((double) q + (double) zero_at(e, zero, i), low, high));
+        tensor_set_f64(y, e->y[0], i,
+                       saturate((double) q + (double) zero_at(e, zero, i), low, high));
     }
 }
 
@@ -176,15 +182,28 @@ static void dynamic_eval(const struct eval *e)
 }
 
 static const struct op op_quantize = {
-    .name = "QuantizeLinear", .attrs = quantize_attrs, .attr_bytes = sizeof(struct quant_attr), .min_in = 2,
-        .max_in = 3,
-    .min_out = 1, .max_out = 1, .infer = quantize_infer, .eval = quantize_eval,
+    .name = "QuantizeLinear",
+    .attrs = quantize_attrs,
+    .attr_bytes = sizeof(struct quant_attr),
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = quantize_infer,
+    .eval = quantize_eval,
     .help = "x / scale + zero, rounded to nearest even and saturated",
 };
 
 static const struct op op_dequantize = {
-    .name = "DequantizeLinear", .attrs = dequantize_attrs, .attr_bytes = sizeof(struct quant_attr), .min_in = 2,
-    .max_in = 3, .min_out = 1, .max_out = 1, .infer = dequantize_infer, .eval = dequantize_eval,
+    .name = "DequantizeLinear",
+    .attrs = dequantize_attrs,
+    .attr_bytes = sizeof(struct quant_attr),
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = dequantize_infer,
+    .eval = dequantize_eval,
     .help = "(q - zero) * scale",
 };
 

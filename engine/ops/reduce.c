@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce.c - reductions over axes. The elements of one output are taken strictly in index order, whatever
- * the shape; lanes run along outputs. Half floats are reduced in f32, narrow integers in 64 bits. */
+/* reduce.c - reductions over axes. The elements of one output are taken strictly in index order,
+ * whatever the shape; lanes run along outputs. Half floats are reduced in f32, narrow integers in
+ * 64 bits. */
 #include "engine/ops.h"
 #include "engine/ops/elem.h"
 
@@ -34,7 +35,7 @@ struct reduce_args {
     size_t count_in, count_out, reduced;    /* reduced: elements per output */
     enum dtype type;
     enum wide wide;
-    bool widen;                             /* the input is not in the wide type: it goes through scratch */
+    bool widen; /* the input is not in the wide type: it goes through scratch */
 };
 
 /* ---- folding rows: n elements onto one, or n onto n ---- */
@@ -83,8 +84,8 @@ INT_FOLDS(u64, uint64_t, U)
 typedef void fold_fn(void *y, const void *x, size_t n);
 #define FOLDS(S, form)                                                                            \
     { sum_##S##form, abs_##S##form, square_##S##form, prod_##S##form, max_##S##form, min_##S##form }
-static fold_fn *const fold_one[][FOLD_COUNT] = { FOLDS(f32, _one), FOLDS(f64, _one), FOLDS(i64, _one),
-    FOLDS(u64, _one) };
+static fold_fn *const fold_one[][FOLD_COUNT] = { FOLDS(f32, _one), FOLDS(f64, _one),
+                                                 FOLDS(i64, _one), FOLDS(u64, _one) };
 static fold_fn *const fold_each[][FOLD_COUNT] = {
     FOLDS(f32, _each), FOLDS(f64, _each), FOLDS(i64, _each), FOLDS(u64, _each)
 };
@@ -115,8 +116,8 @@ DEF_ROWS(prod, a * v)
 DEF_ROWS(max, v > a || v != v ? v : a)
 DEF_ROWS(min, v < a || v != v ? v : a)
 typedef void rows_fn(float *y, const float *x, size_t rows, size_t n);
-static rows_fn *const fold_rows[FOLD_COUNT] = { sum_rows, abs_rows, square_rows, prod_rows, max_rows,
-    min_rows };
+static rows_fn *const fold_rows[FOLD_COUNT] = { sum_rows,  abs_rows, square_rows,
+                                                prod_rows, max_rows, min_rows };
 
 /* ---- walking the input ---- */
 
@@ -200,17 +201,21 @@ static void post_f32(const struct eval *e, const struct reduce_args *g, enum pos
 static void post_f64(const struct reduce_args *g, enum post post, double *y)
 {
     for (size_t i = 0; i < g->count_out; i++)
-        y[i] = post == POST_SQRT ? sqrt(y[i]) : post == POST_LOG ? log(y[i])
-                                              : post == POST_MEAN ? y[i] / (double) g->reduced : y[i];
+        y[i] = post == POST_SQRT ? sqrt(y[i])
+            : post == POST_LOG   ? log(y[i])
+            : post == POST_MEAN  ? y[i] / (double) g->reduced
+                                 : y[i];
 }
 
-/* t = e^(x - max of its output); an infinite max is not subtracted. Works on input order with output places. */
+/* t = e^(x - max of its output); an infinite max is not subtracted. Works on input order with
+ * output places. */
 static void shifted_exp(const struct eval *e, const struct reduce_args *g, void *t, const void *x,
     const void *top)
 {
     size_t at[RANK_MAX] = { 0 }, place = 0;
     for (size_t i = 0; i < g->count_in; i++) {
-        double m = g->wide == WIDE_F32 ? ((const float *) top)[place] : ((const double *) top)[place];
+        double m =
+            g->wide == WIDE_F32 ? ((const float *) top)[place] : ((const double *) top)[place];
         m = isinf(m) ? 0 : m;
         if (g->wide == WIDE_F32)
             ((float *) t)[i] = ((const float *) x)[i] - (float) m;
@@ -228,7 +233,8 @@ static void shifted_exp(const struct eval *e, const struct reduce_args *g, void 
         e->kern->exp_f32(t, t, g->count_in);
 }
 
-static void log_sum_exp(const struct eval *e, const struct reduce_args *g, void *y, const void *x, char *spare)
+static void log_sum_exp(const struct eval *e, const struct reduce_args *g, void *y, const void *x,
+                        char *spare)
 {
     size_t bytes = wide_bytes[g->wide];
     void *top = spare, *t = spare + (g->count_out * bytes + 63) / 64 * 64;
@@ -279,7 +285,8 @@ static void narrow_all(enum wide w, const void *wide, const struct tensor *t, vo
         } else if (w == WIDE_F64) {
             tensor_set_f64(t, y, k, ((const double *) wide)[i]);
         } else {
-            memcpy((char *) y + i * dtype_bytes(t->type), (const char *) wide + i * 8, dtype_bytes(t->type));
+            memcpy((char *) y + i * dtype_bytes(t->type), (const char *) wide + i * 8,
+                   dtype_bytes(t->type));
         }
     }
 }
@@ -314,7 +321,8 @@ static void reduce_eval(const struct eval *e)
 
 /* ---- infer and prepare ---- */
 
-static rill_status axes_mark(const struct node *n, rill_error *err, int64_t axis, int rank, bool *marks)
+static rill_status axes_mark(const struct node *n, rill_error *err, int64_t axis, int rank,
+                             bool *marks)
 {
     int a = axis_normalise(axis, rank);
     if (a < 0)
@@ -407,7 +415,8 @@ static rill_status reduce_prepare(struct prep *c)
     if (n && !c->in[1]->data)
         return prep_fail(c, "the axes must be constant");
     for (int64_t i = 0; i < n; i++)
-        TRY(axes_mark(c->node, c->err, tensor_get_i64(c->in[1], c->in[1]->data, i), c->in[0]->rank, marks));
+        TRY(axes_mark(c->node, c->err, tensor_get_i64(c->in[1], c->in[1]->data, i), c->in[0]->rank,
+                      marks));
     axes_default(c->attr, (unsigned) n, marks);
     args_shape(g, c->in[0], marks);
     g->count_out = (size_t) tensor_count(c->out[0]);
@@ -517,11 +526,13 @@ static void arg_eval(const struct eval *e)
     for (int64_t k = 0; k < count; k++) {
         int64_t base = k / inner * n * inner + k % inner, best = 0;
         if (t->type == DTYPE_F32) {
-            y[k] = arg_line_f32((const float *) e->x[0] + base, n, inner, smallest, a->select_last_index);
+            y[k] = arg_line_f32((const float *) e->x[0] + base, n, inner, smallest,
+                                a->select_last_index);
             continue;
         }
         for (int64_t r = 1; r < n; r++)
-            if (arg_better(e, base + r * inner, base + best * inner, smallest, a->select_last_index))
+            if (arg_better(e, base + r * inner, base + best * inner, smallest,
+                           a->select_last_index))
                 best = r;
         y[k] = best;
     }
@@ -538,16 +549,24 @@ static rill_status arg_prepare(struct prep *c)
 
 /* ---- the tables ---- */
 
-static const struct attr_spec reduce_attrs[] = {
-    { .name = "keepdims", .kind = ATTR_INT, .offset = offsetof(struct reduce_attr, keepdims), .def_i = 1 },
-    { .name = "noop_with_empty_axes", .kind = ATTR_INT, .offset = offsetof(struct reduce_attr,
-        noop_with_empty_axes) },
-    { 0 }
-};
+static const struct attr_spec reduce_attrs[] = { { .name = "keepdims",
+                                                   .kind = ATTR_INT,
+                                                   .offset = offsetof(struct reduce_attr, keepdims),
+                                                   .def_i = 1 },
+                                                 { .name = "noop_with_empty_axes",
+                                                   .kind = ATTR_INT,
+                                                   .offset = offsetof(struct reduce_attr,
+                                                                      noop_with_empty_axes) },
+                                                 { 0 } };
 static const struct attr_spec arg_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct arg_attr, axis) },
-    { .name = "keepdims", .kind = ATTR_INT, .offset = offsetof(struct arg_attr, keepdims), .def_i = 1 },
-    { .name = "select_last_index", .kind = ATTR_INT, .offset = offsetof(struct arg_attr, select_last_index) },
+    { .name = "keepdims",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct arg_attr, keepdims),
+      .def_i = 1 },
+    { .name = "select_last_index",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct arg_attr, select_last_index) },
     { 0 }
 };
 

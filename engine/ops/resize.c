@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Resize: every output place is a place between input elements. The taps of each axis (indices and weights) are
- * worked out once in prepare; eval sums their products. */
+/* Resize: every output place is a place between input elements. The taps of each axis (indices and
+ * weights) are worked out once in prepare; eval sums their products. */
 #include "engine/ops.h"
 
 #include <math.h>
@@ -13,10 +13,12 @@ enum near_mode { NEAR_PREFER_FLOOR, NEAR_PREFER_CEIL, NEAR_FLOOR, NEAR_CEIL };
 enum ratio_policy { RATIO_STRETCH, RATIO_NOT_LARGER, RATIO_NOT_SMALLER };
 
 static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
-static const char *const coord_modes[] = { "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
-                                           "align_corners", "asymmetric", "tf_crop_and_resize",
+static const char *const coord_modes[] = { "half_pixel",           "half_pixel_symmetric",
+                                           "pytorch_half_pixel",   "align_corners",
+                                           "asymmetric",           "tf_crop_and_resize",
                                            "tf_half_pixel_for_nn", NULL };
-static const char *const near_modes[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL };
+static const char *const near_modes[] = { "round_prefer_floor", "round_prefer_ceil", "floor",
+                                          "ceil", NULL };
 static const char *const policies[] = { "stretch", "not_larger", "not_smaller", NULL };
 
 struct resize_attr {
@@ -29,10 +31,15 @@ struct resize_attr {
 #define AT(member) offsetof(struct resize_attr, member)
 static const struct attr_spec resize_attrs[] = {
     { .name = "mode", .kind = ATTR_CHOICE, .offset = AT(mode), .choices = modes },
-    { .name = "coordinate_transformation_mode", .kind = ATTR_CHOICE, .offset = AT(coord),
+    { .name = "coordinate_transformation_mode",
+      .kind = ATTR_CHOICE,
+      .offset = AT(coord),
       .choices = coord_modes },
     { .name = "nearest_mode", .kind = ATTR_CHOICE, .offset = AT(near), .choices = near_modes },
-    { .name = "keep_aspect_ratio_policy", .kind = ATTR_CHOICE, .offset = AT(policy), .choices = policies },
+    { .name = "keep_aspect_ratio_policy",
+      .kind = ATTR_CHOICE,
+      .offset = AT(policy),
+      .choices = policies },
     { .name = "antialias", .kind = ATTR_INT, .offset = AT(antialias) },
     { .name = "exclude_outside", .kind = ATTR_INT, .offset = AT(exclude_outside) },
     { .name = "cubic_coeff_a", .kind = ATTR_FLOAT, .offset = AT(cubic_a), .def_f = -0.75f },
@@ -46,7 +53,8 @@ enum { IN_X, IN_ROI, IN_SCALES, IN_SIZES };
 
 /* ---- the output's shape ---- */
 
-/* The axes that scales and sizes speak of: all, or those of the attribute. False if one is none of x's. */
+/* The axes that scales and sizes speak of: all, or those of the attribute. False if one is none of
+ * x's. */
 static bool resize_axes(const struct resize_attr *a, int rank, int *ret, int *ret_n)
 {
     *ret_n = a->axes.n ? (int) a->axes.n : rank;
@@ -72,8 +80,11 @@ static rill_status scaled(struct infer *c, const struct dim *n, double s, const 
     else if (1 / s == floor(1 / s))
         *ret = dim_div_int(c->dims, n, (int64_t) (1 / s));
     else
-        return infer_fail(c, "a scale of %g along a symbolic axis is not supported; whole ones and their "
-                          "inverses are", s);
+        return infer_fail(
+            c,
+            "a scale of %g along a symbolic axis is not supported; whole ones and their "
+            "inverses are",
+            s);
     return RILL_OK;
 }
 
@@ -85,7 +96,8 @@ static rill_status infer_scales(struct infer *c, const int *axes, int n)
     if (tensor_count(v) != n || !dtype_is_float(v->type))
         return infer_fail(c, "has %lld scales for %d axes", (long long) tensor_count(v), n);
     for (int i = 0; i < n; i++)
-        TRY(scaled(c, c->out[0].shape[axes[i]], tensor_get_f64(v, v->data, i), &c->out[0].shape[axes[i]]));
+        TRY(scaled(c, c->out[0].shape[axes[i]], tensor_get_f64(v, v->data, i),
+                   &c->out[0].shape[axes[i]]));
     return RILL_OK;
 }
 
@@ -101,7 +113,9 @@ static rill_status infer_ratio(struct infer *c, int policy, const int *axes, int
         best = i == 0 || (policy == RATIO_NOT_LARGER ? s < best : s > best) ? s : best;
     }
     for (int i = 0; i < n; i++)
-        c->out[0].shape[axes[i]] = dim_int(c->dims, (int64_t) floor(best * (double) dim_value(c->in[IN_X]->shape[axes[i]]) + 0.5));
+        c->out[0].shape[axes[i]] =
+            dim_int(c->dims,
+                    (int64_t) floor(best * (double) dim_value(c->in[IN_X]->shape[axes[i]]) + 0.5));
     return RILL_OK;
 }
 
@@ -182,7 +196,8 @@ static double symmetric_half(const struct axis_map *m, double x)
 /* Where output place x lies among the input's elements. */
 static double coordinate(const struct axis_map *m, double x)
 {
-    double last = (double) (m->in - 1), whole = m->scale * (double) m->in;    /* length before rounding */
+    double last = (double) (m->in - 1),
+           whole = m->scale * (double) m->in; /* length before rounding */
     switch ((enum coord_mode) m->attr->coord) {
     case COORD_HALF_PIXEL_SYMMETRIC:
         return symmetric_half(m, x);
@@ -195,8 +210,9 @@ static double coordinate(const struct axis_map *m, double x)
     case COORD_TF_NEAREST:
         return (x + 0.5) / m->scale;
     case COORD_CROP:
-        return m->out > 1 && whole > 1 ? m->start * last + x * (m->end - m->start) * last / (whole - 1)
-                          : 0.5 * (m->start + m->end) * last;
+        return m->out > 1 && whole > 1
+            ? m->start * last + x * (m->end - m->start) * last / (whole - 1)
+            : 0.5 * (m->start + m->end) * last;
     default:
         return (x + 0.5) / m->scale - 0.5;
     }
@@ -229,7 +245,8 @@ static void cubic_weights(double t, double a, double *w)
     for (int i = 0; i < 4; i++) {
         double x = d[i];
         bool inner = i == 1 || i == 2;
-        w[i] = inner ? ((a + 2) * x - (a + 3)) * x * x + 1 : ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+        w[i] =
+            inner ? ((a + 2) * x - (a + 3)) * x * x + 1 : ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
     }
 }
 
@@ -257,7 +274,8 @@ static void row_make(const struct axis_map *m, int64_t i, int taps, struct tap_r
         r->weight[k] /= sum;
 }
 
-static rill_status axis_make(struct prep *c, const struct axis_map *m, bool same, struct resize_axis *ret)
+static rill_status axis_make(struct prep *c, const struct axis_map *m, bool same,
+                             struct resize_axis *ret)
 {
     static const int taps[] = { 1, 2, 4 };
     ret->taps = same ? 1 : taps[m->attr->mode];
@@ -290,7 +308,8 @@ static rill_status resize_prepare(struct prep *c)
     resize_axes(a, x->rank, axes, &n);
     if ((scales && !scales->data) || (a->coord == COORD_CROP && (!roi || !roi->data
         || tensor_count(roi) != 2 * n)))
-        return prep_fail(c, "its scales and region must be constants, two numbers of a region for each axis");
+        return prep_fail(
+            c, "its scales and region must be constants, two numbers of a region for each axis");
     for (int i = 0; i < x->rank; i++) {
         struct axis_map m = { .attr = a, .in = x->dim[i], .out = y->dim[i], .end = 1 };
         m.scale = m.in ? (double) m.out / (double) m.in : 1;
@@ -321,8 +340,8 @@ struct walk {
 static double sum_taps(const struct walk *w, int axis, int64_t at)
 {
     if (axis == w->x->rank)
-        return w->x->type == DTYPE_F32 ? (double) ((const float *) w->data)[at] : tensor_get_f64(w->x,
-                w->data, at);
+        return w->x->type == DTYPE_F32 ? (double) ((const float *) w->data)[at]
+                                       : tensor_get_f64(w->x, w->data, at);
     const struct tap_row *r = w->row[axis];
     if (w->taps[axis] == 1)
         return sum_taps(w, axis + 1, at + r->at[0] * w->stride[axis]);
@@ -354,8 +373,16 @@ static void resize_eval(const struct eval *e)
 }
 
 static const struct op op_resize = {
-    .name = "Resize", .attrs = resize_attrs, .attr_bytes = sizeof(struct resize_attr), .min_in = 1, .max_in = 4,
-    .min_out = 1, .max_out = 1, .infer = resize_infer, .prepare = resize_prepare, .eval = resize_eval,
+    .name = "Resize",
+    .attrs = resize_attrs,
+    .attr_bytes = sizeof(struct resize_attr),
+    .min_in = 1,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = resize_infer,
+    .prepare = resize_prepare,
+    .eval = resize_eval,
     .help = "axes stretched by scales or to sizes: nearest, linear or cubic",
 };
 

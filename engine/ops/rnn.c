@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Recurrent cells over a sequence. The input projection of all steps is one product; each step continues its chain
- * with the recurrent product, so an output is one chain: bias, inputs in order, states in order. */
+/* Recurrent cells over a sequence. The input projection of all steps is one product; each step
+ * continues its chain with the recurrent product, so an output is one chain: bias, inputs in order,
+ * states in order. */
 #include "engine/ops.h"
 #include "engine/ops/many.h"
 #include "engine/ops/rnn.h"
@@ -22,7 +23,9 @@ static const struct attr_spec rnn_attrs[] = { COMMON_ATTRS, { 0 } };
 
 static const struct attr_spec gru_attrs[] = {
     COMMON_ATTRS,
-    { .name = "linear_before_reset", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, linear_before_reset) },
+    { .name = "linear_before_reset",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct rnn_attr, linear_before_reset) },
     { 0 },
 };
 
@@ -40,7 +43,8 @@ static const struct { enum cell cell; int gates, n_acts; const char *acts[3]; } 
 
 /* ---- shapes ---- */
 
-static rill_status acts_read(const struct rnn_attr *a, enum cell cell, int d, struct rnn_act ret[3], const char **ret_bad)
+static rill_status acts_read(const struct rnn_attr *a, enum cell cell, int d, struct rnn_act ret[3],
+                             const char **ret_bad)
 {
     unsigned n_alpha = 0, n_beta = 0;
     for (int k = 0; k <= d; k++)
@@ -72,15 +76,22 @@ static bool shape_is(const struct fact *f, int rank, const struct dim *const *wa
     return true;
 }
 
-static rill_status operands_check(struct infer *c, enum cell cell, int64_t dirs, int64_t hidden, const struct dim *batch)
+static rill_status operands_check(struct infer *c, enum cell cell, int64_t dirs, int64_t hidden,
+                                  const struct dim *batch)
 {
     const struct rnn_attr *a = c->attr;
     struct dims *ds = c->dims;
-    const struct dim *d = dim_int(ds, dirs), *h = dim_int(ds, hidden), *gh = dim_int(ds, hidden * cells[cell].gates);
+    const struct dim *d = dim_int(ds, dirs), *h = dim_int(ds, hidden),
+                     *gh = dim_int(ds, hidden * cells[cell].gates);
     const struct dim *w[3] = { d, gh, c->in[IN_X]->shape[2] }, *r[3] = { d, gh, h };
     const struct dim *b[2] = { d, dim_mul_int(ds, gh, 2) }, *p[2] = { d, dim_mul_int(ds, h, 3) };
     const struct dim *s[3] = { a->layout ? batch : d, a->layout ? d : batch, h };
-    const struct { unsigned input; int rank; const struct dim *const *want; const char *words; } rows[] = {
+    const struct {
+        unsigned input;
+        int rank;
+        const struct dim *const *want;
+        const char *words;
+    } rows[] = {
         { IN_W, 3, w, "W [directions, gates*hidden, input]" },
         { IN_R, 3, r, "R [directions, gates*hidden, hidden]" },
         { IN_B, 2, b, "B [directions, 2*gates*hidden]" },
@@ -93,18 +104,23 @@ static rill_status operands_check(struct infer *c, enum cell cell, int64_t dirs,
             !shape_is(c->in[rows[i].input], rows[i].rank, rows[i].want)) {
             char fact[160];
             fact_print(c->in[rows[i].input], fact, sizeof fact);
-            return infer_fail(c, "input %u is %s; wants f32 %s with %lld directions and hidden %lld", rows[i].input, fact,
-                              rows[i].words, (long long) dirs, (long long) hidden);
+            return infer_fail(c,
+                              "input %u is %s; wants f32 %s with %lld directions and hidden %lld",
+                              rows[i].input, fact, rows[i].words, (long long) dirs,
+                              (long long) hidden);
         }
     const struct fact *lens = infer_has(c, IN_LENS) ? c->in[IN_LENS] : NULL;
-    if (lens && ((lens->type != DTYPE_I32 && lens->type != DTYPE_I64 && lens->type != DTYPE_DIM) || lens->rank != 1 ||
-                 (dim_is_const(lens->shape[0]) && dim_is_const(batch) && lens->shape[0] != batch))) {
+    if (lens &&
+        ((lens->type != DTYPE_I32 && lens->type != DTYPE_I64 && lens->type != DTYPE_DIM) ||
+         lens->rank != 1 ||
+         (dim_is_const(lens->shape[0]) && dim_is_const(batch) && lens->shape[0] != batch))) {
         char fact[160];
         fact_print(lens, fact, sizeof fact);
         return infer_fail(c, "sequence_lens is %s; wants integers [batch]", fact);
     }
     unsigned skip = rnn_skip_input(c->node);
-    if (infer_has(c, skip) && (c->in[skip]->type != DTYPE_I64 || c->in[skip]->rank != 0 || a->direction != DIR_FORWARD))
+    if (infer_has(c, skip) &&
+        (c->in[skip]->type != DTYPE_I64 || c->in[skip]->rank != 0 || a->direction != DIR_FORWARD))
         return infer_fail(c, "skip wants an i64 scalar and the direction forward");
     return RILL_OK;
 }
@@ -116,15 +132,18 @@ static rill_status cell_infer(struct infer *c, enum cell cell)
     int64_t dirs = a->direction == DIR_BOTH ? 2 : 1;
     struct rnn_act act[3];
     const char *bad;
-    if (x->type != DTYPE_F32 || x->rank != 3 || r->rank != 3 || !dim_is_const(r->shape[2]) || !dim_is_const(x->shape[2]))
+    if (x->type != DTYPE_F32 || x->rank != 3 || r->rank != 3 || !dim_is_const(r->shape[2]) ||
+        !dim_is_const(x->shape[2]))
         return infer_fail(c, "wants f32 X of rank 3 and R of rank 3 with known sizes");
     int64_t hidden = dim_value(r->shape[2]);
     if ((a->hidden_size && a->hidden_size != hidden) || hidden < 1 || hidden > 1 << 20)
-        return infer_fail(c, "hidden_size is %lld, R says %lld", (long long) a->hidden_size, (long long) hidden);
+        return infer_fail(c, "hidden_size is %lld, R says %lld", (long long) a->hidden_size,
+                          (long long) hidden);
     if (a->layout != 0 && a->layout != 1)
         return infer_fail(c, "layout is %lld; 0 and 1 work", (long long) a->layout);
     if (acts_read(a, cell, (int) dirs - 1, act, &bad) != RILL_OK)
-        return infer_fail(c, "activation '%.40s' is not known; supported: %s", bad, rnn_act_names());
+        return infer_fail(c, "activation '%.40s' is not known; supported: %s", bad,
+                          rnn_act_names());
     const struct dim *batch = x->shape[a->layout ? 0 : 1], *steps = x->shape[a->layout ? 1 : 0];
     TRY(operands_check(c, cell, dirs, hidden, batch));
     const struct dim *d = dim_int(c->dims, dirs), *h = dim_int(c->dims, hidden);
@@ -154,7 +173,8 @@ static size_t dir_floats(const struct rnn *g)
 }
 
 /* Biases of both sides join where the cell adds them unconditionally. */
-void rnn_biases(const struct rnn *g, const struct rnn_attr *a, const float *b, float *ret_bias, float *ret_bias_rn)
+void rnn_biases(const struct rnn *g, const struct rnn_attr *a, const float *b, float *ret_bias,
+                float *ret_bias_rn)
 {
     int64_t joint = gates_joint(g);
     bool late = g->cell == CELL_GRU && a->linear_before_reset;
@@ -165,11 +185,13 @@ void rnn_biases(const struct rnn *g, const struct rnn_attr *a, const float *b, f
 }
 
 /* Packs one direction into `to`. b may be NULL. */
-static struct weights dir_pack(const struct rnn *g, const struct rnn_attr *a, float *to, const float *w, const float *r,
-                               const float *b)
+static struct weights dir_pack(const struct rnn *g, const struct rnn_attr *a, float *to,
+                               const float *w, const float *r, const float *b)
 {
-    size_t n = (size_t) g->n, in = (size_t) g->inputs, h = (size_t) g->hidden, joint = (size_t) gates_joint(g);
-    float *pw = to, *pr = pw + g->w_floats, *prn = pr + g->r_floats, *bias = prn + g->rn_floats, *bias_rn = bias + n;
+    size_t n = (size_t) g->n, in = (size_t) g->inputs, h = (size_t) g->hidden,
+           joint = (size_t) gates_joint(g);
+    float *pw = to, *pr = pw + g->w_floats, *prn = pr + g->r_floats, *bias = prn + g->rn_floats,
+          *bias_rn = bias + n;
     kern_pack_f32(pw, w, n, in, in, 1);
     kern_pack_f32(pr, r, joint, h, h, 1);
     if (joint < n)
@@ -180,19 +202,22 @@ static struct weights dir_pack(const struct rnn *g, const struct rnn_attr *a, fl
 
 static bool weights_known(const struct prep *c)
 {
-    return c->in[IN_W]->data && c->in[IN_R]->data && (c->n_in <= IN_B || !c->in[IN_B] || c->in[IN_B]->data);
+    return c->in[IN_W]->data && c->in[IN_R]->data &&
+        (c->n_in <= IN_B || !c->in[IN_B] || c->in[IN_B]->data);
 }
 
-static struct weights dir_pack_at(const struct rnn *g, const struct rnn_attr *a, float *to, int64_t d, const float *w,
-                                  const float *r, const float *b)
+static struct weights dir_pack_at(const struct rnn *g, const struct rnn_attr *a, float *to,
+                                  int64_t d, const float *w, const float *r, const float *b)
 {
-    return dir_pack(g, a, to, w + d * g->n * g->inputs, r + d * g->n * g->hidden, b ? b + d * 2 * g->n : NULL);
+    return dir_pack(g, a, to, w + d * g->n * g->inputs, r + d * g->n * g->hidden,
+                    b ? b + d * 2 * g->n : NULL);
 }
 
 /* Sizes that were symbols while the graph was typed. */
 static rill_status sizes_check(struct prep *c, const struct rnn *g)
 {
-    int64_t d = g->dirs, h = g->hidden, outer = g->batch_major ? g->batch : d, inner = g->batch_major ? d : g->batch;
+    int64_t d = g->dirs, h = g->hidden, outer = g->batch_major ? g->batch : d,
+            inner = g->batch_major ? d : g->batch;
     const struct { unsigned input; int rank; int64_t want[3]; const char *words; } rows[] = {
         { IN_W, 3, { d, g->n, g->inputs }, "W" },
         { IN_R, 3, { d, g->n, h }, "R" },
@@ -203,12 +228,17 @@ static rill_status sizes_check(struct prep *c, const struct rnn *g)
         { IN_P, 2, { d, 3 * h }, "P" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct tensor *t = rows[i].input < c->n_in && rows[i].input < rnn_skip_input(c->node) ? c->in[rows[i].input] : NULL;
+        const struct tensor *t = rows[i].input < c->n_in && rows[i].input < rnn_skip_input(c->node)
+            ? c->in[rows[i].input]
+            : NULL;
         for (int k = 0; t && k < rows[i].rank; k++)
             if (t->rank != rows[i].rank || t->dim[k] != rows[i].want[k])
-                return prep_fail(c, "%s has %lld on axis %d, wants %lld: %lld sequences, %lld directions, hidden %lld",
-                                 rows[i].words, (long long) (k < t->rank ? t->dim[k] : 0), k, (long long) rows[i].want[k],
-                                 (long long) g->batch, (long long) d, (long long) h);
+                return prep_fail(c,
+                                 "%s has %lld on axis %d, wants %lld: %lld sequences, %lld "
+                                 "directions, hidden %lld",
+                                 rows[i].words, (long long) (k < t->rank ? t->dim[k] : 0), k,
+                                 (long long) rows[i].want[k], (long long) g->batch, (long long) d,
+                                 (long long) h);
     }
     return RILL_OK;
 }
@@ -216,8 +246,8 @@ static rill_status sizes_check(struct prep *c, const struct rnn *g)
 /* One step: alone, each product reads all weights for a row or few. */
 static bool together_pays(const struct prep *c, const struct rnn *g)
 {
-    return g->packed && g->steps == 1 && g->dirs == 1 && many_pays(g->batch, g->n, g->inputs + g->hidden) &&
-           (c->n_in <= IN_LENS || !c->in[IN_LENS]);
+    return g->packed && g->steps == 1 && g->dirs == 1 &&
+        many_pays(g->batch, g->n, g->inputs + g->hidden) && (c->n_in <= IN_LENS || !c->in[IN_LENS]);
 }
 
 static rill_status cell_prepare(struct prep *c, enum cell cell)
@@ -228,9 +258,14 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
     const char *bad;
     if (!g)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    *g = (struct rnn) { .cell = cell, .dirs = a->direction == DIR_BOTH ? 2 : 1, .batch_major = a->layout,
-                        .steps = x->dim[a->layout ? 1 : 0], .batch = x->dim[a->layout ? 0 : 1], .inputs = x->dim[2],
-                        .hidden = c->in[IN_R]->dim[2], .gates = cells[cell].gates };
+    *g = (struct rnn) { .cell = cell,
+                        .dirs = a->direction == DIR_BOTH ? 2 : 1,
+                        .batch_major = a->layout,
+                        .steps = x->dim[a->layout ? 1 : 0],
+                        .batch = x->dim[a->layout ? 0 : 1],
+                        .inputs = x->dim[2],
+                        .hidden = c->in[IN_R]->dim[2],
+                        .gates = cells[cell].gates };
     g->n = g->gates * g->hidden;
     TRY(sizes_check(c, g));
     g->w_floats = kern_packed_floats((size_t) g->n, (size_t) g->inputs);
@@ -243,14 +278,16 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
     if (rnn_is_plain(c, g))
         return rnn_plain_prepare(c, g);
     c->kernel = "cell gemm_f32";
-    size_t run = (size_t) (g->steps * g->batch * g->n) + (size_t) (g->n + 4 * g->hidden) + 3 * (size_t) (g->batch * g->hidden);
+    size_t run = (size_t) (g->steps * g->batch * g->n) + (size_t) (g->n + 4 * g->hidden) +
+        3 * (size_t) (g->batch * g->hidden);
     g->packed = weights_known(c);
     c->scratch_bytes = (run + 64 + (g->packed ? 0 : dir_floats(g))) * sizeof(float);
     for (int d = 0; g->packed && d < g->dirs; d++) {
         float *to = arena_alloc_array(c->arena, dir_floats(g), sizeof *to);
         if (!to)
             return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-        g->weights[d] = dir_pack_at(g, a, to, d, c->in[IN_W]->data, c->in[IN_R]->data, b ? b->data : NULL);
+        g->weights[d] =
+            dir_pack_at(g, a, to, d, c->in[IN_W]->data, c->in[IN_R]->data, b ? b->data : NULL);
     }
     c->many = together_pays(c, g);
     return RILL_OK;
@@ -294,7 +331,8 @@ static void gates_rnn(const struct step_ctx *s, float *h)
     activate(s, 0, h, s->gate, n);
 }
 
-/* tmp: of linear_before_reset the candidate's own product; otherwise what its chain goes on over. */
+/* tmp: of linear_before_reset the candidate's own product; otherwise what its chain goes on
+ * over. */
 static void gates_gru_reset(const struct step_ctx *s, const float *h)
 {
     size_t n = (size_t) s->g->hidden;
@@ -397,8 +435,8 @@ static int64_t length_of(const struct eval *e, const struct rnn *g, int64_t b)
     return n < 0 ? 0 : n > g->steps ? g->steps : n;
 }
 
-static void sequence_run(const struct eval *e, const struct step_ctx *s, int64_t d, int64_t b, bool reverse,
-                         const float *proj, float *h, float *cell)
+static void sequence_run(const struct eval *e, const struct step_ctx *s, int64_t d, int64_t b,
+                         bool reverse, const float *proj, float *h, float *cell)
 {
     const struct rnn *g = s->g;
     int64_t length = length_of(e, g, b), skip = rnn_skip_of(e);
@@ -406,7 +444,9 @@ static void sequence_run(const struct eval *e, const struct step_ctx *s, int64_t
     for (int64_t i = 0; i < g->steps; i++) {
         int64_t t = i < length && reverse ? length - 1 - i : i;
         int64_t row = g->batch_major ? b * g->steps + t : t * g->batch + b;
-        int64_t out = (g->batch_major ? (b * g->steps + t) * g->dirs + d : (t * g->dirs + d) * g->batch + b) * g->hidden;
+        int64_t out =
+            (g->batch_major ? (b * g->steps + t) * g->dirs + d : (t * g->dirs + d) * g->batch + b) *
+            g->hidden;
         bool runs = i >= skip && i < length;
         if (runs)
             step_run(s, proj + row * g->n, h, cell);
@@ -420,16 +460,23 @@ static void sequence_run(const struct eval *e, const struct step_ctx *s, int64_t
 static void direction_run(const struct eval *e, const struct rnn *g, int64_t d)
 {
     const struct rnn_attr *a = e->attr;
-    float *proj = e->scratch, *gate = proj + g->steps * g->batch * g->n, *tmp = gate + g->n, *h = tmp + 4 * g->hidden;
+    float *proj = e->scratch, *gate = proj + g->steps * g->batch * g->n, *tmp = gate + g->n,
+          *h = tmp + 4 * g->hidden;
     float *cell = h + g->batch * g->hidden, *pack = cell + g->batch * g->hidden;
     struct weights w = g->weights[d];
     if (!g->packed)
         w = dir_pack_at(g, a, pack, d, e->x[IN_W], e->x[IN_R], rnn_input(e, IN_B));
     const float *peephole = rnn_input(e, IN_P);
-    struct step_ctx s = { .g = g, .a = a, .k = e->kern, .w = &w, .act = g->act[d], .gate = gate, .tmp = tmp,
+    struct step_ctx s = { .g = g,
+                          .a = a,
+                          .k = e->kern,
+                          .w = &w,
+                          .act = g->act[d],
+                          .gate = gate,
+                          .tmp = tmp,
                           .peephole = peephole ? peephole + d * 3 * g->hidden : NULL };
-    e->kern->gemm_f32(proj, (size_t) g->n, e->x[IN_X], (size_t) g->inputs, w.w, w.bias, (size_t) (g->steps * g->batch),
-                      (size_t) g->n, (size_t) g->inputs);
+    e->kern->gemm_f32(proj, (size_t) g->n, e->x[IN_X], (size_t) g->inputs, w.w, w.bias,
+                      (size_t) (g->steps * g->batch), (size_t) g->n, (size_t) g->inputs);
     states_load(g, rnn_input(e, IN_H), d, h);
     states_load(g, rnn_input(e, IN_C), d, cell);
     bool reverse = a->direction == DIR_REVERSE || d == 1;
@@ -452,8 +499,8 @@ static void cell_eval(const struct eval *e)
 
 /* ---- one step of many evaluations ---- */
 
-/* Evaluations under way. Each has in its scratch, one after the other: gates [batch][n], and of all sequences the room
- * beside them, states and cells [batch][hidden]. */
+/* Evaluations under way. Each has in its scratch, one after the other: gates [batch][n], and of all
+ * sequences the room beside them, states and cells [batch][hidden]. */
 struct many {
     const struct rnn *g;
     const struct eval *e[OP_MANY_MAX];
@@ -465,8 +512,13 @@ static struct step_ctx many_ctx(const struct many *m, unsigned i, int64_t b)
 {
     const struct eval *e = m->e[i];
     float *gate = e->scratch;
-    return (struct step_ctx) { .g = m->g, .a = e->attr, .k = e->kern, .w = &m->g->weights[0], .act = m->g->act[0],
-                               .peephole = rnn_input(e, IN_P), .gate = gate + b * m->g->n,
+    return (struct step_ctx) { .g = m->g,
+                               .a = e->attr,
+                               .k = e->kern,
+                               .w = &m->g->weights[0],
+                               .act = m->g->act[0],
+                               .peephole = rnn_input(e, IN_P),
+                               .gate = gate + b * m->g->n,
                                .tmp = gate + m->tmp + b * m->g->hidden };
 }
 
@@ -491,7 +543,8 @@ static void many_inputs(const struct many *m)
 {
     const struct rnn *g = m->g;
     size_t n = (size_t) g->n, k = (size_t) g->inputs;
-    struct many_rows rows = { .kern = m->n ? m->e[0]->kern : NULL, .block = many_block(g->weights[0].w, g->weights[0].bias, n, k) };
+    struct many_rows rows = { .kern = m->n ? m->e[0]->kern : NULL,
+                              .block = many_block(g->weights[0].w, g->weights[0].bias, n, k) };
     for (unsigned i = 0; i < m->n; i++)
         many_rows_add(&rows, m->e[i]->scratch, n, m->e[i]->x[IN_X], k, (size_t) g->batch);
     many_rows_run(&rows);
@@ -529,7 +582,8 @@ static void many_gru_reset(const struct many *m, bool own_chain)
 {
     const struct rnn *g = m->g;
     size_t hidden = (size_t) g->hidden;
-    struct kern_block b = many_block(g->weights[0].rn, own_chain ? g->weights[0].bias_rn : NULL, hidden, hidden);
+    struct kern_block b =
+        many_block(g->weights[0].rn, own_chain ? g->weights[0].bias_rn : NULL, hidden, hidden);
     if (own_chain)
         many_product(m, b, m->tmp, hidden, m->h);
     for (unsigned i = 0; i < m->n; i++)
@@ -552,7 +606,8 @@ static void cell_eval_many(const struct eval *e, unsigned n)
     }
     many_begin(&m, e, n);
     many_inputs(&m);
-    struct kern_block b = many_block(g->weights[0].r, NULL, (size_t) gates_joint(g), (size_t) g->hidden);
+    struct kern_block b =
+        many_block(g->weights[0].r, NULL, (size_t) gates_joint(g), (size_t) g->hidden);
     b.more = true;
     many_product(&m, b, 0, (size_t) g->n, m.h);
     if (g->cell == CELL_GRU)
@@ -567,10 +622,20 @@ static void cell_eval_many(const struct eval *e, unsigned n)
     }
 }
 
-#define CELL(id, text, spec, hi, outs, words)                                                                     \
-    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = sizeof(struct rnn_attr), .min_in = 3, \
-                                       .max_in = hi, .own_in = 1, .min_out = 0, .max_out = outs, .infer = id##_infer,           \
-                                       .prepare = id##_prepare, .eval = cell_eval, .eval_many = cell_eval_many, .help = words }
+#define CELL(id, text, spec, hi, outs, words)                                                      \
+    static const struct op op_##id = { .name = text,                                               \
+                                       .attrs = spec,                                              \
+                                       .attr_bytes = sizeof(struct rnn_attr),                      \
+                                       .min_in = 3,                                                \
+                                       .max_in = hi,                                               \
+                                       .own_in = 1,                                                \
+                                       .min_out = 0,                                               \
+                                       .max_out = outs,                                            \
+                                       .infer = id##_infer,                                        \
+                                       .prepare = id##_prepare,                                    \
+                                       .eval = cell_eval,                                          \
+                                       .eval_many = cell_eval_many,                                \
+                                       .help = words }
 
 CELL(gru, "GRU", gru_attrs, 6, 2, "gated recurrent unit over a sequence");
 CELL(lstm, "LSTM", lstm_attrs, 8, 3, "long short-term memory over a sequence");

@@ -31,12 +31,14 @@ struct rnn {
     bool packed;
     size_t w_floats, r_floats, rn_floats, bias_floats;
     struct kern_cell small;         /* hidden 0: not one */
-    struct kern_cell_seq seq[2];    /* hidden 0: not one; one of each direction, packed where weights are constants */
+    struct kern_cell_seq
+        seq[2]; /* hidden 0: not one; one of each direction, packed where weights are constants */
     const float *seq_w[2];
 };
 
-/* One input beyond the standard ones, which readers refuse and passes make: `skip`, an i64 scalar. The first `skip` steps
- * do not run: the states stay what they were and Y is 0 there. It keeps what comes before a stream out of its state. */
+/* One input beyond the standard ones, which readers refuse and passes make: `skip`, an i64 scalar.
+ * The first `skip` steps do not run: the states stay what they were and Y is 0 there. It keeps what
+ * comes before a stream out of its state. */
 static inline unsigned rnn_skip_input(const struct node *n)
 {
     return (unsigned) n->op->max_in;
@@ -54,13 +56,15 @@ static inline const float *rnn_input(const struct eval *e, unsigned i)
     return i < e->n_in && i < rnn_skip_input(e->node) ? e->x[i] : NULL;
 }
 
-/* Where the state of direction d and sequence b starts in initial_h, initial_c and the outputs of last states. */
+/* Where the state of direction d and sequence b starts in initial_h, initial_c and the outputs of
+ * last states. */
 int64_t rnn_state_at(const struct rnn *g, int64_t d, int64_t b);
 /* b: one direction's biases of both sides, or NULL. Writes n and hidden floats. */
-void    rnn_biases(const struct rnn *g, const struct rnn_attr *a, const float *b, float *ret_bias, float *ret_bias_rn);
+void rnn_biases(const struct rnn *g, const struct rnn_attr *a, const float *b, float *ret_bias,
+                float *ret_bias_rn);
 
-/* Cells with the standard activations and nothing that changes their equations run in one kernel; there is one for small
- * cells, and one for others. */
+/* Cells with the standard activations and nothing that changes their equations run in one kernel;
+ * there is one for small cells, and one for others. */
 bool        rnn_is_plain(const struct prep *c, const struct rnn *g);
 rill_status rnn_plain_prepare(struct prep *c, struct rnn *g);
 void        rnn_small_eval(const struct eval *e, const struct rnn *g);

@@ -33,14 +33,16 @@ EACH(softsign, v / (1 + fabsf(v)))
 #undef EACH
 
 /* Those that need a kernel on a value of their own. */
-static void act_scaled_tanh(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n)
+static void act_scaled_tanh(const struct rnn_act *a, const struct kern *k, float *y, const float *x,
+                            size_t n)
 {
     k->muls_f32(y, x, a->beta, n);
     k->tanh_f32(y, y, n);
     k->muls_f32(y, y, a->alpha, n);
 }
 
-static void act_elu(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n)
+static void act_elu(const struct rnn_act *a, const struct kern *k, float *y, const float *x,
+                    size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         float v = x[i], e;
@@ -49,7 +51,8 @@ static void act_elu(const struct rnn_act *a, const struct kern *k, float *y, con
     }
 }
 
-static void act_softplus(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n)
+static void act_softplus(const struct rnn_act *a, const struct kern *k, float *y, const float *x,
+                         size_t n)
 {
     (void) a;
     for (size_t i = 0; i < n; i++) {        /* max(x, 0) + log(1 + e^-|x|) does not overflow */
@@ -100,5 +103,6 @@ bool rnn_act_is(const struct rnn_act *a, const char *name)
 
 const char *rnn_act_names(void)
 {
-    return "Affine, Elu, HardSigmoid, LeakyRelu, Relu, ScaledTanh, Sigmoid, Softplus, Softsign, Tanh, ThresholdedRelu";
+    return "Affine, Elu, HardSigmoid, LeakyRelu, Relu, ScaledTanh, Sigmoid, Softplus, Softsign, "
+           "Tanh, ThresholdedRelu";
 }

@@ -5,11 +5,13 @@
 #include "engine/op.h"
 
 struct rnn_act {
-    void (*run)(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n);     /* y may be x */
+    void (*run)(const struct rnn_act *a, const struct kern *k, float *y, const float *x,
+                size_t n); /* y may be x */
     float alpha, beta;
 };
 
-/* Finds a function by its standard name, any case; alpha and beta take its defaults. False: there is none. */
+/* Finds a function by its standard name, any case; alpha and beta take its defaults. False: there
+ * is none. */
 bool rnn_act_find(const char *name, struct rnn_act *ret, bool *ret_has_alpha, bool *ret_has_beta);
 
 /* It is the function of that standard name, which takes neither alpha nor beta. */

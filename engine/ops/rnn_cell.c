@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Cells whose sequence is one call of a kernel: input product, recurrent product, gates and states together. */
+/* Cells whose sequence is one call of a kernel: input product, recurrent product, gates and states
+ * together. */
 #include "engine/ops/many.h"
 #include "engine/ops/rnn.h"
 
@@ -33,22 +34,28 @@ static enum kern_cell_kind kind_of(const struct prep *c, const struct rnn *g)
 
 /* ---- small cells ---- */
 
-static void small_pack(const struct rnn *g, const struct rnn_attr *a, float *to, const float *w, const float *r, const float *b)
+static void small_pack(const struct rnn *g, const struct rnn_attr *a, float *to, const float *w,
+                       const float *r, const float *b)
 {
     float bias[4 * KERN_CELL_SMALL], bias_rn[KERN_CELL_SMALL];
     for (int64_t d = 0; d < g->dirs; d++) {
         rnn_biases(g, a, b ? b + d * 2 * g->n : NULL, bias, bias_rn);
-        kern_cell_pack_f32(&g->small, to, (size_t) d, w + d * g->n * g->inputs, r + d * g->n * g->hidden, bias, bias_rn);
+        kern_cell_pack_f32(&g->small, to, (size_t) d, w + d * g->n * g->inputs,
+                           r + d * g->n * g->hidden, bias, bias_rn);
     }
 }
 
 static rill_status small_prepare(struct prep *c, struct rnn *g)
 {
-    const struct tensor *w = c->in[IN_W], *r = c->in[IN_R], *b = present(c, IN_B) ? c->in[IN_B] : NULL;
-    g->small = (struct kern_cell) { .kind = kind_of(c, g), .inputs = (size_t) g->inputs, .hidden = (size_t) g->hidden,
+    const struct tensor *w = c->in[IN_W], *r = c->in[IN_R],
+                        *b = present(c, IN_B) ? c->in[IN_B] : NULL;
+    g->small = (struct kern_cell) { .kind = kind_of(c, g),
+                                    .inputs = (size_t) g->inputs,
+                                    .hidden = (size_t) g->hidden,
                                     .dirs = (size_t) g->dirs };
     kern_cell_set(&g->small);
-    size_t floats = kern_cell_floats(&g->small) * kern_cell_sets(&g->small), rows = (size_t) (g->dirs * g->batch);
+    size_t floats = kern_cell_floats(&g->small) * kern_cell_sets(&g->small),
+           rows = (size_t) (g->dirs * g->batch);
     c->kernel = "cell_small_f32";
     c->scratch_bytes = rows * sizeof(struct kern_cell_row) + 64;
     g->packed = w->data && r->data && (!b || b->data);
@@ -67,9 +74,10 @@ static rill_status small_prepare(struct prep *c, struct rnn *g)
     return RILL_OK;
 }
 
-/* Row of sequence b and direction d, from step `skip` on. x: the first input or projection of all, `width` floats each. */
-static struct kern_cell_row row_of(const struct eval *e, const struct rnn *g, const float *x, int64_t width, int64_t b, int64_t d,
-                                   int64_t skip)
+/* Row of sequence b and direction d, from step `skip` on. x: the first input or projection of all,
+ * `width` floats each. */
+static struct kern_cell_row row_of(const struct eval *e, const struct rnn *g, const float *x,
+                                   int64_t width, int64_t b, int64_t d, int64_t skip)
 {
     const struct rnn_attr *a = e->attr;
     const float *h = rnn_input(e, IN_H), *c = rnn_input(e, IN_C);
@@ -80,18 +88,22 @@ static struct kern_cell_row row_of(const struct eval *e, const struct rnn *g, co
     int64_t y0 = g->batch_major ? (b * g->steps * g->dirs + d) * g->hidden : at;
     bool reverse = a->direction == DIR_REVERSE || d == 1;
     int64_t first = reverse ? g->steps - 1 : skip;
-    return (struct kern_cell_row) {
-        .x = x + x0 + first * dx, .y = y ? y + y0 + first * dy : NULL,
-        .x_step = reverse ? -dx : dx, .y_step = reverse ? -dy : dy, .h_from = h ? h + at : NULL, .c_from = c ? c + at : NULL,
-        .h = yh ? yh + at : NULL, .c = yc ? yc + at : NULL
-    };
+    return (struct kern_cell_row) { .x = x + x0 + first * dx,
+                                    .y = y ? y + y0 + first * dy : NULL,
+                                    .x_step = reverse ? -dx : dx,
+                                    .y_step = reverse ? -dy : dy,
+                                    .h_from = h ? h + at : NULL,
+                                    .c_from = c ? c + at : NULL,
+                                    .h = yh ? yh + at : NULL,
+                                    .c = yc ? yc + at : NULL };
 }
 
 /* How many steps do not run; their Y is 0. */
 static int64_t skip_steps(const struct eval *e, const struct rnn *g)
 {
     float *y = e->y[0];
-    int64_t skip = rnn_skip_of(e), step = g->dirs * g->hidden, sequences = g->batch_major ? g->batch : 1;
+    int64_t skip = rnn_skip_of(e), step = g->dirs * g->hidden,
+            sequences = g->batch_major ? g->batch : 1;
     skip = skip < 0 ? 0 : skip > g->steps ? g->steps : skip;
     if (!g->batch_major)
         step *= g->batch;
@@ -109,7 +121,8 @@ void rnn_small_eval(const struct eval *e, const struct rnn *g)
     if (!g->packed) {
         small_pack(g, e->attr, weights, e->x[IN_W], e->x[IN_R], rnn_input(e, IN_B));
         cell.weights = weights;
-        rows = (struct kern_cell_row *) (void *) (weights + kern_cell_floats(&cell) * kern_cell_sets(&cell));
+        rows = (struct kern_cell_row *) (void *) (weights +
+                                                  kern_cell_floats(&cell) * kern_cell_sets(&cell));
     }
     for (int64_t b = 0; b < g->batch; b++)
         for (int64_t d = 0; d < g->dirs; d++)
@@ -119,7 +132,8 @@ void rnn_small_eval(const struct eval *e, const struct rnn *g)
 
 /* ---- others ---- */
 
-/* Floats of the projection's weights; a single step sums inputs and states together, and has none. */
+/* Floats of the projection's weights; a single step sums inputs and states together, and has
+ * none. */
 static size_t seq_w_floats(const struct rnn *g)
 {
     return g->seq[0].inputs ? 0 : kern_cell_seq_columns(&g->seq[0]) * (size_t) g->inputs;
@@ -129,7 +143,8 @@ static size_t seq_w_floats(const struct rnn *g)
 static size_t seq_floats(const struct rnn *g)
 {
     const struct kern_cell_seq *q = &g->seq[0];
-    return seq_w_floats(g) + kern_cell_seq_floats(q) + kern_cell_seq_columns(q) + q->groups * KERN_LANES;
+    return seq_w_floats(g) + kern_cell_seq_floats(q) + kern_cell_seq_columns(q) +
+        q->groups * KERN_LANES;
 }
 
 /* Where direction d's packed weights lie in `at`. */
@@ -143,11 +158,12 @@ static void seq_place(struct rnn *g, const float *at, int64_t d)
 }
 
 /* Packs direction d into `to`; bias, of n + hidden floats, is written over. */
-static void seq_pack(const struct rnn *g, const struct rnn_attr *a, float *to, float *bias, int64_t d, const float *w,
-                     const float *r, const float *b)
+static void seq_pack(const struct rnn *g, const struct rnn_attr *a, float *to, float *bias,
+                     int64_t d, const float *w, const float *r, const float *b)
 {
     const struct kern_cell_seq *q = &g->seq[d];
-    float *pr = to + seq_w_floats(g), *pb = pr + kern_cell_seq_floats(q), *prn = pb + kern_cell_seq_columns(q);
+    float *pr = to + seq_w_floats(g), *pb = pr + kern_cell_seq_floats(q),
+          *prn = pb + kern_cell_seq_columns(q);
     w += d * g->n * g->inputs;
     rnn_biases(g, a, b ? b + d * 2 * g->n : NULL, bias, bias + g->n);
     kern_cell_seq_inputs_pack_f32(q, q->inputs ? NULL : to, pb, w, bias, (size_t) g->inputs);
@@ -159,10 +175,13 @@ static void seq_pack(const struct rnn *g, const struct rnn_attr *a, float *to, f
 /* Of all rows; while weights are packed, of biases. */
 static size_t seq_work_floats(const struct rnn *g)
 {
-    return (kern_cell_seq_work_floats(&g->seq[0]) * (size_t) g->batch + (size_t) (g->n + g->hidden) + 15) & ~(size_t) 15;
+    return (kern_cell_seq_work_floats(&g->seq[0]) * (size_t) g->batch +
+            (size_t) (g->n + g->hidden) + 15) &
+        ~(size_t) 15;
 }
 
-static rill_status seq_weights(struct prep *c, struct rnn *g, const float *w, const float *r, const float *b)
+static rill_status seq_weights(struct prep *c, struct rnn *g, const float *w, const float *r,
+                               const float *b)
 {
     float *bias = arena_alloc_array(c->arena, (size_t) (g->n + g->hidden), sizeof *bias);
     for (int64_t d = 0; d < g->dirs; d++) {
@@ -178,23 +197,32 @@ static rill_status seq_weights(struct prep *c, struct rnn *g, const float *w, co
     return RILL_OK;
 }
 
-#define TOGETHER_ROWS 4     /* more rows than that share reads of the weights better in a product of their own */
+#define TOGETHER_ROWS                                                                              \
+    4 /* more rows than that share reads of the weights better in a product of their own */
 
 /* Scratch: rows, work, projections, then packed weights where they are not constants. */
 static rill_status seq_prepare(struct prep *c, struct rnn *g)
 {
-    const struct tensor *w = c->in[IN_W], *r = c->in[IN_R], *b = present(c, IN_B) ? c->in[IN_B] : NULL;
-    g->seq[0] = g->seq[1] = (struct kern_cell_seq) { .kind = kind_of(c, g), .hidden = (size_t) g->hidden,
-                                                     .groups = ((size_t) g->hidden + KERN_LANES - 1) / KERN_LANES,
-                                                     .inputs = g->steps == 1 && g->batch <= TOGETHER_ROWS ? (size_t) g->inputs : 0 };
+    const struct tensor *w = c->in[IN_W], *r = c->in[IN_R],
+                        *b = present(c, IN_B) ? c->in[IN_B] : NULL;
+    g->seq[0] = g->seq[1] = (struct kern_cell_seq) {
+        .kind = kind_of(c, g),
+        .hidden = (size_t) g->hidden,
+        .groups = ((size_t) g->hidden + KERN_LANES - 1) / KERN_LANES,
+        .inputs = g->steps == 1 && g->batch <= TOGETHER_ROWS ? (size_t) g->inputs : 0
+    };
     size_t columns = g->seq[0].inputs ? 0 : kern_cell_seq_columns(&g->seq[0]), projected, floats;
-    if (__builtin_mul_overflow((size_t) (g->steps * g->batch), columns, &projected) || projected > SIZE_MAX / 16)
-        return prep_fail(c, "%lld steps of %lld sequences are too many", (long long) g->steps, (long long) g->batch);
+    if (__builtin_mul_overflow((size_t) (g->steps * g->batch), columns, &projected) ||
+        projected > SIZE_MAX / 16)
+        return prep_fail(c, "%lld steps of %lld sequences are too many", (long long) g->steps,
+                         (long long) g->batch);
     g->packed = w->data && r->data && (!b || b->data);
     floats = seq_work_floats(g) + projected + (g->packed ? 0 : seq_floats(g));
-    c->scratch_bytes = floats * sizeof(float) + (size_t) g->batch * sizeof(struct kern_cell_row) + 64;
+    c->scratch_bytes =
+        floats * sizeof(float) + (size_t) g->batch * sizeof(struct kern_cell_row) + 64;
     c->kernel = "cell_seq_f32";
-    c->many = g->packed && g->steps == 1 && g->dirs == 1 && many_pays(g->batch, g->n, g->inputs + g->hidden);
+    c->many = g->packed && g->steps == 1 && g->dirs == 1 &&
+        many_pays(g->batch, g->n, g->inputs + g->hidden);
     return g->packed ? seq_weights(c, g, w->data, r->data, b ? b->data : NULL) : RILL_OK;
 }
 
@@ -206,13 +234,15 @@ struct seq_scratch {
 static struct seq_scratch seq_scratch(const struct eval *e, const struct rnn *g)
 {
     size_t rows_bytes = ((size_t) g->batch * sizeof(struct kern_cell_row) + 63) & ~(size_t) 63;
-    float *work = (float *) (void *) ((char *) e->scratch + rows_bytes), *x = work + seq_work_floats(g);
-    size_t projected = g->seq[0].inputs ? 0 : (size_t) (g->steps * g->batch) * kern_cell_seq_columns(&g->seq[0]);
+    float *work = (float *) (void *) ((char *) e->scratch + rows_bytes),
+          *x = work + seq_work_floats(g);
+    size_t projected =
+        g->seq[0].inputs ? 0 : (size_t) (g->steps * g->batch) * kern_cell_seq_columns(&g->seq[0]);
     return (struct seq_scratch) { e->scratch, work, x, x + projected };
 }
 
-static void seq_rows(const struct eval *e, const struct rnn *g, const struct seq_scratch *s, struct kern_cell_row *ret, int64_t d,
-                     int64_t skip)
+static void seq_rows(const struct eval *e, const struct rnn *g, const struct seq_scratch *s,
+                     struct kern_cell_row *ret, int64_t d, int64_t skip)
 {
     bool together = g->seq[d].inputs;
     int64_t width = together ? g->inputs : (int64_t) kern_cell_seq_columns(&g->seq[d]);
@@ -238,8 +268,8 @@ void rnn_seq_eval(const struct eval *e, const struct rnn *g)
             seq_place(&own, s.weights, d);
         }
         if (!g->seq[d].inputs)
-            kern_gemm_f32(e->kern, s.x, columns, e->x[IN_X], (size_t) g->inputs, g->seq_w[d], g->seq[d].bias, steps, columns,
-                          (size_t) g->inputs);
+            kern_gemm_f32(e->kern, s.x, columns, e->x[IN_X], (size_t) g->inputs, g->seq_w[d],
+                          g->seq[d].bias, steps, columns, (size_t) g->inputs);
         seq_rows(e, g, &s, s.rows, d, skip);
         e->kern->cell_seq_f32(&g->seq[d], s.rows, (size_t) g->batch, (size_t) (g->steps - skip));
     }
@@ -251,7 +281,8 @@ void rnn_seq_eval_many(const struct eval *e, unsigned n)
     const struct rnn *g = e->args;
     size_t columns = kern_cell_seq_columns(&g->seq[0]), inputs = (size_t) g->inputs, n_rows = 0;
     struct kern_cell_row rows[OP_MANY_MAX * MANY_ROWS_EACH];
-    struct many_rows in = { .kern = e->kern, .block = many_block(g->seq_w[0], g->seq[0].bias, columns, inputs) };
+    struct many_rows in = { .kern = e->kern,
+                            .block = many_block(g->seq_w[0], g->seq[0].bias, columns, inputs) };
     for (unsigned i = 0; i < n; i++) {
         struct seq_scratch s = seq_scratch(&e[i], g);
         if (rnn_skip_of(&e[i]) > 0) {

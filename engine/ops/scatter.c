@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Indexed writes into a copy. An index of the data is wrapped once if negative; one that is still outside is
- * clamped: no index writes outside. */
+/* Indexed writes into a copy. An index of the data is wrapped once if negative; one that is still
+ * outside is clamped: no index writes outside. */
 #include "engine/ops.h"
 
 #include <string.h>
@@ -13,12 +13,18 @@ struct scatter_attr { int64_t axis; int reduction; };
 
 static const struct attr_spec elements_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct scatter_attr, axis) },
-    { .name = "reduction", .kind = ATTR_CHOICE, .offset = offsetof(struct scatter_attr, reduction), .choices = reductions },
+    { .name = "reduction",
+      .kind = ATTR_CHOICE,
+      .offset = offsetof(struct scatter_attr, reduction),
+      .choices = reductions },
     { 0 },
 };
 
 static const struct attr_spec nd_attrs[] = {
-    { .name = "reduction", .kind = ATTR_CHOICE, .offset = offsetof(struct scatter_attr, reduction), .choices = reductions },
+    { .name = "reduction",
+      .kind = ATTR_CHOICE,
+      .offset = offsetof(struct scatter_attr, reduction),
+      .choices = reductions },
     { 0 },
 };
 
@@ -55,28 +61,34 @@ static uint64_t reduce_int(enum reduction r, bool is_unsigned, uint64_t a, uint6
     return b;
 }
 
-static void put_int(enum reduction r, const struct tensor *t, void *y, int64_t to, const void *u, int64_t from)
+static void put_int(enum reduction r, const struct tensor *t, void *y, int64_t to, const void *u,
+                    int64_t from)
 {
-    uint64_t v = reduce_int(r, t->type == DTYPE_U64, (uint64_t) tensor_get_i64(t, y, to), (uint64_t) tensor_get_i64(t, u, from));
+    uint64_t v = reduce_int(r, t->type == DTYPE_U64, (uint64_t) tensor_get_i64(t, y, to),
+                            (uint64_t) tensor_get_i64(t, u, from));
     size_t bytes = dtype_bytes(t->type);
     memcpy((char *) y + (size_t) to * bytes, &v, bytes);
 }
 
 /* Puts n elements at element `to` of y. */
-static void put(enum reduction r, const struct tensor *t, void *y, int64_t to, const void *u, int64_t from, int64_t n)
+static void put(enum reduction r, const struct tensor *t, void *y, int64_t to, const void *u,
+                int64_t from, int64_t n)
 {
     size_t bytes = dtype_bytes(t->type);
     if (r == RED_NONE)
-        memcpy((char *) y + (size_t) to * bytes, (const char *) u + (size_t) from * bytes, (size_t) n * bytes);
+        memcpy((char *) y + (size_t) to * bytes, (const char *) u + (size_t) from * bytes,
+               (size_t) n * bytes);
     else if (dtype_is_int(t->type))
         for (int64_t i = 0; i < n; i++)
             put_int(r, t, y, to + i, u, from + i);
     else
         for (int64_t i = 0; i < n; i++)
-            tensor_set_f64(t, y, to + i, reduce(r, tensor_get_f64(t, y, to + i), tensor_get_f64(t, u, from + i)));
+            tensor_set_f64(t, y, to + i,
+                           reduce(r, tensor_get_f64(t, y, to + i), tensor_get_f64(t, u, from + i)));
 }
 
-/* Known indices are checked when the graph is typed: index i walks axis first + i % k of the data. */
+/* Known indices are checked when the graph is typed: index i walks axis first + i % k of the
+ * data. */
 static rill_status indices_check(struct infer *c, int first, int64_t k)
 {
     const struct tensor *v = c->in[1]->value;
@@ -84,7 +96,8 @@ static rill_status indices_check(struct infer *c, int first, int64_t k)
         const struct dim *d = c->in[0]->shape[first + i % k];
         int64_t at = tensor_get_i64(v, v->data, i);
         if (dim_is_const(d) && (at < -dim_value(d) || at >= dim_value(d)))
-            return infer_fail(c, "index %lld is outside an axis of %lld", (long long) at, (long long) dim_value(d));
+            return infer_fail(c, "index %lld is outside an axis of %lld", (long long) at,
+                              (long long) dim_value(d));
     }
     return RILL_OK;
 }
@@ -96,7 +109,8 @@ static rill_status scatter_check(struct infer *c)
     if (t != DTYPE_I64 && t != DTYPE_I32)
         return infer_fail(c, "indices are %s; wants i32 or i64", dtype_name(t));
     if (c->in[2]->type != c->in[0]->type)
-        return infer_fail(c, "updates are %s, data is %s", dtype_name(c->in[2]->type), dtype_name(c->in[0]->type));
+        return infer_fail(c, "updates are %s, data is %s", dtype_name(c->in[2]->type),
+                          dtype_name(c->in[0]->type));
     if (a->reduction && c->in[0]->type == DTYPE_DIM)
         return infer_fail(c, "cannot reduce symbolic sizes");
     infer_same(c, 0, 0);
@@ -108,12 +122,12 @@ static rill_status elements_infer(struct infer *c)
     const struct scatter_attr *a = c->attr;
     const struct fact *x = c->in[0], *ix = c->in[1];
     if (axis_normalise(a->axis, x->rank) < 0 || ix->rank != x->rank || c->in[2]->rank != x->rank)
-        return infer_fail(c, "axis %lld with inputs of rank %d, %d, %d", (long long) a->axis, x->rank, ix->rank,
-                          c->in[2]->rank);
+        return infer_fail(c, "axis %lld with inputs of rank %d, %d, %d", (long long) a->axis,
+                          x->rank, ix->rank, c->in[2]->rank);
     for (int i = 0; i < x->rank; i++)
         if (ix->shape[i] != c->in[2]->shape[i] ||
-            (i != axis_normalise(a->axis, x->rank) && dim_is_const(ix->shape[i]) && dim_is_const(x->shape[i]) &&
-             dim_value(ix->shape[i]) > dim_value(x->shape[i])))
+            (i != axis_normalise(a->axis, x->rank) && dim_is_const(ix->shape[i]) &&
+             dim_is_const(x->shape[i]) && dim_value(ix->shape[i]) > dim_value(x->shape[i])))
             return infer_fail(c, "axis %d of indices and updates does not fit the data", i);
     TRY(scatter_check(c));
     return indices_check(c, axis_normalise(a->axis, x->rank), 1);
@@ -155,10 +169,11 @@ static rill_status nd_infer(struct infer *c)
         return infer_fail(c, "the last axis of the indices must be known");
     int64_t k = dim_value(ix->shape[ix->rank - 1]);
     if (k < 0 || k > x->rank || u->rank != ix->rank - 1 + x->rank - (int) k)
-        return infer_fail(c, "indices of %lld coordinates, data of rank %d, updates of rank %d", (long long) k, x->rank,
-                          u->rank);
+        return infer_fail(c, "indices of %lld coordinates, data of rank %d, updates of rank %d",
+                          (long long) k, x->rank, u->rank);
     for (int i = 0; i < u->rank; i++) {
-        const struct dim *want = i < ix->rank - 1 ? ix->shape[i] : x->shape[(int) k + i - (ix->rank - 1)];
+        const struct dim *want =
+            i < ix->rank - 1 ? ix->shape[i] : x->shape[(int) k + i - (ix->rank - 1)];
         if (want != u->shape[i] && dim_is_const(want) && dim_is_const(u->shape[i]))
             return infer_fail(c, "axis %d of the updates does not fit indices and data", i);
     }
@@ -185,7 +200,8 @@ static void nd_eval(const struct eval *e)
     }
 }
 
-/* Known coordinates become runs of elements that lie in a row on both sides: cache updates of streaming nets. */
+/* Known coordinates become runs of elements that lie in a row on both sides: cache updates of
+ * streaming nets. */
 struct nd_run { int64_t to, from, n; };
 struct nd_runs { struct nd_run *run; int64_t n; };
 
@@ -195,7 +211,8 @@ static rill_status nd_prepare(struct prep *c)
     const struct tensor *x = c->in[0], *ix = c->in[1];
     int64_t k = ix->rank ? ix->dim[ix->rank - 1] : 0, n = 1, row = 1, xs[RANK_MAX];
     for (int i = 0; i < c->in[2]->rank; i++)
-        if (c->in[2]->dim[i] != (i < ix->rank - 1 ? ix->dim[i] : x->dim[(int) k + i - (ix->rank - 1)]))
+        if (c->in[2]->dim[i] !=
+            (i < ix->rank - 1 ? ix->dim[i] : x->dim[(int) k + i - (ix->rank - 1)]))
             return prep_fail(c, "axis %d of the updates does not fit indices and data", i);
     if (!ix->data || a->reduction || !tensor_count(x) || !tensor_count(ix))
         return RILL_OK;
@@ -232,20 +249,36 @@ static void nd_eval_runs(const struct eval *e)
     }
     memcpy(e->y[0], e->x[0], tensor_bytes(e->in[0]));
     for (int64_t i = 0; i < r->n; i++)
-        memcpy((char *) e->y[0] + (size_t) r->run[i].to * bytes, (const char *) e->x[2] + (size_t) r->run[i].from * bytes,
+        memcpy((char *) e->y[0] + (size_t) r->run[i].to * bytes,
+               (const char *) e->x[2] + (size_t) r->run[i].from * bytes,
                (size_t) r->run[i].n * bytes);
 }
 
 static const struct op op_elements = {
-    .name = "ScatterElements", .attrs = elements_attrs, .attr_bytes = sizeof(struct scatter_attr), .min_in = 3,
-    .max_in = 3, .min_out = 1, .max_out = 1, .infer = elements_infer, .prepare = elements_prepare,
+    .name = "ScatterElements",
+    .attrs = elements_attrs,
+    .attr_bytes = sizeof(struct scatter_attr),
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = elements_infer,
+    .prepare = elements_prepare,
     .eval = elements_eval,
     .help = "writes elements by an index along one axis",
 };
 
 static const struct op op_nd = {
-    .name = "ScatterND", .attrs = nd_attrs, .attr_bytes = sizeof(struct scatter_attr), .min_in = 3, .max_in = 3,
-    .min_out = 1, .max_out = 1, .infer = nd_infer, .prepare = nd_prepare, .eval = nd_eval_runs,
+    .name = "ScatterND",
+    .attrs = nd_attrs,
+    .attr_bytes = sizeof(struct scatter_attr),
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = nd_infer,
+    .prepare = nd_prepare,
+    .eval = nd_eval_runs,
     .help = "writes slices by several coordinates",
 };
 

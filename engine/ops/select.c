@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ops that pick elements by where they lie or by what they are. The sizes of NonZero's and Compress's outputs
- * depend on data, so that only the growable interpreter runs them on inputs that are not known. */
+/* Ops that pick elements by where they lie or by what they are. The sizes of NonZero's and
+ * Compress's outputs depend on data, so that only the growable interpreter runs them on inputs that
+ * are not known. */
 #include "engine/ops.h"
 
 #include <string.h>
@@ -44,14 +45,22 @@ static void trilu_eval(const struct eval *e)
         int64_t from = upper ? edge : 0, to = upper ? cols : edge;
         char *y = (char *) e->y[0] + (size_t) (i * cols) * bytes;
         memset(y, 0, (size_t) cols * bytes);
-        memcpy(y + (size_t) from * bytes, (const char *) e->x[0] + (size_t) (i * cols + from) * bytes,
+        memcpy(y + (size_t) from * bytes,
+               (const char *) e->x[0] + (size_t) (i * cols + from) * bytes,
                (size_t) (to - from) * bytes);
     }
 }
 
 static const struct op op_trilu = {
-    .name = "Trilu", .attrs = trilu_attrs, .attr_bytes = sizeof(struct trilu_attr), .min_in = 1, .max_in = 2,
-    .min_out = 1, .max_out = 1, .infer = trilu_infer, .eval = trilu_eval,
+    .name = "Trilu",
+    .attrs = trilu_attrs,
+    .attr_bytes = sizeof(struct trilu_attr),
+    .min_in = 1,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = trilu_infer,
+    .eval = trilu_eval,
     .help = "the upper or lower triangle of matrices, zero elsewhere",
 };
 
@@ -98,14 +107,21 @@ static void onehot_eval(const struct eval *e)
         int64_t at = tensor_get_i64(ix, e->x[0], i), base = i / inner * inner * depth + i % inner;
         at = at < 0 ? at + depth : at;
         for (int64_t k = 0; k < depth; k++)
-            memcpy((char *) e->y[0] + (size_t) (base + k * inner) * bytes, (const char *) e->x[2] + (k == at
-                   ? bytes : 0), bytes);
+            memcpy((char *) e->y[0] + (size_t) (base + k * inner) * bytes,
+                   (const char *) e->x[2] + (k == at ? bytes : 0), bytes);
     }
 }
 
 static const struct op op_onehot = {
-    .name = "OneHot", .attrs = onehot_attrs, .attr_bytes = sizeof(struct onehot_attr), .min_in = 3, .max_in = 3,
-    .min_out = 1, .max_out = 1, .infer = onehot_infer, .eval = onehot_eval,
+    .name = "OneHot",
+    .attrs = onehot_attrs,
+    .attr_bytes = sizeof(struct onehot_attr),
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = onehot_infer,
+    .eval = onehot_eval,
     .help = "a new axis that is `on` at each index and `off` elsewhere",
 };
 
@@ -114,7 +130,10 @@ static const struct op op_onehot = {
 struct reverse_attr { int64_t batch_axis, time_axis; };
 
 static const struct attr_spec reverse_attrs[] = {
-    { .name = "batch_axis", .kind = ATTR_INT, .offset = offsetof(struct reverse_attr, batch_axis), .def_i = 1 },
+    { .name = "batch_axis",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct reverse_attr, batch_axis),
+      .def_i = 1 },
     { .name = "time_axis", .kind = ATTR_INT, .offset = offsetof(struct reverse_attr, time_axis) },
     { 0 },
 };
@@ -127,7 +146,8 @@ static rill_status reverse_infer(struct infer *c)
     if (b < 0 || t < 0 || b == t)
         return infer_fail(c, "batch_axis %lld and time_axis %lld must be two axes of rank %d",
                           (long long) a->batch_axis, (long long) a->time_axis, x->rank);
-    if (n->rank != 1 || n->type != DTYPE_I64 || (dim_is_const(n->shape[0]) && n->shape[0] != x->shape[b]))
+    if (n->rank != 1 || n->type != DTYPE_I64 ||
+        (dim_is_const(n->shape[0]) && n->shape[0] != x->shape[b]))
         return infer_fail(c, "input 1 wants one i64 length for each of the batch");
     infer_same(c, 0, 0);
     return RILL_OK;
@@ -146,13 +166,21 @@ static void reverse_eval(const struct eval *e)
             length = ((const int64_t *) e->x[1])[i / strides[b] % x->dim[b]];
         length = length > x->dim[t] ? x->dim[t] : length;
         int64_t from = at < length ? i + (length - 1 - 2 * at) * strides[t] : i;
-        memcpy((char *) e->y[0] + (size_t) i * bytes, (const char *) e->x[0] + (size_t) from * bytes, bytes);
+        memcpy((char *) e->y[0] + (size_t) i * bytes,
+               (const char *) e->x[0] + (size_t) from * bytes, bytes);
     }
 }
 
 static const struct op op_reverse = {
-    .name = "ReverseSequence", .attrs = reverse_attrs, .attr_bytes = sizeof(struct reverse_attr), .min_in = 2,
-    .max_in = 2, .min_out = 1, .max_out = 1, .infer = reverse_infer, .eval = reverse_eval,
+    .name = "ReverseSequence",
+    .attrs = reverse_attrs,
+    .attr_bytes = sizeof(struct reverse_attr),
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = reverse_infer,
+    .eval = reverse_eval,
     .help = "the first elements of an axis in reverse, as many as each of the batch says",
 };
 
@@ -160,7 +188,8 @@ static const struct op op_reverse = {
 
 static bool is_nonzero(const struct tensor *t, const void *data, int64_t i)
 {
-    return dtype_is_float(t->type) ? tensor_get_f64(t, data, i) != 0 : tensor_get_i64(t, data, i) != 0;
+    return dtype_is_float(t->type) ? tensor_get_f64(t, data, i) != 0
+                                   : tensor_get_i64(t, data, i) != 0;
 }
 
 static rill_status nonzero_infer(struct infer *c)
@@ -168,7 +197,8 @@ static rill_status nonzero_infer(struct infer *c)
     const struct tensor *x = c->in[0]->value;
     int64_t found = 0;
     if (!x || x->type == DTYPE_DIM)
-        return infer_fail(c, "the size of its output depends on data that is not known before running");
+        return infer_fail(
+            c, "the size of its output depends on data that is not known before running");
     for (int64_t i = 0, n = tensor_count(x); i < n; i++)
         found += is_nonzero(x, x->data, i);
     infer_shape(c, 0, DTYPE_I64, 2, (const struct dim *[]) { dim_int(c->dims, x->rank),
@@ -200,7 +230,10 @@ static const struct op op_nonzero = {
 struct compress_attr { int64_t axis; };
 
 static const struct attr_spec compress_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct compress_attr, axis), .def_i = NO_AXIS },
+    { .name = "axis",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct compress_attr, axis),
+      .def_i = NO_AXIS },
     { 0 },
 };
 
@@ -211,14 +244,19 @@ static rill_status compress_infer(struct infer *c)
     const struct tensor *mask = c->in[1]->value;
     int a = axis == NO_AXIS ? 0 : axis_normalise(axis, x->rank);
     if (!mask || mask->type != DTYPE_BOOL || mask->rank != 1)
-        return infer_fail(c, "the size of its output depends on input 1, a list of bools, which is not "
-                          "known before running");
+        return infer_fail(
+            c,
+            "the size of its output depends on input 1, a list of bools, which is not "
+            "known before running");
     struct tensor shape;
     if (a < 0 || x->type == DTYPE_DIM)
         return infer_fail(c, "axis %lld of an input of rank %d", (long long) axis, x->rank);
     if (axis == NO_AXIS ? !fact_to_tensor(x, &shape) : !dim_is_const(x->shape[a]))
-        return infer_fail(c, "the size of axis %d of its input is not known before running; Slice and Gather by a range need not "
-                          "know it", a);
+        return infer_fail(c,
+                          "the size of axis %d of its input is not known before running; Slice and "
+                          "Gather by a range need not "
+                          "know it",
+                          a);
     int64_t room = axis == NO_AXIS ? tensor_count(&shape) : dim_value(x->shape[a]);
     for (int64_t i = 0; i < tensor_count(mask) && i < room; i++)
         kept += ((const uint8_t *) mask->data)[i] != 0;
@@ -253,10 +291,17 @@ static void compress_eval(const struct eval *e)
 }
 
 static const struct op op_compress = {
-    .name = "Compress", .attrs = compress_attrs, .attr_bytes = sizeof(struct compress_attr), .min_in = 2,
-        .max_in = 2,
-    .min_out = 1, .max_out = 1, .infer = compress_infer, .eval = compress_eval,
+    .name = "Compress",
+    .attrs = compress_attrs,
+    .attr_bytes = sizeof(struct compress_attr),
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = compress_infer,
+    .eval = compress_eval,
     .help = "slices of an axis (or elements) whose bool is set",
 };
 
-const struct op *const ops_select[] = { &op_trilu, &op_onehot, &op_reverse, &op_nonzero, &op_compress, NULL };
+const struct op *const ops_select[] = { &op_trilu,   &op_onehot,   &op_reverse,
+                                        &op_nonzero, &op_compress, NULL };

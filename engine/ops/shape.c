@@ -18,7 +18,10 @@ struct shape_attr { int64_t start, end; };
 
 static const struct attr_spec shape_attrs[] = {
     { .name = "start", .kind = ATTR_INT, .offset = offsetof(struct shape_attr, start) },
-    { .name = "end", .kind = ATTR_INT, .offset = offsetof(struct shape_attr, end), .def_i = INT64_MAX },
+    { .name = "end",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct shape_attr, end),
+      .def_i = INT64_MAX },
     { 0 },
 };
 
@@ -35,7 +38,8 @@ static rill_status dims_value(struct infer *c, const struct dim *const *d, int n
     int64_t count = n;
     for (int i = 0; i < (n < 0 ? 1 : n); i++)
         symbolic |= !dim_is_const(d[i]);
-    struct tensor *t = tensor_new(c->arena, symbolic ? DTYPE_DIM : DTYPE_I64, n < 0 ? 0 : 1, &count);
+    struct tensor *t =
+        tensor_new(c->arena, symbolic ? DTYPE_DIM : DTYPE_I64, n < 0 ? 0 : 1, &count);
     if (!t)
         return no_memory(c);
     for (int i = 0; i < (n < 0 ? 1 : n); i++)
@@ -51,7 +55,8 @@ static rill_status shape_infer(struct infer *c)
 {
     const struct shape_attr *a = c->attr;
     const struct fact *x = c->in[0];
-    int64_t from = clamp_axis(a->start, x->rank), to = a->end == INT64_MAX ? x->rank : clamp_axis(a->end, x->rank);
+    int64_t from = clamp_axis(a->start, x->rank),
+            to = a->end == INT64_MAX ? x->rank : clamp_axis(a->end, x->rank);
     return dims_value(c, x->shape + from, to > from ? (int) (to - from) : 0);
 }
 
@@ -98,7 +103,8 @@ static const struct attr_spec reshape_attrs[] = {
     { 0 },
 };
 
-/* a / b where b divides a as an expression: numbers, or a is b times a number, or equal. NULL: not provable. */
+/* a / b where b divides a as an expression: numbers, or a is b times a number, or equal. NULL: not
+ * provable. */
 static const struct dim *dim_quotient(struct dims *ds, const struct dim *a, const struct dim *b)
 {
     if (a == b)
@@ -112,9 +118,10 @@ static const struct dim *dim_quotient(struct dims *ds, const struct dim *a, cons
     return dim_mul_int(ds, q, k) == a ? q : NULL;
 }
 
-/* The size that -1 stands for: what is left of the volume once sizes that stand on both sides are struck out. */
-static const struct dim *reshape_rest(struct infer *c, const struct fact *x, const struct dim *const *shape, int n,
-                                      int hole)
+/* The size that -1 stands for: what is left of the volume once sizes that stand on both sides are
+ * struck out. */
+static const struct dim *reshape_rest(struct infer *c, const struct fact *x,
+                                      const struct dim *const *shape, int n, int hole)
 {
     const struct dim *left[RANK_MAX], *whole = dim_int(c->dims, 1), *rest = whole, *q;
     int m = 0;
@@ -146,7 +153,9 @@ static rill_status reshape_infer(struct infer *c)
     for (unsigned i = 0; i < n; i++) {
         if (dim_is(shape[i], 0) && !a->allowzero) {
             if ((int) i >= x->rank)
-                return infer_fail(c, "size 0 at place %u copies an axis that the input of rank %d lacks", i, x->rank);
+                return infer_fail(
+                    c, "size 0 at place %u copies an axis that the input of rank %d lacks", i,
+                    x->rank);
             shape[i] = x->shape[i];
         }
         if (dim_is(shape[i], -1)) {
@@ -164,8 +173,11 @@ static rill_status reshape_infer(struct infer *c)
     if (!got || (got != want && dim_is_const(got) && dim_is_const(want))) {
         char from[160];
         fact_print(x, from, sizeof from);
-        return infer_fail(c, "%s does not fit the wanted shape%s", from, got || fact_is_static(x) ? "" :
-                          "; where a symbol is a multiple of something, set it so, as in S=4*T");
+        return infer_fail(
+            c, "%s does not fit the wanted shape%s", from,
+            got || fact_is_static(x)
+                ? ""
+                : "; where a symbol is a multiple of something, set it so, as in S=4*T");
     }
     infer_shape(c, 0, x->type, (int) n, shape);
     return RILL_OK;
@@ -184,8 +196,10 @@ static rill_status flatten_infer(struct infer *c)
     int64_t axis = ((const struct axis_attr *) c->attr)->axis;
     axis = axis < 0 ? axis + x->rank : axis;
     if (axis < 0 || axis > x->rank)
-        return infer_fail(c, "axis %lld is not one of an input of rank %d", (long long) axis, x->rank);
-    const struct dim *shape[2] = { volume(c, x->shape, 0, (int) axis), volume(c, x->shape, (int) axis, x->rank) };
+        return infer_fail(c, "axis %lld is not one of an input of rank %d", (long long) axis,
+                          x->rank);
+    const struct dim *shape[2] = { volume(c, x->shape, 0, (int) axis),
+                                   volume(c, x->shape, (int) axis, x->rank) };
     infer_shape(c, 0, x->type, 2, shape);
     return RILL_OK;
 }
@@ -219,7 +233,8 @@ static rill_status squeeze_infer(struct infer *c)
         if (!infer_has(c, 1))
             gone[i] = dim_is(x->shape[i], 1);
         if (gone[i] && dim_is_const(x->shape[i]) && !dim_is(x->shape[i], 1))
-            return infer_fail(c, "axis %d has size %lld, only 1 can be squeezed", i, (long long) dim_value(x->shape[i]));
+            return infer_fail(c, "axis %d has size %lld, only 1 can be squeezed", i,
+                              (long long) dim_value(x->shape[i]));
         if (!gone[i])
             shape[n++] = x->shape[i];
     }
@@ -266,7 +281,8 @@ static rill_status expand_infer(struct infer *c)
     bool known = true;
     for (int i = 0; i < c->out[0].rank; i++)
         known &= dim_is_const(c->out[0].shape[i]);
-    return known && !fact_is_static(&c->out[0]) ? infer_fail(c, "the wanted shape is too large") : RILL_OK;
+    return known && !fact_is_static(&c->out[0]) ? infer_fail(c, "the wanted shape is too large")
+                                                : RILL_OK;
 }
 
 static rill_status expand_prepare(struct prep *c)
@@ -326,10 +342,12 @@ static void constant_of_shape_eval(const struct eval *e)
 {
     const struct value_attr *a = e->attr;
     const uint64_t zero = 0;
-    fill(e->y[0], tensor_count(e->out[0]), a->value ? a->value->data : &zero, dtype_bytes(e->out[0]->type));
+    fill(e->y[0], tensor_count(e->out[0]), a->value ? a->value->data : &zero,
+         dtype_bytes(e->out[0]->type));
 }
 
-static int64_t range_steps(const struct tensor *from, const struct tensor *to, const struct tensor *by)
+static int64_t range_steps(const struct tensor *from, const struct tensor *to,
+                           const struct tensor *by)
 {
     if (dtype_is_float(from->type) || dtype_is_float(by->type)) {
         double n = ceil((tensor_get_f64(to, to->data, 0) - tensor_get_f64(from, from->data, 0)) /
@@ -349,39 +367,47 @@ static int64_t range_steps(const struct tensor *from, const struct tensor *to, c
 
 static const struct dim *dim_of_value(struct infer *c, const struct tensor *t)
 {
-    return t->type == DTYPE_DIM ? *(const struct dim *const *) t->data : dim_int(c->dims, tensor_get_i64(t, t->data, 0));
+    return t->type == DTYPE_DIM ? *(const struct dim *const *) t->data
+                                : dim_int(c->dims, tensor_get_i64(t, t->data, 0));
 }
 
 /* A size or a whole number. */
 static bool is_whole(const struct tensor *t)
 {
-    return !dtype_is_float(t->type) || (double) tensor_get_i64(t, t->data, 0) == tensor_get_f64(t, t->data, 0);
+    return !dtype_is_float(t->type) ||
+        (double) tensor_get_i64(t, t->data, 0) == tensor_get_f64(t, t->data, 0);
 }
 
 /* A size among floats stands for the float of its value. */
 static rill_status range_infer(struct infer *c)
 {
     const struct tensor *v[3];
-    bool symbolic = false, floats = dtype_is_float(c->in[0]->type) || dtype_is_float(c->in[2]->type);
+    bool symbolic = false,
+         floats = dtype_is_float(c->in[0]->type) || dtype_is_float(c->in[2]->type);
     enum dtype type = c->in[floats && !dtype_is_float(c->in[0]->type) ? 2 : 0]->type;
     for (unsigned i = 0; i < 3; i++) {
         v[i] = c->in[i]->value;
         if (!v[i] || tensor_count(v[i]) != 1)
-            return infer_fail(c, "its length depends on the data of input %u, which is not known before running", i);
+            return infer_fail(
+                c, "its length depends on the data of input %u, which is not known before running",
+                i);
         symbolic |= v[i]->type == DTYPE_DIM;
     }
     const struct dim *n;
     if (symbolic) {
-        const struct dim *step = dim_of_value(c, v[2]), *span = dim_sub(c->dims, dim_of_value(c, v[1]), dim_of_value(c, v[0]));
+        const struct dim *step = dim_of_value(c, v[2]),
+                         *span = dim_sub(c->dims, dim_of_value(c, v[1]), dim_of_value(c, v[0]));
         if (!dim_is_const(step) || dim_value(step) <= 0)
             return infer_fail(c, "a symbolic range wants a positive constant step");
         if (!is_whole(v[0]) || !is_whole(v[1]) || !is_whole(v[2]))
             return infer_fail(c, "a symbolic range wants whole numbers");
         n = dim_max(c->dims, dim_int(c->dims, 0), dim_div_ceil_int(c->dims, span, dim_value(step)));
         if (floats && dim_is_const(n))
-            return infer_fail(c, "a range of floats from a symbolic size is as long as a symbolic size");
+            return infer_fail(
+                c, "a range of floats from a symbolic size is as long as a symbolic size");
         if (!floats)
-            type = dim_is_const(n) ? DTYPE_DIM : DTYPE_I64;     /* so many sizes, or as many numbers as come */
+            type = dim_is_const(n) ? DTYPE_DIM
+                                   : DTYPE_I64; /* so many sizes, or as many numbers as come */
     } else {
         int64_t steps = range_steps(v[0], v[1], v[2]);
         if (steps < 0)
@@ -406,7 +432,8 @@ static void range_eval(const struct eval *e)
 
 static void range_dim(const struct eval *e, struct dims *ds)
 {
-    const struct dim **y = e->y[0], *start = elem_dim_at(ds, e->in[0], e->x[0], 0), *step = elem_dim_at(ds, e->in[2], e->x[2], 0);
+    const struct dim **y = e->y[0], *start = elem_dim_at(ds, e->in[0], e->x[0], 0),
+                     *step = elem_dim_at(ds, e->in[2], e->x[2], 0);
     for (int64_t i = 0; i < e->out[0]->dim[0]; i++)
         y[i] = dim_add(ds, start, dim_mul_int(ds, step, i));
 }
@@ -452,24 +479,37 @@ static void eye_eval(const struct eval *e)
                                        .max_in = n, .min_out = 1, .max_out = 1, .infer = fn, .eval = run,     \
                                        .help = words }
 
-VIEW(reshape, "Reshape", reshape_attrs, sizeof(struct reshape_attr), 2, reshape_infer, "the same elements in another shape");
-VIEW(flatten, "Flatten", flatten_attrs, sizeof(struct axis_attr), 1, flatten_infer, "a matrix, split at an axis");
+VIEW(reshape, "Reshape", reshape_attrs, sizeof(struct reshape_attr), 2, reshape_infer,
+     "the same elements in another shape");
+VIEW(flatten, "Flatten", flatten_attrs, sizeof(struct axis_attr), 1, flatten_infer,
+     "a matrix, split at an axis");
 VIEW(squeeze, "Squeeze", NULL, 0, 2, squeeze_infer, "drops axes of size 1");
 VIEW(unsqueeze, "Unsqueeze", NULL, 0, 2, unsqueeze_infer, "adds axes of size 1");
-MAKE(shape, "Shape", shape_attrs, sizeof(struct shape_attr), 1, shape_infer, shape_eval, "the sizes of the axes");
+MAKE(shape, "Shape", shape_attrs, sizeof(struct shape_attr), 1, shape_infer, shape_eval,
+     "the sizes of the axes");
 MAKE(size, "Size", NULL, 0, 1, size_infer, size_eval, "the number of elements");
-MAKE(constant_of_shape, "ConstantOfShape", value_attrs, sizeof(struct value_attr), 1, constant_of_shape_infer,
-     constant_of_shape_eval, "a tensor of one value");
+MAKE(constant_of_shape, "ConstantOfShape", value_attrs, sizeof(struct value_attr), 1,
+     constant_of_shape_infer, constant_of_shape_eval, "a tensor of one value");
 static const struct op op_range = {
-    .name = "Range", .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1, .infer = range_infer, .eval = range_eval,
-    .eval_dim = range_dim, .help = "start, start + step, ... before limit",
+    .name = "Range",
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = range_infer,
+    .eval = range_eval,
+    .eval_dim = range_dim,
+    .help = "start, start + step, ... before limit",
 };
-MAKE(eye, "EyeLike", eye_attrs, sizeof(struct eye_attr), 1, eye_infer, eye_eval, "ones on a diagonal");
+MAKE(eye, "EyeLike", eye_attrs, sizeof(struct eye_attr), 1, eye_infer, eye_eval,
+     "ones on a diagonal");
 
 static const struct op op_expand = {
     .name = "Expand", .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1, .infer = expand_infer,
     .prepare = expand_prepare, .eval = copy_eval, .help = "repeats axes of size 1",
 };
 
-const struct op *const ops_shape[] = { &op_reshape, &op_flatten, &op_squeeze, &op_unsqueeze, &op_shape, &op_size,
-                                       &op_constant_of_shape, &op_range, &op_eye, &op_expand, NULL };
+const struct op *const ops_shape[] = {
+    &op_reshape,           &op_flatten, &op_squeeze, &op_unsqueeze, &op_shape, &op_size,
+    &op_constant_of_shape, &op_range,   &op_eye,     &op_expand,    NULL
+};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fourier transforms along an axis, windows, filter banks, and arithmetic on (real, imaginary) pairs. */
+/* Fourier transforms along an axis, windows, filter banks, and arithmetic on (real, imaginary)
+ * pairs. */
 #include "engine/ops.h"
 #include "engine/ops/elem.h"
 #include "kernels/fft.h"
@@ -10,9 +11,11 @@
 static rill_status points_check(struct infer *c, const struct dim *n)
 {
     if (!dim_is_const(n))
-        return infer_fail(c, "the length of the transform is not known before running; give it a fixed size");
+        return infer_fail(
+            c, "the length of the transform is not known before running; give it a fixed size");
     if (dim_value(n) < 1 || dim_value(n) > (int64_t) KERN_FFT_MAX)
-        return infer_fail(c, "a transform of %lld points; supported: 1 to %zu", (long long) dim_value(n), KERN_FFT_MAX);
+        return infer_fail(c, "a transform of %lld points; supported: 1 to %zu",
+                          (long long) dim_value(n), KERN_FFT_MAX);
     return RILL_OK;
 }
 
@@ -20,8 +23,8 @@ static rill_status f32_check(struct infer *c, unsigned i, int rank_min)
 {
     const struct fact *x = c->in[i];
     if (x->type != DTYPE_F32 || x->rank < rank_min)
-        return infer_fail(c, "input %u is %s of rank %d; supported: f32 of rank %d or more", i, dtype_name(x->type),
-                          x->rank, rank_min);
+        return infer_fail(c, "input %u is %s of rank %d; supported: f32 of rank %d or more", i,
+                          dtype_name(x->type), x->rank, rank_min);
     return RILL_OK;
 }
 
@@ -42,7 +45,7 @@ static const struct attr_spec rfft_attrs[] = {
 struct rfft_args {
     struct kern_rfft fft;
     size_t rows, in_floats, out_floats;     /* a row of each */
-    size_t keep_floats;                     /* of an input row; the rest up to used_floats is zero */
+    size_t keep_floats; /* of an input row; the rest up to used_floats is zero */
     size_t used_floats;                     /* what the transform reads */
     size_t work_floats;
 };
@@ -53,8 +56,9 @@ static rill_status rfft_infer(struct infer *c)
     const struct fact *x = c->in[0];
     TRY(f32_check(c, 0, 1));
     if (x->rank == RANK_MAX || a->n < 0)
-        return infer_fail(c, "rank %d, n %lld; supported: rank below %d, n 0 (the whole axis) or more", x->rank,
-                          (long long) a->n, RANK_MAX);
+        return infer_fail(c,
+                          "rank %d, n %lld; supported: rank below %d, n 0 (the whole axis) or more",
+                          x->rank, (long long) a->n, RANK_MAX);
     const struct dim *n = a->n ? dim_int(c->dims, a->n) : x->shape[x->rank - 1];
     TRY(points_check(c, n));
     infer_same(c, 0, 0);
@@ -70,8 +74,12 @@ static rill_status irfft_infer(struct infer *c)
     const struct fact *x = c->in[0];
     TRY(f32_check(c, 0, 2));
     if (!dim_is(x->shape[x->rank - 1], 2) || !dim_is_const(x->shape[x->rank - 2]) || a->n < 0)
-        return infer_fail(c, "wants a spectrum [.., n/2+1, 2] of known length and n of 0 (all of it) or more");
-    int64_t bins = dim_value(x->shape[x->rank - 2]), n = a->n ? a->n : bins > 1 ? 2 * (bins - 1) : 1;
+        return infer_fail(
+            c, "wants a spectrum [.., n/2+1, 2] of known length and n of 0 (all of it) or more");
+    int64_t bins = dim_value(x->shape[x->rank - 2]),
+            n = a->n ? a->n
+        : bins > 1   ? 2 * (bins - 1)
+                     : 1;
     TRY(points_check(c, dim_int(c->dims, n)));
     if (bins != n / 2 + 1)
         return infer_fail(c, "n is %lld, which needs %lld bins; the input has %lld", (long long) n,
@@ -147,8 +155,8 @@ static void irfft_eval(const struct eval *e)
 {
     const struct rfft_args *r = e->args;
     for (size_t i = 0; i < r->rows; i++)
-        e->kern->irfft_f32(&r->fft, (float *) e->y[0] + i * r->out_floats, (const float *) e->x[0] + i * r->in_floats,
-                           e->scratch);
+        e->kern->irfft_f32(&r->fft, (float *) e->y[0] + i * r->out_floats,
+                           (const float *) e->x[0] + i * r->in_floats, e->scratch);
 }
 
 /* ---- DFT: any axis, real or complex ---- */
@@ -167,10 +175,11 @@ struct dft_args {
     size_t parts;               /* 1 real, 2 complex */
     size_t in_points, keep, bins, work_floats;
     bool inverse;
-    double *turn;               /* cos and sin of 2 pi k / n, k < n: short transforms; NULL otherwise */
+    double *turn; /* cos and sin of 2 pi k / n, k < n: short transforms; NULL otherwise */
 };
 
-#define DFT_SHORT_MAX 32        /* up to here a sum in double costs little and leaves no rounding in the float */
+#define DFT_SHORT_MAX                                                                              \
+    32 /* up to here a sum in double costs little and leaves no rounding in the float */
 
 static rill_status dft_axis(struct infer *c, int *ret)
 {
@@ -180,8 +189,10 @@ static rill_status dft_axis(struct infer *c, int *ret)
         TRY(infer_ints(c, 2, &axis, 1, &n));
     *ret = axis_normalise(axis, c->in[0]->rank);
     if (n != 1 || *ret < 0 || *ret == c->in[0]->rank - 1)
-        return infer_fail(c, "axis %lld of an input of rank %d; supported: any but the last, which holds the parts",
-                          (long long) axis, c->in[0]->rank);
+        return infer_fail(
+            c,
+            "axis %lld of an input of rank %d; supported: any but the last, which holds the parts",
+            (long long) axis, c->in[0]->rank);
     return RILL_OK;
 }
 
@@ -203,7 +214,9 @@ static rill_status dft_infer(struct infer *c)
     TRY(dft_axis(c, &axis));
     TRY(dft_parts(c, x->shape[x->rank - 1], a->onesided != 0));
     if (a->onesided && a->inverse)
-        return infer_fail(c, "onesided and inverse together are not supported; use inverse alone on the whole spectrum");
+        return infer_fail(c,
+                          "onesided and inverse together are not supported; use inverse alone on "
+                          "the whole spectrum");
     const struct dim *n = x->shape[axis];
     unsigned count = 1;
     if (infer_has(c, 1))
@@ -319,7 +332,8 @@ static void dft_short_line(const struct eval *e, const struct dft_args *d, float
 static void dft_eval(const struct eval *e)
 {
     const struct dft_args *d = e->args;
-    void (*line)(const struct eval *, const struct dft_args *, float *, const float *) = d->turn ? dft_short_line : dft_line;
+    void (*line)(const struct eval *, const struct dft_args *, float *, const float *) =
+        d->turn ? dft_short_line : dft_line;
     for (size_t o = 0; o < d->outer; o++)
         for (size_t i = 0; i < d->inner; i++)
             line(e, d, (float *) e->y[0] + (o * d->bins * d->inner + i) * 2,
@@ -331,7 +345,10 @@ static void dft_eval(const struct eval *e)
 struct stft_attr { int64_t onesided; };
 
 static const struct attr_spec stft_attrs[] = {
-    { .name = "onesided", .kind = ATTR_INT, .offset = offsetof(struct stft_attr, onesided), .def_i = 1 },
+    { .name = "onesided",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct stft_attr, onesided),
+      .def_i = 1 },
     { 0 },
 };
 
@@ -357,7 +374,8 @@ static rill_status stft_length(struct infer *c, const struct dim **ret)
         *ret = w->shape[0];
     }
     if (!*ret || n != 1)
-        return infer_fail(c, "neither a window nor one frame_length is given; one of them is needed");
+        return infer_fail(c,
+                          "neither a window nor one frame_length is given; one of them is needed");
     return points_check(c, *ret);
 }
 
@@ -370,13 +388,16 @@ static rill_status stft_infer(struct infer *c)
     unsigned n = 0;
     TRY(f32_check(c, STFT_SIGNAL, 2));
     if (x->rank > 3)
-        return infer_fail(c, "the signal has rank %d; supported: [batch, samples] and [batch, samples, 1 or 2]", x->rank);
+        return infer_fail(
+            c, "the signal has rank %d; supported: [batch, samples] and [batch, samples, 1 or 2]",
+            x->rank);
     TRY(dft_parts(c, x->rank == 3 ? x->shape[2] : one, a->onesided != 0));
     TRY(infer_ints(c, STFT_STEP, &step, 1, &n));
     if (n != 1 || step < 1)
         return infer_fail(c, "frame_step is %lld; supported: 1 or more", (long long) step);
     TRY(stft_length(c, &length));
-    const struct dim *frames = dim_add_int(c->dims, dim_div_int(c->dims, dim_sub(c->dims, x->shape[1], length), step), 1);
+    const struct dim *frames =
+        dim_add_int(c->dims, dim_div_int(c->dims, dim_sub(c->dims, x->shape[1], length), step), 1);
     int64_t points = dim_value(length);
     infer_shape(c, 0, DTYPE_F32, 4, (const struct dim *[]) { x->shape[0],
                 dim_max(c->dims, dim_int(c->dims, 0), frames),
@@ -416,7 +437,8 @@ static rill_status stft_prepare(struct prep *c)
     return RILL_OK;
 }
 
-static void stft_real_frame(const struct eval *e, const struct stft_args *s, float *y, const float *x)
+static void stft_real_frame(const struct eval *e, const struct stft_args *s, float *y,
+                            const float *x)
 {
     const float *window = e->n_in > STFT_WINDOW ? e->x[STFT_WINDOW] : NULL;
     float *work = e->scratch, *windowed = work + kern_rfft_work_floats(&s->rfft);
@@ -447,8 +469,10 @@ static void stft_eval(const struct eval *e)
     const struct stft_args *s = e->args;
     for (size_t b = 0; b < s->batch; b++)
         for (size_t t = 0; t < s->frames; t++)
-            (s->real ? stft_real_frame : stft_frame)(e, s, (float *) e->y[0] + (b * s->frames + t) * s->bins * 2,
-                       (const float *) e->x[0] + (b * s->samples + t * s->step) * s->parts);
+            (s->real
+                 ? stft_real_frame
+                 : stft_frame)(e, s, (float *) e->y[0] + (b * s->frames + t) * s->bins * 2,
+                               (const float *) e->x[0] + (b * s->samples + t * s->step) * s->parts);
 }
 
 /* ---- windows ---- */
@@ -459,8 +483,13 @@ static const char *const window_types[] = { "f32", "f64", "f16", "bf16", NULL };
 static const enum dtype window_dtypes[] = { DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16 };
 
 static const struct attr_spec window_attrs[] = {
-    { .name = "periodic", .kind = ATTR_INT, .offset = offsetof(struct window_attr, periodic), .def_i = 1 },
-    { .name = "output_datatype", .kind = ATTR_CHOICE, .offset = offsetof(struct window_attr, type),
+    { .name = "periodic",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct window_attr, periodic),
+      .def_i = 1 },
+    { .name = "output_datatype",
+      .kind = ATTR_CHOICE,
+      .offset = offsetof(struct window_attr, type),
       .choices = window_types },
     { 0 },
 };
@@ -471,7 +500,8 @@ static rill_status window_infer(struct infer *c)
     const struct dim *n[1];
     unsigned count = 0;
     TRY(infer_dims(c, 0, n, 1, &count));
-    if (count != 1 || (dim_is_const(n[0]) && (dim_value(n[0]) < 0 || dim_value(n[0]) > (int64_t) KERN_FFT_MAX)))
+    if (count != 1 ||
+        (dim_is_const(n[0]) && (dim_value(n[0]) < 0 || dim_value(n[0]) > (int64_t) KERN_FFT_MAX)))
         return infer_fail(c, "the size must be one number of 0 to %zu", KERN_FFT_MAX);
     infer_shape(c, 0, window_dtypes[a->type], 1, n);
     return RILL_OK;
@@ -515,13 +545,15 @@ static rill_status mel_infer(struct infer *c)
     TRY(infer_ints(c, MEL_BINS, &bins, 1, &n));
     TRY(infer_ints(c, MEL_LENGTH, &length, 1, &m));
     if (n != 1 || m != 1 || bins < 1 || bins > 1 << 16 || length < 1 || length > 1 << 20)
-        return infer_fail(c, "%lld filters over %lld points; supported: 1 to %d and 1 to %d", (long long) bins,
-                          (long long) length, 1 << 16, 1 << 20);
+        return infer_fail(c, "%lld filters over %lld points; supported: 1 to %d and 1 to %d",
+                          (long long) bins, (long long) length, 1 << 16, 1 << 20);
     for (unsigned i = MEL_RATE; i <= MEL_UPPER; i++)
-        if (c->in[i]->type == DTYPE_DIM || c->in[i]->rank > 1 || (c->in[i]->rank == 1 && !dim_is(c->in[i]->shape[0], 1)))
+        if (c->in[i]->type == DTYPE_DIM || c->in[i]->rank > 1 ||
+            (c->in[i]->rank == 1 && !dim_is(c->in[i]->shape[0], 1)))
             return infer_fail(c, "input %u must be one number", i);
     infer_shape(c, 0, window_dtypes[a->type], 2,
-                (const struct dim *[]) { dim_int(c->dims, length / 2 + 1), dim_int(c->dims, bins) });
+                (const struct dim *[]) { dim_int(c->dims, length / 2 + 1),
+                                         dim_int(c->dims, bins) });
     return RILL_OK;
 }
 
@@ -592,7 +624,8 @@ static rill_status complex_mul_infer(struct infer *c)
     for (unsigned i = 0; i < 2; i++) {
         TRY(f32_check(c, i, 1));
         if (!dim_is(c->in[i]->shape[c->in[i]->rank - 1], 2))
-            return infer_fail(c, "the last axis of input %u must hold 2 parts, real and imaginary", i);
+            return infer_fail(c, "the last axis of input %u must hold 2 parts, real and imaginary",
+                              i);
     }
     return infer_broadcast(c, 0, DTYPE_F32, 0, 1);
 }
@@ -610,8 +643,8 @@ static rill_status complex_mul_prepare(struct prep *c)
     return RILL_OK;
 }
 
-static void complex_mul_row(float *restrict y, const float *restrict a, const float *restrict b, size_t n, size_t sa,
-                            size_t sb)
+static void complex_mul_row(float *restrict y, const float *restrict a, const float *restrict b,
+                            size_t n, size_t sa, size_t sb)
 {
     for (size_t i = 0; i < n; i++, a += 2 * sa, b += 2 * sb) {
         y[2 * i] = a[0] * b[0] - a[1] * b[1];
@@ -624,9 +657,10 @@ static void complex_mul_eval(const struct eval *e)
     const struct elem_loop *l = e->args;
     size_t n = l->n[l->rank - 1], count = (size_t) tensor_count(e->out[0]) / 2;
     for (size_t i = 0; i < count; i += n)
-        complex_mul_row((float *) e->y[0] + 2 * i, (const float *) e->x[0] + 2 * elem_offset(l, 0, i),
-                        (const float *) e->x[1] + 2 * elem_offset(l, 1, i), n, l->step[0][l->rank - 1],
-                        l->step[1][l->rank - 1]);
+        complex_mul_row((float *) e->y[0] + 2 * i,
+                        (const float *) e->x[0] + 2 * elem_offset(l, 0, i),
+                        (const float *) e->x[1] + 2 * elem_offset(l, 1, i), n,
+                        l->step[0][l->rank - 1], l->step[1][l->rank - 1]);
 }
 
 /* ---- table ---- */
@@ -645,18 +679,20 @@ OP(dft, "DFT", dft_attrs, sizeof(struct dft_attr), 1, 3, dft, dft_prepare, dft_e
    "Fourier transform along an axis")
 OP(stft, "STFT", stft_attrs, sizeof(struct stft_attr), 2, 4, stft, stft_prepare, stft_eval,
    "spectra of windowed frames")
-OP(hann, "HannWindow", window_attrs, sizeof(struct window_attr), 1, 1, window, NULL, hann_eval, "Hann window")
-OP(hamming, "HammingWindow", window_attrs, sizeof(struct window_attr), 1, 1, window, NULL, hamming_eval,
-   "Hamming window")
-OP(blackman, "BlackmanWindow", window_attrs, sizeof(struct window_attr), 1, 1, window, NULL, blackman_eval,
-   "Blackman window")
+OP(hann, "HannWindow", window_attrs, sizeof(struct window_attr), 1, 1, window, NULL, hann_eval,
+   "Hann window")
+OP(hamming, "HammingWindow", window_attrs, sizeof(struct window_attr), 1, 1, window, NULL,
+   hamming_eval, "Hamming window")
+OP(blackman, "BlackmanWindow", window_attrs, sizeof(struct window_attr), 1, 1, window, NULL,
+   blackman_eval, "Blackman window")
 OP(mel, "MelWeightMatrix", mel_attrs, sizeof(struct mel_attr), 5, 5, mel, NULL, mel_eval,
    "triangular filters on the mel scale: [dft_length/2+1, bins]")
-OP(magnitude, "Magnitude", NULL, 0, 1, 1, magnitude, NULL, magnitude_eval, "length of pairs: [.., 2] -> [..]")
+OP(magnitude, "Magnitude", NULL, 0, 1, 1, magnitude, NULL, magnitude_eval,
+   "length of pairs: [.., 2] -> [..]")
 OP(complex_mul, "ComplexMul", NULL, 0, 2, 2, complex_mul, complex_mul_prepare, complex_mul_eval,
    "product of pairs taken as complex numbers")
 
 const struct op *const ops_signal[] = {
-    &op_rfft, &op_irfft, &op_dft, &op_stft, &op_hann, &op_hamming, &op_blackman, &op_mel, &op_magnitude,
-    &op_complex_mul, NULL,
+    &op_rfft,     &op_irfft, &op_dft,       &op_stft,        &op_hann, &op_hamming,
+    &op_blackman, &op_mel,   &op_magnitude, &op_complex_mul, NULL,
 };

@@ -77,7 +77,8 @@ static void soft_rows(const struct kern *k, float *y, const float *x, size_t row
     }
 }
 
-static void soft_slice(const struct kern *k, float *y, const float *x, size_t n, size_t inner, float *scratch)
+static void soft_slice(const struct kern *k, float *y, const float *x, size_t n, size_t inner,
+                       float *scratch)
 {
     float *top = scratch, *sum = scratch + inner;
     rows_max(top, x, n, inner);
@@ -93,7 +94,8 @@ static void soft_slice(const struct kern *k, float *y, const float *x, size_t n,
 }
 
 /* x - max - log(sum e^(x - max)); e^ goes through scratch, n + 2 * inner floats. */
-static void log_slice(const struct kern *k, float *y, const float *x, size_t n, size_t inner, float *scratch)
+static void log_slice(const struct kern *k, float *y, const float *x, size_t n, size_t inner,
+                      float *scratch)
 {
     float *top = scratch, *sum = scratch + inner, *t = sum + inner;
     rows_max(top, x, n, inner);
@@ -174,7 +176,8 @@ static void f64_run(const struct eval *e, double *y, const double *x)
     enum softmax_form form = ((const struct softmax_def *) (const void *) e->node->op)->form;
     for (size_t o = 0; o < g->outer; o++)
         for (size_t j = 0; j < g->inner; j++)
-            f64_line(form, y + o * g->n * g->inner + j, x + o * g->n * g->inner + j, g->n, g->inner);
+            f64_line(form, y + o * g->n * g->inner + j, x + o * g->n * g->inner + j, g->n,
+                     g->inner);
 }
 
 /* ---- infer, prepare, eval ---- */
@@ -209,7 +212,8 @@ static rill_status softmax_prepare(struct prep *c)
         g->inner *= i > axis ? (size_t) t->dim[i] : 1;
     }
     size_t total = g->outer * g->n * g->inner;
-    c->scratch_bytes = total ? (g->n + 3 * g->inner + (type_is_half(t->type) ? total : 0)) * sizeof(float) : 0;
+    c->scratch_bytes =
+        total ? (g->n + 3 * g->inner + (type_is_half(t->type) ? total : 0)) * sizeof(float) : 0;
     c->args = g;
     c->kernel = "softmax, exp_f32";
     return RILL_OK;
@@ -234,10 +238,11 @@ static void softmax_eval(const struct eval *e)
     }
 }
 
-static const struct attr_spec softmax_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct softmax_attr, axis), .def_i = -1 },
-    { 0 }
-};
+static const struct attr_spec softmax_attrs[] = { { .name = "axis",
+                                                    .kind = ATTR_INT,
+                                                    .offset = offsetof(struct softmax_attr, axis),
+                                                    .def_i = -1 },
+                                                  { 0 } };
 
 #define SOFTMAX_OP(id, op_name, which, words)                                                     \
     static const struct softmax_def id = {                                                        \
@@ -249,4 +254,5 @@ SOFTMAX_OP(softmax_def, "Softmax", SOFTMAX, "e^x divided by its sum along an axi
 SOFTMAX_OP(log_softmax_def, "LogSoftmax", LOG_SOFTMAX, "logarithm of Softmax");
 SOFTMAX_OP(hardmax_def, "Hardmax", HARDMAX, "1 at the first largest element along an axis, else 0");
 
-const struct op *const ops_softmax[] = { &softmax_def.op, &log_softmax_def.op, &hardmax_def.op, NULL };
+const struct op *const ops_softmax[] = { &softmax_def.op, &log_softmax_def.op, &hardmax_def.op,
+                                         NULL };

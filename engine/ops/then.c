@@ -9,7 +9,8 @@ static bool dims_all_one(const int64_t *dim, int from, int to)
     return true;
 }
 
-enum then_how then_how(int64_t kind, int rank, const int64_t *dim, int out_rank, const int64_t *out, int axis)
+enum then_how then_how(int64_t kind, int rank, const int64_t *dim, int out_rank, const int64_t *out,
+                       int axis)
 {
     if (rank > out_rank)
         return THEN_NOT;
@@ -43,19 +44,24 @@ rill_status then_infer(struct infer *c, struct attr_ints stages, int axis)
     if (stages.n > THEN_MAX)
         return infer_fail(c, "%u stages follow, at most %d work", stages.n, THEN_MAX);
     if (stages.n && c->out[0].type != DTYPE_F32)
-        return infer_fail(c, "stages follow an output of %s, only f32 works", dtype_name(c->out[0].type));
+        return infer_fail(c, "stages follow an output of %s, only f32 works",
+                          dtype_name(c->out[0].type));
     if (stages.n && !fact_dims(&c->out[0], out))
         return infer_fail(c, "stages that follow need an output of known size");
     for (uint32_t i = 0; i < stages.n; i++) {
         if (stages.v[i] < 0 || stages.v[i] >= THEN_KINDS)
-            return infer_fail(c, "stage %u is %lld, which there is not", i, (long long) stages.v[i]);
+            return infer_fail(c, "stage %u is %lld, which there is not", i,
+                              (long long) stages.v[i]);
         if (!then_takes_input(stages.v[i]))
             continue;
         const struct fact *f = infer_has(c, in) ? c->in[in] : NULL;
         if (!f || f->type != DTYPE_F32 || !fact_dims(f, dim) ||
             then_how(stages.v[i], f->rank, dim, c->out[0].rank, out, axis) == THEN_NOT)
-            return infer_fail(c, "input %u does not fit stage %u: f32 of the output's shape, one per channel or a single "
-                              "one works", in, i);
+            return infer_fail(c,
+                              "input %u does not fit stage %u: f32 of the output's shape, one per "
+                              "channel or a single "
+                              "one works",
+                              in, i);
         in++;
     }
     if (c->n_in > in)
@@ -67,7 +73,9 @@ rill_status then_prepare(struct prep *c, struct attr_ints stages, int axis, stru
 {
     const struct tensor *y = c->out[0];
     unsigned in = THEN_IN;
-    *ret = (struct then) { .n = stages.n, .images = 1, .channels = axis < 0 ? 1 : y->dim[axis], .places = 1 };
+    *ret = (struct then) {
+        .n = stages.n, .images = 1, .channels = axis < 0 ? 1 : y->dim[axis], .places = 1
+    };
     for (int i = 0; i < axis; i++)
         ret->images *= y->dim[i];
     for (int i = axis + 1; i < y->rank; i++)
@@ -93,7 +101,8 @@ static void one_value(const struct kern *k, int kind, float *y, const float *s, 
     else if (kind == THEN_MUL)
         k->muls_f32(y, y, *s, n);
     else
-        k->epilogue_f32(y, n, 1, n, &(struct kern_epilogue) { .scale = 1, .act = KERN_ACT_LEAKY, .slope = s });
+        k->epilogue_f32(y, n, 1, n,
+                        &(struct kern_epilogue) { .scale = 1, .act = KERN_ACT_LEAKY, .slope = s });
 }
 
 /* A value for each of n places. */
@@ -104,7 +113,9 @@ static void own_values(const struct kern *k, int kind, float *y, const float *s,
     else if (kind == THEN_MUL)
         k->mul_f32(y, y, s, n);
     else
-        k->epilogue_f32(y, n, 1, n, &(struct kern_epilogue) { .scale = 1, .act = KERN_ACT_LEAKY, .slope = s, .slope_step = 1 });
+        k->epilogue_f32(y, n, 1, n,
+                        &(struct kern_epilogue) {
+                            .scale = 1, .act = KERN_ACT_LEAKY, .slope = s, .slope_step = 1 });
 }
 
 static void plain(const struct kern *k, int kind, float *y, size_t n)
@@ -117,7 +128,8 @@ static void plain(const struct kern *k, int kind, float *y, size_t n)
         k->tanh_f32(y, y, n);
 }
 
-void then_apply(const struct then *t, const struct eval *e, float *y, int64_t i, int64_t first, int64_t n)
+void then_apply(const struct then *t, const struct eval *e, float *y, int64_t i, int64_t first,
+                int64_t n)
 {
     size_t floats = (size_t) (n * t->places);
     for (unsigned s = 0; s < t->n; s++) {
@@ -143,7 +155,9 @@ void then_rows(const struct then *t, const struct eval *e, float *y)
 {
     bool whole = true;
     for (unsigned s = 0; s < t->n; s++)
-        whole = whole && (!then_takes_input(t->stage[s].kind) || t->stage[s].how == THEN_ONE || t->stage[s].how == THEN_FULL);
+        whole = whole &&
+            (!then_takes_input(t->stage[s].kind) || t->stage[s].how == THEN_ONE ||
+             t->stage[s].how == THEN_FULL);
     if (whole && t->images) {
         struct then all = *t;
         all.channels *= all.images;

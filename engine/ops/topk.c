@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* topk.c - the k largest or smallest elements along an axis, in order; of equals the lower index comes first.
- * NaN counts as larger than everything. */
+/* topk.c - the k largest or smallest elements along an axis, in order; of equals the lower index
+ * comes first. NaN counts as larger than everything. */
 #include "engine/ops.h"
 #include "engine/ops/elem.h"
 
@@ -147,15 +147,28 @@ static rill_status topk_prepare(struct prep *c)
 
 static const struct attr_spec topk_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct topk_attr, axis), .def_i = -1 },
-    { .name = "largest", .kind = ATTR_INT, .offset = offsetof(struct topk_attr, largest), .def_i = 1 },
-    { .name = "sorted", .kind = ATTR_INT, .offset = offsetof(struct topk_attr, sorted), .def_i = 1 },
+    { .name = "largest",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct topk_attr, largest),
+      .def_i = 1 },
+    { .name = "sorted",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct topk_attr, sorted),
+      .def_i = 1 },
     { 0 }
 };
 
 static const struct op topk_op = {
-    .name = "TopK", .attrs = topk_attrs, .attr_bytes = sizeof(struct topk_attr), .min_in = 2, .max_in = 2,
+    .name = "TopK",
+    .attrs = topk_attrs,
+    .attr_bytes = sizeof(struct topk_attr),
+    .min_in = 2,
+    .max_in = 2,
     .min_out = 1,
-    .max_out = 2, .infer = topk_infer, .prepare = topk_prepare, .eval = topk_eval,
+    .max_out = 2,
+    .infer = topk_infer,
+    .prepare = topk_prepare,
+    .eval = topk_eval,
     .help = "the k largest (or smallest) elements along an axis and their indices"
 };
 

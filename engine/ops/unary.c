@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* unary.c - elementwise ops of one input. f32 goes through kernels and own code; f64 through the C library;
- * half floats through f32. */
+/* unary.c - elementwise ops of one input. f32 goes through kernels and own code; f64 through the C
+ * library; half floats through f32. */
 #include "engine/ops.h"
 #include "engine/ops/elem.h"
 #include "engine/ops/fmath.h"
@@ -13,7 +13,8 @@ struct unary_attr {
     int64_t detect_negative, detect_positive;
 };
 
-typedef void   f32_fn(const struct kern *k, const struct unary_attr *a, float *y, const float *x, size_t n);
+typedef void f32_fn(const struct kern *k, const struct unary_attr *a, float *y, const float *x,
+                    size_t n);
 typedef double f64_fn(const struct unary_attr *a, double x);
 typedef void   int_fn(void *y, const void *x, size_t n);
 
@@ -118,7 +119,7 @@ static inline float exp_minus_1(float v, float t)
 }
 
 KERN_BETWEEN(f32_elu, v < 0 ? v : 0, exp_f32, v < 0 ? a->alpha * exp_minus_1(v, t) : v)
-KERN_BETWEEN(f32_selu, v < 0 ? v : 0, exp_f32, a->gamma * (v < 0 ? a->alpha * exp_minus_1(v, t) : v))
+KERN_BETWEEN(f32_selu, v < 0 ? v : 0, exp_f32, a->gamma *(v < 0 ? a->alpha * exp_minus_1(v, t) : v))
 KERN_BETWEEN(f32_celu, v < 0 ? v / a->alpha : 0, exp_f32,
              v < 0 ? a->alpha * exp_minus_1(v / a->alpha, t) : v)
 KERN_BETWEEN(f32_gelu_erf, v * 0.70710678f, erf_f32, 0.5f * v * (1 + t))
@@ -128,13 +129,16 @@ KERN_BETWEEN(f32_swish, v * a->alpha, sigmoid_f32, v * t)
 /* v * tanh(log(1 + e^v)) as a quotient of polynomials in t = e^v. */
 KERN_BETWEEN(f32_mish, v < 20 ? v : 20, exp_f32, v > 20 ? v : v * (t * (t + 2)) / (t * (t + 2) + 2))
 
-static void f32_gelu(const struct kern *k, const struct unary_attr *a, float *y, const float *x, size_t n)
+static void f32_gelu(const struct kern *k, const struct unary_attr *a, float *y, const float *x,
+                     size_t n)
 {
     (a->approximate ? f32_gelu_tanh : f32_gelu_erf)(k, a, y, x, n);
 }
 
-/* log(1 + e^x) = max(x, 0) + log(1 + t), t = e^-|x|; the rounding of 1 + t is put right afterwards. */
-static void f32_softplus(const struct kern *k, const struct unary_attr *a, float *y, const float *x, size_t n)
+/* log(1 + e^x) = max(x, 0) + log(1 + t), t = e^-|x|; the rounding of 1 + t is put right
+ * afterwards. */
+static void f32_softplus(const struct kern *k, const struct unary_attr *a, float *y, const float *x,
+                         size_t n)
 {
     (void) a;
     float t[CHUNK], u[CHUNK];
@@ -235,7 +239,8 @@ ELEM_SIGNED(DEF_RELU, _)
 ELEM_INTS(DEF_NOT, _)
 INT_LOOP(not_BOOL, uint8_t, v == 0)
 
-#define TABLE(NAME, LIST) static int_fn *const NAME##_ints[DTYPE_COUNT] = { LIST(ELEM_TABLE_ENTRY, NAME) }
+#define TABLE(NAME, LIST)                                                                          \
+    static int_fn *const NAME##_ints[DTYPE_COUNT] = { LIST(ELEM_TABLE_ENTRY, NAME) }
 #define LIST_BOOL(X, op) X(BOOL, uint8_t, op)
 TABLE(abs, ELEM_INTS);
 TABLE(neg, ELEM_SIGNED);
@@ -246,13 +251,23 @@ TABLE(not, LIST_BOOL);
 
 /* ---- symbolic sizes ---- */
 
-static const struct dim *dim_neg(struct dims *ds, const struct dim *d) { return dim_mul_int(ds, d, -1); }
-static const struct dim *dim_abs(struct dims *ds, const struct dim *d) { return dim_max(ds, d, dim_neg(ds,
-    d)); }
+static const struct dim *dim_neg(struct dims *ds, const struct dim *d)
+{
+    return dim_mul_int(ds, d, -1);
+}
+static const struct dim *dim_abs(struct dims *ds, const struct dim *d)
+{
+    return dim_max(ds, d, dim_neg(ds, d));
+}
 static const struct dim *dim_same(struct dims *ds, const struct dim *d) { (void) ds; return d; }
-static const struct dim *dim_not(struct dims *ds, const struct dim *d) { return dim_eq(ds, d, dim_int(ds, 0)); }
-static const struct dim *dim_relu(struct dims *ds, const struct dim *d) { return dim_max(ds, d, dim_int(ds,
-    0)); }
+static const struct dim *dim_not(struct dims *ds, const struct dim *d)
+{
+    return dim_eq(ds, d, dim_int(ds, 0));
+}
+static const struct dim *dim_relu(struct dims *ds, const struct dim *d)
+{
+    return dim_max(ds, d, dim_int(ds, 0));
+}
 
 static void unary_dims(const struct eval *e, struct dims *ds,
                        const struct dim *(*f)(struct dims *, const struct dim *))
@@ -292,10 +307,20 @@ static rill_status unary_infer(struct infer *c)
 static const char *kernel_of(const struct unary_def *d, enum dtype t)
 {
     static const struct { f32_fn *f32; const char *name; } kernels[] = {
-        { f32_exp, "exp_f32" }, { f32_log, "log_f32" }, { f32_sigmoid, "sigmoid_f32" }, { f32_tanh, "tanh_f32" },
-        { f32_sqrt, "sqrt_f32" }, { f32_relu, "relu_f32" }, { f32_erf, "erf_f32" }, { f32_elu, "elementwise, exp_f32" },
-        { f32_selu, "elementwise, exp_f32" }, { f32_celu, "elementwise, exp_f32" }, { f32_mish, "elementwise, exp_f32" },
-        { f32_gelu, "elementwise, erf_f32" }, { f32_swish, "elementwise, sigmoid_f32" }, { f32_softplus, "elementwise, exp_f32" },
+        { f32_exp, "exp_f32" },
+        { f32_log, "log_f32" },
+        { f32_sigmoid, "sigmoid_f32" },
+        { f32_tanh, "tanh_f32" },
+        { f32_sqrt, "sqrt_f32" },
+        { f32_relu, "relu_f32" },
+        { f32_erf, "erf_f32" },
+        { f32_elu, "elementwise, exp_f32" },
+        { f32_selu, "elementwise, exp_f32" },
+        { f32_celu, "elementwise, exp_f32" },
+        { f32_mish, "elementwise, exp_f32" },
+        { f32_gelu, "elementwise, erf_f32" },
+        { f32_swish, "elementwise, sigmoid_f32" },
+        { f32_softplus, "elementwise, exp_f32" },
     };
     for (size_t i = 0; t == DTYPE_F32 && d->f32 && i < sizeof kernels / sizeof *kernels; i++)
         if (kernels[i].f32 == d->f32)
@@ -319,7 +344,8 @@ static rill_status unary_prepare(struct prep *c)
     return RILL_OK;
 }
 
-static void f32_run(const struct eval *e, const struct unary_def *d, float *y, const float *x, size_t n)
+static void f32_run(const struct eval *e, const struct unary_def *d, float *y, const float *x,
+                    size_t n)
 {
     if (d->f32) {
         d->f32(e->kern, e->attr, y, x, n);
@@ -329,7 +355,8 @@ static void f32_run(const struct eval *e, const struct unary_def *d, float *y, c
         y[i] = (float) d->own(e->attr, x[i]);
 }
 
-static void half_run(const struct eval *e, const struct unary_def *d, uint16_t *y, const uint16_t *x, size_t n)
+static void half_run(const struct eval *e, const struct unary_def *d, uint16_t *y,
+                     const uint16_t *x, size_t n)
 {
     float buf[CHUNK];
     enum dtype t = e->in[0]->type;
@@ -400,20 +427,27 @@ static void isinf_eval(const struct eval *e)
 /* ---- the table ---- */
 
 #define AT(member) .offset = offsetof(struct unary_attr, member)
-#define FLOAT_ATTR(member, value) { .name = #member, .kind = ATTR_FLOAT, AT(member), .def_f = value }
+#define FLOAT_ATTR(member, value)                                                                  \
+    {                                                                                              \
+        .name = #member, .kind = ATTR_FLOAT, AT(member), .def_f = value                            \
+    }
 #define ATTRS(name, ...) static const struct attr_spec name##_attrs[] = { __VA_ARGS__, { 0 } }
 ATTRS(leaky, FLOAT_ATTR(alpha, 0.01f));
 ATTRS(alpha_1, FLOAT_ATTR(alpha, 1));
-ATTRS(selu, FLOAT_ATTR(alpha, 1.67326319217681884765625f), FLOAT_ATTR(gamma, 1.05070102214813232421875f));
+ATTRS(selu, FLOAT_ATTR(alpha, 1.67326319217681884765625f),
+      FLOAT_ATTR(gamma, 1.05070102214813232421875f));
 ATTRS(hard_sigmoid, FLOAT_ATTR(alpha, 0.2f), FLOAT_ATTR(beta, 0.5f));
 ATTRS(shrink, FLOAT_ATTR(lambd, 0.5f), FLOAT_ATTR(bias, 0));
 ATTRS(isinf, { .name = "detect_negative", .kind = ATTR_INT, AT(detect_negative), .def_i = 1 },
       { .name = "detect_positive", .kind = ATTR_INT, AT(detect_positive), .def_i = 1 });
 static const char *const approximations[] = { "none", "tanh", NULL };
-ATTRS(gelu, { .name = "approximate", .kind = ATTR_CHOICE, AT(approximate), .choices = approximations });
+ATTRS(gelu,
+      { .name = "approximate", .kind = ATTR_CHOICE, AT(approximate), .choices = approximations });
 
 #define WITH(table) .op.attrs = table##_attrs, .op.attr_bytes = sizeof(struct unary_attr)
-#define PLAIN       .op.infer = unary_infer, .op.prepare = unary_prepare, .op.eval = unary_eval, .op.flags = OP_POINTWISE
+#define PLAIN                                                                                      \
+    .op.infer = unary_infer, .op.prepare = unary_prepare, .op.eval = unary_eval,                   \
+    .op.flags = OP_POINTWISE
 #define FN(name)    PLAIN, .f32 = f32_##name, .f64 = d_##name
 #define OWN(name)   PLAIN, .own = own_##name, .f64 = d_##name
 #define LIBM(name)  PLAIN, .own = d_##name, .f64 = d_##name

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Unique: slices of an axis (or elements) without repeats. Slices are compared through a sorted list of their
- * numbers. The size of its outputs depends on data. */
+/* Unique: slices of an axis (or elements) without repeats. Slices are compared through a sorted
+ * list of their numbers. The size of its outputs depends on data. */
 #include "engine/ops.h"
 
 #include <string.h>
@@ -10,15 +10,21 @@
 struct unique_attr { int64_t axis, sorted; };
 
 static const struct attr_spec unique_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct unique_attr, axis), .def_i = NO_AXIS },
-    { .name = "sorted", .kind = ATTR_INT, .offset = offsetof(struct unique_attr, sorted), .def_i = 1 },
+    { .name = "axis",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct unique_attr, axis),
+      .def_i = NO_AXIS },
+    { .name = "sorted",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct unique_attr, sorted),
+      .def_i = 1 },
     { 0 },
 };
 
 struct slices {
     const struct tensor *t;
     const void *data;
-    int64_t n, outer, inner;        /* element k of slice i of outer o is at (o * n + i) * inner + k */
+    int64_t n, outer, inner; /* element k of slice i of outer o is at (o * n + i) * inner + k */
 };
 
 static struct slices slices_of(const struct tensor *t, const void *data, int64_t axis)
@@ -47,24 +53,27 @@ static int slice_order(const struct slices *s, int64_t a, int64_t b)
 {
     for (int64_t o = 0; o < s->outer; o++)
         for (int64_t k = 0; k < s->inner; k++) {
-            int d = element_order(s->t, s->data, (o * s->n + a) * s->inner + k, (o * s->n + b) * s->inner + k);
+            int d = element_order(s->t, s->data, (o * s->n + a) * s->inner + k,
+                                  (o * s->n + b) * s->inner + k);
             if (d)
                 return d;
         }
     return 0;
 }
 
-/* Stable merge sort of the numbers 0..n-1 by slice; both lists have n entries. Returns the one that is sorted. */
+/* Stable merge sort of the numbers 0..n-1 by slice; both lists have n entries. Returns the one that
+ * is sorted. */
 static int64_t *slices_sort(const struct slices *s, int64_t *list, int64_t *spare)
 {
     for (int64_t i = 0; i < s->n; i++)
         list[i] = i;
     for (int64_t width = 1; width < s->n; width *= 2) {
         for (int64_t from = 0; from < s->n; from += 2 * width) {
-            int64_t mid = from + width < s->n ? from + width : s->n, end = mid + width < s->n ? mid + width
-                : s->n;
+            int64_t mid = from + width < s->n ? from + width : s->n,
+                    end = mid + width < s->n ? mid + width : s->n;
             for (int64_t a = from, b = mid, k = from; k < end; k++)
-                spare[k] = a < mid && (b >= end || slice_order(s, list[a], list[b]) <= 0) ? list[a++]
+                spare[k] = a < mid && (b >= end || slice_order(s, list[a], list[b]) <= 0)
+                    ? list[a++]
                     : list[b++];
         }
         int64_t *swap = list;
@@ -87,7 +96,8 @@ static rill_status unique_infer(struct infer *c)
     const struct tensor *x = c->in[0]->value;
     int64_t axis = ((const struct unique_attr *) c->attr)->axis;
     if (!x || x->type == DTYPE_DIM)
-        return infer_fail(c, "the size of its output depends on data that is not known before running");
+        return infer_fail(
+            c, "the size of its output depends on data that is not known before running");
     if (axis != NO_AXIS && axis_normalise(axis, x->rank) < 0)
         return infer_fail(c, "axis %lld is not one of rank %d", (long long) axis, x->rank);
     struct slices s = slices_of(x, x->data, axis);
@@ -99,7 +109,8 @@ static rill_status unique_infer(struct infer *c)
     c->out[0].rank = axis == NO_AXIS ? 1 : x->rank;
     c->out[0].shape[axis == NO_AXIS ? 0 : axis_normalise(axis, x->rank)] = n;
     for (unsigned i = 1; i < c->n_out; i++)
-        infer_shape(c, i, DTYPE_I64, 1, (const struct dim *[]) { i == 2 ? dim_int(c->dims, s.n) : n });
+        infer_shape(c, i, DTYPE_I64, 1,
+                    (const struct dim *[]) { i == 2 ? dim_int(c->dims, s.n) : n });
     return RILL_OK;
 }
 
@@ -110,9 +121,10 @@ static rill_status unique_prepare(struct prep *c)
     return RILL_OK;
 }
 
-/* first[g]: number of the first slice of group g; group[i]: the group of slice i. Groups are in sorted order, or in
- * the order in which they come. */
-static void groups_make(const struct slices *s, bool sorted, int64_t *order, int64_t *first, int64_t *group)
+/* first[g]: number of the first slice of group g; group[i]: the group of slice i. Groups are in
+ * sorted order, or in the order in which they come. */
+static void groups_make(const struct slices *s, bool sorted, int64_t *order, int64_t *first,
+                        int64_t *group)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < s->n; i++) {
@@ -163,8 +175,16 @@ static void unique_eval(const struct eval *e)
 }
 
 static const struct op op_unique = {
-    .name = "Unique", .attrs = unique_attrs, .attr_bytes = sizeof(struct unique_attr), .min_in = 1, .max_in = 1,
-    .min_out = 1, .max_out = 4, .infer = unique_infer, .prepare = unique_prepare, .eval = unique_eval,
+    .name = "Unique",
+    .attrs = unique_attrs,
+    .attr_bytes = sizeof(struct unique_attr),
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 4,
+    .infer = unique_infer,
+    .prepare = unique_prepare,
+    .eval = unique_eval,
     .help = "slices or elements without repeats, with first places, inverse and counts",
 };
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-void view_copy_init(struct view_copy *v, int rank, const int64_t *dim, const int64_t *from, const int64_t *to,
-                    size_t bytes)
+void view_copy_init(struct view_copy *v, int rank, const int64_t *dim, const int64_t *from,
+                    const int64_t *to, size_t bytes)
 {
     *v = (struct view_copy) { .bytes = bytes };
     for (int i = 0; i < rank; i++) {

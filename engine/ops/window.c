@@ -11,14 +11,15 @@ static void list_fill(struct attr_ints l, int axes, int64_t otherwise, int64_t *
         ret[i] = (int) l.n > i ? l.v[i] : otherwise;
 }
 
-static rill_status list_check(struct infer *c, const char *name, struct attr_ints l, int want, int64_t least)
+static rill_status list_check(struct infer *c, const char *name, struct attr_ints l, int want,
+                              int64_t least)
 {
     if (l.n && (int) l.n != want)
         return infer_fail(c, "attribute '%s' has %u entries, %d are wanted", name, l.n, want);
     for (uint32_t i = 0; i < l.n; i++)
         if (l.v[i] < least || l.v[i] > SIZE_LIMIT)
-            return infer_fail(c, "attribute '%s' holds %lld; %lld to %lld work", name, (long long) l.v[i],
-                              (long long) least, (long long) SIZE_LIMIT);
+            return infer_fail(c, "attribute '%s' holds %lld; %lld to %lld work", name,
+                              (long long) l.v[i], (long long) least, (long long) SIZE_LIMIT);
     return RILL_OK;
 }
 
@@ -36,8 +37,8 @@ static void window_fill(const struct window_attr *a, const int64_t *kernel, stru
             w->before[i] = w->after[i] = 0;
 }
 
-rill_status window_read(struct infer *c, const struct window_attr *a, int rank, const int64_t *kernel,
-                        struct window *ret)
+rill_status window_read(struct infer *c, const struct window_attr *a, int rank,
+                        const int64_t *kernel, struct window *ret)
 {
     ret->axes = rank - 2;
     if (rank < 3 || ret->axes > WINDOW_AXES_MAX)
@@ -49,9 +50,10 @@ rill_status window_read(struct infer *c, const struct window_attr *a, int rank, 
     window_fill(a, kernel, ret);
     for (int i = 0; i < ret->axes; i++) {
         if (kernel && kernel[i] != ret->kernel[i])
-            return infer_fail(c, "kernel_shape says %lld on axis %d, the weights have %lld", (long long) ret->kernel[i], i,
-                              (long long) kernel[i]);
-        if (ret->kernel[i] < 1 || ret->kernel[i] > SIZE_LIMIT || ret->dilation[i] * ret->kernel[i] > SIZE_LIMIT)
+            return infer_fail(c, "kernel_shape says %lld on axis %d, the weights have %lld",
+                              (long long) ret->kernel[i], i, (long long) kernel[i]);
+        if (ret->kernel[i] < 1 || ret->kernel[i] > SIZE_LIMIT ||
+            ret->dilation[i] * ret->kernel[i] > SIZE_LIMIT)
             return infer_fail(c, "a kernel of %lld with dilation %lld on axis %d is not supported",
                               (long long) ret->kernel[i], (long long) ret->dilation[i], i);
     }
@@ -70,25 +72,31 @@ static void same_split(int auto_pad, struct window *w, int i, int64_t total)
     w->after[i] = total - w->before[i];
 }
 
-rill_status window_size(struct infer *c, const struct window_attr *a, struct window *w, int i, const struct dim *n,
-                        const struct dim **ret)
+rill_status window_size(struct infer *c, const struct window_attr *a, struct window *w, int i,
+                        const struct dim *n, const struct dim **ret)
 {
     struct dims *ds = c->dims;
     if (a->auto_pad == PAD_SAME_UPPER || a->auto_pad == PAD_SAME_LOWER) {
         *ret = dim_div_ceil_int(ds, n, w->stride[i]);
         if (!dim_is_const(n) && w->stride[i] > 1)
             return RILL_OK;     /* the pads follow from a length that is not known yet */
-        int64_t size = dim_is_const(n) ? dim_value(n) : 0, out = dim_is_const(n) ? dim_value(*ret) : 0;
-        same_split(a->auto_pad, w, i, w->stride[i] == 1 ? reach(w, i) - 1 : (out - 1) * w->stride[i] + reach(w, i) - size);
+        int64_t size = dim_is_const(n) ? dim_value(n) : 0,
+                out = dim_is_const(n) ? dim_value(*ret) : 0;
+        same_split(a->auto_pad, w, i,
+                   w->stride[i] == 1 ? reach(w, i) - 1
+                                     : (out - 1) * w->stride[i] + reach(w, i) - size);
         return RILL_OK;
     }
     const struct dim *span = dim_add_int(ds, n, w->before[i] + w->after[i] - reach(w, i));
     if (dim_is_const(span) && dim_value(span) < 0)
-        return infer_fail(c, "the kernel reaches over %lld, the padded input has %lld on axis %d", (long long) reach(w, i),
-                          (long long) (dim_value(span) + reach(w, i)), i);
+        return infer_fail(c, "the kernel reaches over %lld, the padded input has %lld on axis %d",
+                          (long long) reach(w, i), (long long) (dim_value(span) + reach(w, i)), i);
     if (!dim_is_const(span))
         TRY(dims_assume(ds, span, c->err));
-    *ret = dim_add_int(ds, a->ceil_mode ? dim_div_ceil_int(ds, span, w->stride[i]) : dim_div_int(ds, span, w->stride[i]), 1);
+    *ret = dim_add_int(ds,
+                       a->ceil_mode ? dim_div_ceil_int(ds, span, w->stride[i])
+                                    : dim_div_int(ds, span, w->stride[i]),
+                       1);
     /* A last window that would start in the padding at the end is none. */
     if (a->ceil_mode && w->after[i] + w->stride[i] > reach(w, i)) {
         const struct dim *last = dim_mul_int(ds, dim_add_int(ds, *ret, -1), w->stride[i]);
@@ -97,17 +105,19 @@ rill_status window_size(struct infer *c, const struct window_attr *a, struct win
     return RILL_OK;
 }
 
-void window_fix(const struct window_attr *a, struct window *w, const int64_t *kernel, const struct tensor *x,
-                const struct tensor *y)
+void window_fix(const struct window_attr *a, struct window *w, const int64_t *kernel,
+                const struct tensor *x, const struct tensor *y)
 {
     w->axes = x->rank - 2;
     window_fill(a, kernel, w);
     if (a->auto_pad == PAD_SAME_UPPER || a->auto_pad == PAD_SAME_LOWER)
         for (int i = 0; i < w->axes; i++)
-            same_split(a->auto_pad, w, i, (y->dim[2 + i] - 1) * w->stride[i] + reach(w, i) - x->dim[2 + i]);
+            same_split(a->auto_pad, w, i,
+                       (y->dim[2 + i] - 1) * w->stride[i] + reach(w, i) - x->dim[2 + i]);
 }
 
-void window3_set(struct window3 *ret, const struct window *w, const struct tensor *x, const struct tensor *y)
+void window3_set(struct window3 *ret, const struct window *w, const struct tensor *x,
+                 const struct tensor *y)
 {
     ret->n_in = ret->n_out = ret->n_kernel = 1;
     for (int i = 0, k = w->axes - 3; i < 3; i++, k++) {

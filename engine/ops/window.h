@@ -24,23 +24,26 @@ struct window {
     int64_t before[WINDOW_AXES_MAX], after[WINDOW_AXES_MAX];
 };
 
-/* The same as three spatial axes, with the sizes of one input and output; missing axes have size 1. */
+/* The same as three spatial axes, with the sizes of one input and output; missing axes have size
+ * 1. */
 struct window3 {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3], after[3];
     int64_t n_in, n_out, n_kernel;      /* products of the first three */
 };
 
-void window3_set(struct window3 *ret, const struct window *w, const struct tensor *x, const struct tensor *y);
+void window3_set(struct window3 *ret, const struct window *w, const struct tensor *x,
+                 const struct tensor *y);
 
-/* Reads and checks the attributes for an input of that rank; kernel: sizes where the attribute is empty (weights). */
-rill_status window_read(struct infer *c, const struct window_attr *a, int rank, const int64_t *kernel,
-                        struct window *ret);
+/* Reads and checks the attributes for an input of that rank; kernel: sizes where the attribute is
+ * empty (weights). */
+rill_status window_read(struct infer *c, const struct window_attr *a, int rank,
+                        const int64_t *kernel, struct window *ret);
 
 /* Output size on spatial axis i of an input of n; sets before/after of SAME padding. */
-rill_status window_size(struct infer *c, const struct window_attr *a, struct window *w, int i, const struct dim *n,
-                        const struct dim **ret);
+rill_status window_size(struct infer *c, const struct window_attr *a, struct window *w, int i,
+                        const struct dim *n, const struct dim **ret);
 
 /* The same for known sizes, where infer has accepted them. */
-void window_fix(const struct window_attr *a, struct window *w, const int64_t *kernel, const struct tensor *x,
-                const struct tensor *y);
+void window_fix(const struct window_attr *a, struct window *w, const int64_t *kernel,
+                const struct tensor *x, const struct tensor *y);
 #endif

@@ -3,7 +3,7 @@
 #include "engine/base/bytes.h"
 #include "engine/planfile/graph.h"
 
-#include <planfile_code.h>       /* PLANFILE_CODE: of the sources that lay weights out, made at build time */
+#include <planfile_code.h> /* PLANFILE_CODE: of the sources that lay weights out, made at build time */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,14 +48,17 @@ static rill_status broken(rill_error *err, const char *what)
 static rill_status header_check_build(const struct header *h, rill_error *err)
 {
     if (h->format != FORMAT || h->header_bytes != sizeof *h)
-        return err_set(err, RILL_UNSUPPORTED, "is a compiled plan of format %u, this rill %s reads format %d; " AGAIN, h->format,
-                       rill_version(), FORMAT);
+        return err_set(err, RILL_UNSUPPORTED,
+                       "is a compiled plan of format %u, this rill %s reads format %d; " AGAIN,
+                       h->format, rill_version(), FORMAT);
     if (header_hash(h) != h->header_hash)
         return broken(err, "its first bytes are not those that were written");
     if (strcmp(h->version, rill_version()))
-        return err_set(err, RILL_UNSUPPORTED, "was compiled by rill %.31s, this is rill %s; " AGAIN, h->version, rill_version());
+        return err_set(err, RILL_UNSUPPORTED, "was compiled by rill %.31s, this is rill %s; " AGAIN,
+                       h->version, rill_version());
     if (h->code != PLANFILE_CODE)
-        return err_set(err, RILL_UNSUPPORTED, "was compiled by another build of rill %s; " AGAIN, rill_version());
+        return err_set(err, RILL_UNSUPPORTED, "was compiled by another build of rill %s; " AGAIN,
+                       rill_version());
     return RILL_OK;
 }
 
@@ -68,7 +71,8 @@ static rill_status header_check_sizes(const struct header *h, uint64_t n, rill_e
         parts += h->part_bytes[i];
     }
     if (h->file_bytes != n)
-        return err_set(err, RILL_MALFORMED, "has %llu bytes, %llu were written: it was cut off; copy it anew, or " AGAIN,
+        return err_set(err, RILL_MALFORMED,
+                       "has %llu bytes, %llu were written: it was cut off; copy it anew, or " AGAIN,
                        (unsigned long long) n, (unsigned long long) h->file_bytes);
     if (parts > PARTS_BYTES_MAX || h->data_offset > n || h->data_bytes != n - h->data_offset ||
         h->data_offset % PLANFILE_ALIGN_BYTES || parts + sizeof *h > h->data_offset ||
@@ -77,7 +81,8 @@ static rill_status header_check_sizes(const struct header *h, uint64_t n, rill_e
     return RILL_OK;
 }
 
-static rill_status header_check(const struct header *h, uint64_t n, bool is_hostile, rill_error *err)
+static rill_status header_check(const struct header *h, uint64_t n, bool is_hostile,
+                                rill_error *err)
 {
     if (!is_hostile)
         TRY(header_check_build(h, err));
@@ -87,8 +92,8 @@ static rill_status header_check(const struct header *h, uint64_t n, bool is_host
 }
 
 /* The parts are copied before they are looked at. */
-static rill_status parts_take(struct planfile *f, const struct header *h, const unsigned char *at, bool is_hostile,
-                              rill_error *err)
+static rill_status parts_take(struct planfile *f, const struct header *h, const unsigned char *at,
+                              bool is_hostile, rill_error *err)
 {
     size_t bytes = (size_t) h->data_offset - sizeof *h;
     for (int i = 0; i < PLANFILE_PARTS; i++)
@@ -107,14 +112,16 @@ static rill_status parts_take(struct planfile *f, const struct header *h, const 
 
 static rill_status zeros_map(struct planfile *f, rill_error *err)
 {
-    void *zeros = mmap(NULL, f->data_bytes + 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *zeros = mmap(NULL, f->data_bytes + 1, PROT_READ,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (zeros == MAP_FAILED)
         return err_set(err, RILL_NOMEM, "out of memory");
     f->zeros = zeros;
     return RILL_OK;
 }
 
-static rill_status bytes_take(struct planfile *f, const unsigned char *bytes, size_t n, bool is_hostile, rill_error *err)
+static rill_status bytes_take(struct planfile *f, const unsigned char *bytes, size_t n,
+                              bool is_hostile, rill_error *err)
 {
     struct header h;
     if (n < sizeof h)
@@ -139,7 +146,8 @@ bool planfile_is(const char *path)
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     bool is = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-              pread(fd, start, sizeof start, 0) == (ssize_t) sizeof start && !memcmp(start, magic, sizeof magic);
+        pread(fd, start, sizeof start, 0) == (ssize_t) sizeof start &&
+        !memcmp(start, magic, sizeof magic);
     if (fd >= 0)
         close(fd);
     return is;
@@ -148,7 +156,8 @@ bool planfile_is(const char *path)
 /* Memory of its own that holds the file as it is now. */
 static rill_status file_copy(struct planfile *f, int fd, rill_error *err)
 {
-    void *map = mmap(NULL, f->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *map =
+        mmap(NULL, f->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED)
         return err_set(err, RILL_NOMEM, "out of memory for %zu bytes", f->map_bytes);
     f->map = map;
@@ -181,7 +190,8 @@ rill_status planfile_open(struct planfile **ret, const char *path, bool copies, 
         return err_set(reterr, RILL_NOMEM, "out of memory");
     f->path = path;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    rill_status s = fd < 0 ? err_set(reterr, RILL_IO, "%s", strerror(errno)) : file_map(f, fd, copies, reterr);
+    rill_status s =
+        fd < 0 ? err_set(reterr, RILL_IO, "%s", strerror(errno)) : file_map(f, fd, copies, reterr);
     if (fd >= 0)
         close(fd);
     if (s == RILL_OK)
@@ -190,12 +200,14 @@ rill_status planfile_open(struct planfile **ret, const char *path, bool copies, 
         planfile_free(f);
         return s;
     }
-    mlock(f->map, f->map_bytes);    /* a stream would wait for a page that was dropped; works without */
+    mlock(f->map,
+          f->map_bytes); /* a stream would wait for a page that was dropped; works without */
     *ret = f;
     return RILL_OK;
 }
 
-rill_status planfile_of_bytes(struct planfile **ret, const void *bytes, size_t n, bool is_hostile, rill_error *reterr)
+rill_status planfile_of_bytes(struct planfile **ret, const void *bytes, size_t n, bool is_hostile,
+                              rill_error *reterr)
 {
     struct planfile *f = calloc(1, sizeof *f);
     if (!f)
@@ -222,7 +234,8 @@ struct planfile *planfile_free(struct planfile *f)
     return NULL;
 }
 
-struct record_reader planfile_part(const struct planfile *f, enum planfile_part part, struct arena *a)
+struct record_reader planfile_part(const struct planfile *f, enum planfile_part part,
+                                   struct arena *a)
 {
     const unsigned char *at = f->parts;
     for (int i = 0; i < (int) part; i++)
@@ -232,8 +245,8 @@ struct record_reader planfile_part(const struct planfile *f, enum planfile_part 
 
 /* ---- saving ---- */
 
-static void header_fill(struct header *h, const char *cpu, const struct record *body, const struct record parts[],
-                        const struct record *data)
+static void header_fill(struct header *h, const char *cpu, const struct record *body,
+                        const struct record parts[], const struct record *data)
 {
     *h = (struct header) { .format = FORMAT, .header_bytes = sizeof *h, .code = PLANFILE_CODE };
     memcpy(h->magic, magic, sizeof magic);
@@ -263,14 +276,16 @@ static bool all_write(int fd, const void *bytes, size_t n)
     return true;
 }
 
-static rill_status file_write(const char *path, const struct header *h, const struct record *body, const struct record *data,
-                              rill_error *err)
+static rill_status file_write(const char *path, const struct header *h, const struct record *body,
+                              const struct record *data, rill_error *err)
 {
     char beside[4096];
     struct stat there;
     if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return err_set(err, RILL_IO, "%.300s is there and no ordinary file; give another name", path);
-    if ((size_t) snprintf(beside, sizeof beside, "%s.%ld.new", path, (long) getpid()) >= sizeof beside)
+        return err_set(err, RILL_IO, "%.300s is there and no ordinary file; give another name",
+                       path);
+    if ((size_t) snprintf(beside, sizeof beside, "%s.%ld.new", path, (long) getpid()) >=
+        sizeof beside)
         return err_set(err, RILL_INVALID, "the name of the file is too long");
     int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0)
@@ -286,8 +301,9 @@ static rill_status file_write(const char *path, const struct header *h, const st
     return err_set(err, RILL_IO, "%.300s: %s", path, strerror(why));
 }
 
-rill_status planfile_save(const char *path, const char *cpu, const struct record parts[PLANFILE_PARTS],
-                          const struct record *data, rill_error *reterr)
+rill_status planfile_save(const char *path, const char *cpu,
+                          const struct record parts[PLANFILE_PARTS], const struct record *data,
+                          rill_error *reterr)
 {
     static const unsigned char zeros[PLANFILE_ALIGN_BYTES];
     struct record body = { 0 };
@@ -297,10 +313,13 @@ rill_status planfile_save(const char *path, const char *cpu, const struct record
         record_bytes(&body, parts[i].data, parts[i].n);
         failed |= parts[i].failed;
     }
-    record_bytes(&body, zeros, (PLANFILE_ALIGN_BYTES - (sizeof h + body.n) % PLANFILE_ALIGN_BYTES) % PLANFILE_ALIGN_BYTES);
+    record_bytes(&body, zeros,
+                 (PLANFILE_ALIGN_BYTES - (sizeof h + body.n) % PLANFILE_ALIGN_BYTES) %
+                     PLANFILE_ALIGN_BYTES);
     header_fill(&h, cpu, &body, parts, data);
-    rill_status s = failed || body.failed ? err_set(reterr, RILL_NOMEM, "out of memory while writing a plan")
-                                          : file_write(path, &h, &body, data, reterr);
+    rill_status s = failed || body.failed
+        ? err_set(reterr, RILL_NOMEM, "out of memory while writing a plan")
+        : file_write(path, &h, &body, data, reterr);
     record_drop(&body);
     return s;
 }

@@ -63,10 +63,12 @@ static void truths_check(struct reader *d, const struct tensor *t)
 }
 
 /* A block of data, wholly inside. */
-static const unsigned char *block_take(struct record_reader *r, const unsigned char *data, size_t data_bytes, size_t bytes)
+static const unsigned char *block_take(struct record_reader *r, const unsigned char *data,
+                                       size_t data_bytes, size_t bytes)
 {
     int64_t at = record_take_i64(r);
-    if (at < 0 || at % PLANFILE_ALIGN_BYTES || (uint64_t) at > data_bytes || bytes > data_bytes - (size_t) at)
+    if (at < 0 || at % PLANFILE_ALIGN_BYTES || (uint64_t) at > data_bytes ||
+        bytes > data_bytes - (size_t) at)
         record_wrong(r, "a block lies outside the file");
     return r->wrong ? NULL : data + at;
 }
@@ -167,7 +169,8 @@ static void attr_read(struct reader *d, struct attr *a)
         record_wrong(d->r, "an attribute lacks its tensor");
 }
 
-static rill_status attrs_read(struct reader *d, const struct op *op, const char *name, const void **ret)
+static rill_status attrs_read(struct reader *d, const struct op *op, const char *name,
+                              const void **ret)
 {
     uint32_t n = record_take_count(d->r, 8);
     struct attr *list = record_array(d->r, n, sizeof *list);
@@ -194,7 +197,8 @@ static uint32_t *list_read(struct reader *d, const struct graph *g, bool absent,
     return list;
 }
 
-static rill_status inputs_check(struct reader *d, const struct half *h, const uint32_t *in, unsigned n)
+static rill_status inputs_check(struct reader *d, const struct half *h, const uint32_t *in,
+                                unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
         if (in[i] != WIRE_NONE && !h->ready[in[i]])
@@ -203,7 +207,8 @@ static rill_status inputs_check(struct reader *d, const struct half *h, const ui
 }
 
 /* Marks wires as written by the node of that number; WIRE_NONE: from outside. */
-static rill_status wires_claim(struct reader *d, struct half *h, const uint32_t *list, unsigned n, uint32_t node)
+static rill_status wires_claim(struct reader *d, struct half *h, const uint32_t *list, unsigned n,
+                               uint32_t node)
 {
     for (unsigned i = 0; i < n; i++) {
         if (list[i] == WIRE_NONE)
@@ -229,8 +234,15 @@ static rill_status node_check_facts(struct reader *d, const struct graph *g, con
     TRY(reader_status(d));
     for (unsigned i = 0; i < n->n_in; i++)
         in[i] = fact_at(g, n->in[i]);
-    struct infer c = { .node = n, .attr = n->attr, .dims = d->s->dims, .arena = d->r->arena, .n_in = n->n_in,
-                       .n_out = n->n_out, .in = in, .out = out, .err = d->err };
+    struct infer c = { .node = n,
+                       .attr = n->attr,
+                       .dims = d->s->dims,
+                       .arena = d->r->arena,
+                       .n_in = n->n_in,
+                       .n_out = n->n_out,
+                       .in = in,
+                       .out = out,
+                       .err = d->err };
     TRY(n->op->infer(&c));
     TRY(dims_status(d->s->dims, d->err));
     for (unsigned i = 0; i < n->n_out; i++) {
@@ -240,7 +252,8 @@ static rill_status node_check_facts(struct reader *d, const struct graph *g, con
             continue;
         fact_print(&out[i], made, sizeof made);
         fact_print(f, said, sizeof said);
-        return op_fail(d->err, RILL_MALFORMED, n, "output %u is said to be %s, its inputs make %s", i, said, made);
+        return op_fail(d->err, RILL_MALFORMED, n, "output %u is said to be %s, its inputs make %s",
+                       i, said, made);
     }
     return RILL_OK;
 }
@@ -263,9 +276,9 @@ static bool scan_is_sound(const struct node *n)
 {
     const struct scan_attr *at = n->attr;
     int64_t n_in = n->n_in, n_out = n->n_out;
-    return n->n_body == 1 && at->n_states >= 0 && at->n_scans >= 0 && at->n_states <= n_in && at->n_scans <= n_in - at->n_states &&
-           at->n_states <= n_out && all_there(n->in, n->n_in) && n->body[0]->n_inputs == n->n_in &&
-           n->body[0]->n_outputs == n->n_out;
+    return n->n_body == 1 && at->n_states >= 0 && at->n_scans >= 0 && at->n_states <= n_in &&
+        at->n_scans <= n_in - at->n_states && at->n_states <= n_out && all_there(n->in, n->n_in) &&
+        n->body[0]->n_inputs == n->n_in && n->body[0]->n_outputs == n->n_out;
 }
 
 /* It only counts, and what it stacks is as long as its count. */
@@ -273,12 +286,14 @@ static bool loop_is_sound(const struct graph *g, const struct node *n)
 {
     const struct loop_attr *at = n->attr;
     int64_t states = at->n_states;
-    if (n->n_body != 1 || n->n_in < 2 || states < 0 || states > (int64_t) n->n_in - 2 || states > (int64_t) n->n_out ||
-        !all_there(n->in + 2, n->n_in - 2) || n->body[0]->n_inputs != n->n_in || n->body[0]->n_outputs != n->n_out + 1)
+    if (n->n_body != 1 || n->n_in < 2 || states < 0 || states > (int64_t) n->n_in - 2 ||
+        states > (int64_t) n->n_out || !all_there(n->in + 2, n->n_in - 2) ||
+        n->body[0]->n_inputs != n->n_in || n->body[0]->n_outputs != n->n_out + 1)
         return false;
     const struct fact *trips = fact_at(g, n->in[0]), *goes = fact_at(g, n->in[1]);
     const struct graph *b = n->body[0];
-    if (!is_one(trips, DTYPE_I64) || !trips->value || (goes && (!is_one(goes, DTYPE_BOOL) || !goes->value)) ||
+    if (!is_one(trips, DTYPE_I64) || !trips->value ||
+        (goes && (!is_one(goes, DTYPE_BOOL) || !goes->value)) ||
         !is_one(&b->wires[b->outputs[0]].fact, DTYPE_BOOL))
         return false;
     int64_t count = tensor_get_i64(trips->value, trips->value->data, 0);
@@ -292,7 +307,8 @@ static bool loop_is_sound(const struct graph *g, const struct node *n)
 
 static bool if_is_sound(const struct graph *g, const struct node *n)
 {
-    if (n->n_body != 2 || n->n_in < 1 || !all_there(n->in, n->n_in) || !is_one(fact_at(g, n->in[0]), DTYPE_BOOL))
+    if (n->n_body != 2 || n->n_in < 1 || !all_there(n->in, n->n_in) ||
+        !is_one(fact_at(g, n->in[0]), DTYPE_BOOL))
         return false;
     for (int b = 0; b < 2; b++)
         if (n->body[b]->n_inputs != n->n_in - 1 || n->body[b]->n_outputs != n->n_out)
@@ -300,11 +316,16 @@ static bool if_is_sound(const struct graph *g, const struct node *n)
     return true;
 }
 
-/* Numbers of inputs, outputs and states; the sizes on both sides of a body are compared by who plans the graph. */
+/* Numbers of inputs, outputs and states; the sizes on both sides of a body are compared by who
+ * plans the graph. */
 static rill_status control_check(struct reader *d, const struct graph *g, const struct node *n)
 {
-    bool sound = n->op == &op_scan ? scan_is_sound(n) : n->op == &op_loop ? loop_is_sound(g, n) : if_is_sound(g, n);
-    return sound ? RILL_OK : op_fail(d->err, RILL_MALFORMED, n, "its body does not fit its inputs and outputs");
+    bool sound = n->op == &op_scan ? scan_is_sound(n)
+        : n->op == &op_loop        ? loop_is_sound(g, n)
+                                   : if_is_sound(g, n);
+    return sound
+        ? RILL_OK
+        : op_fail(d->err, RILL_MALFORMED, n, "its body does not fit its inputs and outputs");
 }
 
 static rill_status graph_read(struct reader *d, struct graph *g, int depth);
@@ -364,7 +385,9 @@ static rill_status node_read(struct reader *d, struct half *h, uint32_t number, 
 static void wire_read(struct reader *d, struct wire *w)
 {
     struct tensor t;
-    *w = (struct wire) { .name = record_take_text(d->r), .node = WIRE_NONE, .fact = { .rank = 0, .type = DTYPE_F32 } };
+    *w = (struct wire) { .name = record_take_text(d->r),
+                         .node = WIRE_NONE,
+                         .fact = { .rank = 0, .type = DTYPE_F32 } };
     const struct tensor *value = const_take(d);
     if (!value && !d->r->wrong)
         shape_read(d, &t);
@@ -460,14 +483,16 @@ rill_status planfile_graph_read(struct graph *ret, const struct graph_source *s,
     return RILL_OK;
 }
 
-rill_status planfile_packs_read(struct record_reader *from, const unsigned char *data, size_t data_bytes,
-                                const struct pack **ret, uint32_t *ret_n, rill_error *reterr)
+rill_status planfile_packs_read(struct record_reader *from, const unsigned char *data,
+                                size_t data_bytes, const struct pack **ret, uint32_t *ret_n,
+                                rill_error *reterr)
 {
     struct reader d = { .r = from, .err = reterr };
     uint32_t n = record_take_count(from, 16);
     struct pack *list = record_array(from, n, sizeof *list);
     for (uint32_t i = 0; i < n && !from->wrong; i++) {
-        list[i].bytes = (size_t) record_take_range(from, 0, (int64_t) data_bytes, "a block lies outside the file");
+        list[i].bytes = (size_t) record_take_range(from, 0, (int64_t) data_bytes,
+                                                   "a block lies outside the file");
         list[i].data = block_take(from, data, data_bytes, list[i].bytes);
     }
     *ret = list;

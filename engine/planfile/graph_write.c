@@ -16,7 +16,8 @@ struct writer {
 size_t data_add(struct record *data, const void *bytes, size_t n)
 {
     static const unsigned char zeros[PLANFILE_ALIGN_BYTES];
-    record_bytes(data, zeros, (PLANFILE_ALIGN_BYTES - data->n % PLANFILE_ALIGN_BYTES) % PLANFILE_ALIGN_BYTES);
+    record_bytes(data, zeros,
+                 (PLANFILE_ALIGN_BYTES - data->n % PLANFILE_ALIGN_BYTES) % PLANFILE_ALIGN_BYTES);
     size_t at = data->n;
     record_bytes(data, bytes, n);
     return at;
@@ -66,7 +67,8 @@ static bool const_same(const struct tensor *a, const struct tensor *b)
 static rill_status const_number(struct writer *w, const struct tensor *t, uint32_t *ret)
 {
     if (t->type == DTYPE_DIM || t->type == DTYPE_NONE)
-        return err_set(w->err, RILL_UNSUPPORTED, "a constant of sizes that are not known cannot be compiled");
+        return err_set(w->err, RILL_UNSUPPORTED,
+                       "a constant of sizes that are not known cannot be compiled");
     for (*ret = 0; *ret < w->n; ++*ret)
         if (const_same(w->list[*ret], t))
             return RILL_OK;
@@ -124,7 +126,8 @@ static rill_status attr_write(struct writer *w, const struct attr_spec *s, const
 /* A tensor that is absent is not written: so it stays absent. */
 static bool attr_is_absent(const struct attr_spec *s, const void *attr)
 {
-    return s->kind == ATTR_TENSOR && !*(const struct tensor *const *) (const void *) ((const unsigned char *) attr + s->offset);
+    return s->kind == ATTR_TENSOR &&
+        !*(const struct tensor *const *) (const void *) ((const unsigned char *) attr + s->offset);
 }
 
 static rill_status attrs_write(struct writer *w, const struct node *n)
@@ -172,7 +175,8 @@ static rill_status wire_write(struct writer *w, const struct graph *g, const str
     if (!fact_to_tensor(f, &t) || t.type == DTYPE_DIM) {
         char text[200];
         fact_print(f, text, sizeof text);
-        return err_set(w->err, RILL_UNSUPPORTED, "graph '%.80s': '%.80s' is %s; only graphs of known sizes can be compiled",
+        return err_set(w->err, RILL_UNSUPPORTED,
+                       "graph '%.80s': '%.80s' is %s; only graphs of known sizes can be compiled",
                        g->name ? g->name : "", wire->name, text);
     }
     uint32_t k = WIRE_NONE;
@@ -189,7 +193,8 @@ static rill_status wire_write(struct writer *w, const struct graph *g, const str
     return RILL_OK;
 }
 
-static void list_write(struct record *to, const uint32_t *numbers, const uint32_t *wires, unsigned n)
+static void list_write(struct record *to, const uint32_t *numbers, const uint32_t *wires,
+                       unsigned n)
 {
     record_u32(to, n);
     for (unsigned i = 0; i < n; i++)
@@ -245,8 +250,8 @@ static rill_status graph_write(struct writer *w, const struct graph *g)
     return s;
 }
 
-rill_status planfile_graph_write(struct record *to, struct record *data, const struct graph *g, const struct plan *p,
-                                 rill_error *reterr)
+rill_status planfile_graph_write(struct record *to, struct record *data, const struct graph *g,
+                                 const struct plan *p, rill_error *reterr)
 {
     struct writer w = { .data = data, .plan = p, .err = reterr };
     rill_status s = graph_write(&w, g);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Four lanes, each a chain of steps that can be undone: add a word, multiply by an odd number, turn. So no two values of a
- * word lead to the same end, and the lanes do not wait for each other. */
+/* Four lanes, each a chain of steps that can be undone: add a word, multiply by an odd number,
+ * turn. So no two values of a word lead to the same end, and the lanes do not wait for each
+ * other. */
 #include "engine/planfile/planfile.h"
 
 #include <string.h>

@@ -10,10 +10,12 @@
 static const struct { size_t offset; bool is_text; } sink_fields[] = {
 #define NUMBER(field) { offsetof(rill_sink_opts, field), false }
 #define TEXT(field) { offsetof(rill_sink_opts, field), true }
-    NUMBER(kind), TEXT(tokens), TEXT(words), TEXT(ignore), NUMBER(scores), NUMBER(units), NUMBER(rule1_ms), NUMBER(rule2_ms),
-    NUMBER(rule3_ms), NUMBER(blank), NUMBER(beam), NUMBER(stability), NUMBER(max_tokens), NUMBER(threshold),
-    NUMBER(smooth_frames), NUMBER(patience_frames), NUMBER(debounce_ms), NUMBER(release), NUMBER(hangover_ms),
-    NUMBER(preroll_ms), NUMBER(max_symbols),
+    NUMBER(kind),        TEXT(tokens),      TEXT(words),           TEXT(ignore),
+    NUMBER(scores),      NUMBER(units),     NUMBER(rule1_ms),      NUMBER(rule2_ms),
+    NUMBER(rule3_ms),    NUMBER(blank),     NUMBER(beam),          NUMBER(stability),
+    NUMBER(max_tokens),  NUMBER(threshold), NUMBER(smooth_frames), NUMBER(patience_frames),
+    NUMBER(debounce_ms), NUMBER(release),   NUMBER(hangover_ms),   NUMBER(preroll_ms),
+    NUMBER(max_symbols),
 #undef NUMBER
 #undef TEXT
 };
@@ -61,8 +63,9 @@ static void sink_read(struct record_reader *r, rill_sink_opts *ret)
             memcpy(at, &u, sizeof u);
         }
     }
-    if (!r->wrong && ((uint32_t) ret->kind > RILL_PORT_TRANSDUCER || (uint32_t) ret->scores > RILL_SCORES_PROBS ||
-                      (uint32_t) ret->units > RILL_UNITS_CHARS))
+    if (!r->wrong &&
+        ((uint32_t) ret->kind > RILL_PORT_TRANSDUCER ||
+         (uint32_t) ret->scores > RILL_SCORES_PROBS || (uint32_t) ret->units > RILL_UNITS_CHARS))
         record_wrong(r, "a sink is of no known kind");
 }
 

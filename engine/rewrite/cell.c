@@ -19,10 +19,13 @@ static bool product_fits(const struct graph *g, const struct node *n, int64_t wi
 {
     const struct fact *a = &g->wires[n->in[0]].fact;
     const struct tensor *w = match_value(g, n->in[1]);
-    if (!w || w->type != DTYPE_F32 || w->rank != 2 || a->rank != 2 || !dim_is_const(a->shape[0]) || !dim_is_const(a->shape[1]))
+    if (!w || w->type != DTYPE_F32 || w->rank != 2 || a->rank != 2 || !dim_is_const(a->shape[0]) ||
+        !dim_is_const(a->shape[1]))
         return false;
     bool gemm = node_is(n, "Gemm"), turned = gemm && attr_get_int(n, "transB");
-    if (gemm && (attr_get_int(n, "transA") || attr_get_float(n, "alpha") != 1 || attr_get_float(n, "beta") != 1))
+    if (gemm &&
+        (attr_get_int(n, "transA") || attr_get_float(n, "alpha") != 1 ||
+         attr_get_float(n, "beta") != 1))
         return false;
     return w->dim[turned ? 0 : 1] == width;
 }
@@ -30,8 +33,8 @@ static bool product_fits(const struct graph *g, const struct node *n, int64_t wi
 static bool bias_take(const struct graph *g, uint32_t wire, struct sum *s)
 {
     const struct tensor *t = match_value(g, wire);
-    if (!t || t->type != DTYPE_F32 || tensor_count(t) != s->width || t->rank < 1 || t->dim[t->rank - 1] != s->width ||
-        s->n_biases == BIASES_MAX)
+    if (!t || t->type != DTYPE_F32 || tensor_count(t) != s->width || t->rank < 1 ||
+        t->dim[t->rank - 1] != s->width || s->n_biases == BIASES_MAX)
         return false;
     s->bias[s->n_biases++] = t;
     return true;
@@ -52,7 +55,8 @@ static bool sum_take(const struct graph *g, uint32_t wire, int depth, struct sum
     return n->n_in < 3 || n->in[2] == WIRE_NONE || bias_take(g, n->in[2], s);
 }
 
-static bool sum_find(const struct graph *g, uint32_t wire, unsigned n_products, int64_t width, struct sum *s)
+static bool sum_find(const struct graph *g, uint32_t wire, unsigned n_products, int64_t width,
+                     struct sum *s)
 {
     *s = (struct sum) { .width = width };
     return sum_take(g, wire, 0, s) && s->n_products == n_products;
@@ -84,7 +88,8 @@ static bool part_take(const struct graph *g, uint32_t wire, struct parts *p)
 static bool parts_even(const struct graph *g, const struct parts *p, int64_t hidden)
 {
     const struct fact *f = &g->wires[p->split->in[0]].fact;
-    if (p->split->n_out != p->n || f->rank != 2 || axis_normalise(attr_get_int(p->split, "axis"), 2) != 1)
+    if (p->split->n_out != p->n || f->rank != 2 ||
+        axis_normalise(attr_get_int(p->split, "axis"), 2) != 1)
         return false;
     for (unsigned k = 0; k < p->n; k++) {
         uint32_t w = p->split->out[k];
@@ -114,8 +119,8 @@ static int64_t terms_of(const struct graph *g, const struct node *product)
 }
 
 /* [1, gates * hidden, terms], gate q from part at[q]. */
-static struct tensor *weights_make(const struct graph *g, const struct node *product, const unsigned *at, unsigned gates,
-                                   int64_t hidden)
+static struct tensor *weights_make(const struct graph *g, const struct node *product,
+                                   const unsigned *at, unsigned gates, int64_t hidden)
 {
     int64_t terms = terms_of(g, product), dim[3] = { 1, gates * hidden, terms };
     struct tensor *t = tensor_new(g->arena, DTYPE_F32, 3, dim);
@@ -123,11 +128,13 @@ static struct tensor *weights_make(const struct graph *g, const struct node *pro
     for (unsigned q = 0; t && q < gates; q++)
         for (int64_t j = 0; j < hidden; j++)
             for (int64_t k = 0; k < terms; k++)
-                ((float *) t->data)[(q * hidden + j) * terms + k] = weight_at(product, w, k, at[q] * hidden + j);
+                ((float *) t->data)[(q * hidden + j) * terms + k] =
+                    weight_at(product, w, k, at[q] * hidden + j);
     return t;
 }
 
-static void bias_add(const struct sum *s, const unsigned *at, unsigned gates, int64_t hidden, float *to)
+static void bias_add(const struct sum *s, const unsigned *at, unsigned gates, int64_t hidden,
+                     float *to)
 {
     for (unsigned i = 0; i < s->n_biases; i++)
         for (unsigned q = 0; q < gates; q++)
@@ -136,8 +143,9 @@ static void bias_add(const struct sum *s, const unsigned *at, unsigned gates, in
 }
 
 /* wx, wr: the sums that hold the two products; they may be one. */
-static bool tensors_make(const struct graph *g, struct cell_found *c, const struct sum *sx, const struct sum *sr,
-                         const struct node *px, const struct node *pr, const unsigned *at_x, const unsigned *at_r)
+static bool tensors_make(const struct graph *g, struct cell_found *c, const struct sum *sx,
+                         const struct sum *sr, const struct node *px, const struct node *pr,
+                         const unsigned *at_x, const unsigned *at_r)
 {
     int64_t n = c->gates * c->hidden, dim[2] = { 1, 2 * n };
     c->w = weights_make(g, px, at_x, c->gates, c->hidden);
@@ -156,11 +164,14 @@ static bool tensors_make(const struct graph *g, struct cell_found *c, const stru
 static bool is_state(const struct graph *g, uint32_t wire, const struct cell_found *c)
 {
     const struct fact *f = wire == WIRE_NONE ? NULL : &g->wires[wire].fact;
-    return f && f->type == DTYPE_F32 && f->rank == 2 && dim_is(f->shape[0], c->batch) && dim_is(f->shape[1], c->hidden);
+    return f && f->type == DTYPE_F32 && f->rank == 2 && dim_is(f->shape[0], c->batch) &&
+        dim_is(f->shape[1], c->hidden);
 }
 
-/* Which product of a sum goes on from h: the one asked for, else one whose operand is as wide as the state. */
-static bool sides_find(const struct graph *g, const struct sum *s, uint32_t h, struct cell_found *c, int *ret_h)
+/* Which product of a sum goes on from h: the one asked for, else one whose operand is as wide as
+ * the state. */
+static bool sides_find(const struct graph *g, const struct sum *s, uint32_t h, struct cell_found *c,
+                       int *ret_h)
 {
     for (int k = 1; k >= 0; k--) {
         uint32_t w = s->product[k]->in[0];
@@ -178,7 +189,8 @@ static bool sides_find(const struct graph *g, const struct sum *s, uint32_t h, s
 static bool sizes_take(const struct graph *g, uint32_t next, struct cell_found *c)
 {
     const struct fact *f = &g->wires[next].fact;
-    if (f->type != DTYPE_F32 || f->rank != 2 || !dim_is_const(f->shape[0]) || !dim_is_const(f->shape[1]))
+    if (f->type != DTYPE_F32 || f->rank != 2 || !dim_is_const(f->shape[0]) ||
+        !dim_is_const(f->shape[1]))
         return false;
     c->batch = dim_value(f->shape[0]);
     c->hidden = dim_value(f->shape[1]);
@@ -188,12 +200,15 @@ static bool sizes_take(const struct graph *g, uint32_t next, struct cell_found *
 }
 
 /* c' = f * c + i * g */
-static bool lstm_next_c(const struct graph *g, const struct node *sum, struct cell_found *c, uint32_t gate[4])
+static bool lstm_next_c(const struct graph *g, const struct node *sum, struct cell_found *c,
+                        uint32_t gate[4])
 {
     for (int k = 0; k < 2; k++) {
-        const struct node *keep = match_op(g, sum->in[k], "Mul"), *add = match_op(g, match_other(sum, k), "Mul");
+        const struct node *keep = match_op(g, sum->in[k], "Mul"),
+                          *add = match_op(g, match_other(sum, k), "Mul");
         for (int q = 0; keep && add && q < 4; q++) {
-            uint32_t f = inner_of(g, keep->in[q & 1], "Sigmoid"), i = inner_of(g, add->in[q >> 1], "Sigmoid");
+            uint32_t f = inner_of(g, keep->in[q & 1], "Sigmoid"),
+                     i = inner_of(g, add->in[q >> 1], "Sigmoid");
             uint32_t n = inner_of(g, match_other(add, q >> 1), "Tanh");
             c->c = match_other(keep, q & 1);
             if (f != WIRE_NONE && i != WIRE_NONE && n != WIRE_NONE && is_state(g, c->c, c)) {
@@ -206,7 +221,8 @@ static bool lstm_next_c(const struct graph *g, const struct node *sum, struct ce
 }
 
 /* h' = o * tanh(c') */
-static bool lstm_find(const struct graph *g, const struct node *n, uint32_t h, struct cell_found *c, rill_status *ret_status)
+static bool lstm_find(const struct graph *g, const struct node *n, uint32_t h, struct cell_found *c,
+                      rill_status *ret_status)
 {
     for (int k = 0; node_is(n, "Mul") && k < 2; k++) {
         uint32_t gate[4] = { WIRE_NONE, inner_of(g, n->in[k], "Sigmoid"), WIRE_NONE, WIRE_NONE };
@@ -218,8 +234,8 @@ static bool lstm_find(const struct graph *g, const struct node *n, uint32_t h, s
         bool found = gate[1] != WIRE_NONE && sum && lstm_next_c(g, sum, c, gate);
         for (unsigned q = 0; found && q < 4; q++)
             found = part_take(g, gate[q], &p);
-        if (!found || !parts_even(g, &p, c->hidden) || !sum_find(g, p.split->in[0], 2, 4 * c->hidden, &s) ||
-            !sides_find(g, &s, h, c, &side))
+        if (!found || !parts_even(g, &p, c->hidden) ||
+            !sum_find(g, p.split->in[0], 2, 4 * c->hidden, &s) || !sides_find(g, &s, h, c, &side))
             continue;
         c->op = "LSTM";
         c->gates = 4;
@@ -234,7 +250,8 @@ static bool lstm_find(const struct graph *g, const struct node *n, uint32_t h, s
 }
 
 /* sig(x part + h part): each part of its own Split */
-static bool gate_pair(const struct graph *g, const struct node *sum, struct parts *px, struct parts *ph)
+static bool gate_pair(const struct graph *g, const struct node *sum, struct parts *px,
+                      struct parts *ph)
 {
     for (int k = 0; sum && k < 2; k++) {
         struct parts x = *px, h = *ph;
@@ -248,13 +265,15 @@ static bool gate_pair(const struct graph *g, const struct node *sum, struct part
 }
 
 /* n = tanh(x part + r * h part) */
-static bool gru_candidate(const struct graph *g, uint32_t n, struct parts *px, struct parts *ph, uint32_t *ret_r)
+static bool gru_candidate(const struct graph *g, uint32_t n, struct parts *px, struct parts *ph,
+                          uint32_t *ret_r)
 {
     const struct node *sum = match_op(g, inner_of(g, n, "Tanh"), "Add");
     for (int q = 0; sum && q < 4; q++) {
         const struct node *mul = match_op(g, sum->in[q & 1], "Mul");
         struct parts x = *px, h = *ph;
-        if (!mul || inner_of(g, mul->in[q >> 1], "Sigmoid") == WIRE_NONE || !part_take(g, match_other(mul, q >> 1), &h) ||
+        if (!mul || inner_of(g, mul->in[q >> 1], "Sigmoid") == WIRE_NONE ||
+            !part_take(g, match_other(mul, q >> 1), &h) ||
             !part_take(g, match_other(sum, q & 1), &x))
             continue;
         *ret_r = mul->in[q >> 1];
@@ -265,14 +284,17 @@ static bool gru_candidate(const struct graph *g, uint32_t n, struct parts *px, s
     return false;
 }
 
-/* One way to write the next state; of its sum, operand k is looked at, and operands by the bits of q below it. */
-typedef bool gru_form(const struct graph *g, const struct node *sum, int k, int q, uint32_t *ret_z, uint32_t *ret_n, uint32_t *ret_h);
+/* One way to write the next state; of its sum, operand k is looked at, and operands by the bits of
+ * q below it. */
+typedef bool gru_form(const struct graph *g, const struct node *sum, int k, int q, uint32_t *ret_z,
+                      uint32_t *ret_n, uint32_t *ret_h);
 
 /* (1 - z) * n + z * h */
-static bool gru_weighted(const struct graph *g, const struct node *sum, int k, int q, uint32_t *ret_z, uint32_t *ret_n,
-                         uint32_t *ret_h)
+static bool gru_weighted(const struct graph *g, const struct node *sum, int k, int q,
+                         uint32_t *ret_z, uint32_t *ret_n, uint32_t *ret_h)
 {
-    const struct node *fresh = match_op(g, sum->in[k], "Mul"), *keep = match_op(g, match_other(sum, k), "Mul");
+    const struct node *fresh = match_op(g, sum->in[k], "Mul"),
+                      *keep = match_op(g, match_other(sum, k), "Mul");
     const struct node *one = fresh && keep ? match_op(g, fresh->in[q & 1], "Sub") : NULL;
     if (!one)
         return false;
@@ -283,8 +305,8 @@ static bool gru_weighted(const struct graph *g, const struct node *sum, int k, i
 }
 
 /* n + z * (h - n) */
-static bool gru_between(const struct graph *g, const struct node *sum, int k, int q, uint32_t *ret_z, uint32_t *ret_n,
-                        uint32_t *ret_h)
+static bool gru_between(const struct graph *g, const struct node *sum, int k, int q,
+                        uint32_t *ret_z, uint32_t *ret_n, uint32_t *ret_h)
 {
     const struct node *mul = q < 2 ? match_op(g, sum->in[k], "Mul") : NULL;
     const struct node *sub = mul ? match_op(g, mul->in[q], "Sub") : NULL;
@@ -296,8 +318,8 @@ static bool gru_between(const struct graph *g, const struct node *sum, int k, in
     return match_other(sum, k) == *ret_n;
 }
 
-static bool gru_next(const struct graph *g, const struct node *sum, const struct cell_found *c, uint32_t *ret_z, uint32_t *ret_n,
-                     uint32_t *ret_h)
+static bool gru_next(const struct graph *g, const struct node *sum, const struct cell_found *c,
+                     uint32_t *ret_z, uint32_t *ret_n, uint32_t *ret_h)
 {
     static gru_form *const forms[] = { gru_weighted, gru_between };
     for (int i = 0; i < 16; i++)
@@ -306,20 +328,23 @@ static bool gru_next(const struct graph *g, const struct node *sum, const struct
     return false;
 }
 
-static bool gru_find(const struct graph *g, const struct node *sum, uint32_t h, struct cell_found *c, rill_status *ret_status)
+static bool gru_find(const struct graph *g, const struct node *sum, uint32_t h,
+                     struct cell_found *c, rill_status *ret_status)
 {
     static const unsigned op_order[3] = { 1, 2, 0 };      /* z, r, n were taken as n, z, r */
     struct parts px = { .n = 0 }, ph = { .n = 0 };
     struct sum sx, sh;
     uint32_t z, n, r;
     unsigned at_x[3], at_h[3];
-    if (!node_is(sum, "Add") || !gru_next(g, sum, c, &z, &n, &c->h) || (h != WIRE_NONE && c->h != h) ||
-        !gru_candidate(g, n, &px, &ph, &r) || !gate_pair(g, match_op(g, inner_of(g, z, "Sigmoid"), "Add"), &px, &ph) ||
-        !gate_pair(g, match_op(g, inner_of(g, r, "Sigmoid"), "Add"), &px, &ph) || px.split == ph.split)
+    if (!node_is(sum, "Add") || !gru_next(g, sum, c, &z, &n, &c->h) ||
+        (h != WIRE_NONE && c->h != h) || !gru_candidate(g, n, &px, &ph, &r) ||
+        !gate_pair(g, match_op(g, inner_of(g, z, "Sigmoid"), "Add"), &px, &ph) ||
+        !gate_pair(g, match_op(g, inner_of(g, r, "Sigmoid"), "Add"), &px, &ph) ||
+        px.split == ph.split)
         return false;
     if (!parts_even(g, &px, c->hidden) || !parts_even(g, &ph, c->hidden) ||
-        !sum_find(g, px.split->in[0], 1, 3 * c->hidden, &sx) || !sum_find(g, ph.split->in[0], 1, 3 * c->hidden, &sh) ||
-        sh.product[0]->in[0] != c->h)
+        !sum_find(g, px.split->in[0], 1, 3 * c->hidden, &sx) ||
+        !sum_find(g, ph.split->in[0], 1, 3 * c->hidden, &sh) || sh.product[0]->in[0] != c->h)
         return false;
     for (int q = 0; q < 3; q++) {
         at_x[q] = px.at[op_order[q]];
@@ -337,12 +362,14 @@ static bool gru_find(const struct graph *g, const struct node *sum, uint32_t h, 
     return *ret_status == RILL_OK;
 }
 
-static bool rnn_find(const struct graph *g, const struct node *n, uint32_t h, struct cell_found *c, rill_status *ret_status)
+static bool rnn_find(const struct graph *g, const struct node *n, uint32_t h, struct cell_found *c,
+                     rill_status *ret_status)
 {
     static const unsigned at[1] = { 0 };
     struct sum s;
     int side;
-    if (h == WIRE_NONE || !node_is(n, "Tanh") || !sum_find(g, n->in[0], 2, c->hidden, &s) || !sides_find(g, &s, h, c, &side))
+    if (h == WIRE_NONE || !node_is(n, "Tanh") || !sum_find(g, n->in[0], 2, c->hidden, &s) ||
+        !sides_find(g, &s, h, c, &side))
         return false;
     c->op = "RNN";
     c->gates = 1;
@@ -352,7 +379,8 @@ static bool rnn_find(const struct graph *g, const struct node *n, uint32_t h, st
     return *ret_status == RILL_OK;
 }
 
-bool cell_find(const struct graph *g, uint32_t i, uint32_t h, struct cell_found *ret, rill_status *ret_status)
+bool cell_find(const struct graph *g, uint32_t i, uint32_t h, struct cell_found *ret,
+               rill_status *ret_status)
 {
     const struct node *n = &g->nodes[i];
     *ret_status = RILL_OK;

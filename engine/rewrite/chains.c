@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Clusters grow in the order of the nodes: an element-wise node joins those that made its inputs as long as nobody outside
- * has read from them. A cluster runs where its last node stood, so all it reads is there and nothing it makes is late. */
+/* Clusters grow in the order of the nodes: an element-wise node joins those that made its inputs as
+ * long as nobody outside has read from them. A cluster runs where its last node stood, so all it
+ * reads is there and nothing it makes is late. */
 #include "engine/ops/chain.h"
 #include "engine/rewrite/edit.h"
 #include "engine/rewrite/rewrite.h"
@@ -13,10 +14,12 @@
 #define FAR_NODES   12          /* that many nodes from a cluster's first */
 
 static const struct { const char *name; enum kern_chain_op op; int n_in; } links[] = {
-    { "Add", KERN_CHAIN_ADD, 2 }, { "Sub", KERN_CHAIN_SUB, 2 }, { "Mul", KERN_CHAIN_MUL, 2 }, { "Div", KERN_CHAIN_DIV, 2 },
-    { "PRelu", KERN_CHAIN_LEAKY, 2 }, { "Relu", KERN_CHAIN_RELU, 1 }, { "Sigmoid", KERN_CHAIN_SIGMOID, 1 },
-    { "Tanh", KERN_CHAIN_TANH, 1 }, { "Exp", KERN_CHAIN_EXP, 1 }, { "Log", KERN_CHAIN_LOG, 1 },
-    { "Sqrt", KERN_CHAIN_SQRT, 1 }, { "Pow", KERN_CHAIN_MUL, 2 },
+    { "Add", KERN_CHAIN_ADD, 2 },         { "Sub", KERN_CHAIN_SUB, 2 },
+    { "Mul", KERN_CHAIN_MUL, 2 },         { "Div", KERN_CHAIN_DIV, 2 },
+    { "PRelu", KERN_CHAIN_LEAKY, 2 },     { "Relu", KERN_CHAIN_RELU, 1 },
+    { "Sigmoid", KERN_CHAIN_SIGMOID, 1 }, { "Tanh", KERN_CHAIN_TANH, 1 },
+    { "Exp", KERN_CHAIN_EXP, 1 },         { "Log", KERN_CHAIN_LOG, 1 },
+    { "Sqrt", KERN_CHAIN_SQRT, 1 },       { "Pow", KERN_CHAIN_MUL, 2 },
 };
 
 struct link {
@@ -57,10 +60,12 @@ static struct cluster *cluster_root(struct cluster *c)
 
 static bool known_shape(const struct graph *g, uint32_t w, struct tensor *ret)
 {
-    return w != WIRE_NONE && g->wires[w].fact.type == DTYPE_F32 && fact_to_tensor(&g->wires[w].fact, ret) && tensor_count(ret) > 0;
+    return w != WIRE_NONE && g->wires[w].fact.type == DTYPE_F32 &&
+        fact_to_tensor(&g->wires[w].fact, ret) && tensor_count(ret) > 0;
 }
 
-/* How an operand lies along the elements of an output: densely, one element, one a row or one row for all. */
+/* How an operand lies along the elements of an output: densely, one element, one a row or one row
+ * for all. */
 enum lie { LIE_DENSE, LIE_ONE, LIE_PER_ROW, LIE_ROW, LIE_NOT };
 
 static enum lie operand_lie(const struct tensor *out, const struct tensor *x, int64_t *ret_n)
@@ -110,7 +115,10 @@ static bool link_read(const struct graph *g, uint32_t node, struct link *ret)
         k++;
     if (k == sizeof links / sizeof *links || (int) n->n_in != links[k].n_in || n->n_out != 1)
         return false;
-    *ret = (struct link) { .node = node, .op = links[k].op, .n_in = links[k].n_in, .in = { n->in[0], n->in[n->n_in - 1] } };
+    *ret = (struct link) { .node = node,
+                           .op = links[k].op,
+                           .n_in = links[k].n_in,
+                           .in = { n->in[0], n->in[n->n_in - 1] } };
     if (!strcmp(n->op->name, "Pow")) {      /* the square is a product */
         const struct tensor *v = scalar_of(g, n->in[1]);
         if (!v || *(const float *) v->data != 2)
@@ -120,7 +128,8 @@ static bool link_read(const struct graph *g, uint32_t node, struct link *ret)
     return true;
 }
 
-/* The rows that all operands of a link ask for; false: they lie otherwise, or two ask for different ones. */
+/* The rows that all operands of a link ask for; false: they lie otherwise, or two ask for different
+ * ones. */
 static bool link_rows(const struct graph *g, const struct link *l, int64_t *ret_n)
 {
     struct tensor out, x;
@@ -146,15 +155,18 @@ static bool rows_agree(int64_t a, int64_t b)
     return !a || !b || a == b;
 }
 
-static bool cluster_takes(const struct graph *g, const struct cluster *c, const struct link *l, int64_t n)
+static bool cluster_takes(const struct graph *g, const struct cluster *c, const struct link *l,
+                          int64_t n)
 {
     struct tensor out, first;
     known_shape(g, g->nodes[l->node].out[0], &out);
     known_shape(g, g->nodes[c->link[0].node].out[0], &first);
     bool near = c->count <= FAR_COUNT || l->node - c->link[0].node <= FAR_NODES;
-    bool same = out.rank == first.rank && !memcmp(out.dim, first.dim, (size_t) out.rank * sizeof *out.dim);
-    return !c->closed && c->n < NODES_MAX && c->n_in + (unsigned) l->n_in <= CHAIN_PORTS_MAX && near &&
-           rows_agree(c->cols, n) && (same || (!c->cols && !n && tensor_count(&out) == c->count));
+    bool same =
+        out.rank == first.rank && !memcmp(out.dim, first.dim, (size_t) out.rank * sizeof *out.dim);
+    return !c->closed && c->n < NODES_MAX && c->n_in + (unsigned) l->n_in <= CHAIN_PORTS_MAX &&
+        near && rows_agree(c->cols, n) &&
+        (same || (!c->cols && !n && tensor_count(&out) == c->count));
 }
 
 /* The nodes of two clusters, in the order of the graph. */
@@ -163,7 +175,9 @@ static void cluster_merge(struct cluster *to, struct cluster *from)
     struct link all[NODES_MAX];
     unsigned a = 0, b = 0, n = 0;
     while (a < to->n || b < from->n)
-        all[n++] = b == from->n || (a < to->n && to->link[a].node < from->link[b].node) ? to->link[a++] : from->link[b++];
+        all[n++] = b == from->n || (a < to->n && to->link[a].node < from->link[b].node)
+            ? to->link[a++]
+            : from->link[b++];
     memcpy(to->link, all, n * sizeof *all);
     to->n = n;
     to->n_in += from->n_in;
@@ -182,7 +196,8 @@ static rill_status link_join(struct chains *c, const struct link *l, int64_t n)
             continue;
         if (!mine)
             mine = k;
-        else if (mine->n + k->n < NODES_MAX && mine->n_in + k->n_in + (unsigned) l->n_in <= CHAIN_PORTS_MAX &&
+        else if (mine->n + k->n < NODES_MAX &&
+                 mine->n_in + k->n_in + (unsigned) l->n_in <= CHAIN_PORTS_MAX &&
                  rows_agree(mine->cols, k->cols))
             cluster_merge(mine, k);
     }
@@ -231,7 +246,10 @@ struct program {
     uint32_t n_steps, n_shapes;
     uint32_t in[CHAIN_PORTS_MAX], out[CHAIN_PORTS_MAX];
     unsigned n_in, n_out, n_tmp;
-    struct { uint32_t wire; unsigned until; } tmp[NODES_MAX];       /* the last link that reads it */
+    struct {
+        uint32_t wire;
+        unsigned until;
+    } tmp[NODES_MAX]; /* the last link that reads it */
 };
 
 /* The last of the cluster's links that reads a wire; 0: none. */
@@ -366,18 +384,24 @@ static rill_status cluster_emit(struct chains *c, const struct cluster *k)
     struct chain_attr *a = arena_new(g->arena, struct chain_attr);
     if (!a)
         return no_memory(c);
-    *a = (struct chain_attr) { .m = k->cols ? k->count / k->cols : 1, .n = k->cols ? k->cols : k->count,
-                               .n_tmp = p.n_tmp, .steps = { p.n_steps, p.steps }, .dense = { p.n_in, p.dense },
-                               .rows = { p.n_in, p.rows }, .shapes = { p.n_shapes, p.shapes } };
+    *a = (struct chain_attr) { .m = k->cols ? k->count / k->cols : 1,
+                               .n = k->cols ? k->cols : k->count,
+                               .n_tmp = p.n_tmp,
+                               .steps = { p.n_steps, p.steps },
+                               .dense = { p.n_in, p.dense },
+                               .rows = { p.n_in, p.rows },
+                               .shapes = { p.n_shapes, p.shapes } };
     uint32_t last = k->link[k->n - 1].node;
     for (unsigned i = 0; i < k->n; i++)
         c->e.gone[k->link[i].node] = true;
-    return edit_insert(&c->e, last, &op_chain, a, p.in, p.n_in, p.out, p.n_out) ? RILL_OK : no_memory(c);
+    return edit_insert(&c->e, last, &op_chain, a, p.in, p.n_in, p.out, p.n_out) ? RILL_OK
+                                                                                : no_memory(c);
 }
 
 rill_status graph_with_chains(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
-    struct chains c = { .err = reterr, .of = arena_array(g->arena, struct cluster *, g->n_wires + 1),
+    struct chains c = { .err = reterr,
+                        .of = arena_array(g->arena, struct cluster *, g->n_wires + 1),
                         .at = arena_array(g->arena, struct cluster *, g->n_nodes + 1) };
     TRY(edit_begin(&c.e, ret, g, reterr));
     if (!c.of || !c.at)

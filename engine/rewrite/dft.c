@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A convolution whose weights are the cosines and sines of a windowed Fourier transform is an STFT: the same numbers by
- * another order of summation. */
+/* A convolution whose weights are the cosines and sines of a windowed Fourier transform is an STFT:
+ * the same numbers by another order of summation. */
 #include "engine/op.h"
 #include "engine/rewrite/edit.h"
 #include "engine/rewrite/rewrite.h"
@@ -68,12 +68,14 @@ static bool weights_are_dft(const float *w, int64_t points)
 static bool dft_find(const struct graph *g, uint32_t node, struct dft *ret)
 {
     const struct node *n = &g->nodes[node];
-    if (strcmp(n->op->name, "Conv") != 0 || n->out[0] == WIRE_NONE || attr_get_int(n, "auto_pad") != 0 ||
-        attr_get_int(n, "group") != 1 || !ints_all(n, "pads", 0) || !ints_all(n, "dilations", 1) || !bias_is_zero(g, n))
+    if (strcmp(n->op->name, "Conv") != 0 || n->out[0] == WIRE_NONE ||
+        attr_get_int(n, "auto_pad") != 0 || attr_get_int(n, "group") != 1 ||
+        !ints_all(n, "pads", 0) || !ints_all(n, "dilations", 1) || !bias_is_zero(g, n))
         return false;
     const struct tensor *w = g->wires[n->in[1]].fact.value;
-    if (!w || w->type != DTYPE_F32 || w->rank != 3 || w->dim[1] != 1 || w->dim[2] % 2 || w->dim[0] != w->dim[2] + 2 ||
-        w->dim[2] < POINTS_LEAST || w->dim[2] > POINTS_MOST || !points_are_smooth(w->dim[2]))
+    if (!w || w->type != DTYPE_F32 || w->rank != 3 || w->dim[1] != 1 || w->dim[2] % 2 ||
+        w->dim[0] != w->dim[2] + 2 || w->dim[2] < POINTS_LEAST || w->dim[2] > POINTS_MOST ||
+        !points_are_smooth(w->dim[2]))
         return false;
     struct attr_ints strides = attr_get_ints(n, "strides");
     *ret = (struct dft) { node, w->dim[2], strides.n ? strides.v[0] : 1, w->data };
@@ -82,7 +84,8 @@ static bool dft_find(const struct graph *g, uint32_t node, struct dft *ret)
 
 /* ---- whether rounding shows ---- */
 
-static const char *const weighing[] = { "Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "RNN", "Scan", "Loop", "If" };
+static const char *const weighing[] = { "Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM",
+                                        "GRU",  "RNN",           "Scan",   "Loop", "If" };
 
 static bool is_weighing(const struct node *n)
 {
@@ -92,8 +95,8 @@ static bool is_weighing(const struct node *n)
     return false;
 }
 
-/* A logarithm takes the result before any weights do: how bins near zero round would show in it. seen: a flag per wire,
- * all false. */
+/* A logarithm takes the result before any weights do: how bins near zero round would show in it.
+ * seen: a flag per wire, all false. */
 static bool reaches_log(const struct graph *g, uint32_t node, bool *seen)
 {
     seen[g->nodes[node].out[0]] = true;
@@ -129,8 +132,9 @@ static void *attr_of(struct graph *g, const struct op *op, const struct attr *li
 }
 
 /* A node in front of the convolution; WIRE_NONE: no memory. */
-static uint32_t put(struct edit *e, const struct dft *d, const char *name, const struct attr *attrs, unsigned n_attrs,
-                    const uint32_t *in, unsigned n_in, int rank, const struct dim *const *shape)
+static uint32_t put(struct edit *e, const struct dft *d, const char *name, const struct attr *attrs,
+                    unsigned n_attrs, const uint32_t *in, unsigned n_in, int rank,
+                    const struct dim *const *shape)
 {
     struct graph *g = e->g;
     const struct op *op = op_find(name);
@@ -140,19 +144,23 @@ static uint32_t put(struct edit *e, const struct dft *d, const char *name, const
     for (unsigned i = 0; i < n_in; i++)
         if (in[i] == WIRE_NONE)
             return WIRE_NONE;
-    uint32_t out = attr ? graph_add_wire(g, g->wires[g->nodes[d->node].out[0]].name, &f) : WIRE_NONE;
-    return out != WIRE_NONE && edit_insert(e, d->node, op, attr, in, n_in, &out, 1) ? out : WIRE_NONE;
+    uint32_t out =
+        attr ? graph_add_wire(g, g->wires[g->nodes[d->node].out[0]].name, &f) : WIRE_NONE;
+    return out != WIRE_NONE && edit_insert(e, d->node, op, attr, in, n_in, &out, 1) ? out
+                                                                                    : WIRE_NONE;
 }
 
 /* One part of frames [batch, time, bins, 2], as [batch, bins, time]. */
-static uint32_t part_put(struct edit *e, const struct dft *d, uint32_t frames, int64_t part, const struct dim *const *shape)
+static uint32_t part_put(struct edit *e, const struct dft *d, uint32_t frames, int64_t part,
+                         const struct dim *const *shape)
 {
     static const int64_t order[] = { 0, 2, 1 };
     const struct attr last = { .name = "axis", .kind = ATTR_INT, .i = 3 };
     const struct attr perm = { .name = "perm", .kind = ATTR_INTS, .ints = { 3, order } };
     uint32_t in[] = { frames, const_of(e->g, DTYPE_I64, 0, 1, &part) };
     uint32_t own = put(e, d, "Gather", &last, 1, in, 2, 3, shape);
-    return put(e, d, "Transpose", &perm, 1, &own, 1, 3, (const struct dim *[]) { shape[0], shape[2], shape[1] });
+    return put(e, d, "Transpose", &perm, 1, &own, 1, 3,
+               (const struct dim *[]) { shape[0], shape[2], shape[1] });
 }
 
 static bool dft_replace(struct edit *e, const struct dft *d)
@@ -161,16 +169,20 @@ static bool dft_replace(struct edit *e, const struct dft *d)
     struct node *n = &g->nodes[d->node];
     const struct fact *x = &g->wires[n->in[0]].fact, *y = &g->wires[n->out[0]].fact;
     int64_t one = 1, bins = d->points / 2 + 1;
-    const struct dim *shape[] = { y->shape[0], y->shape[2], dim_int(g->dims, bins), dim_int(g->dims, 2) };
+    const struct dim *shape[] = { y->shape[0], y->shape[2], dim_int(g->dims, bins),
+                                  dim_int(g->dims, 2) };
     const struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = 1 };
     const struct op *concat = op_find("Concat");
     const void *attr = attr_of(g, concat, &axis, 1);
     uint32_t in[] = { n->in[0], const_of(g, DTYPE_I64, 1, 1, &one) };
-    in[0] = put(e, d, "Squeeze", NULL, 0, in, 2, 2, (const struct dim *[]) { x->shape[0], x->shape[2] });
-    uint32_t stft[] = { in[0], const_of(g, DTYPE_I64, 0, 1, &d->step), const_of(g, DTYPE_F32, 1, d->points, d->weights) };
+    in[0] = put(e, d, "Squeeze", NULL, 0, in, 2, 2,
+                (const struct dim *[]) { x->shape[0], x->shape[2] });
+    uint32_t stft[] = { in[0], const_of(g, DTYPE_I64, 0, 1, &d->step),
+                        const_of(g, DTYPE_F32, 1, d->points, d->weights) };
     uint32_t frames = put(e, d, "STFT", NULL, 0, stft, 3, 4, shape);
     uint32_t parts[] = { part_put(e, d, frames, 0, shape), part_put(e, d, frames, 1, shape) };
-    if (!attr || parts[0] == WIRE_NONE || parts[1] == WIRE_NONE || !edit_inputs(e, d->node, parts, 2))
+    if (!attr || parts[0] == WIRE_NONE || parts[1] == WIRE_NONE ||
+        !edit_inputs(e, d->node, parts, 2))
         return false;
     g->nodes[d->node].op = concat;
     g->nodes[d->node].attr = attr;

@@ -7,8 +7,11 @@
 rill_status edit_begin(struct edit *e, struct graph *ret, const struct graph *g, rill_error *reterr)
 {
     TRY(graph_copied(ret, g, reterr));
-    *e = (struct edit) { .g = ret, .readers = arena_array(g->arena, uint32_t, g->n_wires + 1),
-                         .gone = arena_array(g->arena, bool, g->n_nodes + 1), .n_wires = g->n_wires, .n_nodes = g->n_nodes };
+    *e = (struct edit) { .g = ret,
+                         .readers = arena_array(g->arena, uint32_t, g->n_wires + 1),
+                         .gone = arena_array(g->arena, bool, g->n_nodes + 1),
+                         .n_wires = g->n_wires,
+                         .n_nodes = g->n_nodes };
     if (!e->readers || !e->gone)
         return err_set(reterr, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < g->n_nodes; i++)
@@ -64,8 +67,8 @@ void edit_bypass(struct edit *e, uint32_t node, uint32_t by)
     e->gone[node] = true;
 }
 
-bool edit_insert(struct edit *e, uint32_t node, const struct op *op, const void *attr, const uint32_t *in, unsigned n_in,
-                 const uint32_t *out, unsigned n_out)
+bool edit_insert(struct edit *e, uint32_t node, const struct op *op, const void *attr,
+                 const uint32_t *in, unsigned n_in, const uint32_t *out, unsigned n_out)
 {
     uint32_t k = e->g->n_nodes - e->n_nodes;
     if (k == e->cap_before) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Work of a Scan's body that no state has a part in leaves it: what is the same in all iterations is computed once, what
- * follows the scanned inputs alone is computed for all iterations at once, and so are products of what is stacked. */
+/* Work of a Scan's body that no state has a part in leaves it: what is the same in all iterations
+ * is computed once, what follows the scanned inputs alone is computed for all iterations at once,
+ * and so are products of what is stacked. */
 #include "engine/control.h"
 #include "engine/rewrite/lift.h"
 #include "engine/rewrite/rewrite.h"
@@ -8,7 +9,11 @@
 
 #include <string.h>
 
-enum kind { LATE, FIXED, SLICED };      /* of a body wire: needs the state; the same in all iterations; a scanned input's */
+enum kind {
+    LATE,
+    FIXED,
+    SLICED
+}; /* of a body wire: needs the state; the same in all iterations; a scanned input's */
 
 struct hoist {
     struct graph *to;           /* the outer graph, made anew node by node */
@@ -18,7 +23,7 @@ struct hoist {
     const struct dim *length;
     uint8_t *kind;              /* per body wire, as are these: */
     bool *back;                 /* SLICED: scanned from the end */
-    uint32_t *outer;            /* where it is outside, of all iterations if SLICED; WIRE_NONE: nowhere yet */
+    uint32_t *outer; /* where it is outside, of all iterations if SLICED; WIRE_NONE: nowhere yet */
     uint32_t *readers;
     bool *gone;                 /* per body node */
     uint32_t n_wires;           /* of the body as it was */
@@ -90,7 +95,8 @@ static rill_status outer_of(struct hoist *h, uint32_t w, uint32_t *ret)
     } else if (h->outer[w] == WIRE_NONE) {
         unsigned i = input_number(h, w);
         uint32_t whole = h->n->in[i];
-        int axis = scan_axis(h->at.in_axes, i - (unsigned) h->at.n_states, h->to->wires[whole].fact.rank);
+        int axis =
+            scan_axis(h->at.in_axes, i - (unsigned) h->at.n_states, h->to->wires[whole].fact.rank);
         h->outer[w] = whole;
         if (axis > 0) {
             h->outer[w] = WIRE_NONE;
@@ -120,10 +126,12 @@ static bool can_go(const struct hoist *h, const struct node *n, enum kind *ret, 
         *ret_back = h->back[w];
         first = false;
     }
-    return *ret == FIXED ? n->n_out == 1 && n->out[0] != WIRE_NONE : node_lifts(&h->body, n, stacked);
+    return *ret == FIXED ? n->n_out == 1 && n->out[0] != WIRE_NONE
+                         : node_lifts(&h->body, n, stacked);
 }
 
-static rill_status lift(struct hoist *h, const struct node *n, uint32_t replaced, uint32_t stack, uint32_t *out)
+static rill_status lift(struct hoist *h, const struct node *n, uint32_t replaced, uint32_t stack,
+                        uint32_t *out)
 {
     struct lifted *in = arena_array(h->to->arena, struct lifted, n->n_in + 1);
     if (!in)
@@ -160,8 +168,8 @@ static rill_status front_hoist(struct hoist *h, bool *ret_any)
 
 /* ---- out of the back ---- */
 
-/* Whether node n, which gives a stacked output, can be applied to all iterations of *ret instead: the one operand that
- * needs the state. */
+/* Whether node n, which gives a stacked output, can be applied to all iterations of *ret instead:
+ * the one operand that needs the state. */
 static bool can_follow(const struct hoist *h, const struct node *n, bool back, uint32_t *ret)
 {
     bool stacked[64] = { 0 };
@@ -192,7 +200,8 @@ static void chain_find(const struct hoist *h, unsigned k, struct chain *c)
     uint32_t w = h->body.outputs[k];
     unsigned keep = 0;
     c->n = 0;
-    while (c->n < CHAIN_MAX && h->readers[w] == 1 && h->kind[w] == LATE && h->body.wires[w].node != WIRE_NONE) {
+    while (c->n < CHAIN_MAX && h->readers[w] == 1 && h->kind[w] == LATE &&
+           h->body.wires[w].node != WIRE_NONE) {
         uint32_t i = h->body.wires[w].node, from;
         if (!can_follow(h, &h->body.nodes[i], back, &from))
             break;
@@ -244,7 +253,8 @@ static rill_status chain_emit(struct hoist *h, unsigned k, const struct chain *c
 
 /* ---- the Scan that is left ---- */
 
-static bool ints_grow(struct arena *a, struct attr_ints *list, unsigned had, unsigned more, const bool *values)
+static bool ints_grow(struct arena *a, struct attr_ints *list, unsigned had, unsigned more,
+                      const bool *values)
 {
     int64_t *v = arena_array(a, int64_t, had + more + 1);
     for (unsigned i = 0; v && i < had + more; i++)
@@ -269,11 +279,14 @@ static void nodes_compact(struct hoist *h)
     b->n_nodes = kept;
 }
 
-/* Wires that hoisted nodes wrote and the body still reads come in as inputs: slices before captures. */
-static rill_status inputs_make(struct hoist *h, const uint32_t *given, uint32_t **ret_in, unsigned *ret_n)
+/* Wires that hoisted nodes wrote and the body still reads come in as inputs: slices before
+ * captures. */
+static rill_status inputs_make(struct hoist *h, const uint32_t *given, uint32_t **ret_in,
+                               unsigned *ret_n)
 {
     struct arena *a = h->to->arena;
-    unsigned n_old = h->n->n_in, lead = (unsigned) (h->at.n_states + h->at.n_scans), room = n_old + h->n_wires + 1;
+    unsigned n_old = h->n->n_in, lead = (unsigned) (h->at.n_states + h->at.n_scans),
+             room = n_old + h->n_wires + 1;
     uint32_t *in = arena_array(a, uint32_t, room), *body = arena_array(a, uint32_t, room);
     bool *back = arena_array(a, bool, room);
     unsigned n = 0, more = 0;
@@ -328,7 +341,8 @@ static rill_status scan_emit(struct hoist *h)
     nodes_compact(h);
     struct scan_attr *at = arena_copy(h->to->arena, &h->at, sizeof *at);
     struct graph *body = arena_copy(h->to->arena, &h->body, sizeof *body);
-    struct node *made = graph_add_node(h->to, h->n->op, h->n->name, at, in, n_in, h->out, h->n->n_out);
+    struct node *made =
+        graph_add_node(h->to, h->n->op, h->n->name, at, in, n_in, h->out, h->n->n_out);
     if (!at || !body || !made || !(made->body = arena_array(h->to->arena, struct graph *, 1)))
         return no_memory(h);
     made->body[0] = body;
@@ -338,7 +352,8 @@ static rill_status scan_emit(struct hoist *h)
 
 static rill_status node_again(struct graph *to, const struct node *n, rill_error *err)
 {
-    struct node *made = graph_add_node(to, n->op, n->name, n->attr, n->in, n->n_in, n->out, n->n_out);
+    struct node *made =
+        graph_add_node(to, n->op, n->name, n->attr, n->in, n->n_in, n->out, n->n_out);
     if (!made)
         return err_set(err, RILL_NOMEM, "out of memory");
     made->body = n->body;
@@ -377,7 +392,8 @@ static rill_status scan_hoist(struct graph *to, const struct node *n, rill_error
     if (!any)
         return node_again(to, n, err);
     struct graph before = h.body;       /* scan_emit moves the nodes of the copy up */
-    if (!(before.nodes = arena_copy(to->arena, h.body.nodes, h.body.n_nodes * sizeof *h.body.nodes)))
+    if (!(before.nodes =
+              arena_copy(to->arena, h.body.nodes, h.body.n_nodes * sizeof *h.body.nodes)))
         return no_memory(&h);
     TRY(scan_emit(&h));
     h.body.nodes = before.nodes;
@@ -395,6 +411,7 @@ rill_status graph_with_scans_hoisted(struct graph *ret, const struct graph *g, r
     ret->nodes = NULL;
     ret->n_nodes = ret->cap_nodes = 0;
     for (uint32_t i = 0; i < n; i++)
-        TRY(nodes[i].op == &op_scan ? scan_hoist(ret, &nodes[i], reterr) : node_again(ret, &nodes[i], reterr));
+        TRY(nodes[i].op == &op_scan ? scan_hoist(ret, &nodes[i], reterr)
+                                    : node_again(ret, &nodes[i], reterr));
     return RILL_OK;
 }

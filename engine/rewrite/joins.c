@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolutions that read one tensor alike: one of them with the outputs of all, which are parts of its output. */
+/* Convolutions that read one tensor alike: one of them with the outputs of all, which are parts of
+ * its output. */
 #include "engine/rewrite/edit.h"
 #include "engine/rewrite/rewrite.h"
 
@@ -14,12 +15,15 @@ static bool has_bias(const struct node *n)
     return n->n_in > CONV_B && n->in[CONV_B] != WIRE_NONE;
 }
 
-/* One image, all channels in one group, known weights; its own channels lie densely in the output then. */
+/* One image, all channels in one group, known weights; its own channels lie densely in the output
+ * then. */
 static bool conv_joins(const struct graph *g, const struct node *n)
 {
-    const struct fact *y = n->n_out == 1 && n->out[0] != WIRE_NONE ? &g->wires[n->out[0]].fact : NULL;
-    return y && !strcmp(n->op->name, "Conv") && n->n_in <= CONV_B + 1 && attr_get_int(n, "group") == 1 &&
-           node_value(g, n, CONV_W) && (!has_bias(n) || node_value(g, n, CONV_B)) && fact_is_static(y) && dim_is(y->shape[0], 1);
+    const struct fact *y =
+        n->n_out == 1 && n->out[0] != WIRE_NONE ? &g->wires[n->out[0]].fact : NULL;
+    return y && !strcmp(n->op->name, "Conv") && n->n_in <= CONV_B + 1 &&
+        attr_get_int(n, "group") == 1 && node_value(g, n, CONV_W) &&
+        (!has_bias(n) || node_value(g, n, CONV_B)) && fact_is_static(y) && dim_is(y->shape[0], 1);
 }
 
 static bool ints_same(const struct node *a, const struct node *b, const char *name)
@@ -36,7 +40,8 @@ static bool conv_alike(const struct graph *g, const struct node *a, const struct
     const struct tensor *v = node_value(g, a, CONV_W), *w = node_value(g, b, CONV_W);
     for (size_t i = 0; alike && i < sizeof lists / sizeof *lists; i++)
         alike = ints_same(a, b, lists[i]);
-    return alike && v->rank == w->rank && !memcmp(v->dim + 1, w->dim + 1, (size_t) (v->rank - 1) * sizeof *v->dim);
+    return alike && v->rank == w->rank &&
+        !memcmp(v->dim + 1, w->dim + 1, (size_t) (v->rank - 1) * sizeof *v->dim);
 }
 
 struct twins { uint32_t node[TWINS_MAX]; unsigned n; };
@@ -46,12 +51,14 @@ static void twins_find(const struct edit *e, uint32_t first, struct twins *ret)
     const struct graph *g = e->g;
     ret->n = 0;
     for (uint32_t i = first; i < e->n_nodes && ret->n < TWINS_MAX; i++)
-        if (!e->gone[i] && conv_joins(g, &g->nodes[i]) && conv_alike(g, &g->nodes[first], &g->nodes[i]))
+        if (!e->gone[i] && conv_joins(g, &g->nodes[i]) &&
+            conv_alike(g, &g->nodes[first], &g->nodes[i]))
             ret->node[ret->n++] = i;
 }
 
 /* Input i of all twins, one behind the other along axis 0. */
-static uint32_t values_join(struct graph *g, const struct twins *t, unsigned input, const char *name)
+static uint32_t values_join(struct graph *g, const struct twins *t, unsigned input,
+                            const char *name)
 {
     struct tensor shape = *node_value(g, &g->nodes[t->node[0]], input);
     shape.dim[0] = 0;
@@ -68,7 +75,8 @@ static uint32_t values_join(struct graph *g, const struct twins *t, unsigned inp
 }
 
 /* The twin's output is channels from..to of the joined one. */
-static bool part_put(struct edit *e, uint32_t before, uint32_t all, uint32_t out, int64_t from, int64_t to)
+static bool part_put(struct edit *e, uint32_t before, uint32_t all, uint32_t out, int64_t from,
+                     int64_t to)
 {
     struct graph *g = e->g;
     uint32_t in[] = { all, edit_int(g, from), edit_int(g, to), edit_int(g, 1) };
@@ -87,9 +95,11 @@ static bool twins_join(struct edit *e, const struct twins *t)
         in[CONV_B] = values_join(g, t, CONV_B, "bias joined");
     struct fact f = g->wires[first.out[0]].fact;
     f.value = NULL;
-    f.shape[1] = in[CONV_W] == WIRE_NONE ? NULL : dim_int(g->dims, g->wires[in[CONV_W]].fact.value->dim[0]);
+    f.shape[1] =
+        in[CONV_W] == WIRE_NONE ? NULL : dim_int(g->dims, g->wires[in[CONV_W]].fact.value->dim[0]);
     uint32_t all = graph_add_wire(g, g->wires[first.out[0]].name, &f);
-    if (in[CONV_W] == WIRE_NONE || all == WIRE_NONE || (has_bias(&first) && in[CONV_B] == WIRE_NONE) ||
+    if (in[CONV_W] == WIRE_NONE || all == WIRE_NONE ||
+        (has_bias(&first) && in[CONV_B] == WIRE_NONE) ||
         !edit_insert(e, t->node[0], first.op, first.attr, in, has_bias(&first) ? 3 : 2, &all, 1))
         return false;
     int64_t from = 0;

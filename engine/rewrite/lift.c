@@ -43,15 +43,16 @@ static bool pointwise_lifts(const struct graph *g, const struct node *n, const b
 /* Rows of a product are sums of their own. */
 static bool matmul_lifts(const struct graph *g, const struct node *n, const bool *stacked)
 {
-    return stacked[0] && !stacked[1] && g->wires[n->in[1]].fact.rank == 2 && g->wires[n->in[0]].fact.rank >= 1;
+    return stacked[0] && !stacked[1] && g->wires[n->in[1]].fact.rank == 2 &&
+        g->wires[n->in[0]].fact.rank >= 1;
 }
 
 static bool gemm_lifts(const struct graph *g, const struct node *n, const bool *stacked)
 {
     const struct fact *a = &g->wires[n->in[0]].fact;
     bool bias = n->n_in > 2 && n->in[2] != WIRE_NONE;
-    return stacked[0] && !stacked[1] && !(bias && stacked[2]) && a->rank == 2 && dim_is(a->shape[0], 1) &&
-           !attr_get_int(n, "transA");
+    return stacked[0] && !stacked[1] && !(bias && stacked[2]) && a->rank == 2 &&
+        dim_is(a->shape[0], 1) && !attr_get_int(n, "transA");
 }
 
 static bool axes_lift(const struct graph *g, const struct node *n, const bool *stacked)
@@ -66,18 +67,20 @@ static bool transpose_lifts(const struct graph *g, const struct node *n, const b
     return n->n_in == 1 && stacked[0];
 }
 
-static rill_status gemm_lift(struct graph *, const struct graph *, const struct node *, const struct lifted *,
-                             const struct dim *, uint32_t, rill_error *);
-static rill_status axes_lifted(struct graph *, const struct graph *, const struct node *, const struct lifted *,
-                               const struct dim *, uint32_t, rill_error *);
-static rill_status transpose_lift(struct graph *, const struct graph *, const struct node *, const struct lifted *,
-                                  const struct dim *, uint32_t, rill_error *);
+static rill_status gemm_lift(struct graph *, const struct graph *, const struct node *,
+                             const struct lifted *, const struct dim *, uint32_t, rill_error *);
+static rill_status axes_lifted(struct graph *, const struct graph *, const struct node *,
+                               const struct lifted *, const struct dim *, uint32_t, rill_error *);
+static rill_status transpose_lift(struct graph *, const struct graph *, const struct node *,
+                                  const struct lifted *, const struct dim *, uint32_t,
+                                  rill_error *);
 
 static const struct rule {
     const char *op;
     bool (*fits)(const struct graph *g, const struct node *n, const bool *stacked);
-    rill_status (*lift)(struct graph *to, const struct graph *g, const struct node *n, const struct lifted *in,
-                        const struct dim *length, uint32_t out, rill_error *reterr);    /* NULL: the same op */
+    rill_status (*lift)(struct graph *to, const struct graph *g, const struct node *n,
+                        const struct lifted *in, const struct dim *length, uint32_t out,
+                        rill_error *reterr); /* NULL: the same op */
 } rules[] = {
     { "MatMul", matmul_lifts, NULL },
     { "Gemm", gemm_lifts, gemm_lift },
@@ -109,13 +112,14 @@ bool node_lifts(const struct graph *g, const struct node *n, const bool *stacked
 
 /* ---- making them ---- */
 
-static rill_status op_add(struct graph *to, const struct op *op, const char *name, const void *attr, const uint32_t *in,
-                          unsigned n_in, uint32_t out, rill_error *err)
+static rill_status op_add(struct graph *to, const struct op *op, const char *name, const void *attr,
+                          const uint32_t *in, unsigned n_in, uint32_t out, rill_error *err)
 {
     return op && graph_add_node(to, op, name, attr, in, n_in, &out, 1) ? RILL_OK : no_memory(err);
 }
 
-static rill_status wire_add(struct graph *to, const char *name, const struct fact *f, uint32_t *ret, rill_error *err)
+static rill_status wire_add(struct graph *to, const char *name, const struct fact *f, uint32_t *ret,
+                            rill_error *err)
 {
     struct fact plain = *f;
     plain.value = NULL;
@@ -123,7 +127,8 @@ static rill_status wire_add(struct graph *to, const char *name, const struct fac
     return *ret == WIRE_NONE ? no_memory(err) : RILL_OK;
 }
 
-static rill_status ints_add(struct graph *to, const int64_t *v, int64_t n, uint32_t *ret, rill_error *err)
+static rill_status ints_add(struct graph *to, const int64_t *v, int64_t n, uint32_t *ret,
+                            rill_error *err)
 {
     struct tensor *t = tensor_new(to->arena, DTYPE_I64, 1, &n);
     if (!t)
@@ -140,8 +145,8 @@ static rill_status attr_defaults(struct graph *to, const struct op *op, void **r
 }
 
 /* Squeeze or Unsqueeze of axis 1. */
-static rill_status middle_axis(struct graph *to, const char *op_name, const char *name, uint32_t from, uint32_t out,
-                               rill_error *err)
+static rill_status middle_axis(struct graph *to, const char *op_name, const char *name,
+                               uint32_t from, uint32_t out, rill_error *err)
 {
     const struct op *op = op_find(op_name);
     void *attr;
@@ -152,8 +157,9 @@ static rill_status middle_axis(struct graph *to, const char *op_name, const char
 }
 
 /* [length, 1, k] as a matrix of length rows. */
-static rill_status gemm_lift(struct graph *to, const struct graph *g, const struct node *n, const struct lifted *in,
-                             const struct dim *length, uint32_t out, rill_error *err)
+static rill_status gemm_lift(struct graph *to, const struct graph *g, const struct node *n,
+                             const struct lifted *in, const struct dim *length, uint32_t out,
+                             rill_error *err)
 {
     struct fact f = to->wires[in[0].wire].fact, y = g->wires[n->out[0]].fact;
     uint32_t list[3] = { WIRE_NONE, in[1].wire, n->n_in > 2 ? in[2].wire : WIRE_NONE }, rows;
@@ -167,8 +173,9 @@ static rill_status gemm_lift(struct graph *to, const struct graph *g, const stru
     return middle_axis(to, "Unsqueeze", n->name, rows, out, err);
 }
 
-static rill_status axes_lifted(struct graph *to, const struct graph *g, const struct node *n, const struct lifted *in,
-                               const struct dim *length, uint32_t out, rill_error *err)
+static rill_status axes_lifted(struct graph *to, const struct graph *g, const struct node *n,
+                               const struct lifted *in, const struct dim *length, uint32_t out,
+                               rill_error *err)
 {
     const struct tensor *t = g->wires[n->in[1]].fact.value;
     int64_t axes[RANK_MAX], count = tensor_count(t);
@@ -182,8 +189,8 @@ static rill_status axes_lifted(struct graph *to, const struct graph *g, const st
     return op_add(to, n->op, n->name, n->attr, list, 2, out, err);
 }
 
-static rill_status transposed(struct graph *to, const char *name, uint32_t from, const int64_t *perm, int rank, uint32_t out,
-                              rill_error *err)
+static rill_status transposed(struct graph *to, const char *name, uint32_t from,
+                              const int64_t *perm, int rank, uint32_t out, rill_error *err)
 {
     const struct op *op = op_find("Transpose");
     int64_t *v = arena_copy(to->arena, perm, (size_t) rank * sizeof *perm);
@@ -191,12 +198,14 @@ static rill_status transposed(struct graph *to, const char *name, uint32_t from,
     if (!v)
         return no_memory(err);
     TRY(attr_defaults(to, op, &attr, err));
-    attr_put_ints(&(struct node) { .op = op }, attr, "perm", (struct attr_ints) { (uint32_t) rank, v });
+    attr_put_ints(&(struct node) { .op = op }, attr, "perm",
+                  (struct attr_ints) { (uint32_t) rank, v });
     return op_add(to, op, name, attr, &from, 1, out, err);
 }
 
-static rill_status transpose_lift(struct graph *to, const struct graph *g, const struct node *n, const struct lifted *in,
-                                  const struct dim *length, uint32_t out, rill_error *err)
+static rill_status transpose_lift(struct graph *to, const struct graph *g, const struct node *n,
+                                  const struct lifted *in, const struct dim *length, uint32_t out,
+                                  rill_error *err)
 {
     struct attr_ints old = attr_get_ints(n, "perm");
     int rank = g->wires[n->out[0]].fact.rank;
@@ -207,8 +216,9 @@ static rill_status transpose_lift(struct graph *to, const struct graph *g, const
     return transposed(to, n->name, in[0].wire, perm, rank + 1, out, err);
 }
 
-rill_status node_lift(struct graph *to, const struct graph *g, const struct node *n, const struct lifted *in,
-                      const struct dim *length, uint32_t *out, rill_error *reterr)
+rill_status node_lift(struct graph *to, const struct graph *g, const struct node *n,
+                      const struct lifted *in, const struct dim *length, uint32_t *out,
+                      rill_error *reterr)
 {
     const struct rule *r = rule_of(n);
     struct fact f = g->wires[n->out[0]].fact;
@@ -229,7 +239,8 @@ rill_status node_lift(struct graph *to, const struct graph *g, const struct node
     return op_add(to, n->op, n->name, n->attr, list, n->n_in, *out, reterr);
 }
 
-rill_status axis_to_front(struct graph *to, uint32_t wire, int axis, bool back, uint32_t *out, rill_error *reterr)
+rill_status axis_to_front(struct graph *to, uint32_t wire, int axis, bool back, uint32_t *out,
+                          rill_error *reterr)
 {
     struct fact f = to->wires[wire].fact, turned = f;
     int64_t perm[RANK_MAX];

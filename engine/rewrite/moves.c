@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What moves elements is run once on names of elements in their stead: what comes out says where each element of a
- * tensor comes from, through however many ops. */
+/* What moves elements is run once on names of elements in their stead: what comes out says where
+ * each element of a tensor comes from, through however many ops. */
 #include "engine/rewrite/pieces.h"
 #include "engine/rewrite/rewrite.h"
 #include "engine/interp.h"
@@ -9,12 +9,14 @@
 #include <string.h>
 
 #define ELEMENTS_MAX (1 << 18)              /* of a tensor that is followed */
-#define NAME_STRIDE  4294967296.0           /* a name is (wire + 1) * 2^32 + element, exact in f64 */
-#define PIECES_MIN   64                     /* a movement of more pieces than this and a sixteenth of its elements is none */
+#define NAME_STRIDE 4294967296.0 /* a name is (wire + 1) * 2^32 + element, exact in f64 */
+#define PIECES_MIN                                                                                 \
+    64 /* a movement of more pieces than this and a sixteenth of its elements is none */
 
 static const char *const mover_names[] = {
-    "Concat", "DepthToSpace", "Expand", "Flatten", "Frame", "Gather", "GatherElements", "GatherND", "Identity", "Move", "Pad",
-    "Reshape", "ScatterElements", "ScatterND", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
+    "Concat",   "DepthToSpace", "Expand", "Flatten", "Frame",   "Gather",          "GatherElements",
+    "GatherND", "Identity",     "Move",   "Pad",     "Reshape", "ScatterElements", "ScatterND",
+    "Slice",    "SpaceToDepth", "Split",  "Squeeze", "Tile",    "Transpose",       "Unsqueeze",
 };
 
 struct moves {
@@ -23,9 +25,10 @@ struct moves {
     struct arena work;
     struct kern kern;
     bool *mover;                    /* of nodes */
-    bool *wanted;                   /* wires that something other than a mover or a state's next value reads */
+    bool *wanted; /* wires that something other than a mover or a state's next value reads */
     bool *made;                     /* wires that ret's nodes write */
-    const struct tensor **own, **leaf;  /* names of a wire's elements: through its node, and as a source */
+    const struct tensor **own,
+        **leaf; /* names of a wire's elements: through its node, and as a source */
     struct node *nodes;
     uint32_t n_nodes, cap_nodes, zero;
     rill_error *err;
@@ -40,7 +43,8 @@ static bool is_followed(const struct fact *f)
 {
     struct tensor t;
     int64_t n;
-    return f->type == DTYPE_F32 && fact_to_tensor(f, &t) && tensor_count_checked(&t, &n) && n > 0 && n <= ELEMENTS_MAX;
+    return f->type == DTYPE_F32 && fact_to_tensor(f, &t) && tensor_count_checked(&t, &n) && n > 0 &&
+        n <= ELEMENTS_MAX;
 }
 
 static bool name_is_mover(const struct op *op)
@@ -229,7 +233,8 @@ static bool is_next_of(const struct graph *g, uint32_t next, uint32_t in)
     return false;
 }
 
-/* The input that keeps most of its elements where they are, or whose next value this is; -1: none. */
+/* The input that keeps most of its elements where they are, or whose next value this is; -1:
+ * none. */
 static int32_t base_choose(const struct moves *m, const struct movement *v)
 {
     int32_t best = -1;
@@ -253,14 +258,16 @@ static int32_t base_choose(const struct moves *m, const struct movement *v)
 }
 
 /* The list that was found has room for a piece an element; what stays with the graph has not. */
-static bool pieces_keep(const struct moves *m, const struct piece *p, uint32_t n, struct attr_ints *ret)
+static bool pieces_keep(const struct moves *m, const struct piece *p, uint32_t n,
+                        struct attr_ints *ret)
 {
     const void *kept = arena_copy(m->ret->arena, p, n * sizeof *p);
     *ret = (struct attr_ints) { (uint32_t) (n * PIECE_INTS), kept };
     return kept;
 }
 
-/* What shifts the base reads it before other inputs are written over it; else in the order that was found. */
+/* What shifts the base reads it before other inputs are written over it; else in the order that was
+ * found. */
 static void base_first(struct piece *p, uint32_t n, int32_t base)
 {
     for (uint32_t i = 0, at = 0; i < n; i++) {
@@ -285,7 +292,8 @@ static rill_status patch_make(struct moves *m, struct movement *v, struct move_a
     struct piece *p = pieces_from_origins(&m->work, v->o, v->n, &n);
     if (p)
         base_first(p, n, (int32_t) a->base);
-    if (!p || !pieces_in_place(&m->work, p, n, (int32_t) a->base, v->n, &ok) || !pieces_keep(m, p, n, &a->patch))
+    if (!p || !pieces_in_place(&m->work, p, n, (int32_t) a->base, v->n, &ok) ||
+        !pieces_keep(m, p, n, &a->patch))
         return no_memory(m);
     if (!ok)
         a->base = -1;
@@ -313,8 +321,13 @@ static rill_status move_push(struct moves *m, struct movement *v, const struct p
     TRY(patch_make(m, v, a));
     memcpy(lists, v->input, v->n_inputs * sizeof *lists);
     lists[v->n_inputs] = v->wire;
-    struct node made = { .name = m->g->nodes[m->g->wires[v->wire].node].name, .op = &op_move, .attr = a, .in = lists,
-                         .out = lists + v->n_inputs, .n_in = v->n_inputs, .n_out = 1 };
+    struct node made = { .name = m->g->nodes[m->g->wires[v->wire].node].name,
+                         .op = &op_move,
+                         .attr = a,
+                         .in = lists,
+                         .out = lists + v->n_inputs,
+                         .n_in = v->n_inputs,
+                         .n_out = 1 };
     return node_push(m, &made);
 }
 
@@ -326,7 +339,8 @@ static bool node_is_made(const struct moves *m, const struct node *n)
     return false;
 }
 
-/* A mover's output: as one Move from its sources, or by the node itself where that would be in too many pieces. */
+/* A mover's output: as one Move from its sources, or by the node itself where that would be in too
+ * many pieces. */
 static rill_status wire_emit(struct moves *m, uint32_t w)
 {
     uint32_t from = m->g->wires[w].node, n;

@@ -25,7 +25,8 @@ static bool conv_is_known(const struct graph *g, const struct node *n)
 }
 
 /* Output channel of a weight: [out][in / groups][kernel], transposed [in][out / groups][kernel]. */
-static int64_t channel_of(const struct tensor *w, bool transposed, int64_t groups, int64_t inner, int64_t at)
+static int64_t channel_of(const struct tensor *w, bool transposed, int64_t groups, int64_t inner,
+                          int64_t at)
 {
     int64_t a = at / inner / w->dim[1], b = at / inner % w->dim[1];
     return transposed ? a / (w->dim[0] / groups) * w->dim[1] + b : a;
@@ -33,13 +34,15 @@ static int64_t channel_of(const struct tensor *w, bool transposed, int64_t group
 
 struct folded { struct tensor *w, *b; };
 
-/* y = conv(x; w, b), z = (y - mean) * s + shift with s = scale / sqrt(var + epsilon): one convolution with w * s. */
-static bool weights_fold(const struct graph *g, const struct node *conv, const struct node *norm, float epsilon,
-                         struct folded *ret)
+/* y = conv(x; w, b), z = (y - mean) * s + shift with s = scale / sqrt(var + epsilon): one
+ * convolution with w * s. */
+static bool weights_fold(const struct graph *g, const struct node *conv, const struct node *norm,
+                         float epsilon, struct folded *ret)
 {
     const struct tensor *w = node_value(g, conv, CONV_W), *b = node_value(g, conv, CONV_B);
     bool transposed = !strcmp(conv->op->name, "ConvTranspose");
-    int64_t groups = attr_get_int(conv, "group"), channels = transposed ? w->dim[1] * groups : w->dim[0], inner = 1;
+    int64_t groups = attr_get_int(conv, "group"),
+            channels = transposed ? w->dim[1] * groups : w->dim[0], inner = 1;
     const float *p[5];
     for (unsigned i = NORM_SCALE; i <= NORM_VAR; i++)
         p[i] = node_value(g, norm, i)->data;
@@ -58,7 +61,8 @@ static bool weights_fold(const struct graph *g, const struct node *conv, const s
     for (int64_t c = 0; c < channels; c++) {
         double s = (double) p[NORM_SCALE][c] / sqrt((double) p[NORM_VAR][c] + (double) epsilon);
         double y = b ? (double) ((const float *) b->data)[c] : 0;
-        ((float *) ret->b->data)[c] = (float) ((y - (double) p[NORM_MEAN][c]) * s + (double) p[NORM_SHIFT][c]);
+        ((float *) ret->b->data)[c] =
+            (float) ((y - (double) p[NORM_MEAN][c]) * s + (double) p[NORM_SHIFT][c]);
     }
     return true;
 }
@@ -67,9 +71,11 @@ static rill_status norm_fold(struct edit *e, uint32_t conv, uint32_t norm, rill_
 {
     struct graph *g = e->g;
     struct folded f;
-    if (!weights_fold(g, &g->nodes[conv], &g->nodes[norm], attr_get_float(&g->nodes[norm], "epsilon"), &f))
+    if (!weights_fold(g, &g->nodes[conv], &g->nodes[norm],
+                      attr_get_float(&g->nodes[norm], "epsilon"), &f))
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    uint32_t w = graph_add_const(g, "weights with norm", f.w), b = graph_add_const(g, "bias with norm", f.b);
+    uint32_t w = graph_add_const(g, "weights with norm", f.w),
+             b = graph_add_const(g, "bias with norm", f.b);
     uint32_t in[] = { g->nodes[conv].in[CONV_X], w, b };
     if (w == WIRE_NONE || b == WIRE_NONE || !edit_inputs(e, conv, in, 3))
         return err_set(reterr, RILL_NOMEM, "out of memory");
@@ -84,7 +90,8 @@ rill_status graph_with_norms_folded(struct graph *ret, const struct graph *g, ri
     for (uint32_t i = 0; i < ret->n_nodes; i++) {
         const struct node *n = &ret->nodes[i];
         uint32_t conv;
-        if (norm_is_known(ret, n) && edit_sole_writer(&e, n->in[NORM_X], &conv) && conv_is_known(ret, &ret->nodes[conv]))
+        if (norm_is_known(ret, n) && edit_sole_writer(&e, n->in[NORM_X], &conv) &&
+            conv_is_known(ret, &ret->nodes[conv]))
             TRY(norm_fold(&e, conv, i, reterr));
     }
     return edit_end(&e, reterr);

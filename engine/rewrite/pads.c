@@ -15,11 +15,14 @@ static bool is_absent(const struct node *n, unsigned i)
 static bool pads_with_zero(const struct graph *g, const struct node *n)
 {
     const struct tensor *v = node_value(g, n, PAD_VALUE);
-    return !strcmp(n->op->name, "Pad") && attr_get_int(n, "mode") == 0 && g->wires[n->in[PAD_X]].fact.type == DTYPE_F32 &&
-           (is_absent(n, PAD_VALUE) || (v && tensor_count(v) == 1 && tensor_get_f64(v, v->data, 0) == 0));
+    return !strcmp(n->op->name, "Pad") && attr_get_int(n, "mode") == 0 &&
+        g->wires[n->in[PAD_X]].fact.type == DTYPE_F32 &&
+        (is_absent(n, PAD_VALUE) ||
+         (v && tensor_count(v) == 1 && tensor_get_f64(v, v->data, 0) == 0));
 }
 
-/* Zeros before and after each axis; false: not known, some are taken away, or batch or channels get some. */
+/* Zeros before and after each axis; false: not known, some are taken away, or batch or channels get
+ * some. */
 static bool zeros_read(const struct graph *g, const struct node *n, int64_t *ret, int rank)
 {
     const struct tensor *p = node_value(g, n, PAD_PADS), *axes = node_value(g, n, PAD_AXES);
@@ -29,9 +32,10 @@ static bool zeros_read(const struct graph *g, const struct node *n, int64_t *ret
     memset(ret, 0, 2 * (size_t) rank * sizeof *ret);
     for (int64_t i = 0; i < named; i++) {
         int a = axes ? axis_normalise(tensor_get_i64(axes, axes->data, i), rank) : (int) i;
-        int64_t before = ((const int64_t *) p->data)[i], after = ((const int64_t *) p->data)[named + i];
-        if (a < 0 || a >= rank || before < 0 || after < 0 || before > INT32_MAX || after > INT32_MAX ||
-            (a < 2 && (before || after)))
+        int64_t before = ((const int64_t *) p->data)[i],
+                after = ((const int64_t *) p->data)[named + i];
+        if (a < 0 || a >= rank || before < 0 || after < 0 || before > INT32_MAX ||
+            after > INT32_MAX || (a < 2 && (before || after)))
             return false;
         ret[a] = before;
         ret[rank + a] = after;
@@ -48,7 +52,8 @@ static bool pad_absorb(struct edit *e, uint32_t conv, uint32_t pad, const int64_
 {
     struct graph *g = e->g;
     struct attr_ints was = attr_get_ints(&g->nodes[conv], "pads");
-    uint32_t axes = (uint32_t) rank - 2, *in = arena_copy(g->arena, g->nodes[conv].in, g->nodes[conv].n_in * sizeof *in);
+    uint32_t axes = (uint32_t) rank - 2,
+             *in = arena_copy(g->arena, g->nodes[conv].in, g->nodes[conv].n_in * sizeof *in);
     int64_t *all = arena_array(g->arena, int64_t, 2 * axes);
     if (!in || !all)
         return false;

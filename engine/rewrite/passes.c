@@ -6,7 +6,8 @@
 struct pass {
     const char *name;
     bool keeps_bits;
-    rill_status (*run)(struct graph *ret, const struct graph *g, rill_error *reterr);    /* bodies are not its business */
+    rill_status (*run)(struct graph *ret, const struct graph *g,
+                       rill_error *reterr); /* bodies are not its business */
 };
 
 static const struct pass declutter_passes[] = {
@@ -26,7 +27,8 @@ static const struct pass settle_passes[] = {
     { "chains", true, graph_with_chains },
 };
 
-static rill_status pass_run(const struct pass *p, struct graph *ret, const struct graph *g, rill_error *reterr)
+static rill_status pass_run(const struct pass *p, struct graph *ret, const struct graph *g,
+                            rill_error *reterr)
 {
     struct graph made;
     TRY(p->run(&made, g, reterr));
@@ -44,8 +46,8 @@ static rill_status pass_run(const struct pass *p, struct graph *ret, const struc
     return RILL_OK;
 }
 
-static rill_status passes_run(const struct pass *list, size_t n, struct graph *ret, const struct graph *g,
-                              struct pass_log *log, rill_error *reterr)
+static rill_status passes_run(const struct pass *list, size_t n, struct graph *ret,
+                              const struct graph *g, struct pass_log *log, rill_error *reterr)
 {
     struct graph now = *g;
     for (size_t i = 0; i < n; i++) {
@@ -64,12 +66,14 @@ static rill_status passes_run(const struct pass *list, size_t n, struct graph *r
 
 #define LENGTH(a) (sizeof(a) / sizeof *(a))
 
-rill_status graph_declutter(struct graph *ret, const struct graph *g, struct pass_log *log, rill_error *reterr)
+rill_status graph_declutter(struct graph *ret, const struct graph *g, struct pass_log *log,
+                            rill_error *reterr)
 {
     return passes_run(declutter_passes, LENGTH(declutter_passes), ret, g, log, reterr);
 }
 
-rill_status graph_settle(struct graph *ret, const struct graph *g, struct pass_log *log, rill_error *reterr)
+rill_status graph_settle(struct graph *ret, const struct graph *g, struct pass_log *log,
+                         rill_error *reterr)
 {
     return passes_run(settle_passes, LENGTH(settle_passes), ret, g, log, reterr);
 }

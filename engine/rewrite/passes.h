@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* passes.h - what is done to graphs between typing and planning: two tables of passes, run in order, bodies included.
+/* passes.h - what is done to graphs between typing and planning: two tables of passes, run in
+ * order, bodies included.
  *
- *   declutter   on the typed graph, before it is pulsed: whatever may change how a result rounds happens here, chosen from
- *               shapes alone, so that the whole sequence and every pulse see the same graph
- *   settle      on the pulsed graph of known sizes, just before the plan: every pass keeps the bits */
+ *   declutter   on the typed graph, before it is pulsed: whatever may change how a result rounds
+ * happens here, chosen from shapes alone, so that the whole sequence and every pulse see the same
+ * graph settle      on the pulsed graph of known sizes, just before the plan: every pass keeps the
+ * bits */
 #ifndef ENGINE_REWRITE_PASSES_H
 #define ENGINE_REWRITE_PASSES_H
 #include "engine/graph.h"
@@ -17,6 +19,8 @@ struct pass_log {
 };
 
 /* What is made lives in g's arena; ret may be g. log (may be NULL) is added to. */
-rill_status graph_declutter(struct graph *ret, const struct graph *g, struct pass_log *log, rill_error *reterr);
-rill_status graph_settle(struct graph *ret, const struct graph *g, struct pass_log *log, rill_error *reterr);
+rill_status graph_declutter(struct graph *ret, const struct graph *g, struct pass_log *log,
+                            rill_error *reterr);
+rill_status graph_settle(struct graph *ret, const struct graph *g, struct pass_log *log,
+                         rill_error *reterr);
 #endif

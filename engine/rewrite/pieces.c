@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs first: elements that lie evenly in one input. Then, axis by axis outwards, runs of one form at even distances. */
+/* Runs first: elements that lie evenly in one input. Then, axis by axis outwards, runs of one form
+ * at even distances. */
 #include "engine/rewrite/pieces.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@
 struct items {
     struct piece *p;
     uint32_t n;
-    int32_t *at;            /* output element -> item that starts there and is not taken, -1: none */
+    int32_t *at; /* output element -> item that starts there and is not taken, -1: none */
 };
 
 static int64_t step_of(const struct origin *o)
@@ -38,7 +39,9 @@ static void runs_find(struct items *it, const struct origin *o, size_t n)
             continue;
         len = run_length(o + i, n - i);
         struct piece *p = &it->p[it->n++];
-        *p = (struct piece) { .input = o[i].input, .from = o[i].at, .to = (int64_t) i, .n = { 1, 1, 1, (int64_t) len } };
+        *p = (struct piece) {
+            .input = o[i].input, .from = o[i].at, .to = (int64_t) i, .n = { 1, 1, 1, (int64_t) len }
+        };
         p->from_stride[3] = len > 1 ? step_of(o + i) : 0;
         p->to_stride[3] = len > 1 ? 1 : 0;
     }
@@ -52,7 +55,8 @@ static bool same_form(const struct piece *a, const struct piece *b)
 }
 
 /* The k-th piece of the series that starts with a, b. */
-static const struct piece *series_at(const struct items *it, size_t n, const struct piece *a, const struct piece *b, int64_t k)
+static const struct piece *series_at(const struct items *it, size_t n, const struct piece *a,
+                                     const struct piece *b, int64_t k)
 {
     int64_t to = a->to + k * (b->to - a->to), from = a->from + k * (b->from - a->from);
     if (to >= (int64_t) n || it->at[to] < 0)
@@ -61,7 +65,8 @@ static const struct piece *series_at(const struct items *it, size_t n, const str
     return p->from == from && same_form(p, a) ? p : NULL;
 }
 
-static int64_t series_length(const struct items *it, size_t n, const struct piece *a, const struct piece *b)
+static int64_t series_length(const struct items *it, size_t n, const struct piece *a,
+                             const struct piece *b)
 {
     int64_t k = 2;
     while (series_at(it, n, a, b, k))
@@ -70,7 +75,8 @@ static int64_t series_length(const struct items *it, size_t n, const struct piec
 }
 
 /* The longest series from item i; NULL: it stands alone. */
-static const struct piece *series_find(const struct items *it, size_t n, uint32_t i, int64_t *ret_length)
+static const struct piece *series_find(const struct items *it, size_t n, uint32_t i,
+                                       int64_t *ret_length)
 {
     const struct piece *best = NULL;
     *ret_length = 1;
@@ -138,9 +144,11 @@ static void piece_settle(struct piece *p)
         p->from_stride[PIECE_AXES - 1] = p->to_stride[PIECE_AXES - 1] = 1;
 }
 
-struct piece *pieces_from_origins(struct arena *a, const struct origin *o, size_t n, uint32_t *ret_n)
+struct piece *pieces_from_origins(struct arena *a, const struct origin *o, size_t n,
+                                  uint32_t *ret_n)
 {
-    struct items it = { .p = arena_array(a, struct piece, n + 1), .at = arena_array(a, int32_t, n + 1) };
+    struct items it = { .p = arena_array(a, struct piece, n + 1),
+                        .at = arena_array(a, int32_t, n + 1) };
     if (!it.p || !it.at)
         return NULL;
     for (size_t i = 0; i < n; i++)
@@ -175,7 +183,8 @@ static int64_t walk_place(const struct walk *w, int64_t first, const int64_t *st
     return first;
 }
 
-bool pieces_in_place(struct arena *a, const struct piece *p, uint32_t n_pieces, int32_t base, size_t n, bool *ret)
+bool pieces_in_place(struct arena *a, const struct piece *p, uint32_t n_pieces, int32_t base,
+                     size_t n, bool *ret)
 {
     bool *written = arena_array(a, bool, n + 1);
     if (!written)

@@ -8,8 +8,11 @@
 struct origin { int32_t input; uint32_t at; };
 
 /* Pieces that write output element i from o[i], for all i < n with an input. NULL: no memory. */
-struct piece *pieces_from_origins(struct arena *a, const struct origin *o, size_t n, uint32_t *ret_n);
+struct piece *pieces_from_origins(struct arena *a, const struct origin *o, size_t n,
+                                  uint32_t *ret_n);
 
-/* No element of input `base` is read after the pieces, in order, wrote over it, were the output to lie there. */
-bool pieces_in_place(struct arena *a, const struct piece *p, uint32_t n_pieces, int32_t base, size_t n, bool *ret);
+/* No element of input `base` is read after the pieces, in order, wrote over it, were the output to
+ * lie there. */
+bool pieces_in_place(struct arena *a, const struct piece *p, uint32_t n_pieces, int32_t base,
+                     size_t n, bool *ret);
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Layer normalisations that were taken apart: mean, difference, mean of squares, root, quotient, and what follows. */
+/* Layer normalisations that were taken apart: mean, difference, mean of squares, root, quotient,
+ * and what follows. */
 #include "engine/rewrite/edit.h"
 #include "engine/rewrite/match.h"
 #include "engine/rewrite/rewrite.h"
@@ -53,13 +54,15 @@ static bool squared(const struct graph *g, uint32_t wire, uint32_t *ret)
 /* sqrt(mean((x - mean(x))^2) + epsilon) */
 static bool deviation(const struct graph *g, uint32_t wire, struct layer *l)
 {
-    const struct node *root = match_op(g, wire, "Sqrt"), *sum = root ? match_op(g, root->in[0], "Add") : NULL;
+    const struct node *root = match_op(g, wire, "Sqrt"),
+                      *sum = root ? match_op(g, root->in[0], "Add") : NULL;
     uint32_t squares, difference, x;
     int axis;
     for (int k = 0; sum && k < 2; k++)
-        if (match_number(g, sum->in[k], &l->epsilon) && tensor_count(match_value(g, sum->in[k])) == 1 &&
-            mean_of(g, match_other(sum, k), &squares, &l->axis) && squared(g, squares, &difference) &&
-            centred(g, difference, &x, &axis)) {
+        if (match_number(g, sum->in[k], &l->epsilon) &&
+            tensor_count(match_value(g, sum->in[k])) == 1 &&
+            mean_of(g, match_other(sum, k), &squares, &l->axis) &&
+            squared(g, squares, &difference) && centred(g, difference, &x, &axis)) {
             l->x = x;
             return axis == l->axis;
         }
@@ -74,13 +77,15 @@ static bool quotient(const struct graph *g, uint32_t wire, struct layer *l)
     int axis;
     if (!n && (n = match_op(g, wire, "Mul")))
         for (int k = 0; k < 2; k++) {
-            const struct node *one = match_op(g, n->in[k], "Reciprocal"), *div = match_op(g, n->in[k], "Div");
+            const struct node *one = match_op(g, n->in[k], "Reciprocal"),
+                              *div = match_op(g, n->in[k], "Div");
             if (one || (div && match_is_number(g, div->in[0], 1))) {
                 by = one ? one->in[0] : div->in[1];
                 what = match_other(n, k);
             }
         }
-    return by != WIRE_NONE && deviation(g, by, l) && centred(g, what, &x, &axis) && x == l->x && axis == l->axis;
+    return by != WIRE_NONE && deviation(g, by, l) && centred(g, what, &x, &axis) && x == l->x &&
+        axis == l->axis;
 }
 
 /* A constant of the shape of the normalised axes. */
@@ -150,8 +155,10 @@ static bool ones_make(struct graph *g, struct layer *l)
 static rill_status layer_put(struct edit *e, uint32_t i, struct layer *l, rill_error *reterr)
 {
     const struct op *op = op_find("LayerNormalization");
-    const struct attr attrs[] = { { .name = "axis", .kind = ATTR_INT, .i = l->axis - e->g->wires[l->x].fact.rank },
-                                  { .name = "epsilon", .kind = ATTR_FLOAT, .f = l->epsilon } };
+    const struct attr attrs[] = {
+        { .name = "axis", .kind = ATTR_INT, .i = l->axis - e->g->wires[l->x].fact.rank },
+        { .name = "epsilon", .kind = ATTR_FLOAT, .f = l->epsilon }
+    };
     void *attr = arena_alloc(e->g->arena, op->attr_bytes + 1);
     if (!attr || (l->gain == WIRE_NONE && !ones_make(e->g, l)))
         return err_set(reterr, RILL_NOMEM, "out of memory");
@@ -165,7 +172,8 @@ static rill_status layer_put(struct edit *e, uint32_t i, struct layer *l, rill_e
 }
 
 /* From the end, so that a normalisation is found with all that belongs to it. */
-rill_status graph_with_norms_recognised(struct graph *ret, const struct graph *g, rill_error *reterr)
+rill_status graph_with_norms_recognised(struct graph *ret, const struct graph *g,
+                                        rill_error *reterr)
 {
     struct edit e;
     TRY(edit_begin(&e, ret, g, reterr));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Recurrent cells that were written out become one op: a single step as it stands, and a Scan over steps as one op over the
- * sequence, followed by a Scan without states for what the body made of the hidden state. */
+/* Recurrent cells that were written out become one op: a single step as it stands, and a Scan over
+ * steps as one op over the sequence, followed by a Scan without states for what the body made of
+ * the hidden state. */
 #include "engine/control.h"
 #include "engine/prune.h"
 #include "engine/rewrite/cell.h"
@@ -16,8 +17,8 @@ static rill_status no_memory(rill_error *err)
 }
 
 /* Squeeze or Unsqueeze of one axis; *out WIRE_NONE: a new wire. */
-static rill_status axis_change(struct graph *to, const char *op_name, const char *name, uint32_t from, int axis, uint32_t *out,
-                               rill_error *err)
+static rill_status axis_change(struct graph *to, const char *op_name, const char *name,
+                               uint32_t from, int axis, uint32_t *out, rill_error *err)
 {
     const struct op *op = op_find(op_name);
     struct fact f = to->wires[from].fact;
@@ -38,38 +39,53 @@ static rill_status axis_change(struct graph *to, const char *op_name, const char
     if (*out == WIRE_NONE)
         *out = graph_add_wire(to, name, &f);
     uint32_t in[2] = { from, graph_add_const(to, "axes", axes) };
-    if (*out == WIRE_NONE || in[1] == WIRE_NONE || !graph_add_node(to, op, name, attr, in, 2, out, 1))
+    if (*out == WIRE_NONE || in[1] == WIRE_NONE ||
+        !graph_add_node(to, op, name, attr, in, 2, out, 1))
         return no_memory(err);
     return RILL_OK;
 }
 
-struct sequence { uint32_t x, h, c; bool back; const struct dim *steps; };     /* [steps, batch, inputs], [1, batch, hidden] */
+struct sequence {
+    uint32_t x, h, c;
+    bool back;
+    const struct dim *steps;
+}; /* [steps, batch, inputs], [1, batch, hidden] */
 
 /* y: [steps, 1, batch, hidden]; last: [1, batch, hidden], of h and c. New wires. */
-static rill_status cell_emit(struct graph *to, const char *name, const struct cell_found *c, const struct sequence *s,
-                             uint32_t *ret_y, uint32_t ret_last[2], rill_error *err)
+static rill_status cell_emit(struct graph *to, const char *name, const struct cell_found *c,
+                             const struct sequence *s, uint32_t *ret_y, uint32_t ret_last[2],
+                             rill_error *err)
 {
     const struct op *op = op_find(c->op);
     const bool lstm = c->c != WIRE_NONE, gru = c->gates == 3;
     const struct attr attrs[] = {
         { .name = "hidden_size", .kind = ATTR_INT, .i = c->hidden },
-        { .name = "direction", .kind = ATTR_STRINGS, .strings = { 1, (const char *[]) { s->back ? "reverse" : "forward" } } },
+        { .name = "direction",
+          .kind = ATTR_STRINGS,
+          .strings = { 1, (const char *[]) { s->back ? "reverse" : "forward" } } },
         { .name = "linear_before_reset", .kind = ATTR_INT, .i = 1 },
     };
     void *attr = arena_alloc(to->arena, op->attr_bytes + 1);
     if (!attr)
         return no_memory(err);
     TRY(attrs_parse(op, name, attrs, gru ? 3 : 2, attr, err));
-    const struct dim *one = dim_int(to->dims, 1), *b = dim_int(to->dims, c->batch), *h = dim_int(to->dims, c->hidden);
+    const struct dim *one = dim_int(to->dims, 1), *b = dim_int(to->dims, c->batch),
+                     *h = dim_int(to->dims, c->hidden);
     const struct fact y = { .type = DTYPE_F32, .rank = 4, .shape = { s->steps, one, b, h } };
     const struct fact last = { .type = DTYPE_F32, .rank = 3, .shape = { one, b, h } };
     *ret_y = graph_add_wire(to, name, &y);
     ret_last[0] = graph_add_wire(to, name, &last);
     ret_last[1] = lstm ? graph_add_wire(to, name, &last) : WIRE_NONE;
-    const uint32_t in[7] = { s->x, graph_add_const(to, "W", c->w), graph_add_const(to, "R", c->r), graph_add_const(to, "B", c->b),
-                             WIRE_NONE, s->h, s->c };
+    const uint32_t in[7] = { s->x,
+                             graph_add_const(to, "W", c->w),
+                             graph_add_const(to, "R", c->r),
+                             graph_add_const(to, "B", c->b),
+                             WIRE_NONE,
+                             s->h,
+                             s->c };
     const uint32_t out[3] = { *ret_y, ret_last[0], ret_last[1] };
-    if (*ret_y == WIRE_NONE || ret_last[0] == WIRE_NONE || in[1] == WIRE_NONE || in[2] == WIRE_NONE || in[3] == WIRE_NONE ||
+    if (*ret_y == WIRE_NONE || ret_last[0] == WIRE_NONE || in[1] == WIRE_NONE ||
+        in[2] == WIRE_NONE || in[3] == WIRE_NONE ||
         !graph_add_node(to, op, name, attr, in, lstm ? 7 : 6, out, lstm ? 3 : 2))
         return no_memory(err);
     return RILL_OK;
@@ -77,7 +93,8 @@ static rill_status cell_emit(struct graph *to, const char *name, const struct ce
 
 /* ---- a single step ---- */
 
-static rill_status step_emit(struct graph *to, const char *name, const struct cell_found *c, rill_error *err)
+static rill_status step_emit(struct graph *to, const char *name, const struct cell_found *c,
+                             rill_error *err)
 {
     struct sequence s = { WIRE_NONE, WIRE_NONE, WIRE_NONE, false, dim_int(to->dims, 1) };
     uint32_t y, last[2], next_h = c->next_h, next_c = c->next_c;
@@ -112,7 +129,8 @@ static bool scan_cell_find(const struct graph *g, struct scan_cell *s, rill_stat
     (void) g;
     for (s->h = 0; s->h < states && states <= 2; s->h++) {
         uint32_t w = s->body->outputs[s->h], writer = s->body->wires[w].node;
-        if (writer == WIRE_NONE || !cell_find(s->body, writer, s->body->inputs[s->h], &s->cell, ret_status))
+        if (writer == WIRE_NONE ||
+            !cell_find(s->body, writer, s->body->inputs[s->h], &s->cell, ret_status))
             continue;
         bool lstm = s->cell.c != WIRE_NONE, fits = states == 1u + lstm;
         if (fits && lstm)
@@ -124,7 +142,8 @@ static bool scan_cell_find(const struct graph *g, struct scan_cell *s, rill_stat
     return false;
 }
 
-/* What the body's stacked outputs need besides the next hidden state never asks for what only the cell has. */
+/* What the body's stacked outputs need besides the next hidden state never asks for what only the
+ * cell has. */
 static bool rest_is_free(const struct scan_cell *s, struct arena *a)
 {
     const struct graph *b = s->body;
@@ -153,18 +172,21 @@ static bool all_hidden(const struct scan_cell *s)
     bool back = scan_is_reverse(s->at.in_reverse, s->x), all = true;
     for (unsigned k = (unsigned) s->at.n_states; k < s->n->n_out; k++)
         all &= s->n->out[k] == WIRE_NONE ||
-               (out_is(s, k, s->cell.next_h) && scan_is_reverse(s->at.out_reverse, k - (unsigned) s->at.n_states) == back);
+            (out_is(s, k, s->cell.next_h) &&
+             scan_is_reverse(s->at.out_reverse, k - (unsigned) s->at.n_states) == back);
     return all;
 }
 
 /* y: [steps, 1, batch, hidden], for each stacked output. */
-static rill_status outputs_write(struct graph *to, const struct scan_cell *s, uint32_t y, rill_error *err)
+static rill_status outputs_write(struct graph *to, const struct scan_cell *s, uint32_t y,
+                                 rill_error *err)
 {
     for (unsigned k = (unsigned) s->at.n_states; k < s->n->n_out; k++) {
         uint32_t want = s->n->out[k], flat = WIRE_NONE;
         if (want == WIRE_NONE)
             continue;
-        int axis = scan_axis(s->at.out_axes, k - (unsigned) s->at.n_states, to->wires[want].fact.rank);
+        int axis =
+            scan_axis(s->at.out_axes, k - (unsigned) s->at.n_states, to->wires[want].fact.rank);
         TRY(axis_change(to, "Squeeze", s->n->name, y, 1, axis ? &flat : &want, err));
         if (axis)
             TRY(axis_to_front(to, flat, axis, true, &want, err));
@@ -183,8 +205,10 @@ static bool flags_extended(struct arena *a, struct attr_ints *list, unsigned had
     return v != NULL;
 }
 
-/* The body without the cell; its next hidden state comes in as a slice of `hidden`, [steps, batch, hidden]. */
-static rill_status rest_emit(struct graph *to, const struct scan_cell *s, uint32_t hidden, rill_error *err)
+/* The body without the cell; its next hidden state comes in as a slice of `hidden`, [steps, batch,
+ * hidden]. */
+static rill_status rest_emit(struct graph *to, const struct scan_cell *s, uint32_t hidden,
+                             rill_error *err)
 {
     unsigned states = (unsigned) s->at.n_states, scans = (unsigned) s->at.n_scans, n = 0;
     struct graph half, *body = arena_new(to->arena, struct graph);
@@ -220,7 +244,8 @@ static rill_status rest_emit(struct graph *to, const struct scan_cell *s, uint32
     TRY(graph_pruned(body, &half, err));
     at->n_states = 0;
     at->n_scans++;
-    struct node *made = graph_add_node(to, s->n->op, s->n->name, at, in, n, s->n->out + states, s->n->n_out - states);
+    struct node *made = graph_add_node(to, s->n->op, s->n->name, at, in, n, s->n->out + states,
+                                       s->n->n_out - states);
     if (!made || !(made->body = arena_array(to->arena, struct graph *, 1)))
         return no_memory(err);
     made->body[0] = body;
@@ -233,7 +258,8 @@ static rill_status scan_cell_emit(struct graph *to, const struct scan_cell *s, r
     unsigned states = (unsigned) s->at.n_states;
     uint32_t whole = s->n->in[states + s->x], y, last[2], flat = WIRE_NONE;
     int axis = scan_axis(s->at.in_axes, s->x, to->wires[whole].fact.rank);
-    struct sequence q = { whole, WIRE_NONE, WIRE_NONE, scan_is_reverse(s->at.in_reverse, s->x), to->wires[whole].fact.shape[axis] };
+    struct sequence q = { whole, WIRE_NONE, WIRE_NONE, scan_is_reverse(s->at.in_reverse, s->x),
+                          to->wires[whole].fact.shape[axis] };
     if (axis) {
         q.x = WIRE_NONE;
         TRY(axis_to_front(to, whole, axis, false, &q.x, err));
@@ -257,7 +283,8 @@ static rill_status scan_cell_emit(struct graph *to, const struct scan_cell *s, r
 
 static rill_status node_again(struct graph *to, const struct node *n, rill_error *err)
 {
-    struct node *made = graph_add_node(to, n->op, n->name, n->attr, n->in, n->n_in, n->out, n->n_out);
+    struct node *made =
+        graph_add_node(to, n->op, n->name, n->attr, n->in, n->n_in, n->out, n->n_out);
     if (!made)
         return no_memory(err);
     made->body = n->body;
@@ -265,7 +292,8 @@ static rill_status node_again(struct graph *to, const struct node *n, rill_error
     return RILL_OK;
 }
 
-static rill_status scan_again(struct graph *to, const struct graph *g, const struct node *n, rill_error *err)
+static rill_status scan_again(struct graph *to, const struct graph *g, const struct node *n,
+                              rill_error *err)
 {
     struct scan_cell s = { .n = n, .body = n->body[0], .at = *(const struct scan_attr *) n->attr };
     rill_status status = RILL_OK;
@@ -298,7 +326,8 @@ static rill_status singles_find(const struct graph *g, struct single *s, rill_er
     return RILL_OK;
 }
 
-rill_status graph_with_cells_recognised(struct graph *ret, const struct graph *g, rill_error *reterr)
+rill_status graph_with_cells_recognised(struct graph *ret, const struct graph *g,
+                                        rill_error *reterr)
 {
     struct single s;
     TRY(singles_find(g, &s, reterr));
@@ -311,7 +340,8 @@ rill_status graph_with_cells_recognised(struct graph *ret, const struct graph *g
         if (s.starts[i])
             TRY(step_emit(ret, nodes[i].name, &s.at_node[i], reterr));
         if (!s.gone[i])
-            TRY(nodes[i].op == &op_scan ? scan_again(ret, g, &nodes[i], reterr) : node_again(ret, &nodes[i], reterr));
+            TRY(nodes[i].op == &op_scan ? scan_again(ret, g, &nodes[i], reterr)
+                                        : node_again(ret, &nodes[i], reterr));
     }
     return RILL_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One output place along a dilated axis: only the places under the kernel's taps are read, the rest need not be there. */
+/* One output place along a dilated axis: only the places under the kernel's taps are read, the rest
+ * need not be there. */
 #include "engine/rewrite/rewrite.h"
 #include "engine/op.h"
 #include "engine/rewrite/edit.h"
@@ -24,7 +25,8 @@ static bool size_is(const struct graph *g, uint32_t wire, int axis, int64_t n)
     return f->rank > axis && dim_is(f->shape[axis], n);
 }
 
-/* The rows are put together by a mover, and every other reader moves them on: leaving some out costs no step. */
+/* The rows are put together by a mover, and every other reader moves them on: leaving some out
+ * costs no step. */
 static bool rows_are_moved(const struct graph *g, uint32_t node)
 {
     uint32_t rows = g->nodes[node].in[0], from = g->wires[rows].node;
@@ -61,7 +63,8 @@ static bool conv_is_plain(const struct graph *g, const struct node *n, bool *ret
     *ret_transposed = !strcmp(n->op->name, "ConvTranspose");
     if ((!*ret_transposed && strcmp(n->op->name, "Conv") != 0) || attr_get_int(n, "auto_pad") != 0)
         return false;
-    if (*ret_transposed && (attr_get_ints(n, "output_shape").n || attr_get_ints(n, "output_padding").n))
+    if (*ret_transposed &&
+        (attr_get_ints(n, "output_shape").n || attr_get_ints(n, "output_padding").n))
         return false;
     return n->out[0] != WIRE_NONE && g->wires[n->in[0]].fact.type == DTYPE_F32;
 }
@@ -73,14 +76,16 @@ static bool rows_slice(struct edit *e, const struct sight *s)
     uint32_t x = g->nodes[s->node].in[0];
     struct fact f = g->wires[x].fact;
     f.shape[2 + s->axis] = dim_int(g->dims, s->kernel);
-    uint32_t in[] = { x, edit_int(g, 0), edit_int(g, INT64_MAX), edit_int(g, 2 + s->axis), edit_int(g, s->dilation) };
+    uint32_t in[] = { x, edit_int(g, 0), edit_int(g, INT64_MAX), edit_int(g, 2 + s->axis),
+                      edit_int(g, s->dilation) };
     uint32_t out = graph_add_wire(g, g->wires[x].name, &f);
     for (int i = 0; i < 5; i++)
         if (in[i] == WIRE_NONE)
             return false;
     if (out == WIRE_NONE || !edit_insert(e, s->node, op_find("Slice"), NULL, in, 5, &out, 1))
         return false;
-    uint32_t *list = arena_copy(g->arena, g->nodes[s->node].in, g->nodes[s->node].n_in * sizeof *list);
+    uint32_t *list =
+        arena_copy(g->arena, g->nodes[s->node].in, g->nodes[s->node].n_in * sizeof *list);
     if (!list)
         return false;
     list[0] = out;
@@ -89,7 +94,8 @@ static bool rows_slice(struct edit *e, const struct sight *s)
 }
 
 /* The list with one entry changed; empty lists stand for `otherwise`. */
-static bool ints_set(struct edit *e, uint32_t node, const char *name, int n, int at, int64_t v, int64_t otherwise)
+static bool ints_set(struct edit *e, uint32_t node, const char *name, int n, int at, int64_t v,
+                     int64_t otherwise)
 {
     struct attr_ints was = attr_get_ints(&e->g->nodes[node], name);
     int64_t *list = arena_array(e->g->arena, int64_t, (size_t) n);

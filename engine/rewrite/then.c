@@ -7,8 +7,8 @@
 #include <string.h>
 
 static const char *const stage_ops[THEN_KINDS] = {
-    [THEN_ADD] = "Add", [THEN_MUL] = "Mul", [THEN_PRELU] = "PRelu", [THEN_RELU] = "Relu", [THEN_SIGMOID] = "Sigmoid",
-    [THEN_TANH] = "Tanh",
+    [THEN_ADD] = "Add",   [THEN_MUL] = "Mul",         [THEN_PRELU] = "PRelu",
+    [THEN_RELU] = "Relu", [THEN_SIGMOID] = "Sigmoid", [THEN_TANH] = "Tanh",
 };
 
 /* A stage to be: node `conv`, which may be a product, takes in the op of node `node`. */
@@ -35,14 +35,16 @@ static bool shape_of(const struct graph *g, uint32_t wire, struct tensor *ret)
     return fact_to_tensor(&g->wires[wire].fact, ret) && ret->type == DTYPE_F32;
 }
 
-/* Input `own` of the node is a convolution or a product with room for the stage, the other one is as a stage wants it. */
+/* Input `own` of the node is a convolution or a product with room for the stage, the other one is
+ * as a stage wants it. */
 static bool input_fits(const struct edit *e, unsigned own, struct stage *s)
 {
     const struct graph *g = e->g;
     const struct node *n = &g->nodes[s->node];
     struct tensor y, other;
     if (!edit_sole_writer(e, n->in[own], &s->conv) ||
-        !(is_conv(&g->nodes[s->conv]) || is_product(&g->nodes[s->conv])) || !shape_of(g, n->out[0], &y) ||
+        !(is_conv(&g->nodes[s->conv]) || is_product(&g->nodes[s->conv])) ||
+        !shape_of(g, n->out[0], &y) ||
         !fact_same(&g->wires[n->out[0]].fact, &g->wires[n->in[own]].fact))
         return false;
     const struct node *conv = &g->nodes[s->conv];
@@ -52,7 +54,8 @@ static bool input_fits(const struct edit *e, unsigned own, struct stage *s)
         return false;
     if (s->takes_input && n->n_in == 2) {
         s->in = n->in[1 - own];
-        return shape_of(g, s->in, &other) && then_how(s->kind, other.rank, other.dim, y.rank, y.dim, axis) != THEN_NOT;
+        return shape_of(g, s->in, &other) &&
+            then_how(s->kind, other.rank, other.dim, y.rank, y.dim, axis) != THEN_NOT;
     }
     return true;
 }

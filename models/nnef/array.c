@@ -12,7 +12,8 @@ static rill_status done(rill_status s, const uint32_t *w, struct val *ret)
 }
 
 /* An op whose second input is a list of axes. */
-static rill_status with_axes(const struct call *c, const char *op, const char *arg, uint32_t x, uint32_t *ret)
+static rill_status with_axes(const struct call *c, const char *op, const char *arg, uint32_t x,
+                             uint32_t *ret)
 {
     int64_t axes[RANK_MAX];
     unsigned n;
@@ -58,7 +59,8 @@ static rill_status one_axis(const struct call *c, const char *arg, int64_t *ret)
 {
     unsigned n;
     TRY(arg_ints(c, arg, ret, 1, &n));
-    return n == 1 ? RILL_OK : call_fail(c, RILL_UNSUPPORTED, "'%s' works along one axis", c->e->text);
+    return n == 1 ? RILL_OK
+                  : call_fail(c, RILL_UNSUPPORTED, "'%s' works along one axis", c->e->text);
 }
 
 rill_status build_softmax(const struct call *c, struct val *ret)
@@ -67,7 +69,8 @@ rill_status build_softmax(const struct call *c, struct val *ret)
     int64_t axis;
     TRY(arg_wire(c, "x", &x));
     TRY(one_axis(c, "axes", &axis));
-    return done(call_node(c, c->row->op, &(struct attr) ATTR_I("axis", axis), 1, &x, 1, &y), &y, ret);
+    return done(call_node(c, c->row->op, &(struct attr) ATTR_I("axis", axis), 1, &x, 1, &y), &y,
+                ret);
 }
 
 rill_status build_argmax(const struct call *c, struct val *ret)
@@ -93,14 +96,16 @@ rill_status build_reshape(const struct call *c, struct val *ret)
     TRY(arg_int(c, "axis_count", &count));
     const struct fact *f = wire_fact(c->s, in[0]);
     if (start < 0 || start > f->rank || count < -1 || count > f->rank - start)
-        return call_fail(c, RILL_MALFORMED, "'reshape': axis_start %lld and axis_count %lld do not fit rank %d",
+        return call_fail(c, RILL_MALFORMED,
+                         "'reshape': axis_start %lld and axis_count %lld do not fit rank %d",
                          (long long) start, (long long) count, f->rank);
     int end = count < 0 ? f->rank : (int) (start + count);
     for (int k = 0; k < start; k++)
         full[m++] = dim_int(c->b->dims, 0);
     for (unsigned k = 0; k < n; k++) {
         bool keep = dim_is(shape[k], 0) || ((int) m < f->rank && shape[k] == f->shape[m]);
-        full[m] = keep && start + k < (unsigned) f->rank && m == start + k ? dim_int(c->b->dims, 0) : shape[k];
+        full[m] = keep && start + k < (unsigned) f->rank && m == start + k ? dim_int(c->b->dims, 0)
+                                                                           : shape[k];
         m++;
     }
     for (int k = end; k < f->rank; k++, m++)
@@ -125,7 +130,8 @@ rill_status build_transpose(const struct call *c, struct val *ret)
         axes[n] = n;
         n++;
     }
-    return done(call_node(c, "Transpose", &(struct attr) ATTR_L("perm", axes, n), 1, &x, 1, &y), &y, ret);
+    return done(call_node(c, "Transpose", &(struct attr) ATTR_L("perm", axes, n), 1, &x, 1, &y), &y,
+                ret);
 }
 
 rill_status build_concat(const struct call *c, struct val *ret)
@@ -158,8 +164,8 @@ rill_status build_stack(const struct call *c, struct val *ret)
 }
 
 /* Splits x into n parts of these sizes. */
-static rill_status split_into(const struct call *c, uint32_t x, int64_t axis, const int64_t *sizes, unsigned n,
-                              uint32_t *out)
+static rill_status split_into(const struct call *c, uint32_t x, int64_t axis, const int64_t *sizes,
+                              unsigned n, uint32_t *out)
 {
     uint32_t in[2] = { x, 0 };
     struct attr a = ATTR_I("axis", axis);
@@ -167,7 +173,8 @@ static rill_status split_into(const struct call *c, uint32_t x, int64_t axis, co
     return build_node(c->b, c->s, c->e->pos, "Split", &a, 1, in, 2, out, n);
 }
 
-static rill_status list_of_wires(const struct call *c, const uint32_t *w, unsigned n, struct val *ret)
+static rill_status list_of_wires(const struct call *c, const uint32_t *w, unsigned n,
+                                 struct val *ret)
 {
     struct val *list = arena_array(c->b->arena, struct val, n + 1u);
     if (!list)
@@ -203,12 +210,13 @@ rill_status build_split(const struct call *c, struct val *ret)
     TRY(axis_length(c, x, axis, &length));
     for (unsigned i = 0; i < n; i++) {
         if (ratio[i] <= 0 || ratio[i] > length)
-            return call_fail(c, RILL_MALFORMED, "'split': ratio %lld of an axis of %lld", (long long) ratio[i],
-                             (long long) length);
+            return call_fail(c, RILL_MALFORMED, "'split': ratio %lld of an axis of %lld",
+                             (long long) ratio[i], (long long) length);
         sum += ratio[i];
     }
     if (n == 0 || length % sum != 0)
-        return call_fail(c, RILL_MALFORMED, "'split': ratios that add up to %lld do not divide an axis of %lld",
+        return call_fail(c, RILL_MALFORMED,
+                         "'split': ratios that add up to %lld do not divide an axis of %lld",
                          (long long) sum, (long long) length);
     for (unsigned i = 0; i < n; i++)
         ratio[i] *= length / sum;
@@ -224,7 +232,8 @@ rill_status build_unstack(const struct call *c, struct val *ret)
     TRY(arg_int(c, "axis", &axis));
     TRY(axis_length(c, x, axis, &length));
     if (length < 1 || length > PARTS_MAX)
-        return call_fail(c, RILL_LIMIT, "'unstack' into %lld parts, at most %d", (long long) length, PARTS_MAX);
+        return call_fail(c, RILL_LIMIT, "'unstack' into %lld parts, at most %d", (long long) length,
+                         PARTS_MAX);
     for (int64_t i = 0; i < length; i++)
         ones[i] = 1;
     TRY(split_into(c, x, axis, ones, (unsigned) length, out));
@@ -247,8 +256,8 @@ rill_status build_slice(const struct call *c, struct val *ret)
     TRY(arg_ints(c, "end", end, RANK_MAX, &n_end));
     TRY(arg_ints(c, "stride", stride, RANK_MAX, &n_stride));
     if (n_begin != n || n_end != n || (n_stride && n_stride != n))
-        return call_fail(c, RILL_MALFORMED, "'slice': %u axes, %u begins, %u ends, %u strides", n, n_begin,
-                         n_end, n_stride);
+        return call_fail(c, RILL_MALFORMED, "'slice': %u axes, %u begins, %u ends, %u strides", n,
+                         n_begin, n_end, n_stride);
     for (unsigned i = 0; i < n; i++) {
         stride[i] = n_stride ? stride[i] : 1;
         if (end[i] == 0)
@@ -278,7 +287,8 @@ rill_status build_overlap_add(const struct call *c, struct val *ret)
         TRY(const_i64(c->b, c->s->g, &minus, 1, &shape[1]));
         TRY(call_node(c, "Reshape", NULL, 0, shape, 2, &in[1]));
     }
-    struct attr attrs[] = { ATTR_I("hop", hop), ATTR_S("tail", &tail), ATTR_I("normalise", divides) };
+    struct attr attrs[] = { ATTR_I("hop", hop), ATTR_S("tail", &tail),
+                            ATTR_I("normalise", divides) };
     return done(call_node(c, "OverlapAdd", attrs, 3, in, divides ? 2 : 1, &y), &y, ret);
 }
 
@@ -294,8 +304,9 @@ static rill_status border_mode(const struct call *c, const char **ret)
             *ret = names[i][1];
             return RILL_OK;
         }
-    return call_fail(c, RILL_UNSUPPORTED, "'%s': border '%.30s', supported: constant, reflect, replicate",
-                     c->e->text, border);
+    return call_fail(c, RILL_UNSUPPORTED,
+                     "'%s': border '%.30s', supported: constant, reflect, replicate", c->e->text,
+                     border);
 }
 
 rill_status build_pad(const struct call *c, struct val *ret)
@@ -310,7 +321,8 @@ rill_status build_pad(const struct call *c, struct val *ret)
     unsigned n = list.kind == VAL_LIST && list.n <= RANK_MAX ? list.n : 0;
     for (unsigned i = 0; i < n; i++) {
         struct val p = list.list[i];
-        if (p.kind != VAL_LIST || p.n != 2 || p.list[0].kind != VAL_INT || p.list[1].kind != VAL_INT)
+        if (p.kind != VAL_LIST || p.n != 2 || p.list[0].kind != VAL_INT ||
+            p.list[1].kind != VAL_INT)
             return call_fail(c, RILL_MALFORMED,
                              "'pad': padding %u is not a pair (before, after) of integers", i);
         pads[i] = p.list[0].i;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* build.h - evaluates NNEF trees: numbers at once, tensors into graph nodes. Private to this folder.
+/* build.h - evaluates NNEF trees: numbers at once, tensors into graph nodes. Private to this
+ * folder.
  *
  *   eval.c     names, expressions, fragments, statements
  *   value.c    values -> wires, numbers, lists; arguments of a call; nodes
@@ -38,7 +39,7 @@ struct scope {
     const struct nnef_expr *whole;  /* its right side */
     bool is_graph;                  /* the document's graph, where inputs may be declared */
     bool makes_symbols;             /* an unknown name becomes a symbol (shapes of inputs) */
-    uint32_t n_model;               /* wires of g below this are a model's and can be read by name (patches) */
+    uint32_t n_model; /* wires of g below this are a model's and can be read by name (patches) */
 };
 
 struct builder {
@@ -64,7 +65,7 @@ struct nnef_row {
     rill_status (*build)(const struct call *c, struct val *ret);
     const char *op;                 /* engine op, where build wants one */
     const char *inputs;             /* "x, y": parameters that are its tensor inputs */
-    const char *attrs;              /* "size:i hop:i end:s alpha:f axes:l": those that are attributes */
+    const char *attrs; /* "size:i hop:i end:s alpha:f axes:l": those that are attributes */
     const char *help;
 };
 
@@ -80,22 +81,25 @@ struct call {
 
 /* ---- eval.c ---- */
 
-__attribute__((format(printf, 5, 6)))
-rill_status nnef_fail(struct builder *b, const struct scope *s, struct nnef_pos pos, rill_status status,
-                      const char *fmt, ...);
+__attribute__((format(printf, 5, 6))) rill_status nnef_fail(struct builder *b,
+                                                            const struct scope *s,
+                                                            struct nnef_pos pos, rill_status status,
+                                                            const char *fmt, ...);
 #define call_fail(c, status, ...) nnef_fail((c)->b, (c)->s, (c)->e->pos, status, __VA_ARGS__)
 rill_status nnef_no_memory(struct builder *b);
 
-rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret);
+rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                      struct val *ret);
 rill_status scope_bind(struct builder *b, struct scope *s, const char *name, struct val v);
 rill_status symbol_add(struct builder *b, const char *name, struct val *ret);
-rill_status symbol_bind(struct builder *b, const struct dim *symbol);      /* one that there is already */
+rill_status symbol_bind(struct builder *b,
+                        const struct dim *symbol); /* one that there is already */
 /* Runs the statements of f, whose parameters are bound already, and collects its results. */
 rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_fragment *f,
                          struct val *ret_results);
 const struct nnef_fragment *fragment_find(const struct builder *b, const char *name);
-rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign, struct val x,
-                       struct val y, struct val *ret);
+rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,
+                       struct val x, struct val y, struct val *ret);
 
 /* ---- value.c ---- */
 
@@ -105,11 +109,12 @@ struct val  val_of_wire(uint32_t w);
 const struct dim *dim_of_val(struct builder *b, struct val v);      /* NULL unless INT or DIM */
 
 /* Numbers and lists of numbers become constants of that type; a wire stays. */
-rill_status val_to_wire(struct builder *b, struct scope *s, struct nnef_pos pos, struct val v, enum dtype type,
-                        uint32_t *ret);
-rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_t *dim, const float *data,
+rill_status val_to_wire(struct builder *b, struct scope *s, struct nnef_pos pos, struct val v,
+                        enum dtype type, uint32_t *ret);
+rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_t *dim,
+                      const float *data, uint32_t *ret);
+rill_status const_i64(struct builder *b, struct graph *g, const int64_t *v, unsigned n,
                       uint32_t *ret);
-rill_status const_i64(struct builder *b, struct graph *g, const int64_t *v, unsigned n, uint32_t *ret);
 /* A list of sizes: integers, or symbolic where one is. */
 rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *const *d, unsigned n,
                         uint32_t *ret);
@@ -124,10 +129,12 @@ rill_status arg_int(const struct call *c, const char *name, int64_t *ret);
 rill_status arg_real(const struct call *c, const char *name, double *ret);
 rill_status arg_bool(const struct call *c, const char *name, bool *ret);
 rill_status arg_text(const struct call *c, const char *name, const char **ret);
-rill_status arg_ints(const struct call *c, const char *name, int64_t *ret, unsigned cap, unsigned *ret_n);
+rill_status arg_ints(const struct call *c, const char *name, int64_t *ret, unsigned cap,
+                     unsigned *ret_n);
 rill_status arg_dims(const struct call *c, const char *name, const struct dim **ret, unsigned cap,
                      unsigned *ret_n);
-/* The expression behind an argument, for those whose names mean something to the operator; NULL: absent. */
+/* The expression behind an argument, for those whose names mean something to the operator; NULL:
+ * absent. */
 const struct nnef_expr *arg_expr(const struct call *c, const char *name);
 /* A name as an identifier or in quotes. */
 rill_status expr_name(const struct call *c, const struct nnef_expr *e, const char **ret);
@@ -136,12 +143,14 @@ const struct fact *wire_fact(const struct scope *s, uint32_t w);
 
 /* Adds a node and infers the facts of its outputs. */
 rill_status build_node(struct builder *b, struct scope *s, struct nnef_pos pos, const char *op,
-                       const struct attr *attrs, unsigned n_attrs, const uint32_t *in, unsigned n_in,
-                       uint32_t *out, unsigned n_out);
-rill_status call_node(const struct call *c, const char *op, const struct attr *attrs, unsigned n_attrs,
-                      const uint32_t *in, unsigned n_in, uint32_t *ret);
-/* Inputs of an element-wise op brought to one rank: axes are matched from the first, as NNEF says. */
-rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos, uint32_t *in, unsigned n);
+                       const struct attr *attrs, unsigned n_attrs, const uint32_t *in,
+                       unsigned n_in, uint32_t *out, unsigned n_out);
+rill_status call_node(const struct call *c, const char *op, const struct attr *attrs,
+                      unsigned n_attrs, const uint32_t *in, unsigned n_in, uint32_t *ret);
+/* Inputs of an element-wise op brought to one rank: axes are matched from the first, as NNEF
+ * says. */
+rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos, uint32_t *in,
+                        unsigned n);
 
 #define ATTR_I(n_, v_) { .name = (n_), .kind = ATTR_INT, .i = (v_) }
 #define ATTR_F(n_, v_) { .name = (n_), .kind = ATTR_FLOAT, .f = (v_) }
@@ -151,20 +160,23 @@ rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos,
 /* ---- stdlib.c ---- */
 
 const struct nnef_row *row_find(const char *name);
-rill_status formulas_parse(struct builder *b);      /* the operators that are formulas of others: b->formulas */
+rill_status formulas_parse(
+    struct builder *b); /* the operators that are formulas of others: b->formulas */
 
 /* ---- builders in other files ---- */
 
-#define BUILDERS(X)                                                                                           \
-    X(reshape) X(transpose) X(squeeze) X(unsqueeze) X(concat) X(split) X(slice) X(pad) X(tile) X(stack)       \
-    X(unstack) X(shape_of) X(length_of) X(reduce) X(softmax) X(argmax)                                        \
-    X(matmul) X(conv) X(deconv) X(pool) X(batch_norm)                                                         \
-    X(external) X(variable) X(constant) X(fill) X(overlap_add) X(window) X(mel) X(dct) X(scan) X(onnx) X(onnx_scan)
+#define BUILDERS(X)                                                                                \
+    X(reshape)                                                                                     \
+    X(transpose) X(squeeze) X(unsqueeze) X(concat) X(split) X(slice) X(pad) X(tile) X(stack)       \
+        X(unstack) X(shape_of) X(length_of) X(reduce) X(softmax) X(argmax) X(matmul) X(conv)       \
+            X(deconv) X(pool) X(batch_norm) X(external) X(variable) X(constant) X(fill)            \
+                X(overlap_add) X(window) X(mel) X(dct) X(scan) X(onnx) X(onnx_scan)
 #define X(name) rill_status build_##name(const struct call *c, struct val *ret);
 BUILDERS(X)
 #undef X
 
 /* A Scan along axis 0; in: first states, scanned tensors, what the body takes whole. (scan.c) */
-rill_status build_scan_node(const struct call *c, struct graph *body, unsigned n_states, unsigned n_scans,
-                            const struct dim *length, const uint32_t *in, unsigned n_in, struct val *ret);
+rill_status build_scan_node(const struct call *c, struct graph *body, unsigned n_states,
+                            unsigned n_scans, const struct dim *length, const uint32_t *in,
+                            unsigned n_in, struct val *ret);
 #endif

@@ -23,9 +23,13 @@ static rill_status header_read(struct header *ret, const uint8_t *b, size_t n, c
     if (n < HEADER_BYTES || b[0] != 0x4e || b[1] != 0xef)
         return err_set(reterr, RILL_MALFORMED, "%s: not a tensor file (no NNEF header)", file);
     if (b[2] != 1)
-        return err_set(reterr, RILL_UNSUPPORTED, "%s: version %u.%u, supported: 1.x", file, b[2], b[3]);
-    *ret = (struct header) { .data_bytes = u32_at(b + 4), .rank = u32_at(b + 8), .bits = u32_at(b + 44),
-                             .item = (uint16_t) u32_at(b + 48), .vendor = (uint16_t) (u32_at(b + 48) >> 16) };
+        return err_set(reterr, RILL_UNSUPPORTED, "%s: version %u.%u, supported: 1.x", file, b[2],
+                       b[3]);
+    *ret = (struct header) { .data_bytes = u32_at(b + 4),
+                             .rank = u32_at(b + 8),
+                             .bits = u32_at(b + 44),
+                             .item = (uint16_t) u32_at(b + 48),
+                             .vendor = (uint16_t) (u32_at(b + 48) >> 16) };
     if (ret->rank > RANK_MAX)
         return err_set(reterr, RILL_LIMIT, "%s: rank %u, at most %d", file, ret->rank, RANK_MAX);
     for (uint32_t i = 0; i < ret->rank; i++)
@@ -57,7 +61,8 @@ static bool bit_at(const uint8_t *p, int64_t i)
     return p[i / 8] >> (7 - i % 8) & 1;
 }
 
-static void elements_read(struct tensor *t, const struct header *h, enum dtype stored, const uint8_t *data)
+static void elements_read(struct tensor *t, const struct header *h, enum dtype stored,
+                          const uint8_t *data)
 {
     struct tensor from = *t;
     from.type = stored;
@@ -79,9 +84,11 @@ rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t 
     TRY(header_read(&h, bytes, n, file, reterr));
     enum dtype stored = stored_type(&h);
     if (stored == DTYPE_NONE)
-        return err_set(reterr, RILL_UNSUPPORTED,
-                       "%s: elements of kind %u (vendor %u) with %u bits; supported: float 16, 32, 64, "
-                       "integers of 8 to 64 bits, bool of 1 or 8", file, h.item, h.vendor, h.bits);
+        return err_set(
+            reterr, RILL_UNSUPPORTED,
+            "%s: elements of kind %u (vendor %u) with %u bits; supported: float 16, 32, 64, "
+            "integers of 8 to 64 bits, bool of 1 or 8",
+            file, h.item, h.vendor, h.bits);
     struct tensor shape = { .type = DTYPE_BOOL, .rank = (int) h.rank };
     if (dtype_is_float(stored))
         shape.type = DTYPE_F32;
@@ -90,13 +97,15 @@ rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t 
     int64_t count, bits;
     for (uint32_t i = 0; i < h.rank; i++)
         shape.dim[i] = h.dim[i];
-    if (!tensor_count_checked(&shape, &count) || __builtin_mul_overflow(count, (int64_t) h.bits, &bits) ||
-        bits > INT64_MAX - 7 || (bits + 7) / 8 != h.data_bytes)
+    if (!tensor_count_checked(&shape, &count) ||
+        __builtin_mul_overflow(count, (int64_t) h.bits, &bits) || bits > INT64_MAX - 7 ||
+        (bits + 7) / 8 != h.data_bytes)
         return err_set(reterr, RILL_MALFORMED, "%s: the shape does not fit %u bytes of data", file,
                        h.data_bytes);
     struct tensor *t = tensor_new(a, shape.type, shape.rank, shape.dim);
     if (!t)
-        return err_set(reterr, RILL_NOMEM, "%s: out of memory for %lld elements", file, (long long) count);
+        return err_set(reterr, RILL_NOMEM, "%s: out of memory for %lld elements", file,
+                       (long long) count);
     /* Elements are read through typed pointers: bring the data to an aligned place. */
     const uint8_t *data = arena_copy(a, bytes + HEADER_BYTES, h.data_bytes);
     if (!data)

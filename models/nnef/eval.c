@@ -8,8 +8,8 @@
 
 #define STEPS_MAX 400000u      /* expressions evaluated for one graph */
 
-rill_status nnef_fail(struct builder *b, const struct scope *s, struct nnef_pos pos, rill_status status,
-                      const char *fmt, ...)
+rill_status nnef_fail(struct builder *b, const struct scope *s, struct nnef_pos pos,
+                      rill_status status, const char *fmt, ...)
 {
     char text[400];
     va_list ap;
@@ -55,7 +55,8 @@ rill_status symbol_add(struct builder *b, const char *name, struct val *ret)
     if (!size || !ret->dim)
         return nnef_no_memory(b);
     TRY(dims_assert(b->dims, size, b->err));
-    return binding_add(b, &b->symbols, &b->n_symbols, &b->cap_symbols, (struct binding) { name, *ret });
+    return binding_add(b, &b->symbols, &b->n_symbols, &b->cap_symbols,
+                       (struct binding) { name, *ret });
 }
 
 rill_status symbol_bind(struct builder *b, const struct dim *symbol)
@@ -73,19 +74,23 @@ static const struct val *binding_find(const struct binding *list, uint32_t n, co
 }
 
 /* A wire of the model that is being patched. */
-static rill_status model_wire(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+static rill_status model_wire(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                              struct val *ret)
 {
     *ret = val_of_wire(graph_find_wire(s->g, e->text));
     const struct fact *f = ret->wire < s->n_model ? wire_fact(s, ret->wire) : NULL;
     if (!f)
         ret->kind = VAL_NONE;
     else if (!f->type || f->rank < 0)
-        return nnef_fail(b, s, e->pos, RILL_UNSUPPORTED, "'%.60s' has no known type and shape: the model cannot be typed "
-                         "that far", e->text);
+        return nnef_fail(b, s, e->pos, RILL_UNSUPPORTED,
+                         "'%.60s' has no known type and shape: the model cannot be typed "
+                         "that far",
+                         e->text);
     return RILL_OK;
 }
 
-static rill_status eval_name(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+static rill_status eval_name(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                             struct val *ret)
 {
     const struct val *v = binding_find(s->names, s->n_names, e->text);
     if (!v)
@@ -99,7 +104,8 @@ static rill_status eval_name(struct builder *b, struct scope *s, const struct nn
         return symbol_add(b, e->text, ret);
     if (!v && (fragment_find(b, e->text) || row_find(e->text)))
         return nnef_fail(b, s, e->pos, RILL_MALFORMED,
-                         "'%.60s' is an operator; expected a value or '%.60s(...)'", e->text, e->text);
+                         "'%.60s' is an operator; expected a value or '%.60s(...)'", e->text,
+                         e->text);
     if (!v)
         return nnef_fail(b, s, e->pos, RILL_MALFORMED,
                          "unknown name '%.60s', expected one that was assigned before%s", e->text,
@@ -189,15 +195,15 @@ static bool is_logic(const char *sign)
     return *sign == '&' || *sign == '|';
 }
 
-static rill_status infix_refuse(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,
-                                struct val x, struct val y)
+static rill_status infix_refuse(struct builder *b, struct scope *s, struct nnef_pos pos,
+                                const char *sign, struct val x, struct val y)
 {
-    return nnef_fail(b, s, pos, RILL_MALFORMED, "'%s' does not go with %s and %s", sign, val_kind_name(x),
-                     val_kind_name(y));
+    return nnef_fail(b, s, pos, RILL_MALFORMED, "'%s' does not go with %s and %s", sign,
+                     val_kind_name(x), val_kind_name(y));
 }
 
-static rill_status infix_numbers(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,
-                                 struct val x, struct val y, struct val *ret)
+static rill_status infix_numbers(struct builder *b, struct scope *s, struct nnef_pos pos,
+                                 const char *sign, struct val x, struct val y, struct val *ret)
 {
     if (is_compare(sign)) {
         *ret = val_bool(compare(sign, real_of(x), real_of(y)));
@@ -209,13 +215,13 @@ static rill_status infix_numbers(struct builder *b, struct scope *s, struct nnef
     }
     *ret = (struct val) { .kind = VAL_INT };
     if (!infix_int(sign, x.i, y.i, &ret->i))
-        return nnef_fail(b, s, pos, RILL_LIMIT, "%lld %s %lld has no value of 64 bits", (long long) x.i, sign,
-                         (long long) y.i);
+        return nnef_fail(b, s, pos, RILL_LIMIT, "%lld %s %lld has no value of 64 bits",
+                         (long long) x.i, sign, (long long) y.i);
     return RILL_OK;
 }
 
-static rill_status infix_sizes(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,
-                               struct val x, struct val y, struct val *ret)
+static rill_status infix_sizes(struct builder *b, struct scope *s, struct nnef_pos pos,
+                               const char *sign, struct val x, struct val y, struct val *ret)
 {
     const struct dim *d = infix_dim(b, sign, x, y);
     if (!d)
@@ -226,13 +232,15 @@ static rill_status infix_sizes(struct builder *b, struct scope *s, struct nnef_p
     return RILL_OK;
 }
 
-static rill_status infix_wires(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,
-                               struct val x, struct val y, struct val *ret)
+static rill_status infix_wires(struct builder *b, struct scope *s, struct nnef_pos pos,
+                               const char *sign, struct val x, struct val y, struct val *ret)
 {
     static const struct { const char *sign, *op; bool negate; } ops[] = {
-        { "+", "Add", 0 }, { "-", "Sub", 0 }, { "*", "Mul", 0 }, { "/", "Div", 0 }, { "^", "Pow", 0 },
-        { "<", "Less", 0 }, { ">", "Greater", 0 }, { "<=", "LessOrEqual", 0 }, { ">=", "GreaterOrEqual", 0 },
-        { "==", "Equal", 0 }, { "!=", "Equal", 1 }, { "&&", "And", 0 }, { "||", "Or", 0 },
+        { "+", "Add", 0 },     { "-", "Sub", 0 },          { "*", "Mul", 0 },
+        { "/", "Div", 0 },     { "^", "Pow", 0 },          { "<", "Less", 0 },
+        { ">", "Greater", 0 }, { "<=", "LessOrEqual", 0 }, { ">=", "GreaterOrEqual", 0 },
+        { "==", "Equal", 0 },  { "!=", "Equal", 1 },       { "&&", "And", 0 },
+        { "||", "Or", 0 },
     };
     struct val known = x.kind == VAL_WIRE ? x : y;
     enum dtype type = wire_fact(s, known.wire)->type;
@@ -260,8 +268,8 @@ static bool val_same(struct val x, struct val y)
     return x.kind == VAL_DIM ? x.dim == y.dim : x.i == y.i;
 }
 
-rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign, struct val x,
-                       struct val y, struct val *ret)
+rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,
+                       struct val x, struct val y, struct val *ret)
 {
     if (x.kind == VAL_WIRE || y.kind == VAL_WIRE)
         return infix_wires(b, s, pos, sign, x, y, ret);
@@ -276,7 +284,8 @@ rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, 
     if (is_size(x) && is_size(y) && !is_compare(sign))
         return infix_sizes(b, s, pos, sign, x, y, ret);
     bool equality = sign[0] == '=' || sign[0] == '!';
-    if (equality && x.kind == y.kind && (x.kind == VAL_TEXT || x.kind == VAL_BOOL || x.kind == VAL_DIM)) {
+    if (equality && x.kind == y.kind &&
+        (x.kind == VAL_TEXT || x.kind == VAL_BOOL || x.kind == VAL_DIM)) {
         *ret = val_bool(val_same(x, y) == (sign[0] == '='));
         return RILL_OK;
     }
@@ -285,7 +294,8 @@ rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, 
 
 /* ---- expressions ---- */
 
-static rill_status eval_unary(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+static rill_status eval_unary(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                              struct val *ret)
 {
     struct val x;
     TRY(eval_expr(b, s, e->part[0], &x));
@@ -303,11 +313,13 @@ static rill_status eval_unary(struct builder *b, struct scope *s, const struct n
     else if (*e->text == '-' && is_size(x))
         return eval_infix(b, s, e->pos, "-", (struct val) { .kind = VAL_INT, .i = 0 }, x, ret);
     else if (*e->text != '+' || !(is_number(x) || is_size(x) || x.kind == VAL_WIRE))
-        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "'%s' does not go with %s", e->text, val_kind_name(x));
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "'%s' does not go with %s", e->text,
+                         val_kind_name(x));
     return RILL_OK;
 }
 
-static rill_status eval_list(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+static rill_status eval_list(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                             struct val *ret)
 {
     struct val *list = arena_array(b->arena, struct val, (size_t) e->n_part + 1);
     if (!list)
@@ -318,27 +330,33 @@ static rill_status eval_list(struct builder *b, struct scope *s, const struct nn
     return RILL_OK;
 }
 
-static rill_status eval_choice(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+static rill_status eval_choice(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                               struct val *ret)
 {
     struct val c;
     TRY(eval_expr(b, s, e->part[1], &c));
     if (c.kind != VAL_BOOL)
-        return nnef_fail(b, s, e->part[1]->pos, RILL_UNSUPPORTED,
-                         "the condition of 'if' is %s, expected true or false known now; between tensors use "
-                         "select(condition, a, b)", val_kind_name(c));
+        return nnef_fail(
+            b, s, e->part[1]->pos, RILL_UNSUPPORTED,
+            "the condition of 'if' is %s, expected true or false known now; between tensors use "
+            "select(condition, a, b)",
+            val_kind_name(c));
     return eval_expr(b, s, e->part[c.i ? 0 : 2], ret);
 }
 
-static rill_status eval_index(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+static rill_status eval_index(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                              struct val *ret)
 {
     struct val list, i;
     TRY(eval_expr(b, s, e->part[0], &list));
     TRY(eval_expr(b, s, e->part[1], &i));
     if (list.kind != VAL_LIST || i.kind != VAL_INT)
-        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "%s[%s]: only lists are indexed, by integers",
-                         val_kind_name(list), val_kind_name(i));
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED,
+                         "%s[%s]: only lists are indexed, by integers", val_kind_name(list),
+                         val_kind_name(i));
     if (i.i < 0 || i.i >= list.n)
-        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "index %lld of a list of %u", (long long) i.i, list.n);
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "index %lld of a list of %u",
+                         (long long) i.i, list.n);
     *ret = list.list[i.i];
     return RILL_OK;
 }
@@ -369,8 +387,8 @@ static rill_status param_index(struct builder *b, struct scope *s, const struct 
 {
     if (!e->arg_name[k]) {
         if (k >= sig->n_params)
-            return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED, "'%.60s' takes at most %u arguments",
-                             e->text, sig->n_params);
+            return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED,
+                             "'%.60s' takes at most %u arguments", e->text, sig->n_params);
         *ret = k;
         return RILL_OK;
     }
@@ -385,14 +403,16 @@ static rill_status param_index(struct builder *b, struct scope *s, const struct 
         snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", sig->params[i].name);
     }
     return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED,
-                     "'%.60s' has no argument '%.60s', expected one of: %s", e->text, e->arg_name[k], known);
+                     "'%.60s' has no argument '%.60s', expected one of: %s", e->text,
+                     e->arg_name[k], known);
 }
 
 /* Lines arguments up with parameters; NULL where the default serves. */
 static rill_status args_match(struct builder *b, struct scope *s, const struct nnef_expr *e,
                               const struct nnef_fragment *sig, const struct nnef_expr ***ret)
 {
-    const struct nnef_expr **arg = arena_array(b->arena, const struct nnef_expr *, (size_t) sig->n_params + 1);
+    const struct nnef_expr **arg =
+        arena_array(b->arena, const struct nnef_expr *, (size_t) sig->n_params + 1);
     if (!arg)
         return nnef_no_memory(b);
     for (uint32_t k = 0; k < e->n_part; k++) {
@@ -400,13 +420,14 @@ static rill_status args_match(struct builder *b, struct scope *s, const struct n
         TRY(param_index(b, s, e, sig, k, &i));
         if (arg[i])
             return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED,
-                             "'%.60s': argument '%.60s' is given twice", e->text, sig->params[i].name);
+                             "'%.60s': argument '%.60s' is given twice", e->text,
+                             sig->params[i].name);
         arg[i] = e->part[k];
     }
     for (uint32_t i = 0; i < sig->n_params; i++)
         if (!arg[i] && !sig->params[i].init)
-            return nnef_fail(b, s, e->pos, RILL_MALFORMED, "'%.60s': argument '%.60s' is missing", e->text,
-                             sig->params[i].name);
+            return nnef_fail(b, s, e->pos, RILL_MALFORMED, "'%.60s': argument '%.60s' is missing",
+                             e->text, sig->params[i].name);
     *ret = arg;
     return RILL_OK;
 }
@@ -415,7 +436,8 @@ static rill_status call_fragment(struct builder *b, struct scope *s, const struc
                                  const struct nnef_fragment *f, struct val *ret)
 {
     const struct nnef_expr **arg;
-    const char *prefix = arena_printf(b->arena, "%s%s/", s->prefix, s->target ? s->target : f->name);
+    const char *prefix =
+        arena_printf(b->arena, "%s%s/", s->prefix, s->target ? s->target : f->name);
     struct scope in = { .g = s->g, .prefix = prefix, .file = fragment_is_library(b, f) ? "stdlib"
                         : b->doc->file };
     struct scope none = { .g = s->g, .prefix = prefix, .file = in.file };
@@ -429,8 +451,9 @@ static rill_status call_fragment(struct builder *b, struct scope *s, const struc
         TRY(scope_bind(b, &in, f->params[i].name, v));
     }
     if (++b->calls > b->limits->calls)
-        return nnef_fail(b, s, e->pos, RILL_LIMIT, "fragments call each other more than %u deep ('%.60s')",
-                         b->limits->calls, f->name);
+        return nnef_fail(b, s, e->pos, RILL_LIMIT,
+                         "fragments call each other more than %u deep ('%.60s')", b->limits->calls,
+                         f->name);
     rill_status status = fragment_run(b, &in, f, results);
     b->calls--;
     if (status != RILL_OK && fragment_is_library(b, f))
@@ -453,7 +476,8 @@ static rill_status call_row(struct builder *b, struct scope *s, const struct nne
     return row->build(&c, ret);
 }
 
-static rill_status eval_call(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+static rill_status eval_call(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                             struct val *ret)
 {
     const struct nnef_fragment *f = fragment_find(b, e->text);
     if (f)
@@ -461,15 +485,18 @@ static rill_status eval_call(struct builder *b, struct scope *s, const struct nn
     const struct nnef_row *row = row_find(e->text);
     if (row)
         return call_row(b, s, e, row, ret);
-    return nnef_fail(b, s, e->pos, RILL_UNSUPPORTED,
-                     "unknown operator '%.60s', expected a fragment of this text or a standard operator",
-                     e->text);
+    return nnef_fail(
+        b, s, e->pos, RILL_UNSUPPORTED,
+        "unknown operator '%.60s', expected a fragment of this text or a standard operator",
+        e->text);
 }
 
-rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr *e, struct val *ret)
+rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                      struct val *ret)
 {
     if (++b->steps > STEPS_MAX)
-        return nnef_fail(b, s, e->pos, RILL_LIMIT, "more than %u expressions to evaluate", STEPS_MAX);
+        return nnef_fail(b, s, e->pos, RILL_LIMIT, "more than %u expressions to evaluate",
+                         STEPS_MAX);
     switch (e->kind) {
     case NNEF_EXPR_INT:
         *ret = (struct val) { .kind = VAL_INT, .i = e->i };
@@ -513,7 +540,8 @@ static rill_status wire_name(struct builder *b, struct scope *s, const char *nam
     return RILL_OK;
 }
 
-static rill_status assign(struct builder *b, struct scope *s, const struct nnef_expr *left, struct val v)
+static rill_status assign(struct builder *b, struct scope *s, const struct nnef_expr *left,
+                          struct val v)
 {
     if (binding_find(s->names, s->n_names, left->text))
         return nnef_fail(b, s, left->pos, RILL_MALFORMED, "'%.60s' is assigned twice", left->text);
@@ -522,7 +550,8 @@ static rill_status assign(struct builder *b, struct scope *s, const struct nnef_
     return scope_bind(b, s, left->text, v);
 }
 
-static rill_status statement_run(struct builder *b, struct scope *s, const struct nnef_statement *st)
+static rill_status statement_run(struct builder *b, struct scope *s,
+                                 const struct nnef_statement *st)
 {
     const struct nnef_expr *left = st->left;
     bool single = left->kind == NNEF_EXPR_NAME;
@@ -533,8 +562,9 @@ static rill_status statement_run(struct builder *b, struct scope *s, const struc
     if (single)
         return assign(b, s, left, v);
     if (v.kind != VAL_LIST || v.n != left->n_part)
-        return nnef_fail(b, s, left->pos, RILL_MALFORMED, "%u names on the left, the right side gives %u",
-                         left->n_part, v.kind == VAL_LIST ? v.n : 1);
+        return nnef_fail(b, s, left->pos, RILL_MALFORMED,
+                         "%u names on the left, the right side gives %u", left->n_part,
+                         v.kind == VAL_LIST ? v.n : 1);
     for (uint32_t i = 0; i < v.n; i++)
         TRY(assign(b, s, left->part[i], v.list[i]));
     return RILL_OK;
@@ -549,7 +579,8 @@ rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_f
         const struct val *v = binding_find(s->names, s->n_names, f->results[i].name);
         if (!v)
             return nnef_fail(b, s, f->results[i].pos, RILL_MALFORMED,
-                             "'%.60s' promises '%.60s', which nothing assigns", f->name, f->results[i].name);
+                             "'%.60s' promises '%.60s', which nothing assigns", f->name,
+                             f->results[i].name);
         ret_results[i] = *v;
     }
     return RILL_OK;

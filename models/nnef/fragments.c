@@ -10,31 +10,40 @@ static const char operators[] =
     "fragment rsqrt(x: tensor<scalar>) -> (y: tensor<scalar>) { y = rcp(sqrt(x)); }\n"
     "fragment log2(x: tensor<scalar>) -> (y: tensor<scalar>) { y = log(x) * 1.4426950408889634; }\n"
     "fragment silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x * sigmoid(x); }\n"
-    "fragment softabs(x: tensor<scalar>, epsilon: scalar) -> (y: tensor<scalar>) { y = sqrt(x * x + epsilon); }\n"
-    "fragment clamp(x: tensor<scalar>, a: tensor<scalar>, b: tensor<scalar>) -> (y: tensor<scalar>)\n"
+    "fragment softabs(x: tensor<scalar>, epsilon: scalar) -> (y: tensor<scalar>) { y = sqrt(x * x "
+    "+ epsilon); }\n"
+    "fragment clamp(x: tensor<scalar>, a: tensor<scalar>, b: tensor<scalar>) -> (y: "
+    "tensor<scalar>)\n"
     "{ y = max(min(x, b), a); }\n"
     "fragment linear(input: tensor<scalar>, filter: tensor<scalar>, bias: tensor<scalar> = 0.0)\n"
     "-> (output: tensor<scalar>) { output = matmul(input, filter, transposeB = true) + bias; }\n"
-    "fragment separable_conv(input: tensor<scalar>, plane_filter: tensor<scalar>, point_filter: tensor<scalar>,\n"
-    "    bias: tensor<scalar> = 0.0, border: string = 'constant', padding: (integer, integer)[] = [],\n"
-    "    stride: integer[] = [], dilation: integer[] = [], groups: integer = 1) -> (output: tensor<scalar>)\n"
+    "fragment separable_conv(input: tensor<scalar>, plane_filter: tensor<scalar>, point_filter: "
+    "tensor<scalar>,\n"
+    "    bias: tensor<scalar> = 0.0, border: string = 'constant', padding: (integer, integer)[] = "
+    "[],\n"
+    "    stride: integer[] = [], dilation: integer[] = [], groups: integer = 1) -> (output: "
+    "tensor<scalar>)\n"
     "{ planes = conv(input, plane_filter, border = border, padding = padding, stride = stride,\n"
     "      dilation = dilation, groups = 0);\n"
     "  output = conv(planes, point_filter, bias, padding = [(0, 0), (0, 0)], groups = groups); }\n"
     "fragment rill_log(x: tensor<scalar>, floor: scalar = 0.0000000001) -> (y: tensor<scalar>)\n"
     "{ y = log(max(x, floor)); }\n";
 
-/* rill_fbank is Kaldi's fbank as icefall's models take it (feature-fbank.cc): dither off, the mean taken off each frame,
- * preemphasis, Povey's window, power, straight sides over mel. Before the first sample there is silence, where Kaldi
- * mirrors what comes. */
+/* rill_fbank is Kaldi's fbank as icefall's models take it (feature-fbank.cc): dither off, the mean
+ * taken off each frame, preemphasis, Povey's window, power, straight sides over mel. Before the
+ * first sample there is silence, where Kaldi mirrors what comes. */
 static const char front_ends[] =
-    "fragment rill_mfcc(pcm: tensor<scalar>, size: integer, hop: integer, fft: integer, bands: integer, rate: scalar,\n"
+    "fragment rill_mfcc(pcm: tensor<scalar>, size: integer, hop: integer, fft: integer, bands: "
+    "integer, rate: scalar,\n"
     "    low: scalar, high: scalar, n: integer) -> (y: tensor<scalar>)\n"
-    "{ frames = rill_frame(pcm, size = size, hop = hop, end = 'drop') * rill_window('hann', size);\n"
+    "{ frames = rill_frame(pcm, size = size, hop = hop, end = 'drop') * rill_window('hann', "
+    "size);\n"
     "  spec = rill_magnitude(rill_rfft(pad(frames, [(0, 0), (0, fft - size)])));\n"
-    "  y = rill_dct(rill_log(rill_mel(spec, bands, rate, low, high, even = true), 0.000000000001), n); }\n"
+    "  y = rill_dct(rill_log(rill_mel(spec, bands, rate, low, high, even = true), 0.000000000001), "
+    "n); }\n"
 
-    "fragment rill_fbank(pcm: tensor<scalar>, bands: integer = 80, size: integer = 400, hop: integer = 160,\n"
+    "fragment rill_fbank(pcm: tensor<scalar>, bands: integer = 80, size: integer = 400, hop: "
+    "integer = 160,\n"
     "    fft: integer = 512, rate: scalar = 16000.0, low: scalar = 20.0, high: scalar = 7600.0,\n"
     "    floor: scalar = 0.00000011920929) -> (y: tensor<scalar>)\n"
     "{ raw = rill_frame(pcm, size = size, hop = hop, before = (size - hop) / 2, end = 'cover');\n"
@@ -45,12 +54,15 @@ static const char front_ends[] =
     "  spec = sqr(rill_magnitude(rill_rfft(pad(shaped, [(0, 0), (0, fft - size)]))));\n"
     "  y = rill_log(rill_mel(spec, bands, rate, low, high, even = true), floor); }\n";
 
-/* The micro front end is that of TensorFlow Lite Micro (tensorflow/lite/experimental/microfrontend/lib) with numbers in
- * place of its fixed-point ones: windows of 30 ms, 40 bands, noise taken off, per-channel energy normalisation (Wang et
- * al. 2017, "Trainable frontend for robust and far-field keyword spotting"), logarithm. Its samples are 16-bit, its
- * transform divides by 512 and its band values count 64 to one; they are rounded down as there. */
+/* The micro front end is that of TensorFlow Lite Micro
+ * (tensorflow/lite/experimental/microfrontend/lib) with numbers in place of its fixed-point ones:
+ * windows of 30 ms, 40 bands, noise taken off, per-channel energy normalisation (Wang et al. 2017,
+ * "Trainable frontend for robust and far-field keyword spotting"), logarithm. Its samples are
+ * 16-bit, its transform divides by 512 and its band values count 64 to one; they are rounded down
+ * as there. */
 static const char micro[] =
-    "fragment rill_micro_step(x: tensor<scalar>, noise: tensor<scalar>) -> (y: tensor<scalar>, next: tensor<scalar>)\n"
+    "fragment rill_micro_step(x: tensor<scalar>, noise: tensor<scalar>) -> (y: tensor<scalar>, "
+    "next: tensor<scalar>)\n"
     "{ follow = tile(constant(shape = [2], value = [0.025, 0.06]), repeats = [20]);\n"
     "  next = noise + follow * (x - noise);\n"
     "  clean = max(x - min(next, x), 0.05 * x);\n"
@@ -58,7 +70,8 @@ static const char micro[] =
     "  loud = clean * gain;\n"
     "  small = select(loud < 2.0, 16.0 * loud * loud, 64.0 * loud - 64.0);\n"
     "  y = 2.5 * log(max(8.0 * floor(small), 1.0)); }\n"
-    "fragment rill_micro_steps(x: tensor<scalar>, noise: tensor<scalar>) -> (y: tensor<scalar>, next: tensor<scalar>)\n"
+    "fragment rill_micro_steps(x: tensor<scalar>, noise: tensor<scalar>) -> (y: tensor<scalar>, "
+    "next: tensor<scalar>)\n"
     "{ [a, b, c] = unstack(x, axis = 0);\n"
     "  (p, n1) = rill_micro_step(a, noise);\n"
     "  (q, n2) = rill_micro_step(b, n1);\n"
@@ -66,7 +79,8 @@ static const char micro[] =
     "  y = stack([p, q, r], axis = 0); }\n"
     "fragment rill_micro_features(pcm: tensor<scalar>) -> (y: tensor<scalar>)\n"
     "{ long = rill_frame(pcm, size = 800, hop = 480, end = 'drop') * 32768.0;\n"
-    "  frames = stack([slice(long, axes = [1], begin = [0], end = [480]), slice(long, axes = [1], begin = [160], end = [640]),\n"
+    "  frames = stack([slice(long, axes = [1], begin = [0], end = [480]), slice(long, axes = [1], "
+    "begin = [160], end = [640]),\n"
     "                  slice(long, axes = [1], begin = [320], end = [800])], axis = 1);\n"
     "  window = unsqueeze(sqr(rill_window('sine', 480)), axes = [0]);\n"
     "  spec = rill_rfft(pad(frames * window, [(0, 0), (0, 0), (0, 32)])) / 512.0;\n"

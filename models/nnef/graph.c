@@ -5,18 +5,21 @@
 
 /* ---- extensions ---- */
 
-static rill_status extension_symbol(struct builder *b, const struct scope *s, const struct nnef_extension *x)
+static rill_status extension_symbol(struct builder *b, const struct scope *s,
+                                    const struct nnef_extension *x)
 {
     struct nnef_fragment names;
     struct val v;
     if (nnef_parse_signature(&names, b->arena, s->file, x->text, NULL) != RILL_OK)
-        return nnef_fail(b, s, x->pos, RILL_MALFORMED, "'extension %s' declares names: S, T", x->name);
+        return nnef_fail(b, s, x->pos, RILL_MALFORMED, "'extension %s' declares names: S, T",
+                         x->name);
     for (uint32_t i = 0; i < names.n_params; i++)
         TRY(symbol_add(b, names.params[i].name, &v));
     return RILL_OK;
 }
 
-static rill_status extension_read(struct builder *b, const struct scope *s, const struct nnef_extension *x)
+static rill_status extension_read(struct builder *b, const struct scope *s,
+                                  const struct nnef_extension *x)
 {
     static const char *const ignored[] = {
         "KHR_enable_fragment_definitions", "KHR_enable_operator_expressions", "tract_registry",
@@ -25,14 +28,18 @@ static rill_status extension_read(struct builder *b, const struct scope *s, cons
         return extension_symbol(b, s, x);
     if (!strcmp(x->name, "rill_assert") || !strcmp(x->name, "tract_assert")) {
         rill_status status = dims_assert(b->dims, x->text, b->err);
-        return status == RILL_OK ? status : err_prefix(b->err, status, "%s:%u:%u", s->file, x->pos.line,
-                                                       x->pos.column);
+        return status == RILL_OK
+            ? status
+            : err_prefix(b->err, status, "%s:%u:%u", s->file, x->pos.line, x->pos.column);
     }
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         if (!strcmp(x->name, ignored[i]))
             return RILL_OK;
-    return nnef_fail(b, s, x->pos, RILL_UNSUPPORTED, "extension '%.60s' is not supported; known: rill_symbol, "
-                     "rill_assert, KHR_enable_fragment_definitions, KHR_enable_operator_expressions", x->name);
+    return nnef_fail(
+        b, s, x->pos, RILL_UNSUPPORTED,
+        "extension '%.60s' is not supported; known: rill_symbol, "
+        "rill_assert, KHR_enable_fragment_definitions, KHR_enable_operator_expressions",
+        x->name);
 }
 
 /* ---- the graph ---- */
@@ -46,12 +53,14 @@ static rill_status inputs_sort(struct builder *b, struct scope *s)
         return nnef_no_memory(b);
     for (uint32_t i = 0; i < f->n_params; i++) {
         uint32_t k = 0;
-        while (k < s->g->n_inputs && strcmp(s->g->wires[s->g->inputs[k]].name, f->params[i].name) != 0)
+        while (k < s->g->n_inputs &&
+               strcmp(s->g->wires[s->g->inputs[k]].name, f->params[i].name) != 0)
             k++;
         if (k == s->g->n_inputs)
-            return nnef_fail(b, s, f->params[i].pos, RILL_MALFORMED,
-                             "input '%.60s' is nowhere declared: %.60s = external<scalar>(shape = [...]);",
-                             f->params[i].name, f->params[i].name);
+            return nnef_fail(
+                b, s, f->params[i].pos, RILL_MALFORMED,
+                "input '%.60s' is nowhere declared: %.60s = external<scalar>(shape = [...]);",
+                f->params[i].name, f->params[i].name);
         order[i] = s->g->inputs[k];
     }
     s->g->inputs = order;
@@ -65,7 +74,8 @@ static rill_status outputs_add(struct builder *b, struct scope *s, const struct 
     for (uint32_t i = 0; i < f->n_results; i++) {
         uint32_t w;
         TRY(val_to_wire(b, s, f->results[i].pos, results[i], DTYPE_F32, &w));
-        /* An output carries the name that the head gives it, also where it is another wire's alias. */
+        /* An output carries the name that the head gives it, also where it is another wire's
+         * alias. */
         if (strcmp(s->g->wires[w].name, f->results[i].name) != 0) {
             TRY(build_node(b, s, f->results[i].pos, "Identity", NULL, 0, &w, 1, &w, 1));
             s->g->wires[w].name = f->results[i].name;
@@ -81,8 +91,12 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
                              rill_error *reterr)
 {
     struct nnef_document *doc = arena_new(a, struct nnef_document);
-    struct builder b = { .arena = a, .dims = ds, .doc = doc, .limits = limits ? limits : &nnef_limits_default,
-                         .folder = source->folder, .err = reterr };
+    struct builder b = { .arena = a,
+                         .dims = ds,
+                         .doc = doc,
+                         .limits = limits ? limits : &nnef_limits_default,
+                         .folder = source->folder,
+                         .err = reterr };
     struct mgraph m;
     if (!doc)
         return err_set(reterr, RILL_NOMEM, "%s: out of memory", source->file);

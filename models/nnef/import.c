@@ -5,15 +5,16 @@
  *                        state = [("state", "stateN")], const = [("sr", 16000)],
  *                        shape = [("state", [2, 1, 128])]);
  *
- * Each tensor of x is cut along axis 0, and the slices go to the inputs named by `input`, in order; a slice
- * takes the declared shape of its input when the number of elements agrees. Sizes that the file leaves open
- * are filled in: for a state all by 1; for another input the last open size takes what is left of the slice
- * and the others are 1; `shape` overrides. A state is (input, output) or (input, output, first value), zero
- * where none is given; a * in both names stands for any text: all inputs that fit and have no place of their own. Results lose
- * their axes of length 1 and are stacked along axis 0.
+ * Each tensor of x is cut along axis 0, and the slices go to the inputs named by `input`, in order;
+ * a slice takes the declared shape of its input when the number of elements agrees. Sizes that the
+ * file leaves open are filled in: for a state all by 1; for another input the last open size takes
+ * what is left of the slice and the others are 1; `shape` overrides. A state is (input, output) or
+ * (input, output, first value), zero where none is given; a * in both names stands for any text:
+ * all inputs that fit and have no place of their own. Results lose their axes of length 1 and are
+ * stacked along axis 0.
  *
- * rill_onnx: an ONNX network for a whole sequence, put into the graph as it stands. Tensors keep their shapes on both sides;
- * sizes that the file leaves open are those of what comes in. */
+ * rill_onnx: an ONNX network for a whole sequence, put into the graph as it stands. Tensors keep
+ * their shapes on both sides; sizes that the file leaves open are those of what comes in. */
 #include "engine/base/bytes.h"
 #include "engine/control.h"
 #include "engine/typed.h"
@@ -49,10 +50,11 @@ static rill_status list_of(const struct net *net, const char *name, const struct
     *ret = arg_expr(c, name);
     *ret_n = *ret ? (*ret)->n_part : 0;
     if (*ret && (*ret)->kind != NNEF_EXPR_LIST)
-        return nnef_fail(c->b, c->s, (*ret)->pos, RILL_MALFORMED, "'%s': expected a list in [ ]", name);
+        return nnef_fail(c->b, c->s, (*ret)->pos, RILL_MALFORMED, "'%s': expected a list in [ ]",
+                         name);
     if (*ret_n > PARTS_MAX)
-        return nnef_fail(c->b, c->s, (*ret)->pos, RILL_LIMIT, "'%s': %u entries, at most %d", name, *ret_n,
-                         PARTS_MAX);
+        return nnef_fail(c->b, c->s, (*ret)->pos, RILL_LIMIT, "'%s': %u entries, at most %d", name,
+                         *ret_n, PARTS_MAX);
     return RILL_OK;
 }
 
@@ -61,8 +63,8 @@ static rill_status tuple_check(const struct net *net, const struct nnef_expr *e,
 {
     if (e->kind == NNEF_EXPR_TUPLE && e->n_part >= least && e->n_part <= most)
         return RILL_OK;
-    return nnef_fail(net->c->b, net->c->s, e->pos, RILL_MALFORMED, "'%s': expected a tuple of %u%s", name,
-                     least, most > least ? " or 3" : "");
+    return nnef_fail(net->c->b, net->c->s, e->pos, RILL_MALFORMED, "'%s': expected a tuple of %u%s",
+                     name, least, most > least ? " or 3" : "");
 }
 
 static rill_status names_read(struct net *net, const char *name, const char **ret, unsigned *ret_n)
@@ -123,22 +125,28 @@ static rill_status pairs_read(struct net *net)
 static rill_status file_read(struct net *net)
 {
     struct builder *b = net->c->b;
-    struct arena file = { .limit_bytes = 0 };       /* the bytes are not needed once they are read */
+    struct arena file = { .limit_bytes = 0 }; /* the bytes are not needed once they are read */
     const uint8_t *data = NULL;
     size_t n = 0;
     if (!b->folder)
-        return call_fail(net->c, RILL_IO, "'%.80s': this text has no folder to read networks from", net->file);
-    rill_status s = folder_read(b->folder, net->file, &file, b->limits->data_bytes, &data, &n, b->err);
-    struct bytes bytes = { .data = data, .n = n, .path = arena_printf(&file, "%s/%s", b->folder->path,
-                                                                      net->file) };
+        return call_fail(net->c, RILL_IO, "'%.80s': this text has no folder to read networks from",
+                         net->file);
+    rill_status s =
+        folder_read(b->folder, net->file, &file, b->limits->data_bytes, &data, &n, b->err);
+    struct bytes bytes = { .data = data,
+                           .n = n,
+                           .path = arena_printf(&file, "%s/%s", b->folder->path, net->file) };
     if (s == RILL_OK)
-        s = bytes.path ? mgraph_from_onnx(&net->m, b->arena, b->dims, &bytes, NULL, b->err) : nnef_no_memory(b);
+        s = bytes.path ? mgraph_from_onnx(&net->m, b->arena, b->dims, &bytes, NULL, b->err)
+                       : nnef_no_memory(b);
     arena_drop(&file);
-    return s == RILL_OK ? s : err_prefix(b->err, s, "%s:%u:%u", net->c->s->file, net->c->e->pos.line,
-                                         net->c->e->pos.column);
+    return s == RILL_OK ? s
+                        : err_prefix(b->err, s, "%s:%u:%u", net->c->s->file, net->c->e->pos.line,
+                                     net->c->e->pos.column);
 }
 
-static void names_print(const struct graph *g, const uint32_t *wires, uint32_t n, char *buf, size_t cap)
+static void names_print(const struct graph *g, const uint32_t *wires, uint32_t n, char *buf,
+                        size_t cap)
 {
     size_t at = 0;
     buf[0] = 0;
@@ -146,14 +154,16 @@ static void names_print(const struct graph *g, const uint32_t *wires, uint32_t n
         at += (size_t) snprintf(buf + at, cap - at, "%s%s", i ? ", " : "", g->wires[wires[i]].name);
 }
 
-static rill_status no_such(const struct net *net, const char *what, const char *name, const char *pair)
+static rill_status no_such(const struct net *net, const char *what, const char *name,
+                           const char *pair)
 {
     const struct graph *g = &net->m.g;
     bool input = !strcmp(what, "input");
     char known[200];
-    names_print(g, input ? g->inputs : g->outputs, input ? g->n_inputs : g->n_outputs, known, sizeof known);
-    return call_fail(net->c, RILL_MALFORMED, "%s: there is no %s '%.60s'%s%.120s; there is: %s", net->file,
-                     what, name, pair ? ", wanted by " : "", pair ? pair : "", known);
+    names_print(g, input ? g->inputs : g->outputs, input ? g->n_inputs : g->n_outputs, known,
+                sizeof known);
+    return call_fail(net->c, RILL_MALFORMED, "%s: there is no %s '%.60s'%s%.120s; there is: %s",
+                     net->file, what, name, pair ? ", wanted by " : "", pair ? pair : "", known);
 }
 
 static uint32_t index_of(const struct graph *g, const uint32_t *list, uint32_t n, const char *name)
@@ -164,7 +174,8 @@ static uint32_t index_of(const struct graph *g, const uint32_t *list, uint32_t n
     return i;
 }
 
-static rill_status input_index(const struct net *net, const char *name, const char *pair, uint32_t *ret)
+static rill_status input_index(const struct net *net, const char *name, const char *pair,
+                               uint32_t *ret)
 {
     const struct graph *g = &net->m.g;
     *ret = index_of(g, g->inputs, g->n_inputs, name);
@@ -186,8 +197,8 @@ static rill_status names_default(struct net *net)
     if (net->n_out == 0 && g->n_outputs > 0)
         net->out[net->n_out++] = g->wires[g->outputs[0]].name;
     if (net->n_in != net->n_x)
-        return call_fail(net->c, RILL_MALFORMED, "%s: %u tensors for %u inputs", net->file, net->n_x,
-                         net->n_in);
+        return call_fail(net->c, RILL_MALFORMED, "%s: %u tensors for %u inputs", net->file,
+                         net->n_x, net->n_in);
     for (unsigned i = 0; i < net->n_out; i++)
         if (index_of(g, g->outputs, g->n_outputs, net->out[i]) == g->n_outputs)
             return no_such(net, "output", net->out[i], NULL);
@@ -218,13 +229,15 @@ static int star_at(const char *name)
 static const char *star_part(const char *name, const char *pattern, int star, int *ret_n)
 {
     size_t n = strlen(name), before = (size_t) star, after = strlen(pattern) - before - 1;
-    if (n < before + after || strncmp(name, pattern, before) != 0 || strcmp(name + n - after, pattern + before + 1) != 0)
+    if (n < before + after || strncmp(name, pattern, before) != 0 ||
+        strcmp(name + n - after, pattern + before + 1) != 0)
         return NULL;
     *ret_n = (int) (n - before - after);
     return name + before;
 }
 
-static bool state_has(const struct net *net, const struct net_state *list, unsigned n, const char *name)
+static bool state_has(const struct net *net, const struct net_state *list, unsigned n,
+                      const char *name)
 {
     for (unsigned i = 0; i < n; i++)
         if (!strcmp(list[i].in, name))
@@ -238,8 +251,10 @@ static bool state_has(const struct net *net, const struct net_state *list, unsig
     return false;
 }
 
-/* The file's inputs that st stands for, from list[n] on; those that are named elsewhere are left out. */
-static rill_status state_expand(const struct net *net, const struct net_state *st, struct net_state *list, unsigned *n)
+/* The file's inputs that st stands for, from list[n] on; those that are named elsewhere are left
+ * out. */
+static rill_status state_expand(const struct net *net, const struct net_state *st,
+                                struct net_state *list, unsigned *n)
 {
     const struct graph *g = &net->m.g;
     int star = star_at(st->in), to = star_at(st->out);
@@ -249,8 +264,8 @@ static rill_status state_expand(const struct net *net, const struct net_state *s
         return RILL_OK;
     }
     if (star < 0 || to < 0)
-        return nnef_fail(net->c->b, net->c->s, st->pos, RILL_MALFORMED, "%s: both names have a * or none does",
-                         pair_print(net, st));
+        return nnef_fail(net->c->b, net->c->s, st->pos, RILL_MALFORMED,
+                         "%s: both names have a * or none does", pair_print(net, st));
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         const char *name = g->wires[g->inputs[i]].name;
         int part_n = 0;
@@ -259,7 +274,8 @@ static rill_status state_expand(const struct net *net, const struct net_state *s
             continue;
         list[*n] = *st;
         list[*n].in = name;
-        if (!(list[*n].out = arena_printf(net->c->b->arena, "%.*s%.*s%s", to, st->out, part_n, part, st->out + to + 1)))
+        if (!(list[*n].out = arena_printf(net->c->b->arena, "%.*s%.*s%s", to, st->out, part_n, part,
+                                          st->out + to + 1)))
             return nnef_no_memory(net->c->b);
         ++*n;
     }
@@ -268,7 +284,8 @@ static rill_status state_expand(const struct net *net, const struct net_state *s
 
 static rill_status states_expand(struct net *net)
 {
-    struct net_state *list = arena_array(net->c->b->arena, struct net_state, net->n_states + net->m.g.n_inputs + 1u);
+    struct net_state *list =
+        arena_array(net->c->b->arena, struct net_state, net->n_states + net->m.g.n_inputs + 1u);
     unsigned n = 0;
     if (!list)
         return nnef_no_memory(net->c->b);
@@ -337,15 +354,16 @@ static void shape_close(const struct net *net, struct fact *f, int64_t count)
     }
 }
 
-static rill_status input_fact(const struct net *net, const char *name, const char *pair, int64_t count,
-                              struct fact **ret)
+static rill_status input_fact(const struct net *net, const char *name, const char *pair,
+                              int64_t count, struct fact **ret)
 {
     const struct graph *g = &net->m.g;
     uint32_t i;
     TRY(input_index(net, name, pair, &i));
     struct typed_input *in = &net->facts[i];
     if (in->name)
-        return call_fail(net->c, RILL_MALFORMED, "%s: input '%.60s' is given twice", net->file, name);
+        return call_fail(net->c, RILL_MALFORMED, "%s: input '%.60s' is given twice", net->file,
+                         name);
     in->name = g->wires[g->inputs[i]].name;
     in->fact = g->wires[g->inputs[i]].fact;
     in->fact.value = NULL;
@@ -370,7 +388,8 @@ static rill_status count_of_slice(const struct net *net, const struct fact *f, i
         return RILL_OK;
     char text[160];
     fact_print(f, text, sizeof text);
-    return call_fail(net->c, RILL_UNSUPPORTED, "%s: the frames of %s have no fixed size", net->file, text);
+    return call_fail(net->c, RILL_UNSUPPORTED, "%s: the frames of %s have no fixed size", net->file,
+                     text);
 }
 
 static rill_status slices_read(struct net *net)
@@ -383,17 +402,19 @@ static rill_status slices_read(struct net *net)
         char a[160], z[160];
         fact_print(f, a, sizeof a);
         if (f->rank < 1 || (net->length && f->shape[0] != net->length))
-            return call_fail(net->c, RILL_MALFORMED,
-                             "%s: tensor %u to scan is %s: expected frames along axis 0, as many as the "
-                             "others have", net->file, i, a);
+            return call_fail(
+                net->c, RILL_MALFORMED,
+                "%s: tensor %u to scan is %s: expected frames along axis 0, as many as the "
+                "others have",
+                net->file, i, a);
         net->length = f->shape[0];
         TRY(count_of_slice(net, f, &count));
         TRY(input_fact(net, net->in[i], NULL, count, &in));
         fact_print(in, z, sizeof z);
         if (!known_count(in, &want, &open) || want != count || in->type != f->type)
             return call_fail(net->c, RILL_MALFORMED,
-                             "%s: the frames of %s do not fit input '%.60s', which is %s", net->file, a,
-                             net->in[i], z);
+                             "%s: the frames of %s do not fit input '%.60s', which is %s",
+                             net->file, a, net->in[i], z);
     }
     return RILL_OK;
 }
@@ -416,7 +437,8 @@ static rill_status consts_read(struct net *net)
                              val_kind_name(k->v));
         struct tensor *t = NULL;
         if (!fact_to_tensor(f, &shape))
-            return nnef_fail(b, net->c->s, k->pos, RILL_LIMIT, "const '%.60s' has no fixed shape", k->in);
+            return nnef_fail(b, net->c->s, k->pos, RILL_LIMIT, "const '%.60s' has no fixed shape",
+                             k->in);
         TRY(literal_new(net->c, &shape, &t));
         for (int64_t j = 0; j < tensor_count(t); j++)
             tensor_set_f64(t, t->data, j, k->v.kind == VAL_REAL ? k->v.real : (double) k->v.i);
@@ -435,14 +457,15 @@ static rill_status state_init(struct net *net, struct net_state *st, const struc
     if (st->init != WIRE_NONE) {
         fact_print(wire_fact(net->c->s, st->init), z, sizeof z);
         return fact_same(f, wire_fact(net->c->s, st->init))
-                   ? RILL_OK
-                   : nnef_fail(b, net->c->s, st->pos, RILL_MALFORMED,
-                               "state ('%.50s', '%.50s'): '%.50s' is %s but its first value is %s", st->in,
-                               st->out, st->in, a, z);
+            ? RILL_OK
+            : nnef_fail(b, net->c->s, st->pos, RILL_MALFORMED,
+                        "state ('%.50s', '%.50s'): '%.50s' is %s but its first value is %s", st->in,
+                        st->out, st->in, a, z);
     }
     struct tensor *t = NULL;
     if (!fact_to_tensor(f, &shape))
-        return nnef_fail(b, net->c->s, st->pos, RILL_LIMIT, "state '%.60s' is %s: no size to keep", st->in, a);
+        return nnef_fail(b, net->c->s, st->pos, RILL_LIMIT, "state '%.60s' is %s: no size to keep",
+                         st->in, a);
     TRY(literal_new(net->c, &shape, &t));
     const char *name = arena_printf(b->arena, "const:%s:%u", st->in, net->c->s->g->n_wires);
     if (!name || (st->init = graph_add_const(net->c->s->g, name, t)) == WIRE_NONE)
@@ -455,7 +478,8 @@ static rill_status inputs_complete(const struct net *net, const char *places)
     const struct graph *g = &net->m.g;
     for (uint32_t i = 0; i < g->n_inputs; i++)
         if (!net->facts[i].name)
-            return call_fail(net->c, RILL_MALFORMED, "%s: input '%.60s' is left over: name it in %s", net->file,
+            return call_fail(net->c, RILL_MALFORMED,
+                             "%s: input '%.60s' is left over: name it in %s", net->file,
                              g->wires[g->inputs[i]].name, places);
     return RILL_OK;
 }
@@ -490,8 +514,8 @@ static rill_status net_type(struct net *net)
 
 /* ---- the body ---- */
 
-static rill_status reshape_add(const struct net *net, struct graph *g, uint32_t from, const struct fact *to,
-                               uint32_t wire)
+static rill_status reshape_add(const struct net *net, struct graph *g, uint32_t from,
+                               const struct fact *to, uint32_t wire)
 {
     struct builder *b = net->c->b;
     const struct op *op = op_find("Reshape");
@@ -504,7 +528,8 @@ static rill_status reshape_add(const struct net *net, struct graph *g, uint32_t 
     if (!attr)
         return nnef_no_memory(b);
     TRY(attrs_parse(op, g->wires[wire].name, NULL, 0, attr, b->err));
-    return graph_add_node(g, op, g->wires[wire].name, attr, in, 2, &wire, 1) ? RILL_OK : nnef_no_memory(b);
+    return graph_add_node(g, op, g->wires[wire].name, attr, in, 2, &wire, 1) ? RILL_OK
+                                                                             : nnef_no_memory(b);
 }
 
 /* Wire of the typed graph that stands for an input; WIRE_NONE if nothing reads it. */
@@ -522,7 +547,8 @@ static rill_status body_inputs(const struct net *net, struct graph *g)
         bool state = i < net->n_states;
         const char *name = state ? net->state[i].in : net->in[i - net->n_states];
         uint32_t inner = typed_input_wire(net, name), w;
-        struct fact f = *wire_fact(net->c->s, state ? net->state[i].init : net->x[i - net->n_states]);
+        struct fact f =
+            *wire_fact(net->c->s, state ? net->state[i].init : net->x[i - net->n_states]);
         f.value = NULL;
         if (!state) {
             f.rank--;
@@ -549,7 +575,8 @@ static rill_status nodes_copy(const struct net *net, struct graph *g)
 {
     for (uint32_t i = 0; i < net->t.g.n_nodes; i++) {
         const struct node *n = &net->t.g.nodes[i];
-        struct node *made = graph_add_node(g, n->op, n->name, n->attr, n->in, n->n_in, n->out, n->n_out);
+        struct node *made =
+            graph_add_node(g, n->op, n->name, n->attr, n->in, n->n_in, n->out, n->n_out);
         if (!made)
             return nnef_no_memory(net->c->b);
         made->body = n->body;
@@ -558,16 +585,16 @@ static rill_status nodes_copy(const struct net *net, struct graph *g)
     return RILL_OK;
 }
 
-static rill_status result_squeezed(const struct net *net, struct graph *g, const char *name, uint32_t w,
-                                   uint32_t *ret)
+static rill_status result_squeezed(const struct net *net, struct graph *g, const char *name,
+                                   uint32_t w, uint32_t *ret)
 {
     const struct fact *f = &g->wires[w].fact;
     struct fact r = { .type = f->type };
     *ret = w;
     for (int i = 0; i < f->rank; i++) {
         if (!dim_is_const(f->shape[i]))
-            return call_fail(net->c, RILL_UNSUPPORTED, "%s: output '%.60s' has no fixed shape", net->file,
-                             name);
+            return call_fail(net->c, RILL_UNSUPPORTED, "%s: output '%.60s' has no fixed shape",
+                             net->file, name);
         if (!dim_is(f->shape[i], 1))
             r.shape[r.rank++] = f->shape[i];
     }
@@ -586,14 +613,17 @@ static rill_status body_outputs(const struct net *net, struct graph *g)
         uint32_t w = net->t.g.outputs[index_of(m, m->outputs, m->n_outputs, name)];
         if (!st)
             TRY(result_squeezed(net, g, name, w, &w));
-        const struct fact *f = &g->wires[w].fact, *from = st ? wire_fact(net->c->s, st->init) : NULL;
+        const struct fact *f = &g->wires[w].fact,
+                          *from = st ? wire_fact(net->c->s, st->init) : NULL;
         if (from && !fact_same(f, from)) {
             char a[120], z[120];
             fact_print(from, a, sizeof a);
             fact_print(f, z, sizeof z);
-            return nnef_fail(net->c->b, net->c->s, st->pos, RILL_MALFORMED,
-                             "%s: state ('%.50s', '%.50s'): '%.50s' is %s but '%.50s' is %s; both must "
-                             "agree", net->file, st->in, st->out, st->in, a, st->out, z);
+            return nnef_fail(
+                net->c->b, net->c->s, st->pos, RILL_MALFORMED,
+                "%s: state ('%.50s', '%.50s'): '%.50s' is %s but '%.50s' is %s; both must "
+                "agree",
+                net->file, st->in, st->out, st->in, a, st->out, z);
         }
         if (!graph_add_output(g, w))
             return nnef_no_memory(net->c->b);
@@ -601,7 +631,8 @@ static rill_status body_outputs(const struct net *net, struct graph *g)
     return RILL_OK;
 }
 
-/* The typed network with slices reshaped in front of it and results behind it. Wires keep their numbers. */
+/* The typed network with slices reshaped in front of it and results behind it. Wires keep their
+ * numbers. */
 static rill_status body_build(const struct net *net, struct graph *g)
 {
     struct builder *b = net->c->b;
@@ -628,7 +659,8 @@ rill_status build_onnx_scan(const struct call *c, struct val *ret)
     net->c = c;
     TRY(arg_wires(c, "x", &net->x, &net->n_x));
     if (net->n_x == 0 || net->n_x > PARTS_MAX)
-        return call_fail(c, RILL_MALFORMED, "a scan needs 1 to %d tensors, not %u", PARTS_MAX, net->n_x);
+        return call_fail(c, RILL_MALFORMED, "a scan needs 1 to %d tensors, not %u", PARTS_MAX,
+                         net->n_x);
     TRY(states_read(net));
     TRY(names_all(net));
     TRY(states_expand(net));
@@ -671,10 +703,14 @@ static rill_status whole_inputs(struct net *net)
         fact_print(f, a, sizeof a);
         fact_print(declared, z, sizeof z);
         if (net->facts[at].name)
-            return call_fail(net->c, RILL_MALFORMED, "%s: input '%.60s' is given twice", net->file, net->in[i]);
+            return call_fail(net->c, RILL_MALFORMED, "%s: input '%.60s' is given twice", net->file,
+                             net->in[i]);
         if (!whole_fits(f, declared))
-            return call_fail(net->c, RILL_MALFORMED, "%s: %s does not fit input '%.60s', which is %s: reshape, transpose or "
-                             "unsqueeze it in front", net->file, a, net->in[i], z);
+            return call_fail(
+                net->c, RILL_MALFORMED,
+                "%s: %s does not fit input '%.60s', which is %s: reshape, transpose or "
+                "unsqueeze it in front",
+                net->file, a, net->in[i], z);
         net->facts[at] = (struct typed_input) { .name = g->wires[g->inputs[at]].name, .fact = *f };
         net->facts[at].fact.value = NULL;
     }
@@ -694,7 +730,8 @@ static bool wire_is_read(const struct graph *t, uint32_t w)
     return false;
 }
 
-/* Where the network's wires stand in the graph under construction: inputs and constants; WIRE_NONE for the others. */
+/* Where the network's wires stand in the graph under construction: inputs and constants; WIRE_NONE
+ * for the others. */
 static rill_status whole_sources(const struct net *net, uint32_t *map)
 {
     struct builder *b = net->c->b;
@@ -720,7 +757,8 @@ static rill_status whole_node(const struct net *net, const struct node *n, uint3
 {
     struct builder *b = net->c->b;
     const struct graph *t = &net->t.g;
-    uint32_t *in = arena_array(b->arena, uint32_t, n->n_in + 1u), *out = arena_array(b->arena, uint32_t, n->n_out + 1u);
+    uint32_t *in = arena_array(b->arena, uint32_t, n->n_in + 1u),
+             *out = arena_array(b->arena, uint32_t, n->n_out + 1u);
     if (!in || !out)
         return nnef_no_memory(b);
     for (unsigned i = 0; i < n->n_in; i++)
@@ -735,7 +773,8 @@ static rill_status whole_node(const struct net *net, const struct node *n, uint3
         if (out[i] == WIRE_NONE)
             return nnef_no_memory(b);
     }
-    struct node *made = graph_add_node(net->c->s->g, n->op, n->name, n->attr, in, n->n_in, out, n->n_out);
+    struct node *made =
+        graph_add_node(net->c->s->g, n->op, n->name, n->attr, in, n->n_in, out, n->n_out);
     if (!made)
         return nnef_no_memory(b);
     made->body = n->body;
@@ -750,7 +789,8 @@ static rill_status whole_results(const struct net *net, const uint32_t *map, str
     if (!list)
         return nnef_no_memory(net->c->b);
     for (unsigned i = 0; i < net->n_out; i++)
-        list[i] = val_of_wire(map[net->t.g.outputs[index_of(m, m->outputs, m->n_outputs, net->out[i])]]);
+        list[i] =
+            val_of_wire(map[net->t.g.outputs[index_of(m, m->outputs, m->n_outputs, net->out[i])]]);
     *ret = (struct val) { .kind = VAL_LIST, .n = net->n_out, .list = list };
     if (net->n_out == 1)
         *ret = list[0];

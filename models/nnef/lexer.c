@@ -120,7 +120,8 @@ struct nnef_token nnef_next(struct nnef_lexer *l)
 
 bool nnef_token_is(const struct nnef_token *t, const char *text)
 {
-    return (t->kind == NNEF_NAME || t->kind == NNEF_MARK) && strlen(text) == t->n && !memcmp(text, t->at, t->n);
+    return (t->kind == NNEF_NAME || t->kind == NNEF_MARK) && strlen(text) == t->n &&
+        !memcmp(text, t->at, t->n);
 }
 
 const char *nnef_token_print(const struct nnef_token *t, char *buf, size_t cap)

@@ -11,12 +11,12 @@ struct nnef_pos { uint32_t line, column; };
 
 enum nnef_token_kind {
     NNEF_END,
-    NNEF_NAME,          /* letters, digits and _; or anything between two ` (names that a file brought) */
+    NNEF_NAME, /* letters, digits and _; or anything between two ` (names that a file brought) */
     NNEF_INT,
     NNEF_REAL,
-    NNEF_TEXT,          /* a quoted string; at..n is what stands between the quotes */
-    NNEF_MARK,          /* one or two characters of punctuation */
-    NNEF_BAD            /* no token starts with this byte, or a string does not end on its line */
+    NNEF_TEXT, /* a quoted string; at..n is what stands between the quotes */
+    NNEF_MARK, /* one or two characters of punctuation */
+    NNEF_BAD /* no token starts with this byte, or a string does not end on its line */
 };
 
 struct nnef_token {

@@ -10,7 +10,7 @@ struct nnef_source {
     const char *file;           /* name that messages begin with */
     const char *text;
     size_t n;                   /* bytes of text; no zero byte is needed at the end */
-    struct folder *folder;      /* where tensor files and imported networks lie; NULL: there are none */
+    struct folder *folder; /* where tensor files and imported networks lie; NULL: there are none */
 };
 
 /* Everything made lives in a, symbols in ds. Wires carry facts already. limits may be NULL. */
@@ -18,10 +18,12 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
                              const struct nnef_source *source, const struct nnef_limits *limits,
                              rill_error *reterr);
 
-/* m with wires redefined by the statements of source (its file names the messages). facts: of m's wires, as far as
- * they are known (DTYPE_NONE: not). Redefined inputs that nothing reads any more are gone. limits may be NULL. */
+/* m with wires redefined by the statements of source (its file names the messages). facts: of m's
+ * wires, as far as they are known (DTYPE_NONE: not). Redefined inputs that nothing reads any more
+ * are gone. limits may be NULL. */
 rill_status mgraph_patched(struct mgraph *ret, const struct mgraph *m, const struct fact *facts,
-                           const struct nnef_source *source, const struct nnef_limits *limits, rill_error *reterr);
+                           const struct nnef_source *source, const struct nnef_limits *limits,
+                           rill_error *reterr);
 
 /* The operators one may call, for help texts; NULL past the last. */
 struct nnef_help { const char *name, *signature, *text; };

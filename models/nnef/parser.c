@@ -6,7 +6,11 @@
 #include <string.h>
 
 const struct nnef_limits nnef_limits_default = {
-    .text_bytes = 4u << 20, .depth = 128, .calls = 32, .nodes = 100000, .data_bytes = (uint64_t) 1 << 30,
+    .text_bytes = 4u << 20,
+    .depth = 128,
+    .calls = 32,
+    .nodes = 100000,
+    .data_bytes = (uint64_t) 1 << 30,
     .literal_bytes = (uint64_t) 64 << 20,
 };
 
@@ -23,8 +27,9 @@ struct parser {
 static rill_status fail(struct parser *p, const char *expected)
 {
     char found[64];
-    return err_set(p->err, RILL_MALFORMED, "%s:%u:%u: found %s, expected %s", p->file, p->token.pos.line,
-                   p->token.pos.column, nnef_token_print(&p->token, found, sizeof found), expected);
+    return err_set(p->err, RILL_MALFORMED, "%s:%u:%u: found %s, expected %s", p->file,
+                   p->token.pos.line, p->token.pos.column,
+                   nnef_token_print(&p->token, found, sizeof found), expected);
 }
 
 static rill_status no_memory(struct parser *p)
@@ -105,7 +110,8 @@ static rill_status expr_new(struct parser *p, enum nnef_expr_kind kind, struct n
     return RILL_OK;
 }
 
-static rill_status expr_add(struct parser *p, struct nnef_expr *e, struct nnef_expr *part, const char *name)
+static rill_status expr_add(struct parser *p, struct nnef_expr *e, struct nnef_expr *part,
+                            const char *name)
 {
     uint32_t cap = e->cap_part;
     struct nnef_expr **parts = grow(p->arena, e->part, e->n_part, &e->cap_part, sizeof *parts);
@@ -148,9 +154,10 @@ static rill_status parse_literal(struct parser *p, struct nnef_expr **ret)
 static rill_status parse_elements(struct parser *p, struct nnef_expr *e, const char *close)
 {
     if (at(p, "for"))
-        return err_set(p->err, RILL_UNSUPPORTED,
-                       "%s:%u:%u: list comprehensions ('for') are not supported; write the elements out",
-                       p->file, p->token.pos.line, p->token.pos.column);
+        return err_set(
+            p->err, RILL_UNSUPPORTED,
+            "%s:%u:%u: list comprehensions ('for') are not supported; write the elements out",
+            p->file, p->token.pos.line, p->token.pos.column);
     while (!at(p, close)) {
         struct nnef_expr *part;
         TRY(parse_expr(p, &part));
@@ -185,8 +192,8 @@ static rill_status parse_bracket(struct parser *p, struct nnef_expr **ret)
 
 static bool is_type(const struct nnef_token *t)
 {
-    return nnef_token_is(t, "scalar") || nnef_token_is(t, "integer") || nnef_token_is(t, "logical") ||
-           nnef_token_is(t, "string");
+    return nnef_token_is(t, "scalar") || nnef_token_is(t, "integer") ||
+        nnef_token_is(t, "logical") || nnef_token_is(t, "string");
 }
 
 /* "<scalar>(" after a name: a type argument, not a comparison. */
@@ -286,8 +293,8 @@ static rill_status parse_sign(struct parser *p, struct nnef_expr **ret)
 static rill_status parse_unary(struct parser *p, struct nnef_expr **ret)
 {
     if (++p->depth > p->limits->depth)
-        return err_set(p->err, RILL_LIMIT, "%s:%u:%u: expressions are nested more than %u deep", p->file,
-                       p->token.pos.line, p->token.pos.column, p->limits->depth);
+        return err_set(p->err, RILL_LIMIT, "%s:%u:%u: expressions are nested more than %u deep",
+                       p->file, p->token.pos.line, p->token.pos.column, p->limits->depth);
     TRY(at(p, "-") || at(p, "+") || at(p, "!") ? parse_sign(p, ret) : parse_postfix(p, ret));
     p->depth--;
     return RILL_OK;
@@ -331,8 +338,8 @@ static rill_status parse_expr(struct parser *p, struct nnef_expr **ret)
     if (!at(p, "if"))
         return RILL_OK;
     if (++p->depth > p->limits->depth)
-        return err_set(p->err, RILL_LIMIT, "%s:%u:%u: expressions are nested more than %u deep", p->file,
-                       p->token.pos.line, p->token.pos.column, p->limits->depth);
+        return err_set(p->err, RILL_LIMIT, "%s:%u:%u: expressions are nested more than %u deep",
+                       p->file, p->token.pos.line, p->token.pos.column, p->limits->depth);
     struct nnef_expr *yes = *ret, *condition, *no;
     TRY(expr_new(p, NNEF_EXPR_CHOICE, p->token.pos, ret));
     advance(p);
@@ -355,8 +362,9 @@ static rill_status check_left(struct parser *p, const struct nnef_expr *e)
             list = false;
     if (list || e->kind == NNEF_EXPR_NAME)
         return RILL_OK;
-    return err_set(p->err, RILL_MALFORMED, "%s:%u:%u: the left side of '=' is not a name or a list of names",
-                   p->file, e->pos.line, e->pos.column);
+    return err_set(p->err, RILL_MALFORMED,
+                   "%s:%u:%u: the left side of '=' is not a name or a list of names", p->file,
+                   e->pos.line, e->pos.column);
 }
 
 /* "a", "a, b", "(a, b)" or "[a, b]". */
@@ -441,8 +449,8 @@ static rill_status param_add(struct parser *p, struct nnef_param **list, uint32_
     TRY(take_name(p, &q->name, "a parameter name"));
     for (uint32_t i = 0; i < *n; i++)
         if (!strcmp(more[i].name, q->name))
-            return err_set(p->err, RILL_MALFORMED, "%s:%u:%u: '%s' is declared twice", p->file, q->pos.line,
-                           q->pos.column, q->name);
+            return err_set(p->err, RILL_MALFORMED, "%s:%u:%u: '%s' is declared twice", p->file,
+                           q->pos.line, q->pos.column, q->name);
     (*n)++;
     *ret = q;
     return RILL_OK;
@@ -561,8 +569,9 @@ static rill_status parse_extensions(struct parser *p, struct nnef_document *d)
     return RILL_OK;
 }
 
-static rill_status parser_init(struct parser *p, struct arena *a, const char *file, const char *text, size_t n,
-                               const struct nnef_limits *limits, rill_error *reterr)
+static rill_status parser_init(struct parser *p, struct arena *a, const char *file,
+                               const char *text, size_t n, const struct nnef_limits *limits,
+                               rill_error *reterr)
 {
     *p = (struct parser) { .arena = a, .file = file, .limits = limits, .err = reterr };
     if (!limits)
@@ -580,8 +589,9 @@ static rill_status parse_end(struct parser *p, const char *expected)
     return p->token.kind == NNEF_END ? RILL_OK : fail(p, expected);
 }
 
-rill_status nnef_parse(struct nnef_document *ret, struct arena *a, const char *file, const char *text, size_t n,
-                       const struct nnef_limits *limits, rill_error *reterr)
+rill_status nnef_parse(struct nnef_document *ret, struct arena *a, const char *file,
+                       const char *text, size_t n, const struct nnef_limits *limits,
+                       rill_error *reterr)
 {
     struct parser p;
     *ret = (struct nnef_document) { .file = file };
@@ -619,8 +629,8 @@ rill_status nnef_parse_fragments(struct nnef_fragment **ret, struct arena *a, co
     return parse_end(&p, "'fragment'");
 }
 
-rill_status nnef_parse_signature(struct nnef_fragment *ret, struct arena *a, const char *file, const char *text,
-                                 rill_error *reterr)
+rill_status nnef_parse_signature(struct nnef_fragment *ret, struct arena *a, const char *file,
+                                 const char *text, rill_error *reterr)
 {
     struct parser p;
     *ret = (struct nnef_fragment) { .name = "" };

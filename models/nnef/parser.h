@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* parser.h - NNEF text as a tree: a document, or a bare list of statements. Nothing is evaluated here. */
+/* parser.h - NNEF text as a tree: a document, or a bare list of statements. Nothing is evaluated
+ * here. */
 #ifndef MODELS_NNEF_PARSER_H
 #define MODELS_NNEF_PARSER_H
 #include "engine/base/arena.h"
@@ -18,14 +19,18 @@ struct nnef_limits {
 extern const struct nnef_limits nnef_limits_default;
 
 enum nnef_expr_kind {
-    NNEF_EXPR_INT, NNEF_EXPR_REAL, NNEF_EXPR_BOOL, NNEF_EXPR_TEXT, NNEF_EXPR_NAME,
-    NNEF_EXPR_LIST,         /* [a, b] */
-    NNEF_EXPR_TUPLE,        /* (a, b) */
-    NNEF_EXPR_UNARY,        /* text: the sign; part[0] */
-    NNEF_EXPR_BINARY,       /* text: the sign; part[0], part[1] */
-    NNEF_EXPR_CHOICE,       /* part[0] if part[1] else part[2] */
-    NNEF_EXPR_INDEX,        /* part[0] [ part[1] ] */
-    NNEF_EXPR_CALL          /* text: the name; type: in <> or NULL; part, arg_name (NULL: by place) */
+    NNEF_EXPR_INT,
+    NNEF_EXPR_REAL,
+    NNEF_EXPR_BOOL,
+    NNEF_EXPR_TEXT,
+    NNEF_EXPR_NAME,
+    NNEF_EXPR_LIST, /* [a, b] */
+    NNEF_EXPR_TUPLE, /* (a, b) */
+    NNEF_EXPR_UNARY, /* text: the sign; part[0] */
+    NNEF_EXPR_BINARY, /* text: the sign; part[0], part[1] */
+    NNEF_EXPR_CHOICE, /* part[0] if part[1] else part[2] */
+    NNEF_EXPR_INDEX, /* part[0] [ part[1] ] */
+    NNEF_EXPR_CALL /* text: the name; type: in <> or NULL; part, arg_name (NULL: by place) */
 };
 
 struct nnef_expr {
@@ -75,8 +80,9 @@ struct nnef_document {
 };
 
 /* Everything made lives in a. file is the name that messages begin with. */
-rill_status nnef_parse(struct nnef_document *ret, struct arena *a, const char *file, const char *text, size_t n,
-                       const struct nnef_limits *limits, rill_error *reterr);
+rill_status nnef_parse(struct nnef_document *ret, struct arena *a, const char *file,
+                       const char *text, size_t n, const struct nnef_limits *limits,
+                       rill_error *reterr);
 
 /* Statements only, until the end of the text: ret->body. */
 rill_status nnef_parse_statements(struct nnef_fragment *ret, struct arena *a, const char *file,
@@ -89,6 +95,6 @@ rill_status nnef_parse_fragments(struct nnef_fragment **ret, struct arena *a, co
                                  rill_error *reterr);
 
 /* "x, size, before = 0": parameters without types, until the end of the text: ret->params. */
-rill_status nnef_parse_signature(struct nnef_fragment *ret, struct arena *a, const char *file, const char *text,
-                                 rill_error *reterr);
+rill_status nnef_parse_signature(struct nnef_fragment *ret, struct arena *a, const char *file,
+                                 const char *text, rill_error *reterr);
 #endif

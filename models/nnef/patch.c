@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* NNEF statements that redefine wires of a model graph.
  *
- * Names on the right that no statement assigned are wires of the graph, or its symbols. Names on the left that
- * are wires of the graph are redefined: whoever read the old wire reads the new one, in the old type and shape;
- * the statements themselves go on reading the old one. */
+ * Names on the right that no statement assigned are wires of the graph, or its symbols. Names on
+ * the left that are wires of the graph are redefined: whoever read the old wire reads the new one,
+ * in the old type and shape; the statements themselves go on reading the old one. */
 #include "engine/transform.h"
 #include "models/nnef/build.h"
 
@@ -17,7 +17,8 @@ struct patch {
     uint32_t *redirect;         /* wire of m -> wire that stands for it now, or WIRE_NONE */
 };
 
-static rill_status build_fail(const struct patch *p, struct nnef_pos pos, const char *name, const char *what)
+static rill_status build_fail(const struct patch *p, struct nnef_pos pos, const char *name,
+                              const char *what)
 {
     return nnef_fail(p->b, p->s, pos, RILL_MALFORMED, "'%.60s' %s", name, what);
 }
@@ -35,7 +36,8 @@ static bool is_sizes(const struct val *v, uint32_t n)
     return symbolic && n <= RANK_MAX;
 }
 
-static rill_status value_wire(const struct patch *p, struct nnef_pos pos, struct val v, enum dtype type, uint32_t *ret)
+static rill_status value_wire(const struct patch *p, struct nnef_pos pos, struct val v,
+                              enum dtype type, uint32_t *ret)
 {
     const struct val *list = v.kind == VAL_LIST ? v.list : &v;
     uint32_t n = v.kind == VAL_LIST ? v.n : 1;
@@ -71,8 +73,8 @@ static const struct dim *fact_count(struct builder *b, const struct fact *f)
     return n;
 }
 
-static rill_status wire_reshape(const struct patch *p, struct nnef_pos pos, const char *name, const struct fact *to,
-                                uint32_t *w)
+static rill_status wire_reshape(const struct patch *p, struct nnef_pos pos, const char *name,
+                                const struct fact *to, uint32_t *w)
 {
     const struct fact from = *wire_fact(p->s, *w);
     if (to->rank < 0 || shape_same(&from, to))
@@ -83,8 +85,9 @@ static rill_status wire_reshape(const struct patch *p, struct nnef_pos pos, cons
         char a[120], b[120];
         fact_print(&from, a, sizeof a);
         fact_print(to, b, sizeof b);
-        return nnef_fail(p->b, p->s, pos, RILL_MALFORMED, "'%.60s' is %s and cannot become %s: another number of elements",
-                         name, b, a);
+        return nnef_fail(p->b, p->s, pos, RILL_MALFORMED,
+                         "'%.60s' is %s and cannot become %s: another number of elements", name, b,
+                         a);
     }
     uint32_t in[2] = { *w, 0 };
     TRY(const_sizes(p->b, p->g, to->shape, (unsigned) to->rank, &in[1]));
@@ -94,7 +97,8 @@ static rill_status wire_reshape(const struct patch *p, struct nnef_pos pos, cons
 
 /* ---- redefinitions ---- */
 
-static rill_status name_redefine(struct patch *p, const struct nnef_expr *left, const struct val *v, bool *ret_hit)
+static rill_status name_redefine(struct patch *p, const struct nnef_expr *left, const struct val *v,
+                                 bool *ret_hit)
 {
     uint32_t old = graph_find_wire(p->m, left->text), w;
     if (old == WIRE_NONE)
@@ -125,7 +129,8 @@ static rill_status names_redefine(struct patch *p, const struct nnef_fragment *f
 {
     bool hit = false;
     for (uint32_t i = 0; i < f->n_body; i++) {
-        struct nnef_expr *left = f->body[i].left, **part = left->kind == NNEF_EXPR_NAME ? &left : left->part;
+        struct nnef_expr *left = f->body[i].left,
+                         **part = left->kind == NNEF_EXPR_NAME ? &left : left->part;
         uint32_t n = left->kind == NNEF_EXPR_NAME ? 1 : left->n_part;
         for (uint32_t k = 0; k < n; k++)
             TRY(name_redefine(p, part[k], value_of(p, part[k]->text), &hit));
@@ -140,7 +145,8 @@ static rill_status names_redefine(struct patch *p, const struct nnef_fragment *f
     if (left->kind != NNEF_EXPR_NAME)
         left = left->part[0];
     graph_wire_named(p->m, left->text, &w, &like);
-    return nnef_fail(p->b, p->s, left->pos, RILL_INVALID, "no statement redefines a wire: %s", like.text);
+    return nnef_fail(p->b, p->s, left->pos, RILL_INVALID, "no statement redefines a wire: %s",
+                     like.text);
 }
 
 static void reader_redirect(const struct patch *p, uint32_t *w)
@@ -158,7 +164,8 @@ static bool wires_rename(struct patch *p)
         bool is_input = false;          /* an input that is still read keeps its name */
         for (uint32_t i = 0; i < p->g->n_inputs; i++)
             is_input |= p->g->inputs[i] == w;
-        const char *name = p->g->wires[w].name, *other = arena_printf(p->g->arena, "%s:%s", name, is_input ? "new" : "old");
+        const char *name = p->g->wires[w].name,
+                   *other = arena_printf(p->g->arena, "%s:%s", name, is_input ? "new" : "old");
         if (!other)
             return false;
         p->g->wires[w].name = is_input ? name : other;
@@ -242,14 +249,19 @@ static rill_status symbols_bind(const struct patch *p)
 }
 
 rill_status mgraph_patched(struct mgraph *ret, const struct mgraph *m, const struct fact *facts,
-                           const struct nnef_source *source, const struct nnef_limits *limits, rill_error *reterr)
+                           const struct nnef_source *source, const struct nnef_limits *limits,
+                           rill_error *reterr)
 {
     struct arena *a = m->g.arena;
     struct nnef_document *doc = arena_new(a, struct nnef_document);
     struct nnef_fragment body;
     struct graph g;
-    struct builder b = { .arena = a, .dims = m->g.dims, .doc = doc, .limits = limits ? limits : &nnef_limits_default,
-                         .folder = source->folder, .err = reterr };
+    struct builder b = { .arena = a,
+                         .dims = m->g.dims,
+                         .doc = doc,
+                         .limits = limits ? limits : &nnef_limits_default,
+                         .folder = source->folder,
+                         .err = reterr };
     struct scope s = { .g = &g, .file = source->file, .prefix = "", .n_model = m->g.n_wires };
     struct patch p = { .b = &b, .s = &s, .m = &m->g, .g = &g };
     if (!doc)

@@ -10,12 +10,14 @@ static rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret)
     int rank = wire_fact(c->s, x)->rank;
     int64_t perm[RANK_MAX];
     if (rank < 2)
-        return call_fail(c, RILL_MALFORMED, "'%s': a matrix of rank %d, expected 2 or more", c->e->text, rank);
+        return call_fail(c, RILL_MALFORMED, "'%s': a matrix of rank %d, expected 2 or more",
+                         c->e->text, rank);
     for (int i = 0; i < rank; i++)
         perm[i] = i;
     perm[rank - 2] = rank - 1;
     perm[rank - 1] = rank - 2;
-    return call_node(c, "Transpose", &(struct attr) ATTR_L("perm", perm, (uint32_t) rank), 1, &x, 1, ret);
+    return call_node(c, "Transpose", &(struct attr) ATTR_L("perm", perm, (uint32_t) rank), 1, &x, 1,
+                     ret);
 }
 
 rill_status build_matmul(const struct call *c, struct val *ret)
@@ -43,18 +45,21 @@ struct spatial {
 };
 
 /* A list with one entry per spatial axis, or per axis with ones in front; empty: all ones. */
-static rill_status spatial_list(const struct call *c, const char *name, unsigned n_spatial, int64_t *ret)
+static rill_status spatial_list(const struct call *c, const char *name, unsigned n_spatial,
+                                int64_t *ret)
 {
     int64_t v[RANK_MAX];
     unsigned n;
     TRY(arg_ints(c, name, v, RANK_MAX, &n));
     unsigned skip = n == n_spatial + 2 ? 2 : 0;
     if (n != 0 && n - skip != n_spatial)
-        return call_fail(c, RILL_MALFORMED, "'%s': argument '%s' has %u entries for %u spatial axes",
-                         c->e->text, name, n, n_spatial);
+        return call_fail(c, RILL_MALFORMED,
+                         "'%s': argument '%s' has %u entries for %u spatial axes", c->e->text, name,
+                         n, n_spatial);
     if (skip && (v[0] != 1 || v[1] != 1))
-        return call_fail(c, RILL_UNSUPPORTED, "'%s': argument '%s' must be 1 for the batch and channel axes",
-                         c->e->text, name);
+        return call_fail(c, RILL_UNSUPPORTED,
+                         "'%s': argument '%s' must be 1 for the batch and channel axes", c->e->text,
+                         name);
     for (unsigned i = 0; i < n_spatial; i++)
         ret[i] = n ? v[skip + i] : 1;
     return RILL_OK;
@@ -74,8 +79,10 @@ static rill_status spatial_pads(const struct call *c, struct spatial *sp)
                          c->e->text, sp->n);
     for (unsigned i = 0; i < sp->n; i++) {
         struct val p = list.list[skip + i];
-        if (p.kind != VAL_LIST || p.n != 2 || p.list[0].kind != VAL_INT || p.list[1].kind != VAL_INT)
-            return call_fail(c, RILL_MALFORMED, "'%s': padding %u is not a pair of integers", c->e->text, i);
+        if (p.kind != VAL_LIST || p.n != 2 || p.list[0].kind != VAL_INT ||
+            p.list[1].kind != VAL_INT)
+            return call_fail(c, RILL_MALFORMED, "'%s': padding %u is not a pair of integers",
+                             c->e->text, i);
         sp->pads[i] = p.list[0].i;
         sp->pads[sp->n + i] = p.list[1].i;
     }
@@ -88,14 +95,17 @@ static rill_status spatial_read(const struct call *c, uint32_t x, struct spatial
     const char *border;
     *sp = (struct spatial) { .n = rank > 2 ? (unsigned) rank - 2 : 0 };
     if (rank < 3)
-        return call_fail(c, RILL_MALFORMED,
-                         "'%s': input of rank %d, expected batch, channels and at least one more axis",
-                         c->e->text, rank);
+        return call_fail(
+            c, RILL_MALFORMED,
+            "'%s': input of rank %d, expected batch, channels and at least one more axis",
+            c->e->text, rank);
     TRY(arg_text(c, "border", &border));
     if (strcmp(border, "constant") != 0 && strcmp(border, "ignore") != 0)
-        return call_fail(c, RILL_UNSUPPORTED,
-                         "'%s': border '%.30s', supported: constant (and ignore for pooling); use pad() in "
-                         "front for others", c->e->text, border);
+        return call_fail(
+            c, RILL_UNSUPPORTED,
+            "'%s': border '%.30s', supported: constant (and ignore for pooling); use pad() in "
+            "front for others",
+            c->e->text, border);
     TRY(spatial_list(c, "stride", sp->n, sp->stride));
     TRY(spatial_list(c, "dilation", sp->n, sp->dilation));
     return spatial_pads(c, sp);
@@ -143,8 +153,8 @@ static rill_status fixed_dim(const struct call *c, uint32_t w, int axis, int64_t
 {
     const struct fact *f = wire_fact(c->s, w);
     if (axis >= f->rank || !dim_is_const(f->shape[axis]))
-        return call_fail(c, RILL_UNSUPPORTED, "'%s': axis %d of the filter has no fixed length", c->e->text,
-                         axis);
+        return call_fail(c, RILL_UNSUPPORTED, "'%s': axis %d of the filter has no fixed length",
+                         c->e->text, axis);
     *ret = dim_value(f->shape[axis]);
     return RILL_OK;
 }
@@ -189,15 +199,16 @@ rill_status build_deconv(const struct call *c, struct val *ret)
     if (n_shape == sp.n + 2)
         attrs[n++] = (struct attr) ATTR_L("output_shape", shape + 2, sp.n);
     else if (n_shape)
-        return call_fail(c, RILL_MALFORMED, "'deconv': output_shape has %u entries, expected %u", n_shape,
-                         sp.n + 2);
+        return call_fail(c, RILL_MALFORMED, "'deconv': output_shape has %u entries, expected %u",
+                         n_shape, sp.n + 2);
     TRY(call_node(c, "ConvTranspose", attrs, n, in, 3, &y));
     *ret = val_of_wire(y);
     return RILL_OK;
 }
 
 /* box without normalize is the mean times the window's volume. */
-static rill_status scale_by_volume(const struct call *c, const struct spatial *sp, uint32_t x, uint32_t *ret)
+static rill_status scale_by_volume(const struct call *c, const struct spatial *sp, uint32_t x,
+                                   uint32_t *ret)
 {
     float volume = 1;
     for (unsigned i = 0; i < sp->n; i++)
@@ -222,7 +233,8 @@ rill_status build_pool(const struct call *c, struct val *ret)
         TRY(arg_bool(c, "normalize", &mean));
     bool max = !strcmp(c->row->op, "MaxPool"), ignore = !strcmp(border, "ignore");
     if (!mean && ignore)
-        return call_fail(c, RILL_UNSUPPORTED, "'box' that is not normalised needs border = 'constant'");
+        return call_fail(c, RILL_UNSUPPORTED,
+                         "'box' that is not normalised needs border = 'constant'");
     unsigned n = spatial_attrs(&sp, attrs);
     attrs[n++] = (struct attr) ATTR_L("kernel_shape", sp.kernel, sp.n);
     if (!max)
@@ -245,7 +257,8 @@ rill_status build_batch_norm(const struct call *c, struct val *ret)
     TRY(fixed_dim(c, in[0], 1, &channels));
     for (int i = 0; i < 4; i++)
         TRY(channel_vector(c, order[i], channels, &in[1 + i]));
-    TRY(call_node(c, "BatchNormalization", &(struct attr) ATTR_F("epsilon", (float) epsilon), 1, in, 5, &y));
+    TRY(call_node(c, "BatchNormalization", &(struct attr) ATTR_F("epsilon", (float) epsilon), 1, in,
+                  5, &y));
     *ret = val_of_wire(y);
     return RILL_OK;
 }

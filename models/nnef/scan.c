@@ -4,10 +4,10 @@
  *     gain = rill_scan([power, phase], body = track,
  *                      state = [(noise, noise_next, rill_fill([257], 1.0))], full = [(window, w)]);
  *
- * Each tensor of x is cut along axis 0. The fragment's parameters that are neither states nor `full` take
- * the slices in their order; parameters that are left and have a default keep it. A state is (parameter,
- * result, first value): the result of one frame is the parameter of the next. Results that are no state
- * come out stacked along axis 0, in their order. */
+ * Each tensor of x is cut along axis 0. The fragment's parameters that are neither states nor
+ * `full` take the slices in their order; parameters that are left and have a default keep it. A
+ * state is (parameter, result, first value): the result of one frame is the parameter of the next.
+ * Results that are no state come out stacked along axis 0, in their order. */
 #include "engine/control.h"
 #include "models/nnef/build.h"
 
@@ -50,14 +50,15 @@ static rill_status tuples_of(const struct call *c, const char *name, uint32_t wi
     if (!e)
         return RILL_OK;
     if (e->kind != NNEF_EXPR_LIST)
-        return nnef_fail(c->b, c->s, e->pos, RILL_MALFORMED, "'%s': expected a list of tuples in [ ]", name);
+        return nnef_fail(c->b, c->s, e->pos, RILL_MALFORMED,
+                         "'%s': expected a list of tuples in [ ]", name);
     if (e->n_part > PARTS_MAX)
-        return nnef_fail(c->b, c->s, e->pos, RILL_LIMIT, "'%s': %u entries, at most %d", name, e->n_part,
-                         PARTS_MAX);
+        return nnef_fail(c->b, c->s, e->pos, RILL_LIMIT, "'%s': %u entries, at most %d", name,
+                         e->n_part, PARTS_MAX);
     for (uint32_t i = 0; i < e->n_part; i++)
         if (e->part[i]->kind != NNEF_EXPR_TUPLE || e->part[i]->n_part != width)
-            return nnef_fail(c->b, c->s, e->part[i]->pos, RILL_MALFORMED, "'%s': expected a tuple of %u",
-                             name, width);
+            return nnef_fail(c->b, c->s, e->part[i]->pos, RILL_MALFORMED,
+                             "'%s': expected a tuple of %u", name, width);
     *ret = e->part;
     *ret_n = e->n_part;
     return RILL_OK;
@@ -78,8 +79,9 @@ static rill_status states_read(struct scan_spec *sp)
         bool in = has_param(sp->body->params, sp->body->n_params, st->in);
         if (!in || !has_param(sp->body->results, sp->body->n_results, st->out))
             return nnef_fail(c->b, c->s, list[i]->pos, RILL_MALFORMED,
-                             "state ('%.50s', '%.50s'): fragment '%.50s' has no %s '%.50s'", st->in, st->out,
-                             sp->body->name, in ? "result" : "parameter", in ? st->out : st->in);
+                             "state ('%.50s', '%.50s'): fragment '%.50s' has no %s '%.50s'", st->in,
+                             st->out, sp->body->name, in ? "result" : "parameter",
+                             in ? st->out : st->in);
     }
     return RILL_OK;
 }
@@ -94,7 +96,8 @@ static rill_status full_read(struct scan_spec *sp)
         TRY(eval_expr(c->b, c->s, list[i]->part[1], &sp->full[i].v));
         if (!has_param(sp->body->params, sp->body->n_params, sp->full[i].in))
             return nnef_fail(c->b, c->s, list[i]->pos, RILL_MALFORMED,
-                             "full: fragment '%.50s' has no parameter '%.50s'", sp->body->name, sp->full[i].in);
+                             "full: fragment '%.50s' has no parameter '%.50s'", sp->body->name,
+                             sp->full[i].in);
     }
     return RILL_OK;
 }
@@ -107,9 +110,11 @@ static rill_status length_read(struct scan_spec *sp)
         if (f->rank < 1 || (sp->length && f->shape[0] != sp->length)) {
             char text[160];
             fact_print(f, text, sizeof text);
-            return call_fail(sp->c, RILL_MALFORMED,
-                             "tensor %u to scan is %s: expected frames along axis 0, as many as the others "
-                             "have", i, text);
+            return call_fail(
+                sp->c, RILL_MALFORMED,
+                "tensor %u to scan is %s: expected frames along axis 0, as many as the others "
+                "have",
+                i, text);
         }
         sp->length = f->shape[0];
     }
@@ -137,9 +142,10 @@ static rill_status spec_read(struct scan_spec *sp, const struct call *c)
         if (!state)
             sp->result[sp->n_results++] = &sp->body->results[i];
     }
-    return sp->n_results ? RILL_OK : call_fail(c, RILL_MALFORMED,
-                                               "every result of '%.60s' is a state: nothing comes out",
-                                               sp->body->name);
+    return sp->n_results
+        ? RILL_OK
+        : call_fail(c, RILL_MALFORMED, "every result of '%.60s' is a state: nothing comes out",
+                    sp->body->name);
 }
 
 static rill_status body_input(const struct scan_spec *sp, struct scope *in, const char *name,
@@ -170,7 +176,8 @@ static bool is_state_or_full(const struct scan_spec *sp, const char *name)
 }
 
 /* States, slices, then what is taken whole: the order of a Scan's body. */
-static rill_status body_bind(struct scan_spec *sp, struct scope *in, uint32_t *captures, unsigned *ret_n)
+static rill_status body_bind(struct scan_spec *sp, struct scope *in, uint32_t *captures,
+                             unsigned *ret_n)
 {
     struct builder *b = sp->c->b;
     unsigned x = 0;
@@ -191,14 +198,15 @@ static rill_status body_bind(struct scan_spec *sp, struct scope *in, uint32_t *c
         struct scope none = { .g = in->g, .prefix = in->prefix, .file = in->file };
         struct val v;
         if (!p->init)
-            return call_fail(sp->c, RILL_MALFORMED, "fragment '%.60s': nothing is given for parameter '%.60s'",
+            return call_fail(sp->c, RILL_MALFORMED,
+                             "fragment '%.60s': nothing is given for parameter '%.60s'",
                              sp->body->name, p->name);
         TRY(eval_expr(b, &none, p->init, &v));
         TRY(scope_bind(b, in, p->name, v));
     }
     if (x < sp->n_x)
-        return call_fail(sp->c, RILL_MALFORMED, "%u tensors to scan, fragment '%.60s' takes %u", sp->n_x,
-                         sp->body->name, x);
+        return call_fail(sp->c, RILL_MALFORMED, "%u tensors to scan, fragment '%.60s' takes %u",
+                         sp->n_x, sp->body->name, x);
     *ret_n = 0;
     for (unsigned i = 0; i < sp->n_full; i++) {
         struct val v = sp->full[i].v;
@@ -214,19 +222,21 @@ static rill_status body_bind(struct scan_spec *sp, struct scope *in, uint32_t *c
     return RILL_OK;
 }
 
-static rill_status state_differs(const struct scan_spec *sp, const struct scan_state *st, const struct fact *in,
-                                 const struct fact *out)
+static rill_status state_differs(const struct scan_spec *sp, const struct scan_state *st,
+                                 const struct fact *in, const struct fact *out)
 {
     char a[120], z[120];
     fact_print(in, a, sizeof a);
     fact_print(out, z, sizeof z);
-    return call_fail(sp->c, RILL_MALFORMED,
-                     "state ('%.50s', '%.50s'): '%.50s' starts as %s but '%.50s' is %s; both must agree",
-                     st->in, st->out, st->in, a, st->out, z);
+    return call_fail(
+        sp->c, RILL_MALFORMED,
+        "state ('%.50s', '%.50s'): '%.50s' starts as %s but '%.50s' is %s; both must agree", st->in,
+        st->out, st->in, a, st->out, z);
 }
 
 /* Body outputs in the order of a Scan: states, then results. */
-static rill_status body_outputs(const struct scan_spec *sp, struct scope *in, const struct val *values)
+static rill_status body_outputs(const struct scan_spec *sp, struct scope *in,
+                                const struct val *values)
 {
     for (unsigned i = 0; i < sp->n_states + sp->n_results; i++) {
         const struct scan_state *st = i < sp->n_states ? &sp->state[i] : NULL;
@@ -244,7 +254,8 @@ static rill_status body_outputs(const struct scan_spec *sp, struct scope *in, co
     return RILL_OK;
 }
 
-static rill_status body_build(struct scan_spec *sp, struct graph *g, uint32_t *captures, unsigned *ret_n)
+static rill_status body_build(struct scan_spec *sp, struct graph *g, uint32_t *captures,
+                              unsigned *ret_n)
 {
     struct builder *b = sp->c->b;
     struct val *values = arena_array(b->arena, struct val, sp->body->n_results);
@@ -255,15 +266,17 @@ static rill_status body_build(struct scan_spec *sp, struct graph *g, uint32_t *c
     struct scope in = { .g = g, .file = b->doc->file, .prefix = prefix };
     TRY(body_bind(sp, &in, captures, ret_n));
     if (++b->calls > b->limits->calls)
-        return call_fail(sp->c, RILL_LIMIT, "fragments call each other more than %u deep", b->limits->calls);
+        return call_fail(sp->c, RILL_LIMIT, "fragments call each other more than %u deep",
+                         b->limits->calls);
     TRY(fragment_run(b, &in, sp->body, values));
     b->calls--;
     return body_outputs(sp, &in, values);
 }
 
 /* The node, whose outputs are the last states (wanted by nobody) and the stacked results. */
-rill_status build_scan_node(const struct call *c, struct graph *body, unsigned n_states, unsigned n_scans,
-                            const struct dim *length, const uint32_t *in, unsigned n_in, struct val *ret)
+rill_status build_scan_node(const struct call *c, struct graph *body, unsigned n_states,
+                            unsigned n_scans, const struct dim *length, const uint32_t *in,
+                            unsigned n_in, struct val *ret)
 {
     struct builder *b = c->b;
     struct graph *g = c->s->g;
@@ -271,7 +284,8 @@ rill_status build_scan_node(const struct call *c, struct graph *body, unsigned n
     struct graph **bodies = arena_array(b->arena, struct graph *, 1);
     uint32_t *out = arena_array(b->arena, uint32_t, body->n_outputs + 1u);
     struct val *list = arena_array(b->arena, struct val, body->n_outputs + 1u);
-    const char *name = arena_printf(b->arena, "%s%s", c->s->prefix, c->s->target ? c->s->target : c->e->text);
+    const char *name =
+        arena_printf(b->arena, "%s%s", c->s->prefix, c->s->target ? c->s->target : c->e->text);
     if (!attr || !bodies || !out || !list || !name)
         return nnef_no_memory(b);
     *attr = (struct scan_attr) { .n_states = n_states, .n_scans = n_scans };
@@ -287,7 +301,8 @@ rill_status build_scan_node(const struct call *c, struct graph *body, unsigned n
             y.shape[0] = length;
             y.rank = f->rank + 1;
         }
-        out[i] = i < n_states ? WIRE_NONE : graph_add_wire(g, arena_printf(b->arena, "%s:%u", name, i), &y);
+        out[i] = i < n_states ? WIRE_NONE
+                              : graph_add_wire(g, arena_printf(b->arena, "%s:%u", name, i), &y);
         list[i] = val_of_wire(out[i]);
         if (i >= n_states && out[i] == WIRE_NONE)
             return nnef_no_memory(b);

@@ -24,16 +24,17 @@ rill_status build_external(const struct call *c, struct val *ret)
     struct fact f = { .type = type_of_call(c) };
     unsigned n;
     if (!s->is_graph || s->whole != c->e)
-        return call_fail(c, RILL_MALFORMED,
-                         "'external' stands alone on the right side of a statement of the graph: x = "
-                         "external<scalar>(shape = [...]);");
+        return call_fail(
+            c, RILL_MALFORMED,
+            "'external' stands alone on the right side of a statement of the graph: x = "
+            "external<scalar>(shape = [...]);");
     const struct nnef_fragment *g = &c->b->doc->graph;
     uint32_t i = 0;
     while (i < g->n_params && strcmp(g->params[i].name, s->target) != 0)
         i++;
     if (i == g->n_params)
-        return call_fail(c, RILL_MALFORMED, "'%.60s' is not among the inputs of graph '%.60s'", s->target,
-                         g->name);
+        return call_fail(c, RILL_MALFORMED, "'%.60s' is not among the inputs of graph '%.60s'",
+                         s->target, g->name);
     s->makes_symbols = true;
     rill_status status = arg_dims(c, "shape", f.shape, RANK_MAX, &n);
     s->makes_symbols = false;
@@ -74,7 +75,8 @@ static bool same_shape(const struct tensor *a, const struct tensor *b)
 rill_status build_variable(const struct call *c, struct val *ret)
 {
     struct builder *b = c->b;
-    struct arena data = { .limit_bytes = 0 };       /* the file's bytes are not needed once they are read */
+    struct arena data = { .limit_bytes =
+                              0 }; /* the file's bytes are not needed once they are read */
     struct tensor want, *t = NULL;
     const char *label, *file;
     const uint8_t *bytes;
@@ -82,7 +84,8 @@ rill_status build_variable(const struct call *c, struct val *ret)
     TRY(const_shape(c, &want));
     TRY(arg_text(c, "label", &label));
     if (!b->folder || !(file = arena_printf(b->arena, "%s.dat", label)))
-        return call_fail(c, RILL_IO, "variable '%.80s': this text has no folder to read tensors from", label);
+        return call_fail(c, RILL_IO,
+                         "variable '%.80s': this text has no folder to read tensors from", label);
     rill_status s = folder_read(b->folder, file, &data, b->limits->data_bytes, &bytes, &n, b->err);
     if (s == RILL_OK)
         s = tensor_from_dat(&t, b->arena, bytes, n, file, b->err);
@@ -90,11 +93,11 @@ rill_status build_variable(const struct call *c, struct val *ret)
     if (s != RILL_OK)
         return err_prefix(b->err, s, "%s:%u:%u", c->s->file, c->e->pos.line, c->e->pos.column);
     if (!same_shape(t, &want))
-        return call_fail(c, RILL_MALFORMED, "variable '%.80s': the file's shape is not the declared one",
-                         label);
+        return call_fail(c, RILL_MALFORMED,
+                         "variable '%.80s': the file's shape is not the declared one", label);
     if (t->type != want.type)
-        return call_fail(c, RILL_MALFORMED, "variable '%.80s': the file holds %s, expected %s", label,
-                         dtype_name(t->type), dtype_name(want.type));
+        return call_fail(c, RILL_MALFORMED, "variable '%.80s': the file holds %s, expected %s",
+                         label, dtype_name(t->type), dtype_name(want.type));
     return const_add(c, t, ret);
 }
 
@@ -116,7 +119,8 @@ rill_status build_constant(const struct call *c, struct val *ret)
         v = (struct val) { .kind = VAL_LIST, .n = 1, .list = &one };
     int64_t n = tensor_count(t);
     if (v.n != 1 && v.n != n)
-        return call_fail(c, RILL_MALFORMED, "'constant': %u values for %lld elements", v.n, (long long) n);
+        return call_fail(c, RILL_MALFORMED, "'constant': %u values for %lld elements", v.n,
+                         (long long) n);
     for (int64_t i = 0; i < n; i++) {
         struct val x = v.list[v.n == 1 ? 0 : i];
         if (x.kind != VAL_INT && x.kind != VAL_REAL && x.kind != VAL_BOOL)
@@ -145,7 +149,10 @@ rill_status build_fill(const struct call *c, struct val *ret)
 static double w_hann(double x)        { return 0.5 - 0.5 * cos(2 * PI * x); }
 static double w_sqrt_hann(double x)   { return sin(PI * x); }
 static double w_hamming(double x)     { return 0.54 - 0.46 * cos(2 * PI * x); }
-static double w_blackman(double x)    { return 0.42 - 0.5 * cos(2 * PI * x) + 0.08 * cos(4 * PI * x); }
+static double w_blackman(double x)
+{
+    return 0.42 - 0.5 * cos(2 * PI * x) + 0.08 * cos(4 * PI * x);
+}
 static double w_rectangular(double x) { return x >= 0; }
 
 /* These are symmetric about the middle of the block and sampled half a step inside. */
@@ -183,11 +190,12 @@ rill_status build_window(const struct call *c, struct val *ret)
     TRY(arg_bool(c, "periodic", &periodic));
     TRY(window_find(c, kind, &k));
     if (size < 1 || size > WINDOW_MAX)
-        return call_fail(c, RILL_LIMIT, "window of %lld samples, supported: 1 to %d", (long long) size,
-                         WINDOW_MAX);
+        return call_fail(c, RILL_LIMIT, "window of %lld samples, supported: 1 to %d",
+                         (long long) size, WINDOW_MAX);
     struct tensor *t = NULL;
     TRY(literal_new(c, &(struct tensor) { .type = DTYPE_F32, .rank = 2, .dim = { 1, size } }, &t));
-    double period = periodic || windows[k].half_step ? (double) size : (double) (size > 1 ? size - 1 : 1);
+    double period =
+        periodic || windows[k].half_step ? (double) size : (double) (size > 1 ? size - 1 : 1);
     for (int64_t i = 0; i < size; i++)
         ((float *) t->data)[i] = (float) windows[k].f(((double) i + (windows[k].half_step ? 0.5
                                                                      : 0.0)) / period);
@@ -270,25 +278,31 @@ rill_status build_mel(const struct call *c, struct val *ret)
     m.bins = bins && dim_is_const(bins) ? dim_value(bins) : 0;
     m.high = m.high > 0 ? m.high : m.rate / 2;
     if (m.bins < 2 || m.bins > WINDOW_MAX || m.bands < 1 || m.bands > 1024)
-        return call_fail(c, RILL_LIMIT,
-                         "'rill_mel': %lld bins and %lld bands, expected a last axis of 2 to %d and 1 to "
-                         "1024 bands", (long long) m.bins, (long long) m.bands, WINDOW_MAX);
+        return call_fail(
+            c, RILL_LIMIT,
+            "'rill_mel': %lld bins and %lld bands, expected a last axis of 2 to %d and 1 to "
+            "1024 bands",
+            (long long) m.bins, (long long) m.bands, WINDOW_MAX);
     if (!(m.low >= 0 && m.low < m.high && m.high <= m.rate))
-        return call_fail(c, RILL_MALFORMED, "'rill_mel': from %g to %g Hz at a rate of %g", m.low, m.high,
-                         m.rate);
+        return call_fail(c, RILL_MALFORMED, "'rill_mel': from %g to %g Hz at a rate of %g", m.low,
+                         m.high, m.rate);
     struct tensor *t = NULL;
-    TRY(literal_new(c, &(struct tensor) { .type = DTYPE_F32, .rank = 2, .dim = { m.bins, m.bands } }, &t));
+    TRY(literal_new(c,
+                    &(struct tensor) { .type = DTYPE_F32, .rank = 2, .dim = { m.bins, m.bands } },
+                    &t));
     mel_fill(&m, t->data);
     return matrix_apply(c, in[0], t, ret);
 }
 
-/* DCT-II: y[j] = sqrt(2 / N) * sum of x[i] cos(pi j (i + 1/2) / N); `ortho` divides y[0] by sqrt(2). */
+/* DCT-II: y[j] = sqrt(2 / N) * sum of x[i] cos(pi j (i + 1/2) / N); `ortho` divides y[0] by
+ * sqrt(2). */
 static void dct_fill(int64_t n_in, int64_t n_out, bool ortho, float *ret)
 {
     for (int64_t i = 0; i < n_in; i++)
         for (int64_t j = 0; j < n_out; j++) {
             double scale = sqrt((j == 0 && ortho ? 1.0 : 2.0) / (double) n_in);
-            ret[i * n_out + j] = (float) (scale * cos(M_PI * (double) j * ((double) i + 0.5) / (double) n_in));
+            ret[i * n_out + j] =
+                (float) (scale * cos(M_PI * (double) j * ((double) i + 0.5) / (double) n_in));
         }
 }
 
@@ -304,8 +318,11 @@ rill_status build_dct(const struct call *c, struct val *ret)
     const struct dim *last = f->rank > 0 ? f->shape[f->rank - 1] : NULL;
     int64_t n_in = last && dim_is_const(last) ? dim_value(last) : 0;
     if (n_in < 1 || n_in > 1024 || n < 1 || n > n_in)
-        return call_fail(c, RILL_LIMIT, "'rill_dct': %lld of %lld numbers, expected a last axis of 1 to 1024 and at "
-                         "most as many coefficients", (long long) n, (long long) n_in);
+        return call_fail(
+            c, RILL_LIMIT,
+            "'rill_dct': %lld of %lld numbers, expected a last axis of 1 to 1024 and at "
+            "most as many coefficients",
+            (long long) n, (long long) n_in);
     struct tensor *t = NULL;
     TRY(literal_new(c, &(struct tensor) { .type = DTYPE_F32, .rank = 2, .dim = { n_in, n } }, &t));
     dct_fill(n_in, n, ortho, t->data);

@@ -6,8 +6,9 @@
 const char *val_kind_name(struct val v)
 {
     static const char *const names[] = {
-        [VAL_NONE] = "nothing", [VAL_INT] = "an integer", [VAL_REAL] = "a number", [VAL_BOOL] = "a truth value",
-        [VAL_TEXT] = "a string", [VAL_DIM] = "a symbolic size", [VAL_WIRE] = "a tensor", [VAL_LIST] = "a list",
+        [VAL_NONE] = "nothing",       [VAL_INT] = "an integer", [VAL_REAL] = "a number",
+        [VAL_BOOL] = "a truth value", [VAL_TEXT] = "a string",  [VAL_DIM] = "a symbolic size",
+        [VAL_WIRE] = "a tensor",      [VAL_LIST] = "a list",
     };
     return names[v.kind];
 }
@@ -38,7 +39,8 @@ const struct fact *wire_fact(const struct scope *s, uint32_t w)
 
 /* ---- constants ---- */
 
-static rill_status const_tensor(struct builder *b, struct graph *g, const struct tensor *t, uint32_t *ret)
+static rill_status const_tensor(struct builder *b, struct graph *g, const struct tensor *t,
+                                uint32_t *ret)
 {
     const char *name = t ? arena_printf(b->arena, "const:%u", g->n_wires) : NULL;
     if (!name || (*ret = graph_add_const(g, name, t)) == WIRE_NONE)
@@ -46,8 +48,8 @@ static rill_status const_tensor(struct builder *b, struct graph *g, const struct
     return RILL_OK;
 }
 
-rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_t *dim, const float *data,
-                      uint32_t *ret)
+rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_t *dim,
+                      const float *data, uint32_t *ret)
 {
     struct tensor *t = tensor_new(b->arena, DTYPE_F32, rank, dim);
     if (t)
@@ -55,7 +57,8 @@ rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_
     return const_tensor(b, g, t, ret);
 }
 
-rill_status const_i64(struct builder *b, struct graph *g, const int64_t *v, unsigned n, uint32_t *ret)
+rill_status const_i64(struct builder *b, struct graph *g, const int64_t *v, unsigned n,
+                      uint32_t *ret)
 {
     int64_t dim = n;
     struct tensor *t = tensor_new(b->arena, DTYPE_I64, 1, &dim);
@@ -86,7 +89,8 @@ rill_status literal_new(const struct call *c, const struct tensor *t, struct ten
     int64_t count;
     uint64_t left = b->limits->literal_bytes - b->literal_bytes;
     if (!tensor_count_checked(t, &count) || (uint64_t) count > left / dtype_bytes(t->type))
-        return call_fail(c, RILL_LIMIT, "'%s': a constant over the limit of %llu bytes for all of them",
+        return call_fail(c, RILL_LIMIT,
+                         "'%s': a constant over the limit of %llu bytes for all of them",
                          c->e->text, (unsigned long long) b->limits->literal_bytes);
     b->literal_bytes += (uint64_t) count * dtype_bytes(t->type);
     *ret = tensor_new(b->arena, t->type, t->rank, t->dim);
@@ -98,8 +102,8 @@ static bool val_is_number(struct val v)
     return v.kind == VAL_INT || v.kind == VAL_REAL || v.kind == VAL_BOOL;
 }
 
-static rill_status const_of_numbers(struct builder *b, struct scope *s, const struct val *v, uint32_t n,
-                                    int rank, enum dtype type, uint32_t *ret)
+static rill_status const_of_numbers(struct builder *b, struct scope *s, const struct val *v,
+                                    uint32_t n, int rank, enum dtype type, uint32_t *ret)
 {
     int64_t dim = n;
     struct tensor *t = tensor_new(b->arena, v[0].kind == VAL_BOOL ? DTYPE_BOOL : type, rank, &dim);
@@ -108,8 +112,8 @@ static rill_status const_of_numbers(struct builder *b, struct scope *s, const st
     return const_tensor(b, s->g, t, ret);
 }
 
-rill_status val_to_wire(struct builder *b, struct scope *s, struct nnef_pos pos, struct val v, enum dtype type,
-                        uint32_t *ret)
+rill_status val_to_wire(struct builder *b, struct scope *s, struct nnef_pos pos, struct val v,
+                        enum dtype type, uint32_t *ret)
 {
     if (v.kind == VAL_WIRE) {
         *ret = v.wire;
@@ -124,7 +128,8 @@ rill_status val_to_wire(struct builder *b, struct scope *s, struct nnef_pos pos,
         numbers = val_is_number(v.list[i]);
     if (numbers)
         return const_of_numbers(b, s, v.list, v.n, 1, type, ret);
-    return nnef_fail(b, s, pos, RILL_MALFORMED, "found %s, expected a tensor or a number", val_kind_name(v));
+    return nnef_fail(b, s, pos, RILL_MALFORMED, "found %s, expected a tensor or a number",
+                     val_kind_name(v));
 }
 
 /* ---- arguments ---- */
@@ -132,7 +137,7 @@ rill_status val_to_wire(struct builder *b, struct scope *s, struct nnef_pos pos,
 static uint32_t arg_index(const struct call *c, const char *name)
 {
     uint32_t i = 0;
-    while (strcmp(c->sig->params[i].name, name) != 0)       /* builders ask for what their row declares */
+    while (strcmp(c->sig->params[i].name, name) != 0) /* builders ask for what their row declares */
         i++;
     return i;
 }
@@ -157,10 +162,12 @@ rill_status arg_val(const struct call *c, const char *name, struct val *ret)
     return eval_expr(c->b, &none, c->sig->params[arg_index(c, name)].init, ret);
 }
 
-static rill_status arg_wrong(const struct call *c, const char *name, struct val v, const char *expected)
+static rill_status arg_wrong(const struct call *c, const char *name, struct val v,
+                             const char *expected)
 {
-    return nnef_fail(c->b, c->s, arg_pos(c, name), RILL_MALFORMED, "'%.40s': argument '%s' is %s, expected %s",
-                     c->e->text, name, val_kind_name(v), expected);
+    return nnef_fail(c->b, c->s, arg_pos(c, name), RILL_MALFORMED,
+                     "'%.40s': argument '%s' is %s, expected %s", c->e->text, name,
+                     val_kind_name(v), expected);
 }
 
 rill_status arg_wire(const struct call *c, const char *name, uint32_t *ret)
@@ -224,7 +231,8 @@ rill_status arg_dims(const struct call *c, const char *name, const struct dim **
         return arg_wrong(c, name, v, "a list of integers");
     if (v.n > cap)
         return nnef_fail(c->b, c->s, arg_pos(c, name), RILL_LIMIT,
-                         "'%.40s': argument '%s' has %u elements, at most %u", c->e->text, name, v.n, cap);
+                         "'%.40s': argument '%s' has %u elements, at most %u", c->e->text, name,
+                         v.n, cap);
     for (uint32_t i = 0; i < v.n; i++)
         if (!(ret[i] = dim_of_val(c->b, v.list[i])))
             return arg_wrong(c, name, v.list[i], "integers");
@@ -232,7 +240,8 @@ rill_status arg_dims(const struct call *c, const char *name, const struct dim **
     return RILL_OK;
 }
 
-rill_status arg_ints(const struct call *c, const char *name, int64_t *ret, unsigned cap, unsigned *ret_n)
+rill_status arg_ints(const struct call *c, const char *name, int64_t *ret, unsigned cap,
+                     unsigned *ret_n)
 {
     const struct dim *d[64];
     TRY(arg_dims(c, name, d, cap < 64 ? cap : 64, ret_n));
@@ -254,42 +263,55 @@ rill_status expr_name(const struct call *c, const struct nnef_expr *e, const cha
 
 /* ---- nodes ---- */
 
-static rill_status node_infer(struct builder *b, struct scope *s, struct nnef_pos pos, const struct node *n,
-                              struct fact *out)
+static rill_status node_infer(struct builder *b, struct scope *s, struct nnef_pos pos,
+                              const struct node *n, struct fact *out)
 {
     const struct fact **in = arena_array(b->arena, const struct fact *, n->n_in + 1u);
     if (!in)
         return nnef_no_memory(b);
     for (unsigned i = 0; i < n->n_in; i++)
         in[i] = n->in[i] == WIRE_NONE ? NULL : wire_fact(s, n->in[i]);
-    struct infer c = { .node = n, .attr = n->attr, .dims = b->dims, .arena = b->arena, .n_in = n->n_in,
-                       .n_out = n->n_out, .in = in, .out = out, .err = b->err };
+    struct infer c = { .node = n,
+                       .attr = n->attr,
+                       .dims = b->dims,
+                       .arena = b->arena,
+                       .n_in = n->n_in,
+                       .n_out = n->n_out,
+                       .in = in,
+                       .out = out,
+                       .err = b->err };
     rill_status status = n->op->infer(&c);
     if (status == RILL_OK)
         status = dims_status(b->dims, b->err);
-    return status == RILL_OK ? status : err_prefix(b->err, status, "%s:%u:%u", s->file, pos.line, pos.column);
+    return status == RILL_OK
+        ? status
+        : err_prefix(b->err, status, "%s:%u:%u", s->file, pos.line, pos.column);
 }
 
-static rill_status node_attrs(struct builder *b, struct scope *s, struct nnef_pos pos, const struct op *op,
-                              const char *name, const struct attr *attrs, unsigned n, void **ret)
+static rill_status node_attrs(struct builder *b, struct scope *s, struct nnef_pos pos,
+                              const struct op *op, const char *name, const struct attr *attrs,
+                              unsigned n, void **ret)
 {
     struct attr *kept = arena_copy(b->arena, attrs, n * sizeof *attrs);
     *ret = arena_alloc(b->arena, op->attr_bytes + 1);
     if (!kept || !*ret)
         return nnef_no_memory(b);
-    for (unsigned i = 0; i < n; i++) {      /* lists are borrowed by the node for as long as it lives */
+    for (unsigned i = 0; i < n; i++) { /* lists are borrowed by the node for as long as it lives */
         if (kept[i].kind == ATTR_INTS)
             kept[i].ints.v = arena_copy(b->arena, kept[i].ints.v, kept[i].ints.n * sizeof(int64_t));
         if (kept[i].kind == ATTR_STRINGS)
-            kept[i].strings.v = arena_copy(b->arena, kept[i].strings.v, kept[i].strings.n * sizeof(char *));
+            kept[i].strings.v =
+                arena_copy(b->arena, kept[i].strings.v, kept[i].strings.n * sizeof(char *));
     }
     rill_status status = attrs_parse(op, name, kept, n, *ret, b->err);
-    return status == RILL_OK ? status : err_prefix(b->err, status, "%s:%u:%u", s->file, pos.line, pos.column);
+    return status == RILL_OK
+        ? status
+        : err_prefix(b->err, status, "%s:%u:%u", s->file, pos.line, pos.column);
 }
 
 rill_status build_node(struct builder *b, struct scope *s, struct nnef_pos pos, const char *op_name,
-                       const struct attr *attrs, unsigned n_attrs, const uint32_t *in, unsigned n_in,
-                       uint32_t *out, unsigned n_out)
+                       const struct attr *attrs, unsigned n_attrs, const uint32_t *in,
+                       unsigned n_in, uint32_t *out, unsigned n_out)
 {
     const struct op *op = op_find(op_name);
     if (!op || !op->infer)
@@ -308,22 +330,23 @@ rill_status build_node(struct builder *b, struct scope *s, struct nnef_pos pos, 
                       .n_out = n_out };
     TRY(node_infer(b, s, pos, &n, facts));
     for (unsigned i = 0; i < n_out; i++)
-        if ((out[i] = graph_add_wire(s->g, n_out == 1 ? name : arena_printf(b->arena, "%s.%u", name, i),
-                                     &facts[i])) ==
-            WIRE_NONE)
+        if ((out[i] =
+                 graph_add_wire(s->g, n_out == 1 ? name : arena_printf(b->arena, "%s.%u", name, i),
+                                &facts[i])) == WIRE_NONE)
             return nnef_no_memory(b);
-    return graph_add_node(s->g, op, name, attr, from, n_in, out, n_out) ? RILL_OK : nnef_no_memory(b);
+    return graph_add_node(s->g, op, name, attr, from, n_in, out, n_out) ? RILL_OK
+                                                                        : nnef_no_memory(b);
 }
 
-rill_status call_node(const struct call *c, const char *op, const struct attr *attrs, unsigned n_attrs,
-                      const uint32_t *in, unsigned n_in, uint32_t *ret)
+rill_status call_node(const struct call *c, const char *op, const struct attr *attrs,
+                      unsigned n_attrs, const uint32_t *in, unsigned n_in, uint32_t *ret)
 {
     return build_node(c->b, c->s, c->e->pos, op, attrs, n_attrs, in, n_in, ret, 1);
 }
 
 /* w with ones appended to its shape until it has `rank` axes. */
-static rill_status rank_grow(struct builder *b, struct scope *s, struct nnef_pos pos, uint32_t w, int rank,
-                             uint32_t *ret)
+static rill_status rank_grow(struct builder *b, struct scope *s, struct nnef_pos pos, uint32_t w,
+                             int rank, uint32_t *ret)
 {
     const struct fact *f = wire_fact(s, w);
     if (f->value) {
@@ -343,7 +366,8 @@ static rill_status rank_grow(struct builder *b, struct scope *s, struct nnef_pos
     return build_node(b, s, pos, "Unsqueeze", NULL, 0, in, 2, ret, 1);
 }
 
-rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos, uint32_t *in, unsigned n)
+rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos, uint32_t *in,
+                        unsigned n)
 {
     int rank = 0;
     for (unsigned i = 0; i < n; i++)

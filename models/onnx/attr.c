@@ -2,17 +2,36 @@
 #include "models/onnx/internal.h"
 
 /* Attribute types by their number. */
-enum { AT_FLOAT = 1, AT_INT, AT_STRING, AT_TENSOR, AT_GRAPH, AT_FLOATS, AT_INTS, AT_STRINGS, AT_TENSORS,
-       AT_GRAPHS, AT_SPARSE, AT_SPARSES, AT_TYPE, AT_TYPES };
+enum {
+    AT_FLOAT = 1,
+    AT_INT,
+    AT_STRING,
+    AT_TENSOR,
+    AT_GRAPH,
+    AT_FLOATS,
+    AT_INTS,
+    AT_STRINGS,
+    AT_TENSORS,
+    AT_GRAPHS,
+    AT_SPARSE,
+    AT_SPARSES,
+    AT_TYPE,
+    AT_TYPES
+};
 
 /* Old files do not state the type: it is that of the part that is there. */
 static int attr_type(const Onnxpb__Attribute *pb)
 {
     if (pb->has_type && pb->type)
         return pb->type;
-    return pb->has_f ? AT_FLOAT : pb->has_i ? AT_INT : pb->has_s ? AT_STRING : pb->t ? AT_TENSOR : pb->g
-        ? AT_GRAPH
-           : pb->n_floats ? AT_FLOATS : pb->n_strings ? AT_STRINGS : AT_INTS;
+    return pb->has_f    ? AT_FLOAT
+        : pb->has_i     ? AT_INT
+        : pb->has_s     ? AT_STRING
+        : pb->t         ? AT_TENSOR
+        : pb->g         ? AT_GRAPH
+        : pb->n_floats  ? AT_FLOATS
+        : pb->n_strings ? AT_STRINGS
+                        : AT_INTS;
 }
 
 static rill_status attr_strings(const struct reader *r, const ProtobufCBinaryData *s, size_t n,
@@ -33,8 +52,9 @@ static rill_status attr_strings(const struct reader *r, const ProtobufCBinaryDat
 
 static rill_status attr_lists(const struct reader *r, const Onnxpb__Attribute *pb, struct attr *ret)
 {
-    void *v = ret->kind == ATTR_INTS ? arena_copy(r->arena, pb->ints, pb->n_ints * sizeof *pb->ints)
-                                     : arena_copy(r->arena, pb->floats, pb->n_floats * sizeof *pb->floats);
+    void *v = ret->kind == ATTR_INTS
+        ? arena_copy(r->arena, pb->ints, pb->n_ints * sizeof *pb->ints)
+        : arena_copy(r->arena, pb->floats, pb->n_floats * sizeof *pb->floats);
     if (!v)
         return no_memory(r);
     if (ret->kind == ATTR_INTS)
@@ -56,14 +76,17 @@ static rill_status attr_tensor(struct reader *r, const char *node, const Onnxpb_
     return onnx_tensor(r, pb->t, what, &ret->tensor);
 }
 
-rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribute *pb, struct attr *ret)
+rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribute *pb,
+                      struct attr *ret)
 {
     *ret = (struct attr) { .name = onnx_text(r->arena, pb->name), .i = pb->i, .f = pb->f };
     if (!ret->name)
         return no_memory(r);
     if (pb->ref_attr_name.len)
-        return err_set(r->err, RILL_UNSUPPORTED, "node '%.80s': attribute '%.60s' refers to one of a function; "
-                       "functions are not supported, inline them", node, ret->name);
+        return err_set(r->err, RILL_UNSUPPORTED,
+                       "node '%.80s': attribute '%.60s' refers to one of a function; "
+                       "functions are not supported, inline them",
+                       node, ret->name);
     switch (attr_type(pb)) {
     case AT_FLOAT:
         ret->kind = ATTR_FLOAT;
@@ -84,8 +107,10 @@ rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribut
     case AT_TENSOR:
         return attr_tensor(r, node, pb, ret);
     default:
-        return err_set(r->err, RILL_UNSUPPORTED, "node '%.80s': attribute '%.60s' is of a kind (number %d) "
-                       "that is not supported; numbers, strings, lists of them, tensors and graphs are",
-                       node, ret->name, attr_type(pb));
+        return err_set(
+            r->err, RILL_UNSUPPORTED,
+            "node '%.80s': attribute '%.60s' is of a kind (number %d) "
+            "that is not supported; numbers, strings, lists of them, tensors and graphs are",
+            node, ret->name, attr_type(pb));
     }
 }

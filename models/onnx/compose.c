@@ -6,8 +6,8 @@
 
 /* ---- constants ---- */
 
-static rill_status constant_list(struct lower *l, enum dtype type, int rank, size_t n, const void *data,
-                                 const struct tensor **ret)
+static rill_status constant_list(struct lower *l, enum dtype type, int rank, size_t n,
+                                 const void *data, const struct tensor **ret)
 {
     int64_t dim = (int64_t) n;
     struct tensor *t = tensor_new(l->r->arena, type, rank, &dim);
@@ -42,7 +42,8 @@ rill_status up_constant(struct lower *l)
 {
     const struct tensor *t = NULL;
     if (l->n_attr != 1 || strncmp(l->attr[0].name, "value", 5) || l->n_out != 1 || l->n_in != 0)
-        return lower_fail(l, RILL_MALFORMED, "takes no inputs and one attribute: value, value_int(s) or "
+        return lower_fail(l, RILL_MALFORMED,
+                          "takes no inputs and one attribute: value, value_int(s) or "
                           "value_float(s)");
     TRY(constant_value(l, &l->attr[0], &t));
     fact_of_tensor(&l->scope->g->wires[l->out[0]].fact, l->r->dims, t);
@@ -60,11 +61,13 @@ rill_status up_dropout(struct lower *l)
     if (lower_has(l, 2)) {
         const struct tensor *training = l->scope->g->wires[l->in[2]].fact.value;
         if (!training || tensor_count(training) != 1 || tensor_get_i64(training, training->data, 0))
-            return lower_fail(l, RILL_UNSUPPORTED, "drops values at random (training_mode is not a constant "
+            return lower_fail(l, RILL_UNSUPPORTED,
+                              "drops values at random (training_mode is not a constant "
                               "false); export the model for inference");
     }
     if (l->r->opset < 7 && lower_int(l, "is_test", 0) == 0 && mask != WIRE_NONE)
-        return lower_fail(l, RILL_UNSUPPORTED, "drops values at random (is_test is 0); export the model for "
+        return lower_fail(l, RILL_UNSUPPORTED,
+                          "drops values at random (is_test is 0); export the model for "
                           "inference");
     if (mask != WIRE_NONE) {
         int64_t one = 1;
@@ -129,8 +132,8 @@ rill_status up_mvn(struct lower *l)
 /* One scale a group becomes one a channel: [G] -> [G,1] -> [G,C/G] -> [C]. */
 static rill_status per_channel(struct lower *l, uint32_t v, int64_t groups, uint32_t *ret)
 {
-    struct attr from = { .name = "start", .kind = ATTR_INT, .i = 1 }, to = { .name = "end", .kind = ATTR_INT,
-            .i = 2 };
+    struct attr from = { .name = "start", .kind = ATTR_INT, .i = 1 },
+                to = { .name = "end", .kind = ATTR_INT, .i = 2 };
     struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = 0 }, range[] = { from, to };
     uint32_t c = WIRE_NONE, g, each, one, shape = WIRE_NONE, column, wide, flat;
     TRY(lower_emit(l, "Shape", range, 2, l->in, 1, &c, 1));

@@ -25,8 +25,8 @@ static rill_status body_make(struct lower *l, const char *name, struct graph **r
 }
 
 /* Emits the node: its inputs, then what its bodies take from outside. */
-static rill_status control_emit(struct lower *l, const struct op *op, const void *attr, struct graph **body,
-                                unsigned n_body)
+static rill_status control_emit(struct lower *l, const struct op *op, const void *attr,
+                                struct graph **body, unsigned n_body)
 {
     unsigned n = l->n_in + l->node->n_capture;
     uint32_t *in = arena_array(l->r->arena, uint32_t, n + 1);
@@ -74,8 +74,8 @@ rill_status up_if_(struct lower *l)
     TRY(body_make(l, "then_branch", &body[0]));
     TRY(body_make(l, "else_branch", &body[1]));
     if (body[0]->n_outputs != body[1]->n_outputs)
-        return lower_fail(l, RILL_MALFORMED, "its branches give %u and %u outputs", body[0]->n_outputs,
-                          body[1]->n_outputs);
+        return lower_fail(l, RILL_MALFORMED, "its branches give %u and %u outputs",
+                          body[0]->n_outputs, body[1]->n_outputs);
     if (body[0]->n_inputs != l->node->n_capture || body[1]->n_inputs != l->node->n_capture)
         return lower_fail(l, RILL_MALFORMED, "its branches may not have inputs of their own");
     TRY(fit_outputs(l, body[0]->n_outputs));
@@ -97,8 +97,10 @@ rill_status up_loop(struct lower *l)
     TRY(body_make(l, "body", &body[0]));
     unsigned formal = body[0]->n_inputs - l->node->n_capture;
     if (formal != l->n_in || body[0]->n_outputs < l->n_in - 1)
-        return lower_fail(l, RILL_MALFORMED, "has %u states, its body %u inputs and %u outputs; it wants %u "
-                          "and at least %u", l->n_in - 2, formal, body[0]->n_outputs, l->n_in, l->n_in - 1);
+        return lower_fail(l, RILL_MALFORMED,
+                          "has %u states, its body %u inputs and %u outputs; it wants %u "
+                          "and at least %u",
+                          l->n_in - 2, formal, body[0]->n_outputs, l->n_in, l->n_in - 1);
     TRY(fit_outputs(l, body[0]->n_outputs - 1));
     return control_emit(l, &op_loop, attr, body, 1);
 }
@@ -121,8 +123,10 @@ rill_status up_scan_9(struct lower *l)
         return no_memory(l->r);
     at->n_scans = lower_int(l, "num_scan_inputs", -1);
     if (at->n_scans < 1 || at->n_scans > l->n_in)
-        return lower_fail(l, RILL_MALFORMED, "num_scan_inputs is missing, or not between 1 and the %u "
-                          "inputs", l->n_in);
+        return lower_fail(l, RILL_MALFORMED,
+                          "num_scan_inputs is missing, or not between 1 and the %u "
+                          "inputs",
+                          l->n_in);
     at->n_states = l->n_in - at->n_scans;
     for (unsigned i = 0; i < l->n_in; i++)
         if (!lower_has(l, i))
@@ -130,8 +134,10 @@ rill_status up_scan_9(struct lower *l)
     TRY(body_make(l, "body", &body[0]));
     unsigned formal = body[0]->n_inputs - l->node->n_capture, n_out = body[0]->n_outputs;
     if (formal != l->n_in || n_out < at->n_states)
-        return lower_fail(l, RILL_MALFORMED, "has %u inputs, its body %u inputs and %u outputs; they do not "
-                          "fit", l->n_in, formal, n_out);
+        return lower_fail(l, RILL_MALFORMED,
+                          "has %u inputs, its body %u inputs and %u outputs; they do not "
+                          "fit",
+                          l->n_in, formal, n_out);
     TRY(fit_outputs(l, n_out));
     TRY(scan_list(l, "scan_input_axes", (unsigned) at->n_scans, &at->in_axes));
     TRY(scan_list(l, "scan_input_directions", (unsigned) at->n_scans, &at->in_reverse));

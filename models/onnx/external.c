@@ -25,8 +25,8 @@ static bool is_key(ProtobufCBinaryData b, const char *key)
     return b.len == strlen(key) && !memcmp(b.data, key, b.len);
 }
 
-static rill_status parse_size(const struct reader *r, const char *what, const char *key, ProtobufCBinaryData b,
-                              uint64_t *ret)
+static rill_status parse_size(const struct reader *r, const char *what, const char *key,
+                              ProtobufCBinaryData b, uint64_t *ret)
 {
     uint64_t v = 0;
     bool ok = b.len > 0;
@@ -49,14 +49,18 @@ static rill_status check_path(const struct reader *r, const char *what, Protobuf
     if (b.len > 1024 || memchr(b.data, 0, b.len))
         return err_set(r->err, RILL_MALFORMED, "%s: its external data has no valid path", what);
     if (b.data[0] == '/')
-        return err_set(r->err, RILL_MALFORMED, "%s: its external data is at '%.120s'; only paths beneath "
-                       "the model's folder are allowed, not absolute ones", what, text);
+        return err_set(r->err, RILL_MALFORMED,
+                       "%s: its external data is at '%.120s'; only paths beneath "
+                       "the model's folder are allowed, not absolute ones",
+                       what, text);
     for (size_t i = 0, start = 0; i <= b.len; i++) {
         if (i < b.len && b.data[i] != '/')
             continue;
         if (i - start == 2 && b.data[start] == '.' && b.data[start + 1] == '.')
-            return err_set(r->err, RILL_MALFORMED, "%s: its external data is at '%.120s'; a path must not "
-                           "leave the model's folder by '..'", what, text);
+            return err_set(r->err, RILL_MALFORMED,
+                           "%s: its external data is at '%.120s'; a path must not "
+                           "leave the model's folder by '..'",
+                           what, text);
         start = i + 1;
     }
     return RILL_OK;
@@ -81,12 +85,14 @@ static rill_status place_entry(const struct reader *r, const char *what, const O
     }
     if (is_key(e->key, "checksum"))
         return RILL_OK;
-    return err_set(r->err, RILL_MALFORMED, "%s: its external data has a key '%.60s'; known: location, "
-                   "offset, length, checksum", what, onnx_text(r->arena, e->key));
+    return err_set(r->err, RILL_MALFORMED,
+                   "%s: its external data has a key '%.60s'; known: location, "
+                   "offset, length, checksum",
+                   what, onnx_text(r->arena, e->key));
 }
 
-static rill_status place_from_pb(const struct reader *r, const Onnxpb__Tensor *t, const char *what, size_t n,
-                                 struct place *ret)
+static rill_status place_from_pb(const struct reader *r, const Onnxpb__Tensor *t, const char *what,
+                                 size_t n, struct place *ret)
 {
     *ret = (struct place) { 0 };
     for (size_t i = 0; i < t->n_external_data; i++)
@@ -94,8 +100,10 @@ static rill_status place_from_pb(const struct reader *r, const Onnxpb__Tensor *t
     if (!ret->path)
         return err_set(r->err, RILL_MALFORMED, "%s: its external data names no location", what);
     if (ret->has_length && ret->length != n)
-        return err_set(r->err, RILL_MALFORMED, "%s: its shape takes %zu bytes and its external data has "
-                       "%" PRIu64, what, n, ret->length);
+        return err_set(r->err, RILL_MALFORMED,
+                       "%s: its shape takes %zu bytes and its external data has "
+                       "%" PRIu64,
+                       what, n, ret->length);
     return RILL_OK;
 }
 
@@ -127,7 +135,8 @@ static int open_walk(int dir, const char *path)
 static int open_beneath(int dir, const char *path)
 {
     struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW,
-                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+                            .resolve =
+                                RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
     long fd = syscall(SYS_openat2, dir, path, &how, sizeof how);
     if (fd < 0 && (errno == ENOSYS || errno == EPERM))
         return open_walk(dir, path);
@@ -137,44 +146,56 @@ static int open_beneath(int dir, const char *path)
 static int open_folder(const char *model)
 {
     const char *slash = strrchr(model, '/');
-    char *folder = slash ? strndup(model, slash == model ? 1 : (size_t) (slash - model)) : strdup(".");
+    char *folder =
+        slash ? strndup(model, slash == model ? 1 : (size_t) (slash - model)) : strdup(".");
     int fd = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     free(folder);
     return fd;
 }
 
-static rill_status check_file(const struct reader *r, const char *what, const struct place *p, int fd, size_t n)
+static rill_status check_file(const struct reader *r, const char *what, const struct place *p,
+                              int fd, size_t n)
 {
     struct stat st;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return err_set(r->err, RILL_MALFORMED, "%s: its external data '%.120s' is not a regular file", what,
-                       p->path);
+        return err_set(r->err, RILL_MALFORMED,
+                       "%s: its external data '%.120s' is not a regular file", what, p->path);
     if (st.st_nlink != 1)
-        return err_set(r->err, RILL_MALFORMED, "%s: its external data '%.120s' has %lu names; hard links "
-                       "are not followed", what, p->path, (unsigned long) st.st_nlink);
+        return err_set(r->err, RILL_MALFORMED,
+                       "%s: its external data '%.120s' has %lu names; hard links "
+                       "are not followed",
+                       what, p->path, (unsigned long) st.st_nlink);
     uint64_t end;
     if (__builtin_add_overflow(p->offset, (uint64_t) n, &end) || end > (uint64_t) st.st_size)
-        return err_set(r->err, RILL_MALFORMED, "%s: its external data is %zu bytes at %" PRIu64 " of "
-                       "'%.120s', which has %lld", what, n, p->offset, p->path, (long long) st.st_size);
+        return err_set(r->err, RILL_MALFORMED,
+                       "%s: its external data is %zu bytes at %" PRIu64 " of "
+                       "'%.120s', which has %lld",
+                       what, n, p->offset, p->path, (long long) st.st_size);
     return RILL_OK;
 }
 
-rill_status external_read(const struct reader *r, const Onnxpb__Tensor *t, const char *what, void *data,
-                          size_t n)
+rill_status external_read(const struct reader *r, const Onnxpb__Tensor *t, const char *what,
+                          void *data, size_t n)
 {
     struct place p;
     TRY(place_from_pb(r, t, what, n, &p));
     if (!r->file->path)
-        return err_set(r->err, RILL_UNSUPPORTED, "%s: has external data, but the model was not read from a "
-                       "file", what);
-    int dir = open_folder(r->file->path), fd = dir < 0 ? -1 : open_beneath(dir, p.path), why = errno;
+        return err_set(r->err, RILL_UNSUPPORTED,
+                       "%s: has external data, but the model was not read from a "
+                       "file",
+                       what);
+    int dir = open_folder(r->file->path), fd = dir < 0 ? -1 : open_beneath(dir, p.path),
+        why = errno;
     if (dir >= 0)
         close(dir);
     if (fd < 0 && (why == ELOOP || why == EXDEV))
-        return err_set(r->err, RILL_MALFORMED, "%s: its external data '%.120s' leaves the model's folder or "
-                       "is a symbolic link; links are not followed", what, p.path);
+        return err_set(r->err, RILL_MALFORMED,
+                       "%s: its external data '%.120s' leaves the model's folder or "
+                       "is a symbolic link; links are not followed",
+                       what, p.path);
     if (fd < 0)
-        return err_set(r->err, RILL_IO, "%s: its external data '%.120s': %s", what, p.path, strerror(why));
+        return err_set(r->err, RILL_IO, "%s: its external data '%.120s': %s", what, p.path,
+                       strerror(why));
     rill_status s = check_file(r, what, &p, fd, n);
     if (s == RILL_OK && data)
         s = bytes_read_at(fd, data, n, p.offset, p.path, r->err);

@@ -15,7 +15,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A symbol name from any name: other characters become '_'. Names that only differ in those get a number. */
+/* A symbol name from any name: other characters become '_'. Names that only differ in those get a
+ * number. */
 static const char *symbol_text(struct reader *r, const char *name)
 {
     size_t n = strlen(name);
@@ -76,7 +77,8 @@ static rill_status refuse_type(const struct reader *r, const char *what, const O
     return err_set(r->err, RILL_UNSUPPORTED, "%s: is a %s; only tensors are supported", what, kind);
 }
 
-rill_status fact_from_pb(struct reader *r, const char *name, const Onnxpb__Type *pb, struct fact *ret)
+rill_status fact_from_pb(struct reader *r, const char *name, const Onnxpb__Type *pb,
+                         struct fact *ret)
 {
     *ret = (struct fact) { .rank = -1 };
     const char *what = arena_printf(r->arena, "input '%.80s'", name);
@@ -93,15 +95,17 @@ rill_status fact_from_pb(struct reader *r, const char *name, const Onnxpb__Type 
     if (!t->shape)
         return RILL_OK;
     if (t->shape->n_dim > RANK_MAX)
-        return err_set(r->err, RILL_UNSUPPORTED, "%s: has %zu dimensions, at most %d are supported", what,
-                       t->shape->n_dim, RANK_MAX);
+        return err_set(r->err, RILL_UNSUPPORTED, "%s: has %zu dimensions, at most %d are supported",
+                       what, t->shape->n_dim, RANK_MAX);
     ret->rank = (int) t->shape->n_dim;
     int64_t known = 1;
     for (int i = 0; i < ret->rank; i++) {
         TRY(dim_from_pb(r, what, t->shape->dim[i], &ret->shape[i]));
-        int64_t d = dim_is_const(ret->shape[i]) && dim_value(ret->shape[i]) ? dim_value(ret->shape[i]) : 1;
+        int64_t d =
+            dim_is_const(ret->shape[i]) && dim_value(ret->shape[i]) ? dim_value(ret->shape[i]) : 1;
         if (__builtin_mul_overflow(known, d, &known) || known > INT64_MAX / 8)
-            return err_set(r->err, RILL_MALFORMED, "%s: its dimensions multiply to more than there is", what);
+            return err_set(r->err, RILL_MALFORMED,
+                           "%s: its dimensions multiply to more than there is", what);
     }
     return RILL_OK;
 }

@@ -4,8 +4,8 @@
  *   scan.c      wire format, unpacking
  *   outline.c   names, order, captures and what is needed, for a graph and the graphs within it
  *   lower.c     outline -> struct graph: inputs, constants, bodies, nodes
- *   names.c     the table of ops; upgrade.c brings old forms to the newest, compose.c writes ops as others
- *   tensor.c    tensors and their data, external.c where it lies in other files */
+ *   names.c     the table of ops; upgrade.c brings old forms to the newest, compose.c writes ops as
+ * others tensor.c    tensors and their data, external.c where it lies in other files */
 #ifndef MODELS_ONNX_INTERNAL_H
 #define MODELS_ONNX_INTERNAL_H
 #include "engine/op.h"
@@ -40,13 +40,14 @@ struct reader {
 
 rill_status no_memory(const struct reader *r);
 
-/* Printable text for any bytes: everything but plain ASCII, and the backslash itself, becomes \xNN, so
- * different bytes give different texts. NULL when the arena is full. "" for absent fields. */
+/* Printable text for any bytes: everything but plain ASCII, and the backslash itself, becomes \xNN,
+ * so different bytes give different texts. NULL when the arena is full. "" for absent fields. */
 const char *onnx_text(struct arena *a, ProtobufCBinaryData b);
 
 /* ---- outline.c ---- */
 
-/* A node of the file with what it reads: its inputs and, if it has bodies, what those take from outside. */
+/* A node of the file with what it reads: its inputs and, if it has bodies, what those take from
+ * outside. */
 struct outline_node {
     const Onnxpb__Node *pb;
     const char *name, *op;
@@ -76,13 +77,17 @@ rill_status outline_from_pb(const struct reader *r, const Onnxpb__Graph *pb, str
 /* ---- tensor.c, external.c, fact.c, attr.c ---- */
 
 /* what: for messages, e.g. "constant 'w'". */
-rill_status onnx_tensor(struct reader *r, const Onnxpb__Tensor *t, const char *what, const struct tensor **ret);
+rill_status onnx_tensor(struct reader *r, const Onnxpb__Tensor *t, const char *what,
+                        const struct tensor **ret);
 rill_status onnx_dtype(const struct reader *r, int64_t code, const char *what, enum dtype *ret);
-/* Opens the file that holds t's n bytes, checks that it does, and reads them if data is not NULL. */
-rill_status external_read(const struct reader *r, const Onnxpb__Tensor *t, const char *what, void *data,
-                          size_t n);
-rill_status fact_from_pb(struct reader *r, const char *input, const Onnxpb__Type *pb, struct fact *ret);
-rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribute *pb, struct attr *ret);
+/* Opens the file that holds t's n bytes, checks that it does, and reads them if data is not
+ * NULL. */
+rill_status external_read(const struct reader *r, const Onnxpb__Tensor *t, const char *what,
+                          void *data, size_t n);
+rill_status fact_from_pb(struct reader *r, const char *input, const Onnxpb__Type *pb,
+                         struct fact *ret);
+rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribute *pb,
+                      struct attr *ret);
 
 /* ---- lower.c: one node on its way; upgrades work on it ---- */
 
@@ -111,7 +116,8 @@ struct lower {
 rill_status graph_from_outline(struct reader *r, const struct outline *from, const char **capture,
                                uint32_t n_capture, bool body, struct graph *ret);
 
-/* The wire of a value name in a scope; WIRE_NONE for "". Constants are read when first asked for. */
+/* The wire of a value name in a scope; WIRE_NONE for "". Constants are read when first asked
+ * for. */
 rill_status scope_wire(struct scope *s, const char *name, uint32_t *ret);
 
 #define LOWER_SPARE 8
@@ -148,22 +154,26 @@ rill_status lower_int_scalar(struct lower *l, int64_t v, uint32_t *ret);
 rill_status lower_float(struct lower *l, float v, uint32_t *ret);
 
 /* Emits one more node. in: wires, out: the wire it makes (new unless *out is a wire already). */
-rill_status lower_emit(struct lower *l, const char *engine, const struct attr *attr, unsigned n_attr,
-                       const uint32_t *in, unsigned n_in, uint32_t *out, unsigned n_out);
+rill_status lower_emit(struct lower *l, const char *engine, const struct attr *attr,
+                       unsigned n_attr, const uint32_t *in, unsigned n_in, uint32_t *out,
+                       unsigned n_out);
 /* The same for one or two inputs, no attributes, one new output. */
 rill_status lower_unary(struct lower *l, const char *engine, uint32_t x, uint32_t *ret);
-rill_status lower_binary(struct lower *l, const char *engine, uint32_t x, uint32_t y, uint32_t *ret);
+rill_status lower_binary(struct lower *l, const char *engine, uint32_t x, uint32_t y,
+                         uint32_t *ret);
 
 /* Points output 0 of the node at w: emits an Identity into it, nothing more is emitted. */
 rill_status lower_finish(struct lower *l, uint32_t w);
 
 /* Upgrades named in the table. */
 #define UPGRADE_EACH(X)                                                                            \
-    X(axes_input) X(pad_2) X(slice_1) X(split_2) X(split_13) X(clip_6) X(topk_1) X(upsample_7)     \
-    X(upsample_9) X(resize_10) X(dropout) X(dtype_attr) X(softmax_1) X(batchnorm_7) X(batchnorm_9) \
-    X(batchnorm_14) X(dft_17) X(groupnorm_18) X(constant) X(if_) X(loop) X(scan_9) X(scan_8)       \
-    X(drop_training) X(legacy_broadcast) X(gemm_6) X(batchnorm_1) X(prelu_1) X(nll_loss)  \
-    X(cross_entropy) X(matmul_integer) X(qlinear_matmul) X(conv_integer) X(qlinear_conv) X(mvn) X(celu) X(hard_swish)
+    X(axes_input)                                                                                  \
+    X(pad_2) X(slice_1) X(split_2) X(split_13) X(clip_6) X(topk_1) X(upsample_7) X(upsample_9)     \
+        X(resize_10) X(dropout) X(dtype_attr) X(softmax_1) X(batchnorm_7) X(batchnorm_9)           \
+            X(batchnorm_14) X(dft_17) X(groupnorm_18) X(constant) X(if_) X(loop) X(scan_9)         \
+                X(scan_8) X(drop_training) X(legacy_broadcast) X(gemm_6) X(batchnorm_1) X(prelu_1) \
+                    X(nll_loss) X(cross_entropy) X(matmul_integer) X(qlinear_matmul)               \
+                        X(conv_integer) X(qlinear_conv) X(mvn) X(celu) X(hard_swish)
 #define X(name) rill_status up_##name(struct lower *l);
 UPGRADE_EACH(X)
 #undef X

@@ -30,7 +30,8 @@ static rill_status read_target(struct loss *s)
         return RILL_OK;
     TRY(lower_int_scalar(l, lower_int(l, "ignore_index", 0), &index));
     TRY(lower_binary(l, "Equal", l->in[1], index, &s->ignored));
-    TRY(lower_emit(l, "Where", NULL, 0, (uint32_t[]) { s->ignored, s->zero, l->in[1] }, 3, &safe, 1));
+    TRY(lower_emit(l, "Where", NULL, 0, (uint32_t[]) { s->ignored, s->zero, l->in[1] }, 3, &safe,
+                   1));
     s->target = safe;
     return RILL_OK;
 }
@@ -80,7 +81,8 @@ static rill_status reduce(struct loss *s, uint32_t x, uint32_t *ret)
     if (!strcmp(how, "sum"))
         return sum_all(s->l, "ReduceSum", x, ret);
     if (strcmp(how, "mean"))
-        return lower_fail(s->l, RILL_MALFORMED, "reduction is '%.40s'; known: none, sum, mean", how);
+        return lower_fail(s->l, RILL_MALFORMED, "reduction is '%.40s'; known: none, sum, mean",
+                          how);
     if (s->weight == WIRE_NONE)
         return sum_all(s->l, "ReduceMean", x, ret);
     TRY(sum_all(s->l, "ReduceSum", x, &total));
@@ -104,8 +106,9 @@ static rill_status likelihood(struct lower *l, uint32_t input)
 
 static rill_status check_inputs(const struct lower *l)
 {
-    return lower_has(l, 0) && lower_has(l, 1) && l->n_out > 0 ? RILL_OK : lower_fail(l, RILL_MALFORMED,
-            "takes two or three inputs");
+    return lower_has(l, 0) && lower_has(l, 1) && l->n_out > 0
+        ? RILL_OK
+        : lower_fail(l, RILL_MALFORMED, "takes two or three inputs");
 }
 
 rill_status up_nll_loss(struct lower *l)

@@ -128,15 +128,16 @@ static unsigned trimmed(const uint32_t *w, unsigned n, int min)
     return n;
 }
 
-static rill_status add_node(struct lower *l, const char *engine, const struct attr *attr, unsigned n_attr,
-                            const uint32_t *in, unsigned n_in, uint32_t *out, unsigned n_out)
+static rill_status add_node(struct lower *l, const char *engine, const struct attr *attr,
+                            unsigned n_attr, const uint32_t *in, unsigned n_in, uint32_t *out,
+                            unsigned n_out)
 {
     const struct op *op = op_find(engine);
     if (!op)
         return op_row_refuse(l->r, l->name, l->node->op, l->r->opset);
     void *parsed = arena_alloc(l->r->arena, op->attr_bytes);
-    uint32_t *all = arena_array(l->r->arena, uint32_t, n_out + (size_t) (op->min_out > 0 ? op->min_out
-                                : 0) + 1);
+    uint32_t *all = arena_array(l->r->arena, uint32_t,
+                                n_out + (size_t) (op->min_out > 0 ? op->min_out : 0) + 1);
     if (!parsed || !all)
         return no_memory(l->r);
     TRY(attrs_parse(op, l->name, attr, n_attr, parsed, l->r->err));
@@ -144,13 +145,14 @@ static rill_status add_node(struct lower *l, const char *engine, const struct at
     n_out = trimmed(out, n_out, op->min_out);
     while ((int) n_out < op->min_out)
         all[n_out++] = WIRE_NONE;
-    struct node *n = graph_add_node(l->scope->g, op, l->name, parsed, in, trimmed(in, n_in, op->min_in), all,
-                                    n_out);
+    struct node *n = graph_add_node(l->scope->g, op, l->name, parsed, in,
+                                    trimmed(in, n_in, op->min_in), all, n_out);
     return n ? op_check_arity(n, l->r->err) : no_memory(l->r);
 }
 
-rill_status lower_emit(struct lower *l, const char *engine, const struct attr *attr, unsigned n_attr,
-                       const uint32_t *in, unsigned n_in, uint32_t *out, unsigned n_out)
+rill_status lower_emit(struct lower *l, const char *engine, const struct attr *attr,
+                       unsigned n_attr, const uint32_t *in, unsigned n_in, uint32_t *out,
+                       unsigned n_out)
 {
     for (unsigned i = 0; i < n_out; i++) {
         if (out[i] != WIRE_NONE)
@@ -229,22 +231,25 @@ static rill_status lower_node(struct scope *s, const struct outline_node *n)
 {
     struct lower l = { .r = s->r, .scope = s, .node = n, .name = n->name };
     if (!is_default_domain(n->pb->domain))
-        return err_set(s->r->err, RILL_UNSUPPORTED, "node '%.80s': op '%.60s' is of domain '%.60s'; only "
-                       "ops of the standard domain are supported: export without vendor ops", n->name, n->op,
-                       onnx_text(s->r->arena, n->pb->domain));
+        return err_set(s->r->err, RILL_UNSUPPORTED,
+                       "node '%.80s': op '%.60s' is of domain '%.60s'; only "
+                       "ops of the standard domain are supported: export without vendor ops",
+                       n->name, n->op, onnx_text(s->r->arena, n->pb->domain));
     l.row = op_row_find(n->op, s->r->opset);
     if (!l.row)
         return op_row_refuse(s->r, n->name, n->op, s->r->opset);
     l.engine = l.row->engine;
     TRY(node_attrs(&l));
     TRY(node_wires(&l));
-    if (n->n_body && l.row->upgrade != up_if_ && l.row->upgrade != up_loop && l.row->upgrade != up_scan_9
-            && l.row->upgrade != up_scan_8)
-        return lower_fail(&l, RILL_UNSUPPORTED, "attribute '%.60s' holds a graph, which this op does not take",
+    if (n->n_body && l.row->upgrade != up_if_ && l.row->upgrade != up_loop &&
+        l.row->upgrade != up_scan_9 && l.row->upgrade != up_scan_8)
+        return lower_fail(&l, RILL_UNSUPPORTED,
+                          "attribute '%.60s' holds a graph, which this op does not take",
                           n->body_name[0]);
     if (l.row->upgrade)
         TRY(l.row->upgrade(&l));
-    return l.engine ? add_node(&l, l.engine, l.attr, l.n_attr, l.in, l.n_in, l.out, l.n_out) : RILL_OK;
+    return l.engine ? add_node(&l, l.engine, l.attr, l.n_attr, l.in, l.n_in, l.out, l.n_out)
+                    : RILL_OK;
 }
 
 /* ---- graphs ---- */
@@ -302,8 +307,8 @@ rill_status graph_from_outline(struct reader *r, const struct outline *from, con
     TRY(add_inputs(&s));
     for (uint32_t i = 0; i < n_capture; i++) {
         /* A name that the other branch takes from outside may be this one's own. */
-        const char *name = map_get(&s.wires, capture[i]) || map_get(&from->constant, capture[i]) ? ""
-            : capture[i];
+        const char *name =
+            map_get(&s.wires, capture[i]) || map_get(&from->constant, capture[i]) ? "" : capture[i];
         if (*name)
             TRY(add_input(&s, name, NULL));
         else if (graph_add_input(ret, capture[i], NULL) == WIRE_NONE)

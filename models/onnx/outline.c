@@ -17,14 +17,15 @@ struct outliner {
     struct name_set outside;    /* read, not defined here so far */
 };
 
-static rill_status set_add(const struct reader *r, struct name_set *s, const char *name, const char *by)
+static rill_status set_add(const struct reader *r, struct name_set *s, const char *name,
+                           const char *by)
 {
     if (map_get(&s->map, name))
         return RILL_OK;
     if (s->n == s->cap) {
         uint32_t cap = s->cap ? s->cap * 2 : 16;
-        const char **name_list = arena_array(r->arena, const char *, cap), **by_list = arena_array(r->arena,
-                const char *, cap);
+        const char **name_list = arena_array(r->arena, const char *, cap),
+                   **by_list = arena_array(r->arena, const char *, cap);
         if (!name_list || !by_list)
             return no_memory(r);
         if (s->n) {
@@ -45,14 +46,17 @@ static rill_status define(struct outliner *u, const char *name, const char *by)
 {
     const uint32_t *early = map_get(&u->outside.map, name);
     if (early)
-        return err_set(u->r->err, RILL_MALFORMED, "node '%.80s' reads '%.80s' before node '%.80s' makes it: "
-                       "the nodes are not in order, or go in a circle", u->outside.by[*early], name, by);
+        return err_set(u->r->err, RILL_MALFORMED,
+                       "node '%.80s' reads '%.80s' before node '%.80s' makes it: "
+                       "the nodes are not in order, or go in a circle",
+                       u->outside.by[*early], name, by);
     if (map_get(&u->defined, name))
         return err_set(u->r->err, RILL_MALFORMED, "%s: value '%.80s' is defined twice", by, name);
     return map_set(&u->defined, name, 0) ? RILL_OK : no_memory(u->r);
 }
 
-static rill_status texts(const struct reader *r, const ProtobufCBinaryData *b, size_t n, const char ***ret)
+static rill_status texts(const struct reader *r, const ProtobufCBinaryData *b, size_t n,
+                         const char ***ret)
 {
     const char **v = arena_array(r->arena, const char *, n + 1);
     if (!v)
@@ -76,7 +80,8 @@ static rill_status define_inputs(struct outliner *u)
         if (!name)
             return no_memory(u->r);
         if (!*name)
-            return err_set(u->r->err, RILL_MALFORMED, "graph '%.80s': input %zu has no name", u->o->name, i);
+            return err_set(u->r->err, RILL_MALFORMED, "graph '%.80s': input %zu has no name",
+                           u->o->name, i);
         TRY(define(u, name, "graph inputs"));
     }
     return RILL_OK;
@@ -86,15 +91,17 @@ static rill_status define_constants(struct outliner *u)
 {
     const Onnxpb__Graph *pb = u->o->pb;
     if (pb->n_sparse_initializer)
-        return err_set(u->r->err, RILL_UNSUPPORTED, "graph '%.80s': sparse constants are not supported; "
-                       "store them dense", u->o->name);
+        return err_set(u->r->err, RILL_UNSUPPORTED,
+                       "graph '%.80s': sparse constants are not supported; "
+                       "store them dense",
+                       u->o->name);
     for (size_t i = 0; i < pb->n_initializer; i++) {
         const char *name = onnx_text(u->r->arena, pb->initializer[i]->name);
         if (!name)
             return no_memory(u->r);
         if (map_get(&u->o->constant, name))
-            return err_set(u->r->err, RILL_MALFORMED, "graph '%.80s': constant '%.80s' is defined twice",
-                           u->o->name, name);
+            return err_set(u->r->err, RILL_MALFORMED,
+                           "graph '%.80s': constant '%.80s' is defined twice", u->o->name, name);
         if (!map_set(&u->o->constant, name, (uint32_t) i) || !map_set(&u->defined, name, 0))
             return no_memory(u->r);
     }
@@ -202,7 +209,8 @@ static rill_status outline_outputs(struct outliner *u)
         if (!name || !map_set(&wanted, name, 0))
             return no_memory(u->r);
         if (!*name)
-            return err_set(u->r->err, RILL_MALFORMED, "graph '%.80s': output %zu has no name", u->o->name, i);
+            return err_set(u->r->err, RILL_MALFORMED, "graph '%.80s': output %zu has no name",
+                           u->o->name, i);
         TRY(read_name(u, name, "graph outputs"));
     }
     TRY(mark_needed(u, &wanted));
@@ -222,7 +230,9 @@ rill_status outline_from_pb(const struct reader *r, const Onnxpb__Graph *pb, str
     struct outline *o = arena_new(r->arena, struct outline);
     if (!o)
         return no_memory(r);
-    *o = (struct outline) { .pb = pb, .name = onnx_text(r->arena, pb->name), .constant.arena = r->arena,
+    *o = (struct outline) { .pb = pb,
+                            .name = onnx_text(r->arena, pb->name),
+                            .constant.arena = r->arena,
                             .n_nodes = (uint32_t) pb->n_node,
                             .nodes = arena_array(r->arena, struct outline_node, pb->n_node + 1) };
     struct outliner u = { .r = r, .o = o, .defined.arena = r->arena };

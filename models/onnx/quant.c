@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Integer products: the zeros are taken off first, then an exact product, then scales and rounding. */
+/* Integer products: the zeros are taken off first, then an exact product, then scales and
+ * rounding. */
 #include "models/onnx/internal.h"
 
 #include <string.h>
@@ -19,7 +20,8 @@ static const struct fact *fact_at(const struct lower *l, uint32_t w)
     return &l->scope->g->wires[w].fact;
 }
 
-/* A list of one number a row (or channel) gets trailing axes, so that it broadcasts along the axis before them. */
+/* A list of one number a row (or channel) gets trailing axes, so that it broadcasts along the axis
+ * before them. */
 static rill_status trailing(struct lower *l, uint32_t v, int n, uint32_t *ret)
 {
     const struct fact *f = fact_at(l, v);
@@ -34,8 +36,10 @@ static rill_status trailing(struct lower *l, uint32_t v, int n, uint32_t *ret)
     return lower_binary(l, "Unsqueeze", v, w, ret);
 }
 
-/* Input i in another type, less the zero at input z. axes: how many follow the axis that the zero goes along. */
-static rill_status centred(struct lower *l, unsigned i, unsigned z, int axes, enum dtype type, uint32_t *ret)
+/* Input i in another type, less the zero at input z. axes: how many follow the axis that the zero
+ * goes along. */
+static rill_status centred(struct lower *l, unsigned i, unsigned z, int axes, enum dtype type,
+                           uint32_t *ret)
 {
     uint32_t zero, wide;
     if (!lower_has(l, i))
@@ -58,8 +62,8 @@ rill_status up_matmul_integer(struct lower *l)
 }
 
 /* y * scale a * scale b, as small integers again. axes as above, for scale b. */
-static rill_status requantize(struct lower *l, uint32_t y, unsigned scale_a, unsigned scale_b, int axes,
-                              unsigned scale_y)
+static rill_status requantize(struct lower *l, uint32_t y, unsigned scale_a, unsigned scale_b,
+                              int axes, unsigned scale_y)
 {
     uint32_t b, scale, real;
     for (unsigned i = 0; i < 3; i++)
@@ -70,7 +74,8 @@ static rill_status requantize(struct lower *l, uint32_t y, unsigned scale_a, uns
     TRY(lower_binary(l, "Mul", y, scale, &real));
     l->engine = NULL;
     uint32_t zero = lower_has(l, scale_y + 1) ? l->in[scale_y + 1] : WIRE_NONE;
-    return lower_emit(l, "QuantizeLinear", NULL, 0, (uint32_t[]) { real, l->in[scale_y], zero }, 3, l->out, 1);
+    return lower_emit(l, "QuantizeLinear", NULL, 0, (uint32_t[]) { real, l->in[scale_y], zero }, 3,
+                      l->out, 1);
 }
 
 rill_status up_qlinear_matmul(struct lower *l)
@@ -85,19 +90,22 @@ rill_status up_qlinear_matmul(struct lower *l)
 }
 
 /* A convolution in floats is exact as long as its sums stay below 2^24. */
-static rill_status exact_conv(struct lower *l, uint32_t x, uint32_t w, unsigned weights, uint32_t bias,
-                              uint32_t *ret)
+static rill_status exact_conv(struct lower *l, uint32_t x, uint32_t w, unsigned weights,
+                              uint32_t bias, uint32_t *ret)
 {
     const struct fact *f = fact_at(l, l->in[weights]);
     int64_t terms = 1;
     if (f->rank < 2)
         return lower_fail(l, RILL_UNSUPPORTED, "the shape of its weights must be declared");
     for (int i = 1; i < f->rank && terms <= EXACT_TERMS; i++)
-        terms *= dim_is_const(f->shape[i]) && dim_value(f->shape[i]) < EXACT_TERMS ? dim_value(f->shape[i])
+        terms *= dim_is_const(f->shape[i]) && dim_value(f->shape[i]) < EXACT_TERMS
+            ? dim_value(f->shape[i])
             : EXACT_TERMS + 1;
     if (terms > EXACT_TERMS)
-        return lower_fail(l, RILL_UNSUPPORTED, "sums more than %d products, which would not be exact; use "
-                          "DequantizeLinear and Conv", EXACT_TERMS);
+        return lower_fail(l, RILL_UNSUPPORTED,
+                          "sums more than %d products, which would not be exact; use "
+                          "DequantizeLinear and Conv",
+                          EXACT_TERMS);
     *ret = WIRE_NONE;
     return lower_emit(l, "Conv", l->attr, l->n_attr, (uint32_t[]) { x, w, bias }, 3, ret, 1);
 }

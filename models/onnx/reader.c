@@ -7,7 +7,8 @@
 
 rill_status no_memory(const struct reader *r)
 {
-    return err_set(r->err, RILL_NOMEM, "out of memory while reading a model (limit %zu bytes, 0: none)",
+    return err_set(r->err, RILL_NOMEM,
+                   "out of memory while reading a model (limit %zu bytes, 0: none)",
                    r->arena->limit_bytes);
 }
 
@@ -39,7 +40,8 @@ static struct onnx_limits limits_complete(const struct onnx_limits *given, size_
     struct onnx_limits l = given ? *given : (struct onnx_limits) { 0 };
     l.graphs_deep = l.graphs_deep == 0 ? 16 : l.graphs_deep > 64 ? 64 : l.graphs_deep;
     l.messages = l.messages ? l.messages : 400000;
-    l.unpack_bytes = l.unpack_bytes ? l.unpack_bytes : ((uint64_t) 64 << 20) + 16 * (uint64_t) file_bytes;
+    l.unpack_bytes =
+        l.unpack_bytes ? l.unpack_bytes : ((uint64_t) 64 << 20) + 16 * (uint64_t) file_bytes;
     l.tensor_bytes = l.tensor_bytes ? l.tensor_bytes : (uint64_t) 4 << 30;
     return l;
 }
@@ -55,11 +57,15 @@ static rill_status read_opset(struct reader *r, const Onnxpb__Model *m)
         if (is_default_domain(m->opset_import[i]->domain))
             r->opset = m->opset_import[i]->version;
     if (r->opset == 0)
-        return err_set(r->err, RILL_MALFORMED, "the model does not say which opset it uses; opsets %d to %d "
-                       "are read", ONNX_OPSET_MIN, ONNX_OPSET_MAX);
+        return err_set(r->err, RILL_MALFORMED,
+                       "the model does not say which opset it uses; opsets %d to %d "
+                       "are read",
+                       ONNX_OPSET_MIN, ONNX_OPSET_MAX);
     if (r->opset < ONNX_OPSET_MIN || r->opset > ONNX_OPSET_MAX)
-        return err_set(r->err, RILL_UNSUPPORTED, "the model is of opset %" PRId64 "; opsets %d to %d are "
-                       "read: export it again for one of those", r->opset, ONNX_OPSET_MIN, ONNX_OPSET_MAX);
+        return err_set(r->err, RILL_UNSUPPORTED,
+                       "the model is of opset %" PRId64 "; opsets %d to %d are "
+                       "read: export it again for one of those",
+                       r->opset, ONNX_OPSET_MIN, ONNX_OPSET_MAX);
     return RILL_OK;
 }
 
@@ -102,7 +108,8 @@ static rill_status read_bytes(struct reader *r, struct arena *unpacked, struct g
     ProtobufCMessage *m;
     if (r->file->n == 0)
         return err_set(r->err, RILL_MALFORMED, "the file is empty");
-    TRY(onnx_unpack(r->file->data, r->file->n, &onnxpb__model__descriptor, &r->limits, unpacked, &m, r->err));
+    TRY(onnx_unpack(r->file->data, r->file->n, &onnxpb__model__descriptor, &r->limits, unpacked, &m,
+                    r->err));
     return read_model(r, (const Onnxpb__Model *) m, ret);
 }
 
@@ -111,8 +118,9 @@ static rill_status with_path(const struct reader *r, rill_status s)
     return s != RILL_OK && r->file->path ? err_prefix(r->err, s, "'%.160s'", r->file->path) : s;
 }
 
-rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *ds, const struct bytes *b,
-                             const struct onnx_limits *limits, rill_error *reterr)
+rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *ds,
+                             const struct bytes *b, const struct onnx_limits *limits,
+                             rill_error *reterr)
 {
     struct reader r = { .arena = a, .dims = ds, .file = b, .limits = limits_complete(limits, b->n),
                         .symbols.arena = a, .err = reterr };
@@ -128,10 +136,13 @@ rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *d
 rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const struct bytes *b,
                              rill_error *reterr)
 {
-    struct reader r = { .arena = a, .file = b, .limits = limits_complete(NULL, b->n), .err = reterr };
+    struct reader r = {
+        .arena = a, .file = b, .limits = limits_complete(NULL, b->n), .err = reterr
+    };
     struct arena unpacked = { 0 };
     ProtobufCMessage *m;
-    rill_status s = onnx_unpack(b->data, b->n, &onnxpb__tensor__descriptor, &r.limits, &unpacked, &m, reterr);
+    rill_status s =
+        onnx_unpack(b->data, b->n, &onnxpb__tensor__descriptor, &r.limits, &unpacked, &m, reterr);
     if (s == RILL_OK)
         s = onnx_tensor(&r, (const Onnxpb__Tensor *) m, "tensor", ret);
     arena_drop(&unpacked);

@@ -9,18 +9,20 @@
 struct onnx_limits {
     uint32_t graphs_deep;           /* graphs within graphs; 16, at most 64 */
     uint32_t messages;              /* protobuf messages in the file; 400000 */
-    uint64_t unpack_bytes;          /* memory of the unpacked messages; 64 MiB + 16 times the file */
+    uint64_t unpack_bytes; /* memory of the unpacked messages; 64 MiB + 16 times the file */
     uint64_t tensor_bytes;          /* all constants together, also external ones; 4 GiB */
 };
 
-/* Opsets of the default domain that are read: 7 and newer whole, older ones as far as the table of ops goes. */
+/* Opsets of the default domain that are read: 7 and newer whole, older ones as far as the table of
+ * ops goes. */
 #define ONNX_OPSET_MIN 1
 #define ONNX_OPSET_MAX 21
 
 /* Makes the graph in arena a (facts on inputs and constants only); b may be dropped afterwards.
  * External data is looked for beneath the folder of b->path. limits may be NULL. */
-rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *ds, const struct bytes *b,
-                             const struct onnx_limits *limits, rill_error *reterr);
+rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *ds,
+                             const struct bytes *b, const struct onnx_limits *limits,
+                             rill_error *reterr);
 
 /* Reads a file that holds a single tensor message (test data). */
 rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const struct bytes *b,

@@ -4,7 +4,8 @@
 
 #include <inttypes.h>
 
-/* A graph in a graph takes three messages: graph, node, attribute. The innermost one holds a few more. */
+/* A graph in a graph takes three messages: graph, node, attribute. The innermost one holds a few
+ * more. */
 #define DEPTH_MAX (3 * 64 + 16)
 
 enum wire_type { WIRE_VARINT, WIRE_I64, WIRE_LEN, WIRE_GROUP, WIRE_GROUP_END, WIRE_I32 };
@@ -26,14 +27,16 @@ struct scan {
 };
 
 #define ROUND(n) (((uint64_t) (n) + 63) & ~(uint64_t) 63)
-#define FIELD_BYTES 80          /* what the unpacker notes per field while it reads a message, at most */
+#define FIELD_BYTES 80 /* what the unpacker notes per field while it reads a message, at most */
 #define UNKNOWN_BYTES (sizeof(ProtobufCMessageUnknownField))
 
 static rill_status malformed(struct scan *s, const char *what)
 {
     const struct frame *f = &s->stack[s->depth - 1];
-    return err_set(s->err, RILL_MALFORMED, "byte %zu: %s in a %s message; the file is damaged or no ONNX "
-                   "file", s->at, what, f->desc->short_name);
+    return err_set(s->err, RILL_MALFORMED,
+                   "byte %zu: %s in a %s message; the file is damaged or no ONNX "
+                   "file",
+                   s->at, what, f->desc->short_name);
 }
 
 static rill_status read_varint(struct scan *s, uint64_t *ret)
@@ -96,7 +99,8 @@ static rill_status push(struct scan *s, const ProtobufCMessageDescriptor *desc, 
         return err_set(s->err, RILL_LIMIT, "byte %zu: graphs are nested more than %u deep", s->at,
                        s->limits->graphs_deep);
     if (s->depth == DEPTH_MAX)
-        return err_set(s->err, RILL_LIMIT, "byte %zu: messages are nested more than %d deep", s->at, DEPTH_MAX);
+        return err_set(s->err, RILL_LIMIT, "byte %zu: messages are nested more than %d deep", s->at,
+                       DEPTH_MAX);
     if (++s->messages > s->limits->messages)
         return err_set(s->err, RILL_LIMIT, "byte %zu: the file holds more than %u messages", s->at,
                        s->limits->messages);
@@ -172,7 +176,8 @@ static rill_status field(struct scan *s)
     uint64_t id = key >> 3;
     if (id == 0 || id > UINT32_MAX >> 3 || w > WIRE_I32)
         return malformed(s, "no field has that number");
-    const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field(top->desc, (unsigned) id);
+    const ProtobufCFieldDescriptor *f =
+        protobuf_c_message_descriptor_get_field(top->desc, (unsigned) id);
     bool repeated = f && f->label == PROTOBUF_C_LABEL_REPEATED, first = f && !(top->seen >> id & 1);
     if (f)
         top->seen |= (uint32_t) 1 << id;        /* all field numbers of the schema are below 32 */
@@ -181,13 +186,15 @@ static rill_status field(struct scan *s)
     bool list = repeated && w == WIRE_LEN && f->type != PROTOBUF_C_TYPE_MESSAGE;
     if (f && w != field_wire(f) && !list)
         return malformed(s, "a field has the wrong wire type");
-    TRY(charge(s, FIELD_BYTES + (f ? 0 : UNKNOWN_BYTES + 64) + (repeated ? element_bytes(f->type) : 0)
-                      + (repeated && first ? 64 : 0)));
+    TRY(charge(s,
+               FIELD_BYTES + (f ? 0 : UNKNOWN_BYTES + 64) +
+                   (repeated ? element_bytes(f->type) : 0) + (repeated && first ? 64 : 0)));
     return value(s, f, w);
 }
 
 rill_status onnx_scan(const uint8_t *data, size_t n, const ProtobufCMessageDescriptor *desc,
-                      const struct onnx_limits *limits, uint64_t *ret_unpack_bytes, rill_error *reterr)
+                      const struct onnx_limits *limits, uint64_t *ret_unpack_bytes,
+                      rill_error *reterr)
 {
     struct scan s = { .data = data, .limits = limits, .err = reterr };
     TRY(push(&s, desc, n));
@@ -225,7 +232,9 @@ rill_status onnx_unpack(const uint8_t *data, size_t n, const ProtobufCMessageDes
     ProtobufCAllocator alloc = { .alloc = unpack_alloc, .free = unpack_free, .allocator_data = a };
     *ret = protobuf_c_message_unpack(desc, &alloc, n, data);
     if (!*ret)
-        return err_set(reterr, RILL_MALFORMED, "the file is no ONNX file, or there is no memory to unpack "
-                       "it (%" PRIu64 " bytes)", bytes);
+        return err_set(reterr, RILL_MALFORMED,
+                       "the file is no ONNX file, or there is no memory to unpack "
+                       "it (%" PRIu64 " bytes)",
+                       bytes);
     return RILL_OK;
 }

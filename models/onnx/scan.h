@@ -7,12 +7,13 @@
 
 #include <protobuf-c/protobuf-c.h>
 
-/* Walks data as a message of type desc with a stack of its own: every length and varint is inside the
- * data, wire types are those of the fields, nothing is nested too deep, no single message field comes
- * twice, and unpacking costs less than the limits allow. *ret_unpack_bytes is an upper bound of that
- * cost in an arena. limits: all fields set. */
+/* Walks data as a message of type desc with a stack of its own: every length and varint is inside
+ * the data, wire types are those of the fields, nothing is nested too deep, no single message field
+ * comes twice, and unpacking costs less than the limits allow. *ret_unpack_bytes is an upper bound
+ * of that cost in an arena. limits: all fields set. */
 rill_status onnx_scan(const uint8_t *data, size_t n, const ProtobufCMessageDescriptor *desc,
-                      const struct onnx_limits *limits, uint64_t *ret_unpack_bytes, rill_error *reterr);
+                      const struct onnx_limits *limits, uint64_t *ret_unpack_bytes,
+                      rill_error *reterr);
 
 /* Scans, then unpacks into a. The message is never freed alone. */
 rill_status onnx_unpack(const uint8_t *data, size_t n, const ProtobufCMessageDescriptor *desc,

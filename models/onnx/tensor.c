@@ -9,17 +9,28 @@
 enum list { LIST_NONE, LIST_FLOAT, LIST_INT32, LIST_INT64, LIST_DOUBLE, LIST_UINT64 };
 
 static const struct { const char *name; enum dtype type; enum list list; } types[] = {
-    [1] = { "float32", DTYPE_F32, LIST_FLOAT },     [2] = { "uint8", DTYPE_U8, LIST_INT32 },
-    [3] = { "int8", DTYPE_I8, LIST_INT32 },         [4] = { "uint16", DTYPE_U16, LIST_INT32 },
-    [5] = { "int16", DTYPE_I16, LIST_INT32 },       [6] = { "int32", DTYPE_I32, LIST_INT32 },
-    [7] = { "int64", DTYPE_I64, LIST_INT64 },       [8] = { "string", DTYPE_NONE, LIST_NONE },
-    [9] = { "bool", DTYPE_BOOL, LIST_INT32 },       [10] = { "float16", DTYPE_F16, LIST_INT32 },
-    [11] = { "float64", DTYPE_F64, LIST_DOUBLE },   [12] = { "uint32", DTYPE_U32, LIST_UINT64 },
-    [13] = { "uint64", DTYPE_U64, LIST_UINT64 },    [14] = { "complex64", DTYPE_NONE, LIST_NONE },
-    [15] = { "complex128", DTYPE_NONE, LIST_NONE }, [16] = { "bfloat16", DTYPE_BF16, LIST_INT32 },
-    [17] = { "float8e4m3fn", DTYPE_NONE, LIST_NONE }, [18] = { "float8e4m3fnuz", DTYPE_NONE, LIST_NONE },
-    [19] = { "float8e5m2", DTYPE_NONE, LIST_NONE }, [20] = { "float8e5m2fnuz", DTYPE_NONE, LIST_NONE },
-    [21] = { "uint4", DTYPE_NONE, LIST_NONE },      [22] = { "int4", DTYPE_NONE, LIST_NONE },
+    [1] = { "float32", DTYPE_F32, LIST_FLOAT },
+    [2] = { "uint8", DTYPE_U8, LIST_INT32 },
+    [3] = { "int8", DTYPE_I8, LIST_INT32 },
+    [4] = { "uint16", DTYPE_U16, LIST_INT32 },
+    [5] = { "int16", DTYPE_I16, LIST_INT32 },
+    [6] = { "int32", DTYPE_I32, LIST_INT32 },
+    [7] = { "int64", DTYPE_I64, LIST_INT64 },
+    [8] = { "string", DTYPE_NONE, LIST_NONE },
+    [9] = { "bool", DTYPE_BOOL, LIST_INT32 },
+    [10] = { "float16", DTYPE_F16, LIST_INT32 },
+    [11] = { "float64", DTYPE_F64, LIST_DOUBLE },
+    [12] = { "uint32", DTYPE_U32, LIST_UINT64 },
+    [13] = { "uint64", DTYPE_U64, LIST_UINT64 },
+    [14] = { "complex64", DTYPE_NONE, LIST_NONE },
+    [15] = { "complex128", DTYPE_NONE, LIST_NONE },
+    [16] = { "bfloat16", DTYPE_BF16, LIST_INT32 },
+    [17] = { "float8e4m3fn", DTYPE_NONE, LIST_NONE },
+    [18] = { "float8e4m3fnuz", DTYPE_NONE, LIST_NONE },
+    [19] = { "float8e5m2", DTYPE_NONE, LIST_NONE },
+    [20] = { "float8e5m2fnuz", DTYPE_NONE, LIST_NONE },
+    [21] = { "uint4", DTYPE_NONE, LIST_NONE },
+    [22] = { "int4", DTYPE_NONE, LIST_NONE },
 };
 
 #define TYPES ((int64_t) (sizeof types / sizeof *types))
@@ -27,11 +38,14 @@ static const struct { const char *name; enum dtype type; enum list list; } types
 rill_status onnx_dtype(const struct reader *r, int64_t code, const char *what, enum dtype *ret)
 {
     if (code < 1 || code >= TYPES)
-        return err_set(r->err, RILL_MALFORMED, "%s: there is no element type number %" PRId64, what, code);
+        return err_set(r->err, RILL_MALFORMED, "%s: there is no element type number %" PRId64, what,
+                       code);
     *ret = types[code].type;
     if (*ret == DTYPE_NONE)
-        return err_set(r->err, RILL_UNSUPPORTED, "%s: elements of type %s are not supported; floats, "
-                       "integers and bool of 8 bits and more are", what, types[code].name);
+        return err_set(r->err, RILL_UNSUPPORTED,
+                       "%s: elements of type %s are not supported; floats, "
+                       "integers and bool of 8 bits and more are",
+                       what, types[code].name);
     return RILL_OK;
 }
 
@@ -39,8 +53,8 @@ static rill_status tensor_shape(const struct reader *r, const Onnxpb__Tensor *t,
                                 struct tensor *ret)
 {
     if (t->n_dims > RANK_MAX)
-        return err_set(r->err, RILL_UNSUPPORTED, "%s: has %zu dimensions, at most %d are supported", what,
-                       t->n_dims, RANK_MAX);
+        return err_set(r->err, RILL_UNSUPPORTED, "%s: has %zu dimensions, at most %d are supported",
+                       what, t->n_dims, RANK_MAX);
     *ret = (struct tensor) { .rank = (int) t->n_dims };
     for (size_t i = 0; i < t->n_dims; i++)
         ret->dim[i] = t->dims[i];
@@ -48,11 +62,13 @@ static rill_status tensor_shape(const struct reader *r, const Onnxpb__Tensor *t,
     uint64_t bytes = dtype_bytes(ret->type);
     for (size_t i = 0; i < t->n_dims; i++) {
         if (t->dims[i] < 0)
-            return err_set(r->err, RILL_MALFORMED, "%s: dimension %zu is negative (%" PRId64 ")", what, i,
-                           t->dims[i]);
+            return err_set(r->err, RILL_MALFORMED, "%s: dimension %zu is negative (%" PRId64 ")",
+                           what, i, t->dims[i]);
         /* Strides must fit too, so that a dimension of 0 does not hide the others. */
-        if (__builtin_mul_overflow(bytes, (uint64_t) (t->dims[i] ? t->dims[i] : 1), &bytes) || bytes > SIZE_MAX / 4)
-            return err_set(r->err, RILL_MALFORMED, "%s: its dimensions multiply to more bytes than there are", what);
+        if (__builtin_mul_overflow(bytes, (uint64_t) (t->dims[i] ? t->dims[i] : 1), &bytes) ||
+            bytes > SIZE_MAX / 4)
+            return err_set(r->err, RILL_MALFORMED,
+                           "%s: its dimensions multiply to more bytes than there are", what);
     }
     return RILL_OK;
 }
@@ -88,7 +104,8 @@ static void list_copy(const Onnxpb__Tensor *t, enum list list, const struct tens
     if (whole && bytes)
         memcpy(to->data, whole, bytes);
     for (int64_t i = 0; !whole && i < n; i++) {
-        uint64_t v = list == LIST_UINT64 ? t->uint64_data[i] : (uint64_t) (int64_t) t->int32_data[i];
+        uint64_t v =
+            list == LIST_UINT64 ? t->uint64_data[i] : (uint64_t) (int64_t) t->int32_data[i];
         /* little endian: the low bytes */
         memcpy((unsigned char *) to->data + (size_t) i * width, &v, width);
     }
@@ -101,8 +118,8 @@ static rill_status from_list(const struct reader *r, const Onnxpb__Tensor *t, co
     int64_t n = tensor_count(to);
     size_t have = list_length(t, list);
     if (have != (uint64_t) n)
-        return err_set(r->err, RILL_MALFORMED, "%s: its shape has %" PRId64 " elements and its data %zu",
-                       what, n, have);
+        return err_set(r->err, RILL_MALFORMED,
+                       "%s: its shape has %" PRId64 " elements and its data %zu", what, n, have);
     list_copy(t, list, to, n);
     return RILL_OK;
 }
@@ -112,8 +129,9 @@ static rill_status from_raw(const struct reader *r, const Onnxpb__Tensor *t, con
 {
     size_t want = tensor_bytes(to);
     if (t->raw_data.len != want)
-        return err_set(r->err, RILL_MALFORMED, "%s: its shape takes %zu bytes and its raw data has %zu",
-                       what, want, t->raw_data.len);
+        return err_set(r->err, RILL_MALFORMED,
+                       "%s: its shape takes %zu bytes and its raw data has %zu", what, want,
+                       t->raw_data.len);
     if (want)
         memcpy(to->data, t->raw_data.data, want);
     return RILL_OK;
@@ -145,14 +163,15 @@ static rill_status check_length(const struct reader *r, const Onnxpb__Tensor *t,
     return RILL_OK;
 }
 
-rill_status onnx_tensor(struct reader *r, const Onnxpb__Tensor *t, const char *what, const struct tensor **ret)
+rill_status onnx_tensor(struct reader *r, const Onnxpb__Tensor *t, const char *what,
+                        const struct tensor **ret)
 {
     struct tensor shape;
     bool external = t->has_data_location && t->data_location == 1;
     TRY(tensor_shape(r, t, what, &shape));
     if (t->segment)
-        return err_set(r->err, RILL_UNSUPPORTED, "%s: tensors in segments are not supported; store it whole",
-                       what);
+        return err_set(r->err, RILL_UNSUPPORTED,
+                       "%s: tensors in segments are not supported; store it whole", what);
     if (t->has_data_location && t->data_location != 0 && !external)
         return err_set(r->err, RILL_MALFORMED, "%s: there is no data location number %d", what,
                        t->data_location);

@@ -82,7 +82,8 @@ rill_status up_topk_1(struct lower *l)
     return lower_input(l, 1, w);
 }
 
-/* The ways of Upsample and of the first Resize: pixels are not centred, the nearest is the one below. */
+/* The ways of Upsample and of the first Resize: pixels are not centred, the nearest is the one
+ * below. */
 static rill_status resize_old(struct lower *l)
 {
     TRY(lower_set_text(l, "coordinate_transformation_mode", "asymmetric"));
@@ -132,8 +133,8 @@ static rill_status dtype_attr(struct lower *l, const char *name)
         return RILL_OK;
     if (a->kind != ATTR_INT)
         return lower_fail(l, RILL_MALFORMED, "attribute '%s' is no element type", name);
-    const char *what = arena_printf(l->r->arena, "node '%.80s' (%s), attribute '%s'", l->name, l->node->op,
-                                    name);
+    const char *what =
+        arena_printf(l->r->arena, "node '%.80s' (%s), attribute '%s'", l->name, l->node->op, name);
     if (!what)
         return no_memory(l->r);
     TRY(onnx_dtype(l->r, a->i, what, &t));
@@ -163,7 +164,8 @@ rill_status up_drop_training(struct lower *l)
 
 static rill_status refuse_training(const struct lower *l)
 {
-    return lower_fail(l, RILL_UNSUPPORTED, "trains (it wants the statistics of a batch); export the model "
+    return lower_fail(l, RILL_UNSUPPORTED,
+                      "trains (it wants the statistics of a batch); export the model "
                       "for inference");
 }
 
@@ -181,7 +183,8 @@ rill_status up_batchnorm_9(struct lower *l)
 rill_status up_batchnorm_7(struct lower *l)
 {
     if (lower_int(l, "spatial", 1) != 1)
-        return lower_fail(l, RILL_UNSUPPORTED, "attribute 'spatial' is 0 (one mean a value); only one mean "
+        return lower_fail(l, RILL_UNSUPPORTED,
+                          "attribute 'spatial' is 0 (one mean a value); only one mean "
                           "a channel is supported, as all newer opsets have it");
     lower_drop(l, "spatial");
     return up_batchnorm_9(l);
@@ -211,7 +214,8 @@ static rill_status align_axis(struct lower *l, int64_t axis)
     int64_t one[RANK_MAX], n = a - b - axis;
     uint32_t axes, wide;
     if (a < 0 || b < 0)
-        return lower_fail(l, RILL_UNSUPPORTED, "the form before opset 7 is supported where the ranks of "
+        return lower_fail(l, RILL_UNSUPPORTED,
+                          "the form before opset 7 is supported where the ranks of "
                           "both inputs are declared; export for opset 7 or newer");
     for (int64_t i = 0; i < n; i++)
         one[i] = b + i;
@@ -223,7 +227,8 @@ static rill_status align_axis(struct lower *l, int64_t axis)
     return RILL_OK;
 }
 
-/* `axis` says where the second input's axes lie; with trailing axes that is what broadcasting does today. */
+/* `axis` says where the second input's axes lie; with trailing axes that is what broadcasting does
+ * today. */
 rill_status up_legacy_broadcast(struct lower *l)
 {
     int64_t axis = lower_int(l, "axis", -1);
@@ -259,5 +264,6 @@ rill_status up_dft_17(struct lower *l)
 
 rill_status up_scan_8(struct lower *l)
 {
-    return lower_fail(l, RILL_UNSUPPORTED, "the form of opset 8 scans batches; export for opset 9 or newer");
+    return lower_fail(l, RILL_UNSUPPORTED,
+                      "the form of opset 8 scans batches; export for opset 9 or newer");
 }

@@ -30,8 +30,8 @@ static rill_status buffers_make(struct ctc *c, struct arena *a, rill_error *err)
     c->logp = arena_array(a, float, c->width);
     c->shown = arena_array(a, uint32_t, most);
     c->said = arena_array(a, struct said, most);
-    if (!c->candidates || !c->top || !c->logp || !c->shown || !c->said || !hyps_make(c->hyps, a, n, most) ||
-        (!greedy && !hyps_make(c->others, a, n, most)))
+    if (!c->candidates || !c->top || !c->logp || !c->shown || !c->said ||
+        !hyps_make(c->hyps, a, n, most) || (!greedy && !hyps_make(c->others, a, n, most)))
         return sink_no_memory(err);
     return text_make(&c->text, a, &c->tokens, most, err);
 }
@@ -97,8 +97,10 @@ static void text_make_of(rill_sink *s, const struct ctc_hyp *h, uint32_t n)
     const struct ctc_span *span = spans_best(c, h);
     for (uint32_t i = 0; i < n; i++)
         c->said[i] = (struct said) {
-            .token = h->tokens[i], .pos = sink_pos(s, frame_whole(s, span[i].first)),
-            .end_pos = sink_pos(s, frame_whole(s, span[i].last) + 1), .confidence = expf(fminf(span[i].best, 0)),
+            .token = h->tokens[i],
+            .pos = sink_pos(s, frame_whole(s, span[i].first)),
+            .end_pos = sink_pos(s, frame_whole(s, span[i].last) + 1),
+            .confidence = expf(fminf(span[i].best, 0)),
         };
     text_write(&c->text, c->said, n);
 }
@@ -170,7 +172,8 @@ static void hyp_keep_rest(struct ctc *c, uint32_t best, uint32_t n)
 static void words_cut(rill_sink *s, bool must)
 {
     struct ctc *c = s->state;
-    uint32_t best = ctc_best(c), n = text_whole_words(&c->text, c->hyps[best].tokens, c->hyps[best].n);
+    uint32_t best = ctc_best(c),
+             n = text_whole_words(&c->text, c->hyps[best].tokens, c->hyps[best].n);
     n = n || !must ? n : c->hyps[best].n;
     final_make(s, &c->hyps[best], n);
     hyp_keep_rest(c, best, n);
@@ -236,5 +239,9 @@ static void frame(rill_sink *s, const float *x)
     partial_make(s, &c->hyps[ctc_best(c)]);
 }
 
-const struct sink_kind sink_ctc = { .port = RILL_PORT_CTC, .make = make, .reset = reset, .frame = frame, .cut = cut,
+const struct sink_kind sink_ctc = { .port = RILL_PORT_CTC,
+                                    .make = make,
+                                    .reset = reset,
+                                    .frame = frame,
+                                    .cut = cut,
                                     .finish = finish };

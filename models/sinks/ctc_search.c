@@ -43,7 +43,8 @@ void ctc_greedy_step(struct ctc *c, const float *logp, uint32_t frame)
 
 /* ---- search ---- */
 
-/* The best tokens but the blank, one more than hypotheses are kept: nothing behind them can be kept. */
+/* The best tokens but the blank, one more than hypotheses are kept: nothing behind them can be
+ * kept. */
 static void top_find(struct ctc *c, const float *logp)
 {
     uint32_t most = c->beam + 1, n = 0;
@@ -68,9 +69,10 @@ static uint32_t best_end(const struct ctc_hyp *h)
     return h->best[ENDS_BLANK] >= h->best[ENDS_TOKEN] ? ENDS_BLANK : ENDS_TOKEN;
 }
 
-/* What hypothesis i brings to the one that has `token` more: after the same token only what ends in a blank. */
-static void extend(const struct ctc *c, uint32_t i, uint32_t token, float lp, double *ret_sum, double *ret_best,
-                   uint32_t *ret_end)
+/* What hypothesis i brings to the one that has `token` more: after the same token only what ends in
+ * a blank. */
+static void extend(const struct ctc *c, uint32_t i, uint32_t token, float lp, double *ret_sum,
+                   double *ret_best, uint32_t *ret_end)
 {
     const struct ctc_hyp *h = &c->hyps[i];
     *ret_end = last_token(c, h) == token ? ENDS_BLANK : best_end(h);
@@ -89,11 +91,15 @@ static struct ctc_candidate stay(const struct ctc *c, uint32_t i, const float *l
     const struct ctc_hyp *h = &c->hyps[i];
     uint32_t last = last_token(c, h), end;
     double sum, best;
-    struct ctc_candidate k = { .hyp = i, .token = CTC_NONE, .from = { i, i }, .end = { best_end(h), ENDS_TOKEN } };
+    struct ctc_candidate k = {
+        .hyp = i, .token = CTC_NONE, .from = { i, i }, .end = { best_end(h), ENDS_TOKEN }
+    };
     k.sum[ENDS_BLANK] = ctc_total(h) + (double) logp[c->blank];
     k.best[ENDS_BLANK] = h->best[k.end[ENDS_BLANK]] + (double) logp[c->blank];
-    k.sum[ENDS_TOKEN] = last == CTC_NONE ? -(double) INFINITY : h->sum[ENDS_TOKEN] + (double) logp[last];
-    k.best[ENDS_TOKEN] = last == CTC_NONE ? -(double) INFINITY : h->best[ENDS_TOKEN] + (double) logp[last];
+    k.sum[ENDS_TOKEN] =
+        last == CTC_NONE ? -(double) INFINITY : h->sum[ENDS_TOKEN] + (double) logp[last];
+    k.best[ENDS_TOKEN] =
+        last == CTC_NONE ? -(double) INFINITY : h->best[ENDS_TOKEN] + (double) logp[last];
     for (uint32_t g = 0; g < c->n_hyps && h->n; g++) {
         if (c->hyps[g].n + 1 != h->n || !begins_with(h, &c->hyps[g]))
             continue;
@@ -115,7 +121,8 @@ static bool is_kept(const struct ctc *c, uint32_t i, uint32_t token)
 {
     const struct ctc_hyp *h = &c->hyps[i];
     for (uint32_t g = 0; g < c->n_hyps; g++)
-        if (c->hyps[g].n == h->n + 1 && c->hyps[g].tokens[h->n] == token && begins_with(&c->hyps[g], h))
+        if (c->hyps[g].n == h->n + 1 && c->hyps[g].tokens[h->n] == token &&
+            begins_with(&c->hyps[g], h))
             return true;
     return false;
 }
@@ -128,11 +135,16 @@ static uint32_t candidates_find(struct ctc *c, const float *logp)
         c->candidates[n++] = stay(c, i, logp);
     for (uint32_t i = 0; i < c->n_hyps; i++) {
         for (uint32_t j = 0; j < c->n_top && c->hyps[i].n < c->max_tokens; j++) {
-            struct ctc_candidate k = { .hyp = i, .token = c->top[j], .from = { i, i }, .sum = { none, none },
-                                       .best = { none, none }, .appends = true };
+            struct ctc_candidate k = { .hyp = i,
+                                       .token = c->top[j],
+                                       .from = { i, i },
+                                       .sum = { none, none },
+                                       .best = { none, none },
+                                       .appends = true };
             if (is_kept(c, i, k.token))
                 continue;
-            extend(c, i, k.token, logp[k.token], &k.sum[ENDS_TOKEN], &k.best[ENDS_TOKEN], &k.end[ENDS_TOKEN]);
+            extend(c, i, k.token, logp[k.token], &k.sum[ENDS_TOKEN], &k.best[ENDS_TOKEN],
+                   &k.end[ENDS_TOKEN]);
             k.total = k.sum[ENDS_TOKEN];
             if (k.total > none)
                 c->candidates[n++] = k;
@@ -158,8 +170,8 @@ static uint32_t candidates_choose(struct ctc *c, uint32_t n)
     return kept;
 }
 
-static void spans_follow(const struct ctc *c, struct ctc_hyp *to, const struct ctc_candidate *k, uint32_t end,
-                         float lp, uint32_t frame)
+static void spans_follow(const struct ctc *c, struct ctc_hyp *to, const struct ctc_candidate *k,
+                         uint32_t end, float lp, uint32_t frame)
 {
     const struct ctc_hyp *from = &c->hyps[k->from[end]];
     struct ctc_span *span = to->span[end];
@@ -175,8 +187,8 @@ static void spans_follow(const struct ctc *c, struct ctc_hyp *to, const struct c
     span->best = lp > span->best ? lp : span->best;
 }
 
-static void hyp_make(const struct ctc *c, struct ctc_hyp *to, const struct ctc_candidate *k, const float *logp,
-                     uint32_t frame)
+static void hyp_make(const struct ctc *c, struct ctc_hyp *to, const struct ctc_candidate *k,
+                     const float *logp, uint32_t frame)
 {
     const struct ctc_hyp *from = &c->hyps[k->hyp];
     to->n = from->n;

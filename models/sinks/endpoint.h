@@ -11,7 +11,8 @@ struct endpoint {
 
 void endpoint_init(struct endpoint *e, const rill_sink *s);
 
-/* The utterance reaches to end_pos; quiet_pos: where its last silence began, begin_pos where nothing was heard. */
+/* The utterance reaches to end_pos; quiet_pos: where its last silence began, begin_pos where
+ * nothing was heard. */
 rill_rule endpoint_rule(const struct endpoint *e, uint64_t quiet_pos, uint64_t end_pos, bool heard);
 
 /* Reports the rule and begins the next utterance at end_pos. */

@@ -8,27 +8,32 @@
 /* ---- making ---- */
 
 /* A recogniser's ports: one input, of audio; `port` gives what the sink reads. */
-static rill_status ports_check(struct gate *g, const rill_sink *detector, const rill_port *ports, unsigned n,
-                               rill_error *err)
+static rill_status ports_check(struct gate *g, const rill_sink *detector, const rill_port *ports,
+                               unsigned n, rill_error *err)
 {
     unsigned n_inputs = 0;
     while (n_inputs < n && ports[n_inputs].is_input)
         n_inputs++;
-    if (n_inputs != 1 || ports[0].kind != RILL_PORT_AUDIO || ports[0].width != 1 || n > GATE_PORTS_MAX)
+    if (n_inputs != 1 || ports[0].kind != RILL_PORT_AUDIO || ports[0].width != 1 ||
+        n > GATE_PORTS_MAX)
         return err_set(err, RILL_INVALID, "a recogniser behind a detector has one input, of audio");
     uint32_t rate = ports[0].rate_den ? ports[0].rate_num / ports[0].rate_den : 0;
     if (rate != detector->sample_rate)
-        return err_set(err, RILL_INVALID,
-                       "the recogniser hears %u samples a second and the detector %u; both need the same", rate,
-                       detector->sample_rate);
+        return err_set(
+            err, RILL_INVALID,
+            "the recogniser hears %u samples a second and the detector %u; both need the same",
+            rate, detector->sample_rate);
     for (unsigned i = 1; i < n; i++)
         if (i != g->out_port)
-            return err_set(err, RILL_INVALID, "a recogniser behind a detector has one output; '%s' is one too many: "
-                           "select_outputs leaves it out", ports[i].name);
+            return err_set(err, RILL_INVALID,
+                           "a recogniser behind a detector has one output; '%s' is one too many: "
+                           "select_outputs leaves it out",
+                           ports[i].name);
     return RILL_OK;
 }
 
-/* What the ring must hold: what the detector has not decided, what it decided last, and the preroll. */
+/* What the ring must hold: what the detector has not decided, what it decided last, and the
+ * preroll. */
 static uint64_t ring_samples(const struct gate *g, const rill_sink *detector)
 {
     const rill_port *p = &detector->port;
@@ -41,8 +46,8 @@ static uint64_t ring_samples(const struct gate *g, const rill_sink *detector)
     return g->preroll + late + 3 * pulse + 4 * (uint64_t) p->hop_samples;
 }
 
-rill_status gate_make(struct gate **ret, const rill_sink *detector, const rill_plan *plan, unsigned port,
-                      const rill_sink_opts *opts, rill_error *err)
+rill_status gate_make(struct gate **ret, const rill_sink *detector, const rill_plan *plan,
+                      unsigned port, const rill_sink_opts *opts, rill_error *err)
 {
     struct arena *a = (struct arena *) (uintptr_t) &detector->arena;
     struct gate *g = arena_new(a, struct gate);
@@ -123,7 +128,8 @@ static void utterance_close(struct gate *g)
 /* One piece of audio from the ring. */
 static void piece_feed(struct gate *g)
 {
-    uint64_t at = g->fed % g->cap, until = g->decided < g->n_in ? g->decided : g->n_in, n = until - g->fed;
+    uint64_t at = g->fed % g->cap, until = g->decided < g->n_in ? g->decided : g->n_in,
+             n = until - g->fed;
     size_t took = 0;
     n = n < g->cap - at ? n : g->cap - at;
     rill_stream_push(g->stream, g->in_port, g->ring + at, (size_t) n, &took);
@@ -137,7 +143,8 @@ static bool recogniser_step(struct gate *g)
 {
     size_t took;
     if (g->next_frame < g->n_frames) {
-        rill_sink_push(g->sink, g->frames + g->next_frame * g->width, g->n_frames - g->next_frame, &took);
+        rill_sink_push(g->sink, g->frames + g->next_frame * g->width, g->n_frames - g->next_frame,
+                       &took);
         g->next_frame += took;
         return true;
     }
@@ -197,8 +204,9 @@ void gate_more(struct gate *g, rill_sink *s)
             return;
         }
         if (g->open &&
-            (g->closing &&
-             g->fed >= (g->decided < g->n_in ? g->decided : g->n_in) ? closing_step(g) : recogniser_step(g)))
+            (g->closing && g->fed >= (g->decided < g->n_in ? g->decided : g->n_in)
+                 ? closing_step(g)
+                 : recogniser_step(g)))
             continue;
         if (g->next_held == g->n_held)
             return;

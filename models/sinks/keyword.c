@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* From a probability per word and frame to words that were heard.
  *
- * The mean over the last `smooth_frames` counts, with nothing before the first frame. A word is heard when it has
- * been the likeliest and over the threshold for `patience_frames` in a row; it is not heard again before it was less
- * than that. What comes within the debounce time of a word that was heard does not count, however long it lasts. */
+ * The mean over the last `smooth_frames` counts, with nothing before the first frame. A word is
+ * heard when it has been the likeliest and over the threshold for `patience_frames` in a row; it is
+ * not heard again before it was less than that. What comes within the debounce time of a word that
+ * was heard does not count, however long it lasts. */
 #include "models/sinks/tokens.h"
 #include "models/sinks/sink.h"
 
@@ -93,7 +94,8 @@ static float mean_of(const struct keyword *k, uint32_t word, uint64_t newest)
 
 static void report(rill_sink *s, const struct keyword *k)
 {
-    uint64_t end_pos = sink_pos(s, s->n_frames + 1), frames = (uint64_t) k->smooth + k->patience - 1;
+    uint64_t end_pos = sink_pos(s, s->n_frames + 1),
+             frames = (uint64_t) k->smooth + k->patience - 1;
     rill_event *e = sink_event(s, RILL_EVENT_KEYWORD);
     e->pos = sink_pos(s, s->n_frames + 1 > frames ? s->n_frames + 1 - frames : 0);
     e->end_pos = end_pos;
@@ -112,7 +114,9 @@ static void frame(rill_sink *s, const float *x)
             (best == NO_WORD || k->now[i] > k->now[best]))
             best = i;
     }
-    k->run_frames = best == NO_WORD ? 0 : best == k->word ? k->run_frames + (k->run_frames < UINT32_MAX) : 1;
+    k->run_frames = best == NO_WORD ? 0
+        : best == k->word           ? k->run_frames + (k->run_frames < UINT32_MAX)
+                                    : 1;
     k->word = best;
     if (k->run_frames != k->patience || sink_pos(s, s->n_frames) < k->deaf_until)
         return;
@@ -125,5 +129,6 @@ static void finish(rill_sink *s)
     (void) s;
 }
 
-const struct sink_kind sink_keyword = { .port = RILL_PORT_KEYWORD, .make = make, .reset = reset, .frame = frame,
-                                        .finish = finish };
+const struct sink_kind sink_keyword = {
+    .port = RILL_PORT_KEYWORD, .make = make, .reset = reset, .frame = frame, .finish = finish
+};

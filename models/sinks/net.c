@@ -14,21 +14,23 @@ static rill_status ports_read(struct net *n, const char *what, rill_error *err)
     while (n_in < n_ports && n_in <= NET_INPUTS_MAX && ports[n_in].is_input)
         n_in++;
     if (n_in != n->n_inputs || n_ports != n_in + 1)
-        return err_set(err, RILL_INVALID, "the %s has %u ports; expected %u input%s and one output", what, n_ports,
-                       n->n_inputs, n->n_inputs == 1 ? "" : "s");
+        return err_set(err, RILL_INVALID, "the %s has %u ports; expected %u input%s and one output",
+                       what, n_ports, n->n_inputs, n->n_inputs == 1 ? "" : "s");
     for (unsigned i = 0; i < n_in; i++)
         n->in[i] = ports[i];
     n->out = ports[n_in];
     for (unsigned i = 0; i < n_ports; i++)
         if (ports[i].hop_samples || !ports[i].width)
-            return err_set(err, RILL_INVALID, "the %s: port '%.60s' is not one vector", what, ports[i].name);
+            return err_set(err, RILL_INVALID, "the %s: port '%.60s' is not one vector", what,
+                           ports[i].name);
     return RILL_OK;
 }
 
-rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const char *what, unsigned n_inputs,
-                     unsigned n_streams, rill_error *err)
+rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const char *what,
+                     unsigned n_inputs, unsigned n_streams, rill_error *err)
 {
-    *ret = (struct net) { .n_inputs = n_inputs, .streams = arena_array(a, rill_stream *, n_streams) };
+    *ret =
+        (struct net) { .n_inputs = n_inputs, .streams = arena_array(a, rill_stream *, n_streams) };
     if (!ret->streams)
         return sink_no_memory(err);
     ret->plan = rill_plan_ref((rill_plan *) (uintptr_t) p);     /* only the count changes */
@@ -77,7 +79,8 @@ bool net_number(const struct net *n, const char *key, int64_t *ret)
         if (strcmp(g->meta[i].key, key) != 0)
             continue;
         const char *value = g->meta[i].value;
-        long long v = *value >= '0' && *value <= '9' && strlen(value) < 12 ? strtoll(value, &end, 10) : -1;
+        long long v =
+            *value >= '0' && *value <= '9' && strlen(value) < 12 ? strtoll(value, &end, 10) : -1;
         *ret = v >= 0 && !*end && v <= INT32_MAX ? v : -1;
         return true;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* net.h - a network without time that is run on some vectors at once: one stream each, weights read once. */
+/* net.h - a network without time that is run on some vectors at once: one stream each, weights read
+ * once. */
 #ifndef MODELS_SINKS_NET_H
 #define MODELS_SINKS_NET_H
 #include "engine/base/arena.h"
@@ -16,16 +17,19 @@ struct net {
     rill_port in[NET_INPUTS_MAX], out;
 };
 
-/* what: for messages. Has n_inputs inputs and one output, or INVALID. net_drop also where this failed. */
-rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const char *what, unsigned n_inputs,
-                     unsigned n_streams, rill_error *err);
+/* what: for messages. Has n_inputs inputs and one output, or INVALID. net_drop also where this
+ * failed. */
+rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const char *what,
+                     unsigned n_inputs, unsigned n_streams, rill_error *err);
 void        net_drop(struct net *n);
 
-/* All inputs of the streams before `n`, one vector each; then all run; then their answers. Real-time safe. */
+/* All inputs of the streams before `n`, one vector each; then all run; then their answers.
+ * Real-time safe. */
 void        net_push(struct net *n, unsigned stream, unsigned input, const float *x);
 void        net_run(struct net *n, unsigned n_streams);
 void        net_pull(struct net *n, unsigned stream, float *y);
 
-/* A number from its model's metadata. False: it has no such key; *ret is -1 where it is no number from 0 to 2^31. */
+/* A number from its model's metadata. False: it has no such key; *ret is -1 where it is no number
+ * from 0 to 2^31. */
 bool        net_number(const struct net *n, const char *key, int64_t *ret);
 #endif

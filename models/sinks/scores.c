@@ -13,7 +13,8 @@ double scores_add(double a, double b)
 static float score_log(float x, float shift)
 {
     x -= shift;
-    return x > SCORE_MIN ? (x < -SCORE_MIN ? x : -SCORE_MIN) : SCORE_MIN;     /* not a number: the least */
+    return x > SCORE_MIN ? (x < -SCORE_MIN ? x : -SCORE_MIN)
+                         : SCORE_MIN; /* not a number: the least */
 }
 
 /* What logits are too large by. */
@@ -41,7 +42,8 @@ void scores_log(float *to, const float *x, uint32_t n, rill_scores scores, uint3
     float shift = scores == RILL_SCORES_LOGITS ? logits_shift(x, n) : 0;
     bool something = says_something(x, n, scores);
     for (uint32_t i = 0; i < n; i++)
-        to[i] = scores == RILL_SCORES_PROBS ? score_log(logf(x[i] > 0 ? x[i] : 0), 0) : score_log(x[i], shift);
+        to[i] = scores == RILL_SCORES_PROBS ? score_log(logf(x[i] > 0 ? x[i] : 0), 0)
+                                            : score_log(x[i], shift);
     for (uint32_t i = 0; i < n && !something; i++)
         to[i] = i == blank ? 0 : SCORE_MIN;
 }

@@ -7,7 +7,8 @@
 
 #define SINK_BYTES_MAX ((size_t) 256 << 20)
 
-static const struct sink_kind *const kinds[] = { &sink_ctc, &sink_keyword, &sink_transducer, &sink_vad };
+static const struct sink_kind *const kinds[] = { &sink_ctc, &sink_keyword, &sink_transducer,
+                                                 &sink_vad };
 
 static const struct sink_kind *kind_of(rill_port_kind port)
 {
@@ -33,18 +34,25 @@ static rill_status opts_fill(rill_sink *s, rill_error *err)
     o->release = o->release > 0 && o->release < o->threshold ? o->release : o->threshold;
     o->smooth_frames = o->smooth_frames ? o->smooth_frames : 1;
     o->patience_frames = o->patience_frames ? o->patience_frames : 1;
-    if (o->beam > RILL_BEAM_MAX || o->max_tokens < SINK_TOKENS_MIN || o->max_tokens > SINK_TOKENS_MAX)
-        return err_set(err, RILL_INVALID, "beam is at most %d and max_tokens %d to %d; they are %u and %u",
+    if (o->beam > RILL_BEAM_MAX || o->max_tokens < SINK_TOKENS_MIN ||
+        o->max_tokens > SINK_TOKENS_MAX)
+        return err_set(err, RILL_INVALID,
+                       "beam is at most %d and max_tokens %d to %d; they are %u and %u",
                        RILL_BEAM_MAX, SINK_TOKENS_MIN, SINK_TOKENS_MAX, o->beam, o->max_tokens);
     if (!(o->threshold <= 1) || !(o->stability >= 0 && o->stability <= 1))
         return err_set(err, RILL_INVALID, "threshold and stability are from 0 to 1");
     if (o->smooth_frames > SINK_FRAMES_MAX || o->patience_frames > SINK_FRAMES_MAX)
-        return err_set(err, RILL_INVALID, "smooth_frames and patience_frames are at most %d", SINK_FRAMES_MAX);
-    const uint32_t ms[] = { o->rule1_ms, o->rule2_ms, o->rule3_ms, o->debounce_ms, o->hangover_ms, o->preroll_ms };
+        return err_set(err, RILL_INVALID, "smooth_frames and patience_frames are at most %d",
+                       SINK_FRAMES_MAX);
+    const uint32_t ms[] = { o->rule1_ms,    o->rule2_ms,    o->rule3_ms,
+                            o->debounce_ms, o->hangover_ms, o->preroll_ms };
     for (size_t i = 0; i < sizeof ms / sizeof *ms; i++)
         if (ms[i] > SINK_MS_MAX || (ms[i] && !s->sample_rate))
-            return err_set(err, RILL_INVALID, ms[i] > SINK_MS_MAX ? "a time is at most a day, 86400000 ms"
-                           : "times in milliseconds need the sample_rate that model.conf does not state");
+            return err_set(
+                err, RILL_INVALID,
+                ms[i] > SINK_MS_MAX
+                    ? "a time is at most a day, 86400000 ms"
+                    : "times in milliseconds need the sample_rate that model.conf does not state");
     return RILL_OK;
 }
 
@@ -58,7 +66,8 @@ static uint32_t sample_rate_of(const rill_port *p)
 static rill_status sink_make(rill_sink *s, rill_error *err)
 {
     if (!s->port.width || !s->port.hop_samples)
-        return err_set(err, RILL_INVALID, "output '%s' does not run along time", s->port.name ? s->port.name : "");
+        return err_set(err, RILL_INVALID, "output '%s' does not run along time",
+                       s->port.name ? s->port.name : "");
     TRY(opts_fill(s, err));
     TRY(s->kind->make(s, err));
     s->opts.tokens = s->opts.words = s->opts.ignore = NULL;
@@ -67,8 +76,8 @@ static rill_status sink_make(rill_sink *s, rill_error *err)
     return RILL_OK;
 }
 
-rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan, const rill_sink_opts *opts,
-                     rill_error *err)
+rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan,
+                     const rill_sink_opts *opts, rill_error *err)
 {
     const struct sink_kind *kind = kind_of(opts->kind);
     if (!kind)
@@ -76,7 +85,11 @@ rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan, co
     rill_sink *s = calloc(1, sizeof *s);
     if (!s)
         return sink_no_memory(err);
-    *s = (rill_sink) { .kind = kind, .opts = *opts, .port = *port, .sample_rate = sample_rate_of(port), .plan = plan,
+    *s = (rill_sink) { .kind = kind,
+                       .opts = *opts,
+                       .port = *port,
+                       .sample_rate = sample_rate_of(port),
+                       .plan = plan,
                        .arena = { .limit_bytes = SINK_BYTES_MAX } };
     if (plan)
         rill_plan_ref(plan);
@@ -89,8 +102,8 @@ rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan, co
     return RILL_OK;
 }
 
-rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned port, const rill_sink_opts *opts,
-                          rill_error *reterr)
+rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned port,
+                          const rill_sink_opts *opts, rill_error *reterr)
 {
     rill_sink_opts own;
     rill_port ports[64];
@@ -136,7 +149,8 @@ uint64_t sink_samples(const rill_sink *s, uint32_t ms)
 
 rill_event *sink_event(rill_sink *s, rill_event_kind kind)
 {
-    rill_event *v = &s->events[s->n_events < SINK_EVENTS_MAX - 1 ? s->n_events++ : SINK_EVENTS_MAX - 1];
+    rill_event *v =
+        &s->events[s->n_events < SINK_EVENTS_MAX - 1 ? s->n_events++ : SINK_EVENTS_MAX - 1];
     *v = (rill_event) { .kind = kind, .text = "" };
     return v;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sink.h - what every kind of sink is made of. A kind is a struct sink_kind and its state; the rest is in sink.c. */
+/* sink.h - what every kind of sink is made of. A kind is a struct sink_kind and its state; the rest
+ * is in sink.c. */
 #ifndef MODELS_SINKS_SINK_H
 #define MODELS_SINKS_SINK_H
 #include "engine/base/arena.h"
@@ -19,10 +20,11 @@ struct sink_kind {
     rill_status (*make)(rill_sink *s, rill_error *err);     /* s->state, of s->arena */
     void (*reset)(rill_sink *s);        /* called after make too */
     void (*frame)(rill_sink *s, const float *x);            /* s->n_frames is its number */
-    void (*more)(rill_sink *s);         /* works on after a frame until there is an event; NULL: frames leave no work */
+    void (*more)(rill_sink *s); /* works on after a frame until there is an event; NULL: frames
+                                   leave no work */
     void (*cut)(rill_sink *s);          /* NULL: nothing goes on */
     void (*finish)(rill_sink *s);
-    void (*drop)(rill_sink *s);         /* what is not in the arena; NULL: nothing; make may have failed */
+    void (*drop)(rill_sink *s); /* what is not in the arena; NULL: nothing; make may have failed */
 };
 
 extern const struct sink_kind sink_ctc, sink_keyword, sink_transducer, sink_vad;
@@ -44,8 +46,8 @@ struct rill_sink {
 };
 
 /* Without a plan; port: width, hop_samples and the rates count. */
-rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan, const rill_sink_opts *opts,
-                     rill_error *err);
+rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan,
+                     const rill_sink_opts *opts, rill_error *err);
 
 /* An empty event of the frame: the caller fills the rest. */
 rill_event *sink_event(rill_sink *s, rill_event_kind kind);

@@ -3,12 +3,16 @@
 
 #include <string.h>
 
-rill_status text_make(struct text *t, struct arena *a, const struct tokens *tokens, uint32_t max_said,
-                      rill_error *err)
+rill_status text_make(struct text *t, struct arena *a, const struct tokens *tokens,
+                      uint32_t max_said, rill_error *err)
 {
     size_t bytes = (tokens->longest_bytes + 1) * max_said + 1;
-    *t = (struct text) { .tokens = tokens, .max_said = max_said, .text = arena_alloc(a, bytes), .parts = arena_alloc(a, bytes),
-                         .shown = arena_alloc(a, bytes), .words = arena_array(a, rill_word, max_said) };
+    *t = (struct text) { .tokens = tokens,
+                         .max_said = max_said,
+                         .text = arena_alloc(a, bytes),
+                         .parts = arena_alloc(a, bytes),
+                         .shown = arena_alloc(a, bytes),
+                         .words = arena_array(a, rill_word, max_said) };
     return t->text && t->parts && t->shown && t->words ? RILL_OK : sink_no_memory(err);
 }
 
@@ -16,11 +20,18 @@ rill_status text_make(struct text *t, struct arena *a, const struct tokens *toke
 static void utf8_mend(char *text)
 {
     for (unsigned char *s = (unsigned char *) text; *s;) {
-        size_t n = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0, k = 1;
+        size_t n = *s < 0x80 ? 1
+            : *s < 0xc2      ? 0
+            : *s < 0xe0      ? 2
+            : *s < 0xf0      ? 3
+            : *s < 0xf5      ? 4
+                             : 0,
+               k = 1;
         while (k < n && (s[k] & 0xc0) == 0x80)
             k++;
-        bool wrong = k != n || (n == 1 && *s < 0x20) || (*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) ||
-                     (*s == 0xf0 && s[1] < 0x90) || (*s == 0xf4 && s[1] > 0x8f);
+        bool wrong = k != n || (n == 1 && *s < 0x20) || (*s == 0xe0 && s[1] < 0xa0) ||
+            (*s == 0xed && s[1] > 0x9f) || (*s == 0xf0 && s[1] < 0x90) ||
+            (*s == 0xf4 && s[1] > 0x8f);
         if (wrong)
             *s = '?';
         s += wrong ? 1 : n;

@@ -21,8 +21,8 @@ struct text {
 };
 
 /* Room for max_said tokens. */
-rill_status text_make(struct text *t, struct arena *a, const struct tokens *tokens, uint32_t max_said,
-                      rill_error *err);
+rill_status text_make(struct text *t, struct arena *a, const struct tokens *tokens,
+                      uint32_t max_said, rill_error *err);
 
 /* At most max_said tokens. A text of silent tokens alone has no words. */
 void        text_write(struct text *t, const struct said *said, uint32_t n);
@@ -34,6 +34,7 @@ void        text_forget(struct text *t);
 /* Puts what was written into an event. */
 void        text_report(const struct text *t, rill_event *v);
 
-/* How many of the tokens belong to words that are over: the last may go on where words are made of parts. */
+/* How many of the tokens belong to words that are over: the last may go on where words are made of
+ * parts. */
 uint32_t    text_whole_words(const struct text *t, const uint32_t *said, uint32_t n);
 #endif

@@ -38,7 +38,8 @@ static size_t utf8_length(const unsigned char *s, size_t n)
 static bool text_is_utf8(const char *s, size_t n)
 {
     for (size_t at = 0, k; at < n; at += k)
-        if (!(k = utf8_length((const unsigned char *) s + at, n - at)) || (unsigned char) s[at] < 0x20)
+        if (!(k = utf8_length((const unsigned char *) s + at, n - at)) ||
+            (unsigned char) s[at] < 0x20)
             return false;
     return true;
 }
@@ -97,7 +98,8 @@ static int hex_digit(char c)
 /* "<0x41>" is that byte; -1: it is not of this form. */
 static int byte_token(const char *name)
 {
-    if (strncmp(name, "<0x", 3) || hex_digit(name[3]) < 0 || hex_digit(name[4]) < 0 || strcmp(name + 5, ">"))
+    if (strncmp(name, "<0x", 3) || hex_digit(name[3]) < 0 || hex_digit(name[4]) < 0 ||
+        strcmp(name + 5, ">"))
         return -1;
     return hex_digit(name[3]) << 4 | hex_digit(name[4]);
 }
@@ -112,12 +114,14 @@ static bool is_marked(const struct token *k)
     return !strncmp(k->name, WORD_MARK, 3) || is_separator(k->name);
 }
 
-static rill_status token_write(struct reading *r, struct token *k, rill_units units, const char *ignore)
+static rill_status token_write(struct reading *r, struct token *k, rill_units units,
+                               const char *ignore)
 {
     static const char never[] = "<blk>,<blank>,<eps>,<pad>,<s>,</s>,<sos/eos>";
     int byte = byte_token(k->name);
     bool marks = units == RILL_UNITS_MARKS;
-    k->is_silent = in_list(never, k->name, strlen(k->name)) || in_list(ignore, k->name, strlen(k->name));
+    k->is_silent =
+        in_list(never, k->name, strlen(k->name)) || in_list(ignore, k->name, strlen(k->name));
     k->begins_word = !marks || is_marked(k);
     k->text = k->name;
     if (byte >= 0) {
@@ -138,7 +142,8 @@ static rill_status token_write(struct reading *r, struct token *k, rill_units un
 
 /* ---- lists ---- */
 
-/* "TOKEN ID", or a label that has the number of its line; a blank as token leaves only its number. */
+/* "TOKEN ID", or a label that has the number of its line; a blank as token leaves only its
+ * number. */
 static rill_status line_read(struct reading *r, const char *s, size_t n)
 {
     size_t end = n, from, name_n;
@@ -149,7 +154,8 @@ static rill_status line_read(struct reading *r, const char *s, size_t n)
         ;
     if (!end)
         return RILL_OK;
-    bool numbered = from < end && (from == 0 ? r->any_number : s[from - 1] == ' ' || s[from - 1] == '\t');
+    bool numbered =
+        from < end && (from == 0 ? r->any_number : s[from - 1] == ' ' || s[from - 1] == '\t');
     if (!numbered) {
         if (r->any_number)
             return token_fail(r, "expected TOKEN NUMBER");
@@ -190,7 +196,8 @@ static rill_status words_read(struct reading *r, const char *words, uint32_t wid
         if (from >= to)
             return err_set(r->err, RILL_INVALID, "words: word %u is empty", r->line);
         if (width && r->line > width)
-            return err_set(r->err, RILL_INVALID, "words: '%.*s' is number %u, and the output has %u columns",
+            return err_set(r->err, RILL_INVALID,
+                           "words: '%.*s' is number %u, and the output has %u columns",
                            (int) (to - from < 60 ? to - from : 60), words + from, r->line, width);
         TRY(token_put(r, r->line - 1, words + from, to - from));
         if (!words[n])
@@ -208,22 +215,26 @@ static rill_status names_check(const struct reading *r, uint32_t n)
         named++;
     if (named < n)
         return err_set(r->err, named >= t->n ? RILL_INVALID : RILL_MALFORMED,
-                       "the output has %u columns, and number %u has no name among the %u tokens", n, named, r->n_seen);
+                       "the output has %u columns, and number %u has no name among the %u tokens",
+                       n, named, r->n_seen);
     if (!named)
-        return err_set(r->err, RILL_MALFORMED, t->n ? "no token has the number 0" : "there are no tokens");
+        return err_set(r->err, RILL_MALFORMED,
+                       t->n ? "no token has the number 0" : "there are no tokens");
     t->n = named;
     return RILL_OK;
 }
 
-rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sink_opts *o, uint32_t n,
-                             rill_error *err)
+rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sink_opts *o,
+                             uint32_t n, rill_error *err)
 {
     struct reading r = { .tokens = ret, .arena = a, .cap = n ? n : TOKENS_MAX, .err = err };
     *ret = (struct tokens) { .spaced = o->units != RILL_UNITS_CHARS };
     if (n > TOKENS_MAX)
-        return err_set(err, RILL_LIMIT, "an output of %u columns; tokens are at most %d", n, TOKENS_MAX);
+        return err_set(err, RILL_LIMIT, "an output of %u columns; tokens are at most %d", n,
+                       TOKENS_MAX);
     if (!o->tokens && !o->words)
-        return err_set(err, RILL_INVALID, "model.conf names neither a file of tokens nor words for the columns");
+        return err_set(err, RILL_INVALID,
+                       "model.conf names neither a file of tokens nor words for the columns");
     ret->list = arena_array(a, struct token, r.cap);
     if (!ret->list)
         return err_set(err, RILL_NOMEM, "out of memory");
@@ -254,8 +265,8 @@ rill_status tokens_blank(struct tokens *t, int32_t wanted, uint32_t *ret, rill_e
         blank = tokens_find(t, "<blank>");
     blank = blank < 0 ? 0 : blank;
     if (blank >= t->n || t->n < 2)
-        return err_set(err, RILL_INVALID, "the blank is token %lld of an output of %u columns", (long long) blank,
-                       t->n);
+        return err_set(err, RILL_INVALID, "the blank is token %lld of an output of %u columns",
+                       (long long) blank, t->n);
     *ret = (uint32_t) blank;
     t->list[blank].is_silent = true;
     return RILL_OK;

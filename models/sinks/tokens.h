@@ -26,11 +26,13 @@ struct tokens {
 /* n: columns, whose names must be there; names beyond are no mistake. 0: as many as there are names
  * before the first gap.
  * MALFORMED: with the line. */
-rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sink_opts *o, uint32_t n, rill_error *err);
+rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sink_opts *o,
+                             uint32_t n, rill_error *err);
 
 /* The token of that name, or -1. */
 int64_t tokens_find(const struct tokens *t, const char *name);
 
-/* The blank, which becomes silent: number `wanted`, or for -1 the one called <blk> or <blank>, or 0. INVALID: none. */
+/* The blank, which becomes silent: number `wanted`, or for -1 the one called <blk> or <blank>, or
+ * 0. INVALID: none. */
 rill_status tokens_blank(struct tokens *t, int32_t wanted, uint32_t *ret, rill_error *err);
 #endif

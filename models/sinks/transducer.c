@@ -13,22 +13,29 @@ static rill_status context_read(struct transducer *t, rill_error *err)
     int64_t stated;
     t->context = t->decoder.in[0].width;
     if (net_number(&t->decoder, "context_size", &stated) && (stated < 1 || stated != t->context))
-        return err_set(err, RILL_INVALID, "the decoder's metadata has a context_size that its input of %u tokens is not "
-                       "of", t->context);
+        return err_set(
+            err, RILL_INVALID,
+            "the decoder's metadata has a context_size that its input of %u tokens is not "
+            "of",
+            t->context);
     return RILL_OK;
 }
 
 static rill_status joiner_check(struct transducer *t, const rill_sink *s, rill_error *err)
 {
     const struct net *j = &t->joiner;
-    t->decoded_input = !strcmp(j->in[0].name, "decoder_out") || !strcmp(j->in[1].name, "encoder_out") ? 0 : 1;
+    t->decoded_input =
+        !strcmp(j->in[0].name, "decoder_out") || !strcmp(j->in[1].name, "encoder_out") ? 0 : 1;
     t->frame_input = 1 - t->decoded_input;
     uint32_t frame = j->in[t->frame_input].width, decoded = j->in[t->decoded_input].width;
     if (frame != s->port.width)
-        return err_set(err, RILL_INVALID, "the joiner takes frames of %u numbers ('%.60s'), and the encoder's are of %u",
-                       frame, j->in[t->frame_input].name, s->port.width);
+        return err_set(
+            err, RILL_INVALID,
+            "the joiner takes frames of %u numbers ('%.60s'), and the encoder's are of %u", frame,
+            j->in[t->frame_input].name, s->port.width);
     if (decoded != t->decoder.out.width)
-        return err_set(err, RILL_INVALID, "the joiner takes %u numbers from the decoder ('%.60s'), which gives %u",
+        return err_set(err, RILL_INVALID,
+                       "the joiner takes %u numbers from the decoder ('%.60s'), which gives %u",
                        decoded, j->in[t->decoded_input].name, t->decoder.out.width);
     return RILL_OK;
 }
@@ -39,8 +46,10 @@ static rill_status vocabulary_check(const struct transducer *t, rill_error *err)
     int64_t stated;
     for (int i = 0; i < 2; i++)
         if (net_number(nets[i], "vocab_size", &stated) && stated != t->width)
-            return err_set(err, RILL_INVALID, "the %s's metadata has a vocab_size of %lld, and the joiner gives %u "
-                           "scores", i ? "joiner" : "decoder", (long long) stated, t->width);
+            return err_set(err, RILL_INVALID,
+                           "the %s's metadata has a vocab_size of %lld, and the joiner gives %u "
+                           "scores",
+                           i ? "joiner" : "decoder", (long long) stated, t->width);
     return RILL_OK;
 }
 
@@ -48,7 +57,8 @@ static rill_status nets_make(struct transducer *t, rill_sink *s, rill_error *err
 {
     const rill_sink_opts *o = &s->opts;
     if (!o->decoder || !o->joiner)
-        return err_set(err, RILL_INVALID, "a transducer needs a decoder and a joiner: model.conf names their files as "
+        return err_set(err, RILL_INVALID,
+                       "a transducer needs a decoder and a joiner: model.conf names their files as "
                        "decoder = FILE and joiner = FILE");
     TRY(net_make(&t->decoder, &s->arena, o->decoder, "decoder", 1, t->beam, err));
     TRY(net_make(&t->joiner, &s->arena, o->joiner, "joiner", 2, t->beam, err));
@@ -78,8 +88,8 @@ static rill_status buffers_make(struct transducer *t, struct arena *a, rill_erro
     t->decoded_first = arena_array(a, float, t->decoder.out.width);
     t->shown = arena_array(a, uint32_t, t->max_tokens);
     t->said = arena_array(a, struct said, t->max_tokens);
-    if (!t->ways || !t->logp || !t->decoded_first || !t->shown || !t->said || !hyps_make(t, a, &t->hyps) ||
-        !hyps_make(t, a, &t->others))
+    if (!t->ways || !t->logp || !t->decoded_first || !t->shown || !t->said ||
+        !hyps_make(t, a, &t->hyps) || !hyps_make(t, a, &t->others))
         return sink_no_memory(err);
     return text_make(&t->text, a, &t->tokens, t->max_tokens, err);
 }
@@ -103,7 +113,8 @@ static rill_status make(rill_sink *s, rill_error *err)
     t->max_symbols = s->opts.max_symbols ? s->opts.max_symbols : 1;
     t->scores = s->opts.scores ? s->opts.scores : RILL_SCORES_LOGITS;
     if (t->max_symbols > SINK_SYMBOLS_MAX)
-        return err_set(err, RILL_INVALID, "max_symbols is at most %d; it is %u", SINK_SYMBOLS_MAX, t->max_symbols);
+        return err_set(err, RILL_INVALID, "max_symbols is at most %d; it is %u", SINK_SYMBOLS_MAX,
+                       t->max_symbols);
     TRY(nets_make(t, s, err));
     TRY(tokens_from_opts(&t->tokens, &s->arena, &s->opts, t->width, err));
     TRY(tokens_blank(&t->tokens, s->opts.blank, &t->blank, err));
@@ -138,8 +149,10 @@ static void text_make_of(rill_sink *s, const struct transducer_hyp *h, uint32_t 
     struct transducer *t = s->state;
     for (uint32_t i = 0; i < n; i++)
         t->said[i] = (struct said) {
-            .token = h->heard[i].token, .pos = sink_pos(s, h->heard[i].frame),
-            .end_pos = sink_pos(s, h->heard[i].frame + 1), .confidence = expf(fminf(h->heard[i].logp, 0)),
+            .token = h->heard[i].token,
+            .pos = sink_pos(s, h->heard[i].frame),
+            .end_pos = sink_pos(s, h->heard[i].frame + 1),
+            .confidence = expf(fminf(h->heard[i].logp, 0)),
         };
     text_write(&t->text, t->said, n);
 }
@@ -204,8 +217,8 @@ static uint32_t whole_words(const struct transducer *t, const struct transducer_
     return text_whole_words(&t->text, tokens, h->n);
 }
 
-/* The words that are over become final; where there is none, all of it where it must. The best hypothesis goes on
- * alone, without what has become final; the decoder still knows it. */
+/* The words that are over become final; where there is none, all of it where it must. The best
+ * hypothesis goes on alone, without what has become final; the decoder still knows it. */
 static void words_cut(rill_sink *s, bool must)
 {
     struct transducer *t = s->state;
@@ -283,5 +296,10 @@ static void frame(rill_sink *s, const float *x)
     partial_make(s, &t->hyps[transducer_best(t)]);
 }
 
-const struct sink_kind sink_transducer = { .port = RILL_PORT_TRANSDUCER, .make = make, .reset = reset, .frame = frame,
-                                           .cut = cut, .finish = finish, .drop = drop };
+const struct sink_kind sink_transducer = { .port = RILL_PORT_TRANSDUCER,
+                                           .make = make,
+                                           .reset = reset,
+                                           .frame = frame,
+                                           .cut = cut,
+                                           .finish = finish,
+                                           .drop = drop };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* transducer.h - hypotheses of a transducer, their search, and the sink around them.
  *
- * Graves 2012, "Sequence transduction with recurrent neural networks"; the decoder sees the last few tokens only
- * (Ghodsi et al. 2020, "RNN-transducer with stateless prediction network"). The search keeps the best `beam` ways through
- * a frame, each of which says at most one token there, and adds up those that have said the same. A text begins with the
- * blank behind it, and -1 before that. */
+ * Graves 2012, "Sequence transduction with recurrent neural networks"; the decoder sees the last
+ * few tokens only (Ghodsi et al. 2020, "RNN-transducer with stateless prediction network"). The
+ * search keeps the best `beam` ways through a frame, each of which says at most one token there,
+ * and adds up those that have said the same. A text begins with the blank behind it, and -1 before
+ * that. */
 #ifndef MODELS_SINKS_TRANSDUCER_H
 #define MODELS_SINKS_TRANSDUCER_H
 #include "models/sinks/endpoint.h"

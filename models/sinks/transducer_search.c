@@ -61,7 +61,8 @@ static bool is_said(const struct transducer *t, uint32_t token)
     return token != t->blank && token != t->unknown;
 }
 
-static void say(const struct transducer *t, struct transducer_hyp *h, uint32_t token, uint64_t frame, float logp)
+static void say(const struct transducer *t, struct transducer_hyp *h, uint32_t token,
+                uint64_t frame, float logp)
 {
     h->heard[h->n++] = (struct heard) { .frame = frame, .token = token, .logp = logp };
     memmove(h->context, h->context + 1, (t->context - 1) * sizeof *h->context);
@@ -119,8 +120,8 @@ static uint32_t ways_find(struct transducer *t)
     return n;
 }
 
-static void way_go(const struct transducer *t, struct transducer_hyp *to, const struct transducer_way *w,
-                   uint64_t frame)
+static void way_go(const struct transducer *t, struct transducer_hyp *to,
+                   const struct transducer_way *w, uint64_t frame)
 {
     const struct transducer_hyp *from = &t->hyps[w->hyp];
     to->score = w->score;

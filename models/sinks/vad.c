@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* From a probability of speech a frame to where speech begins and ends, and where an utterance does.
+/* From a probability of speech a frame to where speech begins and ends, and where an utterance
+ * does.
  *
- * Speech begins at the first frame of at least `threshold`. It ends once the probability was below `release` for the
- * hangover, and where that silence began. */
+ * Speech begins at the first frame of at least `threshold`. It ends once the probability was below
+ * `release` for the hangover, and where that silence began. */
 #include "models/sinks/endpoint.h"
 #include "models/sinks/gate.h"
 
@@ -19,7 +20,8 @@ static rill_status make(rill_sink *s, rill_error *err)
 {
     struct vad *v = s->state = arena_new(&s->arena, struct vad);
     if (s->port.width != 1)
-        return err_set(err, RILL_INVALID, "output '%s' is %u wide; of kind vad it gives one probability a frame",
+        return err_set(err, RILL_INVALID,
+                       "output '%s' is %u wide; of kind vad it gives one probability a frame",
                        s->port.name ? s->port.name : "", s->port.width);
     return v ? RILL_OK : sink_no_memory(err);
 }
@@ -78,7 +80,9 @@ static void detect(rill_sink *s, struct vad *v, const float *x)
         go_on(s, v, pos, end_pos, prob);
     else if (prob >= s->opts.threshold)
         begin(s, v, pos, prob);
-    uint64_t quiet_pos = v->speaking && !v->quiet ? end_pos : v->heard ? v->quiet_pos : v->endpoint.begin_pos;
+    uint64_t quiet_pos = v->speaking && !v->quiet ? end_pos
+        : v->heard                                ? v->quiet_pos
+                                                  : v->endpoint.begin_pos;
     rill_rule rule = endpoint_rule(&v->endpoint, quiet_pos, end_pos, v->heard);
     if (rule == RILL_RULE_NONE)
         return;
@@ -132,9 +136,14 @@ static void drop(rill_sink *s)
         gate_drop(v->gate);
 }
 
-const struct sink_kind sink_vad = { .port = RILL_PORT_VAD, .make = make, .reset = reset, .frame = frame, .more = more,
+const struct sink_kind sink_vad = { .port = RILL_PORT_VAD,
+                                    .make = make,
+                                    .reset = reset,
+                                    .frame = frame,
+                                    .more = more,
                                     .cut = cut,
-                                    .finish = finish, .drop = drop };
+                                    .finish = finish,
+                                    .drop = drop };
 
 struct gate *sink_gate(const rill_sink *s)
 {
@@ -142,13 +151,14 @@ struct gate *sink_gate(const rill_sink *s)
     return s->kind == &sink_vad ? v->gate : NULL;
 }
 
-rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsigned port, const rill_sink_opts *opts,
-                             rill_error *reterr)
+rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsigned port,
+                             const rill_sink_opts *opts, rill_error *reterr)
 {
     struct vad *v = s->state;
     if (s->kind != &sink_vad || v->gate || s->n_frames)
-        return err_set(reterr, RILL_INVALID,
-                       "a recogniser goes behind a sink of kind vad that has none and read nothing");
+        return err_set(
+            reterr, RILL_INVALID,
+            "a recogniser goes behind a sink of kind vad that has none and read nothing");
     return gate_make(&v->gate, s, plan, port, opts, reterr);
 }
 

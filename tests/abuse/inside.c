@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands for a daemon: runs $RILLD_INSIDE with its arguments, with memory that is never both written and run
- * (INSIDE=mdwe), or with its system calls written to $INSIDE_LOG (INSIDE=strace). Exit 77 where that is not to be had. */
+/* Stands for a daemon: runs $RILLD_INSIDE with its arguments, with memory that is never both
+ * written and run (INSIDE=mdwe), or with its system calls written to $INSIDE_LOG (INSIDE=strace).
+ * Exit 77 where that is not to be had. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 
 int main(int argc, char **argv)
 {
-    const char *how = getenv("INSIDE"), *daemon = getenv("RILLD_INSIDE"), *log = getenv("INSIDE_LOG");
+    const char *how = getenv("INSIDE"), *daemon = getenv("RILLD_INSIDE"),
+               *log = getenv("INSIDE_LOG");
     char *line[64] = { NULL };
     int n = 0;
     if (!how || !daemon)
@@ -22,7 +24,8 @@ int main(int argc, char **argv)
             return 77;
     } else if (log) {
         /* -D: the daemon keeps this process, for signals and waiting. */
-        const char *const strace[] = { "strace", "-D", "-f", "-qq", "-e", "signal=none", "-A", "-o", log };
+        const char *const strace[] = { "strace",      "-D", "-f", "-qq", "-e",
+                                       "signal=none", "-A", "-o", log };
         for (size_t i = 0; i < sizeof strace / sizeof *strace; i++)
             line[n++] = (char *) (size_t) strace[i];
     }

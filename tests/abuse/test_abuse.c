@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a hostile or broken client may do, one test each, beside a stream that is open all the time and loses nothing.
- * (tests/daemon/test_frame.c has the malformed bytes, test_stream.c the formats.) */
+/* What a hostile or broken client may do, one test each, beside a stream that is open all the time
+ * and loses nothing. (tests/daemon/test_frame.c has the malformed bytes, test_stream.c the
+ * formats.) */
 #include "tests/faults/faults.h"
 
 #include <math.h>
@@ -41,7 +42,8 @@ static bool open_say(int fd, uint32_t id)
     return say(fd, RILL__CLIENT_FRAME__M_OPEN, &o, 50);
 }
 
-static bool audio_say(int fd, uint32_t id, uint32_t seq, uint64_t pos, bool discont, const float *x, size_t n)
+static bool audio_say(int fd, uint32_t id, uint32_t seq, uint64_t pos, bool discont, const float *x,
+                      size_t n)
 {
     Rill__Audio a = RILL__AUDIO__INIT;
     a.stream = id;
@@ -105,7 +107,8 @@ static void test_reset_mid_frame(void)
     for (int i = 0; i < 50; i++) {
         int fd = opened(1);
         float x[400] = { 0 };
-        audio_say(fd, 1, 0, 0, false, x, 400);          /* answers stay unread: closing is a reset for the daemon */
+        audio_say(fd, 1, 0, 0, false, x,
+                  400); /* answers stay unread: closing is a reset for the daemon */
         raw_send(fd, "\x40\1\0\0\x08", 5);
         close(fd);
     }
@@ -147,22 +150,27 @@ static void test_empty_audio(void)
 
 static void test_hard_samples(void)
 {
-    static const float values[] = { 1e-39f, -1e-45f, 1, -1, 3.4e38f, -3.4e38f, NAN, INFINITY, -INFINITY };
+    static const float values[] = { 1e-39f,   -1e-45f, 1,        -1,       3.4e38f,
+                                    -3.4e38f, NAN,     INFINITY, -INFINITY };
     for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
-        struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+        struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                      .pace = RILL_CLIENT_FILE,
+                                      .align = true };
         static float x[8000];
         struct result r;
         char err[512];
         for (int i = 0; i < 8000; i++)
             x[i] = i / 40 % 2 ? values[k] : -values[k];
-        if (CHECK(stream_whole(rig.sock, &o, x, 8000, 4, 441, &r, err), "%g: %s", (double) values[k], err)) {
+        if (CHECK(stream_whole(rig.sock, &o, x, 8000, 4, 441, &r, err), "%g: %s",
+                  (double) values[k], err)) {
             bool finite = r.bytes == 32000;
             for (size_t i = 0; i < r.bytes / 4; i++) {
                 float y;
                 memcpy(&y, r.pcm + 4 * i, 4);
                 finite &= isfinite(y) != 0;
             }
-            CHECK(finite && r.fin.not_finite == (isfinite(values[k]) ? 0u : 8000u), "%g", (double) values[k]);
+            CHECK(finite && r.fin.not_finite == (isfinite(values[k]) ? 0u : 8000u), "%g",
+                  (double) values[k]);
         }
         result_free(&r);
     }
@@ -173,10 +181,14 @@ static void test_odd_rates(void)
     static const uint32_t rates[] = { 8000, 11025, 22050, 44056, 47952, 191999, 192000 };
     static float x[20000];
     for (size_t k = 0; k < sizeof rates / sizeof *rates; k++) {
-        struct rill_client_open o = { .in = { rates[k], 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+        struct rill_client_open o = { .in = { rates[k], 1, RILL_CLIENT_F32 },
+                                      .pace = RILL_CLIENT_FILE,
+                                      .align = true };
         struct result r;
         char err[512];
-        CHECK(stream_whole(rig.sock, &o, x, 20000, 4, 997, &r, err) && r.bytes == 80000 && r.pos_good, "%u: %s", rates[k], err);
+        CHECK(stream_whole(rig.sock, &o, x, 20000, 4, 997, &r, err) && r.bytes == 80000 &&
+                  r.pos_good,
+              "%u: %s", rates[k], err);
         result_free(&r);
     }
 }
@@ -234,7 +246,8 @@ static void test_idle_thousand(void)
     char err[512];
     CHECK(session_play(&rig, NULL, &r, err), "beside a thousand idle ones: %s", err);
     result_free(&r);
-    CHECK(rss_kib(&rig) < rss + 1000 * 128, "%llu KiB for a thousand", (unsigned long long) (rss_kib(&rig) - rss));
+    CHECK(rss_kib(&rig) < rss + 1000 * 128, "%llu KiB for a thousand",
+          (unsigned long long) (rss_kib(&rig) - rss));
     for (int i = 0; i < 1000; i++) {
         served += fds[i] >= 0 && raw_closed(fds[i], 8000);      /* hello_timeout_ms */
         close(fds[i]);
@@ -266,12 +279,16 @@ static void test_passed_fds(void)
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))] = { 0 };
         static const uint8_t ping[] = { 4, 0, 0, 0, 8, 9, 0x42, 0 };
         struct iovec v = { .iov_base = (void *) (uintptr_t) ping, .iov_len = sizeof ping };
-        struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+        struct msghdr m = {
+            .msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
+        };
         struct cmsghdr *c = CMSG_FIRSTHDR(&m);
         int fds[16];
         for (int k = 0; k < 16; k++)
             fds[k] = pass;
-        *c = (struct cmsghdr) { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fds) };
+        *c = (struct cmsghdr) { .cmsg_level = SOL_SOCKET,
+                                .cmsg_type = SCM_RIGHTS,
+                                .cmsg_len = CMSG_LEN(sizeof fds) };
         memcpy(CMSG_DATA(c), fds, sizeof fds);
         if (sendmsg(fd, &m, MSG_NOSIGNAL) < 0)
             break;
@@ -305,14 +322,19 @@ static void test_never_reads(void)
 int main(void)
 {
     struct rill_client *bystander = NULL;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     struct rill_client_finished fin = { 0 };
     static float x[16000];
     struct rlimit l = { 4096, 4096 };
     setrlimit(RLIMIT_NOFILE, &l);
-    rig_start(&rig, "[limits]\nhello_timeout_ms = 1500\nmax_connections = 2000\nmax_connections_per_uid = 2000\n");
+    rig_start(&rig,
+              "[limits]\nhello_timeout_ms = 1500\nmax_connections = 2000\nmax_connections_per_uid "
+              "= 2000\n");
     CHECK(rill_client_connect(&bystander, rig.sock, "bystander", 10000) == 0);
-    CHECK(rill_client_open(bystander, 1, &o, NULL) == 0 && rill_client_send(bystander, 1, x, sizeof x) == 0);
+    CHECK(rill_client_open(bystander, 1, &o, NULL) == 0 &&
+          rill_client_send(bystander, 1, x, sizeof x) == 0);
     test_reset_mid_frame();
     test_seq_wraps();
     test_pos_past_32_bits();
@@ -325,8 +347,9 @@ int main(void)
     test_churn();
     test_passed_fds();
     test_never_reads();
-    CHECK(rill_client_send(bystander, 1, x, sizeof x) == 0 && rill_client_finish(bystander, 1, &fin) == 0, "%s",
-          rill_client_error(bystander));
+    CHECK(rill_client_send(bystander, 1, x, sizeof x) == 0 &&
+              rill_client_finish(bystander, 1, &fin) == 0,
+          "%s", rill_client_error(bystander));
     CHECK(fin.in == 32000 && fin.out == 32000 && fin.dropped == 0);
     rill_client_free(bystander);
     CHECK(rig_stop(&rig) == 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Model files that mean harm, one row for each class of mistakes that loaders of such files made. Each is opened, planned and
- * run through the library in a process of its own with limits, and then loaded by a daemon while a stream runs. */
+/* Model files that mean harm, one row for each class of mistakes that loaders of such files made.
+ * Each is opened, planned and run through the library in a process of its own with limits, and then
+ * loaded by a daemon while a stream runs. */
 #include "tests/daemon/harness.h"
 #include "tests/models/pb.h"
 
@@ -110,10 +111,12 @@ static struct pb dims_wrap(void)
 
 static struct pb dims_zero_wrap(void)
 {
-    return model_of_const(make_node("Add", "x w", "y"), make_raw("w", 1, DIMS(0, INT64_MAX, INT64_MAX), six, 0));
+    return model_of_const(make_node("Add", "x w", "y"),
+                          make_raw("w", 1, DIMS(0, INT64_MAX, INT64_MAX), six, 0));
 }
 
-static struct pb conv_with(const char *attr, const int64_t *v, size_t n, const int64_t *weights, size_t weight_bytes)
+static struct pb conv_with(const char *attr, const int64_t *v, size_t n, const int64_t *weights,
+                           size_t weight_bytes)
 {
     struct pb g = { 0 };
     float *zeros = calloc(1, weight_bytes);
@@ -125,10 +128,19 @@ static struct pb conv_with(const char *attr, const int64_t *v, size_t n, const i
     return make_model(g, 13);
 }
 
-static struct pb conv_dilations(void) { return conv_with("dilations", DIMS(1, 1, 1, 1, 1), 5, DIMS(2, 2, 3), 48); }
+static struct pb conv_dilations(void)
+{
+    return conv_with("dilations", DIMS(1, 1, 1, 1, 1), 5, DIMS(2, 2, 3), 48);
+}
 static struct pb conv_stride(void) { return conv_with("strides", DIMS(0), 1, DIMS(2, 2, 3), 48); }
-static struct pb conv_pads(void) { return conv_with("pads", DIMS(INT64_MAX, INT64_MAX), 2, DIMS(2, 2, 3), 48); }
-static struct pb conv_kernel(void) { return conv_with("kernel_shape", DIMS(99, 99), 2, DIMS(2, 2, 3), 48); }
+static struct pb conv_pads(void)
+{
+    return conv_with("pads", DIMS(INT64_MAX, INT64_MAX), 2, DIMS(2, 2, 3), 48);
+}
+static struct pb conv_kernel(void)
+{
+    return conv_with("kernel_shape", DIMS(99, 99), 2, DIMS(2, 2, 3), 48);
+}
 static struct pb conv_rank(void) { return conv_with("strides", DIMS(1), 1, DIMS(4), 16); }
 
 static struct pb permutation(void)
@@ -160,7 +172,8 @@ static struct pb gather_live(void)
 static struct pb deep(void) { return nested(2911); }
 static struct pb deep_by_one(void) { return nested(17); }
 
-/* Every body reads what is outside of all: walks that begin anew in each level would take 2^15 steps. */
+/* Every body reads what is outside of all: walks that begin anew in each level would take 2^15
+ * steps. */
 static struct pb branches(void)
 {
     struct pb g = { 0 };
@@ -169,7 +182,8 @@ static struct pb branches(void)
     for (int k = 0; k < 10; k++) {
         struct pb copy = { 0 }, node = make_node("If", "c", "a");
         pb_put(&copy, g.data, g.n);
-        node = with(with(node, make_graph_attr("then_branch", copy)), make_graph_attr("else_branch", g));
+        node = with(with(node, make_graph_attr("then_branch", copy)),
+                    make_graph_attr("else_branch", g));
         g = (struct pb) { 0 };
         pb_message(&g, GRAPH_NODE, node);
         pb_message(&g, GRAPH_OUTPUT, make_value("a", 1, DIMS(1, 4)));
@@ -222,7 +236,9 @@ static struct pb range_huge(void)
     pb_message(&g, GRAPH_NODE, make_node("Gather", "r a", "i"));
     pb_message(&g, GRAPH_NODE, make_node("Gather", "x i", "y"));
     for (int i = 0; i < 3; i++)
-        pb_message(&g, GRAPH_CONST, make_raw((const char *[]) { "a", "b", "c" }[i], 7, (const int64_t[]) { -1 }, &v[i], 8));
+        pb_message(&g, GRAPH_CONST,
+                   make_raw((const char *[]) { "a", "b", "c" }[i], 7, (const int64_t[]) { -1 },
+                            &v[i], 8));
     return make_model(g, 13);
 }
 
@@ -337,8 +353,9 @@ static void put(const char *dir, const char *name, const void *bytes, size_t n)
 /* A model's folder with the row's file and what hostile names in it may point at. */
 static void folder_fill(const char *dir, const struct row *r)
 {
-    static const char nnef[] = "version 1.0;\ngraph g(x) -> (y) {\n    x = external<scalar>(shape = [S]);\n"
-                               "    y = rill_onnx_scan(rill_frame(x, 4, 4), file = \"model.onnx\");\n}\n";
+    static const char nnef[] =
+        "version 1.0;\ngraph g(x) -> (y) {\n    x = external<scalar>(shape = [S]);\n"
+        "    y = rill_onnx_scan(rill_frame(x, 4, 4), file = \"model.onnx\");\n}\n";
     char path[400], to[400];
     float zeros[16] = { 0 };
     struct pb file = r->make();
@@ -415,7 +432,8 @@ static void limit(int what, rlim_t n)
     setrlimit((__rlimit_resource_t) what, &l);
 }
 
-/* The process ended by itself, within its limits, with a verdict. Returns the most memory that it took. */
+/* The process ended by itself, within its limits, with a verdict. Returns the most memory that it
+ * took. */
 static long row_open(const struct row *r, const char *path, struct verdict *v)
 {
     int ends[2], status = -1;
@@ -435,7 +453,8 @@ static long row_open(const struct row *r, const char *path, struct verdict *v)
     ssize_t n = read(ends[0], v, sizeof *v);
     close(ends[0]);
     wait4(pid, &status, 0, &use);
-    CHECK(n == sizeof *v && WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: no verdict, status %x", r->name, status);
+    CHECK(n == sizeof *v && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+          "%s: no verdict, status %x", r->name, status);
     return use.ru_maxrss;
 }
 
@@ -448,8 +467,9 @@ static void test_library(const char *root)
         folder_fill(dir, &rows[i]);
         snprintf(path, sizeof path, "%s/model.onnx", dir);
         long kib = row_open(&rows[i], path, &v);
-        CHECK(rows[i].words ? v.status > 0 && v.text[0] && strstr(v.text, rows[i].words) != NULL : v.status >= 0, "%s: %d: %s",
-              rows[i].name, v.status, v.text);
+        CHECK(rows[i].words ? v.status > 0 && v.text[0] && strstr(v.text, rows[i].words) != NULL
+                            : v.status >= 0,
+              "%s: %d: %s", rows[i].name, v.status, v.text);
         if (getenv("RILL_ABUSE_TELL"))
             printf("%-26s %6ld KiB  %d  %.150s\n", rows[i].name, kib, v.status, v.text);
         CHECK(SANITIZED || kib < MEMORY_KIB_MAX, "%s took %ld KiB", rows[i].name, kib);
@@ -472,7 +492,9 @@ static struct rill_client *client(const char *sock)
     return c;
 }
 
-static const struct rill_client_open plain = { .in = { 16000, 1, RILL_CLIENT_F32 }, .align = true, .pace = RILL_CLIENT_FILE };
+static const struct rill_client_open plain = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                               .align = true,
+                                               .pace = RILL_CLIENT_FILE };
 
 static void row_load(struct rig *r, struct rill_client *ctl, const struct row *row)
 {
@@ -480,9 +502,11 @@ static void row_load(struct rig *r, struct rill_client *ctl, const struct row *r
     snprintf(dir, sizeof dir, "%s/models/%s", r->dir, row->name);
     folder_fill(dir, row);
     bool good = rill_client_ctl_load(ctl, row->name) == 0;
-    CHECK(good || rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED, "%s: %s", row->name, rill_client_error(ctl));
+    CHECK(good || rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED, "%s: %s", row->name,
+          rill_client_error(ctl));
     if (row->words)
-        CHECK(!good && strstr(rill_client_error(ctl), row->words) != NULL, "%s: %s", row->name, rill_client_error(ctl));
+        CHECK(!good && strstr(rill_client_error(ctl), row->words) != NULL, "%s: %s", row->name,
+              rill_client_error(ctl));
 }
 
 /* ONNX bytes that call themselves a compiled plan are none. */
@@ -492,9 +516,11 @@ static void test_disguised(struct rig *r, struct rill_client *ctl)
     struct pb file = many_nodes();
     snprintf(dir, sizeof dir, "%s/models", r->dir);
     put(dir, "onnx.rill", file.data, file.n);
-    CHECK(rill_client_ctl_load(ctl, "onnx.rill") < 0 && strstr(rill_client_error(ctl), "is no compiled plan"), "%s",
-          rill_client_error(ctl));
-    CHECK(rill_client_ctl_load(ctl, "model.onnx") < 0 && rill_client_error_code(ctl) == RILL__CODE__NO_MODEL);
+    CHECK(rill_client_ctl_load(ctl, "onnx.rill") < 0 &&
+              strstr(rill_client_error(ctl), "is no compiled plan"),
+          "%s", rill_client_error(ctl));
+    CHECK(rill_client_ctl_load(ctl, "model.onnx") < 0 &&
+          rill_client_error_code(ctl) == RILL__CODE__NO_MODEL);
     free(file.data);
 }
 
@@ -502,7 +528,8 @@ static void test_disguised(struct rig *r, struct rill_client *ctl)
 static void test_untouched(const struct rig *r, const char *what)
 {
     char cmd[300];
-    snprintf(cmd, sizeof cmd, "cd '%s/models' && find . -type f -exec cksum {} + | sort -k3 > ../%s", r->dir, what);
+    snprintf(cmd, sizeof cmd,
+             "cd '%s/models' && find . -type f -exec cksum {} + | sort -k3 > ../%s", r->dir, what);
     CHECK(system(cmd) == 0);
 }
 
@@ -514,14 +541,16 @@ static void test_daemon(void)
     rig_start(&r, "check_cpu_s = 60\ncheck_timeout_s = 120\n");
     snprintf(dir, sizeof dir, "%s/models", r.dir);
     mkdir(dir, 0700);
-    CHECK(stream_whole(r.sock, &plain, sound, N_FRAMES, sizeof(float), 1000, &want, err), "%s", err);
+    CHECK(stream_whole(r.sock, &plain, sound, N_FRAMES, sizeof(float), 1000, &want, err), "%s",
+          err);
     struct rill_client *ctl = client(r.ctl), *c = client(r.sock);
     result_listen(c, &got);
     CHECK(rill_client_open(c, 1, &plain, NULL) == 0, "%s", rill_client_error(c));
     size_t at = 0, piece = N_FRAMES / N_ROWS;
     for (size_t i = 0; i < N_ROWS; i++, at += piece) {
         row_load(&r, ctl, &rows[i]);
-        CHECK(rill_client_send(c, 1, sound + at, piece * sizeof(float)) == 0, "%s: %s", rows[i].name, rill_client_error(c));
+        CHECK(rill_client_send(c, 1, sound + at, piece * sizeof(float)) == 0, "%s: %s",
+              rows[i].name, rill_client_error(c));
     }
     test_disguised(&r, ctl);
     test_untouched(&r, "before");
@@ -531,9 +560,11 @@ static void test_daemon(void)
     snprintf(cmd, sizeof cmd, "cmp '%s/before' '%s/after'", r.dir, r.dir);
     CHECK(system(cmd) == 0);
     struct rill_client_finished fin;
-    CHECK(rill_client_send(c, 1, sound + at, (N_FRAMES - at) * sizeof(float)) == 0 && rill_client_finish(c, 1, &fin) == 0, "%s",
-          rill_client_error(c));
-    CHECK(got.bytes == want.bytes && memcmp(got.pcm, want.pcm, want.bytes) == 0, "a stream beside them is what it is alone");
+    CHECK(rill_client_send(c, 1, sound + at, (N_FRAMES - at) * sizeof(float)) == 0 &&
+              rill_client_finish(c, 1, &fin) == 0,
+          "%s", rill_client_error(c));
+    CHECK(got.bytes == want.bytes && memcmp(got.pcm, want.pcm, want.bytes) == 0,
+          "a stream beside them is what it is alone");
     rill_client_free(c);
     rill_client_free(ctl);
     result_free(&want);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Streams of one plan that run together say and give what each says and gives alone, to the bit: other inputs, pushed in
- * pieces of their own, some short of input, some whose output waits, some finished, some reset in between. The built-in
- * model, every library model whose weights are at hand, the nets of the zoo. */
+/* Streams of one plan that run together say and give what each says and gives alone, to the bit:
+ * other inputs, pushed in pieces of their own, some short of input, some whose output waits, some
+ * finished, some reset in between. The built-in model, every library model whose weights are at
+ * hand, the nets of the zoo. */
 #include <rill.h>
 
 #include <stdbool.h>
@@ -23,7 +24,8 @@ static void check(bool ok, const char *model, const char *what, unsigned a, unsi
         printf("FAILED %s: %s (%u, %u)\n", model, what, a, b);
 }
 
-/* One listener: its own noise, its own habits. All it does follows from its number and from what its stream answers. */
+/* One listener: its own noise, its own habits. All it does follows from its number and from what
+ * its stream answers. */
 struct listener {
     rill_stream *s;
     uint32_t seed, reset_tick, finish_tick;
@@ -49,7 +51,8 @@ static uint32_t dice(struct listener *l)
 
 static void listener_init(const struct net *n, struct listener *l, unsigned number, void *mem)
 {
-    *l = (struct listener) { .seed = number * 7919 + 17, .reset_tick = number % 5 == 3 ? 6 + number % 4 : TICKS,
+    *l = (struct listener) { .seed = number * 7919 + 17,
+                             .reset_tick = number % 5 == 3 ? 6 + number % 4 : TICKS,
                              .finish_tick = number % 3 == 1 ? 9 + number % 7 : TICKS };
     l->got = calloc(n->cap_floats, sizeof *l->got);
     l->s = rill_stream_init(mem, n->plan);
@@ -65,7 +68,11 @@ static void listener_push(const struct net *n, struct listener *l, uint32_t tick
         size_t frames = n->ports[i].pulse_frames, floats = frames * n->ports[i].width;
         for (size_t k = 0; k < floats; k++)
             n->buf[k] = (float) (int32_t) (dice(l) << 8) / 4294967296.0f;
-        rill_stream_push(l->s, i, n->buf, part < 4 && part ? (frames * part + 3) / 4 : part ? frames : 0, &taken);
+        rill_stream_push(l->s, i, n->buf,
+                         part < 4 && part ? (frames * part + 3) / 4
+                             : part       ? frames
+                                          : 0,
+                         &taken);
     }
     if (tick == l->finish_tick)
         rill_stream_finish(l->s);
@@ -79,7 +86,8 @@ static void listener_pull(const struct net *n, struct listener *l)
         size_t given = 1;
         if (n->ports[i].is_input)
             continue;
-        while (given && rill_stream_pull(l->s, i, n->buf, n->ports[i].pulse_frames, &given) == RILL_OK) {
+        while (given &&
+               rill_stream_pull(l->s, i, n->buf, n->ports[i].pulse_frames, &given) == RILL_OK) {
             memcpy(l->got + l->n_got, n->buf, given * n->ports[i].width * sizeof *n->buf);
             l->n_got += given * n->ports[i].width;
         }
@@ -106,11 +114,14 @@ static void listeners_run(const struct net *n, struct listener *l, unsigned coun
     }
 }
 
-static void listeners_compare(const struct net *n, const struct listener *alone, const struct listener *many, unsigned count)
+static void listeners_compare(const struct net *n, const struct listener *alone,
+                              const struct listener *many, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        check(!memcmp(alone[i].status, many[i].status, sizeof alone[i].status), n->name, "other answers", i, count);
-        check(alone[i].n_got == many[i].n_got && !memcmp(alone[i].got, many[i].got, many[i].n_got * sizeof *many[i].got),
+        check(!memcmp(alone[i].status, many[i].status, sizeof alone[i].status), n->name,
+              "other answers", i, count);
+        check(alone[i].n_got == many[i].n_got &&
+                  !memcmp(alone[i].got, many[i].got, many[i].n_got * sizeof *many[i].got),
               n->name, "other output", i, count);
     }
 }
@@ -153,16 +164,18 @@ static void twice_test(const struct net *n, struct listener *l)
         for (unsigned k = 0; k < n->n_ports && n->ports[k].is_input; k++)
             rill_stream_push(l[i].s, k, n->buf, n->ports[k].pulse_frames, &taken);
     }
-    check(rill_run_many(s, 3, status) == RILL_OK && status[0] == RILL_OK && status[1] == RILL_OK, n->name, "twice", status[0],
-          status[1]);
+    check(rill_run_many(s, 3, status) == RILL_OK && status[0] == RILL_OK && status[1] == RILL_OK,
+          n->name, "twice", status[0], status[1]);
     alone = rill_stream_run(l[0].s);
     check(status[2] == alone, n->name, "the second time", status[2], alone);
     check(rill_run_many(NULL, 0, NULL) == RILL_OK, n->name, "no stream at all", 0, 0);
 }
 
-static const uint32_t cpus[] = { 0, RILL_CPU_AVX2, RILL_CPU_C };    /* the last is slow: few streams, short pulses */
+static const uint32_t cpus[] = { 0, RILL_CPU_AVX2,
+                                 RILL_CPU_C }; /* the last is slow: few streams, short pulses */
 
-/* counts[k] streams with cpus[c]: the first does all of them, but at a second pulse only few and all streams. */
+/* counts[k] streams with cpus[c]: the first does all of them, but at a second pulse only few and
+ * all streams. */
 static bool count_is_run(size_t c, size_t k, uint32_t pulse)
 {
     if (cpus[c] == RILL_CPU_C && !thorough)
@@ -224,12 +237,15 @@ static void plans_test(rill_model *m)
     for (int i = 0; i < 2; i++) {
         if (rill_plan_new(&p[i], m, NULL, NULL) != RILL_OK)
             return;
-        s[i] = rill_stream_init(aligned_alloc(64, (rill_plan_stream_size(p[i]) + 63) & ~(size_t) 63), p[i]);
+        s[i] =
+            rill_stream_init(aligned_alloc(64, (rill_plan_stream_size(p[i]) + 63) & ~(size_t) 63),
+                             p[i]);
     }
     rill_plan_ports(p[0], &port, 1);
     float *x = calloc((size_t) port.pulse_frames * port.width, sizeof *x);
     rill_stream_push(s[0], 0, x, port.pulse_frames, &n);
-    check(rill_run_many(s, 2, status) == RILL_INVALID && status[0] == RILL_INTERNAL, "plans", "streams of two plans", status[0], 0);
+    check(rill_run_many(s, 2, status) == RILL_INVALID && status[0] == RILL_INTERNAL, "plans",
+          "streams of two plans", status[0], 0);
     check(rill_stream_run(s[0]) == RILL_OK, "plans", "nothing ran", 0, 0);
     free(x);
     for (int i = 0; i < 2; i++) {
@@ -256,9 +272,12 @@ static void path_test(const char *folder, const char *name, const uint32_t *puls
 
 int main(int argc, char **argv)
 {
-    static const char *const library[] = { "gtcrn", "dtln", "silero_v4", "silero_v4_8k", "silero_v6", "silero_v6_8k" };
-    static const char *const zoo[] = { "wavenet/model.onnx", "tdnn_lstm/model.onnx", "gtcrn/model.onnx",
-                                       "dualpath/model.onnx", "dualpath_scan/model.onnx", "dfn3/model.onnx", "conformer/model.onnx" };
+    static const char *const library[] = { "gtcrn",        "dtln",      "silero_v4",
+                                           "silero_v4_8k", "silero_v6", "silero_v6_8k" };
+    static const char *const zoo[] = { "wavenet/model.onnx",       "tdnn_lstm/model.onnx",
+                                       "gtcrn/model.onnx",         "dualpath/model.onnx",
+                                       "dualpath_scan/model.onnx", "dfn3/model.onnx",
+                                       "conformer/model.onnx" };
     static const uint32_t samples[] = { 0, 1500 }, frames[] = { 0, 12 };
     rill_model *m;
     rill_error err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The law through the public header alone: however the input is cut, and for every pulse, the output is the same
- * bits; finish gives exactly the missing tail; reset and a copied block go on where they should. */
+/* The law through the public header alone: however the input is cut, and for every pulse, the
+ * output is the same bits; finish gives exactly the missing tail; reset and a copied block go on
+ * where they should. */
 #include <rill.h>
 
 #include <math.h>
@@ -30,7 +31,8 @@ static rill_plan *plan_new(uint32_t pulse)
     rill_plan *p;
     rill_error err;
     rill_plan_opts opts = { .pulse_frames = pulse };
-    if (rill_model_builtin(&m, rill_model_builtin_name(0), &err) || rill_plan_new(&p, m, &opts, &err)) {
+    if (rill_model_builtin(&m, rill_model_builtin_name(0), &err) ||
+        rill_plan_new(&p, m, &opts, &err)) {
         printf("FAILED %s\n", err.text);
         exit(1);
     }
@@ -86,7 +88,8 @@ static void test_cuts_and_pulses(void)
         rill_stream *s = stream_new(whole);
         size_t n = stream_all(s, x, lengths[l], want, CAP, 0);
         check(n >= lengths[l], "no sample is missing", (long) n);
-        check(lengths[l] != 0 || n == 0 || n == 256, "an empty stream gives at most the delay", (long) n);
+        check(lengths[l] != 0 || n == 0 || n == 256, "an empty stream gives at most the delay",
+              (long) n);
         free(s);
         rill_plan_unref(whole);
         for (size_t p = 0; p < sizeof pulses / sizeof *pulses; p++) {
@@ -96,7 +99,8 @@ static void test_cuts_and_pulses(void)
                 memset(got, 0, sizeof got);
                 size_t m = stream_all(s, x, lengths[l], got, CAP, 1);
                 check(m == n, "as many samples as the whole run", (long) m);
-                check(!memcmp(got, want, n * sizeof *got), "the same bits as the whole run", (long) pulses[p]);
+                check(!memcmp(got, want, n * sizeof *got), "the same bits as the whole run",
+                      (long) pulses[p]);
                 rill_stream_reset(s);
             }
             free(s);
@@ -148,15 +152,18 @@ static void test_refusals(void)
     rill_plan *plan = plan_new(0);
     rill_stream *s = stream_new(plan);
     size_t n;
-    check(rill_model_open(&m, "/no/such/model", &err) != RILL_OK && !m && strstr(err.text, "/no/such/model"),
+    check(rill_model_open(&m, "/no/such/model", &err) != RILL_OK && !m &&
+              strstr(err.text, "/no/such/model"),
           "a missing file is named", 0);
-    check(rill_model_builtin(&m, "nothing", &err) != RILL_OK && strstr(err.text, "nothing"), "an unknown built-in", 0);
+    check(rill_model_builtin(&m, "nothing", &err) != RILL_OK && strstr(err.text, "nothing"),
+          "an unknown built-in", 0);
     check(rill_stream_push(s, 1, x, 10, &n) == RILL_INVALID, "an output cannot be pushed to", 0);
     check(rill_stream_pull(s, 0, got, 10, &n) == RILL_INVALID, "an input cannot be pulled from", 0);
     check(rill_stream_run(s) == RILL_AGAIN, "a run without input", 0);
     rill_stream_finish(s);
     check(rill_stream_push(s, 0, x, 10, &n) == RILL_INVALID, "no input after finish", 0);
-    check(rill_plan_unref(NULL) == NULL && rill_model_free(NULL) == NULL, "NULL is fine to free", 0);
+    check(rill_plan_unref(NULL) == NULL && rill_model_free(NULL) == NULL, "NULL is fine to free",
+          0);
     free(s);
     rill_plan_unref(plan);
 }

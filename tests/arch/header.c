@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The public header alone, as the strictest compiler of a user would see it: C99 and C++11 both take this file. */
+/* The public header alone, as the strictest compiler of a user would see it: C99 and C++11 both
+ * take this file. */
 #include "rill.h"
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan out of a compiled file gives the bits of the plan it was made of, for the built-in model, every library model
- * whose weights are at hand and the nets of the zoo, on every instruction set, and opens at once; a file that is damaged,
- * cut, or for another machine, pulse or build is refused in words that say what to do. */
+/* A plan out of a compiled file gives the bits of the plan it was made of, for the built-in model,
+ * every library model whose weights are at hand and the nets of the zoo, on every instruction set,
+ * and opens at once; a file that is damaged, cut, or for another machine, pulse or build is refused
+ * in words that say what to do. */
 #include <rill.h>
 
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 
 static unsigned passed, failed, skipped;
 static bool thorough;               /* 'all' was given: plain C takes as much as the others */
-static char dir[64] = "/dev/shm/rill_compile_XXXXXX";      /* memory: thousands of files are written */
+static char dir[64] = "/dev/shm/rill_compile_XXXXXX"; /* memory: thousands of files are written */
 
 static int check(int ok, const char *model, const char *what, const char *more)
 {
@@ -61,11 +62,13 @@ static void floats_add(struct floats *f, const float *v, size_t n)
     f->n += n;
 }
 
-static void outputs_take(rill_stream *s, const rill_port *ports, unsigned n, float *buf, struct floats *ret)
+static void outputs_take(rill_stream *s, const rill_port *ports, unsigned n, float *buf,
+                         struct floats *ret)
 {
     size_t given;
     for (unsigned i = 0; i < n; i++)
-        if (!ports[i].is_input && rill_stream_pull(s, i, buf, ports[i].pulse_frames, &given) == RILL_OK)
+        if (!ports[i].is_input &&
+            rill_stream_pull(s, i, buf, ports[i].pulse_frames, &given) == RILL_OK)
             floats_add(ret, buf, given * ports[i].width);
 }
 
@@ -78,7 +81,9 @@ static struct floats plan_run(const rill_plan *p, bool few)
     size_t room = 1, taken;
     uint32_t seed = 5;
     for (unsigned i = 0; i < n; i++)
-        room = (size_t) ports[i].width * ports[i].pulse_frames > room ? (size_t) ports[i].width * ports[i].pulse_frames : room;
+        room = (size_t) ports[i].width * ports[i].pulse_frames > room
+            ? (size_t) ports[i].width * ports[i].pulse_frames
+            : room;
     float *buf = malloc(room * sizeof *buf);
     void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) / 64 * 64);
     if (!buf || !mem)
@@ -115,9 +120,11 @@ static int same_ports(const rill_plan *a, const rill_plan *b)
         if (strcmp(x[i].name, y[i].name))
             return 0;
         y[i].name = x[i].name;
-        if (x[i].kind != y[i].kind || x[i].is_input != y[i].is_input || x[i].rate_num != y[i].rate_num ||
-            x[i].rate_den != y[i].rate_den || x[i].width != y[i].width || x[i].pulse_frames != y[i].pulse_frames ||
-            x[i].delay_frames != y[i].delay_frames || x[i].hop_samples != y[i].hop_samples || x[i].delay_samples != y[i].delay_samples)
+        if (x[i].kind != y[i].kind || x[i].is_input != y[i].is_input ||
+            x[i].rate_num != y[i].rate_num || x[i].rate_den != y[i].rate_den ||
+            x[i].width != y[i].width || x[i].pulse_frames != y[i].pulse_frames ||
+            x[i].delay_frames != y[i].delay_frames || x[i].hop_samples != y[i].hop_samples ||
+            x[i].delay_samples != y[i].delay_samples)
             return 0;
     }
     return 1;
@@ -128,14 +135,16 @@ static int same_info(const rill_model *a, const rill_model *b)
     rill_model_info x, y;
     rill_model_get_info(a, &x);
     rill_model_get_info(b, &y);
-    return !strcmp(x.name, y.name) && !strcmp(x.task, y.task) && x.sample_rate == y.sample_rate && !memcmp(x.sha256, y.sha256, 32) &&
-           x.vad_threshold == y.vad_threshold && x.vad_release == y.vad_release && x.vad_hangover_ms == y.vad_hangover_ms &&
-           x.overload == y.overload;
+    return !strcmp(x.name, y.name) && !strcmp(x.task, y.task) && x.sample_rate == y.sample_rate &&
+        !memcmp(x.sha256, y.sha256, 32) && x.vad_threshold == y.vad_threshold &&
+        x.vad_release == y.vad_release && x.vad_hangover_ms == y.vad_hangover_ms &&
+        x.overload == y.overload;
 }
 
 /* ---- one file ---- */
 
-static rill_status file_plan(const char *path, const rill_plan_opts *opts, rill_model **ret_m, rill_plan **ret, rill_error *err)
+static rill_status file_plan(const char *path, const rill_plan_opts *opts, rill_model **ret_m,
+                             rill_plan **ret, rill_error *err)
 {
     *ret_m = NULL;
     *ret = NULL;
@@ -149,13 +158,15 @@ static void file_drop(rill_model *m, rill_plan *p)
     rill_model_free(m);
 }
 
-static void refused(const char *name, const char *path, const rill_plan_opts *opts, rill_status want, const char *words)
+static void refused(const char *name, const char *path, const rill_plan_opts *opts,
+                    rill_status want, const char *words)
 {
     rill_model *m;
     rill_plan *p;
     rill_error err = { .text = "it was taken" };
     rill_status s = file_plan(path, opts, &m, &p, &err);
-    check(s == want && strstr(err.text, words) && strstr(err.text, "rill compile"), name, words, err.text);
+    check(s == want && strstr(err.text, words) && strstr(err.text, "rill compile"), name, words,
+          err.text);
     file_drop(m, p);
 }
 
@@ -203,7 +214,8 @@ static bool files_equal(const char *a, const char *b)
     return equal;
 }
 
-static void plan_test(const rill_model *m, const char *name, const rill_plan_opts *opts, int is_timed)
+static void plan_test(const rill_model *m, const char *name, const rill_plan_opts *opts,
+                      int is_timed)
 {
     char path[80], again[80];
     rill_model *cm;
@@ -214,19 +226,24 @@ static void plan_test(const rill_model *m, const char *name, const rill_plan_opt
     if (!check(rill_plan_new(&p, m, opts, &err) == RILL_OK, name, "plans", err.text))
         return;
     int saved = check(rill_plan_save(p, path, &err) == RILL_OK, name, "is saved", err.text);
-    int opened = saved && check(file_plan(path, opts, &cm, &cp, &err) == RILL_OK, name, "opens", err.text);
+    int opened =
+        saved && check(file_plan(path, opts, &cm, &cp, &err) == RILL_OK, name, "opens", err.text);
     if (opened) {
         rill_plan_info a, b;
         rill_plan_get_info(p, &a);
         rill_plan_get_info(cp, &b);
         check(same_ports(p, cp) && same_info(m, cm), name, "is the same to who looks at it", "");
-        check(a.steps == b.steps && a.stream_bytes == b.stream_bytes && a.state_bytes == b.state_bytes, name, "has the same plan", "");
+        check(a.steps == b.steps && a.stream_bytes == b.stream_bytes &&
+                  a.state_bytes == b.state_bytes,
+              name, "has the same plan", "");
         bool few = !thorough && opts->cpu_mask == RILL_CPU_C;       /* it is slow */
         struct floats x = plan_run(p, few), y = plan_run(cp, few);
-        check(x.n == y.n && x.n > 0 && !memcmp(x.v, y.v, x.n * sizeof *x.v), name, "gives the same bits", "");
+        check(x.n == y.n && x.n > 0 && !memcmp(x.v, y.v, x.n * sizeof *x.v), name,
+              "gives the same bits", "");
         free(x.v);
         free(y.v);
-        check(rill_plan_save(cp, again, &err) == RILL_OK && files_equal(path, again), name, "saves to the same bytes", err.text);
+        check(rill_plan_save(cp, again, &err) == RILL_OK && files_equal(path, again), name,
+              "saves to the same bytes", err.text);
         if (is_timed)
             file_times(path, name, opts);
         file_drop(cm, cp);
@@ -277,7 +294,8 @@ static long locked_kb(void)
     return kb;
 }
 
-/* The pages of a compiled file are locked while it is open; where that is not allowed it opens all the same. */
+/* The pages of a compiled file are locked while it is open; where that is not allowed it opens all
+ * the same. */
 static void lock_test(void)
 {
     char path[80];
@@ -287,7 +305,8 @@ static void lock_test(void)
     struct rlimit was, none;
     snprintf(path, sizeof path, "%s/locked.rill", dir);
     rill_model_builtin(&m, rill_model_builtin_name(0), &err);
-    int made = rill_plan_new(&p, m, NULL, &err) == RILL_OK && rill_plan_save(p, path, &err) == RILL_OK;
+    int made =
+        rill_plan_new(&p, m, NULL, &err) == RILL_OK && rill_plan_save(p, path, &err) == RILL_OK;
     file_drop(m, p);
     if (!check(made, "locked", "saves", err.text))
         return;
@@ -307,7 +326,8 @@ static void lock_test(void)
     none = was;
     none.rlim_cur = 0;
     setrlimit(RLIMIT_MEMLOCK, &none);
-    check(file_plan(path, NULL, &m, &p, &err) == RILL_OK, "locked", "opens without the right to lock", err.text);
+    check(file_plan(path, NULL, &m, &p, &err) == RILL_OK, "locked",
+          "opens without the right to lock", err.text);
     file_drop(m, p);
     setrlimit(RLIMIT_MEMLOCK, &was);
 }
@@ -330,12 +350,16 @@ static void damage_test(void)
     snprintf(path, sizeof path, "%s/whole.rill", dir);
     snprintf(bad, sizeof bad, "%s/bad.rill", dir);
     rill_model_builtin(&m, "wiener", &err);         /* a small file */
-    if (!check(rill_plan_new(&p, m, NULL, &err) == RILL_OK && rill_plan_save(p, path, &err) == RILL_OK, "damage", "saves", err.text))
+    if (!check(rill_plan_new(&p, m, NULL, &err) == RILL_OK &&
+                   rill_plan_save(p, path, &err) == RILL_OK,
+               "damage", "saves", err.text))
         return;
     struct stat st;
     snprintf(bad, sizeof bad, "%s/pipe", dir);
-    check(mkfifo(bad, 0600) == 0 && rill_plan_save(p, bad, &err) == RILL_IO && strstr(err.text, "no ordinary file") &&
-          lstat(bad, &st) == 0 && S_ISFIFO(st.st_mode) && unlink(bad) == 0, "damage", "what is no file stays", err.text);
+    check(mkfifo(bad, 0600) == 0 && rill_plan_save(p, bad, &err) == RILL_IO &&
+              strstr(err.text, "no ordinary file") && lstat(bad, &st) == 0 &&
+              S_ISFIFO(st.st_mode) && unlink(bad) == 0,
+          "damage", "what is no file stays", err.text);
     snprintf(bad, sizeof bad, "%s/bad.rill", dir);
     file_drop(m, p);
     size_t n;
@@ -363,7 +387,8 @@ static void damage_test(void)
     file_write(bad, b, 50);
     refused("damage", bad, NULL, RILL_MALFORMED, "too short");
     free(b);
-    refused("other pulse", path, &(rill_plan_opts) { .pulse_frames = 7 }, RILL_UNSUPPORTED, "compiled for pulses of");
+    refused("other pulse", path, &(rill_plan_opts) { .pulse_frames = 7 }, RILL_UNSUPPORTED,
+            "compiled for pulses of");
     rill_plan_info info;
     rill_model_open(&m, path, &err);
     rill_plan_new(&p, m, NULL, &err);
@@ -371,27 +396,33 @@ static void damage_test(void)
     int has_rungs = strcmp(info.cpu, "c");
     file_drop(m, p);
     if (has_rungs)
-        refused("other cpu", path, &(rill_plan_opts) { .cpu_mask = RILL_CPU_C }, RILL_UNSUPPORTED, "plans are made for c here");
+        refused("other cpu", path, &(rill_plan_opts) { .cpu_mask = RILL_CPU_C }, RILL_UNSUPPORTED,
+                "plans are made for c here");
     else
         skipped++;
     const char *const set[] = { "S=4", NULL };
     const rill_model_opts opts = { .set = set };
-    check(rill_model_open_with(&m, path, &opts, &err) == RILL_INVALID && strstr(err.text, "rill compile"), "transforms",
-          "are refused", err.text);
+    check(rill_model_open_with(&m, path, &opts, &err) == RILL_INVALID &&
+              strstr(err.text, "rill compile"),
+          "transforms", "are refused", err.text);
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = { "gtcrn", "dtln", "silero_v4", "silero_v4_8k", "silero_v6", "silero_v6_8k" };
-    static const char *const zoo[] = { "wavenet/model.onnx", "tdnn_lstm/model.onnx", "gtcrn/model.onnx", "dualpath/model.onnx",
-                                       "dualpath_scan/model.onnx", "dfn3/model.onnx", "conformer/model.onnx" };
+    static const char *const names[] = { "gtcrn",        "dtln",      "silero_v4",
+                                         "silero_v4_8k", "silero_v6", "silero_v6_8k" };
+    static const char *const zoo[] = { "wavenet/model.onnx",       "tdnn_lstm/model.onnx",
+                                       "gtcrn/model.onnx",         "dualpath/model.onnx",
+                                       "dualpath_scan/model.onnx", "dfn3/model.onnx",
+                                       "conformer/model.onnx" };
     const char *library = getenv("RILL_TEST_LIBRARY"), *nets = getenv("RILL_ZOO");
     rill_model *m;
     rill_error err;
     thorough = argc > 1 && !strcmp(argv[1], "all");
     if (!mkdtemp(dir) && !mkdtemp(strcpy(dir, "/tmp/rill_compile_XXXXXX")))
         return 1;
-    check(rill_model_builtin(&m, rill_model_builtin_name(0), &err) == RILL_OK, "built-in", "opens", err.text);
+    check(rill_model_builtin(&m, rill_model_builtin_name(0), &err) == RILL_OK, "built-in", "opens",
+          err.text);
     model_test(m, "built-in", 0, 1);
     rill_model_free(m);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -10,8 +10,9 @@
  *   short, long    wiener with pulses of 256 and 4096 samples
  *   half, halftrim    as wiener and trimmed, but half as loud
  *   shed     vad that would rather have new streams refused
- *   tiny     gives 1 where a product of denormals is flushed to 0, and sets the processor back as a careless library would
- * A folder's graph.nnef, or a single file, says what is to happen when it is opened:
+ *   tiny     gives 1 where a product of denormals is flushed to 0, and sets the processor back as a
+ * careless library would A folder's graph.nnef, or a single file, says what is to happen when it is
+ * opened:
  *   "" or "wiener"   the model of that name      "half"   wiener at half the volume
  *   "crash"  a segmentation fault        "loop"   no end      "sleep"  no end without computing
  *   "eat"    memory until there is none  "change" has other bytes in every process
@@ -59,12 +60,19 @@ struct rill_stream {
 };
 
 static const struct rill_model builtins[] = {
-    { .name = "rill-denoise", .audio = true }, { .name = "wiener", .audio = true }, { .name = "trimmed", .audio = true, .trims = true },
-    { .name = "vad", .vad = true }, { .name = "both", .audio = true, .vad = true },
-    { .name = "broken", .audio = true, .broken = true }, { .name = "slow", .audio = true, .slow = true },
-    { .name = "short", .audio = true, .pulse = 256 }, { .name = "long", .audio = true, .pulse = 4096 },
-    { .name = "half", .audio = true, .gain = 0.5f }, { .name = "halftrim", .audio = true, .trims = true, .gain = 0.5f },
-    { .name = "shed", .vad = true, .overload = RILL_OVERLOAD_SHED }, { .name = "tiny", .audio = true, .tiny = true },
+    { .name = "rill-denoise", .audio = true },
+    { .name = "wiener", .audio = true },
+    { .name = "trimmed", .audio = true, .trims = true },
+    { .name = "vad", .vad = true },
+    { .name = "both", .audio = true, .vad = true },
+    { .name = "broken", .audio = true, .broken = true },
+    { .name = "slow", .audio = true, .slow = true },
+    { .name = "short", .audio = true, .pulse = 256 },
+    { .name = "long", .audio = true, .pulse = 4096 },
+    { .name = "half", .audio = true, .gain = 0.5f },
+    { .name = "halftrim", .audio = true, .trims = true, .gain = 0.5f },
+    { .name = "shed", .vad = true, .overload = RILL_OVERLOAD_SHED },
+    { .name = "tiny", .audio = true, .tiny = true },
 };
 #define N_BUILTINS (sizeof builtins / sizeof *builtins)
 
@@ -103,7 +111,8 @@ static void eat(void)
         memset(p, 1, piece);
 }
 
-static rill_status text_obey(rill_model **ret, const char *path, const char *text, rill_error *reterr)
+static rill_status text_obey(rill_model **ret, const char *path, const char *text,
+                             rill_error *reterr)
 {
     if (!strncmp(text, "crash", 5))
         raise(SIGSEGV);
@@ -115,7 +124,8 @@ static rill_status text_obey(rill_model **ret, const char *path, const char *tex
         eat();
         return fail(reterr, RILL_NOMEM, "out of memory", path);
     }
-    if (*text && strncmp(text, "wiener", 6) && strncmp(text, "half", 4) && strncmp(text, "change", 6))
+    if (*text && strncmp(text, "wiener", 6) && strncmp(text, "half", 4) &&
+        strncmp(text, "change", 6))
         return fail(reterr, RILL_MALFORMED, "is no model", path);
     rill_model_builtin(ret, "wiener", reterr);
     for (const char *c = text; *c; c++)
@@ -144,8 +154,14 @@ rill_status rill_model_open(rill_model **ret, const char *path, rill_error *rete
 
 void rill_model_get_info(const rill_model *m, rill_model_info *ret)
 {
-    *ret = (rill_model_info) { .name = m->name, .task = m->vad ? "vad" : "denoise", .licence = "MIT", .summary = "",
-                               .sample_rate = 16000, .vad_threshold = 0.5f, .vad_release = 0.25f, .vad_hangover_ms = 100,
+    *ret = (rill_model_info) { .name = m->name,
+                               .task = m->vad ? "vad" : "denoise",
+                               .licence = "MIT",
+                               .summary = "",
+                               .sample_rate = 16000,
+                               .vad_threshold = 0.5f,
+                               .vad_release = 0.25f,
+                               .vad_hangover_ms = 100,
                                .overload = m->overload };
     ret->sha256[0] = 0xab;
     ret->sha256[1] = m->sum;
@@ -157,7 +173,8 @@ rill_model *rill_model_free(rill_model *m)
     return NULL;
 }
 
-rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts, rill_error *reterr)
+rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
+                          rill_error *reterr)
 {
     (void) opts;
     if (m->broken)
@@ -190,11 +207,29 @@ static unsigned pulse_of(const struct rill_model *m)
 unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
 {
     const rill_port all[3] = {
-        { .name = "pcm", .kind = RILL_PORT_AUDIO, .is_input = 1, .rate_num = 16000, .rate_den = 1, .width = 1,
-          .pulse_frames = pulse_of(&p->model), .hop_samples = 1 },
-        { .name = "out", .kind = RILL_PORT_AUDIO, .rate_num = 16000, .rate_den = 1, .width = 1, .pulse_frames = pulse_of(&p->model),
-          .hop_samples = 1, .delay_frames = DELAY, .delay_samples = DELAY },
-        { .name = "prob", .kind = RILL_PORT_VAD, .rate_num = 16000, .rate_den = 512, .width = 1, .pulse_frames = 1,
+        { .name = "pcm",
+          .kind = RILL_PORT_AUDIO,
+          .is_input = 1,
+          .rate_num = 16000,
+          .rate_den = 1,
+          .width = 1,
+          .pulse_frames = pulse_of(&p->model),
+          .hop_samples = 1 },
+        { .name = "out",
+          .kind = RILL_PORT_AUDIO,
+          .rate_num = 16000,
+          .rate_den = 1,
+          .width = 1,
+          .pulse_frames = pulse_of(&p->model),
+          .hop_samples = 1,
+          .delay_frames = DELAY,
+          .delay_samples = DELAY },
+        { .name = "prob",
+          .kind = RILL_PORT_VAD,
+          .rate_num = 16000,
+          .rate_den = 512,
+          .width = 1,
+          .pulse_frames = 1,
           .hop_samples = 512 },
     };
     unsigned n = 0;
@@ -211,19 +246,27 @@ const rill_model *rill_plan_model(const rill_plan *p)
 
 void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
 {
-    *ret = (rill_plan_info) { .stream_bytes = rill_plan_stream_size(p), .pulse_samples = pulse_of(&p->model), .cpu = "c", .steps = 1 };
+    *ret = (rill_plan_info) { .stream_bytes = rill_plan_stream_size(p),
+                              .pulse_samples = pulse_of(&p->model),
+                              .cpu = "c",
+                              .steps = 1 };
 }
 
-rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned port, rill_error *reterr)
+rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned port,
+                               rill_error *reterr)
 {
     (void) reterr;
-    *ret = (rill_sink_opts) { .kind = RILL_PORT_VAD, .threshold = 0.5f, .release = 0.25f, .hangover_ms = 100 };
+    *ret = (rill_sink_opts) {
+        .kind = RILL_PORT_VAD, .threshold = 0.5f, .release = 0.25f, .hangover_ms = 100
+    };
     return p->model.vad && port == (p->model.audio ? 2 : 1) ? RILL_OK : RILL_INVALID;
 }
 
-rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts, rill_error *reterr)
+rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts,
+                                 rill_error *reterr)
 {
-    return opts && opts->builtin ? rill_model_builtin(ret, path, reterr) : rill_model_open(ret, path, reterr);
+    return opts && opts->builtin ? rill_model_builtin(ret, path, reterr)
+                                 : rill_model_open(ret, path, reterr);
 }
 
 size_t rill_plan_stream_size(const rill_plan *p)
@@ -247,7 +290,8 @@ void rill_stream_reset(rill_stream *s)
     s->plan = p;
 }
 
-rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n, size_t *ret_taken)
+rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n,
+                             size_t *ret_taken)
 {
     if (port || s->finished)
         return RILL_INVALID;
@@ -278,7 +322,8 @@ static void time_take(float first, unsigned pulse)
     if (first != FAKE_BURN)
         return;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    for (long long end = t.tv_sec * 1000000000LL + t.tv_nsec + 300000000; t.tv_sec * 1000000000LL + t.tv_nsec < end;)
+    for (long long end = t.tv_sec * 1000000000LL + t.tv_nsec + 300000000;
+         t.tv_sec * 1000000000LL + t.tv_nsec < end;)
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 }
 
@@ -394,7 +439,10 @@ unsigned rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned
     static const char *const names[] = { "fast", "slow", "middle" };
     static const unsigned us[] = { 1, 30, 20 };
     for (unsigned i = 0; i < 3 && i < cap; i++)
-        ret[i] = (rill_step_time) { .step = names[i], .kernel = "c", .total_ns = s->total_in / PULSE * us[i] * 1000,
-                                    .worst_ns = us[i] * 2000, .runs = s->total_in / PULSE };
+        ret[i] = (rill_step_time) { .step = names[i],
+                                    .kernel = "c",
+                                    .total_ns = s->total_in / PULSE * us[i] * 1000,
+                                    .worst_ns = us[i] * 2000,
+                                    .runs = s->total_in / PULSE };
     return 3;
 }

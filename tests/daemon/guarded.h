@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* guarded.h - with -DTEST_GUARD and the linker's wraps, what is between the two may not allocate, lock or write. */
+/* guarded.h - with -DTEST_GUARD and the linker's wraps, what is between the two may not allocate,
+ * lock or write. */
 #ifndef TEST_DAEMON_GUARDED_H
 #define TEST_DAEMON_GUARDED_H
 

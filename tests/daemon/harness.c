@@ -83,8 +83,11 @@ void rig_conf(struct rig *r, const char *more)
     FILE *f = fopen(r->conf, "w");
     if (!f)
         abort();
-    fprintf(f, "[daemon]\nsocket = %s\ncontrol_socket = %s\nworkers = 2\n[limits]\nrtf_budget = 1000\n[overload]\npolicy = off\n"
-            "[models]\nmodel_path = %s/models\n%s\n", r->sock, r->ctl, r->dir, more);
+    fprintf(f,
+            "[daemon]\nsocket = %s\ncontrol_socket = %s\nworkers = 2\n[limits]\nrtf_budget = "
+            "1000\n[overload]\npolicy = off\n"
+            "[models]\nmodel_path = %s/models\n%s\n",
+            r->sock, r->ctl, r->dir, more);
     fclose(f);
 }
 
@@ -242,7 +245,8 @@ bool raw_closed(int fd, int timeout_ms)
 bool raw_preface(int fd)
 {
     uint8_t b[8];
-    return raw_send(fd, "RILL\1\0\0\0", 8) && raw_recv(fd, b, 8, 5000) == 8 && memcmp(b, "RILL\1\0\0\0", 8) == 0;
+    return raw_send(fd, "RILL\1\0\0\0", 8) && raw_recv(fd, b, 8, 5000) == 8 &&
+        memcmp(b, "RILL\1\0\0\0", 8) == 0;
 }
 
 size_t frame_make(uint8_t *to, size_t cap, const Rill__ClientFrame *f)
@@ -344,7 +348,8 @@ static void on_gap(void *arg, const struct rill_client_gap *g)
 {
     struct result *r = arg;
     r->n_gap++;
-    *(g->fill == RILL__GAP__FILL__FILL_BYPASS ? &r->gap_bypassed : &r->gap_dropped) += g->reason == RILL__GAP__REASON__REASON_RESET ? 0 : g->samples;
+    *(g->fill == RILL__GAP__FILL__FILL_BYPASS ? &r->gap_bypassed : &r->gap_dropped) +=
+        g->reason == RILL__GAP__REASON__REASON_RESET ? 0 : g->samples;
     r->gap = *g;
 }
 
@@ -363,7 +368,11 @@ static void on_goaway(void *arg, uint32_t grace_ms)
 
 void result_listen(struct rill_client *c, struct result *r)
 {
-    struct rill_client_events ev = { .arg = r, .audio = on_audio, .vad = on_vad, .gap = on_gap, .error = on_error,
+    struct rill_client_events ev = { .arg = r,
+                                     .audio = on_audio,
+                                     .vad = on_vad,
+                                     .gap = on_gap,
+                                     .error = on_error,
                                      .goaway = on_goaway };
     r->pos_good = true;
     rill_client_set_events(c, &ev);
@@ -376,8 +385,9 @@ void result_free(struct result *r)
     memset(r, 0, sizeof *r);
 }
 
-bool stream_whole(const char *sock, const struct rill_client_open *o, const void *pcm, size_t n_frames,
-                  size_t frame_bytes, size_t piece_frames, struct result *ret, char err[512])
+bool stream_whole(const char *sock, const struct rill_client_open *o, const void *pcm,
+                  size_t n_frames, size_t frame_bytes, size_t piece_frames, struct result *ret,
+                  char err[512])
 {
     struct rill_client *c;
     const uint8_t *p = pcm;

@@ -43,7 +43,7 @@ const char *rig_log(struct rig *r);                 /* whole log; static memory 
 
 int raw_connect(const char *path);
 bool raw_send(int fd, const void *bytes, size_t n);
-ssize_t raw_recv(int fd, void *bytes, size_t n, int timeout_ms);    /* exactly n, 0 at the end, -1 */
+ssize_t raw_recv(int fd, void *bytes, size_t n, int timeout_ms); /* exactly n, 0 at the end, -1 */
 bool raw_closed(int fd, int timeout_ms);            /* reads to the end */
 bool raw_preface(int fd);
 size_t frame_make(uint8_t *to, size_t cap, const Rill__ClientFrame *f);
@@ -78,7 +78,8 @@ void result_free(struct result *r);
 void result_listen(struct rill_client *c, struct result *r);
 
 /* Connects, streams pcm in pieces of `piece_frames` and finishes. False with words in err. */
-bool stream_whole(const char *sock, const struct rill_client_open *o, const void *pcm, size_t n_frames,
-                  size_t frame_bytes, size_t piece_frames, struct result *ret, char err[512]);
+bool stream_whole(const char *sock, const struct rill_client_open *o, const void *pcm,
+                  size_t n_frames, size_t frame_bytes, size_t piece_frames, struct result *ret,
+                  char err[512]);
 
 #endif

@@ -24,7 +24,8 @@ static bool wrong(struct om *m, const char *format, ...)
 static size_t name_length(const char *s, bool colons)
 {
     size_t n = 0;
-    while (isalpha((unsigned char) s[n]) || s[n] == '_' || (colons && s[n] == ':') || (n && isdigit((unsigned char) s[n])))
+    while (isalpha((unsigned char) s[n]) || s[n] == '_' || (colons && s[n] == ':') ||
+           (n && isdigit((unsigned char) s[n])))
         n++;
     return n;
 }
@@ -58,7 +59,8 @@ static struct om_family *family_get(struct om *m, const char *name, size_t n)
 
 static bool type_read(struct om *m, struct om_family *f, const char *p)
 {
-    static const char *const types[] = { "gauge", "counter", "histogram", "info", "stateset", "summary", "unknown" };
+    static const char *const types[] = { "gauge",    "counter", "histogram", "info",
+                                         "stateset", "summary", "unknown" };
     bool known = false;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         known |= !strcmp(types[i], p);
@@ -72,7 +74,8 @@ static bool type_read(struct om *m, struct om_family *f, const char *p)
 static bool unit_read(struct om *m, struct om_family *f, const char *p)
 {
     size_t n = strlen(f->name), u = strlen(p);
-    if (f->unit_said || f->sampled || !u || n <= u + 1 || strcmp(f->name + n - u, p) || f->name[n - u - 1] != '_')
+    if (f->unit_said || f->sampled || !u || n <= u + 1 || strcmp(f->name + n - u, p) ||
+        f->name[n - u - 1] != '_')
         return wrong(m, "UNIT '%s' of %s: twice, late, or not the end of the name", p, f->name);
     f->unit_said = true;
     snprintf(f->unit, sizeof f->unit, "%s", p);
@@ -92,8 +95,13 @@ static bool help_read(struct om *m, struct om_family *f, const char *p)
 
 static bool meta_read(struct om *m, const char *p)
 {
-    static const struct { const char *word; bool (*read)(struct om *m, struct om_family *f, const char *p); } kinds[] = {
-        { "# TYPE ", type_read }, { "# UNIT ", unit_read }, { "# HELP ", help_read },
+    static const struct {
+        const char *word;
+        bool (*read)(struct om *m, struct om_family *f, const char *p);
+    } kinds[] = {
+        { "# TYPE ", type_read },
+        { "# UNIT ", unit_read },
+        { "# HELP ", help_read },
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         size_t w = strlen(kinds[i].word), n;
@@ -167,7 +175,8 @@ static const char *labels_read(struct om *m, struct om_sample *s, const char *p)
             return NULL;
         }
         if (!is_le)
-            snprintf(s->rest + strlen(s->rest), sizeof s->rest - strlen(s->rest), "%.*s;", (int) (p - at), at);
+            snprintf(s->rest + strlen(s->rest), sizeof s->rest - strlen(s->rest), "%.*s;",
+                     (int) (p - at), at);
         if (*p != ',')
             break;
     }
@@ -182,17 +191,21 @@ static const char *labels_read(struct om *m, struct om_sample *s, const char *p)
 static bool sample_fits(struct om *m, const struct om_family *f, const struct om_sample *s)
 {
     static const struct { const char *type, *suffix; bool le, one, negative; } rules[] = {
-        { "gauge", "", false, false, true }, { "counter", "_total", false, false, false },
-        { "histogram", "_bucket", true, false, false }, { "histogram", "_count", false, false, false },
-        { "histogram", "_sum", false, false, false }, { "info", "_info", false, true, false },
+        { "gauge", "", false, false, true },
+        { "counter", "_total", false, false, false },
+        { "histogram", "_bucket", true, false, false },
+        { "histogram", "_count", false, false, false },
+        { "histogram", "_sum", false, false, false },
+        { "info", "_info", false, true, false },
     };
     const char *suffix = s->name + strlen(f->name);
     if (strncmp(s->name, f->name, strlen(f->name)))
         return wrong(m, "%s stands in the family %s", s->name, f->name);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (!strcmp(rules[i].type, f->type) && !strcmp(rules[i].suffix, suffix))
-            return (rules[i].le == !isnan(s->le) && (!rules[i].one || s->value == 1) && !isnan(s->value) &&
-                    (rules[i].negative || s->value >= 0)) || wrong(m, "%s has a value or labels that its type has not", s->name);
+            return (rules[i].le == !isnan(s->le) && (!rules[i].one || s->value == 1) &&
+                    !isnan(s->value) && (rules[i].negative || s->value >= 0)) ||
+                wrong(m, "%s has a value or labels that its type has not", s->name);
     return wrong(m, "%s does not fit type %s", s->name, f->type);
 }
 
@@ -245,7 +258,8 @@ static bool buckets_check(struct om *m, const struct om_family *f, const char *r
         le = s->le;
         last = s->value;
     }
-    if (!isinf(le) || value_of(m, f->name, "_count", rest) != last || isnan(value_of(m, f->name, "_sum", rest)))
+    if (!isinf(le) || value_of(m, f->name, "_count", rest) != last ||
+        isnan(value_of(m, f->name, "_sum", rest)))
         return wrong(m, "%s{%s}: +Inf is not the count, or no sum", name, rest);
     return true;
 }
@@ -257,7 +271,8 @@ static bool histograms_check(struct om *m)
         if (strcmp(m->families[k].type, "histogram"))
             continue;
         for (size_t i = 0; i < m->n_samples; i++)
-            if (!strncmp(m->samples[i].name, m->families[k].name, n) && !strcmp(m->samples[i].name + n, "_count") &&
+            if (!strncmp(m->samples[i].name, m->families[k].name, n) &&
+                !strcmp(m->samples[i].name + n, "_count") &&
                 !buckets_check(m, &m->families[k], m->samples[i].rest))
                 return false;
     }

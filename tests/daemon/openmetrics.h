@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* openmetrics.h - reads a text of OpenMetrics 1.0 as its grammar stands, and refuses everything else. */
+/* openmetrics.h - reads a text of OpenMetrics 1.0 as its grammar stands, and refuses everything
+ * else. */
 #ifndef TEST_DAEMON_OPENMETRICS_H
 #define TEST_DAEMON_OPENMETRICS_H
 
@@ -28,7 +29,8 @@ struct om {
 };
 
 bool om_parse(struct om *m, const char *text);      /* false: error says line and reason */
-double om_value(const struct om *m, const char *name, const char *labels);  /* NAN if there is none */
+double om_value(const struct om *m, const char *name,
+                const char *labels); /* NAN if there is none */
 double om_sum(const struct om *m, const char *name);        /* over all labels */
 size_t om_count(const struct om *m, const char *name);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Settings: each mistake is found with its file and line, and the template is what the code says. */
+/* Settings: each mistake is found with its file and line, and the template is what the code
+ * says. */
 #include "tests/daemon/harness.h"
 
 #include <sys/stat.h>
@@ -71,12 +72,15 @@ static void test_mistakes(void)
     test_bad("[daemon]\nsocket_mode = 01777\n", "rilld.conf:2:", "octal");
     test_bad("[limits]\nrtf_budget = nan\n", "rilld.conf:2:", "must be a number");
     test_bad("[limits]\nrtf_budget = 0\n", "rilld.conf:2:", "within 0.01");
-    test_bad("[limits]\nmax_connections = 99999999999999999999\n", "rilld.conf:2:", "max_connections");
+    test_bad("[limits]\nmax_connections = 99999999999999999999\n",
+             "rilld.conf:2:", "max_connections");
     test_bad("[log]\nlevel = loudly\n", "rilld.conf:2:", "level must be");
     test_bad("[log]\nlevel = trace\n", "rilld.conf:2:", "one of: error warning info debug");
     test_bad("[overload]\npolicy = xx\n", "rilld.conf:2:", "one of: model bypass skip shed off");
-    test_bad("[daemon]\nsocket = /tmp/x\ncontrol_socket = /tmp/x\n", "rilld.conf:", "the same path");
-    test_bad("[limits]\noutput_soft_ms = 5000\noutput_hard_ms = 1000\n", "rilld.conf:", "output_soft_ms must not be over");
+    test_bad("[daemon]\nsocket = /tmp/x\ncontrol_socket = /tmp/x\n",
+             "rilld.conf:", "the same path");
+    test_bad("[limits]\noutput_soft_ms = 5000\noutput_hard_ms = 1000\n",
+             "rilld.conf:", "output_soft_ms must not be over");
     test_bad("[daemon]\nthis is nothing\n", "rilld.conf:2:", "neither");
     test_bad("workers = 1\n", "rilld.conf:1:", "is no section");
     char text[512];
@@ -104,7 +108,8 @@ static void test_drop_ins(void)
     file_write("conf.d/30-c.txt", "not read");
     snprintf(args, sizeof args, "--print-config --config %s/rilld.conf", dir);
     const char *out = rilld_says(args, &code);
-    CHECK(code == 0 && strstr(out, "\nworkers = 3\n") && strstr(out, "\nlevel = debug\n"), "%s", out);
+    CHECK(code == 0 && strstr(out, "\nworkers = 3\n") && strstr(out, "\nlevel = debug\n"), "%s",
+          out);
     file_write("conf.d/20-b.conf", "[daemon]\nworkers = many\n");
     out = rilld_says(args, &code);
     CHECK(code == 1 && strstr(out, "conf.d/20-b.conf:2:"), "%s", out);
@@ -120,8 +125,10 @@ static void test_template(void)
     file[n] = '\0';
     if (f)
         fclose(f);
-    CHECK(code == 0 && n > 1000 && strcmp(out, file) == 0, "conf/rilld.conf is not what --print-config prints");
-    /* With every comment sign before a key removed it is still a good file with the same meaning. */
+    CHECK(code == 0 && n > 1000 && strcmp(out, file) == 0,
+          "conf/rilld.conf is not what --print-config prints");
+    /* With every comment sign before a key removed it is still a good file with the same
+     * meaning. */
     static char all[1 << 16];
     size_t to = 0;
     for (size_t i = 0; i < n; i++)
@@ -150,7 +157,8 @@ int main(void)
     if (!mkdtemp(dir))
         abort();
     test_good("");
-    test_good("; a comment\n[daemon]\nworkers = 4 ; inline\nsocket_mode = 0600\n[limits]\nrtf_budget = 0.5\n");
+    test_good("; a comment\n[daemon]\nworkers = 4 ; inline\nsocket_mode = "
+              "0600\n[limits]\nrtf_budget = 0.5\n");
     test_mistakes();
     test_template();
     test_options();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What flows, and what bounds it: conflation, socket buffers, memory, quotas, idling, disconnects. The models are those of
- * fake_rill.c. */
+/* What flows, and what bounds it: conflation, socket buffers, memory, quotas, idling, disconnects.
+ * The models are those of fake_rill.c. */
 #include "tests/daemon/harness.h"
 
 #include <signal.h>
@@ -103,7 +103,8 @@ static bool pulses_wait(struct watcher *w, uint64_t n)
         if (w->pulses >= n)
             return true;
     }
-    return CHECK(false, "%llu of %llu pulses", (unsigned long long) w->pulses, (unsigned long long) n);
+    return CHECK(false, "%llu of %llu pulses", (unsigned long long) w->pulses,
+                 (unsigned long long) n);
 }
 
 /* ---- conflation ---- */
@@ -150,12 +151,16 @@ static void test_vad_conflation(void)
         }
         done = a->m_case == RILL__SERVER_FRAME__M_FINISHED;
         if (done)
-            CHECK(a->finished->vad_frames == VAD_FRAMES, "%llu frames", (unsigned long long) a->finished->vad_frames);
+            CHECK(a->finished->vad_frames == VAD_FRAMES, "%llu frames",
+                  (unsigned long long) a->finished->vad_frames);
         rill__server_frame__free_unpacked(a, NULL);
     }
-    CHECK(starts == 1 && ends == 1 && start_pos == VAD_START * PULSE, "%u starts, %u ends", starts, ends);
-    CHECK(n < VAD_FRAMES * 3 / 4 && n > 10 && !disorder, "%u of %u probabilities came, %u in disorder", n, VAD_FRAMES, disorder);
-    CHECK(last == (VAD_FRAMES - 1) * PULSE && prob == vad_level(VAD_FRAMES - 1), "the newest is at %llu", (unsigned long long) last);
+    CHECK(starts == 1 && ends == 1 && start_pos == VAD_START * PULSE, "%u starts, %u ends", starts,
+          ends);
+    CHECK(n < VAD_FRAMES * 3 / 4 && n > 10 && !disorder,
+          "%u of %u probabilities came, %u in disorder", n, VAD_FRAMES, disorder);
+    CHECK(last == (VAD_FRAMES - 1) * PULSE && prob == vad_level(VAD_FRAMES - 1),
+          "the newest is at %llu", (unsigned long long) last);
     close(fd);
     rill_client_free(w.c);
     CHECK(rig_stop(&r) == 0);
@@ -180,7 +185,8 @@ static void test_socket_bytes(void)
     for (ssize_t n; (n = recv(fd, b, sizeof b, MSG_DONTWAIT)) > 0;)
         held += (size_t) n;
     kill(r.pid, SIGCONT);
-    printf("the kernel held %zu bytes, %.1f hops of %zu ms\n", held, (double) held / (double) hop, (size_t) PULSE * 1000 / RATE);
+    printf("the kernel held %zu bytes, %.1f hops of %zu ms\n", held, (double) held / (double) hop,
+           (size_t) PULSE * 1000 / RATE);
     CHECK(held >= 2 * hop && held <= 12 * hop, "%zu bytes", held);
     close(fd);
     rill_client_free(w.c);
@@ -197,7 +203,8 @@ static uint64_t memory_wait(struct watcher *w, uint64_t streams)
         if (s.memory_streams_bytes == streams && (streams || !s.memory_topics_bytes))
             break;
     }
-    CHECK(s.memory_streams_bytes == streams, "%llu bytes", (unsigned long long) s.memory_streams_bytes);
+    CHECK(s.memory_streams_bytes == streams, "%llu bytes",
+          (unsigned long long) s.memory_streams_bytes);
     return s.memory_connections_bytes;
 }
 
@@ -232,9 +239,12 @@ static void test_memory(void)
 
 /* ---- quotas ---- */
 
-static int open_code(struct rill_client *c, uint32_t id, const char *model, enum rill_client_pace pace)
+static int open_code(struct rill_client *c, uint32_t id, const char *model,
+                     enum rill_client_pace pace)
 {
-    struct rill_client_open o = { .model = model, .in = { RATE, 1, RILL_CLIENT_S16 }, .pace = pace };
+    struct rill_client_open o = { .model = model,
+                                  .in = { RATE, 1, RILL_CLIENT_S16 },
+                                  .pace = pace };
     return rill_client_open(c, id, &o, NULL) == 0 ? 0 : rill_client_error_code(c);
 }
 
@@ -246,25 +256,31 @@ static int other_user(const char *sock, const char *model, enum rill_client_pace
     pid_t pid = fork();
     if (pid == 0) {
         struct rill_client *c;
-        _exit(setgid(65534) < 0 || setuid(65534) < 0 || rill_client_connect(&c, sock, "other", 10000) < 0 ? 99
-              : open_code(c, 1, model, pace));
+        _exit(setgid(65534) < 0 || setuid(65534) < 0 ||
+                      rill_client_connect(&c, sock, "other", 10000) < 0
+                  ? 99
+                  : open_code(c, 1, model, pace));
     }
     waitpid(pid, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
 }
 
-static void quota_run(const char *conf, const char *model, enum rill_client_pace pace, uint32_t allowed, const char *words)
+static void quota_run(const char *conf, const char *model, enum rill_client_pace pace,
+                      uint32_t allowed, const char *words)
 {
     struct rig r;
     struct rill_client *a, *b;
     rig_start(&r, conf);
-    CHECK(rill_client_connect(&a, r.sock, "a", 10000) == 0 && rill_client_connect(&b, r.sock, "b", 10000) == 0);
+    CHECK(rill_client_connect(&a, r.sock, "a", 10000) == 0 &&
+          rill_client_connect(&b, r.sock, "b", 10000) == 0);
     uint32_t n = 0;
     while (n < 64 && open_code(n % 2 ? b : a, n + 1, model, pace) == 0)
         n++;
     struct rill_client *refused = n % 2 ? b : a;
     CHECK(allowed ? n == allowed : n > 0 && n < 64, "%u streams", n);
-    CHECK(rill_client_error_code(refused) == RILL__CODE__QUOTA && strstr(rill_client_error(refused), words), "%s", rill_client_error(refused));
+    CHECK(rill_client_error_code(refused) == RILL__CODE__QUOTA &&
+              strstr(rill_client_error(refused), words),
+          "%s", rill_client_error(refused));
     if (getuid() != 0 || chmod(r.dir, 0755) < 0)
         check_skip("another user's share: this is not root");
     else
@@ -281,13 +297,17 @@ static void quota_run(const char *conf, const char *model, enum rill_client_pace
 
 static void test_quotas(void)
 {
-    quota_run("preload = wiener\n[daemon]\nsocket_mode = 0666\n[limits]\nmax_streams_per_uid = 3\n", "wiener", RILL_CLIENT_FILE, 3,
-              "max_streams_per_uid");
-    /* Each stream of `slow` claims a tenth or somewhat more of a thread; 0.4 of them for one user. */
-    quota_run("preload = slow\n[daemon]\nsocket_mode = 0666\nworkers = 1\n[limits]\nrtf_budget = 1\nrtf_share_per_uid = 0.4\n", "slow",
-              RILL_CLIENT_LIVE, 0, "rtf_share_per_uid");
-    quota_run("preload = wiener\n[daemon]\nsocket_mode = 0666\n[limits]\nmax_bytes_per_uid = 3000000\n"
-              "max_streams_per_connection = 64\n", "wiener", RILL_CLIENT_FILE, 0, "max_bytes_per_uid");
+    quota_run("preload = wiener\n[daemon]\nsocket_mode = 0666\n[limits]\nmax_streams_per_uid = 3\n",
+              "wiener", RILL_CLIENT_FILE, 3, "max_streams_per_uid");
+    /* Each stream of `slow` claims a tenth or somewhat more of a thread; 0.4 of them for one
+     * user. */
+    quota_run("preload = slow\n[daemon]\nsocket_mode = 0666\nworkers = 1\n[limits]\nrtf_budget = "
+              "1\nrtf_share_per_uid = 0.4\n",
+              "slow", RILL_CLIENT_LIVE, 0, "rtf_share_per_uid");
+    quota_run(
+        "preload = wiener\n[daemon]\nsocket_mode = 0666\n[limits]\nmax_bytes_per_uid = 3000000\n"
+        "max_streams_per_connection = 64\n",
+        "wiener", RILL_CLIENT_FILE, 0, "max_bytes_per_uid");
 }
 
 /* The rings of 192 kHz are larger than what is left, the model's memory is not. */
@@ -295,12 +315,16 @@ static void test_large_stream(void)
 {
     struct rig r;
     struct rill_client *c;
-    struct rill_client_open o = { .model = "wiener", .in = { 192000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE };
+    struct rill_client_open o = { .model = "wiener",
+                                  .in = { 192000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE };
     rig_start(&r, "preload = wiener\n[limits]\nmax_bytes_per_uid = 1500000\n");
     CHECK(rill_client_connect(&c, r.sock, "large", 10000) == 0);
     for (uint32_t id = 1; id < 4; id++)
-        CHECK(rill_client_open(c, id, &o, NULL) < 0 && rill_client_error_code(c) == RILL__CODE__QUOTA &&
-              strstr(rill_client_error(c), "max_bytes_per_uid"), "%s", rill_client_error(c));
+        CHECK(rill_client_open(c, id, &o, NULL) < 0 &&
+                  rill_client_error_code(c) == RILL__CODE__QUOTA &&
+                  strstr(rill_client_error(c), "max_bytes_per_uid"),
+              "%s", rill_client_error(c));
     CHECK(open_code(c, 4, "wiener", RILL_CLIENT_FILE) == 0, "%s", rill_client_error(c));
     rill_client_free(c);
     CHECK(rig_stop(&r) == 0);
@@ -308,7 +332,8 @@ static void test_large_stream(void)
 
 /* ---- idling ---- */
 
-/* While the daemon itself stood still nobody was late: what a client said in time waits in the socket. */
+/* While the daemon itself stood still nobody was late: what a client said in time waits in the
+ * socket. */
 static void test_stood_still(void)
 {
     struct rig r;
@@ -347,7 +372,8 @@ static void test_ends_answered(void)
     f.cancel = &m;
     CHECK(raw_frame(fd, &f));
     Rill__ServerFrame *a = raw_answer(fd, 10000);
-    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_FINISHED && a->finished->cancelled && a->req == 77);
+    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_FINISHED && a->finished->cancelled &&
+          a->req == 77);
     if (a)
         rill__server_frame__free_unpacked(a, NULL);
     close(fd);
@@ -364,7 +390,8 @@ static void test_idle(void)
     CHECK(rill_client_connect(&busy, r.sock, "busy", 10000) == 0);
     result_listen(busy, &res);
     Rill__ServerFrame *a = raw_answer(fd, 10000);
-    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_GOAWAY && a->goaway->reason == RILL__GO_AWAY__REASON__REASON_IDLE);
+    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_GOAWAY &&
+          a->goaway->reason == RILL__GO_AWAY__REASON__REASON_IDLE);
     if (a)
         rill__server_frame__free_unpacked(a, NULL);
     CHECK(raw_closed(fd, 5000));
@@ -373,10 +400,13 @@ static void test_idle(void)
     /* A live stream without audio ends, and says why; one of a file and its connection stay. */
     CHECK(rill_client_connect(&busy, r.sock, "busy", 10000) == 0);
     result_listen(busy, &res);
-    CHECK(open_code(busy, 1, "wiener", RILL_CLIENT_LIVE) == 0 && open_code(busy, 2, "wiener", RILL_CLIENT_FILE) == 0);
+    CHECK(open_code(busy, 1, "wiener", RILL_CLIENT_LIVE) == 0 &&
+          open_code(busy, 2, "wiener", RILL_CLIENT_FILE) == 0);
     for (uint64_t end = now_ms() + 10000; !rill_client_ended(busy, 1) && now_ms() < end;)
         rill_client_poll(busy, 100);
-    CHECK(res.error_code == RILL__CODE__DEADLINE && strstr(rill_client_error(busy), "idle_stream_ms"), "%s", rill_client_error(busy));
+    CHECK(res.error_code == RILL__CODE__DEADLINE &&
+              strstr(rill_client_error(busy), "idle_stream_ms"),
+          "%s", rill_client_error(busy));
     for (uint64_t end = now_ms() + 2500; now_ms() < end;)
         rill_client_poll(busy, 100);
     CHECK(!rill_client_ended(busy, 2) && !res.goaway);
@@ -388,7 +418,8 @@ static void test_idle(void)
 
 /* ---- who disconnects is not computed for ---- */
 
-/* Two pulses of four seconds wait when the client goes during the first. Then the second is not begun. */
+/* Two pulses of four seconds wait when the client goes during the first. Then the second is not
+ * begun. */
 static void test_disconnect(void)
 {
     struct rig r;
@@ -410,7 +441,8 @@ static void test_disconnect(void)
     CHECK(rig_stop(&r) == 0);
 }
 
-/* ---- a socket that another program listens on is left to it, also where it knows nothing of our lock ---- */
+/* ---- a socket that another program listens on is left to it, also where it knows nothing of our
+ * lock ---- */
 
 static void test_foreign_listener(void)
 {
@@ -424,7 +456,8 @@ static void test_foreign_listener(void)
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     CHECK(bind(fd, (struct sockaddr *) &a, sizeof a) == 0 && listen(fd, 4) == 0);
     rig_spawn(&r, argv);
-    CHECK(rig_wait(&r, 20000) == 1 && strstr(rig_log(&r), "another program listens here"), "%s", rig_log(&r));
+    CHECK(rig_wait(&r, 20000) == 1 && strstr(rig_log(&r), "another program listens here"), "%s",
+          rig_log(&r));
     int peer = raw_connect(r.sock);
     CHECK(peer >= 0);
     close(peer);

@@ -84,7 +84,8 @@ static int error_after(const void *bytes, size_t n, bool hello)
 
 static void test_preface(void)
 {
-    static const char *const bad[] = { "GET / HTTP/1.1\r\n\r\n", "RILL\2\0\0\0", "X", "RILQ\1\0\0\0", "RILL\1\0\1\0", "RILL\1\0\0\1" };
+    static const char *const bad[] = { "GET / HTTP/1.1\r\n\r\n", "RILL\2\0\0\0", "X",
+                                       "RILQ\1\0\0\0",           "RILL\1\0\1\0", "RILL\1\0\0\1" };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int fd = raw_connect(rig.sock);
         raw_send(fd, bad[i], i == 1 || i > 3 ? 8 : strlen(bad[i]));
@@ -106,18 +107,24 @@ static void test_lengths(void)
     CHECK(error_after("\0\0\0\0", 4, false) == RILL__CODE__BAD_FRAME);
     CHECK(error_after("\xff\xff\xff\xff", 4, true) == RILL__CODE__TOO_LARGE);
     CHECK(error_after("\1\0\1\0", 4, true) == RILL__CODE__TOO_LARGE);           /* 65537 */
-    CHECK(error_after("\1\x10\0\0", 4, false) == RILL__CODE__TOO_LARGE);        /* 4097 before Hello */
-    memcpy(big, "\0\x10\0\0", 4);                                               /* 4096 of rubbish is read */
+    CHECK(error_after("\1\x10\0\0", 4, false) == RILL__CODE__TOO_LARGE); /* 4097 before Hello */
+    memcpy(big, "\0\x10\0\0", 4); /* 4096 of rubbish is read */
     memset(big + 4, 0xff, 4096);
     CHECK(error_after(big, 4100, false) == RILL__CODE__BAD_FRAME);
     CHECK(error_after("\1\0\0\0\0", 5, true) == RILL__CODE__BAD_FRAME);
 }
 
-/* A name that goes on behind a zero byte is no name; bytes that are no text may hold what they like. */
+/* A name that goes on behind a zero byte is no name; bytes that are no text may hold what they
+ * like. */
 static void test_zero_in_text(void)
 {
-    CHECK(error_after("\14\0\0\0\x1a\12\x08\1\x12\6" "ha\0/lf", 16, true) == RILL__CODE__BAD_FRAME);      /* OpenStream.model */
-    CHECK(error_after("\15\0\0\0\x1a\13\x08\1\x52\7\x0a\1" "b\x12\2" "4\0", 17, true) == RILL__CODE__BAD_FRAME);  /* .opt */
+    CHECK(error_after("\14\0\0\0\x1a\12\x08\1\x12\6"
+                      "ha\0/lf",
+                      16, true) == RILL__CODE__BAD_FRAME); /* OpenStream.model */
+    CHECK(error_after("\15\0\0\0\x1a\13\x08\1\x52\7\x0a\1"
+                      "b\x12\2"
+                      "4\0",
+                      17, true) == RILL__CODE__BAD_FRAME); /* .opt */
     int fd = raw_hello(rig.sock);
     raw_send(fd, "\6\0\0\0\x42\4\x0a\2\0\0", 10);                          /* Ping.payload */
     Rill__ServerFrame *a = raw_answer(fd, 5000);
@@ -234,7 +241,12 @@ static int open_error(void (*spoil)(Rill__OpenStream *o, Rill__Pcm *in))
     return code;
 }
 
-#define SPOIL(name, code) static void name(Rill__OpenStream *o, Rill__Pcm *in) { (void) o, (void) in; code; }
+#define SPOIL(name, code)                                                                          \
+    static void name(Rill__OpenStream *o, Rill__Pcm *in)                                           \
+    {                                                                                              \
+        (void) o, (void) in;                                                                       \
+        code;                                                                                      \
+    }
 SPOIL(no_format, o->in = NULL)
 SPOIL(rate_low, in->rate = 7999)
 SPOIL(rate_high, in->rate = 192001)
@@ -342,7 +354,7 @@ static void test_audio_mistakes(void)
 
 static void test_credit_violation(void)
 {
-    static uint8_t pcm[64200];                                  /* the window is two seconds: 32000 samples */
+    static uint8_t pcm[64200]; /* the window is two seconds: 32000 samples */
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     Rill__Audio m = RILL__AUDIO__INIT;
     uint8_t b[64];
@@ -407,7 +419,9 @@ static void test_fd_count(void)
 int main(void)
 {
     struct rill_client *bystander;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     static float x[16000];
     rig_start(&rig, "[limits]\nhello_timeout_ms = 700\n");
     CHECK(rill_client_connect(&bystander, rig.sock, "bystander", 10000) == 0);

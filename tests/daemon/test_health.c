@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is stuck and who is not: health.c over threads that never run, and a daemon whose model hangs. */
+/* Who is stuck and who is not: health.c over threads that never run, and a daemon whose model
+ * hangs. */
 #include "daemon/daemon.h"
 #include "tests/daemon/harness.h"
 
@@ -21,7 +22,8 @@ uint64_t lane_now_us(void)
     return clock_us;
 }
 
-void log_event(const struct log *l, enum log_level level, enum log_event event, const char *format, ...)
+void log_event(const struct log *l, enum log_level level, enum log_event event, const char *format,
+               ...)
 {
     (void) l, (void) level, (void) event, (void) format;
     n_lines++;
@@ -53,12 +55,14 @@ static void daemon_make(struct daemon *d, uint64_t watchdog_us)
 static void test_limit(void)
 {
     static const struct { uint64_t watchdog_us, limit_us; } cases[] = {
-        { 0, 2000000 }, { 10000000, 2000000 }, { 2000000, 850000 }, { 1000000, 350000 }, { 200000, 50000 },
+        { 0, 2000000 },      { 10000000, 2000000 }, { 2000000, 850000 },
+        { 1000000, 350000 }, { 200000, 50000 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct daemon d;
         daemon_make(&d, cases[i].watchdog_us);
-        CHECK(d.health.limit_us == cases[i].limit_us, "%zu: %llu", i, (unsigned long long) d.health.limit_us);
+        CHECK(d.health.limit_us == cases[i].limit_us, "%zu: %llu", i,
+              (unsigned long long) d.health.limit_us);
         health_stop(&d);
     }
 }
@@ -73,7 +77,8 @@ static void test_hang(void)
     look_for(&d, 1900000);
     CHECK(health_state(&d) == HEALTH_OK);
     look_for(&d, 300000);
-    CHECK(health_state(&d) == HEALTH_STUCK && strstr(health_reason(&d), "thread 1 "), "%s", health_reason(&d));
+    CHECK(health_state(&d) == HEALTH_STUCK && strstr(health_reason(&d), "thread 1 "), "%s",
+          health_reason(&d));
     CHECK(health_silent_us(&d, 1) > 2000000 && health_silent_us(&d, 0) == 0);
     d.draining = true;
     CHECK(health_state(&d) == HEALTH_STUCK);            /* it matters more */
@@ -97,7 +102,8 @@ static void test_starved(void)
     struct session s = { .worker = &workers[0] };
     struct lane l = { .model = &model, .opts = { .in_rate = 16000, .out_rate = 16000 } };
     daemon_make(&d, 0);
-    CHECK(ring_init(&l.in, sizeof(float), 2048) && ring_init(&l.recs, sizeof(struct lane_rec), 16) &&
+    CHECK(ring_init(&l.in, sizeof(float), 2048) &&
+          ring_init(&l.recs, sizeof(struct lane_rec), 16) &&
           ring_init(&l.out, sizeof(float), 2048));
     s.lane = &l;
     d.sessions = &s;
@@ -108,7 +114,8 @@ static void test_starved(void)
     look_for(&d, 1900000);
     CHECK(health_state(&d) == HEALTH_OK);
     look_for(&d, 300000);
-    CHECK(health_state(&d) == HEALTH_STUCK && strstr(health_reason(&d), "thread 0 ") && strstr(health_reason(&d), "sleeps"),
+    CHECK(health_state(&d) == HEALTH_STUCK && strstr(health_reason(&d), "thread 0 ") &&
+              strstr(health_reason(&d), "sleeps"),
           "%s", health_reason(&d));
     /* The client does not read: that is no fault of the thread. */
     ring_write(&l.out, x, 10);
@@ -188,7 +195,8 @@ static bool health_is(int fd, Rill__HealthReply__State state, const char *reason
 {
     Rill__ServerFrame *a = health_get(fd);
     const Rill__HealthReply *h = a->health;
-    bool good = h->state == state && strstr(h->reason, reason) && (*reason || !*h->reason) && h->n_beats == 2 && h->n_silent_us == 2;
+    bool good = h->state == state && strstr(h->reason, reason) && (*reason || !*h->reason) &&
+        h->n_beats == 2 && h->n_silent_us == 2;
     if (!good)
         printf("state %d, '%s'\n", (int) h->state, h->reason);
     rill__server_frame__free_unpacked(a, NULL);
@@ -219,18 +227,22 @@ static void test_model_hangs(void)
     struct rill_client *c = NULL;
     int data = raw_hello(r.sock);
     CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_OK, ""));
-    CHECK(rill_client_connect(&c, r.sock, "hang", 10000) == 0 && rill_client_open(c, 1, &o, NULL) == 0);
+    CHECK(rill_client_connect(&c, r.sock, "hang", 10000) == 0 &&
+          rill_client_open(c, 1, &o, NULL) == 0);
     CHECK(rill_client_send(c, 1, hang, sizeof hang) == 0);
     uint64_t began = now_ms();
     pet_ms = began;
     notified(fd, "NEVER", WATCHDOG_MS, &pet_ms);
-    /* The daemon's clock decides within half a period; a loaded machine may show it a little late. */
-    CHECK(pet_ms - began <= WATCHDOG_MS / 2 + 200, "petted %llu ms after the thread hung", (unsigned long long) (pet_ms - began));
+    /* The daemon's clock decides within half a period; a loaded machine may show it a little
+     * late. */
+    CHECK(pet_ms - began <= WATCHDOG_MS / 2 + 200, "petted %llu ms after the thread hung",
+          (unsigned long long) (pet_ms - began));
     CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_STUCK, "does not advance"));
     CHECK(notified(fd, "WATCHDOG=1", 10000, &pet_ms) >= 0);
     CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_OK, ""));
     CHECK(rill_client_finish(c, 1, NULL) == 0, "%s", rill_client_error(c));
-    CHECK(rig_log_has(&r, "has work and does not advance", 0) && rig_log_has(&r, "advance again", 3000));
+    CHECK(rig_log_has(&r, "has work and does not advance", 0) &&
+          rig_log_has(&r, "advance again", 3000));
     rill_client_free(c);
     close(data);
     close(fd);
@@ -241,13 +253,15 @@ static void test_model_hangs(void)
 static void test_stopped(void)
 {
     struct rig r;
-    struct rill_client_open o = { .model = is_fake() ? "slow" : NULL, .in = { 16000, 1, RILL_CLIENT_S16 },
+    struct rill_client_open o = { .model = is_fake() ? "slow" : NULL,
+                                  .in = { 16000, 1, RILL_CLIENT_S16 },
                                   .pace = RILL_CLIENT_FILE };
     static int16_t x[16000];
     rig_start(&r, "");
     struct rill_client *c = NULL;
     int data = raw_hello(r.sock);
-    CHECK(rill_client_connect(&c, r.sock, "stop", 20000) == 0 && rill_client_open(c, 1, &o, NULL) == 0);
+    CHECK(rill_client_connect(&c, r.sock, "stop", 20000) == 0 &&
+          rill_client_open(c, 1, &o, NULL) == 0);
     CHECK(rill_client_send(c, 1, x, sizeof x) == 0);
     kill(r.pid, SIGSTOP);
     usleep(2500000);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The answers over HTTP: what a request gets, whatever its bytes are, and a daemon that was passed a listening socket. */
+/* The answers over HTTP: what a request gets, whatever its bytes are, and a daemon that was passed
+ * a listening socket. */
 #include "daemon/http.h"
 #include "tests/daemon/harness.h"
 #include "tests/daemon/openmetrics.h"
@@ -19,20 +20,29 @@
 static const struct { const char *request; int status; enum http_page page; bool open; } cases[] = {
     { "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 200, HTTP_METRICS, false },
     { "GET /metrics HTTP/1.0\r\n\r\n", 200, HTTP_METRICS, false },
-    { "GET /metrics?x=1 HTTP/1.1\r\nAccept: text/plain;q=0.5, " OPEN_TYPE ";version=1.0.0\r\n\r\n", 200, HTTP_METRICS, true },
+    { "GET /metrics?x=1 HTTP/1.1\r\nAccept: text/plain;q=0.5, " OPEN_TYPE ";version=1.0.0\r\n\r\n",
+      200, HTTP_METRICS, true },
     { "GET /health HTTP/1.1\r\nACCEPT:*/*\r\n\r\n", 200, HTTP_HEALTH, false },
     { "GET /health HTTP/1.1\r\nX-Accept: " OPEN_TYPE "\r\n\r\n", 200, HTTP_HEALTH, false },
-    { "GET / HTTP/1.1\r\n\r\n", 404, HTTP_NONE, false }, { "GET /healthy HTTP/1.1\r\n\r\n", 404, HTTP_NONE, false },
+    { "GET / HTTP/1.1\r\n\r\n", 404, HTTP_NONE, false },
+    { "GET /healthy HTTP/1.1\r\n\r\n", 404, HTTP_NONE, false },
     { "GET /../metrics HTTP/1.1\r\n\r\n", 404, HTTP_NONE, false },
-    { "HEAD /health HTTP/1.1\r\n\r\n", 405, HTTP_NONE, false }, { "POST /metrics HTTP/1.1\r\n\r\n", 405, HTTP_NONE, false },
-    { "GET /health HTTP/2.0\r\n\r\n", 505, HTTP_NONE, false }, { "GET http://a/health HTTP/1.1\r\n\r\n", 400, HTTP_NONE, false },
-    { "GET /health\r\n\r\n", 400, HTTP_NONE, false }, { "GET  /health HTTP/1.1\r\n\r\n", 400, HTTP_NONE, false },
-    { "\r\n\r\n", 400, HTTP_NONE, false }, { "GET /health HTTP/1.1\n\n", 400, HTTP_NONE, false },
+    { "HEAD /health HTTP/1.1\r\n\r\n", 405, HTTP_NONE, false },
+    { "POST /metrics HTTP/1.1\r\n\r\n", 405, HTTP_NONE, false },
+    { "GET /health HTTP/2.0\r\n\r\n", 505, HTTP_NONE, false },
+    { "GET http://a/health HTTP/1.1\r\n\r\n", 400, HTTP_NONE, false },
+    { "GET /health\r\n\r\n", 400, HTTP_NONE, false },
+    { "GET  /health HTTP/1.1\r\n\r\n", 400, HTTP_NONE, false },
+    { "\r\n\r\n", 400, HTTP_NONE, false },
+    { "GET /health HTTP/1.1\n\n", 400, HTTP_NONE, false },
     { "GET /health HTTP/1.1\r\nno header\r\n\r\n", 400, HTTP_NONE, false },
     { "GET /health HTTP/1.1\r\n folded: x\r\n\r\n", 400, HTTP_NONE, false },
-    { "GET /health HTTP/1.1\r\na: b\rc\r\n\r\n", 400, HTTP_NONE, false }, { "RILL\x01", 400, HTTP_NONE, false },
-    { "GET /health HTTP/1.1\r\n: x\r\n\r\n", 400, HTTP_NONE, false }, { "\x16\x03\x01", 400, HTTP_NONE, false },
-    { "GET /health HTTP/1.1\r\nHost: x\r\n", 0, HTTP_NONE, false }, { "GET /health HTTP/1.1\r", 0, HTTP_NONE, false },
+    { "GET /health HTTP/1.1\r\na: b\rc\r\n\r\n", 400, HTTP_NONE, false },
+    { "RILL\x01", 400, HTTP_NONE, false },
+    { "GET /health HTTP/1.1\r\n: x\r\n\r\n", 400, HTTP_NONE, false },
+    { "\x16\x03\x01", 400, HTTP_NONE, false },
+    { "GET /health HTTP/1.1\r\nHost: x\r\n", 0, HTTP_NONE, false },
+    { "GET /health HTTP/1.1\r", 0, HTTP_NONE, false },
 };
 #define N_CASES (sizeof cases / sizeof *cases)
 
@@ -42,13 +52,15 @@ static void test_decision(void)
         size_t n = strlen(cases[i].request);
         struct http_decision d = http_decide(cases[i].request, n);
         CHECK(d.status == cases[i].status, "case %zu: %d", i, d.status);
-        CHECK(d.status != 200 || (d.page == cases[i].page && d.open == cases[i].open), "case %zu", i);
+        CHECK(d.status != 200 || (d.page == cases[i].page && d.open == cases[i].open), "case %zu",
+              i);
         for (size_t k = 0; k < n && cases[i].status == 200; k++)
             CHECK(http_decide(cases[i].request, k).status == 0, "case %zu cut at %zu", i, k);
     }
     char longest[4096];
     memset(longest, 'a', sizeof longest);
-    CHECK(http_decide(longest, 1023).status == 0 && http_decide(longest, 1024).status == 431 && http_decide(longest, 4096).status == 431);
+    CHECK(http_decide(longest, 1023).status == 0 && http_decide(longest, 1024).status == 431 &&
+          http_decide(longest, 4096).status == 431);
     int at = snprintf(longest, sizeof longest, "GET /health HTTP/1.1\r\nx: ");
     memset(longest + at, 'y', HTTP_REQUEST_BYTES - (size_t) at);
     memcpy(longest + HTTP_REQUEST_BYTES - 4, "\r\n\r\n", 4);
@@ -76,7 +88,8 @@ static void test_random(void)
             exact = realloc(exact, i ? i : 1);
             int now = http_decide(exact, i).status;
             n_wrong += before && now != before;
-            n_wrong += now != 0 && now != 200 && now != 400 && now != 404 && now != 405 && now != 431 && now != 505;
+            n_wrong += now != 0 && now != 200 && now != 400 && now != 404 && now != 405 &&
+                now != 431 && now != 505;
             before = now;
             free(exact);
         }
@@ -100,7 +113,9 @@ static void start_with_socket(struct rig *r, const char *more)
 
 static int http_connect(void)
 {
-    struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t) port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in a = { .sin_family = AF_INET,
+                             .sin_port = htons((uint16_t) port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *) &a, sizeof a) < 0)
         abort();
@@ -116,7 +131,9 @@ static const char *answer_read(int fd, int timeout_ms)
     for (;;) {
         struct pollfd p = { .fd = fd, .events = POLLIN };
         uint64_t now = now_ms();
-        ssize_t r = now < end && poll(&p, 1, (int) (end - now)) > 0 ? recv(fd, b + n, sizeof b - 1 - n, 0) : -1;
+        ssize_t r = now < end && poll(&p, 1, (int) (end - now)) > 0
+            ? recv(fd, b + n, sizeof b - 1 - n, 0)
+            : -1;
         if (r < 0)
             return "";
         n += (size_t) r;
@@ -160,11 +177,13 @@ static void test_pages(void)
     const char *a = ask("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
     CHECK(is_status(a, 200) && !strcmp(body_of(a), "ok\n") && strstr(a, "Connection: close"));
     a = ask("GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text;version=1.0.0\r\n\r\n");
-    CHECK(is_status(a, 200) && strstr(a, "Content-Type: application/openmetrics-text; version=1.0.0"));
+    CHECK(is_status(a, 200) &&
+          strstr(a, "Content-Type: application/openmetrics-text; version=1.0.0"));
     CHECK(om_parse(&om, body_of(a)), "%s", om.error);
     CHECK(om_value(&om, "rill_healthy", "") == 1);
     a = ask("GET /metrics HTTP/1.0\r\n\r\n");
-    CHECK(is_status(a, 200) && strstr(a, "version=0.0.4") && !strstr(a, "# EOF") && !strstr(a, "# UNIT"));
+    CHECK(is_status(a, 200) && strstr(a, "version=0.0.4") && !strstr(a, "# EOF") &&
+          !strstr(a, "# UNIT"));
     CHECK(strstr(body_of(a), "# TYPE rill_connections_accepted_total counter\n") != NULL);
     CHECK(is_status(ask("GET /nothing HTTP/1.1\r\n\r\n"), 404));
     a = ask("HEAD /health HTTP/1.1\r\n\r\n");
@@ -205,7 +224,8 @@ static void test_idle(void)
         n_told += strstr(a, " 408 ") != NULL;
         n_closed += !*a;
     }
-    CHECK(n_told >= 1 && n_told <= 16 && n_told + n_closed == 40, "%u told, %u closed", n_told, n_closed);
+    CHECK(n_told >= 1 && n_told <= 16 && n_told + n_closed == 40, "%u told, %u closed", n_told,
+          n_closed);
     for (int i = 0; i < 40; i++)
         close(fds[i]);
     usleep(300000);
@@ -220,8 +240,8 @@ static void test_unwell(void)
     static const float hang[512] = { 0.765625f };
     start_with_socket(&r, "");
     struct rill_client *c = NULL;
-    CHECK(rill_client_connect(&c, r.sock, "hang", 10000) == 0 && rill_client_open(c, 1, &o, NULL) == 0 &&
-          rill_client_send(c, 1, hang, sizeof hang) == 0);
+    CHECK(rill_client_connect(&c, r.sock, "hang", 10000) == 0 &&
+          rill_client_open(c, 1, &o, NULL) == 0 && rill_client_send(c, 1, hang, sizeof hang) == 0);
     usleep(3000000);
     const char *a = ask("GET /health HTTP/1.1\r\n\r\n");
     CHECK(is_status(a, 503) && strstr(body_of(a), "stuck: compute thread"), "%s", a);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a pulse waited for is counted from the arrival of its last sample, also where the next pulse is there already. */
+/* What a pulse waited for is counted from the arrival of its last sample, also where the next pulse
+ * is there already. */
 #include "daemon/lane.h"
 #include "tests/daemon/harness.h"
 
@@ -24,7 +25,8 @@ static uint32_t queue_of_next(struct lane *l)
 
 static void arrive(struct lane *l, uint64_t count, uint64_t ago_us)
 {
-    ring_write(&l->arrivals, &(struct lane_arrival) { .count = count, .us = lane_now_us() - ago_us }, 1);
+    ring_write(&l->arrivals,
+               &(struct lane_arrival) { .count = count, .us = lane_now_us() - ago_us }, 1);
 }
 
 static size_t allocated_bytes(void)
@@ -33,25 +35,35 @@ static size_t allocated_bytes(void)
     return m.uordblks + m.hblkhd;
 }
 
-/* What a lane says it takes is what it takes: rings, the model's stream, sinks, what goes past the model. */
+/* What a lane says it takes is what it takes: rings, the model's stream, sinks, what goes past the
+ * model. */
 static void test_bytes(const char *name, enum lane_relief relief)
 {
-    const struct lane_opts o = { .in_rate = 16000, .out_rate = 16000, .window_samples = 8 * PULSE, .want_audio = true, .want_vad = true,
-                                 .relief = relief, .heard = { .endpoint = true, .vad = { .kind = RILL_PORT_VAD, .threshold = 0.5f } } };
+    const struct lane_opts o = { .in_rate = 16000,
+                                 .out_rate = 16000,
+                                 .window_samples = 8 * PULSE,
+                                 .want_audio = true,
+                                 .want_vad = true,
+                                 .relief = relief,
+                                 .heard = { .endpoint = true,
+                                            .vad = { .kind = RILL_PORT_VAD, .threshold = 0.5f } } };
     rill_model *m;
     rill_plan *p;
     rill_error err;
     struct lane_model lm = { .plan = NULL };
     float rtf;
-    if (!CHECK(rill_model_builtin(&m, name, &err) == RILL_OK && rill_plan_new(&p, m, NULL, &err) == RILL_OK &&
-               lane_model_probe(&lm, p, 16000, &rtf, &err) == RILL_OK, "%s", err.text))
+    if (!CHECK(rill_model_builtin(&m, name, &err) == RILL_OK &&
+                   rill_plan_new(&p, m, NULL, &err) == RILL_OK &&
+                   lane_model_probe(&lm, p, 16000, &rtf, &err) == RILL_OK,
+               "%s", err.text))
         return;
     lm.delay_samples += 100000;         /* much goes past */
     size_t before = allocated_bytes();
     struct lane *l = lane_new(&lm, &o);
     size_t took = allocated_bytes() - before, says = lane_bytes(l);
     if (took)
-        CHECK(says > took - took / 32 && says < took + took / 32, "%s: %zu bytes; it says %zu", name, took, says);
+        CHECK(says > took - took / 32 && says < took + took / 32, "%s: %zu bytes; it says %zu",
+              name, took, says);
     else
         check_skip("what a lane takes: sanitizers count for themselves");
     lane_free(l);
@@ -62,7 +74,10 @@ static void test_bytes(const char *name, enum lane_relief relief)
 int main(void)
 {
     static const float x[3 * PULSE];
-    const struct lane_opts o = { .in_rate = 16000, .out_rate = 16000, .window_samples = 8 * PULSE, .align = true,
+    const struct lane_opts o = { .in_rate = 16000,
+                                 .out_rate = 16000,
+                                 .window_samples = 8 * PULSE,
+                                 .align = true,
                                  .want_audio = true };
     rill_model *m;
     rill_plan *p;
@@ -70,9 +85,12 @@ int main(void)
     struct lane_model lm = { .plan = NULL };
     float rtf;
     struct lane *l = NULL;
-    if (CHECK(rill_model_builtin(&m, "wiener", &err) == RILL_OK && rill_plan_new(&p, m, NULL, &err) == RILL_OK &&
-              lane_model_probe(&lm, p, 16000, &rtf, &err) == RILL_OK) && CHECK((l = lane_new(&lm, &o)) != NULL)) {
-        /* Two pulses have come, the first in two pieces, the second with the beginning of a third. */
+    if (CHECK(rill_model_builtin(&m, "wiener", &err) == RILL_OK &&
+              rill_plan_new(&p, m, NULL, &err) == RILL_OK &&
+              lane_model_probe(&lm, p, 16000, &rtf, &err) == RILL_OK) &&
+        CHECK((l = lane_new(&lm, &o)) != NULL)) {
+        /* Two pulses have come, the first in two pieces, the second with the beginning of a
+         * third. */
         arrive(l, PULSE - 100, 9000000);
         arrive(l, PULSE, 6000000);
         arrive(l, 2 * PULSE + 50, 3000000);

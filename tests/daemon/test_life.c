@@ -12,7 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct rill_client_open plain = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE,
+static const struct rill_client_open plain = { .in = { 16000, 1, RILL_CLIENT_S16 },
+                                               .pace = RILL_CLIENT_FILE,
                                                .align = true };
 static int16_t silence[16000];
 
@@ -93,15 +94,18 @@ static void test_reload(void)
     rig_conf(&r, "[limits]\nmax_streams_per_connection = 1\n[oops]\nx = 1\n");
     CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "rilld.conf:") &&
           strstr(rill_client_error(ctl), "oops"), "%s", rill_client_error(ctl));
-    CHECK(rill_client_open(c, 2, &plain, NULL) == 0, "the old settings hold: %s", rill_client_error(c));
+    CHECK(rill_client_open(c, 2, &plain, NULL) == 0, "the old settings hold: %s",
+          rill_client_error(c));
     rig_conf(&r, "preload = nosuch\n[limits]\nmax_streams_per_connection = 1\n");
     CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "nosuch"));
     CHECK(rill_client_open(c, 3, &plain, NULL) == 0, "%s", rill_client_error(c));
     rig_conf(&r, "[limits]\nmax_streams_per_connection = 3\n[daemon]\nworkers = 1\n");
     CHECK(rill_client_ctl_reload(ctl) == 0 && strstr(rill_client_ctl_text(ctl), "workers"), "%s",
           rill_client_error(ctl));
-    CHECK(rill_client_open(c, 4, &plain, NULL) < 0 && rill_client_error_code(c) == RILL__CODE__QUOTA);
-    CHECK(rill_client_send(c, 1, silence, 2000) == 0 && rill_client_finish(c, 1, &f) == 0 && f.in == 2000 && f.out == 2000,
+    CHECK(rill_client_open(c, 4, &plain, NULL) < 0 &&
+          rill_client_error_code(c) == RILL__CODE__QUOTA);
+    CHECK(rill_client_send(c, 1, silence, 2000) == 0 && rill_client_finish(c, 1, &f) == 0 &&
+              f.in == 2000 && f.out == 2000,
           "%s", rill_client_error(c));
     rig_conf(&r, "[limits]\nmax_streams_per_connection = 9\n");
     kill(r.pid, SIGHUP);
@@ -123,7 +127,8 @@ static void test_reload(void)
         snprintf(path, sizeof path, "%s/link", model);
         CHECK(symlink("later", path) == 0);
         o.model = "link";
-        CHECK(rill_client_open(c, 6, &o, NULL) < 0 && rill_client_error_code(c) == RILL__CODE__NO_MODEL);
+        CHECK(rill_client_open(c, 6, &o, NULL) < 0 &&
+              rill_client_error_code(c) == RILL__CODE__NO_MODEL);
     }
     rill_client_free(ctl);
     rill_client_free(c);
@@ -147,9 +152,11 @@ static void test_control(void)
     for (uint32_t id = 1; id <= 50; id++)
         CHECK(rill_client_open(c, id, &plain, NULL) == 0);
     CHECK(rill_client_ctl_status(ctl, &st, NULL, NULL) == 0);
-    CHECK(st.streams == 50 && st.connections == 2 && st.pid == (uint32_t) r.pid && strcmp(st.state, "running") == 0);
+    CHECK(st.streams == 50 && st.connections == 2 && st.pid == (uint32_t) r.pid &&
+          strcmp(st.state, "running") == 0);
     unsigned n = 0;
-    CHECK(rill_client_ctl_sessions(ctl, on_session, &n) == 0 && n == 50, "%u sessions over the pages", n);
+    CHECK(rill_client_ctl_sessions(ctl, on_session, &n) == 0 && n == 50,
+          "%u sessions over the pages", n);
     CHECK(rill_client_ctl_load(ctl, "nosuch") < 0 && rill_client_ctl_load(ctl, "wiener") == 0);
     CHECK(rill_client_ctl_unload(ctl, "wiener") == 0);
     CHECK(rill_client_open(c, 60, &plain, NULL) == 0);
@@ -166,7 +173,8 @@ static void test_control(void)
     rig_clean(&r);
 }
 
-/* Live streams are admitted as long as their measured cost fits; files wait instead, so they always are. */
+/* Live streams are admitted as long as their measured cost fits; files wait instead, so they always
+ * are. */
 static void test_admission(void)
 {
     struct rig r;
@@ -184,7 +192,8 @@ static void test_admission(void)
     CHECK(rill_client_open(c, 20, &o, NULL) == 0, "%s", rill_client_error(c));
     CHECK(rill_client_cancel(c, 1) == 0);
     o.pace = RILL_CLIENT_LIVE;
-    CHECK(rill_client_open(c, 21, &o, NULL) == 0, "room again after one left: %s", rill_client_error(c));
+    CHECK(rill_client_open(c, 21, &o, NULL) == 0, "room again after one left: %s",
+          rill_client_error(c));
     rill_client_free(c);
     CHECK(rig_stop(&r) == 0);
 }
@@ -205,11 +214,12 @@ static void test_drain(void)
     for (uint64_t end = now_ms() + 5000; !got.goaway && now_ms() < end;)
         rill_client_poll(c, 100);
     CHECK(got.goaway);
-    CHECK(rill_client_open(c, 2, &plain, NULL) < 0 && rill_client_error_code(c) == RILL__CODE__DRAINING);
+    CHECK(rill_client_open(c, 2, &plain, NULL) < 0 &&
+          rill_client_error_code(c) == RILL__CODE__DRAINING);
     CHECK(raw_connect(r.sock) < 0);
     CHECK(rill_client_send(c, 1, silence, 8000) == 0, "%s", rill_client_error(c));
-    CHECK(rill_client_finish(c, 1, &f) == 0 && f.in == 8000 && f.out == 8000 && got.bytes == 16000, "%s",
-          rill_client_error(c));
+    CHECK(rill_client_finish(c, 1, &f) == 0 && f.in == 8000 && f.out == 8000 && got.bytes == 16000,
+          "%s", rill_client_error(c));
     CHECK(rig_wait(&r, 10000) == 0);
     rill_client_free(c);
     result_free(&got);
@@ -243,7 +253,8 @@ static int notify_socket(const char *name)
     if (name[0] == '@')
         a.sun_path[0] = '\0';
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    CHECK(bind(fd, (struct sockaddr *) &a, (socklen_t) (offsetof(struct sockaddr_un, sun_path) + n + (name[0] == '/'))) == 0);
+    CHECK(bind(fd, (struct sockaddr *) &a,
+               (socklen_t) (offsetof(struct sockaddr_un, sun_path) + n + (name[0] == '/'))) == 0);
     return fd;
 }
 
@@ -301,7 +312,8 @@ static void test_notify(bool abstract)
     rig_clean(&r);
 }
 
-/* A compute thread that hangs: the daemon answers, says so, and leaves the watchdog alone until it is over. */
+/* A compute thread that hangs: the daemon answers, says so, and leaves the watchdog alone until it
+ * is over. */
 static void test_stuck_worker(void)
 {
     struct rig r;
@@ -357,8 +369,16 @@ static void test_activation(void)
     rig_conf(&r, "");
     snprintf(data, sizeof data, "%s/passed", r.dir);
     snprintf(control, sizeof control, "%s/passed-control", r.dir);
-    char *argv[] = { (char *) "/usr/bin/systemd-socket-activate", (char *) "-l", data, (char *) "-l", control,
-                     (char *) "--fdname=data:control", getenv("RILLD"), (char *) "-c", r.conf, NULL };
+    char *argv[] = { (char *) "/usr/bin/systemd-socket-activate",
+                     (char *) "-l",
+                     data,
+                     (char *) "-l",
+                     control,
+                     (char *) "--fdname=data:control",
+                     getenv("RILLD"),
+                     (char *) "-c",
+                     r.conf,
+                     NULL };
     memcpy(r.sock, data, sizeof data);
     memcpy(r.ctl, control, sizeof control);
     rig_spawn(&r, argv);
@@ -375,7 +395,7 @@ static void test_activation(void)
     struct stat s;
     kill(r.pid, SIGTERM);
     CHECK(rig_wait(&r, 10000) == 0);
-    CHECK(stat(data, &s) == 0);                                 /* the manager's socket is not ours to remove */
+    CHECK(stat(data, &s) == 0); /* the manager's socket is not ours to remove */
     rig_clean(&r);
 }
 
@@ -384,8 +404,10 @@ static void test_activation(void)
 static int units_copy(const char *dir)
 {
     char cmd[1024];
-    snprintf(cmd, sizeof cmd, "cp '%s'/*.socket '%s' && "
-             "sed -e 's|^ExecStart=.*|ExecStart=%s|' -e 's|^ExecReload=.*|ExecReload=+/bin/true|' '%s' > '%s/rilld.service'",
+    snprintf(cmd, sizeof cmd,
+             "cp '%s'/*.socket '%s' && "
+             "sed -e 's|^ExecStart=.*|ExecStart=%s|' -e 's|^ExecReload=.*|ExecReload=+/bin/true|' "
+             "'%s' > '%s/rilld.service'",
              getenv("RILLD_UNITS"), dir, getenv("RILLD"), getenv("RILLD_SERVICE"), dir);
     return system(cmd);
 }
@@ -400,11 +422,16 @@ static void test_units(void)
     }
     rig_dir(&r);
     CHECK(units_copy(r.dir) == 0);
-    snprintf(cmd, sizeof cmd, "cd '%s' && systemd-analyze verify --man=no ./rilld.service ./rilld.socket ./rilld-control.socket"
-             " > verify 2>&1; rc=$?; cat verify; [ $rc = 0 ] && ! grep -q rilld verify", r.dir);
+    snprintf(cmd, sizeof cmd,
+             "cd '%s' && systemd-analyze verify --man=no ./rilld.service ./rilld.socket "
+             "./rilld-control.socket"
+             " > verify 2>&1; rc=$?; cat verify; [ $rc = 0 ] && ! grep -q rilld verify",
+             r.dir);
     CHECK(system(cmd) == 0);
-    snprintf(cmd, sizeof cmd, "cd '%s' && systemd-analyze security --offline=true --threshold=10 --no-pager "
-             "./rilld.service > security 2>&1 || { tail -3 security; false; }", r.dir);
+    snprintf(cmd, sizeof cmd,
+             "cd '%s' && systemd-analyze security --offline=true --threshold=10 --no-pager "
+             "./rilld.service > security 2>&1 || { tail -3 security; false; }",
+             r.dir);
     CHECK(system(cmd) == 0);
     rig_clean(&r);
 }

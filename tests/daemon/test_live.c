@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Live streams in real time beside file streams that take all they can get, on one compute thread: what a pulse waits for,
- * and whether running streams together makes any of them late.
+/* Live streams in real time beside file streams that take all they can get, on one compute thread:
+ * what a pulse waits for, and whether running streams together makes any of them late.
  *
- *   test_daemon_live       with models that are simple to know: a pulse is never late; with the default model: streams
- *                          that run together are no later than each alone
- *   test_daemon_live --bench LIVE N FILE M SPEED SECONDS ROUNDS
- *                          real models, M file streams at SPEED times real time (0: all they can get): rounds in turns, streams
- *                          together and each alone */
+ *   test_daemon_live       with models that are simple to know: a pulse is never late; with the
+ * default model: streams that run together are no later than each alone test_daemon_live --bench
+ * LIVE N FILE M SPEED SECONDS ROUNDS real models, M file streams at SPEED times real time (0: all
+ * they can get): rounds in turns, streams together and each alone */
 #include "tests/daemon/harness.h"
 
 #include <pthread.h>
@@ -38,7 +37,8 @@ struct live {
     struct lists trip_us;           /* from the last sample of a pulse sent to the answer read */
     struct lists inside_us;         /* waiting and compute, as the daemon tells */
     size_t n_impossible;            /* longer inside than the whole trip */
-    size_t n_overslept;             /* pulses that this side sent late by a quarter of their length: the machine is busy */
+    size_t n_overslept; /* pulses that this side sent late by a quarter of their length: the machine
+                           is busy */
 };
 
 struct load {
@@ -52,8 +52,18 @@ struct load {
 };
 
 struct figures { uint32_t p50, p99, worst; };
-struct outcome { struct figures trip, inside; size_t pulses, rounds, overslept; uint32_t trip_misses, misses; uint64_t file_samples; };
-struct setup { const char *live_model, *file_model; unsigned n_live, n_file, batch; double seconds, speed; const char *models; };
+struct outcome {
+    struct figures trip, inside;
+    size_t pulses, rounds, overslept;
+    uint32_t trip_misses, misses;
+    uint64_t file_samples;
+};
+struct setup {
+    const char *live_model, *file_model;
+    unsigned n_live, n_file, batch;
+    double seconds, speed;
+    const char *models;
+};
 
 static uint64_t now_us(void)
 {
@@ -117,14 +127,18 @@ static void sleep_until(struct live *l, uint64_t at_us)
 
 static bool live_open(struct live *l, const struct setup *s, const char *sock, size_t n_pulses)
 {
-    struct rill_client_open o = { .model = s->live_model, .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_LIVE };
+    struct rill_client_open o = { .model = s->live_model,
+                                  .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_LIVE };
     struct rill_client_events ev = { .arg = l, .audio = on_audio };
     struct rill_client_opened opened = { 0 };
-    if (!CHECK(rill_client_connect(&l->client, sock, "live", 20000) == 0, "%s", rill_client_error(l->client)))
+    if (!CHECK(rill_client_connect(&l->client, sock, "live", 20000) == 0, "%s",
+               rill_client_error(l->client)))
         return false;
     rill_client_set_events(l->client, &ev);
     for (uint32_t id = 1; id <= s->n_live; id++) {
-        if (!CHECK(rill_client_open(l->client, id, &o, &opened) == 0, "%s", rill_client_error(l->client)))
+        if (!CHECK(rill_client_open(l->client, id, &o, &opened) == 0, "%s",
+                   rill_client_error(l->client)))
             return false;
         l->one[id] = (struct one) { .of = l, .sent_us = calloc(n_pulses, sizeof(uint64_t)) };
     }
@@ -166,19 +180,25 @@ static void *load_run(void *arg)
 {
     struct load *l = arg;
     struct rill_client *c = NULL;
-    struct rill_client_open o = { .model = l->model, .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE };
+    struct rill_client_open o = { .model = l->model,
+                                  .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE };
     float x[FILE_PIECE];
     uint64_t start_us = now_us();
     uint32_t seed = 5;
     if (sched_getscheduler(0) == SCHED_FIFO)        /* clients are not what is measured */
-        pthread_setschedparam(pthread_self(), SCHED_FIFO, &(struct sched_param) { .sched_priority = 1 });
+        pthread_setschedparam(pthread_self(), SCHED_FIFO,
+                              &(struct sched_param) { .sched_priority = 1 });
     for (int i = 0; i < FILE_PIECE; i++)
         x[i] = noise(&seed) / 4;
-    l->good = rill_client_connect(&c, l->sock, "file", 20000) == 0 && rill_client_open(c, 1, &o, NULL) == 0;
+    l->good = rill_client_connect(&c, l->sock, "file", 20000) == 0 &&
+        rill_client_open(c, 1, &o, NULL) == 0;
     while (l->good && !*l->stop) {
         l->good = rill_client_send(c, 1, x, sizeof x) == 0;
         l->samples += FILE_PIECE;
-        double ahead_us = l->speed > 0 ? (double) l->samples * 1e6 / 16000 / l->speed - (double) (now_us() - start_us) : 0;
+        double ahead_us = l->speed > 0
+            ? (double) l->samples * 1e6 / 16000 / l->speed - (double) (now_us() - start_us)
+            : 0;
         if (ahead_us > 0)
             usleep((useconds_t) ahead_us);
     }
@@ -193,7 +213,8 @@ static struct outcome outcome_of(struct live *l, const struct setup *s)
 {
     struct outcome o = { .pulses = l->trip_us.n };
     uint64_t pulse_us = (uint64_t) l->pulse * 1000000 / 16000;
-    CHECK(l->n_impossible == 0, "%zu pulses waited longer in the daemon than they were away", l->n_impossible);
+    CHECK(l->n_impossible == 0, "%zu pulses waited longer in the daemon than they were away",
+          l->n_impossible);
     for (size_t i = 0; i < l->trip_us.n; i++)
         o.trip_misses += l->trip_us.v[i] > pulse_us;
     for (uint32_t id = 1; id <= s->n_live; id++) {
@@ -215,14 +236,19 @@ static bool setup_run(const struct setup *s, struct outcome *ret)
     char conf[1024];
     _Atomic bool stop = false;
     size_t n_pulses;
-    snprintf(conf, sizeof conf, "%s%s\npreload = %s %s\n[daemon]\nworkers = 1\nbatch = %u\n[limits]\nmax_streams_per_connection = 64\n"
-             "max_connections_per_uid = 100\n", s->models ? "model_path = " : "", s->models ? s->models : "", s->live_model,
+    snprintf(conf, sizeof conf,
+             "%s%s\npreload = %s %s\n[daemon]\nworkers = 1\nbatch = "
+             "%u\n[limits]\nmax_streams_per_connection = 64\n"
+             "max_connections_per_uid = 100\n",
+             s->models ? "model_path = " : "", s->models ? s->models : "", s->live_model,
              strcmp(s->live_model, s->file_model) ? s->file_model : "", s->batch);
     rig_start(&rig, conf);
     memset(&live, 0, sizeof live);
     bool good = live_open(&live, s, rig.sock, 1 << 16);
     for (unsigned i = 0; i < s->n_file; i++) {
-        loads[i] = (struct load) { .sock = rig.sock, .model = s->file_model, .speed = s->speed, .stop = &stop };
+        loads[i] = (struct load) {
+            .sock = rig.sock, .model = s->file_model, .speed = s->speed, .stop = &stop
+        };
         pthread_create(&loads[i].thread, NULL, load_run, &loads[i]);
     }
     usleep(200000);
@@ -244,12 +270,17 @@ static bool setup_run(const struct setup *s, struct outcome *ret)
 
 /* ---- what must hold ---- */
 
-/* A pulse of `slow` is 32 ms long and takes 3.2 ms of sleep, no processor: the other programs of the machine do not matter,
- * and twelve file streams want far more than there is. Two in a hundred may be late, and there are three attempts, as any
- * thread may be kept from running at all. */
+/* A pulse of `slow` is 32 ms long and takes 3.2 ms of sleep, no processor: the other programs of
+ * the machine do not matter, and twelve file streams want far more than there is. Two in a hundred
+ * may be late, and there are three attempts, as any thread may be kept from running at all. */
 static void test_never_late(unsigned batch)
 {
-    const struct setup s = { .live_model = "slow", .file_model = "slow", .n_live = 2, .n_file = 12, .batch = batch, .seconds = 2 };
+    const struct setup s = { .live_model = "slow",
+                             .file_model = "slow",
+                             .n_live = 2,
+                             .n_file = 12,
+                             .batch = batch,
+                             .seconds = 2 };
     struct outcome o = { 0 };
     for (int k = 0; k < 3; k++)
         if (!setup_run(&s, &o) || o.misses * 50 <= o.pulses)
@@ -258,16 +289,23 @@ static void test_never_late(unsigned batch)
         check_skip("pulses in time: this side itself is kept from running");
         return;
     }
-    CHECK(o.misses * 50 <= o.pulses, "batches of %u: %u of %zu pulses late, worst %u us", batch, o.misses, o.pulses, o.inside.worst);
+    CHECK(o.misses * 50 <= o.pulses, "batches of %u: %u of %zu pulses late, worst %u us", batch,
+          o.misses, o.pulses, o.inside.worst);
     CHECK(o.pulses >= 2 * 60, "only %zu pulses came back", o.pulses);
     CHECK(o.file_samples > 12 * 2 * FILE_PIECE, "file streams stand still");
 }
 
-/* The default model, whose pulses take microseconds: streams that run together are no later than each alone. Other programs
- * make some late; two in a hundred are allowed for them, in the best of four attempts. */
+/* The default model, whose pulses take microseconds: streams that run together are no later than
+ * each alone. Other programs make some late; two in a hundred are allowed for them, in the best of
+ * four attempts. */
 static void test_together_alone(void)
 {
-    struct setup s = { .live_model = "wiener", .file_model = "wiener", .n_live = 6, .n_file = 4, .speed = 20, .seconds = 1.5 };
+    struct setup s = { .live_model = "wiener",
+                       .file_model = "wiener",
+                       .n_live = 6,
+                       .n_file = 4,
+                       .speed = 20,
+                       .seconds = 1.5 };
     struct outcome together = { 0 }, alone = { 0 };
     bool good = false;
     for (int k = 0; k < 4 && !good; k++) {
@@ -282,23 +320,28 @@ static void test_together_alone(void)
         check_skip("together and alone: this side itself is kept from running");
         return;
     }
-    CHECK(good, "%u of %zu pulses late together, %u of %zu each alone", together.misses, together.pulses, alone.misses,
-          alone.pulses);
-    CHECK(together.pulses >= 6 * 90 && alone.pulses >= 6 * 90, "only %zu and %zu pulses came back", together.pulses, alone.pulses);
+    CHECK(good, "%u of %zu pulses late together, %u of %zu each alone", together.misses,
+          together.pulses, alone.misses, alone.pulses);
+    CHECK(together.pulses >= 6 * 90 && alone.pulses >= 6 * 90, "only %zu and %zu pulses came back",
+          together.pulses, alone.pulses);
 }
 
 static void row_print(const struct setup *s, const struct outcome *o)
 {
-    printf("%-6u %8zu %8u %8u %8u %8u %8u %8u %8u %8u %12.1f\n", s->batch, o->pulses, o->inside.p50, o->inside.p99,
-           o->inside.worst, o->misses, o->trip.p50, o->trip.p99, o->trip.worst, o->trip_misses,
-           (double) o->file_samples / 16000 / s->seconds);
+    printf("%-6u %8zu %8u %8u %8u %8u %8u %8u %8u %8u %12.1f\n", s->batch, o->pulses, o->inside.p50,
+           o->inside.p99, o->inside.worst, o->misses, o->trip.p50, o->trip.p99, o->trip.worst,
+           o->trip_misses, (double) o->file_samples / 16000 / s->seconds);
     fflush(stdout);
 }
 
 static int bench(char **argv)
 {
-    struct setup s = { .live_model = argv[0], .n_live = (unsigned) atoi(argv[1]), .file_model = argv[2],
-                       .n_file = (unsigned) atoi(argv[3]), .speed = atof(argv[4]), .seconds = atof(argv[5]),
+    struct setup s = { .live_model = argv[0],
+                       .n_live = (unsigned) atoi(argv[1]),
+                       .file_model = argv[2],
+                       .n_file = (unsigned) atoi(argv[3]),
+                       .speed = atof(argv[4]),
+                       .seconds = atof(argv[5]),
                        .models = getenv("RILL_TEST_LIBRARY") };
     int rounds = atoi(argv[6]);
     if (s.n_live < 1 || s.n_live > STREAMS_MAX || s.n_file > STREAMS_MAX || s.seconds <= 0)
@@ -306,9 +349,11 @@ static int bench(char **argv)
     /* The daemon inherits it: what else runs on the machine does not count. */
     if (sched_setscheduler(0, SCHED_FIFO, &(struct sched_param) { .sched_priority = 2 }) != 0)
         printf("no right to real-time priority: other programs count\n");
-    printf("%u live streams of %s, %u file streams of %s, one compute thread; microseconds\n%-6s %8s %8s %8s %8s %8s %8s %8s "
-           "%8s %8s %12s\n", s.n_live, s.live_model, s.n_file, s.file_model, "batch", "pulses", "p50", "p99", "worst", "late",
-           "trip p50", "p99", "worst", "late", "file s/s");
+    printf("%u live streams of %s, %u file streams of %s, one compute thread; microseconds\n%-6s "
+           "%8s %8s %8s %8s %8s %8s %8s "
+           "%8s %8s %12s\n",
+           s.n_live, s.live_model, s.n_file, s.file_model, "batch", "pulses", "p50", "p99", "worst",
+           "late", "trip p50", "p99", "worst", "late", "file s/s");
     for (int k = 0; k < 2 * rounds; k++) {
         struct outcome o;
         s.batch = k % 2 ? 1 : 32;

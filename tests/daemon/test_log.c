@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The log: fields of the journal, a journal that is not there, a client's flood, and a pipe that nobody empties. */
+/* The log: fields of the journal, a journal that is not there, a client's flood, and a pipe that
+ * nobody empties. */
 #include "daemon/log.h"
 #include "tests/daemon/harness.h"
 
@@ -18,18 +19,24 @@ static bool field_is(const char *datagram, const char *field)
 {
     char with[300];
     snprintf(with, sizeof with, "\n%s\n", field);
-    return strstr(datagram, with) || (!strncmp(datagram, field, strlen(field)) && datagram[strlen(field)] == '\n');
+    return strstr(datagram, with) ||
+        (!strncmp(datagram, field, strlen(field)) && datagram[strlen(field)] == '\n');
 }
 
 static void test_fields(void)
 {
     char b[2048];
-    size_t n = log_fields(b, sizeof b - 1, LOG_WARN, EVENT_STREAM, "stream=7 uid=1000 rtf_max=0.5 text=\"two words\" out=3 end words=9");
+    size_t n = log_fields(b, sizeof b - 1, LOG_WARN, EVENT_STREAM,
+                          "stream=7 uid=1000 rtf_max=0.5 text=\"two words\" out=3 end words=9");
     b[n] = '\0';
-    CHECK(field_is(b, "MESSAGE=stream=7 uid=1000 rtf_max=0.5 text=\"two words\" out=3 end words=9") && field_is(b, "PRIORITY=4"));
+    CHECK(
+        field_is(b, "MESSAGE=stream=7 uid=1000 rtf_max=0.5 text=\"two words\" out=3 end words=9") &&
+        field_is(b, "PRIORITY=4"));
     CHECK(field_is(b, "SYSLOG_IDENTIFIER=rilld") && strstr(b, "\nMESSAGE_ID="));
-    CHECK(field_is(b, "RILL_STREAM=7") && field_is(b, "RILL_UID=1000") && field_is(b, "RILL_RTF_MAX=0.5"));
-    CHECK(field_is(b, "RILL_TEXT=two words") && field_is(b, "RILL_OUT=3") && !strstr(b, "RILL_WORDS"));
+    CHECK(field_is(b, "RILL_STREAM=7") && field_is(b, "RILL_UID=1000") &&
+          field_is(b, "RILL_RTF_MAX=0.5"));
+    CHECK(field_is(b, "RILL_TEXT=two words") && field_is(b, "RILL_OUT=3") &&
+          !strstr(b, "RILL_WORDS"));
     n = log_fields(b, sizeof b - 1, LOG_INFO, EVENT_NONE, "plain words a=1");
     b[n] = '\0';
     CHECK(!strstr(b, "RILL_") && !strstr(b, "MESSAGE_ID"));
@@ -72,8 +79,10 @@ static void stream_short(const struct rig *r, uint32_t id)
     struct rill_client *c = NULL;
     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE };
     static int16_t x[1600];
-    CHECK(rill_client_connect(&c, r->sock, "log", 10000) == 0 && rill_client_open(c, id, &o, NULL) == 0 &&
-          rill_client_send(c, id, x, sizeof x) == 0 && rill_client_finish(c, id, NULL) == 0, "%s", rill_client_error(c));
+    CHECK(rill_client_connect(&c, r->sock, "log", 10000) == 0 &&
+              rill_client_open(c, id, &o, NULL) == 0 && rill_client_send(c, id, x, sizeof x) == 0 &&
+              rill_client_finish(c, id, NULL) == 0,
+          "%s", rill_client_error(c));
     rill_client_free(c);
 }
 
@@ -86,11 +95,13 @@ static void test_journal(bool own)
     rig_dir(&r);
     snprintf(path, sizeof path, "%s/j", r.dir);
     int fd = journal_make(path);
-    snprintf(more, sizeof more, "[log]\nformat = %s\njournal_socket = %s\n", own ? "auto" : "journal", path);
+    snprintf(more, sizeof more, "[log]\nformat = %s\njournal_socket = %s\n",
+             own ? "auto" : "journal", path);
     rig_conf(&r, more);
     close(open(r.log, O_CREAT | O_WRONLY, 0600));
     stat(r.log, &st);
-    snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long) st.st_dev, (unsigned long long) st.st_ino);
+    snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long) st.st_dev,
+             (unsigned long long) st.st_ino);
     if (own)
         setenv("JOURNAL_STREAM", stream, 1);
     char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
@@ -102,8 +113,10 @@ static void test_journal(bool own)
     stream_short(&r, 3);
     d = journal_find(fd, "RILL_STREAM=1", 5000);
     snprintf(uid, sizeof uid, "RILL_UID=%u", (unsigned) getuid());
-    CHECK(d && field_is(d, uid) && field_is(d, "RILL_MODEL=rill-denoise") && strstr(d, "\nRILL_RTF=") && field_is(d, "RILL_MISS=0") &&
-          strstr(d, "\nRILL_Q_P99=") && strstr(d, "\nMESSAGE_ID="), "%s", d ? d : "none");
+    CHECK(d && field_is(d, uid) && field_is(d, "RILL_MODEL=rill-denoise") &&
+              strstr(d, "\nRILL_RTF=") && field_is(d, "RILL_MISS=0") &&
+              strstr(d, "\nRILL_Q_P99=") && strstr(d, "\nMESSAGE_ID="),
+          "%s", d ? d : "none");
     int raw = raw_connect(r.sock);
     CHECK(raw_send(raw, "GET / HT", 8));
     d = journal_find(fd, "RILL_ERROR=BAD_PREFACE", 5000);
@@ -144,13 +157,14 @@ static void test_flood(void)
     f.finish = &m;
     for (int i = 0; i < 2000; i++)
         CHECK(raw_frame(fd, &f) && raw_error(fd, 5000) == RILL__CODE__NO_STREAM);
-    CHECK(rill_client_connect(&c, r.sock, "flood", 10000) == 0 && rill_client_stats(c, &st, NULL, NULL) == 0);
+    CHECK(rill_client_connect(&c, r.sock, "flood", 10000) == 0 &&
+          rill_client_stats(c, &st, NULL, NULL) == 0);
     unsigned n_lines = 0;
     for (const char *p = rig_log(&r); (p = strstr(p, "error=NO_STREAM")); p++)
         n_lines++;
     /* Twenty at once, and five a second while it lasted. */
-    CHECK(n_lines >= 20 && n_lines < 400 && st.log_lines_lost + n_lines == 2000, "%u written, %llu lost", n_lines,
-          (unsigned long long) st.log_lines_lost);
+    CHECK(n_lines >= 20 && n_lines < 400 && st.log_lines_lost + n_lines == 2000,
+          "%u written, %llu lost", n_lines, (unsigned long long) st.log_lines_lost);
     CHECK(st.protocol_errors == 2000);
     usleep(600000);
     CHECK(raw_frame(fd, &f) && raw_error(fd, 5000) == RILL__CODE__NO_STREAM);
@@ -188,7 +202,8 @@ static void test_full_pipe(void)
     for (int i = 0; i < 3000; i++)
         if (!CHECK(raw_frame(fd, &f) && raw_error(fd, 5000) == RILL__CODE__NO_STREAM))
             break;
-    CHECK(rill_client_connect(&c, r.sock, "pipe", 10000) == 0 && rill_client_stats(c, &st, NULL, NULL) == 0);
+    CHECK(rill_client_connect(&c, r.sock, "pipe", 10000) == 0 &&
+          rill_client_stats(c, &st, NULL, NULL) == 0);
     CHECK(st.log_lines_lost > 1000, "%llu", (unsigned long long) st.log_lines_lost);
     rill_client_free(c);
     close(fd);

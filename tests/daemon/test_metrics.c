@@ -15,22 +15,35 @@ static void test_reader(void)
     static const struct { const char *text; bool good; } cases[] = {
         { "# EOF\n", true },
         { "# TYPE a counter\n# HELP a x\na_total 1\n# EOF\n", true },
-        { "# TYPE a_seconds counter\n# UNIT a_seconds seconds\n# HELP a_seconds x\na_seconds_total{m=\"x\\\"\\\\\"} 1.5\n# EOF\n", true },
-        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 2\nh_bucket{le=\"+Inf\"} 3\nh_count 3\nh_sum 4\n# EOF\n", true },
-        { "# TYPE a counter\n# HELP a x\na 1\n# EOF\n", false },                            /* no _total */
+        { "# TYPE a_seconds counter\n# UNIT a_seconds seconds\n# HELP a_seconds "
+          "x\na_seconds_total{m=\"x\\\"\\\\\"} 1.5\n# EOF\n",
+          true },
+        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 2\nh_bucket{le=\"+Inf\"} "
+          "3\nh_count 3\nh_sum 4\n# EOF\n",
+          true },
+        { "# TYPE a counter\n# HELP a x\na 1\n# EOF\n", false }, /* no _total */
         { "# TYPE a counter\n# HELP a x\na_total -1\n# EOF\n", false },
-        { "# TYPE a counter\n# HELP a x\na_total 1\na_total 1\n# EOF\n", false },           /* twice */
-        { "# TYPE a counter\n# HELP a x\na_total 1\n# TYPE b gauge\n# HELP b x\nb 1\n# TYPE a counter\n# EOF\n", false },
-        { "# HELP a x\na_total 1\n# EOF\n", false },                                        /* no TYPE */
-        { "# TYPE a counter\n# HELP a x\na_total 1\n", false },                             /* no EOF */
+        { "# TYPE a counter\n# HELP a x\na_total 1\na_total 1\n# EOF\n", false }, /* twice */
+        { "# TYPE a counter\n# HELP a x\na_total 1\n# TYPE b gauge\n# HELP b x\nb 1\n# TYPE a "
+          "counter\n# EOF\n",
+          false },
+        { "# HELP a x\na_total 1\n# EOF\n", false }, /* no TYPE */
+        { "# TYPE a counter\n# HELP a x\na_total 1\n", false }, /* no EOF */
         { "# TYPE a counter\n# HELP a x\na_total 1\n# EOF\n\n", false },
         { "# TYPE a gauge\n# HELP a x\na{b=\"1\",b=\"2\"} 1\n# EOF\n", false },
         { "# TYPE a gauge\n# HELP a x\na{b=\"\\q\"} 1\n# EOF\n", false },
         { "# TYPE a_s gauge\n# UNIT a_s seconds\n# HELP a_s x\na_s 1\n# EOF\n", false },
-        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1\"} 2\nh_bucket{le=\"+Inf\"} 3\nh_count 3\nh_sum 4\n# EOF\n", false },
-        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 4\nh_bucket{le=\"+Inf\"} 3\nh_count 3\nh_sum 4\n# EOF\n", false },
-        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 2\nh_bucket{le=\"+Inf\"} 3\nh_count 4\nh_sum 4\n# EOF\n", false },
-        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 2\nh_count 2\nh_sum 4\n# EOF\n", false },
+        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1\"} 2\nh_bucket{le=\"+Inf\"} 3\nh_count "
+          "3\nh_sum 4\n# EOF\n",
+          false },
+        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 4\nh_bucket{le=\"+Inf\"} "
+          "3\nh_count 3\nh_sum 4\n# EOF\n",
+          false },
+        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 2\nh_bucket{le=\"+Inf\"} "
+          "3\nh_count 4\nh_sum 4\n# EOF\n",
+          false },
+        { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 2\nh_count 2\nh_sum 4\n# EOF\n",
+          false },
         { "# TYPE a info\n# HELP a x\na_info{v=\"1\"} 2\n# EOF\n", false },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -111,14 +124,18 @@ static bool near(double a, double b)
 static void test_top(void)
 {
     struct rig r;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     Rill__CtlTop m = RILL__CTL_TOP__INIT;
     struct rill_client *c = NULL;
     rig_start(&r, "");
     int ctl = raw_hello(r.ctl);
-    CHECK(rill_client_connect(&c, r.sock, "top", 10000) == 0 && rill_client_open(c, 1, &o, NULL) == 0 && rill_client_open(c, 2, &o, NULL) == 0);
-    CHECK(rill_client_send(c, 2, audio, 32000) == 0 && rill_client_skip(c, 2, 500) == 0 && rill_client_send(c, 2, audio, 32000) == 0);
+    CHECK(rill_client_connect(&c, r.sock, "top", 10000) == 0 &&
+          rill_client_open(c, 1, &o, NULL) == 0 && rill_client_open(c, 2, &o, NULL) == 0);
+    CHECK(rill_client_send(c, 2, audio, 32000) == 0 && rill_client_skip(c, 2, 500) == 0 &&
+          rill_client_send(c, 2, audio, 32000) == 0);
     f.m_case = RILL__CLIENT_FRAME__M_CTL_TOP;
     f.ctl_top = &m;
     Rill__ServerFrame *a = NULL;
@@ -127,15 +144,20 @@ static void test_top(void)
             rill__server_frame__free_unpacked(a, NULL);
         raw_frame(ctl, &f);
         a = raw_answer(ctl, 5000);
-        if (!CHECK(a && a->m_case == RILL__SERVER_FRAME__M_CTL_TOP && a->ctl_top->n_sessions == 2) || a->ctl_top->sessions[0]->audio_us > 1900000)
+        if (!CHECK(a && a->m_case == RILL__SERVER_FRAME__M_CTL_TOP &&
+                   a->ctl_top->n_sessions == 2) ||
+            a->ctl_top->sessions[0]->audio_us > 1900000)
             break;
     }
     const Rill__TopReply *t = a->ctl_top;
     const Rill__Session *s = t->sessions[0];
-    CHECK(s->stream == 2 && s->audio_us > 1900000 && s->audio_us <= 2000000 && s->gap_samples == 500 && s->compute_us >= t->sessions[1]->compute_us);
+    CHECK(s->stream == 2 && s->audio_us > 1900000 && s->audio_us <= 2000000 &&
+          s->gap_samples == 500 && s->compute_us >= t->sessions[1]->compute_us);
     CHECK(s->in_samples == 32000 && s->max_chunk_us * 64 >= s->compute_us && s->serial == 2);
-    CHECK(t->status->streams == 2 && t->status->stats->n_models == 1 && t->status->stats->models[0]->streams == 2 &&
-          t->status->stats->models[0]->audio_us == s->audio_us && t->status->stats->stream_bytes > 0 && !strcmp(t->status->state, "running"));
+    CHECK(t->status->streams == 2 && t->status->stats->n_models == 1 &&
+          t->status->stats->models[0]->streams == 2 &&
+          t->status->stats->models[0]->audio_us == s->audio_us &&
+          t->status->stats->stream_bytes > 0 && !strcmp(t->status->state, "running"));
     rill__server_frame__free_unpacked(a, NULL);
     rill_client_free(c);
     close(ctl);
@@ -150,17 +172,23 @@ static void test_idle(void)
     int fd = raw_hello(r.ctl);
     om_get(fd);
     CHECK(om_value(&om, "rill_sessions", "") == 0 && om_value(&om, "rill_connections", "") == 1);
-    CHECK(om_value(&om, "rill_compute_threads", "") == 2 && om_value(&om, "rill_rt_threads", "") == 0 &&
-          om_value(&om, "rill_rt_demotions_total", "") == 0 && om_value(&om, "rill_overload_level", "") == 0 &&
+    CHECK(om_value(&om, "rill_compute_threads", "") == 2 &&
+          om_value(&om, "rill_rt_threads", "") == 0 &&
+          om_value(&om, "rill_rt_demotions_total", "") == 0 &&
+          om_value(&om, "rill_overload_level", "") == 0 &&
           om_value(&om, "rill_streams_relieved", "") == 0);
-    CHECK(om_value(&om, "rill_memory_bytes", "of=\"connections\"") > 65536 && om_value(&om, "rill_memory_bytes", "of=\"streams\"") == 0 &&
+    CHECK(om_value(&om, "rill_memory_bytes", "of=\"connections\"") > 65536 &&
+          om_value(&om, "rill_memory_bytes", "of=\"streams\"") == 0 &&
           om_value(&om, "rill_memory_bytes", "of=\"topics\"") == 0);
     CHECK(om_value(&om, "rill_protocol_errors_total", "code=\"bad_frame\"") == 0);
     CHECK(om_value(&om, "rill_gap_seconds_total", "reason=\"late\"") == 0);
-    CHECK(om_count(&om, "rill_model_info") == 1 && om_value(&om, "rill_model_load_seconds", "model=\"rill-denoise\"") > 0);
-    CHECK(om_value(&om, "process_resident_memory_bytes", "") > 1e6 && om_value(&om, "process_open_fds", "") > 5);
+    CHECK(om_count(&om, "rill_model_info") == 1 &&
+          om_value(&om, "rill_model_load_seconds", "model=\"rill-denoise\"") > 0);
+    CHECK(om_value(&om, "process_resident_memory_bytes", "") > 1e6 &&
+          om_value(&om, "process_open_fds", "") > 5);
     CHECK(om_value(&om, "process_max_fds", "") >= om_value(&om, "process_open_fds", ""));
-    CHECK(om_value(&om, "process_cpu_seconds_total", "") > 0 && om_value(&om, "process_start_time_seconds", "") > 1.7e9);
+    CHECK(om_value(&om, "process_cpu_seconds_total", "") > 0 &&
+          om_value(&om, "process_start_time_seconds", "") > 1.7e9);
     CHECK(om_value(&om, "rill_healthy", "") == 1);
     close(fd);
     /* The data socket does not answer. */
@@ -180,7 +208,9 @@ static void test_sums(void)
 {
     struct rig r;
     char err[512];
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     rig_start(&r, "");
     int ctl = raw_hello(r.ctl);
     uint64_t compute_us = 0;
@@ -191,44 +221,58 @@ static void test_sums(void)
         result_free(&res);
     }
     struct rill_client *c = NULL;
-    CHECK(rill_client_connect(&c, r.sock, "gap", 10000) == 0 && rill_client_open(c, 1, &o, NULL) == 0);
+    CHECK(rill_client_connect(&c, r.sock, "gap", 10000) == 0 &&
+          rill_client_open(c, 1, &o, NULL) == 0);
     CHECK(rill_client_send(c, 1, audio, 8000) == 0 && rill_client_skip(c, 1, 24000) == 0 &&
-          rill_client_send(c, 1, audio, 8000) == 0 && rill_client_finish(c, 1, NULL) == 0, "%s", rill_client_error(c));
+              rill_client_send(c, 1, audio, 8000) == 0 && rill_client_finish(c, 1, NULL) == 0,
+          "%s", rill_client_error(c));
     o.model = "nosuch";
     CHECK(rill_client_open(c, 2, &o, NULL) < 0 && rill_client_open(c, 3, &o, NULL) < 0);
     rill_client_free(c);
     om_get(ctl);
     static const char model[] = "model=\"rill-denoise\"";
-    CHECK(om_value(&om, "rill_sessions_opened_total", "") == 4 && om_value(&om, "rill_sessions", "") == 0);
+    CHECK(om_value(&om, "rill_sessions_opened_total", "") == 4 &&
+          om_value(&om, "rill_sessions", "") == 0);
     CHECK(om_value(&om, "rill_model_sessions_opened_total", model) == 4);
     CHECK(near(om_value(&om, "rill_audio_seconds_total", model), 3 * SECONDS + 0.5), "%.9g",
           om_value(&om, "rill_audio_seconds_total", model));
     CHECK(near(om_value(&om, "rill_gap_seconds_total", "reason=\"client\""), 1.5));
-    CHECK(om_sum(&om, "rill_gap_seconds_total") == om_value(&om, "rill_gap_seconds_total", "reason=\"client\""));
+    CHECK(om_sum(&om, "rill_gap_seconds_total") ==
+          om_value(&om, "rill_gap_seconds_total", "reason=\"client\""));
     CHECK(om_value(&om, "rill_sessions_refused_total", "reason=\"no_model\"") == 2 &&
           om_sum(&om, "rill_sessions_refused_total") == 2);
-    CHECK(om_value(&om, "rill_protocol_errors_total", "code=\"no_model\"") == 2 && om_sum(&om, "rill_protocol_errors_total") == 2);
+    CHECK(om_value(&om, "rill_protocol_errors_total", "code=\"no_model\"") == 2 &&
+          om_sum(&om, "rill_protocol_errors_total") == 2);
     Rill__ServerFrame *a = stats_get(ctl);
     const Rill__ModelStats *m = a->stats->models[0];
-    CHECK(a->stats->n_models == 1 && a->stats->protocol_errors == 2 && a->stats->streams_opened == 4);
+    CHECK(a->stats->n_models == 1 && a->stats->protocol_errors == 2 &&
+          a->stats->streams_opened == 4);
     CHECK(om_value(&om, "rill_chunk_compute_seconds_count", model) == (double) m->pulses &&
-          om_value(&om, "rill_chunk_queue_seconds_count", model) == (double) m->pulses && m->pulses > 90);
-    CHECK(near(om_value(&om, "rill_chunk_compute_seconds_sum", model), (double) m->compute_us * 1e-6) &&
+          om_value(&om, "rill_chunk_queue_seconds_count", model) == (double) m->pulses &&
+          m->pulses > 90);
+    CHECK(near(om_value(&om, "rill_chunk_compute_seconds_sum", model),
+               (double) m->compute_us * 1e-6) &&
           near(om_value(&om, "rill_compute_seconds_total", model), (double) m->compute_us * 1e-6));
-    CHECK(m->compute_us >= compute_us, "%llu, of three streams %llu", (unsigned long long) m->compute_us,
-          (unsigned long long) compute_us);
+    CHECK(m->compute_us >= compute_us, "%llu, of three streams %llu",
+          (unsigned long long) m->compute_us, (unsigned long long) compute_us);
     CHECK(near(om_value(&om, "rill_audio_seconds_total", model), (double) m->audio_us * 1e-6));
     /* One stream at a time: every run is a batch of one. */
     CHECK(om_value(&om, "rill_batch_size_count", model) == (double) m->pulses &&
-          om_value(&om, "rill_batch_size_bucket", "model=\"rill-denoise\",le=\"1.0\"") == (double) m->pulses);
+          om_value(&om, "rill_batch_size_bucket", "model=\"rill-denoise\",le=\"1.0\"") ==
+              (double) m->pulses);
     CHECK(om_value(&om, "rill_deadline_misses_total", model) == (double) m->deadline_misses);
     /* Stats says the same in its own fields. */
-    CHECK(a->stats->n_errors == 1 && a->stats->errors[0]->code == RILL__CODE__NO_MODEL && a->stats->errors[0]->n == 2);
-    CHECK(a->stats->n_refused == 1 && a->stats->refused[0]->code == RILL__CODE__NO_MODEL && a->stats->refused[0]->n == 2);
+    CHECK(a->stats->n_errors == 1 && a->stats->errors[0]->code == RILL__CODE__NO_MODEL &&
+          a->stats->errors[0]->n == 2);
+    CHECK(a->stats->n_refused == 1 && a->stats->refused[0]->code == RILL__CODE__NO_MODEL &&
+          a->stats->refused[0]->n == 2);
     CHECK(a->stats->n_gaps == 1 && a->stats->gaps[0]->reason == RILL__GAP__REASON__REASON_CLIENT &&
-          a->stats->gaps[0]->samples == 24000 && a->stats->gaps[0]->us == 1500000 && m->gap_samples == 24000 && m->gap_us == 1500000);
-    CHECK(m->compute && m->compute->n_le_us + 1 == m->compute->n_count && m->compute->sum_us == m->compute_us &&
-          m->compute->count[m->compute->n_count - 1] == m->pulses && m->queue->count[m->queue->n_count - 1] == m->pulses);
+          a->stats->gaps[0]->samples == 24000 && a->stats->gaps[0]->us == 1500000 &&
+          m->gap_samples == 24000 && m->gap_us == 1500000);
+    CHECK(m->compute && m->compute->n_le_us + 1 == m->compute->n_count &&
+          m->compute->sum_us == m->compute_us &&
+          m->compute->count[m->compute->n_count - 1] == m->pulses &&
+          m->queue->count[m->queue->n_count - 1] == m->pulses);
     CHECK(m->n_batches == 1 && m->batches[0] == m->pulses && m->batch_mean == 1);
     CHECK(a->stats->resident_bytes > 1000000 && a->stats->open_fds > 5 && a->stats->cpu_us > 0);
     rill__server_frame__free_unpacked(a, NULL);
@@ -261,10 +305,15 @@ static void test_page(void)
         at += 7;
         if (!CHECK(sscanf(at, "%79s %15s", name, kind) == 2))
             break;
-        snprintf(named, sizeof named, "`%s%s`", name, !strcmp(kind, "counter") ? "_total" : !strcmp(kind, "info") ? "_info" : "");
+        snprintf(named, sizeof named, "`%s%s`", name,
+                 !strcmp(kind, "counter")    ? "_total"
+                     : !strcmp(kind, "info") ? "_info"
+                                             : "");
         CHECK(strstr(page, named) != NULL, "%s is not in docs/operating.md", named);
     }
-    for (const char *at = strstr(page, "## Metrics"), *end = at ? strstr(at, "What deserves") : NULL; at && at < end; at++)
+    for (const char *at = strstr(page, "## Metrics"),
+                    *end = at ? strstr(at, "What deserves") : NULL;
+         at && at < end; at++)
         n_named += !strncmp(at, "| `", 3) || !strncmp(at, "`, `", 4);
     CHECK(n_families > 30 && n_named == n_families, "%u families, %u names", n_families, n_named);
     free(text);

@@ -60,8 +60,9 @@ static void model_put(const struct rig *r, const char *name, const char *text)
 
 static struct rill_client_open open_of(const char *model)
 {
-    return (struct rill_client_open) { .model = model, .in = { 16000, 1, RILL_CLIENT_F32 }, .align = true,
-                                       .pace = RILL_CLIENT_FILE };
+    return (struct rill_client_open) {
+        .model = model, .in = { 16000, 1, RILL_CLIENT_F32 }, .align = true, .pace = RILL_CLIENT_FILE
+    };
 }
 
 /* The volume of what a whole stream of `model` gives back: 1, 0.5; 0 if it failed. Words in err. */
@@ -70,7 +71,8 @@ static float volume_of(struct rig *r, const char *model, char err[512])
     struct rill_client_open o = open_of(model);
     struct result got;
     float v = 0, y;
-    if (stream_whole(r->sock, &o, sound, 2000, sizeof(float), 700, &got, err) && got.bytes == 2000 * sizeof y) {
+    if (stream_whole(r->sock, &o, sound, 2000, sizeof(float), 700, &got, err) &&
+        got.bytes == 2000 * sizeof y) {
         memcpy(&y, got.pcm + 1000 * sizeof y, sizeof y);
         v = y / sound[1000];
     }
@@ -98,7 +100,8 @@ static void slow_open(struct slow_stream *s, struct rig *r, const char *model)
 static void slow_send(struct slow_stream *s, size_t n)
 {
     n = n < N_FRAMES - s->at ? n : N_FRAMES - s->at;
-    CHECK(rill_client_send(s->c, 1, sound + s->at, n * sizeof(float)) == 0, "%s", rill_client_error(s->c));
+    CHECK(rill_client_send(s->c, 1, sound + s->at, n * sizeof(float)) == 0, "%s",
+          rill_client_error(s->c));
     s->at += n;
 }
 
@@ -110,9 +113,11 @@ static void slow_close(struct slow_stream *s, float volume)
     CHECK(rill_client_finish(s->c, 1, &s->got.fin) == 0, "%s", rill_client_error(s->c));
     for (int i = 0; i < N_FRAMES; i++)
         want[i] = sound[i] * volume;
-    CHECK(s->got.bytes == sizeof want && memcmp(s->got.pcm, want, sizeof want) == 0 && s->got.pos_good,
-          "%zu bytes, in %llu, out %llu, dropped %llu, error %d", s->got.bytes, (unsigned long long) s->got.fin.in,
-          (unsigned long long) s->got.fin.out, (unsigned long long) s->got.fin.dropped, s->got.error_code);
+    CHECK(s->got.bytes == sizeof want && memcmp(s->got.pcm, want, sizeof want) == 0 &&
+              s->got.pos_good,
+          "%zu bytes, in %llu, out %llu, dropped %llu, error %d", s->got.bytes,
+          (unsigned long long) s->got.fin.in, (unsigned long long) s->got.fin.out,
+          (unsigned long long) s->got.fin.dropped, s->got.error_code);
     rill_client_free(s->c);
     result_free(&s->got);
 }
@@ -136,8 +141,10 @@ static void test_swap(void)
     CHECK(volume_of(&r, "m", err) == 0.5f, "%s", err);
     slow_open(&new, &r, "m");
     model_put(&r, "m", "nonsense");
-    CHECK(rill_client_ctl_swap(ctl, "m") < 0 && rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
-          strstr(rill_client_error(ctl), "is no model"), "%s", rill_client_error(ctl));
+    CHECK(rill_client_ctl_swap(ctl, "m") < 0 &&
+              rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
+              strstr(rill_client_error(ctl), "is no model"),
+          "%s", rill_client_error(ctl));
     CHECK(rill_client_ctl_reload_model(ctl, "m") < 0);
     CHECK(volume_of(&r, "m", err) == 0.5f, "a bad file changes nothing: %s", err);
     model_put(&r, "m", "wiener");
@@ -162,8 +169,10 @@ static void test_reload_all(void)
     CHECK(volume_of(&r, "b", err) == 1, "%s", err);
     model_put(&r, "a", "half");
     model_put(&r, "b", "nonsense");
-    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "b: "), "%s", rill_client_error(ctl));
-    CHECK(volume_of(&r, "a", err) == 1 && volume_of(&r, "b", err) == 1, "one bad file changes nothing at all: %s", err);
+    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "b: "), "%s",
+          rill_client_error(ctl));
+    CHECK(volume_of(&r, "a", err) == 1 && volume_of(&r, "b", err) == 1,
+          "one bad file changes nothing at all: %s", err);
     model_put(&r, "b", "half");
     kill(r.pid, SIGHUP);
     CHECK(rig_log_has(&r, "reloaded /", 10000));
@@ -199,11 +208,13 @@ static struct counted count_of(struct rill_client *ctl, const char *model)
 {
     struct counted n = { .model = model };
     struct rill_client_status st;
-    CHECK(rill_client_ctl_status(ctl, &st, on_stats, &n) == 0 && rill_client_info(ctl, on_model, &n) == 0);
+    CHECK(rill_client_ctl_status(ctl, &st, on_stats, &n) == 0 &&
+          rill_client_info(ctl, on_model, &n) == 0);
     return n;
 }
 
-static bool state_comes(struct rill_client *ctl, const char *model, const char *state, int timeout_ms)
+static bool state_comes(struct rill_client *ctl, const char *model, const char *state,
+                        int timeout_ms)
 {
     for (uint64_t end = now_ms() + (uint64_t) timeout_ms; now_ms() < end; usleep(50000))
         if (!strcmp(count_of(ctl, model).state, state))
@@ -221,7 +232,8 @@ static void test_unload(void)
     model_put(&r, "m", "wiener");
     slow_open(&s, &r, "m");
     slow_send(&s, 3000);
-    CHECK(rill_client_ctl_unload(ctl, "m") == 0 && strstr(rill_client_ctl_text(ctl), "when the streams"));
+    CHECK(rill_client_ctl_unload(ctl, "m") == 0 &&
+          strstr(rill_client_ctl_text(ctl), "when the streams"));
     CHECK(!strcmp(count_of(ctl, "m").state, "known"));
     int raw = raw_hello(r.ctl);
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
@@ -238,11 +250,13 @@ static void test_unload(void)
     CHECK(raw_frame(raw, &f));
     CHECK(raw_answer(raw, 400) == NULL, "not before its stream has ended");
     struct counted n = count_of(ctl, "m");
-    CHECK(n.opened == 3 && n.streams == 2, "counts go on over the versions: %u, %u", (unsigned) n.opened, (unsigned) n.streams);
+    CHECK(n.opened == 3 && n.streams == 2, "counts go on over the versions: %u, %u",
+          (unsigned) n.opened, (unsigned) n.streams);
     slow_close(&s, 1);
     slow_close(&t, 0.5f);
     Rill__ServerFrame *a = raw_answer(raw, 10000);
-    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_CTL_DONE && a->req == 5 && !strcmp(a->ctl_done->text, "unloaded"));
+    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_CTL_DONE && a->req == 5 &&
+          !strcmp(a->ctl_done->text, "unloaded"));
     if (a)
         rill__server_frame__free_unpacked(a, NULL);
     close(raw);
@@ -277,12 +291,15 @@ static void test_idle(void)
 /* ---- bad files ---- */
 
 /* Opening the model fails with these words, and swapping another model for it changes nothing. */
-static void bad_is_refused(struct rig *r, struct rill_client *ctl, const char *text, const char *words)
+static void bad_is_refused(struct rig *r, struct rill_client *ctl, const char *text,
+                           const char *words)
 {
     char err[512];
     model_put(r, "bad", text);
-    CHECK(rill_client_ctl_load(ctl, "bad") < 0 && rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
-          strstr(rill_client_error(ctl), words), "%s: %s", text, rill_client_error(ctl));
+    CHECK(rill_client_ctl_load(ctl, "bad") < 0 &&
+              rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
+              strstr(rill_client_error(ctl), words),
+          "%s: %s", text, rill_client_error(ctl));
     CHECK(volume_of(r, "bad", err) == 0 && strstr(err, words), "%s: %s", text, err);
     model_put(r, "good", text);
     CHECK(rill_client_ctl_swap(ctl, "good") < 0 && strstr(rill_client_error(ctl), words));
@@ -320,7 +337,8 @@ static pid_t child_of(pid_t parent)
     return found;
 }
 
-/* Who kills the process that checks is the kernel where memory is short; that is no lack of processor time. */
+/* Who kills the process that checks is the kernel where memory is short; that is no lack of
+ * processor time. */
 static void test_killed(void)
 {
     struct rig r;
@@ -339,8 +357,8 @@ static void test_killed(void)
     if (CHECK(child > 0))
         kill(child, SIGKILL);
     Rill__ServerFrame *a = raw_answer(raw, 20000);
-    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_ERROR && strstr(a->error->text, "was killed"), "%s",
-          a && a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "no error");
+    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_ERROR && strstr(a->error->text, "was killed"),
+          "%s", a && a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "no error");
     if (a)
         rill__server_frame__free_unpacked(a, NULL);
     close(raw);
@@ -357,7 +375,9 @@ static void test_bad(void)
     slow_open(&s, &r, "good");
     bad_is_refused(&r, ctl, "nonsense", "is no model");
     slow_send(&s, 2000);
-    bad_is_refused(&r, ctl, "crash", has_address_space_limit() ? "ended with signal 11" : "the process that checked it ended");
+    bad_is_refused(&r, ctl, "crash",
+                   has_address_space_limit() ? "ended with signal 11"
+                                             : "the process that checked it ended");
     slow_send(&s, 2000);
     bad_is_refused(&r, ctl, "loop", "more than 1 s of processor time");
     slow_send(&s, 2000);
@@ -368,7 +388,8 @@ static void test_bad(void)
     slow_send(&s, 2000);
     bad_is_refused(&r, ctl, "change", "it changed meanwhile");
     slow_close(&s, 1);
-    CHECK(strstr(rig_log(&r), "/models/bad") != NULL, "messages name the file, not a descriptor: %s", rig_log(&r));
+    CHECK(strstr(rig_log(&r), "/models/bad") != NULL,
+          "messages name the file, not a descriptor: %s", rig_log(&r));
     CHECK(!strstr(rig_log(&r), "/proc/self"), "%s", rig_log(&r));
     rill_client_free(ctl);
     CHECK(rig_stop(&r) == 0);
@@ -421,7 +442,8 @@ static int open_code_with_zero(struct rig *r, const char *name)
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     Rill__OpenStream o = RILL__OPEN_STREAM__INIT;
     Rill__Pcm pcm = RILL__PCM__INIT;
-    pcm = (Rill__Pcm) { .base = pcm.base, .rate = 16000, .channels = 1, .enc = RILL__ENC__ENC_F32LE };
+    pcm =
+        (Rill__Pcm) { .base = pcm.base, .rate = 16000, .channels = 1, .enc = RILL__ENC__ENC_F32LE };
     o.stream = 1;
     o.model = (char *) (uintptr_t) name;
     o.in = &pcm;
@@ -463,11 +485,15 @@ static void test_names(void)
     snprintf(path, sizeof path, "%s/models/m", r.dir);
     memset(longest, 'a', sizeof longest);
     longest[65] = '\0';
-    const char *bad[] = { "../outside", "..", ".", "m/", "m/graph.nnef", "./m", "/", path, "m/../../outside", "M", "m m", "m\n", "~", "-\xc3\xa4",
-                          ".m", "*", longest, "m%2f", "\\m" };
+    const char *bad[] = {
+        "../outside", "..",  ".",   "m/", "m/graph.nnef", "./m", "/", path,    "m/../../outside",
+        "M",          "m m", "m\n", "~",  "-\xc3\xa4",    ".m",  "*", longest, "m%2f",
+        "\\m"
+    };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CHECK(open_code(&r, bad[i]) == RILL__CODE__NO_MODEL, "%s", bad[i]);
-    CHECK(open_code_with_zero(&r, "m#") == RILL__CODE__BAD_FRAME && open_code_with_zero(&r, "m#/../x") == RILL__CODE__BAD_FRAME &&
+    CHECK(open_code_with_zero(&r, "m#") == RILL__CODE__BAD_FRAME &&
+          open_code_with_zero(&r, "m#/../x") == RILL__CODE__BAD_FRAME &&
           open_code_with_zero(&r, "#") == RILL__CODE__BAD_FRAME);
     in_models(&r, "fifo.rill", make_fifo);
     in_models(&r, "fifo", make_fifo);
@@ -477,7 +503,8 @@ static void test_names(void)
     in_models(&r, "root", make_link_abs);
     in_models(&r, "zero.rill", make_link_zero);
     in_models(&r, "plain", make_file);
-    const char *refused[] = { "fifo.rill", "fifo", "link", "link.rill", "up", "root", "zero.rill", "plain" };
+    const char *refused[] = { "fifo.rill", "fifo", "link",      "link.rill",
+                              "up",        "root", "zero.rill", "plain" };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         CHECK(open_code(&r, refused[i]) == RILL__CODE__NO_MODEL, "%s", refused[i]);
     /* Inside a folder: what is read is a regular file that lies there. */
@@ -500,9 +527,11 @@ static void test_names(void)
         struct rill_client *ctl = client(r.ctl);
         snprintf(path, sizeof path, "%s/aside", r.dir);
         CHECK(rename(dir, path) == 0 && symlink(path, dir) == 0);
-        CHECK(rill_client_ctl_swap(ctl, "turned") < 0, "the link is not followed: %s", rill_client_ctl_text(ctl));
+        CHECK(rill_client_ctl_swap(ctl, "turned") < 0, "the link is not followed: %s",
+              rill_client_ctl_text(ctl));
         CHECK(open_code(&r, "turned") == 0, "the version that is there stays");
-        CHECK(rill_client_ctl_unload(ctl, "turned") == 0 && open_code(&r, "turned") == RILL__CODE__NO_MODEL);
+        CHECK(rill_client_ctl_unload(ctl, "turned") == 0 &&
+              open_code(&r, "turned") == RILL__CODE__NO_MODEL);
         rill_client_free(ctl);
     }
     CHECK(rig_stop(&r) == 0);
@@ -531,14 +560,17 @@ static void test_pins(void)
     text_put(path, line);
     CHECK(rill_client_ctl_swap(ctl, "m") == 0, "%s", rill_client_error(ctl));
     model_put(&r, "m", "half");
-    CHECK(rill_client_ctl_swap(ctl, "m") < 0 && strstr(rill_client_error(ctl), "not the one that models.pins has"), "%s",
-          rill_client_error(ctl));
+    CHECK(rill_client_ctl_swap(ctl, "m") < 0 &&
+              strstr(rill_client_error(ctl), "not the one that models.pins has"),
+          "%s", rill_client_error(ctl));
     CHECK(volume_of(&r, "m", err) == 1, "%s", err);
     text_put(path, "xyz m\n");
     model_put(&r, "m", "wiener");
-    CHECK(rill_client_ctl_swap(ctl, "m") < 0 && strstr(rill_client_error(ctl), "pins:1 is no line"), "%s", rill_client_error(ctl));
+    CHECK(rill_client_ctl_swap(ctl, "m") < 0 && strstr(rill_client_error(ctl), "pins:1 is no line"),
+          "%s", rill_client_error(ctl));
     unlink(path);
-    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "models.pins"), "%s", rill_client_error(ctl));
+    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "models.pins"), "%s",
+          rill_client_error(ctl));
     rill_client_free(ctl);
     CHECK(rig_stop(&r) == 0);
 }
@@ -560,7 +592,8 @@ static bool file_copy(const char *from, const char *to)
 static bool compile(const char *model, const char *to)
 {
     char cmd[512];
-    snprintf(cmd, sizeof cmd, "'%s' compile '%s/models/library/%s' -o '%s'", getenv("RILL"), getenv("RILL_SOURCE"), model, to);
+    snprintf(cmd, sizeof cmd, "'%s' compile '%s/models/library/%s' -o '%s'", getenv("RILL"),
+             getenv("RILL_SOURCE"), model, to);
     return system(cmd) == 0;
 }
 
@@ -597,21 +630,24 @@ static void test_truncated(struct rig *r, struct rill_client *ctl, const char *p
     slow_send(&s, 4000);
     CHECK(truncate(path, 0) == 0);
     slow_send(&s, 4000);
-    CHECK(rill_client_ctl_swap(ctl, "c.rill") < 0 && rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED, "%s",
-          rill_client_error(ctl));
+    CHECK(rill_client_ctl_swap(ctl, "c.rill") < 0 &&
+              rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED,
+          "%s", rill_client_error(ctl));
     text_put(path, "something else\n");
     CHECK(rill_client_ctl_swap(ctl, "c.rill") < 0, "%s", rill_client_error(ctl));
     unlink(path);
     CHECK(rill_client_ctl_swap(ctl, "c.rill") < 0, "%s", rill_client_error(ctl));
     slow_send(&s, N_FRAMES);
     CHECK(rill_client_finish(s.c, 1, &s.got.fin) == 0, "%s", rill_client_error(s.c));
-    CHECK(s.got.bytes == want.bytes && memcmp(s.got.pcm, want.pcm, want.bytes) == 0, "%zu bytes", s.got.bytes);
+    CHECK(s.got.bytes == want.bytes && memcmp(s.got.pcm, want.pcm, want.bytes) == 0, "%zu bytes",
+          s.got.bytes);
     rill_client_free(s.c);
     result_free(&s.got);
     result_free(&want);
 }
 
-/* Every prefix and every byte that is another one is refused by the process that checks, and nothing else happens. */
+/* Every prefix and every byte that is another one is refused by the process that checks, and
+ * nothing else happens. */
 static void test_mangled(struct rig *r, struct rill_client *ctl, const char *good)
 {
     char path[256];
@@ -633,7 +669,8 @@ static void test_mangled(struct rig *r, struct rill_client *ctl, const char *goo
             fputc(c ^ 0x10, f);
             fclose(f);
         }
-        n_refused += rill_client_ctl_load(ctl, "bad.rill") < 0 && rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED;
+        n_refused += rill_client_ctl_load(ctl, "bad.rill") < 0 &&
+            rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED;
     }
     CHECK(n_refused == 12, "%u of 12", n_refused);
 }
@@ -657,14 +694,17 @@ static void test_real(void)
     long before = rss_kib(r.pid);
     uint64_t t = now_ms();
     CHECK(rill_client_ctl_load(ctl, "c.rill") == 0, "%s", rill_client_error(ctl));
-    printf("loaded and checked in %u ms, %ld KiB more\n", (unsigned) (now_ms() - t), rss_kib(r.pid) - before);
+    printf("loaded and checked in %u ms, %ld KiB more\n", (unsigned) (now_ms() - t),
+           rss_kib(r.pid) - before);
     bytes_of(&r, "c.rill", &a);
     CHECK(state_comes(ctl, "c.rill", "known", 20000), "without streams it goes");
     usleep(700000);
     long after = rss_kib(r.pid);
-    CHECK(after < before + 8192 || !has_address_space_limit(), "%ld KiB before, %ld after", before, after);
+    CHECK(after < before + 8192 || !has_address_space_limit(), "%ld KiB before, %ld after", before,
+          after);
     bytes_of(&r, "c.rill", &b);
-    CHECK(a.bytes == b.bytes && memcmp(a.pcm, b.pcm, a.bytes) == 0, "the same bits when it comes again");
+    CHECK(a.bytes == b.bytes && memcmp(a.pcm, b.pcm, a.bytes) == 0,
+          "the same bits when it comes again");
     result_free(&a);
     result_free(&b);
     test_mangled(&r, ctl, good);
@@ -692,7 +732,8 @@ static void test_storm(unsigned n_reloads)
     for (unsigned k = 0; k < n_reloads; k++) {
         const char *text = k % 5 == 3 ? "nonsense" : k % 2 ? "half" : "wiener";
         model_put(&r, "m", text);
-        bool good = k % 7 == 6 ? rill_client_ctl_reload(ctl) == 0 : rill_client_ctl_swap(ctl, "m") == 0;
+        bool good =
+            k % 7 == 6 ? rill_client_ctl_reload(ctl) == 0 : rill_client_ctl_swap(ctl, "m") == 0;
         n_good += good == (k % 5 != 3);
         size_t piece = k * (N_FRAMES / 2) / n_reloads;
         for (int i = 0; i < N_STORM; i++)
@@ -701,7 +742,8 @@ static void test_storm(unsigned n_reloads)
         if (good && k % 10 == 0)
             n_new += volume_of(&r, "m", err) == (k % 2 ? 0.5f : 1.0f);
     }
-    CHECK(n_good == n_reloads, "%u of %u reloads did what they should: %s", n_good, n_reloads, rill_client_error(ctl));
+    CHECK(n_good == n_reloads, "%u of %u reloads did what they should: %s", n_good, n_reloads,
+          rill_client_error(ctl));
     CHECK(n_new == (n_reloads + 9) / 10);
     for (int i = 0; i < N_STORM; i++)
         slow_close(&s[i], 1);
@@ -753,7 +795,8 @@ static void test_hup_storm(void)
     }
     model_put(&r, "m", "half");
     kill(r.pid, SIGHUP);
-    for (uint64_t end = now_ms() + 20000; volume_of(&r, "m", err) != 0.5f && now_ms() < end; usleep(50000))
+    for (uint64_t end = now_ms() + 20000; volume_of(&r, "m", err) != 0.5f && now_ms() < end;
+         usleep(50000))
         ;
     CHECK(volume_of(&r, "m", err) == 0.5f, "the last one counts: %s", err);
     slow_close(&s, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* More compute is asked for than there is: what live streams get instead, what is told and counted, who is let in, what becomes
- * of real-time priority, and of a daemon that stood still. Models are those of fake_rill.c.
+/* More compute is asked for than there is: what live streams get instead, what is told and counted,
+ * who is let in, what becomes of real-time priority, and of a daemon that stood still. Models are
+ * those of fake_rill.c.
  *
  *   test_daemon_overload NAME...       see the table at the end */
 #include "tests/daemon/fake_rill.h"
@@ -62,13 +63,20 @@ static void on_error(void *arg, const struct rill_client_failure *e)
     h->retry_ms = e->retry_ms;
 }
 
-static bool talk_open(struct talk *t, const char *sock, const char *model, enum rill_client_pace pace, uint32_t max_latency_ms)
+static bool talk_open(struct talk *t, const char *sock, const char *model,
+                      enum rill_client_pace pace, uint32_t max_latency_ms)
 {
-    const struct rill_client_open o = { .model = model, .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = pace, .align = true,
+    const struct rill_client_open o = { .model = model,
+                                        .in = { 16000, 1, RILL_CLIENT_F32 },
+                                        .pace = pace,
+                                        .align = true,
                                         .max_latency_ms = max_latency_ms };
-    const struct rill_client_events ev = { .arg = &t->heard, .audio = on_audio, .gap = on_gap, .error = on_error };
+    const struct rill_client_events ev = {
+        .arg = &t->heard, .audio = on_audio, .gap = on_gap, .error = on_error
+    };
     memset(t, 0, sizeof *t);
-    if (!CHECK(rill_client_connect(&t->client, sock, "overload", 30000) == 0, "%s", rill_client_error(t->client)))
+    if (!CHECK(rill_client_connect(&t->client, sock, "overload", 30000) == 0, "%s",
+               rill_client_error(t->client)))
         return false;
     rill_client_set_events(t->client, &ev);
     return rill_client_open(t->client, 1, &o, NULL) == 0;
@@ -84,7 +92,8 @@ static bool talk_say(struct talk *t, unsigned n, float first)
             x[i] = 0.3f + noise(&seed) / 5;
         x[0] = first > 0 ? first : x[0];
         t->n_in += PULSE;
-        if (!CHECK(rill_client_send(t->client, 1, x, PULSE * sizeof *x) == 0, "%s", rill_client_error(t->client)))
+        if (!CHECK(rill_client_send(t->client, 1, x, PULSE * sizeof *x) == 0, "%s",
+                   rill_client_error(t->client)))
             return false;
     }
     return true;
@@ -95,15 +104,19 @@ static void talk_end(struct talk *t)
     CHECK(rill_client_finish(t->client, 1, &t->fin) == 0, "%s", rill_client_error(t->client));
     rill_client_free(t->client);
     CHECK(t->fin.in == t->n_in);
-    CHECK(t->fin.in == t->fin.processed + t->fin.dropped + t->fin.bypassed, "%llu in, %llu processed, %llu dropped, %llu bypassed",
-          (unsigned long long) t->fin.in, (unsigned long long) t->fin.processed, (unsigned long long) t->fin.dropped,
+    CHECK(t->fin.in == t->fin.processed + t->fin.dropped + t->fin.bypassed,
+          "%llu in, %llu processed, %llu dropped, %llu bypassed", (unsigned long long) t->fin.in,
+          (unsigned long long) t->fin.processed, (unsigned long long) t->fin.dropped,
           (unsigned long long) t->fin.bypassed);
-    CHECK(t->fin.bypassed == t->heard.told[2] && t->fin.dropped == t->heard.told[0] + t->heard.told[1],
-          "told: %zu skipped, %zu silent, %zu bypassed; counted: %llu dropped, %llu bypassed", t->heard.told[0], t->heard.told[1],
-          t->heard.told[2], (unsigned long long) t->fin.dropped, (unsigned long long) t->fin.bypassed);
+    CHECK(t->fin.bypassed == t->heard.told[2] &&
+              t->fin.dropped == t->heard.told[0] + t->heard.told[1],
+          "told: %zu skipped, %zu silent, %zu bypassed; counted: %llu dropped, %llu bypassed",
+          t->heard.told[0], t->heard.told[1], t->heard.told[2], (unsigned long long) t->fin.dropped,
+          (unsigned long long) t->fin.bypassed);
 }
 
-/* Slow pulses until the daemon's log says `what`; not as fast as a relieved stream takes them, for the log comes a little later. */
+/* Slow pulses until the daemon's log says `what`; not as fast as a relieved stream takes them, for
+ * the log comes a little later. */
 static bool talk_until(struct talk *t, struct rig *r, const char *what)
 {
     while (!rig_log_has(r, what, 0) && t->n_in + 2 * PULSE < sizeof t->in / sizeof *t->in) {
@@ -122,7 +135,8 @@ static void past_check(const struct talk *t, double gone_at)
     size_t bad = 0, between = 0;
     for (size_t i = 0; i < t->n_in; i++) {
         double y = (double) t->heard.out[i] / (double) t->in[i];
-        bad += t->heard.gone[i] ? fabs(y - gone_at) > 1e-6 : fabs(y - gone_at) < 1e-6 || y > 1 + 1e-6 || y < -1e-6;
+        bad += t->heard.gone[i] ? fabs(y - gone_at) > 1e-6
+                                : fabs(y - gone_at) < 1e-6 || y > 1 + 1e-6 || y < -1e-6;
         between += fabs(y - 0.5) > 1e-5 && fabs(y - gone_at) > 1e-5;
     }
     CHECK(bad == 0, "%zu of %zu samples are not what was told", bad, t->n_in);
@@ -138,13 +152,15 @@ static void samples_check(const struct talk *t, double gone_at)
     CHECK(bad == 0, "the model is not back");
 }
 
-/* The model is there again, and then nothing more is said: what it would have answered late went past it. */
+/* The model is there again, and then nothing more is said: what it would have answered late went
+ * past it. */
 static void last_run(const char *model, const char *conf, int fill)
 {
     static struct talk t;
     struct rig r;
     rig_start(&r, conf);
-    if (CHECK(talk_open(&t, r.sock, model, RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t.client))) {
+    if (CHECK(talk_open(&t, r.sock, model, RILL_CLIENT_LIVE, 0), "%s",
+              rill_client_error(t.client))) {
         talk_until(&t, &r, "overload 0 -> 1");
         talk_say(&t, 10, 0);
         CHECK(rig_log_has(&r, "overload 1 -> 0", 20000), "%s", rig_log(&r));
@@ -160,7 +176,8 @@ static void past_run(const char *model, const char *conf, int fill)
     static struct talk t;
     struct rig r;
     rig_start(&r, conf);
-    if (CHECK(talk_open(&t, r.sock, model, RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t.client))) {
+    if (CHECK(talk_open(&t, r.sock, model, RILL_CLIENT_LIVE, 0), "%s",
+              rill_client_error(t.client))) {
         talk_say(&t, 10, 0);
         talk_until(&t, &r, "overload 0 -> 1");
         talk_say(&t, 20, 0);
@@ -171,8 +188,10 @@ static void past_run(const char *model, const char *conf, int fill)
         CHECK(rig_log_has(&r, "overload 1 -> 0", 2000), "%s", rig_log(&r));
         talk_say(&t, 6, 0);
         talk_end(&t);
-        CHECK(t.heard.n_out == t.n_in && t.fin.out == t.n_in, "%zu out of %zu", t.heard.n_out, t.n_in);
-        CHECK(t.heard.told[fill] > 0 && t.heard.told[fill] == t.heard.told[0] + t.heard.told[1] + t.heard.told[2]);
+        CHECK(t.heard.n_out == t.n_in && t.fin.out == t.n_in, "%zu out of %zu", t.heard.n_out,
+              t.n_in);
+        CHECK(t.heard.told[fill] > 0 &&
+              t.heard.told[fill] == t.heard.told[0] + t.heard.told[1] + t.heard.told[2]);
         CHECK(t.heard.reasons == 1u << RILL__GAP__REASON__REASON_OVERLOAD);
         samples_check(&t, fill == RILL__GAP__FILL__FILL_BYPASS ? 1 : 0);
     }
@@ -194,15 +213,17 @@ static void test_skip(void)
     static struct talk t;
     struct rig r;
     rig_start(&r, CALM);
-    if (CHECK(talk_open(&t, r.sock, "vad", RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t.client))) {
+    if (CHECK(talk_open(&t, r.sock, "vad", RILL_CLIENT_LIVE, 0), "%s",
+              rill_client_error(t.client))) {
         talk_until(&t, &r, "overload 0 -> 1");
         talk_say(&t, 30, FAKE_SLOW);
         talk_end(&t);
-        CHECK(t.fin.dropped > 20 * PULSE && t.heard.told[0] == t.fin.dropped && t.fin.bypassed == 0, "%llu dropped",
-              (unsigned long long) t.fin.dropped);
+        CHECK(t.fin.dropped > 20 * PULSE && t.heard.told[0] == t.fin.dropped && t.fin.bypassed == 0,
+              "%llu dropped", (unsigned long long) t.fin.dropped);
         CHECK(t.heard.reasons == 1u << RILL__GAP__REASON__REASON_OVERLOAD);
-        CHECK(t.fin.vad_frames >= t.fin.processed / 512 && t.fin.vad_frames <= t.fin.processed / 512 + t.heard.n_gaps + 1, "%llu frames",
-              (unsigned long long) t.fin.vad_frames);
+        CHECK(t.fin.vad_frames >= t.fin.processed / 512 &&
+                  t.fin.vad_frames <= t.fin.processed / 512 + t.heard.n_gaps + 1,
+              "%llu frames", (unsigned long long) t.fin.vad_frames);
     }
     CHECK(rig_stop(&r) == 0);
 }
@@ -213,18 +234,24 @@ static void test_shed(void)
     static struct talk t, other;
     struct rig r;
     rig_start(&r, CALM);
-    if (CHECK(talk_open(&t, r.sock, "shed", RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t.client))) {
+    if (CHECK(talk_open(&t, r.sock, "shed", RILL_CLIENT_LIVE, 0), "%s",
+              rill_client_error(t.client))) {
         talk_until(&t, &r, "overload 0 -> 1, 0 streams");
-        CHECK(!talk_open(&other, r.sock, "shed", RILL_CLIENT_LIVE, 0) && rill_client_error_code(other.client) == RILL__CODE__OVERLOADED &&
-              other.heard.retry_ms >= 400, "code %d, again after %u ms", rill_client_error_code(other.client), other.heard.retry_ms);
+        CHECK(!talk_open(&other, r.sock, "shed", RILL_CLIENT_LIVE, 0) &&
+                  rill_client_error_code(other.client) == RILL__CODE__OVERLOADED &&
+                  other.heard.retry_ms >= 400,
+              "code %d, again after %u ms", rill_client_error_code(other.client),
+              other.heard.retry_ms);
         rill_client_free(other.client);
-        CHECK(talk_open(&other, r.sock, "wiener", RILL_CLIENT_FILE, 0), "files wait, they are not refused");
+        CHECK(talk_open(&other, r.sock, "wiener", RILL_CLIENT_FILE, 0),
+              "files wait, they are not refused");
         rill_client_free(other.client);
         talk_until(&t, &r, "overload 1 -> 2, 1 streams");
         talk_say(&t, 20, FAKE_SLOW);
         talk_end(&t);
         CHECK(t.heard.told[0] > 10 * PULSE);
-        CHECK(rig_log_has(&r, "-> 0, 0 streams", 10000), "a thread without streams keeps its steps:\n%s", rig_log(&r));
+        CHECK(rig_log_has(&r, "-> 0, 0 streams", 10000),
+              "a thread without streams keeps its steps:\n%s", rig_log(&r));
     }
     CHECK(rig_stop(&r) == 0);
 }
@@ -234,10 +261,12 @@ static void test_off(void)
     static struct talk t;
     struct rig r;
     rig_start(&r, "[overload]\npolicy = off\n");
-    if (CHECK(talk_open(&t, r.sock, "half", RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t.client))) {
+    if (CHECK(talk_open(&t, r.sock, "half", RILL_CLIENT_LIVE, 0), "%s",
+              rill_client_error(t.client))) {
         talk_say(&t, 30, FAKE_SLOW);
         talk_end(&t);
-        CHECK(t.heard.n_gaps == 0 && t.fin.deadline_misses >= 20, "%u gaps, %u misses", t.heard.n_gaps, t.fin.deadline_misses);
+        CHECK(t.heard.n_gaps == 0 && t.fin.deadline_misses >= 20, "%u gaps, %u misses",
+              t.heard.n_gaps, t.fin.deadline_misses);
     }
     CHECK(rig_stop(&r) == 0);
 }
@@ -248,7 +277,8 @@ static bool victim_run(uint64_t bypassed[2])
     static struct talk dear, cheap;
     struct rig r;
     rig_start(&r, CALM);
-    if (CHECK(talk_open(&cheap, r.sock, "half", RILL_CLIENT_LIVE, 0) && talk_open(&dear, r.sock, "half", RILL_CLIENT_LIVE, 0))) {
+    if (CHECK(talk_open(&cheap, r.sock, "half", RILL_CLIENT_LIVE, 0) &&
+              talk_open(&dear, r.sock, "half", RILL_CLIENT_LIVE, 0))) {
         for (int k = 0; k < 100 && !rig_log_has(&r, "overload 0 -> 1, 1 streams", 0); k++) {
             talk_say(&cheap, 1, 0);
             talk_say(&dear, 2, FAKE_SLOW);
@@ -266,18 +296,21 @@ static bool victim_run(uint64_t bypassed[2])
     return bypassed[0] > 0 && bypassed[1] == 0;
 }
 
-/* Only as many streams as need be: one that costs little keeps its model while a costly one goes without. The best of
- * five: where other programs take the processor, what runs under them costs as much as they let it. */
+/* Only as many streams as need be: one that costs little keeps its model while a costly one goes
+ * without. The best of five: where other programs take the processor, what runs under them costs as
+ * much as they let it. */
 static void test_victim(void)
 {
     uint64_t bypassed[2] = { 0, 0 };
     bool good = false;
     for (int k = 0; k < 5 && !good; k++)
         good = victim_run(bypassed);
-    CHECK(good, "%llu and %llu bypassed", (unsigned long long) bypassed[0], (unsigned long long) bypassed[1]);
+    CHECK(good, "%llu and %llu bypassed", (unsigned long long) bypassed[0],
+          (unsigned long long) bypassed[1]);
 }
 
-/* Live streams that are sent as fast as they are taken keep the thread busy all the time, and are ahead of real time all the same. */
+/* Live streams that are sent as fast as they are taken keep the thread busy all the time, and are
+ * ahead of real time all the same. */
 static unsigned ahead_run(void)
 {
     static struct talk t[3];
@@ -285,7 +318,8 @@ static unsigned ahead_run(void)
     unsigned gaps = 0;
     rig_start(&r, CALM);
     for (int i = 0; i < 3; i++)
-        CHECK(talk_open(&t[i], r.sock, "slow", RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t[i].client));
+        CHECK(talk_open(&t[i], r.sock, "slow", RILL_CLIENT_LIVE, 0), "%s",
+              rill_client_error(t[i].client));
     for (int k = 0; k < 60; k++)
         for (int i = 0; i < 3; i++)
             talk_say(&t[i], 1, 0);
@@ -352,22 +386,27 @@ static void crowd_speak(struct crowd *c)
         if (now_us() > at_us + 32000)
             c->behind_us = now_us();        /* this side is no microphone now */
         for (uint32_t id = 1; id <= CROWD; id++)
-            if (!CHECK(rill_client_send(c->client, id, x, sizeof x) == 0, "%s", rill_client_error(c->client)))
+            if (!CHECK(rill_client_send(c->client, id, x, sizeof x) == 0, "%s",
+                       rill_client_error(c->client)))
                 return;
     }
 }
 
-/* Thirty streams that take a tenth of the thread each, in real time: most go without their model, to the sample as told; the others
- * come in time. */
+/* Thirty streams that take a tenth of the thread each, in real time: most go without their model,
+ * to the sample as told; the others come in time. */
 static bool crowd_run(double *ret_late)
 {
     static struct crowd c;
-    const struct rill_client_open o = { .model = "slow", .in = { 16000, 1, RILL_CLIENT_F32 }, .align = true };
+    const struct rill_client_open o = { .model = "slow",
+                                        .in = { 16000, 1, RILL_CLIENT_F32 },
+                                        .align = true };
     const struct rill_client_events ev = { .arg = &c, .audio = crowd_audio, .gap = crowd_gap };
     struct rill_client_finished f;
     struct rig r;
     unsigned whole = 0;
-    rig_start(&r, "[limits]\nmax_streams_per_connection = 64\n[overload]\npolicy = model\n[daemon]\nworkers = 1\n");
+    rig_start(&r,
+              "[limits]\nmax_streams_per_connection = 64\n[overload]\npolicy = "
+              "model\n[daemon]\nworkers = 1\n");
     memset(&c, 0, sizeof c);
     CHECK(rill_client_connect(&c.client, r.sock, "crowd", 30000) == 0);
     rill_client_set_events(c.client, &ev);
@@ -377,15 +416,18 @@ static bool crowd_run(double *ret_late)
     crowd_speak(&c);
     for (uint32_t id = 1; id <= CROWD; id++) {
         CHECK(rill_client_finish(c.client, id, &f) == 0, "%s", rill_client_error(c.client));
-        CHECK(f.bypassed == c.told[id] && f.dropped == 0 && f.in == f.processed + f.bypassed && f.out == f.in && f.in > 0,
-              "stream %u: %llu in, %llu out, %llu bypassed, %llu told", id, (unsigned long long) f.in, (unsigned long long) f.out,
+        CHECK(f.bypassed == c.told[id] && f.dropped == 0 && f.in == f.processed + f.bypassed &&
+                  f.out == f.in && f.in > 0,
+              "stream %u: %llu in, %llu out, %llu bypassed, %llu told", id,
+              (unsigned long long) f.in, (unsigned long long) f.out,
               (unsigned long long) f.bypassed, (unsigned long long) c.told[id]);
         whole += f.bypassed == 0;
     }
     rill_client_free(c.client);
     CHECK(rig_stop(&r) == 0);
     *ret_late = c.n_pulses >= 50 ? (double) c.n_late / c.n_pulses : -1;
-    printf("of %d streams %u kept their model; %u of their %u pulses late\n", CROWD, whole, c.n_late, c.n_pulses);
+    printf("of %d streams %u kept their model; %u of their %u pulses late\n", CROWD, whole,
+           c.n_late, c.n_pulses);
     return whole >= 1 && whole <= 10;
 }
 
@@ -418,13 +460,16 @@ static void test_refused_soon(void)
     for (uint32_t k = 0; k < 20; k++) {
         const struct rill_client_open o = { .model = "slow", .in = { 16000, 1, RILL_CLIENT_F32 } };
         uint64_t began_us = now_us();
-        CHECK(rill_client_open(t[n].client, 2 + k, &o, NULL) < 0 && t[n].heard.code == RILL__CODE__OVERLOADED);
+        CHECK(rill_client_open(t[n].client, 2 + k, &o, NULL) < 0 &&
+              t[n].heard.code == RILL__CODE__OVERLOADED);
         uint64_t us = now_us() - began_us;
         best_us = us < best_us ? us : best_us;
         sum_us += us;
     }
-    printf("refused after %llu us, %llu in the mean\n", (unsigned long long) best_us, (unsigned long long) sum_us / 20);
-    CHECK(best_us < 50000 && t[n].heard.retry_ms > 0, "%llu us, again after %u ms", (unsigned long long) best_us, t[n].heard.retry_ms);
+    printf("refused after %llu us, %llu in the mean\n", (unsigned long long) best_us,
+           (unsigned long long) sum_us / 20);
+    CHECK(best_us < 50000 && t[n].heard.retry_ms > 0, "%llu us, again after %u ms",
+          (unsigned long long) best_us, t[n].heard.retry_ms);
     for (unsigned i = 0; i <= n; i++)
         rill_client_free(t[i].client);
     CHECK(rig_stop(&r) == 0);
@@ -436,14 +481,17 @@ static void test_cost_current(void)
     static struct talk t, other;
     struct rig r;
     rig_start(&r, "[daemon]\nworkers = 1\n[limits]\nrtf_budget = 0.9\n");
-    if (CHECK(talk_open(&t, r.sock, "wiener", RILL_CLIENT_LIVE, 0), "%s", rill_client_error(t.client))) {
-        CHECK(talk_open(&other, r.sock, "wiener", RILL_CLIENT_LIVE, 0), "%s", rill_client_error(other.client));
+    if (CHECK(talk_open(&t, r.sock, "wiener", RILL_CLIENT_LIVE, 0), "%s",
+              rill_client_error(t.client))) {
+        CHECK(talk_open(&other, r.sock, "wiener", RILL_CLIENT_LIVE, 0), "%s",
+              rill_client_error(other.client));
         rill_client_free(other.client);
         bool refused = false;
         for (int k = 0; k < 20 && !refused; k++) {
             talk_say(&t, 8, FAKE_SLOW);
             refused = !talk_open(&other, r.sock, "wiener", RILL_CLIENT_LIVE, 0);
-            CHECK(!refused || rill_client_error_code(other.client) == RILL__CODE__OVERLOADED, "%s", rill_client_error(other.client));
+            CHECK(!refused || rill_client_error_code(other.client) == RILL__CODE__OVERLOADED, "%s",
+                  rill_client_error(other.client));
             rill_client_free(other.client);
         }
         CHECK(refused, "a model that takes more than there is, is let in again and again");
@@ -459,7 +507,8 @@ static void test_stopped(void)
     static struct talk t[3];
     struct rig r;
     rig_start(&r, "[daemon]\nworkers = 1\n[overload]\npolicy = model\n");
-    if (CHECK(talk_open(&t[0], r.sock, "wiener", RILL_CLIENT_LIVE, 3000) && talk_open(&t[1], r.sock, "wiener", RILL_CLIENT_LIVE, 0) &&
+    if (CHECK(talk_open(&t[0], r.sock, "wiener", RILL_CLIENT_LIVE, 3000) &&
+              talk_open(&t[1], r.sock, "wiener", RILL_CLIENT_LIVE, 0) &&
               talk_open(&t[2], r.sock, "wiener", RILL_CLIENT_FILE, 0))) {
         for (int i = 0; i < 3; i++) {
             talk_say(&t[i], 20, 0);
@@ -478,14 +527,17 @@ static void test_stopped(void)
         for (int i = 0; i < 3; i++) {
             talk_say(&t[i], 20, 0);
             talk_end(&t[i]);
-            CHECK(t[i].fin.out == t[i].heard.n_out && t[i].fin.out == t[i].fin.processed, "%llu out", (unsigned long long) t[i].fin.out);
+            CHECK(t[i].fin.out == t[i].heard.n_out && t[i].fin.out == t[i].fin.processed,
+                  "%llu out", (unsigned long long) t[i].fin.out);
         }
-        CHECK(t[0].heard.reasons == 1u << RILL__GAP__REASON__REASON_LATE && t[0].fin.dropped >= 2 * PULSE &&
-              t[0].heard.gone[20 * PULSE] && t[0].heard.gone[22 * PULSE - 1] && !t[0].heard.gone[20 * PULSE - 1], "%u gaps, %llu dropped",
-              t[0].heard.n_gaps, (unsigned long long) t[0].fin.dropped);
+        CHECK(t[0].heard.reasons == 1u << RILL__GAP__REASON__REASON_LATE &&
+                  t[0].fin.dropped >= 2 * PULSE && t[0].heard.gone[20 * PULSE] &&
+                  t[0].heard.gone[22 * PULSE - 1] && !t[0].heard.gone[20 * PULSE - 1],
+              "%u gaps, %llu dropped", t[0].heard.n_gaps, (unsigned long long) t[0].fin.dropped);
         for (int i = 1; i < 3; i++)
-            CHECK(t[i].heard.n_gaps == 0 && memcmp(t[i].heard.out, t[i].in, t[i].n_in * sizeof(float)) == 0, "stream %d: %u gaps", i,
-                  t[i].heard.n_gaps);
+            CHECK(t[i].heard.n_gaps == 0 &&
+                      memcmp(t[i].heard.out, t[i].in, t[i].n_in * sizeof(float)) == 0,
+                  "stream %d: %u gaps", i, t[i].heard.n_gaps);
     }
     CHECK(rig_stop(&r) == 0);
 }
@@ -538,7 +590,8 @@ static bool demoted(struct rig *r, uint64_t n, uint32_t *ret_threads)
     for (uint64_t end = now_ms() + 10000; now_ms() < end; usleep(50000))
         if (stats_get(r->sock, ret_threads, &demotions) && demotions >= n)
             break;
-    return CHECK(demotions == n, "%llu demotions, not %llu", (unsigned long long) demotions, (unsigned long long) n);
+    return CHECK(demotions == n, "%llu demotions, not %llu", (unsigned long long) demotions,
+                 (unsigned long long) n);
 }
 
 static void test_realtime(void)
@@ -603,9 +656,18 @@ static void test_denormals(void)
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } tests[] = {
-        { "skip", test_skip }, { "shed", test_shed }, { "off", test_off }, { "victim", test_victim }, { "ahead", test_ahead }, { "threefold", test_threefold },
-        { "refused", test_refused_soon }, { "cost", test_cost_current }, { "stopped", test_stopped },
-        { "realtime", test_realtime }, { "denormals", test_denormals }, { "past", test_past },
+        { "skip", test_skip },
+        { "shed", test_shed },
+        { "off", test_off },
+        { "victim", test_victim },
+        { "ahead", test_ahead },
+        { "threefold", test_threefold },
+        { "refused", test_refused_soon },
+        { "cost", test_cost_current },
+        { "stopped", test_stopped },
+        { "realtime", test_realtime },
+        { "denormals", test_denormals },
+        { "past", test_past },
     };
     for (int k = 1; k < argc; k++)
         for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)

@@ -50,7 +50,8 @@ static void line_take(struct side *s, char *line)
     char *hash = strchr(line, '#'), *save;
     if (hash)
         *hash = '\0';
-    for (char *t = strtok_r(line, " \t\n", &save); t && s->n < MAX_BYTES - 1; t = strtok_r(NULL, " \t\n", &save))
+    for (char *t = strtok_r(line, " \t\n", &save); t && s->n < MAX_BYTES - 1;
+         t = strtok_r(NULL, " \t\n", &save))
         CHECK(token_take(s, t), "line %u: '%s' is no byte", line_no, t);
 }
 
@@ -131,8 +132,12 @@ static const char *ears_make(void)
     snprintf(path, sizeof path, "%s/models", rig.dir);
     mkdir(path, 0700);
     snprintf(path, sizeof path, "%s/models/ears", rig.dir);
-    CHECK(tones_write(path, "[model]\ntask = asr\nsample_rate = 8000\nlicence = MIT\nsummary = hears\n[input.pcm]\nkind = audio\n"
-                      "[output.logp]\nkind = ctc\ntokens = tokens.txt\nscores = logits\n", NULL), "the model");
+    CHECK(tones_write(path,
+                      "[model]\ntask = asr\nsample_rate = 8000\nlicence = MIT\nsummary = "
+                      "hears\n[input.pcm]\nkind = audio\n"
+                      "[output.logp]\nkind = ctc\ntokens = tokens.txt\nscores = logits\n",
+                      NULL),
+          "the model");
     return more;
 }
 
@@ -146,7 +151,10 @@ int main(void)
         return check_end();
     rig_dir(&rig);
     rig_conf(&rig, ears_make());
-    if (!CHECK(rig_spawn(&rig, (char *[]) { getenv("RILLD"), (char *) (uintptr_t) "--config", rig.conf, NULL }) && rig_wait_ready(&rig)))
+    if (!CHECK(rig_spawn(&rig,
+                         (char *[]) { getenv("RILLD"), (char *) (uintptr_t) "--config", rig.conf,
+                                      NULL }) &&
+               rig_wait_ready(&rig)))
         return check_end();
     while (fgets(line, sizeof line, f)) {
         line_no++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Random conversations: messages that parse and hold wild values, in any order, cut anywhere, and bytes
- * flipped now and then. The daemon may answer what it likes, but it lives, frees everything, and the
- * bystander's stream is bit for bit what it is without the noise. */
+/* Random conversations: messages that parse and hold wild values, in any order, cut anywhere, and
+ * bytes flipped now and then. The daemon may answer what it likes, but it lives, frees everything,
+ * and the bystander's stream is bit for bit what it is without the noise. */
 #include "tests/daemon/harness.h"
 
 #include <fcntl.h>
@@ -23,14 +23,17 @@ static uint32_t rnd(uint32_t n)
 
 static uint64_t wild(void)
 {
-    static const uint64_t values[] = { 0, 1, 2, 255, 65535, UINT32_MAX, UINT64_MAX, UINT64_MAX / 2, 1u << 31, 480 };
+    static const uint64_t values[] = { 0,        1,          2,          255,
+                                       65535,    UINT32_MAX, UINT64_MAX, UINT64_MAX / 2,
+                                       1u << 31, 480 };
     return rnd(3) ? rnd(4) : values[rnd(10)];
 }
 
 static const char *wild_text(void)
 {
     static char long_text[400];
-    static const char *const texts[] = { "", "wiener", "both", "vad", "../x", "a\xff", "W", "trimmed", "broken" };
+    static const char *const texts[] = { "",      "wiener", "both",    "vad",   "../x",
+                                         "a\xff", "W",      "trimmed", "broken" };
     if (rnd(12))
         return texts[rnd(9)];
     memset(long_text, 'a', sizeof long_text - 1);
@@ -100,7 +103,7 @@ static void audio_wild(struct talk *t)
     t->audio.pos = rnd(20) ? t->pos[id] : wild();
     t->audio.pcm.data = t->pcm;
     t->audio.pcm.len = rnd(20) ? 24 * rnd(100) : rnd(sizeof t->pcm);
-    t->pos[id] += t->audio.pcm.len / 2;                         /* right for one encoding, wrong for others */
+    t->pos[id] += t->audio.pcm.len / 2; /* right for one encoding, wrong for others */
     t->f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
     t->f.audio = &t->audio;
 }
@@ -115,7 +118,9 @@ static void small_wild(struct talk *t)
     SMALL(1, RESET, reset, reset) t->reset.stream = rnd(4); break;
     SMALL(2, CLOSE, close, close) t->close.stream = rnd(4); break;
     SMALL(3, CANCEL, cancel, cancel) t->cancel.stream = rnd(4); break;
-    SMALL(4, PING, ping, ping) t->ping.payload.data = t->pcm; t->ping.payload.len = rnd(1200); break;
+    SMALL(4, PING, ping, ping) t->ping.payload.data = t->pcm;
+    t->ping.payload.len = rnd(1200);
+    break;
     SMALL(5, STATS, stats, stats) break;
     SMALL(6, HEALTH, health, health) break;
     SMALL(7, INFO, info, info) break;
@@ -175,7 +180,9 @@ static void talk_play(struct talk *t)
 
 static bool bystander(struct result *r)
 {
-    struct rill_client_open o = { .in = { 44100, 2, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 44100, 2, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     static float x[2 * 30000];
     uint32_t s = 5;
     char err[512];
@@ -195,7 +202,8 @@ int main(void)
     for (int k = 0; k < N_TALKS && !n_failed; k++) {
         talk_play(&t);
         if (k % 30 == 0 && good && bystander(&after)) {
-            CHECK(after.bytes == before.bytes && memcmp(after.pcm, before.pcm, before.bytes) == 0, "talk %d", k);
+            CHECK(after.bytes == before.bytes && memcmp(after.pcm, before.pcm, before.bytes) == 0,
+                  "talk %d", k);
             result_free(&after);
         }
     }
@@ -206,9 +214,11 @@ int main(void)
         CHECK(rill_client_stats(c, &st, NULL, NULL) == 0);
         usleep(20000);
     }
-    CHECK(st.streams == 0 && st.connections == 1, "%u streams, %u connections are left", st.streams, st.connections);
-    printf("%llu streams opened, %llu refused, %llu errors\n", (unsigned long long) st.streams_opened,
-           (unsigned long long) st.streams_refused, (unsigned long long) st.protocol_errors);
+    CHECK(st.streams == 0 && st.connections == 1, "%u streams, %u connections are left", st.streams,
+          st.connections);
+    printf("%llu streams opened, %llu refused, %llu errors\n",
+           (unsigned long long) st.streams_opened, (unsigned long long) st.streams_refused,
+           (unsigned long long) st.protocol_errors);
     CHECK(st.streams_opened > 100);
     rill_client_free(c);
     result_free(&before);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A live lane that the model does not run for now and then: sample for sample what comes out, and what is told about it.
- * The fake models halve what they hear, so that each sample says how much of it came from the model; of real ones what goes past
- * them is looked at, and what comes before. */
+/* A live lane that the model does not run for now and then: sample for sample what comes out, and
+ * what is told about it. The fake models halve what they hear, so that each sample says how much of
+ * it came from the model; of real ones what goes past them is looked at, and what comes before. */
 #include "daemon/lane.h"
 #include "daemon/pcm.h"
 #include "tests/daemon/guarded.h"
@@ -37,7 +37,8 @@ static void gap_take(struct run *r, const struct lane_rec *g)
         (g->why == LANE_GAP_CLIENT ? &r->jumped : &r->resets)[0] += g->end_pos - g->pos;
         return;
     }
-    CHECK(g->why == LANE_GAP_OVERLOAD && g->end_pos > g->pos && g->end_pos <= MOST, "%d %d", (int) g->pos, (int) g->end_pos);
+    CHECK(g->why == LANE_GAP_OVERLOAD && g->end_pos > g->pos && g->end_pos <= MOST, "%d %d",
+          (int) g->pos, (int) g->end_pos);
     r->told[g->fill] += g->end_pos - g->pos;
     for (uint64_t i = g->pos; i < g->end_pos && i < MOST; i++) {
         r->overlap |= r->gone[i];
@@ -54,7 +55,8 @@ static void take(struct run *r)
             gap_take(r, &rec);
         if (rec.kind != LANE_PULSE)
             continue;
-        r->pos_good &= !rec.n || rec.pos + 1 >= r->out_pos;      /* at a jump both sides are rounded up */
+        r->pos_good &=
+            !rec.n || rec.pos + 1 >= r->out_pos; /* at a jump both sides are rounded up */
         r->out_pos = rec.n ? rec.pos + rec.n : r->out_pos;
         ring_read(&r->lane->out, r->out + r->n_out, rec.n);
         r->n_out += rec.n;
@@ -75,8 +77,8 @@ static void steps(struct run *r)
     }
 }
 
-static void run_begin(struct run *r, const struct lane_model *m, bool align, enum lane_relief relief, uint32_t in, uint32_t out,
-                      uint32_t seed)
+static void run_begin(struct run *r, const struct lane_model *m, bool align,
+                      enum lane_relief relief, uint32_t in, uint32_t out, uint32_t seed)
 {
     memset(r, 0, sizeof *r);
     r->model = m;
@@ -84,9 +86,16 @@ static void run_begin(struct run *r, const struct lane_model *m, bool align, enu
     r->pos_good = true;
     for (int i = 0; i < MOST; i++)
         r->x[i] = 0.5f + noise(&r->seed) / 4;
-    r->opts = (struct lane_opts) { .in_rate = in, .out_rate = out, .window_samples = 16384, .align = align,
-                                   .want_audio = relief != RELIEF_SKIP, .want_vad = m->vad_out >= 0, .relief = relief,
-                                   .fade_ms = FADE_MS, .heard = { .vad = { .kind = RILL_PORT_VAD, .threshold = 0.5f } } };
+    r->opts =
+        (struct lane_opts) { .in_rate = in,
+                             .out_rate = out,
+                             .window_samples = 16384,
+                             .align = align,
+                             .want_audio = relief != RELIEF_SKIP,
+                             .want_vad = m->vad_out >= 0,
+                             .relief = relief,
+                             .fade_ms = FADE_MS,
+                             .heard = { .vad = { .kind = RILL_PORT_VAD, .threshold = 0.5f } } };
     r->lane = lane_new(m, &r->opts);
     if (!r->lane)
         abort();
@@ -107,20 +116,23 @@ static void run_end(struct run *r)
     atomic_store(&r->lane->finish, true);
     for (int k = 0; k < 100 && !r->ended; k++)
         steps(r);
-    CHECK(r->ended && r->pos_good && !r->overlap, "ended %d positions %d overlap %d", r->ended, r->pos_good, r->overlap);
+    CHECK(r->ended && r->pos_good && !r->overlap, "ended %d positions %d overlap %d", r->ended,
+          r->pos_good, r->overlap);
     CHECK(atomic_load(&r->lane->consumed) == r->n_in);
     CHECK(r->forbidden == 0, "%u allocations, locks or writes", r->forbidden);
     lane_free(r->lane);
 }
 
-/* Share of the model in the sample that answers input i: 1 at half volume, 0 at full (or 0 where silence goes past). */
+/* Share of the model in the sample that answers input i: 1 at half volume, 0 at full (or 0 where
+ * silence goes past). */
 static double share_of(const struct run *r, size_t i, float y)
 {
     double s = (double) y / (double) r->x[i];
     return r->opts.relief == RELIEF_SILENCE ? 2 * s : 2 * (1 - s);
 }
 
-/* Every sample is from the model, from past it as told, or from a fade of no more than a step a sample. */
+/* Every sample is from the model, from past it as told, or from a fade of no more than a step a
+ * sample. */
 static void samples_check(const struct run *r, const char *what)
 {
     size_t shift = r->n_out - r->n_in, bad = 0, mixed = 0;
@@ -135,10 +147,12 @@ static void samples_check(const struct run *r, const char *what)
     double most = 1.0 / (FADE_MS * 16) + 1e-5;
     CHECK(bad == 0, "%s: %zu samples are not what was told", what, bad);
     CHECK(jump <= most, "%s: the model's share jumps by %.4f", what, jump);
-    CHECK(mixed > 0 && r->told[LANE_FILL_BYPASS] + r->told[LANE_FILL_SILENCE] > 0, "%s: %zu mixed", what, mixed);
+    CHECK(mixed > 0 && r->told[LANE_FILL_BYPASS] + r->told[LANE_FILL_SILENCE] > 0, "%s: %zu mixed",
+          what, mixed);
 }
 
-/* Of a model that does what it likes: what is told went past it, and before the first fade it does what it does alone. */
+/* Of a model that does what it likes: what is told went past it, and before the first fade it does
+ * what it does alone. */
 static void past_check(const struct run *r, const char *what)
 {
     static struct run alone;
@@ -154,10 +168,12 @@ static void past_check(const struct run *r, const char *what)
         bad += r->gone[i] && r->out[i + shift] != (r->opts.relief == RELIEF_SILENCE ? 0 : r->x[i]);
     CHECK(bad == 0, "%s: %zu samples are not what was told", what, bad);
     CHECK(first < r->n_in && first > 1000, "%s: a gap from %zu on", what, first);
-    CHECK(memcmp(r->out, alone.out, (first - FADE_MS * 16 + shift) * sizeof(float)) == 0, "%s: other samples before the gap", what);
+    CHECK(memcmp(r->out, alone.out, (first - FADE_MS * 16 + shift) * sizeof(float)) == 0,
+          "%s: other samples before the gap", what);
 }
 
-static void test_samples(const struct lane_model *m, const char *name, bool align, enum lane_relief relief, uint32_t seed)
+static void test_samples(const struct lane_model *m, const char *name, bool align,
+                         enum lane_relief relief, uint32_t seed)
 {
     static struct run r;
     char what[128];
@@ -173,13 +189,17 @@ static void test_samples(const struct lane_model *m, const char *name, bool alig
             r.lane->relief.on = false;
     }
     run_end(&r);
-    CHECK(r.n_out == r.n_in + (align ? 0 : m->delay_samples), "%s: %zu out of %zu", what, r.n_out, r.n_in);
-    CHECK(r.told[LANE_FILL_SKIPPED] == 0 && r.told[relief == RELIEF_BYPASS ? LANE_FILL_SILENCE : LANE_FILL_BYPASS] == 0, "%s", what);
+    CHECK(r.n_out == r.n_in + (align ? 0 : m->delay_samples), "%s: %zu out of %zu", what, r.n_out,
+          r.n_in);
+    CHECK(r.told[LANE_FILL_SKIPPED] == 0 &&
+              r.told[relief == RELIEF_BYPASS ? LANE_FILL_SILENCE : LANE_FILL_BYPASS] == 0,
+          "%s", what);
     if (r.n_out >= r.n_in)
         (strncmp(name, "half", 4) == 0 ? samples_check : past_check)(&r, what);
 }
 
-/* On from one pulse to the next, off after exactly ten: the gap is as long, but for the fade, and begins where the fade ended. */
+/* On from one pulse to the next, off after exactly ten: the gap is as long, but for the fade, and
+ * begins where the fade ended. */
 static void test_extent(const struct lane_model *m, const char *name)
 {
     static struct run r;
@@ -195,11 +215,13 @@ static void test_extent(const struct lane_model *m, const char *name)
         n += r.gone[i];
     }
     CHECK(first >= 9 * 512 && first <= 12 * 512, "%s: gap at %zu", name, first);
-    CHECK(n >= 9 * 512 && n <= 11 * 512 && n == r.told[LANE_FILL_BYPASS], "%s: gap of %zu, told %zu", name, n, r.told[LANE_FILL_BYPASS]);
+    CHECK(n >= 9 * 512 && n <= 11 * 512 && n == r.told[LANE_FILL_BYPASS],
+          "%s: gap of %zu, told %zu", name, n, r.told[LANE_FILL_BYPASS]);
 }
 
 /* Other rates, jumps, starts and ends in relief: the counts are exact. */
-static void test_counts(const struct lane_model *m, uint32_t in, uint32_t out, bool align, uint32_t seed)
+static void test_counts(const struct lane_model *m, uint32_t in, uint32_t out, bool align,
+                        uint32_t seed)
 {
     static struct run r;
     size_t from = 0, want = 0, marks = 0;
@@ -220,8 +242,11 @@ static void test_counts(const struct lane_model *m, uint32_t in, uint32_t out, b
     }
     run_end(&r);
     want += (size_t) pcm_rescale(r.n_in - from, out, in) +
-            (align || from == r.n_in ? 0 : (size_t) pcm_rescale(m->delay_samples, out, in == out ? m->rate : m->rate));
-    CHECK(r.n_out == want, "%u -> %u align=%d seed=%u, %zu marks: %zu out of %zu", in, out, align, seed, marks, r.n_out, want);
+        (align || from == r.n_in
+             ? 0
+             : (size_t) pcm_rescale(m->delay_samples, out, in == out ? m->rate : m->rate));
+    CHECK(r.n_out == want, "%u -> %u align=%d seed=%u, %zu marks: %zu out of %zu", in, out, align,
+          seed, marks, r.n_out, want);
     CHECK(r.told[0] == 0 && r.told[1] + r.told[2] <= r.n_in);
 }
 
@@ -239,7 +264,8 @@ static void test_skip(const struct lane_model *m, uint32_t seed)
     run_end(&r);
     for (size_t i = 0; i < r.n_in; i++)
         gone += r.gone[i];
-    CHECK(gone == r.told[LANE_FILL_SKIPPED] && gone > 0 && r.n_out == 0, "%zu gone, %zu told", gone, r.told[LANE_FILL_SKIPPED]);
+    CHECK(gone == r.told[LANE_FILL_SKIPPED] && gone > 0 && r.n_out == 0, "%zu gone, %zu told", gone,
+          r.told[LANE_FILL_SKIPPED]);
 }
 
 static void each(const char *name)
@@ -249,7 +275,8 @@ static void each(const char *name)
     rill_error err;
     struct lane_model m = { .plan = NULL };
     float rtf;
-    if (!CHECK(rill_model_builtin(&model, name, &err) == RILL_OK && rill_plan_new(&p, model, NULL, &err) == RILL_OK &&
+    if (!CHECK(rill_model_builtin(&model, name, &err) == RILL_OK &&
+               rill_plan_new(&p, model, NULL, &err) == RILL_OK &&
                lane_model_probe(&m, p, 16000, &rtf, &err) == RILL_OK))
         return;
     for (uint32_t seed = 1; seed <= 12; seed++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Two daemons behind HAProxy as docs/scale.md sets it up: streams are spread, stay where they began, and a daemon that drains
- * ends them whole while new ones go to the other. HAPROXY names the program, HAPROXY_CONF its settings. */
+/* Two daemons behind HAProxy as docs/scale.md sets it up: streams are spread, stay where they
+ * began, and a daemon that drains ends them whole while new ones go to the other. HAPROXY names the
+ * program, HAPROXY_CONF its settings. */
 #include "tests/daemon/passed.h"
 
 #include <math.h>
@@ -15,7 +16,9 @@ static struct rig daemons[2], proxy;
 static int ports[2];
 static char front[128];
 static float samples[N_SAMPLES];
-static const struct rill_client_open how = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+static const struct rill_client_open how = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                             .pace = RILL_CLIENT_FILE,
+                                             .align = true };
 
 /* ---- set-up ---- */
 
@@ -35,7 +38,8 @@ static bool daemon_up(int i)
 
 static void proxy_env(void)
 {
-    static const char *const addr[] = { "ONE_ADDR", "TWO_ADDR" }, *const port[] = { "ONE_PORT", "TWO_PORT" };
+    static const char *const addr[] = { "ONE_ADDR", "TWO_ADDR" },
+                             *const port[] = { "ONE_PORT", "TWO_PORT" };
     setenv("RILL_RUN", proxy.dir, 1);
     for (int i = 0; i < 2; i++) {
         char text[16];
@@ -78,7 +82,8 @@ static bool proxy_wait(const char *server, const char *state)
 
 static bool all_start(void)
 {
-    char *argv[] = { getenv("HAPROXY"), (char *) (uintptr_t) "-db", (char *) (uintptr_t) "-f", getenv("HAPROXY_CONF"), NULL };
+    char *argv[] = { getenv("HAPROXY"), (char *) (uintptr_t) "-db", (char *) (uintptr_t) "-f",
+                     getenv("HAPROXY_CONF"), NULL };
     rig_dir(&proxy);
     snprintf(front, sizeof front, "%s/front.sock", proxy.dir);
     for (int i = 0; i < 2; i++) {
@@ -104,7 +109,8 @@ static bool part_begin(struct part *p)
     result_listen(p->c, &p->r);
     p->r.frame_bytes = 4;
     return CHECK(good && rill_client_open(p->c, 7, &how, NULL) == 0 &&
-                 rill_client_send(p->c, 7, samples, sizeof samples / 2) == 0, "%s", rill_client_error(p->c));
+                     rill_client_send(p->c, 7, samples, sizeof samples / 2) == 0,
+                 "%s", rill_client_error(p->c));
 }
 
 static void part_end(struct part *p, const struct result *whole)
@@ -112,7 +118,8 @@ static void part_end(struct part *p, const struct result *whole)
     CHECK(rill_client_send(p->c, 7, samples + N_SAMPLES / 2, sizeof samples / 2) == 0 &&
           rill_client_finish(p->c, 7, &p->r.fin) == 0, "%s", rill_client_error(p->c));
     CHECK(p->r.fin.in == N_SAMPLES && p->r.fin.dropped == 0);
-    CHECK(p->r.bytes == whole->bytes && memcmp(p->r.pcm, whole->pcm, whole->bytes) == 0, "%zu bytes", p->r.bytes);
+    CHECK(p->r.bytes == whole->bytes && memcmp(p->r.pcm, whole->pcm, whole->bytes) == 0,
+          "%zu bytes", p->r.bytes);
     p->c = rill_client_free(p->c);
     result_free(&p->r);
 }
@@ -121,7 +128,8 @@ static uint32_t streams_of(int i)
 {
     struct rill_client *c;
     struct rill_client_status s = { 0 };
-    CHECK(rill_client_connect(&c, daemons[i].ctl, "scale", 10000) == 0 && rill_client_ctl_status(c, &s, NULL, NULL) == 0,
+    CHECK(rill_client_connect(&c, daemons[i].ctl, "scale", 10000) == 0 &&
+              rill_client_ctl_status(c, &s, NULL, NULL) == 0,
           "%s", rill_client_error(c));
     rill_client_free(c);
     return s.streams;
@@ -130,7 +138,8 @@ static uint32_t streams_of(int i)
 static bool daemon_drain(int i)
 {
     struct rill_client *c;
-    bool good = rill_client_connect(&c, daemons[i].ctl, "scale", 10000) == 0 && rill_client_ctl_drain(c, 0) == 0;
+    bool good = rill_client_connect(&c, daemons[i].ctl, "scale", 10000) == 0 &&
+        rill_client_ctl_drain(c, 0) == 0;
     return CHECK(good, "%s", rill_client_error(c)) & (rill_client_free(c) == NULL);
 }
 
@@ -141,11 +150,13 @@ static void test_spread_and_drain(void)
     struct part first[N_STREAMS], later[N_STREAMS / 2];
     struct result whole;
     char err[512];
-    if (!CHECK(stream_whole(daemons[0].sock, &how, samples, N_SAMPLES, 4, 1600, &whole, err), "%s", err))
+    if (!CHECK(stream_whole(daemons[0].sock, &how, samples, N_SAMPLES, 4, 1600, &whole, err), "%s",
+               err))
         return;
     for (int i = 0; i < N_STREAMS; i++)
         part_begin(&first[i]);
-    CHECK(streams_of(0) == N_STREAMS / 2 && streams_of(1) == N_STREAMS / 2, "%u, %u", streams_of(0), streams_of(1));
+    CHECK(streams_of(0) == N_STREAMS / 2 && streams_of(1) == N_STREAMS / 2, "%u, %u", streams_of(0),
+          streams_of(1));
     daemon_drain(0);
     CHECK(proxy_wait("one", "DOWN"));
     for (int i = 0; i < N_STREAMS / 2; i++)
@@ -173,7 +184,8 @@ static void test_return_and_death(void)
     waitpid(daemons[1].pid, NULL, 0);
     int n_dead = 0;
     for (int i = 0; i < 2; i++) {
-        n_dead += rill_client_send(p[i].c, 7, samples, sizeof samples / 2) != 0 || rill_client_finish(p[i].c, 7, NULL) != 0;
+        n_dead += rill_client_send(p[i].c, 7, samples, sizeof samples / 2) != 0 ||
+            rill_client_finish(p[i].c, 7, NULL) != 0;
         rill_client_free(p[i].c);
         result_free(&p[i].r);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* In which order a compute thread serves live lanes, and who runs together: rounds of a worker by hand, with arrivals and costs
- * in seconds, so that nothing depends on how fast the machine is. */
+/* In which order a compute thread serves live lanes, and who runs together: rounds of a worker by
+ * hand, with arrivals and costs in seconds, so that nothing depends on how fast the machine is. */
 #include "daemon/worker.h"
 #include "tests/daemon/fake_rill.h"
 #include "tests/daemon/guarded.h"
@@ -24,7 +24,8 @@ static void kind_make(struct kind *k, const char *name)
     rill_error err;
     float rtf;
     memset(k, 0, sizeof *k);
-    if (rill_model_builtin(&k->model, name, &err) != RILL_OK || rill_plan_new(&k->plan, k->model, NULL, &err) != RILL_OK ||
+    if (rill_model_builtin(&k->model, name, &err) != RILL_OK ||
+        rill_plan_new(&k->plan, k->model, NULL, &err) != RILL_OK ||
         lane_model_probe(&k->lane, k->plan, 16000, &rtf, &err) != RILL_OK)
         abort();
     k->lane.run_us = 1;             /* batches are not cut for what may come */
@@ -36,15 +37,22 @@ static void kind_free(struct kind *k)
     rill_model_free(k->model);
 }
 
-/* A live lane with one pulse in it that must be done in so many microseconds from now, and takes cost_us. */
-static struct lane *lane_with_pulse(struct worker *w, const struct kind *k, int64_t due_us, uint64_t cost_us)
+/* A live lane with one pulse in it that must be done in so many microseconds from now, and takes
+ * cost_us. */
+static struct lane *lane_with_pulse(struct worker *w, const struct kind *k, int64_t due_us,
+                                    uint64_t cost_us)
 {
     static const float x[4096];
-    const struct lane_opts o = { .in_rate = 16000, .out_rate = 16000, .window_samples = 16384, .align = true, .want_audio = true };
+    const struct lane_opts o = { .in_rate = 16000,
+                                 .out_rate = 16000,
+                                 .window_samples = 16384,
+                                 .align = true,
+                                 .want_audio = true };
     struct lane *l = lane_new(&k->lane, &o);
     if (!l)
         abort();
-    struct lane_arrival a = { .count = k->lane.pulse_samples, .us = lane_now_us() + (uint64_t) due_us - lane_pulse_us(&k->lane) };
+    struct lane_arrival a = { .count = k->lane.pulse_samples,
+                              .us = lane_now_us() + (uint64_t) due_us - lane_pulse_us(&k->lane) };
     l->live = true;
     l->cost_ns = cost_us * 1000;
     ring_write(&l->arrivals, &a, 1);
@@ -64,7 +72,8 @@ static void served(struct worker *w, const char *want)
     unsigned forbidden = guard_leave();
     CHECK(forbidden == 0, "%u allocations, locks or writes", forbidden);
     for (unsigned i = 0; i < fake_n_runs; i++)
-        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s*%u", i ? " " : "", fake_runs[i].model, fake_runs[i].n);
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s*%u", i ? " " : "",
+                 fake_runs[i].model, fake_runs[i].n);
     CHECK(strcmp(got, want) == 0, "ran: %s; expected: %s", got, want);
 }
 
@@ -125,7 +134,8 @@ static void test_together(struct bench *b)
     lanes_end(b);
 }
 
-/* Four of one second each would take the deadline of the fifth, of another model, in 3.5 seconds: two go before it. */
+/* Four of one second each would take the deadline of the fifth, of another model, in 3.5 seconds:
+ * two go before it. */
 static void test_price(struct bench *b)
 {
     add(b, &b->lengthy, 2 * SECOND, SECOND);
@@ -162,14 +172,16 @@ static void test_lost(struct bench *b)
     lanes_end(b);
 }
 
-/* Three pulses that came at once are due one after the other: who sends ahead of real time takes nobody's turn. */
+/* Three pulses that came at once are due one after the other: who sends ahead of real time takes
+ * nobody's turn. */
 static void test_ahead(struct bench *b)
 {
     static const float x[2 * 4096];
     add(b, &b->lengthy, 5 * SECOND, 1);
     add(b, &b->brief, 5 * SECOND + 100000, 1);
     struct lane *l = b->lanes[0];
-    struct lane_arrival a = { .count = 3 * 4096, .us = lane_now_us() + 5 * SECOND - lane_pulse_us(&b->lengthy.lane) };
+    struct lane_arrival a = { .count = 3 * 4096,
+                              .us = lane_now_us() + 5 * SECOND - lane_pulse_us(&b->lengthy.lane) };
     ring_write(&l->arrivals, &a, 1);
     ring_write(&l->in, x, 2 * 4096);
     served(&b->worker, "long*1 short*1 long*1 long*1");
@@ -210,14 +222,18 @@ static uint64_t three_late(struct overload *o, uint64_t t)
 static void test_misses(void)
 {
     static struct overload o;
-    const struct overload_conf conf = { .misses = 3, .window_ms = 1000, .calm_ms = 10000, .share = 0.9 };
+    const struct overload_conf conf = {
+        .misses = 3, .window_ms = 1000, .calm_ms = 10000, .share = 0.9
+    };
     uint64_t t = 100 * SECOND;
     overload_set(&o, &conf);
-    CHECK(!late(&o, t, t + 1) && !late(&o, t + 2, t + 600000) && !late(&o, t + 700000, t + 1200000), "slower than that");
+    CHECK(!late(&o, t, t + 1) && !late(&o, t + 2, t + 600000) && !late(&o, t + 700000, t + 1200000),
+          "slower than that");
     memset(&o, 0, sizeof o);
     overload_set(&o, &conf);
     for (uint64_t k = 0; k < 100; k++)
-        CHECK(!late(&o, t - 1000 * k, t + 1000 * k), "a backlog of one stall, pulse %u", (unsigned) k);
+        CHECK(!late(&o, t - 1000 * k, t + 1000 * k), "a backlog of one stall, pulse %u",
+              (unsigned) k);
     memset(&o, 0, sizeof o);
     overload_set(&o, &conf);
     three_late(&o, t);
@@ -237,11 +253,14 @@ static void lanes_work(struct bench *b, uint64_t t)
         b->lanes[i]->worked_us = t;
 }
 
-/* Four lanes of half, half, a quarter and half of the thread, the last of which would rather shed. */
+/* Four lanes of half, half, a quarter and half of the thread, the last of which would rather
+ * shed. */
 static void test_steps(struct bench *b)
 {
     static struct overload o;
-    const struct overload_conf conf = { .misses = 3, .window_ms = 1000, .calm_ms = 10000, .share = 0.9 };
+    const struct overload_conf conf = {
+        .misses = 3, .window_ms = 1000, .calm_ms = 10000, .share = 0.9
+    };
     uint64_t t = 100 * SECOND;
     overload_set(&o, &conf);
     for (int i = 0; i < 4; i++) {
@@ -252,9 +271,12 @@ static void test_steps(struct bench *b)
     t = three_late(&o, t);
     lanes_work(b, t);
     overload_step(&o, b->lanes, 4, t);
-    CHECK(relieved(b) == 3 && o.level == 1 && o.n_relieved == 2, "%x at level %u", relieved(b), o.level);
+    CHECK(relieved(b) == 3 && o.level == 1 && o.n_relieved == 2, "%x at level %u", relieved(b),
+          o.level);
     CHECK(o.refuse_until_us == t + 10 * SECOND);
-    CHECK(!late(&o, t - 5, t + 400000) && !late(&o, t - 4, t + 800000) && !late(&o, t - 3, t + 900000), "from before the step");
+    CHECK(!late(&o, t - 5, t + 400000) && !late(&o, t - 4, t + 800000) &&
+              !late(&o, t - 3, t + 900000),
+          "from before the step");
     t = three_late(&o, t + SECOND);
     lanes_work(b, t);
     overload_step(&o, b->lanes, 4, t);
@@ -264,7 +286,8 @@ static void test_steps(struct bench *b)
     t += 10 * SECOND;
     lanes_work(b, t);
     overload_calm(&o, b->lanes, 4, t);
-    CHECK(__builtin_popcount(relieved(b)) == 2 && !(relieved(b) & 4) && o.level == 1, "one comes back, no second one fits: %x", relieved(b));
+    CHECK(__builtin_popcount(relieved(b)) == 2 && !(relieved(b) & 4) && o.level == 1,
+          "one comes back, no second one fits: %x", relieved(b));
     /* A relapse: twice as long until the next step back. */
     t = three_late(&o, t + SECOND);
     lanes_work(b, t);
@@ -276,7 +299,8 @@ static void test_steps(struct bench *b)
         lanes_work(b, t + 20 * SECOND * (unsigned) k);
         overload_calm(&o, b->lanes, 4, t + 20 * SECOND * (unsigned) k);
     }
-    CHECK(relieved(b) == 0 && o.level == 0 && o.refuse_until_us == 0, "%x at level %u", relieved(b), o.level);
+    CHECK(relieved(b) == 0 && o.level == 0 && o.refuse_until_us == 0, "%x at level %u", relieved(b),
+          o.level);
     lanes_end(b);
 }
 

@@ -17,7 +17,10 @@ static uint64_t expect_samples(uint64_t n, uint32_t to, uint32_t from)
 
 static void put_sample(uint8_t *p, enum rill_client_enc enc, float x)
 {
-    int64_t v = llrintf(x * (enc == RILL_CLIENT_S16 ? 0x1p15f : enc == RILL_CLIENT_S24 ? 0x1p23f : 0x1p31f));
+    int64_t v = llrintf(x *
+                        (enc == RILL_CLIENT_S16       ? 0x1p15f
+                             : enc == RILL_CLIENT_S24 ? 0x1p23f
+                                                      : 0x1p31f));
     if (enc == RILL_CLIENT_F32)
         memcpy(p, &x, 4);
     else
@@ -42,7 +45,9 @@ static uint8_t *noise_make(const struct rill_client_pcm *pcm, size_t n_frames)
 
 static void test_encoding(enum rill_client_enc enc, uint32_t channels, bool align)
 {
-    struct rill_client_open o = { .in = { 16000, channels, enc }, .pace = RILL_CLIENT_FILE, .align = align };
+    struct rill_client_open o = { .in = { 16000, channels, enc },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = align };
     const size_t n = 5003, frame = enc_bytes[enc] * channels;
     struct result r;
     char err[512];
@@ -53,7 +58,8 @@ static void test_encoding(enum rill_client_enc enc, uint32_t channels, bool alig
         CHECK(r.bytes == (n + late) * frame && r.pos_good && r.first_pos == 0);
         /* The pass-through model gives back the same bytes. */
         if (is_fake() && r.bytes == (n + late) * frame)
-            CHECK(memcmp(r.pcm + late * frame, pcm, n * frame) == 0, "enc %d channels %u align %d", (int) enc, channels, align);
+            CHECK(memcmp(r.pcm + late * frame, pcm, n * frame) == 0, "enc %d channels %u align %d",
+                  (int) enc, channels, align);
     }
     result_free(&r);
     free(pcm);
@@ -61,8 +67,10 @@ static void test_encoding(enum rill_client_enc enc, uint32_t channels, bool alig
 
 static void test_channels_mix(void)
 {
-    struct rill_client_open o = { .in = { 16000, 2, RILL_CLIENT_F32 }, .out = { 16000, 3, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 16000, 2, RILL_CLIENT_F32 },
+                                  .out = { 16000, 3, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     float x[2 * 1000];
     struct result r;
     char err[512];
@@ -70,7 +78,8 @@ static void test_channels_mix(void)
         x[2 * i] = (float) i / 2048;
         x[2 * i + 1] = (float) -i / 4096;
     }
-    if (CHECK(stream_whole(rig.sock, &o, x, 1000, 8, 100, &r, err), "%s", err) && CHECK(r.bytes == 12000) && is_fake()) {
+    if (CHECK(stream_whole(rig.sock, &o, x, 1000, 8, 100, &r, err), "%s", err) &&
+        CHECK(r.bytes == 12000) && is_fake()) {
         bool good = true;
         for (int i = 0; i < 1000; i++)
             for (int c = 0; c < 3; c++) {
@@ -85,7 +94,9 @@ static void test_channels_mix(void)
 
 static void test_not_finite(void)
 {
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     float x[2000];
     struct result r;
     char err[512];
@@ -108,8 +119,10 @@ static void test_not_finite(void)
 
 static void test_rate(uint32_t in_rate, uint32_t out_rate, bool align, size_t n)
 {
-    struct rill_client_open o = { .in = { in_rate, 1, RILL_CLIENT_S16 }, .out = { out_rate, 1, RILL_CLIENT_S16 },
-                                  .pace = RILL_CLIENT_FILE, .align = align };
+    struct rill_client_open o = { .in = { in_rate, 1, RILL_CLIENT_S16 },
+                                  .out = { out_rate, 1, RILL_CLIENT_S16 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = align };
     struct result r;
     char err[512];
     uint8_t *pcm = noise_make(&o.in, n);
@@ -127,7 +140,8 @@ static void test_rate(uint32_t in_rate, uint32_t out_rate, bool align, size_t n)
 
 static void test_rates(void)
 {
-    static const uint32_t rates[] = { 8000, 11025, 16000, 22050, 24000, 32000, 44056, 44100, 48000, 88200, 96000, 192000 };
+    static const uint32_t rates[] = { 8000,  11025, 16000, 22050, 24000, 32000,
+                                      44056, 44100, 48000, 88200, 96000, 192000 };
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         test_rate(rates[i], rates[i], true, rates[i] / 4 + 1);
         test_rate(rates[i], rates[i], false, rates[i] / 4 + 7);
@@ -144,13 +158,16 @@ static void test_rates(void)
 /* A tone goes through two resamplers and stays where it was. */
 static void test_alignment(void)
 {
-    struct rill_client_open o = { .in = { 48000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 48000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     static float x[48000];
     struct result r;
     char err[512];
     for (int i = 0; i < 48000; i++)
         x[i] = 0.5f * sinf((float) i * 2.0f * 3.14159265f * 440.0f / 48000.0f);
-    if (CHECK(stream_whole(rig.sock, &o, x, 48000, 4, 480, &r, err), "%s", err) && CHECK(r.bytes == sizeof x)) {
+    if (CHECK(stream_whole(rig.sock, &o, x, 48000, 4, 480, &r, err), "%s", err) &&
+        CHECK(r.bytes == sizeof x)) {
         float worst = 0;
         for (int i = 4000; i < 44000; i++) {
             float y;
@@ -177,8 +194,9 @@ struct job {
 static void *job_run(void *arg)
 {
     struct job *j = arg;
-    j->good = stream_whole(rig.sock, &j->open, j->pcm, j->n, enc_bytes[j->open.in.enc] * j->open.in.channels, j->piece,
-                           &j->r, j->err);
+    j->good =
+        stream_whole(rig.sock, &j->open, j->pcm, j->n,
+                     enc_bytes[j->open.in.enc] * j->open.in.channels, j->piece, &j->r, j->err);
     return NULL;
 }
 
@@ -224,7 +242,9 @@ static void test_together(void)
 static void test_streams_of_one_client(void)
 {
     struct rill_client *c;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     struct rill_client_finished f;
     static int16_t x[1600];
     CHECK(rill_client_connect(&c, rig.sock, "many", 10000) == 0);
@@ -238,7 +258,8 @@ static void test_streams_of_one_client(void)
         CHECK(rill_client_finish(c, id, &f) == 0, "%s", rill_client_error(c));
         CHECK(f.in == 5 * (100 + 10 * id) && f.out == f.in && f.stream == id);
     }
-    CHECK(rill_client_open(c, 3, &o, NULL) == 0, "a number can be used again: %s", rill_client_error(c));
+    CHECK(rill_client_open(c, 3, &o, NULL) == 0, "a number can be used again: %s",
+          rill_client_error(c));
     CHECK(rill_client_cancel(c, 3) == 0);
     CHECK(rill_client_ping(c, NULL) == 0);
     rill_client_free(c);
@@ -247,7 +268,9 @@ static void test_streams_of_one_client(void)
 static void test_live(void)
 {
     struct rill_client *c;
-    struct rill_client_open o = { .in = { 48000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_LIVE, .align = false };
+    struct rill_client_open o = { .in = { 48000, 1, RILL_CLIENT_S16 },
+                                  .pace = RILL_CLIENT_LIVE,
+                                  .align = false };
     struct rill_client_opened opened;
     struct rill_client_finished f;
     static int16_t x[480];
@@ -272,7 +295,9 @@ static void test_live(void)
 static void test_skip(bool align)
 {
     struct rill_client *c;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = align };
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = align };
     struct rill_client_finished f;
     struct rill_client_opened opened;
     struct result r = { .frame_bytes = 4 };
@@ -287,8 +312,10 @@ static void test_skip(bool align)
     CHECK(rill_client_send(c, 1, x, sizeof x) == 0);
     CHECK(rill_client_finish(c, 1, &f) == 0, "%s", rill_client_error(c));
     CHECK(f.in == 2000 && f.dropped == 5000 && f.out == 2000 + (align ? 0 : opened.delay_samples));
-    CHECK(r.n_gap == (align ? 1u : 2u) && r.gap.pos == 1000 && r.gap.samples == 5000, "%u", r.n_gap);
-    CHECK(r.next_pos == 7000 + (align ? 0 : opened.delay_samples), "%llu", (unsigned long long) r.next_pos);
+    CHECK(r.n_gap == (align ? 1u : 2u) && r.gap.pos == 1000 && r.gap.samples == 5000, "%u",
+          r.n_gap);
+    CHECK(r.next_pos == 7000 + (align ? 0 : opened.delay_samples), "%llu",
+          (unsigned long long) r.next_pos);
     if (align && is_fake())
         CHECK(memcmp(r.pcm, x, 4000) == 0 && memcmp(r.pcm + 4000, x, 4000) == 0);
     rill_client_free(c);
@@ -298,7 +325,9 @@ static void test_skip(bool align)
 static void test_reset(void)
 {
     struct rill_client *c;
-    struct rill_client_open o = { .in = { 44100, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 44100, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     struct rill_client_finished f;
     struct result r = { .frame_bytes = 4 };
     static float x[3000];
@@ -315,7 +344,8 @@ static void test_reset(void)
     CHECK(rill_client_finish(c, 1, &f) == 0, "%s", rill_client_error(c));
     CHECK(f.in == 9000 && f.out == 9000 && r.bytes == 36000 && r.pos_good && r.n_gap == 0);
     /* Each segment starts from the same state, so all three are the same. */
-    CHECK(r.bytes == 36000 && memcmp(r.pcm, r.pcm + 12000, 12000) == 0 && memcmp(r.pcm, r.pcm + 24000, 12000) == 0);
+    CHECK(r.bytes == 36000 && memcmp(r.pcm, r.pcm + 12000, 12000) == 0 &&
+          memcmp(r.pcm, r.pcm + 24000, 12000) == 0);
     rill_client_free(c);
     result_free(&r);
 }
@@ -324,7 +354,9 @@ static void test_reset(void)
 static void test_late(void)
 {
     struct rill_client *c;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_LIVE, .align = true,
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_LIVE,
+                                  .align = true,
                                   .max_latency_ms = 1000 };
     struct rill_client_finished f;
     struct result r = { .frame_bytes = 4 };
@@ -339,9 +371,11 @@ static void test_late(void)
     usleep(4000000);
     CHECK(rill_client_send(c, 1, x + 1, 600 * 4) == 0);
     CHECK(rill_client_finish(c, 1, &f) == 0, "%s", rill_client_error(c));
-    CHECK(f.in == 2112 && f.dropped == 1000 && f.processed == 1112 && f.out == 1112 && r.bytes == 4448, "%llu dropped",
-          (unsigned long long) f.dropped);
-    CHECK(r.n_gap == 1 && r.gap.pos == 512 && r.gap.samples == 1000 && r.gap.reason == RILL__GAP__REASON__REASON_LATE);
+    CHECK(f.in == 2112 && f.dropped == 1000 && f.processed == 1112 && f.out == 1112 &&
+              r.bytes == 4448,
+          "%llu dropped", (unsigned long long) f.dropped);
+    CHECK(r.n_gap == 1 && r.gap.pos == 512 && r.gap.samples == 1000 &&
+          r.gap.reason == RILL__GAP__REASON__REASON_LATE);
     CHECK(r.next_pos == 2112 && f.deadline_misses > 0 && f.max_chunk_us > 3000000);
     rill_client_free(c);
     result_free(&r);
@@ -351,8 +385,9 @@ static void test_late(void)
 
 static void test_vad(const char *model, uint32_t rate)
 {
-    struct rill_client_open o = { .model = model, .in = { rate, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE,
-                                  .align = true };
+    struct rill_client_open o = {
+        .model = model, .in = { rate, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true
+    };
     size_t n = rate * 2;
     float *x = calloc(n, sizeof *x);
     struct result r;
@@ -361,10 +396,13 @@ static void test_vad(const char *model, uint32_t rate)
         x[i] = 0.8f * sinf((float) i * 0.07f * 16000.0f / (float) rate);
     if (CHECK(stream_whole(rig.sock, &o, x, n, 4, 441, &r, err), "%s", err)) {
         bool audio = strcmp(model, "both") == 0;
-        CHECK(r.n_vad == (2 * 16000 + 511) / 512 && r.fin.vad_frames == r.n_vad, "%u frames", r.n_vad);
+        CHECK(r.n_vad == (2 * 16000 + 511) / 512 && r.fin.vad_frames == r.n_vad, "%u frames",
+              r.n_vad);
         CHECK(r.n_start == 1 && r.n_end == 1, "%u %u", r.n_start, r.n_end);
-        CHECK(fabs((double) r.start_pos - rate * 0.5) < rate * 0.04, "%llu", (unsigned long long) r.start_pos);
-        CHECK(fabs((double) r.end_pos - rate * 1.1) < rate * 0.08, "%llu", (unsigned long long) r.end_pos);
+        CHECK(fabs((double) r.start_pos - rate * 0.5) < rate * 0.04, "%llu",
+              (unsigned long long) r.start_pos);
+        CHECK(fabs((double) r.end_pos - rate * 1.1) < rate * 0.08, "%llu",
+              (unsigned long long) r.end_pos);
         CHECK(r.bytes == (audio ? 4 * n : 0));
     }
     result_free(&r);
@@ -396,7 +434,9 @@ static void test_file_waits_for_reader(void)
 {
     /* A file stream whose client stops reading pauses, and goes on when it reads again. */
     struct rill_client *c;
-    struct rill_client_open o = { .in = { 48000, 8, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 48000, 8, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     struct rill_client_finished f;
     struct result r = { .frame_bytes = 32 };
     static float x[8 * 4800];
@@ -454,7 +494,8 @@ static void test_questions(void)
     CHECK(rill_client_connect(&c, rig.sock, "asker", 10000) == 0);
     CHECK(rill_client_info(c, on_model, &seen) == 0 && seen);
     CHECK(rill_client_ping(c, &us) == 0);
-    CHECK(rill_client_stats(c, &st, NULL, NULL) == 0 && st.streams_opened > 0 && st.connections > 0);
+    CHECK(rill_client_stats(c, &st, NULL, NULL) == 0 && st.streams_opened > 0 &&
+          st.connections > 0);
     CHECK(rill_client_ctl_reload(c) < 0 && rill_client_error_code(c) == RILL__CODE__DENIED);
     rill_client_free(c);
 }
@@ -479,8 +520,9 @@ static void test_quota(void)
             rill__server_frame__free_unpacked(a, NULL);
     }
     CHECK(code == RILL__CODE__QUOTA, "connection %d was refused with %d", n, code);
-    CHECK(rill_client_connect(&c, rig.sock, "one more", 10000) < 0 && rill_client_error_code(c) == RILL__CODE__QUOTA, "%s",
-          rill_client_error(c));
+    CHECK(rill_client_connect(&c, rig.sock, "one more", 10000) < 0 &&
+              rill_client_error_code(c) == RILL__CODE__QUOTA,
+          "%s", rill_client_error(c));
     rill_client_free(c);
     while (n)
         close(fds[--n]);
@@ -489,7 +531,9 @@ static void test_quota(void)
 
 int main(void)
 {
-    rig_start(&rig, "[limits]\nmax_connections_per_uid = 20\nhello_timeout_ms = 10000\n[log]\ninterval_s = 1\n");
+    rig_start(&rig,
+              "[limits]\nmax_connections_per_uid = 20\nhello_timeout_ms = 10000\n[log]\ninterval_s "
+              "= 1\n");
     for (enum rill_client_enc enc = RILL_CLIENT_S16; enc <= RILL_CLIENT_F32; enc++)
         for (uint32_t channels = 1; channels <= 8; channels += enc == RILL_CLIENT_S16 ? 1 : 7) {
             test_encoding(enc, channels, true);
@@ -518,8 +562,10 @@ int main(void)
     test_quota();
     test_never_reads();
     CHECK(rig_log_has(&rig, "stream=", 100) && rig_log_has(&rig, " rtf=", 100));
-    CHECK(rig_log_has(&rig, "model=rill-denoise streams=", 2000) && rig_log_has(&rig, " rtf_p99=", 100));
-    CHECK(rig_log_has(&rig, "connections_bytes=", 2000) && rig_log_has(&rig, " resident_bytes=", 2000));
+    CHECK(rig_log_has(&rig, "model=rill-denoise streams=", 2000) &&
+          rig_log_has(&rig, " rtf_p99=", 100));
+    CHECK(rig_log_has(&rig, "connections_bytes=", 2000) &&
+          rig_log_has(&rig, " resident_bytes=", 2000));
     CHECK(rig_stop(&rig) == 0);
     return check_end();
 }

@@ -49,10 +49,13 @@ static void test_once(void)
     int code;
     snprintf(args, sizeof args, "top --once --socket %s", r.ctl);
     const char *t = rill(args, &code);
-    CHECK(code == 0 && lines_fit(t, 80) && strstr(t, "running") && strstr(t, "rill-denoise        2 "), "%s", t);
+    CHECK(code == 0 && lines_fit(t, 80) && strstr(t, "running") &&
+              strstr(t, "rill-denoise        2 "),
+          "%s", t);
     CHECK(strstr(t, "1/1") || strstr(t, "2/1"), "%s", t);
     CHECK(strstr(t, " live ") && strstr(t, " file ") && !strstr(t, "\033"), "%s", t);
-    /* By name streams come in the order of their opening, by audio computed the one that did something first. */
+    /* By name streams come in the order of their opening, by audio computed the one that did
+     * something first. */
     snprintf(args, sizeof args, "top --once --sort name --columns 200 --socket %s", r.ctl);
     t = rill(args, &code);
     const char *live = strstr(t, " live "), *file = strstr(t, " file ");
@@ -90,22 +93,31 @@ static void test_ctl(void)
     int code;
     char args[256];
     json_t *j = ctl_json("stats", &code), *m = json_array_get(json_object_get(j, "models"), 0);
-    CHECK(code == 0 && number(j, "streams") == 2 && number(j, "streams_opened") == 2 && number(j, "streams_refused") == 1);
-    CHECK(number(json_object_get(j, "refused"), "NO_MODEL") == 1 && number(json_object_get(j, "errors"), "NO_MODEL") == 1);
-    CHECK(number(json_object_get(j, "gap_samples"), "client") == 160 && number(json_object_get(j, "gap_us"), "client") == 10000);
-    CHECK(number(m, "pulses") > 20 && number(m, "gap_samples") == 160 && number(j, "resident_bytes") > 1000000);
-    json_t *times = json_object_get(m, "compute"), *last = json_array_get(times, json_array_size(times) - 1);
-    CHECK(json_is_null(json_object_get(last, "le_us")) && number(last, "count") == number(m, "pulses"));
+    CHECK(code == 0 && number(j, "streams") == 2 && number(j, "streams_opened") == 2 &&
+          number(j, "streams_refused") == 1);
+    CHECK(number(json_object_get(j, "refused"), "NO_MODEL") == 1 &&
+          number(json_object_get(j, "errors"), "NO_MODEL") == 1);
+    CHECK(number(json_object_get(j, "gap_samples"), "client") == 160 &&
+          number(json_object_get(j, "gap_us"), "client") == 10000);
+    CHECK(number(m, "pulses") > 20 && number(m, "gap_samples") == 160 &&
+          number(j, "resident_bytes") > 1000000);
+    json_t *times = json_object_get(m, "compute"),
+           *last = json_array_get(times, json_array_size(times) - 1);
+    CHECK(json_is_null(json_object_get(last, "le_us")) &&
+          number(last, "count") == number(m, "pulses"));
     json_decref(j);
     j = ctl_json("status", &code);
-    CHECK(code == 0 && number(j, "streams") == 2 && number(json_object_get(j, "stats"), "streams") == 2);
+    CHECK(code == 0 && number(j, "streams") == 2 &&
+          number(json_object_get(j, "stats"), "streams") == 2);
     json_decref(j);
     j = ctl_json("sessions", &code);
     json_t *s = json_array_get(json_object_get(j, "sessions"), 1);
-    CHECK(code == 0 && json_array_size(json_object_get(j, "sessions")) == 2 && number(s, "gap_samples") == 160 && number(s, "audio_us") > 900000);
+    CHECK(code == 0 && json_array_size(json_object_get(j, "sessions")) == 2 &&
+          number(s, "gap_samples") == 160 && number(s, "audio_us") > 900000);
     json_decref(j);
     j = ctl_json("health", &code);
-    CHECK(code == 0 && !strcmp(json_string_value(json_object_get(j, "state")), "ok") && number(j, "threads") == 2);
+    CHECK(code == 0 && !strcmp(json_string_value(json_object_get(j, "state")), "ok") &&
+          number(j, "threads") == 2);
     json_decref(j);
     j = ctl_json("worst", &code);
     CHECK(code == 0 && json_array_size(json_object_get(j, "pulses")) > 0);
@@ -142,7 +154,8 @@ static pid_t top_start(const char *terminal)
         dup2(fd, 0);
         dup2(fd, 1);
         dup2(fd, 2);
-        execl(getenv("RILL_TOOL"), "rill", "top", "--interval-ms", "200", "--socket", r.ctl, (char *) NULL);
+        execl(getenv("RILL_TOOL"), "rill", "top", "--interval-ms", "200", "--socket", r.ctl,
+              (char *) NULL);
         _exit(127);
     }
     return pid;
@@ -227,13 +240,15 @@ int main(void)
 {
     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_LIVE };
     rig_start(&r, "");
-    CHECK(rill_client_connect(&c, r.sock, "top test", 10000) == 0 && rill_client_open(c, 1, &o, NULL) == 0);
+    CHECK(rill_client_connect(&c, r.sock, "top test", 10000) == 0 &&
+          rill_client_open(c, 1, &o, NULL) == 0);
     o.pace = RILL_CLIENT_FILE;
     o.align = true;
     for (size_t i = 0; i < sizeof audio / sizeof *audio; i++)
         audio[i] = (int16_t) (i * 7919 % 3000);
-    CHECK(rill_client_open(c, 2, &o, NULL) == 0 && rill_client_send(c, 2, audio, 16000) == 0 && rill_client_skip(c, 2, 160) == 0 &&
-          rill_client_send(c, 2, audio, 16000) == 0, "%s", rill_client_error(c));
+    CHECK(rill_client_open(c, 2, &o, NULL) == 0 && rill_client_send(c, 2, audio, 16000) == 0 &&
+              rill_client_skip(c, 2, 160) == 0 && rill_client_send(c, 2, audio, 16000) == 0,
+          "%s", rill_client_error(c));
     o.model = "nosuch";
     CHECK(rill_client_open(c, 3, &o, NULL) < 0);
     usleep(500000);

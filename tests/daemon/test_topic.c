@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Published streams: what subscribers get, when they lose, who may. The models are those of fake_rill.c. */
+/* Published streams: what subscribers get, when they lose, who may. The models are those of
+ * fake_rill.c. */
 #include "tests/daemon/harness.h"
 
 #include <sys/stat.h>
@@ -76,10 +77,15 @@ static void on_error(void *arg, const struct rill_client_failure *e)
 
 static void reader_connect(struct reader *x)
 {
-    struct rill_client_events ev = { .arg = x, .audio = on_audio, .vad = on_vad, .gap = on_gap, .finished = on_finished,
+    struct rill_client_events ev = { .arg = x,
+                                     .audio = on_audio,
+                                     .vad = on_vad,
+                                     .gap = on_gap,
+                                     .finished = on_finished,
                                      .error = on_error };
     memset(x, 0, sizeof *x);
-    CHECK(rill_client_connect(&x->c, rig.sock, "reader", 20000) == 0, "%s", rill_client_error(x->c));
+    CHECK(rill_client_connect(&x->c, rig.sock, "reader", 20000) == 0, "%s",
+          rill_client_error(x->c));
     rill_client_set_events(x->c, &ev);
 }
 
@@ -114,25 +120,33 @@ static bool reader_end(struct reader *x)
 
 static void source_open(struct source *s, const char *model, enum rill_client_pace pace, bool align)
 {
-    struct rill_client_open o = { .model = model, .in = { RATE, 1, RILL_CLIENT_F32 }, .pace = pace, .align = align };
+    struct rill_client_open o = {
+        .model = model, .in = { RATE, 1, RILL_CLIENT_F32 }, .pace = pace, .align = align
+    };
     memset(s, 0, sizeof *s);
     s->lag = align ? 256 : 0;
-    CHECK(rill_client_connect(&s->c, rig.sock, "source", 20000) == 0, "%s", rill_client_error(s->c));
+    CHECK(rill_client_connect(&s->c, rig.sock, "source", 20000) == 0, "%s",
+          rill_client_error(s->c));
     s->r.frame_bytes = sizeof(float);
     result_listen(s->c, &s->r);
     CHECK(rill_client_open(s->c, 1, &o, NULL) == 0, "%s", rill_client_error(s->c));
 }
 
-static bool source_publish(struct source *s, const char *topic, uint32_t keep_ms, bool for_all, bool mute)
+static bool source_publish(struct source *s, const char *topic, uint32_t keep_ms, bool for_all,
+                           bool mute)
 {
-    struct rill_client_publish p = { .topic = topic, .keep_ms = keep_ms, .for_all = for_all, .mute = mute };
+    struct rill_client_publish p = {
+        .topic = topic, .keep_ms = keep_ms, .for_all = for_all, .mute = mute
+    };
     return CHECK(rill_client_publish(s->c, 1, &p, NULL) == 0, "%s", rill_client_error(s->c));
 }
 
-/* The next samples, and everything that comes of them. The models have whole pulses of 512 and a delay of 256. */
+/* The next samples, and everything that comes of them. The models have whole pulses of 512 and a
+ * delay of 256. */
 static void source_send(struct source *s, size_t n)
 {
-    CHECK(rill_client_send(s->c, 1, noises + s->sent, n * sizeof(float)) == 0, "%s", rill_client_error(s->c));
+    CHECK(rill_client_send(s->c, 1, noises + s->sent, n * sizeof(float)) == 0, "%s",
+          rill_client_error(s->c));
     s->sent += n;
 }
 
@@ -142,7 +156,8 @@ static void source_settle(struct source *s)
     for (uint64_t end = now_ms() + 20000; s->r.bytes < out * sizeof(float) && now_ms() < end;)
         if (rill_client_poll(s->c, 1000) < 0)
             break;
-    CHECK(s->r.bytes >= out * sizeof(float), "%zu of %zu samples came back", s->r.bytes / sizeof(float), out);
+    CHECK(s->r.bytes >= out * sizeof(float), "%zu of %zu samples came back",
+          s->r.bytes / sizeof(float), out);
 }
 
 static void source_finish(struct source *s)
@@ -156,7 +171,8 @@ static void source_close(struct source *s)
     result_free(&s->r);
 }
 
-/* ---- who reads gets the source's bits; who does not holds nobody back and is told what it lost ---- */
+/* ---- who reads gets the source's bits; who does not holds nobody back and is told what it lost
+ * ---- */
 
 static int raw_subscribe(const char *topic, Rill__From from)
 {
@@ -173,20 +189,26 @@ static int raw_subscribe(const char *topic, Rill__From from)
     return fd;
 }
 
-/* What a late reader gets: each piece is the source's at its place, and with the gaps it is everything. */
+/* What a late reader gets: each piece is the source's at its place, and with the gaps it is
+ * everything. */
 static void late_check(const struct reader *late, const struct source *s)
 {
     size_t at = 0;
     bool same = true;
     for (unsigned i = 0; i < late->r.n_audio; i++) {
-        size_t n = (i + 1 < late->r.n_audio ? late->audio_at[i + 1] : late->r.bytes) - late->audio_at[i];
-        same &= memcmp(late->r.pcm + late->audio_at[i], s->r.pcm + late->audio_pos[i] * sizeof(float), n) == 0;
+        size_t n =
+            (i + 1 < late->r.n_audio ? late->audio_at[i + 1] : late->r.bytes) - late->audio_at[i];
+        same &= memcmp(late->r.pcm + late->audio_at[i],
+                       s->r.pcm + late->audio_pos[i] * sizeof(float), n) == 0;
         at += n / sizeof(float);
     }
     CHECK(same);
-    CHECK(late->n_slow == 1 && late->lost > 0, "%u gaps, %llu samples", late->n_slow, (unsigned long long) late->lost);
-    CHECK(at + late->lost == s->sent, "%zu came, %llu lost of %zu", at, (unsigned long long) late->lost, s->sent);
-    CHECK(late->fin.out == at && late->fin.dropped == late->lost && late->fin.in == s->sent && !late->fin.cancelled);
+    CHECK(late->n_slow == 1 && late->lost > 0, "%u gaps, %llu samples", late->n_slow,
+          (unsigned long long) late->lost);
+    CHECK(at + late->lost == s->sent, "%zu came, %llu lost of %zu", at,
+          (unsigned long long) late->lost, s->sent);
+    CHECK(late->fin.out == at && late->fin.dropped == late->lost && late->fin.in == s->sent &&
+          !late->fin.cancelled);
 }
 
 static void test_bits(void)
@@ -196,10 +218,12 @@ static void test_bits(void)
     source_open(&s, "both", RILL_CLIENT_FILE, true);
     source_publish(&s, "mic", 0, false, false);
     reader_subscribe(&fast, &(struct rill_client_subscribe) { .topic = "mic" });
-    reader_subscribe(&late, &(struct rill_client_subscribe) { .topic = "mic", .want = RILL_CLIENT_AUDIO });
+    reader_subscribe(&late,
+                     &(struct rill_client_subscribe) { .topic = "mic", .want = RILL_CLIENT_AUDIO });
     int never = raw_subscribe("mic", RILL__FROM__FROM_NOW);
     CHECK(fast.sub.pos == 0 && fast.sub.in_rate == RATE && strcmp(fast.sub.model, "both") == 0);
-    CHECK(fast.sub.outputs == (RILL_CLIENT_AUDIO | RILL_CLIENT_VAD) && late.sub.outputs == RILL_CLIENT_AUDIO);
+    CHECK(fast.sub.outputs == (RILL_CLIENT_AUDIO | RILL_CLIENT_VAD) &&
+          late.sub.outputs == RILL_CLIENT_AUDIO);
     while (s.sent + PIECE <= sizeof noises / sizeof *noises) {
         source_send(&s, PIECE);
         source_settle(&s);
@@ -208,7 +232,8 @@ static void test_bits(void)
     source_finish(&s);
     CHECK(reader_end(&fast) && fast.r.bytes == s.sent * sizeof(float) && fast.r.bytes == s.r.bytes);
     CHECK(memcmp(fast.r.pcm, s.r.pcm, s.r.bytes) == 0);
-    CHECK(fast.r.n_gap == 0 && fast.r.n_vad == s.r.n_vad && fast.fin.out == s.sent && !fast.fin.cancelled);
+    CHECK(fast.r.n_gap == 0 && fast.r.n_vad == s.r.n_vad && fast.fin.out == s.sent &&
+          !fast.fin.cancelled);
     CHECK(reader_end(&late));
     late_check(&late, &s);
     CHECK(late.r.n_vad == 0);
@@ -241,7 +266,8 @@ static void test_never_reads(void)
     CHECK(gone, "%zu samples", s.sent);
     CHECK(raw_error(never, 5000) == RILL__CODE__SLOW_CONSUMER);
     source_finish(&s);
-    CHECK(reader_end(&fast) && fast.r.bytes == s.r.bytes && memcmp(fast.r.pcm, s.r.pcm, s.r.bytes) == 0 && fast.r.n_gap == 0);
+    CHECK(reader_end(&fast) && fast.r.bytes == s.r.bytes &&
+          memcmp(fast.r.pcm, s.r.pcm, s.r.bytes) == 0 && fast.r.n_gap == 0);
     close(never);
     reader_close(&fast);
     source_close(&s);
@@ -255,10 +281,15 @@ static void from_check(struct source *s, const struct rill_client_subscribe *o, 
     size_t n = s->r.bytes / sizeof(float) - first;
     if (!reader_subscribe(&x, o))
         return;
-    CHECK(x.sub.pos == first, "%llu, not %llu", (unsigned long long) x.sub.pos, (unsigned long long) first);
-    CHECK(reader_read(&x, n, sizeof(float)) && x.r.bytes == n * sizeof(float), "%zu of %zu", x.r.bytes / sizeof(float), n);
-    CHECK(!n || (x.audio_pos[0] == first && memcmp(x.r.pcm, s->r.pcm + first * sizeof(float), x.r.bytes) == 0));
-    CHECK(rill_client_unsubscribe(x.c, 1, &x.fin) == 0 && x.fin.cancelled && x.fin.out == n && x.fin.in == n);
+    CHECK(x.sub.pos == first, "%llu, not %llu", (unsigned long long) x.sub.pos,
+          (unsigned long long) first);
+    CHECK(reader_read(&x, n, sizeof(float)) && x.r.bytes == n * sizeof(float), "%zu of %zu",
+          x.r.bytes / sizeof(float), n);
+    CHECK(!n ||
+          (x.audio_pos[0] == first &&
+           memcmp(x.r.pcm, s->r.pcm + first * sizeof(float), x.r.bytes) == 0));
+    CHECK(rill_client_unsubscribe(x.c, 1, &x.fin) == 0 && x.fin.cancelled && x.fin.out == n &&
+          x.fin.in == n);
     reader_close(&x);
 }
 
@@ -267,7 +298,8 @@ static void test_from(void)
     static struct reader x;
     struct source s;
     uint32_t kept = 0;
-    source_open(&s, "wiener", RILL_CLIENT_FILE, false);         /* not aligned: what came back is a multiple of 512 */
+    source_open(&s, "wiener", RILL_CLIENT_FILE,
+                false); /* not aligned: what came back is a multiple of 512 */
     struct rill_client_publish p = { .topic = "past", .keep_ms = 700000 };
     CHECK(rill_client_publish(s.c, 1, &p, &kept) == 0 && kept == 500, "%u", kept);
     for (int i = 0; i < 20; i++)
@@ -276,16 +308,26 @@ static void test_from(void)
     uint64_t newest = s.r.bytes / sizeof(float);
     uint64_t oldest = (newest - 500 * RATE / 1000 + 511) / 512 * 512;
     from_check(&s, &(struct rill_client_subscribe) { .topic = "past" }, newest);
-    from_check(&s, &(struct rill_client_subscribe) { .topic = "past", .from = RILL_CLIENT_OLDEST }, oldest);
-    from_check(&s, &(struct rill_client_subscribe) { .topic = "past", .from = RILL_CLIENT_POS, .pos = 7 }, oldest);
-    from_check(&s, &(struct rill_client_subscribe) { .topic = "past", .from = RILL_CLIENT_POS, .pos = newest - 1001 }, newest - 1001);
+    from_check(&s, &(struct rill_client_subscribe) { .topic = "past", .from = RILL_CLIENT_OLDEST },
+               oldest);
+    from_check(&s,
+               &(struct rill_client_subscribe) {
+                   .topic = "past", .from = RILL_CLIENT_POS, .pos = 7 },
+               oldest);
+    from_check(&s,
+               &(struct rill_client_subscribe) {
+                   .topic = "past", .from = RILL_CLIENT_POS, .pos = newest - 1001 },
+               newest - 1001);
     uint64_t later = newest + 5001;
-    reader_subscribe(&x, &(struct rill_client_subscribe) { .topic = "past", .from = RILL_CLIENT_POS, .pos = later });
+    reader_subscribe(&x,
+                     &(struct rill_client_subscribe) {
+                         .topic = "past", .from = RILL_CLIENT_POS, .pos = later });
     for (int i = 0; i < 10; i++)
         source_send(&s, PIECE);
     source_finish(&s);
     CHECK(reader_end(&x) && x.sub.pos == later && x.audio_pos[0] == later);
-    CHECK(x.r.bytes == s.r.bytes - later * sizeof(float) && memcmp(x.r.pcm, s.r.pcm + later * sizeof(float), x.r.bytes) == 0);
+    CHECK(x.r.bytes == s.r.bytes - later * sizeof(float) &&
+          memcmp(x.r.pcm, s.r.pcm + later * sizeof(float), x.r.bytes) == 0);
     CHECK(x.fin.in == x.fin.out && x.r.n_gap == 0);
     reader_close(&x);
     source_close(&s);
@@ -299,10 +341,14 @@ static void test_format(void)
     struct source s;
     source_open(&s, "wiener", RILL_CLIENT_FILE, true);
     source_publish(&s, "mic", 0, false, true);
-    reader_subscribe(&x, &(struct rill_client_subscribe) { .topic = "mic", .out = { 0, 2, RILL_CLIENT_S16 } });
+    reader_subscribe(&x,
+                     &(struct rill_client_subscribe) { .topic = "mic",
+                                                       .out = { 0, 2, RILL_CLIENT_S16 } });
     struct rill_client_subscribe other = { .topic = "mic", .out = { 48000, 1, RILL_CLIENT_S16 } };
-    CHECK(rill_client_subscribe(x.c, 2, &other, NULL) < 0 && rill_client_error_code(x.c) == RILL__CODE__BAD_FORMAT &&
-          strstr(rill_client_error(x.c), "16000 Hz"), "%s", rill_client_error(x.c));
+    CHECK(rill_client_subscribe(x.c, 2, &other, NULL) < 0 &&
+              rill_client_error_code(x.c) == RILL__CODE__BAD_FORMAT &&
+              strstr(rill_client_error(x.c), "16000 Hz"),
+          "%s", rill_client_error(x.c));
     source_send(&s, PIECE);
     source_finish(&s);
     CHECK(reader_end(&x) && x.r.bytes == PIECE * 4, "%zu bytes", x.r.bytes);
@@ -328,12 +374,14 @@ static void test_ends(void)
     source_open(&s, "both", RILL_CLIENT_FILE, true);
     source_publish(&s, "mic", 0, false, false);
     reader_subscribe(&x, &(struct rill_client_subscribe) { .topic = "mic" });
-    reader_subscribe(&y, &(struct rill_client_subscribe) { .topic = "mic", .want = RILL_CLIENT_VAD });
+    reader_subscribe(&y,
+                     &(struct rill_client_subscribe) { .topic = "mic", .want = RILL_CLIENT_VAD });
     source_send(&s, 2 * PIECE);
     rill_client_skip(s.c, 1, 4000);
     source_send(&s, PIECE);
     CHECK(reader_read(&x, 2 * PIECE + 512, sizeof(float)));
-    CHECK(x.r.n_gap == 1 && x.r.gap.pos == 2 * PIECE && x.r.gap.samples == 4000 && !x.n_slow, "%u gaps", x.r.n_gap);
+    CHECK(x.r.n_gap == 1 && x.r.gap.pos == 2 * PIECE && x.r.gap.samples == 4000 && !x.n_slow,
+          "%u gaps", x.r.n_gap);
     reader_close(&y);                       /* a subscriber that goes disturbs nobody */
     source_send(&s, PIECE);
     CHECK(reader_read(&x, 3 * PIECE, sizeof(float)));
@@ -341,7 +389,9 @@ static void test_ends(void)
     CHECK(reader_end(&x) && x.fin.cancelled);
     source_open(&s, "both", RILL_CLIENT_FILE, true);
     CHECK(source_publish(&s, "mic", 0, false, false));          /* the name is free again */
-    CHECK(rill_client_subscribe(x.c, 2, &(struct rill_client_subscribe) { .topic = "mic" }, NULL) == 0, "%s", rill_client_error(x.c));
+    CHECK(rill_client_subscribe(x.c, 2, &(struct rill_client_subscribe) { .topic = "mic" }, NULL) ==
+              0,
+          "%s", rill_client_error(x.c));
     CHECK(rill_client_cancel(s.c, 1) == 0);
     for (uint64_t end = now_ms() + 5000; !rill_client_ended(x.c, 2) && now_ms() < end;)
         rill_client_poll(x.c, 100);
@@ -366,13 +416,20 @@ static void test_refusals(void)
     struct source s, other;
     source_open(&s, "wiener", RILL_CLIENT_FILE, true);
     source_open(&other, "wiener", RILL_CLIENT_FILE, true);
-    CHECK(publish_code(s.c, 1, "") == RILL__CODE__BAD_ARG && publish_code(s.c, 1, ".x") == RILL__CODE__BAD_ARG);
-    CHECK(publish_code(s.c, 1, "a/b") == RILL__CODE__BAD_ARG && publish_code(s.c, 1, "A") == RILL__CODE__BAD_ARG);
+    CHECK(publish_code(s.c, 1, "") == RILL__CODE__BAD_ARG &&
+          publish_code(s.c, 1, ".x") == RILL__CODE__BAD_ARG);
+    CHECK(publish_code(s.c, 1, "a/b") == RILL__CODE__BAD_ARG &&
+          publish_code(s.c, 1, "A") == RILL__CODE__BAD_ARG);
     CHECK(publish_code(s.c, 1, "mic") == 0 && publish_code(s.c, 1, "mic2") == RILL__CODE__BAD_ARG);
-    CHECK(publish_code(other.c, 1, "mic") == RILL__CODE__BAD_ARG && publish_code(other.c, 1, "mic2") == 0);
-    CHECK(subscribe_code(s.c, 2, &(struct rill_client_subscribe) { .topic = "nobody" }) == RILL__CODE__NO_TOPIC);
-    CHECK(subscribe_code(s.c, 2, &(struct rill_client_subscribe) { .topic = "mic", .want = RILL_CLIENT_VAD }) == RILL__CODE__BAD_ARG);
-    CHECK(subscribe_code(s.c, 2, &(struct rill_client_subscribe) { .topic = "mic", .from = 3 }) == RILL__CODE__BAD_ARG);
+    CHECK(publish_code(other.c, 1, "mic") == RILL__CODE__BAD_ARG &&
+          publish_code(other.c, 1, "mic2") == 0);
+    CHECK(subscribe_code(s.c, 2, &(struct rill_client_subscribe) { .topic = "nobody" }) ==
+          RILL__CODE__NO_TOPIC);
+    CHECK(subscribe_code(s.c, 2,
+                         &(struct rill_client_subscribe) {
+                             .topic = "mic", .want = RILL_CLIENT_VAD }) == RILL__CODE__BAD_ARG);
+    CHECK(subscribe_code(s.c, 2, &(struct rill_client_subscribe) { .topic = "mic", .from = 3 }) ==
+          RILL__CODE__BAD_ARG);
     /* One may listen to oneself, and a subscription takes no audio. */
     CHECK(subscribe_code(s.c, 2, &(struct rill_client_subscribe) { .topic = "mic" }) == 0);
     CHECK(rill_client_reset(s.c, 2) == 0);
@@ -391,8 +448,11 @@ static void test_refusals(void)
 static void topic_count(void *arg, const struct rill_client_topic *t)
 {
     unsigned *seen = arg;
-    *seen |= strcmp(t->name, "own") == 0 ? 1 : strcmp(t->name, "open") == 0 && t->for_all && t->keep_ms == 300 &&
-             t->out.rate == RATE && t->outputs == RILL_CLIENT_AUDIO ? 2 : 4;
+    *seen |= strcmp(t->name, "own") == 0 ? 1
+        : strcmp(t->name, "open") == 0 && t->for_all && t->keep_ms == 300 && t->out.rate == RATE &&
+            t->outputs == RILL_CLIENT_AUDIO
+        ? 2
+        : 4;
 }
 
 /* Another user: bits of what went wrong. */
@@ -400,9 +460,13 @@ static int other_user(void)
 {
     struct rill_client *c;
     unsigned seen = 0;
-    if (setgid(65534) < 0 || setuid(65534) < 0 || rill_client_connect(&c, rig.sock, "other", 20000) < 0)
+    if (setgid(65534) < 0 || setuid(65534) < 0 ||
+        rill_client_connect(&c, rig.sock, "other", 20000) < 0)
         return 64;
-    int bad = subscribe_code(c, 1, &(struct rill_client_subscribe) { .topic = "own" }) == RILL__CODE__DENIED ? 0 : 1;
+    int bad = subscribe_code(c, 1, &(struct rill_client_subscribe) { .topic = "own" }) ==
+            RILL__CODE__DENIED
+        ? 0
+        : 1;
     bad |= subscribe_code(c, 2, &(struct rill_client_subscribe) { .topic = "open" }) == 0 ? 0 : 2;
     bad |= rill_client_topics(c, topic_count, &seen) == 0 && seen == 2 ? 0 : 4;
     rill_client_free(c);
@@ -439,12 +503,15 @@ static void test_one_connection(void)
     struct source s;
     source_open(&s, "both", RILL_CLIENT_FILE, true);
     source_publish(&s, "self", 0, false, true);
-    CHECK(rill_client_subscribe(s.c, 2, &(struct rill_client_subscribe) { .topic = "self", .want = RILL_CLIENT_VAD }, NULL) == 0, "%s",
-          rill_client_error(s.c));
+    CHECK(rill_client_subscribe(s.c, 2,
+                                &(struct rill_client_subscribe) { .topic = "self",
+                                                                  .want = RILL_CLIENT_VAD },
+                                NULL) == 0,
+          "%s", rill_client_error(s.c));
     source_send(&s, PIECE);
     source_finish(&s);
-    CHECK(s.r.fin.stream == 1 && s.r.fin.in == PIECE && s.r.fin.out == PIECE, "stream %u, %llu in", s.r.fin.stream,
-          (unsigned long long) s.r.fin.in);
+    CHECK(s.r.fin.stream == 1 && s.r.fin.in == PIECE && s.r.fin.out == PIECE, "stream %u, %llu in",
+          s.r.fin.stream, (unsigned long long) s.r.fin.in);
     for (uint64_t end = now_ms() + 5000; !rill_client_ended(s.c, 2) && now_ms() < end;)
         rill_client_poll(s.c, 100);
     CHECK(rill_client_ended(s.c, 2));
@@ -467,7 +534,9 @@ int main(void)
     uint32_t seed = 11;
     for (size_t i = 0; i < sizeof noises / sizeof *noises; i++)
         noises[i] = noise(&seed);
-    rig_start(&rig, "preload = wiener\n[daemon]\nsocket_mode = 0666\n[limits]\ntopic_keep_ms = 500\noutput_soft_ms = 200\n"
+    rig_start(&rig,
+              "preload = wiener\n[daemon]\nsocket_mode = 0666\n[limits]\ntopic_keep_ms = "
+              "500\noutput_soft_ms = 200\n"
               "output_soft_grace_ms = 300\n");
     test_bits();
     test_never_reads();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One client after the other: who sends thousands of messages at once neither keeps the others waiting nor fills the daemon's
- * memory with answers that it does not read, and who opens and closes streams takes no more places than one user may. */
+/* One client after the other: who sends thousands of messages at once neither keeps the others
+ * waiting nor fills the daemon's memory with answers that it does not read, and who opens and
+ * closes streams takes no more places than one user may. */
 #include "tests/daemon/harness.h"
 
 #include <signal.h>
@@ -69,8 +70,9 @@ static uint64_t pong_us(int fd)
     return us;
 }
 
-/* All waits to be read when the daemon goes on, whichever it reads first: late messages for a stream that ended, which are no
- * error, are as many as the socket holds, and between two clients with one question. */
+/* All waits to be read when the daemon goes on, whichever it reads first: late messages for a
+ * stream that ended, which are no error, are as many as the socket holds, and between two clients
+ * with one question. */
 static void test_fair(const struct rig *r)
 {
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
@@ -81,13 +83,15 @@ static void test_fair(const struct rig *r)
     late.stream = 1;
     f.m_case = RILL__CLIENT_FRAME__M_CANCEL;
     f.cancel = &late;
-    CHECK(open_close(b, &n, sizeof b, 1) && raw_send(many, b, n) && ping_send(many) && pong_us(many));
+    CHECK(open_close(b, &n, sizeof b, 1) && raw_send(many, b, n) && ping_send(many) &&
+          pong_us(many));
     kill(r->pid, SIGSTOP);
     CHECK(ping_send(a) && burst_send(many, &f, LATE_MESSAGES) && ping_send(many) && ping_send(z));
     kill(r->pid, SIGCONT);
     uint64_t many_us = pong_us(many), a_us = pong_us(a), z_us = pong_us(z);
     CHECK(many_us && a_us && z_us);
-    CHECK(a_us < many_us && z_us < many_us, "pongs at %+lld and %+lld us after that of the client with %d messages",
+    CHECK(a_us < many_us && z_us < many_us,
+          "pongs at %+lld and %+lld us after that of the client with %d messages",
           (long long) (a_us - many_us), (long long) (z_us - many_us), LATE_MESSAGES);
     close(a);
     close(many);
@@ -111,7 +115,8 @@ static void test_answers_bounded(const struct rig *r)
     usleep(300000);
     while ((n = recv(fd, b, sizeof b, 0)) > 0)
         bytes += (size_t) n;
-    CHECK(bytes < 4u * 262144, "%zu bytes of answers were made for a client that reads none", bytes);
+    CHECK(bytes < 4u * 262144, "%zu bytes of answers were made for a client that reads none",
+          bytes);
     close(fd);
 }
 
@@ -133,7 +138,8 @@ static void test_churn(const struct rig *r)
         opened += a->m_case == RILL__SERVER_FRAME__M_OPENED;
         own += error && strstr(a->error->text, "max_streams_per_uid") != NULL;
         all += error && strstr(a->error->text, "max_streams is") != NULL;
-        answers += a->m_case == RILL__SERVER_FRAME__M_FINISHED || (error && a->error->code == RILL__CODE__QUOTA);
+        answers += a->m_case == RILL__SERVER_FRAME__M_FINISHED ||
+            (error && a->error->code == RILL__CODE__QUOTA);
         rill__server_frame__free_unpacked(a, NULL);
     }
     CHECK(all == 0, "%u opens found the places of all users taken", all);

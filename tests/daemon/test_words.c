@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts, keywords and endpoints over the socket, of a model that reads what it is told (tests/sinks/tones.h). */
+/* Texts, keywords and endpoints over the socket, of a model that reads what it is told
+ * (tests/sinks/tones.h). */
 #include "tests/daemon/harness.h"
 #include "tests/sinks/tones.h"
 
 #include <unistd.h>
 
-static const char script[] = "....1.22.3........................111...4446........................7..5.....";
+static const char script[] =
+    "....1.22.3........................111...4446........................7..5.....";
 static struct rig rig;
 
 /* What came, a line an event; partials are counted. */
@@ -40,19 +42,20 @@ static void on_keyword(void *arg, const struct rill_client_keyword *k)
 {
     struct heard *h = arg;
     size_t at = strlen(h->story);
-    snprintf(h->story + at, sizeof h->story - at, "[%s] %llu-%llu %.2f\n", k->word, (unsigned long long) k->pos,
-             (unsigned long long) k->end_pos, (double) k->score);
+    snprintf(h->story + at, sizeof h->story - at, "[%s] %llu-%llu %.2f\n", k->word,
+             (unsigned long long) k->pos, (unsigned long long) k->end_pos, (double) k->score);
 }
 
 static void on_endpoint(void *arg, const struct rill_client_endpoint *e)
 {
     struct heard *h = arg;
     size_t at = strlen(h->story);
-    snprintf(h->story + at, sizeof h->story - at, "end %d %llu\n", e->rule, (unsigned long long) e->pos);
+    snprintf(h->story + at, sizeof h->story - at, "end %d %llu\n", e->rule,
+             (unsigned long long) e->pos);
 }
 
-static void hear(struct heard *h, const struct rill_client_open *o, const float *x, size_t n, size_t piece,
-                 uint64_t skip_at)
+static void hear(struct heard *h, const struct rill_client_open *o, const float *x, size_t n,
+                 size_t piece, uint64_t skip_at)
 {
     const struct rill_client_events ev = { .arg = h, .text = on_text, .keyword = on_keyword,
                                            .endpoint = on_endpoint };
@@ -67,7 +70,8 @@ static void hear(struct heard *h, const struct rill_client_open *o, const float 
         k = n - at < piece ? n - at : piece;
         if (at < skip_at && at + k >= skip_at) {
             k = (size_t) skip_at - at;
-            good = rill_client_send(c, 7, x + at, k * sizeof *x) == 0 && rill_client_skip(c, 7, 8000) == 0;
+            good = rill_client_send(c, 7, x + at, k * sizeof *x) == 0 &&
+                rill_client_skip(c, 7, 8000) == 0;
         } else {
             good = rill_client_send(c, 7, x + at, k * sizeof *x) == 0;
         }
@@ -92,20 +96,24 @@ static void test_story(void)
     static struct heard first, h;
     size_t n = tones_audio(x, script);
     hear(&first, &plain, x, n, 100000, 0);
-    CHECK(first.r.opened.outputs == (RILL_CLIENT_AUDIO | RILL_CLIENT_VAD | RILL_CLIENT_TEXT | RILL_CLIENT_KEYWORD | RILL_CLIENT_ENDPOINT),
+    CHECK(first.r.opened.outputs ==
+              (RILL_CLIENT_AUDIO | RILL_CLIENT_VAD | RILL_CLIENT_TEXT | RILL_CLIENT_KEYWORD |
+               RILL_CLIENT_ENDPOINT),
           "outputs %x", first.r.opened.outputs);
     has(&first, "'one two' 320-400 480-800\nend 2 2400\n");
     has(&first, "'one threes' 2720-2960 3200-3520\nend 2 5120\n");
     has(&first, "'four' 5680-5760\n");
     has(&first, "[up] 480-640 0.90\n");
     has(&first, "[yes] 2720-2880 0.90\n");
-    CHECK(first.n_finals == 3 && first.n_partials >= 1, "%u finals, %u partials", first.n_finals, first.n_partials);
-    CHECK(first.r.fin.out == n && first.r.fin.vad_frames == n / 80 - 1, "%llu of %zu samples, %llu probabilities",
-          (unsigned long long) first.r.fin.out, n, (unsigned long long) first.r.fin.vad_frames);
+    CHECK(first.n_finals == 3 && first.n_partials >= 1, "%u finals, %u partials", first.n_finals,
+          first.n_partials);
+    CHECK(first.r.fin.out == n && first.r.fin.vad_frames == n / 80 - 1,
+          "%llu of %zu samples, %llu probabilities", (unsigned long long) first.r.fin.out, n,
+          (unsigned long long) first.r.fin.vad_frames);
     for (size_t piece = 37; piece < 3000; piece = piece * 5 + 1) {
         hear(&h, &plain, x, n, piece, 0);
-        CHECK(h.n_finals == 3 && strlen(h.story) == strlen(first.story), "pieces of %zu:\n%s\nnot\n%s", piece,
-              h.story, first.story);
+        CHECK(h.n_finals == 3 && strlen(h.story) == strlen(first.story),
+              "pieces of %zu:\n%s\nnot\n%s", piece, h.story, first.story);
         has(&h, "'one threes' 2720-2960 3200-3520\nend 2 5120\n");
     }
 }
@@ -119,8 +127,9 @@ static void test_wants(void)
     size_t n = tones_audio(x, script);
     o.want = RILL_CLIENT_KEYWORD;
     hear(&h, &o, x, n, 1000, 0);
-    CHECK(h.r.opened.outputs == RILL_CLIENT_KEYWORD && !h.n_finals && !h.n_partials && !strstr(h.story, "end"), "%s",
-          h.story);
+    CHECK(h.r.opened.outputs == RILL_CLIENT_KEYWORD && !h.n_finals && !h.n_partials &&
+              !strstr(h.story, "end"),
+          "%s", h.story);
     has(&h, "[yes]");
     o.want = RILL_CLIENT_ENDPOINT;
     hear(&h, &o, x, n, 1000, 0);
@@ -134,8 +143,11 @@ static void test_wants(void)
 /* What a client changes of the sinks counts for its stream alone. */
 static void test_options(void)
 {
-    static const char *const quick[] = { "rule2_ms", "100", "keyword_threshold", "0.85", "beam", "1", NULL };
-    static const char *const deaf[] = { "rule2_ms", "0", "rule1_ms", "0", "keyword_threshold", "0.95", "vad_threshold", "0.9", NULL };
+    static const char *const quick[] = { "rule2_ms", "100", "keyword_threshold", "0.85", "beam",
+                                         "1",        NULL };
+    static const char *const deaf[] = {
+        "rule2_ms", "0", "rule1_ms", "0", "keyword_threshold", "0.95", "vad_threshold", "0.9", NULL
+    };
     static const char *const held[] = { "stability", "1", NULL };
     static float x[sizeof script * TONES_HOP];
     static struct heard h, plainly;
@@ -151,7 +163,8 @@ static void test_options(void)
     CHECK(h.n_finals == 1 && !strstr(h.story, "[") && !strstr(h.story, "end"), "%s", h.story);
     o.options = held;
     hear(&h, &o, x, n, 1000, 0);
-    CHECK(h.n_finals == 3 && h.n_partials <= plainly.n_partials, "%u partials of %u", h.n_partials, plainly.n_partials);
+    CHECK(h.n_finals == 3 && h.n_partials <= plainly.n_partials, "%u partials of %u", h.n_partials,
+          plainly.n_partials);
     hear(&h, &plain, x, n, 1000, 0);
     CHECK(!strcmp(h.story, plainly.story), "%s", h.story);
 }
@@ -159,9 +172,19 @@ static void test_options(void)
 static void test_bad_options(void)
 {
     static const char *const bad[][3] = {
-        { "beam", "0", NULL }, { "beam", "65", NULL }, { "beam", "four", NULL }, { "beam", "", NULL }, { "beem", "4", NULL },
-        { "stability", "1.01", NULL }, { "stability", "nan", NULL }, { "rule1_ms", "-1", NULL }, { "rule3_ms", "3600001", NULL },
-        { "rule2_ms", "1e99", NULL }, { "smooth_frames", "0", NULL }, { "debounce_ms", "inf", NULL }, { "keyword_threshold", "2", NULL },
+        { "beam", "0", NULL },
+        { "beam", "65", NULL },
+        { "beam", "four", NULL },
+        { "beam", "", NULL },
+        { "beem", "4", NULL },
+        { "stability", "1.01", NULL },
+        { "stability", "nan", NULL },
+        { "rule1_ms", "-1", NULL },
+        { "rule3_ms", "3600001", NULL },
+        { "rule2_ms", "1e99", NULL },
+        { "smooth_frames", "0", NULL },
+        { "debounce_ms", "inf", NULL },
+        { "keyword_threshold", "2", NULL },
         { "vad_hangover_ms", "60001", NULL },
     };
     struct rill_client *c;
@@ -169,8 +192,9 @@ static void test_bad_options(void)
     CHECK(rill_client_connect(&c, rig.sock, "test", 30000) == 0, "connect");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         o.options = bad[i];
-        CHECK(rill_client_open(c, 1, &o, NULL) < 0 && strstr(rill_client_error(c), "beam (1 to 64)"), "%s = %s: %s", bad[i][0],
-              bad[i][1], rill_client_error(c));
+        CHECK(rill_client_open(c, 1, &o, NULL) < 0 &&
+                  strstr(rill_client_error(c), "beam (1 to 64)"),
+              "%s = %s: %s", bad[i][0], bad[i][1], rill_client_error(c));
     }
     o.options = (const char *const []) { "beam", "64", "rule3_ms", "3600000", NULL };
     CHECK(rill_client_open(c, 1, &o, NULL) == 0, "%s", rill_client_error(c));
@@ -189,8 +213,10 @@ static void test_rate(void)
         twice[i] = x[i / 2];
     o.in.rate = 16000;
     hear(&h, &o, twice, 2 * n, 1000, 0);
-    const char *three = strstr(h.story, "'one threes' "), *over = three ? strstr(three, "end 2 ") : NULL;
-    CHECK(three && sscanf(three, "'one threes' %llu-%llu", &from, &to) == 2 && from == 2 * 2720 && to == 2 * 2960,
+    const char *three = strstr(h.story, "'one threes' "),
+               *over = three ? strstr(three, "end 2 ") : NULL;
+    CHECK(three && sscanf(three, "'one threes' %llu-%llu", &from, &to) == 2 && from == 2 * 2720 &&
+              to == 2 * 2960,
           "%s", h.story);
     CHECK(over && sscanf(over, "end 2 %llu", &end) == 1 && end == 2 * 5120, "%s", h.story);
 }
@@ -242,7 +268,7 @@ static void test_slow_reader(void)
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_OPENED, "opened");
     if (a)
         rill__server_frame__free_unpacked(a, NULL);
-    for (uint32_t i = 0; i * 1600 < n; i++) {               /* credit grows with the work, whoever reads it */
+    for (uint32_t i = 0; i * 1600 < n; i++) { /* credit grows with the work, whoever reads it */
         Rill__Audio audio = RILL__AUDIO__INIT;
         audio.stream = 1;
         audio.seq = i;
@@ -263,12 +289,14 @@ static void test_slow_reader(void)
     raw_frame(fd, &f);
     usleep(300000);
     for (bool end = false; !end && (a = raw_answer(fd, 10000));) {
-        end = a->m_case == RILL__SERVER_FRAME__M_FINISHED || a->m_case == RILL__SERVER_FRAME__M_ERROR;
+        end =
+            a->m_case == RILL__SERVER_FRAME__M_FINISHED || a->m_case == RILL__SERVER_FRAME__M_ERROR;
         CHECK(a->m_case != RILL__SERVER_FRAME__M_ERROR, "%s",
               a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "");
         if (a->m_case == RILL__SERVER_FRAME__M_TEXT) {
             *(a->text->final ? &came : &partials) += 1;
-            CHECK(a->text->seg + a->text->final == came, "segment %u after %u finals", a->text->seg, came);
+            CHECK(a->text->seg + a->text->final == came, "segment %u after %u finals", a->text->seg,
+                  came);
         }
         rill__server_frame__free_unpacked(a, NULL);
     }
@@ -293,7 +321,8 @@ static void test_small_frames(void)
     unsigned pieces = 0;
     for (int i = 0; i < SAID; i++) {
         memcpy(said + 2 * i, (char[]) { (char) ('1' + i % 7), '.' }, 2);
-        snprintf(want + strlen(want), sizeof want - strlen(want), "%s%0100d", i ? " " : "", i % 7 + 1);
+        snprintf(want + strlen(want), sizeof want - strlen(want), "%s%0100d", i ? " " : "",
+                 i % 7 + 1);
     }
     size_t n = tones_audio(x, said);
     int fd = raw_connect(rig.sock);
@@ -330,12 +359,15 @@ static void test_small_frames(void)
     raw_frame(fd, &f);
     for (bool end = false; !end && (a = raw_answer(fd, 10000));) {
         end = a->m_case == RILL__SERVER_FRAME__M_FINISHED;
-        CHECK(a->m_case != RILL__SERVER_FRAME__M_ERROR, "%s", a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "");
+        CHECK(a->m_case != RILL__SERVER_FRAME__M_ERROR, "%s",
+              a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "");
         if (a->m_case == RILL__SERVER_FRAME__M_TEXT && a->text->final)
-            snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", pieces++ ? " " : "", a->text->text);
+            snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", pieces++ ? " " : "",
+                     a->text->text);
         rill__server_frame__free_unpacked(a, NULL);
     }
-    CHECK(pieces >= 3 && !strcmp(got, want), "%u pieces, %zu bytes of %zu", pieces, strlen(got), strlen(want));
+    CHECK(pieces >= 3 && !strcmp(got, want), "%u pieces, %zu bytes of %zu", pieces, strlen(got),
+          strlen(want));
     close(fd);
 }
 
@@ -345,8 +377,13 @@ static void long_model_make(const char *path)
     char tokens[2048] = "<blk> 0\n";
     for (int i = 1; i < TONES_WIDTH; i++)
         snprintf(tokens + strlen(tokens), sizeof tokens - strlen(tokens), "%0100d %d\n", i, i);
-    CHECK(tones_write(path, "[model]\ntask = asr\nsample_rate = 8000\nlicence = MIT\nsummary = long\n[input.pcm]\nkind = audio\n"
-                      "[output.logp]\nkind = ctc\ntokens = tokens.txt\nscores = logits\nunits = words\n", tokens), "the long model");
+    CHECK(tones_write(
+              path,
+              "[model]\ntask = asr\nsample_rate = 8000\nlicence = MIT\nsummary = "
+              "long\n[input.pcm]\nkind = audio\n"
+              "[output.logp]\nkind = ctc\ntokens = tokens.txt\nscores = logits\nunits = words\n",
+              tokens),
+          "the long model");
 }
 
 /* A model whose sink cannot be made fails when it is loaded, and says why. */
@@ -368,21 +405,31 @@ static void test_topic(void)
     static float x[sizeof script * TONES_HOP];
     const struct rill_client_publish p = { .topic = "words", .keep_ms = 60000 };
     const struct rill_client_subscribe s = { .topic = "words" };
-    struct rill_client_events ev = { .arg = &own, .text = on_text, .keyword = on_keyword, .endpoint = on_endpoint };
+    struct rill_client_events ev = {
+        .arg = &own, .text = on_text, .keyword = on_keyword, .endpoint = on_endpoint
+    };
     struct rill_client *source, *reader;
     size_t n = tones_audio(x, script);
-    CHECK(rill_client_connect(&source, rig.sock, "source", 30000) == 0 && rill_client_connect(&reader, rig.sock, "reader", 30000) == 0);
+    CHECK(rill_client_connect(&source, rig.sock, "source", 30000) == 0 &&
+          rill_client_connect(&reader, rig.sock, "reader", 30000) == 0);
     rill_client_set_events(source, &ev);
     ev.arg = &other;
     rill_client_set_events(reader, &ev);
-    CHECK(rill_client_open(source, 1, &plain, NULL) == 0 && rill_client_publish(source, 1, &p, NULL) == 0, "%s", rill_client_error(source));
+    CHECK(rill_client_open(source, 1, &plain, NULL) == 0 &&
+              rill_client_publish(source, 1, &p, NULL) == 0,
+          "%s", rill_client_error(source));
     CHECK(rill_client_subscribe(reader, 1, &s, NULL) == 0, "%s", rill_client_error(reader));
-    CHECK(rill_client_send(source, 1, x, n * sizeof *x) == 0 && rill_client_finish(source, 1, NULL) == 0, "%s", rill_client_error(source));
+    CHECK(rill_client_send(source, 1, x, n * sizeof *x) == 0 &&
+              rill_client_finish(source, 1, NULL) == 0,
+          "%s", rill_client_error(source));
     while (!rill_client_ended(reader, 1))
         if (!CHECK(rill_client_poll(reader, 10000) > 0, "%s", rill_client_error(reader)))
             break;
-    CHECK(own.n_finals > 0 && strcmp(own.story, other.story) == 0, "%s is not %s", own.story, other.story);
-    CHECK(!other.n_bad && other.n_partials > 0 && other.n_partials <= own.n_partials + other.n_finals, "%u partials", other.n_partials);
+    CHECK(own.n_finals > 0 && strcmp(own.story, other.story) == 0, "%s is not %s", own.story,
+          other.story);
+    CHECK(!other.n_bad && other.n_partials > 0 &&
+              other.n_partials <= own.n_partials + other.n_finals,
+          "%u partials", other.n_partials);
     rill_client_free(source);
     rill_client_free(reader);
 }

@@ -10,7 +10,10 @@ static struct worst w;
 
 static void put(uint32_t took_us, uint64_t at_us, const char *model)
 {
-    struct worst_pulse p = { .mono_us = at_us, .queue_us = took_us / 2, .compute_us = took_us - took_us / 2, .pulse_us = 1000 };
+    struct worst_pulse p = { .mono_us = at_us,
+                             .queue_us = took_us / 2,
+                             .compute_us = took_us - took_us / 2,
+                             .pulse_us = 1000 };
     snprintf(p.model, sizeof p.model, "%s", model);
     if (worst_is(&w, took_us, 1000, at_us))
         worst_put(&w, &p);
@@ -76,7 +79,9 @@ static void test_daemon(void)
 {
     struct rig r;
     struct rill_client *ctl = NULL;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     static float x[16000];
     struct result res;
     struct seen s = { .in_order = true };
@@ -87,19 +92,25 @@ static void test_daemon(void)
     CHECK(stream_whole(r.sock, &o, x, 16000, 4, 4000, &res, err), "%s", err);
     result_free(&res);
     CHECK(rill_client_connect(&ctl, r.ctl, "worst", 20000) == 0);
-    CHECK(rill_client_ctl_worst(ctl, NULL, false, on_pulse, on_step, &s) == 0, "%s", rill_client_error(ctl));
-    CHECK(s.n_pulses > 0 && s.n_steps == 0 && s.in_order && !strcmp(s.model, "rill-denoise") && s.first.serial == 1 && s.first.batch == 1);
-    CHECK(s.first.when_us / 1000000 + 120 > (uint64_t) time(NULL) && s.first.uid == getuid() && !s.first.live);
+    CHECK(rill_client_ctl_worst(ctl, NULL, false, on_pulse, on_step, &s) == 0, "%s",
+          rill_client_error(ctl));
+    CHECK(s.n_pulses > 0 && s.n_steps == 0 && s.in_order && !strcmp(s.model, "rill-denoise") &&
+          s.first.serial == 1 && s.first.batch == 1);
+    CHECK(s.first.when_us / 1000000 + 120 > (uint64_t) time(NULL) && s.first.uid == getuid() &&
+          !s.first.live);
     if (is_fake())
         CHECK(s.most_us > 3900000 && s.first.pulse_us == 32000);
     s = (struct seen) { .in_order = true };
-    CHECK(rill_client_ctl_worst(ctl, "rill-denoise", true, on_pulse, on_step, &s) == 0, "%s", rill_client_error(ctl));
+    CHECK(rill_client_ctl_worst(ctl, "rill-denoise", true, on_pulse, on_step, &s) == 0, "%s",
+          rill_client_error(ctl));
     CHECK(s.n_pulses > 0 && s.n_steps > 0 && s.in_order);
     if (is_fake())
         CHECK(!strcmp(s.step, "slow"), "%s", s.step);
     s = (struct seen) { .in_order = true };
-    CHECK(rill_client_ctl_worst(ctl, "other", false, on_pulse, on_step, &s) == 0 && s.n_pulses == 0);
-    CHECK(rill_client_ctl_worst(ctl, "other", true, NULL, NULL, NULL) < 0 && rill_client_error_code(ctl) == RILL__CODE__NO_MODEL);
+    CHECK(rill_client_ctl_worst(ctl, "other", false, on_pulse, on_step, &s) == 0 &&
+          s.n_pulses == 0);
+    CHECK(rill_client_ctl_worst(ctl, "other", true, NULL, NULL, NULL) < 0 &&
+          rill_client_error_code(ctl) == RILL__CODE__NO_MODEL);
     rill_client_free(ctl);
     CHECK(rig_stop(&r) == 0);
 }

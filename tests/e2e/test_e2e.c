@@ -81,8 +81,9 @@ struct job {
 static void *job_run(void *arg)
 {
     struct job *j = arg;
-    struct rill_client_open o = { .model = j->model, .in = { j->rate, 1, j->enc }, .pace = RILL_CLIENT_FILE,
-                                  .align = j->align };
+    struct rill_client_open o = {
+        .model = j->model, .in = { j->rate, 1, j->enc }, .pace = RILL_CLIENT_FILE, .align = j->align
+    };
     size_t bytes = j->enc == RILL_CLIENT_S16 ? 2 : 4;
     uint8_t *pcm = malloc(j->n * bytes + 1);
     for (size_t i = 0; i < j->n; i++) {
@@ -96,7 +97,8 @@ static void *job_run(void *arg)
     return NULL;
 }
 
-static struct job job(const char *model, uint32_t rate, enum rill_client_enc enc, bool align, const float *x, size_t n)
+static struct job job(const char *model, uint32_t rate, enum rill_client_enc enc, bool align,
+                      const float *x, size_t n)
 {
     struct job j = { .model = model, .rate = rate, .enc = enc, .align = align, .x = x, .n = n };
     job_run(&j);
@@ -114,7 +116,8 @@ static float *resample_whole(const float *x, size_t n, uint32_t from, uint32_t t
     size_t at = 0, have = 0;
     speex_resampler_skip_zeros(s);
     while (have < *ret_n) {
-        spx_uint32_t took = (spx_uint32_t) (at < n ? n - at : 512), gave = (spx_uint32_t) (*ret_n - have);
+        spx_uint32_t took = (spx_uint32_t) (at < n ? n - at : 512),
+                     gave = (spx_uint32_t) (*ret_n - have);
         speex_resampler_process_float(s, 0, at < n ? x + at : zeros, &took, y + have, &gave);
         at += took;
         have += gave;
@@ -155,10 +158,11 @@ static void test_denoiser(const char *model, const char *in, const char *out, ui
     size_t n, n_want;
     float *x = floats_read(in, &n), *want = floats_read(out, &n_want);
     struct job late = job(model, 16000, RILL_CLIENT_S16, false, x, n);
-    if (CHECK(late.good && late.r.bytes == 2 * (n + delay) && late.r.opened.delay_samples == delay, "%s: %zu bytes, delay %u",
-              model, late.r.bytes, late.r.opened.delay_samples)) {
+    if (CHECK(late.good && late.r.bytes == 2 * (n + delay) && late.r.opened.delay_samples == delay,
+              "%s: %zu bytes, delay %u", model, late.r.bytes, late.r.opened.delay_samples)) {
         int worst = steps_apart(late.r.pcm, want, COMPARED);
-        printf("%s at 16 kHz: %d int16 steps from the reference, rtf %.3f\n", model, worst, (double) late.r.fin.rtf);
+        printf("%s at 16 kHz: %d int16 steps from the reference, rtf %.3f\n", model, worst,
+               (double) late.r.fin.rtf);
         CHECK(worst <= 1);
     }
     /* The same stream aligned is the same samples without the delay. */
@@ -179,17 +183,19 @@ static void test_denoiser_48k(const char *model, const char *in, uint32_t delay,
     float *x = floats_read(in, &n);
     n = 48000;
     float *up = resample_whole(x, n, 16000, 48000, &n_up);
-    n_up -= 1;                                                  /* no whole number of samples at 16 kHz */
+    n_up -= 1; /* no whole number of samples at 16 kHz */
     float *down = resample_whole(up, n_up, 48000, 16000, &n_down);
     struct job low = job(model, 16000, RILL_CLIENT_F32, align, down, n_down);
     struct job high = job(model, 48000, RILL_CLIENT_F32, align, up, n_up);
     size_t total = n_up + (align ? 0 : 3 * delay);
     CHECK(low.good && high.good && high.r.fin.in == n_up);
-    if (CHECK(high.r.bytes == 4 * total && high.r.fin.out == total, "%s: %zu samples, %zu wanted", model,
-              high.r.bytes / 4, total)) {
-        float *want = resample_whole((const float *) (const void *) low.r.pcm, low.r.bytes / 4, 16000, 48000, &n_want);
+    if (CHECK(high.r.bytes == 4 * total && high.r.fin.out == total, "%s: %zu samples, %zu wanted",
+              model, high.r.bytes / 4, total)) {
+        float *want = resample_whole((const float *) (const void *) low.r.pcm, low.r.bytes / 4,
+                                     16000, 48000, &n_want);
         double worst = floats_apart(high.r.pcm, want, total < n_want ? total : n_want);
-        printf("%s at 48 kHz, align %d: %.2g from the 16 kHz path between offline resamplers\n", model, align, worst);
+        printf("%s at 48 kHz, align %d: %.2g from the 16 kHz path between offline resamplers\n",
+               model, align, worst);
         CHECK(n_want >= total && worst <= 1.0 / 32768);
         free(want);
     }
@@ -209,16 +215,18 @@ static void test_vad(void)
     CHECK(n_want == 1875 && j.good && j.r.n_vad == n_want, "%u frames of %zu", j.r.n_vad, n_want);
     if (j.r.n_vad == n_want) {
         double worst = floats_apart(j.r.probs, want, n_want);
-        printf("silero_v6 at 16 kHz: %.2g from the reference over %zu frames, %u starts, %u ends\n", worst, n_want,
-               j.r.n_start, j.r.n_end);
+        printf("silero_v6 at 16 kHz: %.2g from the reference over %zu frames, %u starts, %u ends\n",
+               worst, n_want, j.r.n_start, j.r.n_end);
         CHECK(worst <= 1e-4);
         CHECK(j.r.n_start >= 1 && j.r.n_start - j.r.n_end <= 1 && j.r.vad_pos == 512 * 1874);
     }
     size_t n_up, n_down;
-    float *up = resample_whole(x, n, 16000, 48000, &n_up), *down = resample_whole(up, n_up, 48000, 16000, &n_down);
+    float *up = resample_whole(x, n, 16000, 48000, &n_up),
+          *down = resample_whole(up, n_up, 48000, 16000, &n_down);
     struct job low = job("silero_v6", 16000, RILL_CLIENT_F32, true, down, n_down);
     struct job high = job("silero_v6", 48000, RILL_CLIENT_F32, true, up, n_up);
-    CHECK(low.good && high.good && low.r.n_vad == n_want && high.r.n_vad == n_want, "%u", high.r.n_vad);
+    CHECK(low.good && high.good && low.r.n_vad == n_want && high.r.n_vad == n_want, "%u",
+          high.r.n_vad);
     if (low.r.n_vad == n_want && high.r.n_vad == n_want) {
         double worst = floats_apart(high.r.probs, low.r.probs, n_want);
         printf("silero_v6 at 48 kHz: %.2g from the resampled 16 kHz path\n", worst);
@@ -248,7 +256,8 @@ static void test_together(void)
     for (int k = 0; k < 4; k++) {
         struct result *a = &alone[k].r, *b = &together[k].r;
         pthread_join(together[k].thread, NULL);
-        CHECK(alone[k].good && together[k].good && a->bytes && a->bytes == b->bytes && memcmp(a->pcm, b->pcm, a->bytes) == 0,
+        CHECK(alone[k].good && together[k].good && a->bytes && a->bytes == b->bytes &&
+                  memcmp(a->pcm, b->pcm, a->bytes) == 0,
               "%s is not what it is alone", models[k]);
         result_free(a);
         result_free(b);
@@ -256,7 +265,8 @@ static void test_together(void)
     free(x);
 }
 
-/* Of one model and nearly one start on one thread: they run in batches, and nobody gets another byte or probability. */
+/* Of one model and nearly one start on one thread: they run in batches, and nobody gets another
+ * byte or probability. */
 #define MANY 32
 
 static double largest_batch(void)
@@ -275,7 +285,8 @@ static void test_many(const char *model)
     size_t n;
     float *x = floats_read("models/gtcrn/ref/e2e_causal.in.wav.f32", &n);
     for (int k = 0; k < MANY; k++)
-        alone[k] = job(model, k % 8 == 7 ? 48000 : 16000, RILL_CLIENT_F32, k % 2, x + 1000 * k, 16000 + 77 * (size_t) k);
+        alone[k] = job(model, k % 8 == 7 ? 48000 : 16000, RILL_CLIENT_F32, k % 2, x + 1000 * k,
+                       16000 + 77 * (size_t) k);
     for (int k = 0; k < MANY; k++) {
         together[k] = alone[k];
         memset(&together[k].r, 0, sizeof together[k].r);
@@ -284,10 +295,12 @@ static void test_many(const char *model)
     for (int k = 0; k < MANY; k++) {
         struct result *a = &alone[k].r, *b = &together[k].r;
         pthread_join(together[k].thread, NULL);
-        CHECK(alone[k].good && together[k].good && a->bytes + a->n_vad && a->bytes == b->bytes && a->n_vad == b->n_vad,
+        CHECK(alone[k].good && together[k].good && a->bytes + a->n_vad && a->bytes == b->bytes &&
+                  a->n_vad == b->n_vad,
               "%s: stream %d has another length", model, k);
         CHECK((!a->bytes || memcmp(a->pcm, b->pcm, a->bytes) == 0) &&
-              (!a->n_vad || memcmp(a->probs, b->probs, a->n_vad * sizeof *a->probs) == 0), "%s: stream %d is not what it is alone", model, k);
+                  (!a->n_vad || memcmp(a->probs, b->probs, a->n_vad * sizeof *a->probs) == 0),
+              "%s: stream %d is not what it is alone", model, k);
         result_free(a);
         result_free(b);
     }
@@ -297,10 +310,13 @@ static void test_many(const char *model)
 static bool library_make(const char *dir)
 {
     char cmd[2048];
-    snprintf(cmd, sizeof cmd, "mkdir -p '%s/models' && cp -r '%s'/gtcrn '%s'/dtln '%s'/silero_v6 '%s/models' && "
-             "cp '%s'/models/gtcrn/gtcrn_simple.onnx '%s/models/gtcrn' && cp '%s'/models/dtln/*.onnx '%s/models/dtln' && "
-             "cp '%s'/models/silero_v6/*.onnx '%s/models/silero_v6'", dir, getenv("RILL_LIBRARY"), getenv("RILL_LIBRARY"),
-             getenv("RILL_LIBRARY"), dir, getenv("RILL_SHARED"), dir, getenv("RILL_SHARED"), dir, getenv("RILL_SHARED"), dir);
+    snprintf(cmd, sizeof cmd,
+             "mkdir -p '%s/models' && cp -r '%s'/gtcrn '%s'/dtln '%s'/silero_v6 '%s/models' && "
+             "cp '%s'/models/gtcrn/gtcrn_simple.onnx '%s/models/gtcrn' && cp "
+             "'%s'/models/dtln/*.onnx '%s/models/dtln' && "
+             "cp '%s'/models/silero_v6/*.onnx '%s/models/silero_v6'",
+             dir, getenv("RILL_LIBRARY"), getenv("RILL_LIBRARY"), getenv("RILL_LIBRARY"), dir,
+             getenv("RILL_SHARED"), dir, getenv("RILL_SHARED"), dir, getenv("RILL_SHARED"), dir);
     return system(cmd) == 0;
 }
 
@@ -317,7 +333,8 @@ int main(void)
     rig_start(&rig, "");
     if (!CHECK(library_make(rig.dir)))
         return check_end();
-    test_denoiser("gtcrn", "models/gtcrn/ref/e2e_causal.in.wav.f32", "models/gtcrn/ref/e2e_causal.out.wav.f32", 256);
+    test_denoiser("gtcrn", "models/gtcrn/ref/e2e_causal.in.wav.f32",
+                  "models/gtcrn/ref/e2e_causal.out.wav.f32", 256);
     test_denoiser("dtln", "models/dtln/ref/e2e.in.wav.f32", "models/dtln/ref/e2e.out.wav.f32", 384);
     test_vad();
     for (int align = 0; align < 2; align++) {

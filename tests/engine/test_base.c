@@ -85,17 +85,21 @@ static void test_arena_large_pages(void)
 {
     struct arena a = { .large_pages = true };
     size_t before = mapped_bytes();
-    const size_t sizes[] = { 1, 100, (size_t) 3 << 20, (size_t) 5 << 20, 64, ((size_t) 8 << 20) - 64, 1 << 20 };
+    const size_t sizes[] = {
+        1, 100, (size_t) 3 << 20, (size_t) 5 << 20, 64, ((size_t) 8 << 20) - 64, 1 << 20
+    };
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             unsigned char *p = arena_alloc(&a, sizes[i]);
-            check(p && !((uintptr_t) p % 64) && !p[0] && !p[sizes[i] - 1], "a piece in large pages", (long) sizes[i]);
+            check(p && !((uintptr_t) p % 64) && !p[0] && !p[sizes[i] - 1], "a piece in large pages",
+                  (long) sizes[i]);
             if (p)
                 memset(p, 0xff, sizes[i]);
         }
         check(mapped_bytes() > before + ((size_t) 17 << 20), "memory is mapped", (long) round);
         arena_drop(&a);
-        check(mapped_bytes() < before + ((size_t) 1 << 20), "mapped memory is given back", (long) (mapped_bytes() - before));
+        check(mapped_bytes() < before + ((size_t) 1 << 20), "mapped memory is given back",
+              (long) (mapped_bytes() - before));
         check(a.large_pages, "a dropped arena keeps its pages large", (long) round);
     }
 }
@@ -111,16 +115,20 @@ static void test_f16(void)
         bad += nan ? !isnan(f) || !isnan(f16_to_f32(f32_to_f16(f))) : f32_to_f16(f) != h;
     }
     check(bad == 0, "every f16 survives the way through f32", bad);
-    check(f32_to_f16(65519.0f) == 0x7bff && f32_to_f16(65520.0f) == 0x7c00, "the largest f16 and the first infinity", 0);
-    check(f32_to_f16(0x1p-25f) == 0 && f32_to_f16(0x1.8p-25f) == 1, "half of the smallest rounds to even", 0);
-    check(f32_to_f16(1 + 0x1p-11f) == 0x3c00 && f32_to_f16(1 + 0x3p-11f) == 0x3c02, "ties go to even", 0);
+    check(f32_to_f16(65519.0f) == 0x7bff && f32_to_f16(65520.0f) == 0x7c00,
+          "the largest f16 and the first infinity", 0);
+    check(f32_to_f16(0x1p-25f) == 0 && f32_to_f16(0x1.8p-25f) == 1,
+          "half of the smallest rounds to even", 0);
+    check(f32_to_f16(1 + 0x1p-11f) == 0x3c00 && f32_to_f16(1 + 0x3p-11f) == 0x3c02,
+          "ties go to even", 0);
     bad = 0;
     for (uint32_t h = 0; h < 65536; h++) {
         float f = bf16_to_f32((uint16_t) h);
         bad += isnan(f) ? !isnan(bf16_to_f32(f32_to_bf16(f))) : f32_to_bf16(f) != h;
     }
     check(bad == 0, "every bf16 survives the way through f32", bad);
-    check(f32_to_bf16(1 + 0x1p-8f) == 0x3f80 && f32_to_bf16(1 + 0x3p-8f) == 0x3f82, "bf16 ties go to even", 0);
+    check(f32_to_bf16(1 + 0x1p-8f) == 0x3f80 && f32_to_bf16(1 + 0x3p-8f) == 0x3f82,
+          "bf16 ties go to even", 0);
 }
 
 static void test_tensor(void)
@@ -132,15 +140,18 @@ static void test_tensor(void)
     check(u[0] == 200 && tensor_get_f64(&t, u, 0) == 200, "numbers go in and out", u[0]);
     struct tensor f = { .type = DTYPE_F32, .rank = 1, .dim = { 3 } };
     const float v[3] = { 1e30f, -1e30f, NAN };
-    check(tensor_get_i64(&f, v, 0) == INT64_MAX && tensor_get_i64(&f, v, 1) == INT64_MIN && tensor_get_i64(&f, v, 2) == 0,
+    check(tensor_get_i64(&f, v, 0) == INT64_MAX && tensor_get_i64(&f, v, 1) == INT64_MIN &&
+              tensor_get_i64(&f, v, 2) == 0,
           "floats saturate as integers", 0);
     struct tensor big = { .type = DTYPE_F32, .rank = 3, .dim = { INT64_MAX / 4, 4, 4 } };
     check(!tensor_count_checked(&big, &n), "an impossible count is refused", 0);
     big.dim[2] = 0;
-    check(!tensor_count_checked(&big, &n), "a zero does not excuse sizes whose strides overflow", 0);
+    check(!tensor_count_checked(&big, &n), "a zero does not excuse sizes whose strides overflow",
+          0);
     big.dim[0] = 4;
     check(tensor_count_checked(&big, &n) && n == 0, "an empty tensor", 0);
-    check(axis_normalise(-3, 3) == 0 && axis_normalise(2, 3) == 2 && axis_normalise(3, 3) == -1 && axis_normalise(-4, 3) == -1,
+    check(axis_normalise(-3, 3) == 0 && axis_normalise(2, 3) == 2 && axis_normalise(3, 3) == -1 &&
+              axis_normalise(-4, 3) == -1,
           "axes", 0);
 }
 
@@ -151,7 +162,11 @@ struct sample { int64_t i, j; float f; int choice; struct attr_ints ints; };
 static const char *const choices[] = { "red", "green", NULL };
 
 static const struct attr_spec specs[] = {
-    { .name = "choice", .kind = ATTR_CHOICE, .offset = offsetof(struct sample, choice), .def_i = 1, .choices = choices },
+    { .name = "choice",
+      .kind = ATTR_CHOICE,
+      .offset = offsetof(struct sample, choice),
+      .def_i = 1,
+      .choices = choices },
     { .name = "f", .kind = ATTR_FLOAT, .offset = offsetof(struct sample, f), .def_f = 0.5f },
     { .name = "i", .kind = ATTR_INT, .offset = offsetof(struct sample, i), .required = true },
     { .name = "ints", .kind = ATTR_INTS, .offset = offsetof(struct sample, ints) },
@@ -159,14 +174,18 @@ static const struct attr_spec specs[] = {
     { 0 },
 };
 
-static const struct op op_sample = { .name = "Sample", .attrs = specs, .attr_bytes = sizeof(struct sample) };
+static const struct op op_sample = { .name = "Sample",
+                                     .attrs = specs,
+                                     .attr_bytes = sizeof(struct sample) };
 
 static void refused(const struct attr *list, unsigned n, const char *words)
 {
     struct sample s;
     rill_error err = { RILL_OK, "" };
     rill_status st = attrs_parse(&op_sample, "node-name", list, n, &s, &err);
-    check(st != RILL_OK && strstr(err.text, "node-name") && strstr(err.text, "Sample") && strstr(err.text, words), words, st);
+    check(st != RILL_OK && strstr(err.text, "node-name") && strstr(err.text, "Sample") &&
+              strstr(err.text, words),
+          words, st);
 }
 
 static void test_attrs(void)
@@ -175,17 +194,26 @@ static void test_attrs(void)
     rill_error err;
     const char *green = "green", *blue = "blue";
     const struct attr i = { .name = "i", .kind = ATTR_INT, .i = 3 };
-    check(attrs_parse(&op_sample, "n", &i, 1, &s, &err) == RILL_OK && s.i == 3 && s.j == 7 && s.f == 0.5f && s.choice == 1 &&
-              s.ints.n == 0, "defaults", 0);
-    const struct attr all[] = { i, { .name = "f", .kind = ATTR_INT, .i = 2 }, { .name = "ints", .kind = ATTR_INT, .i = 9 },
-                                { .name = "choice", .kind = ATTR_STRINGS, .strings = { 1, &green } } };
-    check(attrs_parse(&op_sample, "n", all, 4, &s, &err) == RILL_OK && s.f == 2 && s.ints.n == 1 && s.ints.v[0] == 9,
+    check(attrs_parse(&op_sample, "n", &i, 1, &s, &err) == RILL_OK && s.i == 3 && s.j == 7 &&
+              s.f == 0.5f && s.choice == 1 && s.ints.n == 0,
+          "defaults", 0);
+    const struct attr all[] = {
+        i,
+        { .name = "f", .kind = ATTR_INT, .i = 2 },
+        { .name = "ints", .kind = ATTR_INT, .i = 9 },
+        { .name = "choice", .kind = ATTR_STRINGS, .strings = { 1, &green } }
+    };
+    check(attrs_parse(&op_sample, "n", all, 4, &s, &err) == RILL_OK && s.f == 2 && s.ints.n == 1 &&
+              s.ints.v[0] == 9,
           "an int serves as a float and as a list", 0);
     refused(NULL, 0, "'i' is missing");
-    refused((struct attr[]) { i, { .name = "k", .kind = ATTR_INT } }, 2, "'k' is not supported; known: choice, f, i, ints, j");
-    refused((struct attr[]) { i, { .name = "j", .kind = ATTR_FLOAT } }, 2, "'j' has the wrong type");
-    refused((struct attr[]) { i, { .name = "choice", .kind = ATTR_STRINGS, .strings = { 1, &blue } } }, 2,
-            "'choice' is 'blue', supported: red, green");
+    refused((struct attr[]) { i, { .name = "k", .kind = ATTR_INT } }, 2,
+            "'k' is not supported; known: choice, f, i, ints, j");
+    refused((struct attr[]) { i, { .name = "j", .kind = ATTR_FLOAT } }, 2,
+            "'j' has the wrong type");
+    refused((struct attr[]) { i,
+                              { .name = "choice", .kind = ATTR_STRINGS, .strings = { 1, &blue } } },
+            2, "'choice' is 'blue', supported: red, green");
 }
 
 /* ---- graph checker and memory layout ---- */
@@ -197,11 +225,14 @@ static void test_graph_check(void)
     struct graph g;
     rill_error err;
     graph_init(&g, &a, ds, "g");
-    uint32_t x = graph_add_input(&g, "x", NULL), y = graph_add_wire(&g, "y", NULL), z = graph_add_wire(&g, "z", NULL);
+    uint32_t x = graph_add_input(&g, "x", NULL), y = graph_add_wire(&g, "y", NULL),
+             z = graph_add_wire(&g, "z", NULL);
     const struct op *relu = op_find("Relu");
-    graph_add_node(&g, relu, "first", NULL, &z, 1, &y, 1);      /* reads z, which the second node writes */
+    graph_add_node(&g, relu, "first", NULL, &z, 1, &y,
+                   1); /* reads z, which the second node writes */
     graph_add_node(&g, relu, "second", NULL, &x, 1, &z, 1);
-    check(graph_check(&g, &err) == RILL_INTERNAL && strstr(err.text, "first"), "a node that reads ahead is found", 0);
+    check(graph_check(&g, &err) == RILL_INTERNAL && strstr(err.text, "first"),
+          "a node that reads ahead is found", 0);
     arena_drop(&a);
     dims_free(ds);
 }

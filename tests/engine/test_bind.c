@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes of actual inputs give symbols their values, also in constants that hold sizes; those that do not fit are
- * refused by name. */
+/* Sizes of actual inputs give symbols their values, also in constants that hold sizes; those that
+ * do not fit are refused by name. */
 #include "engine/bind.h"
 #include "engine/interp.h"
 
@@ -19,13 +19,29 @@ static const struct row {
     { { "S,3", "T,1" }, { { 5, 3 }, { 7, 1 } }, 5, 7, { NULL } },
     { { "2*S,3", "T,S" }, { { 10, 3 }, { 7, 5 } }, 5, 7, { NULL } },
     { { "S + 3,3", "4*T - 1,1" }, { { 10, 3 }, { 7, 1 } }, 7, 2, { NULL } },
-    { { "S + T,3", "T,1" }, { { 10, 3 }, { 7, 1 } }, 3, 7, { NULL } },       /* the second is read first */
+    { { "S + T,3", "T,1" },
+      { { 10, 3 }, { 7, 1 } },
+      3,
+      7,
+      { NULL } }, /* the second is read first */
     { { "S,S/2", "T,2*S + T" }, { { 9, 4 }, { 1, 19 } }, 9, 1, { NULL } },
     { { "S,0*S + 3", "T,T*S" }, { { 0, 3 }, { 0, 0 } }, 0, 0, { NULL } },
     { { "S/160,3", "T,1" }, { { 10, 3 }, { 7, 1 } }, -1, 7, { NULL } },
-    { { "2*S,3", "S,1" }, { { 10, 3 }, { 6, 1 } }, 0, 0, { "input 'b' has 6 on axis 0", "S is 5", "input 'a', axis 0" } },
-    { { "S,3", "2*T,S/2 + T" }, { { 10, 3 }, { 4, 8 } }, 0, 0, { "input 'b' has 8 on axis 1", "is 7: ", "'a'" } },
-    { { "2*S,3", "T,1" }, { { 9, 3 }, { 6, 1 } }, 0, 0, { "input 'a', axis 0", "2*S == 9", "fraction" } },
+    { { "2*S,3", "S,1" },
+      { { 10, 3 }, { 6, 1 } },
+      0,
+      0,
+      { "input 'b' has 6 on axis 0", "S is 5", "input 'a', axis 0" } },
+    { { "S,3", "2*T,S/2 + T" },
+      { { 10, 3 }, { 4, 8 } },
+      0,
+      0,
+      { "input 'b' has 8 on axis 1", "is 7: ", "'a'" } },
+    { { "2*S,3", "T,1" },
+      { { 9, 3 }, { 6, 1 } },
+      0,
+      0,
+      { "input 'a', axis 0", "2*S == 9", "fraction" } },
     { { "S + 3,3", "T,1" }, { { 2, 3 }, { 6, 1 } }, 0, 0, { "input 'a'", "makes S -1", "" } },
     { { "S,3", "T,1" }, { { 2, 4 }, { 6, 1 } }, 0, 0, { "input 'a' has 4 on axis 1", "3", "" } },
     { { "S", "T,1" }, { { 2, 4 }, { 6, 1 } }, 0, 0, { "input 'a' has 2 axes", "wants 1", "" } },
@@ -54,18 +70,22 @@ static bool graph_make(struct build *b, const struct row *r)
 {
     struct fact f;
     int64_t two = 2;
-    struct tensor *one = tensor_new(&b->arena, DTYPE_F32, 0, NULL), *sizes = tensor_new(&b->arena, DTYPE_DIM, 1, &two);
+    struct tensor *one = tensor_new(&b->arena, DTYPE_F32, 0, NULL),
+                  *sizes = tensor_new(&b->arena, DTYPE_DIM, 1, &two);
     ((const struct dim **) sizes->data)[0] = dim_symbol(b->dims, "S");
     ((const struct dim **) sizes->data)[1] = dim_symbol(b->dims, "T");
     for (int i = 0; i < 2; i++)
-        if (!shape_read(b, r->shape[i], &f) || graph_add_input(&b->g, i ? "b" : "a", &f) == WIRE_NONE)
+        if (!shape_read(b, r->shape[i], &f) ||
+            graph_add_input(&b->g, i ? "b" : "a", &f) == WIRE_NONE)
             return false;
     uint32_t in[2] = { graph_add_const(&b->g, "one", one), graph_add_const(&b->g, "sizes", sizes) };
     uint32_t out = graph_add_wire(&b->g, "y", NULL);
-    return graph_add_node(&b->g, op_find("Expand"), "spread", NULL, in, 2, &out, 1) && graph_add_output(&b->g, out);
+    return graph_add_node(&b->g, op_find("Expand"), "spread", NULL, in, 2, &out, 1) &&
+        graph_add_output(&b->g, out);
 }
 
-static bool as_wanted(const struct row *r, rill_status s, const struct tensor *y, const rill_error *err)
+static bool as_wanted(const struct row *r, rill_status s, const struct tensor *y,
+                      const rill_error *err)
 {
     if (r->refused[0]) {
         for (int i = 0; i < 3; i++)
@@ -83,7 +103,8 @@ static void row_run(const struct row *r)
     struct build b = { .dims = dims_new() };
     const struct tensor *y = NULL;
     graph_init(&b.g, &b.arena, b.dims, "g");
-    struct tensor *x[2] = { tensor_new(&b.arena, DTYPE_F32, 2, r->size[0]), tensor_new(&b.arena, DTYPE_F32, 2, r->size[1]) };
+    struct tensor *x[2] = { tensor_new(&b.arena, DTYPE_F32, 2, r->size[0]),
+                            tensor_new(&b.arena, DTYPE_F32, 2, r->size[1]) };
     const struct tensor *in[2] = { x[0], x[1] };
     bool made = graph_make(&b, r);
     rill_status s = made ? interp_run(&b.g, in, &b.arena, &y, &b.err) : RILL_INTERNAL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Comparisons that are decided while typing, against every element of what they say at many lengths. */
+/* Comparisons that are decided while typing, against every element of what they say at many
+ * lengths. */
 #include "engine/interp.h"
 #include "engine/typed.h"
 
@@ -32,8 +33,14 @@ static const char *const ops[] = { "Less", "LessOrEqual", "Greater", "GreaterOrE
 
 static struct trial trial_random(void)
 {
-    struct trial t = { .start = { rnd(4) == 0, rnd(5) - 2 }, .limit = { 1 + rnd(2), rnd(5) - 2 }, .add = { 0, rnd(5) - 2 },
-                       .other = { rnd(3), rnd(7) - 3 }, .step = 1 + rnd(2), .op = rnd(4), .swap = rnd(2), .moved = rnd(2) };
+    struct trial t = { .start = { rnd(4) == 0, rnd(5) - 2 },
+                       .limit = { 1 + rnd(2), rnd(5) - 2 },
+                       .add = { 0, rnd(5) - 2 },
+                       .other = { rnd(3), rnd(7) - 3 },
+                       .step = 1 + rnd(2),
+                       .op = rnd(4),
+                       .swap = rnd(2),
+                       .moved = rnd(2) };
     return t;
 }
 
@@ -54,7 +61,8 @@ struct build {
 static uint32_t number(struct build *b, struct line l)
 {
     struct tensor *t = tensor_new(&b->arena, l.k ? DTYPE_DIM : DTYPE_I64, 0, NULL);
-    const struct dim *d = dim_add_int(b->dims, dim_mul_int(b->dims, dim_symbol(b->dims, "S"), l.k), l.c);
+    const struct dim *d =
+        dim_add_int(b->dims, dim_mul_int(b->dims, dim_symbol(b->dims, "S"), l.k), l.c);
     if (l.k)
         *(const struct dim **) t->data = d;
     else
@@ -77,7 +85,8 @@ static void graph_make(struct build *b, const struct trial *t)
     memcpy(shape->data, ends, sizeof ends);
     graph_init(&b->m.g, &b->arena, b->dims, "g");
     graph_add_input(&b->m.g, "x", &f);
-    uint32_t r = node(b, "Range", number(b, t->start), number(b, t->limit), number(b, (struct line) { 0, t->step }));
+    uint32_t r = node(b, "Range", number(b, t->start), number(b, t->limit),
+                      number(b, (struct line) { 0, t->step }));
     r = node(b, "Add", r, number(b, t->add), WIRE_NONE);
     if (t->moved)
         r = node(b, "Unsqueeze", r, graph_add_const(&b->m.g, "axes", shape), WIRE_NONE);
@@ -87,8 +96,10 @@ static void graph_make(struct build *b, const struct trial *t)
 
 static bool values_right(const struct trial *t, const struct tensor *y, int64_t s)
 {
-    int64_t from = line_at(t->start, s), to = line_at(t->limit, s), n = to > from ? (to - from + t->step - 1) / t->step : 0;
-    if (tensor_count(y) != n || (y->type != DTYPE_BOOL && y->type != DTYPE_I64))   /* truth about sizes alone is a size */
+    int64_t from = line_at(t->start, s), to = line_at(t->limit, s),
+            n = to > from ? (to - from + t->step - 1) / t->step : 0;
+    if (tensor_count(y) != n ||
+        (y->type != DTYPE_BOOL && y->type != DTYPE_I64)) /* truth about sizes alone is a size */
         return false;
     for (int64_t i = 0; i < n; i++) {
         int64_t a = from + i * t->step + t->add.c, o = line_at(t->other, s);
@@ -129,8 +140,9 @@ int main(void)
         decided += gone;
         *(ok ? &passed : &failed) += 1;
         if (!ok && failed < 10)
-            printf("(%d*S + %d .. %d*S + %d by %d) + %d %s %d*S + %d, swapped %d: %s\n", t.start.k, t.start.c, t.limit.k,
-                   t.limit.c, t.step, t.add.c, ops[t.op], t.other.k, t.other.c, t.swap, err.text);
+            printf("(%d*S + %d .. %d*S + %d by %d) + %d %s %d*S + %d, swapped %d: %s\n", t.start.k,
+                   t.start.c, t.limit.k, t.limit.c, t.step, t.add.c, ops[t.op], t.other.k,
+                   t.other.c, t.swap, err.text);
     }
     bool some = decided > N_GRAPHS / 10 && decided < N_GRAPHS;
     *(some ? &passed : &failed) += 1;

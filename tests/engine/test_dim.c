@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Random expressions against brute force: an expression is made twice, as a tree of its own that is evaluated
- * naively, and by the makers; then values, substitution, slope and the printed form must agree. */
+/* Random expressions against brute force: an expression is made twice, as a tree of its own that is
+ * evaluated naively, and by the makers; then values, substitution, slope and the printed form must
+ * agree. */
 #include "engine/base/dim.h"
 
 #include <stdio.h>
@@ -112,21 +113,23 @@ static const struct dim *tree_dim(struct dims *ds, int at, const struct dim *con
 
 /* ---- properties ---- */
 
-static bool value_at(struct dims *ds, const struct dim *d, const struct dim *const *sym, const int64_t *v,
-                     int64_t *ret)
+static bool value_at(struct dims *ds, const struct dim *d, const struct dim *const *sym,
+                     const int64_t *v, int64_t *ret)
 {
     for (int i = 1; i < N_SYM; i++)
         d = dim_subst(ds, d, sym[i], dim_int(ds, v[i]));
     return dim_eval(d, sym[0], v[0], ret);
 }
 
-static void check_values(struct dims *ds, int at, const struct dim *d, const struct dim *const *sym, int64_t lo)
+static void check_values(struct dims *ds, int at, const struct dim *d, const struct dim *const *sym,
+                         int64_t lo)
 {
     for (int i = 0; i < 12; i++) {
         int64_t v[N_SYM] = { lo + rnd(14), lo + rnd(14), lo + rnd(14) }, got = 0;
         bool known = value_at(ds, d, sym, v, &got);
-        CHECK(known && got == tree_value(at, v), "%s at %lld %lld %lld is %lld, not %lld", text(d), (long long) v[0],
-              (long long) v[1], (long long) v[2], (long long) tree_value(at, v), (long long) got);
+        CHECK(known && got == tree_value(at, v), "%s at %lld %lld %lld is %lld, not %lld", text(d),
+              (long long) v[0], (long long) v[1], (long long) v[2], (long long) tree_value(at, v),
+              (long long) got);
     }
 }
 
@@ -150,8 +153,8 @@ static void check_slope(struct dims *ds, const struct dim *d, const struct dim *
     bool known = value_at(ds, d, sym, v, &a);
     v[0] = step;
     known = known && value_at(ds, d, sym, v, &b);
-    CHECK(known && b - a == num * 5040, "slope %lld/%lld of %s: %lld to %lld", (long long) num, (long long) den, text(d),
-          (long long) a, (long long) b);
+    CHECK(known && b - a == num * 5040, "slope %lld/%lld of %s: %lld to %lld", (long long) num,
+          (long long) den, text(d), (long long) a, (long long) b);
 }
 
 static void test_random(int64_t lo, const char *const *facts)
@@ -187,8 +190,8 @@ static void test_random(int64_t lo, const char *const *facts)
 
 /* ---- equations ---- */
 
-/* Whatever brute force finds in -400..400 for a random expression, solving finds too, or refuses for a reason of
- * form; what solving finds is a solution, and the only one. */
+/* Whatever brute force finds in -400..400 for a random expression, solving finds too, or refuses
+ * for a reason of form; what solving finds is a solution, and the only one. */
 static void check_solve(struct dims *ds, const struct dim *d, const struct dim *const *sym)
 {
     int64_t value = rnd(81) - 40, got = 0, found = 0, x;
@@ -202,10 +205,13 @@ static void check_solve(struct dims *ds, const struct dim *d, const struct dim *
     bool linear = dim_slope(d, sym[0], &num, &den) && num && den == 1 && !strchr(text(d), '/') &&
                   !strchr(text(d), '(');
     if (s == RILL_OK)
-        CHECK(dim_eval(d, sym[0], got, &x) && x == value && (got < -400 || got > 400 || (n == 1 && found == got)),
-              "%s == %lld: %lld, %d by brute force", text(d), (long long) value, (long long) got, n);
+        CHECK(dim_eval(d, sym[0], got, &x) && x == value &&
+                  (got < -400 || got > 400 || (n == 1 && found == got)),
+              "%s == %lld: %lld, %d by brute force", text(d), (long long) value, (long long) got,
+              n);
     else if (linear)
-        CHECK(n == 0, "%s == %lld is refused, %lld is one", text(d), (long long) value, (long long) found);
+        CHECK(n == 0, "%s == %lld is refused, %lld is one", text(d), (long long) value,
+              (long long) found);
 }
 
 static void test_solve_random(void)
@@ -227,13 +233,20 @@ static void test_solve_random(void)
         if (dims_status(ds, NULL) != RILL_OK)
             continue;
         check_solve(ds, d, sym);
-        solved += dim_solve(dim_add_int(ds, dim_mul_int(ds, sym[0], 1 + rnd(9)), rnd(9)), sym[0], rnd(40), &v, NULL) == RILL_OK;
+        solved += dim_solve(dim_add_int(ds, dim_mul_int(ds, sym[0], 1 + rnd(9)), rnd(9)), sym[0],
+                            rnd(40), &v, NULL) == RILL_OK;
     }
     CHECK(solved > 50, "%d", solved);
     dims_free(ds);
 }
 
-static const struct { const char *facts, *expr; int64_t value; rill_status status; int64_t solution; const char *words; } equations[] = {
+static const struct {
+    const char *facts, *expr;
+    int64_t value;
+    rill_status status;
+    int64_t solution;
+    const char *words;
+} equations[] = {
     { "", "S", 7, RILL_OK, 7, "" },
     { "", "2*S", 10, RILL_OK, 5, "" },
     { "", "S + 3", 10, RILL_OK, 7, "" },
@@ -261,7 +274,8 @@ static void test_equations(void)
                   dim_parse(ds, equations[i].expr, &d, &err) == RILL_OK;
         rill_status s = dim_solve(d, dim_symbol(ds, "S"), equations[i].value, &got, &err);
         CHECK(ok && s == equations[i].status && (s != RILL_OK || got == equations[i].solution) &&
-              strstr(err.text, equations[i].words), "%s: %d %lld %s", equations[i].expr, s, (long long) got, err.text);
+                  strstr(err.text, equations[i].words),
+              "%s: %d %lld %s", equations[i].expr, s, (long long) got, err.text);
         dims_free(ds);
     }
 }
@@ -282,11 +296,13 @@ static void test_carry(void)
         struct dims *ds = dims_new();
         const struct dim *to = NULL, *a = NULL, *b = NULL;
         rill_error err = { RILL_OK, "" };
-        bool ok = dims_assert(ds, rows[i].facts, &err) == RILL_OK && dim_parse(ds, rows[i].to, &to, &err) == RILL_OK;
+        bool ok = dims_assert(ds, rows[i].facts, &err) == RILL_OK &&
+            dim_parse(ds, rows[i].to, &to, &err) == RILL_OK;
         rill_status s = dims_carry(ds, dim_symbol(ds, "S"), to, &err);
-        ok = ok && dim_parse(ds, rows[i].a, &a, NULL) == RILL_OK && dim_parse(ds, rows[i].b, &b, NULL) == RILL_OK;
-        CHECK(ok && (s != RILL_OK) == rows[i].refused && a == b, "%s, S = %s: %d %s %s", rows[i].facts, rows[i].to, s,
-              err.text, text(a));
+        ok = ok && dim_parse(ds, rows[i].a, &a, NULL) == RILL_OK &&
+            dim_parse(ds, rows[i].b, &b, NULL) == RILL_OK;
+        CHECK(ok && (s != RILL_OK) == rows[i].refused && a == b, "%s, S = %s: %d %s %s",
+              rows[i].facts, rows[i].to, s, err.text, text(a));
         dims_free(ds);
     }
 }
@@ -328,15 +344,36 @@ static void test_same(void)
         const struct dim *a = NULL, *b = NULL;
         rill_error err = { RILL_OK, "" };
         bool ok = (!*same[i].facts || dims_assert(ds, same[i].facts, &err) == RILL_OK) &&
-                  dim_parse(ds, same[i].a, &a, &err) == RILL_OK && dim_parse(ds, same[i].b, &b, &err) == RILL_OK;
-        CHECK(ok && a == b, "%s is %s, %s is %s %s", same[i].a, text(a), same[i].b, text(b), err.text);
+            dim_parse(ds, same[i].a, &a, &err) == RILL_OK &&
+            dim_parse(ds, same[i].b, &b, &err) == RILL_OK;
+        CHECK(ok && a == b, "%s is %s, %s is %s %s", same[i].a, text(a), same[i].b, text(b),
+              err.text);
         dims_free(ds);
     }
 }
 
 static const char *const bad[] = {
-    "", "S +", "(S", "S)", "S/0", "S/(T)", "S/-2", "f(S)", "min(", "min(S", "ge(S)", "9223372036854775808", "S $", "? ",
-    "9223372036854775807*2", "9223372036854775807 + 1", "broadcast(2, 3)", "\"open", "\"a\\q\"", "\"\"", "1 2",
+    "",
+    "S +",
+    "(S",
+    "S)",
+    "S/0",
+    "S/(T)",
+    "S/-2",
+    "f(S)",
+    "min(",
+    "min(S",
+    "ge(S)",
+    "9223372036854775808",
+    "S $",
+    "? ",
+    "9223372036854775807*2",
+    "9223372036854775807 + 1",
+    "broadcast(2, 3)",
+    "\"open",
+    "\"a\\q\"",
+    "\"\"",
+    "1 2",
 };
 
 static void test_bad_text(void)
@@ -363,7 +400,8 @@ static void test_sticky(void)
     int64_t v;
     CHECK(dims_status(ds, NULL) == RILL_LIMIT, "%d", dims_status(ds, NULL));
     CHECK(!dim_is_const(d) && !dim_eval(d, s, 1, &v) && !dim_slope(d, s, &v, &v), "%s", text(d));
-    CHECK(dim_add(ds, d, s) == d && dim_div_int(ds, d, 2) == d && dim_min(ds, s, d) == d, "%s", text(d));
+    CHECK(dim_add(ds, d, s) == d && dim_div_int(ds, d, 2) == d && dim_min(ds, s, d) == d, "%s",
+          text(d));
     CHECK(dim_print(NULL, NULL, 0) > 0 && dim_print(d, NULL, 0) > 0, "%s", text(NULL));
     dims_free(ds);
 
@@ -378,18 +416,25 @@ static void test_sticky(void)
 static void test_symbols(void)
 {
     struct dims *ds = dims_new();
-    const struct dim *odd = dim_symbol(ds, "length of \"x\"\\\n\xc3\xa9"), *path = dim_symbol(ds, "a/b.c"), *back = NULL;
-    const struct dim *num = dim_symbol(ds, "a/1"), *q0 = dim_symbol(ds, "?0"), *fresh = dim_fresh(ds);
+    const struct dim *odd = dim_symbol(ds, "length of \"x\"\\\n\xc3\xa9"),
+                     *path = dim_symbol(ds, "a/b.c"), *back = NULL;
+    const struct dim *num = dim_symbol(ds, "a/1"), *q0 = dim_symbol(ds, "?0"),
+                     *fresh = dim_fresh(ds);
     const struct dim *all[] = { odd, path, num, q0, fresh };
     rill_error err = { RILL_OK, "" };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        CHECK(dim_parse(ds, text(all[i]), &back, &err) == RILL_OK && back == all[i], "%s %s", text(all[i]), err.text);
+        CHECK(dim_parse(ds, text(all[i]), &back, &err) == RILL_OK && back == all[i], "%s %s",
+              text(all[i]), err.text);
     CHECK(fresh != q0 && fresh != dim_fresh(ds), "%s", text(fresh));
     CHECK(dim_mentions(dim_add(ds, odd, path), path) && !dim_mentions(odd, path), "%s", text(path));
     const struct dim *list[2] = { num };
-    CHECK(dim_symbols(dim_min(ds, dim_mul(ds, odd, num), dim_mul_int(ds, odd, 2)), list, 1, 2) == 2 && list[1] == odd &&
-          !strcmp(dim_name(odd), "length of \"x\"\\\n\xc3\xa9") && !dim_name(dim_int(ds, 1)), "%s", text(list[1]));
-    CHECK(dim_has_symbol(dim_div_int(ds, odd, 3)) && !dim_has_symbol(dim_int(ds, 3)), "%s", text(odd));
+    CHECK(dim_symbols(dim_min(ds, dim_mul(ds, odd, num), dim_mul_int(ds, odd, 2)), list, 1, 2) ==
+                  2 &&
+              list[1] == odd && !strcmp(dim_name(odd), "length of \"x\"\\\n\xc3\xa9") &&
+              !dim_name(dim_int(ds, 1)),
+          "%s", text(list[1]));
+    CHECK(dim_has_symbol(dim_div_int(ds, odd, 3)) && !dim_has_symbol(dim_int(ds, 3)), "%s",
+          text(odd));
     dims_free(ds);
 }
 
@@ -397,7 +442,9 @@ int main(void)
 {
     test_random(-7, (const char *const[]) { NULL });
     test_random(0, (const char *const[]) { "S>=0", "T >= 0", "0 <= N", NULL });
-    test_random(1, (const char *const[]) { "S>=1", "T > 0", "N >= 1", "S <= 14", "T + N <= 30", NULL });
+    test_random(1,
+                (const char *const[]) { "S>=1", "T > 0", "N >= 1", "S <= 14", "T + N <= 30",
+                                        NULL });
     test_same();
     test_bad_text();
     test_sticky();

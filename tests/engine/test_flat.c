@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Flat states that are cut up, shifted and put together anew: what rewriting makes of them, in place where it may be,
- * gives for two streams in turns what the graph gives whose states are inputs and outputs. */
+/* Flat states that are cut up, shifted and put together anew: what rewriting makes of them, in
+ * place where it may be, gives for two streams in turns what the graph gives whose states are
+ * inputs and outputs. */
 #include "engine/interp.h"
 #include "engine/ops/pieces.h"
 #include "engine/plan.h"
@@ -48,7 +49,8 @@ static struct fact vec(struct build *b, int64_t n)
     return (struct fact) { .type = DTYPE_F32, .rank = 1, .shape = { dim_int(b->dims, n) } };
 }
 
-static uint32_t op_add_as(struct pool *p, const char *name, const uint32_t *in, unsigned n_in, struct fact f)
+static uint32_t op_add_as(struct pool *p, const char *name, const uint32_t *in, unsigned n_in,
+                          struct fact f)
 {
     const struct op *op = op_find(name);
     const struct attr axis = { .name = "axis", .kind = ATTR_INT };
@@ -60,7 +62,8 @@ static uint32_t op_add_as(struct pool *p, const char *name, const uint32_t *in, 
     return out;
 }
 
-static uint32_t op_add(struct pool *p, const char *name, const uint32_t *in, unsigned n_in, int64_t len)
+static uint32_t op_add(struct pool *p, const char *name, const uint32_t *in, unsigned n_in,
+                       int64_t len)
 {
     return op_add_as(p, name, in, n_in, vec(p->b, len));
 }
@@ -84,7 +87,8 @@ static uint32_t part(struct pool *p, unsigned i, int64_t from, int64_t n)
 {
     if (n == p->len[i])
         return p->wire[i];
-    return op_add(p, "Slice", (uint32_t[]) { p->wire[i], int_const(p, from), int_const(p, from + n) }, 3, n);
+    return op_add(p, "Slice",
+                  (uint32_t[]) { p->wire[i], int_const(p, from), int_const(p, from + n) }, 3, n);
 }
 
 /* A vector of n elements of others; of state `mine`, mostly, shifted by a little. */
@@ -99,7 +103,8 @@ static uint32_t together(struct pool *p, int64_t n, unsigned mine)
             i = mine;
             most = left;
         }
-        int64_t own = k == 15 ? left : 1 + rnd((uint32_t) most), from = rnd((uint32_t) (p->len[i] - own + 1));
+        int64_t own = k == 15 ? left : 1 + rnd((uint32_t) most),
+                from = rnd((uint32_t) (p->len[i] - own + 1));
         if (i == mine && rnd(4)) {
             from = at + rnd(3);
             from = from + own <= p->len[i] ? from : p->len[i] - own;
@@ -114,7 +119,9 @@ static uint32_t together(struct pool *p, int64_t n, unsigned mine)
 static uint32_t viewed(struct pool *p, uint32_t x, int64_t n)
 {
     struct dims *ds = p->b->dims;
-    const struct fact row = { .type = DTYPE_F32, .rank = 2, .shape = { dim_int(ds, 1), dim_int(ds, n) } };
+    const struct fact row = { .type = DTYPE_F32,
+                              .rank = 2,
+                              .shape = { dim_int(ds, 1), dim_int(ds, n) } };
     uint32_t y = op_add_as(p, "Unsqueeze", (uint32_t[]) { x, int_const(p, 0) }, 2, row);
     uint32_t z = op_add_as(p, "Neg", &y, 1, row);
     return op_add(p, "Squeeze", (uint32_t[]) { z, int_const(p, 0) }, 2, n);
@@ -144,7 +151,8 @@ static uint32_t other_state(const int64_t *len, const uint32_t *state, unsigned 
 
 struct drawn { unsigned n_inputs, n_states, n_outputs; };
 
-/* The same graph from the same seed; with states, or with inputs and outputs behind the others in their stead. */
+/* The same graph from the same seed; with states, or with inputs and outputs behind the others in
+ * their stead. */
 static struct drawn graph_draw(struct build *b, bool with_states)
 {
     struct pool p = { .b = b };
@@ -164,7 +172,8 @@ static struct drawn graph_draw(struct build *b, bool with_states)
     }
     for (unsigned i = 0; i < d.n_states; i++) {
         readers_draw(&p);
-        next[i] = rnd(5) ? together(&p, len[i], d.n_inputs + i) : other_state(len, state, d.n_states, i);
+        next[i] =
+            rnd(5) ? together(&p, len[i], d.n_inputs + i) : other_state(len, state, d.n_states, i);
         pool_add(&p, next[i], len[i]);
     }
     readers_draw(&p);
@@ -197,8 +206,8 @@ static bool outputs_same(const struct plan *p, const unsigned char *mem, const s
 }
 
 /* One run of one stream; in holds the states of the run before and then those of this one. */
-static void stream_run(const struct plan *p, unsigned char *mem, struct build *ref, const struct drawn *d,
-                       const struct tensor **in, uint32_t s)
+static void stream_run(const struct plan *p, unsigned char *mem, struct build *ref,
+                       const struct drawn *d, const struct tensor **in, uint32_t s)
 {
     const struct tensor *want[16];
     for (unsigned k = 0; k < d->n_inputs; k++) {
@@ -240,7 +249,8 @@ static void streams_run(const struct plan *p, struct build *ref, const struct dr
         if (run == RUNS - 3) {
             plan_reset(p, mem[1]);
             for (unsigned k = 0; k < d->n_states; k++)
-                in[1][d->n_inputs + k] = tensor_new(&ref->arena, DTYPE_F32, 1, in[1][d->n_inputs + k]->dim);
+                in[1][d->n_inputs + k] =
+                    tensor_new(&ref->arena, DTYPE_F32, 1, in[1][d->n_inputs + k]->dim);
         }
         for (int i = 0; i < STREAMS; i++)
             stream_run(p, mem[i], ref, d, in[i], s);
@@ -260,8 +270,10 @@ static void graph_try(uint32_t s)
     struct drawn d = graph_draw(&b, true);
     seed = s;
     graph_draw(&ref, false);
-    bool ok = (s & 1 ? graph_settle(&moved, &b.g, NULL, &b.err) : graph_with_moves(&moved, &b.g, &b.err)) == RILL_OK &&
-              graph_pruned(&pruned, &moved, &b.err) == RILL_OK && plan_from_graph(&p, &pruned, NULL, &b.err) == RILL_OK;
+    bool ok = (s & 1 ? graph_settle(&moved, &b.g, NULL, &b.err)
+                     : graph_with_moves(&moved, &b.g, &b.err)) == RILL_OK &&
+        graph_pruned(&pruned, &moved, &b.err) == RILL_OK &&
+        plan_from_graph(&p, &pruned, NULL, &b.err) == RILL_OK;
     check(ok, b.err.text, s);
     if (ok) {
         check(memplan_is_sound(p->spans, p->n_spans), "live ranges overlap", s);
@@ -275,12 +287,23 @@ static void graph_try(uint32_t s)
 
 /* ---- movements by hand ---- */
 
-/* Four elements turned by one; in its base's place the others move up, then the last comes from the second input. */
+/* Four elements turned by one; in its base's place the others move up, then the last comes from the
+ * second input. */
 static uint32_t turn(struct build *b, uint32_t base, uint32_t first)
 {
     static const struct piece piece[] = {
-        { .input = 0, .from = 1, .to = 0, .n = { 1, 1, 1, 3 }, .from_stride = { 0, 0, 0, 1 }, .to_stride = { 0, 0, 0, 1 } },
-        { .input = 1, .from = 0, .to = 3, .n = { 1, 1, 1, 1 }, .from_stride = { 0, 0, 0, 1 }, .to_stride = { 0, 0, 0, 1 } },
+        { .input = 0,
+          .from = 1,
+          .to = 0,
+          .n = { 1, 1, 1, 3 },
+          .from_stride = { 0, 0, 0, 1 },
+          .to_stride = { 0, 0, 0, 1 } },
+        { .input = 1,
+          .from = 0,
+          .to = 3,
+          .n = { 1, 1, 1, 1 },
+          .from_stride = { 0, 0, 0, 1 },
+          .to_stride = { 0, 0, 0, 1 } },
     };
     static const int64_t four = 4;
     struct move_attr *a = arena_new(&b->arena, struct move_attr);
@@ -293,15 +316,18 @@ static uint32_t turn(struct build *b, uint32_t base, uint32_t first)
     return out;
 }
 
-/* What is turned is read twice, as it is or through a view of it: it may not be written where it lies. Last, with its first
- * element out of a wire of its own, it may be. */
+/* What is turned is read twice, as it is or through a view of it: it may not be written where it
+ * lies. Last, with its first element out of a wire of its own, it may be. */
 static void turn_try(int how)
 {
     struct build b;
     struct plan *p = NULL;
     build_init(&b);
     struct pool pool = { .b = &b };
-    struct fact f = vec(&b, 4), row = { .type = DTYPE_F32, .rank = 2, .shape = { dim_int(b.dims, 1), dim_int(b.dims, 4) } };
+    struct fact f = vec(&b, 4),
+                row = { .type = DTYPE_F32,
+                        .rank = 2,
+                        .shape = { dim_int(b.dims, 1), dim_int(b.dims, 4) } };
     uint32_t x = graph_add_input(&b.g, "x", &f), old = op_add(&pool, "Neg", &x, 1, 4), second = old;
     if (how == 1)
         second = op_add_as(&pool, "Unsqueeze", (uint32_t[]) { old, int_const(&pool, 0) }, 2, row);
@@ -316,7 +342,8 @@ static void turn_try(int how)
         plan_reset(p, mem);
         memcpy(mem + p->inputs[0].at.offset, in, sizeof in);
         plan_run(p, mem);
-        check(!memcmp(place_read(p->outputs[0].at, mem), want, sizeof want), "what is read twice was written over", (uint32_t) how);
+        check(!memcmp(place_read(p->outputs[0].at, mem), want, sizeof want),
+              "what is read twice was written over", (uint32_t) how);
         free(mem);
     }
     plan_free(p);
@@ -330,6 +357,7 @@ int main(void)
     for (uint32_t s = 1; s <= GRAPHS; s++)
         graph_try(s * 2654435761u);
     check(in_place * 2 > GRAPHS, "graphs that are written in place", in_place);
-    printf("%u of %u graphs are written in place\n%u passed, %u failed\n", in_place, GRAPHS, passed, failed);
+    printf("%u of %u graphs are written in place\n%u passed, %u failed\n", in_place, GRAPHS, passed,
+           failed);
     return failed != 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan gives what the interpreter gives, bit for bit, on random graphs; its memory never overlaps; states
- * move together. */
+/* A plan gives what the interpreter gives, bit for bit, on random graphs; its memory never
+ * overlaps; states move together. */
 #include "engine/control.h"
 #include "engine/inline_scan.h"
 #include "engine/interp.h"
@@ -45,7 +45,8 @@ static const void *attr_default(struct build *b, const struct op *op)
     return a;
 }
 
-static uint32_t add(struct build *b, struct graph *g, const char *name, const uint32_t *in, unsigned n_in, struct fact f)
+static uint32_t add(struct build *b, struct graph *g, const char *name, const uint32_t *in,
+                    unsigned n_in, struct fact f)
 {
     const struct op *op = op_find(name);
     if (!op)
@@ -76,14 +77,16 @@ static void random_graph(struct build *b, uint32_t n_nodes)
     wires[n++] = graph_add_const(&b->g, "c", ramp(b, dim_value(f.shape[0]), 0.01f));
     for (uint32_t i = 0; i < n_nodes; i++) {
         uint32_t in[2] = { wires[rnd(n)], wires[rnd(n)] };
-        wires[n] = rnd(2) ? add(b, &b->g, unary[rnd(5)], in, 1, f) : add(b, &b->g, binary[rnd(4)], in, 2, f);
+        wires[n] = rnd(2) ? add(b, &b->g, unary[rnd(5)], in, 1, f)
+                          : add(b, &b->g, binary[rnd(4)], in, 2, f);
         n++;
     }
     for (uint32_t i = 0; i < 1 + rnd(3); i++)
         graph_add_output(&b->g, wires[n - 1 - rnd(n)]);
 }
 
-static void inputs_fill(const struct plan *p, unsigned char *mem, struct build *b, const struct tensor **inputs)
+static void inputs_fill(const struct plan *p, unsigned char *mem, struct build *b,
+                        const struct tensor **inputs)
 {
     for (uint32_t i = 0; i < p->n_inputs; i++) {
         const struct plan_port *q = &p->inputs[i];
@@ -138,7 +141,8 @@ static void test_random(void)
 
 /* ---- states ---- */
 
-/* A shift register of three: each state takes the old value of the one before; the output is the oldest. */
+/* A shift register of three: each state takes the old value of the one before; the output is the
+ * oldest. */
 static void test_shift_register(void)
 {
     struct build b;
@@ -176,25 +180,30 @@ static struct tensor *int_list(struct build *b, int64_t v)
 
 static uint32_t part(struct build *b, uint32_t x, int64_t from, int64_t to)
 {
-    uint32_t in[3] = { x, graph_add_const(&b->g, "from", int_list(b, from)), graph_add_const(&b->g, "to", int_list(b, to)) };
+    uint32_t in[3] = { x, graph_add_const(&b->g, "from", int_list(b, from)),
+                       graph_add_const(&b->g, "to", int_list(b, to)) };
     return add(b, &b->g, "Slice", in, 3, vec(b, to - from));
 }
 
-/* Two shift registers, of three and of four, in one state that is an output as well: one step that writes in place, though
- * the places of what enters stand in one row and the first of them precedes what is still to be shifted. */
+/* Two shift registers, of three and of four, in one state that is an output as well: one step that
+ * writes in place, though the places of what enters stand in one row and the first of them precedes
+ * what is still to be shifted. */
 static void test_flat_state(void)
 {
     struct build b;
     build_init(&b);
     struct fact one = vec(&b, 1), all = vec(&b, 7);
     uint32_t x = graph_add_input(&b.g, "x", &one), s = graph_add_wire(&b.g, "s", &all);
-    uint32_t next = add(&b, &b.g, "Concat", (uint32_t[]) { part(&b, s, 1, 3), x, part(&b, s, 4, 7), x }, 4, all);
+    uint32_t next = add(&b, &b.g, "Concat",
+                        (uint32_t[]) { part(&b, s, 1, 3), x, part(&b, s, 4, 7), x }, 4, all);
     graph_add_state(&b.g, "s", s, next, NULL);
     graph_add_output(&b.g, next);
     struct graph moved, pruned;
     struct plan *p = NULL;
-    check(graph_with_moves(&moved, &b.g, &b.err) == RILL_OK && graph_pruned(&pruned, &moved, &b.err) == RILL_OK &&
-          plan_from_graph(&p, &pruned, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    check(graph_with_moves(&moved, &b.g, &b.err) == RILL_OK &&
+              graph_pruned(&pruned, &moved, &b.err) == RILL_OK &&
+              plan_from_graph(&p, &pruned, NULL, &b.err) == RILL_OK,
+          b.err.text, 0);
     check(p->n_steps == 1, "the flat state is copied", p->n_steps);
     unsigned char *mem = aligned_alloc(64, p->mem_bytes + 64);
     plan_reset(p, mem);
@@ -220,7 +229,8 @@ static struct graph *scan_body(struct build *b, int64_t width)
     struct graph *body = arena_new(&b->arena, struct graph);
     graph_init(body, &b->arena, b->dims, "body");
     struct fact f = vec(b, width);
-    uint32_t s = graph_add_input(body, "s", &f), x = graph_add_input(body, "x", &f), c = graph_add_input(body, "c", &f);
+    uint32_t s = graph_add_input(body, "s", &f), x = graph_add_input(body, "x", &f),
+             c = graph_add_input(body, "c", &f);
     uint32_t half = graph_add_const(body, "half", ramp(b, 1, 0.5f));
     uint32_t y = add(b, body, "Add", (uint32_t[]) { s, x }, 2, f);
     uint32_t decayed = add(b, body, "Mul", (uint32_t[]) { s, half }, 2, f);
@@ -234,15 +244,19 @@ static struct graph *scan_body(struct build *b, int64_t width)
 static void scan_graph(struct build *b, int64_t length, int64_t width, bool reverse)
 {
     static const int64_t one = 1;
-    struct fact f = { .type = DTYPE_F32, .rank = 2, .shape = { dim_int(b->dims, length), dim_int(b->dims, width) } };
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = 2,
+                      .shape = { dim_int(b->dims, length), dim_int(b->dims, width) } };
     struct fact v = vec(b, width);
     struct scan_attr *at = arena_new(&b->arena, struct scan_attr);
     *at = (struct scan_attr) { .n_states = 1, .n_scans = 1 };
     if (reverse)
         at->in_reverse = at->out_reverse = (struct attr_ints) { 1, &one };
-    uint32_t s0 = graph_add_input(&b->g, "s0", &v), x = graph_add_input(&b->g, "x", &f), c = graph_add_input(&b->g, "c", &v);
+    uint32_t s0 = graph_add_input(&b->g, "s0", &v), x = graph_add_input(&b->g, "x", &f),
+             c = graph_add_input(&b->g, "c", &v);
     uint32_t out[2] = { graph_add_wire(&b->g, "last", &v), graph_add_wire(&b->g, "y", &f) };
-    struct node *n = graph_add_node(&b->g, &op_scan, "scan", at, (uint32_t[]) { s0, x, c }, 3, out, 2);
+    struct node *n =
+        graph_add_node(&b->g, &op_scan, "scan", at, (uint32_t[]) { s0, x, c }, 3, out, 2);
     n->body = arena_array(&b->arena, struct graph *, 1);
     n->body[0] = scan_body(b, width);
     n->n_body = 1;
@@ -305,21 +319,27 @@ static void test_fold(void)
         branch[i] = arena_new(&b.arena, struct graph);
         graph_init(branch[i], &b.arena, b.dims, "branch");
         uint32_t x = graph_add_input(branch[i], "x", &f);
-        graph_add_output(branch[i], add(&b, branch[i], i ? "Neg" : "Relu", &x, 1, (struct fact) { .rank = -1 }));
+        graph_add_output(branch[i],
+                         add(&b, branch[i], i ? "Neg" : "Relu", &x, 1,
+                             (struct fact) { .rank = -1 }));
     }
     uint32_t x = graph_add_input(&b.g, "x", &f), c = graph_add_const(&b.g, "c", ramp(&b, 3, 1));
     uint32_t cond = graph_add_const(&b.g, "cond", yes);
     uint32_t folded = add(&b, &b.g, "Mul", (uint32_t[]) { c, c }, 2, (struct fact) { .rank = -1 });
     uint32_t picked = graph_add_wire(&b.g, "picked", NULL);
-    struct node *n = graph_add_node(&b.g, &op_if, "if", NULL, (uint32_t[]) { cond, x }, 2, &picked, 1);
+    struct node *n =
+        graph_add_node(&b.g, &op_if, "if", NULL, (uint32_t[]) { cond, x }, 2, &picked, 1);
     n->body = branch;
     n->n_body = 2;
     add(&b, &b.g, "Exp", &x, 1, (struct fact) { .rank = -1 });      /* nobody reads it */
-    graph_add_output(&b.g, add(&b, &b.g, "Add", (uint32_t[]) { picked, folded }, 2, (struct fact) { .rank = -1 }));
+    graph_add_output(&b.g,
+                     add(&b, &b.g, "Add", (uint32_t[]) { picked, folded }, 2,
+                         (struct fact) { .rank = -1 }));
     struct tgraph t;
     check(tgraph_from_mgraph(&t, &(struct mgraph) { b.g }, NULL, &b.err) == RILL_OK, b.err.text, 0);
     check(t.g.n_nodes == 2, "two nodes are left", t.g.n_nodes);
-    check(t.g.n_nodes == 2 && !strcmp(t.g.nodes[0].op->name, "Relu"), "the then branch was taken", 0);
+    check(t.g.n_nodes == 2 && !strcmp(t.g.nodes[0].op->name, "Relu"), "the then branch was taken",
+          0);
     const struct tensor *in = ramp(&b, 3, -1), *out[1];
     check(interp_run(&t.g, &in, &b.arena, out, &b.err) == RILL_OK, b.err.text, 0);
     check(((float *) out[0]->data)[2] == 9, "0 + 3 * 3", 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A settled graph gives the bits of the graph it was made from, over several runs with states, on random chains of ops
- * that move elements, add, multiply and convolve; and the passes do what they are for. */
+/* A settled graph gives the bits of the graph it was made from, over several runs with states, on
+ * random chains of ops that move elements, add, multiply and convolve; and the passes do what they
+ * are for. */
 #include "engine/ops/chain.h"
 #include "engine/ops/pieces.h"
 #include "engine/plan.h"
@@ -54,8 +55,8 @@ static uint32_t floats(struct build *b, int rank, const int64_t *dim)
 }
 
 /* Adds a node of one output; facts come from the op. WIRE_NONE: the op refuses. */
-static uint32_t node(struct build *b, const char *name, const struct attr *attrs, unsigned n_attrs, const uint32_t *in,
-                     unsigned n_in)
+static uint32_t node(struct build *b, const char *name, const struct attr *attrs, unsigned n_attrs,
+                     const uint32_t *in, unsigned n_in)
 {
     const struct op *op = op_find(name);
     void *attr = arena_alloc(&b->arena, op->attr_bytes + 1);
@@ -65,15 +66,28 @@ static uint32_t node(struct build *b, const char *name, const struct attr *attrs
     for (unsigned i = 0; i < n_attrs; i++) {        /* attributes borrow their lists */
         own[i] = attrs[i];
         if (own[i].ints.n)
-            own[i].ints.v = arena_copy(&b->arena, own[i].ints.v, own[i].ints.n * sizeof *own[i].ints.v);
+            own[i].ints.v =
+                arena_copy(&b->arena, own[i].ints.v, own[i].ints.n * sizeof *own[i].ints.v);
     }
     if (op->attrs && attrs_parse(op, name, own, n_attrs, attr, &b->err) != RILL_OK)
         return WIRE_NONE;
     for (unsigned i = 0; i < n_in; i++)
         facts[i] = &b->g.wires[in[i]].fact;
-    struct node n = { .name = name, .op = op, .attr = attr, .in = (uint32_t *) (uintptr_t) in, .n_in = n_in, .n_out = 1 };
-    struct infer c = { .node = &n, .attr = attr, .dims = b->dims, .arena = &b->arena, .n_in = n_in, .n_out = 1, .in = facts,
-                       .out = &out, .err = &b->err };
+    struct node n = { .name = name,
+                      .op = op,
+                      .attr = attr,
+                      .in = (uint32_t *) (uintptr_t) in,
+                      .n_in = n_in,
+                      .n_out = 1 };
+    struct infer c = { .node = &n,
+                       .attr = attr,
+                       .dims = b->dims,
+                       .arena = &b->arena,
+                       .n_in = n_in,
+                       .n_out = 1,
+                       .in = facts,
+                       .out = &out,
+                       .err = &b->err };
     if (op->infer(&c) != RILL_OK)
         return WIRE_NONE;
     out.value = NULL;
@@ -111,10 +125,12 @@ static uint32_t step_turn(struct build *b, uint32_t w)
 static uint32_t step_slice(struct build *b, uint32_t w)
 {
     struct tensor t = shape_of(b, w);
-    int64_t axis = rnd((uint32_t) t.rank), n = t.dim[axis], from = rnd((uint32_t) n), to = from + 1 + rnd((uint32_t) (n - from));
+    int64_t axis = rnd((uint32_t) t.rank), n = t.dim[axis], from = rnd((uint32_t) n),
+            to = from + 1 + rnd((uint32_t) (n - from));
     int64_t step = 1 + rnd(3);
     bool back = rnd(4) == 0;
-    int64_t first = back ? to - 1 : from, end = back ? (from ? from - 1 : INT64_MIN) : to, by = back ? -step : step;
+    int64_t first = back ? to - 1 : from, end = back ? (from ? from - 1 : INT64_MIN) : to,
+            by = back ? -step : step;
     uint32_t in[] = { w, ints(b, 1, &first), ints(b, 1, &end), ints(b, 1, &axis), ints(b, 1, &by) };
     return node(b, "Slice", NULL, 0, in, 5);
 }
@@ -206,7 +222,8 @@ static uint32_t step_both(struct build *b, uint32_t w)
 static uint32_t step_conv(struct build *b, uint32_t w)
 {
     struct tensor t = shape_of(b, w);
-    int64_t shape[] = { 1, t.dim[0], tensor_count(&t) / t.dim[0] }, taps = 1 + rnd(3), outs = 1 + rnd(5), dilation = 1 + rnd(3);
+    int64_t shape[] = { 1, t.dim[0], tensor_count(&t) / t.dim[0] }, taps = 1 + rnd(3),
+            outs = 1 + rnd(5), dilation = 1 + rnd(3);
     uint32_t flat[] = { w, ints(b, 3, shape) }, x = node(b, "Reshape", NULL, 0, flat, 2);
     struct attr a[] = { { .name = "dilations", .kind = ATTR_INTS, .ints = { 1, &dilation } } };
     for (int twin = 0; twin < 2; twin++) {
@@ -222,7 +239,8 @@ static uint32_t step_conv(struct build *b, uint32_t w)
 }
 
 static uint32_t (*const steps[])(struct build *, uint32_t) = {
-    step_turn, step_slice, step_flat, step_pad, step_gather, step_concat, step_scatter, step_alone, step_both, step_both, step_conv,
+    step_turn,    step_slice, step_flat, step_pad,  step_gather, step_concat,
+    step_scatter, step_alone, step_both, step_both, step_conv,
 };
 
 /* Some wires are fed back: a next state of the shape of a state. */
@@ -241,8 +259,10 @@ static void random_graph(struct build *b)
 {
     uint32_t states[2];
     pool.n = 0;
-    struct fact f = { .type = DTYPE_F32, .rank = 3, .shape = { dim_int(b->dims, 1 + rnd(3)), dim_int(b->dims, 2 + rnd(9)),
-                                                              dim_int(b->dims, 1 + rnd(20)) } };
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = 3,
+                      .shape = { dim_int(b->dims, 1 + rnd(3)), dim_int(b->dims, 2 + rnd(9)),
+                                 dim_int(b->dims, 1 + rnd(20)) } };
     for (int i = 0; i < 2; i++)
         pool.wire[pool.n++] = graph_add_input(&b->g, "x", &f);
     for (int i = 0; i < 2; i++)
@@ -304,8 +324,10 @@ static void same_run(struct running *a, struct running *b, uint32_t s)
     plan_run(a->plan, a->mem);
     plan_run(b->plan, b->mem);
     for (uint32_t i = 0; i < a->plan->n_outputs; i++)
-        check(bits_same(place_read(a->plan->outputs[i].at, a->mem), place_read(b->plan->outputs[i].at, b->mem),
-                        tensor_count(&a->plan->outputs[i].shape)), "a settled graph gives other bits", s);
+        check(bits_same(place_read(a->plan->outputs[i].at, a->mem),
+                        place_read(b->plan->outputs[i].at, b->mem),
+                        tensor_count(&a->plan->outputs[i].shape)),
+              "a settled graph gives other bits", s);
 }
 
 static void copy_move(struct running *r)
@@ -335,8 +357,10 @@ static void test_random(uint32_t count)
         seed = s;
         build_init(&b);
         random_graph(&b);
-        if (check(graph_pruned(&pruned, &b.g, &b.err) == RILL_OK && graph_settle(&settled, &pruned, NULL, &b.err) == RILL_OK &&
-                  graph_check(&settled, &b.err) == RILL_OK, b.err.text, s) &&
+        if (check(graph_pruned(&pruned, &b.g, &b.err) == RILL_OK &&
+                      graph_settle(&settled, &pruned, NULL, &b.err) == RILL_OK &&
+                      graph_check(&settled, &b.err) == RILL_OK,
+                  b.err.text, s) &&
             running_init(&before, &pruned, s) && running_init(&after, &settled, s))
             for (int run = 0; run < RUNS; run++) {
                 same_run(&before, &after, s);
@@ -361,7 +385,10 @@ static void test_delay_line(void)
     struct graph settled;
     struct running r = { 0 };
     build_init(&b);
-    struct fact row = { .type = DTYPE_F32, .rank = 2, .shape = { dim_int(b.dims, 1), dim_int(b.dims, 5) } }, all = row;
+    struct fact row = { .type = DTYPE_F32,
+                        .rank = 2,
+                        .shape = { dim_int(b.dims, 1), dim_int(b.dims, 5) } },
+                all = row;
     all.shape[0] = dim_int(b.dims, 4);
     int64_t one = 1, end = INT64_MAX, zero = 0;
     uint32_t x = graph_add_input(&b.g, "x", &row), s = graph_add_wire(&b.g, "s", &all);
@@ -372,7 +399,8 @@ static void test_delay_line(void)
     graph_add_output(&b.g, first);
     graph_add_state(&b.g, "s", s, next, NULL);
     check(graph_settle(&settled, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
-    check(ops_count(&settled, &op_move) == 1 && settled.n_nodes == 2, "one Move and one Neg are left", settled.n_nodes);
+    check(ops_count(&settled, &op_move) == 1 && settled.n_nodes == 2,
+          "one Move and one Neg are left", settled.n_nodes);
     if (running_init(&r, &settled, 0)) {
         check(r.plan->n_steps == 2, "the state is not copied", r.plan->n_steps);
         for (int run = 0; run < 9; run++) {
@@ -381,23 +409,28 @@ static void test_delay_line(void)
                 in[i] = (float) run;
             plan_run(r.plan, r.mem);
             const float *y = place_read(r.plan->outputs[0].at, r.mem);
-            check(y[15] == (run ? -(float) (run - 1) : 0) && y[0] == (run > 3 ? -(float) (run - 4) : 0), "delay line", (uint32_t) run);
+            check(y[15] == (run ? -(float) (run - 1) : 0) &&
+                      y[0] == (run > 3 ? -(float) (run - 4) : 0),
+                  "delay line", (uint32_t) run);
         }
     }
     running_drop(&r);
     build_drop(&b);
 }
 
-/* state' = the state's rows turned by one, the first of them read through a view that somebody else wants too: in place it
- * would be read after it was written. */
+/* state' = the state's rows turned by one, the first of them read through a view that somebody else
+ * wants too: in place it would be read after it was written. */
 static void test_view_of_base(void)
 {
     struct build b;
     struct graph settled;
     struct running before = { 0 }, after = { 0 };
     build_init(&b);
-    int64_t all[] = { 4, 5 }, flat = 20, row[] = { 1, 5 }, zero = 0, one = 1, five = 5, end = INT64_MAX;
-    struct fact f = { .type = DTYPE_F32, .rank = 2, .shape = { dim_int(b.dims, 4), dim_int(b.dims, 5) } };
+    int64_t all[] = { 4, 5 }, flat = 20, row[] = { 1, 5 }, zero = 0, one = 1, five = 5,
+            end = INT64_MAX;
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = 2,
+                      .shape = { dim_int(b.dims, 4), dim_int(b.dims, 5) } };
     uint32_t s = graph_add_wire(&b.g, "s", &f), init = floats(&b, 2, all);
     uint32_t reshape[] = { s, ints(&b, 1, &flat) };
     uint32_t view = node(&b, "Reshape", NULL, 0, reshape, 2);
@@ -405,9 +438,11 @@ static void test_view_of_base(void)
     uint32_t later[] = { s, ints(&b, 1, &one), ints(&b, 1, &end), ints(&b, 1, &zero) };
     uint32_t first[] = { view, ints(&b, 1, &zero), ints(&b, 1, &five), ints(&b, 1, &zero) };
     uint32_t back[] = { node(&b, "Slice", NULL, 0, first, 4), ints(&b, 2, row) };
-    uint32_t join[] = { node(&b, "Slice", NULL, 0, later, 4), node(&b, "Reshape", NULL, 0, back, 2) };
+    uint32_t join[] = { node(&b, "Slice", NULL, 0, later, 4),
+                        node(&b, "Reshape", NULL, 0, back, 2) };
     struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = 0 };
-    graph_add_state(&b.g, "s", s, node(&b, "Concat", &axis, 1, join, 2), b.g.wires[init].fact.value);
+    graph_add_state(&b.g, "s", s, node(&b, "Concat", &axis, 1, join, 2),
+                    b.g.wires[init].fact.value);
     check(graph_settle(&settled, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
     if (running_init(&before, &b.g, 0) && running_init(&after, &settled, 0))
         for (int run = 0; run < RUNS; run++)
@@ -421,21 +456,43 @@ static void test_view_of_base(void)
 static void test_move_bounds(void)
 {
     static const struct { const char *what; int64_t base, shape, n, floats; bool taken; } rows[] = {
-        { "all of x", 0, 8, 8, 8, true }, { "a part of x, which lies elsewhere", -1, 4, 4, 8, true },
-        { "where x lay, which is larger", 0, 4, 4, 8, false }, { "where x lay, which is smaller", 0, 8, 4, 4, false },
+        { "all of x", 0, 8, 8, 8, true },
+        { "a part of x, which lies elsewhere", -1, 4, 4, 8, true },
+        { "where x lay, which is larger", 0, 4, 4, 8, false },
+        { "where x lay, which is smaller", 0, 8, 4, 4, false },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct build b;
         build_init(&b);
-        struct piece p = { .n = { 1, 1, 1, rows[i].n }, .from_stride = { 0, 0, 0, 1 }, .to_stride = { 0, 0, 0, 1 } };
+        struct piece p = { .n = { 1, 1, 1, rows[i].n },
+                           .from_stride = { 0, 0, 0, 1 },
+                           .to_stride = { 0, 0, 0, 1 } };
         const struct attr_ints pieces = { PIECE_INTS, (const int64_t *) (const void *) &p };
-        const struct move_attr a = { .shape = { 1, &rows[i].shape }, .pieces = pieces, .base = rows[i].base };
-        struct fact x = { .type = DTYPE_F32, .rank = 1, .shape = { dim_int(b.dims, rows[i].floats) } }, out = { 0 };
+        const struct move_attr a = { .shape = { 1, &rows[i].shape },
+                                     .pieces = pieces,
+                                     .base = rows[i].base };
+        struct fact x = { .type = DTYPE_F32,
+                          .rank = 1,
+                          .shape = { dim_int(b.dims, rows[i].floats) } },
+                    out = { 0 };
         const struct fact *in = &x;
         uint32_t none = WIRE_NONE;
-        struct node n = { .name = "move", .op = &op_move, .attr = &a, .in = &none, .out = &none, .n_in = 1, .n_out = 1 };
-        struct infer c = { .node = &n, .attr = &a, .dims = b.dims, .arena = &b.arena, .n_in = 1, .n_out = 1, .in = &in,
-                           .out = &out, .err = &b.err };
+        struct node n = { .name = "move",
+                          .op = &op_move,
+                          .attr = &a,
+                          .in = &none,
+                          .out = &none,
+                          .n_in = 1,
+                          .n_out = 1 };
+        struct infer c = { .node = &n,
+                           .attr = &a,
+                           .dims = b.dims,
+                           .arena = &b.arena,
+                           .n_in = 1,
+                           .n_out = 1,
+                           .in = &in,
+                           .out = &out,
+                           .err = &b.err };
         check((op_move.infer(&c) == RILL_OK) == rows[i].taken, rows[i].what, (uint32_t) i);
         build_drop(&b);
     }
@@ -445,13 +502,17 @@ static void test_move_bounds(void)
 static void test_move_is_part(void)
 {
     for (int64_t n = 4; n <= 8; n += 4) {
-        struct piece p = { .from = 2, .n = { 1, 1, 1, 4 }, .from_stride = { 0, 0, 0, 1 }, .to_stride = { 0, 0, 0, 1 } };
+        struct piece p = { .from = 2,
+                           .n = { 1, 1, 1, 4 },
+                           .from_stride = { 0, 0, 0, 1 },
+                           .to_stride = { 0, 0, 0, 1 } };
         const struct attr_ints pieces = { PIECE_INTS, (const int64_t *) (const void *) &p };
         const struct move_attr a = { .shape = { 1, &n }, .pieces = pieces, .base = -1 };
         const struct node move = { .name = "move", .op = &op_move, .attr = &a };
         unsigned input;
         int64_t first;
-        check(move_is_part(&move, &input, &first) == (n == 4), "a view is as large as what it shows", (uint32_t) n);
+        check(move_is_part(&move, &input, &first) == (n == 4),
+              "a view is as large as what it shows", (uint32_t) n);
     }
 }
 
@@ -462,8 +523,11 @@ static void test_folded(bool transposed, int64_t groups)
     struct graph made;
     struct running before = { 0 }, after = { 0 };
     build_init(&b);
-    struct fact f = { .type = DTYPE_F32, .rank = 3, .shape = { dim_int(b.dims, 1), dim_int(b.dims, 4), dim_int(b.dims, 20) } };
-    int64_t pads[] = { 0, 0, 2, 0, 0, 1 }, outs = 6, w[] = { transposed ? 4 : outs, transposed ? outs / groups : 4 / groups, 3 };
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = 3,
+                      .shape = { dim_int(b.dims, 1), dim_int(b.dims, 4), dim_int(b.dims, 20) } };
+    int64_t pads[] = { 0, 0, 2, 0, 0, 1 }, outs = 6,
+            w[] = { transposed ? 4 : outs, transposed ? outs / groups : 4 / groups, 3 };
     uint32_t pad[] = { graph_add_input(&b.g, "x", &f), ints(&b, 6, pads) };
     uint32_t conv[] = { node(&b, "Pad", NULL, 0, pad, 2), floats(&b, 3, w), floats(&b, 1, &outs) };
     struct attr group = { .name = "group", .kind = ATTR_INT, .i = groups };
@@ -475,7 +539,8 @@ static void test_folded(bool transposed, int64_t groups)
         var[i] = 0.5f + var[i] * var[i];
     graph_add_output(&b.g, node(&b, "BatchNormalization", NULL, 0, norm, 5));
     check(graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
-    check(made.n_nodes == (transposed ? 2 : 1), "norm and zeros are the convolution's", made.n_nodes);
+    check(made.n_nodes == (transposed ? 2 : 1), "norm and zeros are the convolution's",
+          made.n_nodes);
     if (running_init(&before, &b.g, 0) && running_init(&after, &made, 0)) {
         float *x = (float *) (void *) (before.mem + before.plan->inputs[0].at.offset);
         for (int i = 0; i < 80; i++)
@@ -483,7 +548,8 @@ static void test_folded(bool transposed, int64_t groups)
         memcpy(after.mem + after.plan->inputs[0].at.offset, x, 80 * sizeof *x);
         plan_run(before.plan, before.mem);
         plan_run(after.plan, after.mem);
-        const float *y = place_read(before.plan->outputs[0].at, before.mem), *z = place_read(after.plan->outputs[0].at, after.mem);
+        const float *y = place_read(before.plan->outputs[0].at, before.mem),
+                    *z = place_read(after.plan->outputs[0].at, after.mem);
         float worst = 0;
         for (int64_t i = 0; i < tensor_count(&after.plan->outputs[0].shape); i++)
             worst = fmaxf(worst, fabsf(y[i] - z[i]));
@@ -504,12 +570,16 @@ static void test_hazard(void)
         up[i] = (struct origin) { i ? 0 : 1, i ? i - 1 : 0 };
         turned[i] = (struct origin) { 0, 7 - i };
     }
-    const struct { const struct origin *o; bool safe; } rows[] = { { down, true }, { up, false }, { turned, false } };
+    const struct {
+        const struct origin *o;
+        bool safe;
+    } rows[] = { { down, true }, { up, false }, { turned, false } };
     for (unsigned i = 0; i < 3; i++) {
         uint32_t n;
         bool safe = !rows[i].safe;
         struct piece *p = pieces_from_origins(&a, rows[i].o, 8, &n);
-        check(p && pieces_in_place(&a, p, n, 0, 8, &safe) && safe == rows[i].safe, "what is safe in place", i);
+        check(p && pieces_in_place(&a, p, n, 0, 8, &safe) && safe == rows[i].safe,
+              "what is safe in place", i);
     }
     arena_drop(&a);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Passes around convolutions: Fourier transforms among them are recognised and give the same numbers; ops behind them
- * become their stages and give the same bits. */
+/* Passes around convolutions: Fourier transforms among them are recognised and give the same
+ * numbers; ops behind them become their stages and give the same bits. */
 #include "engine/interp.h"
 #include "engine/ops/then.h"
 #include "engine/plan.h"
@@ -23,8 +23,8 @@ static void check(bool ok, const char *what)
 }
 
 /* Adds a node; its fact is inferred. */
-static uint32_t add(struct build *b, const char *name, const struct attr *attrs, unsigned n_attrs, const uint32_t *in,
-                    unsigned n_in)
+static uint32_t add(struct build *b, const char *name, const struct attr *attrs, unsigned n_attrs,
+                    const uint32_t *in, unsigned n_in)
 {
     const struct op *op = op_find(name);
     void *attr = arena_alloc(&b->arena, op->attr_bytes + 1);
@@ -36,8 +36,15 @@ static uint32_t add(struct build *b, const char *name, const struct attr *attrs,
     struct node *n = graph_add_node(&b->g, op, name, attr, in, n_in, &wire, 1);
     for (unsigned i = 0; i < n_in; i++)
         facts[i] = in[i] == WIRE_NONE ? NULL : &b->g.wires[in[i]].fact;
-    struct infer c = { .node = n, .attr = attr, .dims = b->dims, .arena = &b->arena, .n_in = n_in, .n_out = 1, .in = facts,
-                       .out = &out, .err = &b->err };
+    struct infer c = { .node = n,
+                       .attr = attr,
+                       .dims = b->dims,
+                       .arena = &b->arena,
+                       .n_in = n_in,
+                       .n_out = 1,
+                       .in = facts,
+                       .out = &out,
+                       .err = &b->err };
     if (op->infer(&c) != RILL_OK)
         abort();
     b->g.wires[wire].fact = out;
@@ -68,7 +75,8 @@ static unsigned count_of(const struct graph *g, const char *op)
     return n;
 }
 
-static const struct tensor *run(struct build *b, const struct graph *g, const struct tensor *const *in)
+static const struct tensor *run(struct build *b, const struct graph *g,
+                                const struct tensor *const *in)
 {
     const struct tensor *out[2] = { NULL };
     check(interp_run(g, in, &b->arena, out, &b->err) == RILL_OK, b->err.text);
@@ -105,19 +113,24 @@ static void test_dft(bool wrong, bool log)
     struct tensor *w = dft_weights(&b);
     ((float *) w->data)[POINTS * 20 + 40] += wrong ? 1e-4f : 0;
     const struct attr stride = { .name = "strides", .kind = ATTR_INTS, .ints = { 1, &step } };
-    uint32_t y = add(&b, "Conv", &stride, 1, (uint32_t[]) { input(&b, x), graph_add_const(&b.g, "w", w) }, 2);
+    uint32_t y = add(&b, "Conv", &stride, 1,
+                     (uint32_t[]) { input(&b, x), graph_add_const(&b.g, "w", w) }, 2);
     y = add(&b, "Abs", NULL, 0, &y, 1);
     if (log)
         y = add(&b, "Log", NULL, 0, &y, 1);
     graph_add_output(&b.g, y);
     check(graph_with_dfts_recognised(&made, &b.g, &b.err) == RILL_OK, b.err.text);
     bool kept = wrong || log;
-    check(count_of(&made, "Conv") == kept && count_of(&made, "STFT") == !kept, "transforms are recognised, others not");
+    check(count_of(&made, "Conv") == kept && count_of(&made, "STFT") == !kept,
+          "transforms are recognised, others not");
     const struct tensor *want = run(&b, &b.g, &x), *got = run(&b, &made, &x);
     double worst = 0;
     for (int64_t i = 0; want && got && !log && i < tensor_count(want); i++)
-        worst = fmax(worst, fabs((double) ((const float *) want->data)[i] - (double) ((const float *) got->data)[i]));
-    check(want && got && tensor_count(want) == tensor_count(got) && worst < 2e-5, "an STFT gives what the weights gave");
+        worst = fmax(worst,
+                     fabs((double) ((const float *) want->data)[i] -
+                          (double) ((const float *) got->data)[i]));
+    check(want && got && tensor_count(want) == tensor_count(got) && worst < 2e-5,
+          "an STFT gives what the weights gave");
     build_drop(&b);
 }
 
@@ -127,12 +140,15 @@ static void test_stages(void)
 {
     struct build b;
     struct graph made;
-    int64_t x_dim[] = { 1, 3, 40 }, w_dim[] = { 5, 3, 3 }, y_dim[] = { 1, 5, 38 }, slope_dim[] = { 5, 1 };
+    int64_t x_dim[] = { 1, 3, 40 }, w_dim[] = { 5, 3, 3 }, y_dim[] = { 1, 5, 38 },
+            slope_dim[] = { 5, 1 };
     build_init(&b);
     const struct tensor *in[] = { noise(&b, 3, x_dim), noise(&b, 3, y_dim) };
-    uint32_t x = input(&b, in[0]), more = input(&b, in[1]), w = graph_add_const(&b.g, "w", noise(&b, 3, w_dim));
+    uint32_t x = input(&b, in[0]), more = input(&b, in[1]),
+             w = graph_add_const(&b.g, "w", noise(&b, 3, w_dim));
     uint32_t slope = graph_add_const(&b.g, "s", noise(&b, 2, slope_dim));
-    uint32_t a = add(&b, "Conv", NULL, 0, (uint32_t[]) { x, w }, 2), c = add(&b, "Conv", NULL, 0, (uint32_t[]) { x, w }, 2);
+    uint32_t a = add(&b, "Conv", NULL, 0, (uint32_t[]) { x, w }, 2),
+             c = add(&b, "Conv", NULL, 0, (uint32_t[]) { x, w }, 2);
     a = add(&b, "Tanh", NULL, 0, &a, 1);
     c = add(&b, "PRelu", NULL, 0, (uint32_t[]) { c, slope }, 2);
     c = add(&b, "LeakyRelu", NULL, 0, &c, 1);
@@ -142,7 +158,8 @@ static void test_stages(void)
     check(graph_with_stages_joined(&made, &b.g, &b.err) == RILL_OK, b.err.text);
     check(made.n_nodes == 2 && count_of(&made, "Conv") == 2, "all that is element-wise has joined");
     const struct tensor *want = run(&b, &b.g, in), *got = run(&b, &made, in);
-    check(want && got && !memcmp(want->data, got->data, tensor_bytes(want)), "stages give the same bits");
+    check(want && got && !memcmp(want->data, got->data, tensor_bytes(want)),
+          "stages give the same bits");
     build_drop(&b);
 }
 
@@ -154,10 +171,13 @@ static void test_shared(void)
     int64_t x_dim[] = { 1, 3, 40 }, w_dim[] = { 5, 3, 3 };
     build_init(&b);
     const struct tensor *in = noise(&b, 3, x_dim);
-    uint32_t x = input(&b, in), y = add(&b, "Conv", NULL, 0, (uint32_t[]) { x, graph_add_const(&b.g, "w", noise(&b, 3, w_dim)) }, 2);
+    uint32_t x = input(&b, in),
+             y = add(&b, "Conv", NULL, 0,
+                     (uint32_t[]) { x, graph_add_const(&b.g, "w", noise(&b, 3, w_dim)) }, 2);
     graph_add_output(&b.g, add(&b, "Relu", NULL, 0, &y, 1));
     graph_add_output(&b.g, y);
-    check(graph_with_stages_joined(&made, &b.g, &b.err) == RILL_OK && made.n_nodes == 2, "what others read stays as it is");
+    check(graph_with_stages_joined(&made, &b.g, &b.err) == RILL_OK && made.n_nodes == 2,
+          "what others read stays as it is");
     build_drop(&b);
 }
 

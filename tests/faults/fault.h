@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fault.h - what a test and the preloaded shim of its daemon share: a page in a file named by FAULT_PAGE. */
+/* fault.h - what a test and the preloaded shim of its daemon share: a page in a file named by
+ * FAULT_PAGE. */
 #ifndef TEST_FAULTS_FAULT_H
 #define TEST_FAULTS_FAULT_H
 
@@ -21,8 +22,8 @@ enum fault_kind {
 
 struct fault_page {
     _Atomic uint32_t kind;          /* enum fault_kind; FAULT_NONE = every call goes through */
-    _Atomic uint32_t forever;       /* 0 = only the `at`-th call fails, else that one and all later */
-    _Atomic uint32_t error;         /* errno to fail with; 0 = the shim's choice for the descriptor */
+    _Atomic uint32_t forever; /* 0 = only the `at`-th call fails, else that one and all later */
+    _Atomic uint32_t error; /* errno to fail with; 0 = the shim's choice for the descriptor */
     _Atomic uint64_t at;            /* 1 = the next call */
     _Atomic uint64_t calls;         /* of this kind since armed */
     _Atomic uint64_t hits;          /* calls that failed */

@@ -146,7 +146,9 @@ uint64_t cpu_ms(const struct rig *r)
     unsigned long long user = 0, sys = 0;
     snprintf(path, sizeof path, "/proc/%d/stat", (int) r->pid);
     FILE *f = fopen(path, "r");
-    if (!f || fscanf(f, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &sys) != 2)
+    if (!f ||
+        fscanf(f, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
+               &sys) != 2)
         user = sys = 0;
     if (f)
         fclose(f);
@@ -171,8 +173,9 @@ bool rig_lives(struct rig *r)
 bool session_play(const struct rig *r, const char *model, struct result *ret, char err[512])
 {
     static float x[N_FRAMES];
-    struct rill_client_open o = { .model = model, .in = { 24000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE,
-                                  .align = true };
+    struct rill_client_open o = {
+        .model = model, .in = { 24000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true
+    };
     uint32_t seed = 31;
     for (int i = 0; i < N_FRAMES; i++)
         x[i] = noise(&seed);
@@ -189,11 +192,13 @@ static size_t first_difference(const struct result *a, const struct result *b)
 
 bool result_same(const struct result *a, const struct result *b)
 {
-    if (a->bytes == b->bytes && a->bytes && memcmp(a->pcm, b->pcm, a->bytes) == 0 && a->fin.in == b->fin.in &&
-        a->fin.out == b->fin.out)
+    if (a->bytes == b->bytes && a->bytes && memcmp(a->pcm, b->pcm, a->bytes) == 0 &&
+        a->fin.in == b->fin.in && a->fin.out == b->fin.out)
         return true;
-    printf("%zu bytes against %zu, in %llu against %llu, out %llu against %llu, dropped %llu; the first difference is at %zu\n",
-           a->bytes, b->bytes, (unsigned long long) a->fin.in, (unsigned long long) b->fin.in, (unsigned long long) a->fin.out,
-           (unsigned long long) b->fin.out, (unsigned long long) a->fin.dropped, first_difference(a, b));
+    printf("%zu bytes against %zu, in %llu against %llu, out %llu against %llu, dropped %llu; the "
+           "first difference is at %zu\n",
+           a->bytes, b->bytes, (unsigned long long) a->fin.in, (unsigned long long) b->fin.in,
+           (unsigned long long) a->fin.out, (unsigned long long) b->fin.out,
+           (unsigned long long) a->fin.dropped, first_difference(a, b));
     return false;
 }

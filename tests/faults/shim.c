@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded into a daemon: fails the n-th call of a family, as the page says that the test shares with it. */
+/* Preloaded into a daemon: fails the n-th call of a family, as the page says that the test shares
+ * with it. */
 #include "tests/faults/fault.h"
 
 #include <dlfcn.h>
@@ -59,7 +60,10 @@ static void *next_find(void *_Atomic *slot, const char *name)
     return p;
 }
 
-#define NEXT(name) static void *_Atomic slot_; __typeof__(&name) next_; *(void **) &next_ = next_find(&slot_, #name)
+#define NEXT(name)                                                                                 \
+    static void *_Atomic slot_;                                                                    \
+    __typeof__(&name) next_;                                                                       \
+    *(void **) &next_ = next_find(&slot_, #name)
 
 __attribute__((constructor)) static void page_open(void)
 {
@@ -104,7 +108,8 @@ static mode_t fd_kind(int fd)
     return fstat(fd, &st) == 0 ? st.st_mode & S_IFMT : 0;
 }
 
-/* An error that the kernel could give for this descriptor: a counter or pipe is only ever interrupted. */
+/* An error that the kernel could give for this descriptor: a counter or pipe is only ever
+ * interrupted. */
 static bool io_fails(enum fault_kind kind, int fd, int of_socket, int of_file)
 {
     static _Atomic uint64_t n;
@@ -113,7 +118,8 @@ static bool io_fails(enum fault_kind kind, int fd, int of_socket, int of_file)
         errno = EINTR;
         return true;
     }
-    if (kind == FAULT_WRITE && atomic_load_explicit(&page->log_full, memory_order_relaxed) && fd_kind(fd) == S_IFREG) {
+    if (kind == FAULT_WRITE && atomic_load_explicit(&page->log_full, memory_order_relaxed) &&
+        fd_kind(fd) == S_IFREG) {
         errno = ENOSPC;
         return true;
     }
@@ -126,7 +132,10 @@ static bool io_fails(enum fault_kind kind, int fd, int of_socket, int of_file)
 
 static size_t io_size(int fd, size_t n)
 {
-    return n && atomic_load_explicit(&page->one_byte, memory_order_relaxed) && fd_kind(fd) == S_IFSOCK ? 1 : n;
+    return n && atomic_load_explicit(&page->one_byte, memory_order_relaxed) &&
+            fd_kind(fd) == S_IFSOCK
+        ? 1
+        : n;
 }
 
 /* ---- memory ---- */

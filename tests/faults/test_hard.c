@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a machine does to a daemon: no descriptors, no disk, interrupted and tiny reads and writes, clocks that jump,
- * stops of seconds, no memory, a compute thread that hangs, a socket whose path is gone. */
+/* What a machine does to a daemon: no descriptors, no disk, interrupted and tiny reads and writes,
+ * clocks that jump, stops of seconds, no memory, a compute thread that hangs, a socket whose path
+ * is gone. */
 #include "tests/faults/faults.h"
 
 #include <errno.h>
@@ -42,7 +43,8 @@ static void limit_fds(rlim_t n)
         perror("prlimit");
 }
 
-/* Whom the daemon has no descriptor for is told so; who is connected is served; then all is as before. */
+/* Whom the daemon has no descriptor for is told so; who is connected is served; then all is as
+ * before. */
 static void test_no_fds(void)
 {
     enum { CLIENTS = 40 };
@@ -60,10 +62,12 @@ static void test_no_fds(void)
         refused += n == 8 && memcmp(b, "RILL", 4) != 0;
         CHECK(n == 8, "client %d got %zd", i, n);
     }
-    CHECK(refused >= CLIENTS / 2 && refused < CLIENTS, "%u of %d were refused with words", refused, CLIENTS);
+    CHECK(refused >= CLIENTS / 2 && refused < CLIENTS, "%u of %d were refused with words", refused,
+          CLIENTS);
     uint64_t cpu = cpu_ms(&rig);
     usleep(1000000);
-    CHECK(cpu_ms(&rig) - cpu < 300, "%llu ms of work in a second of nothing", (unsigned long long) (cpu_ms(&rig) - cpu));
+    CHECK(cpu_ms(&rig) - cpu < 300, "%llu ms of work in a second of nothing",
+          (unsigned long long) (cpu_ms(&rig) - cpu));
     for (int i = 0; i < CLIENTS; i++)
         close(fds[i]);
     CHECK(fds_settle(&rig, before));
@@ -71,7 +75,8 @@ static void test_no_fds(void)
     serves_as_before("no descriptors");
 }
 
-/* accept itself fails and goes on failing: the daemon waits between tries, and takes the client when it works again. */
+/* accept itself fails and goes on failing: the daemon waits between tries, and takes the client
+ * when it works again. */
 static void test_accept_fails(int error)
 {
     fault_arm(FAULT_ACCEPT, 1, true, error);
@@ -79,9 +84,11 @@ static void test_accept_fails(int error)
     raw_send(fd, "RILL\1\0\0\0", 8);
     uint64_t cpu = cpu_ms(&rig);
     usleep(1000000);
-    CHECK(cpu_ms(&rig) - cpu < 300, "%s: %llu ms of work in a second", strerror(error), (unsigned long long) (cpu_ms(&rig) - cpu));
+    CHECK(cpu_ms(&rig) - cpu < 300, "%s: %llu ms of work in a second", strerror(error),
+          (unsigned long long) (cpu_ms(&rig) - cpu));
     uint64_t tries = fault_disarm();
-    CHECK(tries >= 2 && tries < 100, "%s: %llu tries in a second", strerror(error), (unsigned long long) tries);
+    CHECK(tries >= 2 && tries < 100, "%s: %llu tries in a second", strerror(error),
+          (unsigned long long) tries);
     uint8_t b[8];
     CHECK(raw_recv(fd, b, 8, 5000) == 8, "%s: not taken afterwards", strerror(error));
     close(fd);
@@ -120,7 +127,9 @@ static void test_clock_steps(void)
 {
     static const int64_t steps[] = { 86400 * 365, -86400 * 365 * 20, 3600, -3600, 0 };
     struct rill_client *c = NULL;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_LIVE, .align = true };
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_LIVE,
+                                  .align = true };
     struct rill_client_finished fin = { 0 };
     struct result r = { .frame_bytes = 4 };
     static float x[1600];
@@ -135,19 +144,22 @@ static void test_clock_steps(void)
     atomic_store(&page->wall_s, 0);
     good = good && rill_client_finish(c, 1, &fin) == 0;
     CHECK(good, "%s", rill_client_error(c));
-    CHECK(fin.in == 32000 && fin.out == 32000 && fin.dropped == 0 && r.n_gap == 0, "in %llu out %llu dropped %llu gaps %u",
-          (unsigned long long) fin.in, (unsigned long long) fin.out, (unsigned long long) fin.dropped, r.n_gap);
+    CHECK(fin.in == 32000 && fin.out == 32000 && fin.dropped == 0 && r.n_gap == 0,
+          "in %llu out %llu dropped %llu gaps %u", (unsigned long long) fin.in,
+          (unsigned long long) fin.out, (unsigned long long) fin.dropped, r.n_gap);
     rill_client_free(c);
     result_free(&r);
     serves_as_before("steps of the clock");
 }
 
-/* Stopped for five seconds under a live stream: the samples that came too late are counted and told, none is lost
- * without a word, and the stream goes on. */
+/* Stopped for five seconds under a live stream: the samples that came too late are counted and
+ * told, none is lost without a word, and the stream goes on. */
 static void test_stop(void)
 {
     struct rill_client *c = NULL;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_LIVE, .align = true,
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_LIVE,
+                                  .align = true,
                                   .max_latency_ms = 300 };
     struct rill_client_finished fin = { 0 };
     struct result r = { .frame_bytes = 4 };
@@ -167,10 +179,11 @@ static void test_stop(void)
     }
     good = good && rill_client_finish(c, 1, &fin) == 0;
     CHECK(good, "%s", rill_client_error(c));
-    CHECK(fin.in == 31 * 800 && fin.processed + fin.dropped == fin.in, "in %llu processed %llu dropped %llu",
-          (unsigned long long) fin.in, (unsigned long long) fin.processed, (unsigned long long) fin.dropped);
-    CHECK(r.gap_dropped == fin.dropped, "gaps of %llu samples, %llu dropped", (unsigned long long) r.gap_dropped,
-          (unsigned long long) fin.dropped);
+    CHECK(fin.in == 31 * 800 && fin.processed + fin.dropped == fin.in,
+          "in %llu processed %llu dropped %llu", (unsigned long long) fin.in,
+          (unsigned long long) fin.processed, (unsigned long long) fin.dropped);
+    CHECK(r.gap_dropped == fin.dropped, "gaps of %llu samples, %llu dropped",
+          (unsigned long long) r.gap_dropped, (unsigned long long) fin.dropped);
     rill_client_free(c);
     result_free(&r);
     serves_as_before("five seconds of stop");
@@ -178,18 +191,23 @@ static void test_stop(void)
 
 /* ---- memory ---- */
 
-/* Address space for a few streams: the next are refused, those there go on, and with memory back all is as before. */
+/* Address space for a few streams: the next are refused, those there go on, and with memory back
+ * all is as before. */
 static void test_no_memory(void)
 {
     struct rlimit old, few;
     struct rill_client *c = NULL;
-    struct rill_client_open o = { .in = { 192000, 1, RILL_CLIENT_F32 }, .out = { 192000, 1, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 192000, 1, RILL_CLIENT_F32 },
+                                  .out = { 192000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     static float x[4800];
     unsigned opened = 0, refused = 0;
-    CHECK(rill_client_connect(&c, rig.sock, "memory", 10000) == 0 && rill_client_open(c, 1, &o, NULL) == 0);
+    CHECK(rill_client_connect(&c, rig.sock, "memory", 10000) == 0 &&
+          rill_client_open(c, 1, &o, NULL) == 0);
     prlimit(rig.pid, RLIMIT_AS, NULL, &old);
-    few = (struct rlimit) { 1 << 20, old.rlim_max };        /* less than there is: nothing more can be had */
+    few =
+        (struct rlimit) { 1 << 20, old.rlim_max }; /* less than there is: nothing more can be had */
     prlimit(rig.pid, RLIMIT_AS, &few, NULL);
     for (uint32_t id = 2; id < 16; id++) {
         bool good = rill_client_open(c, id, &o, NULL) == 0;
@@ -207,7 +225,8 @@ static void test_no_memory(void)
 
 /* ---- settings read again ---- */
 
-/* A storm of SIGHUP, and one without descriptors: the last word is said, and the old settings serve on. */
+/* A storm of SIGHUP, and one without descriptors: the last word is said, and the old settings serve
+ * on. */
 static void test_reloads(void)
 {
     struct rlimit old;
@@ -230,11 +249,14 @@ static void test_reloads(void)
 static void test_stuck(void)
 {
     struct rill_client *c = NULL;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     static float x[1600];
     x[0] = FAKE_HANG;
-    CHECK(rill_client_connect(&c, rig.sock, "stuck", 20000) == 0 && rill_client_open(c, 1, &o, NULL) == 0 &&
-          rill_client_send(c, 1, x, sizeof x) == 0, "%s", rill_client_error(c));
+    CHECK(rill_client_connect(&c, rig.sock, "stuck", 20000) == 0 &&
+              rill_client_open(c, 1, &o, NULL) == 0 && rill_client_send(c, 1, x, sizeof x) == 0,
+          "%s", rill_client_error(c));
     usleep(200000);
     CHECK(serves_as_before("while one thread hangs"));
     CHECK(rig_log_has(&rig, "does not advance", 8000));

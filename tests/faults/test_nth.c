@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The n-th call of a family fails, for every n until nothing fails any more: at start, while a model loads, and in
- * a session. The daemon says why it cannot start, or refuses and serves the next client to the bit as before.
- * Usage: test_nth start|load|session */
+/* The n-th call of a family fails, for every n until nothing fails any more: at start, while a
+ * model loads, and in a session. The daemon says why it cannot start, or refuses and serves the
+ * next client to the bit as before. Usage: test_nth start|load|session */
 #include "tests/faults/faults.h"
 
 #include <sys/wait.h>
@@ -10,8 +10,8 @@
 #define SLOW_MS 5000
 
 static const enum fault_kind kinds[] = {
-    FAULT_MALLOC, FAULT_READ, FAULT_WRITE, FAULT_SENDMSG, FAULT_ACCEPT, FAULT_MMAP, FAULT_OPEN, FAULT_THREAD,
-    FAULT_EVENTFD, FAULT_EPOLL, FAULT_SOCKET,
+    FAULT_MALLOC, FAULT_READ,   FAULT_WRITE,   FAULT_SENDMSG, FAULT_ACCEPT, FAULT_MMAP,
+    FAULT_OPEN,   FAULT_THREAD, FAULT_EVENTFD, FAULT_EPOLL,   FAULT_SOCKET,
 };
 #define N_KINDS (sizeof kinds / sizeof *kinds)
 
@@ -30,12 +30,14 @@ static bool expected(const char *where, enum fault_kind kind)
 {
     if (kind == FAULT_THREAD)
         return strcmp(where, "load") == 0;
-    return kind == FAULT_MALLOC || kind == FAULT_READ || kind == FAULT_WRITE || kind == FAULT_ACCEPT || kind == FAULT_EPOLL;
+    return kind == FAULT_MALLOC || kind == FAULT_READ || kind == FAULT_WRITE ||
+        kind == FAULT_ACCEPT || kind == FAULT_EPOLL;
 }
 
 static void tried_note(const char *where, enum fault_kind kind, unsigned tried)
 {
-    CHECK(n_failed || tried || !wanted(kind) || !expected(where, kind), "%s: no %s failed", where, fault_name(kind));
+    CHECK(n_failed || tried || !wanted(kind) || !expected(where, kind), "%s: no %s failed", where,
+          fault_name(kind));
     printf("%s: %s: %u failures\n", where, fault_name(kind), tried);
 }
 
@@ -45,7 +47,8 @@ static bool model_forget(void)
     bool good = rill_client_connect(&c, rig.ctl, "test", 10000) == 0;
     CHECK(good, "%s", rill_client_error(c));
     if (good && rill_client_ctl_unload(c, "rill-denoise") < 0)
-        good = CHECK(rill_client_error_code(c) != 0, "%s", rill_client_error(c));    /* it is not loaded: that is fine */
+        good = CHECK(rill_client_error_code(c) != 0, "%s",
+                     rill_client_error(c)); /* it is not loaded: that is fine */
     rill_client_free(c);
     return good;
 }
@@ -58,10 +61,13 @@ static bool healthy(const char *where, enum fault_kind kind, uint64_t n)
     if (!CHECK(rig_lives(&rig), "%s: %s %llu", where, fault_name(kind), (unsigned long long) n))
         return false;
     bool good = session_play(&rig, NULL, &r, err);
-    if (!good && strstr(err, "MODEL_FAILED") && model_forget())     /* remembered for a while, unless it is forgotten */
+    if (!good && strstr(err, "MODEL_FAILED") &&
+        model_forget()) /* remembered for a while, unless it is forgotten */
         good = session_play(&rig, NULL, &r, err);
-    good = CHECK(good, "%s: %s %llu: then: %s", where, fault_name(kind), (unsigned long long) n, err) &&
-           CHECK(result_same(&r, &want), "%s: %s %llu: another output", where, fault_name(kind), (unsigned long long) n);
+    good = CHECK(good, "%s: %s %llu: then: %s", where, fault_name(kind), (unsigned long long) n,
+                 err) &&
+        CHECK(result_same(&r, &want), "%s: %s %llu: another output", where, fault_name(kind),
+              (unsigned long long) n);
     result_free(&r);
     return good;
 }
@@ -86,7 +92,8 @@ static uint64_t session_fault(enum fault_kind kind, uint64_t n, bool forever)
     uint64_t hits = fault_disarm(), took = now_ms() - before;
     CHECK(took < SLOW_MS, "%s %llu: %llu ms until: %s", fault_name(kind), (unsigned long long) n,
           (unsigned long long) took, err);
-    CHECK(!good || result_same(&r, &want), "%s %llu: another output", fault_name(kind), (unsigned long long) n);
+    CHECK(!good || result_same(&r, &want), "%s %llu: another output", fault_name(kind),
+          (unsigned long long) n);
     CHECK(good || err[0], "%s %llu: without words", fault_name(kind), (unsigned long long) n);
     result_free(&r);
     return hits;
@@ -104,11 +111,13 @@ static void in_session(void)
             if (!healthy("session", kinds[k], n) || !any)
                 break;
             tried++;
-            /* From here on all fail; but who waits for ever, or is never accepted, learns nothing from it. */
+            /* From here on all fail; but who waits for ever, or is never accepted, learns nothing
+             * from it. */
             if (kinds[k] != FAULT_EPOLL && kinds[k] != FAULT_ACCEPT && (n == 1 || n == 7))
                 session_fault(kinds[k], n, true);
         }
-        CHECK(n_failed || fds_settle(&rig, fds), "%s: %u descriptors, %u before", fault_name(kinds[k]), fds_of(&rig), fds);
+        CHECK(n_failed || fds_settle(&rig, fds), "%s: %u descriptors, %u before",
+              fault_name(kinds[k]), fds_of(&rig), fds);
         tried_note("session", kinds[k], tried);
     }
     CHECK(rig_stop(&rig) == 0);
@@ -129,7 +138,8 @@ static void at_load(void)
                 break;
             tried++;
         }
-        CHECK(n_failed || fds_settle(&rig, fds), "%s: %u descriptors, %u before", fault_name(kinds[k]), fds_of(&rig), fds);
+        CHECK(n_failed || fds_settle(&rig, fds), "%s: %u descriptors, %u before",
+              fault_name(kinds[k]), fds_of(&rig), fds);
         tried_note("load", kinds[k], tried);
     }
     CHECK(rig_stop(&rig) == 0);
@@ -171,16 +181,19 @@ static uint64_t start_fault(enum fault_kind kind, uint64_t n)
             code = rig_wait(&rig, 5000);
     }
     if (served) {
-        CHECK(result_same(&r, &want), "start: %s %llu: another output", fault_name(kind), (unsigned long long) n);
-        /* A client may come in between a model that cannot be loaded and the end that follows from it. */
+        CHECK(result_same(&r, &want), "start: %s %llu: another output", fault_name(kind),
+              (unsigned long long) n);
+        /* A client may come in between a model that cannot be loaded and the end that follows from
+         * it. */
         bool ends = strstr(rig_log(&rig), "cannot be loaded") != NULL;
         int rc = rig_stop(&rig);
-        CHECK(rc == 0 || (rc == 1 && ends), "start: %s %llu: exit code %d", fault_name(kind), (unsigned long long) n, rc);
+        CHECK(rc == 0 || (rc == 1 && ends), "start: %s %llu: exit code %d", fault_name(kind),
+              (unsigned long long) n, rc);
     } else {
-        CHECK(code > 0 && code < 126 && hits, "start: %s %llu: exit code %d; %s\n%s", fault_name(kind),
-              (unsigned long long) n, code, err, rig_log(&rig));
-        CHECK(strlen(rig_log(&rig)) > 10 || kind == FAULT_WRITE, "start: %s %llu: ends without words", fault_name(kind),
-              (unsigned long long) n);
+        CHECK(code > 0 && code < 126 && hits, "start: %s %llu: exit code %d; %s\n%s",
+              fault_name(kind), (unsigned long long) n, code, err, rig_log(&rig));
+        CHECK(strlen(rig_log(&rig)) > 10 || kind == FAULT_WRITE,
+              "start: %s %llu: ends without words", fault_name(kind), (unsigned long long) n);
         rig_clean(&rig);
     }
     result_free(&r);

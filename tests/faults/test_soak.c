@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Many connections one after another leave nothing behind; hostile neighbours change no bit of a stream; with three times
- * the work that a machine can do, every sample is either processed or told of. Models are those of fake_rill.c, or the
- * default one. FAULTS_LONG=1: 100,000 connections. */
+/* Many connections one after another leave nothing behind; hostile neighbours change no bit of a
+ * stream; with three times the work that a machine can do, every sample is either processed or told
+ * of. Models are those of fake_rill.c, or the default one. FAULTS_LONG=1: 100,000 connections. */
 #include "tests/faults/faults.h"
 
 #include <math.h>
@@ -23,12 +23,13 @@ static struct rig rig;
 
 static bool cycle_play(unsigned i)
 {
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = i % 2 ? RILL_CLIENT_LIVE : RILL_CLIENT_FILE,
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = i % 2 ? RILL_CLIENT_LIVE : RILL_CLIENT_FILE,
                                   .align = true };
     static float x[1024];
     struct rill_client *c = NULL;
-    bool good = rill_client_connect(&c, rig.sock, "soak", 20000) == 0 && rill_client_open(c, 1, &o, NULL) == 0 &&
-                rill_client_send(c, 1, x, sizeof x) == 0;
+    bool good = rill_client_connect(&c, rig.sock, "soak", 20000) == 0 &&
+        rill_client_open(c, 1, &o, NULL) == 0 && rill_client_send(c, 1, x, sizeof x) == 0;
     if (good && i % 3 == 0)
         good = rill_client_finish(c, 1, NULL) == 0;
     else if (good && i % 3 == 1)
@@ -51,7 +52,8 @@ static void test_cycles(void)
     usleep(500000);
     CHECK(i == n);
     CHECK(fds_settle(&rig, fds), "%u descriptors, %u before", fds_of(&rig), fds);
-    CHECK(fault_sanitized() || rss_kib(&rig) <= rss + RSS_GROWTH_KIB, "%llu KiB, %llu before", (unsigned long long) rss_kib(&rig), (unsigned long long) rss);
+    CHECK(fault_sanitized() || rss_kib(&rig) <= rss + RSS_GROWTH_KIB, "%llu KiB, %llu before",
+          (unsigned long long) rss_kib(&rig), (unsigned long long) rss);
     printf("%u cycles: %llu KiB before, %llu after, %u descriptors\n", n, (unsigned long long) rss,
            (unsigned long long) rss_kib(&rig), fds);
 }
@@ -70,7 +72,9 @@ struct player {
 static void *player_main(void *arg)
 {
     struct player *p = arg;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true };
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_FILE,
+                                  .align = true };
     float *x = malloc(FRAMES * sizeof *x);
     uint32_t seed = p->seed;
     for (int i = 0; i < FRAMES; i++)
@@ -125,7 +129,8 @@ static void test_isolation(void)
         pthread_join(beside[i].thread, NULL);
     for (unsigned i = 0; i < CLEAN; i++) {
         CHECK(beside[i].good, "stream %u: %s", i, beside[i].err);
-        CHECK(!beside[i].good || result_same(&beside[i].r, &alone[i].r), "stream %u beside the others", i);
+        CHECK(!beside[i].good || result_same(&beside[i].r, &alone[i].r),
+              "stream %u beside the others", i);
         result_free(&alone[i].r);
         result_free(&beside[i].r);
     }
@@ -139,7 +144,10 @@ static void test_isolation(void)
 static void *live_main(void *arg)
 {
     struct player *p = arg;
-    struct rill_client_open o = { .model = "slow", .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_LIVE, .align = true,
+    struct rill_client_open o = { .model = "slow",
+                                  .in = { 16000, 1, RILL_CLIENT_F32 },
+                                  .pace = RILL_CLIENT_LIVE,
+                                  .align = true,
                                   .max_latency_ms = 200 };
     float x[512] = { 0 };
     struct rill_client *c = NULL;
@@ -174,18 +182,20 @@ static void test_overload(void)
         const struct rill_client_finished *f = &p[i].r.fin;
         if (!CHECK(p[i].good, "stream %u: %s", i, p[i].err))
             continue;
-        CHECK(f->processed + f->dropped + f->bypassed == f->in, "stream %u: in %llu, processed %llu, dropped %llu, bypassed %llu", i,
-              (unsigned long long) f->in, (unsigned long long) f->processed, (unsigned long long) f->dropped,
-              (unsigned long long) f->bypassed);
+        CHECK(f->processed + f->dropped + f->bypassed == f->in,
+              "stream %u: in %llu, processed %llu, dropped %llu, bypassed %llu", i,
+              (unsigned long long) f->in, (unsigned long long) f->processed,
+              (unsigned long long) f->dropped, (unsigned long long) f->bypassed);
         CHECK(p[i].r.gap_dropped == f->dropped && p[i].r.gap_bypassed == f->bypassed,
-              "stream %u: told %llu and %llu, dropped %llu, bypassed %llu", i, (unsigned long long) p[i].r.gap_dropped,
-              (unsigned long long) p[i].r.gap_bypassed, (unsigned long long) f->dropped, (unsigned long long) f->bypassed);
+              "stream %u: told %llu and %llu, dropped %llu, bypassed %llu", i,
+              (unsigned long long) p[i].r.gap_dropped, (unsigned long long) p[i].r.gap_bypassed,
+              (unsigned long long) f->dropped, (unsigned long long) f->bypassed);
         lost += f->dropped + f->bypassed;
         result_free(&p[i].r);
     }
     CHECK(lost > 0, "nothing was too much");
-    printf("%u streams of a tenth of one thread each: %llu of %u samples went without the model\n", PILE, (unsigned long long) lost,
-           PILE * 90 * 512);
+    printf("%u streams of a tenth of one thread each: %llu of %u samples went without the model\n",
+           PILE, (unsigned long long) lost, PILE * 90 * 512);
 }
 
 int main(void)

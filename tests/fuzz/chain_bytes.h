@@ -19,7 +19,8 @@ static inline unsigned chain_kinds(void)
 
 static inline bool is_size(const char *name)
 {
-    static const char *const sizes[] = { "s", "k", "d", "l", "r", "hop", "step", "before", "from", "to", "size", "late", "right" };
+    static const char *const sizes[] = { "s",      "k",    "d",  "l",    "r",    "hop",  "step",
+                                         "before", "from", "to", "size", "late", "right" };
     bool any = false;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         any |= !strcmp(sizes[i], name);
@@ -30,8 +31,11 @@ static inline bool is_size(const char *name)
 static inline struct chain chain_take(struct bytes_in *b, int over)
 {
     int kinds = (int) chain_kinds();
-    struct chain c = { .channels = take_int(b, 1, 3), .times = take_int(b, 1, 3), .form = take_int(b, 0, FORMS - 1),
-                       .n = (unsigned) take_int(b, 1, STEPS_MAX), .taps = take_int(b, 0, 63) };
+    struct chain c = { .channels = take_int(b, 1, 3),
+                       .times = take_int(b, 1, 3),
+                       .form = take_int(b, 0, FORMS - 1),
+                       .n = (unsigned) take_int(b, 1, STEPS_MAX),
+                       .taps = take_int(b, 0, 63) };
     for (unsigned i = 0; i < c.n; i++) {
         struct chain_step *s = &c.steps[i];
         s->kind = step_kind_at((unsigned) take_int(b, 0, kinds - 1));

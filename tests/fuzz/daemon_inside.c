@@ -45,8 +45,10 @@ static void inside_start(void)
     FILE *f = fopen(path, "w");
     if (!f)
         abort();
-    fprintf(f, "[daemon]\nsocket = %s\ncontrol_socket =\nworkers = 2\n[models]\nmodel_path = %s\n"
-            "[limits]\nmax_streams = 4096\nmax_connections = 4096\nmax_connections_per_uid = 4096\n[log]\nlevel = error\n",
+    fprintf(f,
+            "[daemon]\nsocket = %s\ncontrol_socket =\nworkers = 2\n[models]\nmodel_path = %s\n"
+            "[limits]\nmax_streams = 4096\nmax_connections = 4096\nmax_connections_per_uid = "
+            "4096\n[log]\nlevel = error\n",
             sock, dir);
     fclose(f);
     if (!conf_load(&inside->conf, path, false, err))
@@ -96,7 +98,9 @@ static uint32_t frame_check(size_t n)
 static bool byte_take(uint8_t c, uint32_t req)
 {
     coming[n_coming++] = c;
-    size_t want = n_coming < 4 ? 0 : coming[0] | (size_t) coming[1] << 8 | (size_t) coming[2] << 16 | (size_t) coming[3] << 24;
+    size_t want = n_coming < 4
+        ? 0
+        : coming[0] | (size_t) coming[1] << 8 | (size_t) coming[2] << 16 | (size_t) coming[3] << 24;
     if (n_coming >= 4 && (!want || want > sizeof coming - 4))
         abort();
     if (n_coming < 4 || n_coming < 4 + want)
@@ -105,7 +109,8 @@ static bool byte_take(uint8_t c, uint32_t req)
     return frame_check(want) == req && req;
 }
 
-/* Takes bytes from the daemon; true if the answer to `req` was among them. A refused preface is answered without one. */
+/* Takes bytes from the daemon; true if the answer to `req` was among them. A refused preface is
+ * answered without one. */
 static bool bytes_take(const uint8_t *p, size_t n, uint32_t req)
 {
     static const uint8_t preface[8] = { 'R', 'I', 'L', 'L', 1, 0, 0, 0 };

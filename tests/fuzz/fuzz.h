@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz.h - a target is LLVMFuzzerTestOneInput: for libFuzzer, and for regress.c, which plays the files of a folder and
- * mutations of them in a fixed order. Reading past the end of the bytes gives zeros, so that any bytes are a plan. */
+/* fuzz.h - a target is LLVMFuzzerTestOneInput: for libFuzzer, and for regress.c, which plays the
+ * files of a folder and mutations of them in a fixed order. Reading past the end of the bytes gives
+ * zeros, so that any bytes are a plan. */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 

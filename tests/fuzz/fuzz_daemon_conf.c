@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as rilld.conf: settings within their limits, or words with a line; what was read is read again the same. */
+/* Any bytes as rilld.conf: settings within their limits, or words with a line; what was read is
+ * read again the same. */
 #include "daemon/conf.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -27,7 +28,9 @@ static void limits_check(const struct conf *c)
 #define IN_INT(v, lo, hi)  ((double) (v) >= (double) (lo) && (double) (v) <= (double) (hi))
 #define IN_MODE(v, lo, hi) IN_INT(v, lo, hi)
 #define IN_REAL(v, lo, hi) IN_INT(v, lo, hi)
-#define X(section, key, type, def, lo, hi, help) if (!IN_##type(c->section##_##key, lo, hi)) abort();
+#define X(section, key, type, def, lo, hi, help)                                                   \
+    if (!IN_##type(c->section##_##key, lo, hi))                                                    \
+        abort();
     CONF_EACH(X)
 #undef X
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes on the daemon's socket, in any pieces, before and after Hello: it answers with frames, and closes. */
+/* Any bytes on the daemon's socket, in any pieces, before and after Hello: it answers with frames,
+ * and closes. */
 #include "tests/fuzz/daemon_inside.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -13,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     int fd = inside_connect();
     bool open = how % 4 == 0 || inside_send(fd, hello, how % 4 == 1 ? 8 : sizeof hello);
     while (open && b.at < b.end) {
-        size_t left = (size_t) (b.end - b.at), m = piece ? 1 + (piece * 7 + left) % (piece + 1) : left;
+        size_t left = (size_t) (b.end - b.at),
+               m = piece ? 1 + (piece * 7 + left) % (piece + 1) : left;
         m = m < left ? m : left;
         open = inside_send(fd, b.at, m);
         b.at += m;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a request for figures: one decision at some byte, which more bytes do not change; its answer has a head. */
+/* Any bytes as a request for figures: one decision at some byte, which more bytes do not change;
+ * its answer has a head. */
 #include "daemon/http.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -23,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     char head[1024];
     for (size_t k = 0; k <= n && k < 2 * HTTP_REQUEST_BYTES; k++) {
         struct http_decision d = decide_exact(data, k);
-        if (first.status && (d.status != first.status || d.page != first.page || d.open != first.open))
+        if (first.status &&
+            (d.status != first.status || d.page != first.page || d.open != first.open))
             abort();
         if (!d.status && k > HTTP_REQUEST_BYTES)
             abort();
@@ -34,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (!first.status)
         return 0;
     size_t bytes = http_head(head, sizeof head, first.status, "text/plain", n);
-    if (bytes >= sizeof head || !*http_reason(first.status) || bytes < 4 || memcmp(head + bytes - 4, "\r\n\r\n", 4) != 0)
+    if (bytes >= sizeof head || !*http_reason(first.status) || bytes < 4 ||
+        memcmp(head + bytes - 4, "\r\n\r\n", 4) != 0)
         abort();
     return 0;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a graph, a pulse, a length and cuts: what the stream gives is what the whole run gives, to the bit. */
+/* Any bytes as a graph, a pulse, a length and cuts: what the stream gives is what the whole run
+ * gives, to the bit. */
 #include "tests/fuzz/chain_bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A whole run multiplies the frames that a mask hides by 0 and sums: a sum of nothing may be -0 there. */
+/* A whole run multiplies the frames that a mask hides by 0 and sums: a sum of nothing may be -0
+ * there. */
 static bool attends(const struct chain *c)
 {
     bool any = false;
@@ -31,8 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (v == LAW_BROKEN) {
         char text[1024];
         chain_print(&c, text, sizeof text);
-        printf("RILL_GRAPH='%s' RILL_PULSE=%d RILL_LENGTH=%d RILL_TAPS=%d (cuts %u)\n    %s\n", text, pulse, length, c.taps,
-               (unsigned) cuts, o.err.text);
+        printf("RILL_GRAPH='%s' RILL_PULSE=%d RILL_LENGTH=%d RILL_TAPS=%d (cuts %u)\n    %s\n",
+               text, pulse, length, c.taps, (unsigned) cuts, o.err.text);
         abort();
     }
     oracle_close(&o);

@@ -27,10 +27,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 #ifndef FUZZ_LIBFUZZER
 static const char seed_text[] =
-    "; comment\n[model]\ntask = vad\nsample_rate = 16000\nlicence = MIT\nsummary = words\n[input.pcm]\nkind = audio\n"
-    "[output.logp]\nkind = ctc\ntokens = tokens.txt\nunits = marks\nblank = 0\nbeam = 8\nstability = 0.5\nrule2_ms = 900\n"
+    "; comment\n[model]\ntask = vad\nsample_rate = 16000\nlicence = MIT\nsummary = "
+    "words\n[input.pcm]\nkind = audio\n"
+    "[output.logp]\nkind = ctc\ntokens = tokens.txt\nunits = marks\nblank = 0\nbeam = 8\nstability "
+    "= 0.5\nrule2_ms = 900\n"
     "[output.word]\nkind = keyword\nwords = yes,no\nscores = logits\nsmooth_frames = 3\n"
-    "[output.speech]\nkind = vad\n[vad]\nthreshold = 0.5\nrelease = 0.35\nhangover_ms = 100\n[weights.net.onnx]\n"
+    "[output.speech]\nkind = vad\n[vad]\nthreshold = 0.5\nrelease = 0.35\nhangover_ms = "
+    "100\n[weights.net.onnx]\n"
     "url = https://example.org/net.onnx\nbytes = 2327524\nfrom = net/net.onnx\n"
     "sha256 = 1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3\n";
 
@@ -50,7 +53,8 @@ int main(int argc, char **argv)
         size_t n = sizeof seed_text - 1;
         memcpy(text, seed_text, n);
         for (unsigned k = 0; k < i % 7; k++) {
-            size_t at = next_random(&seed) % n, to = next_random(&seed) % n, m = 1 + next_random(&seed) % 40;
+            size_t at = next_random(&seed) % n, to = next_random(&seed) % n,
+                   m = 1 + next_random(&seed) % 40;
             m = at + m > n || to + m > n ? 1 : m;
             if (next_random(&seed) % 2)
                 text[at] = marks[next_random(&seed) % (sizeof marks - 1)];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as NNEF text: read, then typed. One entry point for libFuzzer and for the regression below, which
- * mutates good texts in a fixed order. Tensor files take the same way when the bytes begin like one. */
+/* Any bytes as NNEF text: read, then typed. One entry point for libFuzzer and for the regression
+ * below, which mutates good texts in a fixed order. Tensor files take the same way when the bytes
+ * begin like one. */
 #include "engine/typed.h"
 #include "models/nnef/dat.h"
 #include "models/nnef/nnef.h"
@@ -28,7 +29,8 @@ static bool take(const uint8_t *data, size_t n)
     if (n > 2 && data[0] == 0x4e && data[1] == 0xef)
         tensor_from_dat(&dat, &a, data, n, "fuzz.dat", &err);
     else if (ds && mgraph_from_nnef(&m, &a, ds, &source, &limits, &err) == RILL_OK)
-        good = tgraph_from_mgraph(&t, &m, &(struct typed_opts) { .fold_bytes_max = 1 << 20 }, &err) == RILL_OK;
+        good = tgraph_from_mgraph(&t, &m, &(struct typed_opts) { .fold_bytes_max = 1 << 20 },
+                                  &err) == RILL_OK;
     arena_drop(&a);
     dims_free(ds);
     return good;
@@ -45,17 +47,24 @@ static const char *const seeds[] = {
     "version 1.0;\nextension rill_symbol T;\nextension rill_assert T >= 1;\n"
     "fragment f(x: tensor<scalar>, s: tensor<scalar>, k: scalar = 2.0) -> (y: tensor<scalar>, t: "
     "tensor<scalar>)\n{ t = s * 0.5 + x; y = select(t > k, t, -x) if k >= 1.0 && true else x; }\n"
-    "graph g(x, z) -> (y, w)\n{\n x = external<scalar>(shape = [2 * T - 1]); z = external<integer>(shape = "
-    "[T, 3]);\n y = rill_scan(x, body = f, state = [(s, t, rill_fill([], 1.0))]);\n (a, b) = (sqr(y), z[0] "
+    "graph g(x, z) -> (y, w)\n{\n x = external<scalar>(shape = [2 * T - 1]); z = "
+    "external<integer>(shape = "
+    "[T, 3]);\n y = rill_scan(x, body = f, state = [(s, t, rill_fill([], 1.0))]);\n (a, b) = "
+    "(sqr(y), z[0] "
     "if false else z);\n w = clamp(a, 0.0, 1.0) ^ 2.0; # comment\n}\n",
-    "graph g(x) -> (y) { x = external(shape = [S]); f = rill_frame(x, size = 8, hop = 4, before = 4, end = "
-    "'cover');\nw = rill_window(\"hann\", 8); m = sum_reduce(f * w, axes = [1], normalize = true); y = "
+    "graph g(x) -> (y) { x = external(shape = [S]); f = rill_frame(x, size = 8, hop = 4, before = "
+    "4, end = "
+    "'cover');\nw = rill_window(\"hann\", 8); m = sum_reduce(f * w, axes = [1], normalize = true); "
+    "y = "
     "squeeze(m, [1]); }",
-    "graph g(x) -> (y) { x = external(shape = [2, 6]); [a, b, c] = split(x, axis = 1, ratios = [1, 1, "
-    "1]);\nd = concat([c, b, a], axis = 1); e = pad(reshape(d, [3, -1]), [(1, 0), (0, 2)], border = "
+    "graph g(x) -> (y) { x = external(shape = [2, 6]); [a, b, c] = split(x, axis = 1, ratios = [1, "
+    "1, "
+    "1]);\nd = concat([c, b, a], axis = 1); e = pad(reshape(d, [3, -1]), [(1, 0), (0, 2)], border "
+    "= "
     "'reflect');\ny = transpose(slice(e, axes = [0, 1], begin = [1, -2], end = [0, 0]), [1, 0]) + "
     "stack([1.0, 2], 0) * 0.0; }",
-    "graph g(x) -> (y) { x = external(shape = [1, 4, 9]); k = constant(shape = [2, 4, 3], value = [0.5]);\nc "
+    "graph g(x) -> (y) { x = external(shape = [1, 4, 9]); k = constant(shape = [2, 4, 3], value = "
+    "[0.5]);\nc "
     "= conv(x, k, 0.0, stride = [2], padding = [(1, 1)]); p = max_pool(c, size = [1, 1, 2]);\ny = "
     "softmax(matmul(p, p, transposeB = true), axes = [2]); }",
 };
@@ -90,7 +99,8 @@ static size_t mutate(char *text, size_t n, uint32_t *seed)
 
 static void run_exact(const void *bytes, size_t n)
 {
-    uint8_t *copy = malloc(n ? n : 1);      /* of exact size, so that a sanitizer sees one byte too far */
+    uint8_t *copy =
+        malloc(n ? n : 1); /* of exact size, so that a sanitizer sees one byte too far */
     if (!copy)
         abort();
     memcpy(copy, bytes, n);

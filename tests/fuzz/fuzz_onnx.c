@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an ONNX file: read, then typed. One entry point for libFuzzer and for the regression below, which
- * mutates valid files in a fixed order. */
+/* Any bytes as an ONNX file: read, then typed. One entry point for libFuzzer and for the regression
+ * below, which mutates valid files in a fixed order. */
 #include "engine/typed.h"
 #include "models/onnx/reader.h"
 #include "tests/models/sample.h"
@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct arena a = { .limit_bytes = (size_t) 64 << 20 };
     struct dims *ds = dims_new();
     struct bytes b = { .data = data, .n = n };
-    struct onnx_limits limits = { .unpack_bytes = (uint64_t) 16 << 20, .tensor_bytes = (uint64_t) 16 << 20 };
+    struct onnx_limits limits = { .unpack_bytes = (uint64_t) 16 << 20,
+                                  .tensor_bytes = (uint64_t) 16 << 20 };
     struct mgraph m;
     struct tgraph t;
     rill_error err;
@@ -60,7 +61,8 @@ static void mutate(struct pb *p, uint32_t *seed)
 
 static void run_exact(const struct pb *p)
 {
-    uint8_t *copy = malloc(p->n ? p->n : 1);    /* of exact size, so that a sanitizer sees one byte too far */
+    uint8_t *copy =
+        malloc(p->n ? p->n : 1); /* of exact size, so that a sanitizer sees one byte too far */
     assert(copy);
     memcpy(copy, p->data, p->n);
     LLVMFuzzerTestOneInput(copy, p->n);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a compiled plan, past its hashes, which keep out damage but no intent: read, planned, run for a few pulses.
- * One entry point for libFuzzer and for the regression below, which compiles some models and mutates their files in a fixed
- * order. `fuzz_planfile --seeds FOLDER` writes those files, for libFuzzer to start from. */
+/* Any bytes as a compiled plan, past its hashes, which keep out damage but no intent: read,
+ * planned, run for a few pulses. One entry point for libFuzzer and for the regression below, which
+ * compiles some models and mutates their files in a fixed order. `fuzz_planfile --seeds FOLDER`
+ * writes those files, for libFuzzer to start from. */
 #include "engine/control.h"
 #include "engine/planfile/model.h"
 #include "pulse/plan_internal.h"
@@ -26,7 +27,8 @@ static double graph_work(const struct graph *g)
         const struct node *n = &g->nodes[i];
         double times = 1;
         if (n->op == &op_loop)
-            times = (double) tensor_get_i64(g->wires[n->in[0]].fact.value, g->wires[n->in[0]].fact.value->data, 0);
+            times = (double) tensor_get_i64(g->wires[n->in[0]].fact.value,
+                                            g->wires[n->in[0]].fact.value->data, 0);
         for (unsigned k = 0; n->op == &op_scan && k < n->n_in; k++)
             for (int a = 0; n->in[k] != WIRE_NONE && a < g->wires[n->in[k]].fact.rank; a++)
                 if (dim_value(g->wires[n->in[k]].fact.shape[a]) > times)
@@ -51,14 +53,16 @@ static void plan_run_some(const rill_plan *p)
         for (unsigned i = 0; i < n && ports[i].is_input; i++) {
             size_t most = ports[i].width ? sizeof buf / sizeof *buf / ports[i].width : 1;
             for (size_t left = ports[i].pulse_frames; most && left; left -= moved)
-                if (rill_stream_push(s, i, buf, left < most ? left : most, &moved) != RILL_OK || !moved)
+                if (rill_stream_push(s, i, buf, left < most ? left : most, &moved) != RILL_OK ||
+                    !moved)
                     break;
         }
         if (k == PULSES)
             rill_stream_finish(s);
         rill_stream_run(s);
         for (unsigned i = 0; i < n; i++)
-            for (size_t most = ports[i].width ? sizeof buf / sizeof *buf / ports[i].width : 0; !ports[i].is_input && most;)
+            for (size_t most = ports[i].width ? sizeof buf / sizeof *buf / ports[i].width : 0;
+                 !ports[i].is_input && most;)
                 if (rill_stream_pull(s, i, buf, most, &moved) != RILL_OK || !moved)
                     break;
     }
@@ -133,27 +137,38 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 #ifndef FUZZ_LIBFUZZER
 static const char *const texts[] = {
-    NULL,       /* the built-in model */
+    NULL, /* the built-in model */
     "version 1.0;\nextension rill_symbol S;\nextension rill_assert S >= 1;\n"
-    "fragment f(x: tensor<scalar>, s: tensor<scalar>) -> (y: tensor<scalar>, t: tensor<scalar>)\n{ t = s * 0.5 + x; y = t + x; }\n"
-    "graph g(x) -> (y, w) { x = external(shape = [S, 3]); y = rill_scan(x, body = f, state = [(s, t, rill_fill([3], 1.0))]);\n"
+    "fragment f(x: tensor<scalar>, s: tensor<scalar>) -> (y: tensor<scalar>, t: tensor<scalar>)\n{ "
+    "t = s * 0.5 + x; y = t + x; }\n"
+    "graph g(x) -> (y, w) { x = external(shape = [S, 3]); y = rill_scan(x, body = f, state = [(s, "
+    "t, rill_fill([3], 1.0))]);\n"
     "w = transpose(pad(y, [(2, 1), (0, 0)]), [1, 0]); }\n",
     "version 1.0;\nextension rill_symbol S;\nextension rill_assert S >= 1;\n"
-    "graph g(x) -> (y) { x = external(shape = [1, 4, S]); k = rill_fill([32, 4, 3], 0.5); l = rill_fill([4, 32, 1], 0.25);\n"
-    "c = relu(conv(x, k, 0.0, padding = [(2, 0)])); d = conv(c, l, 0.0, padding = [(0, 0)]); y = sigmoid(d) * x; }\n",
+    "graph g(x) -> (y) { x = external(shape = [1, 4, S]); k = rill_fill([32, 4, 3], 0.5); l = "
+    "rill_fill([4, 32, 1], 0.25);\n"
+    "c = relu(conv(x, k, 0.0, padding = [(2, 0)])); d = conv(c, l, 0.0, padding = [(0, 0)]); y = "
+    "sigmoid(d) * x; }\n",
     "version 1.0;\nextension rill_symbol S;\nextension rill_assert S >= 1;\n"
-    "graph g(x) -> (y) { x = external(shape = [S]); f = rill_frame(x, size = 16, hop = 8, before = 8, end = 'cover');\n"
-    "s = rill_rfft(f * rill_window(\"hann\", 16)); m = rill_magnitude(s); w = rill_fill([9, 40], 0.1);\n"
+    "graph g(x) -> (y) { x = external(shape = [S]); f = rill_frame(x, size = 16, hop = 8, before = "
+    "8, end = 'cover');\n"
+    "s = rill_rfft(f * rill_window(\"hann\", 16)); m = rill_magnitude(s); w = rill_fill([9, 40], "
+    "0.1);\n"
     "y = softmax(matmul(log(m + 1.0), w), axes = [1]); }\n",
     "version 1.0;\nextension rill_symbol S;\nextension rill_assert S >= 1;\n"
     "graph g(x, z) -> (y) { x = external(shape = [1, 2, S]); z = external(shape = [1, 4, S]);\n"
-    "c = concat([x, z], axis = 1); [a, b] = split(c, axis = 1, ratios = [1, 1]); p = max_pool(a, size = [1, 1, 3], padding = [(0, 0), (0, 0), (1, 1)]);\n"
-    "m = mean_reduce(b, axes = [1]); y = slice(p, axes = [1], begin = [1], end = [3]) * m + max(x, 0.0); }\n",
+    "c = concat([x, z], axis = 1); [a, b] = split(c, axis = 1, ratios = [1, 1]); p = max_pool(a, "
+    "size = [1, 1, 3], padding = [(0, 0), (0, 0), (1, 1)]);\n"
+    "m = mean_reduce(b, axes = [1]); y = slice(p, axes = [1], begin = [1], end = [3]) * m + max(x, "
+    "0.0); }\n",
     "version 1.0;\nextension rill_symbol S;\nextension rill_assert S >= 1;\n"
-    "graph g(x) -> (y, r) { x = external(shape = [1, 4, S]); k = rill_fill([20, 4, 3], 0.5); l = rill_fill([4, 20, 1], 0.25);\n"
-    "a = conv(x, k, 0.0, padding = [(2, 0)]); b = conv(x, k, 0.5, padding = [(2, 0)]); g = tanh(a) * sigmoid(b);\n"
-    "r = conv(g, l, 0.0, padding = [(0, 0)]) + x; y = relu(conv(r, k, 0.0, padding = [(4, 0)], dilation = [2])) - g; }\n",
-    tones_graph,        /* with its model.conf and tokens: sinks */
+    "graph g(x) -> (y, r) { x = external(shape = [1, 4, S]); k = rill_fill([20, 4, 3], 0.5); l = "
+    "rill_fill([4, 20, 1], 0.25);\n"
+    "a = conv(x, k, 0.0, padding = [(2, 0)]); b = conv(x, k, 0.5, padding = [(2, 0)]); g = tanh(a) "
+    "* sigmoid(b);\n"
+    "r = conv(g, l, 0.0, padding = [(0, 0)]) + x; y = relu(conv(r, k, 0.0, padding = [(4, 0)], "
+    "dilation = [2])) - g; }\n",
+    tones_graph, /* with its model.conf and tokens: sinks */
 };
 
 struct seed { unsigned char *bytes; size_t n; };
@@ -213,8 +228,24 @@ static uint32_t next_random(uint32_t *s)
 /* Bits, bytes and whole numbers that mean something, mostly where the graph is. */
 static size_t mutate(unsigned char *b, size_t n, uint32_t *seed)
 {
-    static const int64_t numbers[] = { 0, 1, -1, 2, 3, 7, 16, 63, 64, 65, 255, 1 << 16, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN,
-                                       (int64_t) 1 << 36, (int64_t) 1 << 40 };
+    static const int64_t numbers[] = { 0,
+                                       1,
+                                       -1,
+                                       2,
+                                       3,
+                                       7,
+                                       16,
+                                       63,
+                                       64,
+                                       65,
+                                       255,
+                                       1 << 16,
+                                       INT32_MAX,
+                                       INT32_MIN,
+                                       INT64_MAX,
+                                       INT64_MIN,
+                                       (int64_t) 1 << 36,
+                                       (int64_t) 1 << 40 };
     size_t at = 120 + next_random(seed) % (n - 130);
     int64_t v = numbers[next_random(seed) % (sizeof numbers / sizeof *numbers)];
     switch (next_random(seed) % 8) {
@@ -261,8 +292,8 @@ static unsigned seed_rounds(const struct seed *s, unsigned rounds, uint32_t *see
     return rounds;
 }
 
-/* ---- attributes of what only passes make: written as numbers that fit where they stand, so the mutations above, which know
- * no fields, seldom reach them ---- */
+/* ---- attributes of what only passes make: written as numbers that fit where they stand, so the
+ * mutations above, which know no fields, seldom reach them ---- */
 
 static int64_t *attr_number(const struct node *n, uint32_t *seed)
 {
@@ -279,18 +310,22 @@ static int64_t *attr_number(const struct node *n, uint32_t *seed)
 
 static bool is_made(const struct node *n)
 {
-    if (!strcmp(n->op->name, "Move") || !strcmp(n->op->name, "Chain") || !strcmp(n->op->name, "PulseStack"))
+    if (!strcmp(n->op->name, "Move") || !strcmp(n->op->name, "Chain") ||
+        !strcmp(n->op->name, "PulseStack"))
         return true;
     for (const struct attr_spec *s = n->op->attrs; s && s->name; s++)
         if (!strcmp(s->name, "then"))
-            return ((const struct attr_ints *) (const void *) ((const char *) n->attr + s->offset))->n > 0;
+            return ((const struct attr_ints *) (const void *) ((const char *) n->attr + s->offset))
+                       ->n > 0;
     return false;
 }
 
 /* A plan saved with one to three of those numbers changed; counts in *made what was tried. */
 static void made_round(const rill_plan *p, const char *path, uint32_t *seed, unsigned *made)
 {
-    static const int64_t numbers[] = { 0, 1, -1, 2, 3, 5, 6, 16, 64, 255, 256, INT32_MAX, INT64_MAX, INT64_MIN, (int64_t) 1 << 40 };
+    static const int64_t numbers[] = { 0,   1,         -1,        2,         3,
+                                       5,   6,         16,        64,        255,
+                                       256, INT32_MAX, INT64_MAX, INT64_MIN, (int64_t) 1 << 40 };
     const struct graph *g = &p->pgraph.g;
     int64_t *at[3], was[3];
     unsigned n = 0, most = 1 + next_random(seed) % 3;
@@ -334,7 +369,8 @@ int main(int argc, char **argv)
 {
     char own[] = "/tmp/rill_fuzz_XXXXXX";
     bool keep = argc > 2 && !strcmp(argv[1], "--seeds");
-    unsigned runs = 0, made = 0, failed = 0, rounds = argc > 1 && !keep ? (unsigned) atoi(argv[1]) : 1500;
+    unsigned runs = 0, made = 0, failed = 0,
+             rounds = argc > 1 && !keep ? (unsigned) atoi(argv[1]) : 1500;
     uint32_t seed = argc > 2 && !keep ? (uint32_t) atoi(argv[2]) : 17;
     const char *folder = keep ? argv[2] : mkdtemp(own);
     if (!folder)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any rates and any sizes of pushes: the same bits as in one push, as many as announced at most, and finite. */
+/* Any rates and any sizes of pushes: the same bits as in one push, as many as announced at most,
+ * and finite. */
 #include "daemon/resample.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -11,21 +12,27 @@
 
 static uint32_t rate_take(struct bytes_in *b)
 {
-    static const uint32_t rates[] = { 8000, 11025, 16000, 22050, 24000, 32000, 44056, 44100, 48000, 96000, 192000, 191999 };
+    static const uint32_t rates[] = { 8000,  11025, 16000, 22050, 24000,  32000,
+                                      44056, 44100, 48000, 96000, 192000, 191999 };
     uint8_t k = take_u8(b);
     return k < 192 ? rates[k % 12] : 8000 + take_u16(b) * 2;
 }
 
-static float *run(struct resample *r, const float *x, size_t n, struct bytes_in sizes, size_t *ret_n)
+static float *run(struct resample *r, const float *x, size_t n, struct bytes_in sizes,
+                  size_t *ret_n)
 {
     size_t cap = resample_most(r, n) + 4096 * 30, at = 0, got = 0;
     float *y = malloc(cap * sizeof *y);
     if (!y)
         abort();
     while (at < n) {
-        size_t left = n - at, piece = sizes.at < sizes.end ? 1 + (size_t) take_u8(&sizes) * (1 + take_u8(&sizes) % 16) : left;
+        size_t left = n - at,
+               piece = sizes.at < sizes.end
+            ? 1 + (size_t) take_u8(&sizes) * (1 + take_u8(&sizes) % 16)
+            : left;
         piece = piece < left ? piece : left;
-        size_t most = resample_most(r, piece), given = resample_run(r, x ? x + at : NULL, piece, y + got, cap - got);
+        size_t most = resample_most(r, piece),
+               given = resample_run(r, x ? x + at : NULL, piece, y + got, cap - got);
         if (given > most)
             abort();
         got += given;

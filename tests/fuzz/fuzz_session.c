@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Any sequence of messages that parse, over several streams of one connection: after each sequence the connection still
- * answers, or was closed. The messages are those of the protocol's own tables, so that new ones are tried as well. */
+/* Any sequence of messages that parse, over several streams of one connection: after each sequence
+ * the connection still answers, or was closed. The messages are those of the protocol's own tables,
+ * so that new ones are tried as well. */
 #include "rilld.pb-c.h"
 #include "tests/fuzz/daemon_inside.h"
 #include "tests/fuzz/fuzz.h"
@@ -32,21 +33,25 @@ static void *pool_take(size_t n)
 
 static uint64_t number_take(struct bytes_in *b)
 {
-    static const uint64_t wild[] = { 8000, 16000, 44100, 48000, 192000, 0, 1, 255, 65535, UINT32_MAX, UINT64_MAX, 1u << 31 };
+    static const uint64_t wild[] = { 8000, 16000, 44100, 48000,      192000,     0,
+                                     1,    255,   65535, UINT32_MAX, UINT64_MAX, 1u << 31 };
     uint8_t k = take_u8(b);
     return k < 160 ? k % STREAMS : wild[k % 12];
 }
 
 static const char *text_take(struct bytes_in *b)
 {
-    static const char *const texts[] = { "", "", "wiener", "vad", "both", "trimmed", "broken", "slow", "../x", "a\xff", "mic",
-                                         "vad_threshold", "0.5", "max_streams" };
+    static const char *const texts[] = { "",     "",           "wiener", "vad",
+                                         "both", "trimmed",    "broken", "slow",
+                                         "../x", "a\xff",      "mic",    "vad_threshold",
+                                         "0.5",  "max_streams" };
     return texts[take_u8(b) % (sizeof texts / sizeof *texts)];
 }
 
 static void message_fill(ProtobufCMessage *m, struct bytes_in *b, int depth);
 
-static ProtobufCMessage *message_new(const ProtobufCMessageDescriptor *d, struct bytes_in *b, int depth)
+static ProtobufCMessage *message_new(const ProtobufCMessageDescriptor *d, struct bytes_in *b,
+                                     int depth)
 {
     ProtobufCMessage *m = pool_take(d->sizeof_message);
     if (!m)
@@ -66,12 +71,16 @@ static bool value_put(void *at, const ProtobufCFieldDescriptor *f, struct bytes_
     case PROTOBUF_C_TYPE_STRING: *(const char **) at = text_take(b); return true;
     case PROTOBUF_C_TYPE_BYTES: *(ProtobufCBinaryData *) at = data; return true;
     case PROTOBUF_C_TYPE_MESSAGE:
-        return depth < 3 && (*(ProtobufCMessage **) at = message_new(f->descriptor, b, depth + 1)) != NULL;
+        return depth < 3 &&
+            (*(ProtobufCMessage **) at = message_new(f->descriptor, b, depth + 1)) != NULL;
     case PROTOBUF_C_TYPE_FLOAT: *(float *) at = x; return true;
     case PROTOBUF_C_TYPE_DOUBLE: *(double *) at = (double) x; return true;
     case PROTOBUF_C_TYPE_BOOL: *(protobuf_c_boolean *) at = v & 1; return true;
     case PROTOBUF_C_TYPE_ENUM: *(int *) at = (int) (v % 7); return true;
-    case PROTOBUF_C_TYPE_INT64: case PROTOBUF_C_TYPE_UINT64: case PROTOBUF_C_TYPE_SINT64: case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
     case PROTOBUF_C_TYPE_SFIXED64: *(uint64_t *) at = v; return true;
     default: *(uint32_t *) at = (uint32_t) v; return true;
     }
@@ -82,8 +91,13 @@ static size_t value_bytes(const ProtobufCFieldDescriptor *f)
     switch (f->type) {
     case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
     case PROTOBUF_C_TYPE_BOOL: return sizeof(protobuf_c_boolean);
-    case PROTOBUF_C_TYPE_FLOAT: case PROTOBUF_C_TYPE_ENUM: case PROTOBUF_C_TYPE_INT32: case PROTOBUF_C_TYPE_UINT32:
-    case PROTOBUF_C_TYPE_SINT32: case PROTOBUF_C_TYPE_FIXED32: case PROTOBUF_C_TYPE_SFIXED32: return 4;
+    case PROTOBUF_C_TYPE_FLOAT:
+    case PROTOBUF_C_TYPE_ENUM:
+    case PROTOBUF_C_TYPE_INT32:
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_SINT32:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_SFIXED32: return 4;
     default: return 8;
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a file of tokens, and then words made of any tokens. One entry point for libFuzzer and for the regression. */
+/* Any bytes as a file of tokens, and then words made of any tokens. One entry point for libFuzzer
+ * and for the regression. */
 #include "models/sinks/text.h"
 
 #include <stdint.h>
@@ -18,11 +19,13 @@ static void text_check(struct arena *a, const struct tokens *t, const uint8_t *d
     if (text_make(&text, a, t, 64, NULL) != RILL_OK)
         return;
     for (uint32_t i = 0; i < n_said; i++)
-        said[i] = (struct said) { .token = data[i] % t->n, .pos = i, .end_pos = i + 1, .confidence = 1 };
+        said[i] =
+            (struct said) { .token = data[i] % t->n, .pos = i, .end_pos = i + 1, .confidence = 1 };
     text_write(&text, said, n_said);
     for (uint32_t i = 0; i < text.n_words; i++) {
         const rill_word *w = &text.words[i];
-        if (!*w->text || w->pos >= w->end_pos || (i && w->pos < w[-1].end_pos) || !strstr(text.text, w->text))
+        if (!*w->text || w->pos >= w->end_pos || (i && w->pos < w[-1].end_pos) ||
+            !strstr(text.text, w->text))
             abort();
     }
     for (const unsigned char *s = (const unsigned char *) text.text; *s; s++)
@@ -42,7 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         abort();
     memcpy(text, data + 1, n - 1);
     text[n - 1] = 0;
-    rill_sink_opts o = { .units = (rill_units) (data[0] & 3), .ignore = data[0] & 4 ? "b, <x>," : NULL };
+    rill_sink_opts o = { .units = (rill_units) (data[0] & 3),
+                         .ignore = data[0] & 4 ? "b, <x>," : NULL };
     *(data[0] & 8 ? &o.words : &o.tokens) = text;
     rill_status s = tokens_from_opts(&t, &a, &o, data[0] & 16 ? data[0] >> 5 : 0, &err);
     if (s == RILL_OK) {
@@ -60,8 +64,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 #ifndef FUZZ_LIBFUZZER
 static const char *const seeds[] = {
-    "\x10<blk> 0\n\xe2\x96\x81he 1\nllo 2\r\n  3\n<0xC3> 4\n<0xA9> 5\n#0 6\n", "\x01silence\nunknown\nyes no\n\n", "\x08" "a, b ,c",
-    "\x04| 0\na 1\nb 2\n<x> 3", "\x03\xe4\xbd\xa0 0\n\xe5\xa5\xbd 1\n<s> 2\n",
+    "\x10<blk> 0\n\xe2\x96\x81he 1\nllo 2\r\n  3\n<0xC3> 4\n<0xA9> 5\n#0 6\n",
+    "\x01silence\nunknown\nyes no\n\n",
+    "\x08"
+    "a, b ,c",
+    "\x04| 0\na 1\nb 2\n<x> 3",
+    "\x03\xe4\xbd\xa0 0\n\xe5\xa5\xbd 1\n<s> 2\n",
 };
 
 static uint32_t next_random(uint32_t *s)
@@ -81,10 +89,12 @@ int main(int argc, char **argv)
         size_t n = strlen(from);
         memcpy(text, from, n);
         for (unsigned k = 0; k < i % 9; k++) {
-            size_t at = next_random(&seed) % n, to = next_random(&seed) % n, m = 1 + next_random(&seed) % 12;
+            size_t at = next_random(&seed) % n, to = next_random(&seed) % n,
+                   m = 1 + next_random(&seed) % 12;
             m = at + m > n || to + m > n ? 1 : m;
             if (next_random(&seed) % 3)
-                text[at] = k ? marks[next_random(&seed) % (sizeof marks - 1)] : (char) next_random(&seed);
+                text[at] =
+                    k ? marks[next_random(&seed) % (sizeof marks - 1)] : (char) next_random(&seed);
             else
                 memmove(text + to, text + at, m);
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A fuzz target without a fuzzer: the files of a folder, then mutations of them, the same in every run.
- * Usage: TARGET FOLDER [MUTATIONS] */
+/* A fuzz target without a fuzzer: the files of a folder, then mutations of them, the same in every
+ * run. Usage: TARGET FOLDER [MUTATIONS] */
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>
@@ -50,7 +50,8 @@ static void seeds_read(const char *dir)
 
 static void play(const uint8_t *data, size_t n)
 {
-    uint8_t *exact = malloc(n ? n : 1);         /* of exact size, so that a sanitizer sees one byte too far */
+    uint8_t *exact =
+        malloc(n ? n : 1); /* of exact size, so that a sanitizer sees one byte too far */
     if (!exact)
         abort();
     memcpy(exact, data, n);

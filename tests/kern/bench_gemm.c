@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Products against OpenBLAS (where it is installed) and the roofline of this core, in one run. One line per size,
- * separated by tabs: m, k, n, our median, OpenBLAS's median, the roofline (microseconds), ours / OpenBLAS's, ours /
- * roofline. The roofline is the larger of the arithmetic at the measured peak and the weights at the measured read
- * bandwidth of as many bytes; --least prints the shortest times instead of medians. "-" where a figure is not to be had. */
+/* Products against OpenBLAS (where it is installed) and the roofline of this core, in one run. One
+ * line per size, separated by tabs: m, k, n, our median, OpenBLAS's median, the roofline
+ * (microseconds), ours / OpenBLAS's, ours / roofline. The roofline is the larger of the arithmetic
+ * at the measured peak and the weights at the measured read bandwidth of as many bytes; --least
+ * prints the shortest times instead of medians. "-" where a figure is not to be had. */
 #include "kernels/kern.h"
 
 #include <dlfcn.h>
@@ -17,10 +18,10 @@
 
 #define REPEATS_MOST 201
 
-typedef void sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
-                      int ldb, float beta, float *c, int ldc);
-typedef void sgemv_fn(int order, int trans, int m, int n, float alpha, const float *a, int lda, const float *x, int incx,
-                      float beta, float *y, int incy);
+typedef void sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                      int lda, const float *b, int ldb, float beta, float *c, int ldc);
+typedef void sgemv_fn(int order, int trans, int m, int n, float alpha, const float *a, int lda,
+                      const float *x, int incx, float beta, float *y, int incy);
 
 struct product {
     struct kern kern;
@@ -132,7 +133,8 @@ static double call_us(struct product *p, void (*f)(struct product *), int calls)
 }
 
 /* Medians of n functions, NULL ones left at 0. */
-static void medians(struct product *p, void (*const *f)(struct product *), int n, double *ret, double total_us, bool least)
+static void medians(struct product *p, void (*const *f)(struct product *), int n, double *ret,
+                    double total_us, bool least)
 {
     static double t[4][REPEATS_MOST];
     int reps = 0, calls[4] = { 0 };
@@ -161,10 +163,12 @@ static void number_print(double v, char end)
         printf("-%c", end);
 }
 
-static void size_time(struct product *p, const struct limits *l, size_t m, size_t k, size_t n, double total_us, bool least)
+static void size_time(struct product *p, const struct limits *l, size_t m, size_t k, size_t n,
+                      double total_us, bool least)
 {
     p->m = m, p->k = k, p->n = n;
-    p->x = floats(m * k), p->b = floats(k * n), p->y = floats(m * n), p->w = floats(kern_packed_floats(n, k));
+    p->x = floats(m * k), p->b = floats(k * n), p->y = floats(m * n),
+    p->w = floats(kern_packed_floats(n, k));
     kern_pack_f32(p->w, p->b, n, k, 1, n);
     p->bytes = k * n * sizeof(float);
     void (*const f[4])(struct product *) = { ours, p->sgemm ? openblas : NULL, l->fma, l->read };
@@ -199,9 +203,10 @@ static void peer_open(struct product *p)
 int main(int argc, char **argv)
 {
     static const size_t sizes[][3] = {
-        { 1, 16, 48 }, { 1, 256, 256 }, { 1, 128, 512 }, { 1, 256, 768 }, { 1, 512, 512 }, { 1, 1024, 1024 },
-        { 64, 64, 64 }, { 128, 128, 128 }, { 256, 256, 256 }, { 512, 512, 512 }, { 1024, 1024, 1024 },
-        { 63, 65, 67 }, { 33, 16, 48 }, { 8, 256, 768 },
+        { 1, 16, 48 },     { 1, 256, 256 },   { 1, 128, 512 },      { 1, 256, 768 },
+        { 1, 512, 512 },   { 1, 1024, 1024 }, { 64, 64, 64 },       { 128, 128, 128 },
+        { 256, 256, 256 }, { 512, 512, 512 }, { 1024, 1024, 1024 }, { 63, 65, 67 },
+        { 33, 16, 48 },    { 8, 256, 768 },
     };
     struct product p = { 0 };
     bool least = argc > 1 && !strcmp(argv[1], "--least");
@@ -214,10 +219,12 @@ int main(int argc, char **argv)
     kern_init(&p.kern, cpu);
     struct limits l = limits_of(cpu);
     peer_open(&p);
-    printf("# %s, OpenBLAS %s\n# m\tk\tn\tours us\tOpenBLAS us\troofline us\tours/OpenBLAS\tours/roofline\n", p.kern.isa,
-           p.sgemm ? "found" : "not found");
+    printf("# %s, OpenBLAS %s\n# m\tk\tn\tours us\tOpenBLAS us\troofline "
+           "us\tours/OpenBLAS\tours/roofline\n",
+           p.kern.isa, p.sgemm ? "found" : "not found");
     if (argc == 4)
-        size_time(&p, &l, strtoul(argv[1], NULL, 0), strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0), 1e6, least);
+        size_time(&p, &l, strtoul(argv[1], NULL, 0), strtoul(argv[2], NULL, 0),
+                  strtoul(argv[3], NULL, 0), 1e6, least);
     else if (argc != 1)
         return printf("bench_gemm [--least] [M K N]\n"), 2;
     for (size_t i = 0; argc == 1 && i < sizeof sizes / sizeof *sizes; i++)

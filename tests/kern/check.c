@@ -11,7 +11,8 @@
 
 float *check_buf(struct check *t, size_t n, bool low)
 {
-    size_t page = (size_t) sysconf(_SC_PAGESIZE), span = (n * 4 + page) / page * page, bytes = span + 2 * page;
+    size_t page = (size_t) sysconf(_SC_PAGESIZE), span = (n * 4 + page) / page * page,
+           bytes = span + 2 * page;
     char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED || t->n_bufs == CHECK_BUFS_MAX || mprotect(p, page, PROT_NONE) ||
         mprotect(p + page + span, page, PROT_NONE))
@@ -48,8 +49,9 @@ void check_fill(struct check *t, float *p, size_t n)
 
 void check_fill_bits(struct check *t, float *p, size_t n)
 {
-    static const uint32_t edges[] = { 0, 0x80000000, 1, 0x80000001, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f7fffff,
-                                      0xff7fffff, 0x3f800000, 0xbf800000, 0x00800000, 0x42b17218, 0xc2cff1b5 };
+    static const uint32_t edges[] = { 0,          0x80000000, 1,          0x80000001, 0x7f800000,
+                                      0xff800000, 0x7fc00000, 0x7f7fffff, 0xff7fffff, 0x3f800000,
+                                      0xbf800000, 0x00800000, 0x42b17218, 0xc2cff1b5 };
     for (size_t i = 0; i < n; i++) {
         uint32_t pick = next(t) >> 8, bits = next(t) ^ next(t) >> 16;
         bits = pick % 4 == 0 ? edges[pick / 4 % (sizeof edges / sizeof *edges)] : bits;
@@ -99,10 +101,12 @@ static void digest_add(struct check *t, const char *what, const float *got, size
 static void digests_print(const struct check *t)
 {
     for (unsigned i = 0; i < t->n_digests; i++)
-        printf("digest %s %lu %016llx\n", t->digests[i].what, t->digests[i].n, (unsigned long long) t->digests[i].hash);
+        printf("digest %s %lu %016llx\n", t->digests[i].what, t->digests[i].n,
+               (unsigned long long) t->digests[i].hash);
 }
 
-bool check_same(struct check *t, const char *what, const float *ref, const float *got, size_t n, const char *fmt, ...)
+bool check_same(struct check *t, const char *what, const float *ref, const float *got, size_t n,
+                const char *fmt, ...)
 {
     size_t i = 0;
     digest_add(t, what, got, n);
@@ -177,8 +181,10 @@ static const struct { const char *name; unsigned cpu; } sets[] = {
 
 static int usage(void)
 {
-    printf("check_kern [--bench] [--digest] [--isa=SET] [--only=TEST] [--seed=N] [--accuracy-step=N]\n"
-           "  --digest: a hash of what each kernel gave; the same seed gives the same on every machine\n");
+    printf(
+        "check_kern [--bench] [--digest] [--isa=SET] [--only=TEST] [--seed=N] [--accuracy-step=N]\n"
+        "  --digest: a hash of what each kernel gave; the same seed gives the same on every "
+        "machine\n");
     return 2;
 }
 
@@ -230,7 +236,9 @@ int main(int argc, char **argv)
         if ((sets[s].cpu & cpu) == sets[s].cpu && (!isa || !strcmp(isa, sets[s].name)))
             set_check(&t, sets[s].cpu, sets[s].name);
     if (!t.passed && !t.failed)
-        t.failed += (unsigned) printf("FAILED: nothing ran: this machine or this build lacks '%s'\n", isa ? isa : "") > 0;
+        t.failed +=
+            (unsigned) printf("FAILED: nothing ran: this machine or this build lacks '%s'\n",
+                              isa ? isa : "") > 0;
     if (digest)
         digests_print(&t);
     printf("%u passed, %u failed\n", t.passed, t.failed);

@@ -29,11 +29,13 @@ float *check_buf(struct check *t, size_t n, bool low);
 void   check_drop(struct check *t);                             /* all buffers */
 float  check_rand(struct check *t);                             /* -1..1 */
 void   check_fill(struct check *t, float *p, size_t n);         /* -1..1 */
-void   check_fill_bits(struct check *t, float *p, size_t n);    /* any bits: zeros, subnormals, inf and NaN too */
+void check_fill_bits(struct check *t, float *p,
+                     size_t n); /* any bits: zeros, subnormals, inf and NaN too */
 
 /* Same bits, NaN as a class; counts one test. */
-__attribute__((format(printf, 6, 7)))
-bool   check_same(struct check *t, const char *what, const float *ref, const float *got, size_t n, const char *fmt, ...);
+__attribute__((format(printf, 6, 7))) bool check_same(struct check *t, const char *what,
+                                                      const float *ref, const float *got, size_t n,
+                                                      const char *fmt, ...);
 __attribute__((format(printf, 3, 4)))
 bool   check_true(struct check *t, bool ok, const char *fmt, ...);
 void   check_time(struct check *t, const char *what, double flop, void (*call)(void *), void *arg);

@@ -10,16 +10,16 @@
 #define ROWS_MOST  9
 #define UNITS_MOST 80
 
-static const struct { const char *name; size_t gates; } kinds[] = {
-    [KERN_CELL_RNN] = { "rnn", 1 }, [KERN_CELL_GRU] = { "gru", 3 }, [KERN_CELL_GRU_LATE] = { "gru late", 3 },
-    [KERN_CELL_LSTM] = { "lstm", 4 }
-};
+static const struct { const char *name; size_t gates; } kinds[] = { [KERN_CELL_RNN] = { "rnn", 1 },
+              [KERN_CELL_GRU] = { "gru", 3 },
+              [KERN_CELL_GRU_LATE] = { "gru late", 3 },
+              [KERN_CELL_LSTM] = { "lstm", 4 } };
 
 struct cell {
     struct kern_cell c;
     size_t rows, steps;
     float *w[2], *r[2], *bias[2], *bias_rn[2];      /* of each direction, as a file has them */
-    float *x, *y, *h, *s;                           /* [rows][steps][inputs], [rows][steps][hidden], [rows][hidden] */
+    float *x, *y, *h, *s; /* [rows][steps][inputs], [rows][steps][hidden], [rows][hidden] */
     const struct kern *kern;
     struct kern_cell_row row[ROWS_MOST * 8];
 };
@@ -38,7 +38,8 @@ static float one(void (*f)(float *, const float *, size_t), float x)
     return x;
 }
 
-static void step(const struct check *t, const struct cell *q, size_t d, const float *x, float *h, float *s)
+static void step(const struct check *t, const struct cell *q, size_t d, const float *x, float *h,
+                 float *s)
 {
     const struct kern *k = &t->ref;
     size_t n = q->c.hidden, in = q->c.inputs;
@@ -62,14 +63,17 @@ static void step(const struct check *t, const struct cell *q, size_t d, const fl
             break;
         case KERN_CELL_GRU:
         case KERN_CELL_GRU_LATE: {
-            float own = q->c.kind == KERN_CELL_GRU ? chain(q->bias_rn[d][u], rn, h, n) * a[1][u] : 0;
+            float own =
+                q->c.kind == KERN_CELL_GRU ? chain(q->bias_rn[d][u], rn, h, n) * a[1][u] : 0;
             float c = q->c.kind == KERN_CELL_GRU ? a[2][u] + own : chain(a[2][u], rn, rh, n);
-            float z = one(k->sigmoid_f32, a[0][u]), zh = z * h[u], zc = (1 - z) * one(k->tanh_f32, c);
+            float z = one(k->sigmoid_f32, a[0][u]), zh = z * h[u],
+                  zc = (1 - z) * one(k->tanh_f32, c);
             next[u] = zc + zh;
             break;
         }
         case KERN_CELL_LSTM: {
-            float old = one(k->sigmoid_f32, a[2][u]) * s[u], new = one(k->sigmoid_f32, a[0][u]) * one(k->tanh_f32, a[3][u]);
+            float old = one(k->sigmoid_f32, a[2][u]) * s[u],
+                  new = one(k->sigmoid_f32, a[0][u]) * one(k->tanh_f32, a[3][u]);
             s[u] = old + new;
             next[u] = one(k->sigmoid_f32, a[1][u]) * one(k->tanh_f32, s[u]);
         }
@@ -111,11 +115,14 @@ static void cell_make(struct check *t, struct cell *q, bool low)
         bool back = i % c->dirs;
         size_t first = back ? q->steps - 1 : 0;
         ptrdiff_t in = (ptrdiff_t) c->inputs, out = (ptrdiff_t) c->hidden;
-        q->row[i] = (struct kern_cell_row) {
-            .x = q->x + (i * q->steps + first) * c->inputs, .y = q->y + (i * q->steps + first) * c->hidden,
-            .x_step = back ? -in : in, .y_step = back ? -out : out, .h_from = q->h + i * c->hidden,
-            .c_from = q->s + i * c->hidden, .h = q->h + i * c->hidden, .c = q->s + i * c->hidden
-        };
+        q->row[i] = (struct kern_cell_row) { .x = q->x + (i * q->steps + first) * c->inputs,
+                                             .y = q->y + (i * q->steps + first) * c->hidden,
+                                             .x_step = back ? -in : in,
+                                             .y_step = back ? -out : out,
+                                             .h_from = q->h + i * c->hidden,
+                                             .c_from = q->s + i * c->hidden,
+                                             .h = q->h + i * c->hidden,
+                                             .c = q->s + i * c->hidden };
     }
 }
 
@@ -128,7 +135,8 @@ static void want_make(const struct check *t, const struct cell *q, float *y, flo
     for (size_t i = 0; i < q->rows; i++)
         for (size_t k = 0; k < q->steps; k++) {
             size_t at = i % q->c.dirs ? q->steps - 1 - k : k;
-            step(t, q, i % q->c.dirs, q->x + (i * q->steps + at) * q->c.inputs, h + i * n, s + i * n);
+            step(t, q, i % q->c.dirs, q->x + (i * q->steps + at) * q->c.inputs, h + i * n,
+                 s + i * n);
             memcpy(y + i * each + at * n, h + i * n, n * sizeof *y);
         }
 }
@@ -136,11 +144,14 @@ static void want_make(const struct check *t, const struct cell *q, float *y, flo
 /* Of one direction: the projection, then the steps; or both together. */
 static void seq_run(struct check *t, const struct cell *q, bool low, bool together)
 {
-    struct kern_cell_seq c = { .kind = q->c.kind, .hidden = q->c.hidden, .groups = (q->c.hidden + 15) / 16,
+    struct kern_cell_seq c = { .kind = q->c.kind,
+                               .hidden = q->c.hidden,
+                               .groups = (q->c.hidden + 15) / 16,
                                .inputs = together ? q->c.inputs : 0 };
     size_t n = kern_cell_seq_columns(&c), work = kern_cell_seq_work_floats(&c), in = q->c.inputs;
     float *w = check_buf(t, n * in + n, low), *r = check_buf(t, kern_cell_seq_floats(&c), low);
-    float *x = check_buf(t, q->rows * q->steps * n, low), *bias_rn = check_buf(t, c.groups * 16, low);
+    float *x = check_buf(t, q->rows * q->steps * n, low),
+          *bias_rn = check_buf(t, c.groups * 16, low);
     float *rooms = check_buf(t, q->rows * work, low);
     struct kern_cell_row rows[ROWS_MOST];
     check_fill_bits(t, rooms, q->rows * work);
@@ -168,15 +179,16 @@ static void cell_check(struct check *t, const struct cell *shape, bool low, bool
     struct cell q = *shape;
     cell_make(t, &q, low);
     size_t n = q.c.hidden, each = q.steps * n;
-    float *y = check_buf(t, q.rows * each, low), *h = check_buf(t, q.rows * n, low), *s = check_buf(t, q.rows * n, low);
+    float *y = check_buf(t, q.rows * each, low), *h = check_buf(t, q.rows * n, low),
+          *s = check_buf(t, q.rows * n, low);
     char text[96];
     want_make(t, &q, y, h, s);
     if (small)
         t->new.cell_small_f32(&q.c, q.row, q.rows, q.steps);
     else
         seq_run(t, &q, low, (q.c.hidden + q.c.inputs) & 1);
-    snprintf(text, sizeof text, "%s inputs %zu hidden %zu dirs %zu rows %zu steps %zu", kinds[q.c.kind].name, q.c.inputs, n,
-             q.c.dirs, q.rows, q.steps);
+    snprintf(text, sizeof text, "%s inputs %zu hidden %zu dirs %zu rows %zu steps %zu",
+             kinds[q.c.kind].name, q.c.inputs, n, q.c.dirs, q.rows, q.steps);
     const char *what = small ? "cell_small_f32" : "cell_seq_f32";
     check_same(t, what, y, q.y, q.rows * each, "%s", text);
     check_same(t, what, h, q.h, q.rows * n, "last h, %s", text);
@@ -195,7 +207,10 @@ static void small_time(struct check *t, const char *what, const struct cell *sha
     struct cell q = *shape;
     q.kern = &t->new;
     cell_make(t, &q, true);
-    check_time(t, what, 2.0 * (double) (q.rows * q.steps * kinds[q.c.kind].gates * q.c.hidden * (q.c.inputs + q.c.hidden)),
+    check_time(t, what,
+               2.0 *
+                   (double) (q.rows * q.steps * kinds[q.c.kind].gates * q.c.hidden *
+                             (q.c.inputs + q.c.hidden)),
                small_call, &q);
     check_drop(t);
 }
@@ -207,7 +222,11 @@ static void seq_checks(struct check *t)
     for (size_t h = 0; h < sizeof hiddens / sizeof *hiddens; h++)
         for (size_t rows = 1; rows <= ROWS_MOST; rows++)
             for (int kind = KERN_CELL_RNN; kind <= KERN_CELL_LSTM; kind++, variant++) {
-                struct cell q = { .c = { .kind = kind, .inputs = 1 + variant % 9, .hidden = hiddens[h], .dirs = 1 }, .rows = rows,
+                struct cell q = { .c = { .kind = kind,
+                                         .inputs = 1 + variant % 9,
+                                         .hidden = hiddens[h],
+                                         .dirs = 1 },
+                                  .rows = rows,
                                   .steps = 1 + variant % 4 };
                 cell_check(t, &q, variant & 1, false);
             }
@@ -222,16 +241,27 @@ void check_cell(struct check *t)
         for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
             for (int kind = KERN_CELL_RNN; kind <= KERN_CELL_LSTM; kind++)
                 for (size_t dirs = 1; dirs <= 2; dirs++, variant++) {
-                    struct cell q = { .c = { .kind = kind, .inputs = inputs[i], .hidden = hiddens[h], .dirs = dirs },
-                                      .rows = dirs * (1 + variant * 5 % ROWS_MOST), .steps = variant % 3 ? 1 + variant % 7 : 1 };
+                    struct cell q = { .c = { .kind = kind,
+                                             .inputs = inputs[i],
+                                             .hidden = hiddens[h],
+                                             .dirs = dirs },
+                                      .rows = dirs * (1 + variant * 5 % ROWS_MOST),
+                                      .steps = variant % 3 ? 1 + variant % 7 : 1 };
                     cell_check(t, &q, variant & 1, true);
                 }
     if (!t->bench)
         return;
-    small_time(t, "gtcrn intra 33 steps", &(struct cell) {
-        .c = { .kind = KERN_CELL_GRU, .inputs = 8, .hidden = 4, .dirs = 2 }, .rows = 2, .steps = 33 });
-    small_time(t, "gtcrn inter 33 rows", &(struct cell) {
-        .c = { .kind = KERN_CELL_GRU, .inputs = 8, .hidden = 8, .dirs = 1 }, .rows = 33, .steps = 1 });
-    small_time(t, "gtcrn tra", &(struct cell) {
-        .c = { .kind = KERN_CELL_GRU, .inputs = 8, .hidden = 16, .dirs = 1 }, .rows = 1, .steps = 1 });
+    small_time(t, "gtcrn intra 33 steps",
+               &(struct cell) { .c = { .kind = KERN_CELL_GRU, .inputs = 8, .hidden = 4, .dirs = 2 },
+                                .rows = 2,
+                                .steps = 33 });
+    small_time(t, "gtcrn inter 33 rows",
+               &(struct cell) { .c = { .kind = KERN_CELL_GRU, .inputs = 8, .hidden = 8, .dirs = 1 },
+                                .rows = 33,
+                                .steps = 1 });
+    small_time(t, "gtcrn tra",
+               &(struct cell) {
+                   .c = { .kind = KERN_CELL_GRU, .inputs = 8, .hidden = 16, .dirs = 1 },
+                   .rows = 1,
+                   .steps = 1 });
 }

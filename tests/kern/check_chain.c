@@ -13,7 +13,8 @@ static unsigned below(struct check *t, unsigned n)
     return (unsigned) ((check_rand(t) * 0.5f + 0.4999f) * (float) n) % n;
 }
 
-static const float *operand(const float *const *slot, const bool *dense, unsigned i, float *wide, size_t n)
+static const float *operand(const float *const *slot, const bool *dense, unsigned i, float *wide,
+                            size_t n)
 {
     if (dense[i])
         return slot[i];
@@ -23,7 +24,8 @@ static const float *operand(const float *const *slot, const bool *dense, unsigne
 }
 
 /* One step by the kernel that rounds as it does. */
-static void step_reference(const struct kern *k, enum kern_chain_op op, float *y, const float *a, const float *b, size_t n)
+static void step_reference(const struct kern *k, enum kern_chain_op op, float *y, const float *a,
+                           const float *b, size_t n)
 {
     switch (op) {
     case KERN_CHAIN_ADD: k->add_f32(y, a, b, n); break;
@@ -59,12 +61,14 @@ static void program_check(struct check *t, size_t n)
         unsigned to = i == STEPS - 1 ? INPUTS : INPUTS + 1 + i, known = INPUTS + i;
         unsigned p = below(t, known), q = below(t, known);
         s[i] = (struct kern_chain_step) { (uint8_t) below(t, KERN_CHAIN_OPS), (uint8_t) to,
-                                          (uint8_t) (p < INPUTS ? p : p + 1), (uint8_t) (q < INPUTS ? q : q + 1) };
+                                          (uint8_t) (p < INPUTS ? p : p + 1),
+                                          (uint8_t) (q < INPUTS ? q : q + 1) };
         if (s[i].op >= KERN_CHAIN_RELU && !dense[s[i].a])
             s[i].op = KERN_CHAIN_ADD;       /* one operand alone is dense */
         dense[to] = true;
         float *r = check_buf(t, n, false);
-        step_reference(&t->ref, s[i].op, r, operand(slot, dense, s[i].a, a, n), operand(slot, dense, s[i].b, b, n), n);
+        step_reference(&t->ref, s[i].op, r, operand(slot, dense, s[i].a, a, n),
+                       operand(slot, dense, s[i].b, b, n), n);
         slot[to] = r;
     }
     const struct kern_chain c = { s, dense, STEPS, INPUTS, 1, TMPS };

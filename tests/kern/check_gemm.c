@@ -42,9 +42,11 @@ static void chain(const struct gemm *g, const float *w, float *y)
 static void shape_check(struct check *t, size_t m, size_t n, size_t k, unsigned variant)
 {
     bool low = variant & 1;
-    struct gemm g = { &t->new, NULL, NULL, NULL, NULL, n + (variant & 2), k + (variant & 4) / 2, m, n, k };
+    struct gemm g = { &t->new, NULL, NULL, NULL, NULL, n + (variant & 2), k + (variant & 4) / 2,
+                      m,       n,    k };
     size_t n_y = (m - 1) * g.ldy + n, n_x = (m - 1) * g.ldx + k;
-    float *w = check_buf(t, n * k, low), *want = check_buf(t, n_y, low), *row = check_buf(t, n, low);
+    float *w = check_buf(t, n * k, low), *want = check_buf(t, n_y, low),
+          *row = check_buf(t, n, low);
     g.x = check_buf(t, n_x, low);
     g.y = check_buf(t, n_y, low);
     g.b = variant & 8 ? check_buf(t, n, low) : NULL;
@@ -59,7 +61,8 @@ static void shape_check(struct check *t, size_t m, size_t n, size_t k, unsigned 
     call(&g);
     check_same(t, "gemm_f32", want, g.y, n_y, "m %zu n %zu k %zu variant %u", m, n, k, variant);
     t->new.gemm_f32(row, n, g.x + (m - 1) * g.ldx, k, g.w, g.b, 1, n, k);
-    check_same(t, "gemm_f32", row, g.y + (m - 1) * g.ldy, n, "last row alone, m %zu n %zu k %zu", m, n, k);
+    check_same(t, "gemm_f32", row, g.y + (m - 1) * g.ldy, n, "last row alone, m %zu n %zu k %zu", m,
+               n, k);
     check_drop(t);
 }
 
@@ -67,8 +70,10 @@ static void shape_check(struct check *t, size_t m, size_t n, size_t k, unsigned 
 static void rows_check(struct check *t, size_t m, size_t n, size_t k, unsigned variant)
 {
     bool low = variant & 1;
-    float *w = check_buf(t, n * k, low), *want = check_buf(t, m * n, low), *got = check_buf(t, m * n, low);
-    float *x = check_buf(t, m * k, low), *b = variant & 2 ? check_buf(t, n, low) : NULL, *yr[ROWS_MOST];
+    float *w = check_buf(t, n * k, low), *want = check_buf(t, m * n, low),
+          *got = check_buf(t, m * n, low);
+    float *x = check_buf(t, m * k, low), *b = variant & 2 ? check_buf(t, n, low) : NULL,
+          *yr[ROWS_MOST];
     const float *xr[ROWS_MOST];
     check_fill(t, w, n * k);
     check_fill(t, x, m * k);
@@ -80,7 +85,9 @@ static void rows_check(struct check *t, size_t m, size_t n, size_t k, unsigned v
     }
     const float *p = packed(t, w, n, k);
     t->ref.gemm_f32(want, n, x, k, p, b, m, n, k);
-    struct kern_block block = { .w = p, .step_panel = KERN_LANES * k, .step_k = KERN_LANES, .bias = b, .n = n, .k = k / 3 };
+    struct kern_block block = {
+        .w = p, .step_panel = KERN_LANES * k, .step_k = KERN_LANES, .bias = b, .n = n, .k = k / 3
+    };
     t->new.gemm_rows_f32(yr, xr, &block, m);
     for (size_t i = 0; i < m; i++)
         xr[i] += k / 3;
@@ -88,15 +95,18 @@ static void rows_check(struct check *t, size_t m, size_t n, size_t k, unsigned v
     block.k = k - k / 3;
     block.more = true;
     t->new.gemm_rows_f32(yr, xr, &block, m);
-    check_same(t, "gemm_rows_f32", want, got, m * n, "m %zu n %zu k %zu variant %u", m, n, k, variant);
+    check_same(t, "gemm_rows_f32", want, got, m * n, "m %zu n %zu k %zu variant %u", m, n, k,
+               variant);
     check_drop(t);
 }
 
 /* A row for each of several matrices. */
 static void each_check(struct check *t, size_t count, size_t n, size_t k, bool low)
 {
-    size_t ldy = n + 3 * low, ldx = k + low, floats = kern_packed_floats(n, k), n_y = (count - 1) * ldy + n;
-    float *w = check_buf(t, count * n * k, low), *p = check_buf(t, count * floats, false), *x = check_buf(t, count * ldx, low);
+    size_t ldy = n + 3 * low, ldx = k + low, floats = kern_packed_floats(n, k),
+           n_y = (count - 1) * ldy + n;
+    float *w = check_buf(t, count * n * k, low), *p = check_buf(t, count * floats, false),
+          *x = check_buf(t, count * ldx, low);
     float *want = check_buf(t, n_y, low), *got = check_buf(t, n_y, low);
     check_fill(t, w, count * n * k);
     check_fill(t, x, count * ldx);
@@ -133,26 +143,34 @@ static void apart(const struct kern *k, float *y, size_t m, size_t n, const stru
 static void act_check(struct check *t, size_t m, size_t n, size_t k, unsigned variant)
 {
     bool low = variant & 1;
-    float *w = check_buf(t, n * k, low), *want = check_buf(t, m * n, low), *got = check_buf(t, m * n, low);
-    float *x = check_buf(t, m * k, low), *add = check_buf(t, m * n, low), *slope = check_buf(t, n, low);
+    float *w = check_buf(t, n * k, low), *want = check_buf(t, m * n, low),
+          *got = check_buf(t, m * n, low);
+    float *x = check_buf(t, m * k, low), *add = check_buf(t, m * n, low),
+          *slope = check_buf(t, n, low);
     check_fill(t, w, n * k);
     check_fill(t, x, m * k);
     check_fill_bits(t, add, m * n);
     check_fill(t, slope, n);
-    struct kern_epilogue e = { .add = variant & 2 ? add : NULL, .ld_add = variant & 4 ? n : 0, .scale = variant & 8 ? 0.3f : 1,
-                               .act = variant / 16 % 5, .slope = slope, .slope_step = variant & 1 };
+    struct kern_epilogue e = { .add = variant & 2 ? add : NULL,
+                               .ld_add = variant & 4 ? n : 0,
+                               .scale = variant & 8 ? 0.3f : 1,
+                               .act = variant / 16 % 5,
+                               .slope = slope,
+                               .slope_step = variant & 1 };
     const float *p = packed(t, w, n, k);
     t->ref.gemm_f32(want, n, x, k, p, NULL, m, n, k);
     apart(&t->ref, want, m, n, &e);
     t->new.gemm_act_f32(got, n, x, k, p, NULL, m, n, k, &e);
-    check_same(t, "gemm_act_f32", want, got, m * n, "m %zu n %zu k %zu variant %u", m, n, k, variant);
+    check_same(t, "gemm_act_f32", want, got, m * n, "m %zu n %zu k %zu variant %u", m, n, k,
+               variant);
     check_drop(t);
 }
 
 /* Blocks of a product with caches so small that k and rows are cut; seventeen panels and more. */
 static void blocks_check(struct check *t, size_t m, size_t n, size_t k, bool biased)
 {
-    float *w = check_buf(t, n * k, false), *want = check_buf(t, m * n, false), *got = check_buf(t, m * n, false);
+    float *w = check_buf(t, n * k, false), *want = check_buf(t, m * n, false),
+          *got = check_buf(t, m * n, false);
     float *x = check_buf(t, m * k, false), *b = biased ? check_buf(t, n, false) : NULL;
     check_fill(t, w, n * k);
     check_fill(t, x, m * k);
@@ -173,7 +191,8 @@ static void blocks_check(struct check *t, size_t m, size_t n, size_t k, bool bia
 /* The second operand as it lies, k rows of n, where n is whole panels. */
 static void direct_check(struct check *t, size_t m, size_t n, size_t k)
 {
-    float *w = check_buf(t, k * n, false), *want = check_buf(t, m * n, false), *got = check_buf(t, m * n, false);
+    float *w = check_buf(t, k * n, false), *want = check_buf(t, m * n, false),
+          *got = check_buf(t, m * n, false);
     float *x = check_buf(t, m * k, false), *p = check_buf(t, kern_packed_floats(n, k), false);
     check_fill(t, w, n * k);
     check_fill(t, x, m * k);
@@ -197,8 +216,16 @@ static void shape_time(struct check *t, const char *what, size_t m, size_t n, si
     char text[64];
     float *w = check_buf(t, n * k, false);
     check_fill(t, w, n * k);
-    struct gemm g = { &t->new, check_buf(t, m * n, true), check_buf(t, m * k, true), packed(t, w, n, k),
-                      check_buf(t, n, true), n, k, m, n, k };
+    struct gemm g = { &t->new,
+                      check_buf(t, m * n, true),
+                      check_buf(t, m * k, true),
+                      packed(t, w, n, k),
+                      check_buf(t, n, true),
+                      n,
+                      k,
+                      m,
+                      n,
+                      k };
     check_fill(t, g.x, m * k);
     snprintf(text, sizeof text, "gemm %zux%zux%zu %s", m, n, k, what);
     check_time(t, text, 2.0 * (double) (m * n * k), call, &g);
@@ -211,10 +238,12 @@ void check_gemm(struct check *t)
     static const size_t ns[] = { 1, 2, 8, 9, 16, 17, 31, 33, 64, 90, 97, 129, 145 };
     static const size_t ks[] = { 0, 1, 2, 5, 16, 33, 130 };
     static const struct { const char *what; size_t m, n, k; } timed[] = {
-        { "dtln gates", 1, 512, 257 }, { "dtln dense", 1, 257, 128 }, { "dtln decoder", 1, 512, 256 },
-        { "silero stft", 4, 258, 256 }, { "silero conv1", 4, 128, 387 }, { "silero conv2", 2, 64, 384 },
-        { "silero conv4", 1, 128, 192 }, { "gtcrn conv", 33, 16, 40 }, { "gtcrn first", 65, 16, 45 },
-        { "gtcrn pointwise", 33, 16, 16 }, { "gtcrn bands", 3, 64, 192 }, { "square", 128, 128, 128 },
+        { "dtln gates", 1, 512, 257 },   { "dtln dense", 1, 257, 128 },
+        { "dtln decoder", 1, 512, 256 }, { "silero stft", 4, 258, 256 },
+        { "silero conv1", 4, 128, 387 }, { "silero conv2", 2, 64, 384 },
+        { "silero conv4", 1, 128, 192 }, { "gtcrn conv", 33, 16, 40 },
+        { "gtcrn first", 65, 16, 45 },   { "gtcrn pointwise", 33, 16, 16 },
+        { "gtcrn bands", 3, 64, 192 },   { "square", 128, 128, 128 },
     };
     unsigned variant = 0;
     for (size_t m = 0; m < sizeof ms / sizeof *ms; m++)

@@ -38,9 +38,18 @@ static const struct { const char *name; size_t slot; } twos[] = {
     { "adds_f32", OFFSET(adds_f32) }, { "muls_f32", OFFSET(muls_f32) },
 };
 
-static map1 *slot1(const struct kern *k, size_t at) { return *(map1 *const *) (const void *) ((const char *) k + at); }
-static map2 *slot2(const struct kern *k, size_t at) { return *(map2 *const *) (const void *) ((const char *) k + at); }
-static maps *slots(const struct kern *k, size_t at) { return *(maps *const *) (const void *) ((const char *) k + at); }
+static map1 *slot1(const struct kern *k, size_t at)
+{
+    return *(map1 *const *) (const void *) ((const char *) k + at);
+}
+static map2 *slot2(const struct kern *k, size_t at)
+{
+    return *(map2 *const *) (const void *) ((const char *) k + at);
+}
+static maps *slots(const struct kern *k, size_t at)
+{
+    return *(maps *const *) (const void *) ((const char *) k + at);
+}
 
 struct timed { map1 *f; float *y, *x; };
 
@@ -52,7 +61,8 @@ static void call(void *arg)
 
 static void size_check(struct check *t, size_t n, bool low)
 {
-    float *a = check_buf(t, n, low), *b = check_buf(t, n, low), *want = check_buf(t, n, low), *got = check_buf(t, n, low);
+    float *a = check_buf(t, n, low), *b = check_buf(t, n, low), *want = check_buf(t, n, low),
+          *got = check_buf(t, n, low);
     float s = check_rand(t);
     check_fill_bits(t, a, n);
     check_fill_bits(t, b, n);
@@ -87,7 +97,8 @@ void check_map(struct check *t)
     float *x = check_buf(t, 512, true), *y = check_buf(t, 512, true);
     check_fill(t, x, 512);
     for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
-        check_time(t, ones[i].name, 512, call, &(struct timed) { slot1(&t->new, ones[i].slot), y, x });
+        check_time(t, ones[i].name, 512, call,
+                   &(struct timed) { slot1(&t->new, ones[i].slot), y, x });
     check_drop(t);
 }
 
@@ -98,8 +109,9 @@ static double ulps_of(float got, long double want)
         return isnan(got) && isnan(want) ? 0 : INFINITY;
     if ((long double) got == want || got == (float) want)
         return fabs((double) ((long double) got - want)) > 0 && isfinite(got)
-                   ? (double) (fabsl((long double) got - want) / fabsl((long double) nextafterf(fabsf(got), INFINITY) - fabsf(got)))
-                   : 0;
+            ? (double) (fabsl((long double) got - want) /
+                        fabsl((long double) nextafterf(fabsf(got), INFINITY) - fabsf(got)))
+            : 0;
     if (isinf(got) || fabsl(want) > FLT_MAX)
         return INFINITY;
     int e;
@@ -115,7 +127,8 @@ static void accuracy_of(struct check *t, const struct one *f)
     double worst = 0;
     float at = 0;
     /* Evenly spaced bit patterns of all, so zeros, subnormals, infinities and NaN too. */
-    for (uint64_t bits = (unsigned) abs((int) t->seed) % t->accuracy_step; bits < (uint64_t) 1 << 32;) {
+    for (uint64_t bits = (unsigned) abs((int) t->seed) % t->accuracy_step;
+         bits < (uint64_t) 1 << 32;) {
         size_t n = 0;
         for (; n < CHUNK && bits < (uint64_t) 1 << 32; n++, bits += t->accuracy_step)
             memcpy(x + n, &(uint32_t) { (uint32_t) bits }, 4);
@@ -133,8 +146,10 @@ static void accuracy_of(struct check *t, const struct one *f)
         }
     }
     if (t->bench)
-        printf("%-28s %-7s worst %.3f units in the last place at %a\n", f->name, t->isa, worst, (double) at);
-    check_true(t, worst <= f->ulps, "%s is %.3f units off at %a, %.1f are allowed", f->name, worst, (double) at, f->ulps);
+        printf("%-28s %-7s worst %.3f units in the last place at %a\n", f->name, t->isa, worst,
+               (double) at);
+    check_true(t, worst <= f->ulps, "%s is %.3f units off at %a, %.1f are allowed", f->name, worst,
+               (double) at, f->ulps);
 }
 
 static void edge(struct check *t, const char *name, map1 *f, float x, float want)

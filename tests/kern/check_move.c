@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Moves of random strides against element by element, at guard pages, also over one's own elements. */
+/* Moves of random strides against element by element, at guard pages, also over one's own
+ * elements. */
 #include "tests/kern/check.h"
 
 #include <string.h>
@@ -15,9 +16,10 @@ static void reference(float *y, const float *x, const struct kern_move *m)
         for (size_t b = 0; b < m->n[1]; b++)
             for (size_t c = 0; c < m->n[2]; c++)
                 for (size_t d = 0; d < m->n[3]; d++)
-                    y[(ptrdiff_t) a * m->to[0] + (ptrdiff_t) b * m->to[1] + (ptrdiff_t) c * m->to[2] + (ptrdiff_t) d * m->to[3]] =
-                        x[(ptrdiff_t) a * m->from[0] + (ptrdiff_t) b * m->from[1] + (ptrdiff_t) c * m->from[2] +
-                          (ptrdiff_t) d * m->from[3]];
+                    y[(ptrdiff_t) a * m->to[0] + (ptrdiff_t) b * m->to[1] +
+                      (ptrdiff_t) c * m->to[2] + (ptrdiff_t) d * m->to[3]] =
+                        x[(ptrdiff_t) a * m->from[0] + (ptrdiff_t) b * m->from[1] +
+                          (ptrdiff_t) c * m->from[2] + (ptrdiff_t) d * m->from[3]];
 }
 
 /* Strides of a dense block whose axes lie in a random order. */
@@ -35,7 +37,8 @@ static void strides_shuffle(struct check *t, const size_t n[4], ptrdiff_t ret[4]
 
 static void random_check(struct check *t, bool low)
 {
-    struct kern_move m = { .n = { 1 + below(t, 3), 1 + below(t, 4), 1 + below(t, 21), 1 + below(t, 40) } };
+    struct kern_move m = { .n = { 1 + below(t, 3), 1 + below(t, 4), 1 + below(t, 21),
+                                  1 + below(t, 40) } };
     size_t n = m.n[0] * m.n[1] * m.n[2] * m.n[3];
     float *x = check_buf(t, n, low), *want = check_buf(t, n, low), *got = check_buf(t, n, low);
     strides_shuffle(t, m.n, m.from);
@@ -58,7 +61,9 @@ static void random_check(struct check *t, bool low)
 /* A history moves up by `step` where it lies. */
 static void history_check(struct check *t, size_t rows, size_t n, size_t step)
 {
-    struct kern_move m = { .n = { 1, 1, rows, n - step }, .from = { 0, 0, (ptrdiff_t) n, 1 }, .to = { 0, 0, (ptrdiff_t) n, 1 },
+    struct kern_move m = { .n = { 1, 1, rows, n - step },
+                           .from = { 0, 0, (ptrdiff_t) n, 1 },
+                           .to = { 0, 0, (ptrdiff_t) n, 1 },
                            .overlaps = true };
     float *want = check_buf(t, rows * n, false), *got = check_buf(t, rows * n, false);
     check_fill(t, want, rows * n);
@@ -66,7 +71,8 @@ static void history_check(struct check *t, size_t rows, size_t n, size_t step)
     for (size_t r = 0; r < rows; r++)
         memmove(want + r * n, want + r * n + step, (n - step) * sizeof *want);
     t->new.move_f32(got, got + step, &m);
-    check_same(t, "move_f32", want, got, rows * n, "in place, %zu rows of %zu by %zu", rows, n, step);
+    check_same(t, "move_f32", want, got, rows * n, "in place, %zu rows of %zu by %zu", rows, n,
+               step);
     check_drop(t);
 }
 

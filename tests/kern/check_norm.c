@@ -31,8 +31,8 @@ static double off(const float *y, const float *x, const float *gain, const float
 
 static void norm_check(struct check *t, size_t n, int with, bool timed)
 {
-    float *x = check_buf(t, n, false), *g = check_buf(t, n, false), *b = check_buf(t, n, true), *want = check_buf(t, n, false),
-          *got = check_buf(t, n, false), ref_moments[2], moments[2];
+    float *x = check_buf(t, n, false), *g = check_buf(t, n, false), *b = check_buf(t, n, true),
+          *want = check_buf(t, n, false), *got = check_buf(t, n, false), ref_moments[2], moments[2];
     const float *gain = with & 1 ? g : NULL, *shift = with & 2 ? b : NULL;
     check_fill(t, x, n);
     check_fill(t, g, n);
@@ -57,7 +57,8 @@ static void norm_check(struct check *t, size_t n, int with, bool timed)
 
 void check_norm(struct check *t)
 {
-    static const size_t sizes[] = { 1, 2, 15, 16, 17, 31, 48, 100, 256, 528, 1000, 1024, 1025, 2063, 5000 };
+    static const size_t sizes[] = { 1,   2,   15,   16,   17,   31,   48,  100,
+                                    256, 528, 1000, 1024, 1025, 2063, 5000 };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int with = 0; with < 4; with++)
             norm_check(t, sizes[i], with, with == 3 && (sizes[i] == 256 || sizes[i] == 528));

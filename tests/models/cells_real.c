@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Published files that write their LSTM cells in primitive ops: each is found and becomes one node, and a stream of it gives
- * what is stored of the file. Without the shared folder they are skipped. */
+/* Published files that write their LSTM cells in primitive ops: each is found and becomes one node,
+ * and a stream of it gives what is stored of the file. Without the shared folder they are
+ * skipped. */
 #include "engine/model.h"
 #include "tests/models/models_test.h"
 #include "tools/step_model.h"
@@ -14,10 +15,28 @@ struct file {
 };
 
 static const struct file files[] = {
-    { "models/dtln/model_2.onnx", { "input_4=1,1,512", "input_5=1,2,128,2" }, NULL, "input_5:tf_op_layer_stack_5", 2,
-      "models/dtln/ref/model_2.in.input_4.f32", "models/dtln/ref/model_2.out.conv1d_3.f32", 160, 512, 512, 1e-5f },
-    { "models/silero_v6/silero_vad_op18_ifless.onnx", { "input=1,576", "state=2,1,128" }, "sr=16000", "state:stateN", 1,
-      "models/silero_v6/ref/v6_16k.in.input.f32", "models/silero_v6/ref/v6_16k.out.output.f32", 160, 576, 1, 2e-5f },
+    { "models/dtln/model_2.onnx",
+      { "input_4=1,1,512", "input_5=1,2,128,2" },
+      NULL,
+      "input_5:tf_op_layer_stack_5",
+      2,
+      "models/dtln/ref/model_2.in.input_4.f32",
+      "models/dtln/ref/model_2.out.conv1d_3.f32",
+      160,
+      512,
+      512,
+      1e-5f },
+    { "models/silero_v6/silero_vad_op18_ifless.onnx",
+      { "input=1,576", "state=2,1,128" },
+      "sr=16000",
+      "state:stateN",
+      1,
+      "models/silero_v6/ref/v6_16k.in.input.f32",
+      "models/silero_v6/ref/v6_16k.out.output.f32",
+      160,
+      576,
+      1,
+      2e-5f },
 };
 
 static unsigned nodes_of(const struct graph *g, const char *op)
@@ -36,7 +55,8 @@ static unsigned nodes_after(const struct pass_log *log, const char *pass)
     return 0;
 }
 
-static void stream_check(const struct file *f, const rill_model *m, const float *x, const float *want)
+static void stream_check(const struct file *f, const rill_model *m, const float *x,
+                         const float *want)
 {
     rill_plan *p;
     rill_error err = { .text = "" };
@@ -63,7 +83,8 @@ static void stream_check(const struct file *f, const rill_model *m, const float 
         for (unsigned i = 2; i < n; i++)
             rill_stream_pull(stream, i, state, 1, &moved);
     }
-    CHECK(n > 1 && ports[0].width == f->in_floats && ports[1].width == f->out_floats, "other ports");
+    CHECK(n > 1 && ports[0].width == f->in_floats && ports[1].width == f->out_floats,
+          "other ports");
     CHECK(given == f->chunks, "%u of %u chunks", given, f->chunks);
     CHECK(worst <= f->tolerance, "%s: off by %g", f->path, (double) worst);
     printf("%s: %u cells, off by %g\n", f->path, f->n_cells, (double) worst);
@@ -92,13 +113,18 @@ static void file_check(const struct file *f)
         told = step_decl_shape(&d, f->shapes[i]) && told;
     rill_status s = step_model_open(&m, path, &d, NULL, &err);
     CHECK(told && s == RILL_OK, "%s", err.text);
-    CHECK(n_in == 4ul * f->chunks * f->in_floats && n_out == 4ul * f->chunks * f->out_floats, "%zu and %zu bytes", n_in, n_out);
-    if (s == RILL_OK && n_in == 4ul * f->chunks * f->in_floats && n_out == 4ul * f->chunks * f->out_floats) {
-        unsigned before = nodes_after(&m->passes, "layer-norms"), after = nodes_after(&m->passes, "cells");
+    CHECK(n_in == 4ul * f->chunks * f->in_floats && n_out == 4ul * f->chunks * f->out_floats,
+          "%zu and %zu bytes", n_in, n_out);
+    if (s == RILL_OK && n_in == 4ul * f->chunks * f->in_floats &&
+        n_out == 4ul * f->chunks * f->out_floats) {
+        unsigned before = nodes_after(&m->passes, "layer-norms"),
+                 after = nodes_after(&m->passes, "cells");
         CHECK(nodes_of(&m->typed.g, "LSTM") == 0, "the file has LSTM nodes of its own");
-        CHECK(nodes_of(&m->graph.g, "LSTM") == f->n_cells, "%s: %u LSTM nodes", f->path, nodes_of(&m->graph.g, "LSTM"));
+        CHECK(nodes_of(&m->graph.g, "LSTM") == f->n_cells, "%s: %u LSTM nodes", f->path,
+              nodes_of(&m->graph.g, "LSTM"));
         /* A cell of primitive ops has eight at the least: gates, two products, two sums. */
-        CHECK(after > 0 && after + 7 * f->n_cells <= before, "%s: %u nodes before, %u after", f->path, before, after);
+        CHECK(after > 0 && after + 7 * f->n_cells <= before, "%s: %u nodes before, %u after",
+              f->path, before, after);
         stream_check(f, m, x, want);
     }
     if (s == RILL_OK)

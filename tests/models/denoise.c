@@ -15,7 +15,8 @@ static bool measure(const char *noisy, const char *clean, struct result *ret)
     if (x.v && c.v)
         y = model_run_stream(model, x, 1000, &err);
     bool ran = y.n >= x.n + 256 && y.n < x.n + 512;
-    CHECK(ran || !x.v, "%s: %zu samples of %zu and the delay came back: %s", noisy, y.n, x.n, err.text);
+    CHECK(ran || !x.v, "%s: %zu samples of %zu and the delay came back: %s", noisy, y.n, x.n,
+          err.text);
     if (ran) {
         size_t n = c.n < x.n ? c.n : x.n;
         ret->before = si_sdr(x.v, c.v, n);
@@ -30,12 +31,20 @@ static bool measure(const char *noisy, const char *clean, struct result *ret)
 static void test_gain(size_t column)
 {
     static const struct { const char *noisy, *clean; double gain_db[2]; } files[] = {
-        { "audio/synth_speech_pink_snr5_16k.wav", "audio/synth_speech_clean_16k.wav", { 5.0, 4.0 } },
-        { "audio/pairs/dutch_restaurant_mixture.wav", "audio/pairs/dutch_restaurant_clean.wav", { 1.0, 3.5 } },
+        { "audio/synth_speech_pink_snr5_16k.wav",
+          "audio/synth_speech_clean_16k.wav",
+          { 5.0, 4.0 } },
+        { "audio/pairs/dutch_restaurant_mixture.wav",
+          "audio/pairs/dutch_restaurant_clean.wav",
+          { 1.0, 3.5 } },
         { "audio/pairs/french_pub_mixture.wav", "audio/pairs/french_pub_clean.wav", { 2.0, 9.0 } },
         { "audio/pairs/german_car_mixture.wav", "audio/pairs/german_car_clean.wav", { 6.0, 10.5 } },
-        { "audio/pairs/korean_office_mixture.wav", "audio/pairs/korean_office_clean.wav", { 4.0, 6.0 } },
-        { "audio/pairs/polish_street_mixture.wav", "audio/pairs/polish_street_clean.wav", { 6.0, 13.0 } },
+        { "audio/pairs/korean_office_mixture.wav",
+          "audio/pairs/korean_office_clean.wav",
+          { 4.0, 6.0 } },
+        { "audio/pairs/polish_street_mixture.wav",
+          "audio/pairs/polish_street_clean.wav",
+          { 6.0, 13.0 } },
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct result r = { 0, 0 };
@@ -45,10 +54,10 @@ static void test_gain(size_t column)
         }
         if (!measure(files[i].noisy, files[i].clean, &r))
             continue;
-        printf("%-45s SI-SDR %6.2f -> %6.2f dB, %+.2f\n", strrchr(files[i].noisy, '/') + 1, r.before, r.after,
-               r.after - r.before);
-        CHECK(r.after - r.before >= files[i].gain_db[column], "gains %.2f dB, expected %.1f", r.after - r.before,
-              files[i].gain_db[column]);
+        printf("%-45s SI-SDR %6.2f -> %6.2f dB, %+.2f\n", strrchr(files[i].noisy, '/') + 1,
+               r.before, r.after, r.after - r.before);
+        CHECK(r.after - r.before >= files[i].gain_db[column], "gains %.2f dB, expected %.1f",
+              r.after - r.before, files[i].gain_db[column]);
     }
 }
 
@@ -66,7 +75,8 @@ static void test_clean(void)
     CHECK(r.after >= 20, "clean speech comes back at %.2f dB", r.after);
 }
 
-/* Noise alone, from a fixed generator: it must come back at least 12 dB lower after half a second. */
+/* Noise alone, from a fixed generator: it must come back at least 12 dB lower after half a
+ * second. */
 static void test_noise(void)
 {
     struct floats x = { malloc(32000 * sizeof(float)), 32000 }, y;
@@ -83,7 +93,8 @@ static void test_noise(void)
         in += x.v[i] * x.v[i];
         out += y.v[i + 256] * y.v[i + 256];
     }
-    CHECK(out > 0 && 10 * log10(in / out) >= 12, "white noise comes back %.1f dB lower", 10 * log10(in / out));
+    CHECK(out > 0 && 10 * log10(in / out) >= 12, "white noise comes back %.1f dB lower",
+          10 * log10(in / out));
     free(x.v);
     free(y.v);
 }
@@ -106,10 +117,11 @@ static void test_whole(void)
     static const uint32_t pulses[] = { 0, 1, 256, 300, 1024, 4096, 20000 };
     for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
         y = model_run_pulse(model, x, 160, pulses[i], &err);
-        CHECK(whole.n == y.n, "pulse %u: %zu samples streamed, %zu at once: %s", pulses[i], y.n, whole.n, err.text);
+        CHECK(whole.n == y.n, "pulse %u: %zu samples streamed, %zu at once: %s", pulses[i], y.n,
+              whole.n, err.text);
         if (whole.v && whole.n == y.n)
-            CHECK(!memcmp(whole.v, y.v, y.n * sizeof *y.v), "pulse %u: streamed differs by %g", pulses[i],
-                  (double) max_difference(whole.v, y.v, y.n));
+            CHECK(!memcmp(whole.v, y.v, y.n * sizeof *y.v), "pulse %u: streamed differs by %g",
+                  pulses[i], (double) max_difference(whole.v, y.v, y.n));
         free(y.v);
     }
     free(x.v);
@@ -119,9 +131,12 @@ static void test_whole(void)
 static void test_names(void)
 {
     rill_error err = { .text = "" };
-    CHECK(!strcmp(rill_model_builtin_name(0), "rill-denoise") && !strcmp(rill_model_builtin_name(1), "wiener") &&
-          !strcmp(rill_model_builtin_name(2), "rill-digits") && !rill_model_builtin_name(3), "the default is the first of three");
-    CHECK(rill_model_builtin(&model, "nothing", &err) == RILL_INVALID && strstr(err.text, "'rill-denoise' is"),
+    CHECK(!strcmp(rill_model_builtin_name(0), "rill-denoise") &&
+              !strcmp(rill_model_builtin_name(1), "wiener") &&
+              !strcmp(rill_model_builtin_name(2), "rill-digits") && !rill_model_builtin_name(3),
+          "the default is the first of three");
+    CHECK(rill_model_builtin(&model, "nothing", &err) == RILL_INVALID &&
+              strstr(err.text, "'rill-denoise' is"),
           "%s", err.text);
 }
 
@@ -135,7 +150,8 @@ static void test_model(const char *name, size_t column)
         return;
     printf("%s\n", name);
     rill_model_get_info(model, &info);
-    CHECK(info.sample_rate == 16000 && !strcmp(info.task, "denoise") && !strcmp(info.name, name), "model.conf");
+    CHECK(info.sample_rate == 16000 && !strcmp(info.task, "denoise") && !strcmp(info.name, name),
+          "model.conf");
     test_gain(column);
     test_clean();
     test_noise();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The digits that ship, on a recording that ships: the stream is the whole sequence to the bit, and what is written down
- * does not depend on how the recording comes in. */
+/* The digits that ship, on a recording that ships: the stream is the whole sequence to the bit, and
+ * what is written down does not depend on how the recording comes in. */
 #include "tests/models/models_test.h"
 
 static const char spoken[] = "three one four one five nine two six";
@@ -17,10 +17,10 @@ static void transcript_add(struct transcript *t, const rill_event *e)
     snprintf(t->text + n, sizeof t->text - n, "%s%s", n ? " " : "", e->text);
     for (uint32_t i = 0; i < e->n_words; i++) {
         const rill_word *w = &e->words[i];
-        k += (size_t) snprintf(t->words + k, sizeof t->words - k, "%s %llu..%llu ", w->text, (unsigned long long) w->pos,
-                               (unsigned long long) w->end_pos);
-        CHECK(w->pos >= t->end_pos && w->end_pos > w->pos, "'%s' from %llu to %llu", w->text, (unsigned long long) w->pos,
-              (unsigned long long) w->end_pos);
+        k += (size_t) snprintf(t->words + k, sizeof t->words - k, "%s %llu..%llu ", w->text,
+                               (unsigned long long) w->pos, (unsigned long long) w->end_pos);
+        CHECK(w->pos >= t->end_pos && w->end_pos > w->pos, "'%s' from %llu to %llu", w->text,
+              (unsigned long long) w->pos, (unsigned long long) w->end_pos);
         t->end_pos = w->end_pos;
     }
 }
@@ -32,7 +32,8 @@ static void events_read(struct transcript *t, rill_sink *sink)
         transcript_add(t, &e);
 }
 
-static void frames_read(struct transcript *t, rill_stream *s, rill_sink *sink, const rill_port *port)
+static void frames_read(struct transcript *t, rill_stream *s, rill_sink *sink,
+                        const rill_port *port)
 {
     float y[64 * 16];
     size_t n, took;
@@ -44,7 +45,8 @@ static void frames_read(struct transcript *t, rill_stream *s, rill_sink *sink, c
 }
 
 /* The recording in pieces of so many samples, through pulses of at least so many. */
-static struct transcript transcribe(const rill_model *m, struct floats x, size_t piece, uint32_t pulse)
+static struct transcript transcribe(const rill_model *m, struct floats x, size_t piece,
+                                    uint32_t pulse)
 {
     struct transcript t = { .text = "" };
     rill_plan_opts opts = { .pulse_frames = pulse };
@@ -52,7 +54,9 @@ static struct transcript transcribe(const rill_model *m, struct floats x, size_t
     rill_plan *p = NULL;
     rill_sink *sink = NULL;
     rill_port port[2];
-    CHECK(rill_plan_new(&p, m, &opts, &err) == RILL_OK && rill_sink_new(&sink, p, 1, NULL, &err) == RILL_OK, "%s", err.text);
+    CHECK(rill_plan_new(&p, m, &opts, &err) == RILL_OK &&
+              rill_sink_new(&sink, p, 1, NULL, &err) == RILL_OK,
+          "%s", err.text);
     if (!sink)
         return t;
     rill_plan_ports(p, port, 2);
@@ -84,11 +88,12 @@ static void test_transcript(const rill_model *m, struct floats x)
     printf("%s\n", first.words);
     CHECK(!strcmp(first.text, spoken), "'%s' for '%s'", first.text, spoken);
     CHECK(first.partials >= 4, "%u partials", first.partials);
-    CHECK(first.end_pos <= x.n + 3200, "the last word ends at %llu of %zu", (unsigned long long) first.end_pos, x.n);
+    CHECK(first.end_pos <= x.n + 3200, "the last word ends at %llu of %zu",
+          (unsigned long long) first.end_pos, x.n);
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         struct transcript t = transcribe(m, x, cuts[i].piece, cuts[i].pulse);
-        CHECK(!strcmp(t.words, first.words), "pieces of %zu, pulse %u: '%s' for '%s'", cuts[i].piece, cuts[i].pulse, t.words,
-              first.words);
+        CHECK(!strcmp(t.words, first.words), "pieces of %zu, pulse %u: '%s' for '%s'",
+              cuts[i].piece, cuts[i].pulse, t.words, first.words);
     }
 }
 
@@ -99,8 +104,8 @@ static void test_bits(const rill_model *m, struct floats x)
     CHECK(whole.n > 0 && whole.n % 11 == 0, "%zu values: %s", whole.n, err.text);
     for (uint32_t pulse = 0; pulse <= 2560; pulse += 1280) {
         struct floats y = model_run_pulse(m, x, 331, pulse, &err);
-        CHECK(y.n == whole.n && !memcmp(y.v, whole.v, y.n * sizeof *y.v), "pulse %u: %zu values streamed, %zu at once", pulse,
-              y.n, whole.n);
+        CHECK(y.n == whole.n && !memcmp(y.v, whole.v, y.n * sizeof *y.v),
+              "pulse %u: %zu values streamed, %zu at once", pulse, y.n, whole.n);
         free(y.v);
     }
     free(whole.v);
@@ -112,7 +117,8 @@ int main(void)
     rill_model *m = NULL;
     struct floats x = wav_read(source_path("examples/audio/digits.wav"));
     CHECK(x.n > 16000, "the recording has %zu samples", x.n);
-    CHECK(rill_model_open(&m, source_path("models/library/rill-digits"), &err) == RILL_OK, "%s", err.text);
+    CHECK(rill_model_open(&m, source_path("models/library/rill-digits"), &err) == RILL_OK, "%s",
+          err.text);
     if (m && x.n) {
         test_bits(m, x);
         test_transcript(m, x);

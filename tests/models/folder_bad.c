@@ -13,8 +13,8 @@ static void refused(const char *what, const char *path, rill_status want, const 
     rill_error err = { .text = "" };
     rill_model *m = NULL;
     rill_status got = rill_model_open(&m, path, &err);
-    CHECK(got == want && strstr(err.text, words), "%s: status %d, '%s'; expected %d, '%s'", what, got,
-          err.text, want, words);
+    CHECK(got == want && strstr(err.text, words), "%s: status %d, '%s'; expected %d, '%s'", what,
+          got, err.text, want, words);
     rill_model_free(m);
 }
 
@@ -53,8 +53,10 @@ static void test_paths(void)
             continue;
         }
         rill_error err = { .text = "" };
-        rill_model *m = NULL;       /* a link to a folder is "not a directory" or "too many links", by system */
-        CHECK(rill_model_open(&m, test_path("paths", ""), &err) != RILL_OK && !strstr(err.text, "protobuf"),
+        rill_model *m =
+            NULL; /* a link to a folder is "not a directory" or "too many links", by system */
+        CHECK(rill_model_open(&m, test_path("paths", ""), &err) != RILL_OK &&
+                  !strstr(err.text, "protobuf"),
               "%s", err.text);
     }
 }
@@ -89,11 +91,18 @@ static void dat_write(const char *file, const struct dat *d, const void *data, s
 
 static void test_dat_bad(void)
 {
-    static const struct { struct dat d; size_t n; rill_status status; const char *words; } cases[] = {
+    static const struct {
+        struct dat d;
+        size_t n;
+        rill_status status;
+        const char *words;
+    } cases[] = {
         { { 16, 1, { 4 }, 32, 0 }, 12, RILL_MALFORMED, "12 bytes of data, the header says 16" },
         { { 16, 1, { 5 }, 32, 0 }, 16, RILL_MALFORMED, "does not fit 16 bytes" },
         { { 16, 9, { 4 }, 32, 0 }, 16, RILL_LIMIT, "rank 9, at most 8" },
-        { { 16, 8, { 4294967295u, 4294967295u, 4294967295u, 4, 4, 4, 4, 4 }, 32, 0 }, 16, RILL_MALFORMED,
+        { { 16, 8, { 4294967295u, 4294967295u, 4294967295u, 4, 4, 4, 4, 4 }, 32, 0 },
+          16,
+          RILL_MALFORMED,
           "does not fit" },
         { { 16, 1, { 4 }, 24, 0 }, 16, RILL_UNSUPPORTED, "supported: float 16" },
         { { 16, 1, { 4 }, 32, 2 }, 16, RILL_UNSUPPORTED, "elements of kind 2" },
@@ -147,13 +156,15 @@ static void test_dat_good(void)
 static void test_conf(void)
 {
     static const struct { const char *text, *words; } cases[] = {
-        { "[model]\ntask = vad\ncolour = red\n", "model.conf:3: unknown key 'colour' in section [model]" },
+        { "[model]\ntask = vad\ncolour = red\n",
+          "model.conf:3: unknown key 'colour' in section [model]" },
         { "[model]\noverload = sometimes\n", "model.conf:2: [model] overload: 'sometimes'" },
         { "[model]\nsample_rate = fast\n", "model.conf:2: [model] sample_rate: 'fast'" },
         { "[model]\nsample_rate = 4294967296\n", "'4294967296' is not a value" },
         { "[vad]\nthreshold = 1.5\n", "[vad] threshold: '1.5'" },
         { "[output.y]\nkind = video\n", "[output.y] kind: 'video'" },
-        { "[output.y]\nkind = ctc\nbeam = 65\n", "model.conf:3: [output.y] beam: '65' is not a value for it, which is 1 to 64" },
+        { "[output.y]\nkind = ctc\nbeam = 65\n",
+          "model.conf:3: [output.y] beam: '65' is not a value for it, which is 1 to 64" },
         { "[output.y]\nbeam = 0\n", "beam: '0'" },
         { "[output.y]\nmax_tokens = 3\n", "4 to 4096" },
         { "[output.y]\nmax_symbols = 17\n", "1 to 16" },
@@ -173,7 +184,9 @@ static void test_conf(void)
         text_write("conf", "model.conf", cases[i].text);
         refused(cases[i].text, test_path("conf", ""), RILL_MALFORMED, cases[i].words);
     }
-    text_write("conf", "model.conf", "[model]\nlicence = MIT\nsample_rate = 8000\noverload = shed\n[vad]\nrelease = 0.25\n");
+    text_write(
+        "conf", "model.conf",
+        "[model]\nlicence = MIT\nsample_rate = 8000\noverload = shed\n[vad]\nrelease = 0.25\n");
     rill_model *m = NULL;
     rill_model_info info;
     rill_error err = { .text = "" };
@@ -198,15 +211,19 @@ static void test_conf(void)
 static void test_pairs(void)
 {
     static const struct { const char *args, *words; } cases[] = {
-        { "input = [mix], output = [enh], state = [(conv_cache, tra_cache_out), (tra_cache, conv_cache_out), "
+        { "input = [mix], output = [enh], state = [(conv_cache, tra_cache_out), (tra_cache, "
+          "conv_cache_out), "
           "(inter_cache, inter_cache_out)]);}",
-          "state ('conv_cache', 'tra_cache_out'): 'conv_cache' is f32[2,1,16,16,33] but 'tra_cache_out' is "
+          "state ('conv_cache', 'tra_cache_out'): 'conv_cache' is f32[2,1,16,16,33] but "
+          "'tra_cache_out' is "
           "f32[2,3,1,1,16]" },
         { "input = [mix], output = [enh], state = [(nothing, tra_cache_out)]);}",
-          "there is no input 'nothing', wanted by state ('nothing', 'tra_cache_out'); there is: mix, "
+          "there is no input 'nothing', wanted by state ('nothing', 'tra_cache_out'); there is: "
+          "mix, "
           "conv_cache" },
         { "input = [mix], output = [enh], state = [(conv_cache, nothing)]);}",
-          "there is no output 'nothing', wanted by state ('conv_cache', 'nothing'); there is: enh" },
+          "there is no output 'nothing', wanted by state ('conv_cache', 'nothing'); there is: "
+          "enh" },
         { "input = [mix], output = [enh], state = [(conv_cache, conv_cache_out)]);}",
           "input 'tra_cache' is left over: name it in input, state or const" },
         { "input = [mix], output = [enh], state = [(mix, enh)]);}", "input 'mix' is given twice" },
@@ -243,7 +260,8 @@ static void test_bare(void)
     refused("noise", test_path("noise.onnx", ""), RILL_MALFORMED, "noise.onnx");
     text_write("bare", "mine.nnef", HEAD "rill_frame(x, 4, 4);\n}");
     CHECK(rill_model_open(&m, test_path("bare", "mine.nnef"), &err) == RILL_OK, "%s", err.text);
-    CHECK(m && m->stream && !strcmp(m->info.name, "mine.nnef") && m->outputs[0].kind == RILL_PORT_TENSOR,
+    CHECK(m && m->stream && !strcmp(m->info.name, "mine.nnef") &&
+              m->outputs[0].kind == RILL_PORT_TENSOR,
           "a bare text");
     rill_model_free(m);
     m = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Two forms of one network: the published GTCRN, one frame a run with its state by hand, and our whole-sequence graph of
- * that topology with the same weights. The whole run and the stream give what is stored of the published form. */
+/* Two forms of one network: the published GTCRN, one frame a run with its state by hand, and our
+ * whole-sequence graph of that topology with the same weights. The whole run and the stream give
+ * what is stored of the published form. */
 #include "models/onnx/reader.h"
 #include "models/typing.h"
 #include "pulse/law.h"
@@ -13,13 +14,19 @@
 #define PLACES_MAX 4
 #define TOLERANCE 2e-5f
 
-/* ---- weights: both graphs run the same layers in the same order, the k-th node of a kind has the k-th weights ---- */
+/* ---- weights: both graphs run the same layers in the same order, the k-th node of a kind has the
+ * k-th weights ---- */
 
 struct kind { const char *op; int places[PLACES_MAX]; unsigned n_places, n_rows; };
 
 static const struct kind kinds[] = {
-    { "Conv", { 1, 2 }, 2, 11 }, { "ConvTranspose", { 1, 2 }, 2, 11 }, { "BatchNormalization", { 1, 2, 3, 4 }, 4, 11 },
-    { "PRelu", { 1 }, 1, 15 }, { "GRU", { 1, 2, 3 }, 3, 14 }, { "MatMul", { 1 }, 1, 12 }, { "Add", { 0, 1 }, 2, 14 },
+    { "Conv", { 1, 2 }, 2, 11 },
+    { "ConvTranspose", { 1, 2 }, 2, 11 },
+    { "BatchNormalization", { 1, 2, 3, 4 }, 4, 11 },
+    { "PRelu", { 1 }, 1, 15 },
+    { "GRU", { 1, 2, 3 }, 3, 14 },
+    { "MatMul", { 1 }, 1, 12 },
+    { "Add", { 0, 1 }, 2, 14 },
     { "Mul", { 0, 1 }, 2, 4 },
 };
 
@@ -30,7 +37,8 @@ static bool is_weight(const struct kind *k, const struct tensor *t)
 {
     if (strcmp(k->op, "Add") && strcmp(k->op, "Mul"))
         return tensor_count(t) > 1 || !strcmp(k->op, "PRelu");
-    return (t->rank == 1 && (t->dim[0] == 8 || t->dim[0] == 16)) || (t->rank == 2 && t->dim[0] == 33 && t->dim[1] == 16);
+    return (t->rank == 1 && (t->dim[0] == 8 || t->dim[0] == 16)) ||
+        (t->rank == 2 && t->dim[0] == 33 && t->dim[1] == 16);
 }
 
 static unsigned rows_find(const struct graph *g, const struct kind *k, struct row *rows)
@@ -55,13 +63,15 @@ static void weights_take(struct graph *to, const struct graph *from, const struc
 {
     struct row a[ROWS_MAX], b[ROWS_MAX];
     unsigned n = rows_find(from, k, a), m = rows_find(to, k, b);
-    CHECK(n == m && n == k->n_rows, "%s: %u nodes with weights in the step form, %u in the whole, not %u", k->op, n, m,
+    CHECK(n == m && n == k->n_rows,
+          "%s: %u nodes with weights in the step form, %u in the whole, not %u", k->op, n, m,
           k->n_rows);
     for (unsigned i = 0; i < n && i < m; i++)
         for (unsigned p = 0; p < a[i].n && p < b[i].n; p++) {
             struct fact *f = &to->wires[b[i].wire[p]].fact;
             const struct fact *v = &from->wires[a[i].wire[p]].fact;
-            CHECK(a[i].n == b[i].n && fact_same(f, v), "%s %u, weight %u: another shape", k->op, i, p);
+            CHECK(a[i].n == b[i].n && fact_same(f, v), "%s %u, weight %u: another shape", k->op, i,
+                  p);
             if (fact_same(f, v))
                 f->value = v->value;
         }
@@ -70,7 +80,8 @@ static void weights_take(struct graph *to, const struct graph *from, const struc
 static bool graph_read(rill_model *m, struct mgraph *ret, const char *path, rill_error *err)
 {
     struct bytes b = { 0 };
-    bool ok = bytes_map(&b, path, 0, err) == RILL_OK && mgraph_from_onnx(ret, &m->arena, m->dims, &b, NULL, err) == RILL_OK;
+    bool ok = bytes_map(&b, path, 0, err) == RILL_OK &&
+        mgraph_from_onnx(ret, &m->arena, m->dims, &b, NULL, err) == RILL_OK;
     CHECK(ok, "%s: %s", path, err->text);
     bytes_drop(&b);
     return ok;
@@ -106,11 +117,14 @@ static float *transposed(const float *x, size_t frames)
 static void whole_test(const rill_model *m, const float *x, const float *want)
 {
     struct arena a = { 0 };
-    struct tensor in = { .type = DTYPE_F32, .rank = 4, .dim = { 1, BINS, FRAMES, 2 }, .data = transposed(x, FRAMES) };
+    struct tensor in = {
+        .type = DTYPE_F32, .rank = 4, .dim = { 1, BINS, FRAMES, 2 }, .data = transposed(x, FRAMES)
+    };
     const struct tensor *ins[] = { &in }, *out = NULL;
     rill_error err = { .text = "" };
     float *y = transposed(want, FRAMES);
-    bool ok = interp_run(&m->graph.g, ins, &a, &out, &err) == RILL_OK && tensor_count(out) == FRAMES * FRAME_FLOATS;
+    bool ok = interp_run(&m->graph.g, ins, &a, &out, &err) == RILL_OK &&
+        tensor_count(out) == FRAMES * FRAME_FLOATS;
     CHECK(ok, "whole run: %s", err.text);
     if (ok) {
         float d = max_difference(out->data, y, FRAMES * FRAME_FLOATS);
@@ -125,7 +139,9 @@ static void whole_test(const rill_model *m, const float *x, const float *want)
 static void stream_test(const rill_model *m, uint32_t pulse, const float *x, const float *want)
 {
     rill_error err = { .text = "" };
-    struct floats y = model_run_pulse(m, (struct floats) { (float *) (uintptr_t) x, FRAMES * FRAME_FLOATS }, 7, pulse, &err);
+    struct floats y =
+        model_run_pulse(m, (struct floats) { (float *) (uintptr_t) x, FRAMES * FRAME_FLOATS }, 7,
+                        pulse, &err);
     CHECK(y.n == FRAMES * FRAME_FLOATS, "pulse %u: %zu values: %s", pulse, y.n, err.text);
     float d = y.n == FRAMES * FRAME_FLOATS ? max_difference(y.v, want, y.n) : 0;
     printf("pulse %u: within %g of the published form\n", pulse, (double) d);
@@ -138,7 +154,8 @@ static void law_test(const rill_model *m, int64_t pulse)
     const struct law_opts o = { .pulse = pulse, .length = 50, .seed = 7 };
     struct law_result r;
     rill_error err = { .text = "" };
-    CHECK(law_check(m, &o, &r, &err) == RILL_OK && r.holds && r.same_bits, "pulse %d: %s%s", (int) pulse, err.text, r.where);
+    CHECK(law_check(m, &o, &r, &err) == RILL_OK && r.holds && r.same_bits, "pulse %d: %s%s",
+          (int) pulse, err.text, r.where);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Medium and large nets of the ML-KWS family, in the library's folders for them and in copies of those for the small ones:
- * sizes are the net's. Weights come from a small generator, references from ONNX Runtime (tests/models/keywords/sizes.py). */
+/* Medium and large nets of the ML-KWS family, in the library's folders for them and in copies of
+ * those for the small ones: sizes are the net's. Weights come from a small generator, references
+ * from ONNX Runtime (tests/models/keywords/sizes.py). */
 #include "tests/models/models_test.h"
 #include "tests/models/pb.h"
 
@@ -111,8 +112,11 @@ static void cell_make(struct net *n, const struct size *z)
     take(n, "Wo", DIMS(z->hidden, 12), 16);
     take(n, "bo", DIMS(12), 64);
     whole_numbers(n, "axis", DIMS(0), 1);
-    node(n, with_int(make_node(gru ? "GRU" : "LSTM", gru ? "mfcc W R B - h_in" : "mfcc W R B - h_in c_in",
-                               gru ? "- h_out" : "- h_out c_out"), "hidden_size", z->hidden));
+    node(n,
+         with_int(make_node(gru ? "GRU" : "LSTM",
+                            gru ? "mfcc W R B - h_in" : "mfcc W R B - h_in c_in",
+                            gru ? "- h_out" : "- h_out c_out"),
+                  "hidden_size", z->hidden));
     node(n, make_node("Squeeze", "h_out axis", "flat"));
     port(n, GRAPH_INPUT, "mfcc", DIMS(-2, 1, 10));
     head(n, "flat", "Wo", "bo");
@@ -133,8 +137,10 @@ static void crnn_make(struct net *n, const struct size *z)
         take(n, i ? "W1" : "W0", DIMS(1, rows, size), (int) size);
         take(n, i ? "R1" : "R0", DIMS(1, rows, z->hidden), z->hidden);
         take(n, i ? "B1" : "B0", DIMS(1, 2 * rows), 64);
-        node(n, with_int(make_node("GRU", i ? "x1 W1 R1 B1 - h1_in" : "x0 W0 R0 B0 - h0_in", i ? "y1 h1_out" : "y0 h0_out"),
-                         "hidden_size", z->hidden));
+        node(n,
+             with_int(make_node("GRU", i ? "x1 W1 R1 B1 - h1_in" : "x0 W0 R0 B0 - h0_in",
+                                i ? "y1 h1_out" : "y0 h0_out"),
+                      "hidden_size", z->hidden));
         node(n, make_node("Squeeze", i ? "h1_out axis0" : "y0 axis1", i ? "flat" : "x1"));
     }
     take(n, "fw", DIMS(z->hidden, z->dense), z->hidden);
@@ -161,8 +167,13 @@ static void ds_cnn_make(struct net *n, const struct size *z)
         snprintf(b, sizeof b, "b%d", i);
         snprintf(c, sizeof c, "c%d", i);
         snprintf(in, sizeof in, "%s %s %s", x, w, b);
-        take(n, w, !i ? DIMS(z->filters, 1, 10, 4) : deep ? DIMS(z->filters, 1, 3, 3) : DIMS(z->filters, z->filters, 1, 1),
-             !i ? 16384 : deep ? 3 : z->filters / 2);
+        take(n, w,
+             !i         ? DIMS(z->filters, 1, 10, 4)
+                 : deep ? DIMS(z->filters, 1, 3, 3)
+                        : DIMS(z->filters, z->filters, 1, 1),
+             !i         ? 16384
+                 : deep ? 3
+                        : z->filters / 2);
         take(n, b, DIMS(z->filters), 64);
         struct pb conv = with_ints(make_node("Conv", in, c), "strides", DIMS(first, second), 2);
         node(n, with_same(with_int(conv, "group", deep ? z->filters : 1)));
@@ -181,23 +192,73 @@ static void ds_cnn_make(struct net *n, const struct size *z)
 
 static const struct entry {
     const char *name, *folder, *file;
-    bool changed;                   /* another size than the folder is for: frames every 20 ms instead of 40 */
+    bool changed; /* another size than the folder is for: frames every 20 ms instead of 40 */
     void (*make)(struct net *n, const struct size *z);
     struct size size;
 } entries[] = {
     { "gru_m", "ml_kws_gru_m", "GRU_M.onnx", false, cell_make, { .gates = 3, .hidden = 250 } },
     { "gru_l", "ml_kws_gru_l", "GRU_L.onnx", false, cell_make, { .gates = 3, .hidden = 400 } },
     { "gru_l", "ml_kws_gru_s", "GRU_S.onnx", true, cell_make, { .gates = 3, .hidden = 400 } },
-    { "gru_l_whole", "ml_kws_gru_s_whole", "GRU_S.onnx", true, cell_make, { .gates = 3, .hidden = 400 } },
-    { "lstm_m", "ml_kws_lstm_m", "Basic_LSTM_M.onnx", false, cell_make, { .gates = 4, .hidden = 214 } },
-    { "lstm_l", "ml_kws_lstm_l", "Basic_LSTM_L.onnx", false, cell_make, { .gates = 4, .hidden = 344 } },
-    { "lstm_l", "ml_kws_lstm_s", "Basic_LSTM_S.onnx", false, cell_make, { .gates = 4, .hidden = 344 } },
-    { "crnn_m", "ml_kws_crnn_m", "CRNN_M.onnx", false, crnn_make, { .filters = 128, .stride = 2, .hidden = 76, .dense = 164 } },
-    { "crnn_l", "ml_kws_crnn_l", "CRNN_L.onnx", false, crnn_make, { .filters = 100, .stride = 1, .hidden = 136, .dense = 188 } },
-    { "crnn_l", "ml_kws_crnn_s", "CRNN_S.onnx", false, crnn_make, { .filters = 100, .stride = 1, .hidden = 136, .dense = 188 } },
-    { "ds_cnn_m", "ml_kws_ds_cnn_m", "DS_CNN_M.onnx", false, ds_cnn_make, { .filters = 172, .layers = 5 } },
-    { "ds_cnn_l", "ml_kws_ds_cnn_l", "DS_CNN_L.onnx", false, ds_cnn_make, { .filters = 276, .layers = 6 } },
-    { "ds_cnn_l", "ml_kws_ds_cnn_s", "DS_CNN_S.onnx", false, ds_cnn_make, { .filters = 276, .layers = 6 } },
+    { "gru_l_whole",
+      "ml_kws_gru_s_whole",
+      "GRU_S.onnx",
+      true,
+      cell_make,
+      { .gates = 3, .hidden = 400 } },
+    { "lstm_m",
+      "ml_kws_lstm_m",
+      "Basic_LSTM_M.onnx",
+      false,
+      cell_make,
+      { .gates = 4, .hidden = 214 } },
+    { "lstm_l",
+      "ml_kws_lstm_l",
+      "Basic_LSTM_L.onnx",
+      false,
+      cell_make,
+      { .gates = 4, .hidden = 344 } },
+    { "lstm_l",
+      "ml_kws_lstm_s",
+      "Basic_LSTM_S.onnx",
+      false,
+      cell_make,
+      { .gates = 4, .hidden = 344 } },
+    { "crnn_m",
+      "ml_kws_crnn_m",
+      "CRNN_M.onnx",
+      false,
+      crnn_make,
+      { .filters = 128, .stride = 2, .hidden = 76, .dense = 164 } },
+    { "crnn_l",
+      "ml_kws_crnn_l",
+      "CRNN_L.onnx",
+      false,
+      crnn_make,
+      { .filters = 100, .stride = 1, .hidden = 136, .dense = 188 } },
+    { "crnn_l",
+      "ml_kws_crnn_s",
+      "CRNN_S.onnx",
+      false,
+      crnn_make,
+      { .filters = 100, .stride = 1, .hidden = 136, .dense = 188 } },
+    { "ds_cnn_m",
+      "ml_kws_ds_cnn_m",
+      "DS_CNN_M.onnx",
+      false,
+      ds_cnn_make,
+      { .filters = 172, .layers = 5 } },
+    { "ds_cnn_l",
+      "ml_kws_ds_cnn_l",
+      "DS_CNN_L.onnx",
+      false,
+      ds_cnn_make,
+      { .filters = 276, .layers = 6 } },
+    { "ds_cnn_l",
+      "ml_kws_ds_cnn_s",
+      "DS_CNN_S.onnx",
+      false,
+      ds_cnn_make,
+      { .filters = 276, .layers = 6 } },
 };
 
 /* Puts one text for another. */
@@ -232,14 +293,17 @@ static void folder_make(const struct entry *e)
     if (e->changed)
         text_change(test_path(e->folder, "graph.nnef"), "hop = 640", "hop = 320");
     if (e->changed && strstr(e->folder, "whole"))
-        text_change(test_path(e->folder, "graph.nnef"), "size = 25, hop = 5,", "size = 49, hop = 10,");
+        text_change(test_path(e->folder, "graph.nnef"), "size = 25, hop = 5,",
+                    "size = 49, hop = 10,");
     e->make(&n, &e->size);
     net_write(&n, test_path(e->folder, e->file));
 }
 
-static void compare(const struct entry *e, const char *how, struct floats y, struct floats want, const rill_error *err)
+static void compare(const struct entry *e, const char *how, struct floats y, struct floats want,
+                    const rill_error *err)
 {
-    CHECK(want.n >= 60 && y.n == want.n, "%s %s: %zu values for %zu: %s", e->folder, how, y.n, want.n, err->text);
+    CHECK(want.n >= 60 && y.n == want.n, "%s %s: %zu values for %zu: %s", e->folder, how, y.n,
+          want.n, err->text);
     if (y.n != want.n)
         return;
     float d = max_difference(y.v, want.v, y.n);
@@ -256,12 +320,14 @@ static void test_entry(const struct entry *e)
     snprintf(path, sizeof path, "tests/models/keywords/sizes_%s.f32", e->name);
     struct floats want = floats_read(source_path(path));
     folder_make(e);
-    CHECK(rill_model_open(&m, test_path(e->folder, ""), &err) == RILL_OK, "%s: %s", e->folder, err.text);
+    CHECK(rill_model_open(&m, test_path(e->folder, ""), &err) == RILL_OK, "%s: %s", e->folder,
+          err.text);
     if (m) {
         struct floats whole = model_run_whole(m, x, &err), y = model_run_pulse(m, x, 331, 0, &err);
         compare(e, "at once", whole, want, &err);
         compare(e, "streamed", y, want, &err);
-        CHECK(y.n == whole.n && !memcmp(y.v, whole.v, y.n * sizeof *y.v), "%s: streamed is not what the whole gives", e->folder);
+        CHECK(y.n == whole.n && !memcmp(y.v, whole.v, y.n * sizeof *y.v),
+              "%s: streamed is not what the whole gives", e->folder);
         free(whole.v);
         free(y.v);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Keyword nets of the library: what comes out of samples is what independent front ends and ONNX Runtime gave
- * (tests/models/keywords/make.py), streamed in odd pieces and at once. */
+/* Keyword nets of the library: what comes out of samples is what independent front ends and ONNX
+ * Runtime gave (tests/models/keywords/make.py), streamed in odd pieces and at once. */
 #include "tests/models/models_test.h"
 
 #define TOLERANCE 1e-5f
@@ -37,10 +37,12 @@ static struct floats recording_read(const struct entry *e)
     return wav_read(strchr(e->wav, '/') ? shared_path(e->wav) : source_path(path));
 }
 
-static void compare(const struct entry *e, uint32_t pulse, struct floats y, struct floats want, const rill_error *err)
+static void compare(const struct entry *e, uint32_t pulse, struct floats y, struct floats want,
+                    const rill_error *err)
 {
     float top = 0;
-    CHECK(want.n > 60 && y.n == want.n, "%s, pulse %u: %zu values for %zu: %s", e->name, pulse, y.n, want.n, err->text);
+    CHECK(want.n > 60 && y.n == want.n, "%s, pulse %u: %zu values for %zu: %s", e->name, pulse, y.n,
+          want.n, err->text);
     if (y.n != want.n)
         return;
     for (size_t i = 0; i < y.n; i++)
@@ -62,15 +64,16 @@ static void test_entry(const struct entry *e)
         free(x.v);
         return;
     }
-    CHECK(rill_model_open(&m, test_path(e->name, ""), &err) == RILL_OK, "%s: %s", e->name, err.text);
+    CHECK(rill_model_open(&m, test_path(e->name, ""), &err) == RILL_OK, "%s: %s", e->name,
+          err.text);
     if (!m)
         return;
     whole = model_run_whole(m, x, &err);
     for (uint32_t pulse = 0; pulse <= 6400; pulse += 3200) {
         struct floats y = model_run_pulse(m, x, 331, pulse, &err);
         compare(e, pulse, y, want, &err);
-        CHECK(y.n == whole.n && !memcmp(y.v, whole.v, y.n * sizeof *y.v), "%s, pulse %u: not what the whole gives", e->name,
-              pulse);
+        CHECK(y.n == whole.n && !memcmp(y.v, whole.v, y.n * sizeof *y.v),
+              "%s, pulse %u: not what the whole gives", e->name, pulse);
         free(y.v);
     }
     free(whole.v);

@@ -10,7 +10,8 @@ static const struct entry {
     const char *input, *output;     /* references below shared/models; a .wav below shared */
     size_t n;                       /* frames of the reference to compare; 0: all */
     float tolerance;
-    size_t chunk, context;          /* the input is stored in chunks that repeat the last `context` samples */
+    size_t chunk,
+        context; /* the input is stored in chunks that repeat the last `context` samples */
 } entries[] = {
     { "gtcrn", "gtcrn/gtcrn_simple.onnx", "denoise", 16000, "gtcrn/ref/e2e_causal.in.wav.f32",
       "gtcrn/ref/e2e_causal.out.wav.f32", 0, 1e-5f, 0, 0 },
@@ -67,10 +68,12 @@ static void test_run(const struct entry *e, const rill_model *m)
     free(y.v);
     for (uint32_t pulse = 0; pulse <= 3000; pulse += 1500) {
         y = model_run_pulse(m, x, 331, pulse, &err);
-        CHECK(y.n == whole.n, "%s, pulse %u: %zu values streamed, %zu at once", e->name, pulse, y.n, whole.n);
+        CHECK(y.n == whole.n, "%s, pulse %u: %zu values streamed, %zu at once", e->name, pulse, y.n,
+              whole.n);
         if (y.n == whole.n)
-            CHECK(!memcmp(y.v, whole.v, y.n * sizeof *y.v), "%s, pulse %u: streamed differs from whole by %g", e->name,
-                  pulse, (double) max_difference(y.v, whole.v, y.n));
+            CHECK(!memcmp(y.v, whole.v, y.n * sizeof *y.v),
+                  "%s, pulse %u: streamed differs from whole by %g", e->name, pulse,
+                  (double) max_difference(y.v, whole.v, y.n));
         free(y.v);
     }
     free(whole.v);
@@ -94,13 +97,15 @@ static void test_entry(const struct entry *e)
     CHECK(!strcmp(info.name, e->name) && !strcmp(info.task, e->task) && info.sample_rate == e->rate,
           "%s: %s, %s, %u Hz", e->name, info.name, info.task, info.sample_rate);
     CHECK(m->stream && m->graph.g.n_inputs == 1 && m->graph.g.n_outputs == 1, "%s: ports", e->name);
-    CHECK(m->inputs[0].kind == RILL_PORT_AUDIO && m->inputs[0].rate == e->rate, "%s: input", e->name);
+    CHECK(m->inputs[0].kind == RILL_PORT_AUDIO && m->inputs[0].rate == e->rate, "%s: input",
+          e->name);
     if (e->input)
         test_run(e, m);
     rill_model_free(m);
 }
 
-/* The variant that mirrors the ends of a recording and divides by the window sums, whole and streamed. */
+/* The variant that mirrors the ends of a recording and divides by the window sums, whole and
+ * streamed. */
 static void test_center(void)
 {
     static const struct entry e = { .name = "gtcrn", .output = "gtcrn/ref/e2e_center.out.wav.f32",
@@ -121,9 +126,11 @@ static void test_center(void)
     compare(&e, "centred", y, &err);
     for (uint32_t pulse = 0; pulse <= 2000; pulse += 1000) {
         struct floats z = model_run_pulse(m, x, 331, pulse, &err);
-        CHECK(z.n == y.n, "centred, pulse %u: %zu values streamed, %zu at once: %s", pulse, z.n, y.n, err.text);
+        CHECK(z.n == y.n, "centred, pulse %u: %zu values streamed, %zu at once: %s", pulse, z.n,
+              y.n, err.text);
         if (z.n == y.n)
-            CHECK(!memcmp(z.v, y.v, y.n * sizeof *y.v), "centred, pulse %u: streamed differs from whole by %g", pulse,
+            CHECK(!memcmp(z.v, y.v, y.n * sizeof *y.v),
+                  "centred, pulse %u: streamed differs from whole by %g", pulse,
                   (double) max_difference(z.v, y.v, y.n));
         free(z.v);
     }

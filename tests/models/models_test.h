@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* models_test.h - folders of models for a test: copies of the library with weights from the shared folder. */
+/* models_test.h - folders of models for a test: copies of the library with weights from the shared
+ * folder. */
 #ifndef TESTS_MODELS_MODELS_TEST_H
 #define TESTS_MODELS_MODELS_TEST_H
 #include "engine/interp.h"
@@ -94,7 +95,8 @@ static inline void test_root_drop(void)
     nftw(test_root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Weights, below shared/models or in the folder RILL_FETCHED, which models/train/keywords/convert.sh fills; NULL: in neither. */
+/* Weights, below shared/models or in the folder RILL_FETCHED, which
+ * models/train/keywords/convert.sh fills; NULL: in neither. */
 static inline const char *weights_path(const char *name)
 {
     static char path[8192];
@@ -108,7 +110,8 @@ static inline const char *weights_path(const char *name)
     return access(path, R_OK) ? NULL : path;
 }
 
-/* Copies models/library/NAME; weights is a space-separated list below shared/models. False: not there. */
+/* Copies models/library/NAME; weights is a space-separated list below shared/models. False: not
+ * there. */
 static inline bool library_copy(const char *name, const char *weights)
 {
     char path[512], list[256], *save = NULL;
@@ -153,7 +156,8 @@ static inline struct floats wav_read(const char *path)
     return f;
 }
 
-/* The whole-sequence run of a model with one input and one output; the output is the caller's to free. */
+/* The whole-sequence run of a model with one input and one output; the output is the caller's to
+ * free. */
 static inline struct floats model_run_whole(const rill_model *m, struct floats x, rill_error *err)
 {
     struct arena a = { 0 };
@@ -169,10 +173,10 @@ static inline struct floats model_run_whole(const rill_model *m, struct floats x
     return y;
 }
 
-/* The same through a plan of at least `pulse` frames a run (0: the smallest) and a stream, pushed in pieces of so many
- * frames; floats are frame after frame. */
-static inline struct floats model_run_pulse(const rill_model *m, struct floats x, size_t piece, uint32_t pulse,
-                                            rill_error *err)
+/* The same through a plan of at least `pulse` frames a run (0: the smallest) and a stream, pushed
+ * in pieces of so many frames; floats are frame after frame. */
+static inline struct floats model_run_pulse(const rill_model *m, struct floats x, size_t piece,
+                                            uint32_t pulse, rill_error *err)
 {
     rill_plan_opts opts = { .pulse_frames = pulse };
     rill_plan *p = NULL;
@@ -207,7 +211,8 @@ static inline struct floats model_run_pulse(const rill_model *m, struct floats x
     return y;
 }
 
-static inline struct floats model_run_stream(const rill_model *m, struct floats x, size_t piece, rill_error *err)
+static inline struct floats model_run_stream(const rill_model *m, struct floats x, size_t piece,
+                                             rill_error *err)
 {
     return model_run_pulse(m, x, piece, 0, err);
 }

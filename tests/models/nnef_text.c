@@ -19,7 +19,9 @@ struct session {
 static rill_status session_read(struct session *s, const char *text, struct folder *folder,
                                 const struct nnef_limits *limits)
 {
-    struct nnef_source source = { .file = "t.nnef", .text = text, .n = strlen(text), .folder = folder };
+    struct nnef_source source = {
+        .file = "t.nnef", .text = text, .n = strlen(text), .folder = folder
+    };
     *s = (struct session) { .dims = dims_new() };
     return mgraph_from_nnef(&s->graph, &s->arena, s->dims, &source, limits, &s->err);
 }
@@ -50,7 +52,9 @@ static const struct { const char *statements; unsigned n; float y[8]; } values[]
     { "l = [1.0, 2.0, 3.0]; y = x * l[1] + length_of(l);", 4, { 5, -1, 9, 4 } },
     { "(a, b) = (x + 1.0, x - 1.0); y = a - b;", 4, { 2, 2, 2, 2 } },
     { "[a, b] = [x, 1.0]; y = a + b;", 4, { 2, -1, 4, 1.5f } },
-    { "c = constant<scalar>(shape = [4], value = [1.0, 2.0, 3.0, 4.0]); y = x * c;", 4, { 1, -4, 9, 2 } },
+    { "c = constant<scalar>(shape = [4], value = [1.0, 2.0, 3.0, 4.0]); y = x * c;",
+      4,
+      { 1, -4, 9, 2 } },
     { "c = constant(shape = [4], value = [0.5]); y = x + c;", 4, { 1.5f, -1.5f, 3.5f, 1 } },
     { "y = x + rill_fill([4], 2.0);", 4, { 3, 0, 5, 2.5f } },
     { "y = sum_reduce(x, axes = [0]);", 1, { 2.5f } },
@@ -60,28 +64,44 @@ static const struct { const char *statements; unsigned n; float y[8]; } values[]
     { "y = x; z = copy(y);", 4, { 1, -2, 3, 0.5f } },
     { "y = rill_frame(x, size = 2, hop = 2, before = 1);", 6, { 0, 1, -2, 3, 0.5f, 0 } },
     { "y = rill_overlap_add(rill_frame(x, 2, 1, before = 1), hop = 1);", 5, { 0, 2, -4, 6, 1 } },
-    { "f = rill_frame(x, 2, 1, before = 1); y = rill_overlap_add(f, 1, window = constant(shape = [2], value "
-      "= [0.5]));", 5, { 0, 4, -8, 12, 2 } },
+    { "f = rill_frame(x, 2, 1, before = 1); y = rill_overlap_add(f, 1, window = constant(shape = "
+      "[2], value "
+      "= [0.5]));",
+      5,
+      { 0, 4, -8, 12, 2 } },
     { "y = rill_scan(x, body = sum, state = [(s, t, rill_fill([], 1.0))]);", 4, { 2, 0, 3, 3.5f } },
-    { "y = rill_scan([x, x], body = scaled, full = [(k, constant(shape = [], value = [2.0]))]);", 4,
+    { "y = rill_scan([x, x], body = scaled, full = [(k, constant(shape = [], value = [2.0]))]);",
+      4,
       { 4, -8, 12, 2 } },
-    { "y = reshape(x, shape = [2, -1]) * constant(shape = [2], value = [1.0, 10.0]);", 4, { 1, -2, 30, 5 } },
-    { "[a, b] = split(x, axis = 0, ratios = [1, 3]); y = concat([b, a], axis = 0);", 4, { -2, 3, 0.5f, 1 } },
+    { "y = reshape(x, shape = [2, -1]) * constant(shape = [2], value = [1.0, 10.0]);",
+      4,
+      { 1, -2, 30, 5 } },
+    { "[a, b] = split(x, axis = 0, ratios = [1, 3]); y = concat([b, a], axis = 0);",
+      4,
+      { -2, 3, 0.5f, 1 } },
     { "y = slice(x, axes = [0], begin = [1], end = [0]);", 3, { -2, 3, 0.5f } },
     { "y = pad(x, padding = [(1, 2)]);", 7, { 0, 1, -2, 3, 0.5f, 0, 0 } },
     { "a = unsqueeze(x, axes = [0]); y = matmul(a, a, transposeB = true);", 1, { 14.25f } },
     { "y = stack(unstack(reshape(x, [2, 2]), axis = 0), axis = 1);", 4, { 1, 3, -2, 0.5f } },
     { "y = transpose(reshape(x, [2, 2]), axes = [1, 0]);", 4, { 1, 3, -2, 0.5f } },
-    { "y = conv(reshape(x, [1, 1, 4]), constant(shape = [1, 1, 2], value = [1.0, 2.0]), 1.0, padding = [(0, "
-      "0)]);", 3, { -2, 5, 5 } },
+    { "y = conv(reshape(x, [1, 1, 4]), constant(shape = [1, 1, 2], value = [1.0, 2.0]), 1.0, "
+      "padding = [(0, "
+      "0)]);",
+      3,
+      { -2, 5, 5 } },
     { "y = avg_pool(reshape(x, [1, 1, 4]), size = [1, 1, 2], padding = [(0, 0), (0, 0), (0, 0)], "
-      "stride = [1, 1, 2]);", 2, { -0.5f, 1.75f } },
+      "stride = [1, 1, 2]);",
+      2,
+      { -0.5f, 1.75f } },
     { "y = linear(unsqueeze(x, [0]), constant(shape = [1, 4], value = [1.0]), 2.0);", 1, { 4.5f } },
-    { "y = rill_magnitude(reshape(concat([x * 3.0, x * 4.0], 0), [-1, 2]));", 4,
+    { "y = rill_magnitude(reshape(concat([x * 3.0, x * 4.0], 0), [-1, 2]));",
+      4,
       { 6.7082039f, 9.1241438f, 8.9442719f, 12.165525f } },
     { "y = rill_window(\"hann\", 4);", 4, { 0, 0.5f, 1, 0.5f } },
     { "y = rill_window(\"hann\", 5, periodic = false);", 5, { 0, 0.5f, 1, 0.5f, 0 } },
-    { "y = rill_window(\"vorbis\", 4);", 4, { 0.22801432f, 0.97365778f, 0.97365778f, 0.22801432f } },
+    { "y = rill_window(\"vorbis\", 4);",
+      4,
+      { 0.22801432f, 0.97365778f, 0.97365778f, 0.22801432f } },
     { "y = sqr(rill_window(\"sqrt_hann\", 4)) - rill_window(\"hann\", 4);", 4, { 0, 0, 0, 0 } },
     { "y = rill_mel(x, bands = 1, rate = 6.0);", 1, { 0.66310363f } },
     { "y = rill_mel(x, bands = 1, rate = 6.0, even = true);", 1, { 0.66191539f } },
@@ -125,11 +145,13 @@ static void test_values(void)
         char text[1024];
         struct session s;
         const struct tensor *out = NULL;
-        snprintf(text, sizeof text, FRAGMENTS "graph g(x) -> (y) { " IN_X "%s }", values[i].statements);
+        snprintf(text, sizeof text, FRAGMENTS "graph g(x) -> (y) { " IN_X "%s }",
+                 values[i].statements);
         bool ran = run_text(&s, text, &out);
         CHECK(ran, "%s: %s", values[i].statements, s.err.text);
         if (ran)
-            CHECK(values_agree(out, values[i].y, values[i].n), "%s: wrong values", values[i].statements);
+            CHECK(values_agree(out, values[i].y, values[i].n), "%s: wrong values",
+                  values[i].statements);
         session_end(&s);
     }
 }
@@ -139,82 +161,98 @@ static void test_values(void)
 static const struct { const char *text; rill_status status; const char *place, *words; } bad[] = {
     { "", RILL_MALFORMED, "t.nnef:1:1", "found the end of the text, expected 'version'" },
     { "version 2.0; graph g(x) -> (y) {}", RILL_UNSUPPORTED, "t.nnef:1:9", "version 2.0" },
-    { "version 1.0;\ngraph g(x) -> (y) {\n  x = external(shape = [4]);\n  y = x +;\n}", RILL_MALFORMED,
-      "t.nnef:4:10", "found ';', expected an expression" },
-    { "version 1.0;\ngraph g(x) -> (y) { x = external(shape = [4]) y = x; }", RILL_MALFORMED, "t.nnef:2:47",
-      "found 'y', expected ';'" },
+    { "version 1.0;\ngraph g(x) -> (y) {\n  x = external(shape = [4]);\n  y = x +;\n}",
+      RILL_MALFORMED, "t.nnef:4:10", "found ';', expected an expression" },
+    { "version 1.0;\ngraph g(x) -> (y) { x = external(shape = [4]) y = x; }", RILL_MALFORMED,
+      "t.nnef:2:47", "found 'y', expected ';'" },
     { "graph g(x) -> (y) { x = external(shape = [4]); y = \"abc; }", RILL_MALFORMED, "t.nnef:1:52",
       "closing quote" },
     { "graph g(x) -> (y) { x = external(shape = [4]); y = x @ x; }", RILL_MALFORMED, "t.nnef:1:54",
       "byte 0x40" },
     { "graph g(x) -> (y) { " IN_X "y = z; }", RILL_MALFORMED, "t.nnef:1:60", "unknown name 'z'" },
-    { "graph g(x) -> (y) { " IN_X "y = relu; }", RILL_MALFORMED, "t.nnef:1:60", "'relu' is an operator" },
+    { "graph g(x) -> (y) { " IN_X "y = relu; }", RILL_MALFORMED, "t.nnef:1:60",
+      "'relu' is an operator" },
     { "graph g(x) -> (y) { " IN_X "y = frobnicate(x); }", RILL_UNSUPPORTED, "t.nnef:1:60",
       "unknown operator 'frobnicate'" },
-    { "graph g(x) -> (y) { " IN_X "y = relu(x, 3); }", RILL_MALFORMED, "t.nnef:1:68", "at most 1 arguments" },
+    { "graph g(x) -> (y) { " IN_X "y = relu(x, 3); }", RILL_MALFORMED, "t.nnef:1:68",
+      "at most 1 arguments" },
     { "graph g(x) -> (y) { " IN_X "y = elu(x, beta = 3.0); }", RILL_MALFORMED, "t.nnef:1:74",
       "no argument 'beta', expected one of: x, alpha" },
-    { "graph g(x) -> (y) { " IN_X "y = leaky_relu(x); }", RILL_MALFORMED, "t.nnef:1:60", "'alpha' is missing" },
-    { "graph g(x) -> (y) { " IN_X "y = relu(x, x = x); }", RILL_MALFORMED, "t.nnef:1:72", "given twice" },
-    { "graph g(x) -> (y) { " IN_X "x = relu(x); y = x; }", RILL_MALFORMED, "t.nnef:1:56", "assigned twice" },
+    { "graph g(x) -> (y) { " IN_X "y = leaky_relu(x); }", RILL_MALFORMED, "t.nnef:1:60",
+      "'alpha' is missing" },
+    { "graph g(x) -> (y) { " IN_X "y = relu(x, x = x); }", RILL_MALFORMED, "t.nnef:1:72",
+      "given twice" },
+    { "graph g(x) -> (y) { " IN_X "x = relu(x); y = x; }", RILL_MALFORMED, "t.nnef:1:56",
+      "assigned twice" },
     { "graph g(x) -> (y) { " IN_X "z = relu(x); }", RILL_MALFORMED, "t.nnef:1:16", "promises 'y'" },
-    { "graph g(x, w) -> (y) { " IN_X "y = x; }", RILL_MALFORMED, "t.nnef:1:12", "'w' is nowhere declared" },
+    { "graph g(x, w) -> (y) { " IN_X "y = x; }", RILL_MALFORMED, "t.nnef:1:12",
+      "'w' is nowhere declared" },
     { "graph g(x) -> (y) { z = external(shape = [4]); y = z; }", RILL_MALFORMED, "t.nnef:1:25",
       "'z' is not among the inputs" },
-    { "graph g(x) -> (y) { " IN_X "y = x + constant(shape = [3], value = [1.0]); }", RILL_UNSUPPORTED,
-      "t.nnef:1:62", "do not broadcast" },
+    { "graph g(x) -> (y) { " IN_X "y = x + constant(shape = [3], value = [1.0]); }",
+      RILL_UNSUPPORTED, "t.nnef:1:62", "do not broadcast" },
     { "graph g(x) -> (y) { " IN_X "y = x + \"a\"; }", RILL_MALFORMED, "t.nnef:1:62", "a string" },
     { "graph g(x) -> (y) { " IN_X "y = x * (9223372036854775807 + 1); }", RILL_LIMIT, "t.nnef:1:85",
       "64 bits" },
-    { "graph g(x) -> (y) { " IN_X "y = x * 92233720368547758070; }", RILL_MALFORMED, "t.nnef:1:64", "63 bits" },
+    { "graph g(x) -> (y) { " IN_X "y = x * 92233720368547758070; }", RILL_MALFORMED, "t.nnef:1:64",
+      "63 bits" },
     { "graph g(x) -> (y) { " IN_X "y = x * (1 / 0); }", RILL_LIMIT, "t.nnef:1:67", "64 bits" },
-    { "graph g(x) -> (y) { " IN_X "y = x if x > 0.0 else x; }", RILL_UNSUPPORTED, "t.nnef:1:67", "use select" },
-    { "graph g(x) -> (y) { " IN_X "y = [x][1]; }", RILL_MALFORMED, "t.nnef:1:63", "index 1 of a list of 1" },
+    { "graph g(x) -> (y) { " IN_X "y = x if x > 0.0 else x; }", RILL_UNSUPPORTED, "t.nnef:1:67",
+      "use select" },
+    { "graph g(x) -> (y) { " IN_X "y = [x][1]; }", RILL_MALFORMED, "t.nnef:1:63",
+      "index 1 of a list of 1" },
     { "graph g(x) -> (y) { " IN_X "[a, b] = [x]; y = a; }", RILL_MALFORMED, "t.nnef:1:56",
       "2 names on the left" },
-    { "graph g(x) -> (y) { " IN_X "y = concat([for i in [1]: x], axis = 0); }", RILL_UNSUPPORTED, "t.nnef:1:68",
-      "comprehensions" },
-    { "graph g(x) -> (y) { " IN_X "y = rill_frame(x, size = 0, hop = 1); }", RILL_UNSUPPORTED, "t.nnef:1:60",
-      "size 0" },
-    { "graph g(x) -> (y) { " IN_X "y = rill_frame(x, size = 2, hop = 1, end = \"never\"); }", RILL_UNSUPPORTED,
-      "t.nnef:1:60", "'never', supported: drop, cover, flush" },
-    { "graph g(x) -> (y) { " IN_X "y = x * rill_window(\"kaiser\", 4); }", RILL_UNSUPPORTED, "t.nnef:1:64",
-      "kaiser" },
-    { "graph g(x) -> (y) { " IN_X "y = x * rill_window(\"hann\", 100000000); }", RILL_LIMIT, "t.nnef:1:64",
-      "100000000 samples" },
-    { "graph g(x) -> (y) { " IN_X "y = x + constant(shape = [100000, 100000, 100000], value = [1.0]); }",
+    { "graph g(x) -> (y) { " IN_X "y = concat([for i in [1]: x], axis = 0); }", RILL_UNSUPPORTED,
+      "t.nnef:1:68", "comprehensions" },
+    { "graph g(x) -> (y) { " IN_X "y = rill_frame(x, size = 0, hop = 1); }", RILL_UNSUPPORTED,
+      "t.nnef:1:60", "size 0" },
+    { "graph g(x) -> (y) { " IN_X "y = rill_frame(x, size = 2, hop = 1, end = \"never\"); }",
+      RILL_UNSUPPORTED, "t.nnef:1:60", "'never', supported: drop, cover, flush" },
+    { "graph g(x) -> (y) { " IN_X "y = x * rill_window(\"kaiser\", 4); }", RILL_UNSUPPORTED,
+      "t.nnef:1:64", "kaiser" },
+    { "graph g(x) -> (y) { " IN_X "y = x * rill_window(\"hann\", 100000000); }", RILL_LIMIT,
+      "t.nnef:1:64", "100000000 samples" },
+    { "graph g(x) -> (y) { " IN_X
+      "y = x + constant(shape = [100000, 100000, 100000], value = [1.0]); }",
       RILL_LIMIT, "t.nnef:1:64", "over the limit" },
-    { "graph g(x) -> (y) { "
-      IN_X "y = x + constant(shape = [4294967296, 4294967296, 4294967296], value = [1.0]); }", RILL_LIMIT,
-      "t.nnef:1:64", "over the limit" },
-    { "graph g(x) -> (y) { x = external(shape = [1,1,1,1,1,1,1,1,1]); y = x; }", RILL_LIMIT, "t.nnef:1:42",
-      "9 elements, at most 8" },
-    { "graph g(x) -> (y) { x = external(shape = [-1]); y = x; }", RILL_MALFORMED, "t.nnef:1:25", "size -1" },
+    { "graph g(x) -> (y) { " IN_X
+      "y = x + constant(shape = [4294967296, 4294967296, 4294967296], value = [1.0]); }",
+      RILL_LIMIT, "t.nnef:1:64", "over the limit" },
+    { "graph g(x) -> (y) { x = external(shape = [1,1,1,1,1,1,1,1,1]); y = x; }", RILL_LIMIT,
+      "t.nnef:1:42", "9 elements, at most 8" },
+    { "graph g(x) -> (y) { x = external(shape = [-1]); y = x; }", RILL_MALFORMED, "t.nnef:1:25",
+      "size -1" },
     { "graph g(x) -> (y) { " IN_X "w = variable(shape = [4], label = \"w\"); y = x + w; }", RILL_IO,
       "t.nnef:1:60", "no folder" },
-    { "graph g(x) -> (y) { " IN_X "y = rill_onnx_scan(x, file = \"a.onnx\"); }", RILL_IO, "t.nnef:1:60",
-      "no folder" },
+    { "graph g(x) -> (y) { " IN_X "y = rill_onnx_scan(x, file = \"a.onnx\"); }", RILL_IO,
+      "t.nnef:1:60", "no folder" },
     { "fragment f(x: tensor<scalar>) -> (y: tensor<scalar>) { y = f(x); }\n"
-      "graph g(x) -> (y) { " IN_X "y = f(x); }", RILL_LIMIT, "t.nnef:1:60", "more than 32 deep" },
+      "graph g(x) -> (y) { " IN_X "y = f(x); }",
+      RILL_LIMIT, "t.nnef:1:60", "more than 32 deep" },
     { "fragment f(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x; }\n"
-      "graph g(x) -> (y) { " IN_X "y = rill_scan(x, body = nobody); }", RILL_MALFORMED, "t.nnef:2:80",
-      "'nobody' is no fragment" },
-    { "fragment f(x: tensor<scalar>, s: tensor<scalar>) -> (y: tensor<scalar>, t: tensor<scalar>) { y = x; t "
-      "= s; }\ngraph g(x) -> (y) { "
-      IN_X "y = rill_scan(x, body = f, state = [(s, u, rill_fill([], 0.0))]); }", RILL_MALFORMED,
-      "t.nnef:2:92", "state ('s', 'u'): fragment 'f' has no result 'u'" },
+      "graph g(x) -> (y) { " IN_X "y = rill_scan(x, body = nobody); }",
+      RILL_MALFORMED, "t.nnef:2:80", "'nobody' is no fragment" },
+    { "fragment f(x: tensor<scalar>, s: tensor<scalar>) -> (y: tensor<scalar>, t: tensor<scalar>) "
+      "{ y = x; t "
+      "= s; }\ngraph g(x) -> (y) { " IN_X
+      "y = rill_scan(x, body = f, state = [(s, u, rill_fill([], 0.0))]); }",
+      RILL_MALFORMED, "t.nnef:2:92", "state ('s', 'u'): fragment 'f' has no result 'u'" },
     { "fragment f(x: tensor<scalar>, s: tensor<scalar>) -> (y: tensor<scalar>, t: tensor<scalar>)\n"
       "{ y = x; t = s + rill_fill([2], 1.0); }\n"
-      "graph g(x) -> (y) { " IN_X "y = rill_scan(x, body = f, state = [(s, t, rill_fill([], 0.0))]); }",
+      "graph g(x) -> (y) { " IN_X
+      "y = rill_scan(x, body = f, state = [(s, t, rill_fill([], 0.0))]); }",
       RILL_MALFORMED, "t.nnef:3:60", "'s' starts as f32[] but 't' is f32[2]" },
-    { "extension rill_frobnicate S;\ngraph g(x) -> (y) { " IN_X "y = x; }", RILL_UNSUPPORTED, "t.nnef:1:11",
-      "extension 'rill_frobnicate'" },
+    { "extension rill_frobnicate S;\ngraph g(x) -> (y) { " IN_X "y = x; }", RILL_UNSUPPORTED,
+      "t.nnef:1:11", "extension 'rill_frobnicate'" },
     { "graph g(x) -> (y) { " IN_X "y = x; } graph", RILL_MALFORMED, "t.nnef:1:65",
       "expected the end of the text" },
     { "graph g(x, x) -> (y) { }", RILL_MALFORMED, "t.nnef:1:12", "declared twice" },
     { "graph g(x) -> (y) { 3 = x; }", RILL_MALFORMED, "t.nnef:1:21", "expected a statement" },
-    { "graph g(x) -> (y) { [] = x; }", RILL_MALFORMED, "t.nnef:1:21", "not a name or a list of names" },
-    { "graph g(x) -> (y) { f(x) = x; }", RILL_MALFORMED, "t.nnef:1:21", "not a name or a list of names" },
+    { "graph g(x) -> (y) { [] = x; }", RILL_MALFORMED, "t.nnef:1:21",
+      "not a name or a list of names" },
+    { "graph g(x) -> (y) { f(x) = x; }", RILL_MALFORMED, "t.nnef:1:21",
+      "not a name or a list of names" },
     { "fragment f(x) -> (y) { }", RILL_MALFORMED, "t.nnef:1:13", "found ')', expected ':'" },
 };
 
@@ -224,7 +262,8 @@ static void bad_check(const char *text, rill_status want, const char *place, con
     struct session s;
     rill_status got = session_read(&s, text, NULL, limits);
     CHECK(got == want, "%.60s: status %d, expected %d: %s", text, got, want, s.err.text);
-    CHECK(got == RILL_OK || (!strncmp(s.err.text, place, strlen(place)) && strstr(s.err.text, words)),
+    CHECK(got == RILL_OK ||
+              (!strncmp(s.err.text, place, strlen(place)) && strstr(s.err.text, words)),
           "%.60s: '%s', expected %s ... %s", text, s.err.text, place, words);
     session_end(&s);
 }
@@ -252,14 +291,19 @@ static char *repeated(const char *head, const char *piece, size_t n, const char 
 static void test_limits(void)
 {
     static const struct { const char *piece,
-                          *tail; size_t n; rill_status status; const char *words; } deep[] = {
-        { "(", "", 100000, RILL_LIMIT, "nested" }, { "[", "", 100000, RILL_LIMIT, "nested" },
-        { "-", "", 100000, RILL_LIMIT, "nested" }, { "f(", "", 100000, RILL_LIMIT, "nested" },
-        { "x if ", "", 100000, RILL_MALFORMED, "expected" }, { "x + ", "x;}", 100000, RILL_LIMIT, "levels" },
+                          *tail; size_t n; rill_status status; const char *words;
+    } deep[] = {
+        { "(", "", 100000, RILL_LIMIT, "nested" },
+        { "[", "", 100000, RILL_LIMIT, "nested" },
+        { "-", "", 100000, RILL_LIMIT, "nested" },
+        { "f(", "", 100000, RILL_LIMIT, "nested" },
+        { "x if ", "", 100000, RILL_MALFORMED, "expected" },
+        { "x + ", "x;}", 100000, RILL_LIMIT, "levels" },
         { "x if true else ", "x;}", 100000, RILL_LIMIT, "nested" },
     };
     for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) {
-        char *text = repeated("graph g(x) -> (y) { " IN_X "y = ", deep[i].piece, deep[i].n, deep[i].tail);
+        char *text =
+            repeated("graph g(x) -> (y) { " IN_X "y = ", deep[i].piece, deep[i].n, deep[i].tail);
         bad_check(text, deep[i].status, "t.nnef:1:", deep[i].words, NULL);
         free(text);
     }
@@ -273,12 +317,12 @@ static void test_limits(void)
               "more than 2 nodes", &small);
     small = nnef_limits_default;
     small.literal_bytes = 40;
-    bad_check("graph g(x) -> (y) { "
-              IN_X "y = x + rill_fill([4], 1.0) + rill_fill([4], 1.0) + rill_fill([3]); }", RILL_LIMIT,
-              "t.nnef:1:", "over the limit of 40 bytes for all of them", &small);
+    bad_check("graph g(x) -> (y) { " IN_X
+              "y = x + rill_fill([4], 1.0) + rill_fill([4], 1.0) + rill_fill([3]); }",
+              RILL_LIMIT, "t.nnef:1:", "over the limit of 40 bytes for all of them", &small);
     small.literal_bytes = 32;
-    bad_check("graph g(x) -> (y) { " IN_X "y = x + rill_fill([4], 1.0) + rill_fill([4], 1.0); }", RILL_OK,
-              "", "", &small);
+    bad_check("graph g(x) -> (y) { " IN_X "y = x + rill_fill([4], 1.0) + rill_fill([4], 1.0); }",
+              RILL_OK, "", "", &small);
     small = nnef_limits_default;
     small.text_bytes = 10;
     bad_check("graph g(x) -> (y) { }", RILL_LIMIT, "t.nnef: 21 bytes", "limit is 10", &small);
@@ -289,9 +333,10 @@ static void test_explosion(void)
 {
     char text[8192] = "", line[200];
     for (int i = 0; i < 30; i++) {
-        snprintf(line, sizeof line,
-                 "fragment f%d(x: tensor<scalar>) -> (y: tensor<scalar>) { y = f%d(x) + f%d(x); }\n", i,
-                 i + 1, i + 1);
+        snprintf(
+            line, sizeof line,
+            "fragment f%d(x: tensor<scalar>) -> (y: tensor<scalar>) { y = f%d(x) + f%d(x); }\n", i,
+            i + 1, i + 1);
         strcat(text, line);
     }
     strcat(text, "fragment f30(x: tensor<scalar>) -> (y: tensor<scalar>) { y = relu(x); }\n"
@@ -305,10 +350,12 @@ static void test_symbols(void)
 {
     struct session s;
     char shape[80];
-    rill_status got = session_read(&s, "extension rill_symbol T;\ngraph g(a, b) -> (y) {\n"
-                                       "b = external(shape = [T * 2, 3]); a = external<integer>(shape = "
-                                       "[S]); y = a; }",
-                                   NULL, NULL);
+    rill_status got =
+        session_read(&s,
+                     "extension rill_symbol T;\ngraph g(a, b) -> (y) {\n"
+                     "b = external(shape = [T * 2, 3]); a = external<integer>(shape = "
+                     "[S]); y = a; }",
+                     NULL, NULL);
     CHECK(got == RILL_OK, "symbols: %s", s.err.text);
     if (got != RILL_OK) {
         session_end(&s);
@@ -321,16 +368,18 @@ static void test_symbols(void)
     CHECK(!strcmp(shape, "i64[S]"), "a is %s", shape);
     fact_print(&g->wires[g->inputs[1]].fact, shape, sizeof shape);
     CHECK(!strcmp(shape, "f32[2*T,3]") || !strcmp(shape, "f32[T*2,3]"), "b is %s", shape);
-    CHECK(!strcmp(g->wires[g->outputs[0]].name, "y"), "the output is called %s", g->wires[g->outputs[0]].name);
+    CHECK(!strcmp(g->wires[g->outputs[0]].name, "y"), "the output is called %s",
+          g->wires[g->outputs[0]].name);
     session_end(&s);
 }
 
 /* Every cut of a good text is refused or read, never worse. */
 static void test_truncated(void)
 {
-    static const char text[] = FRAGMENTS "graph g(x) -> (y) { " IN_X
-                               "y = rill_scan(x, body = sum, state = [(s, t, rill_fill([], 1.0))]) * [1.0, "
-                                   "2][0]; }";
+    static const char text[] =
+        FRAGMENTS "graph g(x) -> (y) { " IN_X
+                  "y = rill_scan(x, body = sum, state = [(s, t, rill_fill([], 1.0))]) * [1.0, "
+                  "2][0]; }";
     unsigned refused = 0;
     for (size_t n = 0; n < sizeof text - 1; n++) {
         char *cut = strndup(text, n);
@@ -339,7 +388,8 @@ static void test_truncated(void)
         session_end(&s);
         free(cut);
     }
-    CHECK(refused == sizeof text - 1, "%u of %zu cuts are refused with words", refused, sizeof text - 1);
+    CHECK(refused == sizeof text - 1, "%u of %zu cuts are refused with words", refused,
+          sizeof text - 1);
 }
 
 int main(void)

@@ -26,13 +26,13 @@ static rill_status read_limited(struct pb file, const char *path, const struct o
 }
 
 /* Takes the file's memory. */
-static void expect(const char *name, struct pb file, const char *path, const struct onnx_limits *limits,
-                   rill_status want, const char *words)
+static void expect(const char *name, struct pb file, const char *path,
+                   const struct onnx_limits *limits, rill_status want, const char *words)
 {
     rill_error err;
     rill_status s = read_limited(file, path, limits, &err);
-    CHECK(s == want, "%s: status %s, wants %s: %s", name, rill_status_text(s), rill_status_text(want),
-          err.text);
+    CHECK(s == want, "%s: status %s, wants %s: %s", name, rill_status_text(s),
+          rill_status_text(want), err.text);
     if (want != RILL_OK)
         CHECK(strstr(err.text, words), "%s: '%s' does not say '%s'", name, err.text, words);
     free(file.data);
@@ -114,7 +114,8 @@ static void test_bytes(void)
     struct pb none = { 0 };
     pb_int(&none, MODEL_IR, 8);
     expect("no graph", none, NULL, NULL, RILL_MALFORMED, "no graph");
-    static const uint8_t endless[] = { 0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+    static const uint8_t endless[] = { 0x08, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                       0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
     struct pb number = { 0 };
     pb_put(&number, endless, sizeof endless);
     expect("long number", number, NULL, NULL, RILL_MALFORMED, "ten bytes");
@@ -183,15 +184,19 @@ static void test_limits(void)
     struct onnx_limits l = { .graphs_deep = 3 };
     expect("2911 graphs deep", make_model(nested(2911), 13), NULL, NULL, RILL_LIMIT,
            "nested more than 16 deep");
-    expect("17 graphs deep", make_model(nested(17), 13), NULL, NULL, RILL_LIMIT, "nested more than 16 deep");
-    expect("4 deep of 3", make_model(nested(4), 13), NULL, &l, RILL_LIMIT, "nested more than 3 deep");
+    expect("17 graphs deep", make_model(nested(17), 13), NULL, NULL, RILL_LIMIT,
+           "nested more than 16 deep");
+    expect("4 deep of 3", make_model(nested(4), 13), NULL, &l, RILL_LIMIT,
+           "nested more than 3 deep");
     expect("3 deep of 3", make_model(nested(3), 13), NULL, &l, RILL_MALFORMED, "no outputs");
-    expect("a million empty nodes", make_model(empty_nodes(1000000), 13), NULL, NULL, RILL_LIMIT, "memory");
+    expect("a million empty nodes", make_model(empty_nodes(1000000), 13), NULL, NULL, RILL_LIMIT,
+           "memory");
     l = (struct onnx_limits) { .unpack_bytes = (uint64_t) 1 << 40 };
     expect("their number", make_model(empty_nodes(1000000), 13), NULL, &l, RILL_LIMIT,
            "more than 400000 messages");
     struct pb good = good_model();
-    /* model, opset, graph, 2 values x (value, type, tensor type, shape, 2 dimensions), node, constant */
+    /* model, opset, graph, 2 values x (value, type, tensor type, shape, 2 dimensions), node,
+     * constant */
     l = (struct onnx_limits) { .messages = 17 };
     expect("17 messages", good, NULL, &l, RILL_OK, "");
     l.messages = 16;
@@ -215,22 +220,25 @@ static void test_tensors(void)
                  "takes 16 bytes and its raw data has 24");
     expect_const("product overflows", make_raw("w", 1, DIMS(big, big), six, 24), RILL_MALFORMED,
                  "constant 'w'");
-    expect_const("bytes overflow", make_raw("w", 11, DIMS(huge), six, 24), RILL_MALFORMED, "multiply");
-    expect_const("zero times overflow", make_raw("w", 1, DIMS(0, huge, huge), six, 0), RILL_MALFORMED,
+    expect_const("bytes overflow", make_raw("w", 11, DIMS(huge), six, 24), RILL_MALFORMED,
                  "multiply");
+    expect_const("zero times overflow", make_raw("w", 1, DIMS(0, huge, huge), six, 0),
+                 RILL_MALFORMED, "multiply");
     struct pb negative = { 0 };
     pb_int(&negative, TENSOR_DIMS, -4);
     pb_int(&negative, TENSOR_TYPE, 1);
     pb_text(&negative, TENSOR_NAME, "w");
     pb_bytes(&negative, TENSOR_RAW, six, 16);
     expect_const("negative dimension", negative, RILL_MALFORMED, "negative");
-    expect_const("rank 9", make_raw("w", 1, DIMS(1, 1, 1, 1, 1, 1, 1, 1, 1), six, 4), RILL_UNSUPPORTED,
-                 "9 dimensions");
-    expect_const("no data", make_tensor("w", 1, DIMS(2, 3)), RILL_MALFORMED, "has 6 elements and its data 0");
+    expect_const("rank 9", make_raw("w", 1, DIMS(1, 1, 1, 1, 1, 1, 1, 1, 1), six, 4),
+                 RILL_UNSUPPORTED, "9 dimensions");
+    expect_const("no data", make_tensor("w", 1, DIMS(2, 3)), RILL_MALFORMED,
+                 "has 6 elements and its data 0");
     expect_const("strings", make_tensor("w", 8, DIMS(1)), RILL_UNSUPPORTED, "string");
     expect_const("complex", make_tensor("w", 14, DIMS(1)), RILL_UNSUPPORTED, "complex64");
     expect_const("4-bit", make_tensor("w", 22, DIMS(1)), RILL_UNSUPPORTED, "int4");
-    expect_const("no such type", make_tensor("w", 99, DIMS(1)), RILL_MALFORMED, "element type number 99");
+    expect_const("no such type", make_tensor("w", 99, DIMS(1)), RILL_MALFORMED,
+                 "element type number 99");
     struct pb segment = make_raw("w", 1, DIMS(2, 3), six, 24);
     pb_message(&segment, TENSOR_SEGMENT, (struct pb) { 0 });
     expect_const("segment", segment, RILL_UNSUPPORTED, "segments");
@@ -317,14 +325,14 @@ static void test_nodes(void)
                  "node 'y': op 'Frobnicate' (opset 13) is not supported");
     expect_graph("near op", graph_with(make_node("Reluctant", "x", "y")), RILL_UNSUPPORTED,
                  "nearest is 'Relu'");
-    expect("too new for its opset", make_model(graph_with(make_node("Cast", "x", "y")), 5), NULL, NULL,
-           RILL_UNSUPPORTED, "exists in opsets 6 to 21");
+    expect("too new for its opset", make_model(graph_with(make_node("Cast", "x", "y")), 5), NULL,
+           NULL, RILL_UNSUPPORTED, "exists in opsets 6 to 21");
     struct pb vendor = make_node("FusedMatMul", "x x", "y");
     pb_text(&vendor, NODE_DOMAIN, "com.microsoft");
     expect_graph("vendor op", graph_with(vendor), RILL_UNSUPPORTED, "'com.microsoft'");
-    expect_graph("unknown attribute", graph_with(node_with(make_node("Relu", "x", "y"),
-                                                           make_int_attr("speed", 3))), RILL_UNSUPPORTED,
-                                                           "attribute 'speed'");
+    expect_graph("unknown attribute",
+                 graph_with(node_with(make_node("Relu", "x", "y"), make_int_attr("speed", 3))),
+                 RILL_UNSUPPORTED, "attribute 'speed'");
     struct pb twice = node_with(make_node("LeakyRelu", "x", "y"), make_int_attr("alpha", 1));
     pb_message(&twice, NODE_ATTR, make_int_attr("alpha", 2));
     expect_graph("attribute twice", graph_with(twice), RILL_MALFORMED, "'alpha' comes twice");
@@ -332,10 +340,13 @@ static void test_nodes(void)
     pb_text(&ref, ATTR_REF_, "outer");
     expect_graph("function attribute", graph_with(node_with(make_node("LeakyRelu", "x", "y"), ref)),
                  RILL_UNSUPPORTED, "functions are not supported");
-    expect_graph("too few inputs", graph_with(make_node("Add", "x", "y")), RILL_MALFORMED, "has 1 inputs");
-    expect_graph("graph where none is taken", graph_with(node_with(make_node("Relu", "x", "y"),
-                 make_graph_attr("body", graph_with(make_node("Neg", "x", "y"))))), RILL_UNSUPPORTED,
-                     "'body' holds a graph");
+    expect_graph("too few inputs", graph_with(make_node("Add", "x", "y")), RILL_MALFORMED,
+                 "has 1 inputs");
+    expect_graph("graph where none is taken",
+                 graph_with(
+                     node_with(make_node("Relu", "x", "y"),
+                               make_graph_attr("body", graph_with(make_node("Neg", "x", "y"))))),
+                 RILL_UNSUPPORTED, "'body' holds a graph");
     struct pb constant = make_node("Constant", "", "y");
     expect_graph("constant without value", graph_with(constant), RILL_MALFORMED, "value");
     struct pb name = make_node("Frob\x01\xff\\", "x", "y");
@@ -344,10 +355,10 @@ static void test_nodes(void)
 
 static void test_opsets(void)
 {
-    expect("opset 22", make_model(graph_with(make_node("Relu", "x", "y")), 22), NULL, NULL, RILL_UNSUPPORTED,
-           "opset 22");
-    expect("opset -1", make_model(graph_with(make_node("Relu", "x", "y")), -1), NULL, NULL, RILL_UNSUPPORTED,
-           "opset -1");
+    expect("opset 22", make_model(graph_with(make_node("Relu", "x", "y")), 22), NULL, NULL,
+           RILL_UNSUPPORTED, "opset 22");
+    expect("opset -1", make_model(graph_with(make_node("Relu", "x", "y")), -1), NULL, NULL,
+           RILL_UNSUPPORTED, "opset -1");
     struct pb m = { 0 };
     pb_message(&m, MODEL_OPSET, make_opset("com.microsoft", 1));
     pb_message(&m, MODEL_GRAPH, graph_with(make_node("Relu", "x", "y")));
@@ -381,7 +392,8 @@ static void test_bodies(void)
     expect_graph("If without else", graph_with(n), RILL_MALFORMED, "'else_branch' is missing");
     n = node_with(make_node("Loop", "- - x", "y"), make_graph_attr("body", body_with("i c",
                   make_node("Neg", "x", "a"), "a")));
-    expect_graph("Loop with a narrow body", graph_with(n), RILL_MALFORMED, "its body 2 inputs and 1 outputs");
+    expect_graph("Loop with a narrow body", graph_with(n), RILL_MALFORMED,
+                 "its body 2 inputs and 1 outputs");
     n = node_with(make_node("Scan", "x", "y"), make_graph_attr("body", body_with("a",
                   make_node("Neg", "a", "b"), "b")));
     expect_graph("Scan without a number", graph_with(n), RILL_MALFORMED, "num_scan_inputs");
@@ -395,7 +407,8 @@ static void test_bodies(void)
     expect_graph("body that reads what is nowhere", graph_with(n), RILL_MALFORMED, "reads 'zz'");
     n = node_with(make_node("Scan", "- x", "y"), make_graph_attr("body", body_with("a",
                   make_node("Neg", "a", "b"), "b")));
-    expect("Scan of opset 8", make_model(graph_with(n), 8), NULL, NULL, RILL_UNSUPPORTED, "opset 8");
+    expect("Scan of opset 8", make_model(graph_with(n), 8), NULL, NULL, RILL_UNSUPPORTED,
+           "opset 8");
 }
 
 /* ---- data in other files ---- */
@@ -435,52 +448,60 @@ static void test_external_paths(const char *folder)
 {
     external_case(folder, "in place", (struct external) { "offset", "8" }, RILL_OK, "");
     external_case(folder, "sub-folder", (struct external) { "location", "sub/w.bin" }, RILL_OK, "");
-    external_case(folder, "parent", (struct external) { "location", "../w.bin" }, RILL_MALFORMED, "'..'");
+    external_case(folder, "parent", (struct external) { "location", "../w.bin" }, RILL_MALFORMED,
+                  "'..'");
     external_case(folder, "parent inside", (struct external) { "location", "sub/../../w.bin" },
                   RILL_MALFORMED, "'..'");
-    external_case(folder, "a/../b", (struct external) { "location", "sub/../w.bin" }, RILL_MALFORMED, "'..'");
-    external_case(folder, "absolute", (struct external) { "location", "/etc/passwd" }, RILL_MALFORMED,
-                  "absolute");
-    external_case(folder, "empty", (struct external) { "location", "" }, RILL_MALFORMED, "empty path");
+    external_case(folder, "a/../b", (struct external) { "location", "sub/../w.bin" },
+                  RILL_MALFORMED, "'..'");
+    external_case(folder, "absolute", (struct external) { "location", "/etc/passwd" },
+                  RILL_MALFORMED, "absolute");
+    external_case(folder, "empty", (struct external) { "location", "" }, RILL_MALFORMED,
+                  "empty path");
     external_case(folder, "link", (struct external) { "location", "link.bin" }, RILL_MALFORMED,
                   "symbolic link");
-    external_case(folder, "linked folder", (struct external) { "location", "away/w.bin" }, RILL_MALFORMED,
-                  "symbolic link");
+    external_case(folder, "linked folder", (struct external) { "location", "away/w.bin" },
+                  RILL_MALFORMED, "symbolic link");
     external_case(folder, "hard link", (struct external) { "location", "hard.bin" }, RILL_MALFORMED,
                   "hard links");
     external_case(folder, "folder", (struct external) { "location", "sub" }, RILL_MALFORMED,
                   "not a regular file");
     external_case(folder, "pipe", (struct external) { "location", "pipe" }, RILL_MALFORMED,
                   "not a regular file");
-    external_case(folder, "missing", (struct external) { "location", "nothing.bin" }, RILL_IO, "nothing.bin");
+    external_case(folder, "missing", (struct external) { "location", "nothing.bin" }, RILL_IO,
+                  "nothing.bin");
 }
 
 static void test_external_sizes(const char *folder)
 {
     external_case(folder, "negative offset", (struct external) { "offset", "-8" }, RILL_MALFORMED,
                   "offset '-8' is no size");
-    external_case(folder, "offset past the end", (struct external) { "offset", "9" }, RILL_MALFORMED,
-                  "24 bytes at 9");
+    external_case(folder, "offset past the end", (struct external) { "offset", "9" },
+                  RILL_MALFORMED, "24 bytes at 9");
     external_case(folder, "offset wraps", (struct external) { "offset", "18446744073709551600" },
                   RILL_MALFORMED, "is no size");
-    external_case(folder, "offset of 2^63 - 1", (struct external) { "offset", "9223372036854775807" },
-                  RILL_MALFORMED, "24 bytes at");
+    external_case(folder, "offset of 2^63 - 1",
+                  (struct external) { "offset", "9223372036854775807" }, RILL_MALFORMED,
+                  "24 bytes at");
     external_case(folder, "offset of words", (struct external) { "offset", "8 " }, RILL_MALFORMED,
                   "is no size");
     external_case(folder, "wrong length", (struct external) { "length", "20" }, RILL_MALFORMED,
                   "takes 24 bytes and its external data has 20");
-    external_case(folder, "unknown key", (struct external) { "exec", "rm" }, RILL_MALFORMED, "key 'exec'");
+    external_case(folder, "unknown key", (struct external) { "exec", "rm" }, RILL_MALFORMED,
+                  "key 'exec'");
     external_case(folder, "checksum", (struct external) { "checksum", "ab" }, RILL_OK, "");
     struct external length = { "length", "24" };
-    expect("no location", external_model(&length, 1), "/tmp/model.onnx", NULL, RILL_MALFORMED, "no location");
+    expect("no location", external_model(&length, 1), "/tmp/model.onnx", NULL, RILL_MALFORMED,
+           "no location");
     struct external at = { "location", "w.bin" };
-    expect("model from memory", external_model(&at, 1), NULL, NULL, RILL_UNSUPPORTED, "not read from a file");
+    expect("model from memory", external_model(&at, 1), NULL, NULL, RILL_UNSUPPORTED,
+           "not read from a file");
 }
 
 static void remove_files(const char *folder)
 {
-    static const char *const names[] = { "sub/w.bin", "w.bin", "orig.bin", "hard.bin", "link.bin", "pipe",
-                                         "away" };
+    static const char *const names[] = { "sub/w.bin", "w.bin", "orig.bin", "hard.bin",
+                                         "link.bin",  "pipe",  "away" };
     char path[512];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Real files fold to what a person would write: shape arithmetic, guards and repacked weights are gone. */
+/* Real files fold to what a person would write: shape arithmetic, guards and repacked weights are
+ * gone. */
 #include "engine/op.h"
 #include "engine/typed.h"
 #include "models/onnx/reader.h"
@@ -18,14 +19,26 @@ struct fold_case {
 };
 
 static const struct fold_case cases[] = {
-    { "silero_v6/silero_vad.onnx", 250, 44, { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } },
+    { "silero_v6/silero_vad.onnx",
+      250,
+      44,
+      { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } },
       16000 },
-    { "silero_v6/silero_vad.onnx", 250, 44, { { "input", 2, { 1, 288 } }, { "state", 3, { 2, 1, 128 } } },
+    { "silero_v6/silero_vad.onnx",
+      250,
+      44,
+      { { "input", 2, { 1, 288 } }, { "state", 3, { 2, 1, 128 } } },
       8000 },
-    { "silero_v6/silero_vad_16k_op15.onnx", 100, 44, { { "input", 2, { 1, 576 } },
-                                                       { "state", 3, { 2, 1, 128 } } }, 16000 },
-    { "silero_v6/silero_vad_op18_ifless.onnx", 40, 60, { { "input", 2, { 1, 576 } },
-                                                         { "state", 3, { 2, 1, 128 } } }, 16000 },
+    { "silero_v6/silero_vad_16k_op15.onnx",
+      100,
+      44,
+      { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } },
+      16000 },
+    { "silero_v6/silero_vad_op18_ifless.onnx",
+      40,
+      60,
+      { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } },
+      16000 },
     { "gtcrn/gtcrn.onnx", 1000, 449, { { 0 } }, 0 },
     { "gtcrn/gtcrn_simple.onnx", 415, 415, { { 0 } }, 0 },
 };
@@ -63,7 +76,8 @@ static void fold(const struct fold_case *c, const struct mgraph *m, struct arena
         fact_of_tensor(&in[n++].fact, m->g.dims, &rate);
     }
     struct tgraph t;
-    rill_status s = tgraph_from_mgraph(&t, m, &(struct typed_opts) { .inputs = in, .n_inputs = n }, &err);
+    rill_status s =
+        tgraph_from_mgraph(&t, m, &(struct typed_opts) { .inputs = in, .n_inputs = n }, &err);
     CHECK(s == RILL_OK, "%s: %s", c->file, err.text);
     if (s != RILL_OK)
         return;

@@ -38,7 +38,8 @@ static void run_drop(struct run *r)
     dims_free(r->dims);
 }
 
-static void expect_floats(const struct run *r, unsigned k, const char *what, const float *want, int64_t n)
+static void expect_floats(const struct run *r, unsigned k, const char *what, const float *want,
+                          int64_t n)
 {
     if (!r->ok)
         return;
@@ -46,8 +47,8 @@ static void expect_floats(const struct run *r, unsigned k, const char *what, con
     CHECK(tensor_count(t) == n, "%s: %lld values", what, (long long) tensor_count(t));
     for (int64_t i = 0; i < n && i < tensor_count(t); i++) {
         double v = tensor_get_f64(t, t->data, i);
-        CHECK(fabs(v - (double) want[i]) <= 1e-6 * (1 + fabs((double) want[i])), "%s [%lld]: %g for %g",
-              what, (long long) i, v, (double) want[i]);
+        CHECK(fabs(v - (double) want[i]) <= 1e-6 * (1 + fabs((double) want[i])),
+              "%s [%lld]: %g for %g", what, (long long) i, v, (double) want[i]);
     }
 }
 
@@ -93,20 +94,19 @@ static struct pb varints(int64_t type, unsigned field, bool packed, const uint64
 
 static void test_encodings(void)
 {
-    static const uint64_t whole[] = { 1, 0, 3 }, half[] = { 0x3c00, 0, 0x4200 }, brain[] = { 0x3f80, 0,
-            0x4040 };
+    static const uint64_t whole[] = { 1, 0, 3 }, half[] = { 0x3c00, 0, 0x4200 },
+                          brain[] = { 0x3f80, 0, 0x4040 };
     static const float f[] = { 1, 0, 3 };
     static const double d[] = { 1, 0, 3 };
     static const int16_t s[] = { 1, 0, 3 };
-    static const struct { int64_t code; unsigned field; enum dtype type; } lists[] = {
-        { 2, TENSOR_INT32S, DTYPE_U8 }, { 3, TENSOR_INT32S, DTYPE_I8 }, { 4, TENSOR_INT32S, DTYPE_U16 },
-        { 5, TENSOR_INT32S, DTYPE_I16 }, { 6, TENSOR_INT32S, DTYPE_I32 }, { 7, TENSOR_INT64S, DTYPE_I64 },
-        { 12, TENSOR_UINT64S, DTYPE_U32 }, { 13, TENSOR_UINT64S, DTYPE_U64 }
-    };
+    static const struct { int64_t code; unsigned field; enum dtype type; } lists[] = { { 2, TENSOR_INT32S, DTYPE_U8 },    { 3, TENSOR_INT32S, DTYPE_I8 },
+                  { 4, TENSOR_INT32S, DTYPE_U16 },   { 5, TENSOR_INT32S, DTYPE_I16 },
+                  { 6, TENSOR_INT32S, DTYPE_I32 },   { 7, TENSOR_INT64S, DTYPE_I64 },
+                  { 12, TENSOR_UINT64S, DTYPE_U32 }, { 13, TENSOR_UINT64S, DTYPE_U64 } };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (int packed = 0; packed < 2; packed++)
-            expect_constant(dtype_name(lists[i].type), varints(lists[i].code, lists[i].field, packed, whole),
-                            lists[i].type);
+            expect_constant(dtype_name(lists[i].type),
+                            varints(lists[i].code, lists[i].field, packed, whole), lists[i].type);
     expect_constant("f16 list", varints(10, TENSOR_INT32S, true, half), DTYPE_F16);
     expect_constant("bf16 list", varints(16, TENSOR_INT32S, true, brain), DTYPE_BF16);
     expect_constant("f32 raw", make_raw("w", 1, LIST(3), f, sizeof f), DTYPE_F32);
@@ -154,8 +154,9 @@ static void test_sample(bool flag)
     run_eval(&r, (const struct tensor *[]) { &x, &c });
     expect_floats(&r, 0, "y", y, 6);
     expect_floats(&r, 1, "total", total, 2);
-    CHECK(r.m.g.n_meta == 1 && !strcmp(r.m.g.meta[0].key, "sample_rate") && !strcmp(r.m.g.meta[0].value,
-          "16000"), "metadata");
+    CHECK(r.m.g.n_meta == 1 && !strcmp(r.m.g.meta[0].key, "sample_rate") &&
+              !strcmp(r.m.g.meta[0].value, "16000"),
+          "metadata");
     run_drop(&r);
 }
 
@@ -208,7 +209,8 @@ static void test_dims(void)
     const struct dim *const *d = r.m.g.wires[r.m.g.inputs[0]].fact.shape;
     CHECK(d[0] == dim_symbol(r.dims, "batch_size"), "a blank becomes _");
     CHECK(d[0] == d[2] && d[0] != d[1], "names that only differ in odd characters stay apart");
-    CHECK(d[3] != d[5] && d[3] != d[4] && d[4] == dim_symbol(r.dims, "_9"), "unnamed ones are all different");
+    CHECK(d[3] != d[5] && d[3] != d[4] && d[4] == dim_symbol(r.dims, "_9"),
+          "unnamed ones are all different");
     run_drop(&r);
 }
 
@@ -250,10 +252,13 @@ static void test_captures(void)
     bool flag = true;
     struct tensor x = of_floats(v, 1, 2, 0), c = { .type = DTYPE_BOOL, .data = &flag };
     struct pb inner = make_node("If", "flag", "r"), outer = make_node("If", "flag", "y"), g = { 0 };
-    inner = sample_attr(inner, make_graph_attr("then_branch", branch_of(make_node("Add", "x k", "r"))));
-    inner = sample_attr(inner, make_graph_attr("else_branch", branch_of(make_node("Identity", "x", "r"))));
+    inner =
+        sample_attr(inner, make_graph_attr("then_branch", branch_of(make_node("Add", "x k", "r"))));
+    inner = sample_attr(inner,
+                        make_graph_attr("else_branch", branch_of(make_node("Identity", "x", "r"))));
     outer = sample_attr(outer, make_graph_attr("then_branch", branch_of(inner)));
-    outer = sample_attr(outer, make_graph_attr("else_branch", branch_of(make_node("Neg", "x", "r"))));
+    outer =
+        sample_attr(outer, make_graph_attr("else_branch", branch_of(make_node("Neg", "x", "r"))));
     pb_message(&g, GRAPH_INPUT, make_value("x", 1, LIST(2)));
     pb_message(&g, GRAPH_INPUT, make_value("flag", 9, (const int64_t[]) { -1 }));
     pb_message(&g, GRAPH_CONST, make_raw("k", 1, LIST(2), k, sizeof k));
@@ -275,8 +280,8 @@ static void test_captures(void)
 /* ---- old forms ---- */
 
 /* One node on x f32[2,3] = 1..6, with up to two constants, at an opset. */
-static void expect_node(const char *what, struct pb node, int64_t opset, struct pb constant, struct pb second,
-                        const float *want, int64_t n)
+static void expect_node(const char *what, struct pb node, int64_t opset, struct pb constant,
+                        struct pb second, const float *want, int64_t n)
 {
     float v[6] = { 1, 2, 3, 4, 5, 6 };
     struct tensor x = of_floats(v, 2, 2, 3);
@@ -314,13 +319,13 @@ static struct pb float_attr(const char *name, float v)
 
 static void test_old_axes(void)
 {
-    expect_old("ReduceSum 11", sample_attr(make_node("ReduceSum", "x", "y"), INTS("axes", 1)), 11, NONE,
-               FLOATS(6, 15), 2);
-    expect_old("ReduceMax 13", sample_attr(make_node("ReduceMax", "x", "y"), INTS("axes", 0)), 13, NONE,
-               FLOATS(4, 5, 6), 3);
+    expect_old("ReduceSum 11", sample_attr(make_node("ReduceSum", "x", "y"), INTS("axes", 1)), 11,
+               NONE, FLOATS(6, 15), 2);
+    expect_old("ReduceMax 13", sample_attr(make_node("ReduceMax", "x", "y"), INTS("axes", 0)), 13,
+               NONE, FLOATS(4, 5, 6), 3);
     expect_old("ReduceMean 7", make_node("ReduceMean", "x", "y"), 7, NONE, FLOATS(3.5f), 1);
-    expect_old("Unsqueeze 11", sample_attr(make_node("Unsqueeze", "x", "y"), INTS("axes", 0, 3)), 11, NONE,
-               FLOATS(1, 2, 3, 4, 5, 6), 6);
+    expect_old("Unsqueeze 11", sample_attr(make_node("Unsqueeze", "x", "y"), INTS("axes", 0, 3)),
+               11, NONE, FLOATS(1, 2, 3, 4, 5, 6), 6);
     expect_old("TopK 9", sample_attr(make_node("TopK", "x", "y"), make_int_attr("k", 2)), 9, NONE,
                FLOATS(3, 2, 6, 5), 4);
     struct pb slice = sample_attr(make_node("Slice", "x", "y"), INTS("starts", 1));
@@ -331,16 +336,21 @@ static void test_old_axes(void)
 static void test_old_attrs(void)
 {
     struct pb clip = sample_attr(make_node("Clip", "x", "y"), float_attr("min", 2));
-    expect_old("Clip 7", sample_attr(clip, float_attr("max", 4.5f)), 7, NONE, FLOATS(2, 2, 3, 4, 4.5f, 4.5f),
-               6);
+    expect_old("Clip 7", sample_attr(clip, float_attr("max", 4.5f)), 7, NONE,
+               FLOATS(2, 2, 3, 4, 4.5f, 4.5f), 6);
     struct pb pad = sample_attr(make_node("Pad", "x", "y"), INTS("pads", 0, 1, 0, 0));
-    expect_old("Pad 7", sample_attr(pad, float_attr("value", 9)), 7, NONE, FLOATS(9, 1, 2, 3, 9, 4, 5, 6), 8);
-    expect_old("Split 11", sample_attr(sample_attr(make_node("Split", "x", "z y"), make_int_attr("axis", 1)),
-                                       INTS("split", 1, 2)), 11, NONE, FLOATS(2, 3, 5, 6), 4);
-    expect_old("Split 13 in equal parts", make_node("Split", "x", "z y"), 13, NONE, FLOATS(4, 5, 6), 3);
-    expect_old("Dropout 10", sample_attr(make_node("Dropout", "x", "y"), float_attr("ratio", 0.5f)), 10, NONE,
-               FLOATS(1, 2, 3, 4, 5, 6), 6);
-    expect_old("Dropout 12, mask", make_node("Dropout", "x", "z y"), 12, NONE, FLOATS(1, 1, 1, 1, 1, 1), 6);
+    expect_old("Pad 7", sample_attr(pad, float_attr("value", 9)), 7, NONE,
+               FLOATS(9, 1, 2, 3, 9, 4, 5, 6), 8);
+    expect_old("Split 11",
+               sample_attr(sample_attr(make_node("Split", "x", "z y"), make_int_attr("axis", 1)),
+                           INTS("split", 1, 2)),
+               11, NONE, FLOATS(2, 3, 5, 6), 4);
+    expect_old("Split 13 in equal parts", make_node("Split", "x", "z y"), 13, NONE, FLOATS(4, 5, 6),
+               3);
+    expect_old("Dropout 10", sample_attr(make_node("Dropout", "x", "y"), float_attr("ratio", 0.5f)),
+               10, NONE, FLOATS(1, 2, 3, 4, 5, 6), 6);
+    expect_old("Dropout 12, mask", make_node("Dropout", "x", "z y"), 12, NONE,
+               FLOATS(1, 1, 1, 1, 1, 1), 6);
     expect_old("Softmax 11 over all from axis 0", sample_attr(make_node("Softmax", "x", "y"),
                make_int_attr("axis", 0)), 11, NONE, FLOATS(0.004269778f, 0.01160646f, 0.03154963f,
                                                            0.08576079f, 0.2331220f, 0.6336913f), 6);
@@ -352,8 +362,8 @@ static void test_old_broadcast(void)
 {
     static const float w[2] = { 10, 20 };
     struct pb add = sample_attr(make_node("Add", "x w", "y"), make_int_attr("broadcast", 1));
-    expect_old("Add 6, axis 0", sample_attr(add, make_int_attr("axis", 0)), 6, make_raw("w", 1, LIST(2), w,
-               sizeof w), FLOATS(11, 12, 13, 24, 25, 26), 6);
+    expect_old("Add 6, axis 0", sample_attr(add, make_int_attr("axis", 0)), 6,
+               make_raw("w", 1, LIST(2), w, sizeof w), FLOATS(11, 12, 13, 24, 25, 26), 6);
 }
 
 /* ---- forms of opsets 18 to 21 ---- */
@@ -370,7 +380,8 @@ static struct pb floats_const(const char *name, const float *v, int64_t n)
 
 #define I64(name, ...) ints_const(name, (const int64_t[]) { __VA_ARGS__ }, \
                                   sizeof (const int64_t[]) { __VA_ARGS__ } / sizeof(int64_t))
-#define F32(name, ...) floats_const(name, FLOATS(__VA_ARGS__), sizeof FLOATS(__VA_ARGS__) / sizeof(float))
+#define F32(name, ...)                                                                             \
+    floats_const(name, FLOATS(__VA_ARGS__), sizeof FLOATS(__VA_ARGS__) / sizeof(float))
 
 static struct pb text_attr(const char *name, const char *v)
 {
@@ -384,28 +395,29 @@ static struct pb text_attr(const char *name, const char *v)
 static void test_new_axes(void)
 {
     struct pb no_keep = make_int_attr("keepdims", 0);
-    expect_old("ReduceMean 18", sample_attr(make_node("ReduceMean", "x a", "y"), no_keep), 18, I64("a", 1),
-               FLOATS(2, 5), 2);
+    expect_old("ReduceMean 18", sample_attr(make_node("ReduceMean", "x a", "y"), no_keep), 18,
+               I64("a", 1), FLOATS(2, 5), 2);
     expect_old("ReduceMax 20, all axes", make_node("ReduceMax", "x", "y"), 20, NONE, FLOATS(6), 1);
     expect_old("ReduceL1 21, none", sample_attr(make_node("ReduceL1", "x", "y"),
                                                 make_int_attr("noop_with_empty_axes", 1)), 21, NONE,
                                                 FLOATS(1, 2, 3, 4, 5, 6), 6);
     struct pb split = sample_attr(make_node("Split", "x", "y z"), make_int_attr("axis", 1));
-    expect_old("Split 18 in uneven parts", sample_attr(split, make_int_attr("num_outputs", 2)), 18, NONE,
-               FLOATS(1, 2, 4, 5), 4);
-    expect_node("Pad 18 along one axis", make_node("Pad", "x p - a", "y"), 18, I64("p", 1, 0), I64("a", -1),
-                FLOATS(0, 1, 2, 3, 0, 4, 5, 6), 8);
-    expect_node("Pad 19, wrapped", sample_attr(make_node("Pad", "x p - a", "y"), text_attr("mode", "wrap")),
-                19, I64("p", 1, 1), I64("a", 1), FLOATS(3, 1, 2, 3, 1, 6, 4, 5, 6, 4), 10);
+    expect_old("Split 18 in uneven parts", sample_attr(split, make_int_attr("num_outputs", 2)), 18,
+               NONE, FLOATS(1, 2, 4, 5), 4);
+    expect_node("Pad 18 along one axis", make_node("Pad", "x p - a", "y"), 18, I64("p", 1, 0),
+                I64("a", -1), FLOATS(0, 1, 2, 3, 0, 4, 5, 6), 8);
+    expect_node("Pad 19, wrapped",
+                sample_attr(make_node("Pad", "x p - a", "y"), text_attr("mode", "wrap")), 19,
+                I64("p", 1, 1), I64("a", 1), FLOATS(3, 1, 2, 3, 1, 6, 4, 5, 6, 4), 10);
     struct pb resize = sample_attr(make_node("Resize", "x - s", "y"), INTS("axes", 1));
     resize = sample_attr(resize, text_attr("coordinate_transformation_mode", "asymmetric"));
-    expect_old("Resize 18 along one axis", sample_attr(resize, text_attr("nearest_mode", "floor")), 18,
-               F32("s", 2), FLOATS(1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6), 12);
+    expect_old("Resize 18 along one axis", sample_attr(resize, text_attr("nearest_mode", "floor")),
+               18, F32("s", 2), FLOATS(1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6), 12);
     expect_old("Squeeze 21", make_node("Squeeze", "x", "y"), 21, NONE, FLOATS(1, 2, 3, 4, 5, 6), 6);
-    expect_old("Reshape 21", make_node("Reshape", "x s", "y"), 21, I64("s", 3, -1), FLOATS(1, 2, 3, 4, 5, 6),
-               6);
-    expect_old("Shape 19", sample_attr(make_node("Shape", "x", "y"), make_int_attr("start", -1)), 19, NONE,
-               FLOATS(3), 1);
+    expect_old("Reshape 21", make_node("Reshape", "x s", "y"), 21, I64("s", 3, -1),
+               FLOATS(1, 2, 3, 4, 5, 6), 6);
+    expect_old("Shape 19", sample_attr(make_node("Shape", "x", "y"), make_int_attr("start", -1)),
+               19, NONE, FLOATS(3), 1);
 }
 
 static void test_new_ops(void)
@@ -415,11 +427,14 @@ static void test_new_ops(void)
     expect_old("Gelu 20", make_node("Gelu", "x", "y"), 20, NONE,
                FLOATS(0.8413447f, 1.954500f, 2.995950f, 3.999873f, 4.999999f, 6), 6);
     expect_old("IsInf 20", make_node("IsInf", "x", "y"), 20, NONE, FLOATS(0, 0, 0, 0, 0, 0), 6);
-    expect_old("Equal 19", make_node("Equal", "x w", "y"), 19, F32("w", 1, 5, 3), FLOATS(1, 0, 1, 0, 1, 0), 6);
-    expect_old("Cast 21", sample_attr(sample_attr(make_node("Cast", "x", "y"), make_int_attr("to", 9)),
-                                      make_int_attr("saturate", 1)), 21, NONE, FLOATS(1, 1, 1, 1, 1, 1), 6);
-    expect_old("Clip 21 without limits", make_node("Clip", "x - -", "y"), 21, NONE, FLOATS(1, 2, 3, 4, 5, 6),
-               6);
+    expect_old("Equal 19", make_node("Equal", "x w", "y"), 19, F32("w", 1, 5, 3),
+               FLOATS(1, 0, 1, 0, 1, 0), 6);
+    expect_old("Cast 21",
+               sample_attr(sample_attr(make_node("Cast", "x", "y"), make_int_attr("to", 9)),
+                           make_int_attr("saturate", 1)),
+               21, NONE, FLOATS(1, 1, 1, 1, 1, 1), 6);
+    expect_old("Clip 21 without limits", make_node("Clip", "x - -", "y"), 21, NONE,
+               FLOATS(1, 2, 3, 4, 5, 6), 6);
     expect_old("Upsample's last form", make_node("Upsample", "x s", "y"), 9, F32("s", 1, 2),
                FLOATS(1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6), 12);
 }
@@ -428,8 +443,9 @@ static void test_constants(void)
 {
     struct pb ints = sample_attr(make_node("Constant", "", "y"), INTS("value_ints", 4, 5));
     expect_old("value_ints", ints, 13, NONE, FLOATS(4, 5), 2);
-    expect_old("value_float", sample_attr(make_node("Constant", "", "y"), float_attr("value_float", 2.5f)),
-               13, NONE, FLOATS(2.5f), 1);
+    expect_old("value_float",
+               sample_attr(make_node("Constant", "", "y"), float_attr("value_float", 2.5f)), 13,
+               NONE, FLOATS(2.5f), 1);
     static const float w[2] = { 10, 20 };
     expect_old("value", sample_attr(make_node("Constant", "", "y"), make_tensor_attr("value",
                make_raw("", 1, LIST(2), w, 8))), 9, NONE, FLOATS(10, 20), 2);

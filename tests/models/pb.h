@@ -78,9 +78,25 @@ static inline void pb_message(struct pb *p, unsigned field, struct pb sub)
 enum { MODEL_IR = 1, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_META = 14 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_CONST = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12,
        GRAPH_SPARSE = 15 };
-enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTR = 5, NODE_DOMAIN = 7 };
-enum { ATTR_NAME_ = 1, ATTR_F_ = 2, ATTR_I_ = 3, ATTR_S_ = 4, ATTR_T_ = 5, ATTR_G_ = 6, ATTR_INTS_ = 8,
-       ATTR_TYPE_ = 20, ATTR_REF_ = 21 };
+enum {
+    NODE_INPUT = 1,
+    NODE_OUTPUT = 2,
+    NODE_NAME = 3,
+    NODE_OP = 4,
+    NODE_ATTR = 5,
+    NODE_DOMAIN = 7
+};
+enum {
+    ATTR_NAME_ = 1,
+    ATTR_F_ = 2,
+    ATTR_I_ = 3,
+    ATTR_S_ = 4,
+    ATTR_T_ = 5,
+    ATTR_G_ = 6,
+    ATTR_INTS_ = 8,
+    ATTR_TYPE_ = 20,
+    ATTR_REF_ = 21
+};
 enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_SEGMENT = 3, TENSOR_FLOATS = 4, TENSOR_INT32S = 5,
        TENSOR_STRINGS = 6, TENSOR_INT64S = 7, TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_DOUBLES = 10,
        TENSOR_UINT64S = 11, TENSOR_EXTERNAL = 13, TENSOR_LOCATION = 14 };
@@ -132,8 +148,8 @@ static inline struct pb make_tensor(const char *name, int64_t type, const int64_
     return p;
 }
 
-static inline struct pb make_raw(const char *name, int64_t type, const int64_t *dims, const void *data,
-                                 size_t n)
+static inline struct pb make_raw(const char *name, int64_t type, const int64_t *dims,
+                                 const void *data, size_t n)
 {
     struct pb p = make_tensor(name, type, dims);
     pb_bytes(&p, TENSOR_RAW, data, n);

@@ -44,8 +44,8 @@ static inline struct pb sample_if(void)
 static inline struct pb sample_model(void)
 {
     static const float w[6] = { 1, -2, 3, -4, 5, -6 };
-    struct pb g = { 0 }, bias = make_tensor("bias", 1, LIST(3)), axes = make_tensor("axes", 7, LIST(1)),
-        list = { 0 };
+    struct pb g = { 0 }, bias = make_tensor("bias", 1, LIST(3)),
+              axes = make_tensor("axes", 7, LIST(1)), list = { 0 };
     for (int i = 0; i < 3; i++)
         pb_float(&bias, TENSOR_FLOATS, (float) i);
     pb_varint(&list, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A transducer in the form that icefall exports, of random weights: frames, tokens and times are those of an independent decoder
- * (tests/models/transducer/make.py), in any cut, from a compiled plan too; what does not fit together is refused. */
+/* A transducer in the form that icefall exports, of random weights: frames, tokens and times are
+ * those of an independent decoder (tests/models/transducer/make.py), in any cut, from a compiled
+ * plan too; what does not fit together is refused. */
 #include "tests/models/models_test.h"
 #include "tests/sinks/sinks_test.h"
 
@@ -59,9 +60,10 @@ static bool line_matches(char *line, const rill_event *final, const struct token
         if (sscanf(w, "%u@%u", &token, &frame) != 2 || n == final->n_words || token > 16)
             return false;
         const rill_word *have = &final->words[n];
-        if (strcmp(have->text, names[token].text) || have->pos != (uint64_t) frame * HOP || have->end_pos != have->pos + HOP) {
-            printf("word %u is %s at %llu, not %s at %u\n", n, have->text, (unsigned long long) have->pos,
-                   names[token].text, frame * HOP);
+        if (strcmp(have->text, names[token].text) || have->pos != (uint64_t) frame * HOP ||
+            have->end_pos != have->pos + HOP) {
+            printf("word %u is %s at %llu, not %s at %u\n", n, have->text,
+                   (unsigned long long) have->pos, names[token].text, frame * HOP);
             return false;
         }
     }
@@ -106,7 +108,8 @@ static void test_reference(const rill_plan *p, const float *frames, size_t n)
         }
         rill_sink_finish(s);
         rill_status status = rill_sink_next(s, &v);
-        CHECK(status == RILL_OK && v.kind == RILL_EVENT_FINAL && line_matches(line, &v, names), "%.10s: '%s'", line, v.text);
+        CHECK(status == RILL_OK && v.kind == RILL_EVENT_FINAL && line_matches(line, &v, names),
+              "%.10s: '%s'", line, v.text);
         rill_sink_free(s);
     }
     CHECK(n_lines == 6, "%u lines of reference", n_lines);
@@ -120,7 +123,8 @@ static void test_frames(const rill_model *m, struct floats x, struct floats want
     rill_error err = { 0 };
     struct floats whole = model_run_whole(m, x, &err), y = model_run_stream(m, x, 177, &err);
     CHECK(y.n == want.n && y.n == 60 * 24, "%zu values for %zu: %s", y.n, want.n, err.text);
-    CHECK(whole.n == y.n && !memcmp(whole.v, y.v, y.n * sizeof *y.v), "the stream is not what the whole gives");
+    CHECK(whole.n == y.n && !memcmp(whole.v, y.v, y.n * sizeof *y.v),
+          "the stream is not what the whole gives");
     float d = y.n == want.n ? max_difference(y.v, want.v, y.n) : INFINITY;
     printf("encoder frames: largest difference %g\n", (double) d);
     CHECK(d < 1e-3f, "encoder frames differ by %g", (double) d);
@@ -131,7 +135,8 @@ static void test_frames(const rill_model *m, struct floats x, struct floats want
 /* Every eighth frame of features. */
 static void test_features(struct floats x)
 {
-    static const char graph[] = "version 1.0; graph f(pcm) -> (y) { pcm = external<scalar>(shape = [S]); y = rill_fbank(pcm); }";
+    static const char graph[] = "version 1.0; graph f(pcm) -> (y) { pcm = external<scalar>(shape = "
+                                "[S]); y = rill_fbank(pcm); }";
     rill_error err = { 0 };
     rill_model *m = NULL;
     struct floats want = floats_read(own("fbank.f32"));
@@ -140,7 +145,8 @@ static void test_features(struct floats x)
     struct floats y = m ? model_run_stream(m, x, 333, &err) : (struct floats) { 0 };
     size_t n = y.n / 80;
     float worst = 0;
-    CHECK(n == 260 && want.n == (n + 7) / 8 * 80, "%zu frames, %zu to compare with: %s", n, want.n, err.text);
+    CHECK(n == 260 && want.n == (n + 7) / 8 * 80, "%zu frames, %zu to compare with: %s", n, want.n,
+          err.text);
     for (size_t i = 0; i < n && want.n == (n + 7) / 8 * 80; i += 8)
         worst = fmaxf(worst, max_difference(y.v + 80 * i, want.v + 10 * i, 80));
     printf("features: largest difference %g\n", (double) worst);
@@ -159,7 +165,8 @@ static unsigned endpoints_in_place(const char *story, unsigned long long rule2_s
         if (sscanf(line, "final rule=%*d %*u..%llu", &pos) == 1)
             word_end = pos;
         if (sscanf(line, "endpoint rule=2 %llu", &pos) == 1 && ++n)
-            CHECK(pos == word_end + rule2_samples, "an endpoint at %llu, the word ends at %llu", pos, word_end);
+            CHECK(pos == word_end + rule2_samples, "an endpoint at %llu, the word ends at %llu",
+                  pos, word_end);
     }
     return n;
 }
@@ -175,23 +182,27 @@ static void test_cuts(const rill_plan *p, struct floats x, bool ends)
             rill_sink_defaults(&o, p, 1, &err);
             o.beam = beam;
             o.rule2_ms = 160;
-            CHECK(rill_sink_new(&s, p, 1, &o, &err) == RILL_OK && rill_sink_bytes(s) > 1000, "%s", err.text);
+            CHECK(rill_sink_new(&s, p, 1, &o, &err) == RILL_OK && rill_sink_bytes(s) > 1000, "%s",
+                  err.text);
             struct story t = stream_through(p, s, x, round ? 3u << 2 * round : 1000000);
             if (!round)
                 first = t;
-            CHECK(!strcmp(first.text, t.text), "beam %u, round %u:\n%s\nnot\n%s", beam, round, t.text, first.text);
+            CHECK(!strcmp(first.text, t.text), "beam %u, round %u:\n%s\nnot\n%s", beam, round,
+                  t.text, first.text);
             if (round)
                 story_drop(&t);
             rill_sink_free(s);
         }
         CHECK(strstr(first.text, "partial") && strstr(first.text, "final"), "%s", first.text);
-        CHECK(!ends || (strstr(first.text, "endpoint rule=2") && strstr(first.text, "segment=2")), "%s", first.text);
+        CHECK(!ends || (strstr(first.text, "endpoint rule=2") && strstr(first.text, "segment=2")),
+              "%s", first.text);
         CHECK(!ends || endpoints_in_place(first.text, 2560) > 2, "%s", first.text);
         story_drop(&first);
     }
 }
 
-/* After a reset a sink says what a new one does, later by pos; a stream through a compiled plan too. */
+/* After a reset a sink says what a new one does, later by pos; a stream through a compiled plan
+ * too. */
 static void test_again(const rill_plan *p, struct floats x)
 {
     rill_error err = { 0 };
@@ -203,7 +214,9 @@ static void test_again(const rill_plan *p, struct floats x)
     CHECK(c, "%s", err.text);
     if (!c)
         return;
-    CHECK(rill_sink_new(&a, p, 1, NULL, &err) == RILL_OK && rill_sink_new(&b, c, 1, NULL, &err) == RILL_OK, "%s", err.text);
+    CHECK(rill_sink_new(&a, p, 1, NULL, &err) == RILL_OK &&
+              rill_sink_new(&b, c, 1, NULL, &err) == RILL_OK,
+          "%s", err.text);
     struct story t = stream_through(p, a, x, 900), u = stream_through(c, b, x, 20000);
     CHECK(!strcmp(t.text, u.text), "compiled:\n%s\nnot\n%s", u.text, t.text);
     rill_sink_reset(a, 0);
@@ -228,8 +241,12 @@ static void test_sharing(const char *path)
     size_t took;
     float zeros[24 * 8] = { 0 };
     rill_plan *p = folder_plan(path, &err);
-    CHECK(p && rill_sink_defaults(&a, p, 1, &err) == RILL_OK && rill_sink_defaults(&b, p, 1, &err) == RILL_OK, "%s", err.text);
-    CHECK(a.decoder && a.decoder == b.decoder && a.joiner && a.joiner == b.joiner && a.decoder != a.joiner, "the plans");
+    CHECK(p && rill_sink_defaults(&a, p, 1, &err) == RILL_OK &&
+              rill_sink_defaults(&b, p, 1, &err) == RILL_OK,
+          "%s", err.text);
+    CHECK(a.decoder && a.decoder == b.decoder && a.joiner && a.joiner == b.joiner &&
+              a.decoder != a.joiner,
+          "the plans");
     CHECK(rill_sink_new(&s, p, 1, &a, &err) == RILL_OK, "%s", err.text);
     rill_plan_unref(p);
     CHECK(rill_sink_push(s, zeros, 8, &took) == RILL_OK, "push");
@@ -238,7 +255,8 @@ static void test_sharing(const char *path)
     rill_sink_free(s);
 }
 
-/* Finals by cut, by a full text and by the rule of length lose and double nothing: their words are those of one long text. */
+/* Finals by cut, by a full text and by the rule of length lose and double nothing: their words are
+ * those of one long text. */
 static void test_finals(const rill_plan *p, const float *frames, size_t n)
 {
     static const struct { uint32_t max_tokens, rule3_ms; unsigned cut_every; } ways[] = {
@@ -283,7 +301,8 @@ static void test_finals(const rill_plan *p, const float *frames, size_t n)
 
 static void folder_make(const char *folder, const char *conf_tail, const char *const *files)
 {
-    static const char head[] = "[model]\nsample_rate = 16000\n[input.pcm]\nkind = audio\n[output.encoder_out]\nkind = transducer\n";
+    static const char head[] = "[model]\nsample_rate = 16000\n[input.pcm]\nkind = "
+                               "audio\n[output.encoder_out]\nkind = transducer\n";
     char conf[2048];
     mkdir(test_path(folder, ""), 0700);
     snprintf(conf, sizeof conf, "%s%s", head, conf_tail);
@@ -292,8 +311,11 @@ static void folder_make(const char *folder, const char *conf_tail, const char *c
         copy_into(folder, files[0], own(files[1]));
 }
 
-static const char *const all_files[] = { "graph.nnef", "graph.nnef", "encoder.onnx", "encoder.onnx", "decoder.onnx", "decoder.onnx",
-    "joiner.onnx", "joiner.onnx", "tokens.txt", "tokens.txt", "wide.onnx", "decoder_wide.onnx", "few.onnx", "decoder_few.onnx", NULL };
+static const char *const all_files[] = { "graph.nnef",   "graph.nnef",       "encoder.onnx",
+                                         "encoder.onnx", "decoder.onnx",     "decoder.onnx",
+                                         "joiner.onnx",  "joiner.onnx",      "tokens.txt",
+                                         "tokens.txt",   "wide.onnx",        "decoder_wide.onnx",
+                                         "few.onnx",     "decoder_few.onnx", NULL };
 
 static void refused(const char *conf_tail, bool at_open, const char *word)
 {
@@ -317,7 +339,8 @@ static void test_unknown(struct floats x)
     folder_make("unknown", NETS "tokens = tokens.txt\nunits = words\n", all_files);
     for (int i = 0; i < 17; i++) {
         snprintf(name, sizeof name, "w%d", i);
-        snprintf(tokens + strlen(tokens), sizeof tokens - strlen(tokens), "%s %d\n", i == 15 ? "<unk>" : name, i);
+        snprintf(tokens + strlen(tokens), sizeof tokens - strlen(tokens), "%s %d\n",
+                 i == 15 ? "<unk>" : name, i);
     }
     file_write(test_path("unknown", "tokens.txt"), tokens, strlen(tokens));
     rill_error err = { 0 };
@@ -342,11 +365,16 @@ static void test_refusals(void)
     refused("tokens = tokens.txt\n", false, "decoder = FILE");
     refused("tokens = tokens.txt\ndecoder = decoder.onnx\n", false, "joiner = FILE");
     refused("tokens = tokens.txt\ndecoder = none.onnx\njoiner = joiner.onnx\n", true, "none.onnx");
-    refused("tokens = tokens.txt\ndecoder = ../decoder.onnx\njoiner = joiner.onnx\n", true, "decoder.onnx");
-    refused("tokens = tokens.txt\ndecoder = tokens.txt\njoiner = joiner.onnx\n", true, "tokens.txt");
-    refused("tokens = tokens.txt\ndecoder = joiner.onnx\njoiner = joiner.onnx\n", false, "the decoder has 3 ports");
-    refused("tokens = tokens.txt\ndecoder = decoder.onnx\njoiner = decoder.onnx\n", false, "the joiner has 2 ports");
-    refused("tokens = tokens.txt\ndecoder = encoder.onnx\njoiner = joiner.onnx\n", true, "encoder.onnx: port");
+    refused("tokens = tokens.txt\ndecoder = ../decoder.onnx\njoiner = joiner.onnx\n", true,
+            "decoder.onnx");
+    refused("tokens = tokens.txt\ndecoder = tokens.txt\njoiner = joiner.onnx\n", true,
+            "tokens.txt");
+    refused("tokens = tokens.txt\ndecoder = joiner.onnx\njoiner = joiner.onnx\n", false,
+            "the decoder has 3 ports");
+    refused("tokens = tokens.txt\ndecoder = decoder.onnx\njoiner = decoder.onnx\n", false,
+            "the joiner has 2 ports");
+    refused("tokens = tokens.txt\ndecoder = encoder.onnx\njoiner = joiner.onnx\n", true,
+            "encoder.onnx: port");
     refused("tokens = tokens.txt\ndecoder = wide.onnx\njoiner = joiner.onnx\n", false,
             "from the decoder ('decoder_out'), which gives 32");
     refused(NETS, false, "neither");
@@ -359,7 +387,8 @@ static void test_refusals(void)
 /* A folder that lacks one of its files names it. */
 static void test_missing(void)
 {
-    static const char *const files[] = { "graph.nnef", "encoder.onnx", "decoder.onnx", "joiner.onnx", "tokens.txt" };
+    static const char *const files[] = { "graph.nnef", "encoder.onnx", "decoder.onnx",
+                                         "joiner.onnx", "tokens.txt" };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         for (int cut = 0; cut < 2; cut++) {
             rill_error err = { 0 };
@@ -375,8 +404,11 @@ static void test_missing(void)
             rill_plan *p = folder_plan(test_path("lacks", ""), &err);
             bool made = p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_OK;
             /* a short list of tokens is no damaged one: columns without a name are counted */
-            const char *word = cut && i == 4 ? "17 columns" : cut && i == 0 ? "graph.nnef:" : files[i];
-            CHECK(!made && strstr(err.text, word), "%s %s: %s", files[i], cut ? "cut" : "missing", err.text);
+            const char *word = cut && i == 4 ? "17 columns"
+                : cut && i == 0              ? "graph.nnef:"
+                                             : files[i];
+            CHECK(!made && strstr(err.text, word), "%s %s: %s", files[i], cut ? "cut" : "missing",
+                  err.text);
             rill_sink_free(s);
             rill_plan_unref(p);
             free(data);
@@ -409,7 +441,8 @@ static void test_many_states(struct floats x)
     where = "";
 }
 
-/* The file of a network with `to` in the place of what follows key in its metadata, of as many bytes. */
+/* The file of a network with `to` in the place of what follows key in its metadata, of as many
+ * bytes. */
 static void meta_refused(const char *key, const char *to, const char *word)
 {
     rill_error err = { 0 };
@@ -423,7 +456,8 @@ static void meta_refused(const char *key, const char *to, const char *word)
     memcpy(data + at + k + 1, to, strlen(to));      /* behind its length */
     file_write(test_path("meta", "decoder.onnx"), data, n);
     rill_plan *p = folder_plan(test_path("meta", ""), &err);
-    CHECK(p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_INVALID && strstr(err.text, word), "%s %s: %s", key, to, err.text);
+    CHECK(p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_INVALID && strstr(err.text, word),
+          "%s %s: %s", key, to, err.text);
     rill_plan_unref(p);
     free(data);
 }
@@ -447,13 +481,15 @@ static void graph_refused(const char *from, const char *to, bool at_open, const 
     free(text);
 }
 
-/* Tokens that the decoder has no row for are no harm, nor are scores and frames that are no numbers. */
+/* Tokens that the decoder has no row for are no harm, nor are scores and frames that are no
+ * numbers. */
 static void test_odd_numbers(const float *frames, size_t n)
 {
     rill_error err = { 0 };
     rill_sink *s = NULL;
     float *x = malloc(n * 24 * sizeof *x);
-    folder_make("few", "decoder = few.onnx\njoiner = joiner.onnx\ntokens = tokens.txt\n", all_files);
+    folder_make("few", "decoder = few.onnx\njoiner = joiner.onnx\ntokens = tokens.txt\n",
+                all_files);
     rill_plan *p = folder_plan(test_path("few", ""), &err);
     CHECK(p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_OK, "%s", err.text);
     for (size_t i = 0; i < 24 * n; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What transforms, pairs of symbols and assertions make of a model, and how wrong ones are refused. */
+/* What transforms, pairs of symbols and assertions make of a model, and how wrong ones are
+ * refused. */
 #include "engine/check_bodies.h"
 #include "engine/transform.h"
 #include "tests/models/models_test.h"
@@ -12,24 +13,36 @@
 #define HEAD "version 1.0;\nextension KHR_enable_fragment_definitions;\n"
 
 static const struct { const char *name, *text; } models[] = {
-    { "plain", HEAD "graph g(x, n) -> (y) { x = external<scalar>(shape = [1, 4, S]); n = external<integer>(shape = [1]);\n"
-      "h = relu(x); scaled = h * 2.0; cut = n + 1; y = scaled + 1.0; }" },
-    { "two", HEAD "graph g(x, z) -> (y, w) { x = external<scalar>(shape = [S, 3]); z = external<scalar>(shape = [T, 3]);\n"
-      "y = relu(x); w = relu(z); }" },
-    { "sizes", HEAD "graph g(x) -> (y) { x = external<scalar>(shape = [2*S, K]); y = reshape(x, [S, 2*K]); }" },
-    { "nested", HEAD "fragment inner(v: tensor<scalar>, a: tensor<scalar>) -> (o: tensor<scalar>, next: tensor<scalar>)\n"
-      "{ next = a + v; o = next; }\n"
-      "fragment outer(v: tensor<scalar>, t: tensor<scalar>) -> (o: tensor<scalar>)\n"
-      "{ o = rill_scan(t, body = inner, state = [(a, next, v)]); }\n"
-      "graph g(x) -> (y) { x = external<scalar>(shape = [S, 4]); w = x * 2.0;\n"
-      "y = rill_scan(x, body = outer, full = [(t, w)]); }" },
-    { "old", HEAD "fragment step(v: tensor<scalar>, h: tensor<scalar>) -> (o: tensor<scalar>, next: tensor<scalar>)\n"
-      "{ next = 0.5 * h + v; o = next * 2.0; }\n"
-      "graph g(x, h0) -> (y) { x = external<scalar>(shape = [S, 2]); h0 = external<scalar>(shape = [2]);\n"
-      "y = rill_scan(x, body = step, state = [(h, next, h0)]); }" },
+    { "plain",
+      HEAD "graph g(x, n) -> (y) { x = external<scalar>(shape = [1, 4, S]); n = "
+           "external<integer>(shape = [1]);\n"
+           "h = relu(x); scaled = h * 2.0; cut = n + 1; y = scaled + 1.0; }" },
+    { "two",
+      HEAD "graph g(x, z) -> (y, w) { x = external<scalar>(shape = [S, 3]); z = "
+           "external<scalar>(shape = [T, 3]);\n"
+           "y = relu(x); w = relu(z); }" },
+    { "sizes",
+      HEAD
+      "graph g(x) -> (y) { x = external<scalar>(shape = [2*S, K]); y = reshape(x, [S, 2*K]); }" },
+    { "nested",
+      HEAD "fragment inner(v: tensor<scalar>, a: tensor<scalar>) -> (o: tensor<scalar>, next: "
+           "tensor<scalar>)\n"
+           "{ next = a + v; o = next; }\n"
+           "fragment outer(v: tensor<scalar>, t: tensor<scalar>) -> (o: tensor<scalar>)\n"
+           "{ o = rill_scan(t, body = inner, state = [(a, next, v)]); }\n"
+           "graph g(x) -> (y) { x = external<scalar>(shape = [S, 4]); w = x * 2.0;\n"
+           "y = rill_scan(x, body = outer, full = [(t, w)]); }" },
+    { "old",
+      HEAD "fragment step(v: tensor<scalar>, h: tensor<scalar>) -> (o: tensor<scalar>, next: "
+           "tensor<scalar>)\n"
+           "{ next = 0.5 * h + v; o = next * 2.0; }\n"
+           "graph g(x, h0) -> (y) { x = external<scalar>(shape = [S, 2]); h0 = "
+           "external<scalar>(shape = [2]);\n"
+           "y = rill_scan(x, body = step, state = [(h, next, h0)]); }" },
 };
 
-/* signal f32[1,S], length i64[1] -> signal where position < length; names as exporters write them. */
+/* signal f32[1,S], length i64[1] -> signal where position < length; names as exporters write
+ * them. */
 static struct pb masked_model(void)
 {
     static const int64_t zero = 0, one = 1;
@@ -42,8 +55,11 @@ static struct pb masked_model(void)
     pb_message(&g, GRAPH_NODE, make_node("Shape", "signal", "sizes"));
     pb_message(&g, GRAPH_NODE, make_node("Gather", "sizes one", "total"));
     pb_message(&g, GRAPH_NODE, make_node("Range", "zero total one", "/mask/Range_output_0"));
-    pb_message(&g, GRAPH_NODE, make_node("Less", "/mask/Range_output_0 onnx::length.1", "/mask/Less_output_0"));
-    pb_message(&g, GRAPH_NODE, sample_attr(make_node("Cast", "/mask/Less_output_0", "gate"), make_int_attr("to", 1)));
+    pb_message(&g, GRAPH_NODE,
+               make_node("Less", "/mask/Range_output_0 onnx::length.1", "/mask/Less_output_0"));
+    pb_message(&g, GRAPH_NODE,
+               sample_attr(make_node("Cast", "/mask/Less_output_0", "gate"),
+                           make_int_attr("to", 1)));
     pb_message(&g, GRAPH_NODE, make_node("Mul", "signal gate", "y"));
     pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(1, -2)));
     return make_model(g, 13);
@@ -60,7 +76,8 @@ static struct pb ragged_model(void)
     pb_message(&g, GRAPH_INPUT, make_value("signal", 1, LIST(1, -2)));
     pb_message(&g, GRAPH_INPUT, make_value("n", 7, (const int64_t[]) { -1 }));
     pb_message(&g, GRAPH_NODE, make_node("Range", "zero n one", "where"));
-    pb_message(&g, GRAPH_NODE, sample_attr(make_node("Cast", "where", "factor"), make_int_attr("to", 1)));
+    pb_message(&g, GRAPH_NODE,
+               sample_attr(make_node("Cast", "where", "factor"), make_int_attr("to", 1)));
     pb_message(&g, GRAPH_NODE, make_node("Mul", "signal factor", "y"));
     pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(1, -2)));
     return make_model(g, 13);
@@ -71,7 +88,8 @@ static void node_put(struct pb *g, const char *op, const char *in, const char *o
     pb_message(g, GRAPH_NODE, make_node(op, in, out));
 }
 
-/* f32[1,4,S] and its length: masked, a convolution of stride 2, masked again by the length that is left. */
+/* f32[1,4,S] and its length: masked, a convolution of stride 2, masked again by the length that is
+ * left. */
 static struct pb encoder_model(void)
 {
     static const int64_t zero = 0, one = 1, two = 2, pads[2] = { 2, 0 };
@@ -107,7 +125,8 @@ static struct pb encoder_model(void)
     node_put(&g, "Unsqueeze", "left axis", "end2");
     node_put(&g, "Less", "at2 end2", "within");
     node_put(&g, "Unsqueeze", "within axis", "within3");
-    pb_message(&g, GRAPH_NODE, sample_attr(make_node("Cast", "within3", "gate"), make_int_attr("to", 1)));
+    pb_message(&g, GRAPH_NODE,
+               sample_attr(make_node("Cast", "within3", "gate"), make_int_attr("to", 1)));
     node_put(&g, "Mul", "c gate", "y");
     pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(1, 4, -3)));
     return make_model(g, 13);
@@ -139,9 +158,12 @@ static const struct row {
 } rows[] = {
     { "plain.nnef", .want = "x f32[1,4,S], n i64[1] -> y f32[1,4,S]; time S, 3 nodes" },
     /* symbols, one after the other */
-    { "plain.nnef", .set = { "FOO=2", "S=2*FOO" }, .want = "x f32[1,4,4], n i64[1] -> y f32[1,4,4]; 3 nodes" },
-    { "plain.nnef", .set = { "S=2*T" }, .want = "x f32[1,4,2*T], n i64[1] -> y f32[1,4,2*T]; time T, 3 nodes" },
-    { "plain.nnef", .set = { "S=2*T", "T=8" }, .want = "x f32[1,4,16], n i64[1] -> y f32[1,4,16]; 3 nodes" },
+    { "plain.nnef", .set = { "FOO=2", "S=2*FOO" },
+      .want = "x f32[1,4,4], n i64[1] -> y f32[1,4,4]; 3 nodes" },
+    { "plain.nnef", .set = { "S=2*T" },
+      .want = "x f32[1,4,2*T], n i64[1] -> y f32[1,4,2*T]; time T, 3 nodes" },
+    { "plain.nnef", .set = { "S=2*T", "T=8" },
+      .want = "x f32[1,4,16], n i64[1] -> y f32[1,4,16]; 3 nodes" },
     { "plain.nnef", .transforms = { "set_symbols(FOO: 2, S: \"2*FOO\")" },
       .want = "x f32[1,4,4], n i64[1] -> y f32[1,4,4]; 3 nodes" },
     { "plain.nnef", .set = { "FOO=3" }, .transforms = { "set-symbols(S: 'FOO + T')" },
@@ -151,50 +173,64 @@ static const struct row {
     { "sizes.nnef", .set = { "S=3", "K=5" }, .want = "x f32[6,5] -> y f32[3,10]; 1 nodes" },
     { "nested.nnef", .want = "x f32[S,4] -> y f32[S,S,4]; time S, 4 nodes" },
     { "nested.nnef", .set = { "S=3" }, .want = "x f32[3,4] -> y f32[3,3,4]; 4 nodes" },
-    { "nested.nnef", .set = { "S=T+1" }, .want = "x f32[1 + T,4] -> y f32[1 + T,1 + T,4]; time T, 4 nodes" },
+    { "nested.nnef", .set = { "S=T+1" },
+      .want = "x f32[1 + T,4] -> y f32[1 + T,1 + T,4]; time T, 4 nodes" },
     /* time */
     { "two.nnef", .want = "x f32[S,3], z f32[T,3] -> y f32[S,3], w f32[T,3]; 2 nodes" },
-    { "two.nnef", .stream = "T", .want = "x f32[S,3], z f32[T,3] -> y f32[S,3], w f32[T,3]; time T, 2 nodes" },
+    { "two.nnef", .stream = "T",
+      .want = "x f32[S,3], z f32[T,3] -> y f32[S,3], w f32[T,3]; time T, 2 nodes" },
     { "two.nnef", .transforms = { "pulse(symbol: S, pulse: 8)" },
       .want = "x f32[S,3], z f32[T,3] -> y f32[S,3], w f32[T,3]; time S, pulse 8, 2 nodes" },
-    { "two.nnef", .set = { "T=S" }, .want = "x f32[S,3], z f32[S,3] -> y f32[S,3], w f32[S,3]; time S, 2 nodes" },
+    { "two.nnef", .set = { "T=S" },
+      .want = "x f32[S,3], z f32[S,3] -> y f32[S,3], w f32[S,3]; time S, 2 nodes" },
     /* the interface */
-    { "plain.nnef", .transforms = { "select_outputs(scaled)" }, .want = "x f32[1,4,S] -> scaled f32[1,4,S]; time S, 2 nodes" },
+    { "plain.nnef", .transforms = { "select_outputs(scaled)" },
+      .want = "x f32[1,4,S] -> scaled f32[1,4,S]; time S, 2 nodes" },
     { "plain.nnef", .transforms = { "select_outputs(scaled, h)" },
       .want = "x f32[1,4,S] -> scaled f32[1,4,S], h f32[1,4,S]; time S, 2 nodes" },
-    { "plain.nnef", .transforms = { "select_outputs(cut)" }, .want = "n i64[1] -> cut i64[1]; 1 nodes" },
-    { "plain.nnef", .transforms = { "select_inputs(\"scaled\")" }, .want = "scaled f32[1,4,S] -> y f32[1,4,S]; time S, 1 nodes" },
+    { "plain.nnef", .transforms = { "select_outputs(cut)" },
+      .want = "n i64[1] -> cut i64[1]; 1 nodes" },
+    { "plain.nnef", .transforms = { "select_inputs(\"scaled\")" },
+      .want = "scaled f32[1,4,S] -> y f32[1,4,S]; time S, 1 nodes" },
     { "plain.nnef", .transforms = { "select_inputs(h)", "select_outputs(scaled)" },
       .want = "h f32[1,4,S] -> scaled f32[1,4,S]; time S, 1 nodes" },
     { "plain.nnef", .transforms = { "select_inputs(n, x)" },
       .want = "n i64[1], x f32[1,4,S] -> y f32[1,4,S]; time S, 3 nodes" },
-    { "plain.nnef", .transforms = { "select_outputs(x)" }, .want = "x f32[1,4,S] -> x f32[1,4,S]; time S, 1 nodes" },
-    { "two.nnef", .transforms = { "select_outputs(w)" }, .want = "z f32[T,3] -> w f32[T,3]; time T, 1 nodes" },
+    { "plain.nnef", .transforms = { "select_outputs(x)" },
+      .want = "x f32[1,4,S] -> x f32[1,4,S]; time S, 1 nodes" },
+    { "two.nnef", .transforms = { "select_outputs(w)" },
+      .want = "z f32[T,3] -> w f32[T,3]; time T, 1 nodes" },
     { "masked.onnx", .transforms = { "select_inputs('/mask/Less_output_0', signal)" },
       .want = "/mask/Less_output_0 bool[S], signal f32[1,S] -> y f32[1,S]; time S, 2 nodes" },
-    { "masked.onnx", .transforms = { "select_outputs(total)" }, .want = "signal f32[1,S] -> total dim[]; time S, 1 nodes" },
+    { "masked.onnx", .transforms = { "select_outputs(total)" },
+      .want = "signal f32[1,S] -> total dim[]; time S, 1 nodes" },
     /* statements */
     { "plain.nnef", .transforms = { "patch(body: \"n = shape_of(x)[2];\")" },
       .want = "x f32[1,4,S] -> y f32[1,4,S]; time S, 3 nodes" },
     { "plain.nnef", .transforms = { "patch(body: \"n = shape_of(x)[2];\")", "select_outputs(cut)" },
       .want = " -> cut dim[1]; 1 nodes" },
-    { "masked.onnx", .want = "signal f32[1,S], onnx::length.1 i64[1] -> y f32[1,S]; time S, 4 nodes" },
+    { "masked.onnx",
+      .want = "signal f32[1,S], onnx::length.1 i64[1] -> y f32[1,S]; time S, 4 nodes" },
     { "masked.onnx", .transforms = { "patch('`onnx::length.1` = shape_of(signal)[1];')" },
       .want = "signal f32[1,S] -> y f32[1,S]; time S, 3 nodes" },
-    { "masked.onnx", .transforms = { "patch('`/mask/Less_output_0` = signal > 0.0;')", "select_inputs(signal)" },
+    { "masked.onnx",
+      .transforms = { "patch('`/mask/Less_output_0` = signal > 0.0;')", "select_inputs(signal)" },
       .want = "signal f32[1,S] -> y f32[1,S]; time S, 4 nodes" },
     { "plain.nnef", .transforms = { "patch(body: 'x = x * 3.0;')" },
       .want = "x f32[1,4,S], n i64[1] -> y f32[1,4,S]; time S, 4 nodes" },
     { "plain.nnef", .transforms = { "patch(body: 'a = h * h; h = a; scaled = h + 1.0;')" },
       .want = "x f32[1,4,S], n i64[1] -> y f32[1,4,S]; time S, 4 nodes" },
-    { "plain.nnef", .transforms = { "patch(body: 'n = 5;')" }, .want = "x f32[1,4,S] -> y f32[1,4,S]; time S, 3 nodes" },
-    { "plain.nnef", .transforms = { "patch(body: 'y = x;')" }, .want = "x f32[1,4,S], n i64[1] -> y f32[1,4,S]; time S, 1 nodes" },
+    { "plain.nnef", .transforms = { "patch(body: 'n = 5;')" },
+      .want = "x f32[1,4,S] -> y f32[1,4,S]; time S, 3 nodes" },
+    { "plain.nnef", .transforms = { "patch(body: 'y = x;')" },
+      .want = "x f32[1,4,S], n i64[1] -> y f32[1,4,S]; time S, 1 nodes" },
     { "plain.nnef", .transforms = { "patch(body: 'h = 0.5;')", "set_symbols(S: 2)" },
       .want = "x f32[1,4,2], n i64[1] -> y f32[1,4,2]; 1 nodes" },
     /* old files */
     { "old.nnef", .transforms = { "force_scan_external_state" },
       .want = "x f32[S,2], h0 f32[2] -> y f32[S,2]; time S, 4 nodes, note" },
-    { "nested.nnef", .transforms = { "force-scan-external-state()" }, .want = "x f32[S,4] -> y f32[S,S,4]; time S, 4 nodes, note" },
+    { "nested.nnef", .transforms = { "force-scan-external-state()" },
+      .want = "x f32[S,4] -> y f32[S,S,4]; time S, 4 nodes, note" },
     /* assertions */
     { "plain.nnef", .asserts = { "T >= 1" }, .set = { "S=2*T" },
       .want = "x f32[1,4,2*T], n i64[1] -> y f32[1,4,2*T]; time T, 3 nodes" },
@@ -207,7 +243,8 @@ static const struct row {
     { "ragged.onnx", .transforms = { "patch(body: 'n = shape_of(signal)[1];')" },
       .want = "signal f32[1,S] -> y f32[1,S]; time S, 3 nodes" },
     { "ragged.onnx", .want = "!node 'where' (Range)|depends on the data of input 1" },
-    { "ragged.onnx", .transforms = { "patch('q = factor; y = signal;')" }, .want = "!'factor' has no known type and shape" },
+    { "ragged.onnx", .transforms = { "patch('q = factor; y = signal;')" },
+      .want = "!'factor' has no known type and shape" },
     { "ragged.onnx", .transforms = { "select_inputs(signal, factor)" },
       .want = "!wire 'factor' has no known type|typing stops before: node 'where' (Range)" },
 
@@ -215,50 +252,73 @@ static const struct row {
     { "plain.nnef", .asserts = { "S >= 3" }, .set = { "S=2" }, .want = "!set 'S=2'|contradicts" },
     { "plain.nnef", .asserts = { "S => 3" }, .want = "!assertion|expected a comparison" },
     { "plain.nnef", .asserts = { "S >= 3", "S < 2" }, .want = "!'S < 2' contradicts" },
-    { "plain.nnef", .asserts = { "S >= 1", "Q >= 3" }, .want = "!assertion 'Q >= 3': nothing has a symbol 'Q'" },
+    { "plain.nnef", .asserts = { "S >= 1", "Q >= 3" },
+      .want = "!assertion 'Q >= 3': nothing has a symbol 'Q'" },
     { "plain.nnef", .asserts = { "S < \"no such\"" }, .want = "!nothing has a symbol 'no such'" },
-    { "plain.nnef", .set = { "Q=3" }, .want = "!symbol 'Q' was set, but neither the model nor|symbols that are left: S" },
+    { "plain.nnef", .set = { "Q=3" },
+      .want = "!symbol 'Q' was set, but neither the model nor|symbols that are left: S" },
     { "plain.nnef", .set = { "S=3", "S=4" }, .want = "!symbol 'S' has been set already" },
     { "plain.nnef", .set = { "S=S+1" }, .want = "!set 'S=S+1'|mentions it" },
     { "plain.nnef", .set = { "S" }, .want = "!'S' is not of the form SYMBOL=EXPRESSION" },
     { "plain.nnef", .set = { "S=2*" }, .want = "!set 'S=2*'|column 3" },
     { "plain.nnef", .set = { "S=-1" }, .want = "!set 'S=-1'|contradicts" },
     { "plain.nnef", .stream = "Q", .want = "!no input has the symbol 'Q'|symbols are: S" },
-    { "plain.nnef", .transforms = { "set_symbols(S: 2" }, .want = "!column 17: found the end, expected ',' or ')'" },
-    { "plain.nnef", .transforms = { "set_symbols(S: 2*T)" }, .want = "!column 17: found '*'|in quotes" },
+    { "plain.nnef", .transforms = { "set_symbols(S: 2" },
+      .want = "!column 17: found the end, expected ',' or ')'" },
+    { "plain.nnef", .transforms = { "set_symbols(S: 2*T)" },
+      .want = "!column 17: found '*'|in quotes" },
     { "plain.nnef", .transforms = { "set_symbols(S 2)" }, .want = "!column 15: found '2'" },
-    { "plain.nnef", .transforms = { "set_symbols(S)" }, .want = "!column 13: expected SYMBOL: value" },
+    { "plain.nnef", .transforms = { "set_symbols(S)" },
+      .want = "!column 13: expected SYMBOL: value" },
     { "plain.nnef", .transforms = { "set_symbols(S: \"2*\")" }, .want = "!column 16|column 3" },
-    { "plain.nnef", .transforms = { "set_symbols(S: \"2)" }, .want = "!column 16: the quote that opens here" },
+    { "plain.nnef", .transforms = { "set_symbols(S: \"2)" },
+      .want = "!column 16: the quote that opens here" },
     { "plain.nnef", .transforms = { "patch(body: 'a\\q')" }, .want = "!column 16: only a quote" },
     { "plain.nnef", .transforms = { "" }, .want = "!column 1: found the end, expected the name" },
     { "plain.nnef", .transforms = { "pulse) " }, .want = "!column 6: found ')'" },
-    { "plain.nnef", .transforms = { "pulse() x" }, .want = "!column 9: found 'x', expected the end" },
-    { "plain.nnef", .transforms = { "select_outputs(y, )" }, .want = "!column 19: found ')', expected a word" },
+    { "plain.nnef", .transforms = { "pulse() x" },
+      .want = "!column 9: found 'x', expected the end" },
+    { "plain.nnef", .transforms = { "select_outputs(y, )" },
+      .want = "!column 19: found ')', expected a word" },
     { "plain.nnef", .transforms = { "select\377" }, .want = "!column 7: found byte 0xff" },
-    { "plain.nnef", .transforms = { "fold(x)" }, .want = "!unknown transform 'fold'; known: set_symbols, select_inputs, " },
-    { "plain.nnef", .transforms = { "select_outputs(q)" }, .want = "!no wire 'q'; its inputs and outputs are 'x', 'n', 'y'" },
-    { "plain.nnef", .transforms = { "select_outputs(scale)" }, .want = "!no wire 'scale'; like it are 'scaled'" },
+    { "plain.nnef", .transforms = { "fold(x)" },
+      .want = "!unknown transform 'fold'; known: set_symbols, select_inputs, " },
+    { "plain.nnef", .transforms = { "select_outputs(q)" },
+      .want = "!no wire 'q'; its inputs and outputs are 'x', 'n', 'y'" },
+    { "plain.nnef", .transforms = { "select_outputs(scale)" },
+      .want = "!no wire 'scale'; like it are 'scaled'" },
     { "plain.nnef", .transforms = { "select_outputs(y, y)" }, .want = "!wire 'y' is named twice" },
     { "plain.nnef", .transforms = { "select_outputs" }, .want = "!at least one wire" },
-    { "plain.nnef", .transforms = { "select_outputs(name: y)" }, .want = "!column 22: 'name:' has no place" },
+    { "plain.nnef", .transforms = { "select_outputs(name: y)" },
+      .want = "!column 22: 'name:' has no place" },
     { "plain.nnef", .transforms = { "select_inputs(cut)" }, .want = "!input 'x' is still needed" },
     { "two.nnef", .transforms = { "select_inputs(x)" }, .want = "!input 'z' is still needed" },
-    { "plain.nnef", .transforms = { "pulse(symbol: S, pulse: -8)" }, .want = "!column 25: a pulse is a number" },
-    { "plain.nnef", .transforms = { "pulse(symbol: S, width: 8)" }, .want = "!unknown argument 'width'; known: symbol, pulse" },
+    { "plain.nnef", .transforms = { "pulse(symbol: S, pulse: -8)" },
+      .want = "!column 25: a pulse is a number" },
+    { "plain.nnef", .transforms = { "pulse(symbol: S, width: 8)" },
+      .want = "!unknown argument 'width'; known: symbol, pulse" },
     { "plain.nnef", .transforms = { "pulse(symbol: Q)" }, .want = "!no input has the symbol 'Q'" },
-    { "plain.nnef", .transforms = { "pulse(pulse: 8)", "select_outputs(h)" }, .want = "!nothing may follow 'pulse'" },
-    { "plain.nnef", .transforms = { "force_scan_external_state" }, .want = "!the model has no Scan" },
-    { "old.nnef", .transforms = { "force_scan_external_state(1)" }, .want = "!it takes no arguments" },
+    { "plain.nnef", .transforms = { "pulse(pulse: 8)", "select_outputs(h)" },
+      .want = "!nothing may follow 'pulse'" },
+    { "plain.nnef", .transforms = { "force_scan_external_state" },
+      .want = "!the model has no Scan" },
+    { "old.nnef", .transforms = { "force_scan_external_state(1)" },
+      .want = "!it takes no arguments" },
     { "plain.nnef", .transforms = { "patch" }, .want = "!patch wants a body" },
-    { "plain.nnef", .transforms = { "patch(text: 'a')" }, .want = "!unknown argument 'text'; known: body" },
-    { "plain.nnef", .transforms = { "patch('q = relu(x);')" }, .want = "!patch:1:1: no statement redefines a wire" },
-    { "plain.nnef", .transforms = { "patch('h = relu(q);')" }, .want = "!patch:1:10: unknown name 'q'|or a wire of the model" },
-    { "plain.nnef", .transforms = { "patch('h = relu(x)')" }, .want = "!patch:1:12: found the end of the text, expected ';'" },
-    { "plain.nnef", .transforms = { "patch('x = y * x;')" }, .want = "!'h' would depend on itself, through 'scaled'" },
+    { "plain.nnef", .transforms = { "patch(text: 'a')" },
+      .want = "!unknown argument 'text'; known: body" },
+    { "plain.nnef", .transforms = { "patch('q = relu(x);')" },
+      .want = "!patch:1:1: no statement redefines a wire" },
+    { "plain.nnef", .transforms = { "patch('h = relu(q);')" },
+      .want = "!patch:1:10: unknown name 'q'|or a wire of the model" },
+    { "plain.nnef", .transforms = { "patch('h = relu(x)')" },
+      .want = "!patch:1:12: found the end of the text, expected ';'" },
+    { "plain.nnef", .transforms = { "patch('x = y * x;')" },
+      .want = "!'h' would depend on itself, through 'scaled'" },
     { "plain.nnef", .transforms = { "patch('n = [1, 2, 3];')" },
       .want = "!patch:1:1: 'n' is i64[1] and cannot become i64[3]: another number" },
-    { "plain.nnef", .transforms = { "patch('h = external<scalar>(shape = [3]);')" }, .want = "!patch:1:5: 'external' stands alone" },
+    { "plain.nnef", .transforms = { "patch('h = external<scalar>(shape = [3]);')" },
+      .want = "!patch:1:5: 'external' stands alone" },
     { "plain.nnef", .transforms = { "patch('')" }, .want = "!no statements" },
 };
 
@@ -268,7 +328,8 @@ static void describe(const rill_model *m, char *buf, size_t cap)
     size_t at = 0;
 #define PUT(...) at += at < cap ? (size_t) snprintf(buf + at, cap - at, __VA_ARGS__) : 0
     for (uint32_t i = 0; i < g->n_inputs + g->n_outputs; i++) {
-        const struct wire *w = &g->wires[i < g->n_inputs ? g->inputs[i] : g->outputs[i - g->n_inputs]];
+        const struct wire *w =
+            &g->wires[i < g->n_inputs ? g->inputs[i] : g->outputs[i - g->n_inputs]];
         char fact[200];
         fact_print(&w->fact, fact, sizeof fact);
         PUT("%s%s %s", i == g->n_inputs ? " -> " : i ? ", " : "", w->name, fact);
@@ -314,14 +375,17 @@ static bool refusal_fits(const struct row *r, const rill_error *err)
 
 static void row_check(const struct row *r)
 {
-    const rill_model_opts opts = { .asserts = r->asserts, .set = r->set, .transforms = r->transforms, .stream = r->stream };
+    const rill_model_opts opts = {
+        .asserts = r->asserts, .set = r->set, .transforms = r->transforms, .stream = r->stream
+    };
     rill_error err = { RILL_OK, "" };
     rill_model *m = NULL;
     char got[600] = "";
     rill_status s = rill_model_open_with(&m, test_path("m", r->model), &opts, &err);
     const char *last = r->transforms[0] ? r->transforms[0] : r->set[0] ? r->set[0] : "";
     if (*r->want == '!') {
-        CHECK(s != RILL_OK && s == err.status && refusal_fits(r, &err), "%s %s: %d %s", r->model, last, s, err.text);
+        CHECK(s != RILL_OK && s == err.status && refusal_fits(r, &err), "%s %s: %d %s", r->model,
+              last, s, err.text);
     } else if (s != RILL_OK) {
         CHECK(s == RILL_OK, "%s %s: %s", r->model, last, err.text);
     } else {
@@ -336,8 +400,12 @@ static void row_check(const struct row *r)
 static void test_mangled(void)
 {
     static const char *const seeds[] = {
-        "set_symbols(S: \"2*T + min(3, U/4)\", N: 4)", "patch(body: 'a = h * 2.0; h = reshape(a, [1, 4, S]); n = 3;')",
-        "select_inputs(h, \"n\")", "select_outputs(scaled, cut, 'x')", "pulse(symbol: S, pulse: 8)", "force-scan-external-state()",
+        "set_symbols(S: \"2*T + min(3, U/4)\", N: 4)",
+        "patch(body: 'a = h * 2.0; h = reshape(a, [1, 4, S]); n = 3;')",
+        "select_inputs(h, \"n\")",
+        "select_outputs(scaled, cut, 'x')",
+        "pulse(symbol: S, pulse: 8)",
+        "force-scan-external-state()",
     };
     static const char bytes[] = "()\"':,;=*/\\`[] SxhnT09-.\n\377";
     uint32_t seed = 7;
@@ -353,7 +421,9 @@ static void test_mangled(void)
         const rill_model_opts opts = { .transforms = transforms };
         rill_error err = { RILL_OK, "" };
         rill_model *m = NULL;
-        rill_status s = rill_model_open_with(&m, test_path("m", i / 6 % 4 ? "plain.nnef" : "old.nnef"), &opts, &err);
+        rill_status s =
+            rill_model_open_with(&m, test_path("m", i / 6 % 4 ? "plain.nnef" : "old.nnef"), &opts,
+                                 &err);
         taken += s == RILL_OK;
         mute += s != RILL_OK && (s != err.status || !err.text[0] || s == RILL_INTERNAL);
         rill_model_free(m);
@@ -363,7 +433,8 @@ static void test_mangled(void)
 
 /* ---- what they compute ---- */
 
-static rill_model *model_with(const char *file, const char *const *set, const char *const *transforms)
+static rill_model *model_with(const char *file, const char *const *set,
+                              const char *const *transforms)
 {
     const rill_model_opts opts = { .set = set, .transforms = transforms };
     rill_error err = { RILL_OK, "" };
@@ -373,9 +444,10 @@ static rill_model *model_with(const char *file, const char *const *set, const ch
     return m;
 }
 
-/* The whole-sequence run on x and, where the model takes it, n; want: the floats of the first output. */
-static void whole_check(const char *what, rill_model *m, const struct tensor *x, const struct tensor *n, const float *want,
-                        int64_t n_want)
+/* The whole-sequence run on x and, where the model takes it, n; want: the floats of the first
+ * output. */
+static void whole_check(const char *what, rill_model *m, const struct tensor *x,
+                        const struct tensor *n, const float *want, int64_t n_want)
 {
     struct arena a = { 0 };
     rill_error err = { RILL_OK, "" };
@@ -384,23 +456,27 @@ static void whole_check(const char *what, rill_model *m, const struct tensor *x,
         return;
     CHECK(m->graph.g.n_inputs == (n ? 2u : 1u), "%s: %u inputs", what, m->graph.g.n_inputs);
     rill_status s = interp_run(&m->graph.g, in, &a, &y, &err);
-    CHECK(s == RILL_OK && tensor_count(y) == n_want && !memcmp(y->data, want, (size_t) n_want * sizeof *want), "%s: %s", what,
-          err.text);
+    CHECK(s == RILL_OK && tensor_count(y) == n_want &&
+              !memcmp(y->data, want, (size_t) n_want * sizeof *want),
+          "%s: %s", what, err.text);
     arena_drop(&a);
     rill_model_free(m);
 }
 
 static void test_values(void)
 {
-    float x5[5] = { 1, -2, 3, -4, 5 }, cut[5] = { 1, -2, 3, -0.0f, 0 }, sixfold[5] = { 6, -12, 18, -24, 30 };
+    float x5[5] = { 1, -2, 3, -4, 5 }, cut[5] = { 1, -2, 3, -0.0f, 0 },
+          sixfold[5] = { 6, -12, 18, -24, 30 };
     int64_t three = 3;
     struct tensor x = { .type = DTYPE_F32, .rank = 2, .dim = { 1, 5 }, .data = x5 };
     struct tensor n = { .type = DTYPE_I64, .rank = 1, .dim = { 1 }, .data = &three };
     whole_check("as read", model_with("masked.onnx", NULL, NULL), &x, &n, cut, 5);
     const char *length[] = { "patch('`onnx::length.1` = shape_of(signal)[1];')", NULL };
     whole_check("length redefined", model_with("masked.onnx", NULL, length), &x, NULL, x5, 5);
-    const char *twice[] = { length[0], "patch('signal = signal * 2.0;')", "patch('signal = signal * 3.0;')", NULL };
-    whole_check("input redefined twice", model_with("masked.onnx", NULL, twice), &x, NULL, sixfold, 5);
+    const char *twice[] = { length[0], "patch('signal = signal * 2.0;')",
+                            "patch('signal = signal * 3.0;')", NULL };
+    whole_check("input redefined twice", model_with("masked.onnx", NULL, twice), &x, NULL, sixfold,
+                5);
     const char *fixed[] = { "S=5", NULL }, *number[] = { "patch('`onnx::length.1` = 3;')", NULL };
     whole_check("a number", model_with("masked.onnx", fixed, number), &x, NULL, cut, 5);
 }
@@ -414,7 +490,8 @@ static void test_stream(void)
     rill_model *m = model_with("masked.onnx", NULL, length);
     for (uint32_t pulse = 1; m && pulse < 4; pulse++) {
         struct floats y = model_run_pulse(m, (struct floats) { x, 7 }, 2, pulse, &err);
-        CHECK(y.n == 7 && !memcmp(y.v, x, sizeof x), "pulse %u: %zu frames %s", pulse, y.n, err.text);
+        CHECK(y.n == 7 && !memcmp(y.v, x, sizeof x), "pulse %u: %zu frames %s", pulse, y.n,
+              err.text);
         free(y.v);
     }
     rill_model_free(m);
@@ -431,7 +508,8 @@ static void test_encoder(void)
     rill_model *m = model_with("encoder.onnx", NULL, length);
     for (int i = 0; i < 44; i++)
         turned[i] = frames[i % 11 * 4 + i / 11] = (float) (i * i % 13) - 6;
-    bool ran = m && interp_run(&m->graph.g, &in, &a, &y, &err) == RILL_OK && tensor_count(y) == 4 * 6;
+    bool ran =
+        m && interp_run(&m->graph.g, &in, &a, &y, &err) == RILL_OK && tensor_count(y) == 4 * 6;
     CHECK(ran, "%s", err.text);
     for (uint32_t pulse = 2; ran && pulse < 7; pulse += 2) {
         struct floats got = model_run_pulse(m, (struct floats) { frames, 44 }, 4, pulse, &err);
@@ -464,7 +542,8 @@ static void test_nested(void)
     whole_check("nested, S=T+1", model_with("nested.nnef", more, NULL), &x, NULL, y, 36);
 }
 
-/* h = h/2 + x, y = 2*h, with h from h0 at the start of the stream, or of every run where the caller owns it. */
+/* h = h/2 + x, y = 2*h, with h from h0 at the start of the stream, or of every run where the caller
+ * owns it. */
 static void state_check(rill_model *m, bool external)
 {
     rill_plan *p = NULL;
@@ -474,8 +553,8 @@ static void state_check(rill_model *m, bool external)
     if (!p)
         return;
     rill_plan_get_info(p, &info);
-    CHECK(info.pulse_samples == 4 && !info.state_bytes == external, "pulse %u, state %llu", info.pulse_samples,
-          (unsigned long long) info.state_bytes);
+    CHECK(info.pulse_samples == 4 && !info.state_bytes == external, "pulse %u, state %llu",
+          info.pulse_samples, (unsigned long long) info.state_bytes);
     void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) & ~(size_t) 63);
     rill_stream *s = rill_stream_init(mem, p);
     float h[2] = { 8, -8 }, x[8], y[8];
@@ -492,7 +571,8 @@ static void state_check(rill_model *m, bool external)
         memcpy(h, external ? start : h, sizeof h);
         for (int i = 0; i < 8; i++) {
             h[i % 2] = 0.5f * h[i % 2] + x[i];
-            CHECK(y[i] == 2 * h[i % 2], "run %d: %g, not %g", run, (double) y[i], 2 * (double) h[i % 2]);
+            CHECK(y[i] == 2 * h[i % 2], "run %d: %g, not %g", run, (double) y[i],
+                  2 * (double) h[i % 2]);
         }
     }
     free(mem);
@@ -501,7 +581,8 @@ static void state_check(rill_model *m, bool external)
 
 static void test_states(void)
 {
-    const char *own[] = { "pulse(pulse: 4)", NULL }, *caller[] = { "force-scan-external-state", own[0], NULL };
+    const char *own[] = { "pulse(pulse: 4)", NULL },
+               *caller[] = { "force-scan-external-state", own[0], NULL };
     rill_model *m = model_with("old.nnef", NULL, own);
     if (m)
         state_check(m, false);
@@ -517,9 +598,10 @@ static void test_late_typing(void)
     const char *patch[] = { "patch(body: 'n = shape_of(signal)[1];')", NULL };
     rill_model *m = model_with("ragged.onnx", NULL, patch);
     if (m)
-        CHECK(m->n_stages == 2 && !m->stages[0].is_typed && strstr(m->stages[0].why, "Range") && m->stages[1].is_typed &&
-              m->file.g.n_inputs == 2 && m->graph.g.n_inputs == 1 && !strcmp(m->stages[1].spec, patch[0]), "%u stages",
-              m->n_stages);
+        CHECK(m->n_stages == 2 && !m->stages[0].is_typed && strstr(m->stages[0].why, "Range") &&
+                  m->stages[1].is_typed && m->file.g.n_inputs == 2 && m->graph.g.n_inputs == 1 &&
+                  !strcmp(m->stages[1].spec, patch[0]),
+              "%u stages", m->n_stages);
     rill_model_free(m);
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* rill_onnx: a whole-sequence network inside a pipeline gives the bits that the network gives by itself, streamed and at
- * once; what does not fit is refused with both shapes. */
+/* rill_onnx: a whole-sequence network inside a pipeline gives the bits that the network gives by
+ * itself, streamed and at once; what does not fit is refused with both shapes. */
 #include "tests/models/models_test.h"
 
 #define FRAMES 90
 #define BANDS 40
 
-#define GRAPH(shape, body) "version 1.0;\ngraph g(x) -> (y) {\n    x = external<scalar>(shape = " shape ");\n    " body "\n}\n"
+#define GRAPH(shape, body)                                                                         \
+    "version 1.0;\ngraph g(x) -> (y) {\n    x = external<scalar>(shape = " shape ");\n    " body   \
+    "\n}\n"
 
 static rill_model *model_of(const char *text, rill_error *err)
 {
@@ -38,7 +40,8 @@ static struct floats run_at_once(const rill_model *m, struct floats x, int rank,
     memcpy(in.dim, dim, (size_t) rank * sizeof *dim);
     CHECK(interp_run(&m->graph.g, ins, &a, &out, &err) == RILL_OK, "at once: %s", err.text);
     if (out) {
-        y = (struct floats) { malloc((size_t) tensor_count(out) * sizeof(float)), (size_t) tensor_count(out) };
+        y = (struct floats) { malloc((size_t) tensor_count(out) * sizeof(float)),
+                              (size_t) tensor_count(out) };
         memcpy(y.v, out->data, y.n * sizeof *y.v);
     }
     arena_drop(&a);
@@ -50,19 +53,22 @@ static void test_same(void)
     rill_error err = { .text = "" };
     rill_model *net = NULL;
     CHECK(rill_model_open(&net, test_path("whole", "net.onnx"), &err) == RILL_OK, "%s", err.text);
-    rill_model *line = model_of(GRAPH("[T, 40]", "y = rill_onnx(unsqueeze(transpose(x, axes = [1, 0]), axes = [0]), "
-                                      "file = \"net.onnx\");"), &err);
+    rill_model *line =
+        model_of(GRAPH("[T, 40]",
+                       "y = rill_onnx(unsqueeze(transpose(x, axes = [1, 0]), axes = [0]), "
+                       "file = \"net.onnx\");"),
+                 &err);
     CHECK(line, "%s", err.text);
     if (!net || !line)
         return;
     struct floats a = frames_make(true), b = frames_make(false);
     struct floats want = run_at_once(net, a, 3, (int64_t[]) { 1, BANDS, FRAMES });
     struct floats got = run_at_once(line, b, 2, (int64_t[]) { FRAMES, BANDS });
-    CHECK(want.n > 100 && got.n == want.n && !memcmp(got.v, want.v, want.n * sizeof *want.v), "at once: %zu values for %zu",
-          got.n, want.n);
+    CHECK(want.n > 100 && got.n == want.n && !memcmp(got.v, want.v, want.n * sizeof *want.v),
+          "at once: %zu values for %zu", got.n, want.n);
     struct floats stream = model_run_stream(line, b, 7, &err);
-    CHECK(stream.n == want.n && !memcmp(stream.v, want.v, want.n * sizeof *want.v), "streamed: %zu values for %zu: %s",
-          stream.n, want.n, err.text);
+    CHECK(stream.n == want.n && !memcmp(stream.v, want.v, want.n * sizeof *want.v),
+          "streamed: %zu values for %zu: %s", stream.n, want.n, err.text);
     free(a.v);
     free(b.v);
     free(want.v);
@@ -76,18 +82,25 @@ static void test_refused(void)
 {
     static const struct { const char *text, *words; } cases[] = {
         { GRAPH("[T, 40]", "y = rill_onnx(x, file = \"net.onnx\");"),
-          "f32[T,40] does not fit input 'x', which is f32[1,40,S]: reshape, transpose or unsqueeze" },
-        { GRAPH("[1, 41, T]", "y = rill_onnx(x, file = \"net.onnx\");"), "f32[1,41,T] does not fit input 'x'" },
-        { GRAPH("[1, 40, T]", "y = rill_onnx(x, file = \"net.onnx\", input = [z]);"), "there is no input 'z'" },
-        { GRAPH("[1, 40, T]", "y = rill_onnx(x, file = \"net.onnx\", output = [z]);"), "there is no output 'z'" },
-        { GRAPH("[1, 40, T]", "y = rill_onnx([x, x], file = \"net.onnx\", input = [x, x]);"), "'x' is given twice" },
-        { GRAPH("[1, 40, T]", "y = rill_onnx([x, x], file = \"net.onnx\");"), "2 tensors for 1 inputs" },
+          "f32[T,40] does not fit input 'x', which is f32[1,40,S]: reshape, transpose or "
+          "unsqueeze" },
+        { GRAPH("[1, 41, T]", "y = rill_onnx(x, file = \"net.onnx\");"),
+          "f32[1,41,T] does not fit input 'x'" },
+        { GRAPH("[1, 40, T]", "y = rill_onnx(x, file = \"net.onnx\", input = [z]);"),
+          "there is no input 'z'" },
+        { GRAPH("[1, 40, T]", "y = rill_onnx(x, file = \"net.onnx\", output = [z]);"),
+          "there is no output 'z'" },
+        { GRAPH("[1, 40, T]", "y = rill_onnx([x, x], file = \"net.onnx\", input = [x, x]);"),
+          "'x' is given twice" },
+        { GRAPH("[1, 40, T]", "y = rill_onnx([x, x], file = \"net.onnx\");"),
+          "2 tensors for 1 inputs" },
         { GRAPH("[1, 40, T]", "y = rill_onnx(x, file = \"none.onnx\");"), "none.onnx" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rill_error err;
         rill_model *m = model_of(cases[i].text, &err);
-        CHECK(!m && strstr(err.text, cases[i].words), "case %zu: '%s', expected '%s'", i, err.text, cases[i].words);
+        CHECK(!m && strstr(err.text, cases[i].words), "case %zu: '%s', expected '%s'", i, err.text,
+              cases[i].words);
         rill_model_free(m);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole-sequence nets of known shapes: each streams, obeys the law at several pulses, is as late as its shape says and
- * gives what ONNX Runtime gave for the whole sequence. */
+/* Whole-sequence nets of known shapes: each streams, obeys the law at several pulses, is as late as
+ * its shape says and gives what ONNX Runtime gave for the whole sequence. */
 #include "engine/check_bodies.h"
 #include "engine/model.h"
 #include "pulse/law.h"
@@ -33,7 +33,16 @@ static const struct net nets[] = {
 
 static unsigned passed, failed;
 
-#define CHECK(cond, ...) do { if (cond) passed++; else { failed++; printf("FAILED " __VA_ARGS__); printf("\n"); } } while (0)
+#define CHECK(cond, ...)                                                                           \
+    do {                                                                                           \
+        if (cond)                                                                                  \
+            passed++;                                                                              \
+        else {                                                                                     \
+            failed++;                                                                              \
+            printf("FAILED " __VA_ARGS__);                                                         \
+            printf("\n");                                                                          \
+        }                                                                                          \
+    } while (0)
 
 static const char *net_path(const struct net *n, const char *file)
 {
@@ -60,17 +69,20 @@ static float *floats_load(const char *path)
 }
 
 /* Seed 1 is that of the stored references. */
-static void law_at(const struct net *n, const rill_model *m, int64_t pulse, int64_t length, const float *const *reference)
+static void law_at(const struct net *n, const rill_model *m, int64_t pulse, int64_t length,
+                   const float *const *reference)
 {
-    const struct law_opts o = { .pulse = pulse, .length = length, .seed = 1, .tolerance = 0, .reference = reference };
+    const struct law_opts o = {
+        .pulse = pulse, .length = length, .seed = 1, .tolerance = 0, .reference = reference
+    };
     struct law_result r;
     rill_error err = { .text = "" };
     rill_status s = law_check(m, &o, &r, &err);
-    CHECK(s == RILL_OK && r.holds && r.same_bits, "%s, pulse %d, length %d: %s%s", n->name, (int) pulse, (int) length,
-          err.text, r.where);
+    CHECK(s == RILL_OK && r.holds && r.same_bits, "%s, pulse %d, length %d: %s%s", n->name,
+          (int) pulse, (int) length, err.text, r.where);
     if (reference)
-        CHECK(r.from_reference < 1e-4, "%s, pulse %d, length %d: %g from the reference", n->name, (int) pulse, (int) length,
-              r.from_reference);
+        CHECK(r.from_reference < 1e-4, "%s, pulse %d, length %d: %g from the reference", n->name,
+              (int) pulse, (int) length, r.from_reference);
 }
 
 static void reference_test(const struct net *n, const rill_model *m, int64_t pulse, int length)
@@ -101,12 +113,14 @@ static void symbols_test(const struct net *n, const rill_model *m)
     }
 }
 
-static void bodies_test(const struct net *n, const struct graph *g, const struct dim *fixed, unsigned least)
+static void bodies_test(const struct net *n, const struct graph *g, const struct dim *fixed,
+                        unsigned least)
 {
     struct body_reports r = { 0 };
     rill_status s = graph_check_bodies(g, fixed, &r, NULL);
-    CHECK(s == RILL_OK && r.n_scans >= least && !r.n_drifting, "%s: %u of %u Scans drift, at least %u looked for", n->name,
-          r.n_drifting, r.n_scans, least);
+    CHECK(s == RILL_OK && r.n_scans >= least && !r.n_drifting,
+          "%s: %u of %u Scans drift, at least %u looked for", n->name, r.n_drifting, r.n_scans,
+          least);
 }
 
 /* Frames that come before the sequence at each LSTM: what it skips. */
@@ -119,7 +133,8 @@ static void skips_test(const struct net *n, const rill_model *m, const rill_plan
         if (strcmp(g->nodes[i].op->name, "LSTM"))
             continue;
         int64_t delay = p->pgraph.trace[g->nodes[i].in[0]].fact.delay;
-        CHECK(seen < 2 && delay == skip[seen], "%s: LSTM %u skips %d frames", n->name, seen, (int) delay);
+        CHECK(seen < 2 && delay == skip[seen], "%s: LSTM %u skips %d frames", n->name, seen,
+              (int) delay);
         seen++;
     }
     CHECK(seen == 2, "%s: %u LSTMs", n->name, seen);
@@ -131,7 +146,8 @@ static void net_test(const struct net *n)
     rill_plan *p = NULL;
     rill_error err = { .text = "" };
     const rill_plan_opts opts = { .pulse_frames = (uint32_t) n->pulse };
-    CHECK(rill_model_open(&m, net_path(n, "model.onnx"), &err) == RILL_OK, "%s: %s", n->name, err.text);
+    CHECK(rill_model_open(&m, net_path(n, "model.onnx"), &err) == RILL_OK, "%s: %s", n->name,
+          err.text);
     if (!m)
         return;
     symbols_test(n, m);
@@ -141,8 +157,9 @@ static void net_test(const struct net *n)
     if (p) {
         bodies_test(n, &p->pulsed, m->stream, n->kept);
         bodies_test(n, &p->pgraph.g, m->stream, 0);
-        CHECK(p->pgraph.outputs[0].delay == n->delay && p->pgraph.pulse == n->pulse, "%s: %d frames late at pulse %d, not %d",
-              n->name, (int) p->pgraph.outputs[0].delay, (int) p->pgraph.pulse, n->delay);
+        CHECK(p->pgraph.outputs[0].delay == n->delay && p->pgraph.pulse == n->pulse,
+              "%s: %d frames late at pulse %d, not %d", n->name, (int) p->pgraph.outputs[0].delay,
+              (int) p->pgraph.pulse, n->delay);
         CHECK(!strcmp(p->ports[p->n_inputs].info.name, n->output[0]), "%s: output '%s'", n->name,
               p->ports[p->n_inputs].info.name);
         if (!strcmp(n->name, "tdnn_lstm"))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ops_test.h - one op at a time: a graph of one node, inferred, prepared and evaluated between guard zones.
+/* ops_test.h - one op at a time: a graph of one node, inferred, prepared and evaluated between
+ * guard zones.
  *
  *   struct ops_test t = ops_begin();
  *   const struct tensor *x = ops_f32(&t, 2, (int64_t[]) { 2, 3 }, values);
@@ -8,8 +9,8 @@
  *   ops_refused(&t, "Relu", NULL, 0, ins, 1, 1, "words of the message");
  *   return ops_end(&t);
  *
- * Inputs whose bit is set in t.runtime have no value before eval. Each call starts afresh; what the test made
- * lives until ops_end. */
+ * Inputs whose bit is set in t.runtime have no value before eval. Each call starts afresh; what the
+ * test made lives until ops_end. */
 #ifndef TESTS_OPS_OPS_TEST_H
 #define TESTS_OPS_OPS_TEST_H
 #include "engine/op.h"
@@ -31,8 +32,8 @@ struct ops_test {
     struct kern kern;
     rill_error err;
     unsigned passed, failed;
-    uint32_t runtime;                                   /* bit i: input i is not known before eval */
-    bool made;                                          /* by a pass: inputs that no reader accepts are legal */
+    uint32_t runtime; /* bit i: input i is not known before eval */
+    bool made; /* by a pass: inputs that no reader accepts are legal */
     const char *what;                                   /* put in front of failures */
     const struct tensor *out[OPS_OUTPUTS_MAX];          /* of the last ops_run */
     const char *kernel;
@@ -41,7 +42,9 @@ struct ops_test {
 static inline struct ops_test ops_begin(void)
 {
     struct ops_test t = { .dims = dims_new(), .what = "" };
-    kern_init(&t.kern, getenv("RILL_TEST_CPU") ? (unsigned) atoi(getenv("RILL_TEST_CPU")) : kern_cpu_detect());
+    kern_init(&t.kern,
+              getenv("RILL_TEST_CPU") ? (unsigned) atoi(getenv("RILL_TEST_CPU"))
+                                      : kern_cpu_detect());
     return t;
 }
 
@@ -73,8 +76,8 @@ static inline bool ops_check(struct ops_test *t, bool ok, const char *fmt, ...)
 /* ---- tensors ---- */
 
 /* Copies of count * bytes from values; NULL leaves zeros. */
-static inline struct tensor *ops_tensor(struct ops_test *t, enum dtype type, int rank, const int64_t *dim,
-                                        const void *values)
+static inline struct tensor *ops_tensor(struct ops_test *t, enum dtype type, int rank,
+                                        const int64_t *dim, const void *values)
 {
     struct tensor *x = tensor_new(&t->arena, type, rank, dim);
     if (!x)
@@ -84,7 +87,8 @@ static inline struct tensor *ops_tensor(struct ops_test *t, enum dtype type, int
     return x;
 }
 
-static inline struct tensor *ops_f32(struct ops_test *t, int rank, const int64_t *dim, const float *v)
+static inline struct tensor *ops_f32(struct ops_test *t, int rank, const int64_t *dim,
+                                     const float *v)
 {
     return ops_tensor(t, DTYPE_F32, rank, dim, v);
 }
@@ -123,7 +127,8 @@ struct ops_state {
     const struct tensor *in[OPS_INPUTS_MAX], *out[OPS_OUTPUTS_MAX];
 };
 
-/* Sizes that are known but multiply to more than memory can hold are for whoever allocates to refuse. */
+/* Sizes that are known but multiply to more than memory can hold are for whoever allocates to
+ * refuse. */
 static inline rill_status ops_not_static(struct ops_test *t, const struct fact *f, unsigned output)
 {
     bool known = f->type != DTYPE_NONE && f->rank >= 0;
@@ -162,9 +167,15 @@ static inline rill_status ops_build(struct ops_test *t, struct ops_state *s, con
         outs[i] = graph_add_wire(&s->g, "y", NULL);
     s->node = graph_add_node(&s->g, op, "n", attr, wires, n_in, outs, n_out);
     TRY(t->made ? op_check_arity_made(s->node, &t->err) : op_check_arity(s->node, &t->err));
-    struct infer c = { .node = s->node, .attr = attr, .dims = t->dims, .arena = &t->arena, .n_in = n_in,
-        .n_out = n_out,
-                       .in = s->facts, .out = s->out_facts, .err = &t->err };
+    struct infer c = { .node = s->node,
+                       .attr = attr,
+                       .dims = t->dims,
+                       .arena = &t->arena,
+                       .n_in = n_in,
+                       .n_out = n_out,
+                       .in = s->facts,
+                       .out = s->out_facts,
+                       .err = &t->err };
     TRY(op->infer(&c));
     TRY(dims_status(t->dims, &t->err));
     for (unsigned i = 0; i < n_out; i++) {
@@ -175,14 +186,21 @@ static inline rill_status ops_build(struct ops_test *t, struct ops_state *s, con
     return RILL_OK;
 }
 
-static inline rill_status ops_eval(struct ops_test *t, struct ops_state *s, const struct tensor *const *in)
+static inline rill_status ops_eval(struct ops_test *t, struct ops_state *s,
+                                   const struct tensor *const *in)
 {
     const struct node *n = s->node;
     const void *x[OPS_INPUTS_MAX] = { NULL };
     void *y[OPS_OUTPUTS_MAX];
-    struct prep p = { .node = n, .attr = n->attr, .kern = &t->kern, .arena = &t->arena, .n_in = n->n_in,
-        .n_out = n->n_out,
-                      .in = s->in, .out = s->out, .err = &t->err };
+    struct prep p = { .node = n,
+                      .attr = n->attr,
+                      .kern = &t->kern,
+                      .arena = &t->arena,
+                      .n_in = n->n_in,
+                      .n_out = n->n_out,
+                      .in = s->in,
+                      .out = s->out,
+                      .err = &t->err };
     if (n->op->prepare)
         TRY(n->op->prepare(&p));
     for (unsigned i = 0; i < n->n_in; i++)
@@ -195,9 +213,17 @@ static inline rill_status ops_eval(struct ops_test *t, struct ops_state *s, cons
     for (unsigned i = 0; i < n->n_out; i++)
         y[i] = ops_guarded(t, tensor_bytes(s->out[i]));
     unsigned char *scratch = ops_guarded(t, p.scratch_bytes);
-    struct eval e = { .node = n, .attr = n->attr, .kern = &t->kern, .n_in = n->n_in, .n_out = n->n_out,
-        .in = s->in,
-                      .out = s->out, .x = x, .y = y, .scratch = scratch, .args = p.args };
+    struct eval e = { .node = n,
+                      .attr = n->attr,
+                      .kern = &t->kern,
+                      .n_in = n->n_in,
+                      .n_out = n->n_out,
+                      .in = s->in,
+                      .out = s->out,
+                      .x = x,
+                      .y = y,
+                      .scratch = scratch,
+                      .args = p.args };
     n->op->eval(&e);
     t->kernel = p.kernel;
     for (unsigned i = 0; i < n->n_in; i++)
@@ -226,8 +252,9 @@ static inline rill_status ops_try(struct ops_test *t, const char *name, const st
 }
 
 /* Runs the op; false (and a failure counted) where it is refused. The results are t->out[]. */
-static inline bool ops_run(struct ops_test *t, const char *name, const struct attr *attrs, unsigned n_attrs,
-                           const struct tensor *const *in, unsigned n_in, unsigned n_out)
+static inline bool ops_run(struct ops_test *t, const char *name, const struct attr *attrs,
+                           unsigned n_attrs, const struct tensor *const *in, unsigned n_in,
+                           unsigned n_out)
 {
     if (ops_try(t, name, attrs, n_attrs, in, n_in, n_out) == RILL_OK)
         return true;
@@ -235,8 +262,9 @@ static inline bool ops_run(struct ops_test *t, const char *name, const struct at
 }
 
 /* The op must be refused with a message that contains words. */
-static inline void ops_refused(struct ops_test *t, const char *name, const struct attr *attrs, unsigned n_attrs,
-                               const struct tensor *const *in, unsigned n_in, unsigned n_out, const char *words)
+static inline void ops_refused(struct ops_test *t, const char *name, const struct attr *attrs,
+                               unsigned n_attrs, const struct tensor *const *in, unsigned n_in,
+                               unsigned n_out, const char *words)
 {
     rill_status s = ops_try(t, name, attrs, n_attrs, in, n_in, n_out);
     ops_check(t, s != RILL_OK && s != RILL_INTERNAL && strstr(t->err.text, words),
@@ -246,14 +274,15 @@ static inline void ops_refused(struct ops_test *t, const char *name, const struc
 
 /* ---- comparing ---- */
 
-static inline bool ops_shape_is(struct ops_test *t, unsigned o, enum dtype type, int rank, const int64_t *dim)
+static inline bool ops_shape_is(struct ops_test *t, unsigned o, enum dtype type, int rank,
+                                const int64_t *dim)
 {
     const struct tensor *y = t->out[o];
     bool ok = y->type == type && y->rank == rank;
     for (int i = 0; ok && i < rank; i++)
         ok = y->dim[i] == dim[i];
-    return ops_check(t, ok, "output %u is %s of rank %d, wanted %s of rank %d", o, dtype_name(y->type), y->rank,
-                     dtype_name(type), rank);
+    return ops_check(t, ok, "output %u is %s of rank %d, wanted %s of rank %d", o,
+                     dtype_name(y->type), y->rank, dtype_name(type), rank);
 }
 
 /* NaN equals NaN, infinities themselves; tolerance is absolute plus relative to expected. */
@@ -272,7 +301,8 @@ static inline bool ops_same(struct ops_test *t, unsigned o, const double *want, 
     for (int64_t i = 0; i < n; i++) {
         double got = tensor_get_f64(y, y->data, i);
         if (!ops_close(got, want[i], tolerance))
-            return ops_check(t, false, "output %u[%lld] is %.9g, wanted %.9g", o, (long long) i, got, want[i]);
+            return ops_check(t, false, "output %u[%lld] is %.9g, wanted %.9g", o, (long long) i,
+                             got, want[i]);
     }
     return ops_check(t, true, " ");
 }
@@ -284,8 +314,8 @@ static inline bool ops_same_f32(struct ops_test *t, unsigned o, const float *wan
     for (int64_t i = 0; i < n; i++) {
         double got = tensor_get_f64(y, y->data, i);
         if (!ops_close(got, want[i], tolerance))
-            return ops_check(t, false, "output %u[%lld] is %.9g, wanted %.9g", o, (long long) i, got,
-                (double) want[i]);
+            return ops_check(t, false, "output %u[%lld] is %.9g, wanted %.9g", o, (long long) i,
+                             got, (double) want[i]);
     }
     return ops_check(t, true, " ");
 }

@@ -22,7 +22,8 @@ static void test_all_pairs(struct ops_test *t)
                 tensor_set_f64(x, x->data, i, v[i / 60]);
                 want[i] = from == DTYPE_BOOL || to == DTYPE_BOOL ? v[i / 60] != 0 : v[i / 60];
             }
-            snprintf(what, sizeof what, "%s to %s", dtype_name((enum dtype) from), dtype_name((enum dtype) to));
+            snprintf(what, sizeof what, "%s to %s", dtype_name((enum dtype) from),
+                     dtype_name((enum dtype) to));
             t->what = what;
             struct attr a = to_type((enum dtype) to);
             if (ops_run(t, "Cast", &a, 1, (const struct tensor *[]) { x }, 1, 1)
@@ -37,18 +38,19 @@ static void test_all_pairs(struct ops_test *t)
 
 static void test_saturation(struct ops_test *t)
 {
-    static const double x[] = { 1e30, -1e30, 300.9, -300.9, -1.5, 2.9, NAN, INFINITY, -INFINITY, -0.5 };
-    static const struct { enum dtype to; double want[10]; } cases[] = {
-        { DTYPE_I8, { 127, -128, 127, -128, -1, 2, 0, 127, -128, 0 } },
-        { DTYPE_U8, { 255, 0, 255, 0, 0, 2, 0, 255, 0, 0 } },
-        { DTYPE_I16, { 32767, -32768, 300, -300, -1, 2, 0, 32767, -32768, 0 } },
-        { DTYPE_U16, { 65535, 0, 300, 0, 0, 2, 0, 65535, 0, 0 } },
-        { DTYPE_I32, { 2147483647, -2147483648.0, 300, -300, -1, 2, 0, 2147483647, -2147483648.0, 0 } },
-        { DTYPE_U32, { 4294967295, 0, 300, 0, 0, 2, 0, 4294967295, 0, 0 } },
-        { DTYPE_I64, { 0x1p63, -0x1p63, 300, -300, -1, 2, 0, 0x1p63, -0x1p63, 0 } },
-        { DTYPE_U64, { 0x1p64, 0, 300, 0, 0, 2, 0, 0x1p64, 0, 0 } },
-        { DTYPE_BOOL, { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } }
-    };
+    static const double x[] = { 1e30, -1e30, 300.9,    -300.9,    -1.5,
+                                2.9,  NAN,   INFINITY, -INFINITY, -0.5 };
+    static const struct { enum dtype to; double want[10]; } cases[] = { { DTYPE_I8, { 127, -128, 127, -128, -1, 2, 0, 127, -128, 0 } },
+                  { DTYPE_U8, { 255, 0, 255, 0, 0, 2, 0, 255, 0, 0 } },
+                  { DTYPE_I16, { 32767, -32768, 300, -300, -1, 2, 0, 32767, -32768, 0 } },
+                  { DTYPE_U16, { 65535, 0, 300, 0, 0, 2, 0, 65535, 0, 0 } },
+                  { DTYPE_I32,
+                    { 2147483647, -2147483648.0, 300, -300, -1, 2, 0, 2147483647, -2147483648.0,
+                      0 } },
+                  { DTYPE_U32, { 4294967295, 0, 300, 0, 0, 2, 0, 4294967295, 0, 0 } },
+                  { DTYPE_I64, { 0x1p63, -0x1p63, 300, -300, -1, 2, 0, 0x1p63, -0x1p63, 0 } },
+                  { DTYPE_U64, { 0x1p64, 0, 300, 0, 0, 2, 0, 0x1p64, 0, 0 } },
+                  { DTYPE_BOOL, { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } } };
     for (size_t k = 0; k < COUNT(cases); k++)
         for (int from = DTYPE_F32; from <= DTYPE_F64; from++) {
             struct tensor *v = ops_tensor(t, (enum dtype) from, 1, (int64_t[]) { 10 }, NULL);
@@ -65,12 +67,13 @@ static void test_saturation(struct ops_test *t)
 static void test_wrapping(struct ops_test *t)
 {
     struct tensor *v = ops_i64s(t, 4, (int64_t[]) { 257, -1, INT64_MIN, 65536 + 200 });
-    static const struct { enum dtype to; double want[4]; } cases[] = {
-        { DTYPE_I8, { 1, -1, 0, -56 } }, { DTYPE_U8, { 1, 255, 0, 200 } }, { DTYPE_I16, { 257, -1, 0, 200 } },
-        { DTYPE_U32, { 257, 4294967295.0, 0, 65736 } }, { DTYPE_U64, { 257, 18446744073709551615.0, 0x1p63,
-            65736 } },
-        { DTYPE_F16, { 257, -1, -INFINITY, INFINITY } }, { DTYPE_BOOL, { 1, 1, 1, 1 } }
-    };
+    static const struct { enum dtype to; double want[4]; } cases[] = { { DTYPE_I8, { 1, -1, 0, -56 } },
+                  { DTYPE_U8, { 1, 255, 0, 200 } },
+                  { DTYPE_I16, { 257, -1, 0, 200 } },
+                  { DTYPE_U32, { 257, 4294967295.0, 0, 65736 } },
+                  { DTYPE_U64, { 257, 18446744073709551615.0, 0x1p63, 65736 } },
+                  { DTYPE_F16, { 257, -1, -INFINITY, INFINITY } },
+                  { DTYPE_BOOL, { 1, 1, 1, 1 } } };
     for (size_t k = 0; k < COUNT(cases); k++) {
         struct attr a = to_type(cases[k].to);
         t->what = dtype_name(cases[k].to);
@@ -83,15 +86,16 @@ static void test_wrapping(struct ops_test *t)
 /* To half floats: nearest even, once. */
 static void test_halves(struct ops_test *t)
 {
-    const double x[] = { 2049, 2051, 65519, 65520, 0x1p-24, 0x1p-25, 1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-11,
-        -65536 };
+    const double x[] = { 2049,        2051,  65519, 65520, 0x1p-24, 0x1p-25, 1 + 0x1p-11 + 0x1p-40,
+                         1 + 0x1p-11, -65536 };
     const double want[] = { 2048, 2052, 65504, INFINITY, 0x1p-24, 0, 1 + 0x1p-10, 1, -INFINITY };
     struct tensor *v = ops_tensor(t, DTYPE_F64, 1, (int64_t[]) { 9 }, x);
     struct attr a = to_type(DTYPE_F16);
     if (ops_run(t, "Cast", &a, 1, (const struct tensor *[]) { v }, 1, 1))
         ops_same(t, 0, want, 0);
     a = to_type(DTYPE_BF16);
-    v = ops_tensor(t, DTYPE_F64, 1, (int64_t[]) { 3 }, (double[]) { 1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-40, 257 });
+    v = ops_tensor(t, DTYPE_F64, 1, (int64_t[]) { 3 },
+                   (double[]) { 1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-40, 257 });
     if (ops_run(t, "Cast", &a, 1, (const struct tensor *[]) { v }, 1, 1))
         ops_same(t, 0, (double[]) { 1, 1 + 0x1p-7, 256 }, 0);
 }

@@ -6,7 +6,8 @@
 struct shape {
     int axes;                           /* spatial */
     int64_t batch, group, cin, cout;    /* cin, cout: of one group */
-    int64_t in[3], kernel[3], stride[3], dilation[3], before[3], after[3], more[3];     /* more: output_padding */
+    int64_t in[3], kernel[3], stride[3], dilation[3], before[3], after[3],
+        more[3]; /* more: output_padding */
     int auto_pad;                       /* index into pads_names */
     bool bias;
 };
@@ -75,7 +76,8 @@ static void job_set(struct job *j, const struct shape *s, bool deconv)
                                              .strings = { 1, &pads_names[s->auto_pad] } };
 }
 
-static void tensors_make(struct ops_test *t, const struct shape *s, bool deconv, const struct tensor *in[3])
+static void tensors_make(struct ops_test *t, const struct shape *s, bool deconv,
+                         const struct tensor *in[3])
 {
     int64_t x[5] = { s->batch, s->group * s->cin }, w[5] = { s->group * s->cout, s->cin };
     if (deconv)
@@ -94,7 +96,8 @@ static int64_t conv_size(const struct shape *s, int i, int64_t *before)
     *before = s->auto_pad ? 0 : s->before[i];
     if (s->auto_pad < 2)
         return (s->in[i] + *before + (s->auto_pad ? 0 : s->after[i]) - reach) / s->stride[i] + 1;
-    int64_t out = (s->in[i] + s->stride[i] - 1) / s->stride[i], total = (out - 1) * s->stride[i] + reach - s->in[i];
+    int64_t out = (s->in[i] + s->stride[i] - 1) / s->stride[i],
+            total = (out - 1) * s->stride[i] + reach - s->in[i];
     total = total > 0 ? total : 0;
     *before = s->auto_pad == 2 ? total / 2 : total - total / 2;
     return out;
@@ -102,7 +105,8 @@ static int64_t conv_size(const struct shape *s, int i, int64_t *before)
 
 static int64_t deconv_size(const struct shape *s, int i, int64_t *before)
 {
-    int64_t full = (s->in[i] - 1) * s->stride[i] + s->more[i] + (s->kernel[i] - 1) * s->dilation[i] + 1;
+    int64_t full =
+        (s->in[i] - 1) * s->stride[i] + s->more[i] + (s->kernel[i] - 1) * s->dilation[i] + 1;
     *before = s->auto_pad ? 0 : s->before[i];
     if (s->auto_pad < 2)
         return full - *before - (s->auto_pad ? 0 : s->after[i]);
@@ -111,8 +115,9 @@ static int64_t deconv_size(const struct shape *s, int i, int64_t *before)
     return out;
 }
 
-/* Adds every product w * x to the output it belongs to. Both ops are the same walk: over input places, kernel places
- * and channels, where the output place either is divided by the stride (conv) or multiplied with it (deconv). */
+/* Adds every product w * x to the output it belongs to. Both ops are the same walk: over input
+ * places, kernel places and channels, where the output place either is divided by the stride (conv)
+ * or multiplied with it (deconv). */
 struct walk { struct shape s; int64_t out[3], before[3]; bool deconv; };
 
 static int64_t place(const struct walk *v, int i, int64_t in, int64_t k)
@@ -124,14 +129,17 @@ static int64_t place(const struct walk *v, int i, int64_t in, int64_t k)
     return at < 0 || at % s->stride[i] ? -1 : at / s->stride[i];
 }
 
-static void walk_kernel(const struct walk *v, double *y, const float *w, double x, const int64_t in[3])
+static void walk_kernel(const struct walk *v, double *y, const float *w, double x,
+                        const int64_t in[3])
 {
     const struct shape *s = &v->s;
     for (int64_t a = 0; a < s->kernel[0]; a++)
         for (int64_t b = 0; b < s->kernel[1]; b++)
             for (int64_t c = 0; c < s->kernel[2]; c++, w++) {
-                int64_t o[3] = { place(v, 0, in[0], a), place(v, 1, in[1], b), place(v, 2, in[2], c) };
-                if (o[0] >= 0 && o[1] >= 0 && o[2] >= 0 && o[0] < v->out[0] && o[1] < v->out[1] && o[2] < v->out[2])
+                int64_t o[3] = { place(v, 0, in[0], a), place(v, 1, in[1], b),
+                                 place(v, 2, in[2], c) };
+                if (o[0] >= 0 && o[1] >= 0 && o[2] >= 0 && o[0] < v->out[0] && o[1] < v->out[1] &&
+                    o[2] < v->out[2])
                     y[(o[0] * v->out[1] + o[1]) * v->out[2] + o[2]] += x * (double) *w;
             }
 }
@@ -144,9 +152,11 @@ static void walk_channels(const struct walk *v, double *y, const float *x, const
     for (int64_t o = 0; o < s->cout; o++)
         for (int64_t i = 0; i < s->cin; i++)
             for (int64_t p = 0; p < n_in; p++)
-                walk_kernel(v, y + o * n_out, w + (v->deconv ? i * s->cout + o : o * s->cin + i) * taps,
+                walk_kernel(v, y + o * n_out,
+                            w + (v->deconv ? i * s->cout + o : o * s->cin + i) * taps,
                             (double) x[i * n_in + p],
-                            (int64_t[]) { p / (s->in[1] * s->in[2]), p / s->in[2] % s->in[1], p % s->in[2] });
+                            (int64_t[]) { p / (s->in[1] * s->in[2]), p / s->in[2] % s->in[1],
+                                          p % s->in[2] });
 }
 
 static double *expected(struct ops_test *t, const struct walk *v, const struct tensor *const *in)
@@ -182,11 +192,14 @@ static void shape_check(struct ops_test *t, const struct shape *s, bool deconv)
         v.out[i] = deconv ? deconv_size(&v.s, i, &v.before[i]) : conv_size(&v.s, i, &v.before[i]);
     if (v.out[0] < 0 || v.out[1] < 0 || v.out[2] < 0)
         return;
-    snprintf(what, sizeof what, "%s axes %d group %d %d->%d in %d,%d,%d kernel %d,%d,%d stride %d,%d,%d dilation %d,%d,%d %s",
-             deconv ? "ConvTranspose" : "Conv", s->axes, (int) s->group, (int) s->cin, (int) s->cout, (int) s->in[0],
-             (int) s->in[1], (int) s->in[2], (int) s->kernel[0], (int) s->kernel[1], (int) s->kernel[2],
-             (int) s->stride[0], (int) s->stride[1], (int) s->stride[2], (int) s->dilation[0], (int) s->dilation[1],
-             (int) s->dilation[2], pads_names[s->auto_pad]);
+    snprintf(what, sizeof what,
+             "%s axes %d group %d %d->%d in %d,%d,%d kernel %d,%d,%d stride %d,%d,%d dilation "
+             "%d,%d,%d %s",
+             deconv ? "ConvTranspose" : "Conv", s->axes, (int) s->group, (int) s->cin,
+             (int) s->cout, (int) s->in[0], (int) s->in[1], (int) s->in[2], (int) s->kernel[0],
+             (int) s->kernel[1], (int) s->kernel[2], (int) s->stride[0], (int) s->stride[1],
+             (int) s->stride[2], (int) s->dilation[0], (int) s->dilation[1], (int) s->dilation[2],
+             pads_names[s->auto_pad]);
     t->what = what;
     for (int i = 0; i < s->axes; i++)
         dim[2 + i] = v.out[3 - s->axes + i];
@@ -206,9 +219,12 @@ static void shape_check(struct ops_test *t, const struct shape *s, bool deconv)
 
 /* ---- what follows: the bits of the ops one after another ---- */
 
-static const char *const stage_ops[THEN_KINDS] = { "Add", "Mul", "PRelu", "Relu", "Sigmoid", "Tanh" };
+static const char *const stage_ops[THEN_KINDS] = {
+    "Add", "Mul", "PRelu", "Relu", "Sigmoid", "Tanh"
+};
 
-/* A random input of a stage for that output: whole, one per channel (with or without the axis of the batch), single. */
+/* A random input of a stage for that output: whole, one per channel (with or without the axis of
+ * the batch), single. */
 static const struct tensor *stage_input(struct ops_test *t, int64_t kind, const struct tensor *y)
 {
     int64_t dim[RANK_MAX] = { 1, 1, 1, 1, 1 };
@@ -242,7 +258,8 @@ static void then_check(struct ops_test *t, const struct shape *s, bool deconv)
         if (then_takes_input(stages[i]))
             in[n_in++] = stage_input(t, stages[i], plain);
         t->runtime = UINT32_MAX;
-        if (!ops_run(t, stage_ops[stages[i]], NULL, 0, (const struct tensor *[]) { want, in[n_in - 1] },
+        if (!ops_run(t, stage_ops[stages[i]], NULL, 0,
+                     (const struct tensor *[]) { want, in[n_in - 1] },
                      then_takes_input(stages[i]) ? 2 : 1, 1))
             return;
         want = t->out[0];
@@ -251,14 +268,15 @@ static void then_check(struct ops_test *t, const struct shape *s, bool deconv)
     t->made = true;
     t->runtime = ~(uint32_t) 6;
     if (ops_run(t, op, j.attrs, j.n_attrs, in, n_in, 1))
-        ops_check(t, bits_same(want, t->out[0]), "%s with %u stages, the first %s, gives other bits", op, n,
-                  stage_ops[stages[0]]);
+        ops_check(t, bits_same(want, t->out[0]),
+                  "%s with %u stages, the first %s, gives other bits", op, n, stage_ops[stages[0]]);
     t->made = false;
 }
 
 static void then_refusals(struct ops_test *t)
 {
-    const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 6, 9 }), *w = random_f32(t, 3, (int64_t[]) { 4, 6, 3 });
+    const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 6, 9 }),
+                        *w = random_f32(t, 3, (int64_t[]) { 4, 6, 3 });
     const struct tensor *in[] = { x, w, NULL, random_f32(t, 2, (int64_t[]) { 4, 7 }) };
     int64_t add = THEN_ADD, relu = THEN_RELU, unknown = THEN_KINDS, many[THEN_MAX + 1] = { 0 };
     struct attr a = { .name = THEN_ATTR, .kind = ATTR_INTS, .ints = { 1, &add } };
@@ -276,11 +294,50 @@ static void then_refusals(struct ops_test *t)
 }
 
 static const struct shape shapes[] = {
-    { 2, 1, 1, 3, 16, { 1, 129 }, { 1, 5 }, { 1, 2 }, .before = { 0, 2 }, .after = { 0, 2 }, .bias = true },
-    { 2, 1, 2, 8, 8, { 1, 65 }, { 1, 5 }, { 1, 2 }, .before = { 0, 2 }, .after = { 0, 2 }, .bias = true },
+    { 2,
+      1,
+      1,
+      3,
+      16,
+      { 1, 129 },
+      { 1, 5 },
+      { 1, 2 },
+      .before = { 0, 2 },
+      .after = { 0, 2 },
+      .bias = true },
+    { 2,
+      1,
+      2,
+      8,
+      8,
+      { 1, 65 },
+      { 1, 5 },
+      { 1, 2 },
+      .before = { 0, 2 },
+      .after = { 0, 2 },
+      .bias = true },
     { 2, 1, 16, 1, 1, { 3, 33 }, { 3, 3 }, .before = { 0, 1 }, .after = { 0, 1 }, .bias = true },
-    { 2, 1, 16, 1, 1, { 5, 33 }, { 3, 3 }, .dilation = { 2, 1 }, .before = { 0, 1 }, .after = { 0, 1 } },
-    { 2, 1, 16, 1, 1, { 11, 33 }, { 3, 3 }, .dilation = { 5, 1 }, .before = { 0, 1 }, .after = { 0, 1 }, .bias = true },
+    { 2,
+      1,
+      16,
+      1,
+      1,
+      { 5, 33 },
+      { 3, 3 },
+      .dilation = { 2, 1 },
+      .before = { 0, 1 },
+      .after = { 0, 1 } },
+    { 2,
+      1,
+      16,
+      1,
+      1,
+      { 11, 33 },
+      { 3, 3 },
+      .dilation = { 5, 1 },
+      .before = { 0, 1 },
+      .after = { 0, 1 },
+      .bias = true },
     { 2, 1, 1, 24, 16, { 1, 33 }, { 1, 1 }, .bias = true },
     { 1, 1, 1, 1, 258, { 640 }, { 256 }, .stride = { 128 } },
     { 1, 1, 1, 129, 128, { 4 }, { 3 }, { 1 }, .before = { 1 }, .after = { 1 }, .bias = true },
@@ -288,7 +345,18 @@ static const struct shape shapes[] = {
     { 1, 1, 1, 64, 128, { 1 }, { 3 }, { 1 }, .before = { 1 }, .after = { 1 }, .bias = true },
     { 1, 2, 1, 7, 5, { 1 }, { 1 }, .bias = true },
     { 1, 1, 4, 1, 2, { 9 }, { 3 }, { 2 }, .before = { 1 }, .after = { 0 }, .bias = true },
-    { 3, 2, 2, 2, 3, { 4, 5, 6 }, { 2, 3, 2 }, { 1, 2, 1 }, { 1, 1, 2 }, { 1, 0, 1 }, { 0, 1, 2 }, .bias = true },
+    { 3,
+      2,
+      2,
+      2,
+      3,
+      { 4, 5, 6 },
+      { 2, 3, 2 },
+      { 1, 2, 1 },
+      { 1, 1, 2 },
+      { 1, 0, 1 },
+      { 0, 1, 2 },
+      .bias = true },
     { 2, 1, 1, 2, 3, { 7, 8 }, { 3, 2 }, { 2, 3 }, .auto_pad = 2 },
     { 2, 1, 1, 2, 3, { 7, 8 }, { 3, 2 }, { 2, 3 }, .auto_pad = 3, .bias = true },
     { 1, 1, 2, 1, 1, { 3, 60 }, { 2, 3 }, .before = { 0, 5 }, .after = { 1, 0 }, .bias = true },
@@ -298,7 +366,18 @@ static const struct shape shapes[] = {
     { 1, 1, 1, 3, 2, { 2 }, { 3 }, .before = { 3 }, .after = { 3 } },
     { 1, 1, 1, 129, 40, { 700 }, .kernel = { 1 } },
     { 1, 1, 2, 20, 40, { 30, 40 }, { 3, 3 }, .before = { 1, 2 }, .after = { 1, 2 }, .bias = true },
-    { 1, 1, 2, 40, 33, { 300 }, { 3 }, { 2 }, { 2 }, .before = { 3 }, .after = { 2 }, .bias = true },
+    { 1,
+      1,
+      2,
+      40,
+      33,
+      { 300 },
+      { 3 },
+      { 2 },
+      { 2 },
+      .before = { 3 },
+      .after = { 2 },
+      .bias = true },
     { 2, 2, 1, 40, 33, { 3, 250 }, { 3, 3 }, .before = { 1, 2 }, .after = { 1, 0 }, .bias = true },
     { 1, 1, 1, 40, 70, { 230 }, { 3 }, { 3 }, .before = { 1 }, .after = { 9 } },
     { 1, 1, 1, 3, 2, { 0 }, { 3 }, .before = { 3 }, .after = { 3 }, .bias = true },
@@ -307,8 +386,12 @@ static const struct shape shapes[] = {
 
 static struct shape random_shape(bool deconv)
 {
-    struct shape s = { .axes = 1 + (int) next(3), .batch = 1 + next(2), .group = 1 + next(3), .cin = 1 + next(4),
-                       .cout = 1 + next(20), .bias = next(2) };
+    struct shape s = { .axes = 1 + (int) next(3),
+                       .batch = 1 + next(2),
+                       .group = 1 + next(3),
+                       .cin = 1 + next(4),
+                       .cout = 1 + next(20),
+                       .bias = next(2) };
     if (next(3) == 0)
         s.cin = s.cout = 1;
     s.auto_pad = (int) next(8) < 4 ? 0 : (int) next(4);
@@ -331,7 +414,9 @@ static const struct { struct shape s; bool deconv; const char *words; } bad[] = 
     { { 1, 1, 1, 2, 3, { 9 }, { 4 }, .after = { -1 } }, true, "pads" },
     { { 1, 1, 1, 2, 3, { 9 }, { 4 }, .stride = { -1 } }, false, "strides" },
     { { 1, 1, 1, 2, 3, { 9 }, { 4 }, { 1 }, .dilation = { -2 } }, true, "dilations" },
-    { { 1, 1, 1, 2, 3, { 9 }, { 4 }, { 1 }, .dilation = { (int64_t) 1 << 62 } }, false, "dilations" },
+    { { 1, 1, 1, 2, 3, { 9 }, { 4 }, { 1 }, .dilation = { (int64_t) 1 << 62 } },
+      false,
+      "dilations" },
     { { 1, 1, 1, 2, 3, { 9 }, { 4 }, .before = { (int64_t) 1 << 62 } }, false, "pads" },
     { { 1, 1, 1, 2, 3, { 9 }, { 4 }, .more = { -1 } }, true, "output_padding" },
     { { 1, 1, 1, 2, 3, { 1 }, { 2 }, .before = { 9 } }, true, "negative size" },
@@ -347,15 +432,18 @@ static void refusals(struct ops_test *t)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         job_set(&j, &bad[i].s, bad[i].deconv);
         tensors_make(t, &bad[i].s, bad[i].deconv, in);
-        ops_refused(t, bad[i].deconv ? "ConvTranspose" : "Conv", j.attrs, j.n_attrs, in, 3, 1, bad[i].words);
+        ops_refused(t, bad[i].deconv ? "ConvTranspose" : "Conv", j.attrs, j.n_attrs, in, 3, 1,
+                    bad[i].words);
     }
-    const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 6, 9 }), *w = random_f32(t, 3, (int64_t[]) { 4, 6, 3 });
+    const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 6, 9 }),
+                        *w = random_f32(t, 3, (int64_t[]) { 4, 6, 3 });
     for (int64_t group = -1; group < 6; group++) {
         struct attr g = { .name = "group", .kind = ATTR_INT, .i = group };
         if (group != 1)
             ops_refused(t, "Conv", &g, 1, (const struct tensor *[]) { x, w }, 2, 1, "group");
     }
-    const struct tensor *b = random_f32(t, 1, (int64_t[]) { 5 }), *w2 = random_f32(t, 4, (int64_t[]) { 4, 6, 3, 1 });
+    const struct tensor *b = random_f32(t, 1, (int64_t[]) { 5 }),
+                        *w2 = random_f32(t, 4, (int64_t[]) { 4, 6, 3, 1 });
     ops_refused(t, "Conv", NULL, 0, (const struct tensor *[]) { x, w, b }, 3, 1, "bias");
     ops_refused(t, "Conv", NULL, 0, (const struct tensor *[]) { x, w2 }, 2, 1, "rank");
     ops_refused(t, "ConvTranspose", NULL, 0, (const struct tensor *[]) { x, w }, 2, 1, "channels");
@@ -363,14 +451,17 @@ static void refusals(struct ops_test *t)
 
 static void output_shapes(struct ops_test *t)
 {
-    const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 2, 5 }), *w = random_f32(t, 3, (int64_t[]) { 2, 3, 3 });
+    const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 2, 5 }),
+                        *w = random_f32(t, 3, (int64_t[]) { 2, 3, 3 });
     int64_t stride = 2, size = 10;
     struct attr a[] = { { .name = "strides", .kind = ATTR_INTS, .ints = { 1, &stride } },
                         { .name = "output_shape", .kind = ATTR_INTS, .ints = { 1, &size } } };
     t->what = "output_shape";
     t->runtime = 1;
-    struct walk v = { .s = { 1, 1, 1, 2, 3, { 1, 1, 5 }, { 1, 1, 3 }, { 1, 1, 2 }, { 1, 1, 1 } }, .out = { 1, 1, 10 },
-                      .before = { 0, 0, 1 }, .deconv = true };
+    struct walk v = { .s = { 1, 1, 1, 2, 3, { 1, 1, 5 }, { 1, 1, 3 }, { 1, 1, 2 }, { 1, 1, 1 } },
+                      .out = { 1, 1, 10 },
+                      .before = { 0, 0, 1 },
+                      .deconv = true };
     if (ops_run(t, "ConvTranspose", a, 2, (const struct tensor *[]) { x, w }, 2, 1) &&
         ops_shape_is(t, 0, DTYPE_F32, 3, (int64_t[]) { 1, 3, 10 }))
         ops_same(t, 0, expected(t, &v, (const struct tensor *[]) { x, w, NULL }), 1e-5);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Einsum against loops over all labels: the same bits, whether it runs as a product or as plain sums. */
+/* Einsum against loops over all labels: the same bits, whether it runs as a product or as plain
+ * sums. */
 #include "tests/ops/ops_test.h"
 
 static const struct einsum_case {
@@ -8,8 +9,12 @@ static const struct einsum_case {
     const char *kernel;         /* with input 1 known; NULL: any */
 } cases[] = {
     { "bad,dah->bah", { 3, 2, 0, 5, 0, 0, 0, 17 }, NULL },
-    { "btgi,gih->btgh", { 0, 2, 0, 0, 0, 0, 4, 9, 21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3 }, "gemm_f32" },
-    { "btgi,gih->btgh", { 0, 1, 0, 0, 0, 0, 16, 33, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 }, "gemm_each_f32" },
+    { "btgi,gih->btgh",
+      { 0, 2, 0, 0, 0, 0, 4, 9, 21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3 },
+      "gemm_f32" },
+    { "btgi,gih->btgh",
+      { 0, 1, 0, 0, 0, 0, 16, 33, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 },
+      "gemm_each_f32" },
     { "ij,jk->ik", { 0, 0, 0, 0, 0, 0, 0, 0, 7, 40, 19 }, "gemm_f32" },
     { "ij,kj->ik", { 0, 0, 0, 0, 0, 0, 0, 0, 7, 40, 19 }, "gemm_f32" },
     { "ji,jk->ki", { 0, 0, 0, 0, 0, 0, 0, 0, 7, 40, 19 }, "einsum" },
@@ -49,8 +54,8 @@ static int64_t term_shape(const struct einsum_case *c, const char *term, size_t 
     return count;
 }
 
-static void reference(const struct einsum_case *c, const char *terms[3], const size_t n[3], const float *a,
-                      const float *b, float *y)
+static void reference(const struct einsum_case *c, const char *terms[3], const size_t n[3],
+                      const float *a, const float *b, float *y)
 {
     struct label_loop l = { .c = c };
     for (int t = 2; t < 5; t++)                 /* labels of the output, then of the inputs */
@@ -73,7 +78,8 @@ static void run(struct ops_test *t, const struct einsum_case *c, bool known)
 {
     const char *comma = strchr(c->equation, ','), *arrow = strstr(c->equation, "->");
     const char *terms[3] = { c->equation, comma + 1, arrow + 2 };
-    size_t n[3] = { (size_t) (comma - c->equation), (size_t) (arrow - comma - 1), strlen(arrow + 2) };
+    size_t n[3] = { (size_t) (comma - c->equation), (size_t) (arrow - comma - 1),
+                    strlen(arrow + 2) };
     int64_t dim[3][RANK_MAX], count[3];
     float *data[3];
     uint32_t seed = 1;
@@ -86,15 +92,16 @@ static void run(struct ops_test *t, const struct einsum_case *c, bool known)
     reference(c, terms, n, data[0], data[1], data[2]);
     const char *text[] = { c->equation };
     struct attr equation = { .name = "equation", .kind = ATTR_STRINGS, .strings = { 1, text } };
-    const struct tensor *in[2] = { ops_f32(t, (int) n[0], dim[0], data[0]), ops_f32(t, (int) n[1], dim[1],
-                                  data[1]) };
+    const struct tensor *in[2] = { ops_f32(t, (int) n[0], dim[0], data[0]),
+                                   ops_f32(t, (int) n[1], dim[1], data[1]) };
     t->what = c->equation;
     t->runtime = known ? 1 : 3;
     if (ops_run(t, "Einsum", &equation, 1, in, 2, 1)) {
         ops_check(t, !memcmp(t->out[0]->data, data[2], (size_t) count[2] * sizeof(float)),
                   "other bits than the loops");
         if (known && c->kernel)
-            ops_check(t, !strcmp(t->kernel, c->kernel), "kernel is %s, wants %s", t->kernel, c->kernel);
+            ops_check(t, !strcmp(t->kernel, c->kernel), "kernel is %s, wants %s", t->kernel,
+                      c->kernel);
     }
     for (int i = 0; i < 3; i++)
         free(data[i]);

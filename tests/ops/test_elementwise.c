@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Elementwise ops against a reference of one element at a time: every type, broadcasting of every rank, edge
- * values in all pairs. */
+/* Elementwise ops against a reference of one element at a time: every type, broadcasting of every
+ * rank, edge values in all pairs. */
 #include "tests/ops/ops_test.h"
 
 __extension__ typedef __int128 wide_int;
@@ -10,8 +10,8 @@ __extension__ typedef unsigned __int128 wide_bits;
 
 /* ---- values ---- */
 
-static const double float_edges[] = { 0, -0.0, 1, -1, 0.5, -2.5, 3, 7, -7, 1e-30, 1e30, -1e30, 2, INFINITY,
-    -INFINITY, NAN };
+static const double float_edges[] = { 0,  -0.0,  1,    -1,    0.5, -2.5,     3,         7,
+                                      -7, 1e-30, 1e30, -1e30, 2,   INFINITY, -INFINITY, NAN };
 
 static wide_int type_limit(enum dtype t, bool most)
 {
@@ -41,7 +41,8 @@ static wide_int int_get(const struct tensor *t, int64_t i)
 }
 
 /* Edge values of the type, starting with the one numbered `from`. */
-static struct tensor *edges(struct ops_test *t, enum dtype type, int rank, const int64_t *dim, int64_t from)
+static struct tensor *edges(struct ops_test *t, enum dtype type, int rank, const int64_t *dim,
+                            int64_t from)
 {
     struct tensor *x = ops_tensor(t, type, rank, dim, NULL);
     for (int64_t i = 0, n = tensor_count(x); i < n; i++) {
@@ -102,15 +103,22 @@ static wide_int i_le(wide_int a, wide_int b) { return a <= b; }
 static wide_int i_and(wide_int a, wide_int b) { return a & b; }
 static wide_int i_or(wide_int a, wide_int b) { return a | b; }
 static wide_int i_xor(wide_int a, wide_int b) { return a ^ b; }
-static wide_int i_shl(wide_int a, wide_int b) { return b < 64 ? (wide_int) ((wide_bits) a << b) : 0; }
+static wide_int i_shl(wide_int a, wide_int b)
+{
+    return b < 64 ? (wide_int) ((wide_bits) a << b) : 0;
+}
 static wide_int i_shr(wide_int a, wide_int b) { return b < 64 ? a >> b : 0; }
 
 enum { FLOATS = 1, SIGNED = 2, UNSIGNED = 4, INTS = 6, NUM = 7, BOOLS = 8 };
 
 static const struct attr fmod_1 = { .name = "fmod", .kind = ATTR_INT, .i = 1 };
 static const char *const left_text[] = { "LEFT" }, *const right_text[] = { "RIGHT" };
-static const struct attr left = { .name = "direction", .kind = ATTR_STRINGS, .strings = { 1, left_text } };
-static const struct attr right = { .name = "direction", .kind = ATTR_STRINGS, .strings = { 1, right_text } };
+static const struct attr left = { .name = "direction",
+                                  .kind = ATTR_STRINGS,
+                                  .strings = { 1, left_text } };
+static const struct attr right = { .name = "direction",
+                                   .kind = ATTR_STRINGS,
+                                   .strings = { 1, right_text } };
 
 static const struct binary_case {
     const char *op;
@@ -119,20 +127,29 @@ static const struct binary_case {
     wide_int (*i)(wide_int, wide_int);
     const struct attr *attr;
     bool one_way;               /* only the second input broadcasts */
-} binary_cases[] = {
-    { "Add", NUM, f_add, i_add, NULL, false }, { "Sub", NUM, f_sub, i_sub, NULL, false },
-    { "Mul", NUM, f_mul, i_mul, NULL, false }, { "Div", NUM, f_div, i_div, NULL, false },
-    { "Max", NUM, f_max, i_max, NULL, false }, { "Min", NUM, f_min, i_min, NULL, false },
-    { "Sum", FLOATS, f_add, NULL, NULL, false }, { "Mod", INTS, NULL, i_mod, NULL, false },
-    { "Mod", NUM, fmod, i_rem, &fmod_1, false }, { "PRelu", NUM, f_prelu, i_prelu, NULL, true },
-    { "Equal", NUM | BOOLS, f_eq, i_eq, NULL, false }, { "Greater", NUM, f_gt, i_gt, NULL, false },
-    { "GreaterOrEqual", NUM, f_ge, i_ge, NULL, false }, { "Less", NUM, f_lt, i_lt, NULL, false },
-    { "LessOrEqual", NUM, f_le, i_le, NULL, false }, { "And", BOOLS, NULL, i_and, NULL, false },
-    { "Or", BOOLS, NULL, i_or, NULL, false }, { "Xor", BOOLS, NULL, i_xor, NULL, false },
-    { "BitwiseAnd", INTS, NULL, i_and, NULL, false }, { "BitwiseOr", INTS, NULL, i_or, NULL, false },
-    { "BitwiseXor", INTS, NULL, i_xor, NULL, false }, { "BitShift", UNSIGNED, NULL, i_shl, &left, false },
-    { "BitShift", UNSIGNED, NULL, i_shr, &right, false }
-};
+} binary_cases[] = { { "Add", NUM, f_add, i_add, NULL, false },
+                     { "Sub", NUM, f_sub, i_sub, NULL, false },
+                     { "Mul", NUM, f_mul, i_mul, NULL, false },
+                     { "Div", NUM, f_div, i_div, NULL, false },
+                     { "Max", NUM, f_max, i_max, NULL, false },
+                     { "Min", NUM, f_min, i_min, NULL, false },
+                     { "Sum", FLOATS, f_add, NULL, NULL, false },
+                     { "Mod", INTS, NULL, i_mod, NULL, false },
+                     { "Mod", NUM, fmod, i_rem, &fmod_1, false },
+                     { "PRelu", NUM, f_prelu, i_prelu, NULL, true },
+                     { "Equal", NUM | BOOLS, f_eq, i_eq, NULL, false },
+                     { "Greater", NUM, f_gt, i_gt, NULL, false },
+                     { "GreaterOrEqual", NUM, f_ge, i_ge, NULL, false },
+                     { "Less", NUM, f_lt, i_lt, NULL, false },
+                     { "LessOrEqual", NUM, f_le, i_le, NULL, false },
+                     { "And", BOOLS, NULL, i_and, NULL, false },
+                     { "Or", BOOLS, NULL, i_or, NULL, false },
+                     { "Xor", BOOLS, NULL, i_xor, NULL, false },
+                     { "BitwiseAnd", INTS, NULL, i_and, NULL, false },
+                     { "BitwiseOr", INTS, NULL, i_or, NULL, false },
+                     { "BitwiseXor", INTS, NULL, i_xor, NULL, false },
+                     { "BitShift", UNSIGNED, NULL, i_shl, &left, false },
+                     { "BitShift", UNSIGNED, NULL, i_shr, &right, false } };
 
 static const struct shape_pair {
     int a_rank, b_rank;
@@ -157,7 +174,10 @@ static const struct shape_pair {
 
 static bool has_type(unsigned types, enum dtype t)
 {
-    unsigned bit = t == DTYPE_BOOL ? BOOLS : dtype_is_float(t) ? FLOATS : t < DTYPE_U8 ? SIGNED : UNSIGNED;
+    unsigned bit = t == DTYPE_BOOL ? BOOLS
+        : dtype_is_float(t)        ? FLOATS
+        : t < DTYPE_U8             ? SIGNED
+                                   : UNSIGNED;
     return types & bit;
 }
 
@@ -169,8 +189,8 @@ static double stored(enum dtype t, double want)
                             : (double) bf16_to_f32(f32_to_bf16((float) want));
 }
 
-static bool element_is(const struct binary_case *c, const struct tensor *y, int64_t i, const struct tensor *a,
-                       const struct tensor *b)
+static bool element_is(const struct binary_case *c, const struct tensor *y, int64_t i,
+                       const struct tensor *a, const struct tensor *b)
 {
     int64_t ia = broadcast_index(a, y, i), ib = broadcast_index(b, y, i);
     if (dtype_is_float(a->type)) {
@@ -186,7 +206,8 @@ static void binary_run(struct ops_test *t, const struct binary_case *c, enum dty
     const struct shape_pair *s)
 {
     char what[120];
-    snprintf(what, sizeof what, "%s %s shapes #%d", c->op, dtype_name(type), (int) (s - shape_pairs));
+    snprintf(what, sizeof what, "%s %s shapes #%d", c->op, dtype_name(type),
+             (int) (s - shape_pairs));
     t->what = what;
     struct tensor *a = edges(t, type, s->a_rank, s->a, 0), *b = edges(t, type, s->b_rank, s->b, 3);
     const struct tensor *in[] = { a, b };
@@ -274,10 +295,12 @@ static void test_clip(struct ops_test *t)
             ops_same(t, 0, (double[]) { -3, -1, 0, 1, 1 }, 0);
         if (ops_run(t, "Clip", NULL, 0, (const struct tensor *[]) { v }, 1, 1))
             ops_same(t, 0, x, 0);
-        if (ops_run(t, "Clip", NULL, 0, (const struct tensor *[]) { v, hi, lo }, 3, 1))     /* max wins */
+        if (ops_run(t, "Clip", NULL, 0, (const struct tensor *[]) { v, hi, lo }, 3,
+                    1)) /* max wins */
             ops_same(t, 0, (double[]) { -2, -2, -2, -2, -2 }, 0);
     }
-    struct tensor *n = ops_f32(t, 0, NULL, (float[]) { NAN }), *one = ops_f32(t, 0, NULL, (float[]) { 1 });
+    struct tensor *n = ops_f32(t, 0, NULL, (float[]) { NAN }),
+                  *one = ops_f32(t, 0, NULL, (float[]) { 1 });
     if (ops_run(t, "Clip", NULL, 0, (const struct tensor *[]) { n, one, one }, 3, 1))
         ops_same(t, 0, (double[]) { NAN }, 0);
 }
@@ -297,7 +320,8 @@ static void test_pow_floats(struct ops_test *t)
     if (ops_run(t, "Pow", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1))
         ops_same(t, 0, want, 6e-8);
     struct tensor *pair = ops_tensor(t, DTYPE_F32, 1, (int64_t[]) { COUNT(bases) }, bases);
-    for (size_t k = 0; k < COUNT(exps); k++) {      /* a scalar exponent gives the same bits as a vector of it */
+    for (size_t k = 0; k < COUNT(exps);
+         k++) { /* a scalar exponent gives the same bits as a vector of it */
         struct tensor *e = ops_f32(t, 0, NULL, &exps[k]), *many = ops_f32(t, 1,
             (int64_t[]) { COUNT(bases) }, NULL);
         for (size_t i = 0; i < COUNT(bases); i++)
@@ -330,36 +354,45 @@ static void test_pow_mixed(struct ops_test *t)
         (int64_t[]) { 41, 2, -1, -3 });
     if (ops_run(t, "Pow", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1))
         ops_check(t, !memcmp(t->out[0]->data, (int64_t[]) { -420491770248316829, 0, 0, -1 }, 32),
-                  "integer powers wrap modulo 2^64: %lld", (long long) *(int64_t *) t->out[0]->data);
+                  "integer powers wrap modulo 2^64: %lld",
+                  (long long) *(int64_t *) t->out[0]->data);
 }
 
 /* ---- refusals ---- */
 
 static void test_refusals(struct ops_test *t)
 {
-    struct tensor *f23 = ops_f32(t, 2, (int64_t[]) { 2, 3 }, NULL), *f4 = ops_f32(t, 1, (int64_t[]) { 4 },
-        NULL);
-    struct tensor *i3 = ops_i64s(t, 3, NULL), *b3 = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 3 }, NULL);
+    struct tensor *f23 = ops_f32(t, 2, (int64_t[]) { 2, 3 }, NULL),
+                  *f4 = ops_f32(t, 1, (int64_t[]) { 4 }, NULL);
+    struct tensor *i3 = ops_i64s(t, 3, NULL),
+                  *b3 = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 3 }, NULL);
     struct tensor *f3 = ops_f32(t, 1, (int64_t[]) { 3 }, NULL);
     const struct attr odd = { .name = "alpha", .kind = ATTR_FLOAT, .f = 1 };
     const struct attr bad = { .name = "direction", .kind = ATTR_STRINGS, .strings = { 1,
         (const char *const[]) { "UP" } } };
     ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { f23, f4 }, 2, 1, "do not broadcast");
     ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { f3, i3 }, 2, 1, "both must agree");
-    ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { b3, b3 }, 2, 1, "is bool, supported: f32");
+    ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { b3, b3 }, 2, 1,
+                "is bool, supported: f32");
     ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { f3 }, 1, 1, "has 1 inputs");
-    ops_refused(t, "Add", &odd, 1, (const struct tensor *[]) { f3, f3 }, 2, 1, "'alpha' is not supported");
+    ops_refused(t, "Add", &odd, 1, (const struct tensor *[]) { f3, f3 }, 2, 1,
+                "'alpha' is not supported");
     ops_refused(t, "And", NULL, 0, (const struct tensor *[]) { f3, f3 }, 2, 1, "supported: bool");
     ops_refused(t, "Mod", NULL, 0, (const struct tensor *[]) { f3, f3 }, 2, 1, "fmod = 1");
-    ops_refused(t, "BitShift", &bad, 1, (const struct tensor *[]) { i3, i3 }, 2, 1, "supported: LEFT, RIGHT");
+    ops_refused(t, "BitShift", &bad, 1, (const struct tensor *[]) { i3, i3 }, 2, 1,
+                "supported: LEFT, RIGHT");
     ops_refused(t, "PRelu", NULL, 0, (const struct tensor *[]) { f3, f23 }, 2, 1, "slope");
-    ops_refused(t, "Where", NULL, 0, (const struct tensor *[]) { f3, f3, f3 }, 3, 1, "must be bool");
-    ops_refused(t, "Where", NULL, 0, (const struct tensor *[]) { b3, f3, i3 }, 3, 1, "both must agree");
+    ops_refused(t, "Where", NULL, 0, (const struct tensor *[]) { f3, f3, f3 }, 3, 1,
+                "must be bool");
+    ops_refused(t, "Where", NULL, 0, (const struct tensor *[]) { b3, f3, i3 }, 3, 1,
+                "both must agree");
     ops_refused(t, "Clip", NULL, 0, (const struct tensor *[]) { f3, f3 }, 2, 1, "must be a scalar");
     ops_refused(t, "Clip", NULL, 0, (const struct tensor *[]) { f3, i3 }, 2, 1, "but the input is");
-    ops_refused(t, "Sqrt", NULL, 0, (const struct tensor *[]) { i3 }, 1, 1, "is i64, supported: f32");
+    ops_refused(t, "Sqrt", NULL, 0, (const struct tensor *[]) { i3 }, 1, 1,
+                "is i64, supported: f32");
     ops_refused(t, "Pow", NULL, 0, (const struct tensor *[]) { b3, b3 }, 2, 1, "is bool");
-    ops_refused(t, "Max", NULL, 0, (const struct tensor *[]) { f3, f3, f4 }, 3, 1, "do not broadcast");
+    ops_refused(t, "Max", NULL, 0, (const struct tensor *[]) { f3, f3, f4 }, 3, 1,
+                "do not broadcast");
 }
 
 int main(void)

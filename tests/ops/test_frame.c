@@ -47,11 +47,12 @@ static int64_t count_frames(int end, int64_t samples, int64_t size, int64_t hop,
     return n;
 }
 
-static void frame_check(struct ops_test *t, int end, int64_t samples, int64_t size, int64_t hop, int64_t before)
+static void frame_check(struct ops_test *t, int end, int64_t samples, int64_t size, int64_t hop,
+                        int64_t before)
 {
     char what[120];
-    snprintf(what, sizeof what, "Frame %s S %d size %d hop %d before %d", ends[end], (int) samples, (int) size,
-             (int) hop, (int) before);
+    snprintf(what, sizeof what, "Frame %s S %d size %d hop %d before %d", ends[end], (int) samples,
+             (int) size, (int) hop, (int) before);
     t->what = what;
     const struct tensor *x = numbers(t, 2, (int64_t[]) { 2, samples });
     struct attr a[] = { attr_int("size", size), attr_int("hop", hop), attr_int("before", before),
@@ -66,7 +67,9 @@ static void frame_check(struct ops_test *t, int end, int64_t samples, int64_t si
     double *want = calloc((size_t) (2 * frames * size + 1), sizeof *want);
     for (int64_t i = 0; want && i < 2 * frames * size; i++) {
         int64_t at = i / size % frames * hop + i % size - before;
-        want[i] = at < 0 || at >= samples ? 0 : (double) ((float *) x->data)[i / (frames * size) * samples + at];
+        want[i] = at < 0 || at >= samples
+            ? 0
+            : (double) ((float *) x->data)[i / (frames * size) * samples + at];
     }
     ops_same(t, 0, want, 0);
     free(want);
@@ -75,27 +78,30 @@ static void frame_check(struct ops_test *t, int end, int64_t samples, int64_t si
 
 static void test_frame(struct ops_test *t)
 {
-    static const int64_t kinds[][3] = { { 1, 1, 0 }, { 4, 2, 0 }, { 5, 3, 0 }, { 8, 8, 0 }, { 8, 2, 6 }, { 5, 3, 2 },
-                                        { 7, 1, 3 }, { 4, 4, 9 } };
+    static const int64_t kinds[][3] = { { 1, 1, 0 }, { 4, 2, 0 }, { 5, 3, 0 }, { 8, 8, 0 },
+                                        { 8, 2, 6 }, { 5, 3, 2 }, { 7, 1, 3 }, { 4, 4, 9 } };
     for (int end = 0; end < 3; end++)
         for (size_t k = 0; k < COUNT(kinds); k++)
             for (int64_t s = 0; s <= 40; s++)
-                if (end != 1 || s > 0)      /* cover promises something only where there is a sample */
+                if (end != 1 || s > 0) /* cover promises something only where there is a sample */
                     frame_check(t, end, s, kinds[k][0], kinds[k][1], kinds[k][2]);
     t->what = "";
 }
 
 /* ---- OverlapAdd ---- */
 
-static void overlap_check(struct ops_test *t, int64_t frames, int64_t size, int64_t hop, bool full, bool normalise)
+static void overlap_check(struct ops_test *t, int64_t frames, int64_t size, int64_t hop, bool full,
+                          bool normalise)
 {
     static const char *const tails[] = { "complete", "full" };
     char what[120];
-    snprintf(what, sizeof what, "OverlapAdd T %d size %d hop %d %s normalise %d", (int) frames, (int) size, (int) hop,
-             tails[full], normalise);
+    snprintf(what, sizeof what, "OverlapAdd T %d size %d hop %d %s normalise %d", (int) frames,
+             (int) size, (int) hop, tails[full], normalise);
     t->what = what;
-    const struct tensor *in[2] = { numbers(t, 3, (int64_t[]) { 2, frames, size }), numbers(t, 1, &size) };
-    struct attr a[] = { attr_int("hop", hop), attr_text("tail", &tails[full]), attr_int("normalise", normalise) };
+    const struct tensor *in[2] = { numbers(t, 3, (int64_t[]) { 2, frames, size }),
+                                   numbers(t, 1, &size) };
+    struct attr a[] = { attr_int("hop", hop), attr_text("tail", &tails[full]),
+                        attr_int("normalise", normalise) };
     if (!ops_run(t, "OverlapAdd", a, 3, in, normalise ? 2 : 1, 1))
         return;
     int64_t n = full ? frames ? (frames - 1) * hop + size : 0 : frames * hop;
@@ -129,7 +135,8 @@ static void test_overlap(struct ops_test *t)
 }
 
 /* Two parts, the partial sums carried, give the bits of the whole. */
-static void split_check(struct ops_test *t, int64_t size, int64_t hop, int64_t frames, int64_t first)
+static void split_check(struct ops_test *t, int64_t size, int64_t hop, int64_t frames,
+                        int64_t first)
 {
     struct attr a = attr_int("hop", hop);
     struct tensor *x = numbers(t, 2, (int64_t[]) { frames, size });
@@ -141,26 +148,35 @@ static void split_check(struct ops_test *t, int64_t size, int64_t hop, int64_t f
     in[0] = ops_f32(t, 2, (int64_t[]) { first, size }, x->data);
     if (!ops_run(t, "OverlapAdd", &a, 1, in, 1, 2))
         return;
-    ops_check(t, !memcmp(t->out[0]->data, whole->data, tensor_bytes(t->out[0])), "first part differs");
+    ops_check(t, !memcmp(t->out[0]->data, whole->data, tensor_bytes(t->out[0])),
+              "first part differs");
     in[0] = ops_f32(t, 2, (int64_t[]) { frames - first, size }, (float *) x->data + first * size);
     in[2] = t->out[1];
     if (!ops_run(t, "OverlapAdd", &a, 1, in, 3, 2))
         return;
-    ops_check(t, !memcmp(t->out[0]->data, (float *) whole->data + first * hop, tensor_bytes(t->out[0])),
+    ops_check(t,
+              !memcmp(t->out[0]->data, (float *) whole->data + first * hop,
+                      tensor_bytes(t->out[0])),
               "second part differs, size %d hop %d at %d", (int) size, (int) hop, (int) first);
-    ops_check(t, tensor_bytes(rest) == tensor_bytes(t->out[1]) &&
-              (!tensor_bytes(rest) || !memcmp(rest->data, t->out[1]->data, tensor_bytes(rest))), "rest differs");
+    ops_check(t,
+              tensor_bytes(rest) == tensor_bytes(t->out[1]) &&
+                  (!tensor_bytes(rest) || !memcmp(rest->data, t->out[1]->data, tensor_bytes(rest))),
+              "rest differs");
     arena_drop(&t->arena);
 }
 
 static void test_refusals(struct ops_test *t)
 {
-    const struct tensor *x = numbers(t, 2, (int64_t[]) { 3, 8 }), *w = numbers(t, 1, (int64_t[]) { 7 });
+    const struct tensor *x = numbers(t, 2, (int64_t[]) { 3, 8 }),
+                        *w = numbers(t, 1, (int64_t[]) { 7 });
     const struct tensor *ints = ops_tensor(t, DTYPE_I64, 1, (int64_t[]) { 9 }, NULL);
-    static const int64_t bad[][3] = { { 0, 1, 0 }, { 4, 0, 0 }, { 4, 5, 0 }, { 4, 2, -1 }, { 1 << 25, 1, 0 } };
+    static const int64_t bad[][3] = {
+        { 0, 1, 0 }, { 4, 0, 0 }, { 4, 5, 0 }, { 4, 2, -1 }, { 1 << 25, 1, 0 }
+    };
     static const char *const none[] = { "never" }, *const full[] = { "full" };
     for (size_t i = 0; i < COUNT(bad); i++) {
-        struct attr a[] = { attr_int("size", bad[i][0]), attr_int("hop", bad[i][1]), attr_int("before", bad[i][2]) };
+        struct attr a[] = { attr_int("size", bad[i][0]), attr_int("hop", bad[i][1]),
+                            attr_int("before", bad[i][2]) };
         ops_refused(t, "Frame", a, 3, &x, 1, 1, "hop");
     }
     struct attr a[] = { attr_int("size", 4), attr_int("hop", 2), attr_text("end", none) };
@@ -172,7 +188,8 @@ static void test_refusals(struct ops_test *t)
     ops_refused(t, "OverlapAdd", &wide, 1, &x, 1, 1, "hop 9");
     ops_refused(t, "OverlapAdd", o, 2, &x, 1, 1, "window");
     ops_refused(t, "OverlapAdd", o, 2, (const struct tensor *[]) { x, w }, 2, 1, "f32[8]");
-    ops_refused(t, "OverlapAdd", o, 1, (const struct tensor *[]) { x, NULL, w }, 3, 1, "partial sums");
+    ops_refused(t, "OverlapAdd", o, 1, (const struct tensor *[]) { x, NULL, w }, 3, 1,
+                "partial sums");
     ops_refused(t, "OverlapAdd", (struct attr[]) { o[0], o[2] }, 2, &x, 1, 2, "partial sums");
     ops_refused(t, "OverlapAdd", o, 1, &ints, 1, 1, "rank 2");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every op on random inputs of random types, shapes and attributes: it refuses with words that name the node, or
- * it runs and stays within its memory. */
+/* Every op on random inputs of random types, shapes and attributes: it refuses with words that name
+ * the node, or it runs and stays within its memory. */
 #include "tests/ops/ops_test.h"
 
 #define TRIALS 300
@@ -17,7 +17,8 @@ static uint32_t draw(uint32_t n)
 /* Mostly small numbers, which also serve as axes and sizes; sometimes what overflows. */
 static double draw_value(void)
 {
-    static const double odd[] = { 1e30, -1e30, INFINITY, -INFINITY, NAN, 0x1p62, -0x1p62, 1e9, 0.5, -0.0 };
+    static const double odd[] = { 1e30,   -1e30,   INFINITY, -INFINITY, NAN,
+                                  0x1p62, -0x1p62, 1e9,      0.5,       -0.0 };
     return draw(40) ? (double) draw(9) - 3 : odd[draw(10)];
 }
 
@@ -80,14 +81,17 @@ static bool trial(struct ops_test *t, const struct op *op, unsigned *ran)
 {
     struct attr attrs[16];
     const struct tensor *in[OPS_INPUTS_MAX] = { NULL };
-    unsigned n_attrs = draw_attrs(t, op, attrs, 16), most_in = op->max_in < 0 ? 4 : (unsigned) (op->max_in + op->own_in);
+    unsigned n_attrs = draw_attrs(t, op, attrs, 16),
+             most_in = op->max_in < 0 ? 4 : (unsigned) (op->max_in + op->own_in);
     unsigned n_in = (unsigned) op->min_in + draw(most_in - (unsigned) op->min_in + 1);
     unsigned most_out = op->max_out < 0 ? 4 : (unsigned) op->max_out,
         n_out = (unsigned) op->min_out + draw(most_out - (unsigned) op->min_out + 1);
     enum dtype type = draw(2) ? DTYPE_F32 : (enum dtype) (1 + draw(DTYPE_BOOL));
     struct tensor *first = draw_tensor(t, type, 0);
     for (unsigned i = 0; i < n_in; i++) {
-        enum dtype other = i && draw(2) ? DTYPE_I64 : draw(8) ? type : (enum dtype) (1 + draw(DTYPE_BOOL));
+        enum dtype other = i && draw(2) ? DTYPE_I64
+            : draw(8)                   ? type
+                                        : (enum dtype)(1 + draw(DTYPE_BOOL));
         in[i] = i == 0 ? first : !draw(3) ? first : draw_tensor(t, other, i);
         if (i >= (unsigned) op->min_in && !draw(4))
             in[i] = NULL;
@@ -107,7 +111,8 @@ static bool trial(struct ops_test *t, const struct op *op, unsigned *ran)
 int main(void)
 {
     struct ops_test t = ops_begin();
-    unsigned trials = getenv("RILL_TEST_TRIALS") ? (unsigned) atoi(getenv("RILL_TEST_TRIALS")) : TRIALS;
+    unsigned trials =
+        getenv("RILL_TEST_TRIALS") ? (unsigned) atoi(getenv("RILL_TEST_TRIALS")) : TRIALS;
     const struct op *op;
     for (unsigned k = 0; (op = op_at(k)); k++) {
         unsigned ran = 0;

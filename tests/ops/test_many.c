@@ -25,7 +25,8 @@ struct one {
     void *y[OPS_OUTPUTS_MAX], *want[OPS_OUTPUTS_MAX], *scratch;
 };
 
-static void one_make(struct ops_test *t, const struct ops_state *s, const struct prep *p, struct one *o)
+static void one_make(struct ops_test *t, const struct ops_state *s, const struct prep *p,
+                     struct one *o)
 {
     const struct node *n = s->node;
     for (unsigned i = 0; i < n->n_in; i++) {
@@ -57,15 +58,24 @@ static bool one_same(const struct ops_state *s, const struct prep *p, const stru
     return same;
 }
 
-static void many_run(struct ops_test *t, const struct ops_state *s, const struct prep *p, unsigned n)
+static void many_run(struct ops_test *t, const struct ops_state *s, const struct prep *p,
+                     unsigned n)
 {
     struct one one[OP_MANY_MAX] = { 0 };
     struct eval e[OP_MANY_MAX] = { 0 };
     for (unsigned i = 0; i < n; i++) {
         one_make(t, s, p, &one[i]);
-        e[i] = (struct eval) { .node = s->node, .attr = s->node->attr, .kern = &t->kern, .n_in = s->node->n_in,
-                               .n_out = s->node->n_out, .in = s->in, .out = s->out, .x = one[i].x, .y = one[i].want,
-                               .scratch = one[i].scratch, .args = p->args };
+        e[i] = (struct eval) { .node = s->node,
+                               .attr = s->node->attr,
+                               .kern = &t->kern,
+                               .n_in = s->node->n_in,
+                               .n_out = s->node->n_out,
+                               .in = s->in,
+                               .out = s->out,
+                               .x = one[i].x,
+                               .y = one[i].want,
+                               .scratch = one[i].scratch,
+                               .args = p->args };
         s->node->op->eval(&e[i]);
         memset(one[i].scratch, 0xff, p->scratch_bytes);
         e[i].y = one[i].y;
@@ -76,8 +86,9 @@ static void many_run(struct ops_test *t, const struct ops_state *s, const struct
 }
 
 /* Inputs whose bit is set in `own` differ from evaluation to evaluation. */
-static void many_check(struct ops_test *t, const char *what, const char *name, const struct attr *attrs, unsigned n_attrs,
-                       const struct tensor *const *in, unsigned n_in, unsigned n_out, uint32_t own)
+static void many_check(struct ops_test *t, const char *what, const char *name,
+                       const struct attr *attrs, unsigned n_attrs, const struct tensor *const *in,
+                       unsigned n_in, unsigned n_out, uint32_t own)
 {
     struct ops_state *s = arena_new(&t->arena, struct ops_state);
     t->what = what;
@@ -86,9 +97,17 @@ static void many_check(struct ops_test *t, const char *what, const char *name, c
         ops_check(t, false, "%s", t->err.text);
         return;
     }
-    struct prep p = { .node = s->node, .attr = s->node->attr, .kern = &t->kern, .arena = &t->arena, .n_in = n_in,
-                      .n_out = n_out, .in = s->in, .out = s->out, .err = &t->err };
-    if (!ops_check(t, s->node->op->prepare(&p) == RILL_OK && p.many, "does not run together: %s", t->err.text))
+    struct prep p = { .node = s->node,
+                      .attr = s->node->attr,
+                      .kern = &t->kern,
+                      .arena = &t->arena,
+                      .n_in = n_in,
+                      .n_out = n_out,
+                      .in = s->in,
+                      .out = s->out,
+                      .err = &t->err };
+    if (!ops_check(t, s->node->op->prepare(&p) == RILL_OK && p.many, "does not run together: %s",
+                   t->err.text))
         return;
     for (unsigned n = 1; n <= OP_MANY_MAX; n += n < 4 ? 1 : 14)
         many_run(t, s, &p, n);
@@ -112,14 +131,17 @@ static void products(struct ops_test *t)
 
 static void convolutions(struct ops_test *t)
 {
-    const struct tensor *x[3] = { NULL, numbers(t, 3, (int64_t[]) { 70, 96, 3 }), numbers(t, 1, (int64_t[]) { 70 }) };
+    const struct tensor *x[3] = { NULL, numbers(t, 3, (int64_t[]) { 70, 96, 3 }),
+                                  numbers(t, 1, (int64_t[]) { 70 }) };
     for (int64_t places = 1; places <= 3; places++) {
         x[0] = numbers(t, 3, (int64_t[]) { 1, 96, places + 2 });
         many_check(t, "Conv", "Conv", NULL, 0, x, 3, 1, 1);
         many_check(t, "Conv without bias", "Conv", NULL, 0, x, 2, 1, 1);
     }
     x[0] = numbers(t, 3, (int64_t[]) { 1, 96, 2 });
-    const struct attr pads[] = { { .name = "pads", .kind = ATTR_INTS, .ints = { 2, (int64_t[]) { 1, 1 } } } };
+    const struct attr pads[] = {
+        { .name = "pads", .kind = ATTR_INTS, .ints = { 2, (int64_t[]) { 1, 1 } } }
+    };
     many_check(t, "Conv with pads", "Conv", pads, 1, x, 3, 1, 1);
 }
 
@@ -131,9 +153,12 @@ static void cells(struct ops_test *t)
     for (int i = 0; i < 9; i++) {
         int c = i % 3;
         int64_t h = 65, g = cell[c].gates, batch = 1 + i / 3;
-        const struct tensor *x[9] = { numbers(t, 3, (int64_t[]) { 1, batch, 200 }), numbers(t, 3, (int64_t[]) { 1, g * h, 200 }),
-                                      numbers(t, 3, (int64_t[]) { 1, g * h, h }), numbers(t, 2, (int64_t[]) { 1, 2 * g * h }),
-                                      NULL, numbers(t, 3, (int64_t[]) { 1, batch, h }) };
+        const struct tensor *x[9] = { numbers(t, 3, (int64_t[]) { 1, batch, 200 }),
+                                      numbers(t, 3, (int64_t[]) { 1, g * h, 200 }),
+                                      numbers(t, 3, (int64_t[]) { 1, g * h, h }),
+                                      numbers(t, 2, (int64_t[]) { 1, 2 * g * h }),
+                                      NULL,
+                                      numbers(t, 3, (int64_t[]) { 1, batch, h }) };
         struct attr a[3] = { { .name = "hidden_size", .kind = ATTR_INT, .i = h } };
         unsigned n_attrs = 1;
         uint32_t own = 1 | 1 << 5;
@@ -143,13 +168,15 @@ static void cells(struct ops_test *t)
             own |= 1 << 6;
         }
         if (c == 1)
-            a[n_attrs++] = (struct attr) { .name = "linear_before_reset", .kind = ATTR_INT, .i = i / 3 % 2 };
+            a[n_attrs++] =
+                (struct attr) { .name = "linear_before_reset", .kind = ATTR_INT, .i = i / 3 % 2 };
         if (i > 5)
             a[n_attrs++] = (struct attr) { .name = "clip", .kind = ATTR_FLOAT, .f = 0.3f };
         many_check(t, cell[c].name, cell[c].name, a, n_attrs, x, cell[c].n_in, cell[c].n_out, own);
         t->made = true;         /* with a skipped step now and then */
         x[cell[c].n_in] = ops_tensor(t, DTYPE_I64, 0, NULL, NULL);
-        many_check(t, cell[c].name, cell[c].name, a, n_attrs, x, cell[c].n_in + 1, cell[c].n_out, own | 1u << cell[c].n_in);
+        many_check(t, cell[c].name, cell[c].name, a, n_attrs, x, cell[c].n_in + 1, cell[c].n_out,
+                   own | 1u << cell[c].n_in);
         t->made = false;
     }
 }

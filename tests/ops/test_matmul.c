@@ -11,7 +11,8 @@ static uint32_t next(uint32_t n)
     return (seed >> 8) % n;
 }
 
-static const struct tensor *random_tensor(struct ops_test *t, enum dtype type, int rank, const int64_t *dim)
+static const struct tensor *random_tensor(struct ops_test *t, enum dtype type, int rank,
+                                          const int64_t *dim)
 {
     struct tensor *x = ops_tensor(t, type, rank, dim, NULL);
     bool whole = dtype_is_int(type);
@@ -51,7 +52,8 @@ static const struct product products[] = {
     { DTYPE_U64, 1, 2, { 4 }, { 4, 5 }, 1, { 5 } },
 };
 
-/* Matrix of an operand that belongs to matrix `i` of the result; batch axes count from the right. */
+/* Matrix of an operand that belongs to matrix `i` of the result; batch axes count from the
+ * right. */
 static int64_t batch_of(int64_t i, const int64_t *to, int n_to, const int64_t *from, int n_from)
 {
     int64_t at = 0, step = 1;
@@ -65,9 +67,11 @@ static int64_t batch_of(int64_t i, const int64_t *to, int n_to, const int64_t *f
     return at;
 }
 
-static double *product_expected(struct ops_test *t, const struct product *p, const struct tensor *a, const struct tensor *b)
+static double *product_expected(struct ops_test *t, const struct product *p, const struct tensor *a,
+                                const struct tensor *b)
 {
-    int64_t m = p->ra > 1 ? p->a[p->ra - 2] : 1, k = p->a[p->ra - 1], n = p->rb > 1 ? p->b[p->rb - 1] : 1, batches = 1;
+    int64_t m = p->ra > 1 ? p->a[p->ra - 2] : 1, k = p->a[p->ra - 1],
+            n = p->rb > 1 ? p->b[p->rb - 1] : 1, batches = 1;
     int n_batch = p->ry - (p->ra > 1) - (p->rb > 1);
     for (int i = 0; i < n_batch; i++)
         batches *= p->y[i];
@@ -77,7 +81,8 @@ static double *product_expected(struct ops_test *t, const struct product *p, con
         int64_t ia = batch_of(i, p->y, n_batch, p->a, p->ra > 2 ? p->ra - 2 : 0);
         int64_t ib = batch_of(i, p->y, n_batch, p->b, p->rb > 2 ? p->rb - 2 : 0);
         for (int64_t l = 0; l < k; l++)
-            y[at] += tensor_get_f64(a, a->data, (ia * m + row) * k + l) * tensor_get_f64(b, b->data, (ib * k + l) * n + col);
+            y[at] += tensor_get_f64(a, a->data, (ia * m + row) * k + l) *
+                tensor_get_f64(b, b->data, (ib * k + l) * n + col);
     }
     return y;
 }
@@ -85,7 +90,8 @@ static double *product_expected(struct ops_test *t, const struct product *p, con
 static void product_check(struct ops_test *t, const struct product *p)
 {
     char what[80];
-    const struct tensor *in[] = { random_tensor(t, p->type, p->ra, p->a), random_tensor(t, p->type, p->rb, p->b) };
+    const struct tensor *in[] = { random_tensor(t, p->type, p->ra, p->a),
+                                  random_tensor(t, p->type, p->rb, p->b) };
     const struct tensor *first = NULL;
     snprintf(what, sizeof what, "MatMul case %d", (int) (p - products));
     t->what = what;
@@ -94,7 +100,8 @@ static void product_check(struct ops_test *t, const struct product *p)
             return;
         ops_same(t, 0, product_expected(t, p, in[0], in[1]), p->type == DTYPE_F32 ? 2e-6 : 1e-12);
         if (first)
-            ops_check(t, !memcmp(first->data, t->out[0]->data, tensor_bytes(first)), "known or not, other bits");
+            ops_check(t, !memcmp(first->data, t->out[0]->data, tensor_bytes(first)),
+                      "known or not, other bits");
         first = t->out[0];
     }
 }
@@ -110,15 +117,23 @@ static void rows_check(struct ops_test *t)
         return;
     const float *y = t->out[0]->data;
     for (int64_t i = 0; i < 11; i++) {
-        const struct tensor *row = ops_f32(t, 1, (int64_t[]) { 67 }, (const float *) all.data + i * 67);
+        const struct tensor *row =
+            ops_f32(t, 1, (int64_t[]) { 67 }, (const float *) all.data + i * 67);
         if (ops_run(t, "MatMul", NULL, 0, (const struct tensor *[]) { row, b }, 2, 1))
-            ops_check(t, !memcmp(t->out[0]->data, y + i * 35, 35 * sizeof *y), "row %d has other bits alone", (int) i);
+            ops_check(t, !memcmp(t->out[0]->data, y + i * 35, 35 * sizeof *y),
+                      "row %d has other bits alone", (int) i);
     }
 }
 
 /* ---- Gemm ---- */
 
-struct gemm { int64_t m, n, k, ta, tb; float alpha, beta; int bias_rank; int64_t bias[2]; enum dtype type; };
+struct gemm {
+    int64_t m, n, k, ta, tb;
+    float alpha, beta;
+    int bias_rank;
+    int64_t bias[2];
+    enum dtype type;
+};
 
 static const struct gemm gemms[] = {
     { 3, 5, 4, 0, 0, 1, 1, -1, { 0 }, DTYPE_F32 },
@@ -138,7 +153,8 @@ static const struct gemm gemms[] = {
     { 3, 5, 4, 1, 0, 0.5f, 2, 2, { 3, 5 }, DTYPE_F64 },
 };
 
-static double *gemm_expected(struct ops_test *t, const struct gemm *g, const struct tensor *const *in)
+static double *gemm_expected(struct ops_test *t, const struct gemm *g,
+                             const struct tensor *const *in)
 {
     double *y = arena_alloc(&t->arena, (size_t) (g->m * g->n) * sizeof *y + 1);
     for (int64_t i = 0; i < g->m; i++)
@@ -160,9 +176,12 @@ static double *gemm_expected(struct ops_test *t, const struct gemm *g, const str
 static void gemm_check(struct ops_test *t, const struct gemm *g)
 {
     char what[80];
-    int64_t a[2] = { g->ta ? g->k : g->m, g->ta ? g->m : g->k }, b[2] = { g->tb ? g->n : g->k, g->tb ? g->k : g->n };
+    int64_t a[2] = { g->ta ? g->k : g->m, g->ta ? g->m : g->k },
+            b[2] = { g->tb ? g->n : g->k, g->tb ? g->k : g->n };
     const struct tensor *in[3] = { random_tensor(t, g->type, 2, a), random_tensor(t, g->type, 2, b),
-                                   g->bias_rank < 0 ? NULL : random_tensor(t, g->type, g->bias_rank, g->bias) };
+                                   g->bias_rank < 0
+                                       ? NULL
+                                       : random_tensor(t, g->type, g->bias_rank, g->bias) };
     struct attr attrs[] = { { .name = "alpha", .kind = ATTR_FLOAT, .f = g->alpha },
                             { .name = "beta", .kind = ATTR_FLOAT, .f = g->beta },
                             { .name = "transA", .kind = ATTR_INT, .i = g->ta },
@@ -171,7 +190,8 @@ static void gemm_check(struct ops_test *t, const struct gemm *g)
     snprintf(what, sizeof what, "Gemm case %d", (int) (g - gemms));
     t->what = what;
     for (t->runtime = 1; t->runtime <= 7; t->runtime = t->runtime * 2 + 1) {
-        if (!ops_run(t, "Gemm", attrs, 4, in, 3, 1) || !ops_shape_is(t, 0, g->type, 2, (int64_t[]) { g->m, g->n }))
+        if (!ops_run(t, "Gemm", attrs, 4, in, 3, 1) ||
+            !ops_shape_is(t, 0, g->type, 2, (int64_t[]) { g->m, g->n }))
             return;
         ops_same(t, 0, gemm_expected(t, g, in), g->type == DTYPE_F32 ? 2e-6 : 1e-7);
         if (first)
@@ -183,7 +203,9 @@ static void gemm_check(struct ops_test *t, const struct gemm *g)
 
 /* ---- what follows: the bits of the ops one after another ---- */
 
-static const char *const stage_ops[THEN_KINDS] = { "Add", "Mul", "PRelu", "Relu", "Sigmoid", "Tanh" };
+static const char *const stage_ops[THEN_KINDS] = {
+    "Add", "Mul", "PRelu", "Relu", "Sigmoid", "Tanh"
+};
 
 static const struct tensor *stage_input(struct ops_test *t, int64_t kind, const struct tensor *y)
 {
@@ -193,7 +215,8 @@ static const struct tensor *stage_input(struct ops_test *t, int64_t kind, const 
     return random_tensor(t, DTYPE_F32, 1, (int64_t[]) { how == 1 ? 1 : y->dim[y->rank - 1] });
 }
 
-static void then_check(struct ops_test *t, const char *op, const struct tensor *a, const struct tensor *b)
+static void then_check(struct ops_test *t, const char *op, const struct tensor *a,
+                       const struct tensor *b)
 {
     const struct tensor *in[THEN_IN + THEN_MAX] = { a, b }, *want;
     int64_t stages[THEN_MAX];
@@ -209,7 +232,8 @@ static void then_check(struct ops_test *t, const char *op, const struct tensor *
         while (then_takes_input(stages[i]) && n_in == THEN_IN + THEN_IN_MAX);
         if (then_takes_input(stages[i]))
             in[n_in++] = stage_input(t, stages[i], want);
-        if (!ops_run(t, stage_ops[stages[i]], NULL, 0, (const struct tensor *[]) { want, in[n_in - 1] },
+        if (!ops_run(t, stage_ops[stages[i]], NULL, 0,
+                     (const struct tensor *[]) { want, in[n_in - 1] },
                      then_takes_input(stages[i]) ? 2 : 1, 1))
             return;
         want = t->out[0];
@@ -217,7 +241,9 @@ static void then_check(struct ops_test *t, const char *op, const struct tensor *
     struct attr then = { .name = THEN_ATTR, .kind = ATTR_INTS, .ints = { n, stages } };
     t->made = true;
     if (ops_run(t, op, &then, 1, in, n_in, 1))
-        ops_check(t, tensor_count(want) == tensor_count(t->out[0]) && !memcmp(want->data, t->out[0]->data, tensor_bytes(want)),
+        ops_check(t,
+                  tensor_count(want) == tensor_count(t->out[0]) &&
+                      !memcmp(want->data, t->out[0]->data, tensor_bytes(want)),
                   "%s with %u stages, the first %s, gives other bits", op, n, stage_ops[stages[0]]);
     t->made = false;
 }
@@ -246,12 +272,14 @@ static void refusals(struct ops_test *t)
     const struct tensor *bias = random_tensor(t, DTYPE_F32, 1, (int64_t[]) { 5 });
     t->what = "refusals";
     t->runtime = 1;
-    ops_refused(t, "MatMul", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1, "inner sizes are 4 and 5");
+    ops_refused(t, "MatMul", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1,
+                "inner sizes are 4 and 5");
     ops_refused(t, "MatMul", NULL, 0, (const struct tensor *[]) { a, d }, 2, 1, "f64");
     ops_refused(t, "MatMul", NULL, 0, (const struct tensor *[]) { h, h }, 2, 1, "i8");
     ops_refused(t, "MatMul", NULL, 0, (const struct tensor *[]) { a, s }, 2, 1, "rank");
     ops_refused(t, "MatMul", NULL, 0, (const struct tensor *[]) { p, q }, 2, 1, "broadcast");
-    ops_refused(t, "Gemm", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1, "inner sizes are 4 and 5");
+    ops_refused(t, "Gemm", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1,
+                "inner sizes are 4 and 5");
     ops_refused(t, "Gemm", NULL, 0, (const struct tensor *[]) { p, w }, 2, 1, "matrices");
     ops_refused(t, "Gemm", NULL, 0, (const struct tensor *[]) { a, w, bias }, 3, 1, "bias");
     ops_refused(t, "Gemm", NULL, 0, (const struct tensor *[]) { a, w, d }, 3, 1, "bias");

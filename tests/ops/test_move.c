@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ops that move, index and reshape elements, against plain index arithmetic on random shapes of rank 0 to 8. */
+/* Ops that move, index and reshape elements, against plain index arithmetic on random shapes of
+ * rank 0 to 8. */
 #include "tests/ops/ops_test.h"
 
 #define TRIALS 400
@@ -19,9 +20,11 @@ static int64_t draw(int64_t lo, int64_t hi)
 /* Elements 1, 2, 3, ... (kept below 100), of a random type where type is NONE. */
 static struct tensor *count_up(struct ops_test *t, enum dtype type, int rank, const int64_t *dim)
 {
-    struct tensor *x = ops_tensor(t, type ? type : (enum dtype) draw(DTYPE_F32, DTYPE_BOOL), rank, dim, NULL);
+    struct tensor *x =
+        ops_tensor(t, type ? type : (enum dtype) draw(DTYPE_F32, DTYPE_BOOL), rank, dim, NULL);
     for (int64_t i = 0, n = tensor_count(x); i < n; i++)
-        tensor_set_f64(x, x->data, i, x->type == DTYPE_BOOL ? (double) draw(0, 1) : (double) (i % 97 + 1));
+        tensor_set_f64(x, x->data, i,
+                       x->type == DTYPE_BOOL ? (double) draw(0, 1) : (double) (i % 97 + 1));
     return x;
 }
 
@@ -56,8 +59,8 @@ static double at(const struct tensor *x, const int64_t where[RANK_MAX])
 /* Output 0 has this type and shape and equals source(y coordinates). */
 typedef double source_fn(const void *ctx, const int64_t at[RANK_MAX]);
 
-static void same_as(struct ops_test *t, enum dtype type, int rank, const int64_t *dim, source_fn *source,
-                    const void *ctx)
+static void same_as(struct ops_test *t, enum dtype type, int rank, const int64_t *dim,
+                    source_fn *source, const void *ctx)
 {
     if (!ops_shape_is(t, 0, type, rank, dim))
         return;
@@ -67,7 +70,8 @@ static void same_as(struct ops_test *t, enum dtype type, int rank, const int64_t
         coords(y, i, where);
         double got = tensor_get_f64(y, y->data, i), want = source(ctx, where);
         if (got != want) {
-            ops_check(t, false, "[%lld] of rank %d is %g, wanted %g", (long long) i, rank, got, want);
+            ops_check(t, false, "[%lld] of rank %d is %g, wanted %g", (long long) i, rank, got,
+                      want);
             return;
         }
     }
@@ -141,11 +145,13 @@ static double slice_at(const void *ctx, const int64_t y[RANK_MAX])
 
 static int64_t draw_end(void)
 {
-    static const int64_t odd[] = { INT64_MIN, INT64_MIN + 1, INT64_MAX, INT64_MAX - 1, INT32_MAX, INT32_MIN };
+    static const int64_t odd[] = { INT64_MIN,     INT64_MIN + 1, INT64_MAX,
+                                   INT64_MAX - 1, INT32_MAX,     INT32_MIN };
     return draw(0, 4) ? draw(-7, 7) : odd[draw(0, 5)];
 }
 
-/* Walks the axis as the standard says: start clamped, then step by step while inside and before the end. */
+/* Walks the axis as the standard says: start clamped, then step by step while inside and before the
+ * end. */
 static int64_t slice_walk(int64_t n, int64_t from, int64_t to, int64_t step, int64_t *first)
 {
     int64_t lo = step > 0 ? 0 : -1, hi = step > 0 ? n : n - 1, count = 0;
@@ -178,8 +184,10 @@ static void test_slice(struct ops_test *t)
             dim[i] = slice_walk(dim[i], from[n], to[n], steps[n], &m.before[i]);
             n++;
         }
-        if (ops_run(t, "Slice", NULL, 0, IN(m.x, ops_i64s(t, n, from), ops_i64s(t, n, to), ops_i64s(t, n, axes),
-                                            ops_i64s(t, n, steps)), 5, 1))
+        if (ops_run(t, "Slice", NULL, 0,
+                    IN(m.x, ops_i64s(t, n, from), ops_i64s(t, n, to), ops_i64s(t, n, axes),
+                       ops_i64s(t, n, steps)),
+                    5, 1))
             same_as(t, m.x->type, rank, dim, slice_at, &m);
     }
 }
@@ -203,9 +211,11 @@ static void test_split_concat(struct ops_test *t)
             ops_check(t, part[i]->dim[axis] == sizes[i], "piece %u has %lld, wanted %lld", i,
                       (long long) part[i]->dim[axis], (long long) sizes[i]);
         }
-        if (!ops_run(t, "Concat", &a, 1, part, n, 1) || !ops_shape_is(t, 0, x->type, x->rank, x->dim))
+        if (!ops_run(t, "Concat", &a, 1, part, n, 1) ||
+            !ops_shape_is(t, 0, x->type, x->rank, x->dim))
             continue;
-        ops_check(t, !tensor_bytes(x) || !memcmp(t->out[0]->data, x->data, tensor_bytes(x)), "not what was split");
+        ops_check(t, !tensor_bytes(x) || !memcmp(t->out[0]->data, x->data, tensor_bytes(x)),
+                  "not what was split");
     }
     const struct tensor *x = count_up(t, DTYPE_I32, 2, I64S(2, 5));
     struct attr a[] = { int_attr("axis", 1), int_attr("num_outputs", 3) };
@@ -299,7 +309,8 @@ static void test_pad(struct ops_test *t)
             same_as(t, m.x->type, n, dim, pad_at, &m);
     }
     const struct tensor *x = count_up(t, DTYPE_F32, 2, I64S(1, 3));
-    if (ops_run(t, "Pad", NULL, 0, IN(x, ops_i64s(t, 2, I64S(1, 2)), NULL, ops_i64s(t, 1, I64S(-1))), 4, 1))
+    if (ops_run(t, "Pad", NULL, 0,
+                IN(x, ops_i64s(t, 2, I64S(1, 2)), NULL, ops_i64s(t, 1, I64S(-1))), 4, 1))
         ops_same(t, 0, WANT(0, 1, 2, 3, 0, 0), 0);
 }
 
@@ -311,7 +322,8 @@ static int64_t index_walk(int64_t i, int64_t n)
     return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
-static const struct tensor *draw_indices(struct ops_test *t, int rank, const int64_t *dim, int64_t n)
+static const struct tensor *draw_indices(struct ops_test *t, int rank, const int64_t *dim,
+                                         int64_t n)
 {
     static const int64_t odd[] = { INT64_MIN, INT64_MAX, 100, -100 };
     struct tensor *x = ops_tensor(t, DTYPE_I64, rank, dim, NULL);
@@ -326,7 +338,8 @@ static double gather_at(const void *ctx, const int64_t y[RANK_MAX])
     int64_t x[RANK_MAX] = { 0 };
     for (int i = 0; i < m->x->rank; i++)
         x[i] = i < m->axis ? y[i] : i > m->axis ? y[i + m->ix->rank - 1] : 0;
-    x[m->axis] = index_walk(((const int64_t *) m->ix->data)[place(m->ix, y + m->axis)], m->x->dim[m->axis]);
+    x[m->axis] =
+        index_walk(((const int64_t *) m->ix->data)[place(m->ix, y + m->axis)], m->x->dim[m->axis]);
     return at(m->x, x);
 }
 
@@ -348,8 +361,10 @@ static double nd_at(const void *ctx, const int64_t y[RANK_MAX])
     for (int i = 0; i < q; i++)
         first = first * m->ix->dim[i] + y[i];
     for (int i = 0; i < m->x->rank; i++)
-        x[i] = i < b ? y[i] : i < b + k ? index_walk(((const int64_t *) m->ix->data)[first * k + i - b], m->x->dim[i])
-                                        : y[q + i - b - k];
+        x[i] = i < b ? y[i]
+            : i < b + k
+            ? index_walk(((const int64_t *) m->ix->data)[first * k + i - b], m->x->dim[i])
+            : y[q + i - b - k];
     return at(m->x, x);
 }
 
@@ -382,7 +397,8 @@ static void gather_nd_trial(struct ops_test *t)
 {
     struct mapping m = { .x = draw_tensor(t, 1, 4, 1) };
     int64_t ix_dim[RANK_MAX], dim[RANK_MAX];
-    int rank = m.x->rank, b = m.axis = (int) draw(0, rank - 1), k = (int) draw(1, rank - b), q = b + (int) draw(0, 2), n = 0;
+    int rank = m.x->rank, b = m.axis = (int) draw(0, rank - 1), k = (int) draw(1, rank - b),
+        q = b + (int) draw(0, 2), n = 0;
     for (int i = 0; i < q; i++)
         dim[n++] = ix_dim[i] = i < b ? m.x->dim[i] : draw(0, 3);
     for (int i = b + k; i < rank; i++)
@@ -407,13 +423,16 @@ static void test_gather(struct ops_test *t)
     struct attr b = int_attr("batch_dims", 1);
     ops_refused(t, "Gather", NULL, 0, IN(x, far), 2, 1, "index 2 is outside an axis of 2");
     ops_refused(t, "GatherND", NULL, 0, IN(x, far), 2, 1, "index 2 is outside an axis of 2");
-    ops_refused(t, "GatherElements", NULL, 0, IN(x, ops_tensor(t, DTYPE_I64, 2, I64S(1, 1), I64S(-3))), 2, 1,
+    ops_refused(t, "GatherElements", NULL, 0,
+                IN(x, ops_tensor(t, DTYPE_I64, 2, I64S(1, 1), I64S(-3))), 2, 1,
                 "index -3 is outside an axis of 2");
     for (int64_t n = 1; n < 6; n += 2)
-        ops_refused(t, "GatherND", &b, 1, IN(x, ops_tensor(t, DTYPE_I64, 2, I64S(n, 1), NULL)), 2, 1, "batch axis 0");
+        ops_refused(t, "GatherND", &b, 1, IN(x, ops_tensor(t, DTYPE_I64, 2, I64S(n, 1), NULL)), 2,
+                    1, "batch axis 0");
     t->runtime = 2;
     ops_refused(t, "Gather", NULL, 0, IN(none, far), 2, 1, "empty input");
-    ops_refused(t, "Gather", NULL, 0, IN(x, count_up(t, DTYPE_F32, 1, I64S(1))), 2, 1, "wants i32 or i64");
+    ops_refused(t, "Gather", NULL, 0, IN(x, count_up(t, DTYPE_F32, 1, I64S(1))), 2, 1,
+                "wants i32 or i64");
     t->runtime = 0;
 }
 
@@ -449,7 +468,8 @@ static void test_scatter_elements(struct ops_test *t)
             *w = reduced(r, *w, tensor_get_f64(u, u->data, i));
         }
         struct attr a[] = { int_attr("axis", axis - rank), text_attr("reduction", &reductions[r]) };
-        if (ops_run(t, "ScatterElements", a, 2, IN(x, ix, u), 3, 1) && ops_shape_is(t, 0, type, rank, dim))
+        if (ops_run(t, "ScatterElements", a, 2, IN(x, ix, u), 3, 1) &&
+            ops_shape_is(t, 0, type, rank, dim))
             ops_same(t, 0, want, type == DTYPE_F64 ? 1e-12 : 0);
     }
 }
@@ -457,7 +477,8 @@ static void test_scatter_elements(struct ops_test *t)
 static void scatter_nd_trial(struct ops_test *t)
 {
     int64_t dim[RANK_MAX], ix_dim[RANK_MAX], u_dim[RANK_MAX], row = 1;
-    int rank = (int) draw(1, 4), k = (int) draw(1, rank), q = (int) draw(0, 2), r = (int) draw(0, 4), n = 0;
+    int rank = (int) draw(1, 4), k = (int) draw(1, rank), q = (int) draw(0, 2),
+        r = (int) draw(0, 4), n = 0;
     for (int i = 0; i < rank; i++)
         dim[i] = draw(1, 4);
     for (int i = 0; i < q; i++)
@@ -465,7 +486,8 @@ static void scatter_nd_trial(struct ops_test *t)
     for (int i = k; i < rank; i++)
         row *= u_dim[n++] = dim[i];
     ix_dim[q] = k;
-    const struct tensor *x = count_up(t, DTYPE_F64, rank, dim), *u = count_up(t, DTYPE_F64, n, u_dim);
+    const struct tensor *x = count_up(t, DTYPE_F64, rank, dim),
+                        *u = count_up(t, DTYPE_F64, n, u_dim);
     const struct tensor *ix = draw_indices(t, q + 1, ix_dim, 1);
     double *want = arena_array(&t->arena, double, (size_t) tensor_count(x) + 1);
     memcpy(want, x->data, tensor_bytes(x));
@@ -477,7 +499,8 @@ static void scatter_nd_trial(struct ops_test *t)
         want[to] = reduced(r, want[to], ((const double *) u->data)[i]);
     }
     struct attr a = text_attr("reduction", &reductions[r]);
-    if (ops_run(t, "ScatterND", &a, 1, IN(x, ix, u), 3, 1) && ops_shape_is(t, 0, DTYPE_F64, rank, dim))
+    if (ops_run(t, "ScatterND", &a, 1, IN(x, ix, u), 3, 1) &&
+        ops_shape_is(t, 0, DTYPE_F64, rank, dim))
         ops_same(t, 0, want, 1e-12);
 }
 
@@ -488,18 +511,22 @@ static void test_scatter(struct ops_test *t)
     for (int trial = 0; trial < TRIALS; trial++)
         scatter_nd_trial(t);
     t->runtime = 0;
-    const struct tensor *x = ops_i64s(t, 2, I64S(INT64_MAX - 4, INT64_MIN + 3)), *one = ops_i64s(t, 1, I64S(1));
+    const struct tensor *x = ops_i64s(t, 2, I64S(INT64_MAX - 4, INT64_MIN + 3)),
+                        *one = ops_i64s(t, 1, I64S(1));
     const struct tensor *ix = ops_i64s(t, 2, I64S(0, -1)), *far = ops_i64s(t, 1, I64S(-3));
     struct attr add = text_attr("reduction", &reductions[1]);
     if (ops_run(t, "ScatterElements", &add, 1, IN(x, ix, ops_i64s(t, 2, I64S(3, -2))), 3, 1)) {
         const int64_t *y = t->out[0]->data;
-        ops_check(t, y[0] == INT64_MAX - 1 && y[1] == INT64_MIN + 1, "i64 sums lose their low bits");
+        ops_check(t, y[0] == INT64_MAX - 1 && y[1] == INT64_MIN + 1,
+                  "i64 sums lose their low bits");
     }
     const struct tensor *two = ops_tensor(t, DTYPE_I64, 2, I64S(2, 1), I64S(0, 1));
     if (ops_run(t, "ScatterND", NULL, 0, IN(x, two, ops_i64s(t, 2, I64S(8, 9))), 3, 1))
         ops_same(t, 0, WANT(8, 9), 0);
-    ops_refused(t, "ScatterElements", NULL, 0, IN(x, far, one), 3, 1, "index -3 is outside an axis of 2");
-    ops_refused(t, "ScatterND", NULL, 0, IN(x, ops_tensor(t, DTYPE_I64, 2, I64S(1, 1), I64S(2)), one), 3, 1,
+    ops_refused(t, "ScatterElements", NULL, 0, IN(x, far, one), 3, 1,
+                "index -3 is outside an axis of 2");
+    ops_refused(t, "ScatterND", NULL, 0,
+                IN(x, ops_tensor(t, DTYPE_I64, 2, I64S(1, 1), I64S(2)), one), 3, 1,
                 "index 2 is outside an axis of 2");
     ops_refused(t, "ScatterND", NULL, 0, IN(x, two, one), 3, 1, "does not fit");
     ops_refused(t, "ScatterElements", NULL, 0, IN(x, ix, one), 3, 1, "does not fit");
@@ -507,18 +534,21 @@ static void test_scatter(struct ops_test *t)
 
 /* ---- shapes ---- */
 
-static void reshaped(struct ops_test *t, const struct tensor *x, int n, const int64_t *shape, const struct attr *a,
-                     int rank, const int64_t *dim)
+static void reshaped(struct ops_test *t, const struct tensor *x, int n, const int64_t *shape,
+                     const struct attr *a, int rank, const int64_t *dim)
 {
     if (ops_run(t, "Reshape", a, a != NULL, IN(x, ops_i64s(t, n, shape)), 2, 1)
         && ops_shape_is(t, 0, x->type, rank, dim))
-        ops_check(t, !tensor_bytes(x) || !memcmp(t->out[0]->data, x->data, tensor_bytes(x)), "other elements");
+        ops_check(t, !tensor_bytes(x) || !memcmp(t->out[0]->data, x->data, tensor_bytes(x)),
+                  "other elements");
 }
 
 static void test_views(struct ops_test *t)
 {
-    const struct tensor *x = count_up(t, DTYPE_U16, 3, I64S(2, 3, 4)), *none = count_up(t, DTYPE_F32, 2, I64S(0, 3));
-    const struct tensor *scalar = count_up(t, DTYPE_F32, 0, NULL), *ones = count_up(t, DTYPE_F32, 4, I64S(1, 2, 1, 1));
+    const struct tensor *x = count_up(t, DTYPE_U16, 3, I64S(2, 3, 4)),
+                        *none = count_up(t, DTYPE_F32, 2, I64S(0, 3));
+    const struct tensor *scalar = count_up(t, DTYPE_F32, 0, NULL),
+                        *ones = count_up(t, DTYPE_F32, 4, I64S(1, 2, 1, 1));
     struct attr zero = int_attr("allowzero", 1), axis = int_attr("axis", -1);
     reshaped(t, x, 2, I64S(0, -1), NULL, 2, I64S(2, 12));
     reshaped(t, x, 1, I64S(-1), NULL, 1, I64S(24));
@@ -540,15 +570,17 @@ static void test_views(struct ops_test *t)
     ops_refused(t, "Reshape", NULL, 0, IN(x, ops_i64s(t, 2, I64S(-1, 5))), 2, 1, "does not fit");
     ops_refused(t, "Reshape", NULL, 0, IN(x, ops_i64s(t, 1, I64S(-2))), 2, 1, "negative");
     ops_refused(t, "Reshape", NULL, 0, IN(x, ops_i64s(t, 4, I64S(2, 3, 4, 0))), 2, 1, "lacks");
-    ops_refused(t, "Squeeze", NULL, 0, IN(x, ops_i64s(t, 1, I64S(1))), 2, 1, "only 1 can be squeezed");
+    ops_refused(t, "Squeeze", NULL, 0, IN(x, ops_i64s(t, 1, I64S(1))), 2, 1,
+                "only 1 can be squeezed");
     ops_refused(t, "Unsqueeze", NULL, 0, IN(x, ops_i64s(t, 2, I64S(1, -4))), 2, 1, "named twice");
-    ops_refused(t, "Unsqueeze", NULL, 0, IN(x, ops_i64s(t, 1, I64S(4))), 2, 1, "is not one of rank 4");
+    ops_refused(t, "Unsqueeze", NULL, 0, IN(x, ops_i64s(t, 1, I64S(4))), 2, 1,
+                "is not one of rank 4");
 }
 
 static void test_makers(struct ops_test *t)
 {
-    const struct tensor *x = count_up(t, DTYPE_F32, 3, I64S(2, 3, 4)), *seven = ops_tensor(t, DTYPE_I32, 1, I64S(1),
-        (int32_t[]) { 7 });
+    const struct tensor *x = count_up(t, DTYPE_F32, 3, I64S(2, 3, 4)),
+                        *seven = ops_tensor(t, DTYPE_I32, 1, I64S(1), (int32_t[]) { 7 });
     struct attr range[] = { int_attr("start", -2), int_attr("end", 2) }, k = int_attr("k", 1);
     struct attr value = { .name = "value", .kind = ATTR_TENSOR, .tensor = seven };
     if (ops_run(t, "Shape", range, 2, IN(x), 1, 1) && ops_shape_is(t, 0, DTYPE_I64, 1, I64S(1)))
@@ -558,16 +590,22 @@ static void test_makers(struct ops_test *t)
     if (ops_run(t, "ConstantOfShape", &value, 1, IN(ops_i64s(t, 2, I64S(1, 3))), 1, 1)
         && ops_shape_is(t, 0, DTYPE_I32, 2, I64S(1, 3)))
         ops_same(t, 0, WANT(7, 7, 7), 0);
-    if (ops_run(t, "ConstantOfShape", NULL, 0, IN(ops_i64s(t, 0, NULL)), 1, 1) && ops_shape_is(t, 0, DTYPE_F32, 0, NULL))
+    if (ops_run(t, "ConstantOfShape", NULL, 0, IN(ops_i64s(t, 0, NULL)), 1, 1) &&
+        ops_shape_is(t, 0, DTYPE_F32, 0, NULL))
         ops_same(t, 0, WANT(0), 0);
-    if (ops_run(t, "Range", NULL, 0, IN(ops_tensor(t, DTYPE_I64, 0, NULL, I64S(10)), ops_tensor(t, DTYPE_I64, 0, NULL,
-        I64S(3)), ops_tensor(t, DTYPE_I64, 0, NULL, I64S(-3))), 3, 1) && ops_shape_is(t, 0, DTYPE_I64, 1, I64S(3)))
+    if (ops_run(t, "Range", NULL, 0,
+                IN(ops_tensor(t, DTYPE_I64, 0, NULL, I64S(10)),
+                   ops_tensor(t, DTYPE_I64, 0, NULL, I64S(3)),
+                   ops_tensor(t, DTYPE_I64, 0, NULL, I64S(-3))),
+                3, 1) &&
+        ops_shape_is(t, 0, DTYPE_I64, 1, I64S(3)))
         ops_same(t, 0, WANT(10, 7, 4), 0);
     if (ops_run(t, "EyeLike", &k, 1, IN(count_up(t, DTYPE_F32, 2, I64S(2, 3))), 1, 1))
         ops_same(t, 0, WANT(0, 1, 0, 0, 0, 1), 0);
     for (int64_t wrong = -3; wrong < 100; wrong += 101) {
         struct attr type = int_attr("dtype", wrong);
-        ops_refused(t, "EyeLike", &type, 1, IN(count_up(t, DTYPE_F32, 2, I64S(2, 2))), 1, 1, "no type of number");
+        ops_refused(t, "EyeLike", &type, 1, IN(count_up(t, DTYPE_F32, 2, I64S(2, 2))), 1, 1,
+                    "no type of number");
     }
     ops_refused(t, "ConstantOfShape", NULL, 0, IN(ops_i64s(t, 1, I64S(-1))), 1, 1, "negative");
     ops_refused(t, "Expand", NULL, 0, IN(x, ops_i64s(t, 1, I64S(3))), 2, 1, "broadcast");
@@ -579,8 +617,8 @@ static void test_makers(struct ops_test *t)
 static void test_hostile_values(struct ops_test *t)
 {
     const struct tensor *x = count_up(t, DTYPE_F32, 2, I64S(2, 3)), *zero = ops_i64s(t, 1, I64S(0));
-    const struct tensor *nine = ops_i64s(t, 1, I64S(9)), *twice = ops_i64s(t, 2, I64S(0, -2)), *pair = ops_i64s(t, 2,
-        I64S(1, 1));
+    const struct tensor *nine = ops_i64s(t, 1, I64S(9)), *twice = ops_i64s(t, 2, I64S(0, -2)),
+                        *pair = ops_i64s(t, 2, I64S(1, 1));
     struct attr far = int_attr("axis", 2), perm = ints_attr("perm", 2, I64S(0, 0));
     ops_refused(t, "Transpose", &perm, 1, IN(x), 1, 1, "no permutation");
     ops_refused(t, "Concat", &far, 1, IN(x, x), 2, 1, "axis 2 is not one of rank 2");
@@ -593,21 +631,26 @@ static void test_hostile_values(struct ops_test *t)
     ops_refused(t, "Slice", NULL, 0, IN(x, zero, nine, nine), 4, 1, "axis 9");
     ops_refused(t, "Tile", NULL, 0, IN(x, ops_i64s(t, 2, I64S(1, -1))), 2, 1, "-1 repeats");
     ops_refused(t, "Tile", NULL, 0, IN(x, pair, pair), 3, 1, "inputs");
-    ops_refused(t, "Pad", NULL, 0, IN(x, ops_i64s(t, 4, I64S(0, -2, 0, -2))), 2, 1, "negative size");
-    ops_refused(t, "Pad", NULL, 0, IN(x, ops_i64s(t, 4, I64S(INT64_MAX, 0, 0, 0))), 2, 1, "more than 2^31");
+    ops_refused(t, "Pad", NULL, 0, IN(x, ops_i64s(t, 4, I64S(0, -2, 0, -2))), 2, 1,
+                "negative size");
+    ops_refused(t, "Pad", NULL, 0, IN(x, ops_i64s(t, 4, I64S(INT64_MAX, 0, 0, 0))), 2, 1,
+                "more than 2^31");
     ops_refused(t, "Pad", NULL, 0, IN(x, pair), 2, 1, "2 pads for 2 axes");
     struct attr reflect = text_attr("mode", &pad_modes[1]);
-    ops_refused(t, "Pad", &reflect, 1, IN(x, ops_i64s(t, 4, I64S(2, 0, 0, 0))), 2, 1, "too few to reflect 2");
+    ops_refused(t, "Pad", &reflect, 1, IN(x, ops_i64s(t, 4, I64S(2, 0, 0, 0))), 2, 1,
+                "too few to reflect 2");
     t->runtime = 2;
     ops_refused(t, "Slice", NULL, 0, IN(x, zero, nine), 3, 1, "depends on the data of input 1");
-    ops_refused(t, "Compress", NULL, 0, IN(x, ops_tensor(t, DTYPE_BOOL, 1, I64S(1), NULL)), 2, 1, "not known before running");
+    ops_refused(t, "Compress", NULL, 0, IN(x, ops_tensor(t, DTYPE_BOOL, 1, I64S(1), NULL)), 2, 1,
+                "not known before running");
     t->runtime = 1;
     ops_refused(t, "NonZero", NULL, 0, IN(x), 1, 1, "not known before running");
     ops_refused(t, "Unique", NULL, 0, IN(x), 1, 1, "not known before running");
     t->runtime = 0;
 }
 
-/* Dimensions whose product leaves 64 bits: a sticky error of the scope, so each has a scope of its own. */
+/* Dimensions whose product leaves 64 bits: a sticky error of the scope, so each has a scope of its
+ * own. */
 static void test_overflow(void (*check)(struct ops_test *), struct ops_test *t)
 {
     struct ops_test own = ops_begin();
@@ -623,38 +666,48 @@ static void tile_overflow(struct ops_test *t)
 {
     const struct tensor *x = count_up(t, DTYPE_F32, 1, I64S(3));
     rill_status s = ops_try(t, "Tile", NULL, 0, IN(x, ops_i64s(t, 1, I64S(INT64_MAX))), 2, 1);
-    ops_check(t, s == RILL_UNSUPPORTED || s == RILL_LIMIT || s == RILL_MALFORMED, "status %d, '%s'", (int) s, t->err.text);
+    ops_check(t, s == RILL_UNSUPPORTED || s == RILL_LIMIT || s == RILL_MALFORMED, "status %d, '%s'",
+              (int) s, t->err.text);
 }
 
 /* ---- the rest: small cases worked out by hand ---- */
 
 static void test_select(struct ops_test *t)
 {
-    const struct tensor *x = count_up(t, DTYPE_I16, 2, I64S(2, 3)), *mask = ops_tensor(t, DTYPE_BOOL, 1, I64S(3),
-        (uint8_t[]) { 1, 0, 1 });
+    const struct tensor *x = count_up(t, DTYPE_I16, 2, I64S(2, 3)),
+                        *mask = ops_tensor(t, DTYPE_BOOL, 1, I64S(3), (uint8_t[]) { 1, 0, 1 });
     const struct tensor *k = ops_tensor(t, DTYPE_I64, 0, NULL, I64S(1));
-    struct attr lower = int_attr("upper", 0), axis = int_attr("axis", -1), batch[] = { int_attr("batch_axis", 0),
-        int_attr("time_axis", 1) }, block = int_attr("blocksize", 2);
+    struct attr lower = int_attr("upper", 0), axis = int_attr("axis", -1),
+                batch[] = { int_attr("batch_axis", 0), int_attr("time_axis", 1) },
+                block = int_attr("blocksize", 2);
     if (ops_run(t, "Trilu", NULL, 0, IN(x, k), 2, 1))
         ops_same(t, 0, WANT(0, 2, 3, 0, 0, 6), 0);
     if (ops_run(t, "Trilu", &lower, 1, IN(x), 1, 1))
         ops_same(t, 0, WANT(1, 0, 0, 4, 5, 0), 0);
-    if (ops_run(t, "OneHot", NULL, 0, IN(ops_i64s(t, 3, I64S(1, -1, 5)), ops_i64s(t, 1, I64S(3)),
-        ops_tensor(t, DTYPE_U8, 1, I64S(2), (uint8_t[]) { 4, 9 })), 3, 1) && ops_shape_is(t, 0, DTYPE_U8, 2, I64S(3, 3)))
+    if (ops_run(t, "OneHot", NULL, 0,
+                IN(ops_i64s(t, 3, I64S(1, -1, 5)), ops_i64s(t, 1, I64S(3)),
+                   ops_tensor(t, DTYPE_U8, 1, I64S(2), (uint8_t[]) { 4, 9 })),
+                3, 1) &&
+        ops_shape_is(t, 0, DTYPE_U8, 2, I64S(3, 3)))
         ops_same(t, 0, WANT(4, 9, 4, 4, 4, 9, 4, 4, 4), 0);
     if (ops_run(t, "ReverseSequence", batch, 2, IN(x, ops_i64s(t, 2, I64S(2, 3))), 2, 1))
         ops_same(t, 0, WANT(2, 1, 3, 6, 5, 4), 0);
-    if (ops_run(t, "Compress", &axis, 1, IN(x, mask), 2, 1) && ops_shape_is(t, 0, DTYPE_I16, 2, I64S(2, 2)))
+    if (ops_run(t, "Compress", &axis, 1, IN(x, mask), 2, 1) &&
+        ops_shape_is(t, 0, DTYPE_I16, 2, I64S(2, 2)))
         ops_same(t, 0, WANT(1, 3, 4, 6), 0);
-    if (ops_run(t, "Compress", NULL, 0, IN(x, mask), 2, 1) && ops_shape_is(t, 0, DTYPE_I16, 1, I64S(2)))
+    if (ops_run(t, "Compress", NULL, 0, IN(x, mask), 2, 1) &&
+        ops_shape_is(t, 0, DTYPE_I16, 1, I64S(2)))
         ops_same(t, 0, WANT(1, 3), 0);
-    if (ops_run(t, "NonZero", NULL, 0, IN(ops_tensor(t, DTYPE_F32, 2, I64S(2, 2), (float[]) { 1, -0.0f, 0.5f, NAN })), 1, 1)
-        && ops_shape_is(t, 0, DTYPE_I64, 2, I64S(2, 3)))
+    if (ops_run(t, "NonZero", NULL, 0,
+                IN(ops_tensor(t, DTYPE_F32, 2, I64S(2, 2), (float[]) { 1, -0.0f, 0.5f, NAN })), 1,
+                1) &&
+        ops_shape_is(t, 0, DTYPE_I64, 2, I64S(2, 3)))
         ops_same(t, 0, WANT(0, 1, 1, 0, 0, 1), 0);
     if (ops_run(t, "DepthToSpace", &block, 1, IN(count_up(t, DTYPE_F32, 4, I64S(1, 4, 1, 1))), 1, 1)
         && ops_shape_is(t, 0, DTYPE_F32, 4, I64S(1, 1, 2, 2)))
         ops_same(t, 0, WANT(1, 2, 3, 4), 0);
-    ops_refused(t, "SpaceToDepth", &block, 1, IN(count_up(t, DTYPE_F32, 4, I64S(1, 1, 3, 2))), 1, 1, "does not divide");
+    ops_refused(t, "SpaceToDepth", &block, 1, IN(count_up(t, DTYPE_F32, 4, I64S(1, 1, 3, 2))), 1, 1,
+                "does not divide");
 }
 
 static void test_unique(struct ops_test *t)

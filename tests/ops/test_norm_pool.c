@@ -61,22 +61,27 @@ static const int64_t ncl[3] = { 2, 6, 5 };
 
 static void test_batch(struct ops_test *t)
 {
-    const struct tensor *x = numbers(t, 3, ncl), *g = numbers(t, 1, ncl + 1), *b = numbers(t, 1, ncl + 1);
+    const struct tensor *x = numbers(t, 3, ncl), *g = numbers(t, 1, ncl + 1),
+                        *b = numbers(t, 1, ncl + 1);
     const struct tensor *m = numbers(t, 1, ncl + 1), *v = positive(t, 6);
     struct attr a = attr_float("epsilon", 1e-3f);
     for (int64_t i = 0; i < 60; i++) {
         int64_t c = i / 5 % 6;
         want[i] = (at(x, i) - at(m, c)) / sqrt(at(v, c) + (double) 1e-3f) * at(g, c) + at(b, c);
     }
-    for (t->runtime = 0; t->runtime < 4; t->runtime += 3) {      /* constant statistics, then run-time ones */
+    for (t->runtime = 0; t->runtime < 4;
+         t->runtime += 3) { /* constant statistics, then run-time ones */
         t->what = "batch normalisation";
-        if (ops_run(t, "BatchNormalization", &a, 1, (const struct tensor *[]) { x, g, b, m, v }, 5, 1))
+        if (ops_run(t, "BatchNormalization", &a, 1, (const struct tensor *[]) { x, g, b, m, v }, 5,
+                    1))
             ops_same(t, 0, want, 1e-5);
     }
     t->runtime = 0;
     a = attr_int("training_mode", 1);
-    ops_refused(t, "BatchNormalization", &a, 1, (const struct tensor *[]) { x, g, b, m, v }, 5, 1, "training_mode");
-    ops_refused(t, "BatchNormalization", NULL, 0, (const struct tensor *[]) { x, g, b, m, x }, 5, 1, "per channel");
+    ops_refused(t, "BatchNormalization", &a, 1, (const struct tensor *[]) { x, g, b, m, v }, 5, 1,
+                "training_mode");
+    ops_refused(t, "BatchNormalization", NULL, 0, (const struct tensor *[]) { x, g, b, m, x }, 5, 1,
+                "per channel");
 }
 
 static void test_layer(struct ops_test *t)
@@ -100,16 +105,19 @@ static void test_layer(struct ops_test *t)
     ops_same(t, 2, inv, 1e-5);
     ops_shape_is(t, 1, DTYPE_F32, 3, (int64_t[]) { 2, 1, 1 });
     a[0] = attr_int("axis", 5);
-    ops_refused(t, "LayerNormalization", a, 2, (const struct tensor *[]) { x, g, b }, 3, 1, "axis 5");
+    ops_refused(t, "LayerNormalization", a, 2, (const struct tensor *[]) { x, g, b }, 3, 1,
+                "axis 5");
 }
 
 static void test_groups(struct ops_test *t)
 {
-    const struct tensor *x = numbers(t, 3, ncl), *g = numbers(t, 1, ncl + 1), *b = numbers(t, 1, ncl + 1);
+    const struct tensor *x = numbers(t, 3, ncl), *g = numbers(t, 1, ncl + 1),
+                        *b = numbers(t, 1, ncl + 1);
     for (int64_t groups = 1; groups <= 6; groups++) {
         struct attr a = attr_int("num_groups", groups);
         if (6 % groups) {
-            ops_refused(t, "GroupNormalization", &a, 1, (const struct tensor *[]) { x, g, b }, 3, 1, "do not divide");
+            ops_refused(t, "GroupNormalization", &a, 1, (const struct tensor *[]) { x, g, b }, 3, 1,
+                        "do not divide");
             continue;
         }
         int64_t n = 30 / groups;
@@ -145,7 +153,8 @@ static void test_lp_lrn(struct ops_test *t)
             ops_same(t, 0, want, 1e-5);
     }
     for (int64_t size = 1; size <= 5; size++) {
-        struct attr a[4] = { attr_int("size", size), attr_float("alpha", 0.5f), attr_float("beta", 0.75f), attr_float("bias", 2) };
+        struct attr a[4] = { attr_int("size", size), attr_float("alpha", 0.5f),
+                             attr_float("beta", 0.75f), attr_float("bias", 2) };
         for (int64_t i = 0; i < 60; i++) {
             double s = 0;
             int64_t c = i / 5 % 6;
@@ -166,7 +175,8 @@ struct geometry { int64_t length, kernel, stride, dilation, before, after, ceil;
 
 static int64_t pooled_length(const struct geometry *g)
 {
-    int64_t span = g->length + g->before + g->after - ((g->kernel - 1) * g->dilation + 1), n = span / g->stride + 1;
+    int64_t span = g->length + g->before + g->after - ((g->kernel - 1) * g->dilation + 1),
+            n = span / g->stride + 1;
     if (g->ceil && span % g->stride && n * g->stride < g->length + g->before)
         n++;        /* a last window that starts in the input or the front padding */
     return n;
@@ -174,7 +184,8 @@ static int64_t pooled_length(const struct geometry *g)
 
 enum kind { POOL_MAX, POOL_MEAN, POOL_MEAN_PADDED, POOL_L2 };
 
-static double pooled(const struct tensor *x, const struct geometry *g, enum kind kind, int64_t ch, int64_t o, int64_t *ret_at)
+static double pooled(const struct tensor *x, const struct geometry *g, enum kind kind, int64_t ch,
+                     int64_t o, int64_t *ret_at)
 {
     double best = -INFINITY, sum = 0;
     int64_t inside = 0, padded = 0;
@@ -191,7 +202,9 @@ static double pooled(const struct tensor *x, const struct geometry *g, enum kind
             *ret_at = ch * g->length + i;
         }
     }
-    return kind == POOL_MAX ? best : kind == POOL_L2 ? sqrt(sum) : sum / (double) (kind == POOL_MEAN ? inside : padded);
+    return kind == POOL_MAX ? best
+        : kind == POOL_L2   ? sqrt(sum)
+                            : sum / (double) (kind == POOL_MEAN ? inside : padded);
 }
 
 static void pool_check(struct ops_test *t, const struct geometry *g, enum kind kind)
@@ -200,16 +213,19 @@ static void pool_check(struct ops_test *t, const struct geometry *g, enum kind k
     int64_t dim[3] = { 1, 2, g->length }, pads[2] = { g->before, g->after }, n = pooled_length(g);
     const struct tensor *x = numbers(t, 3, dim);
     double indices[256];
-    struct attr a[6] = { attr_ints("kernel_shape", &g->kernel, 1), attr_ints("strides", &g->stride, 1),
-                         attr_ints("dilations", &g->dilation, 1), attr_ints("pads", pads, 2), attr_int("ceil_mode", g->ceil),
-                         attr_int("count_include_pad", 1) };
+    struct attr a[6] = {
+        attr_ints("kernel_shape", &g->kernel, 1), attr_ints("strides", &g->stride, 1),
+        attr_ints("dilations", &g->dilation, 1),  attr_ints("pads", pads, 2),
+        attr_int("ceil_mode", g->ceil),           attr_int("count_include_pad", 1)
+    };
     for (int64_t i = 0; i < 2 * n; i++) {
         int64_t where = 0;
         want[i] = pooled(x, g, kind, i / n, i % n, &where);
         indices[i] = (double) where;
     }
     t->what = names[kind];
-    if (!ops_run(t, names[kind], a, kind == POOL_MEAN_PADDED ? 6 : 5, &x, 1, kind == POOL_MAX ? 2 : 1))
+    if (!ops_run(t, names[kind], a, kind == POOL_MEAN_PADDED ? 6 : 5, &x, 1,
+                 kind == POOL_MAX ? 2 : 1))
         return;
     ops_shape_is(t, 0, DTYPE_F32, 3, (int64_t[]) { 1, 2, n });
     ops_same(t, 0, want, 1e-5);
@@ -223,7 +239,9 @@ static void test_pool(struct ops_test *t)
         for (int64_t stride = 1; stride <= 3; stride++)
             for (int64_t pads = 0; pads < kernel * kernel; pads++)
                 for (int64_t form = 0; form < 4; form++) {
-                    struct geometry g = { 11, kernel, stride, 1 + form % 2, pads / kernel, pads % kernel, form / 2 };
+                    struct geometry g = { 11,           kernel,        stride,
+                                          1 + form % 2, pads / kernel, pads % kernel,
+                                          form / 2 };
                     for (int kind = POOL_MAX; kind <= POOL_L2; kind++)
                         pool_check(t, &g, (enum kind) kind);
                 }

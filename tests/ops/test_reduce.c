@@ -27,13 +27,16 @@ static struct tensor *numbers(struct ops_test *t, enum dtype type, int rank, con
 /* ---- reductions ---- */
 
 enum rule { R_SUM, R_MEAN, R_MAX, R_MIN, R_PROD, R_L1, R_L2, R_LOGSUM, R_LOGSUMEXP, R_SQUARE };
-static const struct { const char *op; enum rule rule; } rules[] = {
-    { "ReduceSum", R_SUM }, { "ReduceMean", R_MEAN }, { "ReduceMax", R_MAX }, { "ReduceMin", R_MIN },
-        { "ReduceProd", R_PROD },
-    { "ReduceL1", R_L1 }, { "ReduceL2", R_L2 }, { "ReduceLogSum", R_LOGSUM }, { "ReduceLogSumExp",
-        R_LOGSUMEXP },
-    { "ReduceSumSquare", R_SQUARE }
-};
+static const struct { const char *op; enum rule rule; } rules[] = { { "ReduceSum", R_SUM },
+              { "ReduceMean", R_MEAN },
+              { "ReduceMax", R_MAX },
+              { "ReduceMin", R_MIN },
+              { "ReduceProd", R_PROD },
+              { "ReduceL1", R_L1 },
+              { "ReduceL2", R_L2 },
+              { "ReduceLogSum", R_LOGSUM },
+              { "ReduceLogSumExp", R_LOGSUMEXP },
+              { "ReduceSumSquare", R_SQUARE } };
 
 static const struct { int rank, n_axes; int64_t dim[6], axes[6]; } shapes[] = {
     { 1, 1, { 37 }, { 0 } },
@@ -66,11 +69,15 @@ static double fold(enum rule r, double a, double v)
 
 static double finish(enum rule r, double a, double n)
 {
-    return r == R_MEAN ? a / n : r == R_L2 ? sqrt(a) : r == R_LOGSUM || r == R_LOGSUMEXP ? log(a) : a;
+    return r == R_MEAN                      ? a / n
+        : r == R_L2                         ? sqrt(a)
+        : r == R_LOGSUM || r == R_LOGSUMEXP ? log(a)
+                                            : a;
 }
 
 /* want: doubles for every output, in the order of the kept coordinates. */
-static void naive_reduce(const struct tensor *x, enum rule r, const bool *reduced, double *want, int64_t n_out)
+static void naive_reduce(const struct tensor *x, enum rule r, const bool *reduced, double *want,
+                         int64_t n_out)
 {
     int64_t n = tensor_count(x);
     for (int64_t o = 0; o < n_out; o++)
@@ -91,7 +98,8 @@ static void naive_reduce(const struct tensor *x, enum rule r, const bool *reduce
 static void reduce_run(struct ops_test *t, size_t rule, size_t shape, enum dtype type, bool keep)
 {
     char what[100];
-    snprintf(what, sizeof what, "%s %s shape #%zu keep %d", rules[rule].op, dtype_name(type), shape, keep);
+    snprintf(what, sizeof what, "%s %s shape #%zu keep %d", rules[rule].op, dtype_name(type), shape,
+             keep);
     t->what = what;
     struct tensor *x = numbers(t, type, shapes[shape].rank, shapes[shape].dim);
     for (int64_t i = 0; rules[rule].rule == R_LOGSUM && i < tensor_count(x); i++)
@@ -103,7 +111,8 @@ static void reduce_run(struct ops_test *t, size_t rule, size_t shape, enum dtype
         reduced[k] = shapes[shape].n_axes == 0;
     for (int k = 0; k < shapes[shape].n_axes; k++)
         reduced[axis_normalise(shapes[shape].axes[k], x->rank)] = true;
-    struct tensor *axes = shapes[shape].n_axes ? ops_i64s(t, shapes[shape].n_axes, shapes[shape].axes) : NULL;
+    struct tensor *axes =
+        shapes[shape].n_axes ? ops_i64s(t, shapes[shape].n_axes, shapes[shape].axes) : NULL;
     if (!ops_run(t, rules[rule].op, &drop, keep ? 0 : 1, (const struct tensor *[]) { x, axes },
         axes ? 2 : 1, 1))
         return;
@@ -118,19 +127,23 @@ static void reduce_run(struct ops_test *t, size_t rule, size_t shape, enum dtype
     naive_reduce(x, rules[rule].rule, reduced, want, n_out);
     for (int64_t i = 0; !dtype_is_float(type) && i < n_out; i++)
         want[i] = trunc(want[i]);
-    double tol = type == DTYPE_F64 ? 1e-12 : type == DTYPE_F16 ? 2e-3 : type == DTYPE_BF16 ? 1e-2 : 2e-6;
+    double tol = type == DTYPE_F64 ? 1e-12
+        : type == DTYPE_F16        ? 2e-3
+        : type == DTYPE_BF16       ? 1e-2
+                                   : 2e-6;
     if (ops_shape_is(t, 0, type, rank, dim) && (dtype_is_float(type) || rules[rule].rule != R_PROD))
         ops_same(t, 0, want, tol);
 }
 
 static void test_reduce(struct ops_test *t)
 {
-    static const enum dtype types[] = { DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16, DTYPE_I32, DTYPE_I64,
-        DTYPE_U32, DTYPE_U64 };
+    static const enum dtype types[] = { DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16,
+                                        DTYPE_I32, DTYPE_I64, DTYPE_U32, DTYPE_U64 };
     for (size_t r = 0; r < COUNT(rules); r++)
         for (size_t s = 0; s < COUNT(shapes); s++)
             for (size_t k = 0; k < COUNT(types); k++) {
-                if (dtype_is_int(types[k]) && (rules[r].rule == R_LOGSUMEXP || rules[r].rule == R_MEAN))
+                if (dtype_is_int(types[k]) &&
+                    (rules[r].rule == R_LOGSUMEXP || rules[r].rule == R_MEAN))
                     continue;
                 reduce_run(t, r, s, types[k], true);
                 reduce_run(t, r, s, types[k], false);
@@ -141,8 +154,8 @@ static void test_reduce(struct ops_test *t)
 
 static void test_reduce_edges(struct ops_test *t)
 {
-    struct tensor *x = ops_f32(t, 2, (int64_t[]) { 2, 3 }, (float[]) { 1, NAN, 3, -INFINITY, -INFINITY,
-        -INFINITY });
+    struct tensor *x = ops_f32(t, 2, (int64_t[]) { 2, 3 },
+                               (float[]) { 1, NAN, 3, -INFINITY, -INFINITY, -INFINITY });
     struct tensor *last = ops_i64s(t, 1, (int64_t[]) { 1 }), *none = ops_i64s(t, 0, NULL);
     const struct tensor *in[] = { x, last };
     if (ops_run(t, "ReduceMax", &drop, 1, in, 2, 1))
@@ -166,16 +179,17 @@ static void test_reduce_edges(struct ops_test *t)
 static void test_reduce_empty(struct ops_test *t)
 {
     static const struct { const char *op; enum dtype type; double want; } empty[] = {
-        { "ReduceSum", DTYPE_F32, 0 }, { "ReduceProd", DTYPE_F32, 1 }, { "ReduceMax", DTYPE_F32, -INFINITY },
-        { "ReduceMin", DTYPE_F64, INFINITY }, { "ReduceMean", DTYPE_F32, NAN }, { "ReduceLogSumExp",
-            DTYPE_F32, -INFINITY },
-        { "ReduceMax", DTYPE_I8, -128 }, { "ReduceMin", DTYPE_I16, 32767 }, { "ReduceMax", DTYPE_U8, 0 },
-        { "ReduceMin", DTYPE_U8, 255 }, { "ReduceMin", DTYPE_BOOL, 1 }, { "ReduceSum", DTYPE_I32, 0 },
-            { "ReduceMean", DTYPE_I32, 0 }
+        { "ReduceSum", DTYPE_F32, 0 },         { "ReduceProd", DTYPE_F32, 1 },
+        { "ReduceMax", DTYPE_F32, -INFINITY }, { "ReduceMin", DTYPE_F64, INFINITY },
+        { "ReduceMean", DTYPE_F32, NAN },      { "ReduceLogSumExp", DTYPE_F32, -INFINITY },
+        { "ReduceMax", DTYPE_I8, -128 },       { "ReduceMin", DTYPE_I16, 32767 },
+        { "ReduceMax", DTYPE_U8, 0 },          { "ReduceMin", DTYPE_U8, 255 },
+        { "ReduceMin", DTYPE_BOOL, 1 },        { "ReduceSum", DTYPE_I32, 0 },
+        { "ReduceMean", DTYPE_I32, 0 }
     };
     for (size_t k = 0; k < COUNT(empty); k++) {
-        struct tensor *x = ops_tensor(t, empty[k].type, 2, (int64_t[]) { 0, 2 }, NULL), *axis = ops_i64s(t,
-            1, (int64_t[]) { 0 });
+        struct tensor *x = ops_tensor(t, empty[k].type, 2, (int64_t[]) { 0, 2 }, NULL),
+                      *axis = ops_i64s(t, 1, (int64_t[]) { 0 });
         double want[] = { empty[k].want, empty[k].want };
         t->what = empty[k].op;
         if (ops_run(t, empty[k].op, NULL, 0, (const struct tensor *[]) { x, axis }, 2, 1))
@@ -219,10 +233,11 @@ static void test_arg(struct ops_test *t)
             ops_same(t, 0, (double[]) { 0, 1 }, 0);
         if (ops_run(t, "ArgMin", last_axis, 3, in, 1, 1))
             ops_same(t, 0, (double[]) { 0, 2 }, 0);
-        if (ops_run(t, "ArgMax", NULL, 0, in, 1, 1) && ops_shape_is(t, 0, DTYPE_I64, 2, (int64_t[]) { 1, 3 }))
+        if (ops_run(t, "ArgMax", NULL, 0, in, 1, 1) &&
+            ops_shape_is(t, 0, DTYPE_I64, 2, (int64_t[]) { 1, 3 }))
             ops_same(t, 0, (double[]) { 1, 0, 0 }, 0);
     }
-    for (int type = DTYPE_F32; type <= DTYPE_BF16; type++) {        /* the first NaN wins, or the last */
+    for (int type = DTYPE_F32; type <= DTYPE_BF16; type++) { /* the first NaN wins, or the last */
         struct tensor *x = ops_tensor(t, (enum dtype) type, 1, (int64_t[]) { 4 }, NULL);
         const double with_nan[] = { 1, NAN, 9, NAN };
         for (int i = 0; i < 4; i++)
@@ -247,7 +262,8 @@ static void naive_softmax(const struct tensor *x, int axis, int form, double *wa
         double sum = 0, v = tensor_get_f64(x, x->data, i);
         for (int64_t r = 0; r < n; r++) {
             sum += exp(tensor_get_f64(x, x->data, base + r * inner));
-            if (tensor_get_f64(x, x->data, base + r * inner) > tensor_get_f64(x, x->data, base + best * inner))
+            if (tensor_get_f64(x, x->data, base + r * inner) >
+                tensor_get_f64(x, x->data, base + best * inner))
                 best = r;
         }
         want[i] = form == 0 ? exp(v) / sum : form == 1 ? v - log(sum) : (i / inner) % n == best;
@@ -265,7 +281,10 @@ static void test_softmax(struct ops_test *t)
                 struct attr a = { .name = "axis", .kind = ATTR_INT, .i = axis - 3 };
                 naive_softmax(x, axis, form, want);
                 t->what = ops[form];
-                double tol = type == DTYPE_F64 ? 1e-14 : type == DTYPE_F32 ? 5e-7 : type == DTYPE_F16 ? 6e-4 : 4e-3;
+                double tol = type == DTYPE_F64 ? 1e-14
+                    : type == DTYPE_F32        ? 5e-7
+                    : type == DTYPE_F16        ? 6e-4
+                                               : 4e-3;
                 if (ops_run(t, ops[form], &a, 1, (const struct tensor *[]) { x }, 1, 1))
                     ops_same(t, 0, want, tol);
             }
@@ -282,20 +301,23 @@ static void test_softmax(struct ops_test *t)
 
 static void test_cumsum(struct ops_test *t)
 {
-    static const enum dtype types[] = { DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16, DTYPE_I32, DTYPE_I64,
-        DTYPE_U32, DTYPE_U64 };
-    static const double want[2][2][2][6] = {    /* [axis][exclusive][reverse] */
-        { { { 1, 2, 3, 5, 7, 9 }, { 5, 7, 9, 4, 5, 6 } }, { { 0, 0, 0, 1, 2, 3 }, { 4, 5, 6, 0, 0, 0 } } },
-        { { { 1, 3, 6, 4, 9, 15 }, { 6, 5, 3, 15, 11, 6 } }, { { 0, 1, 3, 0, 4, 9 }, { 5, 3, 0, 11, 6, 0 } } }
+    static const enum dtype types[] = { DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16,
+                                        DTYPE_I32, DTYPE_I64, DTYPE_U32, DTYPE_U64 };
+    static const double want[2][2][2][6] = { /* [axis][exclusive][reverse] */
+                                             { { { 1, 2, 3, 5, 7, 9 }, { 5, 7, 9, 4, 5, 6 } },
+                                               { { 0, 0, 0, 1, 2, 3 }, { 4, 5, 6, 0, 0, 0 } } },
+                                             { { { 1, 3, 6, 4, 9, 15 }, { 6, 5, 3, 15, 11, 6 } },
+                                               { { 0, 1, 3, 0, 4, 9 }, { 5, 3, 0, 11, 6, 0 } } }
     };
     for (size_t k = 0; k < COUNT(types); k++)
         for (int m = 0; m < 8; m++) {
             struct tensor *x = ops_tensor(t, types[k], 2, (int64_t[]) { 2, 3 }, NULL);
             for (int i = 0; i < 6; i++)
                 tensor_set_f64(x, x->data, i, i + 1);
-            struct attr a[] = { { .name = "exclusive", .kind = ATTR_INT, .i = m & 1 }, { .name = "reverse",
-                .kind = ATTR_INT, .i = m >> 1 & 1 } };
-            struct tensor *axis = ops_tensor(t, DTYPE_I32, 0, NULL, (int32_t[]) { m >> 2 ? -1 : 0 });
+            struct attr a[] = { { .name = "exclusive", .kind = ATTR_INT, .i = m & 1 },
+                                { .name = "reverse", .kind = ATTR_INT, .i = m >> 1 & 1 } };
+            struct tensor *axis =
+                ops_tensor(t, DTYPE_I32, 0, NULL, (int32_t[]) { m >> 2 ? -1 : 0 });
             if (ops_run(t, "CumSum", a, 2, (const struct tensor *[]) { x, axis }, 2, 1))
                 ops_same(t, 0, want[m >> 2][m & 1][m >> 1 & 1], 0);
         }
@@ -303,8 +325,8 @@ static void test_cumsum(struct ops_test *t)
 
 static void test_topk(struct ops_test *t)
 {
-    const struct attr smallest = { .name = "largest", .kind = ATTR_INT, .i = 0 }, axis0 = { .name = "axis",
-        .kind = ATTR_INT, .i = 0 };
+    const struct attr smallest = { .name = "largest", .kind = ATTR_INT, .i = 0 },
+                      axis0 = { .name = "axis", .kind = ATTR_INT, .i = 0 };
     struct tensor *k3 = ops_i64s(t, 1, (int64_t[]) { 3 }), *k2 = ops_i64s(t, 1, (int64_t[]) { 2 }),
         *k0 = ops_i64s(t, 1, (int64_t[]) { 0 });
     const double v[] = { 1, 9, 4, 9, 0, 7 };
@@ -342,15 +364,17 @@ static void test_topk(struct ops_test *t)
             falling = falling && y[i] <= y[i - 1];
         ops_check(t, falling, "500 values come sorted");
     }
-    struct tensor *signs = ops_f32(t, 1, (int64_t[]) { 5 }, (float[]) { -0.0f, 0, -1, NAN, -INFINITY });
-    if (ops_run(t, "TopK", NULL, 0, (const struct tensor *[]) { signs, ops_i64s(t, 1, (int64_t[]) { 5 }) },
-        2, 2))
+    struct tensor *signs =
+        ops_f32(t, 1, (int64_t[]) { 5 }, (float[]) { -0.0f, 0, -1, NAN, -INFINITY });
+    if (ops_run(t, "TopK", NULL, 0,
+                (const struct tensor *[]) { signs, ops_i64s(t, 1, (int64_t[]) { 5 }) }, 2, 2))
         ops_same(t, 1, (double[]) { 3, 0, 1, 2, 4 }, 0);
 }
 
 static void test_refusals(struct ops_test *t)
 {
-    struct tensor *x = ops_f32(t, 2, (int64_t[]) { 2, 3 }, NULL), *axis = ops_i64s(t, 1, (int64_t[]) { 2 });
+    struct tensor *x = ops_f32(t, 2, (int64_t[]) { 2, 3 }, NULL),
+                  *axis = ops_i64s(t, 1, (int64_t[]) { 2 });
     struct tensor *b = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 3 }, NULL), *k = ops_i64s(t, 1,
         (int64_t[]) { 4 });
     struct tensor *none = ops_f32(t, 1, (int64_t[]) { 0 }, NULL);
@@ -362,11 +386,14 @@ static void test_refusals(struct ops_test *t)
     ops_refused(t, "ArgMax", NULL, 0, (const struct tensor *[]) { none }, 1, 1, "no elements");
     ops_refused(t, "Softmax", &far, 1, in, 1, 1, "axis -3 does not exist");
     ops_refused(t, "CumSum", NULL, 0, in, 2, 1, "axis 2 does not exist");
-    ops_refused(t, "CumSum", NULL, 0, (const struct tensor *[]) { x, x }, 2, 1, "must be i32 or i64");
-    ops_refused(t, "TopK", NULL, 0, (const struct tensor *[]) { x, k }, 2, 2, "k = 4 is not within the axis");
+    ops_refused(t, "CumSum", NULL, 0, (const struct tensor *[]) { x, x }, 2, 1,
+                "must be i32 or i64");
+    ops_refused(t, "TopK", NULL, 0, (const struct tensor *[]) { x, k }, 2, 2,
+                "k = 4 is not within the axis");
     t->runtime = 2;
     ops_refused(t, "ReduceSum", NULL, 0, in, 2, 1, "depends on the data of input 1");
-    ops_refused(t, "TopK", NULL, 0, (const struct tensor *[]) { x, k }, 2, 2, "depends on the data of input 1");
+    ops_refused(t, "TopK", NULL, 0, (const struct tensor *[]) { x, k }, 2, 2,
+                "depends on the data of input 1");
     ops_refused(t, "CumSum", NULL, 0, in, 2, 1, "must be one constant");
     t->runtime = 0;
 }

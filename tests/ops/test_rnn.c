@@ -15,9 +15,9 @@ enum { RNN, GRU, LSTM };
 
 static int64_t hidden = 6;
 
-static const struct { const char *op; int gates, n_acts; const char *acts[3]; } cells[] = {
-    { "RNN", 1, 1, { "Tanh" } }, { "GRU", 3, 2, { "Sigmoid", "Tanh" } }, { "LSTM", 4, 3, { "Sigmoid", "Tanh", "Tanh" } }
-};
+static const struct { const char *op; int gates, n_acts; const char *acts[3]; } cells[] = { { "RNN", 1, 1, { "Tanh" } },
+              { "GRU", 3, 2, { "Sigmoid", "Tanh" } },
+              { "LSTM", 4, 3, { "Sigmoid", "Tanh", "Tanh" } } };
 static const char *const directions[] = { "forward", "reverse", "bidirectional" };
 
 struct net {
@@ -25,12 +25,15 @@ struct net {
     int64_t batch, steps, layout;
     float clip;
     const char *act[6];             /* of both directions; NULL: the defaults */
-    float alpha, beta;              /* given for every activation that takes them, where has_params */
+    float alpha, beta; /* given for every activation that takes them, where has_params */
     bool has_params;
     const struct tensor *in[8];     /* X W R B lens h c P */
 };
 
-struct result { double y[STEPS_MAX * 2 * BATCH_MAX * HIDDEN_MAX], h[2 * BATCH_MAX * HIDDEN_MAX], c[2 * BATCH_MAX * HIDDEN_MAX]; };
+struct result {
+    double y[STEPS_MAX * 2 * BATCH_MAX * HIDDEN_MAX], h[2 * BATCH_MAX * HIDDEN_MAX],
+        c[2 * BATCH_MAX * HIDDEN_MAX];
+};
 
 static uint32_t seed = 7;
 static float draw(float scale)
@@ -49,11 +52,17 @@ static struct tensor *numbers(struct ops_test *t, int rank, const int64_t *dim, 
 
 /* ---- the equations ---- */
 
-static const struct { const char *name; double alpha, beta; int params; } act_defaults[] = {
-    { "Relu", 0, 0, 0 }, { "Tanh", 0, 0, 0 }, { "Sigmoid", 0, 0, 0 }, { "Softsign", 0, 0, 0 }, { "Softplus", 0, 0, 0 },
-    { "LeakyRelu", 0.01, 0, 1 }, { "ThresholdedRelu", 1, 0, 1 }, { "Elu", 1, 0, 1 },
-    { "Affine", 1, 0, 2 }, { "ScaledTanh", 1, 1, 2 }, { "HardSigmoid", 0.2, 0.5, 2 }
-};
+static const struct { const char *name; double alpha, beta; int params; } act_defaults[] = { { "Relu", 0, 0, 0 },
+                     { "Tanh", 0, 0, 0 },
+                     { "Sigmoid", 0, 0, 0 },
+                     { "Softsign", 0, 0, 0 },
+                     { "Softplus", 0, 0, 0 },
+                     { "LeakyRelu", 0.01, 0, 1 },
+                     { "ThresholdedRelu", 1, 0, 1 },
+                     { "Elu", 1, 0, 1 },
+                     { "Affine", 1, 0, 2 },
+                     { "ScaledTanh", 1, 1, 2 },
+                     { "HardSigmoid", 0.2, 0.5, 2 } };
 
 static double act_value(size_t k, double a, double b, double x)
 {
@@ -78,7 +87,8 @@ static double act(const struct net *n, int d, int which, double x)
     const char *name = n->act[0] ? n->act[at] : cells[n->cell].acts[which];
     for (size_t k = 0; k < COUNT(act_defaults); k++)
         if (!strcasecmp(act_defaults[k].name, name)) {
-            bool a = n->has_params && act_defaults[k].params > 0, b = n->has_params && act_defaults[k].params > 1;
+            bool a = n->has_params && act_defaults[k].params > 0,
+                 b = n->has_params && act_defaults[k].params > 1;
             return act_value(k, a ? (double) n->alpha : act_defaults[k].alpha,
                              b ? (double) n->beta : act_defaults[k].beta, x);
         }
@@ -98,7 +108,8 @@ static double item(const struct net *n, int input, int64_t at)
 /* W x + Wb of row g of direction d at (t, b). */
 static double from_input(const struct net *n, int64_t d, int64_t g, int64_t t, int64_t b)
 {
-    int64_t rows = cells[n->cell].gates * hidden, at = n->layout ? b * n->steps + t : t * n->batch + b;
+    int64_t rows = cells[n->cell].gates * hidden,
+            at = n->layout ? b * n->steps + t : t * n->batch + b;
     double s = item(n, 3, d * 2 * rows + g);
     for (int64_t i = 0; i < INPUTS; i++)
         s += item(n, 1, (d * rows + g) * INPUTS + i) * item(n, 0, at * INPUTS + i);
@@ -106,7 +117,8 @@ static double from_input(const struct net *n, int64_t d, int64_t g, int64_t t, i
 }
 
 /* R h + Rb of row g; mask, where there is one, multiplies h. */
-static double from_state(const struct net *n, int64_t d, int64_t g, const double *h, const double *mask)
+static double from_state(const struct net *n, int64_t d, int64_t g, const double *h,
+                         const double *mask)
 {
     int64_t rows = cells[n->cell].gates * hidden;
     double s = item(n, 3, d * 2 * rows + rows + g);
@@ -142,10 +154,14 @@ static void lstm_step(const struct net *n, int d, int64_t t, int64_t b, double *
     for (int64_t q = 0; q < hidden; q++) {
         int64_t p = d * 3 * hidden + q;
         double i = act(n, d, 0, clipped(n, both(n, d, q, t, b, h) + item(n, 7, p) * cell[q]));
-        double f = act(n, d, 0, clipped(n, both(n, d, 2 * hidden + q, t, b, h) + item(n, 7, p + 2 * hidden) * cell[q]));
+        double f = act(n, d, 0,
+                       clipped(n,
+                               both(n, d, 2 * hidden + q, t, b, h) +
+                                   item(n, 7, p + 2 * hidden) * cell[q]));
         double g = act(n, d, 1, clipped(n, both(n, d, 3 * hidden + q, t, b, h)));
         double c = (n->use & USE_FORGET ? 1 - i : f) * cell[q] + i * g;
-        double o = act(n, d, 0, clipped(n, both(n, d, hidden + q, t, b, h) + item(n, 7, p + hidden) * c));
+        double o =
+            act(n, d, 0, clipped(n, both(n, d, hidden + q, t, b, h) + item(n, 7, p + hidden) * c));
         next[q] = o * act(n, d, 2, c);
         cell[q] = c;
     }
@@ -181,7 +197,8 @@ static void naive(const struct net *n, struct result *ret)
             }
             for (int64_t k = 0; k < len; k++) {
                 int64_t t = n->direction == 1 || d == 1 ? len - 1 - k : k;
-                int64_t y = n->layout ? (b * n->steps + t) * dirs + d : (t * dirs + d) * n->batch + b;
+                int64_t y =
+                    n->layout ? (b * n->steps + t) * dirs + d : (t * dirs + d) * n->batch + b;
                 naive_step(n, d, t, b, h, c);
                 memcpy(ret->y + y * hidden, h, (size_t) hidden * sizeof *h);
             }
@@ -207,7 +224,9 @@ static void net_fill(struct ops_test *t, struct net *n)
     n->in[4] = n->use & USE_LENS ? ops_tensor(t, DTYPE_I32, 1, &n->batch, lens) : NULL;
     n->in[5] = n->use & USE_H ? numbers(t, 3, s, 0.8f) : NULL;
     n->in[6] = n->cell == LSTM && n->use & USE_C ? numbers(t, 3, s, 0.8f) : NULL;
-    n->in[7] = n->cell == LSTM && n->use & USE_P ? numbers(t, 2, (int64_t[]) { dirs, 3 * hidden }, 0.7f) : NULL;
+    n->in[7] = n->cell == LSTM && n->use & USE_P
+        ? numbers(t, 2, (int64_t[]) { dirs, 3 * hidden }, 0.7f)
+        : NULL;
 }
 
 static bool net_run(struct ops_test *t, const struct net *n, unsigned n_out)
@@ -227,15 +246,25 @@ static bool net_run(struct ops_test *t, const struct net *n, unsigned n_out)
     if (n->clip > 0)
         a[k++] = (struct attr) { .name = "clip", .kind = ATTR_FLOAT, .f = n->clip };
     if (n->act[0])
-        a[k++] = (struct attr) { .name = "activations", .kind = ATTR_STRINGS, .strings = { (uint32_t) n_acts, n->act } };
+        a[k++] = (struct attr) { .name = "activations",
+                                 .kind = ATTR_STRINGS,
+                                 .strings = { (uint32_t) n_acts, n->act } };
     if (n->has_params) {
-        a[k++] = (struct attr) { .name = "activation_alpha", .kind = ATTR_FLOATS, .floats = { (uint32_t) n_acts, alpha } };
-        a[k++] = (struct attr) { .name = "activation_beta", .kind = ATTR_FLOATS, .floats = { (uint32_t) n_acts, beta } };
+        a[k++] = (struct attr) { .name = "activation_alpha",
+                                 .kind = ATTR_FLOATS,
+                                 .floats = { (uint32_t) n_acts, alpha } };
+        a[k++] = (struct attr) { .name = "activation_beta",
+                                 .kind = ATTR_FLOATS,
+                                 .floats = { (uint32_t) n_acts, beta } };
     }
     if (n->cell == LSTM)
-        a[k++] = (struct attr) { .name = "input_forget", .kind = ATTR_INT, .i = !!(n->use & USE_FORGET) };
+        a[k++] = (struct attr) { .name = "input_forget",
+                                 .kind = ATTR_INT,
+                                 .i = !!(n->use & USE_FORGET) };
     if (n->cell == GRU)
-        a[k++] = (struct attr) { .name = "linear_before_reset", .kind = ATTR_INT, .i = !!(n->use & USE_LBR) };
+        a[k++] = (struct attr) { .name = "linear_before_reset",
+                                 .kind = ATTR_INT,
+                                 .i = !!(n->use & USE_LBR) };
     unsigned n_in = n->cell == LSTM ? 8 : 6;
     while (n_in > 3 && !n->in[n_in - 1])
         n_in--;
@@ -247,7 +276,8 @@ static bool same_bits(const struct tensor *a, const struct tensor *b)
     return tensor_bytes(a) == tensor_bytes(b) && !memcmp(a->data, b->data, tensor_bytes(a));
 }
 
-/* A bound that nothing reaches leaves the equations as they are, but not to the kernels of whole cells. */
+/* A bound that nothing reaches leaves the equations as they are, but not to the kernels of whole
+ * cells. */
 static void apart_check(struct ops_test *t, struct net n, unsigned n_out)
 {
     const struct tensor *whole[3] = { t->out[0], t->out[1], n_out > 2 ? t->out[2] : NULL };
@@ -260,24 +290,26 @@ static void apart_check(struct ops_test *t, struct net n, unsigned n_out)
     ops_check(t, ok, "whole cells give other bits than their operations one by one");
 }
 
-/* Against the equations, then operation by operation, then with run-time weights and with fewer outputs: the same bits. */
+/* Against the equations, then operation by operation, then with run-time weights and with fewer
+ * outputs: the same bits. */
 static void net_check(struct ops_test *t, struct net *n)
 {
     static struct result want;
     int64_t dirs = n->direction == 2 ? 2 : 1;
     unsigned n_out = n->cell == LSTM ? 3 : 2;
     char what[200];
-    snprintf(what, sizeof what, "%s %s batch %d steps %d layout %d clip %g use %d act %s", cells[n->cell].op,
-             directions[n->direction], (int) n->batch, (int) n->steps, (int) n->layout, (double) n->clip, n->use,
-             n->act[0] ? n->act[0] : "-");
+    snprintf(what, sizeof what, "%s %s batch %d steps %d layout %d clip %g use %d act %s",
+             cells[n->cell].op, directions[n->direction], (int) n->batch, (int) n->steps,
+             (int) n->layout, (double) n->clip, n->use, n->act[0] ? n->act[0] : "-");
     t->what = what;
     net_fill(t, n);
     naive(n, &want);
     t->runtime = 1;
     if (net_run(t, n, n_out)) {
         const struct tensor *y = t->out[0];
-        ops_shape_is(t, 0, DTYPE_F32, 4, n->layout ? (int64_t[]) { n->batch, n->steps, dirs, hidden }
-                                                   : (int64_t[]) { n->steps, dirs, n->batch, hidden });
+        ops_shape_is(t, 0, DTYPE_F32, 4,
+                     n->layout ? (int64_t[]) { n->batch, n->steps, dirs, hidden }
+                               : (int64_t[]) { n->steps, dirs, n->batch, hidden });
         for (unsigned o = 1; o < n_out; o++)
             ops_shape_is(t, o, DTYPE_F32, 3, n->layout ? (int64_t[]) { n->batch, dirs, hidden }
                                                        : (int64_t[]) { dirs, n->batch, hidden });
@@ -307,8 +339,14 @@ static void test_options(struct ops_test *t)
         for (int d = 0; d < 3; d++)
             for (int k = 0; k < 8; k++)
                 for (size_t o = 0; o < COUNT(options); o++)
-                    net_check(t, &(struct net) { .cell = cell, .direction = d, .batch = k & 1 ? 3 : 1, .steps = k & 2 ? 7 : 1,
-                                                 .layout = k >> 2, .use = options[o].use, .clip = options[o].clip });
+                    net_check(t,
+                              &(struct net) { .cell = cell,
+                                              .direction = d,
+                                              .batch = k & 1 ? 3 : 1,
+                                              .steps = k & 2 ? 7 : 1,
+                                              .layout = k >> 2,
+                                              .use = options[o].use,
+                                              .clip = options[o].clip });
 }
 
 static void test_activations(struct ops_test *t)
@@ -316,9 +354,16 @@ static void test_activations(struct ops_test *t)
     for (int cell = RNN; cell <= LSTM; cell++)
         for (size_t k = 0; k < COUNT(act_defaults); k++)
             for (int params = 0; params < 2; params++) {
-                struct net n = { .cell = cell, .direction = 2, .batch = 3, .steps = 4, .use = USE_B | USE_H | USE_C,
-                                 .has_params = params, .alpha = 0.3f, .beta = 0.7f };
-                for (int i = 0; i < 6; i++)         /* others between, so that lists of parameters are consumed in order */
+                struct net n = { .cell = cell,
+                                 .direction = 2,
+                                 .batch = 3,
+                                 .steps = 4,
+                                 .use = USE_B | USE_H | USE_C,
+                                 .has_params = params,
+                                 .alpha = 0.3f,
+                                 .beta = 0.7f };
+                for (int i = 0; i < 6;
+                     i++) /* others between, so that lists of parameters are consumed in order */
                     n.act[i] = i % 2 ? "tanh" : act_defaults[k].name;
                 net_check(t, &n);
             }
@@ -338,16 +383,20 @@ static void carry_check(struct ops_test *t, int cell, int use)
     one = n;
     one.steps = 1;
     for (int64_t i = 0; i < n.steps; i++) {
-        one.in[0] = ops_f32(t, 3, (int64_t[]) { 1, 3, INPUTS }, (const float *) n.in[0]->data + i * 3 * INPUTS);
+        one.in[0] = ops_f32(t, 3, (int64_t[]) { 1, 3, INPUTS },
+                            (const float *) n.in[0]->data + i * 3 * INPUTS);
         t->runtime = 0x61;
         if (!net_run(t, &one, n_out))
             return;
-        ops_check(t, !memcmp(t->out[0]->data, (const float *) whole[0]->data + i * 3 * hidden, (size_t) (3 * hidden) * sizeof(float)),
+        ops_check(t,
+                  !memcmp(t->out[0]->data, (const float *) whole[0]->data + i * 3 * hidden,
+                          (size_t) (3 * hidden) * sizeof(float)),
                   "step %d differs", (int) i);
         one.in[5] = t->out[1];
         one.in[6] = n_out > 2 ? t->out[2] : NULL;
     }
-    ops_check(t, same_bits(one.in[5], whole[1]) && (n_out < 3 || same_bits(one.in[6], whole[2])), "last state differs");
+    ops_check(t, same_bits(one.in[5], whole[1]) && (n_out < 3 || same_bits(one.in[6], whole[2])),
+              "last state differs");
     arena_drop(&t->arena);
 }
 
@@ -368,7 +417,8 @@ static void test_refusals(struct ops_test *t)
         { { .name = "layout", .kind = ATTR_INT, .i = 2 }, "layout" },
         { { .name = "direction", .kind = ATTR_STRINGS, .strings = { 1, sideways } }, "sideways" },
     };
-    static const char *const words[] = { "rank 3", "W [", "R", "B [", "sequence_lens", "initial_h", "initial_c", "P [" };
+    static const char *const words[] = { "rank 3",        "W [",       "R",         "B [",
+                                         "sequence_lens", "initial_h", "initial_c", "P [" };
     for (int cell = RNN; cell <= LSTM; cell++) {
         struct net n = { .cell = cell, .batch = 3, .steps = 2, .use = 31 };
         net_fill(t, &n);
@@ -395,7 +445,8 @@ static struct attr hidden_attr(void)
 /* The op with `skip` behind its standard inputs. */
 static bool skip_run(struct ops_test *t, const struct net *n, int64_t skip)
 {
-    const struct attr a[] = { hidden_attr(), { .name = "layout", .kind = ATTR_INT, .i = n->layout } };
+    const struct attr a[] = { hidden_attr(),
+                              { .name = "layout", .kind = ATTR_INT, .i = n->layout } };
     const struct tensor *in[9] = { NULL };
     unsigned at = n->cell == LSTM ? 8 : 6;
     memcpy(in, n->in, at * sizeof *in);
@@ -409,24 +460,32 @@ static bool skip_run(struct ops_test *t, const struct net *n, int64_t skip)
 /* Steps of X from `from` on. */
 static const struct tensor *steps_from(struct ops_test *t, const struct net *n, int64_t from)
 {
-    int64_t left = n->steps - from, outer = n->layout ? n->batch : 1, row = INPUTS * (n->layout ? 1 : n->batch);
-    struct tensor *x = ops_f32(t, 3, (int64_t[]) { n->layout ? n->batch : left, n->layout ? left : n->batch, INPUTS }, NULL);
+    int64_t left = n->steps - from, outer = n->layout ? n->batch : 1,
+            row = INPUTS * (n->layout ? 1 : n->batch);
+    struct tensor *x =
+        ops_f32(t, 3,
+                (int64_t[]) { n->layout ? n->batch : left, n->layout ? left : n->batch, INPUTS },
+                NULL);
     for (int64_t o = 0; o < outer && left; o++)
-        memcpy((float *) x->data + o * left * row, (const float *) n->in[0]->data + (o * n->steps + from) * row,
+        memcpy((float *) x->data + o * left * row,
+               (const float *) n->in[0]->data + (o * n->steps + from) * row,
                (size_t) (left * row) * sizeof(float));
     return x;
 }
 
 /* y of all steps: zeros, then those of the steps that ran. */
-static bool skipped_same(const struct net *n, int64_t skip, const struct tensor *all, const struct tensor *rest)
+static bool skipped_same(const struct net *n, int64_t skip, const struct tensor *all,
+                         const struct tensor *rest)
 {
     static const float zeros[BATCH_MAX * HIDDEN_MAX];
-    int64_t left = n->steps - skip, outer = n->layout ? n->batch : 1, row = hidden * (n->layout ? 1 : n->batch);
+    int64_t left = n->steps - skip, outer = n->layout ? n->batch : 1,
+            row = hidden * (n->layout ? 1 : n->batch);
     bool ok = true;
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < n->steps; i++) {
             const float *got = (const float *) all->data + (o * n->steps + i) * row;
-            const float *want = i < skip ? zeros : (const float *) rest->data + (o * left + i - skip) * row;
+            const float *want =
+                i < skip ? zeros : (const float *) rest->data + (o * left + i - skip) * row;
             ok &= !memcmp(got, want, (size_t) row * sizeof *got);
         }
     return ok;
@@ -446,11 +505,14 @@ static void skip_check(struct ops_test *t, struct net *n, int64_t skip)
         bool ok = skipped_same(n, clamped, all[0], t->out[0]);
         for (unsigned o = 1; o < n_out; o++)
             ok &= same_bits(all[o], t->out[o]);
-        ops_check(t, ok, "%d steps of %d skipped, batch %d, layout %d: other bits than the rest alone", (int) skip,
-                  (int) n->steps, (int) n->batch, (int) n->layout);
+        ops_check(t, ok,
+                  "%d steps of %d skipped, batch %d, layout %d: other bits than the rest alone",
+                  (int) skip, (int) n->steps, (int) n->batch, (int) n->layout);
     } else if (!rest.steps) {
-        ops_check(t, skipped_same(n, clamped, all[0], all[0]) && same_bits(all[1], n->in[5]) &&
-                     (n_out < 3 || same_bits(all[2], n->in[6])), "all %d steps skipped: states moved", (int) n->steps);
+        ops_check(t,
+                  skipped_same(n, clamped, all[0], all[0]) && same_bits(all[1], n->in[5]) &&
+                      (n_out < 3 || same_bits(all[2], n->in[6])),
+                  "all %d steps skipped: states moved", (int) n->steps);
     }
 }
 
@@ -460,7 +522,10 @@ static void test_skip(struct ops_test *t)
         for (int k = 0; k < 4; k++)
             for (int64_t steps = 1; steps <= 5; steps++)
                 for (int64_t skip = -1; skip <= steps + 1; skip++) {
-                    struct net n = { .cell = cell, .batch = k & 1 ? 3 : 1, .steps = steps, .layout = k >> 1,
+                    struct net n = { .cell = cell,
+                                     .batch = k & 1 ? 3 : 1,
+                                     .steps = steps,
+                                     .layout = k >> 1,
                                      .use = USE_B | USE_H | USE_C | (skip & 1 ? USE_P : 0) };
                     t->what = cells[cell].op;
                     t->runtime = 0x1f1;
@@ -487,8 +552,11 @@ static void test_skip_refusals(struct ops_test *t)
             n.direction = d;
             net_fill(t, &n);
             memcpy(in, n.in, at * sizeof *in);
-            ops_refused(t, cells[cell].op, &(struct attr) { .name = "direction", .kind = ATTR_STRINGS,
-                        .strings = { 1, &directions[d] } }, 1, in, at + 1, 1, "forward");
+            ops_refused(t, cells[cell].op,
+                        &(struct attr) { .name = "direction",
+                                         .kind = ATTR_STRINGS,
+                                         .strings = { 1, &directions[d] } },
+                        1, in, at + 1, 1, "forward");
         }
         n.direction = 0;
         net_fill(t, &n);
@@ -510,8 +578,17 @@ static void late_eval(struct ops_test *t, const struct ops_state *s, const struc
         x[i] = s->in[i] ? calloc(1, tensor_bytes(s->in[i])) : NULL;
     for (unsigned i = 0; i < p->n_out; i++)
         y[i] = malloc(tensor_bytes(s->out[i]) + 1);
-    struct eval e = { .node = s->node, .attr = p->attr, .kern = &t->kern, .n_in = p->n_in, .n_out = p->n_out, .in = s->in,
-                      .out = s->out, .x = (const void **) x, .y = y, .scratch = scratch, .args = p->args };
+    struct eval e = { .node = s->node,
+                      .attr = p->attr,
+                      .kern = &t->kern,
+                      .n_in = p->n_in,
+                      .n_out = p->n_out,
+                      .in = s->in,
+                      .out = s->out,
+                      .x = (const void **) x,
+                      .y = y,
+                      .scratch = scratch,
+                      .args = p->args };
     s->node->op->eval(&e);
     for (unsigned i = 0; i < 8; i++)
         free(x[i]);
@@ -520,8 +597,10 @@ static void late_eval(struct ops_test *t, const struct ops_state *s, const struc
     free(scratch);
 }
 
-/* Types the op with one axis of one input a symbol, then prepares it where that axis has `more` than it should. */
-static rill_status late_try(struct ops_test *t, const struct net *n, unsigned input, int axis, int more)
+/* Types the op with one axis of one input a symbol, then prepares it where that axis has `more`
+ * than it should. */
+static rill_status late_try(struct ops_test *t, const struct net *n, unsigned input, int axis,
+                            int more)
 {
     struct ops_state *s = arena_new(&t->arena, struct ops_state);
     unsigned n_in = n->cell == LSTM ? 8 : 6, n_out = n->cell == LSTM ? 3 : 2;
@@ -532,12 +611,26 @@ static rill_status late_try(struct ops_test *t, const struct net *n, unsigned in
     struct fact *f = arena_copy(&t->arena, s->facts[input], sizeof *f);
     f->shape[axis] = dim_symbol(t->dims, "N");
     s->facts[input] = f;
-    struct infer c = { .node = s->node, .attr = s->node->attr, .dims = t->dims, .arena = &t->arena, .n_in = n_in,
-                       .n_out = n_out, .in = s->facts, .out = s->out_facts, .err = &t->err };
+    struct infer c = { .node = s->node,
+                       .attr = s->node->attr,
+                       .dims = t->dims,
+                       .arena = &t->arena,
+                       .n_in = n_in,
+                       .n_out = n_out,
+                       .in = s->facts,
+                       .out = s->out_facts,
+                       .err = &t->err };
     TRY(s->node->op->infer(&c));
     s->desc[input].dim[axis] += more;
-    struct prep p = { .node = s->node, .attr = s->node->attr, .kern = &t->kern, .arena = &t->arena, .n_in = n_in,
-                      .n_out = n_out, .in = s->in, .out = s->out, .err = &t->err };
+    struct prep p = { .node = s->node,
+                      .attr = s->node->attr,
+                      .kern = &t->kern,
+                      .arena = &t->arena,
+                      .n_in = n_in,
+                      .n_out = n_out,
+                      .in = s->in,
+                      .out = s->out,
+                      .err = &t->err };
     TRY(s->node->op->prepare(&p));
     late_eval(t, s, &p);
     return RILL_OK;
@@ -545,7 +638,8 @@ static rill_status late_try(struct ops_test *t, const struct net *n, unsigned in
 
 static void test_late_sizes(struct ops_test *t)
 {
-    static const char *const names[] = { "X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P" };
+    static const char *const names[] = { "X",         "W",         "R", "B", "sequence_lens",
+                                         "initial_h", "initial_c", "P" };
     for (int cell = RNN; cell <= LSTM; cell++) {
         struct net n = { .cell = cell, .batch = 3, .steps = 2, .use = 31 };
         net_fill(t, &n);
@@ -553,10 +647,11 @@ static void test_late_sizes(struct ops_test *t)
             for (int axis = 0; axis < n.in[input]->rank - (input == 2); axis++)
                 for (int more = -1; more <= 1; more++) {
                     rill_status st = late_try(t, &n, input, axis, more);
-                    bool ok = more ? st != RILL_OK && st != RILL_INTERNAL && strstr(t->err.text, names[input])
-                                   : st == RILL_OK;
-                    ops_check(t, ok, "%s: axis %d of %s is %d more than fits: '%s'", cells[cell].op, axis, names[input],
-                              more, st == RILL_OK ? "ok" : t->err.text);
+                    bool ok = more
+                        ? st != RILL_OK && st != RILL_INTERNAL && strstr(t->err.text, names[input])
+                        : st == RILL_OK;
+                    ops_check(t, ok, "%s: axis %d of %s is %d more than fits: '%s'", cells[cell].op,
+                              axis, names[input], more, st == RILL_OK ? "ok" : t->err.text);
                 }
         arena_drop(&t->arena);
     }

@@ -27,11 +27,13 @@ static struct attr attr_int(const char *name, int64_t v)
 }
 
 /* re, im: x[i] at stride; the k-th coefficient of n points, in double. */
-static double complex naive(const float *x, size_t stride, int parts, int64_t have, int64_t n, int64_t k, int sign)
+static double complex naive(const float *x, size_t stride, int parts, int64_t have, int64_t n,
+                            int64_t k, int sign)
 {
     double complex sum = 0;
     for (int64_t i = 0; i < have && i < n; i++) {
-        double complex v = x[(size_t) i * stride] + (parts == 2 ? I * (double) x[(size_t) i * stride + 1] : 0);
+        double complex v =
+            x[(size_t) i * stride] + (parts == 2 ? I * (double) x[(size_t) i * stride + 1] : 0);
         double a = sign * 2 * M_PI * (double) (i * k % n) / (double) n;
         sum += v * (cos(a) + I * sin(a));
     }
@@ -55,33 +57,41 @@ static void test_size(struct ops_test *t, int64_t n)
     ops_shape_is(t, 0, DTYPE_F32, 3, (int64_t[]) { 2, n / 2 + 1, 2 });
     for (int64_t i = 0; i < 2 * (n / 2 + 1); i++) {
         int64_t row = i / (n / 2 + 1), k = i % (n / 2 + 1);
-        worst = fmax(worst, error_of(naive((float *) x->data + row * n, 1, 1, n, n, k, -1), (float *) y->data + 2 * i));
+        worst = fmax(worst,
+                     error_of(naive((float *) x->data + row * n, 1, 1, n, n, k, -1),
+                              (float *) y->data + 2 * i));
     }
     ops_check(t, worst < 4e-7 * sqrt((double) n) * (1 + log2((double) n)), "error %g", worst);
     struct attr a = attr_int("n", n);
     if (!ops_run(t, "IRFFT", &a, 1, (const struct tensor *[]) { y }, 1, 1))
         return;
     for (int64_t i = 0; i < 2 * n; i++)
-        back = fmax(back, fabs((double) ((float *) t->out[0]->data)[i] - (double) ((float *) x->data)[i]));
+        back =
+            fmax(back,
+                 fabs((double) ((float *) t->out[0]->data)[i] - (double) ((float *) x->data)[i]));
     ops_check(t, back < 2e-6, "there and back differs by %g", back);
 }
 
 /* Imaginary parts of the first and last coefficient do not count. */
 static void test_irfft_ends(struct ops_test *t)
 {
-    struct tensor *x = draw_f32(t, 2, (int64_t[]) { 5, 2 }), *clean = ops_f32(t, 2, (int64_t[]) { 5, 2 }, x->data);
+    struct tensor *x = draw_f32(t, 2, (int64_t[]) { 5, 2 }),
+                  *clean = ops_f32(t, 2, (int64_t[]) { 5, 2 }, x->data);
     ((float *) clean->data)[1] = ((float *) clean->data)[9] = 0;
     t->what = "ends";
     ops_run(t, "IRFFT", NULL, 0, (const struct tensor *[]) { clean }, 1, 1);
     const struct tensor *want = t->out[0];
     ops_run(t, "IRFFT", NULL, 0, (const struct tensor *[]) { x }, 1, 1);
     ops_same_f32(t, 0, want->data, 0);
-    for (int64_t i = 0; i < 8; i++) {       /* against the sum over the whole, hermitian, spectrum */
+    for (int64_t i = 0; i < 8; i++) { /* against the sum over the whole, hermitian, spectrum */
         const float *c = clean->data;
         double v = c[0] + c[8] * (i % 2 ? -1 : 1);
         for (int k = 1; k < 4; k++)
-            v += 2 * (c[2 * k] * cos(2 * M_PI * k * (double) i / 8) - c[2 * k + 1] * sin(2 * M_PI * k * (double) i / 8));
-        ops_check(t, fabs(v / 8 - (double) ((const float *) want->data)[i]) < 1e-6, "irfft[%lld]", (long long) i);
+            v += 2 *
+                (c[2 * k] * cos(2 * M_PI * k * (double) i / 8) -
+                 c[2 * k + 1] * sin(2 * M_PI * k * (double) i / 8));
+        ops_check(t, fabs(v / 8 - (double) ((const float *) want->data)[i]) < 1e-6, "irfft[%lld]",
+                  (long long) i);
     }
 }
 
@@ -94,29 +104,38 @@ static void test_rfft_pads(struct ops_test *t)
         if (!ops_run(t, "RFFT", &a, 1, (const struct tensor *[]) { x }, 1, 1))
             return;
         for (int64_t k = 0; k <= n / 2; k++)
-            ops_check(t, error_of(naive(x->data, 1, 1, 10, n, k, -1), (float *) t->out[0]->data + 2 * k) < 1e-5,
+            ops_check(t,
+                      error_of(naive(x->data, 1, 1, 10, n, k, -1),
+                               (float *) t->out[0]->data + 2 * k) < 1e-5,
                       "n %lld, bin %lld", (long long) n, (long long) k);
     }
 }
 
 /* One DFT of [2, 9, 7, parts] along axis 1 or 2. */
-static void test_dft(struct ops_test *t, int axis, int parts, int64_t n, bool inverse, bool onesided)
+static void test_dft(struct ops_test *t, int axis, int parts, int64_t n, bool inverse,
+                     bool onesided)
 {
     const int64_t dim[4] = { 2, 9, 7, parts };
-    struct tensor *x = draw_f32(t, 4, dim), *at = ops_tensor(t, DTYPE_I64, 0, NULL, &(int64_t) { axis - 4 });
+    struct tensor *x = draw_f32(t, 4, dim),
+                  *at = ops_tensor(t, DTYPE_I64, 0, NULL, &(int64_t) { axis - 4 });
     struct tensor *length = ops_tensor(t, DTYPE_I64, 0, NULL, &n);
     struct attr a[2] = { attr_int("inverse", inverse), attr_int("onesided", onesided) };
-    t->what = arena_printf(&t->arena, "dft axis %d parts %d n %lld inverse %d", axis, parts, (long long) n, inverse);
+    t->what = arena_printf(&t->arena, "dft axis %d parts %d n %lld inverse %d", axis, parts,
+                           (long long) n, inverse);
     if (!ops_run(t, "DFT", a, 2, (const struct tensor *[]) { x, length, at }, 3, 1))
         return;
     int64_t bins = onesided ? n / 2 + 1 : n, inner = axis == 1 ? 7 : 1, outer = axis == 1 ? 2 : 18;
     double worst = 0;
-    ops_shape_is(t, 0, DTYPE_F32, 4, (int64_t[]) { 2, axis == 1 ? bins : 9, axis == 2 ? bins : 7, 2 });
+    ops_shape_is(t, 0, DTYPE_F32, 4,
+                 (int64_t[]) { 2, axis == 1 ? bins : 9, axis == 2 ? bins : 7, 2 });
     for (int64_t i = 0; i < outer * bins * inner; i++) {
         int64_t o = i / (bins * inner), k = i / inner % bins, in = i % inner;
         const float *from = (float *) x->data + (o * dim[axis] * inner + in) * parts;
-        double complex want = naive(from, (size_t) (inner * parts), parts, dim[axis], n, k, inverse ? 1 : -1);
-        worst = fmax(worst, error_of(inverse ? want / (double) n : want, (float *) t->out[0]->data + 2 * i));
+        double complex want =
+            naive(from, (size_t) (inner * parts), parts, dim[axis], n, k, inverse ? 1 : -1);
+        worst =
+            fmax(worst,
+                 error_of(inverse ? want / (double) n : want, (float *) t->out[0]->data + 2 * i));
     }
     ops_check(t, worst < 1e-5, "error %g", worst);
 }
@@ -124,10 +143,13 @@ static void test_dft(struct ops_test *t, int axis, int parts, int64_t n, bool in
 static void test_stft(struct ops_test *t, bool windowed, int64_t parts, int64_t n, int64_t step)
 {
     struct tensor *x = draw_f32(t, 3, (int64_t[]) { 2, 50, parts }), *w = draw_f32(t, 1, &n);
-    struct tensor *s = ops_tensor(t, DTYPE_I64, 0, NULL, &step), *l = ops_tensor(t, DTYPE_I64, 0, NULL, &n);
+    struct tensor *s = ops_tensor(t, DTYPE_I64, 0, NULL, &step),
+                  *l = ops_tensor(t, DTYPE_I64, 0, NULL, &n);
     struct attr a = attr_int("onesided", parts == 1);
     t->what = arena_printf(&t->arena, "stft window %d parts %lld", windowed, (long long) parts);
-    if (!ops_run(t, "STFT", &a, 1, (const struct tensor *[]) { x, s, windowed ? w : NULL, windowed ? NULL : l }, 4, 1))
+    if (!ops_run(t, "STFT", &a, 1,
+                 (const struct tensor *[]) { x, s, windowed ? w : NULL, windowed ? NULL : l }, 4,
+                 1))
         return;
     int64_t bins = parts == 1 ? n / 2 + 1 : n, frames = (50 - n) / step + 1;
     float *frame = arena_array(&t->arena, float, (size_t) (n * parts));
@@ -137,8 +159,10 @@ static void test_stft(struct ops_test *t, bool windowed, int64_t parts, int64_t 
             frame[i] = ((float *) x->data)[(f / frames * 50 + f % frames * step) * parts + i] *
                        (windowed ? ((float *) w->data)[i / parts] : 1);
         for (int64_t k = 0; k < bins; k++)
-            ops_check(t, error_of(naive(frame, (size_t) parts, (int) parts, n, n, k, -1),
-                                  (float *) t->out[0]->data + 2 * (f * bins + k)) < 1e-5, "frame %lld", (long long) f);
+            ops_check(t,
+                      error_of(naive(frame, (size_t) parts, (int) parts, n, n, k, -1),
+                               (float *) t->out[0]->data + 2 * (f * bins + k)) < 1e-5,
+                      "frame %lld", (long long) f);
     }
 }
 
@@ -159,7 +183,8 @@ static void test_window(struct ops_test *t, const char *name, double a0, double 
 
 static void test_pairs(struct ops_test *t)
 {
-    struct tensor *x = draw_f32(t, 3, (int64_t[]) { 3, 5, 2 }), *m = draw_f32(t, 2, (int64_t[]) { 5, 2 });
+    struct tensor *x = draw_f32(t, 3, (int64_t[]) { 3, 5, 2 }),
+                  *m = draw_f32(t, 2, (int64_t[]) { 5, 2 });
     const float *a = x->data, *b = m->data;
     double want[30];
     t->what = "Magnitude";
@@ -179,27 +204,32 @@ static void test_pairs(struct ops_test *t)
 
 static void test_refusals(struct ops_test *t)
 {
-    struct tensor *x = draw_f32(t, 2, (int64_t[]) { 4, 3 }), *i = ops_i64s(t, 2, (int64_t[]) { 3, 4 });
+    struct tensor *x = draw_f32(t, 2, (int64_t[]) { 4, 3 }),
+                  *i = ops_i64s(t, 2, (int64_t[]) { 3, 4 });
     struct tensor *zero = ops_i64s(t, 1, (int64_t[]) { 0 });
     struct attr n = attr_int("n", 7);
     t->what = "refusals";
     ops_refused(t, "RFFT", NULL, 0, (const struct tensor *[]) { i }, 1, 1, "supported: f32");
     ops_refused(t, "IRFFT", NULL, 0, (const struct tensor *[]) { x }, 1, 1, "n/2+1");
-    ops_refused(t, "IRFFT", &n, 1, (const struct tensor *[]) { draw_f32(t, 2, (int64_t[]) { 3, 2 }) }, 1, 1, "4 bins");
+    ops_refused(t, "IRFFT", &n, 1,
+                (const struct tensor *[]) { draw_f32(t, 2, (int64_t[]) { 3, 2 }) }, 1, 1, "4 bins");
     ops_refused(t, "DFT", NULL, 0, (const struct tensor *[]) { x }, 1, 1, "parts");
-    ops_refused(t, "STFT", NULL, 0, (const struct tensor *[]) { draw_f32(t, 2, (int64_t[]) { 1, 9 }), zero }, 2, 1,
+    ops_refused(t, "STFT", NULL, 0,
+                (const struct tensor *[]) { draw_f32(t, 2, (int64_t[]) { 1, 9 }), zero }, 2, 1,
                 "frame_step");
     ops_refused(t, "HannWindow", NULL, 0, (const struct tensor *[]) { i }, 1, 1, "2 values");
-    ops_refused(t, "Magnitude", NULL, 0, (const struct tensor *[]) { x }, 1, 1, "real and imaginary");
+    ops_refused(t, "Magnitude", NULL, 0, (const struct tensor *[]) { x }, 1, 1,
+                "real and imaginary");
     t->runtime = 1;
-    ops_refused(t, "HannWindow", NULL, 0, (const struct tensor *[]) { zero }, 1, 1, "not known before running");
+    ops_refused(t, "HannWindow", NULL, 0, (const struct tensor *[]) { zero }, 1, 1,
+                "not known before running");
     t->runtime = 0;
 }
 
 int main(void)
 {
-    static const int64_t audio[] = { 80, 128, 160, 200, 240, 256, 320, 400, 480, 512, 600, 882, 960, 1000, 1024, 1009,
-                                     2048, 4096 };
+    static const int64_t audio[] = { 80,  128, 160, 200, 240,  256,  320,  400,  480,
+                                     512, 600, 882, 960, 1000, 1024, 1009, 2048, 4096 };
     struct ops_test t = ops_begin();
     for (int64_t n = 1; n <= 64; n++)
         test_size(&t, n);

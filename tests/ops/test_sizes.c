@@ -13,14 +13,16 @@ static struct tensor *sizes(struct ops_test *t, int n, const char *const *text)
     return x;
 }
 
-static rill_status fold_try(struct ops_test *t, const char *name, const struct attr *attrs, unsigned n_attrs,
-                            const struct tensor *const *in, unsigned n_in, const struct tensor **ret)
+static rill_status fold_try(struct ops_test *t, const char *name, const struct attr *attrs,
+                            unsigned n_attrs, const struct tensor *const *in, unsigned n_in,
+                            const struct tensor **ret)
 {
     const struct op *op = op_find(name);
     void *attr = arena_alloc(&t->arena, op->attr_bytes + 1);
     uint32_t wires[4] = { 0, 1, 2, 3 }, out_wire = 4;
-    struct node n = { .name = "n", .op = op, .attr = attr, .in = wires, .n_in = n_in, .out = &out_wire,
-        .n_out = 1 };
+    struct node n = {
+        .name = "n", .op = op, .attr = attr, .in = wires, .n_in = n_in, .out = &out_wire, .n_out = 1
+    };
     t->what = name;
     TRY(attrs_parse(op, "n", attrs, n_attrs, attr, &t->err));
     return interp_node(t->dims, &n, in, &t->kern, &t->arena, ret, &t->err);
@@ -48,20 +50,21 @@ static void is_sizes(struct ops_test *t, const struct tensor *y, int n, const ch
         char got[200];
         const struct dim *d = ((const struct dim *const *) y->data)[i];
         dim_print(d, got, sizeof got);
-        ops_check(t, d == ((const struct dim *const *) want->data)[i], "[%d] is %s, wanted %s", i, got,
-            text[i]);
+        ops_check(t, d == ((const struct dim *const *) want->data)[i], "[%d] is %s, wanted %s", i,
+                  got, text[i]);
     }
 }
 
 /* The result must have lost its symbols. */
-static void is_numbers(struct ops_test *t, const struct tensor *y, enum dtype type, int n, const double *want)
+static void is_numbers(struct ops_test *t, const struct tensor *y, enum dtype type, int n,
+                       const double *want)
 {
     if (!y || !ops_check(t, y->type == type && tensor_count(y) == n, "result is %s",
         y ? dtype_name(y->type) : "none"))
         return;
     for (int i = 0; i < n; i++)
-        ops_check(t, tensor_get_f64(y, y->data, i) == want[i], "[%d] is %g, wanted %g", i, tensor_get_f64(y,
-            y->data, i), want[i]);
+        ops_check(t, tensor_get_f64(y, y->data, i) == want[i], "[%d] is %g, wanted %g", i,
+                  tensor_get_f64(y, y->data, i), want[i]);
 }
 
 #define LIST(...) (const char *const[]) { __VA_ARGS__ }
@@ -91,11 +94,13 @@ static void test_selection(struct ops_test *t)
 {
     struct tensor *s = sizes(t, 2, LIST("S", "T")), *k = ops_i64s(t, 2, (int64_t[]) { -1, 7 });
     struct tensor *c = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 2 }, (uint8_t[]) { 0, 1 });
-    is_sizes(t, fold(t, "Where", NULL, 0, (const struct tensor *[]) { c, k, s }, 3), 2, LIST("S", "7"));
+    is_sizes(t, fold(t, "Where", NULL, 0, (const struct tensor *[]) { c, k, s }, 3), 2,
+             LIST("S", "7"));
     struct attr to = { .name = "to", .kind = ATTR_INT, .i = DTYPE_I32 };
     is_sizes(t, fold(t, "Cast", &to, 1, (const struct tensor *[]) { s }, 1), 2, LIST("S", "T"));
     to.i = DTYPE_BOOL;
-    is_numbers(t, fold(t, "Cast", &to, 1, (const struct tensor *[]) { k }, 1), DTYPE_BOOL, 2, NUMBERS(1, 1));
+    is_numbers(t, fold(t, "Cast", &to, 1, (const struct tensor *[]) { k }, 1), DTYPE_BOOL, 2,
+               NUMBERS(1, 1));
     to.i = DTYPE_F32;
     const struct tensor *out, *in[] = { s };
     rill_status st = fold_try(t, "Cast", &to, 1, in, 1, &out);

@@ -10,8 +10,8 @@
 
 /* ---- nodes with bodies ---- */
 
-static struct node *control_node(struct gb *b, const struct op *op, const void *attr, const uint32_t *in, unsigned n_in,
-                                 unsigned n_out)
+static struct node *control_node(struct gb *b, const struct op *op, const void *attr,
+                                 const uint32_t *in, unsigned n_in, unsigned n_out)
 {
     uint32_t out[8];
     const char *name = gb_printf(b, "%s_%u", op->name, b->n_names++);
@@ -30,8 +30,8 @@ static bool body_end(struct gb *b, const struct gb *body)
     return b->err.status == RILL_OK;
 }
 
-struct node *drift_loop(struct gb *b, struct gb *body, const uint32_t *in, unsigned n_in, unsigned n_states,
-                        unsigned n_stacked)
+struct node *drift_loop(struct gb *b, struct gb *body, const uint32_t *in, unsigned n_in,
+                        unsigned n_states, unsigned n_stacked)
 {
     struct loop_attr *at = arena_new(b->arena, struct loop_attr);
     if (!body_end(b, body))
@@ -44,7 +44,8 @@ struct node *drift_loop(struct gb *b, struct gb *body, const uint32_t *in, unsig
     return n;
 }
 
-struct node *drift_if(struct gb *b, struct gb branch[2], const uint32_t *in, unsigned n_in, unsigned n_out)
+struct node *drift_if(struct gb *b, struct gb branch[2], const uint32_t *in, unsigned n_in,
+                      unsigned n_out)
 {
     if (!body_end(b, &branch[0]) || !body_end(b, &branch[1]))
         return NULL;
@@ -198,8 +199,8 @@ static void step_sum(struct gen *r, struct gb *b, struct pool *p, int depth)
 }
 
 /* A body that has grown gives for every state a value of its shape, then `outs` others. */
-static void body_outputs(struct gen *r, struct gb *c, const struct pool *inner, const struct val *states, unsigned n,
-                         unsigned outs, struct val *ret)
+static void body_outputs(struct gen *r, struct gb *c, const struct pool *inner,
+                         const struct val *states, unsigned n, unsigned outs, struct val *ret)
 {
     for (unsigned i = 0; i < n; i++) {
         ret[i] = pool_like(r, inner, &states[i]);
@@ -222,7 +223,8 @@ static void step_scan(struct gen *r, struct gb *b, struct pool *p, int depth)
     struct gb c;
     struct pool inner = { .n = 0 };
     struct val states[2], outs[4], x = pool_pick(r, p, 1, RANK_TOP);
-    unsigned n_states = upto(r, 3), n_scans = 1 + upto(r, 2), n_captures = upto(r, 3), n_outs = 1 + upto(r, 2), n = 0;
+    unsigned n_states = upto(r, 3), n_scans = 1 + upto(r, 2), n_captures = upto(r, 3),
+             n_outs = 1 + upto(r, 2), n = 0;
     int64_t in_axes[2], out_axes[2];
     int axis = (int) upto(r, (uint32_t) x.rank), length = x.dim[axis];
     uint32_t in[8];
@@ -249,12 +251,17 @@ static void step_scan(struct gen *r, struct gb *b, struct pool *p, int depth)
     body_outputs(r, &c, &inner, states, n_states, n_outs, outs);
     for (unsigned i = 0; i < n_outs; i++)
         out_axes[i] = upto(r, (uint32_t) outs[n_states + i].rank + 1);
-    const struct gb_scan at = { .states = (int) n_states, .scans = (int) n_scans, .outs = (int) n_outs,
-                                .in_axes = in_axes, .out_axes = out_axes };
+    const struct gb_scan at = { .states = (int) n_states,
+                                .scans = (int) n_scans,
+                                .outs = (int) n_outs,
+                                .in_axes = in_axes,
+                                .out_axes = out_axes };
     struct node *made = gb_scan(b, &c, &at, in, n);
     for (unsigned i = r->streams && along ? n_states : 0; made && i < n_states + n_outs; i++)
-        pool_add(p, i < n_states ? with_wire(outs[i], made->out[i])
-                                 : with_axis(outs[i], (int) out_axes[i - n_states], length, made->out[i]));
+        pool_add(p,
+                 i < n_states
+                     ? with_wire(outs[i], made->out[i])
+                     : with_axis(outs[i], (int) out_axes[i - n_states], length, made->out[i]));
 }
 
 /* A boolean that depends on data. */
@@ -326,8 +333,8 @@ static void step_if(struct gen *r, struct gb *b, struct pool *p, int depth)
 
 static void grow(struct gen *r, struct gb *b, struct pool *p, unsigned n, int depth)
 {
-    static step *const steps[] = { step_map, step_join, step_turn, step_fill, step_sum, step_scan, step_scan, step_if,
-                                   step_loop };
+    static step *const steps[] = { step_map,  step_join, step_turn, step_fill, step_sum,
+                                   step_scan, step_scan, step_if,   step_loop };
     for (unsigned i = 0; i < n; i++) {
         step *s = steps[upto(r, depth == DEPTH_MAX ? 4 : r->streams ? 7 : 9)];
         bool has_two = false;
@@ -345,8 +352,11 @@ void drift_random(struct gb *b, const void *ctx)
     struct pool p = { .n = 0 };
     pool_add(&p, (struct val) { gb_input(b, "x", 3, GB_TIME, 6, 4), 3, { GB_TIME, 6, 4 } });
     pool_add(&p, (struct val) { gb_input(b, "h", 2, GB_TIME, 4), 2, { GB_TIME, 4 } });
-    pool_add(&p, (struct val) { r.streams ? gb_weights(b, 2, 4, 4) : gb_input(b, "w", 2, 4, 4), 2, { 4, 4 } });
-    pool_add(&p, (struct val) { r.streams ? gb_weights(b, 1, 4) : gb_input(b, "v", 1, 4), 1, { 4 } });
+    pool_add(&p,
+             (struct val) {
+                 r.streams ? gb_weights(b, 2, 4, 4) : gb_input(b, "w", 2, 4, 4), 2, { 4, 4 } });
+    pool_add(&p,
+             (struct val) { r.streams ? gb_weights(b, 1, 4) : gb_input(b, "v", 1, 4), 1, { 4 } });
     pool_vector(b, &p);
     grow(&r, b, &p, 3 + upto(&r, 8), 0);
     for (unsigned i = p.n > 8 ? p.n - 5 : 3; i < p.n; i++)

@@ -19,7 +19,8 @@ float gb_random_f32(uint32_t *state)
     return (float) (gb_random(state) & 0xffff) / 65536.0f - 0.5f;
 }
 
-void gb_init(struct gb *b, struct graph *g, struct arena *a, struct dims *ds, const struct dim *time, uint32_t seed)
+void gb_init(struct gb *b, struct graph *g, struct arena *a, struct dims *ds,
+             const struct dim *time, uint32_t seed)
 {
     *b = (struct gb) { .arena = a, .dims = ds, .g = g, .time = time, .seed = seed };
     graph_init(g, a, ds, "test");
@@ -140,7 +141,8 @@ uint32_t gb_shape(struct gb *b, int rank, const struct dim *const *shape)
         known &= dim_is_const(shape[i]);
         v[i] = known ? dim_value(shape[i]) : 0;
     }
-    return known ? gb_ints_of(b, (unsigned) rank, v) : gb_const(b, DTYPE_DIM, 1, (int64_t[]) { rank }, shape);
+    return known ? gb_ints_of(b, (unsigned) rank, v)
+                 : gb_const(b, DTYPE_DIM, 1, (int64_t[]) { rank }, shape);
 }
 
 /* ---- attributes out of text ---- */
@@ -171,7 +173,8 @@ static void attr_words(struct gb *b, struct attr *a, char *text)
     char *save = NULL;
     a->kind = ATTR_STRINGS;
     a->strings.v = words;
-    for (char *w = strtok_r(text, ",", &save); w && a->strings.n < LIST_MAX; w = strtok_r(NULL, ",", &save))
+    for (char *w = strtok_r(text, ",", &save); w && a->strings.n < LIST_MAX;
+         w = strtok_r(NULL, ",", &save))
         words[a->strings.n++] = w;
 }
 
@@ -185,7 +188,9 @@ static unsigned attrs_read(struct gb *b, const char *text, struct attr *list)
         list[n].name = w;
         if (*value == '\'') {
             list[n].kind = ATTR_STRINGS;
-            list[n].strings = (struct attr_strings) { 1, arena_copy(b->arena, &(const char *) { value + 1 }, sizeof(char *)) };
+            list[n].strings = (struct attr_strings) {
+                1, arena_copy(b->arena, &(const char *) { value + 1 }, sizeof(char *))
+            };
             n++;
         } else if (*value == '-' || (*value >= '0' && *value <= '9'))
             attr_numbers(b, &list[n++], value);
@@ -197,7 +202,8 @@ static unsigned attrs_read(struct gb *b, const char *text, struct attr *list)
 
 /* ---- nodes ---- */
 
-struct node *gb_node(struct gb *b, const char *op, const char *attrs, const uint32_t *in, unsigned n_in, unsigned n_out)
+struct node *gb_node(struct gb *b, const char *op, const char *attrs, const uint32_t *in,
+                     unsigned n_in, unsigned n_out)
 {
     const struct op *o = op_find(op);
     struct attr *list = arena_array(b->arena, struct attr, ATTRS_MAX);
@@ -241,10 +247,12 @@ uint32_t gb_body_input(struct gb *body, const char *name)
 
 static struct attr_ints axes_of(struct gb *b, const int64_t *v, int n)
 {
-    return (struct attr_ints) { v ? (uint32_t) n : 0, v ? arena_copy(b->arena, v, (size_t) n * sizeof *v) : NULL };
+    return (struct attr_ints) { v ? (uint32_t) n : 0,
+                                v ? arena_copy(b->arena, v, (size_t) n * sizeof *v) : NULL };
 }
 
-struct node *gb_scan(struct gb *b, struct gb *body, const struct gb_scan *s, const uint32_t *in, unsigned n_in)
+struct node *gb_scan(struct gb *b, struct gb *body, const struct gb_scan *s, const uint32_t *in,
+                     unsigned n_in)
 {
     struct scan_attr *at = arena_new(b->arena, struct scan_attr);
     uint32_t out[8];
@@ -254,14 +262,17 @@ struct node *gb_scan(struct gb *b, struct gb *body, const struct gb_scan *s, con
     b->n_names = body->n_names;
     if (!good(b))
         return NULL;
-    *at = (struct scan_attr) { .n_states = s->states, .n_scans = s->scans, .in_axes = axes_of(b, s->in_axes, s->scans),
+    *at = (struct scan_attr) { .n_states = s->states,
+                               .n_scans = s->scans,
+                               .in_axes = axes_of(b, s->in_axes, s->scans),
                                .in_reverse = axes_of(b, s->in_reverse, s->scans),
                                .out_axes = axes_of(b, s->out_axes, s->outs),
                                .out_reverse = axes_of(b, s->out_reverse, s->outs) };
     const char *name = next_name(b, "Scan");
     for (int i = 0; i < s->states + s->outs; i++)
         out[i] = graph_add_wire(b->g, gb_printf(b, "%s.%d", name, i), NULL);
-    struct node *n = graph_add_node(b->g, &op_scan, name, at, in, n_in, out, (unsigned) (s->states + s->outs));
+    struct node *n =
+        graph_add_node(b->g, &op_scan, name, at, in, n_in, out, (unsigned) (s->states + s->outs));
     n->body = arena_array(b->arena, struct graph *, 1);
     n->body[0] = body->g;
     n->n_body = 1;
@@ -270,10 +281,12 @@ struct node *gb_scan(struct gb *b, struct gb *body, const struct gb_scan *s, con
 
 uint32_t gb_slice(struct gb *b, uint32_t x, int axis, int64_t from, int64_t to, int64_t step)
 {
-    return GB(b, "Slice", "", x, gb_ints(b, from), gb_ints(b, to), gb_ints(b, axis), gb_ints(b, step));
+    return GB(b, "Slice", "", x, gb_ints(b, from), gb_ints(b, to), gb_ints(b, axis),
+              gb_ints(b, step));
 }
 
-uint32_t gb_pad(struct gb *b, uint32_t x, int rank, int axis, const char *mode, int64_t before, int64_t after)
+uint32_t gb_pad(struct gb *b, uint32_t x, int rank, int axis, const char *mode, int64_t before,
+                int64_t after)
 {
     int64_t pads[2 * RANK_MAX] = { 0 };
     pads[axis] = before;

@@ -33,7 +33,8 @@ int oracle_end(void)
 
 /* ---- making model and plan ---- */
 
-enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx, const char *assertion)
+enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx,
+                         const char *assertion)
 {
     struct gb b;
     *o = (struct oracle) { .recipe = recipe, .ctx = ctx, .seed = 1, .model = model_new() };
@@ -44,7 +45,8 @@ enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx, c
     gb_init(&b, &m->file.g, &m->arena, m->dims, m->stream, o->seed);
     recipe(&b, ctx);
     o->err = b.err;
-    if (b.err.status != RILL_OK || tgraph_from_mgraph(&m->graph, &m->file, NULL, &o->err) != RILL_OK)
+    if (b.err.status != RILL_OK ||
+        tgraph_from_mgraph(&m->graph, &m->file, NULL, &o->err) != RILL_OK)
         return LAW_REFUSED;
     return LAW_HOLDS;
 }
@@ -128,7 +130,8 @@ static void *block_new(const struct oracle *o)
 }
 
 /* Tensor [outer, frames, inner] as frames of outer x inner, or back. */
-static void frames_turn(const struct port *q, int64_t frames, const float *from, float *to, bool back)
+static void frames_turn(const struct port *q, int64_t frames, const float *from, float *to,
+                        bool back)
 {
     for (size_t o = 0; o < q->outer; o++)
         for (int64_t f = 0; f < frames; f++) {
@@ -188,8 +191,10 @@ static void pull_all(struct run *r)
     for (uint32_t i = p->n_inputs; i < p->n_ports; i++)
         for (size_t given = 1; given && r->got[i] < r->room[i]; r->got[i] += (int64_t) given) {
             size_t cap = (size_t) (r->room[i] - r->got[i]), some = 1 + below(r, 7);
-            float *to = r->out[i] + (size_t) r->got[i] * p->ports[i].outer * p->ports[i].inner_floats;
-            if (rill_stream_pull(r->s, i, to, below(r, 2) || some > cap ? cap : some, &given) != RILL_OK)
+            float *to =
+                r->out[i] + (size_t) r->got[i] * p->ports[i].outer * p->ports[i].inner_floats;
+            if (rill_stream_pull(r->s, i, to, below(r, 2) || some > cap ? cap : some, &given) !=
+                RILL_OK)
                 given = 0;
         }
 }
@@ -200,7 +205,8 @@ static void spoil(struct run *r)
     const rill_plan *p = r->o->plan;
     for (unsigned k = 0; k < 3; k++) {
         for (uint32_t i = 0; i < p->n_inputs; i++) {
-            size_t n = (size_t) p->ports[i].pulse * p->ports[i].outer * p->ports[i].inner_floats, taken;
+            size_t n = (size_t) p->ports[i].pulse * p->ports[i].outer * p->ports[i].inner_floats,
+                   taken;
             float *x = calloc(n + 1, sizeof *x);
             for (size_t j = 0; j < n; j++)
                 x[j] = below(r, 8) ? 3.0f : NAN;
@@ -230,9 +236,12 @@ static bool push_some(struct run *r)
     bool left = false;
     for (uint32_t i = 0; i < p->n_inputs; i++) {
         const struct port *q = &p->ports[i];
-        size_t rest = (size_t) (r->room[i] - r->pushed[i]), n = 1 + below(r, 2 * (uint32_t) q->pulse + 1), taken = 0;
+        size_t rest = (size_t) (r->room[i] - r->pushed[i]),
+               n = 1 + below(r, 2 * (uint32_t) q->pulse + 1), taken = 0;
         n = n > rest ? rest : n;
-        if (n && rill_stream_push(r->s, i, r->in[i] + (size_t) r->pushed[i] * q->outer * q->inner_floats, n, &taken))
+        if (n &&
+            rill_stream_push(r->s, i, r->in[i] + (size_t) r->pushed[i] * q->outer * q->inner_floats,
+                             n, &taken))
             return false;
         r->pushed[i] += (int64_t) taken;
         left |= r->pushed[i] < r->room[i];
@@ -302,16 +311,19 @@ static enum verdict port_compare(struct run *r, uint32_t i, rill_error *err)
     int64_t frames = port_frames(q, want);
     size_t width = q->outer * q->inner_floats;
     if (r->got[i] != frames)
-        return err_set(err, RILL_INTERNAL, "output '%s' gives %lld frames, the whole run %lld", q->info.name,
-                       (long long) r->got[i], (long long) frames), LAW_BROKEN;
+        return err_set(err, RILL_INTERNAL, "output '%s' gives %lld frames, the whole run %lld",
+                       q->info.name, (long long) r->got[i], (long long) frames),
+               LAW_BROKEN;
     float *turned = calloc((size_t) frames * width + 1, sizeof *turned);
     frames_turn(q, frames, want->data, turned, false);
     size_t k = 0, n = (size_t) frames * width;
     while (k < n && same(r->o, r->out[i][k], turned[k]))
         k++;
     if (k < n)
-        err_set(err, RILL_INTERNAL, "output '%s' of %lld frames differs in frame %zu, place %zu: %.9g, the whole run %.9g",
-                q->info.name, (long long) frames, k / width, k % width, r->out[i][k], turned[k]);
+        err_set(
+            err, RILL_INTERNAL,
+            "output '%s' of %lld frames differs in frame %zu, place %zu: %.9g, the whole run %.9g",
+            q->info.name, (long long) frames, k / width, k % width, r->out[i][k], turned[k]);
     free(turned);
     digest_add(r->out[i], n);
     return k < n ? LAW_BROKEN : LAW_HOLDS;
@@ -346,7 +358,8 @@ static void lone_inputs(const struct oracle *o, struct whole *w, int64_t length,
     }
 }
 
-/* A stream too short for the graph ends like any other; once it knows, it gives no frame where there are none. */
+/* A stream too short for the graph ends like any other; once it knows, it gives no frame where
+ * there are none. */
 static enum verdict lone_run(struct oracle *o, struct whole *w, int64_t length, uint32_t cuts)
 {
     struct run r = { .o = o, .w = w, .seed = cuts };
@@ -360,10 +373,11 @@ static enum verdict lone_run(struct oracle *o, struct whole *w, int64_t length, 
     for (uint32_t i = o->plan->n_inputs; v == LAW_NO_WHOLE && i < o->plan->n_ports; i++) {
         const struct port *q = &o->plan->ports[i];
         int64_t frames;
-        bool some = q->length && dim_eval(q->length, o->plan->symbol, length, &frames) && frames > 0;
+        bool some =
+            q->length && dim_eval(q->length, o->plan->symbol, length, &frames) && frames > 0;
         if (q->length && !some && r.got[i] > r.early[i]) {
-            err_set(&why, RILL_INTERNAL, "output '%s' gives %lld frames where there are none", q->info.name,
-                    (long long) r.got[i]);
+            err_set(&why, RILL_INTERNAL, "output '%s' gives %lld frames where there are none",
+                    q->info.name, (long long) r.got[i]);
             v = LAW_BROKEN;
         }
     }

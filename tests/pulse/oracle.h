@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* oracle.h - the law, from outside: what a stream gives is what the whole-sequence run gives.
  *
- * The whole run is the interpreter on a graph built for that length. The stream gets the same frames in random
- * cuts, NaN after the end, the length as late as it can be told, memory full of garbage, and now and then a
- * snapshot in the middle or a reset after other data. Bits must agree; NaN is one value. */
+ * The whole run is the interpreter on a graph built for that length. The stream gets the same
+ * frames in random cuts, NaN after the end, the length as late as it can be told, memory full of
+ * garbage, and now and then a snapshot in the middle or a reset after other data. Bits must agree;
+ * NaN is one value. */
 #ifndef TESTS_PULSE_ORACLE_H
 #define TESTS_PULSE_ORACLE_H
 #include "pulse/stream_internal.h"
@@ -29,7 +30,8 @@ enum verdict {
 };
 
 /* Types the recipe with a symbol S; then cuts it for a pulse. LAW_HOLDS or LAW_REFUSED. */
-enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx, const char *assertion);
+enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx,
+                         const char *assertion);
 enum verdict oracle_pulse(struct oracle *o, int64_t pulse);
 
 /* Runs both ways on `length` units of the symbol. */
@@ -39,7 +41,8 @@ void oracle_close(struct oracle *o);
 
 /* Counting and printing of a test program. */
 extern unsigned oracle_passed, oracle_failed;
-/* Over all that streams gave since it was last set; NaN is one value, a subnormal number a zero of its sign. */
+/* Over all that streams gave since it was last set; NaN is one value, a subnormal number a zero of
+ * its sign. */
 extern uint64_t oracle_digest;
 void oracle_check(bool ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int  oracle_end(void);

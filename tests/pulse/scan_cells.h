@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* scan_cells.h - recurrent layers as Scans over primitive ops, the way exporters without fused cells write them. */
+/* scan_cells.h - recurrent layers as Scans over primitive ops, the way exporters without fused
+ * cells write them. */
 #ifndef TESTS_PULSE_SCAN_CELLS_H
 #define TESTS_PULSE_SCAN_CELLS_H
 #include "tests/pulse/graph_build.h"
@@ -10,11 +11,12 @@ struct scan_layer {
     enum scan_cell cell;
     int inputs, hidden;
     int layers;             /* one on the other; 0: 1 */
-    int project;            /* > 0: the body's output is a sigmoid of a product with so many columns */
+    int project; /* > 0: the body's output is a sigmoid of a product with so many columns */
     int steps;              /* GB_TIME: the stream's */
     bool turned;            /* the sequence lies on axis 1 of x and y */
     bool back;              /* scanned and written from the end */
-    bool extra;             /* the body also does things that need no state: with weights alone, with the slice alone */
+    bool extra; /* the body also does things that need no state: with weights alone, with the slice
+                   alone */
 };
 
 extern const char *const scan_cell_names[N_SCAN_CELLS];

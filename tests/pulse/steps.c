@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct step_kind *const tables[] = { steps_window, steps_other, steps_state, steps_nets, steps_moves };
+static const struct step_kind *const tables[] = { steps_window, steps_other, steps_state,
+                                                  steps_nets, steps_moves };
 
 const struct step_kind *step_kind_at(unsigned i)
 {
@@ -76,7 +77,8 @@ int chain_print(const struct chain *c, char *buf, size_t cap)
         at += snprintf(buf + at, cap - (size_t) at, "%s %s", i ? ";" : "", s->kind->name);
         for (int k = 0; k < PARAMS_MAX && s->kind->params[k].name && (size_t) at < cap; k++)
             if (s->v[k] != s->kind->params[k].otherwise)
-                at += snprintf(buf + at, cap - (size_t) at, " %s=%d", s->kind->params[k].name, s->v[k]);
+                at += snprintf(buf + at, cap - (size_t) at, " %s=%d", s->kind->params[k].name,
+                               s->v[k]);
     }
     return at;
 }
@@ -86,9 +88,17 @@ static uint32_t form_input(struct gb *b, const struct chain *c)
 {
     int t = GB_TIME * c->times;
     switch (c->form) {
-    case 1:     return gb_transpose(b, GB(b, "Unsqueeze", "", gb_input(b, "x", 2, t, c->channels), gb_ints(b, 0)), "0,2,1");
+    case 1:
+        return gb_transpose(b,
+                            GB(b, "Unsqueeze", "", gb_input(b, "x", 2, t, c->channels),
+                               gb_ints(b, 0)),
+                            "0,2,1");
     case 2:     return GB(b, "Unsqueeze", "", gb_input(b, "x", 2, c->channels, t), gb_ints(b, 0));
-    case 3:     return gb_transpose(b, GB(b, "Squeeze", "", gb_input(b, "x", 4, 1, t, 1, c->channels), gb_ints(b, 2)), "0,2,1");
+    case 3:
+        return gb_transpose(b,
+                            GB(b, "Squeeze", "", gb_input(b, "x", 4, 1, t, 1, c->channels),
+                               gb_ints(b, 2)),
+                            "0,2,1");
     default:    return gb_input(b, "x", 3, 1, c->channels, t);
     }
 }

@@ -27,7 +27,8 @@ static void emit_like(struct gb *b, struct stage *s, const int *v)
 {
     uint32_t y = GB(b, "ConstantOfShape", "", GB(b, "Shape", "", s->wire));
     if (v[0])
-        y = GB(b, "Conv", "pads=1,1", GB(b, "Add", "", y, gb_scalar(b, 1)), gb_weights(b, 3, s->channels, s->channels, 3));
+        y = GB(b, "Conv", "pads=1,1", GB(b, "Add", "", y, gb_scalar(b, 1)),
+               gb_weights(b, 3, s->channels, s->channels, 3));
     s->wire = GB(b, "Add", "", s->wire, y);
 }
 
@@ -42,7 +43,8 @@ static void emit_flatten(struct gb *b, struct stage *s, const int *v)
 static void emit_cut(struct gb *b, struct stage *s, const int *v)
 {
     int keep = s->channels > 1 ? s->channels - 1 : 1;
-    uint32_t from = gb_ints(b, v[0], 0), to = gb_ints(b, v[1] ? -v[1] : INT32_MAX, keep), axes = gb_ints(b, -1, 1);
+    uint32_t from = gb_ints(b, v[0], 0), to = gb_ints(b, v[1] ? -v[1] : INT32_MAX, keep),
+             axes = gb_ints(b, -1, 1);
     s->wire = GB(b, "Slice", "", s->wire, from, to, axes, gb_ints(b, v[2], 1));
     s->channels = keep;
 }
@@ -54,7 +56,8 @@ static void emit_frame_around(struct gb *b, struct stage *s, const int *v)
     if (v[0])
         s->wire = GB(b, "Pad", "mode=edge", s->wire, pads);
     else
-        s->wire = GB(b, "Pad", gb_printf(b, "mode=%s", modes[v[0]]), s->wire, pads, gb_scalar(b, 0.5f));
+        s->wire =
+            GB(b, "Pad", gb_printf(b, "mode=%s", modes[v[0]]), s->wire, pads, gb_scalar(b, 0.5f));
     s->channels++;
 }
 

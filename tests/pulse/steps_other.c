@@ -22,7 +22,8 @@ static void emit_skip(struct gb *b, struct stage *s, const int *v)
 {
     int at = v[1] < v[0] ? v[1] : v[0] - 1;
     uint32_t w = gb_weights(b, 3, s->channels, s->channels, v[0]);
-    uint32_t y = GB(b, "Conv", "", s->wire, w), cut = gb_slice(b, s->wire, 2, at, at - v[0] + 1 < 0 ? at - v[0] + 1 : INT32_MAX, 1);
+    uint32_t y = GB(b, "Conv", "", s->wire, w),
+             cut = gb_slice(b, s->wire, 2, at, at - v[0] + 1 < 0 ? at - v[0] + 1 : INT32_MAX, 1);
     s->wire = GB(b, v[2] ? "Add" : "Mul", "", v[2] ? cut : y, v[2] ? y : cut);
 }
 
@@ -43,7 +44,8 @@ static void emit_norm(struct gb *b, struct stage *s, const int *v)
 {
     uint32_t x = gb_transpose(b, s->wire, "0,2,1");
     (void) v;
-    x = GB(b, "LayerNormalization", "axis=-1", x, gb_weights(b, 1, s->channels), gb_weights(b, 1, s->channels));
+    x = GB(b, "LayerNormalization", "axis=-1", x, gb_weights(b, 1, s->channels),
+           gb_weights(b, 1, s->channels));
     s->wire = gb_transpose(b, x, "0,2,1");
 }
 
@@ -53,7 +55,8 @@ static void emit_matmul(struct gb *b, struct stage *s, const int *v)
     if (v[0])
         s->wire = GB(b, "MatMul", "", w, s->wire);
     else
-        s->wire = gb_transpose(b, GB(b, "MatMul", "", gb_transpose(b, s->wire, "2,0,1"), w), "1,2,0");
+        s->wire =
+            gb_transpose(b, GB(b, "MatMul", "", gb_transpose(b, s->wire, "2,0,1"), w), "1,2,0");
 }
 
 static void emit_reduce(struct gb *b, struct stage *s, const int *v)
@@ -89,11 +92,13 @@ static void emit_across(struct gb *b, struct stage *s, const int *v)
     else if (v[0] == 3)
         s->wire = GB(b, "Cast", "to=1", GB(b, "ArgMax", "axis=1 keepdims=1", s->wire));
     else if (v[0] == 4) {
-        struct node *n = gb_node(b, "TopK", "axis=1", (uint32_t[]) { s->wire, gb_ints(b, 1) }, 2, 2);
+        struct node *n =
+            gb_node(b, "TopK", "axis=1", (uint32_t[]) { s->wire, gb_ints(b, 1) }, 2, 2);
         s->wire = n ? n->out[0] : WIRE_NONE;
     } else {
         uint32_t x = GB(b, "Reshape", "", gb_transpose(b, s->wire, "2,0,1"), gb_ints(b, -1, c));
-        x = GB(b, "Gemm", v[0] == 5 ? "transB=1" : "alpha=0.5", x, gb_weights(b, 2, c, c), gb_weights(b, 1, c));
+        x = GB(b, "Gemm", v[0] == 5 ? "transB=1" : "alpha=0.5", x, gb_weights(b, 2, c, c),
+               gb_weights(b, 1, c));
         s->wire = gb_transpose(b, GB(b, "Unsqueeze", "", x, gb_ints(b, 0)), "0,2,1");
     }
     s->channels = v[0] == 3 || v[0] == 4 ? 1 : c;
@@ -102,8 +107,10 @@ static void emit_across(struct gb *b, struct stage *s, const int *v)
 /* Time as a batch of pictures of one row. */
 static void emit_rows(struct gb *b, struct stage *s, const int *v)
 {
-    static const char *const ops[] = { "InstanceNormalization", "GlobalAveragePool", "GlobalMaxPool", "LRN" };
-    uint32_t x = GB(b, "Unsqueeze", "", gb_transpose(b, s->wire, "2,0,1"), gb_ints(b, 1));      /* [T, 1, 1, C] */
+    static const char *const ops[] = { "InstanceNormalization", "GlobalAveragePool",
+                                       "GlobalMaxPool", "LRN" };
+    uint32_t x =
+        GB(b, "Unsqueeze", "", gb_transpose(b, s->wire, "2,0,1"), gb_ints(b, 1)); /* [T, 1, 1, C] */
     if (v[0] == 0)
         x = GB(b, ops[0], "", x, gb_weights(b, 1, 1), gb_weights(b, 1, 1));
     else
@@ -115,11 +122,14 @@ static void emit_rows(struct gb *b, struct stage *s, const int *v)
 /* Each frame n times, or the channels stretched. */
 static void emit_resize(struct gb *b, struct stage *s, const int *v)
 {
-    static const char *const ways[] = { "", "coordinate_transformation_mode=asymmetric nearest_mode=floor",
-                                        "coordinate_transformation_mode=pytorch_half_pixel nearest_mode=round_prefer_ceil" };
+    static const char *const ways[] = {
+        "", "coordinate_transformation_mode=asymmetric nearest_mode=floor",
+        "coordinate_transformation_mode=pytorch_half_pixel nearest_mode=round_prefer_ceil"
+    };
     const float scales[3] = { 1, v[2] ? 2 : 1, (float) v[0] }, stretch[3] = { 1, 1.5f, 1 };
     if (v[3]) {
-        s->wire = GB(b, "Resize", v[3] == 1 ? "mode=linear" : "mode=cubic", s->wire, WIRE_NONE, gb_floats(b, 3, stretch));
+        s->wire = GB(b, "Resize", v[3] == 1 ? "mode=linear" : "mode=cubic", s->wire, WIRE_NONE,
+                     gb_floats(b, 3, stretch));
         s->channels = s->channels * 3 / 2;
     } else {
         s->wire = GB(b, "Resize", ways[v[1]], s->wire, WIRE_NONE, gb_floats(b, 3, scales));
@@ -149,15 +159,18 @@ static void emit_batch_norm(struct gb *b, struct stage *s, const int *v)
 {
     int c = s->channels;
     (void) v;
-    s->wire = GB(b, "BatchNormalization", "", s->wire, gb_weights(b, 1, c), gb_weights(b, 1, c), gb_weights(b, 1, c),
-                 gb_full(b, 0.7f, 1, c));
+    s->wire = GB(b, "BatchNormalization", "", s->wire, gb_weights(b, 1, c), gb_weights(b, 1, c),
+                 gb_weights(b, 1, c), gb_full(b, 0.7f, 1, c));
 }
 
 static void emit_spectrum(struct gb *b, struct stage *s, const int *v)
 {
     uint32_t x = gb_transpose(b, s->wire, "0,2,1");
     x = GB(b, "RFFT", "", gb_pad(b, x, 3, 2, "constant", 0, 2));
-    s->wire = gb_transpose(b, v[0] ? GB(b, "Magnitude", "", x) : GB(b, "ReduceSum", "keepdims=0", x, gb_ints(b, 3)), "0,2,1");
+    s->wire = gb_transpose(b,
+                           v[0] ? GB(b, "Magnitude", "", x)
+                                : GB(b, "ReduceSum", "keepdims=0", x, gb_ints(b, 3)),
+                           "0,2,1");
     s->channels = (s->channels + 2) / 2 + 1;
 }
 
@@ -171,13 +184,15 @@ static void emit_quant(struct gb *b, struct stage *s, const int *v)
         return;
     uint32_t sc = gb_const(b, DTYPE_F32, 1, &c, scale), z = gb_const(b, DTYPE_I8, 1, &c, zero);
     (void) v;
-    s->wire = GB(b, "DequantizeLinear", "axis=1", GB(b, "QuantizeLinear", "axis=1", s->wire, sc, z), sc, z);
+    s->wire = GB(b, "DequantizeLinear", "axis=1", GB(b, "QuantizeLinear", "axis=1", s->wire, sc, z),
+                 sc, z);
 }
 
 /* Time in front as the batch of a convolution along the channels. */
 static void emit_batch(struct gb *b, struct stage *s, const int *v)
 {
-    uint32_t x = GB(b, "Reshape", "", gb_transpose(b, s->wire, "2,0,1"), gb_ints(b, -1, 1, s->channels));
+    uint32_t x =
+        GB(b, "Reshape", "", gb_transpose(b, s->wire, "2,0,1"), gb_ints(b, -1, 1, s->channels));
     x = GB(b, "Conv", "pads=1,1", x, gb_weights(b, 3, 2, 1, 3));
     (void) v;
     x = GB(b, "ReduceMax", "keepdims=0", x, gb_ints(b, 1));
@@ -218,8 +233,10 @@ static uint32_t time_of(struct gb *b, uint32_t x)
 /* Numbers of the frames, from a Range over the length. */
 static void emit_position(struct gb *b, struct stage *s, const int *v)
 {
-    uint32_t r = GB(b, "Range", "", gb_int(b, v[0]), GB(b, "Add", "", GB(b, "Mul", "", time_of(b, s->wire), gb_int(b, v[1])),
-                                                       gb_int(b, v[0])), gb_int(b, v[1]));
+    uint32_t r = GB(b, "Range", "", gb_int(b, v[0]),
+                    GB(b, "Add", "", GB(b, "Mul", "", time_of(b, s->wire), gb_int(b, v[1])),
+                       gb_int(b, v[0])),
+                    gb_int(b, v[1]));
     uint32_t f = GB(b, "Cast", "to=1", r);
     s->wire = GB(b, v[2] ? "Mul" : "Add", "", s->wire, f);
 }
@@ -227,7 +244,8 @@ static void emit_position(struct gb *b, struct stage *s, const int *v)
 /* The same as floats from the start: sizes made floats for it. */
 static void emit_count(struct gb *b, struct stage *s, const int *v)
 {
-    uint32_t r = GB(b, "Range", "", gb_scalar(b, 0), GB(b, "Cast", "to=1", time_of(b, s->wire)), gb_scalar(b, 1));
+    uint32_t r = GB(b, "Range", "", gb_scalar(b, 0), GB(b, "Cast", "to=1", time_of(b, s->wire)),
+                    gb_scalar(b, 1));
     (void) v;
     s->wire = GB(b, "Mul", "", s->wire, r);
 }
@@ -246,19 +264,22 @@ static void emit_windows(struct gb *b, struct stage *s, const int *v)
     int64_t first[4] = { 0 };
     for (int i = 0; i < v[0]; i++)
         first[i] = i * v[2];
-    uint32_t table = gb_const(b, DTYPE_I64, 2, rows ? (int64_t[]) { 1, v[0] } : (int64_t[]) { v[0], 1 }, first);
+    uint32_t table =
+        gb_const(b, DTYPE_I64, 2, rows ? (int64_t[]) { 1, v[0] } : (int64_t[]) { v[0], 1 }, first);
     uint32_t end = GB(b, "Sub", "", time_of(b, s->wire), gb_int(b, (v[0] - 1) * v[2]));
     uint32_t r = GB(b, "Range", "", gb_int(b, 0), end, gb_int(b, v[1]));
     uint32_t at = GB(b, "Add", "", GB(b, "Unsqueeze", "", r, gb_ints(b, rows)), table);
     uint32_t x = GB(b, "Gather", "axis=2", s->wire, at);
     s->channels *= v[0];
-    s->wire = GB(b, "Reshape", "", rows ? gb_transpose(b, x, "0,1,3,2") : x, gb_ints(b, 1, s->channels, -1));
+    s->wire = GB(b, "Reshape", "", rows ? gb_transpose(b, x, "0,1,3,2") : x,
+                 gb_ints(b, 1, s->channels, -1));
 }
 
 /* One frame spread over all of time. */
 static void emit_expand(struct gb *b, struct stage *s, const int *v)
 {
-    uint32_t x = GB(b, "Expand", "", gb_weights(b, 3, 1, s->channels, 1), GB(b, "Shape", "", s->wire));
+    uint32_t x =
+        GB(b, "Expand", "", gb_weights(b, 3, 1, s->channels, 1), GB(b, "Shape", "", s->wire));
     s->wire = GB(b, v[0] ? "Mul" : "Add", "", x, s->wire);
 }
 
@@ -279,15 +300,18 @@ static void emit_repeat(struct gb *b, struct stage *s, const int *v)
 /* A convolution whose input is the same at all times: at the ends it is not. */
 static void emit_bias(struct gb *b, struct stage *s, const int *v)
 {
-    uint32_t x = GB(b, "Expand", "", gb_weights(b, 3, 1, s->channels, 1), GB(b, "Shape", "", s->wire));
-    x = GB(b, "Conv", gb_printf(b, "pads=%d,%d", v[0], 2 - v[0]), x, gb_weights(b, 3, s->channels, s->channels, 3));
+    uint32_t x =
+        GB(b, "Expand", "", gb_weights(b, 3, 1, s->channels, 1), GB(b, "Shape", "", s->wire));
+    x = GB(b, "Conv", gb_printf(b, "pads=%d,%d", v[0], 2 - v[0]), x,
+           gb_weights(b, 3, s->channels, s->channels, 3));
     s->wire = GB(b, "Add", "", s->wire, x);
 }
 
 /* The first channel as indices of rows of a table. */
 static void emit_embed(struct gb *b, struct stage *s, const int *v)
 {
-    uint32_t x = GB(b, "Mul", "", GB(b, "Gather", "axis=1", s->wire, gb_int(b, 0)), gb_scalar(b, 8.0f));
+    uint32_t x =
+        GB(b, "Mul", "", GB(b, "Gather", "axis=1", s->wire, gb_int(b, 0)), gb_scalar(b, 8.0f));
     (void) v;
     x = GB(b, "Cast", "to=7", GB(b, "Clip", "", x, gb_scalar(b, -5.0f), gb_scalar(b, 4.0f)));
     x = GB(b, "Gather", "axis=0", gb_weights(b, 2, 5, 2), x);
@@ -295,13 +319,16 @@ static void emit_embed(struct gb *b, struct stage *s, const int *v)
     s->channels = 2;
 }
 
-/* 1 where chunk j of keys lies at most `left` chunks before and `right` behind that of the queries. */
+/* 1 where chunk j of keys lies at most `left` chunks before and `right` behind that of the
+ * queries. */
 static uint32_t band_mask(struct gb *b, uint32_t x, const int *v)
 {
     uint32_t r = GB(b, "Range", "", gb_int(b, 0), time_of(b, x), gb_int(b, 1));
     uint32_t c = GB(b, "Div", "", r, gb_int(b, v[0]));
-    uint32_t far = GB(b, "Sub", "", GB(b, "Unsqueeze", "", c, gb_ints(b, 1)), GB(b, "Unsqueeze", "", c, gb_ints(b, 0)));
-    return GB(b, "And", "", GB(b, "LessOrEqual", "", far, gb_int(b, v[1])), GB(b, "GreaterOrEqual", "", far, gb_int(b, -v[2])));
+    uint32_t far = GB(b, "Sub", "", GB(b, "Unsqueeze", "", c, gb_ints(b, 1)),
+                      GB(b, "Unsqueeze", "", c, gb_ints(b, 0)));
+    return GB(b, "And", "", GB(b, "LessOrEqual", "", far, gb_int(b, v[1])),
+              GB(b, "GreaterOrEqual", "", far, gb_int(b, -v[2])));
 }
 
 /* The same for chunks of one frame, cut out of a square of ones. */
@@ -310,7 +337,8 @@ static uint32_t band_cut(struct gb *b, uint32_t x, const int *v)
     uint32_t t = GB(b, "Unsqueeze", "", time_of(b, x), gb_ints(b, 0));
     uint32_t none = GB(b, "ConstantOfShape", "", GB(b, "Concat", "axis=0", t, t));
     uint32_t all = GB(b, "Not", "", GB(b, "Cast", "to=13", none));
-    return GB(b, "And", "", GB(b, "Trilu", "upper=1", all, gb_int(b, -v[1])), GB(b, "Trilu", "upper=0", all, gb_int(b, v[2])));
+    return GB(b, "And", "", GB(b, "Trilu", "upper=1", all, gb_int(b, -v[1])),
+              GB(b, "Trilu", "upper=0", all, gb_int(b, v[2])));
 }
 
 /* Every frame looks at frames of its chunk and of some around it. */
@@ -319,8 +347,10 @@ static void emit_attend(struct gb *b, struct stage *s, const int *v)
     int c = s->channels;
     uint32_t x = gb_transpose(b, s->wire, "0,2,1");
     uint32_t mask = v[4] && v[0] == 1 ? band_cut(b, s->wire, v) : band_mask(b, s->wire, v);
-    uint32_t q = GB(b, "MatMul", "", x, gb_weights(b, 2, c, c)), k = GB(b, "MatMul", "", x, gb_weights(b, 2, c, c));
-    uint32_t scores = GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1")), hidden = gb_scalar(b, -1e9f);
+    uint32_t q = GB(b, "MatMul", "", x, gb_weights(b, 2, c, c)),
+             k = GB(b, "MatMul", "", x, gb_weights(b, 2, c, c));
+    uint32_t scores = GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1")),
+             hidden = gb_scalar(b, -1e9f);
     if (v[3])
         scores = GB(b, "Where", "", mask, scores, hidden);
     else
@@ -342,7 +372,9 @@ const struct step_kind steps_other[] = {
     { "fold", { { NULL, 0, 0, 0 } }, emit_fold },
     { "across", { { "op", 0, 6, 0 } }, emit_across },
     { "rows", { { "op", 0, 3, 0 } }, emit_rows },
-    { "resize", { { "times", 1, 3, 2 }, { "way", 0, 2, 0 }, { "both", 0, 1, 0 }, { "smooth", 0, 2, 0 } }, emit_resize },
+    { "resize",
+      { { "times", 1, 3, 2 }, { "way", 0, 2, 0 }, { "both", 0, 1, 0 }, { "smooth", 0, 2, 0 } },
+      emit_resize },
     { "split", { { "at", 0, 2, 0 } }, emit_split },
     { "einsum", { { NULL, 0, 0, 0 } }, emit_einsum },
     { "batchnorm", { { NULL, 0, 0, 0 } }, emit_batch_norm },
@@ -355,9 +387,16 @@ const struct step_kind steps_other[] = {
     { "position", { { "from", 0, 2, 0 }, { "by", 1, 2, 1 }, { "mul", 0, 1, 0 } }, emit_position },
     { "count", { { NULL, 0, 0, 0 } }, emit_count },
     { "pick", { { "from", 0, 2, 0 }, { "step", 1, 3, 1 } }, emit_pick },
-    { "windows", { { "k", 1, 3, 2 }, { "s", 1, 3, 1 }, { "d", 0, 2, 1 }, { "rows", 0, 1, 0 } }, emit_windows },
+    { "windows",
+      { { "k", 1, 3, 2 }, { "s", 1, 3, 1 }, { "d", 0, 2, 1 }, { "rows", 0, 1, 0 } },
+      emit_windows },
     { "embed", { { NULL, 0, 0, 0 } }, emit_embed },
-    { "attend", { { "chunk", 1, 4, 1 }, { "left", 0, 3, 1 }, { "right", 0, 2, 0 }, { "where", 0, 1, 0 }, { "cut", 0, 1, 0 } },
+    { "attend",
+      { { "chunk", 1, 4, 1 },
+        { "left", 0, 3, 1 },
+        { "right", 0, 2, 0 },
+        { "where", 0, 1, 0 },
+        { "cut", 0, 1, 0 } },
       emit_attend },
     { "expand", { { "mul", 0, 1, 0 } }, emit_expand },
     { "repeat", { { "n", 1, 3, 2 }, { "way", 0, 2, 0 } }, emit_repeat },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention along time under masks of positions: what a stream gives is what the whole sequence gives. The softmax adds
- * its row in the order of its places, which a window shifts, so bits may differ there: a tolerance. */
+/* Attention along time under masks of positions: what a stream gives is what the whole sequence
+ * gives. The softmax adds its row in the order of its places, which a window shifts, so bits may
+ * differ there: a tolerance. */
 #include "tests/pulse/oracle.h"
 
 #include <math.h>
@@ -26,7 +27,8 @@ static uint32_t chunks_of(struct gb *b, uint32_t x, int64_t chunk, int64_t new_a
     uint32_t shape = GB(b, "Shape", "", x);
     uint32_t length = GB(b, "Gather", "axis=0", shape, gb_int(b, 1));
     uint32_t at = GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1));
-    return GB(b, "Unsqueeze", "", chunk > 1 ? GB(b, "Div", "", at, gb_int(b, chunk)) : at, gb_ints(b, new_axis));
+    return GB(b, "Unsqueeze", "", chunk > 1 ? GB(b, "Div", "", at, gb_int(b, chunk)) : at,
+              gb_ints(b, new_axis));
 }
 
 /* True where the key is hidden from the query. */
@@ -35,7 +37,8 @@ static uint32_t hidden_of(struct gb *b, uint32_t x, const struct attention *a)
     uint32_t i = chunks_of(b, x, a->chunk, 1), j = chunks_of(b, x, a->chunk, 0);
     uint32_t apart = GB(b, "Sub", "", i, j);
     uint32_t near = GB(b, "LessOrEqual", "", apart, gb_int(b, a->left));
-    return GB(b, "Not", "", GB(b, "And", "", near, GB(b, "GreaterOrEqual", "", apart, gb_int(b, -a->right))));
+    return GB(b, "Not", "",
+              GB(b, "And", "", near, GB(b, "GreaterOrEqual", "", apart, gb_int(b, -a->right))));
 }
 
 /* The product of two triangles of ones, 1 where the key is seen; chunk 1. */
@@ -52,16 +55,19 @@ static uint32_t two_added(struct gb *b, uint32_t x, const struct attention *a)
 {
     uint32_t apart = GB(b, "Sub", "", chunks_of(b, x, a->chunk, 1), chunks_of(b, x, a->chunk, 0));
     uint32_t never = gb_scalar(b, -INFINITY), zero = gb_scalar(b, 0);
-    return GB(b, "Add", "", GB(b, "Where", "", GB(b, "Greater", "", apart, gb_int(b, a->left)), never, zero),
+    return GB(b, "Add", "",
+              GB(b, "Where", "", GB(b, "Greater", "", apart, gb_int(b, a->left)), never, zero),
               GB(b, "Where", "", GB(b, "Less", "", apart, gb_int(b, -a->right)), never, zero));
 }
 
 static uint32_t masked(struct gb *b, uint32_t scores, uint32_t x, const struct attention *a)
 {
     if (a->form == FORM_TRIANGLES)
-        return GB(b, "Where", "", GB(b, "Equal", "", triangles(b, scores, a), gb_scalar(b, 0)), gb_scalar(b, -INFINITY), scores);
+        return GB(b, "Where", "", GB(b, "Equal", "", triangles(b, scores, a), gb_scalar(b, 0)),
+                  gb_scalar(b, -INFINITY), scores);
     if (a->form == FORM_LESS)
-        return GB(b, "Where", "", GB(b, "Less", "", gb_scalar(b, 0.5f), triangles(b, scores, a)), scores, gb_scalar(b, -1e9f));
+        return GB(b, "Where", "", GB(b, "Less", "", gb_scalar(b, 0.5f), triangles(b, scores, a)),
+                  scores, gb_scalar(b, -1e9f));
     if (a->form == FORM_TWO_ADDED)
         return GB(b, "Add", "", scores, two_added(b, x, a));
     uint32_t hidden = hidden_of(b, x, a);
@@ -69,7 +75,8 @@ static uint32_t masked(struct gb *b, uint32_t scores, uint32_t x, const struct a
         return GB(b, "Where", "", hidden, gb_scalar(b, -INFINITY), scores);
     if (a->form == FORM_WHERE_KEEP)
         return GB(b, "Where", "", GB(b, "Not", "", hidden), scores, gb_scalar(b, -1e9f));
-    return GB(b, "Add", "", scores, GB(b, "Where", "", hidden, gb_scalar(b, -1e9f), gb_scalar(b, 0)));
+    return GB(b, "Add", "", scores,
+              GB(b, "Where", "", hidden, gb_scalar(b, -1e9f), gb_scalar(b, 0)));
 }
 
 /* [1, S, WIDTH] times weights, `late` frames late. */
@@ -104,7 +111,8 @@ static void recipe(struct gb *b, const void *ctx)
         x = GB(b, "Conv", attrs, x, gb_weights(b, 3, WIDTH, WIDTH, (int) a->stride));
     }
     x = gb_transpose(b, x, "0,2,1");
-    uint32_t q = projection(b, x, a->query_late), k = projection(b, x, a->key_late), v = projection(b, x, 0);
+    uint32_t q = projection(b, x, a->query_late), k = projection(b, x, a->key_late),
+             v = projection(b, x, 0);
     uint32_t scores = GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1"));
     scores = GB(b, "Mul", "", scores, gb_scalar(b, 0.4f));
     uint32_t weights = softmax(b, masked(b, scores, x, a), a);
@@ -142,8 +150,8 @@ static void row_test(const struct attention *a)
         oracle_check(v == LAW_HOLDS, "%s, pulse %d: %s", a->name, (int) pulses[i], o.err.text);
         for (size_t k = 0; v == LAW_HOLDS && k < sizeof lengths / sizeof *lengths; k++) {
             enum verdict law = oracle_law(&o, lengths[k], (uint32_t) (i * 31 + k));
-            oracle_check(law == LAW_HOLDS || law == LAW_NO_WHOLE, "%s, pulse %d, length %d: %s", a->name, (int) pulses[i],
-                         (int) lengths[k], o.err.text);
+            oracle_check(law == LAW_HOLDS || law == LAW_NO_WHOLE, "%s, pulse %d, length %d: %s",
+                         a->name, (int) pulses[i], (int) lengths[k], o.err.text);
         }
     }
     oracle_close(&o);
@@ -162,8 +170,11 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         row_test(&rows[i]);
-    refused("all the past", &(struct attention) { "all", 1, 1 << 20, 0, FORM_WHERE_HIDE, 0, 0, 1 }, "2048 away");
-    refused("all rows as one", &(struct attention) { "rows", 3, 1, 0, FORM_ALL_ROWS, 0, 0, 1 }, "(Flatten)");
-    refused("all the future", &(struct attention) { "all", 4, 0, 1 << 20, FORM_WHERE_HIDE, 0, 0, 1 }, "2048 away");
+    refused("all the past", &(struct attention) { "all", 1, 1 << 20, 0, FORM_WHERE_HIDE, 0, 0, 1 },
+            "2048 away");
+    refused("all rows as one", &(struct attention) { "rows", 3, 1, 0, FORM_ALL_ROWS, 0, 0, 1 },
+            "(Flatten)");
+    refused("all the future",
+            &(struct attention) { "all", 4, 0, 1 << 20, FORM_WHERE_HIDE, 0, 0, 1 }, "2048 away");
     return oracle_end();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ops that read the clock, whose numbers a compiled file may name as it likes: they refuse, or run and stay within their
- * memory. Their source is built into this program with a trap on every signed overflow. */
+/* Ops that read the clock, whose numbers a compiled file may name as it likes: they refuse, or run
+ * and stay within their memory. Their source is built into this program with a trap on every signed
+ * overflow. */
 #include "pulse/clock_ops.h"
 #include "tests/ops/ops_test.h"
 
@@ -20,21 +21,34 @@ static uint32_t draw(uint32_t n)
 
 static int64_t draw_number(void)
 {
-    static const int64_t odd[] = { INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, (int64_t) 1 << 40, -((int64_t) 1 << 40),
-                                   (int64_t) 1 << 62, -((int64_t) 1 << 62), ((int64_t) 1 << 40) - 3, INT32_MAX };
+    static const int64_t odd[] = { INT64_MAX,
+                                   INT64_MIN,
+                                   INT64_MAX - 1,
+                                   INT64_MIN + 1,
+                                   (int64_t) 1 << 40,
+                                   -((int64_t) 1 << 40),
+                                   (int64_t) 1 << 62,
+                                   -((int64_t) 1 << 62),
+                                   ((int64_t) 1 << 40) - 3,
+                                   INT32_MAX };
     return draw(3) ? (int64_t) draw(12) - 3 : odd[draw(sizeof odd / sizeof *odd)];
 }
 
 static void clock_attr_draw(struct clock_attr *a)
 {
-    *a = (struct clock_attr) { .pulse = draw_number(), .delay = draw_number(), .length = draw(8) ? 1 : draw_number(),
+    *a = (struct clock_attr) { .pulse = draw_number(),
+                               .delay = draw_number(),
+                               .length = draw(8) ? 1 : draw_number(),
                                .frames = draw(2) ? 0 : draw_number() };
 }
 
 static void pad_attr_draw(struct pulse_pad_attr *a)
 {
-    *a = (struct pulse_pad_attr) { .axis = draw(8) ? 1 : draw_number(), .before = draw_number(), .after = draw_number(),
-                                   .shift = draw_number(), .mode = (int) draw(PULSE_PAD_VALUES) };
+    *a = (struct pulse_pad_attr) { .axis = draw(8) ? 1 : draw_number(),
+                                   .before = draw_number(),
+                                   .after = draw_number(),
+                                   .shift = draw_number(),
+                                   .mode = (int) draw(PULSE_PAD_VALUES) };
     clock_attr_draw(&a->at);
 }
 
@@ -49,8 +63,8 @@ static const struct tensor *clock_draw(struct ops_test *t)
 }
 
 /* Runs the op where it accepts; counts in *ran. False: it misbehaved. */
-static bool op_try(struct ops_test *t, const struct op *op, const void *attr, const struct tensor *const *in, unsigned n_in,
-                   unsigned *ran)
+static bool op_try(struct ops_test *t, const struct op *op, const void *attr,
+                   const struct tensor *const *in, unsigned n_in, unsigned *ran)
 {
     struct node node = { .name = "n", .op = op, .attr = attr, .n_in = n_in, .n_out = 1 };
     struct fact facts[4], out = { 0 };
@@ -63,8 +77,15 @@ static bool op_try(struct ops_test *t, const struct op *op, const void *attr, co
         of[i] = &facts[i];
         x[i] = in[i]->data;
     }
-    struct infer c = { .node = &node, .attr = attr, .dims = t->dims, .arena = &t->arena, .n_in = n_in, .n_out = 1, .in = of,
-                       .out = &out, .err = &t->err };
+    struct infer c = { .node = &node,
+                       .attr = attr,
+                       .dims = t->dims,
+                       .arena = &t->arena,
+                       .n_in = n_in,
+                       .n_out = 1,
+                       .in = of,
+                       .out = &out,
+                       .err = &t->err };
     t->err = (rill_error) { 0 };
     if (op->infer(&c) != RILL_OK)
         return t->err.text[0] != '\0';
@@ -72,7 +93,14 @@ static bool op_try(struct ops_test *t, const struct op *op, const void *attr, co
         return true;
     const struct tensor *outs[] = { &desc };
     void *y[] = { ops_guarded(t, tensor_bytes(&desc)) };
-    struct eval e = { .node = &node, .attr = attr, .kern = &t->kern, .n_in = n_in, .n_out = 1, .in = in, .out = outs, .x = x,
+    struct eval e = { .node = &node,
+                      .attr = attr,
+                      .kern = &t->kern,
+                      .n_in = n_in,
+                      .n_out = 1,
+                      .in = in,
+                      .out = outs,
+                      .x = x,
                       .y = y };
     op->eval(&e);
     ++*ran;
@@ -81,7 +109,8 @@ static bool op_try(struct ops_test *t, const struct op *op, const void *attr, co
 
 static void hostile_check(struct ops_test *t)
 {
-    static const struct op *const ops[] = { &op_pulse_pad, &op_pulse_valid, &op_pulse_skip, &op_pulse_range };
+    static const struct op *const ops[] = { &op_pulse_pad, &op_pulse_valid, &op_pulse_skip,
+                                            &op_pulse_range };
     unsigned ran[4] = { 0 };
     bool ok[4] = { true, true, true, true };
     for (unsigned i = 0; i < TRIALS; i++) {
@@ -91,11 +120,16 @@ static void hostile_check(struct ops_test *t)
         pad_attr_draw(&pad);
         clock_attr_draw(&clock);
         const int64_t numbers[2] = { draw_number(), draw_number() };
-        const struct tensor *time = clock_draw(t), *window = ops_f32(t, 3, (int64_t[]) { OUTER, WINDOW, INNER }, NULL);
+        const struct tensor *time = clock_draw(t),
+                            *window = ops_f32(t, 3, (int64_t[]) { OUTER, WINDOW, INNER }, NULL);
         const struct tensor *start = ops_i64s(t, 1, numbers), *step = ops_i64s(t, 1, numbers + 1);
         const struct tensor *of_pad[] = { window, time }, *of_range[] = { time, start, step };
-        ok[k] = op_try(t, ops[k], k ? (const void *) &clock : &pad, k ? of_range : of_pad, k == 0 ? 2 : k == 3 ? 3 : 1, &ran[k]) &&
-                ok[k];
+        ok[k] = op_try(t, ops[k], k ? (const void *) &clock : &pad, k ? of_range : of_pad,
+                       k == 0       ? 2
+                           : k == 3 ? 3
+                                    : 1,
+                       &ran[k]) &&
+            ok[k];
         arena_drop(&t->arena);
     }
     for (unsigned k = 0; k < 4; k++) {

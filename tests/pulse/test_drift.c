@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The checker of bodies: a fact changed by hand in any slot of a Scan, Loop or If is found and named with both
- * facts; typed graphs, also random nested ones, have nothing to find. */
+/* The checker of bodies: a fact changed by hand in any slot of a Scan, Loop or If is found and
+ * named with both facts; typed graphs, also random nested ones, have nothing to find. */
 #include "engine/check_bodies.h"
 #include "engine/control.h"
 #include "engine/typed.h"
@@ -28,7 +28,8 @@ static bool world_open(struct world *w, gb_recipe *recipe, const void *ctx, uint
     gb_init(&b, &w->file.g, &w->arena, w->dims, w->time, seed);
     recipe(&b, ctx);
     w->err = b.err;
-    return w->err.status == RILL_OK && tgraph_from_mgraph(&w->typed, &w->file, NULL, &w->err) == RILL_OK;
+    return w->err.status == RILL_OK &&
+        tgraph_from_mgraph(&w->typed, &w->file, NULL, &w->err) == RILL_OK;
 }
 
 static void world_close(struct world *w)
@@ -54,7 +55,11 @@ static void recipe_scan(struct gb *b, const void *ctx)
     uint32_t next = GB(&c, "Tanh", "", sum);
     gb_output(&c, next);
     gb_output(&c, GB(&c, "Mul", "", next, ys));
-    const struct gb_scan at = { .states = 1, .scans = 2, .outs = 1, .in_axes = (int64_t[]) { 1, 1 }, .out_axes = (int64_t[]) { 1 } };
+    const struct gb_scan at = { .states = 1,
+                                .scans = 2,
+                                .outs = 1,
+                                .in_axes = (int64_t[]) { 1, 1 },
+                                .out_axes = (int64_t[]) { 1 } };
     struct node *n = gb_scan(b, &c, &at, (const uint32_t[]) { h0, x, y, full, w }, 5);
     gb_output(b, n ? n->out[0] : WIRE_NONE);
     gb_output(b, n ? n->out[1] : WIRE_NONE);
@@ -73,7 +78,8 @@ static void recipe_loop(struct gb *b, const void *ctx)
     gb_output(&c, GB(&c, "Identity", "", go));
     gb_output(&c, next);
     gb_output(&c, GB(&c, "Tanh", "", next));
-    struct node *n = drift_loop(b, &c, (const uint32_t[]) { gb_int(b, 3), WIRE_NONE, h0, k }, 4, 1, 1);
+    struct node *n =
+        drift_loop(b, &c, (const uint32_t[]) { gb_int(b, 3), WIRE_NONE, h0, k }, 4, 1, 1);
     gb_output(b, n ? n->out[0] : WIRE_NONE);
     gb_output(b, n ? n->out[1] : WIRE_NONE);
 }
@@ -93,7 +99,8 @@ static void recipe_if(struct gb *b, const void *ctx)
     gb_output(b, n ? n->out[0] : WIRE_NONE);
 }
 
-/* The Scan of recipe_scan in the body of another, which runs over channels of a tensor with one more axis. */
+/* The Scan of recipe_scan in the body of another, which runs over channels of a tensor with one
+ * more axis. */
 static void recipe_nested(struct gb *b, const void *ctx)
 {
     struct gb c;
@@ -103,12 +110,15 @@ static void recipe_nested(struct gb *b, const void *ctx)
     struct gb d;
     gb_body(&d, &c, "inner");
     uint32_t h = gb_body_input(&d, "h"), q = gb_body_input(&d, "q"), f2 = gb_body_input(&d, "full");
-    uint32_t next = GB(&d, "Add", "", GB(&d, "Unsqueeze", "", q, gb_ints(&d, 1)), GB(&d, "Mul", "", h, f2));
+    uint32_t next =
+        GB(&d, "Add", "", GB(&d, "Unsqueeze", "", q, gb_ints(&d, 1)), GB(&d, "Mul", "", h, f2));
     gb_output(&d, next);
     const struct gb_scan in = { .states = 1, .scans = 1, .in_axes = (int64_t[]) { 1 } };
     struct node *n = gb_scan(&c, &d, &in, (const uint32_t[]) { fb, zs, fb }, 3);
     gb_output(&c, n ? n->out[0] : WIRE_NONE);
-    const struct gb_scan out = { .scans = 1, .outs = 1, .in_axes = (int64_t[]) { 2 }, .out_axes = (int64_t[]) { 0 } };
+    const struct gb_scan out = {
+        .scans = 1, .outs = 1, .in_axes = (int64_t[]) { 2 }, .out_axes = (int64_t[]) { 0 }
+    };
     n = gb_scan(b, &c, &out, (const uint32_t[]) { z, full }, 2);
     gb_output(b, n ? n->out[0] : WIRE_NONE);
     (void) ctx;
@@ -118,7 +128,8 @@ static void recipe_nested(struct gb *b, const void *ctx)
 
 enum side { OUTER_IN, OUTER_OUT, BODY_IN, BODY_OUT, BODY_WIRE };
 
-/* One fact of the first node with a body, and what is said of it. axis -1: the type changes instead. */
+/* One fact of the first node with a body, and what is said of it. axis -1: the type changes
+ * instead. */
 struct change {
     gb_recipe *recipe;
     unsigned body;
@@ -136,26 +147,34 @@ struct change {
 
 static const struct change changes[] = {
     { SCAN, BODY_IN, 0, 0, 4, "slot 0 (state): outside f32[S,4], in the body f32[4,4]" },
-    { SCAN, BODY_IN, 1, 0, 4, "slot 1 (scanned): outside f32[S,6,4] along axis 1, in the body f32[4,4]" },
-    { SCAN, BODY_IN, 2, 1, 5, "slot 2 (scanned): outside f32[S,6,4] along axis 1, in the body f32[S,5]" },
+    { SCAN, BODY_IN, 1, 0, 4,
+      "slot 1 (scanned): outside f32[S,6,4] along axis 1, in the body f32[4,4]" },
+    { SCAN, BODY_IN, 2, 1, 5,
+      "slot 2 (scanned): outside f32[S,6,4] along axis 1, in the body f32[S,5]" },
     { SCAN, BODY_IN, 3, 0, 4, "slot 3 (capture): outside f32[S,4], in the body f32[4,4]" },
     { SCAN, BODY_IN, 4, -1, 0, "slot 4 (capture): outside f32[4,4], in the body i64[4,4]" },
     { SCAN, OUTER_IN, 0, 0, 4, "slot 0 (state): outside f32[4,4], in the body f32[S,4]" },
     { SCAN, OUTER_IN, 2, 1, 7, "slot 2 (scanned): 7 iterations, those before it have 6" },
     { SCAN, OUTER_IN, 3, 0, 4, "slot 3 (capture): outside f32[4,4], in the body f32[S,4]" },
-    { SCAN, BODY_OUT, 0, 0, 4, "slot 0 (state): goes into the body as f32[S,4] and comes out as f32[4,4]" },
-    { SCAN, BODY_OUT, 1, 0, 4, "output 1 (scanned): outside f32[S,6,4] along axis 1, in the body f32[4,4]" },
+    { SCAN, BODY_OUT, 0, 0, 4,
+      "slot 0 (state): goes into the body as f32[S,4] and comes out as f32[4,4]" },
+    { SCAN, BODY_OUT, 1, 0, 4,
+      "output 1 (scanned): outside f32[S,6,4] along axis 1, in the body f32[4,4]" },
     { SCAN, OUTER_OUT, 0, 0, 4, "output 0 (state): outside f32[4,4], in the body f32[S,4]" },
-    { SCAN, OUTER_OUT, 1, 0, 4, "output 1 (scanned): outside f32[4,6,4] along axis 1, in the body f32[S,4]" },
+    { SCAN, OUTER_OUT, 1, 0, 4,
+      "output 1 (scanned): outside f32[4,6,4] along axis 1, in the body f32[S,4]" },
     { SCAN, OUTER_OUT, 1, 1, 5, "output 1 (scanned): 5 iterations, those before it have 6" },
-    { SCAN, BODY_WIRE, 1, 0, 4, "(MatMul): output 0: in the body f32[4,4], its inputs make f32[S,4]" },
+    { SCAN, BODY_WIRE, 1, 0, 4,
+      "(MatMul): output 0: in the body f32[4,4], its inputs make f32[S,4]" },
     { SCAN, BODY_WIRE, 2, 1, 3, "(Add): output 0: in the body f32[S,3], its inputs make f32[S,4]" },
     { LOOP, BODY_IN, 0, -1, 0, "slot 0 (iteration): outside i64[], in the body f32[]" },
     { LOOP, BODY_IN, 1, -1, 0, "slot 1 (condition): outside bool[], in the body i64[]" },
     { LOOP, BODY_IN, 2, 0, 4, "slot 2 (state): outside f32[S,4], in the body f32[4,4]" },
     { LOOP, BODY_IN, 3, 0, 4, "slot 3 (capture): outside f32[S,4], in the body f32[4,4]" },
-    { LOOP, BODY_OUT, 2, 0, 4, "output 1 (scanned): outside f32[3,S,4] along axis 0, in the body f32[4,4]" },
-    { LOOP, BODY_WIRE, 0, 0, 4, "slot 2 (state): goes into the body as f32[S,4] and comes out as f32[4,4]" },
+    { LOOP, BODY_OUT, 2, 0, 4,
+      "output 1 (scanned): outside f32[3,S,4] along axis 0, in the body f32[4,4]" },
+    { LOOP, BODY_WIRE, 0, 0, 4,
+      "slot 2 (state): goes into the body as f32[S,4] and comes out as f32[4,4]" },
     { LOOP, OUTER_OUT, 0, 0, 4, "output 0 (state): outside f32[4,4], in the body f32[S,4]" },
     { LOOP, OUTER_OUT, 1, 0, 4, "output 1 (scanned): 4 iterations, those before it have 3" },
     { THEN, BODY_IN, 0, 0, 4, "then: slot 1 (capture): outside f32[S,4], in the body f32[4,4]" },
@@ -208,14 +227,17 @@ static void test_change(const struct change *c)
     struct graph *g = &w.typed.g;
     struct node *n = first_with_body(g);
     struct body_reports r = { 0 };
-    oracle_check(graph_check_bodies(g, NULL, &r, &err) == RILL_OK && !r.n_drifting, "drift before: %s", c->words);
+    oracle_check(graph_check_bodies(g, NULL, &r, &err) == RILL_OK && !r.n_drifting,
+                 "drift before: %s", c->words);
     fact_change(w.dims, fact_at(g, n, c), c->axis, c->size);
-    oracle_check(graph_check_bodies(g, NULL, NULL, &err) == RILL_INTERNAL, "not found: %s", c->words);
-    snprintf(named, sizeof named, "node '%s' (%s): ", n->name, n->op->name);
-    oracle_check(!strncmp(err.text, named, strlen(named)) && strstr(err.text, c->words), "said '%s', not '%s'", err.text,
+    oracle_check(graph_check_bodies(g, NULL, NULL, &err) == RILL_INTERNAL, "not found: %s",
                  c->words);
+    snprintf(named, sizeof named, "node '%s' (%s): ", n->name, n->op->name);
+    oracle_check(!strncmp(err.text, named, strlen(named)) && strstr(err.text, c->words),
+                 "said '%s', not '%s'", err.text, c->words);
     r = (struct body_reports) { 0 };
-    oracle_check(graph_check_bodies(g, NULL, &r, &err) == RILL_OK && r.n_drifting == 1, "not counted: %s", c->words);
+    oracle_check(graph_check_bodies(g, NULL, &r, &err) == RILL_OK && r.n_drifting == 1,
+                 "not counted: %s", c->words);
     world_close(&w);
 }
 
@@ -255,16 +277,20 @@ static void test_nested(void)
     struct seen s = { 0 };
     struct body_reports r = { .each = see, .self = &s };
     oracle_check(world_open(&w, recipe_nested, NULL, 1), "nested: %s", w.err.text);
-    struct graph *outer = first_with_body(&w.typed.g)->body[0], *inner = first_with_body(outer)->body[0];
+    struct graph *outer = first_with_body(&w.typed.g)->body[0],
+                 *inner = first_with_body(outer)->body[0];
     graph_check_bodies(&w.typed.g, NULL, &r, NULL);
-    oracle_check(r.n_scans == 2 && !r.n_others && !r.n_drifting, "%u Scans, %u drifting", r.n_scans, r.n_drifting);
-    oracle_check(s.n == 2 && s.depth[0] == 0 && s.depth[1] == 1 && s.captures[0] == 1 && s.captures[1] == 1,
+    oracle_check(r.n_scans == 2 && !r.n_others && !r.n_drifting, "%u Scans, %u drifting", r.n_scans,
+                 r.n_drifting);
+    oracle_check(s.n == 2 && s.depth[0] == 0 && s.depth[1] == 1 && s.captures[0] == 1 &&
+                     s.captures[1] == 1,
                  "depths and captures");
     fact_change(w.dims, &inner->wires[inner->inputs[2]].fact, 0, 4);
     s.n = 0;
     graph_check_bodies(&w.typed.g, NULL, &r, NULL);
     oracle_check(s.drifts[0] == 0 && s.drifts[1] > 0 &&
-                 strstr(s.text[1], "slot 2 (capture): outside f32[S,4], in the body f32[4,4]"), "inner: '%s'", s.text[1]);
+                     strstr(s.text[1], "slot 2 (capture): outside f32[S,4], in the body f32[4,4]"),
+                 "inner: '%s'", s.text[1]);
     world_close(&w);
 }
 
@@ -276,7 +302,8 @@ static void test_fixed(void)
     rill_error err = { 0 };
     world_open(&w, recipe_scan, NULL, 1);
     oracle_check(graph_check_bodies(&w.typed.g, w.time, NULL, &err) == RILL_INTERNAL &&
-                 strstr(err.text, "in the body f32[S,4], outside S is a number"), "fixed: '%s'", err.text);
+                     strstr(err.text, "in the body f32[S,4], outside S is a number"),
+                 "fixed: '%s'", err.text);
     graph_check_bodies(&w.typed.g, dim_symbol(w.dims, "N"), &r, NULL);
     oracle_check(r.n_scans == 1 && r.n_drifting == 0, "another symbol: %u drifting", r.n_drifting);
     world_close(&w);
@@ -303,7 +330,8 @@ static struct fact *random_body_fact(const struct graph *g, uint32_t *seed, bool
                 found = f;
         }
     for (uint32_t w = 0; in_body && w < g->n_wires; w++)
-        if (wire_lives(g, w) && !g->wires[w].fact.value && g->wires[w].fact.rank > 0 && gb_random(seed) % ++n == 0)
+        if (wire_lives(g, w) && !g->wires[w].fact.value && g->wires[w].fact.rank > 0 &&
+            gb_random(seed) % ++n == 0)
             found = &g->wires[w].fact;
     return found;
 }
@@ -320,17 +348,20 @@ static void test_random(uint32_t seed, struct body_reports *total, unsigned *ret
         graph_check_bodies(&w.typed.g, NULL, &r, NULL);
         total->n_scans += r.n_scans;
         total->n_others += r.n_others;
-        oracle_check(!r.n_drifting, "seed %u: %u of %u drift", seed, r.n_drifting, r.n_scans + r.n_others);
+        oracle_check(!r.n_drifting, "seed %u: %u of %u drift", seed, r.n_drifting,
+                     r.n_scans + r.n_others);
     }
     uint32_t pick = seed;
     struct fact *f = open ? random_body_fact(&w.typed.g, &pick, false) : NULL;
     if (f) {
         const struct fact before = *f;
         fact_change(w.dims, f, (int) (gb_random(&pick) % (unsigned) f->rank), 17);
-        oracle_check(graph_check_bodies(&w.typed.g, NULL, NULL, NULL) == RILL_INTERNAL, "seed %u: a change is not seen", seed);
+        oracle_check(graph_check_bodies(&w.typed.g, NULL, NULL, NULL) == RILL_INTERNAL,
+                     "seed %u: a change is not seen", seed);
         *f = before;
         ++*ret_changed;
-        oracle_check(graph_check_bodies(&w.typed.g, NULL, NULL, NULL) == RILL_OK, "seed %u: drift after it is undone", seed);
+        oracle_check(graph_check_bodies(&w.typed.g, NULL, NULL, NULL) == RILL_OK,
+                     "seed %u: drift after it is undone", seed);
     }
     world_close(&w);
 }
@@ -346,7 +377,9 @@ int main(void)
     unsigned changed = 0;
     for (uint32_t seed = 1; seed <= 400; seed++)
         test_random(seed, &total, &changed);
-    printf("random: %u Scans, %u Loops and Ifs, %u changed facts found\n", total.n_scans, total.n_others, changed);
-    oracle_check(total.n_scans > 500 && total.n_others > 500 && changed > 200, "the random graphs have too few bodies");
+    printf("random: %u Scans, %u Loops and Ifs, %u changed facts found\n", total.n_scans,
+           total.n_others, changed);
+    oracle_check(total.n_scans > 500 && total.n_others > 500 && changed > 200,
+                 "the random graphs have too few bodies");
     return oracle_end();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bodies after pulsing: a dual-path net of more than a hundred Scans has no drift after any pass, and the checker sees
- * the Scans drift when their bodies keep the symbol of time. */
+/* Bodies after pulsing: a dual-path net of more than a hundred Scans has no drift after any pass,
+ * and the checker sees the Scans drift when their bodies keep the symbol of time. */
 #include "engine/check_bodies.h"
 #include "engine/control.h"
 #include "engine/inline_scan.h"
@@ -18,7 +18,8 @@
 
 /* ---- dual path ---- */
 
-/* h' = tanh(h A + x B + bias); the bias comes whole from outside. y is stacked along `axis` of x. */
+/* h' = tanh(h A + x B + bias); the bias comes whole from outside. y is stacked along `axis` of
+ * x. */
 static uint32_t cell(struct gb *b, uint32_t x, uint32_t h0, uint32_t bias, int axis, bool back)
 {
     struct gb c;
@@ -30,12 +31,15 @@ static uint32_t cell(struct gb *b, uint32_t x, uint32_t h0, uint32_t bias, int a
     gb_output(&c, next);
     gb_output(&c, next);
     const int64_t axes[] = { axis }, reverse[] = { back };
-    const struct gb_scan at = { .states = 1, .scans = 1, .outs = 1, .in_axes = axes, .in_reverse = reverse, .out_axes = axes };
+    const struct gb_scan at = {
+        .states = 1, .scans = 1, .outs = 1, .in_axes = axes, .in_reverse = reverse, .out_axes = axes
+    };
     struct node *n = gb_scan(b, &c, &at, (const uint32_t[]) { h0, x, bias }, 3);
     return n ? n->out[1] : WIRE_NONE;
 }
 
-/* x [S,BANDS,WIDTH]: over the bands forward and back, then over time, and so on. ctx: the number of blocks. */
+/* x [S,BANDS,WIDTH]: over the bands forward and back, then over time, and so on. ctx: the number of
+ * blocks. */
 static void recipe_dual_path(struct gb *b, const void *ctx)
 {
     uint32_t x = gb_input(b, "x", 3, GB_TIME, BANDS, WIDTH);
@@ -83,7 +87,8 @@ static bool passes_count(struct oracle *o, int64_t pulse, bool keep_bodies, stru
         struct plan *plan = NULL;
         rill_status st = plan_from_graph(&plan, keep_bodies ? &pg.g : &pruned, NULL, &o->err);
         ok = st == (keep_bodies ? RILL_INTERNAL : RILL_OK);
-        oracle_check(!keep_bodies || strstr(o->err.text, "outside f32["), "planning what drifts: %s", o->err.text);
+        oracle_check(!keep_bodies || strstr(o->err.text, "outside f32["),
+                     "planning what drifts: %s", o->err.text);
         plan_free(plan);
     }
     arena_drop(&a);
@@ -99,15 +104,19 @@ static void test_dual_path(void)
     oracle_check(oracle_open(&o, recipe_dual_path, &blocks, "S>=1") == LAW_HOLDS, "%s", o.err.text);
     for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
         c = (struct counts) { 0 };
-        oracle_check(passes_count(&o, pulses[i], false, &c), "pulse %d: %s", (int) pulses[i], o.err.text);
-        oracle_check(c.scans == 3 * BLOCKS && c.scans_left == (pulses[i] == 1 ? 2 : 3) * BLOCKS, "%u Scans, %u left", c.scans,
-                     c.scans_left);
-        oracle_check(!c.load && !c.typed && !c.pulse && !c.declutter, "pulse %d: drift after load %u, typed %u, pulse %u, "
-                     "pulse-declutter %u", (int) pulses[i], c.load, c.typed, c.pulse, c.declutter);
+        oracle_check(passes_count(&o, pulses[i], false, &c), "pulse %d: %s", (int) pulses[i],
+                     o.err.text);
+        oracle_check(c.scans == 3 * BLOCKS && c.scans_left == (pulses[i] == 1 ? 2 : 3) * BLOCKS,
+                     "%u Scans, %u left", c.scans, c.scans_left);
+        oracle_check(!c.load && !c.typed && !c.pulse && !c.declutter,
+                     "pulse %d: drift after load %u, typed %u, pulse %u, "
+                     "pulse-declutter %u",
+                     (int) pulses[i], c.load, c.typed, c.pulse, c.declutter);
         c = (struct counts) { 0 };
-        oracle_check(passes_count(&o, pulses[i], true, &c), "kept, pulse %d: %s", (int) pulses[i], o.err.text);
-        oracle_check(!c.typed && c.pulse == 2 * BLOCKS && c.pulse >= 100, "kept, pulse %d: %u drift, not %d", (int) pulses[i],
-                     c.pulse, 2 * BLOCKS);
+        oracle_check(passes_count(&o, pulses[i], true, &c), "kept, pulse %d: %s", (int) pulses[i],
+                     o.err.text);
+        oracle_check(!c.typed && c.pulse == 2 * BLOCKS && c.pulse >= 100,
+                     "kept, pulse %d: %u drift, not %d", (int) pulses[i], c.pulse, 2 * BLOCKS);
     }
     oracle_close(&o);
 }
@@ -122,27 +131,34 @@ static void test_law(void)
     for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
         oracle_check(oracle_pulse(&o, pulses[i]) == LAW_HOLDS, "%s", o.err.text);
         for (int64_t length = 1; length < 12; length += 5)
-            oracle_check(oracle_law(&o, length, 3) == LAW_HOLDS, "length %d: %s", (int) length, o.err.text);
+            oracle_check(oracle_law(&o, length, 3) == LAW_HOLDS, "length %d: %s", (int) length,
+                         o.err.text);
     }
     oracle_close(&o);
 }
 
 /* ---- a Full slot that is made inside ---- */
 
-/* A Scan over bands whose capture is [S,4], made from the shape of the input. ctx: the op that makes it. */
+/* A Scan over bands whose capture is [S,4], made from the shape of the input. ctx: the op that
+ * makes it. */
 static void recipe_full(struct gb *b, const void *ctx)
 {
     struct gb c;
     const char *op = ctx;
     uint32_t x = gb_input(b, "x", 3, GB_TIME, BANDS, WIDTH);
     uint32_t shape = GB(b, "Gather", "", GB(b, "Shape", "", x), gb_ints(b, 0, 2));
-    uint32_t full = strcmp(op, "Expand") ? GB(b, op, "", shape) : GB(b, op, "", gb_weights(b, 2, 1, WIDTH), shape);
+    uint32_t full = strcmp(op, "Expand") ? GB(b, op, "", shape)
+                                         : GB(b, op, "", gb_weights(b, 2, 1, WIDTH), shape);
     gb_body(&c, b, "cell");
     uint32_t h = gb_body_input(&c, "h"), xs = gb_body_input(&c, "x"), f = gb_body_input(&c, "full");
     uint32_t next = GB(&c, "Add", "", GB(&c, "Mul", "", h, xs), f);
     gb_output(&c, next);
     gb_output(&c, GB(&c, "Tanh", "", next));
-    const struct gb_scan at = { .states = 1, .scans = 1, .outs = 1, .in_axes = (int64_t[]) { 1 }, .out_axes = (int64_t[]) { 1 } };
+    const struct gb_scan at = { .states = 1,
+                                .scans = 1,
+                                .outs = 1,
+                                .in_axes = (int64_t[]) { 1 },
+                                .out_axes = (int64_t[]) { 1 } };
     uint32_t h0 = GB(b, "ReduceSum", "keepdims=0", x, gb_ints(b, 1));
     struct node *n = gb_scan(b, &c, &at, (const uint32_t[]) { h0, x, full }, 3);
     gb_output(b, n ? n->out[1] : WIRE_NONE);
@@ -166,7 +182,8 @@ static void source_check(const struct graph *g, const char *want)
         return;
     fact_print(&g->wires[n->in[2]].fact, outside, sizeof outside);
     fact_print(&n->body[0]->wires[n->body[0]->inputs[2]].fact, inside, sizeof inside);
-    oracle_check(!strcmp(outside, want) && !strcmp(inside, want), "outside %s, in the body %s, not %s", outside, inside, want);
+    oracle_check(!strcmp(outside, want) && !strcmp(inside, want),
+                 "outside %s, in the body %s, not %s", outside, inside, want);
 }
 
 static void full_see(void *self, const struct body_report *r)
@@ -189,13 +206,16 @@ static void test_full(const char *op)
         source_check(&pg.g, "f32[4,4]");
     else
         oracle_check(false, "%s: %s", op, o.err.text);
-    oracle_check(pgraph_from_tgraph(&pg, &o.model->graph, o.model->stream, 4, &keep, &a, &o.err) == RILL_OK &&
-                 graph_check_bodies(&pg.g, o.model->stream, &r, &o.err) == RILL_OK && r.n_drifting == 1 && seen,
+    oracle_check(pgraph_from_tgraph(&pg, &o.model->graph, o.model->stream, 4, &keep, &a, &o.err) ==
+                         RILL_OK &&
+                     graph_check_bodies(&pg.g, o.model->stream, &r, &o.err) == RILL_OK &&
+                     r.n_drifting == 1 && seen,
                  "%s: drift of the whole slot is not seen", op);
     for (int64_t pulse = 1; pulse <= 4; pulse += 3) {
         oracle_check(oracle_pulse(&o, pulse) == LAW_HOLDS, "%s: %s", op, o.err.text);
         for (int64_t length = 0; length < 10; length += 3)
-            oracle_check(oracle_law(&o, length, 5) == LAW_HOLDS, "%s, length %d: %s", op, (int) length, o.err.text);
+            oracle_check(oracle_law(&o, length, 5) == LAW_HOLDS, "%s, length %d: %s", op,
+                         (int) length, o.err.text);
     }
     arena_drop(&a);
     oracle_close(&o);
@@ -203,8 +223,8 @@ static void test_full(const char *op)
 
 /* ---- what bodies make for nobody, and out of nothing ---- */
 
-/* A Scan over a constant that stacks Neg of its slice (along axis 1) and a tensor as long as time; ctx: which of the two
- * is wanted. */
+/* A Scan over a constant that stacks Neg of its slice (along axis 1) and a tensor as long as time;
+ * ctx: which of the two is wanted. */
 static void recipe_two(struct gb *b, const void *ctx)
 {
     struct gb c;
@@ -229,27 +249,34 @@ static void test_stacked(void)
         bool one = n && n->n_out == 1 && n->body[0]->n_outputs == 1 && n->body[0]->n_nodes == 1;
         oracle_check(one && n->n_in == 1u + (unsigned) wanted, "the other output is still made");
         const struct scan_attr *attr = n ? n->attr : NULL;
-        oracle_check(one && attr->out_axes.n == 1 && attr->out_axes.v[0] == wanted, "the axis is not that of the output");
+        oracle_check(one && attr->out_axes.n == 1 && attr->out_axes.v[0] == wanted,
+                     "the axis is not that of the output");
         bool streams = oracle_pulse(&o, 2) == LAW_HOLDS;
-        oracle_check(streams == wanted && (streams || strstr(o.err.text, "its body makes a tensor as long as the sequence")),
+        oracle_check(streams == wanted &&
+                         (streams ||
+                          strstr(o.err.text, "its body makes a tensor as long as the sequence")),
                      "%d: %s", wanted, o.err.text);
         oracle_close(&o);
     }
 }
 
-/* Random Scans in Scans, along time and across it: no drift after any pass, and what they give is right. */
+/* Random Scans in Scans, along time and across it: no drift after any pass, and what they give is
+ * right. */
 static void test_random(uint32_t seed, unsigned *ret_scans)
 {
     struct oracle o;
     struct counts c = { 0 };
     const struct drift_opts opts = { .seed = seed, .streams = true };
     int64_t pulse = 1 + seed % 5;
-    oracle_check(oracle_open(&o, drift_random, &opts, "S>=1") == LAW_HOLDS, "seed %u: %s", seed, o.err.text);
+    oracle_check(oracle_open(&o, drift_random, &opts, "S>=1") == LAW_HOLDS, "seed %u: %s", seed,
+                 o.err.text);
     oracle_check(oracle_pulse(&o, pulse) == LAW_HOLDS, "seed %u: %s", seed, o.err.text);
     if (o.plan) {
-        oracle_check(passes_count(&o, pulse, false, &c) && !c.typed && !c.pulse && !c.declutter, "seed %u: drift", seed);
+        oracle_check(passes_count(&o, pulse, false, &c) && !c.typed && !c.pulse && !c.declutter,
+                     "seed %u: drift", seed);
         for (int64_t length = 1; length < 9; length += 3)
-            oracle_check(oracle_law(&o, length, seed) == LAW_HOLDS, "seed %u, length %d: %s", seed, (int) length, o.err.text);
+            oracle_check(oracle_law(&o, length, seed) == LAW_HOLDS, "seed %u, length %d: %s", seed,
+                         (int) length, o.err.text);
     }
     *ret_scans += c.scans;
     oracle_close(&o);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Fused GRU, LSTM and RNN against the same cells written as Scans over primitive ops: the same bits, whole and streamed. The
- * generic form has the fused one's order of sums: one product over inputs and states that starts from the bias. */
+/* Fused GRU, LSTM and RNN against the same cells written as Scans over primitive ops: the same
+ * bits, whole and streamed. The generic form has the fused one's order of sums: one product over
+ * inputs and states that starts from the bias. */
 #include "engine/interp.h"
 #include "engine/plan.h"
 #include "engine/prune.h"
@@ -19,7 +20,12 @@ static const char *const names[] = { "RNN", "GRU", "LSTM" };
 static const char *const directions[] = { "forward", "reverse", "bidirectional" };
 static const int gates[] = { 1, 3, 4 };
 
-struct shape { enum cell cell; int inputs, hidden, batch, layers, direction; bool late; int steps; };
+struct shape {
+    enum cell cell;
+    int inputs, hidden, batch, layers, direction;
+    bool late;
+    int steps;
+};
 
 /* Weights of a layer, as the standard has them. */
 struct layer { uint32_t w, r, b, h, c; int inputs; };
@@ -35,17 +41,21 @@ static uint32_t product(struct gb *b, uint32_t x, uint32_t w, uint32_t bias)
 static void split(struct gb *b, uint32_t x, int n, int hidden, uint32_t *ret)
 {
     int64_t sizes[4] = { hidden, hidden, hidden, hidden };
-    struct node *node = gb_node(b, "Split", "axis=-1", (uint32_t[]) { x, gb_ints_of(b, (unsigned) n, sizes) }, 2, (unsigned) n);
+    struct node *node =
+        gb_node(b, "Split", "axis=-1", (uint32_t[]) { x, gb_ints_of(b, (unsigned) n, sizes) }, 2,
+                (unsigned) n);
     for (int i = 0; i < n; i++)
         ret[i] = node ? node->out[i] : WIRE_NONE;
 }
 
 /* ---- one step, in a body ---- */
 
-static uint32_t gru_step(struct gb *b, const struct shape *s, uint32_t x, uint32_t h, const uint32_t *w)
+static uint32_t gru_step(struct gb *b, const struct shape *s, uint32_t x, uint32_t h,
+                         const uint32_t *w)
 {
     uint32_t g[2], n;
-    split(b, GB(b, "Sigmoid", "", product(b, GB(b, "Concat", "axis=1", x, h), w[0], w[1])), 2, s->hidden, g);
+    split(b, GB(b, "Sigmoid", "", product(b, GB(b, "Concat", "axis=1", x, h), w[0], w[1])), 2,
+          s->hidden, g);
     if (s->late)
         n = product(b, GB(b, "Concat", "axis=1", x, mul(b, g[1], h)), w[2], w[3]);
     else
@@ -54,23 +64,26 @@ static uint32_t gru_step(struct gb *b, const struct shape *s, uint32_t x, uint32
     return add(b, mul(b, GB(b, "Sub", "", gb_scalar(b, 1), g[0]), n), mul(b, g[0], h));
 }
 
-static uint32_t lstm_step(struct gb *b, const struct shape *s, uint32_t x, uint32_t h, uint32_t c, const uint32_t *w,
-                          uint32_t *ret_c)
+static uint32_t lstm_step(struct gb *b, const struct shape *s, uint32_t x, uint32_t h, uint32_t c,
+                          const uint32_t *w, uint32_t *ret_c)
 {
     uint32_t g[4];
     split(b, product(b, GB(b, "Concat", "axis=1", x, h), w[0], w[1]), 4, s->hidden, g);
-    *ret_c = add(b, mul(b, GB(b, "Sigmoid", "", g[2]), c), mul(b, GB(b, "Sigmoid", "", g[0]), GB(b, "Tanh", "", g[3])));
+    *ret_c = add(b, mul(b, GB(b, "Sigmoid", "", g[2]), c),
+                 mul(b, GB(b, "Sigmoid", "", g[0]), GB(b, "Tanh", "", g[3])));
     return mul(b, GB(b, "Sigmoid", "", g[1]), GB(b, "Tanh", "", *ret_c));
 }
 
 /* Rows from .. to-1 of direction d of a tensor [directions, rows, ..]. */
 static uint32_t rows(struct gb *b, uint32_t x, int d, int from, int to)
 {
-    return GB(b, "Squeeze", "", gb_slice(b, gb_slice(b, x, 0, d, d + 1, 1), 1, from, to, 1), gb_ints(b, 0));
+    return GB(b, "Squeeze", "", gb_slice(b, gb_slice(b, x, 0, d, d + 1, 1), 1, from, to, 1),
+              gb_ints(b, 0));
 }
 
 /* What the body captures: pairs of weights and bias. */
-static unsigned captures(struct gb *b, const struct shape *s, const struct layer *l, int d, uint32_t *ret)
+static unsigned captures(struct gb *b, const struct shape *s, const struct layer *l, int d,
+                         uint32_t *ret)
 {
     int n = gates[s->cell] * s->hidden, joint = s->cell == GRU ? 2 * s->hidden : n;
     bool apart = s->cell == GRU && !s->late;
@@ -95,7 +108,8 @@ static uint32_t scan(struct gb *b, const struct shape *s, const struct layer *l,
     uint32_t in[9], w[6], next, next_c = WIRE_NONE;
     unsigned states = 1u + has_c, n = captures(b, s, l, d, in + states + 1);
     gb_body(&body, b, "step");
-    uint32_t h = gb_body_input(&body, "h"), c = has_c ? gb_body_input(&body, "c") : WIRE_NONE, xt = gb_body_input(&body, "x");
+    uint32_t h = gb_body_input(&body, "h"), c = has_c ? gb_body_input(&body, "c") : WIRE_NONE,
+             xt = gb_body_input(&body, "x");
     for (unsigned i = 0; i < n; i++)
         w[i] = gb_body_input(&body, "w");
     if (s->cell == GRU)
@@ -103,7 +117,8 @@ static uint32_t scan(struct gb *b, const struct shape *s, const struct layer *l,
     else if (has_c)
         next = lstm_step(&body, s, xt, h, c, w, &next_c);
     else
-        next = GB(&body, "Tanh", "", product(&body, GB(&body, "Concat", "axis=1", xt, h), w[0], w[1]));
+        next =
+            GB(&body, "Tanh", "", product(&body, GB(&body, "Concat", "axis=1", xt, h), w[0], w[1]));
     gb_output(&body, next);
     if (has_c)
         gb_output(&body, next_c);
@@ -112,7 +127,9 @@ static uint32_t scan(struct gb *b, const struct shape *s, const struct layer *l,
     if (has_c)
         in[1] = rows(b, l->c, d, 0, s->batch);
     in[states] = x;
-    const struct gb_scan at = { .states = (int) states, .scans = 1, .outs = 1, .in_reverse = &back, .out_reverse = &back };
+    const struct gb_scan at = {
+        .states = (int) states, .scans = 1, .outs = 1, .in_reverse = &back, .out_reverse = &back
+    };
     struct node *node = gb_scan(b, &body, &at, in, states + 1 + n);
     return node ? GB(b, "Unsqueeze", "", node->out[states], gb_ints(b, 1)) : WIRE_NONE;
 }
@@ -122,12 +139,14 @@ static uint32_t scan(struct gb *b, const struct shape *s, const struct layer *l,
 static uint32_t fused(struct gb *b, const struct shape *s, const struct layer *l, uint32_t x)
 {
     uint32_t in[7] = { x, l->w, l->r, l->b, WIRE_NONE, l->h, l->c };
-    const char *attrs = gb_printf(b, "direction=%s hidden_size=%d%s", directions[s->direction], s->hidden,
-                                  s->cell == GRU && !s->late ? " linear_before_reset=1" : "");
+    const char *attrs =
+        gb_printf(b, "direction=%s hidden_size=%d%s", directions[s->direction], s->hidden,
+                  s->cell == GRU && !s->late ? " linear_before_reset=1" : "");
     return gb_op(b, names[s->cell], attrs, in, s->cell == LSTM ? 7 : 6);
 }
 
-static uint32_t one_form(struct gb *b, const struct shape *s, const struct layer *l, uint32_t x, bool generic)
+static uint32_t one_form(struct gb *b, const struct shape *s, const struct layer *l, uint32_t x,
+                         bool generic)
 {
     for (int i = 0; i < s->layers; i++, l++) {
         if (i)
@@ -150,9 +169,12 @@ static void both_forms(struct gb *b, const void *ctx)
     uint32_t x = gb_input(b, "x", 3, s->steps, s->batch, s->inputs);
     for (int i = 0; i < s->layers; i++) {
         int inputs = i ? s->hidden : s->inputs;
-        l[i] = (struct layer) { .w = gb_weights(b, 3, dirs, n, inputs), .r = gb_weights(b, 3, dirs, n, s->hidden),
-                                .b = gb_weights(b, 2, dirs, 2 * n), .h = gb_weights(b, 3, dirs, s->batch, s->hidden),
-                                .c = gb_weights(b, 3, dirs, s->batch, s->hidden), .inputs = inputs };
+        l[i] = (struct layer) { .w = gb_weights(b, 3, dirs, n, inputs),
+                                .r = gb_weights(b, 3, dirs, n, s->hidden),
+                                .b = gb_weights(b, 2, dirs, 2 * n),
+                                .h = gb_weights(b, 3, dirs, s->batch, s->hidden),
+                                .c = gb_weights(b, 3, dirs, s->batch, s->hidden),
+                                .inputs = inputs };
     }
     gb_output(b, one_form(b, s, l, x, false));
     gb_output(b, one_form(b, s, l, x, true));
@@ -184,7 +206,8 @@ static rill_status whole_make(struct whole *w, const struct shape *s)
     TRY(graph_declutter(&w->half, &w->t.g, NULL, &w->err));
     TRY(graph_pruned(&w->pruned, &w->half, &w->err));
     TRY(graph_settle(&w->g, &w->pruned, NULL, &w->err));
-    struct tensor *x = tensor_new(&w->arena, DTYPE_F32, 3, (int64_t[]) { s->steps, s->batch, s->inputs });
+    struct tensor *x =
+        tensor_new(&w->arena, DTYPE_F32, 3, (int64_t[]) { s->steps, s->batch, s->inputs });
     uint32_t seed = 9;
     for (int64_t i = 0; i < tensor_count(x); i++)
         ((float *) x->data)[i] = 2 * gb_random_f32(&seed);
@@ -206,8 +229,10 @@ static void plan_check(struct whole *w, unsigned cpu, const char *name)
     memcpy(mem + p->inputs[0].at.offset, w->in->data, tensor_bytes(w->in));
     plan_run(p, mem);
     for (unsigned o = 0; o < 2; o++)
-        oracle_check(!memcmp(place_read(p->outputs[o].at, mem), w->out[0]->data, tensor_bytes(w->out[0])),
-                     "%s, planned for %s: %s form has other bits", name, p->kern.isa, o ? "generic" : "fused");
+        oracle_check(!memcmp(place_read(p->outputs[o].at, mem), w->out[0]->data,
+                             tensor_bytes(w->out[0])),
+                     "%s, planned for %s: %s form has other bits", name, p->kern.isa,
+                     o ? "generic" : "fused");
     free(mem);
     plan_free(p);
 }
@@ -219,7 +244,8 @@ static void whole_check(const struct shape *s, const char *name)
     oracle_check(st == RILL_OK, "%s: %s", name, w.err.text);
     if (st == RILL_OK) {
         oracle_check(tensor_bytes(w.out[0]) == tensor_bytes(w.out[1]) &&
-                     !memcmp(w.out[0]->data, w.out[1]->data, tensor_bytes(w.out[0])), "%s: other bits than the generic form", name);
+                         !memcmp(w.out[0]->data, w.out[1]->data, tensor_bytes(w.out[0])),
+                     "%s: other bits than the generic form", name);
         plan_check(&w, kern_cpu_detect(), name);
         if (s->steps * s->hidden < 2000)
             plan_check(&w, 0, name);
@@ -247,8 +273,9 @@ static void stream_check(const struct shape *s, const char *name)
 static void shape_check(struct shape s)
 {
     char name[96];
-    snprintf(name, sizeof name, "%s %d to %d, batch %d, %d layers, %s%s, %d steps", names[s.cell], s.inputs, s.hidden, s.batch,
-             s.layers, directions[s.direction], s.late ? ", reset first" : "", s.steps);
+    snprintf(name, sizeof name, "%s %d to %d, batch %d, %d layers, %s%s, %d steps", names[s.cell],
+             s.inputs, s.hidden, s.batch, s.layers, directions[s.direction],
+             s.late ? ", reset first" : "", s.steps);
     if (s.steps == GB_TIME)
         stream_check(&s, name);
     else
@@ -257,12 +284,17 @@ static void shape_check(struct shape s)
 
 int main(void)
 {
-    static const struct { int inputs, hidden; } sizes[] = { { 8, 4 }, { 5, 8 }, { 3, 16 }, { 70, 12 }, { 9, 33 }, { 20, 48 } };
+    static const struct {
+        int inputs, hidden;
+    } sizes[] = { { 8, 4 }, { 5, 8 }, { 3, 16 }, { 70, 12 }, { 9, 33 }, { 20, 48 } };
     for (int cell = RNN; cell <= LSTM; cell++)
         for (int late = 0; late <= (cell == GRU); late++) {
             for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
                 for (int k = 0; k < 6; k++) {
-                    struct shape s = { cell, sizes[i].inputs, sizes[i].hidden, 1 + k / 3 * 4, 1, k % 3, late, 1 + 6 * (k & 1) };
+                    struct shape s = {
+                        cell, sizes[i].inputs, sizes[i].hidden, 1 + k / 3 * 4, 1, k % 3,
+                        late, 1 + 6 * (k & 1)
+                    };
                     shape_check(s);
                     s.steps = GB_TIME;
                     if (s.direction == FORWARD)

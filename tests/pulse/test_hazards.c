@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs that are easy to stream wrongly: each either obeys the law or is refused by op, axis and reason. */
+/* Graphs that are easy to stream wrongly: each either obeys the law or is refused by op, axis and
+ * reason. */
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/steps.h"
 
@@ -121,7 +122,9 @@ static void product_matmul(struct gb *b, const void *ctx)
 {
     uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
     (void) ctx;
-    gb_output(b, GB(b, "ReduceSum", "keepdims=0", GB(b, "MatMul", "", gb_transpose(b, x, "0,2,1"), x), gb_ints(b, 1)));
+    gb_output(b,
+              GB(b, "ReduceSum", "keepdims=0", GB(b, "MatMul", "", gb_transpose(b, x, "0,2,1"), x),
+                 gb_ints(b, 1)));
 }
 
 static void product_einsum(struct gb *b, const void *ctx)
@@ -155,10 +158,14 @@ static void scan_backwards(struct gb *b, const void *ctx)
     uint32_t x = gb_transpose(b, gb_input(b, "x", 3, 1, 3, GB_TIME), "2,0,1");
     gb_body(&body, b, "leak");
     uint32_t state = gb_body_input(&body, "state"), frame = gb_body_input(&body, "x");
-    uint32_t next = GB(&body, "Add", "", GB(&body, "Mul", "", state, gb_scalar(&body, 0.5f)), frame);
+    uint32_t next =
+        GB(&body, "Add", "", GB(&body, "Mul", "", state, gb_scalar(&body, 0.5f)), frame);
     gb_output(&body, next);
     gb_output(&body, next);
-    const struct gb_scan at = { .states = 1, .scans = 1, .outs = 1, .in_reverse = (int64_t[]) { in },
+    const struct gb_scan at = { .states = 1,
+                                .scans = 1,
+                                .outs = 1,
+                                .in_reverse = (int64_t[]) { in },
                                 .out_reverse = (int64_t[]) { !in } };
     struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { gb_weights(b, 2, 1, 3), x }, 2);
     gb_output(b, n ? n->out[1] : WIRE_NONE);
@@ -181,7 +188,11 @@ static void scan_last(struct gb *b, const void *ctx)
 
 /* ---- recurrent cells: ctx says which, how, and what is wanted of it ---- */
 
-struct cell { const char *op, *attrs; int gates, directions, output; bool layout, initial, lens, peepholes, late; };
+struct cell {
+    const char *op, *attrs;
+    int gates, directions, output;
+    bool layout, initial, lens, peepholes, late;
+};
 
 static void cell(struct gb *b, const void *ctx)
 {
@@ -193,21 +204,23 @@ static void cell(struct gb *b, const void *ctx)
     x = gb_transpose(b, x, c->layout ? "0,2,1" : "2,0,1");
     uint32_t w = gb_weights(b, 3, d, c->gates * h, 3), r = gb_weights(b, 3, d, c->gates * h, h);
     uint32_t bias = gb_weights(b, 2, d, 2 * c->gates * h), lens = WIRE_NONE, p = WIRE_NONE;
-    uint32_t h0 = c->initial ? gb_weights(b, 3, 1, d, h) : WIRE_NONE, c0 = c->initial && states == 3 ? gb_weights(b, 3, 1, d, h)
-                                                                                                     : WIRE_NONE;
+    uint32_t h0 = c->initial ? gb_weights(b, 3, 1, d, h) : WIRE_NONE,
+             c0 = c->initial && states == 3 ? gb_weights(b, 3, 1, d, h) : WIRE_NONE;
     if (c->lens)
         lens = gb_const(b, DTYPE_I32, 1, (int64_t[]) { 1 }, (int32_t[]) { 4 });
     if (c->peepholes)
         p = gb_weights(b, 2, d, 3 * h);
     const uint32_t in[] = { x, w, r, bias, lens, h0, c0, p };
-    struct node *n = gb_node(b, c->op, gb_printf(b, "hidden_size=3 layout=%d %s", c->layout, c->attrs), in,
-                             states == 3 ? 8 : 6, (unsigned) states);
+    struct node *n =
+        gb_node(b, c->op, gb_printf(b, "hidden_size=3 layout=%d %s", c->layout, c->attrs), in,
+                states == 3 ? 8 : 6, (unsigned) states);
     if (!n)
         return;
     for (unsigned k = 0; k < (unsigned) states; k++)        /* an output nobody wants */
         n->out[k] = (int) k == c->output ? n->out[k] : WIRE_NONE;
     uint32_t y = n->out[c->output];
-    gb_output(b, c->output ? y : GB(b, "ReduceSum", "keepdims=0", y, gb_ints(b, c->layout ? 2 : 1)));
+    gb_output(b,
+              c->output ? y : GB(b, "ReduceSum", "keepdims=0", y, gb_ints(b, c->layout ? 2 : 1)));
 }
 
 static void cumsum(struct gb *b, const void *ctx)
@@ -222,10 +235,12 @@ static void scan_chunks(struct gb *b, const void *ctx)
     struct gb body;
     int n = *(const int *) ctx;
     uint32_t x = gb_input(b, "x", 2, GB_TIME * n, 2);
-    x = GB(b, "Concat", "axis=0", gb_weights(b, 2, n - 1, 2), x, gb_weights(b, 2, 1, 2));      /* n - 1 frames in front */
+    x = GB(b, "Concat", "axis=0", gb_weights(b, 2, n - 1, 2), x,
+           gb_weights(b, 2, 1, 2)); /* n - 1 frames in front */
     uint32_t chunks = GB(b, "Reshape", "", x, gb_ints(b, -1, n, 2));
     gb_body(&body, b, "chunk");
-    uint32_t state = gb_body_input(&body, "state"), frames = gb_body_input(&body, "frames");      /* [2], [n, 2] */
+    uint32_t state = gb_body_input(&body, "state"),
+             frames = gb_body_input(&body, "frames"); /* [2], [n, 2] */
     uint32_t sum = GB(&body, "ReduceSum", "keepdims=0", frames, gb_ints(&body, 0));
     uint32_t next = GB(&body, "Tanh", "", GB(&body, "Add", "", state, sum));
     gb_output(&body, next);
@@ -240,12 +255,14 @@ static void scan_chunks(struct gb *b, const void *ctx)
 static void scan_late_pairs(struct gb *b, const void *ctx)
 {
     struct gb body;
-    uint32_t x = GB(b, "Conv", "pads=1,1", gb_input(b, "x", 3, 1, 2, 2 * GB_TIME), gb_weights(b, 3, 2, 2, 3));
+    uint32_t x = GB(b, "Conv", "pads=1,1", gb_input(b, "x", 3, 1, 2, 2 * GB_TIME),
+                    gb_weights(b, 3, 2, 2, 3));
     (void) ctx;
     uint32_t pairs = GB(b, "Reshape", "", gb_transpose(b, x, "0,2,1"), gb_ints(b, -1, 2, 2));
     gb_body(&body, b, "pair");
     uint32_t state = gb_body_input(&body, "state"), frames = gb_body_input(&body, "frames");
-    uint32_t next = GB(&body, "Tanh", "", GB(&body, "Add", "", GB(&body, "Neg", "", state), frames));
+    uint32_t next =
+        GB(&body, "Tanh", "", GB(&body, "Add", "", GB(&body, "Neg", "", state), frames));
     gb_output(&body, next);
     gb_output(&body, next);
     const struct gb_scan at = { .states = 1, .scans = 1, .outs = 1 };
@@ -258,96 +275,167 @@ static void scan_late_pairs(struct gb *b, const void *ctx)
 #define GLOBAL(op) { "(" op ")", "time axis", "at once", NULL }
 #define BACKWARDS(op) { "(" op ")", "backwards", "time axis", NULL }
 #define LAST(op) { "(" op ")", "last frame", "end of the stream", NULL }
-#define CELL_WITH(name, text, g, d, ...) &(const struct cell) { .op = name, .attrs = text, .gates = g, .directions = d, __VA_ARGS__ }
+#define CELL_WITH(name, text, g, d, ...)                                                           \
+    &(const struct cell)                                                                           \
+    {                                                                                              \
+        .op = name, .attrs = text, .gates = g, .directions = d, __VA_ARGS__                        \
+    }
 #define CELL(name, text, g, d) CELL_WITH(name, text, g, d, .output = 0)
 #define OVER(op, attrs, extra) &(const struct over_time) { op, attrs, extra }
 
 static const struct hazard hazards[] = {
-    { "H1 a late wire into a strided deconv", chain_text, "2: conv k=3; deconv k=4 s=2; conv k=2", STREAMS },
-    { "H1 an encoder and a decoder", chain_text, "2: conv k=4 s=2; conv k=4 s=2; deconv k=4 s=2 l=1 r=1; deconv k=4 s=2 l=1 r=1",
+    { "H1 a late wire into a strided deconv", chain_text, "2: conv k=3; deconv k=4 s=2; conv k=2",
       STREAMS },
+    { "H1 an encoder and a decoder", chain_text,
+      "2: conv k=4 s=2; conv k=4 s=2; deconv k=4 s=2 l=1 r=1; deconv k=4 s=2 l=1 r=1", STREAMS },
     { "H2 a Scan backwards", scan_backwards, "in", { "(Scan)", "backwards", "time", NULL } },
-    { "H2 a Scan that writes backwards", scan_backwards, "out", { "(Scan)", "backwards", "time", NULL } },
-    { "H2 the last state of a Scan", scan_last, NULL, { "(Scan)", "state 0", "end of the stream", NULL } },
+    { "H2 a Scan that writes backwards",
+      scan_backwards,
+      "out",
+      { "(Scan)", "backwards", "time", NULL } },
+    { "H2 the last state of a Scan",
+      scan_last,
+      NULL,
+      { "(Scan)", "state 0", "end of the stream", NULL } },
     { "H2 a GRU backwards", cell, CELL("GRU", "direction=reverse", 3, 1), BACKWARDS("GRU") },
     { "H2 an LSTM backwards", cell, CELL("LSTM", "direction=reverse", 4, 1), BACKWARDS("LSTM") },
     { "H2 an RNN backwards", cell, CELL("RNN", "direction=reverse", 1, 1), BACKWARDS("RNN") },
     { "H2 a GRU both ways", cell, CELL("GRU", "direction=bidirectional", 3, 2), BACKWARDS("GRU") },
-    { "H2 an LSTM both ways", cell, CELL("LSTM", "direction=bidirectional", 4, 2), BACKWARDS("LSTM") },
+    { "H2 an LSTM both ways", cell, CELL("LSTM", "direction=bidirectional", 4, 2),
+      BACKWARDS("LSTM") },
     { "H2 an RNN both ways", cell, CELL("RNN", "direction=bidirectional", 1, 2), BACKWARDS("RNN") },
     { "H2 a sum backwards", cumsum, "reverse=1", BACKWARDS("CumSum") },
     { "H2 a sum backwards without its own", cumsum, "reverse=1 exclusive=1", BACKWARDS("CumSum") },
     { "a sum", cumsum, "exclusive=1", STREAMS },
     { "H2 the last state of a GRU", cell, CELL_WITH("GRU", "", 3, 1, .output = 1), LAST("GRU") },
-    { "H2 the last state of an LSTM", cell, CELL_WITH("LSTM", "", 4, 1, .output = 2), LAST("LSTM") },
+    { "H2 the last state of an LSTM", cell, CELL_WITH("LSTM", "", 4, 1, .output = 2),
+      LAST("LSTM") },
     { "H3 Softmax over time", over_time, OVER("Softmax", "axis=2", EXTRA_NONE), GLOBAL("Softmax") },
-    { "H3 LogSoftmax over time", over_time, OVER("LogSoftmax", "axis=-1", EXTRA_NONE), GLOBAL("LogSoftmax") },
-    { "H3 Hardmax over time", over_time, OVER("Hardmax", "axis=2", EXTRA_NONE), { "(Hardmax)", "time axis", NULL, NULL } },
-    { "H3 ReduceMean over time", over_time, OVER("ReduceMean", "keepdims=1", EXTRA_AXES), GLOBAL("ReduceMean") },
-    { "H3 ReduceMax over time", over_time, OVER("ReduceMax", "keepdims=0", EXTRA_AXES), GLOBAL("ReduceMax") },
-    { "H3 ArgMax over time", over_time, OVER("ArgMax", "axis=2 keepdims=1", EXTRA_NONE), { "(ArgMax)", "time axis", NULL, NULL } },
-    { "H3 TopK over time", over_time, OVER("TopK", "axis=2", EXTRA_K), { "(TopK)", "time axis", NULL, NULL } },
-    { "H3 LayerNormalization over time and channels", over_time, OVER("LayerNormalization", "axis=1", EXTRA_SCALE),
-      GLOBAL("LayerNormalization") },
-    { "H3 InstanceNormalization", over_time, OVER("InstanceNormalization", "", EXTRA_SCALE_BIAS),
+    { "H3 LogSoftmax over time", over_time, OVER("LogSoftmax", "axis=-1", EXTRA_NONE),
+      GLOBAL("LogSoftmax") },
+    { "H3 Hardmax over time",
+      over_time,
+      OVER("Hardmax", "axis=2", EXTRA_NONE),
+      { "(Hardmax)", "time axis", NULL, NULL } },
+    { "H3 ReduceMean over time", over_time, OVER("ReduceMean", "keepdims=1", EXTRA_AXES),
+      GLOBAL("ReduceMean") },
+    { "H3 ReduceMax over time", over_time, OVER("ReduceMax", "keepdims=0", EXTRA_AXES),
+      GLOBAL("ReduceMax") },
+    { "H3 ArgMax over time",
+      over_time,
+      OVER("ArgMax", "axis=2 keepdims=1", EXTRA_NONE),
+      { "(ArgMax)", "time axis", NULL, NULL } },
+    { "H3 TopK over time",
+      over_time,
+      OVER("TopK", "axis=2", EXTRA_K),
+      { "(TopK)", "time axis", NULL, NULL } },
+    { "H3 LayerNormalization over time and channels", over_time,
+      OVER("LayerNormalization", "axis=1", EXTRA_SCALE), GLOBAL("LayerNormalization") },
+    { "H3 InstanceNormalization",
+      over_time,
+      OVER("InstanceNormalization", "", EXTRA_SCALE_BIAS),
       { "(InstanceNormalization)", "time axis", NULL, NULL } },
-    { "H3 GroupNormalization", over_time, OVER("GroupNormalization", "num_groups=3", EXTRA_SCALE_BIAS),
+    { "H3 GroupNormalization",
+      over_time,
+      OVER("GroupNormalization", "num_groups=3", EXTRA_SCALE_BIAS),
       { "(GroupNormalization)", "time axis", NULL, NULL } },
-    { "H3 LpNormalization over time", over_time, OVER("LpNormalization", "axis=2", EXTRA_NONE),
+    { "H3 LpNormalization over time",
+      over_time,
+      OVER("LpNormalization", "axis=2", EXTRA_NONE),
       { "(LpNormalization)", "time axis", NULL, NULL } },
-    { "H3 GlobalAveragePool", over_time, OVER("GlobalAveragePool", "", EXTRA_NONE),
+    { "H3 GlobalAveragePool",
+      over_time,
+      OVER("GlobalAveragePool", "", EXTRA_NONE),
       { "(GlobalAveragePool)", "time axis", NULL, NULL } },
     { "H3 a DFT over time", over_time, OVER("RFFT", "n=8", EXTRA_NONE), GLOBAL("RFFT") },
     { "H3 RMS norm over time, written out", rms_norm, NULL, GLOBAL("ReduceMean") },
     { "H4 scanned inputs of different delay", chain_text, "2: scanpair late=1", STREAMS },
-    { "H4 the later one first", chain_text, "2: conv k=3; scanpair late=3 swap=1; conv k=2", STREAMS },
+    { "H4 the later one first", chain_text, "2: conv k=3; scanpair late=3 swap=1; conv k=2",
+      STREAMS },
     { "H5 a Scan over chunks of 3", scan_chunks, &(const int) { 3 }, STREAMS },
     { "H5 a Scan over chunks of 4", scan_chunks, &(const int) { 4 }, STREAMS },
     { "H5 a Scan over pairs of a late stream", scan_late_pairs, NULL, STREAMS },
     { "H6 STFT at any pulse", chain_text, "1: stft size=7 hop=4", STREAMS },
-    { "H6 frames at any pulse", chain_text, "1: conv k=2; frame size=6 hop=5 before=3 end=1", STREAMS },
+    { "H6 frames at any pulse", chain_text, "1: conv k=2; frame size=6 hop=5 before=3 end=1",
+      STREAMS },
     { "H7 the last frames", last_frames, NULL, { "(Slice)", "time axis", "from the end", NULL } },
-    { "H7 the last frames, by the shape", last_frames_by_shape, NULL, { "(Slice)", "time axis", "from the end", NULL } },
+    { "H7 the last frames, by the shape",
+      last_frames_by_shape,
+      NULL,
+      { "(Slice)", "time axis", "from the end", NULL } },
     { "H7 the second half", half, NULL, { "(Slice)", "time axis", NULL, NULL } },
     { "H8 the first frame", first_frame, NULL, { "(Slice)", "takes only", "time axis", NULL } },
-    { "H8 the first frame by index", first_frame_by_index, NULL, { "(Gather)", "time axis", NULL, NULL } },
-    { "H8 the first frame taken off all", first_frame_as_context, NULL, { "(Slice)", "takes only", "time axis", NULL } },
+    { "H8 the first frame by index",
+      first_frame_by_index,
+      NULL,
+      { "(Gather)", "time axis", NULL, NULL } },
+    { "H8 the first frame taken off all",
+      first_frame_as_context,
+      NULL,
+      { "(Slice)", "takes only", "time axis", NULL } },
     { "H9 frames times frames", product_matmul, NULL, { "(MatMul)", "time", NULL, NULL } },
-    { "H9 a sum over time of products", product_contracted, NULL, { "(MatMul)", "time axis", NULL, NULL } },
+    { "H9 a sum over time of products",
+      product_contracted,
+      NULL,
+      { "(MatMul)", "time axis", NULL, NULL } },
     { "H9 an outer product in time", product_outer, NULL, { "(Mul)", "time", NULL, NULL } },
-    { "H9 Einsum of frames and frames", product_einsum, "bci,bcj->bij", { "(Einsum)", "time", NULL, NULL } },
-    { "H9 Einsum that sums over time", product_einsum, "bct,bdt->bcd", { "(Einsum)", "time axis", NULL, NULL } },
+    { "H9 Einsum of frames and frames",
+      product_einsum,
+      "bci,bcj->bij",
+      { "(Einsum)", "time", NULL, NULL } },
+    { "H9 Einsum that sums over time",
+      product_einsum,
+      "bct,bdt->bcd",
+      { "(Einsum)", "time axis", NULL, NULL } },
     { "H9 Einsum of each frame with itself", product_einsum, "bct,bdt->bcdt", STREAMS },
-    { "H10 a convolution in time in a Scan over channels", chain_text, "3: scanacross k=2 l=2", STREAMS },
+    { "H10 a convolution in time in a Scan over channels", chain_text, "3: scanacross k=2 l=2",
+      STREAMS },
     { "H10 the same, late", chain_text, "3: conv k=3; scanacross k=1 l=1; conv k=2", STREAMS },
     { "H10 a Scan over channels", chain_text, "3: conv k=3; scanacross", STREAMS },
-    { "H11 both states of an LSTM", cell, CELL_WITH("LSTM", "", 4, 1, .initial = true, .late = true), STREAMS },
-    { "H11 both states of an LSTM with peepholes", cell, CELL_WITH("LSTM", "", 4, 1, .initial = true, .peepholes = true), STREAMS },
+    { "H11 both states of an LSTM", cell,
+      CELL_WITH("LSTM", "", 4, 1, .initial = true, .late = true), STREAMS },
+    { "H11 both states of an LSTM with peepholes", cell,
+      CELL_WITH("LSTM", "", 4, 1, .initial = true, .peepholes = true), STREAMS },
     { "H12 a GRU's clip and activations", cell,
-      CELL_WITH("GRU", "clip=0.25 activations=HardSigmoid,Softsign linear_before_reset=1", 3, 1, .late = true), STREAMS },
-    { "H12 an LSTM's clip and activations", cell,
-      CELL("LSTM", "clip=0.5 activations=HardSigmoid,Relu,ScaledTanh activation_alpha=0.3,0.9 activation_beta=0.4,1.1", 4, 1),
+      CELL_WITH("GRU", "clip=0.25 activations=HardSigmoid,Softsign linear_before_reset=1", 3, 1,
+                .late = true),
       STREAMS },
-    { "H12 an RNN's activation", cell, CELL("RNN", "activations=ThresholdedRelu activation_alpha=0.1,0.2", 1, 1), STREAMS },
-    { "H12 an LSTM with input_forget", cell, CELL_WITH("LSTM", "input_forget=1", 4, 1, .late = true), STREAMS },
+    { "H12 an LSTM's clip and activations", cell,
+      CELL("LSTM",
+           "clip=0.5 activations=HardSigmoid,Relu,ScaledTanh activation_alpha=0.3,0.9 "
+           "activation_beta=0.4,1.1",
+           4, 1),
+      STREAMS },
+    { "H12 an RNN's activation", cell,
+      CELL("RNN", "activations=ThresholdedRelu activation_alpha=0.1,0.2", 1, 1), STREAMS },
+    { "H12 an LSTM with input_forget", cell,
+      CELL_WITH("LSTM", "input_forget=1", 4, 1, .late = true), STREAMS },
     { "H12 batch first", cell, CELL_WITH("GRU", "", 3, 1, .layout = true, .late = true), STREAMS },
-    { "H12 lengths of its own", cell, CELL_WITH("GRU", "", 3, 1, .lens = true), { "(GRU)", "sequence_lens", NULL, NULL } },
-    { "H12 backwards by a step of -1", backwards, NULL, { "(Slice)", "backwards", "time axis", NULL } },
+    { "H12 lengths of its own",
+      cell,
+      CELL_WITH("GRU", "", 3, 1, .lens = true),
+      { "(GRU)", "sequence_lens", NULL, NULL } },
+    { "H12 backwards by a step of -1",
+      backwards,
+      NULL,
+      { "(Slice)", "backwards", "time axis", NULL } },
     { "H13 scales of each channel", chain_text, "5: quant; conv k=3; quant", STREAMS },
 };
 
 static void hazard_refused(struct oracle *o, const struct hazard *h)
 {
     enum verdict v = oracle_pulse(o, 4);
-    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED, "%s: it is not refused", h->name);
+    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED, "%s: it is not refused",
+                 h->name);
     for (int i = 0; v == LAW_REFUSED && i < WORDS_MAX && h->refusal[i]; i++)
-        oracle_check(strstr(o->err.text, h->refusal[i]) != NULL, "%s: the message does not say '%s': %s", h->name, h->refusal[i],
-                     o->err.text);
+        oracle_check(strstr(o->err.text, h->refusal[i]) != NULL,
+                     "%s: the message does not say '%s': %s", h->name, h->refusal[i], o->err.text);
 }
 
 static void hazard_streams(struct oracle *o, const struct hazard *h)
 {
-    static const int pulses[] = { 1, 2, 3, 4, 5, 7, 8, 13, 16, 33 }, lengths[] = { 0, 1, 2, 3, 5, 8, 17, 40, 96 };
+    static const int pulses[] = { 1, 2, 3, 4, 5, 7, 8, 13, 16, 33 },
+                     lengths[] = { 0, 1, 2, 3, 5, 8, 17, 40, 96 };
     unsigned whole = 0;
     for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
         enum verdict v = oracle_pulse(o, pulses[i]);
@@ -356,10 +444,12 @@ static void hazard_streams(struct oracle *o, const struct hazard *h)
             for (uint32_t cuts = 1; cuts < 4; cuts++) {
                 enum verdict law = oracle_law(o, lengths[k], cuts + 100 * (uint32_t) k);
                 whole += law == LAW_HOLDS;
-                oracle_check(law != LAW_BROKEN, "%s, pulse %d, length %d: %s", h->name, pulses[i], lengths[k], o->err.text);
+                oracle_check(law != LAW_BROKEN, "%s, pulse %d, length %d: %s", h->name, pulses[i],
+                             lengths[k], o->err.text);
             }
     }
-    oracle_check(whole > 0, "%s: the whole run is refused at every length: %s", h->name, o->err.text);
+    oracle_check(whole > 0, "%s: the whole run is refused at every length: %s", h->name,
+                 o->err.text);
 }
 
 int main(void)

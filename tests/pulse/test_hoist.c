@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What leaves the body of a Scan: which products stay inside, and that no bit changes, before and after pulsing. */
+/* What leaves the body of a Scan: which products stay inside, and that no bit changes, before and
+ * after pulsing. */
 #include "engine/check_bodies.h"
 #include "engine/rewrite/passes.h"
 #include "engine/rewrite/rewrite.h"
@@ -24,18 +25,28 @@ static const struct hoist_case cases[] = {
     { "LSTM", { SCAN_LSTM, 5, 7, .steps = T }, 1, true },
     { "GRU on axis 1", { SCAN_GRU, 6, 18, .steps = T, .turned = true }, 1, true },
     { "GRU, projected", { SCAN_GRU, 6, 9, .steps = T, .project = 6 }, 1, true },
-    { "LSTM on axis 1, projected", { SCAN_LSTM, 4, 5, .steps = T, .project = 4, .turned = true }, 1, true },
-    { "RNN with other work", { SCAN_RNN, 3, 20, .steps = T, .project = 3, .extra = true }, 1, true },
+    { "LSTM on axis 1, projected",
+      { SCAN_LSTM, 4, 5, .steps = T, .project = 4, .turned = true },
+      1,
+      true },
+    { "RNN with other work",
+      { SCAN_RNN, 3, 20, .steps = T, .project = 3, .extra = true },
+      1,
+      true },
     { "two GRUs", { SCAN_GRU, 8, 8, .layers = 2, .steps = T, .project = 8 }, 2, true },
-    { "LSTM from the end", { SCAN_LSTM, 4, 5, .steps = 12, .project = 4, .back = true, .extra = true }, 1, false },
+    { "LSTM from the end",
+      { SCAN_LSTM, 4, 5, .steps = 12, .project = 4, .back = true, .extra = true },
+      1,
+      false },
     { "GRU of 33 known steps", { SCAN_GRU, 5, 7, .steps = 33, .project = 5 }, 1, false },
 };
 
 static bool hoisted(struct oracle *o, struct graph *g)
 {
     struct graph made;
-    return graph_with_scans_hoisted(&made, g, &o->err) == RILL_OK && graph_pruned(g, &made, &o->err) == RILL_OK &&
-           graph_check(g, &o->err) == RILL_OK && graph_check_bodies(g, NULL, NULL, &o->err) == RILL_OK;
+    return graph_with_scans_hoisted(&made, g, &o->err) == RILL_OK &&
+        graph_pruned(g, &made, &o->err) == RILL_OK && graph_check(g, &o->err) == RILL_OK &&
+        graph_check_bodies(g, NULL, NULL, &o->err) == RILL_OK;
 }
 
 static void law_check(struct oracle *o, const struct hoist_case *c, const char *when)
@@ -43,10 +54,12 @@ static void law_check(struct oracle *o, const struct hoist_case *c, const char *
     static const int64_t pulses[] = { 1, 3, 8 }, lengths[] = { 1, 4, 11, 24 };
     for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
         enum verdict v = oracle_pulse(o, pulses[i]);
-        oracle_check(v == LAW_HOLDS, "%s %s, pulse %d: %s", c->name, when, (int) pulses[i], o->err.text);
+        oracle_check(v == LAW_HOLDS, "%s %s, pulse %d: %s", c->name, when, (int) pulses[i],
+                     o->err.text);
         for (size_t k = 0; v == LAW_HOLDS && k < sizeof lengths / sizeof *lengths; k++)
-            oracle_check(oracle_law(o, lengths[k], (uint32_t) (i + 9 * k)) == LAW_HOLDS, "%s %s, pulse %d, length %d: %s", c->name,
-                         when, (int) pulses[i], (int) lengths[k], o->err.text);
+            oracle_check(oracle_law(o, lengths[k], (uint32_t) (i + 9 * k)) == LAW_HOLDS,
+                         "%s %s, pulse %d, length %d: %s", c->name, when, (int) pulses[i],
+                         (int) lengths[k], o->err.text);
     }
 }
 
@@ -73,9 +86,11 @@ static void case_check(const struct hoist_case *c)
     bool ok = hoisted(&o, &o.model->graph.g);
     oracle_check(ok, "%s: %s", c->name, o.err.text);
     unsigned inside = ok ? scan_products(&o.model->graph.g) : before;
-    oracle_check(inside == c->inside && before > inside, "%s: %u products inside, then %u instead of %u", c->name, before, inside,
+    oracle_check(inside == c->inside && before > inside,
+                 "%s: %u products inside, then %u instead of %u", c->name, before, inside,
                  c->inside);
-    oracle_check(graph_count_op(&o.model->graph.g, "Scan") == (unsigned) (c->layer.layers ? c->layer.layers : 1),
+    oracle_check(graph_count_op(&o.model->graph.g, "Scan") ==
+                     (unsigned) (c->layer.layers ? c->layer.layers : 1),
                  "%s: the Scans are gone", c->name);
     if (ok && c->streams)
         law_check(&o, c, "hoisted");
@@ -88,13 +103,15 @@ static void case_check(const struct hoist_case *c)
 static void pulsed_check(const struct hoist_case *c)
 {
     struct oracle o;
-    bool open = oracle_open(&o, scan_layer_recipe, &c->layer, NULL) == LAW_HOLDS && oracle_pulse(&o, 6) == LAW_HOLDS;
+    bool open = oracle_open(&o, scan_layer_recipe, &c->layer, NULL) == LAW_HOLDS &&
+        oracle_pulse(&o, 6) == LAW_HOLDS;
     oracle_check(open, "%s: %s", c->name, o.err.text);
     if (open) {
         struct graph g = o.plan->pulsed;
         bool ok = hoisted(&o, &g);
         oracle_check(ok, "%s, pulsed: %s", c->name, o.err.text);
-        oracle_check(!ok || scan_products(&g) == c->inside, "%s, pulsed: %u products inside", c->name, scan_products(&g));
+        oracle_check(!ok || scan_products(&g) == c->inside, "%s, pulsed: %u products inside",
+                     c->name, scan_products(&g));
         struct plan *p = NULL;
         ok = ok && plan_from_graph(&p, &g, NULL, &o.err) == RILL_OK;
         oracle_check(ok, "%s, pulsed: %s", c->name, o.err.text);

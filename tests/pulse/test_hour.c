@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An hour of audio at 16 kHz: memory stands still, no frame is lost, and a periodic input gives the same bits in
- * every period to the end. */
+/* An hour of audio at 16 kHz: memory stands still, no frame is lost, and a periodic input gives the
+ * same bits in every period to the end. */
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/steps.h"
 
@@ -25,7 +25,8 @@ static struct use use_now(void)
     char text[128] = "";
     FILE *f = fopen("/proc/self/statm", "r");
     long all, resident, shared;
-    if (f && fgets(text, sizeof text, f) && sscanf(text, "%ld %ld %ld", &all, &resident, &shared) == 3)
+    if (f && fgets(text, sizeof text, f) &&
+        sscanf(text, "%ld %ld %ld", &all, &resident, &shared) == 3)
         u.resident_pages = resident - shared;
     if (f)
         fclose(f);
@@ -35,7 +36,8 @@ static struct use use_now(void)
 struct hour {
     rill_stream *s;
     const rill_plan *plan;
-    int64_t frames, period, settled, end;       /* outputs: given, frames per period, from and to where they repeat */
+    int64_t frames, period, settled,
+        end; /* outputs: given, frames per period, from and to where they repeat */
     int64_t wrong;
     size_t width;
     float *last;                        /* one period */
@@ -87,7 +89,10 @@ static void hour_test(const char *text, int64_t settled)
         return;
     const struct port *q = &o.plan->ports[1];
     int64_t want = 0, hop = q->info.hop_samples;
-    struct hour h = { .plan = o.plan, .period = PERIOD / hop, .settled = settled / hop, .width = q->outer * q->inner_floats };
+    struct hour h = { .plan = o.plan,
+                      .period = PERIOD / hop,
+                      .settled = settled / hop,
+                      .width = q->outer * q->inner_floats };
     h.last = calloc((size_t) h.period * h.width, sizeof *h.last);
     void *mem = aligned_alloc(64, (rill_plan_stream_size(o.plan) + 63) & ~(size_t) 63);
     h.s = rill_stream_init(mem, o.plan);
@@ -98,14 +103,18 @@ static void hour_test(const char *text, int64_t settled)
     struct use before = use_now();
     hour_run(&h);
     struct use after = use_now();
-    oracle_check(h.frames == want, "%s: %lld frames in an hour, not %lld", text, (long long) h.frames, (long long) want);
-    oracle_check(h.wrong == 0, "%s: %lld frames are not those of a period before", text, (long long) h.wrong);
-    oracle_check(after.heap_bytes == before.heap_bytes, "%s: the heap grew from %zu to %zu bytes", text, before.heap_bytes,
-                 after.heap_bytes);
-    oracle_check(after.resident_pages <= before.resident_pages + 64, "%s: resident pages grew from %ld to %ld", text,
-                 before.resident_pages, after.resident_pages);
-    printf("%s: %lld frames, heap %zu bytes before and %zu after, %ld and %ld pages resident\n", text, (long long) h.frames,
-           before.heap_bytes, after.heap_bytes, before.resident_pages, after.resident_pages);
+    oracle_check(h.frames == want, "%s: %lld frames in an hour, not %lld", text,
+                 (long long) h.frames, (long long) want);
+    oracle_check(h.wrong == 0, "%s: %lld frames are not those of a period before", text,
+                 (long long) h.wrong);
+    oracle_check(after.heap_bytes == before.heap_bytes, "%s: the heap grew from %zu to %zu bytes",
+                 text, before.heap_bytes, after.heap_bytes);
+    oracle_check(after.resident_pages <= before.resident_pages + 64,
+                 "%s: resident pages grew from %ld to %ld", text, before.resident_pages,
+                 after.resident_pages);
+    printf("%s: %lld frames, heap %zu bytes before and %zu after, %ld and %ld pages resident\n",
+           text, (long long) h.frames, before.heap_bytes, after.heap_bytes, before.resident_pages,
+           after.resident_pages);
     free(h.last);
     free(mem);
     oracle_close(&o);
@@ -113,7 +122,9 @@ static void hour_test(const char *text, int64_t settled)
 
 int main(void)
 {
-    hour_test("1: pad mode=2 l=7 r=5; frame size=512 hop=160 before=96 end=1; conv k=3 d=4 l=8; average k=3 l=1 r=1 without=1", 8000);
+    hour_test("1: pad mode=2 l=7 r=5; frame size=512 hop=160 before=96 end=1; conv k=3 d=4 l=8; "
+              "average k=3 l=1 r=1 without=1",
+              8000);
     hour_test("1: frame size=320 hop=160; gru; concat l=2 r=3; conv k=3 l=1 r=1", 160000);
     return oracle_end();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Which Scans of one iteration are replaced by their bodies, decided on the graph: nets whose states the caller carries are,
- * nets whose last states nobody sees are not, unless a stream owns the states. */
+/* Which Scans of one iteration are replaced by their bodies, decided on the graph: nets whose
+ * states the caller carries are, nets whose last states nobody sees are not, unless a stream owns
+ * the states. */
 #include "engine/control.h"
 #include "engine/inline_scan.h"
 #include "engine/interp.h"
@@ -21,16 +22,19 @@ struct net {
 static uint32_t tanh_cell(struct gb *b, uint32_t x, uint32_t h)
 {
     uint32_t w = GB(b, "MatMul", "", x, gb_weights(b, 2, HIDDEN, HIDDEN));
-    return GB(b, "Tanh", "", GB(b, "Add", "", w, GB(b, "MatMul", "", h, gb_weights(b, 2, HIDDEN, HIDDEN))));
+    return GB(b, "Tanh", "",
+              GB(b, "Add", "", w, GB(b, "MatMul", "", h, gb_weights(b, 2, HIDDEN, HIDDEN))));
 }
 
-/* h' = z * h + (1 - z) * n; returns the Scan: outputs h', stacked h'. external: the file says that it restarts. */
+/* h' = z * h + (1 - z) * n; returns the Scan: outputs h', stacked h'. external: the file says that
+ * it restarts. */
 static struct node *gru_scan(struct gb *b, uint32_t x, uint32_t h, bool external)
 {
     struct gb body;
     gb_body(&body, b, "gru");
     uint32_t s = gb_body_input(&body, "h"), xt = gb_body_input(&body, "x");
-    uint32_t z = GB(&body, "Sigmoid", "", tanh_cell(&body, xt, s)), n = tanh_cell(&body, xt, GB(&body, "Mul", "", z, s));
+    uint32_t z = GB(&body, "Sigmoid", "", tanh_cell(&body, xt, s)),
+             n = tanh_cell(&body, xt, GB(&body, "Mul", "", z, s));
     uint32_t next = GB(&body, "Add", "", GB(&body, "Mul", "", z, s),
                        GB(&body, "Mul", "", GB(&body, "Sub", "", gb_scalar(&body, 1), z), n));
     gb_output(&body, next);
@@ -42,11 +46,13 @@ static struct node *gru_scan(struct gb *b, uint32_t x, uint32_t h, bool external
     return node;
 }
 
-/* Two recurrent layers; the states are planes of one input and come back as planes of one output. */
+/* Two recurrent layers; the states are planes of one input and come back as planes of one
+ * output. */
 static void dtln(struct gb *b, const void *ctx)
 {
     const struct net *t = ctx;
-    uint32_t x = gb_input(b, "x", 3, t->steps, 1, HIDDEN), in = gb_input(b, "states", 4, 1, 2, HIDDEN, 1), out[2];
+    uint32_t x = gb_input(b, "x", 3, t->steps, 1, HIDDEN),
+             in = gb_input(b, "states", 4, 1, 2, HIDDEN, 1), out[2];
     for (int i = 0; i < 2; i++) {
         uint32_t h = GB(b, "Squeeze", "", gb_slice(b, in, 1, i, i + 1, 1), gb_ints(b, 1, 3));
         struct node *n = gru_scan(b, x, h, false);
@@ -60,7 +66,8 @@ static void dtln(struct gb *b, const void *ctx)
 static void explicit_gru(struct gb *b, const void *ctx)
 {
     const struct net *t = ctx;
-    struct node *n = gru_scan(b, gb_input(b, "x", 3, t->steps, 1, HIDDEN), gb_input(b, "h", 2, 1, HIDDEN), false);
+    struct node *n = gru_scan(b, gb_input(b, "x", 3, t->steps, 1, HIDDEN),
+                              gb_input(b, "h", 2, 1, HIDDEN), false);
     gb_output(b, n ? n->out[1] : WIRE_NONE);
     gb_output(b, n ? n->out[0] : WIRE_NONE);
 }
@@ -103,7 +110,8 @@ static const struct net nets[] = {
 
 static const struct net streamed = { "the decoder, streamed", dfn_decoder, GB_TIME, 2, 0 };
 
-static void bits_check(struct oracle *o, const struct net *t, const struct graph *a, const struct graph *b)
+static void bits_check(struct oracle *o, const struct net *t, const struct graph *a,
+                       const struct graph *b)
 {
     const struct tensor *in[4], *want[4], *got[4];
     uint32_t seed = 3;
@@ -118,7 +126,8 @@ static void bits_check(struct oracle *o, const struct net *t, const struct graph
                interp_run(b, in, &o->model->arena, got, &o->err) == RILL_OK;
     oracle_check(ran, "%s: %s", t->name, o->err.text);
     for (uint32_t i = 0; ran && i < a->n_outputs; i++)
-        oracle_check(!memcmp(want[i]->data, got[i]->data, tensor_bytes(want[i])), "%s: output %u differs", t->name, i);
+        oracle_check(!memcmp(want[i]->data, got[i]->data, tensor_bytes(want[i])),
+                     "%s: output %u differs", t->name, i);
 }
 
 static void net_check(const struct net *t)
@@ -127,19 +136,20 @@ static void net_check(const struct net *t)
     struct graph inlined;
     bool ok = oracle_open(&o, t->recipe, t, NULL) == LAW_HOLDS;
     const struct graph *g = &o.model->graph.g;
-    oracle_check(ok && graph_count_op(g, "Scan") == t->scans, "%s: %u Scans: %s", t->name, graph_count_op(g, "Scan"), o.err.text);
+    oracle_check(ok && graph_count_op(g, "Scan") == t->scans, "%s: %u Scans: %s", t->name,
+                 graph_count_op(g, "Scan"), o.err.text);
     ok = ok && graph_with_scans_inlined(&inlined, g, &o.model->arena, &o.err) == RILL_OK;
     oracle_check(ok, "%s: %s", t->name, o.err.text);
     if (ok) {
-        oracle_check(graph_count_op(&inlined, "Scan") == t->left, "%s: %u Scans are left, not %u", t->name,
-                     graph_count_op(&inlined, "Scan"), t->left);
+        oracle_check(graph_count_op(&inlined, "Scan") == t->left, "%s: %u Scans are left, not %u",
+                     t->name, graph_count_op(&inlined, "Scan"), t->left);
         bits_check(&o, t, g, &inlined);
     }
     o.model->stream = NULL;
     ok = ok && oracle_pulse(&o, 0) == LAW_HOLDS;
     oracle_check(ok, "%s: %s", t->name, o.err.text);
-    oracle_check(!ok || graph_count_op(&o.plan->pgraph.g, "Scan") == t->left, "%s: the plan has %u Scans", t->name,
-                 graph_count_op(&o.plan->pgraph.g, "Scan"));
+    oracle_check(!ok || graph_count_op(&o.plan->pgraph.g, "Scan") == t->left,
+                 "%s: the plan has %u Scans", t->name, graph_count_op(&o.plan->pgraph.g, "Scan"));
     oracle_check(!ok || !o.plan->pgraph.g.n_states, "%s: a state out of nothing", t->name);
     oracle_close(&o);
 }
@@ -153,12 +163,13 @@ static void streamed_check(const struct net *t)
         ok = oracle_pulse(&o, pulse) == LAW_HOLDS;
         oracle_check(ok, "%s, pulse %d: %s", t->name, (int) pulse, o.err.text);
         unsigned left = ok ? graph_count_op(&o.plan->pgraph.g, "Scan") : 0;
-        oracle_check(left == (pulse == 1 ? t->left : t->scans), "%s, pulse %d: %u Scans", t->name, (int) pulse, left);
-        oracle_check(!ok || o.plan->pgraph.g.n_states >= t->scans, "%s, pulse %d: the stream does not own the states", t->name,
-                     (int) pulse);
+        oracle_check(left == (pulse == 1 ? t->left : t->scans), "%s, pulse %d: %u Scans", t->name,
+                     (int) pulse, left);
+        oracle_check(!ok || o.plan->pgraph.g.n_states >= t->scans,
+                     "%s, pulse %d: the stream does not own the states", t->name, (int) pulse);
         for (int64_t length = 1; ok && length < 20; length += 6)
-            oracle_check(oracle_law(&o, length, (uint32_t) length) == LAW_HOLDS, "%s, pulse %d: %s", t->name, (int) pulse,
-                         o.err.text);
+            oracle_check(oracle_law(&o, length, (uint32_t) length) == LAW_HOLDS, "%s, pulse %d: %s",
+                         t->name, (int) pulse, o.err.text);
     }
     oracle_check(ok, "%s: %s", t->name, o.err.text);
     oracle_close(&o);

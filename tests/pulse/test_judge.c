@@ -30,12 +30,15 @@ static uint32_t mask_make(struct gb *b, enum mask m, uint32_t i, uint32_t j)
     case APART:
         return GB(b, "LessOrEqual", "", GB(b, "Abs", "", GB(b, "Sub", "", i, j)), gb_int(b, 3));
     case COUNTED:
-        i = GB(b, "CumSum", "", GB(b, "Add", "", GB(b, "Sub", "", i, i), gb_int(b, 1)), gb_int(b, 0));
+        i = GB(b, "CumSum", "", GB(b, "Add", "", GB(b, "Sub", "", i, i), gb_int(b, 1)),
+               gb_int(b, 0));
         return GB(b, "LessOrEqual", "", GB(b, "Sub", "", i, gb_int(b, 5)), j);
     case NOT_FIRST:
-        return GB(b, "Or", "", GB(b, "GreaterOrEqual", "", j, gb_int(b, 4)), GB(b, "Equal", "", i, j));
+        return GB(b, "Or", "", GB(b, "GreaterOrEqual", "", j, gb_int(b, 4)),
+                  GB(b, "Equal", "", i, j));
     case LATE:
-        return GB(b, "Or", "", GB(b, "GreaterOrEqual", "", i, gb_int(b, 7)), GB(b, "Equal", "", i, j));
+        return GB(b, "Or", "", GB(b, "GreaterOrEqual", "", i, gb_int(b, 7)),
+                  GB(b, "Equal", "", i, j));
     default:
         break;
     }
@@ -50,8 +53,10 @@ static void masks(struct gb *b, const void *ctx)
     uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
     uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
     uint32_t at = GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1));
-    uint32_t i = GB(b, "Unsqueeze", "", at, gb_ints(b, 1)), j = GB(b, "Unsqueeze", "", at, gb_ints(b, 0));
-    uint32_t q = GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH)), s = GB(b, "MatMul", "", q, gb_transpose(b, x, "0,2,1"));
+    uint32_t i = GB(b, "Unsqueeze", "", at, gb_ints(b, 1)),
+             j = GB(b, "Unsqueeze", "", at, gb_ints(b, 0));
+    uint32_t q = GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH)),
+             s = GB(b, "MatMul", "", q, gb_transpose(b, x, "0,2,1"));
     for (; *m != NONE; m++) {
         uint32_t shown = mask_make(b, *m, i, j), never = gb_scalar(b, -1e9f);
         s = m[1] == NONE ? GB(b, "Add", "", s, GB(b, "Where", "", shown, gb_scalar(b, 0), never))
@@ -66,7 +71,9 @@ struct after { const char *scores, *weights; float by; };   /* ops with one cons
 
 static uint32_t after_op(struct gb *b, const char *op, uint32_t x, float by)
 {
-    return !op ? x : !strcmp(op, "Neg") || !strcmp(op, "Tanh") ? GB(b, op, "", x) : GB(b, op, "", x, gb_scalar(b, by));
+    return !op                                      ? x
+        : !strcmp(op, "Neg") || !strcmp(op, "Tanh") ? GB(b, op, "", x)
+                                                    : GB(b, op, "", x, gb_scalar(b, by));
 }
 
 static void after_mask(struct gb *b, const void *ctx)
@@ -74,9 +81,12 @@ static void after_mask(struct gb *b, const void *ctx)
     const struct after *a = ctx;
     uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
     uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
-    uint32_t at = GB(b, "Div", "", GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1)), gb_int(b, 3));
-    uint32_t shown = GB(b, "Equal", "", GB(b, "Unsqueeze", "", at, gb_ints(b, 1)), GB(b, "Unsqueeze", "", at, gb_ints(b, 0)));
-    uint32_t s = GB(b, "Where", "", shown, GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1")), gb_scalar(b, -1e9f));
+    uint32_t at =
+        GB(b, "Div", "", GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1)), gb_int(b, 3));
+    uint32_t shown = GB(b, "Equal", "", GB(b, "Unsqueeze", "", at, gb_ints(b, 1)),
+                        GB(b, "Unsqueeze", "", at, gb_ints(b, 0)));
+    uint32_t s = GB(b, "Where", "", shown, GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1")),
+                    gb_scalar(b, -1e9f));
     s = GB(b, "Softmax", "axis=-1", after_op(b, a->scores, s, a->by));
     gb_output(b, GB(b, "MatMul", "", after_op(b, a->weights, s, a->by), x));
 }
@@ -85,16 +95,20 @@ static void after_mask(struct gb *b, const void *ctx)
 
 /* ---- tables of positions ---- */
 
-/* ctx: first row. Rows of a table of 48, as many as there are frames, added to them and put beside them. */
+/* ctx: first row. Rows of a table of 48, as many as there are frames, added to them and put beside
+ * them. */
 static void table(struct gb *b, const void *ctx)
 {
     uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
     uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_ints(b, 1));
     uint32_t from = gb_ints(b, *(const int *) ctx), to = GB(b, "Add", "", length, from);
     uint32_t rows = GB(b, "Slice", "", gb_weights(b, 3, 1, 48, WIDTH), from, to, gb_ints(b, 1));
-    uint32_t late = gb_transpose(b, GB(b, "Conv", "pads=1,1", gb_transpose(b, x, "0,2,1"), gb_weights(b, 3, WIDTH, WIDTH, 3)),
+    uint32_t late = gb_transpose(b,
+                                 GB(b, "Conv", "pads=1,1", gb_transpose(b, x, "0,2,1"),
+                                    gb_weights(b, 3, WIDTH, WIDTH, 3)),
                                  "0,2,1");
-    gb_output(b, GB(b, "Concat", "axis=2", GB(b, "Add", "", late, rows), GB(b, "Mul", "", x, rows)));
+    gb_output(b,
+              GB(b, "Concat", "axis=2", GB(b, "Add", "", late, rows), GB(b, "Mul", "", x, rows)));
 }
 
 #define MASKS(...) masks, (const enum mask[]) { __VA_ARGS__, NONE }
@@ -109,7 +123,8 @@ static const struct row rows[] = {
     { "frames that are not far apart, causal", MASKS(APART, CAUSAL), NULL, NULL },
     { "frames that are counted", MASKS(COUNTED, CAUSAL), NULL, NULL },
     { "a band that hides the first keys", MASKS(LEFT, CAUSAL, NOT_FIRST), "does not repeat", NULL },
-    { "a band that hides all from the first queries", MASKS(LATE, LEFT, CAUSAL), "does not repeat", NULL },
+    { "a band that hides all from the first queries", MASKS(LATE, LEFT, CAUSAL), "does not repeat",
+      NULL },
     { "scaled after the mask", AFTER("Mul", NULL, 0.5f), NULL, NULL },
     { "shifted after the mask", AFTER("Add", NULL, 0.5f), NULL, NULL },
     { "scaled weights", AFTER(NULL, "Mul", 3), NULL, NULL },
@@ -134,17 +149,19 @@ static void row_streams(struct oracle *o, const struct row *r)
         for (size_t k = 0; v == LAW_HOLDS && k < sizeof lengths / sizeof *lengths; k++) {
             enum verdict law = oracle_law(o, lengths[k], (uint32_t) (i * 31 + k));
             whole += law == LAW_HOLDS;
-            oracle_check(law == LAW_HOLDS || law == LAW_NO_WHOLE, "%s, pulse %d, length %d: %s", r->name, (int) pulses[i],
-                         (int) lengths[k], o->err.text);
+            oracle_check(law == LAW_HOLDS || law == LAW_NO_WHOLE, "%s, pulse %d, length %d: %s",
+                         r->name, (int) pulses[i], (int) lengths[k], o->err.text);
         }
     }
-    oracle_check(whole > 0, "%s: the whole run is refused at every length: %s", r->name, o->err.text);
+    oracle_check(whole > 0, "%s: the whole run is refused at every length: %s", r->name,
+                 o->err.text);
 }
 
 static void row_refused(struct oracle *o, const struct row *r)
 {
     enum verdict v = oracle_pulse(o, 4);
-    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED && strstr(o->err.text, r->refusal),
+    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED &&
+                     strstr(o->err.text, r->refusal),
                  "%s: the refusal does not say '%s': %s", r->name, r->refusal, o->err.text);
 }
 
@@ -168,7 +185,8 @@ static void check_ends(void)
     oracle_check(holds, "frames without numbers: %s", o.err.text);
     oracle_close(&o);
     v = oracle_open(&o, table, (const int[]) { 0 }, "S <= 40");
-    oracle_check(v == LAW_HOLDS && law_check(o.model, &huge, &r, &o.err) == RILL_LIMIT, "a pulse beyond memory is not refused");
+    oracle_check(v == LAW_HOLDS && law_check(o.model, &huge, &r, &o.err) == RILL_LIMIT,
+                 "a pulse beyond memory is not refused");
     oracle_close(&o);
 }
 

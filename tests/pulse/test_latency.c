@@ -9,21 +9,26 @@
 
 struct part { const char *op; int64_t frames; double input_frames; };
 
-static void expect(gb_recipe *recipe, int64_t pulse, int64_t frames, const struct part *part, unsigned n)
+static void expect(gb_recipe *recipe, int64_t pulse, int64_t frames, const struct part *part,
+                   unsigned n)
 {
     struct oracle o = { .seed = 1 };
     struct arena a = { 0 };
     struct latency l;
-    oracle_check(oracle_open(&o, recipe, NULL, NULL) == LAW_HOLDS && oracle_pulse(&o, pulse) == LAW_HOLDS, "%s", o.err.text);
+    oracle_check(oracle_open(&o, recipe, NULL, NULL) == LAW_HOLDS &&
+                     oracle_pulse(&o, pulse) == LAW_HOLDS,
+                 "%s", o.err.text);
     double sum = 0;
     bool ok = latency_of(&o.plan->pgraph, &o.model->graph.g, 0, false, &a, &l, &o.err) == RILL_OK;
-    oracle_check(ok && l.frames == frames && l.n_parts == n, "%lld frames in %u parts", (long long) l.frames, l.n_parts);
+    oracle_check(ok && l.frames == frames && l.n_parts == n, "%lld frames in %u parts",
+                 (long long) l.frames, l.n_parts);
     for (unsigned i = 0; ok && i < n && i < l.n_parts; i++) {
         const struct latency_part *p = &l.part[i];
         sum += p->input_frames;
         oracle_check(!strcmp(p->node->op->name, part[i].op) && p->frames == part[i].frames &&
-                     p->input_frames == part[i].input_frames, "part %u: %s %lld, %g", i, p->node->op->name,
-                     (long long) p->frames, p->input_frames);
+                         p->input_frames == part[i].input_frames,
+                     "part %u: %s %lld, %g", i, p->node->op->name, (long long) p->frames,
+                     p->input_frames);
     }
     oracle_check(sum == l.input_frames, "%g in all, %g in parts", l.input_frames, sum);
     arena_drop(&a);
@@ -60,11 +65,14 @@ static void causal(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Conv", "pads=1,1", x, gb_weights(b, 3, 4, 4, 3)));
 }
 
-/* Frames t - 1 and t + 1 of a sequence padded on both sides: 1 frame late, not as many as are cut from the pad. */
+/* Frames t - 1 and t + 1 of a sequence padded on both sides: 1 frame late, not as many as are cut
+ * from the pad. */
 static void shifted(struct gb *b, const void *ctx)
 {
     (void) ctx;
-    uint32_t x = gb_transpose(b, gb_pad(b, gb_input(b, "x", 3, 1, 4, GB_TIME), 3, 2, "constant", 3, 1), "0,2,1");
+    uint32_t x =
+        gb_transpose(b, gb_pad(b, gb_input(b, "x", 3, 1, 4, GB_TIME), 3, 2, "constant", 3, 1),
+                     "0,2,1");
     gb_output(b, GB(b, "Add", "", gb_slice(b, x, 1, 2, -2, 1), gb_slice(b, x, 1, 4, INT64_MAX, 1)));
 }
 
@@ -83,9 +91,11 @@ static void test_origin(void)
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         struct oracle o = { .seed = 1 };
         int64_t want = cuts[i][1] - cuts[i][0];
-        oracle_check(oracle_open(&o, cut, cuts[i], NULL) == LAW_HOLDS && oracle_pulse(&o, 4) == LAW_HOLDS, "%s", o.err.text);
-        oracle_check(o.plan && o.plan->pgraph.outputs[0].origin == want, "case %zu: frame 0 is not input frame %lld", i,
-                     (long long) want);
+        oracle_check(oracle_open(&o, cut, cuts[i], NULL) == LAW_HOLDS &&
+                         oracle_pulse(&o, 4) == LAW_HOLDS,
+                     "%s", o.err.text);
+        oracle_check(o.plan && o.plan->pgraph.outputs[0].origin == want,
+                     "case %zu: frame 0 is not input frame %lld", i, (long long) want);
         oracle_close(&o);
     }
 }
@@ -117,15 +127,21 @@ static void test_cost(void)
 {
     struct oracle o = { .seed = 1 };
     struct cost c;
-    oracle_check(oracle_open(&o, products, NULL, NULL) == LAW_HOLDS && oracle_pulse(&o, 4) == LAW_HOLDS, "%s", o.err.text);
+    oracle_check(oracle_open(&o, products, NULL, NULL) == LAW_HOLDS &&
+                     oracle_pulse(&o, 4) == LAW_HOLDS,
+                 "%s", o.err.text);
     if (o.plan) {
         cost_of_graph(&o.plan->pgraph.g, &c);
-        oracle_check(count_of(&c, "Conv") == 2 * 8 * 2 * 3, "Conv: %llu", (unsigned long long) count_of(&c, "Conv"));
+        oracle_check(count_of(&c, "Conv") == 2 * 8 * 2 * 3, "Conv: %llu",
+                     (unsigned long long) count_of(&c, "Conv"));
         oracle_check(count_of(&c, "ConvTranspose") >= 2 * 8 * 6 * 2, "ConvTranspose: %llu",
                      (unsigned long long) count_of(&c, "ConvTranspose"));
-        oracle_check(count_of(&c, "MatMul") == 4 * 6 * 5, "MatMul: %llu", (unsigned long long) count_of(&c, "MatMul"));
-        oracle_check(count_of(&c, "Einsum") == 4 * 5 * 7, "Einsum: %llu", (unsigned long long) count_of(&c, "Einsum"));
-        oracle_check(count_of(&c, "GRU") == 4 * 9 * (7 + 3), "GRU: %llu", (unsigned long long) count_of(&c, "GRU"));
+        oracle_check(count_of(&c, "MatMul") == 4 * 6 * 5, "MatMul: %llu",
+                     (unsigned long long) count_of(&c, "MatMul"));
+        oracle_check(count_of(&c, "Einsum") == 4 * 5 * 7, "Einsum: %llu",
+                     (unsigned long long) count_of(&c, "Einsum"));
+        oracle_check(count_of(&c, "GRU") == 4 * 9 * (7 + 3), "GRU: %llu",
+                     (unsigned long long) count_of(&c, "GRU"));
         oracle_check(!c.open, "all is known");
     }
     oracle_close(&o);
@@ -133,7 +149,9 @@ static void test_cost(void)
 
 int main(void)
 {
-    static const struct part of_strided[] = { { "Conv", 4, 4 }, { "Conv", 0, 2 }, { "Conv", 2, 6 } };
+    static const struct part of_strided[] = { { "Conv", 4, 4 },
+                                              { "Conv", 0, 2 },
+                                              { "Conv", 2, 6 } };
     static const struct part of_ways[] = { { "Conv", 2, 2 }, { "Conv", 1, 1 } };
     static const struct part of_causal[] = { { "Conv", 1, 1 } };
     static const struct part of_shifted[] = { { "Slice", 1, 1 } };

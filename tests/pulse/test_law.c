@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The check sees what it is there to see: broken pulsed graphs, and names the first node that differs. */
+/* The check sees what it is there to see: broken pulsed graphs, and names the first node that
+ * differs. */
 #include "pulse/law.h"
 #include "tests/pulse/oracle.h"
 
@@ -44,8 +45,8 @@ static void other_past(struct pgraph *g, void *arg)
     st->init = t;
 }
 
-static void expect(const struct oracle *o, const char *what, void (*spoil)(struct pgraph *, void *), const char *op,
-                   const char *named)
+static void expect(const struct oracle *o, const char *what, void (*spoil)(struct pgraph *, void *),
+                   const char *op, const char *named)
 {
     struct spoiler s = { &o->model->graph.g, op };
     struct law_opts opts = { .pulse = 3, .length = 20, .seed = 7, .spoil = spoil, .spoil_arg = &s };
@@ -56,7 +57,8 @@ static void expect(const struct oracle *o, const char *what, void (*spoil)(struc
     if (named)
         oracle_check(!r.holds && strstr(r.where, named), "%s: found '%s'", what, r.where);
     else
-        oracle_check(r.holds && r.same_bits && r.n_wires == 3, "%s: %u wires, %s", what, r.n_wires, r.where);
+        oracle_check(r.holds && r.same_bits && r.n_wires == 3, "%s: %u wires, %s", what, r.n_wires,
+                     r.where);
 }
 
 static void test_sees(void)
@@ -84,7 +86,8 @@ static void test_refusal(void)
     rill_error err = { .text = "" };
     oracle_check(oracle_open(&o, no_time, NULL, NULL) == LAW_HOLDS, "%s", o.err.text);
     rill_status s = law_check(o.model, &opts, &r, &err);
-    oracle_check(s == RILL_UNSUPPORTED && strstr(err.text, "Softmax"), "refused: %d, %s", (int) s, err.text);
+    oracle_check(s == RILL_UNSUPPORTED && strstr(err.text, "Softmax"), "refused: %d, %s", (int) s,
+                 err.text);
     oracle_close(&o);
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Random chains of streaming steps obey the law, at random pulses, lengths and cuts; what is refused is counted by
- * its message. A chain that breaks the law is shrunk and printed, and can be tried again:
+/* Random chains of streaming steps obey the law, at random pulses, lengths and cuts; what is
+ * refused is counted by its message. A chain that breaks the law is shrunk and printed, and can be
+ * tried again:
  *
  *   RILL_SEED=7 RILL_COUNT=100000 test_pulse_random
  *   RILL_DIGEST=1: a hash of what each chain gave, the same on every machine
- *   RILL_GRAPH='2: conv k=3; slice from=1' RILL_PULSE=4 RILL_LENGTH=9 [RILL_TAPS=..] [RILL_ASSERT='S>=1'] test_pulse_random */
+ *   RILL_GRAPH='2: conv k=3; slice from=1' RILL_PULSE=4 RILL_LENGTH=9 [RILL_TAPS=..]
+ * [RILL_ASSERT='S>=1'] test_pulse_random */
 #include "pulse/law.h"
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/steps.h"
@@ -50,7 +52,9 @@ static struct chain_step step_draw(void)
 
 static struct chain chain_draw(void)
 {
-    struct chain c = { .channels = between(1, 3), .times = between(0, 4) ? 1 : between(2, 3), .n = (unsigned) between(1, 6) };
+    struct chain c = { .channels = between(1, 3),
+                       .times = between(0, 4) ? 1 : between(2, 3),
+                       .n = (unsigned) between(1, 6) };
     for (unsigned i = 0; i < c.n; i++)
         c.steps[i] = step_draw();
     c.form = between(0, 2) ? 0 : between(1, FORMS - 1);
@@ -66,7 +70,8 @@ struct try {
     uint32_t cuts;
 };
 
-/* A whole run multiplies the frames that a mask hides by 0 and sums: a sum of nothing may be -0 there. */
+/* A whole run multiplies the frames that a mask hides by 0 and sums: a sum of nothing may be -0
+ * there. */
 static bool chain_attends(const struct chain *c)
 {
     bool any = false;
@@ -101,7 +106,8 @@ static bool shrink_steps(struct try *t)
 {
     for (unsigned i = 0; i < t->chain.n && t->chain.n > 1; i++) {
         struct try less = *t;
-        memmove(&less.chain.steps[i], &less.chain.steps[i + 1], (less.chain.n - i - 1) * sizeof *less.chain.steps);
+        memmove(&less.chain.steps[i], &less.chain.steps[i + 1],
+                (less.chain.n - i - 1) * sizeof *less.chain.steps);
         less.chain.n--;
         less.chain.taps = 0;
         if (still_breaks(&less)) {
@@ -127,11 +133,12 @@ static bool shrink_number(struct try *t, int *n, int to)
 static bool shrink_numbers(struct try *t)
 {
     bool any = shrink_number(t, &t->chain.taps, 0) || shrink_number(t, &t->chain.channels, 1) ||
-               shrink_number(t, &t->chain.times, 1) || shrink_number(t, &t->chain.form, 0) || shrink_number(t, &t->pulse, 1) ||
-               shrink_number(t, &t->length, 0);
+        shrink_number(t, &t->chain.times, 1) || shrink_number(t, &t->chain.form, 0) ||
+        shrink_number(t, &t->pulse, 1) || shrink_number(t, &t->length, 0);
     for (unsigned i = 0; i < t->chain.n; i++)
         for (int k = 0; k < PARAMS_MAX && t->chain.steps[i].kind->params[k].name; k++)
-            any |= shrink_number(t, &t->chain.steps[i].v[k], t->chain.steps[i].kind->params[k].otherwise);
+            any |= shrink_number(t, &t->chain.steps[i].v[k],
+                                 t->chain.steps[i].kind->params[k].otherwise);
     return any;
 }
 
@@ -142,8 +149,8 @@ static void try_report(struct try *t)
     for (unsigned rounds = 0; rounds < 100 && (shrink_steps(t) || shrink_numbers(t)); rounds++) { }
     try_law(t, &err);
     chain_print(&t->chain, text, sizeof text);
-    printf("RILL_GRAPH='%s' RILL_PULSE=%d RILL_LENGTH=%d (taps %d)\n    %s\n", text, t->pulse, t->length, t->chain.taps,
-           err.text);
+    printf("RILL_GRAPH='%s' RILL_PULSE=%d RILL_LENGTH=%d (taps %d)\n    %s\n", text, t->pulse,
+           t->length, t->chain.taps, err.text);
 }
 
 /* ---- refusals by message ---- */
@@ -184,7 +191,9 @@ static void refusal_count(const char *text, const struct chain *c)
 
 /* ---- the run ---- */
 
-static struct { unsigned graphs, streamed, refused, no_graph, laws, no_whole, broken, node_laws, wires; } count;
+static struct {
+    unsigned graphs, streamed, refused, no_graph, laws, no_whole, broken, node_laws, wires;
+} count;
 
 static int length_draw(int pulse)
 {
@@ -199,7 +208,9 @@ static int length_draw(int pulse)
 static void chain_laws(struct oracle *o, const struct chain *c, int pulse)
 {
     for (int k = 0; k < 4; k++) {
-        struct try t = { .chain = *c, .pulse = pulse, .length = length_draw(pulse), .cuts = gb_random(&seed) };
+        struct try t = {
+            .chain = *c, .pulse = pulse, .length = length_draw(pulse), .cuts = gb_random(&seed)
+        };
         enum verdict v = oracle_law(o, t.length, t.cuts);
         count.laws += v == LAW_HOLDS;
         count.no_whole += v == LAW_NO_WHOLE;
@@ -215,7 +226,9 @@ static void chain_laws(struct oracle *o, const struct chain *c, int pulse)
 /* The other oracle, node by node. */
 static void chain_nodes(struct oracle *o, const struct chain *c, int pulse)
 {
-    const struct law_opts opts = { .pulse = pulse, .length = length_draw(pulse), .seed = gb_random(&seed) };
+    const struct law_opts opts = { .pulse = pulse,
+                                   .length = length_draw(pulse),
+                                   .seed = gb_random(&seed) };
     struct law_result r;
     char text[1024];
     rill_error err = { 0 };
@@ -226,8 +239,9 @@ static void chain_nodes(struct oracle *o, const struct chain *c, int pulse)
     if (s == RILL_UNSUPPORTED && oracle_law(o, opts.length, 1) == LAW_NO_WHOLE)
         return;
     chain_print(c, text, sizeof text);
-    oracle_check(holds, "node by node, RILL_GRAPH='%s' RILL_PULSE=%d RILL_LENGTH=%lld (taps %d): %s", text, pulse,
-                 (long long) opts.length, c->taps, s == RILL_OK ? r.where : err.text);
+    oracle_check(holds,
+                 "node by node, RILL_GRAPH='%s' RILL_PULSE=%d RILL_LENGTH=%lld (taps %d): %s", text,
+                 pulse, (long long) opts.length, c->taps, s == RILL_OK ? r.where : err.text);
 }
 
 static void chain_try(const struct chain *c)
@@ -257,7 +271,8 @@ static void chain_try(const struct chain *c)
 
 static int by_count(const void *a, const void *b)
 {
-    const unsigned x = refusals[*(const unsigned *) a].count, y = refusals[*(const unsigned *) b].count;
+    const unsigned x = refusals[*(const unsigned *) a].count,
+                   y = refusals[*(const unsigned *) b].count;
     return (x < y) - (x > y);
 }
 
@@ -267,11 +282,13 @@ static void summary(void)
     for (unsigned i = 0; i < n_refusals; i++)
         order[i] = i;
     qsort(order, n_refusals, sizeof *order, by_count);
-    printf("%u graphs (%u more were none), %u streamed, %u refused; %u laws held, %u lengths without a whole run\n", count.graphs,
-           count.no_graph, count.streamed, count.refused, count.laws, count.no_whole);
+    printf("%u graphs (%u more were none), %u streamed, %u refused; %u laws held, %u lengths "
+           "without a whole run\n",
+           count.graphs, count.no_graph, count.streamed, count.refused, count.laws, count.no_whole);
     printf("%u laws held node by node, over %u wires\n", count.node_laws, count.wires);
     for (unsigned i = 0; i < n_refusals; i++)
-        printf("%6u  %s\n        as %s\n", refusals[order[i]].count, refusals[order[i]].text, refusals[order[i]].example);
+        printf("%6u  %s\n        as %s\n", refusals[order[i]].count, refusals[order[i]].text,
+               refusals[order[i]].example);
 }
 
 static int env_number(const char *name, int otherwise)
@@ -283,7 +300,9 @@ static int env_number(const char *name, int otherwise)
 static void one_graph(const char *text)
 {
     static const char *const words[] = { "holds", "refused", "no whole run", "broken" };
-    struct try t = { .pulse = env_number("RILL_PULSE", 1), .length = env_number("RILL_LENGTH", 9), .cuts = 1 };
+    struct try t = { .pulse = env_number("RILL_PULSE", 1),
+                     .length = env_number("RILL_LENGTH", 9),
+                     .cuts = 1 };
     rill_error err = { 0 };
     oracle_check(chain_parse(&t.chain, text), "'%s' is not understood", text);
     t.chain.taps = env_number("RILL_TAPS", 0);
@@ -305,7 +324,8 @@ int main(void)
         one_graph(one);
         return oracle_end();
     }
-    uint32_t first = (uint32_t) env_number("RILL_SEED", (int) SEED_DEFAULT), n = (uint32_t) env_number("RILL_COUNT", COUNT_DEFAULT);
+    uint32_t first = (uint32_t) env_number("RILL_SEED", (int) SEED_DEFAULT),
+             n = (uint32_t) env_number("RILL_COUNT", COUNT_DEFAULT);
     printf("RILL_SEED=%u RILL_COUNT=%u\n", first, n);
     for (uint32_t i = 0; i < n; i++) {
         seed = first + i * 2654435761u;
@@ -316,7 +336,7 @@ int main(void)
             digest_print(i, &c);
     }
     summary();
-    oracle_check(count.streamed * 100 >= count.graphs * STREAMING_LEAST_PERCENT, "only %u of %u graphs stream", count.streamed,
-                 count.graphs);
+    oracle_check(count.streamed * 100 >= count.graphs * STREAMING_LEAST_PERCENT,
+                 "only %u of %u graphs stream", count.streamed, count.graphs);
     return oracle_end();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Patterns that passes turn into one op: found where they are, left alone where they only look like it, and what comes out
- * stays within 1e-5 of what was written, whole and streamed. */
+/* Patterns that passes turn into one op: found where they are, left alone where they only look like
+ * it, and what comes out stays within 1e-5 of what was written, whole and streamed. */
 #include "engine/check_bodies.h"
 #include "engine/prune.h"
 #include "engine/rewrite/rewrite.h"
@@ -25,8 +25,8 @@ struct pattern {
 struct norm {
     int rank, last;             /* axes normalised, from the end */
     bool pow, twice, reciprocal, gain, shift;
-    int odd;                    /* 1: means over different axes; 2: a gain of another shape; 3: epsilon per row; 4: the mean of
-                                 * something else; 5: epsilon with one axis more */
+    int odd; /* 1: means over different axes; 2: a gain of another shape; 3: epsilon per row; 4: the
+              * mean of something else; 5: epsilon with one axis more */
 };
 
 static uint32_t norm_axes(struct gb *b, int n)
@@ -42,16 +42,20 @@ static uint32_t norm_weights(struct gb *b, int last, bool odd)
 static void norm_recipe(struct gb *b, const void *ctx)
 {
     const struct norm *t = ctx;
-    uint32_t x = t->rank == 3 ? gb_input(b, "x", 3, 1, GB_TIME, 6) : gb_input(b, "x", 4, 1, GB_TIME, 5, 6);
+    uint32_t x =
+        t->rank == 3 ? gb_input(b, "x", 3, 1, GB_TIME, 6) : gb_input(b, "x", 4, 1, GB_TIME, 5, 6);
     uint32_t other = t->odd == 4 ? GB(b, "Tanh", "", x) : x;
-    uint32_t mean = GB(b, "ReduceMean", "keepdims=1", other, norm_axes(b, t->odd == 1 ? 3 - t->last : t->last));
+    uint32_t mean =
+        GB(b, "ReduceMean", "keepdims=1", other, norm_axes(b, t->odd == 1 ? 3 - t->last : t->last));
     uint32_t d = GB(b, "Sub", "", x, mean), d2 = t->twice ? GB(b, "Sub", "", x, mean) : d;
     uint32_t square = t->pow ? GB(b, "Pow", "", d2, gb_scalar(b, 2)) : GB(b, "Mul", "", d2, d2);
     uint32_t var = GB(b, "ReduceMean", "keepdims=1", square, norm_axes(b, t->last));
     uint32_t eps = t->odd == 3 ? gb_weights(b, 1, 6)
-                   : t->odd == 5 ? GB(b, "Abs", "", gb_weights(b, 4, 1, 1, 1, 1)) : gb_scalar(b, 1e-3f);
+        : t->odd == 5          ? GB(b, "Abs", "", gb_weights(b, 4, 1, 1, 1, 1))
+                               : gb_scalar(b, 1e-3f);
     uint32_t root = GB(b, "Sqrt", "", GB(b, "Add", "", t->pow ? eps : var, t->pow ? var : eps));
-    uint32_t y = t->reciprocal ? GB(b, "Mul", "", GB(b, "Reciprocal", "", root), d) : GB(b, "Div", "", d, root);
+    uint32_t y = t->reciprocal ? GB(b, "Mul", "", GB(b, "Reciprocal", "", root), d)
+                               : GB(b, "Div", "", d, root);
     if (t->gain)
         y = GB(b, "Mul", "", y, norm_weights(b, t->last, t->odd == 2));
     if (t->shift)
@@ -83,8 +87,10 @@ static struct node *parts(struct gb *b, uint32_t x, unsigned n)
 
 static void lstm_step(struct gb *b, const struct cell_step *t, uint32_t x, uint32_t h, uint32_t c)
 {
-    uint32_t w = product(b, t, x, 5, 32), r = t->odd == ODD_WEIGHTS
-        ? GB(b, "MatMul", "", h, GB(b, "Expand", "", gb_slice(b, c, 1, 0, 1, 1), gb_ints(b, 8, 32))) : product(b, t, h, 8, 32);
+    uint32_t w = product(b, t, x, 5, 32),
+             r = t->odd == ODD_WEIGHTS
+        ? GB(b, "MatMul", "", h, GB(b, "Expand", "", gb_slice(b, c, 1, 0, 1, 1), gb_ints(b, 8, 32)))
+        : product(b, t, h, 8, 32);
     uint32_t sum = t->turned ? GB(b, "Add", "", r, w) : GB(b, "Add", "", w, r);
     if (t->own_bias)
         sum = GB(b, "Add", "", sum, gb_weights(b, 1, 32));
@@ -93,16 +99,21 @@ static void lstm_step(struct gb *b, const struct cell_step *t, uint32_t x, uint3
     struct node *g = parts(b, sum, 4);
     if (!g)
         return;
-    uint32_t f = GB(b, "Sigmoid", "", g->out[1]), i = GB(b, t->odd == ODD_GATE ? "HardSigmoid" : "Sigmoid", "", g->out[0]);
-    uint32_t n = GB(b, "Tanh", "", g->out[t->odd == ODD_WIDTH ? 1 : 2]), o = GB(b, "Sigmoid", "", g->out[3]);
-    uint32_t keep = GB(b, "Mul", "", t->turned ? c : f, t->turned ? f : c), add = GB(b, "Mul", "", t->turned ? n : i, t->turned ? i : n);
-    uint32_t next = GB(b, "Add", "", t->turned ? add : keep, t->turned ? keep : add), y = GB(b, "Tanh", "", next);
+    uint32_t f = GB(b, "Sigmoid", "", g->out[1]),
+             i = GB(b, t->odd == ODD_GATE ? "HardSigmoid" : "Sigmoid", "", g->out[0]);
+    uint32_t n = GB(b, "Tanh", "", g->out[t->odd == ODD_WIDTH ? 1 : 2]),
+             o = GB(b, "Sigmoid", "", g->out[3]);
+    uint32_t keep = GB(b, "Mul", "", t->turned ? c : f, t->turned ? f : c),
+             add = GB(b, "Mul", "", t->turned ? n : i, t->turned ? i : n);
+    uint32_t next = GB(b, "Add", "", t->turned ? add : keep, t->turned ? keep : add),
+             y = GB(b, "Tanh", "", next);
     gb_output(b, GB(b, "Mul", "", t->turned ? y : o, t->turned ? o : y));
     gb_output(b, next);
 }
 
 /* n + z * (h - n), as torch's exporter writes a cell. */
-static uint32_t gru_between(struct gb *b, const struct cell_step *t, uint32_t z, uint32_t n, uint32_t h)
+static uint32_t gru_between(struct gb *b, const struct cell_step *t, uint32_t z, uint32_t n,
+                            uint32_t h)
 {
     uint32_t m = t->odd == ODD_OTHER ? GB(b, "Tanh", "", h) : n;
     uint32_t d = t->odd == ODD_SIGN ? GB(b, "Sub", "", n, h) : GB(b, "Sub", "", h, m);
@@ -112,14 +123,20 @@ static uint32_t gru_between(struct gb *b, const struct cell_step *t, uint32_t z,
 
 static void gru_step(struct gb *b, const struct cell_step *t, uint32_t x, uint32_t h)
 {
-    uint32_t w = product(b, t, x, 5, 24), r = product(b, t, h, 8, 24), one = gb_scalar(b, t->odd == ODD_GATE ? 2 : 1);
+    uint32_t w = product(b, t, x, 5, 24), r = product(b, t, h, 8, 24),
+             one = gb_scalar(b, t->odd == ODD_GATE ? 2 : 1);
     struct node *gx = parts(b, w, 3), *gr = parts(b, r, 3);
     if (!gx || !gr)
         return;
     uint32_t reset = GB(b, "Sigmoid", "", GB(b, "Add", "", gx->out[0], gr->out[0]));
-    uint32_t z = GB(b, "Sigmoid", "", GB(b, "Add", "", t->turned ? gr->out[1] : gx->out[1], t->turned ? gx->out[1] : gr->out[1]));
-    uint32_t rn = t->turned ? GB(b, "Mul", "", gr->out[2], reset) : GB(b, "Mul", "", reset, gr->out[2]);
-    uint32_t n = GB(b, "Tanh", "", t->turned ? GB(b, "Add", "", rn, gx->out[2]) : GB(b, "Add", "", gx->out[2], rn));
+    uint32_t z = GB(b, "Sigmoid", "",
+                    GB(b, "Add", "", t->turned ? gr->out[1] : gx->out[1],
+                       t->turned ? gx->out[1] : gr->out[1]));
+    uint32_t rn =
+        t->turned ? GB(b, "Mul", "", gr->out[2], reset) : GB(b, "Mul", "", reset, gr->out[2]);
+    uint32_t n =
+        GB(b, "Tanh", "",
+           t->turned ? GB(b, "Add", "", rn, gx->out[2]) : GB(b, "Add", "", gx->out[2], rn));
     if (t->between) {
         gb_output(b, gru_between(b, t, z, n, h));
         return;
@@ -151,8 +168,9 @@ static void law_check(struct oracle *o, const struct pattern *p)
         enum verdict v = oracle_pulse(o, pulses[i]);
         oracle_check(v == LAW_HOLDS, "%s, pulse %d: %s", p->name, (int) pulses[i], o->err.text);
         for (size_t k = 0; v == LAW_HOLDS && k < sizeof lengths / sizeof *lengths; k++)
-            oracle_check(oracle_law(o, lengths[k], (uint32_t) (i + 9 * k)) == LAW_HOLDS, "%s, pulse %d, length %d: %s", p->name,
-                         (int) pulses[i], (int) lengths[k], o->err.text);
+            oracle_check(oracle_law(o, lengths[k], (uint32_t) (i + 9 * k)) == LAW_HOLDS,
+                         "%s, pulse %d, length %d: %s", p->name, (int) pulses[i], (int) lengths[k],
+                         o->err.text);
     }
 }
 
@@ -182,13 +200,13 @@ static void pattern_check(const struct pattern *p, pass_fn *pass)
     struct graph made, *g;
     bool ok = oracle_open(&o, p->recipe, p->ctx, NULL) == LAW_HOLDS;
     g = &o.model->graph.g;
-    oracle_check(!ok || graph_count_op(g, p->op) == p->before, "%s: there are %u %s before", p->name, graph_count_op(g, p->op),
-                 p->op);
+    oracle_check(!ok || graph_count_op(g, p->op) == p->before, "%s: there are %u %s before",
+                 p->name, graph_count_op(g, p->op), p->op);
     ok = ok && pass(&made, g, &o.err) == RILL_OK && graph_pruned(g, &made, &o.err) == RILL_OK &&
          graph_check(g, &o.err) == RILL_OK && graph_check_bodies(g, NULL, NULL, &o.err) == RILL_OK;
     oracle_check(ok, "%s: %s", p->name, o.err.text);
-    oracle_check(!ok || graph_count_op(g, p->op) == p->after, "%s: there are %u %s, not %u", p->name, graph_count_op(g, p->op),
-                 p->op, p->after);
+    oracle_check(!ok || graph_count_op(g, p->op) == p->after, "%s: there are %u %s, not %u",
+                 p->name, graph_count_op(g, p->op), p->op, p->after);
     o.tolerance = p->same_bits ? 0 : 1e-5f;
     if (ok)
         (has_time(&o) ? law_check : run_check)(&o, p);
@@ -196,9 +214,12 @@ static void pattern_check(const struct pattern *p, pass_fn *pass)
 }
 
 static const struct pattern norms[] = {
-    { "as DTLN", NORM(.rank = 3, .last = 1, .twice = true, .gain = true, .shift = true), 0, 1, false },
-    { "as GTCRN", NORM(.rank = 4, .last = 2, .pow = true, .gain = true, .shift = true), 0, 1, false },
-    { "with a reciprocal", NORM(.rank = 4, .last = 1, .reciprocal = true, .gain = true), 0, 1, false },
+    { "as DTLN", NORM(.rank = 3, .last = 1, .twice = true, .gain = true, .shift = true), 0, 1,
+      false },
+    { "as GTCRN", NORM(.rank = 4, .last = 2, .pow = true, .gain = true, .shift = true), 0, 1,
+      false },
+    { "with a reciprocal", NORM(.rank = 4, .last = 1, .reciprocal = true, .gain = true), 0, 1,
+      false },
     { "alone", NORM(.rank = 4, .last = 2), 0, 1, false },
     { "shift alone", NORM(.rank = 3, .last = 1, .shift = true), 0, 1, false },
     { "a gain that does not fit", NORM(.rank = 4, .last = 2, .gain = true, .odd = 2), 0, 1, false },
@@ -216,10 +237,13 @@ static const struct pattern cells[] = {
     { "an LSTM step, all turned", STEP(.turned = true, .own_bias = true), "LSTM", 0, 1, false },
     { "a GRU step", STEP(.gru = true), "GRU", 0, 1, false },
     { "a GRU step as Silero", STEP(.gru = true, .gemm = true, .turned = true), "GRU", 0, 1, false },
-    { "a GRU step, between the old and the new", STEP(.gru = true, .between = true), "GRU", 0, 1, false },
-    { "a GRU step as PyTorch", STEP(.gru = true, .gemm = true, .between = true, .turned = true), "GRU", 0, 1, false },
+    { "a GRU step, between the old and the new", STEP(.gru = true, .between = true), "GRU", 0, 1,
+      false },
+    { "a GRU step as PyTorch", STEP(.gru = true, .gemm = true, .between = true, .turned = true),
+      "GRU", 0, 1, false },
     { "away from the old", STEP(.gru = true, .between = true, .odd = ODD_SIGN), "GRU", 0, 0, true },
-    { "between the old and another", STEP(.gru = true, .between = true, .odd = ODD_OTHER), "GRU", 0, 0, true },
+    { "between the old and another", STEP(.gru = true, .between = true, .odd = ODD_OTHER), "GRU", 0,
+      0, true },
     { "another gate", STEP(.odd = ODD_GATE), "LSTM", 0, 0, true },
     { "a gate that is two", STEP(.odd = ODD_WIDTH), "LSTM", 0, 0, true },
     { "weights that are computed", STEP(.odd = ODD_WEIGHTS), "LSTM", 0, 0, true },
@@ -229,11 +253,15 @@ static const struct pattern cells[] = {
     { "GRU", LAYER(SCAN_GRU, 5, 7, .steps = T), "GRU", 0, 1, false },
     { "LSTM", LAYER(SCAN_LSTM, 5, 7, .steps = T), "LSTM", 0, 1, false },
     { "GRU on axis 1", LAYER(SCAN_GRU, 6, 18, .steps = T, .turned = true), "GRU", 0, 1, false },
-    { "LSTM on axis 1, projected", LAYER(SCAN_LSTM, 4, 5, .steps = T, .project = 4, .turned = true), "LSTM", 0, 1, false },
-    { "two RNNs, projected", LAYER(SCAN_RNN, 6, 20, .layers = 2, .steps = T, .project = 6), "RNN", 0, 2, false },
+    { "LSTM on axis 1, projected", LAYER(SCAN_LSTM, 4, 5, .steps = T, .project = 4, .turned = true),
+      "LSTM", 0, 1, false },
+    { "two RNNs, projected", LAYER(SCAN_RNN, 6, 20, .layers = 2, .steps = T, .project = 6), "RNN",
+      0, 2, false },
     { "GRU backwards", LAYER(SCAN_GRU, 5, 7, .steps = 9, .back = true), "GRU", 0, 1, false },
-    { "LSTM backwards, projected", LAYER(SCAN_LSTM, 5, 7, .steps = 9, .project = 5, .back = true), "LSTM", 0, 1, false },
-    { "GRU behind other work", LAYER(SCAN_GRU, 5, 7, .steps = 9, .extra = true), "GRU", 0, 0, true },
+    { "LSTM backwards, projected", LAYER(SCAN_LSTM, 5, 7, .steps = 9, .project = 5, .back = true),
+      "LSTM", 0, 1, false },
+    { "GRU behind other work", LAYER(SCAN_GRU, 5, 7, .steps = 9, .extra = true), "GRU", 0, 0,
+      true },
 };
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ops off the time axis and along it, one graph a rule: each streams by the law or is refused by its class, axis and
- * a way out. Every op of the engine has a row that says how it touches its axes. */
+/* Ops off the time axis and along it, one graph a rule: each streams by the law or is refused by
+ * its class, axis and a way out. Every op of the engine has a row that says how it touches its
+ * axes. */
 #include "pulse/axes.h"
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/steps.h"
@@ -35,23 +36,31 @@ static void outputs(struct gb *b, uint32_t y)
     gb_output(b, GB(b, "Cast", "to=1", y));
 }
 
-/* ---- one op on [1, 3, T], or on its transpose: perm, then the op, then what its other inputs are ---- */
+/* ---- one op on [1, 3, T], or on its transpose: perm, then the op, then what its other inputs are
+ * ---- */
 
 enum other { NONE, INTS, INT, LENS_OF_TIME, INDICES, INDICES_UPDATES, BOOLS, ITSELF };
 
-struct single { const char *op, *attrs, *perm; enum other other; int64_t ints[4]; unsigned n_ints, n_out; };
+struct single {
+    const char *op, *attrs, *perm;
+    enum other other;
+    int64_t ints[4];
+    unsigned n_ints, n_out;
+};
 
 static void single(struct gb *b, const void *ctx)
 {
     const struct single *s = ctx;
-    uint32_t x = late(b), in[3] = { s->perm ? gb_transpose(b, x, s->perm) : x, WIRE_NONE, WIRE_NONE };
+    uint32_t x = late(b),
+             in[3] = { s->perm ? gb_transpose(b, x, s->perm) : x, WIRE_NONE, WIRE_NONE };
     unsigned n_in = 2;
     switch (s->other) {
     case NONE: n_in = 1; break;
     case INTS: in[1] = gb_ints_of(b, s->n_ints, s->ints); break;
     case INT: in[1] = gb_int(b, s->ints[0]); break;
     case LENS_OF_TIME:
-        in[1] = GB(b, "Expand", "", gb_int(b, 2), GB(b, "Slice", "", GB(b, "Shape", "", in[0]), gb_ints(b, 0), gb_ints(b, 1)));
+        in[1] = GB(b, "Expand", "", gb_int(b, 2),
+                   GB(b, "Slice", "", GB(b, "Shape", "", in[0]), gb_ints(b, 0), gb_ints(b, 1)));
         break;
     case INDICES: in[1] = indices(b, in[0]); break;
     case INDICES_UPDATES:
@@ -59,7 +68,9 @@ static void single(struct gb *b, const void *ctx)
         in[2] = GB(b, "Neg", "", in[0]);
         n_in = 3;
         break;
-    case BOOLS: in[1] = gb_const(b, DTYPE_BOOL, 1, (int64_t[]) { 3 }, (const uint8_t[]) { 1, 0, 1 }); break;
+    case BOOLS:
+        in[1] = gb_const(b, DTYPE_BOOL, 1, (int64_t[]) { 3 }, (const uint8_t[]) { 1, 0, 1 });
+        break;
     case ITSELF: in[1] = GB(b, "Cast", "to=7", in[0]); break;
     }
     struct node *n = gb_node(b, s->op, s->attrs, in, n_in, s->n_out ? s->n_out : 1);
@@ -77,7 +88,9 @@ static void one_hot(struct gb *b, const void *ctx)
 /* Lower or upper triangles of a matrix for each frame. */
 static void triangles(struct gb *b, const void *ctx)
 {
-    uint32_t x = GB(b, "MatMul", "", GB(b, "Unsqueeze", "", gb_transpose(b, late(b), "0,2,1"), gb_ints(b, 3)), gb_weights(b, 2, 1, 3));
+    uint32_t x = GB(b, "MatMul", "",
+                    GB(b, "Unsqueeze", "", gb_transpose(b, late(b), "0,2,1"), gb_ints(b, 3)),
+                    gb_weights(b, 2, 1, 3));
     gb_output(b, GB(b, "Trilu", ctx, x, gb_int(b, 1)));
 }
 
@@ -99,14 +112,16 @@ static void channels_by_coordinates(struct gb *b, const void *ctx)
 static void channels_written(struct gb *b, const void *ctx)
 {
     const int64_t at[] = { 1 };
-    uint32_t x = gb_input(b, "x", 3, 3, 2, GB_TIME), ix = gb_const(b, DTYPE_I64, 2, (int64_t[]) { 1, 1 }, at);
+    uint32_t x = gb_input(b, "x", 3, 3, 2, GB_TIME),
+             ix = gb_const(b, DTYPE_I64, 2, (int64_t[]) { 1, 1 }, at);
     uint32_t u = GB(b, "Conv", "pads=1,1", gb_slice(b, x, 0, 0, 1, 1), gb_weights(b, 3, 2, 2, 3));
     gb_output(b, GB(b, "ScatterND", ctx, x, ix, u));
 }
 
 static void table_by_elements(struct gb *b, const void *ctx)
 {
-    uint32_t ix = GB(b, "Squeeze", "", gb_slice(b, indices(b, late(b)), 1, 0, 1, 1), gb_ints(b, 0, 1));
+    uint32_t ix =
+        GB(b, "Squeeze", "", gb_slice(b, indices(b, late(b)), 1, 0, 1, 1), gb_ints(b, 0, 1));
     (void) ctx;
     gb_output(b, GB(b, "GatherElements", "axis=0", gb_weights(b, 1, 5), ix));
 }
@@ -126,12 +141,21 @@ static void cell_over_channels(struct gb *b, const void *ctx)
 {
     bool lstm = !strcmp(ctx, "LSTM");
     int g = lstm ? 4 : 3;
-    uint32_t x = GB(b, "Unsqueeze", "", gb_transpose(b, GB(b, "Squeeze", "", late(b), gb_ints(b, 0)), "0,1"), gb_ints(b, 2));
+    uint32_t x =
+        GB(b, "Unsqueeze", "", gb_transpose(b, GB(b, "Squeeze", "", late(b), gb_ints(b, 0)), "0,1"),
+           gb_ints(b, 2));
     uint32_t t = GB(b, "Slice", "", GB(b, "Shape", "", x), gb_ints(b, 1), gb_ints(b, 2));
-    uint32_t zeros = GB(b, "ConstantOfShape", "", GB(b, "Concat", "axis=0", gb_ints(b, 2), t, gb_ints(b, 4)));
-    const uint32_t in[] = { x, gb_weights(b, 3, 2, 4 * g, 1), gb_weights(b, 3, 2, 4 * g, 4), gb_weights(b, 2, 2, 8 * g), WIRE_NONE,
-                            zeros, zeros };
-    struct node *n = gb_node(b, ctx, "hidden_size=4 direction=bidirectional", in, lstm ? 7 : 6, lstm ? 3 : 2);
+    uint32_t zeros =
+        GB(b, "ConstantOfShape", "", GB(b, "Concat", "axis=0", gb_ints(b, 2), t, gb_ints(b, 4)));
+    const uint32_t in[] = { x,
+                            gb_weights(b, 3, 2, 4 * g, 1),
+                            gb_weights(b, 3, 2, 4 * g, 4),
+                            gb_weights(b, 2, 2, 8 * g),
+                            WIRE_NONE,
+                            zeros,
+                            zeros };
+    struct node *n =
+        gb_node(b, ctx, "hidden_size=4 direction=bidirectional", in, lstm ? 7 : 6, lstm ? 3 : 2);
     if (!n)
         return;
     gb_output(b, n->out[0]);        /* [3, 2, T, 4] */
@@ -145,7 +169,8 @@ static void cell_with_whole_lens(struct gb *b, const void *ctx)
 {
     uint32_t x = gb_transpose(b, late(b), "2,0,1");
     uint32_t t = GB(b, "Slice", "", GB(b, "Shape", "", x), gb_ints(b, 0), gb_ints(b, 1));
-    const uint32_t in[] = { x, gb_weights(b, 3, 1, 12, 3), gb_weights(b, 3, 1, 12, 4), gb_weights(b, 2, 1, 24),
+    const uint32_t in[] = { x, gb_weights(b, 3, 1, 12, 3), gb_weights(b, 3, 1, 12, 4),
+                            gb_weights(b, 2, 1, 24),
                             GB(b, "Cast", gb_printf(b, "to=%d", DTYPE_I32), t) };
     (void) ctx;
     struct node *n = gb_node(b, "GRU", "hidden_size=4", in, 5, 1);
@@ -167,7 +192,8 @@ static void flatten(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Flatten", ctx, gb_transpose(b, late(b), "2,0,1")));
 }
 
-/* A padded sequence, moved, cut along another axis and then along time. ctx: before, after, from, to, step, late. */
+/* A padded sequence, moved, cut along another axis and then along time. ctx: before, after, from,
+ * to, step, late. */
 static void padded_slice(struct gb *b, const void *ctx)
 {
     const int64_t *v = (const int64_t *) ctx + 1;
@@ -179,20 +205,33 @@ static void padded_slice(struct gb *b, const void *ctx)
 }
 
 #define STREAMS { NULL, NULL, NULL, NULL }
-#define ONE(name, text, ...) single, &(const struct single) { .op = name, .attrs = text, __VA_ARGS__ }
-#define SIZES(...) (const int64_t[]) { sizeof (int64_t[]) { __VA_ARGS__ } / sizeof(int64_t), __VA_ARGS__ }
+#define ONE(name, text, ...)                                                                       \
+    single, &(const struct single)                                                                 \
+    {                                                                                              \
+        .op = name, .attrs = text, __VA_ARGS__                                                     \
+    }
+#define SIZES(...)                                                                                 \
+    (const int64_t[])                                                                              \
+    {                                                                                              \
+        sizeof(int64_t[]) { __VA_ARGS__ } / sizeof(int64_t), __VA_ARGS__                           \
+    }
 
 static const struct rule_case cases[] = {
-    { "Expand of the batch", ONE("Expand", "", .other = INTS, .ints = { 2, 1, 1 }, .n_ints = 3), STREAMS },
-    { "Expand into another rank", ONE("Expand", "", .other = INTS, .ints = { 2, 1, 3, 1 }, .n_ints = 4), STREAMS },
-    { "Tile of the channels", ONE("Tile", "", .other = INTS, .ints = { 1, 2, 1 }, .n_ints = 3), STREAMS },
-    { "Tile of time", ONE("Tile", "", .other = INTS, .ints = { 1, 1, 2 }, .n_ints = 3),
+    { "Expand of the batch", ONE("Expand", "", .other = INTS, .ints = { 2, 1, 1 }, .n_ints = 3),
+      STREAMS },
+    { "Expand into another rank",
+      ONE("Expand", "", .other = INTS, .ints = { 2, 1, 3, 1 }, .n_ints = 4), STREAMS },
+    { "Tile of the channels", ONE("Tile", "", .other = INTS, .ints = { 1, 2, 1 }, .n_ints = 3),
+      STREAMS },
+    { "Tile of time",
+      ONE("Tile", "", .other = INTS, .ints = { 1, 1, 2 }, .n_ints = 3),
       { "(Tile)", "time axis is repeated", NULL, NULL } },
     { "OneHot behind", one_hot, "axis=-1", STREAMS },
     { "OneHot in front", one_hot, "axis=0", STREAMS },
     { "Trilu, lower", triangles, "upper=0", STREAMS },
     { "Trilu, upper", triangles, "upper=1", STREAMS },
-    { "Trilu of time", ONE("Trilu", "upper=1", .other = INT, .ints = { 0 }),
+    { "Trilu of time",
+      ONE("Trilu", "upper=1", .other = INT, .ints = { 0 }),
       { "(Trilu)", "positional", "axis 2 of input 0", "place" } },
     { "GatherND of a table", table_by_coordinates, NULL, STREAMS },
     { "GatherND of channels", channels_by_coordinates, NULL, STREAMS },
@@ -200,26 +239,42 @@ static const struct rule_case cases[] = {
     { "ScatterND of channels, added", channels_written, "reduction='add", STREAMS },
     { "GatherElements of channels", ONE("GatherElements", "axis=1", .other = INDICES), STREAMS },
     { "GatherElements of a table", table_by_elements, NULL, STREAMS },
-    { "GatherElements of time", ONE("GatherElements", "axis=2", .other = INDICES),
+    { "GatherElements of time",
+      ONE("GatherElements", "axis=2", .other = INDICES),
       { "(GatherElements)", "axis 2 of input 0", "time axis", "Gather by a range" } },
-    { "ScatterElements of channels", ONE("ScatterElements", "axis=1", .other = INDICES_UPDATES), STREAMS },
-    { "ScatterElements of time", ONE("ScatterElements", "axis=2", .other = INDICES_UPDATES),
+    { "ScatterElements of channels", ONE("ScatterElements", "axis=1", .other = INDICES_UPDATES),
+      STREAMS },
+    { "ScatterElements of time",
+      ONE("ScatterElements", "axis=2", .other = INDICES_UPDATES),
       { "(ScatterElements)", "axis 2 of input 0", "time axis", "Where" } },
-    { "ReverseSequence of channels", ONE("ReverseSequence", "batch_axis=0 time_axis=1", .perm = "2,1,0", .other = LENS_OF_TIME), STREAMS },
-    { "ReverseSequence of time", ONE("ReverseSequence", "batch_axis=1 time_axis=0", .perm = "2,0,1", .other = INTS, .ints = { 1 }, .n_ints = 1),
+    { "ReverseSequence of channels",
+      ONE("ReverseSequence", "batch_axis=0 time_axis=1", .perm = "2,1,0", .other = LENS_OF_TIME),
+      STREAMS },
+    { "ReverseSequence of time",
+      ONE("ReverseSequence", "batch_axis=1 time_axis=0", .perm = "2,0,1", .other = INTS,
+          .ints = { 1 }, .n_ints = 1),
       { "(ReverseSequence)", "backward along axis 0 of input 0", "last one", "time" } },
-    { "Split of time", ONE("Split", "axis=2 num_outputs=1", .other = NONE),
+    { "Split of time",
+      ONE("Split", "axis=2 num_outputs=1", .other = NONE),
       { "(Split)", "axis 2 of input 0", "Slice", NULL } },
-    { "Compress of time", ONE("Compress", "axis=2", .other = BOOLS), { "(Compress)", "axis 2", "Slice and Gather", NULL } },
+    { "Compress of time",
+      ONE("Compress", "axis=2", .other = BOOLS),
+      { "(Compress)", "axis 2", "Slice and Gather", NULL } },
     { "Compress of channels", ONE("Compress", "axis=1", .other = BOOLS), STREAMS },
     { "Unique", ONE("Unique", "", .other = NONE), { "(Unique)", "depends on data", NULL, NULL } },
-    { "NonZero", ONE("NonZero", "", .other = NONE), { "(NonZero)", "depends on data", NULL, NULL } },
+    { "NonZero",
+      ONE("NonZero", "", .other = NONE),
+      { "(NonZero)", "depends on data", NULL, NULL } },
     { "CastLike", ONE("CastLike", "", .other = ITSELF), STREAMS },
-    { "DynamicQuantizeLinear", ONE("DynamicQuantizeLinear", "", .other = NONE, .n_out = 3),
+    { "DynamicQuantizeLinear",
+      ONE("DynamicQuantizeLinear", "", .other = NONE, .n_out = 3),
       { "(DynamicQuantizeLinear)", "every output needs all frames", "constant scale", NULL } },
-    { "Softmax of time", ONE("Softmax", "axis=2", .other = NONE),
-      { "(Softmax)", "global along axis 2 of input 0, the time axis", "every output needs all frames", "mask of positions" } },
-    { "InstanceNormalization-like mean", ONE("ReduceMean", "keepdims=1", .other = INTS, .ints = { 2 }, .n_ints = 1),
+    { "Softmax of time",
+      ONE("Softmax", "axis=2", .other = NONE),
+      { "(Softmax)", "global along axis 2 of input 0, the time axis",
+        "every output needs all frames", "mask of positions" } },
+    { "InstanceNormalization-like mean",
+      ONE("ReduceMean", "keepdims=1", .other = INTS, .ints = { 2 }, .n_ints = 1),
       { "(ReduceMean)", "global along axis 2 of input 0, the time axis", "CumSum", NULL } },
     { "a table of positions", positions_of_table, NULL, STREAMS },
     { "GRU over channels, both ways", cell_over_channels, "GRU", STREAMS },
@@ -230,13 +285,19 @@ static const struct rule_case cases[] = {
     { "Reshape: time merged with one behind", reshape, SIZES(1, -1, 2), STREAMS },
     { "Reshape: time merged with all behind", reshape, SIZES(1, -1), STREAMS },
     { "Reshape: time with part of one behind", reshape, SIZES(1, -1, 3), STREAMS },
-    { "Reshape: time behind others", reshape, SIZES(3, -1, 2), { "(Reshape)", "in front of the time axis", NULL, NULL } },
-    { "Slice of a pad: from its last frame", padded_slice, SIZES(2, 2, 4, INT64_MAX, 1, 0), STREAMS },
+    { "Reshape: time behind others",
+      reshape,
+      SIZES(3, -1, 2),
+      { "(Reshape)", "in front of the time axis", NULL, NULL } },
+    { "Slice of a pad: from its last frame", padded_slice, SIZES(2, 2, 4, INT64_MAX, 1, 0),
+      STREAMS },
     { "Slice of a pad: from inside it", padded_slice, SIZES(3, 2, 1, INT64_MAX, 1, 1), STREAMS },
-    { "Slice of a pad: as long as what was padded", padded_slice, SIZES(2, 2, 2, -2, 1, 1), STREAMS },
+    { "Slice of a pad: as long as what was padded", padded_slice, SIZES(2, 2, 2, -2, 1, 1),
+      STREAMS },
     { "Slice of a pad: the end as well", padded_slice, SIZES(4, 3, 2, -1, 1, 0), STREAMS },
     { "Slice of a pad: every third", padded_slice, SIZES(5, 1, 2, INT64_MAX, 3, 1), STREAMS },
-    { "Slice of a pad: every second, the end cut", padded_slice, SIZES(2, 5, 3, -3, 2, 0), STREAMS },
+    { "Slice of a pad: every second, the end cut", padded_slice, SIZES(2, 5, 3, -3, 2, 0),
+      STREAMS },
     { "Flatten", flatten, "axis=1", STREAMS },
     { "Flatten before time", flatten, "axis=0", STREAMS },
 };
@@ -244,10 +305,11 @@ static const struct rule_case cases[] = {
 static void case_refused(struct oracle *o, const struct rule_case *h, bool opened)
 {
     enum verdict v = opened ? oracle_pulse(o, 4) : LAW_REFUSED;
-    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED, "%s: it is not refused", h->name);
+    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED, "%s: it is not refused",
+                 h->name);
     for (int i = 0; v == LAW_REFUSED && i < WORDS_MAX && h->refusal[i]; i++)
-        oracle_check(strstr(o->err.text, h->refusal[i]) != NULL, "%s: the message does not say '%s': %s", h->name, h->refusal[i],
-                     o->err.text);
+        oracle_check(strstr(o->err.text, h->refusal[i]) != NULL,
+                     "%s: the message does not say '%s': %s", h->name, h->refusal[i], o->err.text);
 }
 
 static void case_streams(struct oracle *o, const struct rule_case *h)
@@ -261,10 +323,12 @@ static void case_streams(struct oracle *o, const struct rule_case *h)
             for (uint32_t cuts = 1; cuts < 3; cuts++) {
                 enum verdict law = oracle_law(o, lengths[k], cuts + 100 * (uint32_t) k);
                 whole += law == LAW_HOLDS;
-                oracle_check(law != LAW_BROKEN, "%s, pulse %d, length %d: %s", h->name, pulses[i], lengths[k], o->err.text);
+                oracle_check(law != LAW_BROKEN, "%s, pulse %d, length %d: %s", h->name, pulses[i],
+                             lengths[k], o->err.text);
             }
     }
-    oracle_check(whole > 0, "%s: the whole run is refused at every length: %s", h->name, o->err.text);
+    oracle_check(whole > 0, "%s: the whole run is refused at every length: %s", h->name,
+                 o->err.text);
 }
 
 static void rows_test(void)
@@ -273,7 +337,8 @@ static void rows_test(void)
     for (unsigned i = 0; (op = op_at(i)); i++) {
         const struct axis_row *r = axis_row_of(op);
         oracle_check(axis_row_stated(op), "%s: nothing says how it touches its axes", op->name);
-        oracle_check(r->rule || r->map || r->source || r->way, "%s: neither streams nor says what would", op->name);
+        oracle_check(r->rule || r->map || r->source || r->way,
+                     "%s: neither streams nor says what would", op->name);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Scans along time and across it: with late inputs, in both directions, with histories of their own in every iteration,
- * in one another; and those that are refused. */
+/* Scans along time and across it: with late inputs, in both directions, with histories of their own
+ * in every iteration, in one another; and those that are refused. */
 #include "tests/pulse/drift_random.h"
 #include "tests/pulse/oracle.h"
 
@@ -72,8 +72,12 @@ static void across(struct gb *b, const void *ctx)
                                              a->inside == AHEAD ? row : y));
     gb_output(&body, next);
     gb_output(&body, a->inside == AHEAD ? GB(&body, "Sub", "", y, next) : next);
-    const struct gb_scan at = { .states = 1, .scans = 1, .outs = 1, .in_axes = (int64_t[]) { a->axis },
-                                .in_reverse = (int64_t[]) { a->back_in }, .out_axes = (int64_t[]) { a->out_axis },
+    const struct gb_scan at = { .states = 1,
+                                .scans = 1,
+                                .outs = 1,
+                                .in_axes = (int64_t[]) { a->axis },
+                                .in_reverse = (int64_t[]) { a->back_in },
+                                .out_axes = (int64_t[]) { a->out_axis },
                                 .out_reverse = (int64_t[]) { a->back_out } };
     struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { shape_without(b, a, x), x }, 2);
     if (!n)
@@ -90,23 +94,31 @@ static void nested(struct gb *b, const void *ctx)
     const int *back = ctx;
     uint32_t x = gb_input(b, "x", 3, 3, 2, GB_TIME);
     gb_body(&body, b, "outer");
-    uint32_t state = gb_body_input(&body, "state"), rows = gb_body_input(&body, "rows");     /* [2, T] */
+    uint32_t state = gb_body_input(&body, "state"),
+             rows = gb_body_input(&body, "rows"); /* [2, T] */
     rows = gb_slice(&body, gb_pad(&body, rows, 2, 1, "edge", 1, 0), 1, 0, -1, 1);
     gb_body(&inner, &body, "inner");
-    uint32_t sum = gb_body_input(&inner, "sum"), row = gb_body_input(&inner, "row");         /* [T] */
+    uint32_t sum = gb_body_input(&inner, "sum"), row = gb_body_input(&inner, "row"); /* [T] */
     uint32_t old = gb_slice(&inner, gb_pad(&inner, row, 1, 0, "constant", 2, 0), 0, 0, -2, 1);
-    uint32_t next = GB(&inner, "Tanh", "", GB(&inner, "Sub", "", GB(&inner, "Add", "", sum, row), old));
+    uint32_t next =
+        GB(&inner, "Tanh", "", GB(&inner, "Sub", "", GB(&inner, "Add", "", sum, row), old));
     gb_output(&inner, next);
     gb_output(&inner, next);
-    const struct gb_scan in = { .states = 1, .scans = 1, .outs = 1, .in_reverse = (int64_t[]) { back[1] },
+    const struct gb_scan in = { .states = 1,
+                                .scans = 1,
+                                .outs = 1,
+                                .in_reverse = (int64_t[]) { back[1] },
                                 .out_reverse = (int64_t[]) { back[1] } };
-    uint32_t zero = GB(&body, "ReduceSum", "keepdims=0", GB(&body, "Mul", "", state, gb_scalar(&body, 0.5f)),
-                       gb_ints(&body, 0));
+    uint32_t zero = GB(&body, "ReduceSum", "keepdims=0",
+                       GB(&body, "Mul", "", state, gb_scalar(&body, 0.5f)), gb_ints(&body, 0));
     struct node *n = gb_scan(&body, &inner, &in, (uint32_t[]) { zero, rows }, 2);
     uint32_t y = n ? n->out[1] : WIRE_NONE;
     gb_output(&body, GB(&body, "Tanh", "", GB(&body, "Add", "", state, y)));
     gb_output(&body, y);
-    const struct gb_scan out = { .states = 1, .scans = 1, .outs = 1, .in_reverse = (int64_t[]) { back[0] },
+    const struct gb_scan out = { .states = 1,
+                                 .scans = 1,
+                                 .outs = 1,
+                                 .in_reverse = (int64_t[]) { back[0] },
                                  .out_axes = (int64_t[]) { 2 } };
     uint32_t first = GB(b, "Squeeze", "", gb_slice(b, x, 0, 1, 2, 1), gb_ints(b, 0));
     n = gb_scan(b, &body, &out, (uint32_t[]) { first, x }, 2);
@@ -114,35 +126,44 @@ static void nested(struct gb *b, const void *ctx)
         gb_output(b, n->out[1]);
 }
 
-/* ---- along: two states, scanned inputs on different axes, one later, a capture, outputs on other axes ---- */
+/* ---- along: two states, scanned inputs on different axes, one later, a capture, outputs on other
+ * axes ---- */
 
 static void along(struct gb *b, const void *ctx)
 {
     struct gb body;
     int ahead = *(const int *) ctx;
     uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
-    uint32_t late = GB(b, "Conv", gb_printf(b, "pads=%d,%d", 2 - ahead, ahead), x, gb_weights(b, 3, 3, 3, 3));
+    uint32_t late =
+        GB(b, "Conv", gb_printf(b, "pads=%d,%d", 2 - ahead, ahead), x, gb_weights(b, 3, 3, 3, 3));
     gb_body(&body, b, "frames");
     uint32_t h = gb_body_input(&body, "h"), c = gb_body_input(&body, "c");
-    uint32_t f = gb_body_input(&body, "f"), g = gb_body_input(&body, "g"), bias = gb_body_input(&body, "bias");
+    uint32_t f = gb_body_input(&body, "f"), g = gb_body_input(&body, "g"),
+             bias = gb_body_input(&body, "bias");
     uint32_t c2 = GB(&body, "Add", "", GB(&body, "Mul", "", c, gb_scalar(&body, 0.5f)), f);
     uint32_t h2 = GB(&body, "Tanh", "", GB(&body, "Add", "", GB(&body, "Sub", "", c2, h), bias));
     gb_output(&body, h2);
     gb_output(&body, c2);
     gb_output(&body, GB(&body, "Mul", "", h2, g));
     gb_output(&body, c);
-    const struct gb_scan at = { .states = 2, .scans = 2, .outs = 2, .in_axes = (int64_t[]) { -1, 0 },
+    const struct gb_scan at = { .states = 2,
+                                .scans = 2,
+                                .outs = 2,
+                                .in_axes = (int64_t[]) { -1, 0 },
                                 .out_axes = (int64_t[]) { -1, 1 } };
-    const uint32_t in[] = { gb_weights(b, 2, 1, 3), gb_full(b, 2.0f, 2, 1, 3), late, gb_transpose(b, x, "2,0,1"),
-                            gb_weights(b, 2, 1, 3) };
+    const uint32_t in[] = { gb_weights(b, 2, 1, 3), gb_full(b, 2.0f, 2, 1, 3), late,
+                            gb_transpose(b, x, "2,0,1"), gb_weights(b, 2, 1, 3) };
     struct node *n = gb_scan(b, &body, &at, in, 5);
     if (!n)
         return;
     gb_output(b, n->out[2]);
-    gb_output(b, GB(b, "Conv", "pads=1,1", gb_transpose(b, n->out[3], "0,2,1"), gb_weights(b, 3, 2, 3, 3)));
+    gb_output(b,
+              GB(b, "Conv", "pads=1,1", gb_transpose(b, n->out[3], "0,2,1"),
+                 gb_weights(b, 3, 2, 3, 3)));
 }
 
-/* Two cumulative sums one in the other's way: a Scan along time of what one across channels gives, late. */
+/* Two cumulative sums one in the other's way: a Scan along time of what one across channels gives,
+ * late. */
 static void along_and_across(struct gb *b, const void *ctx)
 {
     struct gb body;
@@ -154,16 +175,22 @@ static void along_and_across(struct gb *b, const void *ctx)
     uint32_t y = b->g->outputs[0];                      /* [3, 2, T] */
     gb_body(&body, b, "sum");
     uint32_t state = gb_body_input(&body, "state"), frame = gb_body_input(&body, "frame");
-    uint32_t next = GB(&body, "Add", "", GB(&body, "Mul", "", state, gb_scalar(&body, 0.5f)), frame);
+    uint32_t next =
+        GB(&body, "Add", "", GB(&body, "Mul", "", state, gb_scalar(&body, 0.5f)), frame);
     gb_output(&body, next);
     gb_output(&body, next);
-    const struct gb_scan at = { .states = 1, .scans = 1, .outs = 1, .in_axes = (int64_t[]) { 2 }, .out_axes = (int64_t[]) { 0 } };
+    const struct gb_scan at = { .states = 1,
+                                .scans = 1,
+                                .outs = 1,
+                                .in_axes = (int64_t[]) { 2 },
+                                .out_axes = (int64_t[]) { 0 } };
     struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { gb_weights(b, 2, 3, 2), y }, 2);
     if (n)
         gb_output(b, n->out[1]);
 }
 
-/* Along time in the body of one across it, each row from a start of its own; ctx: how the rows are read and written. */
+/* Along time in the body of one across it, each row from a start of its own; ctx: how the rows are
+ * read and written. */
 static void along_in_across(struct gb *b, const void *ctx)
 {
     struct gb body, inner;
@@ -171,16 +198,25 @@ static void along_in_across(struct gb *b, const void *ctx)
     uint32_t x = gb_input(b, "x", 3, 3, 2, GB_TIME);
     x = gb_slice(b, gb_pad(b, x, 3, 2, "constant", 0, 2), 2, how[2], INT64_MAX, 1);
     gb_body(&body, b, "rows");
-    uint32_t rows = gb_body_input(&body, "rows"), start = gb_body_input(&body, "start");     /* [2, T], [2] */
+    uint32_t rows = gb_body_input(&body, "rows"),
+             start = gb_body_input(&body, "start"); /* [2, T], [2] */
     gb_body(&inner, &body, "frames");
     uint32_t state = gb_body_input(&inner, "state"), frame = gb_body_input(&inner, "frame");
-    uint32_t next = GB(&inner, "Tanh", "", GB(&inner, "Add", "", GB(&inner, "Neg", "", state), frame));
+    uint32_t next =
+        GB(&inner, "Tanh", "", GB(&inner, "Add", "", GB(&inner, "Neg", "", state), frame));
     gb_output(&inner, next);
     gb_output(&inner, GB(&inner, "Mul", "", next, state));
-    const struct gb_scan in = { .states = 1, .scans = 1, .outs = 1, .in_axes = (int64_t[]) { 1 }, .out_axes = (int64_t[]) { 1 } };
-    struct node *n = gb_scan(&body, &inner, &in, (uint32_t[]) { GB(&body, "Tanh", "", start), rows }, 2);
+    const struct gb_scan in = { .states = 1,
+                                .scans = 1,
+                                .outs = 1,
+                                .in_axes = (int64_t[]) { 1 },
+                                .out_axes = (int64_t[]) { 1 } };
+    struct node *n =
+        gb_scan(&body, &inner, &in, (uint32_t[]) { GB(&body, "Tanh", "", start), rows }, 2);
     gb_output(&body, n ? n->out[1] : WIRE_NONE);
-    const struct gb_scan out = { .scans = 2, .outs = 1, .in_reverse = (int64_t[]) { how[0], how[0] },
+    const struct gb_scan out = { .scans = 2,
+                                 .outs = 1,
+                                 .in_reverse = (int64_t[]) { how[0], how[0] },
                                  .out_reverse = (int64_t[]) { how[1] } };
     n = gb_scan(b, &body, &out, (uint32_t[]) { x, gb_weights(b, 2, 3, 2) }, 2);
     if (n)
@@ -196,13 +232,16 @@ static void table(struct gb *b, const void *ctx)
     gb_body(&body, b, "rows");
     uint32_t row = gb_body_input(&body, "row"), all = gb_body_input(&body, "all");
     gb_output(&body, GB(&body, "Conv", "pads=1,1", all, row));
-    const struct gb_scan at = { .scans = 1, .outs = 1, .in_reverse = (int64_t[]) { 1 }, .out_axes = (int64_t[]) { 2 } };
+    const struct gb_scan at = {
+        .scans = 1, .outs = 1, .in_reverse = (int64_t[]) { 1 }, .out_axes = (int64_t[]) { 2 }
+    };
     struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { gb_weights(b, 4, 4, 2, 3, 3), x }, 2);
     if (n)
         gb_output(b, n->out[0]);
 }
 
-/* ctx: "captured": every iteration sees all of time; "axes": two scanned inputs, each with time on its own axis. */
+/* ctx: "captured": every iteration sees all of time; "axes": two scanned inputs, each with time on
+ * its own axis. */
 static void along_two(struct gb *b, const void *ctx)
 {
     struct gb body;
@@ -211,9 +250,13 @@ static void along_two(struct gb *b, const void *ctx)
     uint32_t other = captured ? x : gb_transpose(b, x, "1,0,2");
     gb_body(&body, b, "frames");
     uint32_t f = gb_body_input(&body, "f"), g = gb_body_input(&body, "g");
-    gb_output(&body, captured ? GB(&body, "Mul", "", f, GB(&body, "ReduceMax", "keepdims=0", g, gb_ints(&body, 0)))
-                              : GB(&body, "Add", "", f, g));
-    const struct gb_scan at = { .scans = captured ? 1 : 2, .outs = 1, .in_axes = (int64_t[]) { 0, 1 } };
+    gb_output(&body,
+              captured ? GB(&body, "Mul", "", f,
+                            GB(&body, "ReduceMax", "keepdims=0", g, gb_ints(&body, 0)))
+                       : GB(&body, "Add", "", f, g));
+    const struct gb_scan at = { .scans = captured ? 1 : 2,
+                                .outs = 1,
+                                .in_axes = (int64_t[]) { 0, 1 } };
     struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { x, other }, 2);
     gb_output(b, n ? n->out[0] : WIRE_NONE);
 }
@@ -224,11 +267,13 @@ static void branches(struct gb *b, const void *ctx)
 {
     struct gb branch[2];
     uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
-    uint32_t flag = GB(b, "Greater", "", GB(b, "ReduceSum", "keepdims=0", gb_input(b, "way", 1, 2)), gb_scalar(b, 0));
+    uint32_t flag = GB(b, "Greater", "", GB(b, "ReduceSum", "keepdims=0", gb_input(b, "way", 1, 2)),
+                       gb_scalar(b, 0));
     (void) ctx;
     for (int k = 0; k < 2; k++) {
         gb_body(&branch[k], k ? &branch[0] : b, k ? "else" : "then");
-        gb_output(&branch[k], GB(&branch[k], k ? "Neg" : "Relu", "", gb_body_input(&branch[k], "x")));
+        gb_output(&branch[k],
+                  GB(&branch[k], k ? "Neg" : "Relu", "", gb_body_input(&branch[k], "x")));
     }
     struct node *n = drift_if(b, branch, (uint32_t[]) { flag, x }, 2, 1);
     gb_output(b, n ? n->out[0] : WIRE_NONE);
@@ -255,19 +300,33 @@ static const struct scan_case cases[] = {
     { "across, time on axis 0", ACROSS(.time = 0, .axis = 1, .out_axis = 0), STREAMS },
     { "across, time on axis 0, out on 2", ACROSS(.time = 0, .axis = 2, .out_axis = 2), STREAMS },
     { "across, time on axis 1", ACROSS(.time = 1, .axis = 0, .out_axis = 1), STREAMS },
-    { "across, time on axis 1, scanned on 2", ACROSS(.time = 1, .axis = 2, .out_axis = 0, .late = true), STREAMS },
-    { "across, time on axis 2", ACROSS(.time = 2, .axis = 1, .out_axis = 2, .late = true), STREAMS },
-    { "across, backwards", ACROSS(.time = 2, .axis = 0, .out_axis = 0, .back_in = true, .back_out = true), STREAMS },
+    { "across, time on axis 1, scanned on 2",
+      ACROSS(.time = 1, .axis = 2, .out_axis = 0, .late = true), STREAMS },
+    { "across, time on axis 2", ACROSS(.time = 2, .axis = 1, .out_axis = 2, .late = true),
+      STREAMS },
+    { "across, backwards",
+      ACROSS(.time = 2, .axis = 0, .out_axis = 0, .back_in = true, .back_out = true), STREAMS },
     { "remembers", ACROSS(.time = 0, .axis = 1, .out_axis = 1, .inside = BEFORE), STREAMS },
-    { "remembers, read backwards", ACROSS(.time = 2, .axis = 0, .out_axis = 2, .back_in = true, .inside = BEFORE), STREAMS },
-    { "remembers, written backwards", ACROSS(.time = 2, .axis = 1, .out_axis = 0, .back_out = true, .inside = BEFORE), STREAMS },
-    { "remembers late", ACROSS(.time = 1, .axis = 0, .out_axis = 0, .inside = BEFORE, .late = true), STREAMS },
-    { "edges", ACROSS(.time = 2, .axis = 0, .out_axis = 0, .back_in = true, .back_out = true, .inside = EDGE), STREAMS },
-    { "edges late", ACROSS(.time = 2, .axis = 1, .out_axis = 0, .inside = EDGE, .late = true), STREAMS },
+    { "remembers, read backwards",
+      ACROSS(.time = 2, .axis = 0, .out_axis = 2, .back_in = true, .inside = BEFORE), STREAMS },
+    { "remembers, written backwards",
+      ACROSS(.time = 2, .axis = 1, .out_axis = 0, .back_out = true, .inside = BEFORE), STREAMS },
+    { "remembers late", ACROSS(.time = 1, .axis = 0, .out_axis = 0, .inside = BEFORE, .late = true),
+      STREAMS },
+    { "edges",
+      ACROSS(.time = 2, .axis = 0, .out_axis = 0, .back_in = true, .back_out = true,
+             .inside = EDGE),
+      STREAMS },
+    { "edges late", ACROSS(.time = 2, .axis = 1, .out_axis = 0, .inside = EDGE, .late = true),
+      STREAMS },
     { "a pool's past", ACROSS(.time = 2, .axis = 0, .out_axis = 0, .inside = POOL), STREAMS },
-    { "a pool's past, late", ACROSS(.time = 1, .axis = 2, .out_axis = 0, .back_in = true, .inside = POOL, .late = true), STREAMS },
-    { "an output looks ahead", ACROSS(.time = 2, .axis = 0, .out_axis = 1, .inside = AHEAD), STREAMS },
-    { "an output looks ahead, backwards", ACROSS(.time = 0, .axis = 1, .out_axis = 2, .back_in = true, .inside = AHEAD), STREAMS },
+    { "a pool's past, late",
+      ACROSS(.time = 1, .axis = 2, .out_axis = 0, .back_in = true, .inside = POOL, .late = true),
+      STREAMS },
+    { "an output looks ahead", ACROSS(.time = 2, .axis = 0, .out_axis = 1, .inside = AHEAD),
+      STREAMS },
+    { "an output looks ahead, backwards",
+      ACROSS(.time = 0, .axis = 1, .out_axis = 2, .back_in = true, .inside = AHEAD), STREAMS },
     { "in one another", nested, &(const int[]) { 0, 0 }, STREAMS },
     { "in one another, outer backwards", nested, &(const int[]) { 1, 0 }, STREAMS },
     { "in one another, inner backwards", nested, &(const int[]) { 0, 1 }, STREAMS },
@@ -281,9 +340,13 @@ static const struct scan_case cases[] = {
     { "along in across, late, backwards", along_in_across, &(const int[]) { 1, 0, 2 }, STREAMS },
     { "along in across, written backwards", along_in_across, &(const int[]) { 0, 1, 1 }, STREAMS },
     { "over a table", table, NULL, STREAMS },
-    { "a state that gets later", ACROSS(.time = 2, .axis = 0, .inside = AHEAD_STATE),
+    { "a state that gets later",
+      ACROSS(.time = 2, .axis = 0, .inside = AHEAD_STATE),
       { "(Scan)", "state 0", "2 frames later", "every iteration" } },
-    { "all of time in each frame", along_two, "captured", { "(Scan)", "input 1", "sees whole", "time" } },
+    { "all of time in each frame",
+      along_two,
+      "captured",
+      { "(Scan)", "input 1", "sees whole", "time" } },
     { "branches", branches, NULL, { "(If)", "time axis", "Where streams", NULL } },
     { "rounds", rounds, NULL, { "(Loop)", "time axis", "Scan along time streams", NULL } },
 };
@@ -291,10 +354,11 @@ static const struct scan_case cases[] = {
 static void case_refused(struct oracle *o, const struct scan_case *c)
 {
     enum verdict v = oracle_pulse(o, 4);
-    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED, "%s: it is not refused", c->name);
+    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED, "%s: it is not refused",
+                 c->name);
     for (int i = 0; v == LAW_REFUSED && i < WORDS_MAX && c->refusal[i]; i++)
-        oracle_check(strstr(o->err.text, c->refusal[i]) != NULL, "%s: the message does not say '%s': %s", c->name, c->refusal[i],
-                     o->err.text);
+        oracle_check(strstr(o->err.text, c->refusal[i]) != NULL,
+                     "%s: the message does not say '%s': %s", c->name, c->refusal[i], o->err.text);
 }
 
 static void case_streams(struct oracle *o, const struct scan_case *c)
@@ -308,7 +372,8 @@ static void case_streams(struct oracle *o, const struct scan_case *c)
             for (uint32_t cuts = 1; cuts < 4; cuts++) {
                 enum verdict law = oracle_law(o, lengths[k], cuts + 100 * (uint32_t) k);
                 whole += law == LAW_HOLDS;
-                oracle_check(law != LAW_BROKEN, "%s, pulse %d, length %d: %s", c->name, pulses[i], lengths[k], o->err.text);
+                oracle_check(law != LAW_BROKEN, "%s, pulse %d, length %d: %s", c->name, pulses[i],
+                             lengths[k], o->err.text);
             }
     }
     oracle_check(whole > 60, "%s: the whole run is refused too often: %s", c->name, o->err.text);
@@ -321,14 +386,21 @@ static void from_input(struct gb *b, const void *ctx)
 {
     struct gb body;
     const float *start = ctx;
-    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME), h = start ? gb_full(b, *start, 2, 1, 2) : gb_input(b, "h", 2, 1, 2);
-    x = gb_slice(b, gb_pad(b, x, 3, 2, "constant", 0, 5), 2, 5, INT64_MAX, 1);      /* late by 5 frames */
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME),
+             h = start ? gb_full(b, *start, 2, 1, 2) : gb_input(b, "h", 2, 1, 2);
+    x = gb_slice(b, gb_pad(b, x, 3, 2, "constant", 0, 5), 2, 5, INT64_MAX,
+                 1); /* late by 5 frames */
     gb_body(&body, b, "frames");
     uint32_t state = gb_body_input(&body, "state"), frame = gb_body_input(&body, "frame");
-    uint32_t next = GB(&body, "Sub", "", frame, GB(&body, "Mul", "", state, gb_scalar(&body, 0.75f)));
+    uint32_t next =
+        GB(&body, "Sub", "", frame, GB(&body, "Mul", "", state, gb_scalar(&body, 0.75f)));
     gb_output(&body, next);
     gb_output(&body, next);
-    const struct gb_scan at = { .states = 1, .scans = 1, .outs = 1, .in_axes = (int64_t[]) { 2 }, .out_axes = (int64_t[]) { 2 } };
+    const struct gb_scan at = { .states = 1,
+                                .scans = 1,
+                                .outs = 1,
+                                .in_axes = (int64_t[]) { 2 },
+                                .out_axes = (int64_t[]) { 2 } };
     struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { h, x }, 2);
     if (n)
         gb_output(b, n->out[1]);
@@ -337,10 +409,12 @@ static void from_input(struct gb *b, const void *ctx)
 #define LENGTH 23
 #define START  0.625f
 
-/* Streams LENGTH frames; input 1, if there is one, is START in the first run and NaN after it. Frames given. */
+/* Streams LENGTH frames; input 1, if there is one, is START in the first run and NaN after it.
+ * Frames given. */
 static int64_t stream_all(const rill_plan *p, float *ret_frames)
 {
-    rill_stream *s = rill_stream_init(aligned_alloc(64, (rill_plan_stream_size(p) + 63) & ~(size_t) 63), p);
+    rill_stream *s =
+        rill_stream_init(aligned_alloc(64, (rill_plan_stream_size(p) + 63) & ~(size_t) 63), p);
     int64_t got = 0;
     size_t pushed = 0, taken, given = 1, out = p->n_inputs;
     for (unsigned runs = 0; runs < 200; runs++) {
@@ -368,18 +442,25 @@ static void test_from_input(void)
     static const int pulses[] = { 1, 2, 3, 4, 6, 8 };
     const float start = START;
     struct oracle a, b;
-    bool open = oracle_open(&a, from_input, &start, NULL) == LAW_HOLDS && oracle_open(&b, from_input, NULL, NULL) == LAW_HOLDS;
+    bool open = oracle_open(&a, from_input, &start, NULL) == LAW_HOLDS &&
+        oracle_open(&b, from_input, NULL, NULL) == LAW_HOLDS;
     oracle_check(open, "a state from an input does not type");
     for (size_t i = 0; open && i < sizeof pulses / sizeof *pulses; i++) {
         float given[2][2 * LENGTH] = { { 0 } };
-        bool cut = oracle_pulse(&a, pulses[i]) == LAW_HOLDS && oracle_pulse(&b, pulses[i]) == LAW_HOLDS;
-        oracle_check(cut, "a state from an input, pulse %d: %s%s", pulses[i], a.err.text, b.err.text);
+        bool cut =
+            oracle_pulse(&a, pulses[i]) == LAW_HOLDS && oracle_pulse(&b, pulses[i]) == LAW_HOLDS;
+        oracle_check(cut, "a state from an input, pulse %d: %s%s", pulses[i], a.err.text,
+                     b.err.text);
         if (!cut)
             continue;
         int64_t n = stream_all(a.plan, given[0]), m = stream_all(b.plan, given[1]);
-        oracle_check(n == LENGTH && m == LENGTH, "a state from an input, pulse %d: %d and %d frames", pulses[i], (int) n, (int) m);
-        oracle_check(!memcmp(given[0], given[1], sizeof given[0]), "a state from an input, pulse %d: it differs from the same "
-                     "state as a constant", pulses[i]);
+        oracle_check(n == LENGTH && m == LENGTH,
+                     "a state from an input, pulse %d: %d and %d frames", pulses[i], (int) n,
+                     (int) m);
+        oracle_check(!memcmp(given[0], given[1], sizeof given[0]),
+                     "a state from an input, pulse %d: it differs from the same "
+                     "state as a constant",
+                     pulses[i]);
     }
     oracle_close(&a);
     oracle_close(&b);

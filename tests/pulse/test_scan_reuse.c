@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops whose pointers move against loops that look everything up in every iteration, and both against the interpreter: the
- * same bits. With --bench what each costs. */
+/* Loops whose pointers move against loops that look everything up in every iteration, and both
+ * against the interpreter: the same bits. With --bench what each costs. */
 #include "engine/interp.h"
 #include "engine/plan.h"
 #include "engine/prune.h"
@@ -17,7 +17,11 @@
 
 #define BOTH 2      /* [0] moves, [1] looks up */
 
-enum how { AS_WRITTEN, HOISTED, RECOGNISED };      /* what was done to the graph; the last one changes how it rounds */
+enum how {
+    AS_WRITTEN,
+    HOISTED,
+    RECOGNISED
+}; /* what was done to the graph; the last one changes how it rounds */
 
 struct trial {
     struct arena arena;
@@ -45,7 +49,8 @@ static rill_status trial_make(struct trial *w, gb_recipe *recipe, const void *ct
     TRY(tgraph_from_mgraph(&w->t, &w->m, NULL, &w->err));
     w->g = w->t.g;
     if (how != AS_WRITTEN) {
-        TRY((how == HOISTED ? graph_with_scans_hoisted : graph_with_cells_recognised)(&half, &w->t.g, &w->err));
+        TRY((how == HOISTED ? graph_with_scans_hoisted
+                            : graph_with_cells_recognised)(&half, &w->t.g, &w->err));
         TRY(graph_pruned(&pruned, &half, &w->err));
         TRY(graph_settle(&w->g, &pruned, NULL, &w->err));
     }
@@ -85,7 +90,8 @@ static void inputs_make(struct trial *w, uint32_t seed)
 static bool same(const struct trial *w, int k)
 {
     for (uint32_t i = 0; i < w->g.n_outputs; i++)
-        if (memcmp(place_read(w->plan[k]->outputs[i].at, w->mem[k]), w->out[i]->data, tensor_bytes(w->out[i])))
+        if (memcmp(place_read(w->plan[k]->outputs[i].at, w->mem[k]), w->out[i]->data,
+                   tensor_bytes(w->out[i])))
             return false;
     return true;
 }
@@ -95,7 +101,8 @@ static void trial_check(struct trial *w, const char *name, const char *how)
     for (uint32_t run = 0; run < 3; run++) {
         if (run == 2)       /* a block that was copied finds its pointers anew */
             for (int k = 0; k < BOTH; k++) {
-                unsigned char *copy = aligned_alloc(64, (w->plan[k]->mem_bytes + 63) & ~(size_t) 63);
+                unsigned char *copy =
+                    aligned_alloc(64, (w->plan[k]->mem_bytes + 63) & ~(size_t) 63);
                 memcpy(copy, w->mem[k], w->plan[k]->mem_bytes);
                 memset(w->mem[k], 0xff, w->plan[k]->mem_bytes);
                 free(w->mem[k]);
@@ -105,10 +112,11 @@ static void trial_check(struct trial *w, const char *name, const char *how)
         bool ran = interp_run(&w->t.g, w->in, &w->arena, w->out, &w->err) == RILL_OK;
         oracle_check(ran, "%s: %s", name, w->err.text);
         for (int k = 0; ran && k < BOTH; k++) {
-            oracle_check(memplan_is_sound(w->plan[k]->spans, w->plan[k]->n_spans), "%s, %s: live ranges overlap", name, how);
+            oracle_check(memplan_is_sound(w->plan[k]->spans, w->plan[k]->n_spans),
+                         "%s, %s: live ranges overlap", name, how);
             plan_run(w->plan[k], w->mem[k]);
-            oracle_check(same(w, k), "%s, %s, run %u: %s does not give the interpreter's bits", name, how, run,
-                         k ? "looking up" : "moving");
+            oracle_check(same(w, k), "%s, %s, run %u: %s does not give the interpreter's bits",
+                         name, how, run, k ? "looking up" : "moving");
         }
     }
 }
@@ -139,7 +147,8 @@ enum odd {
     N_ODD
 };
 
-static const char *const odd_names[N_ODD] = { "swaps", "shifts", "twice", "passes", "old", "views", "nested", "late read" };
+static const char *const odd_names[N_ODD] = { "swaps", "shifts", "twice",  "passes",
+                                              "old",   "views",  "nested", "late read" };
 
 struct odd_case { enum odd kind; int steps, axis; bool back, batch; };
 
@@ -147,19 +156,26 @@ static uint32_t nested_sum(struct gb *b, uint32_t x, uint32_t h)
 {
     struct gb body;
     gb_body(&body, b, "inner");
-    uint32_t s = gb_body_input(&body, "s"), e = gb_body_input(&body, "e"), c = gb_body_input(&body, "c");
-    uint32_t next = GB(&body, "Add", "", GB(&body, "Mul", "", s, gb_scalar(&body, 0.5f)), GB(&body, "Mul", "", e, c));
+    uint32_t s = gb_body_input(&body, "s"), e = gb_body_input(&body, "e"),
+             c = gb_body_input(&body, "c");
+    uint32_t next = GB(&body, "Add", "", GB(&body, "Mul", "", s, gb_scalar(&body, 0.5f)),
+                       GB(&body, "Mul", "", e, c));
     gb_output(&body, next);
     gb_output(&body, next);
     const struct gb_scan at = { .states = 1, .scans = 1, .outs = 1 };
-    struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { gb_slice(b, h, 0, 0, 1, 1), x, gb_slice(b, h, 0, 1, 2, 1) }, 3);
-    return n ? GB(b, "Add", "", GB(b, "Squeeze", "", n->out[1], gb_ints(b, 1)), n->out[0]) : WIRE_NONE;
+    struct node *n =
+        gb_scan(b, &body, &at,
+                (uint32_t[]) { gb_slice(b, h, 0, 0, 1, 1), x, gb_slice(b, h, 0, 1, 2, 1) }, 3);
+    return n ? GB(b, "Add", "", GB(b, "Squeeze", "", n->out[1], gb_ints(b, 1)), n->out[0])
+             : WIRE_NONE;
 }
 
 static void odd_body(struct gb *b, enum odd kind)
 {
     uint32_t h = gb_body_input(b, "h"), g = gb_body_input(b, "g"), x = gb_body_input(b, "x");
-    uint32_t next = GB(b, "Tanh", "", GB(b, "Add", "", GB(b, "Mul", "", h, gb_scalar(b, 0.75f)), x)), also = next;
+    uint32_t next =
+                 GB(b, "Tanh", "", GB(b, "Add", "", GB(b, "Mul", "", h, gb_scalar(b, 0.75f)), x)),
+             also = next;
     uint32_t g2 = GB(b, "Sub", "", x, g), y = GB(b, "Mul", "", next, g), z = x;
     if (kind == SWAPS) {
         next = g;
@@ -191,11 +207,18 @@ static void odd_recipe(struct gb *b, const void *ctx)
     struct gb body;
     gb_body(&body, b, "step");
     odd_body(&body, c->kind);
-    const int64_t axis = c->axis, back = c->back, out_axes[2] = { 0, c->axis }, out_back[2] = { 0, c->back };
-    const struct gb_scan at = { .states = 2, .scans = 1, .outs = 2, .in_axes = &axis, .in_reverse = &back, .out_axes = out_axes,
+    const int64_t axis = c->axis, back = c->back, out_axes[2] = { 0, c->axis },
+                  out_back[2] = { 0, c->back };
+    const struct gb_scan at = { .states = 2,
+                                .scans = 1,
+                                .outs = 2,
+                                .in_axes = &axis,
+                                .in_reverse = &back,
+                                .out_axes = out_axes,
                                 .out_reverse = out_back };
     uint32_t x = c->axis ? gb_input(b, "x", 2, 6, c->steps) : gb_input(b, "x", 2, c->steps, 6);
-    struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { gb_input(b, "h", 1, 6), gb_weights(b, 1, 6), x }, 3);
+    struct node *n =
+        gb_scan(b, &body, &at, (uint32_t[]) { gb_input(b, "h", 1, 6), gb_weights(b, 1, 6), x }, 3);
     for (unsigned i = 0; n && i < 4; i++)
         gb_output(b, n->out[i]);
 }
@@ -238,7 +261,8 @@ static double run_us(struct trial *w, int k)
 
 #define WAYS 4
 
-/* Medians of interleaved runs: hoisted and moving, hoisted and looking up, moving as written, one op. */
+/* Medians of interleaved runs: hoisted and moving, hoisted and looking up, moving as written, one
+ * op. */
 static void cell_bench(struct trial *of, double ret_us[WAYS])
 {
     static double us[WAYS][REPEATS];
@@ -256,7 +280,8 @@ static void cell_bench(struct trial *of, double ret_us[WAYS])
 
 static void bench_all(void)
 {
-    printf("%-18s %12s %12s %8s %12s %14s %10s\n", "Scan, us", "moving", "looking up", "ratio", "saved ns/it", "not hoisted", "one op");
+    printf("%-18s %12s %12s %8s %12s %14s %10s\n", "Scan, us", "moving", "looking up", "ratio",
+           "saved ns/it", "not hoisted", "one op");
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         struct trial w[RECOGNISED + 1];
         const struct scan_layer *l = &cells[i].layer;
@@ -269,8 +294,9 @@ static void bench_all(void)
         }
         if (made) {
             cell_bench(w, us);
-            printf("%-18s %12.1f %12.1f %8.2f %12.0f %14.1f %10.1f\n", cells[i].name, us[0], us[1], us[1] / us[0],
-                   (us[1] - us[0]) * 1e3 / (l->steps * (l->layers ? l->layers : 1)), us[2], us[3]);
+            printf("%-18s %12.1f %12.1f %8.2f %12.0f %14.1f %10.1f\n", cells[i].name, us[0], us[1],
+                   us[1] / us[0], (us[1] - us[0]) * 1e3 / (l->steps * (l->layers ? l->layers : 1)),
+                   us[2], us[3]);
         }
         for (enum how how = AS_WRITTEN; how <= RECOGNISED; how++)
             trial_drop(&w[how]);
@@ -288,9 +314,12 @@ int main(int argc, char **argv)
     for (int k = 0; k < N_ODD; k++)
         for (int steps = 0; steps < 5; steps++)
             for (int how = 0; how < 4; how++) {
-                const struct odd_case c = { .kind = (enum odd) k, .steps = steps, .axis = how & 1, .back = how >> 1 };
+                const struct odd_case c = {
+                    .kind = (enum odd) k, .steps = steps, .axis = how & 1, .back = how >> 1
+                };
                 char name[64];
-                snprintf(name, sizeof name, "%s, %d steps on axis %d%s", odd_names[k], steps, c.axis, c.back ? ", back" : "");
+                snprintf(name, sizeof name, "%s, %d steps on axis %d%s", odd_names[k], steps,
+                         c.axis, c.back ? ", back" : "");
                 recipe_check(name, odd_recipe, &c);
             }
     return oracle_end();

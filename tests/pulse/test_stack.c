@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random nets of small convolutions along time, branches, gates and sums obey the law at pulses of 1 to 8 frames: their stacks
- * give the bits of the whole-sequence run, which has none.
+/* Random nets of small convolutions along time, branches, gates and sums obey the law at pulses of
+ * 1 to 8 frames: their stacks give the bits of the whole-sequence run, which has none.
  *
  *   RILL_SEED=7 RILL_COUNT=5000 test_pulse_stack */
 #include "pulse/stack.h"
@@ -65,10 +65,12 @@ static int channels_draw(struct builder *t, int same)
     return between(t, 0, 1) ? same : some[between(t, 0, 6)];
 }
 
-static uint32_t conv(struct builder *t, uint32_t x, int from, int to, int taps, int dilation, int pad)
+static uint32_t conv(struct builder *t, uint32_t x, int from, int to, int taps, int dilation,
+                     int pad)
 {
     const char *attrs = gb_printf(t->b, "dilations=%d pads=%d,0", dilation, pad);
-    uint32_t w = gb_weights(t->b, 3, to, from, taps), bias = between(t, 0, 2) ? gb_weights(t->b, 1, to) : WIRE_NONE;
+    uint32_t w = gb_weights(t->b, 3, to, from, taps),
+             bias = between(t, 0, 2) ? gb_weights(t->b, 1, to) : WIRE_NONE;
     return GB(t->b, "Conv", attrs, x, w, bias);
 }
 
@@ -76,7 +78,8 @@ static uint32_t conv(struct builder *t, uint32_t x, int from, int to, int taps, 
 static void convs_emit(struct builder *t)
 {
     struct made x = wire_draw(t);
-    int taps = between(t, 1, 4), dilation = between(t, 1, 3), pad = (taps - 1) * dilation, twins = between(t, 0, 3) ? 1 : 2;
+    int taps = between(t, 1, 4), dilation = between(t, 1, 3), pad = (taps - 1) * dilation,
+        twins = between(t, 0, 3) ? 1 : 2;
     uint32_t padded = gb_pad(t->b, x.w, 3, 2, "constant", pad, 0);
     for (int i = 0; i < twins; i++) {
         int to = channels_draw(t, x.channels);
@@ -179,7 +182,8 @@ static void net_try(uint32_t seed)
         stacks_count(&o.plan->pgraph.g);
         for (uint32_t k = 0; k < 2; k++) {
             enum verdict v = oracle_law(&o, 5 + 9 * (int64_t) k + pulse, seed + k);
-            oracle_check(v == LAW_HOLDS, "RILL_SEED=%u RILL_COUNT=1 pulse %d: %s", seed, pulse, o.err.text);
+            oracle_check(v == LAW_HOLDS, "RILL_SEED=%u RILL_COUNT=1 pulse %d: %s", seed, pulse,
+                         o.err.text);
         }
     }
     oracle_close(&o);
@@ -190,13 +194,14 @@ static void wide_try(int n)
 {
     struct oracle o;
     unsigned stacks = count.stacks;
-    bool ok = oracle_open(&o, wide_recipe, &n, NULL) == LAW_HOLDS && oracle_pulse(&o, 2) == LAW_HOLDS &&
-              oracle_law(&o, 9, 1) == LAW_HOLDS;
+    bool ok = oracle_open(&o, wide_recipe, &n, NULL) == LAW_HOLDS &&
+        oracle_pulse(&o, 2) == LAW_HOLDS && oracle_law(&o, 9, 1) == LAW_HOLDS;
     oracle_check(ok, "%d loads: %s", n, o.err.text);
     if (ok)
         stacks_count(&o.plan->pgraph.g);
-    oracle_check(n == LOADS_FROM ? count.stacks > stacks : n < LOADS_TO - 1 || count.stacks == stacks, "%d loads: %u stacks", n,
-                 count.stacks - stacks);
+    oracle_check(n == LOADS_FROM ? count.stacks > stacks
+                                 : n < LOADS_TO - 1 || count.stacks == stacks,
+                 "%d loads: %u stacks", n, count.stacks - stacks);
     oracle_close(&o);
 }
 
@@ -208,15 +213,18 @@ static uint32_t env_number(const char *name, uint32_t otherwise)
 
 int main(void)
 {
-    uint32_t first = env_number("RILL_SEED", SEED_DEFAULT), n = env_number("RILL_COUNT", COUNT_DEFAULT);
+    uint32_t first = env_number("RILL_SEED", SEED_DEFAULT),
+             n = env_number("RILL_COUNT", COUNT_DEFAULT);
     oracle_digest = 0xcbf29ce484222325;
     for (uint32_t i = 0; i < n; i++)
         net_try(first + i);
     for (int loads = LOADS_FROM; loads < LOADS_TO; loads++)
         wide_try(loads);
-    printf("%u plans; %u stacks of %u windows; digest %016llx\n", count.streamed, count.stacks, count.windows,
-           (unsigned long long) oracle_digest);
-    oracle_check(n < COUNT_DEFAULT || (count.stacks * 2 > count.streamed && count.windows > count.stacks),
-                 "only %u stacks of %u windows in %u plans", count.stacks, count.windows, count.streamed);
+    printf("%u plans; %u stacks of %u windows; digest %016llx\n", count.streamed, count.stacks,
+           count.windows, (unsigned long long) oracle_digest);
+    oracle_check(n < COUNT_DEFAULT ||
+                     (count.stacks * 2 > count.streamed && count.windows > count.stacks),
+                 "only %u stacks of %u windows in %u plans", count.stacks, count.windows,
+                 count.streamed);
     return oracle_end();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Known hard cases of streaming, one a row: a chain of steps, a length and a pulse. Each is tried at that length
- * and around it, at that pulse and others; the delays of well-known shapes are numbers to be met. */
+/* Known hard cases of streaming, one a row: a chain of steps, a length and a pulse. Each is tried
+ * at that length and around it, at that pulse and others; the delays of well-known shapes are
+ * numbers to be met. */
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/steps.h"
 
@@ -41,15 +42,21 @@ static const struct row rows[] = {
     { "k2 s2 pad 1 in front", "1: conv k=2 s=2 l=1", 4, 2, 0, NULL, false },
     { "three", "1: conv k=2 d=2; conv k=3; conv k=2 l=1", 5, 1, 4, NULL, false },
     { "three with strides", "1: conv k=2; conv; conv s=2 d=2", 4, 2, ANY, NULL, false },
-    { "SAME with a stride and an odd kernel", "1: conv k=3 s=2 auto=1", 9, 2, ANY, "SAME padding with stride 2", false },
+    { "SAME with a stride and an odd kernel", "1: conv k=3 s=2 auto=1", 9, 2, ANY,
+      "SAME padding with stride 2", false },
     { "the same with an even length", "1x2: conv k=3 s=2 auto=1", 5, 2, ANY, NULL, false },
     { "SAME with stride 3, length a multiple", "2x3: conv k=4 s=3 auto=2", 4, 3, ANY, NULL, false },
     { "deep", "3: conv k=3 l=2 deep=1; conv k=3 d=2 l=4 deep=1; conv", 11, 3, 0, NULL, false },
-    { "the last of long frames cut off", "1: frame size=4096 hop=4096; slice to=-3", 40000, 100, ANY, NULL, false },
-    { "wavenet shape", "2: conv k=3; conv k=3 d=2; conv k=3 d=4; conv k=3 d=8; conv k=3 d=16", 200, 8, 62, NULL, false },
-    { "TDNN shape", "2: conv k=5; conv k=3; conv k=3 s=3; conv k=3; conv k=3", 100, 24, 6, NULL, false },
-    { "TDNN-LSTM shape, up to the first cell", "2: conv k=5; conv k=3; conv k=3 s=3; lstm", 100, 24, 2, NULL, false },
-    { "TDNN-LSTM shape", "2: conv k=5; conv k=3; conv k=3 s=3; lstm; conv k=3; conv k=3; lstm", 100, 24, 6, NULL, false },
+    { "the last of long frames cut off", "1: frame size=4096 hop=4096; slice to=-3", 40000, 100,
+      ANY, NULL, false },
+    { "wavenet shape", "2: conv k=3; conv k=3 d=2; conv k=3 d=4; conv k=3 d=8; conv k=3 d=16", 200,
+      8, 62, NULL, false },
+    { "TDNN shape", "2: conv k=5; conv k=3; conv k=3 s=3; conv k=3; conv k=3", 100, 24, 6, NULL,
+      false },
+    { "TDNN-LSTM shape, up to the first cell", "2: conv k=5; conv k=3; conv k=3 s=3; lstm", 100, 24,
+      2, NULL, false },
+    { "TDNN-LSTM shape", "2: conv k=5; conv k=3; conv k=3 s=3; lstm; conv k=3; conv k=3; lstm", 100,
+      24, 6, NULL, false },
     /* downsampling after a delay: from, step */
     { "downsample 1", "1: slice step=2; slice from=1", 3, 2, ANY, NULL, false },
     { "downsample 2", "1: slice from=1; slice step=2", 3, 2, 0, NULL, false },
@@ -69,7 +76,8 @@ static const struct row rows[] = {
     { "pool 7", "1: slice from=2; max k=2", 4, 1, 3, NULL, false },
     { "pool 8", "1: max k=3 s=2", 3, 2, ANY, NULL, false },
     { "pool with right pad", "1: max k=2 r=1", 2, 1, 1, NULL, false },
-    { "pool with right pad after a delay", "1: slice from=1; max k=2 s=2 r=1", 3, 2, ANY, NULL, true },
+    { "pool with right pad after a delay", "1: slice from=1; max k=2 s=2 r=1", 3, 2, ANY, NULL,
+      true },
     { "ragged pool", "2: max k=3 s=2 ceil=1", 8, 2, ANY, NULL, false },
     { "average that counts its pads", "2: average k=3 l=1 r=1", 8, 2, 1, NULL, false },
     { "average without its pads", "2: average k=3 l=1 r=1 without=1", 8, 2, 1, NULL, false },
@@ -84,7 +92,8 @@ static const struct row rows[] = {
     { "pad_plus_conv 3", "1: pad l=13 r=9; conv k=2 d=2", 4, 2, ANY, NULL, false },
     { "pad_plus_conv 4", "1: pad l=9 r=13; conv k=3 s=3", 3, 3, ANY, NULL, false },
     { "edge 0, 1", "1: pad mode=1 r=1; conv", 1, 1, ANY, NULL, false },
-    { "edge 1, 0 with stride and dilation", "1: pad mode=1 l=1; conv k=2 s=2 d=2", 4, 2, ANY, NULL, false },
+    { "edge 1, 0 with stride and dilation", "1: pad mode=1 l=1; conv k=2 s=2 d=2", 4, 2, ANY, NULL,
+      false },
     { "edge 5, 15 then k5 s3", "1: pad mode=1 l=5 r=15; conv k=5 s=3", 10, 9, 1, NULL, false },
     { "edge longer than a pulse", "2: pad mode=1 l=5 r=5", 7, 2, ANY, NULL, false },
     { "reflect", "2: pad mode=2 l=3 r=2; conv k=3", 9, 2, ANY, NULL, false },
@@ -110,14 +119,18 @@ static const struct row rows[] = {
     { "deconv k32 s16, deep", "8: deconv k=32 s=16 deep=1", 8, 2, 0, NULL, false },
     { "deconv, cropped", "2: deconv k=5 s=2 l=2 r=1", 8, 2, ANY, NULL, false },
     { "deconv after a delay", "2: conv k=3; deconv k=4 s=2", 9, 3, 4, NULL, false },
-    { "deconv after a delay, cropped", "2: conv k=4; deconv k=4 s=3 l=1 r=2", 9, 2, 11, NULL, false },
-    { "down, up and back", "2: conv k=4 s=2; conv k=3 l=2; deconv k=4 s=2; conv k=3", 21, 2, ANY, NULL, false },
+    { "deconv after a delay, cropped", "2: conv k=4; deconv k=4 s=3 l=1 r=2", 9, 2, 11, NULL,
+      false },
+    { "down, up and back", "2: conv k=4 s=2; conv k=3 l=2; deconv k=4 s=2; conv k=3", 21, 2, ANY,
+      NULL, false },
     /* constants in time */
     { "prefix", "2: concat l=3", 7, 2, 0, NULL, false },
     { "suffix", "2: concat r=3", 7, 2, ANY, NULL, false },
-    { "prefix and suffix after a delay", "2: conv k=4; concat l=2 r=4; conv k=2", 9, 3, ANY, NULL, false },
+    { "prefix and suffix after a delay", "2: conv k=4; concat l=2 r=4; conv k=2", 9, 3, ANY, NULL,
+      false },
     /* ways that meet late */
-    { "sum of a conv and a cut", "2: skip k=4 at=3; skip k=3 at=0; skip k=2 at=1", 13, 2, 6, NULL, false },
+    { "sum of a conv and a cut", "2: skip k=4 at=3; skip k=3 at=0; skip k=2 at=1", 13, 2, 6, NULL,
+      false },
     { "frames", "2: frame size=6 hop=2", 13, 3, ANY, NULL, false },
     { "frames, all covered", "2: frame size=6 hop=4 before=2 end=1", 13, 4, ANY, NULL, false },
     { "frames, flushed", "2: frame size=5 hop=3 before=1 end=2", 13, 3, ANY, NULL, false },
@@ -149,7 +162,9 @@ static void dft_and_back(struct gb *b, const void *ctx)
 {
     int n = *(const int *) ctx;
     uint32_t x = gb_input(b, "x", 4, 2, GB_TIME, n, 2);
-    gb_output(b, GB(b, "DFT", "inverse=1", GB(b, "DFT", "", x, WIRE_NONE, gb_int(b, 2)), WIRE_NONE, gb_int(b, 2)));
+    gb_output(b,
+              GB(b, "DFT", "inverse=1", GB(b, "DFT", "", x, WIRE_NONE, gb_int(b, 2)), WIRE_NONE,
+                 gb_int(b, 2)));
 }
 
 static void rfft_and_back(struct gb *b, const void *ctx)
@@ -164,7 +179,8 @@ static void stft_of_batch(struct gb *b, const void *ctx)
 {
     const int *v = ctx;
     uint32_t x = gb_input(b, "x", 3, GB_TIME, v[2], 1);
-    uint32_t f = GB(b, "STFT", "onesided=1", x, gb_int(b, v[1]), gb_weights(b, 1, v[0]), gb_int(b, v[0]));
+    uint32_t f =
+        GB(b, "STFT", "onesided=1", x, gb_int(b, v[1]), gb_weights(b, 1, v[0]), gb_int(b, v[0]));
     gb_output(b, f);
 }
 
@@ -178,7 +194,8 @@ static void deconv_over_height(struct gb *b, const void *ctx)
 /* Two inputs, one twice as fast, brought to one rate. */
 static void two_rates(struct gb *b, const void *ctx)
 {
-    uint32_t x = gb_input(b, "slow", 3, 1, 2, GB_TIME), y = gb_input(b, "fast", 3, 1, 2, 2 * GB_TIME);
+    uint32_t x = gb_input(b, "slow", 3, 1, 2, GB_TIME),
+             y = gb_input(b, "fast", 3, 1, 2, 2 * GB_TIME);
     (void) ctx;
     y = GB(b, "Conv", "strides=2 pads=1,1", y, gb_weights(b, 3, 2, 2, 4));
     gb_output(b, GB(b, "Add", "", x, y));
@@ -202,7 +219,8 @@ static void siblings(struct gb *b, const void *ctx)
     uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME), w = gb_weights(b, 3, 2, 2, 3);
     (void) ctx;
     uint32_t filter = GB(b, "Tanh", "", GB(b, "Conv", "dilations=2 pads=4,0", x, w));
-    uint32_t gate = GB(b, "Sigmoid", "", GB(b, "Conv", "dilations=2 pads=4,0", x, gb_weights(b, 3, 2, 2, 3)));
+    uint32_t gate =
+        GB(b, "Sigmoid", "", GB(b, "Conv", "dilations=2 pads=4,0", x, gb_weights(b, 3, 2, 2, 3)));
     uint32_t y = GB(b, "Mul", "", filter, gate);
     uint32_t late = GB(b, "Conv", "pads=1,1", x, w);
     gb_output(b, GB(b, "Add", "", GB(b, "Add", "", y, late), x));
@@ -214,31 +232,45 @@ static void made_inside(struct gb *b, const void *ctx)
     uint32_t x = gb_input(b, "x", 2, GB_TIME, 4);
     (void) ctx;
     uint32_t ones = GB(b, "Expand", "", gb_weights(b, 2, 1, 4), GB(b, "Shape", "", x));
-    uint32_t numbers = GB(b, "Cast", "to=1", GB(b, "Range", "", gb_int(b, 0), GB(b, "Gather", "axis=0", GB(b, "Shape", "", x),
-                                                                            gb_int(b, 0)), gb_int(b, 1)));
-    gb_output(b, GB(b, "Mul", "", GB(b, "Add", "", x, ones), GB(b, "Unsqueeze", "", numbers, gb_ints(b, 1))));
+    uint32_t numbers =
+        GB(b, "Cast", "to=1",
+           GB(b, "Range", "", gb_int(b, 0),
+              GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 0)), gb_int(b, 1)));
+    gb_output(b,
+              GB(b, "Mul", "", GB(b, "Add", "", x, ones),
+                 GB(b, "Unsqueeze", "", numbers, gb_ints(b, 1))));
 }
 
-/* Six blocks of dilations 1, 2, 4, 8 without padding; the ways that skip are cut to what is left at the end. */
+/* Six blocks of dilations 1, 2, 4, 8 without padding; the ways that skip are cut to what is left at
+ * the end. */
 static void wavenet(struct gb *b, const void *ctx)
 {
     enum { LAYERS = 24, ALL = 180 };
-    uint32_t x = GB(b, "Conv", "", gb_input(b, "x", 3, 1, 3, GB_TIME), gb_weights(b, 3, 2, 3, 3)), sum = WIRE_NONE;
+    uint32_t x = GB(b, "Conv", "", gb_input(b, "x", 3, 1, 3, GB_TIME), gb_weights(b, 3, 2, 3, 3)),
+             sum = WIRE_NONE;
     (void) ctx;
     for (int i = 0, gone = 0; i < LAYERS; i++) {
         int d = 1 << i % 4;
         const char *attrs = gb_printf(b, "dilations=%d", d);
-        uint32_t y = GB(b, "Mul", "", GB(b, "Tanh", "", GB(b, "Conv", attrs, x, gb_weights(b, 3, 2, 2, 3))),
-                        GB(b, "Sigmoid", "", GB(b, "Conv", attrs, x, gb_weights(b, 3, 2, 2, 3))));
+        uint32_t y =
+            GB(b, "Mul", "", GB(b, "Tanh", "", GB(b, "Conv", attrs, x, gb_weights(b, 3, 2, 2, 3))),
+               GB(b, "Sigmoid", "", GB(b, "Conv", attrs, x, gb_weights(b, 3, 2, 2, 3))));
         gone += 2 * d;
-        uint32_t skip = gb_slice(b, GB(b, "Conv", "", y, gb_weights(b, 3, 2, 2, 1)), 2, ALL - gone, INT32_MAX, 1);
+        uint32_t skip = gb_slice(b, GB(b, "Conv", "", y, gb_weights(b, 3, 2, 2, 1)), 2, ALL - gone,
+                                 INT32_MAX, 1);
         sum = i ? GB(b, "Add", "", sum, skip) : skip;
-        x = GB(b, "Add", "", GB(b, "Conv", "", y, gb_weights(b, 3, 2, 2, 1)), gb_slice(b, x, 2, 2 * d, INT32_MAX, 1));
+        x = GB(b, "Add", "", GB(b, "Conv", "", y, gb_weights(b, 3, 2, 2, 1)),
+               gb_slice(b, x, 2, 2 * d, INT32_MAX, 1));
     }
     gb_output(b, GB(b, "Softmax", "axis=1", GB(b, "Relu", "", sum)));
 }
 
-static const struct graph_row { const char *name; gb_recipe *recipe; const void *ctx; int length, pulse, delay; } graphs[] = {
+static const struct graph_row {
+    const char *name;
+    gb_recipe *recipe;
+    const void *ctx;
+    int length, pulse, delay;
+} graphs[] = {
     { "wavenet", wavenet, NULL, 200, 8, 182 },
     { "einsum of frames and a table", einsum_rows, "equation='sij,ijk->sik", 5, 1, ANY },
     { "einsum without an arrow", einsum_rows, "equation='sij,ijk", 5, 2, ANY },
@@ -262,16 +294,19 @@ static const struct graph_row { const char *name; gb_recipe *recipe; const void 
 
 static void row_lengths(struct oracle *o, const struct row *r, int64_t pulse)
 {
-    const int lengths[] = { r->length, 0, 1, 2, 3, r->length + 1, r->length + 2, 3 * r->length, 7 * r->length + 5 };
+    const int lengths[] = {
+        r->length, 0, 1, 2, 3, r->length + 1, r->length + 2, 3 * r->length, 7 * r->length + 5
+    };
     unsigned whole = 0;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (uint32_t cut = 1; cut <= 3; cut++) {
             enum verdict v = oracle_law(o, lengths[i], cut * 31 + (uint32_t) i);
             whole += v == LAW_HOLDS;
-            oracle_check(v != LAW_BROKEN, "%s (%s), length %d, pulse %lld: %s", r->name, r->chain, lengths[i],
-                         (long long) pulse, o->err.text);
+            oracle_check(v != LAW_BROKEN, "%s (%s), length %d, pulse %lld: %s", r->name, r->chain,
+                         lengths[i], (long long) pulse, o->err.text);
         }
-    oracle_check(whole > 0, "%s (%s): the whole run is refused at every length: %s", r->name, r->chain, o->err.text);
+    oracle_check(whole > 0, "%s (%s): the whole run is refused at every length: %s", r->name,
+                 r->chain, o->err.text);
 }
 
 static void row_streams(struct oracle *o, const struct row *r)
@@ -279,13 +314,14 @@ static void row_streams(struct oracle *o, const struct row *r)
     const int64_t pulses[] = { r->pulse, 1, 2, r->pulse + 1, 3 * r->pulse };
     for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
         enum verdict v = oracle_pulse(o, pulses[i]);
-        oracle_check(v == LAW_HOLDS, "%s (%s), pulse %lld: %s", r->name, r->chain, (long long) pulses[i], o->err.text);
+        oracle_check(v == LAW_HOLDS, "%s (%s), pulse %lld: %s", r->name, r->chain,
+                     (long long) pulses[i], o->err.text);
         if (v != LAW_HOLDS)
             return;
         int64_t delay = o->plan->pgraph.outputs[0].delay;
         if (i == 0 && r->delay >= 0)
-            oracle_check(delay == r->delay, "%s (%s), pulse %d: delay %lld, not %d", r->name, r->chain, r->pulse,
-                         (long long) delay, r->delay);
+            oracle_check(delay == r->delay, "%s (%s), pulse %d: delay %lld, not %d", r->name,
+                         r->chain, r->pulse, (long long) delay, r->delay);
         row_lengths(o, r, pulses[i]);
     }
 }
@@ -293,7 +329,9 @@ static void row_streams(struct oracle *o, const struct row *r)
 static void graph_test(const struct graph_row *g)
 {
     struct oracle o;
-    const struct row r = { .name = g->name, .chain = "graph", .length = g->length, .pulse = g->pulse, .delay = g->delay };
+    const struct row r = {
+        .name = g->name, .chain = "graph", .length = g->length, .pulse = g->pulse, .delay = g->delay
+    };
     enum verdict v = oracle_open(&o, g->recipe, g->ctx, NULL);
     oracle_check(v == LAW_HOLDS, "%s: %s", g->name, o.err.text);
     if (v == LAW_HOLDS)
@@ -301,7 +339,8 @@ static void graph_test(const struct graph_row *g)
     oracle_close(&o);
 }
 
-/* An element-wise op on a stream, on a later one and on what is true of some frames; ctx: the op. */
+/* An element-wise op on a stream, on a later one and on what is true of some frames; ctx: the
+ * op. */
 static void pointwise(struct gb *b, const void *ctx)
 {
     const struct op *op = ctx;
@@ -346,16 +385,17 @@ static void asserted_test(const struct asserted *a)
 {
     struct chain c;
     struct oracle o;
-    oracle_check(chain_parse(&c, a->chain) && oracle_open(&o, chain_recipe, &c, NULL) == LAW_HOLDS, "%s", a->chain);
-    oracle_check(oracle_pulse(&o, a->pulse) == LAW_REFUSED && strstr(o.err.text, "SAME padding"), "%s: streams without '%s'",
-                 a->chain, a->assertion);
+    oracle_check(chain_parse(&c, a->chain) && oracle_open(&o, chain_recipe, &c, NULL) == LAW_HOLDS,
+                 "%s", a->chain);
+    oracle_check(oracle_pulse(&o, a->pulse) == LAW_REFUSED && strstr(o.err.text, "SAME padding"),
+                 "%s: streams without '%s'", a->chain, a->assertion);
     oracle_close(&o);
     enum verdict v = oracle_open(&o, chain_recipe, &c, a->assertion);
     v = v == LAW_HOLDS ? oracle_pulse(&o, a->pulse) : v;
     oracle_check(v == LAW_HOLDS, "%s, %s: %s", a->chain, a->assertion, o.err.text);
     for (uint32_t n = 0; v == LAW_HOLDS && n < 12; n++)
-        oracle_check(oracle_law(&o, n * a->multiple, n) != LAW_BROKEN, "%s, %s, length %u: %s", a->chain, a->assertion,
-                     n * (unsigned) a->multiple, o.err.text);
+        oracle_check(oracle_law(&o, n * a->multiple, n) != LAW_BROKEN, "%s, %s, length %u: %s",
+                     a->chain, a->assertion, n * (unsigned) a->multiple, o.err.text);
     oracle_close(&o);
 }
 
@@ -369,8 +409,9 @@ static void row_test(const struct row *r)
     o.nan_first = r->nan_first;
     if (v == LAW_HOLDS && r->refusal) {
         v = oracle_pulse(&o, r->pulse);
-        oracle_check(v == LAW_REFUSED && strstr(o.err.text, r->refusal), "%s (%s): not refused for '%s': %s", r->name,
-                     r->chain, r->refusal, v == LAW_REFUSED ? o.err.text : "it streams");
+        oracle_check(v == LAW_REFUSED && strstr(o.err.text, r->refusal),
+                     "%s (%s): not refused for '%s': %s", r->name, r->chain, r->refusal,
+                     v == LAW_REFUSED ? o.err.text : "it streams");
     } else if (v == LAW_HOLDS)
         row_streams(&o, r);
     oracle_close(&o);

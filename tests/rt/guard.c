@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Linked in with -Wl,--wrap: between guard_enter and guard_leave no allocation, lock, write or clock-free
- * system call of the list may happen on this thread. */
+/* Linked in with -Wl,--wrap: between guard_enter and guard_leave no allocation, lock, write or
+ * clock-free system call of the list may happen on this thread. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* push, run, run_many and pull allocate nothing, lock nothing and write nothing, for the built-in model and every library
- * model whose weights are at hand and the nets of the zoo, planned and out of compiled files, to the end of the stream; denormals are
- * flushed on a prepared thread. */
+/* push, run, run_many and pull allocate nothing, lock nothing and write nothing, for the built-in
+ * model and every library model whose weights are at hand and the nets of the zoo, planned and out
+ * of compiled files, to the end of the stream; denormals are flushed on a prepared thread. */
 #include "tests/rt/guard.h"
 #include <rill.h>
 
@@ -32,7 +32,14 @@ static float noise(uint32_t *seed)
 
 #define MANY 35     /* more than run together at a time */
 
-struct run { rill_plan *plan; rill_stream *s, *many[MANY]; rill_port ports[64]; unsigned n_ports; float *buf; size_t floats; };
+struct run {
+    rill_plan *plan;
+    rill_stream *s, *many[MANY];
+    rill_port ports[64];
+    unsigned n_ports;
+    float *buf;
+    size_t floats;
+};
 
 static void pulse(struct run *r, uint32_t *seed)
 {
@@ -85,7 +92,8 @@ static void many_test(struct run *r, uint32_t *seed, const char *name)
     check(ran == 3 * (MANY - 2), "streams run together", name);
 }
 
-/* A child that may only read, write, exit and return from signals runs pulses: any other system call kills it. */
+/* A child that may only read, write, exit and return from signals runs pulses: any other system
+ * call kills it. */
 static int runs_without_system_calls(struct run *r, uint32_t *seed)
 {
     int status = 0;
@@ -101,10 +109,14 @@ static int runs_without_system_calls(struct run *r, uint32_t *seed)
             for (unsigned i = 0; i < r->n_ports && r->ports[i].is_input; i++)
                 rill_stream_push(r->s, i, r->buf, r->ports[i].pulse_frames, &n);
             rill_stream_run(r->s);
-            rill_stream_pull(r->s, r->n_ports - 1, r->buf, r->ports[r->n_ports - 1].pulse_frames, &n);
+            rill_stream_pull(r->s, r->n_ports - 1, r->buf, r->ports[r->n_ports - 1].pulse_frames,
+                             &n);
         }
         many_pulse(r, seed);
-        __asm__ volatile("syscall" : : "a"(60), "D"(0) : "rcx", "r11", "memory");   /* exit(2), not exit_group(2) */
+        __asm__ volatile("syscall"
+                         :
+                         : "a"(60), "D"(0)
+                         : "rcx", "r11", "memory"); /* exit(2), not exit_group(2) */
     }
     waitpid(child, &status, 0);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
@@ -130,7 +142,8 @@ static void model_test(rill_model *m, const char *name, uint32_t pulse_frames)
         r.floats = n > r.floats ? n : r.floats;
     }
     r.buf = malloc(r.floats * sizeof(float));
-    r.s = rill_stream_init(aligned_alloc(64, (rill_plan_stream_size(r.plan) + 63) / 64 * 64), r.plan);
+    r.s =
+        rill_stream_init(aligned_alloc(64, (rill_plan_stream_size(r.plan) + 63) / 64 * 64), r.plan);
     for (int i = 0; i < 50; i++)
         pulse(&r, &seed);
     guard_enter();
@@ -164,8 +177,9 @@ static void compiled_test(const rill_model *m, const char *name, uint32_t pulse_
     int fd = mkstemp(path);
     if (fd >= 0)
         close(fd);
-    bool good = rill_plan_new(&p, m, &opts, &err) == RILL_OK && rill_plan_save(p, path, &err) == RILL_OK &&
-                rill_model_open(&from_file, path, &err) == RILL_OK;
+    bool good = rill_plan_new(&p, m, &opts, &err) == RILL_OK &&
+        rill_plan_save(p, path, &err) == RILL_OK &&
+        rill_model_open(&from_file, path, &err) == RILL_OK;
     check(good, err.text, name);
     unlink(path);
     rill_plan_unref(p);
@@ -198,9 +212,12 @@ static void test_denormals(void)
 
 int main(void)
 {
-    static const char *const names[] = { "gtcrn", "dtln", "silero_v4", "silero_v6", "silero_v6_8k" };
-    static const char *const zoo[] = { "wavenet/model.onnx", "tdnn_lstm/model.onnx", "gtcrn/model.onnx",
-                                       "dualpath/model.onnx", "dualpath_scan/model.onnx", "dfn3/model.onnx", "conformer/model.onnx" };
+    static const char *const names[] = { "gtcrn", "dtln", "silero_v4", "silero_v6",
+                                         "silero_v6_8k" };
+    static const char *const zoo[] = { "wavenet/model.onnx",       "tdnn_lstm/model.onnx",
+                                       "gtcrn/model.onnx",         "dualpath/model.onnx",
+                                       "dualpath_scan/model.onnx", "dfn3/model.onnx",
+                                       "conformer/model.onnx" };
     const char *library = getenv("RILL_TEST_LIBRARY");
     rill_model *m;
     rill_error err;

@@ -25,7 +25,11 @@ static inline float test_unit(void)
 /* A port at 16 kHz. */
 static inline rill_port test_port(uint32_t width, uint32_t hop)
 {
-    return (rill_port) { .name = "out", .rate_num = 16000, .rate_den = hop, .width = width, .pulse_frames = 1,
+    return (rill_port) { .name = "out",
+                         .rate_num = 16000,
+                         .rate_den = hop,
+                         .width = width,
+                         .pulse_frames = 1,
                          .hop_samples = hop };
 }
 
@@ -71,21 +75,26 @@ static inline void story_drop(struct story *t)
 
 static inline void story_events(struct story *t, rill_sink *s)
 {
-    static const char *const names[] = { "start", "end", "keyword", "partial", "final", "endpoint" };
+    static const char *const names[] = {
+        "start", "end", "keyword", "partial", "final", "endpoint"
+    };
     rill_event v;
     while (rill_sink_next(s, &v) == RILL_OK) {
-        story_add(t, "%s rule=%d %llu..%llu score=%.6f stability=%.6f segment=%u '%s'", names[v.kind], (int) v.rule,
-                  (unsigned long long) v.pos, (unsigned long long) v.end_pos, (double) v.score, (double) v.stability,
-                      v.segment, v.text);
+        story_add(t, "%s rule=%d %llu..%llu score=%.6f stability=%.6f segment=%u '%s'",
+                  names[v.kind], (int) v.rule, (unsigned long long) v.pos,
+                  (unsigned long long) v.end_pos, (double) v.score, (double) v.stability, v.segment,
+                  v.text);
         for (uint32_t i = 0; i < v.n_words; i++)
-            story_add(t, " [%s %llu..%llu %.6f]", v.words[i].text, (unsigned long long) v.words[i].pos,
-                      (unsigned long long) v.words[i].end_pos, (double) v.words[i].confidence);
+            story_add(t, " [%s %llu..%llu %.6f]", v.words[i].text,
+                      (unsigned long long) v.words[i].pos, (unsigned long long) v.words[i].end_pos,
+                      (double) v.words[i].confidence);
         story_add(t, "\n");
     }
 }
 
 /* Everything about n frames in pushes of at most `most`, cut at random; 0: all at once. */
-static inline struct story story_of(rill_sink *s, const float *x, size_t n, uint32_t most, bool finish)
+static inline struct story story_of(rill_sink *s, const float *x, size_t n, uint32_t most,
+                                    bool finish)
 {
     struct story t = { 0 };
     story_add(&t, "%s", "");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The search against all alignments there are; places, partials, finals, overflow; cuts do not matter. */
+/* The search against all alignments there are; places, partials, finals, overflow; cuts do not
+ * matter. */
 #include "models/sinks/ctc.h"
 #include "models/sinks/scores.h"
 #include "tests/sinks/sinks_test.h"
@@ -8,7 +9,9 @@
 
 #define HOP 480
 
-static const rill_sink_opts plain = { .kind = RILL_PORT_CTC, .words = "<blk>,a,b,c,d,e", .blank = -1, .beam = 64 };
+static const rill_sink_opts plain = {
+    .kind = RILL_PORT_CTC, .words = "<blk>,a,b,c,d,e", .blank = -1, .beam = 64
+};
 
 /* Logarithms that sum to one; peaky: one token has most of it. */
 static void frame_make(float *x, uint32_t width, int sure)
@@ -36,7 +39,8 @@ static struct prefix *oracle_find(struct oracle *o, const struct prefix *p)
     return &o->list[o->n++];
 }
 
-static void oracle_add(struct oracle *o, const float *x, uint32_t width, uint32_t frames, uint32_t path)
+static void oracle_add(struct oracle *o, const float *x, uint32_t width, uint32_t frames,
+                       uint32_t path)
 {
     struct prefix p = { 0 };
     double score = 0;
@@ -87,13 +91,17 @@ static void against_all_alignments(uint32_t width, uint32_t frames)
     CHECK(h->n == p->n && !memcmp(h->tokens, p->token, p->n * sizeof *p->token),
           "%u tokens of %u, width %u, %u frames", h->n, p->n,
           width, frames);
-    CHECK(fabs(ctc_total(h) + c->offset - p->sum) < 1e-9, "%.12f, %.12f", ctc_total(h) + c->offset, p->sum);
-    CHECK(fabs(fmax(h->best[0], h->best[1]) + c->offset - p->best) < 1e-9, "best way %.12f", p->best);
-    const struct ctc_span *span = h->span[h->best[ENDS_BLANK] > h->best[ENDS_TOKEN] ? ENDS_BLANK : ENDS_TOKEN];
+    CHECK(fabs(ctc_total(h) + c->offset - p->sum) < 1e-9, "%.12f, %.12f", ctc_total(h) + c->offset,
+          p->sum);
+    CHECK(fabs(fmax(h->best[0], h->best[1]) + c->offset - p->best) < 1e-9, "best way %.12f",
+          p->best);
+    const struct ctc_span *span =
+        h->span[h->best[ENDS_BLANK] > h->best[ENDS_TOKEN] ? ENDS_BLANK : ENDS_TOKEN];
     for (uint32_t i = 0; i < h->n && i < p->n; i++)
-        CHECK(span[i].first == p->span[i].first && span[i].last == p->span[i].last && span[i].best == p->span[i].best,
-              "token %u at %u..%u, expected %u..%u", i, span[i].first, span[i].last, p->span[i].first,
-                  p->span[i].last);
+        CHECK(span[i].first == p->span[i].first && span[i].last == p->span[i].last &&
+                  span[i].best == p->span[i].best,
+              "token %u at %u..%u, expected %u..%u", i, span[i].first, span[i].last,
+              p->span[i].first, p->span[i].last);
     rill_sink_free(s);
 }
 
@@ -122,14 +130,15 @@ static void greedy_is_collapse(void)
         last = best;
         ctc_greedy_step(c, f, t);
     }
-    CHECK(c->hyps[0].n == n && !memcmp(c->hyps[0].tokens, want, n * sizeof *want), "%u tokens, expected %u",
-          c->hyps[0].n, n);
+    CHECK(c->hyps[0].n == n && !memcmp(c->hyps[0].tokens, want, n * sizeof *want),
+          "%u tokens, expected %u", c->hyps[0].n, n);
     rill_sink_free(s);
 }
 
 /* ---- cuts ---- */
 
-static void cuts_do_not_matter(uint32_t beam, const char *words, uint32_t rule2_ms, uint32_t max_tokens)
+static void cuts_do_not_matter(uint32_t beam, const char *words, uint32_t rule2_ms,
+                               uint32_t max_tokens)
 {
     enum { N = 400 };
     static float x[N * 6];
@@ -148,15 +157,16 @@ static void cuts_do_not_matter(uint32_t beam, const char *words, uint32_t rule2_
     rill_sink *s = test_sink(&opts, 6, HOP);
     size_t bytes = rill_sink_bytes(s);
     struct story whole = story_of(s, x, N, 0, true);
-    CHECK(strstr(whole.text, "final") && strstr(whole.text, "endpoint") && strstr(whole.text, "partial"), "%s",
-          whole.text);
+    CHECK(strstr(whole.text, "final") && strstr(whole.text, "endpoint") &&
+              strstr(whole.text, "partial"),
+          "%s", whole.text);
     const uint32_t most[] = { 1, 2, 7, 50 };
     for (int i = 0; i < 4; i++) {
         rill_sink_reset(s, 0);
         s->segment = 0;
         struct story again = story_of(s, x, N, most[i], true);
-        CHECK(!strcmp(whole.text, again.text), "beam %u, pieces of %u:\n%s\nnot\n%s", beam, most[i], again.text,
-              whole.text);
+        CHECK(!strcmp(whole.text, again.text), "beam %u, pieces of %u:\n%s\nnot\n%s", beam, most[i],
+              again.text, whole.text);
         story_drop(&again);
     }
     CHECK(rill_sink_bytes(s) == bytes, "it grew");
@@ -206,8 +216,8 @@ static void overflow_loses_nothing(uint32_t beam, const char *words, uint32_t fr
     struct story all = finals_of(&opts, x, N);
     for (opts.max_tokens = from; opts.max_tokens < 40; opts.max_tokens += 5) {
         struct story cut = finals_of(&opts, x, N);
-        CHECK(!strcmp(all.text, cut.text), "beam %u, at most %u tokens: %s\nnot %s", beam, opts.max_tokens, cut.text,
-              all.text);
+        CHECK(!strcmp(all.text, cut.text), "beam %u, at most %u tokens: %s\nnot %s", beam,
+              opts.max_tokens, cut.text, all.text);
         story_drop(&cut);
     }
     CHECK(all.n > 100, "%s", all.text);
@@ -221,7 +231,8 @@ static void script_make(float *x, const char *script, uint32_t width)
 {
     for (uint32_t t = 0; script[t]; t++)
         for (uint32_t i = 0; i < width; i++)
-            x[t * width + i] = i == (script[t] == '.' ? 0 : (uint32_t) (script[t] - 'a') + 1) ? -0.01f : -8;
+            x[t * width + i] =
+                i == (script[t] == '.' ? 0 : (uint32_t) (script[t] - 'a') + 1) ? -0.01f : -8;
 }
 
 static void story_is(const rill_sink_opts *o, uint32_t width, const char *script, const char *want)
@@ -249,7 +260,8 @@ static void story_is(const rill_sink_opts *o, uint32_t width, const char *script
             story_add(&t, ";");
         }
     }
-    CHECK(!strcmp(t.text ? t.text : "", want), "%s: '%s', expected '%s'", script, t.text ? t.text : "", want);
+    CHECK(!strcmp(t.text ? t.text : "", want), "%s: '%s', expected '%s'", script,
+          t.text ? t.text : "", want);
     story_drop(&t);
     rill_sink_free(s);
 }
@@ -270,7 +282,8 @@ static void stories_by_hand(uint32_t beam)
     story_is(&o, 6, "...........a", "#1@5;#1@10;?he;!he(11,12);");
     o.rule1_ms = o.rule2_ms = 0;
     o.rule3_ms = 180;           /* six frames: the word that is not over stays */
-    story_is(&o, 6, "ab.ab.bb.ab", "?he;?hello;?hello he;?hello hello;!hello(0,2);#3@6;?hellollo;?hellollo he;"
+    story_is(&o, 6, "ab.ab.bb.ab",
+             "?he;?hello;?hello he;?hello hello;!hello(0,2);#3@6;?hellollo;?hellollo he;"
              "?hellollo hello;!hellollo hello(3,8)(9,11);");
     o.rule3_ms = 0;
     o.units = RILL_UNITS_CHARS;
@@ -307,7 +320,9 @@ static void hostile_numbers(uint32_t beam, rill_scores scores)
 /* Frames that are no numbers at all are as good as blanks. */
 static void no_numbers(uint32_t beam, rill_scores scores)
 {
-    rill_sink_opts o = { .kind = RILL_PORT_CTC, .words = "<blk>,a,b", .beam = beam, .scores = scores, .blank = 0 };
+    rill_sink_opts o = {
+        .kind = RILL_PORT_CTC, .words = "<blk>,a,b", .beam = beam, .scores = scores, .blank = 0
+    };
     const float bad[] = { NAN, -INFINITY, INFINITY };
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         float x[3 * 12];
@@ -318,14 +333,15 @@ static void no_numbers(uint32_t beam, rill_scores scores)
             x[i] = expf(x[i]);
         rill_sink *s = test_sink(&o, 3, HOP);
         struct story t = story_of(s, x, 12, 0, true);
-        CHECK(strstr(t.text, "final") && strstr(t.text, "'a b'") && !strstr(t.text, "'a b a"), "beam %u, %g: %s", beam,
-              (double) bad[k], t.text);
+        CHECK(strstr(t.text, "final") && strstr(t.text, "'a b'") && !strstr(t.text, "'a b a"),
+              "beam %u, %g: %s", beam, (double) bad[k], t.text);
         story_drop(&t);
         rill_sink_free(s);
     }
 }
 
-/* A word that goes on for ever is full in the frame where the utterance is as long as it may be: it becomes final. */
+/* A word that goes on for ever is full in the frame where the utterance is as long as it may be: it
+ * becomes final. */
 static void full_and_long(uint32_t beam)
 {
     enum { N = 40 };
@@ -348,13 +364,18 @@ static void full_and_long(uint32_t beam)
     rill_sink_free(s);
 }
 
-/* Held back until the share of the prefixes that begin as the best one is large enough, and told with that share. */
+/* Held back until the share of the prefixes that begin as the best one is large enough, and told
+ * with that share. */
 static void stability_is_a_share(void)
 {
     static const float p[2][3] = { { 0.4f, 0.6f, 0 }, { 0.2f, 0.6f, 0.2f } };
     static const struct { float bar; const char *want; } cases[] = {
-        { 0, "partial rule=0 0..480 score=0.600000 stability=0.600000 segment=0 'a' [a 0..480 0.600000]\n" },
-        { 0.7f, "partial rule=0 0..960 score=0.600000 stability=0.840000 segment=0 'a' [a 0..960 0.600000]\n" },
+        { 0,
+          "partial rule=0 0..480 score=0.600000 stability=0.600000 segment=0 'a' [a 0..480 "
+          "0.600000]\n" },
+        { 0.7f,
+          "partial rule=0 0..960 score=0.600000 stability=0.840000 segment=0 'a' [a 0..960 "
+          "0.600000]\n" },
         { 0.9f, "" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -382,7 +403,8 @@ int main(void)
         against_all_alignments(4, 3);
     }
     greedy_is_collapse();
-    static const char *const words[] = { "<blk>,a,b,c,d,e", "<blk>,\xe2\x96\x81one,\xe2\x96\x81t,wo,\xe2\x96\x81,x" };
+    static const char *const words[] = { "<blk>,a,b,c,d,e",
+                                         "<blk>,\xe2\x96\x81one,\xe2\x96\x81t,wo,\xe2\x96\x81,x" };
     for (uint32_t beam = 1; beam <= 16; beam *= 4)
         for (int k = 0; k < 2; k++) {
             cuts_do_not_matter(beam, words[k], 600, 192);

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Speech edges, endpoints and keywords: by hand, against plain definitions, however the input is cut. */
+/* Speech edges, endpoints and keywords: by hand, against plain definitions, however the input is
+ * cut. */
 #include "tests/sinks/sinks_test.h"
 
 #include <math.h>
 
 #define HOP 160         /* 10 ms */
 
-static const rill_sink_opts vad = { .kind = RILL_PORT_VAD, .threshold = 0.5f, .release = 0.3f, .hangover_ms = 30 };
+static const rill_sink_opts vad = {
+    .kind = RILL_PORT_VAD, .threshold = 0.5f, .release = 0.3f, .hangover_ms = 30
+};
 
-/* Events of frames that are digits: tenths. "S3 " is an event at frame 3; positions that are no frames show. */
+/* Events of frames that are digits: tenths. "S3 " is an event at frame 3; positions that are no
+ * frames show. */
 static void story_is(const rill_sink_opts *o, const char *digits, const char *want)
 {
     float x[256];
@@ -27,8 +31,9 @@ static void story_is(const rill_sink_opts *o, const char *digits, const char *wa
         else
             rill_sink_finish(s);
         while (rill_sink_next(s, &v) == RILL_OK)
-            story_add(&t, "%c%s%g-%g ", "SEKpf#"[v.kind], v.kind == RILL_EVENT_ENDPOINT ? (const char *[]) { "", "s",
-                    "t", "l" }[v.rule] : v.text,
+            story_add(&t, "%c%s%g-%g ", "SEKpf#"[v.kind],
+                      v.kind == RILL_EVENT_ENDPOINT ? (const char *[]) { "", "s", "t", "l" }[v.rule]
+                                                    : v.text,
                       (double) (v.pos - 7) / HOP, (double) (v.end_pos - 7) / HOP);
     }
     CHECK(!strcmp(t.text, want), "%s: '%s', expected '%s'", digits, t.text, want);
@@ -51,7 +56,8 @@ static void vad_by_hand(void)
     o.rule2_ms = 50;
     o.rule1_ms = 80;
     story_is(&o, "0099000000000000000000", "S2-3 E4-7 #t9-9 #s17-17 ");
-    story_is(&o, "00990000900000", "S2-3 E4-7 S8-9 E9-12 #t14-14 ");    /* speech again before the rule */
+    story_is(&o, "00990000900000",
+             "S2-3 E4-7 S8-9 E9-12 #t14-14 "); /* speech again before the rule */
     o.hangover_ms = 90;         /* longer than the rule: it ends there all the same */
     story_is(&o, "00990000000", "S2-3 E4-9 #t9-9 ");
     o = vad;
@@ -102,9 +108,8 @@ static void keyword_expect(struct story *t, const rill_sink_opts *o, const float
             continue;
         deaf = (f + 1) * 10 + o->debounce_ms;
         int from = f + 1 - (int) (o->smooth_frames + o->patience_frames - 1);
-        story_add(t, "keyword rule=0 %d..%d score=%.6f stability=%.6f segment=0 '%s'\n", (from > 0 ? from : 0) * HOP,
-                  (f + 1) * HOP,
-                  mean[best], 0.0, names[best]);
+        story_add(t, "keyword rule=0 %d..%d score=%.6f stability=%.6f segment=0 '%s'\n",
+                  (from > 0 ? from : 0) * HOP, (f + 1) * HOP, mean[best], 0.0, names[best]);
     }
 }
 
@@ -113,15 +118,19 @@ static void keyword_random(void)
     static float x[FRAMES * WORDS];
     unsigned heard = 0;
     for (int round = 0; round < 60; round++) {
-        rill_sink_opts o = { .kind = RILL_PORT_KEYWORD, .words = "yes, silence,no,up", .ignore = "silence,unknown",
+        rill_sink_opts o = { .kind = RILL_PORT_KEYWORD,
+                             .words = "yes, silence,no,up",
+                             .ignore = "silence,unknown",
                              .threshold = 0.6f,
-                             .smooth_frames = 1 + test_random(6), .patience_frames = 1 + test_random(4),
-                                 .debounce_ms = test_random(300) };
+                             .smooth_frames = 1 + test_random(6),
+                             .patience_frames = 1 + test_random(4),
+                             .debounce_ms = test_random(300) };
         for (size_t i = 0; i < FRAMES; i++) {
             uint32_t top = test_random(WORDS);
             for (uint32_t w = 0; w < WORDS; w++)
-                x[i * WORDS + w] = i &&
-                    test_random(8) ? x[(i - 1) * WORDS + w] : w == top ? 0.5f + test_unit() / 2 : test_unit() / 2;
+                x[i * WORDS + w] = i && test_random(8) ? x[(i - 1) * WORDS + w]
+                    : w == top                         ? 0.5f + test_unit() / 2
+                                                       : test_unit() / 2;
         }
         struct story want = { 0 };
         story_add(&want, "%s", "");
@@ -130,7 +139,8 @@ static void keyword_random(void)
         for (uint32_t most = 0; most < 40; most += 13) {
             rill_sink_reset(s, 0);
             struct story t = story_of(s, x, FRAMES, most, true);
-            CHECK(!strcmp(t.text, want.text), "round %d:\n%s\nexpected\n%s", round, t.text, want.text);
+            CHECK(!strcmp(t.text, want.text), "round %d:\n%s\nexpected\n%s", round, t.text,
+                  want.text);
             story_drop(&t);
         }
         heard += strstr(want.text, "keyword") != NULL;
@@ -157,8 +167,9 @@ static void vad_cuts(void)
         wrong += open < 0 || open > 1;
     }
     CHECK(!wrong && !open, "starts and ends take turns:\n%s", whole.text);
-    CHECK(strstr(whole.text, "rule=1") && strstr(whole.text, "rule=2") && strstr(whole.text, "rule=3"), "%s",
-          whole.text);
+    CHECK(strstr(whole.text, "rule=1") && strstr(whole.text, "rule=2") &&
+              strstr(whole.text, "rule=3"),
+          "%s", whole.text);
     for (uint32_t most = 1; most < 300; most *= 5) {
         rill_sink_reset(s, 0);
         struct story t = story_of(s, x, 2000, most, true);
@@ -175,8 +186,8 @@ static void refused(rill_sink_opts o, uint32_t width, uint32_t rate, const char 
     rill_error err = { 0 };
     rill_port port = test_port(width, HOP);
     port.rate_num = rate;
-    CHECK(sink_new(&s, &port, NULL, &o, &err) == RILL_INVALID && strstr(err.text, word), "'%s' has '%s'", err.text,
-          word);
+    CHECK(sink_new(&s, &port, NULL, &o, &err) == RILL_INVALID && strstr(err.text, word),
+          "'%s' has '%s'", err.text, word);
     rill_sink_free(s);
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Sinks of a model folder: what model.conf says, through a stream in any cut, from a compiled plan, and what is refused. */
+/* Sinks of a model folder: what model.conf says, through a stream in any cut, from a compiled plan,
+ * and what is refused. */
 #include "tests/models/models_test.h"
 #include "tests/sinks/sinks_test.h"
 #include "tests/sinks/tones.h"
 
 #include <unistd.h>
 
-static const char script[] = "....1.22.3........................111...4446........................7..5.....";
+static const char script[] =
+    "....1.22.3........................111...4446........................7..5.....";
 
 struct outputs { rill_sink *sink[8]; struct story story[8]; unsigned n; };
 
@@ -23,7 +25,8 @@ static void outputs_read(struct outputs *o, rill_stream *st)
             }
 }
 
-static void stream_through(const rill_plan *p, struct outputs *o, const float *x, size_t n, uint32_t most)
+static void stream_through(const rill_plan *p, struct outputs *o, const float *x, size_t n,
+                           uint32_t most)
 {
     void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) / 64 * 64);
     rill_stream *st = rill_stream_init(mem, p);
@@ -52,7 +55,8 @@ static void outputs_open(struct outputs *o, const rill_plan *p)
     *o = (struct outputs) { .n = rill_plan_ports(p, ports, 8) };
     for (unsigned i = 0; i < o->n; i++)
         if (ports[i].kind >= RILL_PORT_VAD)
-            CHECK(rill_sink_new(&o->sink[i], p, i, NULL, &err) == RILL_OK, "%s: %s", ports[i].name, err.text);
+            CHECK(rill_sink_new(&o->sink[i], p, i, NULL, &err) == RILL_OK, "%s: %s", ports[i].name,
+                  err.text);
 }
 
 static void outputs_drop(struct outputs *o)
@@ -80,20 +84,21 @@ static void test_stories(const rill_plan *p)
     story_has(&first.story[4], "final rule=0 320..800 score=");
     story_has(&first.story[4], "'one two' [one 320..400");
     story_has(&first.story[4], "[two 480..800");
-    story_has(&first.story[4], "endpoint rule=2 2400..2400");           /* 20 frames after frame 9 */
+    story_has(&first.story[4], "endpoint rule=2 2400..2400"); /* 20 frames after frame 9 */
     story_has(&first.story[4], "segment=1 'one threes' [one 2720..2960");
     story_has(&first.story[4], "segment=2 'four' [four 5680..5760");
     story_has(&first.story[2], "start rule=0 320..400");
     story_has(&first.story[2], "end rule=0 800..1200");
     story_has(&first.story[2], "endpoint rule=2 2400..2400");
-    story_has(&first.story[3], "keyword rule=0 2720..2880 score=0.900000 stability=0.000000 segment=0 'yes'");
+    story_has(&first.story[3],
+              "keyword rule=0 2720..2880 score=0.900000 stability=0.000000 segment=0 'yes'");
     for (int round = 0; round < 12; round++) {
         outputs_open(&again, p);
         stream_through(p, &again, x, n, 1u << round);
         for (unsigned i = 2; i < 5; i++)
-            CHECK(!strcmp(first.story[i].text, again.story[i].text), "pieces of %u, port %u:\n%s\nnot\n%s",
-                  1u << round, i,
-                  again.story[i].text, first.story[i].text);
+            CHECK(!strcmp(first.story[i].text, again.story[i].text),
+                  "pieces of %u, port %u:\n%s\nnot\n%s", 1u << round, i, again.story[i].text,
+                  first.story[i].text);
         outputs_drop(&again);
     }
     outputs_drop(&first);
@@ -111,13 +116,16 @@ static void test_compiled(const rill_plan *p)
         return;
     rill_sink_opts a, b;
     for (unsigned port = 2; port < 5; port++) {
-        CHECK(rill_sink_defaults(&a, p, port, &err) == RILL_OK && rill_sink_defaults(&b, c, port, &err) == RILL_OK,
+        CHECK(rill_sink_defaults(&a, p, port, &err) == RILL_OK &&
+                  rill_sink_defaults(&b, c, port, &err) == RILL_OK,
               "%s", err.text);
-        CHECK(a.kind == b.kind && a.rule2_ms == b.rule2_ms && a.beam == b.beam && a.blank == b.blank &&
-              a.threshold == b.threshold &&
-              a.smooth_frames == b.smooth_frames && a.scores == b.scores && a.preroll_ms == b.preroll_ms, "port %u",
-                  port);
-        CHECK(!a.tokens == !b.tokens && (!a.tokens || !strcmp(a.tokens, b.tokens)) && !a.words == !b.words,
+        CHECK(a.kind == b.kind && a.rule2_ms == b.rule2_ms && a.beam == b.beam &&
+                  a.blank == b.blank && a.threshold == b.threshold &&
+                  a.smooth_frames == b.smooth_frames && a.scores == b.scores &&
+                  a.preroll_ms == b.preroll_ms,
+              "port %u", port);
+        CHECK(!a.tokens == !b.tokens && (!a.tokens || !strcmp(a.tokens, b.tokens)) &&
+                  !a.words == !b.words,
               "texts of port %u", port);
     }
     test_stories(c);
@@ -130,14 +138,18 @@ static void test_options(const rill_plan *p)
     rill_sink_opts o;
     rill_error err = { 0 };
     rill_sink *s = NULL;
-    CHECK(rill_sink_defaults(&o, p, 0, &err) == RILL_INVALID && rill_sink_defaults(&o, p, 1, &err) == RILL_INVALID &&
-          rill_sink_defaults(&o, p, 99, &err) == RILL_INVALID, "an input, an audio output and none have no sink");
-    CHECK(rill_sink_new(&s, p, 99, NULL, &err) == RILL_INVALID && rill_sink_new(&s, p, 0, NULL, &err) == RILL_INVALID,
+    CHECK(rill_sink_defaults(&o, p, 0, &err) == RILL_INVALID &&
+              rill_sink_defaults(&o, p, 1, &err) == RILL_INVALID &&
+              rill_sink_defaults(&o, p, 99, &err) == RILL_INVALID,
+          "an input, an audio output and none have no sink");
+    CHECK(rill_sink_new(&s, p, 99, NULL, &err) == RILL_INVALID &&
+              rill_sink_new(&s, p, 0, NULL, &err) == RILL_INVALID,
           "nor here");
     CHECK(rill_sink_defaults(&o, p, 4, &err) == RILL_OK && o.rule1_ms == 0 && o.rule2_ms == 200 &&
           o.rule3_ms == 20000, "%s", err.text);
     o.beam = 1;
-    CHECK(rill_sink_new(&s, p, 4, &o, &err) == RILL_OK && rill_sink_bytes(s) > 1000, "%s", err.text);
+    CHECK(rill_sink_new(&s, p, 4, &o, &err) == RILL_OK && rill_sink_bytes(s) > 1000, "%s",
+          err.text);
     CHECK(rill_sink_free(s) == NULL && rill_sink_free(NULL) == NULL, "free");
 }
 
@@ -146,8 +158,10 @@ static void refused(const char *conf_tail, const char *tokens, bool at_open, con
     char conf[4096];
     rill_error err = { 0 };
     rill_sink *s = NULL;
-    snprintf(conf, sizeof conf,
-             "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n[output.logp]\nkind = ctc\n%s", conf_tail);
+    snprintf(
+        conf, sizeof conf,
+        "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n[output.logp]\nkind = ctc\n%s",
+        conf_tail);
     tones_write(test_path("bad", ""), conf, tokens);
     rill_plan *p = folder_plan(test_path("bad", ""), &err);
     CHECK(!p == at_open, "%s: %s", conf_tail, err.text);
@@ -180,8 +194,10 @@ static void test_symbols(void)
 {
     rill_error err = { 0 };
     rill_sink *s = NULL;
-    char conf[] = "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n[output.logp]\nkind = ctc\ntokens = tokens.txt\n";
-    tones_write(test_path("symbols", ""), conf, "- 0\na 1\nb 2\nc 3\nd 4\ne 5\nf 6\ng 7\n#0 8\n#1 20\n");
+    char conf[] = "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n[output.logp]\nkind = "
+                  "ctc\ntokens = tokens.txt\n";
+    tones_write(test_path("symbols", ""), conf,
+                "- 0\na 1\nb 2\nc 3\nd 4\ne 5\nf 6\ng 7\n#0 8\n#1 20\n");
     rill_plan *p = folder_plan(test_path("symbols", ""), &err);
     CHECK(p && rill_sink_new(&s, p, 4, NULL, &err) == RILL_OK, "%s", err.text);
     rill_sink_free(s);

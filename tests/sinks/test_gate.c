@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recogniser behind a detector: each utterance reads as it does alone, silence costs nothing, cuts do not matter. */
+/* A recogniser behind a detector: each utterance reads as it does alone, silence costs nothing,
+ * cuts do not matter. */
 #include "tests/models/models_test.h"
 #include "models/sinks/gate.h"
 #include "tests/sinks/sinks_test.h"
@@ -40,7 +41,8 @@ static void frames_read(rill_sink *s, rill_stream *st, struct story *t)
         }
 }
 
-static struct story gated(rill_sink *s, const rill_plan *vad, const float *x, size_t n, uint32_t most)
+static struct story gated(rill_sink *s, const rill_plan *vad, const float *x, size_t n,
+                          uint32_t most)
 {
     struct story t = { 0 };
     rill_stream *st = stream_of(vad);
@@ -63,8 +65,8 @@ static struct story gated(rill_sink *s, const rill_plan *vad, const float *x, si
 }
 
 /* Texts of the samples from..to, by a stream and a sink of their own. */
-static void alone(struct story *t, const rill_plan *words, const float *x, uint64_t from, uint64_t to,
-                  uint32_t *segment)
+static void alone(struct story *t, const rill_plan *words, const float *x, uint64_t from,
+                  uint64_t to, uint32_t *segment)
 {
     rill_sink_opts o;
     rill_error err = { 0 };
@@ -100,8 +102,8 @@ static void alone(struct story *t, const rill_plan *words, const float *x, uint6
 }
 
 /* The same story from the detector's events and utterances that are read alone. */
-static struct story expected(const struct story *vad_only, const rill_plan *words, const float *x, size_t n,
-                             uint64_t preroll)
+static struct story expected(const struct story *vad_only, const rill_plan *words, const float *x,
+                             size_t n, uint64_t preroll)
 {
     struct story t = { 0 };
     uint64_t from = UINT64_MAX, last_end = 0, pos, end_pos;
@@ -178,9 +180,12 @@ static void test_utterances(const rill_plan *vad, const rill_plan *words)
     for (uint32_t most = 1; most <= 100000; most *= 10) {
         CHECK(rill_sink_new(&s, vad, 1, NULL, &err) == RILL_OK &&
               rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK, "%s", err.text);
-        struct story got = gated(s, vad, x, n, most), texts = lines_of(&got, true), rest = lines_of(&got, false);
-        CHECK(!strcmp(texts.text, want.text), "pieces of %u:\n%s\nexpected\n%s", most, texts.text, want.text);
-        CHECK(!strcmp(rest.text, edges.text), "pieces of %u:\n%s\nexpected\n%s", most, rest.text, edges.text);
+        struct story got = gated(s, vad, x, n, most), texts = lines_of(&got, true),
+                     rest = lines_of(&got, false);
+        CHECK(!strcmp(texts.text, want.text), "pieces of %u:\n%s\nexpected\n%s", most, texts.text,
+              want.text);
+        CHECK(!strcmp(rest.text, edges.text), "pieces of %u:\n%s\nexpected\n%s", most, rest.text,
+              edges.text);
         CHECK(strstr(got.text, "final") && strstr(got.text, "rule=2"), "%s", got.text);
         story_drop(&got);
         story_drop(&texts);
@@ -206,19 +211,22 @@ static void test_silence(const rill_plan *vad, const rill_plan *words)
     memcpy(script + 500, "111222444555111", 15);
     script[N] = '\0';
     size_t n = tones_audio(x, script);
-    CHECK(rill_sink_new(&s, vad, 1, NULL, &err) == RILL_OK && rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK,
+    CHECK(rill_sink_new(&s, vad, 1, NULL, &err) == RILL_OK &&
+              rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK,
           "%s", err.text);
     size_t bytes = rill_sink_bytes(s);
     rill_sink *alone = NULL;
-    CHECK(rill_sink_new(&alone, words, 1, NULL, &err) == RILL_OK && bytes > rill_sink_bytes(alone) + rill_plan_stream_size(words),
+    CHECK(rill_sink_new(&alone, words, 1, NULL, &err) == RILL_OK &&
+              bytes > rill_sink_bytes(alone) + rill_plan_stream_size(words),
           "%zu bytes", bytes);
     rill_sink_free(alone);
     struct story t = gated(s, vad, x, n, 1000);
     CHECK(strstr(t.text, "'one t three four one'"), "%s", t.text);
-    /* 15 frames of speech, 20 until the endpoint, 3 of preroll, and what brings the last frame out. */
-    CHECK(rill_stream_profile(sink_gate(s)->stream, times, 64) && times[0].runs >= 38 && times[0].runs <= 40,
-          "%llu runs",
-          (unsigned long long) times[0].runs);
+    /* 15 frames of speech, 20 until the endpoint, 3 of preroll, and what brings the last frame
+     * out. */
+    CHECK(rill_stream_profile(sink_gate(s)->stream, times, 64) && times[0].runs >= 38 &&
+              times[0].runs <= 40,
+          "%llu runs", (unsigned long long) times[0].runs);
     CHECK(rill_sink_bytes(s) == bytes, "it grew");
     story_drop(&t);
     rill_sink_free(s);
@@ -232,7 +240,8 @@ static void test_refusals(const rill_plan *vad, const rill_plan *words)
     size_t took;
     rill_sink_new(&s, vad, 1, NULL, &err);
     rill_sink_new(&w, words, 1, NULL, &err);
-    CHECK(rill_sink_audio(s, x, 64) == RILL_INVALID && rill_sink_audio(w, x, 8) == RILL_INVALID, "nothing listens");
+    CHECK(rill_sink_audio(s, x, 64) == RILL_INVALID && rill_sink_audio(w, x, 8) == RILL_INVALID,
+          "nothing listens");
     CHECK(rill_sink_listen(w, words, 1, NULL, &err) == RILL_INVALID, "not a detector");
     CHECK(rill_sink_listen(s, words, 0, NULL, &err) != RILL_OK, "not an output");
     CHECK(rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK, "%s", err.text);
@@ -242,7 +251,8 @@ static void test_refusals(const rill_plan *vad, const rill_plan *words)
         status = rill_sink_audio(s, x, 64);
     CHECK(status == RILL_LIMIT, "audio without frames");
     rill_sink_reset(s, 0);
-    CHECK(rill_sink_audio(s, x, 64) == RILL_OK && rill_sink_push(s, x, 1, &took) == RILL_OK && took == 1,
+    CHECK(rill_sink_audio(s, x, 64) == RILL_OK && rill_sink_push(s, x, 1, &took) == RILL_OK &&
+              took == 1,
           "after reset");
     rill_sink_free(s);
     rill_sink_free(w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* push, next, cut, finish and reset of every kind of sink, and of one with a recogniser behind it, allocate nothing, lock
- * nothing and write nothing. */
+/* push, next, cut, finish and reset of every kind of sink, and of one with a recogniser behind it,
+ * allocate nothing, lock nothing and write nothing. */
 #include "tests/rt/guard.h"
 #include "tests/sinks/sinks_test.h"
 #include "tests/models/models_test.h"
@@ -8,9 +8,23 @@
 
 static const rill_sink_opts sinks[] = {
     { .kind = RILL_PORT_CTC, .words = "<blk>,a,b,c", .beam = 1, .rule2_ms = 300, .max_tokens = 8 },
-    { .kind = RILL_PORT_CTC, .words = "<blk>,\xe2\x96\x81" "a,b,c", .beam = 8, .rule1_ms = 200, .rule3_ms = 900, .max_tokens = 8 },
-    { .kind = RILL_PORT_CTC, .words = "<blk>,a,b,c", .beam = 64, .scores = RILL_SCORES_LOGITS, .stability = 0.5f },
-    { .kind = RILL_PORT_KEYWORD, .words = "no,a,b,c", .smooth_frames = 5, .patience_frames = 2, .debounce_ms = 100 },
+    { .kind = RILL_PORT_CTC,
+      .words = "<blk>,\xe2\x96\x81"
+               "a,b,c",
+      .beam = 8,
+      .rule1_ms = 200,
+      .rule3_ms = 900,
+      .max_tokens = 8 },
+    { .kind = RILL_PORT_CTC,
+      .words = "<blk>,a,b,c",
+      .beam = 64,
+      .scores = RILL_SCORES_LOGITS,
+      .stability = 0.5f },
+    { .kind = RILL_PORT_KEYWORD,
+      .words = "no,a,b,c",
+      .smooth_frames = 5,
+      .patience_frames = 2,
+      .debounce_ms = 100 },
     { .kind = RILL_PORT_VAD, .hangover_ms = 50, .rule1_ms = 200, .rule2_ms = 100, .rule3_ms = 500 },
 };
 
@@ -47,8 +61,9 @@ static void test_transducer(float *x, uint32_t beam)
     rill_sink *s = NULL;
     rill_sink_opts o;
     snprintf(path, sizeof path, "%s/tests/models/transducer", root ? root : ".");
-    bool made = rill_model_open(&m, path, &err) == RILL_OK && rill_plan_new(&p, m, NULL, &err) == RILL_OK &&
-                rill_sink_defaults(&o, p, 1, &err) == RILL_OK;
+    bool made = rill_model_open(&m, path, &err) == RILL_OK &&
+        rill_plan_new(&p, m, NULL, &err) == RILL_OK &&
+        rill_sink_defaults(&o, p, 1, &err) == RILL_OK;
     CHECK(made, "%s", err.text);
     if (!made)
         return;
@@ -81,14 +96,17 @@ static rill_plan *plan_of(const char *transform)
 /* The probabilities are those that the detector would give of this audio. */
 static void listener_runs(void)
 {
-    static const char script[] = "....11.22.333.....................111...4446.....................5..";
+    static const char script[] =
+        "....11.22.333.....................111...4446.....................5..";
     static float x[sizeof script * TONES_HOP];
     rill_plan *vad = plan_of("select_outputs(speech)"), *words = plan_of("select_outputs(logp)");
     rill_sink *s = NULL;
     rill_event e;
     unsigned finals = 0, partials = 0;
     size_t took;
-    CHECK(rill_sink_new(&s, vad, 1, NULL, NULL) == RILL_OK && rill_sink_listen(s, words, 1, NULL, NULL) == RILL_OK, "the sinks");
+    CHECK(rill_sink_new(&s, vad, 1, NULL, NULL) == RILL_OK &&
+              rill_sink_listen(s, words, 1, NULL, NULL) == RILL_OK,
+          "the sinks");
     tones_audio(x, script);
     guard_enter();
     for (size_t k = 0; s && k < sizeof script - 1; k++) {
@@ -106,7 +124,8 @@ static void listener_runs(void)
     while (rill_sink_next(s, &e) == RILL_OK)
         finals += e.kind == RILL_EVENT_FINAL;
     unsigned hits = guard_leave();
-    CHECK(!hits && finals == 3 && partials > 3, "%u calls, %u finals, %u partials", hits, finals, partials);
+    CHECK(!hits && finals == 3 && partials > 3, "%u calls, %u finals, %u partials", hits, finals,
+          partials);
     rill_sink_free(s);
     rill_plan_unref(vad);
     rill_plan_unref(words);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tones DIR SCRIPT: writes the model DIR/tones and its audio DIR/said.wav (tones.h), and the same as DIR/said.f32 with
- * fifteen seconds of silence behind it. */
+/* tones DIR SCRIPT: writes the model DIR/tones and its audio DIR/said.wav (tones.h), and the same
+ * as DIR/said.f32 with fifteen seconds of silence behind it. */
 #include "tests/sinks/tones.h"
 
 #include <sndfile.h>

@@ -28,7 +28,8 @@ static const struct { const char *path, *answer; } pages[] = {
     { "/short", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nthese" },
     { "/moved", "HTTP/1.1 302 Found\r\nLocation: /good\r\nContent-Length: 0\r\n\r\n" },
     { "/round", "HTTP/1.1 302 Found\r\nLocation: /round\r\nContent-Length: 0\r\n\r\n" },
-    { "/file", "HTTP/1.1 302 Found\r\nLocation: file:///etc/hostname\r\nContent-Length: 0\r\n\r\n" },
+    { "/file",
+      "HTTP/1.1 302 Found\r\nLocation: file:///etc/hostname\r\nContent-Length: 0\r\n\r\n" },
 };
 
 static void answer(int fd)
@@ -60,7 +61,8 @@ static int server_start(void)
     pthread_t thread;
     listener = socket(AF_INET, SOCK_STREAM, 0);
     if (listener < 0 || bind(listener, (struct sockaddr *) &a, len) || listen(listener, 8) ||
-        getsockname(listener, (struct sockaddr *) &a, &len) || pthread_create(&thread, NULL, serve, &listener))
+        getsockname(listener, (struct sockaddr *) &a, &len) ||
+        pthread_create(&thread, NULL, serve, &listener))
         return -1;
     port = ntohs(a.sin_port);
     return 0;
@@ -93,7 +95,8 @@ static void library_make(const char *sha256)
 {
     folder_make("library");
     folder_make("library/net");
-    text_write("library/net/graph.nnef", "version 1.0;\ngraph net(x) -> (y) { x = external<scalar>(shape = [S]); y = x; }\n");
+    text_write("library/net/graph.nnef",
+               "version 1.0;\ngraph net(x) -> (y) { x = external<scalar>(shape = [S]); y = x; }\n");
     text_write("sha256", "%s", sha256);
 }
 
@@ -107,7 +110,8 @@ static void conf_write(const char *scheme, const char *page)
     fclose(f);
     text_write("library/net/model.conf",
                "[model]\ntask = denoise\nsample_rate = 16000\nlicence = MIT\nsummary = a test\n"
-               "[weights.net.onnx]\nurl = %s://127.0.0.1:%d%s\nsha256 = %.64s\nbytes = 21\n", scheme, port, page, sha);
+               "[weights.net.onnx]\nurl = %s://127.0.0.1:%d%s\nsha256 = %.64s\nbytes = 21\n",
+               scheme, port, page, sha);
 }
 
 /* Fetches; code and words must be as said, and the weights there exactly when code is 0. */
@@ -116,7 +120,8 @@ static void expect(const char *scheme, const char *page, int code, const char *w
     char command[1024], said[2048] = "", path[300];
     struct stat st;
     conf_write(scheme, page);
-    snprintf(command, sizeof command, "rm -rf %s/got; RILL_LIBRARY=%s/library %s models get net --to %s/got 2>&1", dir, dir,
+    snprintf(command, sizeof command,
+             "rm -rf %s/got; RILL_LIBRARY=%s/library %s models get net --to %s/got 2>&1", dir, dir,
              rill, dir);
     FILE *f = popen(command, "r");
     size_t n = f ? fread(said, 1, sizeof said - 1, f) : 0;
@@ -131,7 +136,8 @@ static void expect(const char *scheme, const char *page, int code, const char *w
         return;
     }
     failed++;
-    printf("FAILED %s: exit %d, wanted %d and '%s', weights %d, part %d: %s\n", page, got, code, words, there, part, said);
+    printf("FAILED %s: exit %d, wanted %d and '%s', weights %d, part %d: %s\n", page, got, code,
+           words, there, part, said);
 }
 
 int main(int argc, char **argv)

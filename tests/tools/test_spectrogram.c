@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A tone stands in its row at its level, a rise in its column, and what is past the end is marked. */
+/* A tone stands in its row at its level, a rise in its column, and what is past the end is
+ * marked. */
 #include "tools/spectrogram.h"
 
 #include <math.h>
@@ -8,7 +9,16 @@
 
 static unsigned passed, failed;
 
-#define CHECK(cond, ...) do { if (cond) passed++; else { failed++; printf("FAILED " __VA_ARGS__); printf("\n"); } } while (0)
+#define CHECK(cond, ...)                                                                           \
+    do {                                                                                           \
+        if (cond)                                                                                  \
+            passed++;                                                                              \
+        else {                                                                                     \
+            failed++;                                                                              \
+            printf("FAILED " __VA_ARGS__);                                                         \
+            printf("\n");                                                                          \
+        }                                                                                          \
+    } while (0)
 
 static float cell(const struct spectrogram *s, size_t column, size_t row)
 {
@@ -27,12 +37,16 @@ static void test_tone(int rate_hz, double hz)
     size_t row = (size_t) (hz / rate_hz * 2 * SPECTROGRAM_ROWS), best = 0;
     for (size_t k = 0; k < SPECTROGRAM_ROWS; k++)
         best = cell(&s, 40, k) > cell(&s, 40, best) ? k : best;
-    CHECK(best + 1 >= row && best <= row + 1, "%d Hz: the tone of %g Hz is in row %zu, not %zu", rate_hz, hz, best, row);
-    CHECK(fabsf(cell(&s, 40, best) + 20) < 1.5f, "%d Hz: a tone of -20 dB shows as %g dB", rate_hz, (double) cell(&s, 40, best));
-    CHECK(cell(&s, 40, (best + 100) % SPECTROGRAM_ROWS) < -80, "%d Hz: %g dB far from the tone", rate_hz,
-          (double) cell(&s, 40, (best + 100) % SPECTROGRAM_ROWS));
-    CHECK(cell(&s, 10, best) < -100 && cell(&s, 30, best) > -30, "%d Hz: the tone starts in the wrong column", rate_hz);
-    CHECK(cell(&s, 49, best) > SPECTROGRAM_NONE && cell(&s, 51, best) <= SPECTROGRAM_NONE, "%d Hz: the end", rate_hz);
+    CHECK(best + 1 >= row && best <= row + 1, "%d Hz: the tone of %g Hz is in row %zu, not %zu",
+          rate_hz, hz, best, row);
+    CHECK(fabsf(cell(&s, 40, best) + 20) < 1.5f, "%d Hz: a tone of -20 dB shows as %g dB", rate_hz,
+          (double) cell(&s, 40, best));
+    CHECK(cell(&s, 40, (best + 100) % SPECTROGRAM_ROWS) < -80, "%d Hz: %g dB far from the tone",
+          rate_hz, (double) cell(&s, 40, (best + 100) % SPECTROGRAM_ROWS));
+    CHECK(cell(&s, 10, best) < -100 && cell(&s, 30, best) > -30,
+          "%d Hz: the tone starts in the wrong column", rate_hz);
+    CHECK(cell(&s, 49, best) > SPECTROGRAM_NONE && cell(&s, 51, best) <= SPECTROGRAM_NONE,
+          "%d Hz: the end", rate_hz);
     free(s.db);
     free(x);
 }
