@@ -150,10 +150,10 @@ struct daemon {
 
 /* --- conn.c: bytes in, frames out --- */
 void conn_accept(struct daemon *d, struct listener *l, int fd);       /* takes fd, in every case */
-void conn_refuse(struct daemon *d, int fd, Rill__Code code,
-                 const char *text); /* one Error, and closes */
-void conn_send(struct conn *c, uint32_t req,
-               Rill__ServerFrame *f); /* f->m_case and member are set */
+/* one Error, and closes */
+void conn_refuse(struct daemon *d, int fd, Rill__Code code, const char *text);
+/* f->m_case and member are set */
+void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f);
 void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
                 const char *format, ...) __attribute__((format(printf, 6, 7)));
 void conn_close(struct conn *c);            /* after what is queued was written, within a second */
@@ -171,8 +171,8 @@ ProtobufCAllocator conn_allocator(struct conn *c);
 /* --- proto.c: what a message does --- */
 void proto_frame(struct conn *c, const uint8_t *bytes, size_t n);
 bool text_valid(const char *s);             /* UTF-8 of less than 256 bytes */
-void text_clean(
-    char *s); /* what is no printable UTF-8, or would end a quoted word of the log, is replaced */
+/* what is no printable UTF-8, or would end a quoted word of the log, is replaced */
+void text_clean(char *s);
 
 /* --- session.c --- */
 struct session *session_find(const struct conn *c, uint32_t id);
@@ -191,16 +191,15 @@ uint64_t session_output_bytes_per_s(const struct session *s);
 bool events_make(struct session *s);        /* false without memory */
 void events_take(struct session *s, const struct lane_rec *r);
 void events_vad(struct session *s, const struct lane_rec *r);
-void events_flush(
-    struct session *s,
-    bool last); /* the newest partial and probability, if the client reads or it is the end */
+/* the newest partial and probability, if the client reads or it is the end */
+void events_flush(struct session *s, bool last);
 void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *out, uint64_t pos,
                 const float *x, size_t n, const struct lane_rec *r);
 void vad_send(struct conn *c, uint32_t id, const struct lane_rec *r);
 void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason,
               Rill__Gap__Fill fill);
-void event_send(struct conn *c, uint32_t id, const rill_event *e,
-                char *piece); /* piece: HEARD_EVENT_BYTES of room */
+/* piece: HEARD_EVENT_BYTES of room */
+void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece);
 
 size_t outputs_list(const struct lane_model *m, Rill__Output list[5]);      /* what it has */
 
@@ -212,10 +211,10 @@ size_t session_bytes(const struct session *s);
 size_t conn_bytes(const struct conn *c);
 struct memory memory_of(const struct daemon *d, const uint32_t *uid); /* of that user; NULL: all */
 bool memory_allows(const struct daemon *d, uint32_t uid, size_t more);
-const char *quota_open(const struct conn *c,
-                       const struct daemon *d); /* NULL: one more stream may be opened */
-const char *quota_run(const struct session *s,
-                      double cost); /* NULL: it may run at that share of a thread */
+/* NULL: one more stream may be opened */
+const char *quota_open(const struct conn *c, const struct daemon *d);
+/* NULL: it may run at that share of a thread */
+const char *quota_run(const struct session *s, double cost);
 void socket_fit(struct conn *c);                    /* when its streams change */
 bool idle_check(struct conn *c, uint64_t now_us);   /* true: it is closed */
 bool idle_stream(const struct session *s, uint64_t now_us);
@@ -223,14 +222,14 @@ bool idle_stream(const struct session *s, uint64_t now_us);
 /* --- topic.c: what a published stream gives, for many subscribers --- */
 void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m);
 void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m);
-bool sub_cancel(struct conn *c, uint32_t req,
-                uint32_t id); /* false: there is no such subscription */
+/* false: there is no such subscription */
+bool sub_cancel(struct conn *c, uint32_t req, uint32_t id);
 bool stream_taken(const struct conn *c, uint32_t id);       /* by a session or a subscription */
 void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const float *x, size_t n);
 void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *event);
 void topic_pump(struct topic *t);
-void topic_end(struct topic *t,
-               bool cancelled); /* takes NULL; subscribers still get what is kept for them */
+/* takes NULL; subscribers still get what is kept for them */
+void topic_end(struct topic *t, bool cancelled);
 void topics_sweep(struct daemon *d);                        /* what nobody needs any more */
 void subs_pump(struct conn *c);
 void subs_drop(struct conn *c);
@@ -250,14 +249,14 @@ void admit_conf(struct daemon *d); /* settings of overload, to the workers */
 void admit_tick(struct daemon *d);
 void admit_stats(const struct daemon *d, Rill__StatsReply *a);
 void admit_polls(struct daemon *d);                         /* the loop goes to wait */
-uint64_t admit_stalled_us(
-    const struct daemon *d); /* since when the loop stood still before this; 0: it did not */
+/* since when the loop stood still before this; 0: it did not */
+uint64_t admit_stalled_us(const struct daemon *d);
 
 /* --- stats.c --- */
 void stats_pulse(struct session *s, const struct lane_rec *r);
 void stats_opened(struct session *s);
-void stats_gap(struct session *s, Rill__Gap__Reason reason,
-               uint64_t samples); /* at the client's rate */
+/* at the client's rate */
+void stats_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples);
 void stats_refused(struct daemon *d, Rill__Code code);
 void stats_finished_log(struct session *s, bool cancelled);
 void stats_summary(struct daemon *d);
@@ -270,9 +269,8 @@ void info_reply(struct conn *c, uint32_t req);
 uint64_t samples_us(uint64_t n, uint32_t rate);
 
 /* --- metrics.c --- */
-char *metrics_text(struct daemon *d, bool open,
-                   size_t *ret_bytes); /* to be freed; NULL without memory. open: OpenMetrics, not
-                                          Prometheus' older text */
+/* to be freed; NULL without memory. open: OpenMetrics, not Prometheus' older text */
+char *metrics_text(struct daemon *d, bool open, size_t *ret_bytes);
 void metrics_reply(struct conn *c, uint32_t req);
 
 /* --- profile.c --- */

@@ -40,7 +40,7 @@ enum health_state { HEALTH_OK = 1, HEALTH_DRAINING, HEALTH_STUCK, HEALTH_STARTIN
 enum health_state health_state(const struct daemon *d);
 const char *health_state_name(enum health_state s);
 const char *health_reason(const struct daemon *d);      /* "" while it is well */
-uint64_t health_silent_us(const struct daemon *d,
-                          unsigned thread); /* since it was last well; 0: now */
+/* since it was last well; 0: now */
+uint64_t health_silent_us(const struct daemon *d, unsigned thread);
 
 #endif

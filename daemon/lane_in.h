@@ -19,10 +19,10 @@ static inline uint64_t now_ns(void)
 }
 
 /* lane.c, for lane_relief.c */
-void lane_audio_emit(struct lane *l, const float *x, size_t n,
-                     struct lane_rec *rec); /* samples that answer, at the model's rate */
-uint64_t lane_pos_in(const struct lane *l,
-                     uint64_t at); /* of a sample of this segment at the model's rate */
+/* samples that answer, at the model's rate */
+void lane_audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec *rec);
+/* of a sample of this segment at the model's rate */
+uint64_t lane_pos_in(const struct lane *l, uint64_t at);
 bool lane_heard_finish(struct lane *l);
 
 #endif

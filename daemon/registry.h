@@ -109,8 +109,8 @@ bool registry_on_gone(struct model *m, model_loaded *done, void *arg);
 void registry_put(struct registry *r, struct model *m);
 
 bool registry_has(const struct registry *r, const char *name);
-struct model *registry_take(
-    struct registry *r); /* out of the registry, with its reference; NULL: there is none */
+/* out of the registry, with its reference; NULL: there is none */
+struct model *registry_take(struct registry *r);
 
 /* Once a tick: lets go of models without streams for longer than keep_alive_s. */
 void registry_tick(struct registry *r, uint64_t now_us);

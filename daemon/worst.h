@@ -36,7 +36,8 @@ static inline bool worst_is(const struct worst *w, uint32_t took_us, uint32_t pu
 }
 
 void worst_put(struct worst *w, const struct worst_pulse *p);
+/* model "": all */
 size_t worst_sorted(const struct worst *w, const char *model,
-                    const struct worst_pulse *ret[WORST_KEPT]); /* model "": all */
+                    const struct worst_pulse *ret[WORST_KEPT]);
 
 #endif

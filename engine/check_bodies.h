@@ -21,9 +21,8 @@ struct body_report {
     const char *drift; /* slot and both facts of each, "; " between; lives as long as the call */
 };
 
-struct body_reports {
-    void (*each)(void *self,
-                 const struct body_report *r); /* once for each node, before those in its bodies */
+/* once for each node, before those in its bodies */
+struct body_reports { void (*each)(void *self, const struct body_report *r);
     void *self;
     unsigned n_scans, n_others;     /* added to: Scans; Loops and Ifs */
     unsigned n_drifting;            /* nodes among them that drift */

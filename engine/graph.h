@@ -73,10 +73,10 @@ struct tgraph {
 
 /* All builders return WIRE_NONE or NULL when the arena is full; callers report RILL_NOMEM. */
 void     graph_init(struct graph *g, struct arena *a, struct dims *ds, const char *name);
-bool graph_reserve(struct graph *g, uint32_t n_wires,
-                   uint32_t n_nodes); /* of an empty graph: room for so many */
-uint32_t graph_add_wire(struct graph *g, const char *name,
-                        const struct fact *fact); /* fact may be NULL */
+/* of an empty graph: room for so many */
+bool graph_reserve(struct graph *g, uint32_t n_wires, uint32_t n_nodes);
+/* fact may be NULL */
+uint32_t graph_add_wire(struct graph *g, const char *name, const struct fact *fact);
 uint32_t graph_add_input(struct graph *g, const char *name, const struct fact *fact);
 uint32_t graph_add_const(struct graph *g, const char *name, const struct tensor *value);
 bool     graph_add_output(struct graph *g, uint32_t wire);
@@ -99,8 +99,8 @@ unsigned graph_count_nodes(const struct graph *g);      /* with those of bodies 
 
 void fact_of_tensor(struct fact *f, struct dims *ds, const struct tensor *t);   /* with value = t */
 bool fact_is_static(const struct fact *f); /* type and every dimension are known integers */
-bool fact_to_tensor(const struct fact *f,
-                    struct tensor *ret); /* description (no data); false unless static */
+/* description (no data); false unless static */
+bool fact_to_tensor(const struct fact *f, struct tensor *ret);
 int  fact_print(const struct fact *f, char *buf, size_t cap);   /* "f32[1,257,S]" */
 bool fact_same(const struct fact *a, const struct fact *b);     /* type, rank and shape */
 #endif

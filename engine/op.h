@@ -65,8 +65,8 @@ rill_status attrs_parse(const struct op *op, const char *node_name, const struct
 int64_t           attr_get_int(const struct node *n, const char *name);     /* INT and CHOICE */
 float             attr_get_float(const struct node *n, const char *name);   /* FLOAT */
 struct attr_ints  attr_get_ints(const struct node *n, const char *name);
-void attr_put_ints(const struct node *n, void *attr, const char *name,
-                   struct attr_ints v); /* INTS, in a copy */
+/* INTS, in a copy */
+void attr_put_ints(const struct node *n, void *attr, const char *name, struct attr_ints v);
 
 /* ---- the three calls ---------------------------------------------------------------------- */
 

@@ -11,10 +11,11 @@
 
 struct node_step;
 
+/* NULL: block after block */
 struct step {
     void (*run)(const struct step *s, unsigned char *mem);
     void (*run_many)(const struct step *s, unsigned char *const *mem,
-                     unsigned n); /* NULL: block after block */
+                     unsigned n);
     const void *args;           /* of that kind of step, owned by the plan */
     const char *name;           /* node name, for people */
     const char *kernel;         /* op or kernel name, for people */

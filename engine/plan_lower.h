@@ -46,8 +46,8 @@ rill_status slot_constant(struct lower *l, const void *data, size_t bytes, uint3
 uint32_t    slot_root(const struct lower *l, uint32_t slot);
 size_t slot_shift(const struct lower *l, uint32_t slot); /* bytes from where its root starts */
 void        slot_use(struct lower *l, uint32_t slot, uint32_t time);
-rill_status operand_set(struct lower *l, union operand *o,
-                        uint32_t slot); /* stays registered until resolved */
+/* stays registered until resolved */
+rill_status operand_set(struct lower *l, union operand *o, uint32_t slot);
 rill_status copy_add(struct lower *l, struct copies *list, uint32_t from, uint32_t to,
                      size_t bytes);
 rill_status copies_init(struct lower *l, struct copies *list, uint32_t cap);
@@ -56,8 +56,8 @@ rill_status step_add(struct lower *l, struct steps *list,
                      const char *name, const char *kernel);
 rill_status steps_init(struct lower *l, struct steps *list, uint32_t cap);
 rill_status frame_init(struct lower *l, struct frame *f, const struct graph *g);
-rill_status wire_slot(struct lower *l, struct frame *f, uint32_t wire,
-                      uint32_t *ret); /* makes it on first sight */
+/* makes it on first sight */
+rill_status wire_slot(struct lower *l, struct frame *f, uint32_t wire, uint32_t *ret);
 rill_status wire_bytes(struct lower *l, const struct graph *g, uint32_t wire, size_t *ret);
 rill_status graph_lower(struct lower *l, struct frame *f, struct steps *ret);
 

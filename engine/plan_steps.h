@@ -83,7 +83,7 @@ void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem);
 void node_step_run(const struct step *s, unsigned char *mem);
 void scan_step_run(const struct step *s, unsigned char *mem);
 void if_step_run(const struct step *s, unsigned char *mem);
-void slice_resolve(const struct slice_copy *c,
-                   struct slice_copy *ret); /* from the fact of the whole */
+/* from the fact of the whole */
+void slice_resolve(const struct slice_copy *c, struct slice_copy *ret);
 void copy_step_run(const struct step *s, unsigned char *mem);
 #endif

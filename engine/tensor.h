@@ -39,18 +39,18 @@ struct tensor {
 
 int64_t tensor_count(const struct tensor *t);           /* elements; 1 for rank 0 */
 size_t  tensor_bytes(const struct tensor *t);
-bool tensor_count_checked(const struct tensor *t,
-                          int64_t *ret); /* false on overflow or a negative dim */
+/* false on overflow or a negative dim */
+bool tensor_count_checked(const struct tensor *t, int64_t *ret);
 void    tensor_strides(const struct tensor *t, int64_t ret[RANK_MAX]);  /* in elements, C order */
 
-struct tensor *tensor_new(struct arena *a, enum dtype type, int rank,
-                          const int64_t *dim); /* zeroed; NULL: no memory */
+/* zeroed; NULL: no memory */
+struct tensor *tensor_new(struct arena *a, enum dtype type, int rank, const int64_t *dim);
 struct tensor *tensor_clone(struct arena *a, const struct tensor *t);
 
 /* One element as a number, whatever the type (f16 and bf16 widened; not DIM). */
 double  tensor_get_f64(const struct tensor *t, const void *data, int64_t i);
-int64_t tensor_get_i64(const struct tensor *t, const void *data,
-                       int64_t i); /* floats truncate, saturating */
+/* floats truncate, saturating */
+int64_t tensor_get_i64(const struct tensor *t, const void *data, int64_t i);
 void    tensor_set_f64(const struct tensor *t, void *data, int64_t i, double v);
 
 float    f16_to_f32(uint16_t h);

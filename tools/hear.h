@@ -7,12 +7,11 @@
 
 #define HEAR_PORTS_MAX 64
 
-struct hear_calls {
-    void *arg;
-    void (*event)(void *arg, const rill_event *e,
-                  const rill_port *port); /* port: whose sink it is */
+/* port: whose sink it is */
+/* of the first audio output; NULL: not wanted */
+struct hear_calls { void *arg; void (*event)(void *arg, const rill_event *e, const rill_port *port);
     void (*audio)(void *arg, const float *y,
-                  size_t n); /* of the first audio output; NULL: not wanted */
+                  size_t n);
 };
 
 struct hear_opts {

@@ -50,8 +50,8 @@ int opts_parse(const struct command *cmd, const struct opt *table, int argc, cha
 /* Prints "rill COMMAND: text" to standard error; returns code. */
 __attribute__((format(printf, 3, 4)))
 int tool_fail(const struct command *cmd, int code, const char *fmt, ...);
-int tool_fail_status(const struct command *cmd,
-                     const rill_error *err); /* with the exit code of err->status */
+/* with the exit code of err->status */
+int tool_fail_status(const struct command *cmd, const rill_error *err);
 
 /* A cell of a table of commas, in quotes where it has to be. */
 void tool_cell_write(FILE *f, const char *text);

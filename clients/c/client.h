@@ -48,14 +48,14 @@ int client_fail(struct rill_client *c, int code, const char *format, ...);
 int client_fail_dead(struct rill_client *c, const char *what);
 
 const char *client_code_name(int code);
-struct peer_stream *client_stream(struct rill_client *c,
-                                  uint32_t id); /* 0 finds a free one; NULL if none */
+/* 0 finds a free one; NULL if none */
+struct peer_stream *client_stream(struct rill_client *c, uint32_t id);
 void client_frame_free(Rill__ServerFrame *f);                               /* takes NULL */
 
-int client_frames(
-    struct rill_client *c); /* handles the whole frames in c->in; their number or -1 */
-int client_wait(struct rill_client *c,
-                const char *for_what); /* one round; a daemon silent for timeout_ms is an error */
+/* handles the whole frames in c->in; their number or -1 */
+int client_frames(struct rill_client *c);
+/* one round; a daemon silent for timeout_ms is an error */
+int client_wait(struct rill_client *c, const char *for_what);
 int client_bytes_send(struct rill_client *c, const uint8_t *p, size_t n);
 int client_send(struct rill_client *c, const Rill__ClientFrame *f);
 
@@ -72,10 +72,10 @@ void client_on_frame(struct rill_client *c, Rill__ServerFrame *f);          /* o
 
 void client_pcm_message(Rill__Pcm *m, const struct rill_client_pcm *p);
 size_t client_wants(unsigned mask, Rill__Output want[5]);
-struct peer_stream *client_running(struct rill_client *c,
-                                   uint32_t id); /* NULL with words: it is not open */
-int client_finished(struct rill_client *c, struct peer_stream *s,
-                    struct rill_client_finished *ret); /* waits; frees the slot */
+/* NULL with words: it is not open */
+struct peer_stream *client_running(struct rill_client *c, uint32_t id);
+/* waits; frees the slot */
+int client_finished(struct rill_client *c, struct peer_stream *s, struct rill_client_finished *ret);
 
 /* ---- ctl.c ---- */
 

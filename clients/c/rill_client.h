@@ -391,20 +391,20 @@ int rill_client_ctl_sessions(struct rill_client *c,
  * file and line. On success rill_client_ctl_text() may hold notes, such as keys that need a
  * restart. Models are named, never by path. */
 int rill_client_ctl_reload(struct rill_client *c); /* settings and loaded models */
-int rill_client_ctl_reload_model(struct rill_client *c,
-                                 const char *model); /* anew, loaded or not */
+/* anew, loaded or not */
+int rill_client_ctl_reload_model(struct rill_client *c, const char *model);
 int rill_client_ctl_drain(struct rill_client *c, uint32_t grace_ms); /* 0 = as configured */
 int rill_client_ctl_load(struct rill_client *c, const char *model);
 int rill_client_ctl_unload(struct rill_client *c, const char *model);
-int rill_client_ctl_unload_wait(struct rill_client *c,
-                                const char *model); /* till its last stream has ended */
-int rill_client_ctl_swap(struct rill_client *c,
-                         const char *model); /* a new version of a loaded one */
+/* till its last stream has ended */
+int rill_client_ctl_unload_wait(struct rill_client *c, const char *model);
+/* a new version of a loaded one */
+int rill_client_ctl_swap(struct rill_client *c, const char *model);
 int rill_client_ctl_kick(struct rill_client *c, uint32_t conn); /* number of ctl_sessions() */
-int rill_client_ctl_log_level(struct rill_client *c,
-                              const char *level); /* error, warning, info, debug */
-const char *rill_client_ctl_text(
-    const struct rill_client *c); /* of the last ctl call, "" if none; until the next */
+/* error, warning, info, debug */
+int rill_client_ctl_log_level(struct rill_client *c, const char *level);
+/* of the last ctl call, "" if none; until the next */
+const char *rill_client_ctl_text(const struct rill_client *c);
 
 /* One look at everything: state and counts to *ret, each_model per model, each_session for the
  * streams that computed most, the most first. Callbacks may be NULL. Texts are valid until the next

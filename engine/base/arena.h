@@ -20,8 +20,8 @@ struct arena {
 /* Zeroed, aligned to 64 bytes; NULL when the limit or the machine has no more. {0} is a valid empty
  * arena. */
 void *arena_alloc(struct arena *a, size_t bytes);
-void *arena_alloc_array(struct arena *a, size_t n,
-                        size_t bytes); /* NULL when n * bytes overflows */
+/* NULL when n * bytes overflows */
+void *arena_alloc_array(struct arena *a, size_t n, size_t bytes);
 void *arena_copy(struct arena *a, const void *from, size_t bytes);
 char *arena_string(struct arena *a, const char *s);
 __attribute__((format(printf, 2, 3)))

@@ -34,15 +34,15 @@ const struct dim *dim_mul(struct dims *ds, const struct dim *a, const struct dim
 const struct dim *dim_add_int(struct dims *ds, const struct dim *a, int64_t k);
 const struct dim *dim_mul_int(struct dims *ds, const struct dim *a, int64_t k);
 const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t k); /* floor, k > 0 */
-const struct dim *dim_div_ceil_int(struct dims *ds, const struct dim *a,
-                                   int64_t k); /* ceiling, k > 0 */
+/* ceiling, k > 0 */
+const struct dim *dim_div_ceil_int(struct dims *ds, const struct dim *a, int64_t k);
 const struct dim *dim_min(struct dims *ds, const struct dim *a, const struct dim *b);
 const struct dim *dim_max(struct dims *ds, const struct dim *a, const struct dim *b);
 const struct dim *dim_broadcast(struct dims *ds, const struct dim *a, const struct dim *b);
-const struct dim *dim_ge(struct dims *ds, const struct dim *a,
-                         const struct dim *b); /* 1 if a >= b else 0 */
-const struct dim *dim_eq(struct dims *ds, const struct dim *a,
-                         const struct dim *b); /* 1 if a == b else 0 */
+/* 1 if a >= b else 0 */
+const struct dim *dim_ge(struct dims *ds, const struct dim *a, const struct dim *b);
+/* 1 if a == b else 0 */
+const struct dim *dim_eq(struct dims *ds, const struct dim *a, const struct dim *b);
 
 bool    dim_is_const(const struct dim *d);
 int64_t dim_value(const struct dim *d);                     /* of a constant */
@@ -57,8 +57,8 @@ bool dim_slope(const struct dim *d, const struct dim *symbol, int64_t *ret_num, 
 /* Adds the symbols of d that are not among list[0..n) yet, at most to cap; returns how many there
  * are now. */
 unsigned dim_symbols(const struct dim *d, const struct dim **list, unsigned n, unsigned cap);
-const char *dim_name(
-    const struct dim *d); /* of a symbol, NULL of anything else; lives as long as the scope */
+/* of a symbol, NULL of anything else; lives as long as the scope */
+const char *dim_name(const struct dim *d);
 
 /* The integer that symbol must be for expr == value, where expr is a number times the symbol plus a
  * number. INVALID with the reason: there is none, or it contradicts a bound; UNSUPPORTED: expr is

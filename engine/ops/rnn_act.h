@@ -4,9 +4,10 @@
 #define ENGINE_OPS_RNN_ACT_H
 #include "engine/op.h"
 
+/* y may be x */
 struct rnn_act {
     void (*run)(const struct rnn_act *a, const struct kern *k, float *y, const float *x,
-                size_t n); /* y may be x */
+                size_t n);
     float alpha, beta;
 };
 

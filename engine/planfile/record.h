@@ -37,14 +37,14 @@ struct record_reader {
 uint32_t    record_take_u32(struct record_reader *r);
 int64_t     record_take_i64(struct record_reader *r);
 float       record_take_f32(struct record_reader *r);
-const char *record_take_text(
-    struct record_reader *r); /* printable, at most RECORD_TEXT_MAX bytes */
-const void *record_take_bytes(struct record_reader *r,
-                              size_t n); /* borrowed; NULL after a failure */
+/* printable, at most RECORD_TEXT_MAX bytes */
+const char *record_take_text(struct record_reader *r);
+/* borrowed; NULL after a failure */
+const void *record_take_bytes(struct record_reader *r, size_t n);
 int64_t     record_take_range(struct record_reader *r, int64_t low, int64_t high, const char *what);
-uint32_t record_take_count(struct record_reader *r,
-                           size_t bytes_each); /* of things that take that many at least */
+/* of things that take that many at least */
+uint32_t record_take_count(struct record_reader *r, size_t bytes_each);
 void        record_wrong(struct record_reader *r, const char *what);    /* static text */
-void *record_array(struct record_reader *r, size_t n,
-                   size_t bytes); /* zeroed, in the arena, room for one more */
+/* zeroed, in the arena, room for one more */
+void *record_array(struct record_reader *r, size_t n, size_t bytes);
 #endif

@@ -27,8 +27,8 @@ uint32_t edit_int(struct graph *g, int64_t v);
  * it. */
 bool edit_sole_writer(const struct edit *e, uint32_t wire, uint32_t *ret_node);
 
-bool edit_inputs(struct edit *e, uint32_t node, const uint32_t *in,
-                 unsigned n); /* false: no memory */
+/* false: no memory */
+bool edit_inputs(struct edit *e, uint32_t node, const uint32_t *in, unsigned n);
 
 /* Node `by` writes output 0 of `node` in its stead, which goes; by's own output 0 is nobody's any
  * more. */

@@ -92,8 +92,8 @@ rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr
                       struct val *ret);
 rill_status scope_bind(struct builder *b, struct scope *s, const char *name, struct val v);
 rill_status symbol_add(struct builder *b, const char *name, struct val *ret);
-rill_status symbol_bind(struct builder *b,
-                        const struct dim *symbol); /* one that there is already */
+/* one that there is already */
+rill_status symbol_bind(struct builder *b, const struct dim *symbol);
 /* Runs the statements of f, whose parameters are bound already, and collects its results. */
 rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_fragment *f,
                          struct val *ret_results);
@@ -160,8 +160,8 @@ rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos,
 /* ---- stdlib.c ---- */
 
 const struct nnef_row *row_find(const char *name);
-rill_status formulas_parse(
-    struct builder *b); /* the operators that are formulas of others: b->formulas */
+/* the operators that are formulas of others: b->formulas */
+rill_status formulas_parse(struct builder *b);
 
 /* ---- builders in other files ---- */
 

@@ -15,16 +15,17 @@
 #define SINK_TOKENS_MAX 4096
 #define SINK_SYMBOLS_MAX 16             /* of one frame */
 
+/* works on after a frame until there is an event; NULL: frames leave no work */
+/* what is not in the arena; NULL: nothing; make may have failed */
 struct sink_kind {
     rill_port_kind port;
     rill_status (*make)(rill_sink *s, rill_error *err);     /* s->state, of s->arena */
     void (*reset)(rill_sink *s);        /* called after make too */
     void (*frame)(rill_sink *s, const float *x);            /* s->n_frames is its number */
-    void (*more)(rill_sink *s); /* works on after a frame until there is an event; NULL: frames
-                                   leave no work */
+    void (*more)(rill_sink *s);
     void (*cut)(rill_sink *s);          /* NULL: nothing goes on */
     void (*finish)(rill_sink *s);
-    void (*drop)(rill_sink *s); /* what is not in the arena; NULL: nothing; make may have failed */
+    void (*drop)(rill_sink *s);
 };
 
 extern const struct sink_kind sink_ctc, sink_keyword, sink_transducer, sink_vad;

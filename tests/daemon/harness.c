@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -95,6 +96,7 @@ bool rig_spawn(struct rig *r, char *const argv[])
 {
     r->pid = fork();
     if (r->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);       /* a test that dies leaves nobody behind */
         int fd = open(r->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
         dup2(fd, 2);
         execv(argv[0], argv);

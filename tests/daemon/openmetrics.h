@@ -29,8 +29,8 @@ struct om {
 };
 
 bool om_parse(struct om *m, const char *text);      /* false: error says line and reason */
-double om_value(const struct om *m, const char *name,
-                const char *labels); /* NAN if there is none */
+/* NAN if there is none */
+double om_value(const struct om *m, const char *name, const char *labels);
 double om_sum(const struct om *m, const char *name);        /* over all labels */
 size_t om_count(const struct om *m, const char *name);
 

@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,6 +27,7 @@ int passed_listen(int *port)
 static void child_run(struct rig *r, int fd)
 {
     char pid[16];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     int log = open(r->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
     dup2(log, 2);
     if (fd == 3)

@@ -135,12 +135,15 @@ static void test_ctl(void)
 
 /* ---- a terminal ---- */
 
+/* -1 where there are none. */
 static int terminal_open(char name[64])
 {
     int fd = posix_openpt(O_RDWR | O_NOCTTY);
     struct winsize w = { .ws_row = 24, .ws_col = 80 };
-    if (fd < 0 || grantpt(fd) < 0 || unlockpt(fd) < 0 || ptsname_r(fd, name, 64) != 0)
-        abort();
+    if (fd < 0 || grantpt(fd) < 0 || unlockpt(fd) < 0 || ptsname_r(fd, name, 64) != 0) {
+        close(fd);
+        return -1;
+    }
     ioctl(fd, TIOCSWINSZ, &w);
     return fd;
 }
@@ -211,7 +214,11 @@ static void test_terminal(int how)
 {
     char name[64];
     struct termios before, after;
-    int fd = terminal_open(name), hold = open(name, O_RDWR | O_NOCTTY), status = -1;
+    int fd = terminal_open(name), hold = fd < 0 ? -1 : open(name, O_RDWR | O_NOCTTY), status = -1;
+    if (hold < 0) {
+        check_skip("no terminal can be had here");
+        return;
+    }
     tcgetattr(hold, &before);
     screen_n = 0;
     screen[0] = '\0';

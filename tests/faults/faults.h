@@ -11,8 +11,8 @@ extern struct fault_page *page;
 
 const char *fault_name(enum fault_kind kind);
 bool faults_long(void);
-bool fault_none(
-    void); /* a sanitized daemon takes no shim beside its own: says that all is skipped */
+/* a sanitized daemon takes no shim beside its own: says that all is skipped */
+bool fault_none(void);
 bool fault_sanitized(void);                 /* memory that is freed is not given back at once */
 void fault_page_make(void);                 /* once in a program; the page goes with it */
 void fault_rig(struct rig *r, const char *more);            /* rig_start with the shim inside */

@@ -29,8 +29,8 @@ float *check_buf(struct check *t, size_t n, bool low);
 void   check_drop(struct check *t);                             /* all buffers */
 float  check_rand(struct check *t);                             /* -1..1 */
 void   check_fill(struct check *t, float *p, size_t n);         /* -1..1 */
-void check_fill_bits(struct check *t, float *p,
-                     size_t n); /* any bits: zeros, subnormals, inf and NaN too */
+/* any bits: zeros, subnormals, inf and NaN too */
+void check_fill_bits(struct check *t, float *p, size_t n);
 
 /* Same bits, NaN as a class; counts one test. */
 __attribute__((format(printf, 6, 7))) bool check_same(struct check *t, const char *what,

@@ -43,8 +43,8 @@ uint32_t gb_ints_of(struct gb *b, unsigned n, const int64_t *v);
 uint32_t gb_int(struct gb *b, int64_t v);                               /* scalar i64 */
 #define gb_ints(b, ...) gb_ints_of((b), (unsigned) (sizeof (int64_t[]) { __VA_ARGS__ } / sizeof(int64_t)), \
                                    (const int64_t[]) { __VA_ARGS__ })
-uint32_t gb_shape(struct gb *b, int rank,
-                  const struct dim *const *shape); /* i64 or dim, as the sizes are */
+/* i64 or dim, as the sizes are */
+uint32_t gb_shape(struct gb *b, int rank, const struct dim *const *shape);
 
 /* Attributes as text: "strides=2 pads=1,1 auto_pad=SAME_UPPER epsilon=0.5"; a number with a point
  * is a float, commas make lists, and what follows a ' is one word. */
