@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The commands of `rill` as a person uses them: on the default model, on bad input, with the daemon, and with a
 # microphone that is a file.  run.sh RILL RILLD AUDIO_DIR
-rill=$1 rilld=$2 audio=$3
+rill=$(realpath "$1") rilld=$(realpath "$2") audio=$(realpath "$3")
 dir=$(mktemp -d)
 daemon=
 trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
