@@ -225,11 +225,11 @@ bool listen_all(struct daemon *d, char *err, size_t n)
     if (!passed_start(d, &fds, err, n))
         return false;
     /* Under a service manager that passes sockets for clients, what it does not pass is not
-     * wanted. */
-    if (!data && !own_start(d, d->conf.daemon_socket, false, err, n))
+     * wanted. The clients' socket comes last: who reaches it finds the others. */
+    if (!control && !data && d->conf.daemon_control_socket[0] &&
+        !own_start(d, d->conf.daemon_control_socket, true, err, n))
         return false;
-    return control || data || !d->conf.daemon_control_socket[0] ||
-           own_start(d, d->conf.daemon_control_socket, true, err, n);
+    return data || own_start(d, d->conf.daemon_socket, false, err, n);
 }
 
 void listen_close(struct daemon *d)

@@ -52,6 +52,26 @@ static void test_sockets(void)
     CHECK(rig_stop(&r) == 0 && stat(sock, &st) < 0);
 }
 
+/* Who has reached the clients' socket finds the control socket too, however early it asks. */
+static void test_sockets_order(void)
+{
+    for (int i = 0; i < 20; i++) {
+        struct rig r;
+        rig_dir(&r);
+        rig_conf(&r, "");
+        char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
+        CHECK(rig_spawn(&r, argv));
+        int data = -1;
+        for (uint64_t end = now_ms() + 30000; data < 0 && now_ms() < end;)
+            data = raw_connect(r.sock);
+        int control = raw_connect(r.ctl);
+        CHECK(data >= 0 && control >= 0, "start %d: %d, %d", i, data, control);
+        close(data);
+        close(control);
+        CHECK(rig_stop(&r) == 0);
+    }
+}
+
 static void test_foreign_file(void)
 {
     struct rig r;
@@ -439,6 +459,7 @@ static void test_units(void)
 int main(void)
 {
     test_sockets();
+    test_sockets_order();
     test_foreign_file();
     test_preload_fails();
     test_reload();
