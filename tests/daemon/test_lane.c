@@ -80,7 +80,7 @@ int main(void)
                                  .align = true,
                                  .want_audio = true };
     rill_model *m;
-    rill_plan *p;
+    rill_plan *p = NULL;
     rill_error err;
     struct lane_model lm = { .plan = NULL };
     float rtf;

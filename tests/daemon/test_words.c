@@ -408,7 +408,7 @@ static void test_topic(void)
     struct rill_client_events ev = {
         .arg = &own, .text = on_text, .keyword = on_keyword, .endpoint = on_endpoint
     };
-    struct rill_client *source, *reader;
+    struct rill_client *source = NULL, *reader = NULL;
     size_t n = tones_audio(x, script);
     CHECK(rill_client_connect(&source, rig.sock, "source", 30000) == 0 &&
           rill_client_connect(&reader, rig.sock, "reader", 30000) == 0);

@@ -66,8 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 static const char *const seeds[] = {
     "\x10<blk> 0\n\xe2\x96\x81he 1\nllo 2\r\n  3\n<0xC3> 4\n<0xA9> 5\n#0 6\n",
     "\x01silence\nunknown\nyes no\n\n",
-    "\x08"
-    "a, b ,c",
+    "\10a, b ,c",
     "\x04| 0\na 1\nb 2\n<x> 3",
     "\x03\xe4\xbd\xa0 0\n\xe5\xa5\xbd 1\n<s> 2\n",
 };

@@ -458,7 +458,15 @@ static void output_shapes(struct ops_test *t)
                         { .name = "output_shape", .kind = ATTR_INTS, .ints = { 1, &size } } };
     t->what = "output_shape";
     t->runtime = 1;
-    struct walk v = { .s = { 1, 1, 1, 2, 3, { 1, 1, 5 }, { 1, 1, 3 }, { 1, 1, 2 }, { 1, 1, 1 } },
+    struct walk v = { .s = { .axes = 1,
+                             .batch = 1,
+                             .group = 1,
+                             .cin = 2,
+                             .cout = 3,
+                             .in = { 1, 1, 5 },
+                             .kernel = { 1, 1, 3 },
+                             .stride = { 1, 1, 2 },
+                             .dilation = { 1, 1, 1 } },
                       .out = { 1, 1, 10 },
                       .before = { 0, 0, 1 },
                       .deconv = true };
