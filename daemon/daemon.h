@@ -94,6 +94,7 @@ struct listener {
     bool is_control, open;
     bool paused, failing;           /* until the next tick; since accept failed */
     char path[108];                 /* to unlink; "" if passed to us */
+    char name[112];                 /* for the log; a passed one's is its own, not the setting */
     int lock_fd;
 };
 
@@ -284,6 +285,7 @@ void http_close(struct daemon *d); /* last of all: a daemon that drains says so 
 /* --- listen.c --- */
 bool listen_all(struct daemon *d, char *err, size_t n);
 void listen_tick(struct daemon *d);        /* accepts again after a failure */
+void listen_names(const struct daemon *d, char *ret, size_t n);    /* of the clients' sockets */
 void listen_close(struct daemon *d);
 
 /* --- loop.c --- */

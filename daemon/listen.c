@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <stddef.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -160,24 +161,55 @@ static int own_socket(struct listener *l, uint32_t mode, const char *group, char
     return -1;
 }
 
+/* A name in the abstract space begins with @. */
+static void listener_name(struct listener *l)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_un un;
+        struct sockaddr_storage room;
+    } a = { .any.sa_family = AF_UNSPEC };
+    socklen_t len = sizeof a;
+    size_t head = offsetof(struct sockaddr_un, sun_path);
+    snprintf(l->name, sizeof l->name, "%s", l->path[0] ? l->path : "a passed socket");
+    if (l->path[0] || getsockname(l->fd, &a.any, &len) < 0 || a.any.sa_family != AF_UNIX ||
+        len <= head || len > sizeof a.un)
+        return;
+    bool is_abstract = !a.un.sun_path[0];
+    snprintf(l->name, sizeof l->name, "%s%.*s", is_abstract ? "@" : "",
+             (int) (len - head) - is_abstract, a.un.sun_path + is_abstract);
+    text_clean(l->name);
+}
+
+void listen_names(const struct daemon *d, char *ret, size_t n)
+{
+    ret[0] = '\0';
+    for (unsigned i = 0; i < d->n_listeners; i++) {
+        size_t at = strlen(ret);
+        if (!d->listeners[i].is_control)
+            snprintf(ret + at, n - at, "%s%s", at ? ", " : "", d->listeners[i].name);
+    }
+}
+
 static bool listener_start(struct daemon *d, struct listener *l, int fd, char *err, size_t n)
 {
     l->daemon = d;
     l->fd = fd;
     l->poll.data = l;
+    listener_name(l);
     if (listen(fd, BACKLOG) < 0) {
         int why = errno;
         close(fd);
-        return fail(err, n, l->path[0] ? l->path : "passed socket", strerror(why));
+        return fail(err, n, l->name, strerror(why));
     }
     int r = uv_poll_init(&d->loop, &l->poll, fd);
     if (r < 0) {
         close(fd);
-        return fail(err, n, l->path[0] ? l->path : "passed socket", uv_strerror(r));
+        return fail(err, n, l->name, uv_strerror(r));
     }
     l->open = true;
     r = uv_poll_start(&l->poll, UV_READABLE, on_connection);
-    return r == 0 || fail(err, n, l->path[0] ? l->path : "passed socket", uv_strerror(r));
+    return r == 0 || fail(err, n, l->name, uv_strerror(r));
 }
 
 static bool passed_start(struct daemon *d, const struct notify_fds *fds, char *err, size_t n)

@@ -95,9 +95,11 @@ static void ready_check(struct daemon *d)
         uv_stop(&d->loop);
         return;
     }
+    char names[512];
     d->ready = true;
+    listen_names(d, names, sizeof names);
     log_event(&d->log, LOG_INFO, EVENT_READY, "rilld %s ready: %u threads, %s", RILL_VERSION,
-              d->n_workers, d->conf.daemon_socket);
+              d->n_workers, names);
     notify_send("READY=1\nSTATUS=Running, %u threads", d->n_workers);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rilld: streaming audio inference over a Unix socket. Start reading in loop.c. */
 #include "daemon/check.h"
+#include "daemon/conf_check.h"
 #include "daemon/daemon.h"
 
 #include <getopt.h>
@@ -13,7 +14,8 @@ static const char help[] =
     "\n"
     "  -c, --config FILE    settings (default " DEFAULT_CONFIG ", which may be missing);\n"
     "                       conf.d/*.conf beside it is read after it\n"
-    "      --check-config   read the settings, say what is wrong, and exit\n"
+    "      --check-config   read the settings, look for the models, pins and group that they\n"
+    "                       name, say what is wrong, and exit\n"
     "      --print-config   print every setting with its help and default, and exit;\n"
     "                       with --config: print the settings that are in force\n"
     "      --foreground     accepted; rilld always stays in the foreground\n"
@@ -60,6 +62,11 @@ static int options_parse(struct options *o, int argc, char **argv)
     return -1;
 }
 
+static void fault_print(const char *words)
+{
+    fprintf(stderr, "rilld: %s\n", words);
+}
+
 int main(int argc, char **argv)
 {
     struct options o = { .config = NULL };
@@ -87,7 +94,7 @@ int main(int argc, char **argv)
         conf_print(&d->conf, stdout);
         code = 0;
     } else if (o.check) {
-        code = 0;
+        code = conf_check(&d->conf, fault_print) ? 0 : 1;
     } else {
         log_init(&d->log, d->conf.log_level, d->conf.log_format, d->conf.log_journal_socket,
                  d->conf.log_client_lines_per_s);

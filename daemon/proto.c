@@ -2,6 +2,7 @@
 #include "daemon/daemon.h"
 #include "daemon/wire.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 /* What came with which: */
@@ -319,10 +320,12 @@ static void on_unloaded(void *arg, struct model *m)
 
 static struct model *model_named(struct conn *c, uint32_t req, const char *name)
 {
-    struct model *m = text_valid(name) ? registry_get(&c->daemon->registry, name) : NULL;
+    char why[FOLDERS_WHY_BYTES];
+    struct model *m = registry_get(&c->daemon->registry, name, why);
     if (!m)
-        conn_error(c, req, 0, RILL__CODE__NO_MODEL, false,
-                   "no model of that name is built in or in model_path");
+        conn_error(c, req, 0,
+                   errno == ENOENT ? RILL__CODE__NO_MODEL : RILL__CODE__MODEL_FAILED, false, "%s",
+                   why);
     return m;
 }
 

@@ -22,7 +22,7 @@ struct load_job {
     struct registry *registry;      /* outlives its jobs */
     struct model *model;
     rill_status status;
-    int why;                        /* errno of a folder that was not found */
+    char why[FOLDERS_WHY_BYTES];    /* nothing was found */
     bool checks;
     struct check check;
     char pins[CONF_STR_BYTES];
@@ -215,69 +215,33 @@ bool registry_on_gone(struct model *m, model_loaded *done, void *arg)
     return wait_add(&m->gone, done, arg);
 }
 
-static bool is_builtin(const char *name)
-{
-    const char *b;
-    for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
-        if (strcmp(b, name) == 0)
-            return true;
-    return false;
-}
-
-/* The n-th folder of the path; false past the last. */
-static bool path_part(const char *path, unsigned n, char *ret, size_t bytes)
-{
-    for (; n; n--) {
-        path = strchr(path, ':');
-        if (!path)
-            return false;
-        path++;
-    }
-    size_t len = strcspn(path, ":"), kept = len < bytes ? len : bytes - 1;
-    memcpy(ret, path, kept);
-    ret[kept] = '\0';
-    return len > 0 || strchr(path, ':');
-}
-
-/* -1: errno is ENOENT if it is in none of the folders, else why that cannot be told. */
-static int folder_find(const struct registry *r, const char *name, char *ret, size_t bytes)
-{
-    char dir[CONF_STR_BYTES];
-    int why = ENOENT;
-    for (unsigned i = 0; path_part(r->conf->models_model_path, i, dir, sizeof dir); i++) {
-        errno = ENOENT;
-        int fd = dir[0] == '/' ? model_beneath(dir, name) : -1;
-        if (fd >= 0) {
-            snprintf(ret, bytes, "%s/%s", dir, name);
-            return fd;
-        }
-        why = errno == ENOENT || errno == ENOTDIR ? why : errno;
-    }
-    errno = why;
-    return -1;
-}
-
-static bool folder_has(const struct registry *r, const char *name)
+static bool folder_has(const struct registry *r, const char *name, char why[FOLDERS_WHY_BYTES])
 {
     char path[CONF_STR_BYTES + 80];
-    int fd = folder_find(r, name, path, sizeof path);
+    int fd = folders_find(r->conf->models_model_path, name, path, sizeof path, why);
     if (fd >= 0)
         close(fd);
     return fd >= 0;
 }
 
-struct model *registry_get(struct registry *r, const char *name)
+struct model *registry_get(struct registry *r, const char *name, char why[FOLDERS_WHY_BYTES])
 {
     errno = ENOENT;
-    if (!model_name_valid(name))
+    if (!model_name_valid(name)) {
+        snprintf(why, FOLDERS_WHY_BYTES, MODEL_NAME_RULE);
         return NULL;
+    }
     struct model *m = model_find(r, name);
     bool loaded = m && (m->state == MODEL_READY || m->state == MODEL_LOADING);
-    if (!loaded && !folder_has(r, name) && !is_builtin(name))
+    if (!loaded && !folder_has(r, name, why) && !model_is_builtin(name))
         return NULL;
     if (!m)
         m = model_add(r, name);
-    return m ? registry_ref(m) : NULL;
+    if (m)
+        return registry_ref(m);
+    errno = ENOMEM;
+    snprintf(why, FOLDERS_WHY_BYTES, "out of memory, or there are %d models already", MAX_MODELS);
+    return NULL;
 }
 
 static void folder_scan(struct registry *r, const char *path)
@@ -304,7 +268,7 @@ void registry_scan(struct registry *r)
     for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
         if (model_name_valid(b) && !model_find(r, b))
             model_add(r, b);
-    for (unsigned i = 0; path_part(r->conf->models_model_path, i, dir, sizeof dir); i++)
+    for (unsigned i = 0; folders_part(r->conf->models_model_path, i, dir, sizeof dir); i++)
         if (dir[0] == '/')
             folder_scan(r, dir);
 }
@@ -345,9 +309,8 @@ static void load_work(uv_work_t *w)
     struct load_job *j = w->data;
     if (atomic_load(&j->registry->root->stop))
         j->status = RILL_AGAIN;
-    else if (j->found.fd < 0 && !is_builtin(j->model->name))
-        snprintf(j->found.model.error.text, sizeof j->found.model.error.text, "%s: %s",
-                 j->model->name, strerror(j->why));
+    else if (j->found.fd < 0 && !model_is_builtin(j->model->name))
+        snprintf(j->found.model.error.text, sizeof j->found.model.error.text, "%.400s", j->why);
     else if (is_pinned(j) && is_checked(j))
         j->status = model_find_out(&j->found);
 }
@@ -442,8 +405,8 @@ static bool load_start(struct registry *r, struct model *m)
     struct load_job *j = calloc(1, sizeof *j);
     if (!j)
         return false;
-    j->found.fd = folder_find(r, m->name, j->found.path, sizeof j->found.path);
-    j->why = errno;
+    j->found.fd = folders_find(r->conf->models_model_path, m->name, j->found.path,
+                               sizeof j->found.path, j->why);
     j->status = RILL_IO;
     if (j->found.fd < 0)
         snprintf(j->found.path, sizeof j->found.path, "%s", m->name);
@@ -535,6 +498,19 @@ bool model_is_listed(const char *names, const char *name)
         if ((at == names || at[-1] == ' ') && (!at[n] || at[n] == ' '))
             return true;
     return false;
+}
+
+bool model_names_each(const char *names, bool (*each)(void *arg, const char *name), void *arg)
+{
+    char name[66];
+    while (*names) {
+        size_t n = strcspn(names, " \t,");
+        snprintf(name, sizeof name, "%.*s", (int) (n < 65 ? n : 65), names);
+        if (n && !each(arg, name))
+            return false;
+        names += n + (names[n] != '\0');
+    }
+    return true;
 }
 
 static bool model_is_idle(const struct registry *r, struct model *m, uint64_t now_us)

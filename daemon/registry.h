@@ -7,6 +7,7 @@
 #define RILLD_REGISTRY_H
 
 #include "daemon/conf.h"
+#include "daemon/folders.h"
 #include "daemon/hist.h"
 #include "daemon/lane.h"
 
@@ -82,9 +83,9 @@ struct registry {
 void registry_init(struct registry *r, uv_loop_t *loop, const struct conf *conf);
 void registry_clear(struct registry *r);            /* streams keep the models that they hold */
 
-/* The model with one more reference, or NULL: errno is ENOENT if there is none of that name. Reads
- * the folders. */
-struct model *registry_get(struct registry *r, const char *name);
+/* The model with one more reference, or NULL and words: errno is ENOENT if there is none of that
+ * name, else that cannot be told. Reads the folders. */
+struct model *registry_get(struct registry *r, const char *name, char why[FOLDERS_WHY_BYTES]);
 
 /* Looks what there is; for lists. */
 void registry_scan(struct registry *r);
@@ -121,6 +122,10 @@ struct model *registry_ref(struct model *m);
 struct model *registry_unref(struct model *m);         /* takes NULL too; returns NULL */
 
 bool model_is_listed(const char *names, const char *name);      /* in a list with spaces between */
+/* Calls each for each name of such a list; false at the first that fails. */
+bool model_names_each(const char *names, bool (*each)(void *arg, const char *name), void *arg);
+
+#define MODEL_NAME_RULE "a model's name is 1 to 64 of a-z 0-9 . _ - and begins with no dot"
 bool model_name_valid(const char *name);
 const char *model_state_name(enum model_state s);
 

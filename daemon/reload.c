@@ -19,20 +19,6 @@ struct reload {
     struct reload *next;            /* asked for while this one was on its way; runs after it */
 };
 
-/* Calls load for each word; false at the first that fails. */
-static bool preload_each(const char *names, bool (*load)(void *arg, const char *name), void *arg)
-{
-    char name[66];
-    while (*names) {
-        size_t n = strcspn(names, " \t,");
-        snprintf(name, sizeof name, "%.*s", (int) (n < 65 ? n : 65), names);
-        if (n && !load(arg, name))
-            return false;
-        names += n + (names[n] != '\0');
-    }
-    return true;
-}
-
 /* ---- at start ---- */
 
 static void on_preloaded(void *arg, struct model *m)
@@ -57,10 +43,10 @@ static void on_preloaded(void *arg, struct model *m)
 static bool preload_one(void *arg, const char *name)
 {
     struct daemon *d = arg;
-    struct model *m = registry_get(&d->registry, name);
+    char why[FOLDERS_WHY_BYTES];
+    struct model *m = registry_get(&d->registry, name, why);
     if (!m) {
-        log_line(&d->log, LOG_ERROR,
-                 "models.preload: '%s' is neither built in nor a folder in model_path", name);
+        log_line(&d->log, LOG_ERROR, "models.preload: '%s': %s", name, why);
         return false;
     }
     d->preloads_left++;
@@ -74,7 +60,7 @@ static bool preload_one(void *arg, const char *name)
 
 bool daemon_preload(struct daemon *d)
 {
-    return preload_each(d->conf.models_preload, preload_one, d);
+    return model_names_each(d->conf.models_preload, preload_one, d);
 }
 
 /* ---- later ---- */
@@ -174,10 +160,10 @@ static void on_reloaded(void *arg, struct model *m)
 static bool reload_one(void *arg, const char *name)
 {
     struct reload *r = arg;
-    struct model *m = registry_get(&r->registry, name);
+    char why[FOLDERS_WHY_BYTES];
+    struct model *m = registry_get(&r->registry, name, why);
     if (!m) {
-        snprintf(r->err, sizeof r->err,
-                 "models.preload: '%s' is neither built in nor a folder in model_path", name);
+        snprintf(r->err, sizeof r->err, "models.preload: '%s': %s", name, why);
         return false;
     }
     r->left++;
@@ -192,12 +178,13 @@ static bool reload_one(void *arg, const char *name)
 /* What is loaded now and still there is loaded anew too. */
 static void reload_loaded(struct reload *r)
 {
+    char why[FOLDERS_WHY_BYTES];
     for (const struct model *m = r->daemon->registry.models; m && !r->err[0]; m = m->next) {
         if (m->state != MODEL_READY || model_is_listed(r->conf.models_preload, m->name))
             continue;
-        struct model *new = registry_get(&r->registry, m->name);
+        struct model *new = registry_get(&r->registry, m->name, why);
         if (!new && errno != ENOENT)
-            snprintf(r->err, sizeof r->err, "%s: %s", m->name, strerror(errno));
+            snprintf(r->err, sizeof r->err, "%s: %s", m->name, why);
         if (!new)
             continue;
         r->left++;
@@ -228,7 +215,7 @@ static void reload_run(struct daemon *d, struct reload *r)
     registry_init(&r->registry, &d->loop, &r->conf);
     r->registry.root = &d->registry;
     if (conf_load(&r->conf, d->conf_path, d->conf_may_miss, r->err) &&
-        preload_each(r->conf.models_preload, reload_one, r))
+        model_names_each(r->conf.models_preload, reload_one, r))
         reload_loaded(r);
     r->starting = false;
     if (!r->left)

@@ -209,13 +209,11 @@ static bool request_check(struct session *s, struct conn *c, uint32_t req,
 static struct model *model_choose(struct conn *c, uint32_t req, const Rill__OpenStream *m)
 {
     const char *name = *m->model ? m->model : c->daemon->conf.models_default_model;
-    struct model *found = NULL;
-    if (!model_name_valid(name))
-        refuse(c, req, m->stream, RILL__CODE__NO_MODEL,
-               "a model's name is 1 to 64 of a-z 0-9 . _ - and begins with no dot");
-    else if (!(found = registry_get(&c->daemon->registry, name)))
-        refuse(c, req, m->stream, RILL__CODE__NO_MODEL,
-               "no model of that name is built in or in model_path");
+    char why[FOLDERS_WHY_BYTES];
+    struct model *found = registry_get(&c->daemon->registry, name, why);
+    if (!found)
+        refuse(c, req, m->stream,
+               errno == ENOENT ? RILL__CODE__NO_MODEL : RILL__CODE__MODEL_FAILED, why);
     return found;
 }
 

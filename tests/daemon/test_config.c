@@ -96,6 +96,59 @@ static void test_mistakes(void)
     CHECK(code == 0, "%s", out);
 }
 
+/* What the settings name must be there: the words say which setting and what. */
+static void test_names(const char *text, const char *what)
+{
+    int code;
+    file_write("rilld.conf", text);
+    const char *out = check(&code);
+    CHECK(code == (*what ? 1 : 0) && strstr(out, what), "for \"%s\": %s", text, out);
+}
+
+static void test_named(void)
+{
+    char text[512], path[128], hex[65];
+    test_names("[models]\ndefault_model = nosuch\n",
+               "models.default_model: 'nosuch': no model of that name is built in or in "
+               "model_path");
+    test_names("[models]\ndefault_model = ../x\n", "begins with no dot");
+    test_names("[models]\npreload = wiener nosuch half\n", "models.preload: 'nosuch': no model");
+    test_names("[models]\npreload = wiener half\n", "");
+    test_names("[models]\npreload =\n", "");
+    test_names("[models]\nmodel_path = here:/nonexistent\n", "models.model_path: 'here': must");
+    test_names("[daemon]\nsocket_group = no-such-group-here\n",
+               "daemon.socket_group: 'no-such-group-here': there is no such group");
+    test_names("[daemon]\nsocket_group = root\n", "");
+    test_names("[models]\npins = /nonexistent/pins\n", "models.pins: /nonexistent/pins: No such");
+    memset(hex, 'a', 64);
+    hex[64] = '\0';
+    snprintf(text, sizeof text, "# models\n%s  half\n", hex);
+    file_write("pins", text);
+    snprintf(path, sizeof path, "[models]\npins = %s/pins\n", dir);
+    test_names(path, "");
+    snprintf(text, sizeof text, "%s  half\n%s\n", hex, hex);
+    file_write("pins", text);
+    test_names(path, "pins:2 is no line of 64 hex digits");
+    /* A folder of the path; one that cannot be searched is told. */
+    snprintf(path, sizeof path, "%s/models", dir);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/models/mine", dir);
+    mkdir(path, 0700);
+    snprintf(text, sizeof text, "[models]\nmodel_path = %s/models\npreload = mine\n", dir);
+    test_names(text, "");
+    snprintf(path, sizeof path, "%s/loop", dir);
+    CHECK(symlink("loop", path) == 0);
+    snprintf(text, sizeof text, "[models]\nmodel_path = %s/loop\npreload = mine\n", dir);
+    test_names(text, "/loop of model_path cannot be searched for it: Too many levels");
+    snprintf(text, sizeof text, "[models]\nmodel_path = %s/loop:%s/models\npreload = mine\n", dir,
+             dir);
+    test_names(text, "");
+    /* Everything that is wrong is said at once. */
+    test_names("[models]\ndefault_model = one\npreload = two\npins = /nonexistent/pins\n", "'one'");
+    test_names("[models]\ndefault_model = one\npreload = two\npins = /nonexistent/pins\n", "'two'");
+    test_names("[models]\ndefault_model = one\npreload = two\npins = /nonexistent/pins\n", "pins:");
+}
+
 static void test_drop_ins(void)
 {
     char path[64], args[128];
@@ -160,6 +213,7 @@ int main(void)
     test_good("; a comment\n[daemon]\nworkers = 4 ; inline\nsocket_mode = "
               "0600\n[limits]\nrtf_budget = 0.5\n");
     test_mistakes();
+    test_named();
     test_template();
     test_options();
     test_drop_ins();

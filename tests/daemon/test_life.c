@@ -96,7 +96,7 @@ static void test_preload_fails(void)
     char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
     rig_spawn(&r, argv);
     CHECK(rig_wait(&r, 10000) == 1);
-    CHECK(rig_log_has(&r, "'nosuch' is neither built in nor a folder", 100));
+    CHECK(rig_log_has(&r, "models.preload: 'nosuch': no model of that name is built in", 100));
     rig_clean(&r);
 }
 
@@ -412,6 +412,10 @@ static void test_activation(void)
     CHECK(rill_client_ctl_status(c, &st, NULL, NULL) < 0);
     rill_client_free(c);
     rill_client_free(ctl);
+    char ready[128];
+    snprintf(ready, sizeof ready, "threads, %s\n", data);
+    CHECK(rig_log_has(&r, ready, 10000), "the log names the socket that was passed: %s",
+          rig_log(&r));
     struct stat s;
     kill(r.pid, SIGTERM);
     CHECK(rig_wait(&r, 10000) == 0);

@@ -537,6 +537,42 @@ static void test_names(void)
     CHECK(rig_stop(&r) == 0);
 }
 
+/* A folder that cannot be searched is told with its name and why, and is no missing model. */
+static void test_folder_unreadable(void)
+{
+    struct rig r;
+    struct slow_stream s;
+    char dir[256], aside[300], words[400], err[512];
+    rig_start(&r, "");
+    struct rill_client *ctl = client(r.ctl);
+    model_put(&r, "m", "wiener");
+    model_put(&r, "loaded", "wiener");
+    slow_open(&s, &r, "loaded");
+    snprintf(dir, sizeof dir, "%s/models", r.dir);
+    snprintf(aside, sizeof aside, "%s.aside", dir);
+    CHECK(rename(dir, aside) == 0 && symlink("models", dir) == 0);
+    snprintf(words, sizeof words, "%s of model_path cannot be searched for it: Too many", dir);
+    CHECK(open_code(&r, "m") == RILL__CODE__MODEL_FAILED);
+    CHECK(volume_of(&r, "m", err) == 0 && strstr(err, words), "%s", err);
+    const char *names[] = { "m", "loaded" };
+    for (int i = 0; i < 2; i++)
+        CHECK(rill_client_ctl_reload_model(ctl, names[i]) < 0 &&
+                  rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
+                  strstr(rill_client_error(ctl), words),
+              "%s: %s", names[i], rill_client_error(ctl));
+    CHECK(rill_client_ctl_load(ctl, "m") < 0 && strstr(rill_client_error(ctl), words), "%s",
+          rill_client_error(ctl));
+    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), words), "%s",
+          rill_client_error(ctl));
+    CHECK(volume_of(&r, "half", err) == 0.5f, "what is built in needs no folder: %s", err);
+    CHECK(unlink(dir) == 0 && rename(aside, dir) == 0);
+    CHECK(volume_of(&r, "m", err) == 1, "%s", err);
+    CHECK(open_code(&r, "nosuch") == RILL__CODE__NO_MODEL);
+    slow_close(&s, 1);
+    rill_client_free(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
 /* ---- pins ---- */
 
 static void test_pins(void)
@@ -815,6 +851,7 @@ int main(int argc, char **argv)
         test_real();
         return check_end();
     }
+    test_folder_unreadable();
     test_swap();
     test_reload_all();
     test_unload();

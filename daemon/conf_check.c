@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/conf_check.h"
+#include "daemon/beneath.h"
+#include "daemon/folders.h"
+#include "daemon/registry.h"
+
+#include <grp.h>
+#include <string.h>
+#include <unistd.h>
+
+struct checking {
+    const struct conf *conf;
+    const char *key;                /* that the name is of */
+    void (*tell)(const char *words);
+    bool good;
+};
+
+static void fault_tell(struct checking *k, const char *key, const char *name, const char *why)
+{
+    char words[CONF_STR_BYTES + FOLDERS_WHY_BYTES + 80];
+    snprintf(words, sizeof words, "%s: '%s': %s", key, name, why);
+    k->tell(words);
+    k->good = false;
+}
+
+static bool name_check(void *arg, const char *name)
+{
+    struct checking *k = arg;
+    char path[CONF_STR_BYTES + 80], why[FOLDERS_WHY_BYTES];
+    if (!model_name_valid(name)) {
+        fault_tell(k, k->key, name, MODEL_NAME_RULE);
+        return true;
+    }
+    int fd = folders_find(k->conf->models_model_path, name, path, sizeof path, why);
+    if (fd >= 0)
+        close(fd);
+    else if (!model_is_builtin(name))
+        fault_tell(k, k->key, name, why);
+    return true;
+}
+
+static void folders_check(struct checking *k)
+{
+    char dir[CONF_STR_BYTES];
+    for (unsigned i = 0; folders_part(k->conf->models_model_path, i, dir, sizeof dir); i++)
+        if (dir[0] && dir[0] != '/')
+            fault_tell(k, "models.model_path", dir, "must begin with /; it would be passed over");
+}
+
+/* Every line is read, since a bad one keeps all models out. */
+static void pins_check(struct checking *k)
+{
+    uint8_t sha256[32];
+    char why[512];
+    if (*k->conf->models_pins && pin_find(k->conf->models_pins, "", sha256, why, sizeof why) < 0) {
+        k->tell(why);
+        k->good = false;
+    }
+}
+
+static void group_check(struct checking *k)
+{
+    const char *group = k->conf->daemon_socket_group;
+    if (*group && !getgrnam(group))
+        fault_tell(k, "daemon.socket_group", group, "there is no such group");
+}
+
+bool conf_check(const struct conf *c, void (*tell)(const char *words))
+{
+    struct checking k = { .conf = c, .tell = tell, .good = true, .key = "models.default_model" };
+    group_check(&k);
+    folders_check(&k);
+    name_check(&k, c->models_default_model);
+    k.key = "models.preload";
+    model_names_each(c->models_preload, name_check, &k);
+    pins_check(&k);
+    return k.good;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* conf_check.h - settings that can be read and that the daemon could not work with. */
+#ifndef RILLD_CONF_CHECK_H
+#define RILLD_CONF_CHECK_H
+
+#include "daemon/conf.h"
+
+/* Looks for the models, the pins and the group that the settings name; loads nothing. Calls tell
+ * with words for each that is not there or cannot be read. True if all are well. */
+bool conf_check(const struct conf *c, void (*tell)(const char *words));
+
+#endif
