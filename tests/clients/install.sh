@@ -44,7 +44,7 @@ printf '[daemon]\nsocket = %s\ncontrol_socket =\n' "$dir/s" >"$dir/rilld.conf"
 "$rilld" --config "$dir/rilld.conf" 2>"$dir/log" &
 daemon=$!
 n=0
-while [ ! -S "$dir/s" ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done
+while ! grep -q " ready: " "$dir/log" && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done
 tail -c +45 "$root/examples/audio/noisy.wav" | head -c 128000 >"$dir/in.f32"
 good "the example streams" sh -c "'$dir/client' '$dir/s' <'$dir/in.f32' >'$dir/out.f32'"
 good "as much comes back" test "$(wc -c <"$dir/out.f32")" = "$(wc -c <"$dir/in.f32")"

@@ -40,7 +40,7 @@ printf '[daemon]\nsocket = %s\ncontrol_socket =\n' "$dir/s" >"$dir/rilld.conf"
 "$rilld" --config "$dir/rilld.conf" 2>"$dir/log" &
 daemon=$!
 n=0
-while [ ! -S "$dir/s" ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done
+while ! grep -q " ready: " "$dir/log" && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done
 
 tail -c +45 "$root/examples/audio/noisy.wav" >"$dir/noisy.raw"
 tail -c +45 "$root/examples/audio/digits.wav" >"$dir/digits.raw"

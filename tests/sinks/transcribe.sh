@@ -128,7 +128,7 @@ printf '[daemon]\nsocket = %s\ncontrol_socket = %s\n[models]\nmodel_path = %s\n'
 "$3" --config "$dir/conf" 2>"$dir/log" &
 daemon=$!
 tries=0
-while [ ! -S "$dir/s" ] && [ $tries -lt 100 ]; do
+while ! grep -q " ready: " "$dir/log" && [ $tries -lt 300 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done

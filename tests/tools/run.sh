@@ -235,7 +235,7 @@ expect 4 "$dir/s" "$rill" stream --socket "$dir/s" "$audio/noisy.wav" "$dir/x.wa
 "$rilld" --config "$dir/conf" 2>"$dir/log" &
 daemon=$!
 tries=0
-until [ -S "$dir/c" ] || [ $tries = 100 ]; do tries=$((tries + 1)); sleep 0.1; done
+until grep -q " ready: " "$dir/log" || [ $tries = 300 ]; do tries=$((tries + 1)); sleep 0.1; done
 expect 0 '"out_samples": 144000' "$rill" stream --json --socket "$dir/s" "$audio/noisy.wav" "$dir/streamed.wav"
 cmp -s "$dir/streamed.wav" "$dir/clean.wav" && passed=$((passed + 1)) ||
     { failed=$((failed + 1)); echo "FAILED: the daemon's output is not that of rill denoise"; }
