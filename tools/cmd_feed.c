@@ -122,12 +122,12 @@ static void feed_connect(struct feed *f)
         feed_disconnect(f);
         return;
     }
-    rill_client_set_events(f->client, &ev);
     if (rill_client_open(f->client, STREAM, &o, &opened) < 0 ||
         rill_client_publish(f->client, STREAM, &p, NULL) < 0) {
         feed_disconnect(f);
         return;
     }
+    rill_client_set_events(f->client, &ev);     /* refusals until here are told as they return */
     fprintf(stderr, "rill feed: %s: published, %u Hz through %s\n", f->topic, f->rate_hz,
             opened.model);
     f->retry_s = RETRY_FIRST_S;

@@ -110,7 +110,13 @@ static int pump(struct pipe *p)
     }
     if (more < 0 || p->failed)
         return more < 0 ? more : tool_fail(p->cmd, -TOOL_IO, "standard output takes no more");
-    return rill_client_finish(p->c, STREAM_ID, &p->fin);
+    int code = rill_client_finish(p->c, STREAM_ID, &p->fin);
+    if (code || !fill)
+        return code;
+    return tool_fail(p->cmd, -TOOL_BAD_INPUT,
+                     "standard input is cut off: its last %zu bytes are no whole frame of %zu "
+                     "bytes and were left out",
+                     fill, p->frame_bytes);
 }
 
 static int pipe_run(struct pipe *p, const char *socket, const struct rill_client_open *open)
@@ -205,7 +211,9 @@ const struct command cmd_pipe = {
                "later. What is heard is told in lines of\n"
                "seconds and start, end, keyword WORD or text WORDS: on standard output where the "
                "model gives no audio, else on\n"
-               "standard error, as are gaps.\n\n"
+               "standard error, as are gaps. Input that ends within a frame is told and gives "
+               "exit code 3; what was whole is\n"
+               "processed.\n\n"
                "  arecord -t raw -f S16_LE -r 16000 | rill pipe | aplay -t raw -f S16_LE -r 16000",
     .run = run,
 };

@@ -50,8 +50,19 @@ good "as much comes out as goes in" size_is "$dir/clean.raw" "$(wc -c <"$dir/noi
 good "live" sh -c "rill pipe <'$dir/noisy.raw' >'$dir/live.raw'"
 good "as much comes out live" size_is "$dir/live.raw" "$(wc -c <"$dir/noisy.raw")"
 good "in odd pieces" sh -c "dd if='$dir/noisy.raw' bs=333 2>/dev/null | rill pipe --pace file | cmp - '$dir/clean.raw'"
-good "half a sample at the end is left out" sh -c "head -c 32001 '$dir/noisy.raw' | rill pipe >'$dir/half.raw'"
+# cut BYTES OPTIONS...: that much of the file; the exit code is rill's
+cut()
+{
+    n=$1
+    shift
+    head -c "$n" "$dir/noisy.raw" | rill pipe "$@" 2>"$dir/cut" >"$dir/half.raw"
+    [ $? = 3 ]
+}
+good "half a sample at the end is told" cut 32001
+good "with what was left out" grep -q "cut off: its last 1 bytes are no whole frame of 2 bytes" "$dir/cut"
 good "all others come" size_is "$dir/half.raw" 32000
+good "half a frame of two channels too" cut 32002 -c 2 --pace file
+good "all its others come" size_is "$dir/half.raw" 32000
 good "nothing gives nothing" sh -c "rill pipe </dev/null >'$dir/none.raw' && [ ! -s '$dir/none.raw' ]"
 good "two channels of three bytes" sh -c "head -c 96000 '$dir/noisy.raw' | rill pipe -c 2 -f s24 -r 48000 >'$dir/wide.raw'"
 good "as many of them" size_is "$dir/wide.raw" 96000

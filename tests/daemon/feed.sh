@@ -66,6 +66,26 @@ wait $feed
 check "the feed ends with its file" [ $? = 0 ]
 check "nothing was left out" grep -q " 0 left out" "$dir/feed"
 
+# ---- a refusal is told once
+"$rill" feed --model nosuch --file "$audio/digits.wav" other 2>"$dir/feed3" &
+feed=$!
+check "a model that is not there is told" has "$dir/feed3" "NO_MODEL" 1
+kill -TERM $feed
+wait $feed
+check "once an attempt" sh -c '[ "$(grep -c NO_MODEL "$1")" = "$(grep -c "next attempt" "$1")" ]' - "$dir/feed3"
+"$rill" feed --file "$audio/digits.wav" twice 2>"$dir/feed4" &
+first=$!
+check "one has the name" has "$dir/feed4" "published" 1
+"$rill" feed --file "$audio/digits.wav" twice 2>"$dir/feed5" &
+feed=$!
+check "a name that is taken is told" has "$dir/feed5" "next attempt" 1
+kill -TERM $feed
+wait $feed
+check "once too" sh -c 'cat "$1"; [ "$(grep -c "twice: BAD_ARG" "$1")" = "$(grep -c "next attempt" "$1")" ]' - "$dir/feed5"
+kill -TERM $first
+wait $first
+feed=
+
 # ---- the daemon goes and comes, well within the minute that is fed
 {
     printf 'RIFF\044\114\035\000WAVEfmt \020\000\000\000\001\000\001\000\200\076\000\000\000\175\000\000\002\000\020\000'
