@@ -347,7 +347,7 @@ static void put(const char *dir, const char *name, const void *bytes, size_t n)
     snprintf(path, sizeof path, "%s/%s", dir, name);
     FILE *f = fopen(path, "wb");
     if (!f || (n && fwrite(bytes, 1, n, f) != n) || fclose(f))
-        abort();
+        give_up("%s: %s", path, strerror(errno));
 }
 
 /* A model's folder with the row's file and what hostile names in it may point at. */
@@ -439,7 +439,7 @@ static long row_open(const struct row *r, const char *path, struct verdict *v)
     int ends[2], status = -1;
     struct rusage use = { .ru_maxrss = 0 };
     if (pipe(ends) < 0)
-        abort();
+        give_up("no pipe: %s", strerror(errno));
     pid_t pid = fork();
     if (pid == 0) {
         if (!SANITIZED)

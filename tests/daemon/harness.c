@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define RAW_HELLO_MS 20000
+
 unsigned n_passed, n_failed, n_skipped, stream_timeout_ms = 30000;
 
 bool check_note(const char *file, int line, const char *text, int good, ...)
@@ -46,6 +48,36 @@ int check_end(void)
     return n_failed ? 1 : n_passed ? 0 : 77;
 }
 
+static char newest_log[sizeof((struct rig *) NULL)->log];
+
+static void log_end_print(const char *path)
+{
+    char text[4096];
+    FILE *f = fopen(path, "r");
+    if (f && fseek(f, 1 - (long) sizeof text, SEEK_END) < 0)
+        rewind(f);
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    if (f)
+        fclose(f);
+    printf("the end of the daemon's log:\n%s\n", n ? text : "(nothing)");
+    fflush(stdout);
+}
+
+void give_up(const char *format, ...)
+{
+    va_list ap;
+    n_failed++;
+    printf("gave up: ");
+    va_start(ap, format);
+    vprintf(format, ap);
+    va_end(ap);
+    printf("\n");
+    if (newest_log[0])
+        log_end_print(newest_log);
+    exit(check_end());
+}
+
 bool is_fake(void)
 {
     const char *e = getenv("RILL_FAKE");
@@ -70,9 +102,10 @@ float noise(uint32_t *seed)
 void rig_dir(struct rig *r)
 {
     memset(r, 0, sizeof *r);
+    r->failed_before = n_failed;
     snprintf(r->dir, sizeof r->dir, "/tmp/rilld-test-XXXXXX");
     if (!mkdtemp(r->dir))
-        abort();
+        give_up("no folder %s: %s", r->dir, strerror(errno));
     snprintf(r->sock, sizeof r->sock, "%s/s", r->dir);
     snprintf(r->ctl, sizeof r->ctl, "%s/c", r->dir);
     snprintf(r->conf, sizeof r->conf, "%s/rilld.conf", r->dir);
@@ -83,7 +116,7 @@ void rig_conf(struct rig *r, const char *more)
 {
     FILE *f = fopen(r->conf, "w");
     if (!f)
-        abort();
+        give_up("%s: %s", r->conf, strerror(errno));
     fprintf(f,
             "[daemon]\nsocket = %s\ncontrol_socket = %s\nworkers = 2\n[limits]\nrtf_budget = "
             "1000\n[overload]\npolicy = off\n"
@@ -94,6 +127,7 @@ void rig_conf(struct rig *r, const char *more)
 
 bool rig_spawn(struct rig *r, char *const argv[])
 {
+    memcpy(newest_log, r->log, sizeof newest_log);
     r->pid = fork();
     if (r->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);       /* a test that dies leaves nobody behind */
@@ -126,10 +160,8 @@ void rig_start(struct rig *r, const char *more)
     rig_dir(r);
     rig_conf(r, more);
     argv[2] = r->conf;
-    if (!argv[0] || !rig_spawn(r, argv) || !rig_wait_ready(r)) {
-        printf("0 passed, 1 failed\n");
-        exit(1);
-    }
+    if (!argv[0] || !rig_spawn(r, argv) || !rig_wait_ready(r))
+        give_up("the daemon did not start");
 }
 
 int rig_wait(struct rig *r, int timeout_ms)
@@ -153,6 +185,8 @@ int rig_wait(struct rig *r, int timeout_ms)
 void rig_clean(struct rig *r)
 {
     char cmd[128];
+    if (n_failed > r->failed_before)
+        log_end_print(r->log);
     snprintf(cmd, sizeof cmd, "rm -rf '%s'", r->dir);
     if (system(cmd) != 0)
         printf("left behind: %s\n", r->dir);
@@ -166,6 +200,16 @@ int rig_stop(struct rig *r)
         printf("exit code %d, log:\n%s", rc, rig_log(r));
     rig_clean(r);
     return rc;
+}
+
+bool rig_freeze(struct rig *r)
+{
+    int status = 0;
+    if (kill(r->pid, SIGSTOP) == 0 && waitpid(r->pid, &status, WUNTRACED) == r->pid &&
+        WIFSTOPPED(status))
+        return true;
+    printf("the daemon could not be stopped: status %x\n", (unsigned) status);
+    return false;
 }
 
 const char *rig_log(struct rig *r)
@@ -247,7 +291,7 @@ bool raw_closed(int fd, int timeout_ms)
 bool raw_preface(int fd)
 {
     uint8_t b[8];
-    return raw_send(fd, "RILL\1\0\0\0", 8) && raw_recv(fd, b, 8, 5000) == 8 &&
+    return raw_send(fd, "RILL\1\0\0\0", 8) && raw_recv(fd, b, 8, RAW_HELLO_MS) == 8 &&
         memcmp(b, "RILL\1\0\0\0", 8) == 0;
 }
 
@@ -255,7 +299,7 @@ size_t frame_make(uint8_t *to, size_t cap, const Rill__ClientFrame *f)
 {
     size_t n = rill__client_frame__get_packed_size(f);
     if (n + 4 > cap)
-        abort();
+        give_up("a frame of %zu bytes does not fit into %zu", n, cap);
     for (int i = 0; i < 4; i++)
         to[i] = (uint8_t) (n >> (8 * i));
     rill__client_frame__pack(f, to + 4);
@@ -289,14 +333,15 @@ int raw_hello(const char *path)
     f.req = 1;
     f.m_case = RILL__CLIENT_FRAME__M_HELLO;
     f.hello = &h;
-    if (fd < 0 || !raw_preface(fd) || !raw_frame(fd, &f)) {
-        printf("no Hello\n");
-        fflush(stdout);
-        abort();
-    }
-    Rill__ServerFrame *a = raw_answer(fd, 5000);
+    if (fd < 0)
+        give_up("nobody listens at %s: %s", path, strerror(errno));
+    if (!raw_preface(fd) || !raw_frame(fd, &f))
+        give_up("no preface from %s", path);
+    Rill__ServerFrame *a = raw_answer(fd, RAW_HELLO_MS);
     if (!a || a->m_case != RILL__SERVER_FRAME__M_HELLO)
-        abort();
+        give_up("no Hello from %s, but %s", path,
+                !a ? "the end or silence"
+                    : a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "another answer");
     rill__server_frame__free_unpacked(a, NULL);
     return fd;
 }

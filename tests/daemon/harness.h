@@ -23,11 +23,14 @@ extern unsigned stream_timeout_ms;          /* of stream_whole: how long nothing
 bool check_note(const char *file, int line, const char *text, int good, ...);
 void check_skip(const char *what);
 int check_end(void);                        /* prints the totals; exit code */
+/* Ends the test as failed: what was awaited in vain, and what the newest daemon said last. */
+void give_up(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 bool is_fake(void);
 
 struct rig {
     char dir[64], sock[96], ctl[96], conf[96], log[96];
     pid_t pid;
+    unsigned failed_before;
 };
 
 void rig_dir(struct rig *r);                        /* makes the folder and the names */
@@ -37,7 +40,8 @@ bool rig_wait_ready(struct rig *r);
 void rig_start(struct rig *r, const char *more);    /* all of the above with $RILLD */
 int rig_wait(struct rig *r, int timeout_ms);        /* exit status; -1 after killing it */
 int rig_stop(struct rig *r);                        /* SIGTERM, exit status, removes the folder */
-void rig_clean(struct rig *r);
+void rig_clean(struct rig *r);      /* the log's end is printed where a check has failed */
+bool rig_freeze(struct rig *r);     /* SIGSTOP; returns when no thread of it runs any more */
 bool rig_log_has(struct rig *r, const char *text, int timeout_ms);
 const char *rig_log(struct rig *r);                 /* whole log; static memory */
 

@@ -2,6 +2,7 @@
 #include "tests/daemon/passed.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -18,7 +19,7 @@ int passed_listen(int *port)
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (fd < 0 || bind(fd, (struct sockaddr *) &a, sizeof a) < 0 ||
         getsockname(fd, (struct sockaddr *) &a, &len) < 0 || listen(fd, 16) < 0)
-        abort();
+        give_up("port %d on the loopback: %s", *port, strerror(errno));
     *port = ntohs(a.sin_port);
     return fd;
 }

@@ -5,8 +5,8 @@
 
 #include "tests/daemon/harness.h"
 
-/* Listens on the loopback at *port, or where there is room if that is 0, and notes where; aborts if
- * it cannot. */
+/* Listens on the loopback at *port, or where there is room if that is 0, and notes where; ends the
+ * test if it cannot. */
 int passed_listen(int *port);
 
 /* $RILLD with the settings of r->conf, which stands already, and fd under the name "metrics"; takes

@@ -3,6 +3,7 @@
  * says. */
 #include "tests/daemon/harness.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@ static void file_write(const char *name, const char *text)
     snprintf(path, sizeof path, "%s/%s", dir, name);
     FILE *f = fopen(path, "w");
     if (!f)
-        abort();
+        give_up("%s: %s", path, strerror(errno));
     fputs(text, f);
     fclose(f);
 }
@@ -208,7 +209,7 @@ int main(void)
 {
     char cmd[64];
     if (!mkdtemp(dir))
-        abort();
+        give_up("%s: %s", dir, strerror(errno));
     test_good("");
     test_good("; a comment\n[daemon]\nworkers = 4 ; inline\nsocket_mode = "
               "0600\n[limits]\nrtf_budget = 0.5\n");

@@ -181,7 +181,7 @@ static void test_socket_bytes(void)
     for (uint32_t k = 0; k < 60; k++)
         if (!CHECK(raw_audio(fd, k, (uint64_t) k * PULSE, x, sizeof x)) || !pulses_wait(&w, k + 1))
             break;
-    kill(r.pid, SIGSTOP);                   /* nothing follows what is read */
+    CHECK(rig_freeze(&r));                  /* nothing follows what is read */
     for (ssize_t n; (n = recv(fd, b, sizeof b, MSG_DONTWAIT)) > 0;)
         held += (size_t) n;
     kill(r.pid, SIGCONT);
@@ -341,7 +341,7 @@ static void test_stood_still(void)
     rig_start(&r, "preload = wiener\n[limits]\nhello_timeout_ms = 1000\nidle_timeout_ms = 1000\n");
     int quiet = raw_hello(r.sock), fd = raw_connect(r.sock);
     CHECK(raw_send(fd, "RILL\1\0\0\0", 8) && raw_recv(fd, preface, 8, 5000) == 8);
-    kill(r.pid, SIGSTOP);
+    CHECK(rig_freeze(&r));
     CHECK(raw_send(fd, "\4\0\0\0\x08\1\x12\0", 8) && raw_send(quiet, "\4\0\0\0\x08\2\x42\0", 8));
     usleep(2500000);
     kill(r.pid, SIGCONT);

@@ -187,7 +187,7 @@ static Rill__ServerFrame *health_get(int fd)
     raw_frame(fd, &f);
     Rill__ServerFrame *a = raw_answer(fd, 5000);
     if (!a || a->m_case != RILL__SERVER_FRAME__M_HEALTH)
-        abort();
+        give_up("no answer to Health");
     return a;
 }
 
@@ -263,7 +263,7 @@ static void test_stopped(void)
     CHECK(rill_client_connect(&c, r.sock, "stop", 20000) == 0 &&
           rill_client_open(c, 1, &o, NULL) == 0);
     CHECK(rill_client_send(c, 1, x, sizeof x) == 0);
-    kill(r.pid, SIGSTOP);
+    CHECK(rig_freeze(&r));
     usleep(2500000);
     kill(r.pid, SIGCONT);
     for (int i = 0; i < 10; i++, usleep(50000))

@@ -7,6 +7,7 @@
 #include "tests/daemon/passed.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -118,7 +119,7 @@ static int http_connect(void)
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *) &a, sizeof a) < 0)
-        abort();
+        give_up("port %d: %s", port, strerror(errno));
     return fd;
 }
 

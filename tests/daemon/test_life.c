@@ -317,8 +317,7 @@ static void test_notify(bool abstract)
     kill(r.pid, SIGHUP);
     CHECK(notified(fd, "RELOADING=1", 5000, &pets) && notified(fd, "READY=1", 5000, &pets));
     /* A stopped process pets no more. */
-    kill(r.pid, SIGSTOP);
-    usleep(100000);
+    CHECK(rig_freeze(&r));
     while (recv(fd, name, sizeof name, MSG_DONTWAIT) > 0)
         ;
     pets = 0;

@@ -78,7 +78,7 @@ static void list_add(struct lists *l, uint32_t v)
         l->cap = l->cap ? 2 * l->cap : 4096;
         l->v = realloc(l->v, l->cap * sizeof *l->v);
         if (!l->v)
-            abort();
+            give_up("out of memory");
     }
     l->v[l->n++] = v;
 }

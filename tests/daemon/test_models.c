@@ -43,7 +43,7 @@ static void text_put(const char *path, const char *text)
     snprintf(beside, sizeof beside, "%s.new", path);
     FILE *f = fopen(beside, "w");
     if (!f || fputs(text, f) < 0 || fclose(f) || rename(beside, path))
-        abort();
+        give_up("%s: %s", path, strerror(errno));
 }
 
 static void model_put(const struct rig *r, const char *name, const char *text)
@@ -53,7 +53,7 @@ static void model_put(const struct rig *r, const char *name, const char *text)
     mkdir(path, 0700);
     path_in(path, r, name);
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
-        abort();
+        give_up("%s: %s", path, strerror(errno));
     snprintf(file, sizeof file, "%s/graph.nnef", path);
     text_put(file, text);
 }

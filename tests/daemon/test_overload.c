@@ -516,7 +516,7 @@ static void test_stopped(void)
                 ;
             rill_client_poll(t[i].client, 100);
         }
-        kill(r.pid, SIGSTOP);
+        CHECK(rig_freeze(&r));
         for (int i = 0; i < 3; i++)
             talk_say(&t[i], 2, 0);
         sleep(5);

@@ -98,7 +98,7 @@ static void run_begin(struct run *r, const struct lane_model *m, bool align,
                              .heard = { .vad = { .kind = RILL_PORT_VAD, .threshold = 0.5f } } };
     r->lane = lane_new(m, &r->opts);
     if (!r->lane)
-        abort();
+        give_up("no lane");
     r->lane->live = true;
 }
 

@@ -27,7 +27,7 @@ static void kind_make(struct kind *k, const char *name)
     if (rill_model_builtin(&k->model, name, &err) != RILL_OK ||
         rill_plan_new(&k->plan, k->model, NULL, &err) != RILL_OK ||
         lane_model_probe(&k->lane, k->plan, 16000, &rtf, &err) != RILL_OK)
-        abort();
+        give_up("%s: %s", name, err.text);
     k->lane.run_us = 1;             /* batches are not cut for what may come */
 }
 
@@ -50,7 +50,7 @@ static struct lane *lane_with_pulse(struct worker *w, const struct kind *k, int6
                                  .want_audio = true };
     struct lane *l = lane_new(&k->lane, &o);
     if (!l)
-        abort();
+        give_up("no lane");
     struct lane_arrival a = { .count = k->lane.pulse_samples,
                               .us = lane_now_us() + (uint64_t) due_us - lane_pulse_us(&k->lane) };
     l->live = true;

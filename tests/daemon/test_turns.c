@@ -73,7 +73,7 @@ static uint64_t pong_us(int fd)
 /* All waits to be read when the daemon goes on, whichever it reads first: late messages for a
  * stream that ended, which are no error, are as many as the socket holds, and between two clients
  * with one question. */
-static void test_fair(const struct rig *r)
+static void test_fair(struct rig *r)
 {
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     Rill__Cancel late = RILL__CANCEL__INIT;
@@ -85,7 +85,7 @@ static void test_fair(const struct rig *r)
     f.cancel = &late;
     CHECK(open_close(b, &n, sizeof b, 1) && raw_send(many, b, n) && ping_send(many) &&
           pong_us(many));
-    kill(r->pid, SIGSTOP);
+    CHECK(rig_freeze(r));
     CHECK(ping_send(a) && burst_send(many, &f, LATE_MESSAGES) && ping_send(many) && ping_send(z));
     kill(r->pid, SIGCONT);
     uint64_t many_us = pong_us(many), a_us = pong_us(a), z_us = pong_us(z);
@@ -99,7 +99,7 @@ static void test_fair(const struct rig *r)
 }
 
 /* Questions with long answers, none of which is read: what was made for them is bounded. */
-static void test_answers_bounded(const struct rig *r)
+static void test_answers_bounded(struct rig *r)
 {
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     Rill__Info info = RILL__INFO__INIT;
@@ -109,7 +109,7 @@ static void test_answers_bounded(const struct rig *r)
     ssize_t n;
     f.m_case = RILL__CLIENT_FRAME__M_INFO;
     f.info = &info;
-    kill(r->pid, SIGSTOP);
+    CHECK(rig_freeze(r));
     CHECK(burst_send(fd, &f, INFOS));
     kill(r->pid, SIGCONT);
     usleep(300000);
@@ -121,7 +121,7 @@ static void test_answers_bounded(const struct rig *r)
 }
 
 /* Streams that are closed before the daemon looked up count as their user's until they are gone. */
-static void test_churn(const struct rig *r)
+static void test_churn(struct rig *r)
 {
     uint8_t b[8192];
     size_t at = 0;

@@ -2,6 +2,7 @@
 #include "tests/faults/faults.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -52,10 +53,10 @@ void fault_page_make(void)
     snprintf(page_path, sizeof page_path, "/tmp/rill-fault-XXXXXX");
     int fd = mkstemp(page_path);
     if (fd < 0 || ftruncate(fd, sizeof *page) < 0)
-        abort();
+        give_up("no page %s: %s", page_path, strerror(errno));
     page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (page == MAP_FAILED)
-        abort();
+        give_up("%s cannot be mapped: %s", page_path, strerror(errno));
     close(fd);
     atexit(page_remove);
 }
@@ -75,10 +76,8 @@ bool fault_spawn(struct rig *r, const char *more)
 
 void fault_rig(struct rig *r, const char *more)
 {
-    if (!fault_spawn(r, more) || !rig_wait_ready(r)) {
-        printf("0 passed, 1 failed\n");
-        exit(1);
-    }
+    if (!fault_spawn(r, more) || !rig_wait_ready(r))
+        give_up("the daemon did not start");
 }
 
 void fault_arm(enum fault_kind kind, uint64_t at, bool forever, int error)

@@ -170,7 +170,7 @@ static void test_stop(void)
     for (int i = 0; good && i < 30; i++) {
         if (i == 10) {
             good = rill_client_send(c, 1, x, sizeof x) == 0;
-            kill(rig.pid, SIGSTOP);
+            CHECK(rig_freeze(&rig));
             usleep(5000000);
             kill(rig.pid, SIGCONT);
         }
