@@ -19,9 +19,14 @@ static int preface_exchange(struct rill_client *c)
     uint8_t got[8];
     while (have < sizeof got) {
         struct pollfd p = { .fd = c->fd, .events = POLLIN };
-        if (poll(&p, 1, (int) c->timeout_ms) <= 0)
+        int r = poll(&p, 1, (int) c->timeout_ms);
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r <= 0)
             return client_fail_dead(c, "no answer to the preface: is this rilld's socket?");
         ssize_t n = recv(c->fd, got + have, sizeof got - have, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
         if (n <= 0)
             return client_fail_dead(c, "the daemon closed the connection at the preface");
         have += (size_t) n;

@@ -116,6 +116,17 @@ int client_wait(struct rill_client *c, const char *for_what)
 
 /* ---- what goes out ---- */
 
+/* The daemon closed while something was sent: an Error that explains it may lie in the socket. */
+static void rest_read(struct rill_client *c)
+{
+    size_t before;
+    int n;
+    do {
+        before = c->in_fill;
+        n = socket_read(c);
+    } while (n > 0 || (n == 0 && c->in_fill != before));
+}
+
 int client_bytes_send(struct rill_client *c, const uint8_t *p, size_t n)
 {
     while (n) {
@@ -127,8 +138,7 @@ int client_bytes_send(struct rill_client *c, const uint8_t *p, size_t n)
         }
         if (errno != EAGAIN && errno != EINTR) {
             int why = errno;
-            while (!c->dead && socket_read(c) > 0)      /* an Error may explain it */
-                ;
+            rest_read(c);
             return client_fail_dead(c, strerror(why));
         }
         struct pollfd pf = { .fd = c->fd, .events = POLLIN | POLLOUT };
@@ -164,8 +174,10 @@ int client_send(struct rill_client *c, const Rill__ClientFrame *f)
 Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f,
                                   Rill__ServerFrame__MCase want, const char *what)
 {
-    c->error[0] = '\0';
-    c->error_code = 0;
+    if (!c->dead) {                 /* why it is dead is told again */
+        c->error[0] = '\0';
+        c->error_code = 0;
+    }
     client_frame_free(c->answer);
     c->answer = NULL;
     if (++c->req == 0)

@@ -73,15 +73,16 @@ class Daemon:
 
 
 class Impostor:
-    """A socket whose other side sends `answers`, one after each read, and then closes or stays silent."""
+    """A socket whose other side sends `answers`, one after each read, and then closes or stays silent. `last` is sent
+    before closing without a read."""
 
-    def __init__(self, answers, stay=False):
+    def __init__(self, answers, stay=False, last=b""):
         self.dir = tempfile.mkdtemp(prefix="rill-clients-")
         self.path = self.dir + "/s"
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.path)
         self.listener.listen(1)
-        self.answers, self.stay, self.done = answers, stay, threading.Event()
+        self.answers, self.stay, self.last, self.done = answers, stay, last, threading.Event()
         self.thread = threading.Thread(target=self._serve, daemon=True)
         self.thread.start()
 
@@ -92,6 +93,8 @@ class Impostor:
                 if not conn.recv(1 << 16):
                     break
                 conn.sendall(answer)
+            if self.last:
+                conn.sendall(self.last)
             if self.stay:
                 self.done.wait(30)
 

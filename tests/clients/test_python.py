@@ -9,9 +9,12 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 import wave
 
 import rig
+import rill_client.aio
+import rill_client.client
 import rill_client as rc
 from rill_client.aio import AsyncClient, AsyncControl
 
@@ -488,6 +491,56 @@ class Impostors(unittest.TestCase):
         self.meets(rc.Timeout, [PREFACE + HELLO], stay=True, timeout=0.2)
         self.meets(rc.Timeout, [PREFACE], stay=True, timeout=0.2)
         self.assertLess(time.monotonic() - start, 60)
+
+    def test_closed_before_the_client_writes(self):
+        """What is written meets a broken pipe; the reason that the daemon gave is told."""
+        error = bytes.fromhex("0b 00 00 00 52 09 10 0c 1a 03 61 62 63 20 01")
+        pongs = bytes.fromhex("08 00 00 00 5a 06 0a 04 00 01 02 03") * 8000
+
+        def late(hello):
+            def wait(*args):
+                time.sleep(0.3)
+                return hello(*args)
+            return wait
+        for last in (error, pongs + error):
+            for way, module in (("blocking", rill_client.client), ("asyncio", rill_client.aio)):
+                other = rig.Impostor([], last=last)
+
+                async def run():
+                    async with await AsyncClient.connect(other.path):
+                        pass
+                try:
+                    with unittest.mock.patch.object(module, "whole_hello", late(module.whole_hello)):
+                        with self.assertRaisesRegex(rc.Overloaded, "QUOTA: abc", msg=way):
+                            if way == "asyncio":
+                                asyncio.run(run())
+                            else:
+                                rc.Client(other.path)
+                finally:
+                    other.close()
+
+    def test_closed_between_requests(self):
+        error = bytes.fromhex("0b 00 00 00 52 09 10 0c 1a 03 61 62 63 20 01")
+
+        def again(client):
+            other.thread.join()
+            client.ping()
+
+        async def run():
+            async with await AsyncClient.connect(other.path) as client:
+                other.thread.join()
+                await client.ping()
+        for way in ("blocking", "asyncio"):
+            other = rig.Impostor([PREFACE + HELLO], last=error)
+            try:
+                with self.assertRaisesRegex(rc.Overloaded, "QUOTA: abc", msg=way):
+                    if way == "asyncio":
+                        asyncio.run(run())
+                    else:
+                        with rc.Client(other.path) as client:
+                            again(client)
+            finally:
+                other.close()
 
     def test_an_error_in_place_of_the_preface(self):
         self.meets(rc.Overloaded, [bytes.fromhex("0b 00 00 00 52 09 10 0c 1a 03 61 62 63 20 01")])

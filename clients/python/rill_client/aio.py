@@ -145,13 +145,30 @@ class AsyncClient:
             raise self._core.failure
         try:
             self._writer.write(data)        # at once: what is sent keeps its order
+            if self._writer.transport.is_closing():
+                self._rest_read()
             async with self._writing:
                 await asyncio.wait_for(self._writer.drain(), self._timeout)
         except asyncio.TimeoutError:
             raise self._core.lost("the daemon takes no data") from None
         except OSError as e:
-            await asyncio.sleep(0)      # an Error may have come that explains it
+            self._room.set()
+            await asyncio.wait({self._task}, timeout=1.0)   # an Error may have come that explains it
             raise self._core.lost(e.strerror or str(e)) from None
+
+    def _rest_read(self) -> None:
+        """The daemon closed before something was sent, and the transport will read no more: an Error may lie in the
+        socket. It goes to the reader, behind what came before."""
+        try:
+            with self._writer.get_extra_info("socket").dup() as rest:
+                rest.setblocking(False)
+                while True:
+                    data = rest.recv(1 << 16)
+                    if not data:
+                        return
+                    self._reader.feed_data(data)
+        except OSError:
+            return
 
     # ---- questions
 

@@ -133,8 +133,8 @@ class Client:
     def _explain(self) -> None:
         """The daemon closed while something was sent: an Error may lie in the socket."""
         try:
-            while self._receive():
-                pass
+            while self._wait(0)[0]:
+                self._receive()
         except RillError as e:
             raise (self._core.failure or e) from None
 
