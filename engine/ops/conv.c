@@ -19,7 +19,7 @@ static const struct attr_spec conv_attrs[] = {
     { 0 },
 };
 
-enum { IN_X, IN_W, IN_B };
+enum { IN_X, IN_W };
 
 /* ---- shapes ---- */
 
@@ -27,15 +27,9 @@ static rill_status weights_check(struct infer *c, int64_t kernel[WINDOW_AXES_MAX
 {
     const struct conv_attr *a = c->attr;
     const struct fact *x = c->in[IN_X], *w = c->in[IN_W];
-    if (x->type != DTYPE_F32 || w->type != DTYPE_F32)
-        return infer_fail(c, "input %s and weights %s; only f32 is supported", dtype_name(x->type),
-                          dtype_name(w->type));
-    if (x->rank != w->rank || x->rank < 3 || x->rank > WINDOW_AXES_MAX + 2)
-        return infer_fail(c, "input has rank %d, weights %d; both must be 3 to %d", x->rank,
-                          w->rank, WINDOW_AXES_MAX + 2);
-    for (int i = 0; i < w->rank; i++)
-        if (!dim_is_const(w->shape[i]) || (i == 1 && !dim_is_const(x->shape[1])))
-            return infer_fail(c, "channels and weights must have known sizes");
+    TRY(window_weights_read(c, kernel));
+    if (!dim_is_const(x->shape[1]))
+        return infer_fail(c, "channels must be of a known number");
     int64_t cin = dim_value(x->shape[1]), cout = dim_value(w->shape[0]),
             per = dim_value(w->shape[1]);
     if (a->group < 1 || cin % a->group || cout % a->group || cin / a->group != per)
@@ -43,12 +37,7 @@ static rill_status weights_check(struct infer *c, int64_t kernel[WINDOW_AXES_MAX
                           "%lld input channels and %lld output channels in %lld groups do not fit "
                           "weights of %lld",
                           (long long) cin, (long long) cout, (long long) a->group, (long long) per);
-    if (infer_has(c, IN_B) && (c->in[IN_B]->rank != 1 || c->in[IN_B]->shape[0] != w->shape[0] ||
-                               c->in[IN_B]->type != DTYPE_F32))
-        return infer_fail(c, "the bias must be f32[%lld]", (long long) cout);
-    for (int i = 0; i < w->rank - 2; i++)
-        kernel[i] = dim_value(w->shape[2 + i]);
-    return RILL_OK;
+    return window_bias_check(c, w->shape[0]);
 }
 
 static rill_status conv_infer(struct infer *c)

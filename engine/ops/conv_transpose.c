@@ -33,7 +33,7 @@ static const struct attr_spec deconv_attrs[] = {
     { 0 },
 };
 
-enum { IN_X, IN_W, IN_B };
+enum { IN_X, IN_W };
 
 /* ---- shapes ---- */
 
@@ -41,26 +41,12 @@ static rill_status weights_check(struct infer *c, int64_t kernel[WINDOW_AXES_MAX
 {
     const struct deconv_attr *a = c->attr;
     const struct fact *x = c->in[IN_X], *w = c->in[IN_W];
-    if (x->type != DTYPE_F32 || w->type != DTYPE_F32)
-        return infer_fail(c, "input %s and weights %s; only f32 is supported", dtype_name(x->type),
-                          dtype_name(w->type));
-    if (x->rank != w->rank || x->rank < 3 || x->rank > WINDOW_AXES_MAX + 2)
-        return infer_fail(c, "input has rank %d, weights %d; both must be 3 to %d", x->rank,
-                          w->rank, WINDOW_AXES_MAX + 2);
-    for (int i = 0; i < w->rank; i++)
-        if (!dim_is_const(w->shape[i]))
-            return infer_fail(c, "weights must have known sizes");
+    TRY(window_weights_read(c, kernel));
     if (a->group < 1 || a->group > 1 << 20 || x->shape[1] != w->shape[0] ||
         dim_value(w->shape[0]) % a->group)
         return infer_fail(c, "weights for %lld channels in %lld groups do not fit the input",
                           (long long) dim_value(w->shape[0]), (long long) a->group);
-    const struct dim *cout = dim_mul_int(c->dims, w->shape[1], a->group);
-    if (infer_has(c, IN_B) &&
-        (c->in[IN_B]->rank != 1 || c->in[IN_B]->shape[0] != cout || c->in[IN_B]->type != DTYPE_F32))
-        return infer_fail(c, "the bias must be f32[%lld]", (long long) dim_value(cout));
-    for (int i = 0; i < w->rank - 2; i++)
-        kernel[i] = dim_value(w->shape[2 + i]);
-    return RILL_OK;
+    return window_bias_check(c, dim_mul_int(c->dims, w->shape[1], a->group));
 }
 
 static int64_t entry(struct attr_ints l, int i, int64_t otherwise)

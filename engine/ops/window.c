@@ -72,6 +72,31 @@ static void same_split(int auto_pad, struct window *w, int i, int64_t total)
     w->after[i] = total - w->before[i];
 }
 
+rill_status window_weights_read(struct infer *c, int64_t kernel[WINDOW_AXES_MAX])
+{
+    const struct fact *x = c->in[0], *w = c->in[1];
+    if (x->type != DTYPE_F32 || w->type != DTYPE_F32)
+        return infer_fail(c, "input %s and weights %s; only f32 is supported", dtype_name(x->type),
+                          dtype_name(w->type));
+    if (x->rank != w->rank || x->rank < 3 || x->rank > WINDOW_AXES_MAX + 2)
+        return infer_fail(c, "input has rank %d, weights %d; both must be 3 to %d", x->rank,
+                          w->rank, WINDOW_AXES_MAX + 2);
+    for (int i = 0; i < w->rank; i++)
+        if (!dim_is_const(w->shape[i]))
+            return infer_fail(c, "weights must have known sizes");
+    for (int i = 0; i < w->rank - 2; i++)
+        kernel[i] = dim_value(w->shape[2 + i]);
+    return RILL_OK;
+}
+
+rill_status window_bias_check(struct infer *c, const struct dim *cout)
+{
+    if (infer_has(c, 2) && (c->in[2]->rank != 1 || c->in[2]->shape[0] != cout ||
+                            c->in[2]->type != DTYPE_F32))
+        return infer_fail(c, "the bias must be f32[%lld]", (long long) dim_value(cout));
+    return RILL_OK;
+}
+
 rill_status window_size(struct infer *c, const struct window_attr *a, struct window *w, int i,
                         const struct dim *n, const struct dim **ret)
 {

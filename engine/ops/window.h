@@ -39,6 +39,13 @@ void window3_set(struct window3 *ret, const struct window *w, const struct tenso
 rill_status window_read(struct infer *c, const struct window_attr *a, int rank,
                         const int64_t *kernel, struct window *ret);
 
+/* Types and ranks of a convolution's input 0 and weights 1, whose sizes must be known; kernel: the
+ * weights' sizes from the third axis on. */
+rill_status window_weights_read(struct infer *c, int64_t kernel[WINDOW_AXES_MAX]);
+
+/* Input 2 of a convolution, where there is one: f32[cout]. */
+rill_status window_bias_check(struct infer *c, const struct dim *cout);
+
 /* Output size on spatial axis i of an input of n; sets before/after of SAME padding. */
 rill_status window_size(struct infer *c, const struct window_attr *a, struct window *w, int i,
                         const struct dim *n, const struct dim **ret);
