@@ -119,7 +119,7 @@ void rig_conf(struct rig *r, const char *more)
         give_up("%s: %s", r->conf, strerror(errno));
     fprintf(f,
             "[daemon]\nsocket = %s\ncontrol_socket = %s\nworkers = 2\n[limits]\nrtf_budget = "
-            "1000\n[overload]\npolicy = off\n"
+            "1000\nhello_timeout_ms = 20000\n[overload]\npolicy = off\n"
             "[models]\nmodel_path = %s/models\n%s\n",
             r->sock, r->ctl, r->dir, more);
     fclose(f);

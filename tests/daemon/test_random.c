@@ -210,10 +210,10 @@ int main(void)
     struct rill_client *c = NULL;
     struct rill_client_stats st = { .streams = 9 };
     CHECK(rill_client_connect(&c, rig.sock, "counter", 10000) == 0, "%s", rill_client_error(c));
-    for (int k = 0; k < 100 && c && st.streams + st.connections > 1; k++) {
-        CHECK(rill_client_stats(c, &st, NULL, NULL) == 0);
-        usleep(20000);
-    }
+    for (uint64_t end = now_ms() + 30000; st.streams + st.connections > 1 && now_ms() < end;
+         usleep(20000))
+        if (!CHECK(rill_client_stats(c, &st, NULL, NULL) == 0, "%s", rill_client_error(c)))
+            break;
     CHECK(st.streams == 0 && st.connections == 1, "%u streams, %u connections are left", st.streams,
           st.connections);
     printf("%llu streams opened, %llu refused, %llu errors\n",

@@ -233,6 +233,44 @@ static void test_jump(void)
     CHECK(h.n_finals == 3, "%s", h.story);
 }
 
+/* How much of a model's audio was computed, as another client is told. */
+struct meter {
+    struct rill_client *c;
+    const char *model;
+    uint64_t us, before_us;
+};
+
+static void meter_model(void *arg, const struct rill_client_model_stats *m)
+{
+    struct meter *t = arg;
+    if (!strcmp(m->name, t->model))
+        t->us = m->audio_us;
+}
+
+static bool meter_read(struct meter *t)
+{
+    return CHECK(rill_client_stats(t->c, NULL, meter_model, t) == 0, "%s",
+                 rill_client_error(t->c));
+}
+
+static void meter_start(struct meter *t, const char *model)
+{
+    *t = (struct meter) { .model = model };
+    CHECK(rill_client_connect(&t->c, rig.sock, "meter", 30000) == 0, "connect");
+    meter_read(t);
+    t->before_us = t->us;
+}
+
+/* Until so many samples at 8 kHz fit into the window of two seconds: who reads no credit sends by
+ * what was computed. */
+static bool meter_wait(struct meter *t, uint64_t until)
+{
+    for (uint64_t end = now_ms() + 30000; now_ms() < end && meter_read(t); usleep(2000))
+        if (t->us - t->before_us + 1900000 >= until * 125)
+            return true;
+    return CHECK(false, "%llu us computed", (unsigned long long) (t->us - t->before_us));
+}
+
 /* Who reads nothing until the end gets every final, and the newest partials only. */
 static void test_slow_reader(void)
 {
@@ -262,6 +300,8 @@ static void test_slow_reader(void)
     f.req = 2;
     f.m_case = RILL__CLIENT_FRAME__M_OPEN;
     f.open = &m;
+    struct meter meter;
+    meter_start(&meter, "tones");
     int fd = raw_hello(rig.sock);
     raw_frame(fd, &f);
     Rill__ServerFrame *a = raw_answer(fd, 10000);
@@ -269,6 +309,8 @@ static void test_slow_reader(void)
     if (a)
         rill__server_frame__free_unpacked(a, NULL);
     for (uint32_t i = 0; i * 1600 < n; i++) { /* credit grows with the work, whoever reads it */
+        if (!meter_wait(&meter, (i + 1) * 1600))
+            break;
         Rill__Audio audio = RILL__AUDIO__INIT;
         audio.stream = 1;
         audio.seq = i;
@@ -279,15 +321,14 @@ static void test_slow_reader(void)
         f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
         f.audio = &audio;
         raw_frame(fd, &f);
-        usleep(20000);
     }
     Rill__Finish finish = RILL__FINISH__INIT;
     finish.stream = 1;
     f = (Rill__ClientFrame) RILL__CLIENT_FRAME__INIT;
     f.m_case = RILL__CLIENT_FRAME__M_FINISH;
     f.finish = &finish;
+    meter_wait(&meter, n + 15000);      /* nearly all was computed before anything is read */
     raw_frame(fd, &f);
-    usleep(300000);
     for (bool end = false; !end && (a = raw_answer(fd, 10000));) {
         end =
             a->m_case == RILL__SERVER_FRAME__M_FINISHED || a->m_case == RILL__SERVER_FRAME__M_ERROR;
@@ -302,6 +343,7 @@ static void test_slow_reader(void)
     }
     CHECK(came == finals, "%u finals, expected %u", came, finals);
     CHECK(partials < FRAMES / 4, "%u partials", partials);
+    rill_client_free(meter.c);
     close(fd);
 }
 
@@ -325,6 +367,8 @@ static void test_small_frames(void)
                  i % 7 + 1);
     }
     size_t n = tones_audio(x, said);
+    struct meter meter;
+    meter_start(&meter, "long");
     int fd = raw_connect(rig.sock);
     hello.max_frame = MAX_FRAME;
     f.m_case = RILL__CLIENT_FRAME__M_HELLO;
@@ -351,8 +395,8 @@ static void test_small_frames(void)
         audio.pcm.len = (n - at < 800 ? n - at : 800) * sizeof *x;
         f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
         f.audio = &audio;
-        raw_frame(fd, &f);
-        usleep(10000);
+        if (!meter_wait(&meter, at + 800) || !raw_frame(fd, &f))
+            break;
     }
     f.m_case = RILL__CLIENT_FRAME__M_FINISH;
     f.finish = &finish;
@@ -368,6 +412,7 @@ static void test_small_frames(void)
     }
     CHECK(pieces >= 3 && !strcmp(got, want), "%u pieces, %zu bytes of %zu", pieces, strlen(got),
           strlen(want));
+    rill_client_free(meter.c);
     close(fd);
 }
 
