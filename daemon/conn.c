@@ -501,9 +501,12 @@ static void slow_check(struct conn *c, uint64_t now_us)
     bool stalled =
         queue && now_us > c->last_write_us + conf->limits_output_stall_ms * UINT64_C(1000);
     hard = hard > QUEUE_FLOOR_BYTES ? hard : QUEUE_FLOOR_BYTES;
-    if (soft || stalled || queue > hard || c->unsent_bytes > UNSENT_FACTOR * hard)
+    bool overdue = queue && subs_overdue(c, now_us);
+    if (soft || stalled || overdue || queue > hard || c->unsent_bytes > UNSENT_FACTOR * hard)
         conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true, "%zu bytes wait to be read; %s", queue,
-                   stalled ? "nothing was read for too long" : "read as fast as you send");
+                   stalled     ? "nothing was read for too long"
+                       : overdue ? "the topic ended long ago"
+                                 : "read as fast as you send");
 }
 
 void conn_tick(struct conn *c, uint64_t now_us)

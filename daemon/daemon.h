@@ -235,6 +235,9 @@ void topics_sweep(struct daemon *d);                        /* what nobody needs
 void subs_pump(struct conn *c);
 void subs_drop(struct conn *c);
 uint32_t subs_lag_ms(const struct conn *c);                 /* of live sources, the longest */
+/* true: a source of it ended so long ago that whoever reads has read the rest */
+bool subs_overdue(const struct conn *c, uint64_t now_us);
+void topics_stood_still(struct daemon *d, uint64_t us);     /* that long, and it is nobody's fault */
 size_t topics_list(const struct conn *c, Rill__TopicInfo *infos, Rill__Pcm *pcms,
                    Rill__Output (*outputs)[5], size_t cap);
 size_t topics_bytes(const struct daemon *d, const uint32_t *uid);   /* of that user; NULL: all */

@@ -37,6 +37,7 @@ struct topic {
     struct topic *next;             /* of the daemon */
     struct daemon *daemon;
     bool ended, cancelled, live;
+    uint64_t ended_us;
     char name[65], model[65];
     uint32_t uid, keep_ms, want, in_rate;
     Rill__Access access;
@@ -245,6 +246,7 @@ void topic_end(struct topic *t, bool cancelled)
     if (!t)
         return;
     t->ended = true;
+    t->ended_us = lane_now_us();
     t->cancelled = cancelled;
     topic_pump(t);
 }
@@ -459,6 +461,24 @@ uint32_t subs_lag_ms(const struct conn *c)
             most = lag > most ? lag : most;
         }
     return most < UINT32_MAX ? (uint32_t) most : UINT32_MAX;
+}
+
+/* The rest of the tape at the pace of the sound, and the time in which nothing need be read. */
+bool subs_overdue(const struct conn *c, uint64_t now_us)
+{
+    uint64_t stall_ms = c->daemon->conf.limits_output_stall_ms;
+    for (const struct topic *t = c->daemon->topics; t; t = t->next)
+        for (const struct sub *s = t->ended ? t->subs : NULL; s; s = s->next)
+            if (s->conn == c &&
+                now_us > t->ended_us + (stall_ms + t->keep_ms + SLACK_MS) * UINT64_C(1000))
+                return true;
+    return false;
+}
+
+void topics_stood_still(struct daemon *d, uint64_t us)
+{
+    for (struct topic *t = d->topics; t; t = t->next)
+        t->ended_us += us;
 }
 
 /* ---- subscribing ---- */

@@ -3,6 +3,7 @@
  * fake_rill.c. */
 #include "tests/daemon/harness.h"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -518,6 +519,70 @@ static void test_one_connection(void)
     source_close(&s);
 }
 
+/* ---- an ended source is not kept for who hardly reads ---- */
+
+static uint64_t topics_memory(struct rill_client *c)
+{
+    struct rill_client_stats st = { .memory_topics_bytes = 1 };
+    CHECK(rill_client_stats(c, &st, NULL, NULL) == 0, "%s", rill_client_error(c));
+    return st.memory_topics_bytes;
+}
+
+/* Until the histories are gone, reading 100 kB a second; false if that takes longer than
+ * within_ms. */
+static bool gone_while_read(struct rill_client *c, int fd, int within_ms, size_t *ret_bytes)
+{
+    static uint8_t b[1 << 16];
+    uint64_t began = now_ms();
+    for (; now_ms() < began + (uint64_t) within_ms; usleep(20000)) {
+        if (!topics_memory(c))
+            return true;
+        size_t due = (size_t) (now_ms() - began) * 100 - *ret_bytes;
+        ssize_t n = recv(fd, b, due < sizeof b ? due : sizeof b, MSG_DONTWAIT);
+        *ret_bytes += n > 0 ? (size_t) n : 0;
+    }
+    return false;
+}
+
+/* The ended source's tape goes after the 3 s that are kept and a second, and output_stall_ms,
+ * though it is read all the time: eight channels of floats take 20 s so. Who reads it gets it. */
+static void test_ended_slowly(void)
+{
+    static struct reader good;
+    const struct rill_client_pcm wide = { 0, 8, RILL_CLIENT_F32 };
+    struct source s;
+    size_t n_bytes = 0;
+    source_open(&s, "wiener", RILL_CLIENT_FILE, true);
+    source_publish(&s, "mic", 3000, false, false);
+    struct rill_client *asker = NULL;
+    CHECK(rill_client_connect(&asker, rig.sock, "asker", 20000) == 0);
+    reader_subscribe(&good, &(struct rill_client_subscribe) { .topic = "mic" });
+    struct rill_client *slow = NULL;
+    CHECK(rill_client_connect(&slow, rig.sock, "slow", 20000) == 0);
+    CHECK(rill_client_subscribe(slow, 1,
+                                &(struct rill_client_subscribe) { .topic = "mic", .out = wide },
+                                NULL) == 0,
+          "%s", rill_client_error(slow));
+    for (int i = 0; i < 30; i++) {
+        source_send(&s, PIECE);
+        source_settle(&s);
+        CHECK(reader_read(&good, s.sent / 512 * 512 - s.lag, sizeof(float)));
+    }
+    source_finish(&s);
+    source_close(&s);
+    CHECK(reader_end(&good) && good.r.bytes == 30 * PIECE * sizeof(float));
+    reader_close(&good);
+    CHECK(topics_memory(asker) > 100000, "the one that does not read has the tape");
+    uint64_t began = now_ms();
+    CHECK(gone_while_read(asker, rill_client_fd(slow), 12000, &n_bytes),
+          "the tape is still there after %zu bytes", n_bytes);
+    CHECK(n_bytes > 150000 && now_ms() - began > 4000, "%zu bytes in %u ms", n_bytes,
+          (unsigned) (now_ms() - began));
+    CHECK(rig_log_has(&rig, "the topic ended long ago", 5000));
+    rill_client_free(asker);
+    rill_client_free(slow);
+}
+
 static void test_no_number(void)
 {
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
@@ -547,6 +612,10 @@ int main(void)
     test_one_connection();
     test_no_number();
     test_users();
+    CHECK(rig_stop(&rig) == 0);
+    rig_start(&rig, "[limits]\ntopic_keep_ms = 3000\noutput_stall_ms = 2000\n"
+                    "output_soft_grace_ms = 60000\n");
+    test_ended_slowly();
     CHECK(rig_stop(&rig) == 0);
     return check_end();
 }
