@@ -6,8 +6,7 @@
  * recurrent DNNs". */
 #ifndef MODELS_SINKS_CTC_H
 #define MODELS_SINKS_CTC_H
-#include "models/sinks/endpoint.h"
-#include "models/sinks/text.h"
+#include "models/sinks/recogniser.h"
 
 #define CTC_NONE UINT32_MAX             /* no token */
 
@@ -38,19 +37,13 @@ struct ctc_candidate {
 };
 
 struct ctc {
-    struct tokens tokens;
-    struct text text;
-    struct endpoint endpoint;
-    uint32_t blank, width, beam, max_tokens;
-    rill_scores scores;
+    struct recogniser r;
     struct ctc_hyp *hyps, *others;      /* those of now, room for those of the next frame */
     uint32_t n_hyps;
     uint32_t carry; /* a token of the text before that may still go on; CTC_NONE: none */
     struct ctc_candidate *candidates;
     uint32_t *top, n_top;               /* the best tokens of a frame */
     float *logp;
-    uint32_t *shown, n_shown;           /* what the last partial said */
-    struct said *said;
     double offset;                      /* taken off all scores */
 };
 
@@ -63,4 +56,5 @@ double ctc_total(const struct ctc_hyp *h);
 
 /* Number of the best hypothesis. */
 uint32_t ctc_best(const struct ctc *c);
+bool     ctc_hyp_begins(const struct ctc_hyp *h, const struct ctc_hyp *start);
 #endif

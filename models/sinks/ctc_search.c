@@ -24,11 +24,11 @@ void ctc_greedy_step(struct ctc *c, const float *logp, uint32_t frame)
 {
     struct ctc_hyp *h = &c->hyps[0];
     uint32_t best = 0;
-    for (uint32_t i = 1; i < c->width; i++)
+    for (uint32_t i = 1; i < c->r.width; i++)
         best = logp[i] > logp[best] ? i : best;
     uint32_t last = h->n ? h->tokens[h->n - 1] : c->carry;
     bool goes_on = best == last && h->sum[ENDS_TOKEN] == 0;
-    bool is_blank = best == c->blank;
+    bool is_blank = best == c->r.blank;
     struct ctc_span *span = h->span[ENDS_TOKEN] + h->n;
     if (!is_blank && !goes_on) {
         h->tokens[h->n++] = best;
@@ -47,9 +47,9 @@ void ctc_greedy_step(struct ctc *c, const float *logp, uint32_t frame)
  * kept. */
 static void top_find(struct ctc *c, const float *logp)
 {
-    uint32_t most = c->beam + 1, n = 0;
-    for (uint32_t i = 0; i < c->width; i++) {
-        if (i == c->blank || (n == most && logp[i] <= logp[c->top[n - 1]]))
+    uint32_t most = c->r.beam + 1, n = 0;
+    for (uint32_t i = 0; i < c->r.width; i++) {
+        if (i == c->r.blank || (n == most && logp[i] <= logp[c->top[n - 1]]))
             continue;
         uint32_t at = n < most ? n++ : n - 1;
         for (; at && logp[c->top[at - 1]] < logp[i]; at--)
@@ -80,7 +80,7 @@ static void extend(const struct ctc *c, uint32_t i, uint32_t token, float lp, do
     *ret_best = h->best[*ret_end] + (double) lp;
 }
 
-static bool begins_with(const struct ctc_hyp *h, const struct ctc_hyp *start)
+bool ctc_hyp_begins(const struct ctc_hyp *h, const struct ctc_hyp *start)
 {
     return h->n >= start->n && !memcmp(h->tokens, start->tokens, start->n * sizeof *h->tokens);
 }
@@ -94,14 +94,14 @@ static struct ctc_candidate stay(const struct ctc *c, uint32_t i, const float *l
     struct ctc_candidate k = {
         .hyp = i, .token = CTC_NONE, .from = { i, i }, .end = { best_end(h), ENDS_TOKEN }
     };
-    k.sum[ENDS_BLANK] = ctc_total(h) + (double) logp[c->blank];
-    k.best[ENDS_BLANK] = h->best[k.end[ENDS_BLANK]] + (double) logp[c->blank];
+    k.sum[ENDS_BLANK] = ctc_total(h) + (double) logp[c->r.blank];
+    k.best[ENDS_BLANK] = h->best[k.end[ENDS_BLANK]] + (double) logp[c->r.blank];
     k.sum[ENDS_TOKEN] =
         last == CTC_NONE ? -(double) INFINITY : h->sum[ENDS_TOKEN] + (double) logp[last];
     k.best[ENDS_TOKEN] =
         last == CTC_NONE ? -(double) INFINITY : h->best[ENDS_TOKEN] + (double) logp[last];
     for (uint32_t g = 0; g < c->n_hyps && h->n; g++) {
-        if (c->hyps[g].n + 1 != h->n || !begins_with(h, &c->hyps[g]))
+        if (c->hyps[g].n + 1 != h->n || !ctc_hyp_begins(h, &c->hyps[g]))
             continue;
         extend(c, g, last, logp[last], &sum, &best, &end);
         k.sum[ENDS_TOKEN] = scores_add(k.sum[ENDS_TOKEN], sum);
@@ -122,7 +122,7 @@ static bool is_kept(const struct ctc *c, uint32_t i, uint32_t token)
     const struct ctc_hyp *h = &c->hyps[i];
     for (uint32_t g = 0; g < c->n_hyps; g++)
         if (c->hyps[g].n == h->n + 1 && c->hyps[g].tokens[h->n] == token &&
-            begins_with(&c->hyps[g], h))
+            ctc_hyp_begins(&c->hyps[g], h))
             return true;
     return false;
 }
@@ -134,7 +134,7 @@ static uint32_t candidates_find(struct ctc *c, const float *logp)
     for (uint32_t i = 0; i < c->n_hyps; i++)
         c->candidates[n++] = stay(c, i, logp);
     for (uint32_t i = 0; i < c->n_hyps; i++) {
-        for (uint32_t j = 0; j < c->n_top && c->hyps[i].n < c->max_tokens; j++) {
+        for (uint32_t j = 0; j < c->n_top && c->hyps[i].n < c->r.max_tokens; j++) {
             struct ctc_candidate k = { .hyp = i,
                                        .token = c->top[j],
                                        .from = { i, i },
@@ -157,7 +157,7 @@ static uint32_t candidates_find(struct ctc *c, const float *logp)
 static uint32_t candidates_choose(struct ctc *c, uint32_t n)
 {
     struct ctc_candidate *k = c->candidates;
-    uint32_t most = n < c->beam ? n : c->beam, kept = 0;
+    uint32_t most = n < c->r.beam ? n : c->r.beam, kept = 0;
     for (uint32_t i = 0; i < n; i++) {
         struct ctc_candidate x = k[i];
         if (kept == most && x.total <= k[most - 1].total)

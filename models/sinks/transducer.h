@@ -8,9 +8,8 @@
  * that. */
 #ifndef MODELS_SINKS_TRANSDUCER_H
 #define MODELS_SINKS_TRANSDUCER_H
-#include "models/sinks/endpoint.h"
 #include "models/sinks/net.h"
-#include "models/sinks/text.h"
+#include "models/sinks/recogniser.h"
 
 struct heard {
     uint64_t frame;
@@ -30,23 +29,17 @@ struct transducer_hyp {
 struct transducer_way { double score; uint32_t hyp, token; };
 
 struct transducer {
-    struct tokens tokens;
-    struct text text;
-    struct endpoint endpoint;
+    struct recogniser r;
     struct net decoder, joiner;
     unsigned frame_input, decoded_input;        /* of the joiner */
-    uint32_t width;             /* tokens */
     uint32_t context;           /* tokens that the decoder sees */
-    uint32_t blank, unknown;    /* are not said; unknown may be none: UINT32_MAX */
-    uint32_t beam, max_tokens, max_symbols;
-    rill_scores scores;
+    uint32_t unknown;           /* is not said, as the blank; UINT32_MAX: none */
+    uint32_t max_symbols;       /* of a frame */
     struct transducer_hyp *hyps, *others;       /* those of now, room for those of the next frame */
     uint32_t n_hyps;
     struct transducer_way *ways;
     float *logp;                /* [beam][width] */
     float *decoded_first;       /* of a text that begins */
-    uint32_t *shown, n_shown;   /* what the last partial said */
-    struct said *said;
 };
 
 /* One frame of the encoder. Stops early where the tokens of a text are all there may be. */

@@ -48,9 +48,9 @@ static void join(struct transducer *t, const float *x)
     }
     net_run(&t->joiner, t->n_hyps);
     for (uint32_t i = 0; i < t->n_hyps; i++) {
-        float *logp = t->logp + (size_t) i * t->width;
+        float *logp = t->logp + (size_t) i * t->r.width;
         net_pull(&t->joiner, i, logp);
-        scores_log(logp, logp, t->width, t->scores, t->blank);
+        scores_log(logp, logp, t->r.width, t->r.scores, t->r.blank);
     }
 }
 
@@ -58,7 +58,7 @@ static void join(struct transducer *t, const float *x)
 
 static bool is_said(const struct transducer *t, uint32_t token)
 {
-    return token != t->blank && token != t->unknown;
+    return token != t->r.blank && token != t->unknown;
 }
 
 static void say(const struct transducer *t, struct transducer_hyp *h, uint32_t token,
@@ -77,20 +77,18 @@ void transducer_restart(struct transducer *t)
     h->n = 0;
     h->is_new = false;
     for (uint32_t i = 0; i < t->context; i++)
-        h->context[i] = i + 1 < t->context ? -1.0f : (float) t->blank;
+        h->context[i] = i + 1 < t->context ? -1.0f : (float) t->r.blank;
     memcpy(h->decoded, t->decoded_first, t->decoder.out.width * sizeof *h->decoded);
     t->n_hyps = 1;
-    t->n_shown = 0;
-    text_forget(&t->text);
 }
 
 static void greedy_step(struct transducer *t, const float *x, uint64_t frame)
 {
     struct transducer_hyp *h = &t->hyps[0];
-    for (uint32_t k = 0; k < t->max_symbols && h->n < t->max_tokens; k++) {
+    for (uint32_t k = 0; k < t->max_symbols && h->n < t->r.max_tokens; k++) {
         uint32_t best = 0;
         join(t, x);
-        for (uint32_t i = 1; i < t->width; i++)
+        for (uint32_t i = 1; i < t->r.width; i++)
             best = t->logp[i] > t->logp[best] ? i : best;
         h->score += (double) t->logp[best];
         if (!is_said(t, best))
@@ -106,12 +104,12 @@ static uint32_t ways_find(struct transducer *t)
     struct transducer_way *ways = t->ways;
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->n_hyps; i++) {
-        const float *logp = t->logp + (size_t) i * t->width;
-        for (uint32_t k = 0; k < t->width; k++) {
+        const float *logp = t->logp + (size_t) i * t->r.width;
+        for (uint32_t k = 0; k < t->r.width; k++) {
             double score = t->hyps[i].score + (double) logp[k];
-            if (n == t->beam && score <= ways[n - 1].score)
+            if (n == t->r.beam && score <= ways[n - 1].score)
                 continue;
-            uint32_t at = n < t->beam ? n++ : n - 1;
+            uint32_t at = n < t->r.beam ? n++ : n - 1;
             for (; at && ways[at - 1].score < score; at--)
                 ways[at] = ways[at - 1];
             ways[at] = (struct transducer_way) { score, i, k };
@@ -131,7 +129,7 @@ static void way_go(const struct transducer *t, struct transducer_hyp *to,
     memcpy(to->context, from->context, t->context * sizeof *to->context);
     memcpy(to->decoded, from->decoded, t->decoder.out.width * sizeof *to->decoded);
     if (is_said(t, w->token))
-        say(t, to, w->token, frame, t->logp[(size_t) w->hyp * t->width + w->token]);
+        say(t, to, w->token, frame, t->logp[(size_t) w->hyp * t->r.width + w->token]);
 }
 
 /* The one among the first n of the others that has said the same as `h`, or n. */
@@ -164,5 +162,5 @@ static void search_step(struct transducer *t, const float *x, uint64_t frame)
 
 void transducer_step(struct transducer *t, const float *x, uint64_t frame)
 {
-    (t->beam == 1 ? greedy_step : search_step)(t, x, frame);
+    (t->r.beam == 1 ? greedy_step : search_step)(t, x, frame);
 }
