@@ -67,10 +67,9 @@ void health_look(struct daemon *d, uint64_t now_us)
     h->looked_us = now_us;
     h->loop_late_us = late_us > h->loop_late_us ? late_us : h->loop_late_us;
     busy_find(d);
-    /* Whoever stopped the loop for so long stopped the threads as well: they get their time
-     * again. */
+    /* Whoever stopped the loop for so long stopped the threads as well: that time is not theirs. */
     for (unsigned i = 0; late_us > h->limit_us / 2 && i < d->n_workers; i++)
-        h->threads[i].moved_us = now_us;
+        h->threads[i].moved_us += late_us;
     h->reason[0] = '\0';
     for (unsigned i = 0; i < d->n_workers; i++)
         thread_look(d, i, now_us);

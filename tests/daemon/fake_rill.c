@@ -312,11 +312,31 @@ static void skip(rill_stream *s)
     }
 }
 
+/* Where the file that RILL_FAKE_HOLD names is there, until it is gone; from the first time on every
+ * hang adds a byte to the file of that name and ".n". */
+static void hang(void)
+{
+    const char *hold = getenv("RILL_FAKE_HOLD");
+    char count[256];
+    snprintf(count, sizeof count, "%s.n", hold ? hold : "");
+    if (!hold || (access(hold, F_OK) != 0 && access(count, F_OK) != 0)) {
+        sleep(4);
+        return;
+    }
+    FILE *f = fopen(count, "a");
+    if (f) {
+        fputc('+', f);
+        fclose(f);
+    }
+    while (access(hold, F_OK) == 0)
+        usleep(2000);
+}
+
 static void time_take(float first, unsigned pulse)
 {
     struct timespec t;
     if (first == FAKE_HANG)
-        sleep(4);
+        hang();
     if (first == FAKE_SLOW)
         usleep((useconds_t) (pulse * UINT64_C(1500000) / 16000));
     if (first != FAKE_BURN)

@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-#define FAKE_HANG 0.765625f         /* a pulse that begins with it takes four seconds, sleeping */
+#define FAKE_HANG 0.765625f         /* a pulse that begins with it takes four seconds, sleeping; or
+                                       as long as rig_hold() says */
 #define FAKE_SLOW 0.703125f         /* one and a half times its own length, sleeping */
 #define FAKE_BURN 0.640625f         /* 300 ms of processor */
 

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -125,14 +126,23 @@ void rig_conf(struct rig *r, const char *more)
     fclose(f);
 }
 
-bool rig_spawn(struct rig *r, char *const argv[])
+pid_t rig_fork(struct rig *r)
 {
+    char hold[96];
     memcpy(newest_log, r->log, sizeof newest_log);
     r->pid = fork();
-    if (r->pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);       /* a test that dies leaves nobody behind */
-        int fd = open(r->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-        dup2(fd, 2);
+    if (r->pid != 0)
+        return r->pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);       /* a test that dies leaves nobody behind */
+    snprintf(hold, sizeof hold, "%s/hold", r->dir);
+    setenv("RILL_FAKE_HOLD", hold, 1);
+    dup2(open(r->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), 2);
+    return 0;
+}
+
+bool rig_spawn(struct rig *r, char *const argv[])
+{
+    if (rig_fork(r) == 0) {
         execv(argv[0], argv);
         _exit(127);
     }
@@ -210,6 +220,41 @@ bool rig_freeze(struct rig *r)
         return true;
     printf("the daemon could not be stopped: status %x\n", (unsigned) status);
     return false;
+}
+
+void rig_hold(struct rig *r)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/hold", r->dir);
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0)
+        give_up("%s: %s", path, strerror(errno));
+    close(fd);
+}
+
+unsigned rig_holds(struct rig *r)
+{
+    char path[96];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/hold.n", r->dir);
+    return stat(path, &st) == 0 ? (unsigned) st.st_size : 0;
+}
+
+bool rig_held(struct rig *r, unsigned n)
+{
+    for (uint64_t end = now_ms() + 20000; now_ms() < end; usleep(2000))
+        if (rig_holds(r) >= n)
+            return true;
+    printf("%u pulses hang, not %u\n", rig_holds(r), n);
+    return false;
+}
+
+void rig_let_go(struct rig *r)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/hold", r->dir);
+    if (unlink(path) < 0)
+        give_up("%s: %s", path, strerror(errno));
 }
 
 const char *rig_log(struct rig *r)

@@ -35,13 +35,19 @@ struct rig {
 
 void rig_dir(struct rig *r);                        /* makes the folder and the names */
 void rig_conf(struct rig *r, const char *more);     /* writes the settings; `more` follows them */
-bool rig_spawn(struct rig *r, char *const argv[]);  /* stderr goes to r->log */
+pid_t rig_fork(struct rig *r);                      /* fork; the child's stderr goes to r->log */
+bool rig_spawn(struct rig *r, char *const argv[]);  /* the same, and the program */
 bool rig_wait_ready(struct rig *r);
 void rig_start(struct rig *r, const char *more);    /* all of the above with $RILLD */
 int rig_wait(struct rig *r, int timeout_ms);        /* exit status; -1 after killing it */
 int rig_stop(struct rig *r);                        /* SIGTERM, exit status, removes the folder */
 void rig_clean(struct rig *r);      /* the log's end is printed where a check has failed */
 bool rig_freeze(struct rig *r);     /* SIGSTOP; returns when no thread of it runs any more */
+/* From now on pulses that begin with FAKE_HANG last until rig_let_go(). */
+void rig_hold(struct rig *r);
+bool rig_held(struct rig *r, unsigned n);       /* waits until so many such pulses have begun */
+unsigned rig_holds(struct rig *r);              /* how many have */
+void rig_let_go(struct rig *r);
 bool rig_log_has(struct rig *r, const char *text, int timeout_ms);
 const char *rig_log(struct rig *r);                 /* whole log; static memory */
 

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,9 +27,6 @@ int passed_listen(int *port)
 static void child_run(struct rig *r, int fd)
 {
     char pid[16];
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    int log = open(r->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-    dup2(log, 2);
     if (fd == 3)
         fcntl(fd, F_SETFD, 0);
     else
@@ -45,8 +41,7 @@ static void child_run(struct rig *r, int fd)
 
 bool passed_start(struct rig *r, int fd)
 {
-    r->pid = fork();
-    if (r->pid == 0)
+    if (rig_fork(r) == 0)
         child_run(r, fd);
     close(fd);
     return rig_wait_ready(r) && rig_log_has(r, " ready: ", 30000);

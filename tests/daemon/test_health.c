@@ -148,7 +148,31 @@ static void test_loop_stopped(void)
     health_stop(&d);
 }
 
-/* ---- a daemon whose model hangs for four seconds ---- */
+/* A machine that stops everything again and again hides no thread that hangs: it is found by the time
+ * between, and stays found. */
+static void test_loop_stops_often(void)
+{
+    struct daemon d;
+    daemon_make(&d, 0);
+    atomic_store(&workers[0].sleeping, false);
+    for (int i = 0; i < 4; i++) {
+        look_for(&d, 400000);
+        clock_us += 1500000;
+        look_for(&d, 100000);
+    }
+    CHECK(health_state(&d) == HEALTH_OK && n_lines == 0);
+    look_for(&d, 500000);
+    CHECK(health_state(&d) == HEALTH_STUCK && n_lines == 1);
+    clock_us += 60000000;
+    look_for(&d, 100000);
+    CHECK(health_state(&d) == HEALTH_STUCK && n_lines == 1, "%u lines", n_lines);
+    atomic_fetch_add(&workers[0].beat, 1);
+    look_for(&d, 100000);
+    CHECK(health_state(&d) == HEALTH_OK && n_lines == 2);
+    health_stop(&d);
+}
+
+/* ---- a daemon whose model hangs ---- */
 
 static int notify_socket(const char *path)
 {
@@ -159,23 +183,20 @@ static int notify_socket(const char *path)
     return fd;
 }
 
-/* Milliseconds until a message holds `what`, -1 if none did; when the last WATCHDOG=1 came. */
-static int64_t notified(int fd, const char *what, int timeout_ms, uint64_t *ret_pet_ms)
+/* Whether a message that holds `what` comes in time. */
+static bool notified(int fd, const char *what, int timeout_ms)
 {
     char b[1024];
-    uint64_t began = now_ms(), end = began + (uint64_t) timeout_ms;
-    while (now_ms() < end) {
+    for (uint64_t now, end = now_ms() + (uint64_t) timeout_ms; (now = now_ms()) < end;) {
         struct pollfd p = { .fd = fd, .events = POLLIN };
-        if (poll(&p, 1, (int) (end - now_ms())) <= 0)
+        if (poll(&p, 1, (int) (end - now)) <= 0)
             break;
         ssize_t n = recv(fd, b, sizeof b - 1, 0);
         b[n > 0 ? n : 0] = '\0';
-        if (strstr(b, "WATCHDOG=1"))
-            *ret_pet_ms = now_ms();
         if (strstr(b, what))
-            return (int64_t) (now_ms() - began);
+            return true;
     }
-    return -1;
+    return false;
 }
 
 static Rill__ServerFrame *health_get(int fd)
@@ -203,7 +224,9 @@ static bool health_is(int fd, Rill__HealthReply__State state, const char *reason
     return good;
 }
 
-#define WATCHDOG_MS 2000
+/* Under a watchdog of two seconds a thread may stand still for 850 ms, as test_limit has it; a look
+ * that comes late by at most half of that may be the one that finds out, whatever the machine does. */
+#define LIMIT_MS 850
 
 static void test_model_hangs(void)
 {
@@ -211,7 +234,6 @@ static void test_model_hangs(void)
     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE };
     static const float hang[512] = { 0.765625f };
     char name[96];
-    uint64_t pet_ms = 0;
     rig_dir(&r);
     rig_conf(&r, "");
     snprintf(name, sizeof name, "%s/notify", r.dir);
@@ -222,27 +244,28 @@ static void test_model_hangs(void)
     rig_spawn(&r, argv);
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WATCHDOG_USEC");
-    CHECK(notified(fd, "READY=1", 30000, &pet_ms) >= 0);
-    CHECK(notified(fd, "WATCHDOG=1", 5000, &pet_ms) >= 0);
+    CHECK(notified(fd, "READY=1", 30000));
+    CHECK(notified(fd, "WATCHDOG=1", 20000));
     struct rill_client *c = NULL;
     int data = raw_hello(r.sock);
     CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_OK, ""));
     CHECK(rill_client_connect(&c, r.sock, "hang", 10000) == 0 &&
           rill_client_open(c, 1, &o, NULL) == 0);
-    CHECK(rill_client_send(c, 1, hang, sizeof hang) == 0);
-    uint64_t began = now_ms();
-    pet_ms = began;
-    notified(fd, "NEVER", WATCHDOG_MS, &pet_ms);
-    /* The daemon's clock decides within half a period; a loaded machine may show it a little
-     * late. */
-    CHECK(pet_ms - began <= WATCHDOG_MS / 2 + 200, "petted %llu ms after the thread hung",
-          (unsigned long long) (pet_ms - began));
+    rig_hold(&r);
+    CHECK(rill_client_send(c, 1, hang, sizeof hang) == 0 && rig_held(&r, 1));
+    CHECK(rig_log_has(&r, "has work and does not advance", 20000));
+    const char *told = strstr(rig_log(&r), "does not advance for ");
+    unsigned ms = told ? (unsigned) atoi(told + strlen("does not advance for ")) : 0;
+    CHECK(ms >= LIMIT_MS && ms <= LIMIT_MS * 3 / 2, "found after %u ms", ms);
     CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_STUCK, "does not advance"));
-    CHECK(notified(fd, "WATCHDOG=1", 10000, &pet_ms) >= 0);
+    while (recv(fd, name, sizeof name, MSG_DONTWAIT) > 0)
+        ;                                           /* was said before */
+    CHECK(!notified(fd, "WATCHDOG=1", 1500), "petted while a thread hangs");
+    rig_let_go(&r);
+    CHECK(notified(fd, "WATCHDOG=1", 20000));
     CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_OK, ""));
     CHECK(rill_client_finish(c, 1, NULL) == 0, "%s", rill_client_error(c));
-    CHECK(rig_log_has(&r, "has work and does not advance", 0) &&
-          rig_log_has(&r, "advance again", 3000));
+    CHECK(rig_log_has(&r, "advance again", 20000));
     rill_client_free(c);
     close(data);
     close(fd);
@@ -281,6 +304,7 @@ int main(void)
     test_hang();
     test_starved();
     test_loop_stopped();
+    test_loop_stops_often();
     test_model_hangs();
     test_stopped();
     return check_end();

@@ -186,8 +186,7 @@ static void test_full_pipe(void)
     rig_dir(&r);
     rig_conf(&r, "[log]\nclient_lines_per_s = 0\n");
     CHECK(pipe(ends) == 0);
-    r.pid = fork();
-    if (r.pid == 0) {
+    if (rig_fork(&r) == 0) {
         dup2(ends[1], 2);
         close(ends[0]);
         close(ends[1]);
