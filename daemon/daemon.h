@@ -237,9 +237,22 @@ void subs_drop(struct conn *c);
 uint32_t subs_lag_ms(const struct conn *c);                 /* of live sources, the longest */
 /* true: a source of it ended so long ago that whoever reads has read the rest */
 bool subs_overdue(const struct conn *c, uint64_t now_us);
-void topics_stood_still(struct daemon *d, uint64_t us);     /* that long, and it is nobody's fault */
-size_t topics_list(const struct conn *c, Rill__TopicInfo *infos, Rill__Pcm *pcms,
-                   Rill__Output (*outputs)[5], size_t cap);
+void topics_stood_still(struct daemon *d, uint64_t us);     /* that long, and nobody could read */
+/* in order of names, those past `after`; *ret_more: there are more than cap */
+size_t topics_list(const struct conn *c, const char *after, Rill__TopicInfo *infos, Rill__Pcm *pcms,
+                   Rill__Output (*outputs)[5], size_t cap, bool *ret_more);
+const char *topic_name(const struct topic *t);              /* "" for NULL */
+struct sub_look {
+    struct conn *conn;
+    uint32_t id, in_rate, lag_ms;
+    const char *topic, *model;
+    struct pcm out;
+    bool live;
+    uint64_t given, sent, lost, opened_us;                  /* given and lost: at in_rate */
+    size_t bytes;
+};
+/* the first subscription in (conn, stream) order after those numbers; false: there is none */
+bool sub_after(const struct daemon *d, uint32_t conn, uint32_t stream, struct sub_look *ret);
 size_t topics_bytes(const struct daemon *d, const uint32_t *uid);   /* of that user; NULL: all */
 
 /* --- admit.c --- */
@@ -269,7 +282,7 @@ void stats_reply(struct conn *c, uint32_t req);
 void status_reply(struct conn *c, uint32_t req);
 void top_reply(struct conn *c, uint32_t req);
 void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t after_stream);
-void info_reply(struct conn *c, uint32_t req);
+void info_reply(struct conn *c, uint32_t req, const Rill__Info *m);
 uint64_t samples_us(uint64_t n, uint32_t rate);
 
 /* --- metrics.c --- */

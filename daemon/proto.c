@@ -16,6 +16,7 @@ enum proto_minor {
     MINOR_TOPICS, /* publish and subscribe */
     MINOR_FIGURES, /* histograms, gaps, errors by code and memory in Stats, the worst pulses, top */
     MINOR_MEMORY, /* memory of connections, streams and histories */
+    MINOR_PAGES, /* Info in pages, subscriptions among the sessions */
     MINOR_END
 };
 #define PROTO_MINOR (MINOR_END - 1)
@@ -199,7 +200,7 @@ static void on_ping(struct conn *c, const Rill__ClientFrame *f)
 
 static void on_info(struct conn *c, const Rill__ClientFrame *f)
 {
-    info_reply(c, f->req);
+    info_reply(c, f->req, f->info);
 }
 
 static void on_stats(struct conn *c, const Rill__ClientFrame *f)

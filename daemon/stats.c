@@ -312,12 +312,15 @@ static void stats_fill(struct stats_message *x, struct daemon *d)
     }
 }
 
+static bool frame_too_large(const struct conn *c, const Rill__ServerFrame *f)
+{
+    return rill__server_frame__get_packed_size(f) + 8 > c->max_frame_bytes;
+}
+
 /* Sends f, which holds x; without the histograms where they make it too large. */
 static void stats_send(struct conn *c, uint32_t req, Rill__ServerFrame *f, struct stats_message *x)
 {
-    for (size_t i = 0;
-         rill__server_frame__get_packed_size(f) + 8 > c->max_frame_bytes && i < x->reply.n_models;
-         i++) {
+    for (size_t i = 0; frame_too_large(c, f) && i < x->reply.n_models; i++) {
         x->models[i].m.compute = x->models[i].m.queue = NULL;
         x->models[i].m.n_batches = 0;
     }
@@ -407,6 +410,35 @@ static void session_fill(struct session_message *x, struct session *s)
     a->queue_p99_us = hist_quantile(&s->queue, 0.99);
     a->max_chunk_us = s->max_chunk_us;
     a->serial = s->serial;
+    a->topic = (char *) (uintptr_t) topic_name(s->topic);
+}
+
+static void sub_fill(struct session_message *x, const struct sub_look *s)
+{
+    Rill__Session *a = &x->session;
+    rill__session__init(a);
+    rill__pcm__init(&x->in);
+    pcm_fill(&x->out, &s->out);
+    x->in.rate = s->in_rate;
+    a->subscription = true;
+    a->conn = s->conn->id;
+    a->stream = s->id;
+    a->uid = s->conn->uid;
+    a->pid = s->conn->pid;
+    a->client = s->conn->client;
+    a->model = (char *) (uintptr_t) s->model;
+    a->topic = (char *) (uintptr_t) s->topic;
+    a->in = &x->in;
+    a->out = &x->out;
+    a->pace = s->live ? RILL__PACE__PACE_LIVE : RILL__PACE__PACE_FILE;
+    a->state = (char *) (uintptr_t) "subscribed";
+    a->in_samples = s->given;
+    a->out_samples = s->sent;
+    a->gap_samples = s->lost;
+    a->lag_ms = s->lag_ms;
+    a->age_us = lane_now_us() - s->opened_us;
+    a->queued_bytes = conn_queue_bytes(s->conn);
+    a->memory_bytes = s->bytes;
 }
 
 /* The first session in (conn, stream) order after the given one. */
@@ -423,24 +455,39 @@ static struct session *session_after(struct daemon *d, uint32_t conn, uint32_t s
     return best;
 }
 
+/* The first stream or subscription after the numbers; false: there is none. */
+static bool entry_after(struct daemon *d, uint32_t conn, uint32_t stream, struct session_message *x)
+{
+    struct session *s = session_after(d, conn, stream);
+    struct sub_look look;
+    bool sub = sub_after(d, conn, stream, &look);
+    if (s && sub)
+        sub = look.conn->id < s->conn->id || (look.conn->id == s->conn->id && look.id < s->id);
+    if (sub)
+        sub_fill(x, &look);
+    else if (s)
+        session_fill(x, s);
+    return sub || s;
+}
+
 void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t after_stream)
 {
-    struct session_message x[SESSIONS_A_PAGE];
+    struct session_message x[SESSIONS_A_PAGE + 1];
     Rill__Session *pointers[SESSIONS_A_PAGE];
     Rill__SessionsReply a = RILL__SESSIONS_REPLY__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    size_t most =
-        c->max_frame_bytes / 256 < SESSIONS_A_PAGE ? c->max_frame_bytes / 256 : SESSIONS_A_PAGE;
-    struct session *s = session_after(c->daemon, after_conn, after_stream);
-    for (; s && a.n_sessions < most; s = session_after(c->daemon, s->conn->id, s->id)) {
-        session_fill(&x[a.n_sessions], s);
+    while ((a.more = entry_after(c->daemon, after_conn, after_stream, &x[a.n_sessions])) &&
+           a.n_sessions < SESSIONS_A_PAGE) {
+        after_conn = x[a.n_sessions].session.conn;
+        after_stream = x[a.n_sessions].session.stream;
         pointers[a.n_sessions] = &x[a.n_sessions].session;
         a.n_sessions++;
     }
     a.sessions = pointers;
-    a.more = s != NULL;
     f.m_case = RILL__SERVER_FRAME__M_CTL_SESSIONS;
     f.ctl_sessions = &a;
+    for (; a.n_sessions > 1 && frame_too_large(c, &f); a.n_sessions--)
+        a.more = true;
     conn_send(c, req, &f);
 }
 
@@ -481,7 +528,7 @@ void top_reply(struct conn *c, uint32_t req)
     }
     f.m_case = RILL__SERVER_FRAME__M_CTL_TOP;
     f.ctl_top = &a;
-    while (a.n_sessions && rill__server_frame__get_packed_size(&f) + 8 > c->max_frame_bytes)
+    while (a.n_sessions && frame_too_large(c, &f))
         a.n_sessions--;
     stats_send(c, req, &f, &x);
 }
@@ -520,15 +567,28 @@ struct topic_messages {
     Rill__Output outputs[TOPICS_A_REPLY][5];
 };
 
-static void topics_fill(struct topic_messages *x, struct conn *c, Rill__InfoReply *a)
+static void topics_fill(struct topic_messages *x, struct conn *c, const char *after,
+                        Rill__InfoReply *a)
 {
-    a->n_topics = topics_list(c, x->infos, x->pcms, x->outputs, TOPICS_A_REPLY);
+    bool more;
+    a->n_topics = topics_list(c, after, x->infos, x->pcms, x->outputs, TOPICS_A_REPLY, &more);
+    a->more |= more;
     a->topics = x->pointers;
     for (size_t i = 0; i < a->n_topics; i++)
         x->pointers[i] = &x->infos[i];
 }
 
-void info_reply(struct conn *c, uint32_t req)
+/* At least one of each stays, so that the next page is another one. */
+static void info_fit(const struct conn *c, Rill__ServerFrame *f)
+{
+    Rill__InfoReply *a = f->info;
+    while (frame_too_large(c, f) && (a->n_models > 1 || a->n_topics > 1)) {
+        --*(a->n_models > a->n_topics ? &a->n_models : &a->n_topics);
+        a->more = true;
+    }
+}
+
+void info_reply(struct conn *c, uint32_t req, const Rill__Info *m)
 {
     struct model_message x[MODELS_A_REPLY];
     struct topic_messages topics;
@@ -536,17 +596,21 @@ void info_reply(struct conn *c, uint32_t req)
     Rill__InfoReply a = RILL__INFO_REPLY__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
     registry_scan(&c->daemon->registry);
-    for (struct model *m = c->daemon->registry.models; m && a.n_models < MODELS_A_REPLY;
-         m = m->next) {
-        model_fill(&x[a.n_models], c->daemon, m);
+    struct model *at = c->daemon->registry.models;
+    while (at && strcmp(at->name, m->after_model) <= 0)
+        at = at->next;
+    for (; at && a.n_models < MODELS_A_REPLY; at = at->next) {
+        model_fill(&x[a.n_models], c->daemon, at);
         pointers[a.n_models] = &x[a.n_models].info;
         a.n_models++;
     }
+    a.more = at != NULL;
     a.server = (char *) (uintptr_t) "rilld " RILL_VERSION;
     a.default_model = c->daemon->conf.models_default_model;
     a.models = pointers;
-    topics_fill(&topics, c, &a);
+    topics_fill(&topics, c, m->after_topic, &a);
     f.m_case = RILL__SERVER_FRAME__M_INFO;
     f.info = &a;
+    info_fit(c, &f);
     conn_send(c, req, &f);
 }

@@ -30,7 +30,7 @@ struct sub {
     uint64_t cursor;                /* on the tape */
     uint64_t began, at,
         start; /* progress: of the first and of the newest that was given; nothing before `start` */
-    uint64_t sent, lost, vad_frames;
+    uint64_t sent, lost, vad_frames, opened_us;
 };
 
 struct topic {
@@ -450,17 +450,21 @@ void topics_sweep(struct daemon *d)
     }
 }
 
+static uint32_t sub_lag_ms(const struct topic *t, const struct sub *s)
+{
+    uint64_t ms = t->progress > s->at ? samples_us(t->progress - s->at, t->in_rate) / 1000 : 0;
+    return ms < UINT32_MAX ? (uint32_t) ms : UINT32_MAX;
+}
+
 uint32_t subs_lag_ms(const struct conn *c)
 {
-    uint64_t most = 0;
+    uint32_t most = 0;
     for (const struct topic *t = c->daemon->topics; t; t = t->next)
         for (const struct sub *s = t->subs; s; s = s->next) {
-            uint64_t lag = s->conn == c && t->live && t->progress > s->at
-                ? samples_us(t->progress - s->at, t->in_rate) / 1000
-                : 0;
+            uint32_t lag = s->conn == c && t->live ? sub_lag_ms(t, s) : 0;
             most = lag > most ? lag : most;
         }
-    return most < UINT32_MAX ? (uint32_t) most : UINT32_MAX;
+    return most;
 }
 
 /* The rest of the tape at the pace of the sound, and the time in which nothing need be read. */
@@ -630,6 +634,7 @@ void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m)
     sub_place(t, s, m);
     s->id = m->stream;
     s->conn = c;
+    s->opened_us = lane_now_us();
     s->next = t->subs;
     t->subs = s;
     c->n_streams++;
@@ -639,13 +644,22 @@ void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m)
 
 /* ---- answers ---- */
 
-size_t topics_list(const struct conn *c, Rill__TopicInfo *infos, Rill__Pcm *pcms,
-                   Rill__Output (*outputs)[5], size_t cap)
+static struct topic *topic_after(const struct conn *c, const char *name)
+{
+    struct topic *best = NULL;
+    for (struct topic *t = c->daemon->topics; t; t = t->next)
+        if (!t->ended && (t->access == RILL__ACCESS__ACCESS_ALL || t->uid == c->uid) &&
+            strcmp(t->name, name) > 0 && (!best || strcmp(t->name, best->name) < 0))
+            best = t;
+    return best;
+}
+
+size_t topics_list(const struct conn *c, const char *after, Rill__TopicInfo *infos, Rill__Pcm *pcms,
+                   Rill__Output (*outputs)[5], size_t cap, bool *ret_more)
 {
     size_t n = 0;
-    for (struct topic *t = c->daemon->topics; t && n < cap; t = t->next) {
-        if (t->ended || (t->access != RILL__ACCESS__ACCESS_ALL && t->uid != c->uid))
-            continue;
+    struct topic *t = topic_after(c, after);
+    for (; t && n < cap; t = topic_after(c, t->name)) {
         Rill__TopicInfo *a = &infos[n];
         rill__topic_info__init(a);
         pcm_fill(&pcms[n], &t->out);
@@ -664,7 +678,40 @@ size_t topics_list(const struct conn *c, Rill__TopicInfo *infos, Rill__Pcm *pcms
             a->subscribers += s->conn != NULL;
         n++;
     }
+    *ret_more = t != NULL;
     return n;
+}
+
+const char *topic_name(const struct topic *t)
+{
+    return t ? t->name : "";
+}
+
+bool sub_after(const struct daemon *d, uint32_t conn, uint32_t stream, struct sub_look *ret)
+{
+    bool found = false;
+    for (const struct topic *t = d->topics; t; t = t->next)
+        for (const struct sub *s = t->subs; s; s = s->next) {
+            const struct conn *c = s->conn;
+            if (!c || c->id < conn || (c->id == conn && s->id <= stream) ||
+                (found && (c->id > ret->conn->id || (c->id == ret->conn->id && s->id > ret->id))))
+                continue;
+            found = true;
+            *ret = (struct sub_look) { .conn = s->conn,
+                                       .id = s->id,
+                                       .in_rate = t->in_rate,
+                                       .lag_ms = sub_lag_ms(t, s),
+                                       .topic = t->name,
+                                       .model = t->model,
+                                       .out = s->out,
+                                       .live = t->live,
+                                       .given = s->at > s->began ? s->at - s->began : 0,
+                                       .sent = s->sent,
+                                       .lost = s->lost,
+                                       .opened_us = s->opened_us,
+                                       .bytes = sizeof *s };
+        }
+    return found;
 }
 
 size_t topics_bytes(const struct daemon *d, const uint32_t *uid)

@@ -176,7 +176,18 @@ static json_t *session_json(const struct rill_client_session *s)
                                      (int) s->compute_p99_us, "queue_p99_us", (int) s->queue_p99_us,
                                      "max_chunk_us", (int) s->max_chunk_us, "queued_bytes",
                                      (json_int_t) s->queued_bytes));
+    json_object_update_new(j, json_pack("{s:s, s:b, s:i}", "topic", s->topic, "subscription",
+                                        (int) s->is_subscription, "lag_ms", (int) s->lag_ms));
     return j;
+}
+
+static void subscription_print(const struct rill_client_session *s)
+{
+    printf("%4u/%-3u uid %u pid %u %s: subscribed to %s (%s), %u Hz x %u, out %llu\n", s->conn,
+           s->stream, s->uid, s->pid, s->client, s->topic, s->model, s->out.rate, s->out.channels,
+           (unsigned long long) s->out_samples);
+    printf("         %u ms behind, %llu bytes wait to be read, lost %llu samples\n", s->lag_ms,
+           (unsigned long long) s->queued_bytes, (unsigned long long) s->gap_samples);
 }
 
 static void session_see(void *arg, const struct rill_client_session *s)
@@ -187,10 +198,15 @@ static void session_see(void *arg, const struct rill_client_session *s)
         json_array_append_new(json_object_get(x->json, "sessions"), session_json(s));
         return;
     }
-    printf("%4u/%-3u uid %u pid %u %s: %s %s, %u Hz x %u, in %llu out %llu, %s\n", s->conn,
+    if (s->is_subscription) {
+        subscription_print(s);
+        return;
+    }
+    printf("%4u/%-3u uid %u pid %u %s: %s %s, %u Hz x %u, in %llu out %llu, %s%s%s\n", s->conn,
            s->stream, s->uid, s->pid, s->client, s->model,
            s->pace == RILL_CLIENT_LIVE ? "live" : "file", s->in.rate, s->in.channels,
-           (unsigned long long) s->in_samples, (unsigned long long) s->out_samples, s->state);
+           (unsigned long long) s->in_samples, (unsigned long long) s->out_samples, s->state,
+           *s->topic ? ", published as " : "", s->topic);
     printf("         rtf %.5f, wait p99 %.2f ms, compute p99 %.3f ms worst %.3f ms, %llu misses, "
            "gaps %llu samples\n",
            (double) s->rtf, (double) s->queue_p99_us * 1e-3, (double) s->compute_p99_us * 1e-3,

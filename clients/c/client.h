@@ -83,6 +83,11 @@ struct rill_client_pcm client_pcm(const Rill__Pcm *m);                      /* t
 
 /* ---- ask.c ---- */
 
+/* Every page of Info; each_model and each_topic may be NULL. */
+int client_info(struct rill_client *c,
+                void (*each_model)(void *arg, const struct rill_client_model *m),
+                void (*each_topic)(void *arg, const struct rill_client_topic *t), void *arg);
+
 unsigned client_outputs(size_t n, const Rill__Output *outputs); /* bits of enum rill_client_want */
 
 /* ---- figures.c ---- */

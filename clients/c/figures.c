@@ -144,6 +144,9 @@ void client_session(const Rill__Session *x,
         .queue_p99_us = x->queue_p99_us,
         .max_chunk_us = x->max_chunk_us,
         .serial = x->serial,
+        .topic = x->topic,
+        .is_subscription = x->subscription,
+        .lag_ms = x->lag_ms,
     };
     each(arg, &v);
 }

@@ -380,9 +380,12 @@ struct rill_client_session {
     uint64_t deadline_misses, gap_samples;
     uint32_t compute_p99_us, queue_p99_us, max_chunk_us, serial; /* serial: its number in the log */
     uint64_t memory_bytes;          /* of the stream, without its connection's */
+    const char *topic; /* published under this name, "" if it is not; what a subscription reads */
+    bool is_subscription; /* then in_samples is what it was given of the source, gap_samples lost */
+    uint32_t lag_ms;                /* of a subscription: sound that waits for it in the daemon */
 };
 
-/* Calls each(arg, session) (not NULL) for every open stream and every connection without one. */
+/* Calls each(arg, session) (not NULL) for every open stream and every subscription. */
 int rill_client_ctl_sessions(struct rill_client *c,
                              void (*each)(void *arg, const struct rill_client_session *s),
                              void *arg);

@@ -82,32 +82,3 @@ bool rill_client_ended(const struct rill_client *c, uint32_t id)
             return c->streams[i].ended || c->dead;
     return true;
 }
-
-int rill_client_topics(struct rill_client *c,
-                       void (*each)(void *arg, const struct rill_client_topic *t), void *arg)
-{
-    Rill__Info m = RILL__INFO__INIT;
-    FRAME(INFO, info, m);
-    Rill__ServerFrame *r = client_request(c, &f, RILL__SERVER_FRAME__M_INFO, "Info");
-    if (!r)
-        return -1;
-    for (size_t i = 0; i < r->info->n_topics; i++) {
-        const Rill__TopicInfo *x = r->info->topics[i];
-        struct rill_client_topic t = {
-            .name = x->name,
-            .model = x->model,
-            .uid = x->uid,
-            .in_rate = x->in_rate,
-            .keep_ms = x->keep_ms,
-            .subscribers = x->subscribers,
-            .for_all = x->access == RILL__ACCESS__ACCESS_ALL,
-            .out = client_pcm(x->out),
-            .outputs = client_outputs(x->n_outputs, x->outputs),
-            .oldest_pos = x->oldest_pos,
-            .pos = x->pos,
-        };
-        each(arg, &t);
-    }
-    client_frame_free(r);
-    return 0;
-}

@@ -252,13 +252,34 @@ class Heard(WithDaemon):
         self.assertTrue(rows)
 
 
+class Pages(WithDaemon):
+    def test_more_models_than_fit(self):
+        names = ["page-%03d" % i for i in range(150)]
+        for name in names:
+            os.makedirs(os.path.join(self.daemon.models, name))
+
+        async def ask():
+            async with await AsyncClient.connect(self.daemon.socket) as client:
+                return await client.info()
+        try:
+            with rc.Client(self.daemon.socket) as client:
+                for info in (client.info(), asyncio.run(ask())):
+                    got = [m.name for m in info.models]
+                    self.assertEqual([n for n in got if n.startswith("page-")], names)
+                    self.assertEqual(got, sorted(set(got)))
+        finally:
+            for name in names:
+                os.rmdir(os.path.join(self.daemon.models, name))
+
+
 class Topics(WithDaemon):
     def test_publish_and_subscribe(self):
         with rc.Client(self.daemon.socket) as source, rc.Client(self.daemon.socket) as listener:
             stream = source.open(rate=RATE, encoding="s16")
             self.assertLessEqual(stream.publish("desk", keep_ms=1000), 1000)
             self.assertEqual([(t.name, t.in_rate) for t in listener.info().topics], [("desk", RATE)])
-            with listener.subscribe("desk", start="oldest") as ears:
+            with listener.subscribe("desk", start="oldest") as ears, rc.Control(self.daemon.control) as control:
+                self.assertEqual([(s.topic, s.subscription) for s in control.sessions()], [("desk", False), ("desk", True)])
                 self.assertEqual((ears.subscribed.in_rate, ears.subscribed.out.enc), (RATE, rc.Encoding.S16))
                 got = b""
                 for piece in rig.pieces(NOISY[:32000], 3200):

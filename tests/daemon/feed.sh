@@ -103,6 +103,8 @@ check "it says so" has "$dir/feed2" "next attempt" 1
 daemon_start
 check "it came back" has "$dir/feed2" "published" 2
 check "the listener too" sh -c 'i=0; while ! "$1" listen | grep -q " 1 subscribers"; do i=$((i+1)); [ $i -lt 100 ] || exit 1; sleep 0.1; done' - "$rill"
+check "it is among the sessions" sh -c '"$1" ctl --socket "$2/c" sessions | grep -q "rill_listen: subscribed to mic (" &&
+    "$1" ctl --socket "$2/c" sessions | grep -q "rill_feed: .* published as mic$" && "$1" ctl --socket "$2/c" --json sessions | grep -q "\"subscription\": true"' - "$rill" "$dir"
 kill -TERM $feed
 wait $feed
 check "SIGTERM ends it well" [ $? = 0 ]

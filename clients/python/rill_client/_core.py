@@ -245,6 +245,20 @@ def error_of(message: Message) -> DaemonError:
     return daemon_error(message["code"], name, message["text"], message["stream"], message["fatal"], message["retry_ms"])
 
 
+def info_page(answers: List[Message]) -> Optional[Message]:
+    """What asks for the next page of Info after those that came; None: it was the last one."""
+    if answers and not (answers[-1]["more"] and (answers[-1]["models"] or answers[-1]["topics"])):
+        return None
+    models = [m["name"] for a in answers for m in a["models"]]
+    topics = [t["name"] for a in answers for t in a["topics"]]
+    return {"after_model": models[-1] if models else "", "after_topic": topics[-1] if topics else ""}
+
+
+def info_whole(answers: List[Message]) -> Message:
+    """The pages as one."""
+    return dict(answers[0], models=[m for a in answers for m in a["models"]], topics=[t for a in answers for t in a["topics"]])
+
+
 def result(answer: Tuple[str, Message], want: str) -> Message:
     """The message of an answer, or the error that it is."""
     member, message = answer

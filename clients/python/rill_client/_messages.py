@@ -221,7 +221,10 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         1: ("payload", "bytes", False),
         2: ("mono_us", "uint64", False),
     },
-    "Info": {},
+    "Info": {
+        1: ("after_model", "string", False),
+        2: ("after_topic", "string", False),
+    },
     "ModelInfo": {
         1: ("name", "string", False),
         2: ("task", "string", False),
@@ -256,6 +259,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         2: ("default_model", "string", False),
         3: ("models", "message:ModelInfo", True),
         4: ("topics", "message:TopicInfo", True),
+        5: ("more", "bool", False),
     },
     "Stats": {},
     "ModelStats": {
@@ -436,6 +440,9 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         21: ("queue_p99_us", "uint32", False),
         22: ("max_chunk_us", "uint32", False),
         23: ("serial", "uint32", False),
+        24: ("topic", "string", False),
+        25: ("subscription", "bool", False),
+        26: ("lag_ms", "uint32", False),
         30: ("memory_bytes", "uint64", False),
     },
     "SessionsReply": {

@@ -15,8 +15,8 @@ import time
 from typing import Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Mapping, Optional, Set, Type, TypeVar, Union
 
 from . import events as ev
-from ._core import (CONTROL, SOCKET, Core, EncodingLike, StreamState, hello_take, open_message, pcm_bytes, pcm_message,
-                    publish_message, result, socket_path, subscribe_message, whole_hello)
+from ._core import (CONTROL, SOCKET, Core, EncodingLike, StreamState, hello_take, info_page, info_whole, open_message,
+                    pcm_bytes, pcm_message, publish_message, result, socket_path, subscribe_message, whole_hello)
 from ._wire import Message
 from .errors import RillError, StreamEnded, Timeout
 
@@ -197,7 +197,12 @@ class AsyncClient:
         return time.monotonic() - start
 
     async def info(self) -> ev.Info:
-        return ev.make(ev.Info, await self._request("info", {}, "info"))
+        answers: List[Message] = []
+        page = info_page(answers)
+        while page is not None:
+            answers.append(await self._request("info", page, "info"))
+            page = info_page(answers)
+        return ev.make(ev.Info, info_whole(answers))
 
     async def stats(self) -> ev.Stats:
         return ev.make(ev.Stats, await self._request("stats", {}, "stats"))

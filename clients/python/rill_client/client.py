@@ -8,8 +8,8 @@ import time
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
 
 from . import events as ev
-from ._core import (CONTROL, SOCKET, Core, EncodingLike, StreamState, hello_take, open_message, pcm_bytes, pcm_message,
-                    publish_message, result, socket_path, subscribe_message, whole_hello)
+from ._core import (CONTROL, SOCKET, Core, EncodingLike, StreamState, hello_take, info_page, info_whole, open_message,
+                    pcm_bytes, pcm_message, publish_message, result, socket_path, subscribe_message, whole_hello)
 from ._wire import Message
 from .errors import RillError, StreamEnded, Timeout
 
@@ -171,8 +171,13 @@ class Client:
         return time.monotonic() - start
 
     def info(self) -> ev.Info:
-        """The daemon's models."""
-        return ev.make(ev.Info, self._request("info", {}, "info"))
+        """The daemon's models, and the topics that may be subscribed to."""
+        answers: List[Message] = []
+        page = info_page(answers)
+        while page is not None:
+            answers.append(self._request("info", page, "info"))
+            page = info_page(answers)
+        return ev.make(ev.Info, info_whole(answers))
 
     def stats(self) -> ev.Stats:
         """Counts of the daemon and of each model."""

@@ -305,6 +305,9 @@ class Session:
     deadline_misses: int = 0
     gap_samples: int = 0
     memory_bytes: int = 0
+    topic: str = ""             #: published under this name; what a subscription reads
+    subscription: bool = False  #: in_samples is how far it was given the source, gap_samples what it lost
+    lag_ms: int = 0             #: of a subscription: sound that waits for it in the daemon
 
 
 @dataclass(frozen=True)
