@@ -129,9 +129,10 @@ static void test_reload(void)
           "%s", rill_client_error(c));
     rig_conf(&r, "[limits]\nmax_streams_per_connection = 9\n");
     kill(r.pid, SIGHUP);
-    CHECK(rig_log_has(&r, "reloaded", 5000));
-    usleep(200000);
-    CHECK(rill_client_open(c, 4, &plain, NULL) == 0, "%s", rill_client_error(c));
+    bool more = false;
+    for (uint64_t end = now_ms() + 20000; !more && now_ms() < end; usleep(20000))
+        more = rill_client_open(c, 4, &plain, NULL) == 0;
+    CHECK(more, "%s", rill_client_error(c));
     /* A folder that appears in model_path is found without a reload; a link is not followed. */
     snprintf(model, sizeof model, "%s/models", r.dir);
     mkdir(model, 0700);
@@ -231,7 +232,7 @@ static void test_drain(void)
     CHECK(rill_client_open(c, 1, &plain, NULL) == 0);
     CHECK(rill_client_send(c, 1, silence, 8000) == 0);
     kill(r.pid, SIGTERM);
-    for (uint64_t end = now_ms() + 5000; !got.goaway && now_ms() < end;)
+    for (uint64_t end = now_ms() + 20000; !got.goaway && now_ms() < end;)
         rill_client_poll(c, 100);
     CHECK(got.goaway);
     CHECK(rill_client_open(c, 2, &plain, NULL) < 0 &&
@@ -295,6 +296,26 @@ static bool notified(int fd, const char *what, int timeout_ms, unsigned *ret_pet
     return false;
 }
 
+/* Pets come a third of the watchdog's 600 ms apart, and as the daemon looks only ten times a second
+ * up to a tick more; where the machine stops, some come later, but not all. */
+static void pets_watch(int fd)
+{
+    char b[2048];
+    uint64_t began, last = 0, least = UINT64_MAX;
+    unsigned n = 0, none = 0;
+    while (recv(fd, b, sizeof b, MSG_DONTWAIT) > 0)
+        ;
+    for (began = now_ms(); n < 8 && notified(fd, "WATCHDOG=1", 20000, &none); n++) {
+        uint64_t now = now_ms();
+        least = n && now - last < least ? now - last : least;
+        last = now;
+    }
+    CHECK(n == 8 && least < 400, "%u pets, the least time between two %llu ms", n,
+          (unsigned long long) least);
+    CHECK(n <= (last - began) / 200 + 1, "%u pets in %llu ms", n,
+          (unsigned long long) (last - began));
+}
+
 static void test_notify(bool abstract)
 {
     struct rig r;
@@ -311,11 +332,9 @@ static void test_notify(bool abstract)
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WATCHDOG_USEC");
     CHECK(notified(fd, "READY=1", 30000, &pets));
-    pets = 0;
-    notified(fd, "NEVER", 1500, &pets);
-    CHECK(pets >= 3 && pets <= 9, "%u pets in 1.5 s at 0.2 s", pets);
+    pets_watch(fd);
     kill(r.pid, SIGHUP);
-    CHECK(notified(fd, "RELOADING=1", 5000, &pets) && notified(fd, "READY=1", 5000, &pets));
+    CHECK(notified(fd, "RELOADING=1", 20000, &pets) && notified(fd, "READY=1", 20000, &pets));
     /* A stopped process pets no more. */
     CHECK(rig_freeze(&r));
     while (recv(fd, name, sizeof name, MSG_DONTWAIT) > 0)
@@ -325,7 +344,7 @@ static void test_notify(bool abstract)
     CHECK(pets == 0);
     kill(r.pid, SIGCONT);
     kill(r.pid, SIGTERM);
-    CHECK(notified(fd, "STOPPING=1", 5000, &pets));
+    CHECK(notified(fd, "STOPPING=1", 20000, &pets));
     CHECK(rig_wait(&r, 10000) == 0);
     close(fd);
     rig_clean(&r);
