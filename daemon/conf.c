@@ -134,6 +134,7 @@ static void read_fail(struct reading *r, unsigned line, const char *format, cons
         snprintf(r->err + n, (size_t) (CONF_ERROR_BYTES - n), format, a, b, c);
 }
 
+/* Without blanks in front, which would make the line more of the value before it. */
 static char *line_read(char *buf, int n, void *arg)
 {
     struct reading *r = arg;
@@ -144,9 +145,11 @@ static char *line_read(char *buf, int n, void *arg)
         r->line++;
     r->partial = len && buf[len - 1] != '\n' && !feof(r->file);
     if (r->partial) {
-        read_fail(r, r->line, "%sthe line is longer than %s bytes%s", "", "190", "");
+        read_fail(r, r->line, "%sthe line is longer than %s bytes%s", "", "198", "");
         return NULL;
     }
+    size_t blanks = strspn(buf, " \t\v\f\r");
+    memmove(buf, buf + blanks, len - blanks + 1);
     return buf;
 }
 

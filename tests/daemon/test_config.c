@@ -88,7 +88,11 @@ static void test_mistakes(void)
     snprintf(text, sizeof text, "[daemon]\nsocket = /%0150d\n", 1);
     test_bad(text, "rilld.conf:2:", "1 to 107 characters");
     snprintf(text, sizeof text, "[daemon]\n# fine\nsocket = /%0300d\nworkers = 1\n", 1);
-    test_bad(text, "rilld.conf:3:", "longer than");
+    test_bad(text, "rilld.conf:3:", "longer than 198 bytes");
+    snprintf(text, sizeof text, "[models]\nmodel_path = /%0185d\n", 1);       /* 199 */
+    test_bad(text, "rilld.conf:2:", "longer than 198 bytes");
+    test_bad("[models]\nmodel_path = /a\n  :/b\n", "rilld.conf:3:", "'' is no key of [models]");
+    test_bad("[daemon]\nsocket = /x\n  colour = red\n", "rilld.conf:3:", "'colour' is no key");
 
     int code;
     const char *out = rilld_says("--check-config --config /dev/zero", &code);
@@ -148,6 +152,23 @@ static void test_named(void)
     test_names("[models]\ndefault_model = one\npreload = two\npins = /nonexistent/pins\n", "'one'");
     test_names("[models]\ndefault_model = one\npreload = two\npins = /nonexistent/pins\n", "'two'");
     test_names("[models]\ndefault_model = one\npreload = two\npins = /nonexistent/pins\n", "pins:");
+}
+
+/* Blanks before a key mean nothing, nor does the length up to the most. */
+static void test_lines(void)
+{
+    char args[128], text[512];
+    int code;
+    snprintf(text, sizeof text,
+             "  [daemon]\n\tsocket = /x\n    workers = 2\n   ; comment\n[models]\n"
+             "model_path = /%0184d\n",
+             1);
+    file_write("rilld.conf", text);
+    snprintf(args, sizeof args, "--print-config --config %s/rilld.conf", dir);
+    const char *out = rilld_says(args, &code);
+    CHECK(code == 0 && strstr(out, "\nsocket = /x\n") && strstr(out, "\nworkers = 2\n") &&
+              strstr(out, strstr(text, "model_path")),
+          "%s", out);
 }
 
 static void test_drop_ins(void)
@@ -214,6 +235,7 @@ int main(void)
     test_good("; a comment\n[daemon]\nworkers = 4 ; inline\nsocket_mode = "
               "0600\n[limits]\nrtf_budget = 0.5\n");
     test_mistakes();
+    test_lines();
     test_named();
     test_template();
     test_options();
