@@ -2,6 +2,7 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #define MAX_ASKERS 8
 
@@ -58,8 +59,25 @@ static bool preload_one(void *arg, const char *name)
     return false;
 }
 
+/* Streams may name other models, so the daemon runs without it. */
+static void default_look(struct daemon *d)
+{
+    const char *name = d->conf.models_default_model;
+    char path[CONF_STR_BYTES + 80], why[FOLDERS_WHY_BYTES];
+    int fd = model_name_valid(name)
+        ? folders_find(d->conf.models_model_path, name, path, sizeof path, why)
+        : -1;
+    if (!model_name_valid(name))
+        snprintf(why, sizeof why, MODEL_NAME_RULE);
+    if (fd >= 0)
+        close(fd);
+    else if (!model_is_builtin(name))
+        log_line(&d->log, LOG_WARN, "models.default_model: '%s': %s", name, why);
+}
+
 bool daemon_preload(struct daemon *d)
 {
+    default_look(d);
     return model_names_each(d->conf.models_preload, preload_one, d);
 }
 

@@ -100,6 +100,15 @@ static void test_preload_fails(void)
     rig_clean(&r);
 }
 
+static void test_default_misses(void)
+{
+    struct rig r;
+    rig_start(&r, "default_model = nosuch\n");
+    CHECK(rig_log_has(&r, "models.default_model: 'nosuch': no model of that name", 10000), "%s",
+          rig_log(&r));
+    CHECK(rig_stop(&r) == 0);
+}
+
 /* ---- reload ---- */
 
 static void test_reload(void)
@@ -488,6 +497,7 @@ int main(void)
     test_sockets_order();
     test_foreign_file();
     test_preload_fails();
+    test_default_misses();
     test_reload();
     test_control();
     if (is_fake())
