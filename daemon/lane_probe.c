@@ -152,6 +152,25 @@ static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t
     }
 }
 
+#define PROBE_ROUNDS 4
+
+/* What all but a twentieth of the pulses take at most. Where that is far from what most take, the
+ * machine may have stopped in between: what is so in every round is the model's. */
+static uint64_t probe_cost_ns(void *mem, rill_plan *plan, struct lane_model *m, float *buf,
+                              uint64_t *times_ns, unsigned n)
+{
+    uint64_t least = UINT64_MAX;
+    for (unsigned k = 0; k < PROBE_ROUNDS; k++) {
+        probe_run(rill_stream_init(mem, plan), m, buf, times_ns, n);
+        qsort(times_ns, n, sizeof *times_ns, by_value);
+        uint64_t most = times_ns[n * 95 / 100];
+        least = most < least ? most : least;
+        if (most <= 2 * times_ns[n / 2])
+            break;
+    }
+    return least;
+}
+
 rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
                              float *ret_rtf, rill_error *reterr)
 {
@@ -169,11 +188,10 @@ rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sam
     uint64_t *times_ns = calloc(n, sizeof *times_ns);
     if (mem && buf && times_ns) {
         rill_thread_prepare();
-        probe_run(rill_stream_init(mem, plan), m, buf, times_ns, n);
-        qsort(times_ns, n, sizeof *times_ns, by_value);
+        uint64_t cost_ns = probe_cost_ns(mem, plan, m, buf, times_ns, n);
         double pulse_ns = 1e9 * (double) m->pulse_samples / (double) m->rate;
-        m->run_us = (uint32_t) (times_ns[n * 95 / 100] / 1000) + 1;
-        *ret_rtf = (float) ((double) times_ns[n * 95 / 100] / pulse_ns);
+        m->run_us = (uint32_t) (cost_ns / 1000) + 1;
+        *ret_rtf = (float) ((double) cost_ns / pulse_ns);
     } else {
         status = probe_fail(reterr, RILL_NOMEM, "out of memory");
     }

@@ -21,12 +21,15 @@
 
 #include <rill.h>
 
+#include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,6 +44,7 @@
 struct fake_run fake_runs[64];
 unsigned fake_n_runs;
 bool fake_trace;
+unsigned fake_hiccups;
 
 struct rill_model {
     char name[64];
@@ -312,6 +316,56 @@ static void skip(rill_stream *s)
     }
 }
 
+/* ---- what the machine did ---- */
+
+static struct fake_stalls quiet, *stalls = &quiet;
+static _Thread_local uint64_t asked_us;         /* by this thread, since ever */
+
+static uint64_t now_us(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (uint64_t) t.tv_sec * 1000000 + (uint64_t) t.tv_nsec / 1000;
+}
+
+/* Lost: time that nobody asked for and nobody computed in. */
+static void stall_note(uint64_t lost_us)
+{
+    atomic_fetch_add(&stalls->lost_us, lost_us);
+    if (lost_us > 10000)
+        atomic_fetch_add(&stalls->n, 1);
+}
+
+/* Sleeps without end, and sees when that takes too long. */
+static void *sentinel(void *arg)
+{
+    (void) arg;
+    for (uint64_t at = now_us(CLOCK_MONOTONIC), now;; at = now) {
+        usleep(5000);
+        now = now_us(CLOCK_MONOTONIC);
+        if (now - at > 25000)
+            atomic_fetch_add(&stalls->n, 1);
+    }
+    return NULL;
+}
+
+__attribute__((constructor)) static void stalls_open(void)
+{
+    const char *path = getenv("RILL_FAKE_STALLS");
+    int fd = path && *path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    pthread_t t;
+    if (fd < 0)
+        return;
+    void *p = mmap(NULL, sizeof *stalls, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (p == MAP_FAILED || pthread_create(&t, NULL, sentinel, NULL) != 0)
+        return;
+    stalls = p;
+    pthread_detach(t);
+}
+
+/* ---- running ---- */
+
 /* Where the file that RILL_FAKE_HOLD names is there, until it is gone; from the first time on every
  * hang adds a byte to the file of that name and ".n". */
 static void hang(void)
@@ -332,13 +386,20 @@ static void hang(void)
         usleep(2000);
 }
 
+static void asleep(uint64_t us)
+{
+    usleep((useconds_t) us);
+    asked_us += us;
+    atomic_fetch_add(&stalls->asked_us, us);
+}
+
 static void time_take(float first, unsigned pulse)
 {
     struct timespec t;
     if (first == FAKE_HANG)
         hang();
     if (first == FAKE_SLOW)
-        usleep((useconds_t) (pulse * UINT64_C(1500000) / 16000));
+        asleep(pulse * UINT64_C(1500000) / 16000);
     if (first != FAKE_BURN)
         return;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -369,7 +430,7 @@ static void tiny_run(float *out, unsigned n)
     denormals_flush(false);
 }
 
-rill_status rill_stream_run(rill_stream *s)
+static rill_status stream_run(rill_stream *s)
 {
     const struct rill_model *m = &s->plan->model;
     if (s->out_at < s->out_fill || s->vad_left)
@@ -382,7 +443,11 @@ rill_status rill_stream_run(rill_stream *s)
     if (s->finished && s->total_out >= audio_owed && s->total_vad >= vad_owed)
         return RILL_END;
     if (m->slow)
-        usleep(3200);
+        asleep(3200);
+    if (fake_hiccups) {
+        fake_hiccups--;
+        usleep(20000);
+    }
     if (s->fill)
         time_take(s->in[0], pulse);
     memset(s->in + s->fill, 0, (pulse - s->fill) * sizeof *s->in);
@@ -406,6 +471,20 @@ rill_status rill_stream_run(rill_stream *s)
     s->total_vad += s->vad_left;
     skip(s);
     return RILL_OK;
+}
+
+/* Times its own way through where somebody wants to know what the machine did. */
+rill_status rill_stream_run(rill_stream *s)
+{
+    if (stalls == &quiet)
+        return stream_run(s);
+    uint64_t before_us = asked_us, cpu_us = now_us(CLOCK_THREAD_CPUTIME_ID),
+             began_us = now_us(CLOCK_MONOTONIC);
+    rill_status r = stream_run(s);
+    uint64_t took_us = now_us(CLOCK_MONOTONIC) - began_us,
+             known_us = now_us(CLOCK_THREAD_CPUTIME_ID) - cpu_us + (asked_us - before_us);
+    stall_note(took_us > known_us ? took_us - known_us : 0);
+    return r;
 }
 
 rill_status rill_run_many(rill_stream *const *streams, unsigned n, rill_status *ret)

@@ -3,7 +3,9 @@
 #ifndef TEST_DAEMON_FAKE_RILL_H
 #define TEST_DAEMON_FAKE_RILL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define FAKE_HANG 0.765625f         /* a pulse that begins with it takes four seconds, sleeping; or
                                        as long as rig_hold() says */
@@ -18,5 +20,14 @@ struct fake_run {
 extern bool fake_trace;
 extern struct fake_run fake_runs[64];
 extern unsigned fake_n_runs;
+
+extern unsigned fake_hiccups;       /* of the next pulses so many take 20 ms */
+
+/* What the machine did to a daemon while its models ran: in the file that RILL_FAKE_STALLS names. */
+struct fake_stalls {
+    _Atomic uint64_t n;             /* times that all or one compute thread was kept from running */
+    _Atomic uint64_t asked_us;      /* sleep that models asked for */
+    _Atomic uint64_t lost_us;       /* by models: neither slept as asked nor computed */
+};
 
 #endif

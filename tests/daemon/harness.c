@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/daemon/harness.h"
+#include "tests/daemon/fake_rill.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -126,9 +127,41 @@ void rig_conf(struct rig *r, const char *more)
     fclose(f);
 }
 
+bool rig_watches;
+
+static void stalls_make(const char *path)
+{
+    int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(struct fake_stalls)) < 0)
+        give_up("%s: %s", path, strerror(errno));
+    close(fd);
+}
+
+bool rig_disturbed(struct rig *r)
+{
+    char path[96];
+    struct fake_stalls s;
+    snprintf(path, sizeof path, "%s/stalls", r->dir);
+    FILE *f = fopen(path, "r");
+    if (!f || fread(&s, sizeof s, 1, f) != 1)
+        give_up("%s: %s", path, strerror(errno));
+    fclose(f);
+    bool disturbed = s.n || s.lost_us > s.asked_us / 2;
+    if (disturbed)
+        printf("the machine stood still %llu times, and kept models for %llu us beyond the %llu "
+               "that they asked for\n",
+               (unsigned long long) s.n, (unsigned long long) s.lost_us,
+               (unsigned long long) s.asked_us);
+    return disturbed;
+}
+
 pid_t rig_fork(struct rig *r)
 {
-    char hold[96];
+    char hold[96], stalls[96] = "";
+    if (rig_watches) {
+        snprintf(stalls, sizeof stalls, "%s/stalls", r->dir);
+        stalls_make(stalls);
+    }
     memcpy(newest_log, r->log, sizeof newest_log);
     r->pid = fork();
     if (r->pid != 0)
@@ -136,6 +169,7 @@ pid_t rig_fork(struct rig *r)
     prctl(PR_SET_PDEATHSIG, SIGKILL);       /* a test that dies leaves nobody behind */
     snprintf(hold, sizeof hold, "%s/hold", r->dir);
     setenv("RILL_FAKE_HOLD", hold, 1);
+    setenv("RILL_FAKE_STALLS", stalls, 1);
     dup2(open(r->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), 2);
     return 0;
 }

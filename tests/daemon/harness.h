@@ -48,6 +48,10 @@ void rig_hold(struct rig *r);
 bool rig_held(struct rig *r, unsigned n);       /* waits until so many such pulses have begun */
 unsigned rig_holds(struct rig *r);              /* how many have */
 void rig_let_go(struct rig *r);
+/* Whether daemons that start from here on note what the machine does to them; and whether it kept
+ * this one from running, so that its times say nothing. Those of fake_rill.c only. */
+extern bool rig_watches;
+bool rig_disturbed(struct rig *r);
 bool rig_log_has(struct rig *r, const char *text, int timeout_ms);
 const char *rig_log(struct rig *r);                 /* whole log; static memory */
 
