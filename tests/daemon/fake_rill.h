@@ -23,7 +23,7 @@ extern unsigned fake_n_runs;
 
 extern unsigned fake_hiccups;       /* of the next pulses so many take 20 ms */
 
-/* What the machine did to a daemon while its models ran: in the file that RILL_FAKE_STALLS names. */
+/* What the machine did to a daemon while its models ran: the file that RILL_FAKE_STALLS names. */
 struct fake_stalls {
     _Atomic uint64_t n;             /* times that all or one compute thread was kept from running */
     _Atomic uint64_t asked_us;      /* sleep that models asked for */

@@ -155,6 +155,18 @@ bool rig_disturbed(struct rig *r)
     return disturbed;
 }
 
+bool runs_judge(enum run_verdict (*run)(void *arg), void *arg, const char *what)
+{
+    for (int k = 0; k < 5; k++) {
+        enum run_verdict v = run(arg);
+        if (v != RUN_DISTURBED)
+            return v == RUN_GOOD;
+    }
+    printf("%s: the machine let no run be judged\n", what);
+    check_skip(what);
+    return true;
+}
+
 pid_t rig_fork(struct rig *r)
 {
     char hold[96], stalls[96] = "";

@@ -52,6 +52,11 @@ void rig_let_go(struct rig *r);
  * this one from running, so that its times say nothing. Those of fake_rill.c only. */
 extern bool rig_watches;
 bool rig_disturbed(struct rig *r);
+/* Judges runs by the clock: one that is good is enough, one that is bad and that nothing disturbed
+ * is the daemon's fault. Bad ones that were disturbed are run again; after five of them nothing is
+ * known, which is said and counted as skipped. */
+enum run_verdict { RUN_GOOD, RUN_BAD, RUN_DISTURBED };
+bool runs_judge(enum run_verdict (*run)(void *arg), void *arg, const char *what);
 bool rig_log_has(struct rig *r, const char *text, int timeout_ms);
 const char *rig_log(struct rig *r);                 /* whole log; static memory */
 

@@ -95,7 +95,7 @@ static void test_preface(void)
     }
 }
 
-/* Who does not come to an end of saying hello, in a daemon of its own that does not wait for long. */
+/* Who does not come to an end of saying hello, in a daemon that does not wait for long. */
 static void test_never_hello(void)
 {
     struct rig r;

@@ -148,8 +148,8 @@ static void test_loop_stopped(void)
     health_stop(&d);
 }
 
-/* A machine that stops everything again and again hides no thread that hangs: it is found by the time
- * between, and stays found. */
+/* A machine that stops everything again and again hides no thread that hangs: it is found by the
+ * time between, and stays found. */
 static void test_loop_stops_often(void)
 {
     struct daemon d;
@@ -225,7 +225,8 @@ static bool health_is(int fd, Rill__HealthReply__State state, const char *reason
 }
 
 /* Under a watchdog of two seconds a thread may stand still for 850 ms, as test_limit has it; a look
- * that comes late by at most half of that may be the one that finds out, whatever the machine does. */
+ * that comes late by at most half of that may be the one that finds out, whatever the machine
+ * does. */
 #define LIMIT_MS 850
 
 static void test_model_hangs(void)
