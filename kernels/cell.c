@@ -2,6 +2,9 @@
 /* Weights of recurrent cells, in the order in which their kernels read them. */
 #include "kernels/cell.h"
 
+#include <math.h>
+#include <string.h>
+
 size_t kern_cell_gates(enum kern_cell_kind kind)
 {
     return kind == KERN_CELL_RNN ? 1 : kind == KERN_CELL_LSTM ? 4 : 3;
@@ -63,7 +66,8 @@ size_t kern_cell_seq_columns(const struct kern_cell_seq *c)
 
 size_t kern_cell_seq_floats(const struct kern_cell_seq *c)
 {
-    return kern_cell_seq_columns(c) * (c->inputs + c->hidden);
+    return kern_cell_seq_columns(c) *
+        (kern_cell_seq_terms(c, c->inputs) + kern_cell_seq_terms(c, c->hidden));
 }
 
 size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c)
@@ -71,17 +75,82 @@ size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c)
     return 4 * c->groups * KERN_LANES;
 }
 
+/* Of gate g and unit u in the order of the projection. */
+static size_t column_of(const struct kern_cell_seq *c, size_t g, size_t u)
+{
+    return (u / KERN_LANES * kern_cell_gates(c->kind) + g) * KERN_LANES + u % KERN_LANES;
+}
+
+static float column_most(const float *w, size_t terms, float most)
+{
+    for (size_t k = 0; k < terms; k++)
+        most = fmaxf(most, fabsf(w[k]));
+    return most;
+}
+
+#define SCALE_LEAST -32     /* weights below 2^(SCALE_LEAST - 16) are zero */
+
+void kern_cell_seq_scale(const struct kern_cell_seq *c, float *ret_scale, const float *w,
+                         const float *r, size_t inputs)
+{
+    size_t rows = kern_cell_gates(c->kind) * c->hidden;
+    for (size_t i = 0; i < kern_cell_seq_columns(c); i++)
+        ret_scale[i] = 1;
+    for (size_t i = 0; i < rows; i++) {
+        int most;
+        float a = column_most(r + i * c->hidden, c->hidden,
+                              column_most(w + i * inputs, inputs, 0));
+        most = frexpf(a, &most) * 32768 > 32767 ? most + 1 : most;
+        most = a > 0 && most > SCALE_LEAST ? most : SCALE_LEAST;
+        ret_scale[column_of(c, i / c->hidden, i % c->hidden)] = ldexpf(1, most - 31);
+    }
+}
+
+static long nearest_i16(double a)
+{
+    long n = lrint(a);
+    return n > INT16_MAX ? INT16_MAX : n < INT16_MIN ? INT16_MIN : n;
+}
+
+/* Of the next weights of n. The first one counts what the second adds to it. */
+static uint32_t word_of(const float *w, size_t n, float scale)
+{
+    uint16_t second = n > 1 ? (uint16_t) nearest_i16((double) w[1] / scale / 65536) : 0;
+    uint16_t first = (uint16_t) nearest_i16(((double) w[0] / scale - second) / 65536);
+    return (uint32_t) first << 16 | second;
+}
+
+/* What the kernels make of weight k of a column's n: a whole number. */
+static float whole_of(const float *w, size_t k, size_t n, float scale)
+{
+    size_t pair = k & ~(size_t) 1;
+    return (float) (int32_t) (word_of(w + pair, n - pair, scale) << (k - pair) * 16);
+}
+
+/* As r has it: a weight, or a word of two. */
+static float term_of(const struct kern_cell_seq *c, const float *w, size_t n, size_t column)
+{
+    float ret = *w;
+    if (c->scale) {
+        uint32_t word = word_of(w, n, c->scale[column]);
+        memcpy(&ret, &word, sizeof ret);
+    }
+    return ret;
+}
+
 /* Gates first .. first+n-1 of the groups from place q on: terms in order, in each groups, gates and
  * lanes. */
 static float *terms_pack(const struct kern_cell_seq *c, float *ret, const float *w, size_t terms,
                          size_t q, size_t groups, size_t first, size_t n)
 {
-    for (size_t k = 0; k < terms; k++)
+    for (size_t k = 0; k < terms; k += c->scale ? 2 : 1)
         for (size_t i = 0; i < groups * n; i++)
             for (size_t lane = 0; lane < KERN_LANES; lane++) {
                 size_t u = kern_cell_group(n, c->groups, q + i / n) * KERN_LANES + lane,
                        g = first + i % n;
-                *ret++ = u < c->hidden ? w[(g * c->hidden + u) * terms + k] : 0;
+                const float *from = w + (g * c->hidden + u) * terms + k;
+                *ret++ =
+                    u < c->hidden ? term_of(c, from, terms - k, column_of(c, g, u)) : 0;
             }
     return ret;
 }
@@ -116,8 +185,21 @@ void kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, 
         for (size_t lane = 0; lane < KERN_LANES; lane++) {
             size_t u = p / gates * KERN_LANES + lane, row = p % gates * c->hidden + u;
             bool used = u < c->hidden;
-            ret_bias[p * KERN_LANES + lane] = used ? bias[row] : 0;
+            float scale = c->scale ? c->scale[p * KERN_LANES + lane] : 1;
+            const float *from = w + row * inputs;
+            ret_bias[p * KERN_LANES + lane] = used ? bias[row] / scale : 0;
             for (size_t k = 0; ret_w && k < inputs; k++)
-                ret_w[(p * inputs + k) * KERN_LANES + lane] = used ? w[row * inputs + k] : 0;
+                ret_w[(p * inputs + k) * KERN_LANES + lane] = !used ? 0
+                    : c->scale ? whole_of(from, k, inputs, scale)
+                               : from[k];
         }
+}
+
+void kern_cell_seq_bias_rn_pack_f32(const struct kern_cell_seq *c, float *ret,
+                                    const float *bias_rn)
+{
+    for (size_t u = 0; u < c->groups * KERN_LANES; u++) {
+        float scale = c->scale && c->kind == KERN_CELL_GRU ? c->scale[column_of(c, 2, u)] : 1;
+        ret[u] = u < c->hidden ? bias_rn[u] / scale : 0;
+    }
 }

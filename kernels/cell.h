@@ -44,7 +44,14 @@ struct kern_cell_seq {
                       projections */
     const float *r, *bias_rn;       /* packed; bias_rn[16 * groups] of a KERN_CELL_GRU */
     const float *bias;              /* where there are inputs: in the order of the projection */
+    const float *scale;             /* NULL, or of weights of 16 bits: in that order too */
 };
+
+/* Weights of 16 bits: a word of r holds those of two terms in a row, as whole numbers: the first
+ * is (float) (int32_t) word * scale, the second (float) (int32_t) (word << 16) * scale, of a last
+ * term that is alone only the first is read. A column's scale is a power of two. Biases and
+ * projections are divided by it, so that the chains are those of f32 weights of the same values;
+ * what they end with is multiplied. */
 
 /* Sets width from kind, inputs, hidden and dirs. Floats of the weights of one set, and how many
  * sets there are. */
@@ -69,13 +76,28 @@ static inline size_t kern_cell_group(size_t gates, size_t n, size_t i)
     return kern_cell_block(gates) != 2 ? i : i % 2 ? n - 1 - i / 2 : i / 2;
 }
 size_t   kern_cell_seq_columns(const struct kern_cell_seq *c);      /* of the projection */
-size_t   kern_cell_seq_floats(const struct kern_cell_seq *c);       /* of r */
+size_t   kern_cell_seq_floats(const struct kern_cell_seq *c);       /* of r; or words */
 size_t   kern_cell_seq_work_floats(const struct kern_cell_seq *c);     /* of each row */
+/* Words of so many terms of a column. */
+static inline size_t kern_cell_seq_terms(const struct kern_cell_seq *c, size_t terms)
+{
+    return c->scale ? (terms + 1) / 2 : terms;
+}
+/* Of c with weights of 16 bits, before anything is packed: the scale of every column from all its
+ * weights, w[gate * hidden + unit][inputs] and r[gate * hidden + unit][hidden], which are below
+ * KERN_CELL_I16_BELOW. What is packed with it has the same values whether inputs are summed
+ * together with the states or in a product of their own. */
+#define KERN_CELL_I16_BELOW 65536.0f
+void kern_cell_seq_scale(const struct kern_cell_seq *c, float *ret_scale, const float *w,
+                         const float *r, size_t inputs);
 /* r[gate * hidden + unit][hidden]; w[gate * hidden + unit][inputs] where c has inputs */
 void kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *w,
                             const float *r);
 /* w[gate * hidden + unit][inputs] for gemm_f32 with kern_cell_seq_columns columns, and its bias;
- * ret_w NULL: only that */
+ * ret_w NULL: only that. */
 void kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, float *ret_bias,
                                    const float *w, const float *bias, size_t inputs);
+/* bias_rn[hidden] of a KERN_CELL_GRU into groups of 16 */
+void kern_cell_seq_bias_rn_pack_f32(const struct kern_cell_seq *c, float *ret,
+                                    const float *bias_rn);
 #endif

@@ -20,8 +20,8 @@ struct FN(late);
 /* What the tiles of one step share. */
 struct FN(seq) {
     const float *w;                     /* of this pass */
-    const float *bias_rn;
-    size_t inputs, hidden, groups, block;
+    const float *bias_rn, *scale;
+    size_t inputs, hidden, groups, block, words;    /* words: of a column */
     const float *x[SEQ_ROWS];           /* inputs of this step, where there are */
     const float
         *from[SEQ_ROWS]; /* what the chains start from: projections of this step, or biases */
@@ -94,7 +94,8 @@ V16_UNROLLED void FN(seq_piece)(const struct FN(seq) * s, v16 *a, const int step
 /* Groups `group`, `group` + apart, .. of one block of weights; `down` panels lie between the
  * weights of one unit and the next. */
 V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t down, size_t group,
-                               size_t apart, const int pass, const int rows, const int groups)
+                               size_t apart, const int pass, const int rows, const int groups,
+                               const int pairs)
 {
     const int gates = PASS_GATES(pass), x_gates = PASS_X_GATES(pass),
               x_from = pass == FN(PASS_LATE_N) ? 2 : 0;
@@ -110,22 +111,39 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t 
         size_t at = ((group + (size_t) q * apart) * (size_t) x_gates + (size_t) (x_from + g)) * 16;
         ACC(q, g, r) = v16_load(s->from[r] + at);
     }
-#define TERM(v, k)                                                                \
+#define TERM(v, k, half)                                                          \
     do {                                                                          \
         EACH_SEQ EACH_GATE {                                                      \
             v16 wp = v16_load(w + (q * gates + g) * 16);                          \
+            if (half == 1)                                                        \
+                wp = v16_of_int(v16_bits(wp));                                    \
+            if (half == 2)                                                        \
+                wp = v16_of_int(i16_shl16(v16_bits(wp)));                         \
             EACH_ROW                                                              \
                 ACC(q, g, r) = v16_fma(wp, v16_set1(v[r][k]), ACC(q, g, r));      \
         }                                                                         \
-        w += down * 16;                                                           \
+        w += half == 1 ? 0 : down * 16;                                           \
         k++;                                                                      \
+    } while (0)
+#define TERMS(v, k, n)                                                            \
+    do {                                                                          \
+        while (!pairs && k < n)                                                   \
+            TERM(v, k, 0);                                                        \
+        while (pairs && k + 1 < n) {                                              \
+            TERM(v, k, 1);                                                        \
+            TERM(v, k, 2);                                                        \
+        }                                                                         \
+        if (pairs && k < n) {                                                     \
+            TERM(v, k, 1);                                                        \
+            w += down * 16;                                                       \
+        }                                                                         \
     } while (0)
 #if CELL_LATE
     struct FN(late) *late = s->late;
     bool left = rows == 1 && PASS_LATE(pass) && FN(late_fits)(s);
     struct FN(chains) e;
 #define STAGE_BEHIND(v, k, p)                           \
-    TERM(v, k);                                         \
+    TERM(v, k, (pairs ? 1 + p % 2 : 0));                \
     EACH_SEQ EACH_GATE                                  \
         V16_NOW(ACC(q, g, 0));                          \
     FN(gru_stage)(late, &e, p);
@@ -135,8 +153,7 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t 
         EACH_STAGE(DO_X)
     }
 #endif
-    while (i < inputs)
-        TERM(x, i);
+    TERMS(x, i, inputs);
     EACH_SEQ EACH_ROW {
         n[q * rows + r] = ACC(q, pass == FN(PASS_GRU) ? 2 : 0, r);
         if (pass == FN(PASS_GRU))
@@ -147,8 +164,19 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t 
         EACH_STAGE(DO_H)
     }
 #endif
-    while (k < hidden)
-        TERM(h, k);
+    TERMS(h, k, hidden);
+    if (pairs)
+        EACH_SEQ {
+            size_t group_at = (group + (size_t) q * apart) * (size_t) x_gates;
+            EACH_GATE {
+                v16 scale = v16_load(s->scale + (group_at + (size_t) (x_from + g)) * 16);
+                EACH_ROW {
+                    ACC(q, g, r) = v16_mul(ACC(q, g, r), scale);
+                    if (pass == FN(PASS_GRU) && g == 2)
+                        n[q * rows + r] = v16_mul(n[q * rows + r], scale);
+                }
+            }
+        }
 #if CELL_LATE
     if (rows == 1 && PASS_LATE(pass)) {
         V16_UNROLL for (int to = 0; to < 2; to++) {
@@ -171,6 +199,8 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t 
     }
 #undef DO
 }
+#undef TERM
+#undef TERMS
 #undef STAGE_BEHIND
 #undef DO_X
 #undef DO_H
@@ -194,14 +224,22 @@ typedef void FN(seq_fn)(const struct FN(seq) * s, const float *w, size_t down, s
                                                      size_t apart)                                                  \
     {                                                                                                               \
         if (SEQ_FITS(FN(PASS_##pass), rows, groups))                                                                \
-            FN(seq_tile)(s, w, down, group, apart, FN(PASS_##pass), rows, groups);                                         \
+            FN(seq_tile)(s, w, down, group, apart, FN(PASS_##pass), rows, groups, 0);                               \
+    }                                                                                                               \
+    static void FN(pairs_##pass##_##rows##_##groups)(const struct FN(seq) *s, const float *w, size_t down, size_t group, \
+                                                     size_t apart)                                                  \
+    {                                                                                                               \
+        if (SEQ_FITS(FN(PASS_##pass), rows, groups))                                                                \
+            FN(seq_tile)(s, w, down, group, apart, FN(PASS_##pass), rows, groups, 1);                               \
     }
 SEQ_ALL(X)
 #undef X
 
-static FN(seq_fn) *const FN(seq_fns)[][SEQ_ROWS + 1][9] = {
-#define X(pass, rows, groups) [FN(PASS_##pass)][rows][groups] = FN(seq_##pass##_##rows##_##groups),
-SEQ_ALL(X)
+static FN(seq_fn) *const FN(seq_fns)[2][5][SEQ_ROWS + 1][9] = {
+#define X(pass, rows, groups)                                                                      \
+    [0][FN(PASS_##pass)][rows][groups] = FN(seq_##pass##_##rows##_##groups),                       \
+    [1][FN(PASS_##pass)][rows][groups] = FN(pairs_##pass##_##rows##_##groups),
+    SEQ_ALL(X)
 #undef X
 };
 
@@ -218,13 +256,14 @@ static void FN(seq_block)(const struct FN(seq) * s, size_t b, enum FN(pass) pass
 {
     size_t gates = (size_t) PASS_GATES(pass), first = b * s->block,
            n = s->groups - first < s->block ? s->groups - first : s->block;
-    const float *w = s->w + first * gates * 16 * (s->inputs + s->hidden);
+    const float *w = s->w + first * gates * 16 * s->words;
     for (size_t q = 0, now; q < n; q += now) {
         for (now = most; now > n - q || !FN(seq_fit)[pass][rows][now]; now /= 2)
             ;
         size_t group = kern_cell_group(gates, s->groups, first + q);
         size_t apart = now < 2 ? 1 : kern_cell_group(gates, s->groups, first + q + 1) - group;
-        FN(seq_fns)[pass][rows][now](s, w + q * gates * 16, n * gates, group, apart);
+        FN(seq_fns)
+        [!!s->scale][pass][rows][now](s, w + q * gates * 16, n * gates, group, apart);
     }
 }
 
@@ -257,8 +296,10 @@ static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_r
                          struct FN(late) * late)
 {
     size_t gates = (size_t) PASS_GATES(pass);
-    s->w = pass == FN(PASS_LATE_N) ? c->r + 2 * c->groups * 16 * (c->inputs + c->hidden) : c->r;
+    s->words = kern_cell_seq_terms(c, c->inputs) + kern_cell_seq_terms(c, c->hidden);
+    s->w = pass == FN(PASS_LATE_N) ? c->r + 2 * c->groups * 16 * s->words : c->r;
     s->bias_rn = c->bias_rn;
+    s->scale = c->scale;
     s->inputs = c->inputs;
     s->hidden = c->hidden;
     s->groups = c->groups;

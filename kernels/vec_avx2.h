@@ -117,6 +117,10 @@ V16_INLINE i16 i16_shl23(i16 a)
 {
     return (i16) { _mm256_slli_epi32(a.lo, 23), _mm256_slli_epi32(a.hi, 23) };
 }
+V16_INLINE i16 i16_shl16(i16 a)
+{
+    return (i16) { _mm256_slli_epi32(a.lo, 16), _mm256_slli_epi32(a.hi, 16) };
+}
 V16_INLINE i16 i16_shr23(i16 a)
 {
     return (i16) { _mm256_srai_epi32(a.lo, 23), _mm256_srai_epi32(a.hi, 23) };

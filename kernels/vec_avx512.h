@@ -49,6 +49,7 @@ V16_INLINE i16 i16_sub(i16 a, i16 b) { return _mm512_sub_epi32(a, b); }
 V16_INLINE i16 i16_and(i16 a, i16 b) { return _mm512_and_si512(a, b); }
 V16_INLINE i16 i16_or(i16 a, i16 b) { return _mm512_or_si512(a, b); }
 V16_INLINE i16 i16_shl23(i16 a) { return _mm512_slli_epi32(a, 23); }
+V16_INLINE i16 i16_shl16(i16 a) { return _mm512_slli_epi32(a, 16); }
 V16_INLINE i16 i16_shr23(i16 a) { return _mm512_srai_epi32(a, 23); }
 V16_INLINE i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
 

@@ -69,6 +69,7 @@ CALLED i16 i16_sub(i16 a, i16 b)
 CALLED i16 i16_and(i16 a, i16 b) { LANES(a, i, a.i[l] & b.i[l]); return a; }
 CALLED i16 i16_or(i16 a, i16 b) { LANES(a, i, a.i[l] | b.i[l]); return a; }
 CALLED i16 i16_shl23(i16 a) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] << 23)); return a; }
+CALLED i16 i16_shl16(i16 a) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] << 16)); return a; }
 CALLED i16 i16_shr23(i16 a) { LANES(a, i, a.i[l] >> 23); return a; }
 CALLED i16 i16_half(i16 a) { LANES(a, i, a.i[l] >> 1); return a; }
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),

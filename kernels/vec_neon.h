@@ -90,6 +90,7 @@ static inline v16 v16_add(v16 a, v16 b) EACH_QUAD(v16, vaddq_f32(a.q[i], b.q[i])
     i16_shl23(i16 a) EACH_QUAD(i16, vshlq_n_s32(a.q[i], 23)) static inline i16 i16_shr23(i16 a)
         EACH_QUAD(i16, vshrq_n_s32(a.q[i], 23)) static inline i16 i16_half(i16 a)
             EACH_QUAD(i16, vshrq_n_s32(a.q[i], 1))
+static inline i16 i16_shl16(i16 a) EACH_QUAD(i16, vshlq_n_s32(a.q[i], 16))
 
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
  * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few

@@ -19,6 +19,7 @@ struct cell {
     struct kern_cell c;
     size_t rows, steps;
     float *w[2], *r[2], *bias[2], *bias_rn[2];      /* of each direction, as a file has them */
+    float *fine_w, *fine_r;     /* those of which weights of 16 bits are made; w and r: their values */
     float *x, *y, *h, *s; /* [rows][steps][inputs], [rows][steps][hidden], [rows][hidden] */
     const struct kern *kern;
     struct kern_cell_row row[ROWS_MOST * 8];
@@ -141,6 +142,56 @@ static void want_make(const struct check *t, const struct cell *q, float *y, flo
         }
 }
 
+/* ---- weights of 16 bits ---- */
+
+static double nearest(double a)
+{
+    return fmax(-32768, fmin(32767, rint(a)));
+}
+
+/* From w to ret: each second weight is a whole number of units; each first one is so many and as
+ * many 65536ths as the second one has units, modulo 65536. Both are as near as that can be. */
+static bool column_round(float *ret, const float *w, size_t n, double unit)
+{
+    bool near = true;
+    for (size_t k = 0; k < n; k += 2) {
+        double second = k + 1 < n ? nearest(w[k + 1] / unit) : 0;
+        double part = (second < 0 ? second + 65536 : second) / 65536;
+        double first = (float) (nearest(w[k] / unit - part) + part);
+        near = near && fabs(first * unit - w[k]) <= unit;
+        ret[k] = (float) (first * unit);
+        if (k + 1 < n) {
+            near = near && fabs(second * unit - w[k + 1]) <= unit / 2;
+            ret[k + 1] = (float) (second * unit);
+        }
+    }
+    return near;
+}
+
+/* Weights of many magnitudes, and the values that 16 bits give them. */
+static void cell_narrow(struct check *t, struct cell *q, bool low)
+{
+    size_t in = q->c.inputs, n = q->c.hidden, rows = kinds[q->c.kind].gates * n;
+    bool near = true;
+    q->fine_w = q->w[0];
+    q->fine_r = q->r[0];
+    q->w[0] = check_buf(t, rows * (in + n), low);
+    q->r[0] = q->w[0] + rows * in;
+    for (size_t i = 0; i < rows; i++) {
+        float *w = q->fine_w + i * in, *r = q->fine_r + i * n, most = 0;
+        int shift = i % 7 ? 3 - (int) (i % 48) : 0, exp;
+        for (size_t k = 0; k < in; k++)
+            most = fmaxf(most, fabsf(w[k] = ldexpf(i % 11 ? w[k] : 0, shift)));
+        for (size_t k = 0; k < n; k++)
+            most = fmaxf(most, fabsf(r[k] = ldexpf(i % 11 ? r[k] : 0, shift)));
+        exp = frexpf(most, &exp) * 32768 > 32767 ? exp + 1 : exp;
+        exp = most > 0 && exp > -32 ? exp : -32;
+        near = column_round(q->w[0] + i * in, w, in, ldexp(1, exp - 15)) && near;
+        near = column_round(q->r[0] + i * n, r, n, ldexp(1, exp - 15)) && near;
+    }
+    check_true(t, near, "weights of 16 bits: farther than half a unit from those of 32");
+}
+
 /* Of one direction: the projection, then the steps; or both together. */
 static void seq_run(struct check *t, const struct cell *q, bool low, bool together)
 {
@@ -148,6 +199,12 @@ static void seq_run(struct check *t, const struct cell *q, bool low, bool togeth
                                .hidden = q->c.hidden,
                                .groups = (q->c.hidden + 15) / 16,
                                .inputs = together ? q->c.inputs : 0 };
+    const float *from_w = q->fine_w ? q->fine_w : q->w[0], *from_r = q->fine_r ? q->fine_r : q->r[0];
+    if (q->fine_w) {
+        float *scale = check_buf(t, kern_cell_seq_columns(&c), low);
+        kern_cell_seq_scale(&c, scale, from_w, from_r, q->c.inputs);
+        c.scale = scale;
+    }
     size_t n = kern_cell_seq_columns(&c), work = kern_cell_seq_work_floats(&c), in = q->c.inputs;
     float *w = check_buf(t, n * in + n, low), *r = check_buf(t, kern_cell_seq_floats(&c), low);
     float *x = check_buf(t, q->rows * q->steps * n, low),
@@ -155,10 +212,9 @@ static void seq_run(struct check *t, const struct cell *q, bool low, bool togeth
     float *rooms = check_buf(t, q->rows * work, low);
     struct kern_cell_row rows[ROWS_MOST];
     check_fill_bits(t, rooms, q->rows * work);
-    kern_cell_seq_inputs_pack_f32(&c, w, w + n * in, q->w[0], q->bias[0], in);
-    kern_cell_seq_pack_f32(&c, r, q->w[0], q->r[0]);
-    for (size_t u = 0; u < c.groups * 16; u++)
-        bias_rn[u] = u < c.hidden ? q->bias_rn[0][u] : 0;
+    kern_cell_seq_inputs_pack_f32(&c, w, w + n * in, from_w, q->bias[0], in);
+    kern_cell_seq_pack_f32(&c, r, from_w, from_r);
+    kern_cell_seq_bias_rn_pack_f32(&c, bias_rn, q->bias_rn[0]);
     c.r = r;
     c.bias_rn = bias_rn;
     c.bias = w + n * in;
@@ -174,22 +230,27 @@ static void seq_run(struct check *t, const struct cell *q, bool low, bool togeth
     t->new.cell_seq_f32(&c, rows, q->rows, q->steps);
 }
 
-static void cell_check(struct check *t, const struct cell *shape, bool low, bool small)
+enum form { SMALL, SEQ, NARROW };
+
+static void cell_check(struct check *t, const struct cell *shape, bool low, enum form form)
 {
+    static const char *const names[] = { "cell_small_f32", "cell_seq_f32", "cell_seq_f32 of 16 bits" };
     struct cell q = *shape;
     cell_make(t, &q, low);
+    if (form == NARROW)
+        cell_narrow(t, &q, low);
     size_t n = q.c.hidden, each = q.steps * n;
     float *y = check_buf(t, q.rows * each, low), *h = check_buf(t, q.rows * n, low),
           *s = check_buf(t, q.rows * n, low);
     char text[96];
     want_make(t, &q, y, h, s);
-    if (small)
+    if (form == SMALL)
         t->new.cell_small_f32(&q.c, q.row, q.rows, q.steps);
     else
         seq_run(t, &q, low, (q.c.hidden + q.c.inputs) & 1);
     snprintf(text, sizeof text, "%s inputs %zu hidden %zu dirs %zu rows %zu steps %zu",
              kinds[q.c.kind].name, q.c.inputs, n, q.c.dirs, q.rows, q.steps);
-    const char *what = small ? "cell_small_f32" : "cell_seq_f32";
+    const char *what = names[form];
     check_same(t, what, y, q.y, q.rows * each, "%s", text);
     check_same(t, what, h, q.h, q.rows * n, "last h, %s", text);
     check_same(t, what, s, q.s, q.rows * n, "last c, %s", text);
@@ -228,7 +289,8 @@ static void seq_checks(struct check *t)
                                          .dirs = 1 },
                                   .rows = rows,
                                   .steps = 1 + variant % 4 };
-                cell_check(t, &q, variant & 1, false);
+                cell_check(t, &q, variant & 1, SEQ);
+                cell_check(t, &q, variant & 1, NARROW);
             }
 }
 
@@ -247,7 +309,7 @@ void check_cell(struct check *t)
                                              .dirs = dirs },
                                       .rows = dirs * (1 + variant * 5 % ROWS_MOST),
                                       .steps = variant % 3 ? 1 + variant % 7 : 1 };
-                    cell_check(t, &q, variant & 1, true);
+                    cell_check(t, &q, variant & 1, SMALL);
                 }
     if (!t->bench)
         return;
