@@ -96,6 +96,7 @@ struct prep {
     uint64_t
         packed; /* to set: bit i: eval does not read constant input i, prep_pack's blocks hold it */
     bool many;                          /* to set: eval_many pays for this node */
+    size_t spared_bytes;                /* to set: what those blocks are smaller than the constants */
     rill_error *err;
 };
 

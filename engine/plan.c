@@ -332,6 +332,7 @@ static rill_status node_lower(struct lower *l, struct frame *f, const struct nod
                       .err = l->err };
     if (n->op->prepare)
         TRY(n->op->prepare(&p));
+    l->spared_bytes += p.spared_bytes;
     s->eval = (struct eval) { .node = n,
                               .attr = n->attr,
                               .kern = &l->p->kern,
@@ -723,6 +724,7 @@ rill_status plan_from_graph(struct plan **ret, const struct graph *g, const stru
         plan_free(p);
         return s;
     }
+    p->weights_bytes -= l.spared_bytes < p->weights_bytes ? l.spared_bytes : 0;
     *ret = p;
     return RILL_OK;
 }

@@ -59,7 +59,7 @@ struct plan {
     struct node_step *node_steps;   /* a list of all, those of bodies too */
     size_t bound_offset; /* where the block notes the address that its pointers were made for */
     size_t mem_bytes;           /* the whole block, 64-byte aligned: states, arena, pointers */
-    size_t weights_bytes;       /* constants the steps read */
+    size_t weights_bytes;       /* constants the steps read, less what steps keep smaller */
     struct span *spans;         /* the layout behind state_bytes, for dumps and tests */
     uint32_t n_spans;
     struct packs packs;

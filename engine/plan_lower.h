@@ -29,6 +29,7 @@ struct lower {
     uint32_t n_slots, cap_slots, n_operands, cap_operands;
     uint32_t time;              /* grows by one from step to step, through bodies too */
     bool slow_scans;
+    size_t spared_bytes;        /* of weights_bytes, where steps keep them smaller */
     rill_error *err;
 };
 

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+static const char *const weights[] = { "f32", "i16", NULL };
 static const char *const directions[] = { "forward", "reverse", "bidirectional", NULL };
 
 #define COMMON_ATTRS                                                                                                 \
@@ -17,7 +18,8 @@ static const char *const directions[] = { "forward", "reverse", "bidirectional",
     { .name = "clip", .kind = ATTR_FLOAT, .offset = offsetof(struct rnn_attr, clip) },                               \
     { .name = "direction", .kind = ATTR_CHOICE, .offset = offsetof(struct rnn_attr, direction), .choices = directions }, \
     { .name = "hidden_size", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, hidden_size) },                   \
-    { .name = "layout", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, layout) }
+    { .name = "layout", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, layout) },                             \
+    { .name = "weights", .kind = ATTR_CHOICE, .offset = offsetof(struct rnn_attr, weights), .choices = weights }
 
 static const struct attr_spec rnn_attrs[] = { COMMON_ATTRS, { 0 } };
 

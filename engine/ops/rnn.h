@@ -7,13 +7,14 @@
 
 enum cell { CELL_RNN, CELL_GRU, CELL_LSTM };
 enum direction { DIR_FORWARD, DIR_REVERSE, DIR_BOTH };
+enum rnn_weights { RNN_WEIGHTS_F32, RNN_WEIGHTS_I16 };
 enum { IN_X, IN_W, IN_R, IN_B, IN_LENS, IN_H, IN_C, IN_P, N_IN };
 
 struct rnn_attr {
     struct attr_floats alpha, beta;
     struct attr_strings activations;
     float clip;
-    int direction;
+    int direction, weights;     /* weights: enum rnn_weights */
     int64_t hidden_size, input_forget, layout, linear_before_reset;
 };
 
@@ -54,6 +55,16 @@ static inline int64_t rnn_skip_of(const struct eval *e)
 static inline const float *rnn_input(const struct eval *e, unsigned i)
 {
     return i < e->n_in && i < rnn_skip_input(e->node) ? e->x[i] : NULL;
+}
+
+/* Recurrent weights, in f32, that take longer to be read than those of 16 bits to be converted.
+ * The same on every machine. */
+#define RNN_NARROW_BEYOND_BYTES ((size_t) 48 << 10)
+static inline bool rnn_narrow_pays(size_t columns, size_t hidden)
+{
+    size_t bytes;
+    return __builtin_mul_overflow(columns * sizeof(float), hidden, &bytes) ||
+        bytes > RNN_NARROW_BEYOND_BYTES;
 }
 
 /* Where the state of direction d and sequence b starts in initial_h, initial_c and the outputs of

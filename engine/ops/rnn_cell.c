@@ -139,12 +139,12 @@ static size_t seq_w_floats(const struct rnn *g)
     return g->seq[0].inputs ? 0 : kern_cell_seq_columns(&g->seq[0]) * (size_t) g->inputs;
 }
 
-/* Floats of one direction's packed weights: w, r, bias and bias_rn. */
+/* Floats of one direction's packed weights: w, r, bias, bias_rn, and scale of weights of 16 bits. */
 static size_t seq_floats(const struct rnn *g)
 {
     const struct kern_cell_seq *q = &g->seq[0];
-    return seq_w_floats(g) + kern_cell_seq_floats(q) + kern_cell_seq_columns(q) +
-        q->groups * KERN_LANES;
+    return seq_w_floats(g) + kern_cell_seq_floats(q) +
+        kern_cell_seq_columns(q) * (q->scale ? 2 : 1) + q->groups * KERN_LANES;
 }
 
 /* Where direction d's packed weights lie in `at`. */
@@ -155,21 +155,27 @@ static void seq_place(struct rnn *g, const float *at, int64_t d)
     q->r = at + seq_w_floats(g);
     q->bias = q->r + kern_cell_seq_floats(q);
     q->bias_rn = q->bias + kern_cell_seq_columns(q);
+    if (q->scale)
+        q->scale = q->bias_rn + q->groups * KERN_LANES;
 }
 
 /* Packs direction d into `to`; bias, of n + hidden floats, is written over. */
 static void seq_pack(const struct rnn *g, const struct rnn_attr *a, float *to, float *bias,
                      int64_t d, const float *w, const float *r, const float *b)
 {
-    const struct kern_cell_seq *q = &g->seq[d];
+    struct kern_cell_seq own = g->seq[d], *q = &own;
     float *pr = to + seq_w_floats(g), *pb = pr + kern_cell_seq_floats(q),
           *prn = pb + kern_cell_seq_columns(q);
     w += d * g->n * g->inputs;
+    if (q->scale) {
+        float *scale = prn + q->groups * KERN_LANES;
+        kern_cell_seq_scale(q, scale, w, r + d * g->n * g->hidden, (size_t) g->inputs);
+        q->scale = scale;
+    }
     rnn_biases(g, a, b ? b + d * 2 * g->n : NULL, bias, bias + g->n);
     kern_cell_seq_inputs_pack_f32(q, q->inputs ? NULL : to, pb, w, bias, (size_t) g->inputs);
     kern_cell_seq_pack_f32(q, pr, w, r + d * g->n * g->hidden);
-    for (size_t u = 0; u < q->groups * KERN_LANES; u++)
-        prn[u] = u < q->hidden ? bias[(size_t) g->n + u] : 0;
+    kern_cell_seq_bias_rn_pack_f32(q, prn, bias + g->n);
 }
 
 /* Of all rows; while weights are packed, of biases. */
@@ -200,29 +206,44 @@ static rill_status seq_weights(struct prep *c, struct rnn *g, const float *w, co
 #define TOGETHER_ROWS                                                                              \
     4 /* more rows than that share reads of the weights better in a product of their own */
 
+static const float place_later;
+
+/* Whatever the number of steps and sequences is. */
+static bool seq_is_narrow(const struct rnn_attr *a, const struct rnn *g)
+{
+    return a->weights == RNN_WEIGHTS_I16 && g->packed &&
+        rnn_narrow_pays((size_t) g->n, (size_t) g->hidden);
+}
+
 /* Scratch: rows, work, projections, then packed weights where they are not constants. */
 static rill_status seq_prepare(struct prep *c, struct rnn *g)
 {
     const struct tensor *w = c->in[IN_W], *r = c->in[IN_R],
                         *b = present(c, IN_B) ? c->in[IN_B] : NULL;
+    g->packed = w->data && r->data && (!b || b->data);
     g->seq[0] = g->seq[1] = (struct kern_cell_seq) {
         .kind = kind_of(c, g),
         .hidden = (size_t) g->hidden,
         .groups = ((size_t) g->hidden + KERN_LANES - 1) / KERN_LANES,
-        .inputs = g->steps == 1 && g->batch <= TOGETHER_ROWS ? (size_t) g->inputs : 0
+        .inputs = g->steps == 1 && g->batch <= TOGETHER_ROWS ? (size_t) g->inputs : 0,
+        .scale = seq_is_narrow(c->attr, g) ? &place_later : NULL
     };
     size_t columns = g->seq[0].inputs ? 0 : kern_cell_seq_columns(&g->seq[0]), projected, floats;
     if (__builtin_mul_overflow((size_t) (g->steps * g->batch), columns, &projected) ||
         projected > SIZE_MAX / 16)
         return prep_fail(c, "%lld steps of %lld sequences are too many", (long long) g->steps,
                          (long long) g->batch);
-    g->packed = w->data && r->data && (!b || b->data);
     floats = seq_work_floats(g) + projected + (g->packed ? 0 : seq_floats(g));
     c->scratch_bytes =
         floats * sizeof(float) + (size_t) g->batch * sizeof(struct kern_cell_row) + 64;
-    c->kernel = "cell_seq_f32";
+    c->kernel = g->seq[0].scale ? "cell_seq_i16" : "cell_seq_f32";
     c->many = g->packed && g->steps == 1 && g->dirs == 1 &&
         many_pays(g->batch, g->n, g->inputs + g->hidden);
+    if (g->seq[0].scale) {
+        size_t terms = g->seq[0].inputs + g->seq[0].hidden;
+        c->spared_bytes =
+            (size_t) (g->dirs * g->n) * (terms * (sizeof(float) - sizeof(int16_t)) - sizeof(float));
+    }
     return g->packed ? seq_weights(c, g, w->data, r->data, b ? b->data : NULL) : RILL_OK;
 }
 
