@@ -35,6 +35,9 @@ struct model_stage {
     const char *why;            /* it is not typed */
 };
 
+/* What a transform or model.conf wants the weights of recurrent cells to be. */
+enum recurrent_weights { RECURRENT_ASIS, RECURRENT_F32, RECURRENT_I16 };
+
 struct planfile;
 
 struct rill_model {
@@ -49,6 +52,7 @@ struct rill_model {
     struct model_stage *stages;         /* none unless something was to be done to the model */
     unsigned n_stages;
     uint32_t pulse;                     /* frames of plans that do not say; 0: as few as possible */
+    enum recurrent_weights recurrent;
     const struct dim *stream; /* the symbol that counts input frames; NULL: a graph without time */
     struct model_port *inputs, *outputs;    /* one per graph input and output; NULL: all tensors */
     rill_model_info info;

@@ -120,8 +120,10 @@ typedef struct rill_plan_opts {
  *                 select_outputs(x, y)             these wires are the outputs, the rest is gone
  *                 patch(body: "n = shape_of(x)[1];")   NNEF statements redefine wires
  *                 pulse(symbol: S, pulse: 8)       time, and the pulse of plans that ask for 0;
- * comes last force_scan_external_state        for old files only (docs/transforms.md); stream the
- * symbol that counts input frames; NULL: guessed by its name. */
+ * comes last force_scan_external_state        for old files only (docs/transforms.md)
+ * recurrent_weights(i16)           recurrent cells of more than 48 KB keep their weights in 16 bits:
+ * faster, smaller, and not the bits of f32 (docs/transforms.md, docs/speed.md); stream the symbol
+ * that counts input frames; NULL: guessed by its name. */
 typedef struct rill_model_opts {
     const char *const *asserts;
     const char *const *set;

@@ -20,7 +20,8 @@ enum value_kind {
     VALUE_BLANK,
     VALUE_SCORES,
     VALUE_UNITS,
-    VALUE_OVERLOAD
+    VALUE_OVERLOAD,
+    VALUE_RECURRENT
 };
 
 struct key {
@@ -38,6 +39,7 @@ static const struct key keys[] = {
     { "model", "licence", VALUE_TEXT, INFO(licence) },
     { "model", "summary", VALUE_TEXT, INFO(summary) },
     { "model", "overload", VALUE_OVERLOAD, INFO(overload) },
+    { "model", "recurrent_weights", VALUE_RECURRENT, offsetof(struct model_conf, recurrent_weights) },
     { "vad", "threshold", VALUE_UNIT, INFO(vad_threshold) },
     { "vad", "release", VALUE_UNIT, INFO(vad_release) },
     { "vad", "hangover_ms", VALUE_U32, INFO(vad_hangover_ms) },
@@ -160,6 +162,10 @@ static const char *const overload_names[] = { [RILL_OVERLOAD_AUTO] = "auto",
                                               [RILL_OVERLOAD_SHED] = "shed",
                                               NULL };
 
+static const char *const recurrent_names[] = {
+    [RECURRENT_ASIS] = "auto", [RECURRENT_F32] = "f32", [RECURRENT_I16] = "i16", NULL
+};
+
 static bool set_choice(const char *value, const char *const *names, void *at)
 {
     for (int i = 0; names[i]; i++)
@@ -198,6 +204,7 @@ static bool value_set(struct reader *r, const struct key *k, const char *value, 
     case VALUE_SCORES: return set_choice(value, scores_names, at);
     case VALUE_UNITS: return set_choice(value, units_names, at);
     case VALUE_OVERLOAD: return set_choice(value, overload_names, at);
+    case VALUE_RECURRENT: return set_choice(value, recurrent_names, at);
     case VALUE_BLANK:
     case VALUE_U32: break;
     }

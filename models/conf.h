@@ -2,7 +2,7 @@
 /* conf.h - model.conf: what a model folder says about itself, as INI.
  *
  *   [model]                 task, sample_rate, licence, summary, overload = auto | bypass | skip |
- * shed [input.NAME] [output.NAME]      kind = audio | vad | keyword | ctc | transducer | tensor
+ * shed, recurrent_weights = auto | f32 | i16 (docs/transforms.md) [input.NAME] [output.NAME]      kind = audio | vad | keyword | ctc | transducer | tensor
  *   [output.NAME]           how it is read (docs/sinks.md)
  *   [vad]                   threshold, release, hangover_ms
  *   [weights.FILE]          url, sha256, bytes, from */
@@ -10,6 +10,7 @@
 #define MODELS_CONF_H
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
+#include "engine/model.h"
 
 #include <stdbool.h>
 
@@ -39,6 +40,7 @@ struct model_conf {
     struct conf_port ports[CONF_PORTS_MAX];
     struct conf_weights weights[CONF_WEIGHTS_MAX];
     unsigned n_ports, n_weights;
+    enum recurrent_weights recurrent_weights;
 };
 
 /* text ends with a zero. Strings live in a. An unknown key or a bad value is refused with file and

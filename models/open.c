@@ -151,7 +151,8 @@ static rill_status model_fill(struct opening *o, const char *name)
     rill_model *m = o->model;
     TRY(model_transform(m, &o->graph, o->opts, true, &o->folder, o->err));
     m->typed = m->graph;
-    TRY(graph_declutter(&m->graph.g, &m->typed.g, &m->passes, o->err));
+    m->recurrent = m->recurrent ? m->recurrent : o->conf.recurrent_weights;
+    TRY(model_declutter(m, o->err));
     TRY(ports_make(o, m->graph.g.inputs, m->graph.g.n_inputs, true, &m->inputs));
     TRY(ports_make(o, m->graph.g.outputs, m->graph.g.n_outputs, false, &m->outputs));
     if (!m->n_stages)

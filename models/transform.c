@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/transform.h"
 #include "engine/base/spec.h"
+#include "engine/ops/rnn.h"
 #include "engine/transform.h"
 #include "models/nnef/nnef.h"
 #include "models/typing.h"
@@ -282,6 +283,21 @@ static rill_status do_external_states(struct run *r, const struct spec *s)
     return r->note ? RILL_OK : no_memory(r);
 }
 
+static rill_status do_recurrent_weights(struct run *r, const struct spec *s)
+{
+    static const char *const names[] = { [RECURRENT_F32] = "f32", [RECURRENT_I16] = "i16" };
+    if (s->n_args != 1)
+        return spec_fail(s, (unsigned) strlen(s->text), r->err, "it wants one of: f32, i16");
+    if (s->arg[0].key)
+        return key_refuse(r, s, &s->arg[0], "f32, i16");
+    for (int i = RECURRENT_F32; i <= RECURRENT_I16; i++)
+        if (!strcmp(names[i], s->arg[0].value)) {
+            r->m->recurrent = i;
+            return RILL_OK;
+        }
+    return key_refuse(r, s, &s->arg[0], "f32, i16");
+}
+
 static const struct transform {
     struct transform_help help;
     rill_status (*run)(struct run *r, const struct spec *s);
@@ -308,6 +324,10 @@ static const struct transform {
         "every Scan starts from its inputs in every run; for old "
         "files only" },
       do_external_states },
+    { { "recurrent_weights", "recurrent_weights(i16)",
+        "recurrent weights beyond 48 KB a cell are kept in 16 bits: faster, "
+        "other results; f32: as they are" },
+      do_recurrent_weights },
 };
 
 bool transform_at(unsigned i, struct transform_help *ret)
@@ -419,5 +439,20 @@ rill_status model_assert(rill_model *m, const rill_model_opts *opts, rill_error 
         if (s != RILL_OK)
             return err_prefix(reterr, s, "assertion");
     }
+    return RILL_OK;
+}
+
+rill_status model_declutter(rill_model *m, rill_error *reterr)
+{
+    struct narrow_count n = { 0 };
+    TRY(graph_declutter(&m->graph.g, &m->typed.g, &m->passes, reterr));
+    if (m->recurrent != RECURRENT_I16)
+        return RILL_OK;
+    TRY(graph_with_narrow_cells(&m->graph.g, &m->graph.g, &n, &m->passes, reterr));
+    if (!n.wide)
+        return err_set(reterr, RILL_INVALID,
+                       "recurrent_weights i16: the model has no recurrent cell of constant weights "
+                       "with more than %zu bytes of recurrent ones; leave it away",
+                       (size_t) RNN_NARROW_BEYOND_BYTES);
     return RILL_OK;
 }

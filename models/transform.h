@@ -20,4 +20,8 @@ rill_status model_assert(rill_model *m, const rill_model_opts *opts, rill_error 
  * where patches read tensors; may be NULL. */
 rill_status model_transform(rill_model *m, const struct mgraph *g, const rill_model_opts *opts,
                             bool guess_time, struct folder *folder, rill_error *reterr);
+
+/* m->graph of m->typed: decluttered, with the recurrent weights that m->recurrent says. INVALID
+ * where that has nothing to work on. */
+rill_status model_declutter(rill_model *m, rill_error *reterr);
 #endif

@@ -191,7 +191,7 @@ static rill_status step_model_build(rill_model *m, const struct bytes *b, const 
     TRY(model_transform(m, &mg, opts, false, NULL, err));
     TRY(states_check(&m->graph.g, err));
     m->typed = m->graph;
-    return graph_declutter(&m->graph.g, &m->typed.g, &m->passes, err);
+    return model_declutter(m, err);
 }
 
 rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d,
