@@ -213,7 +213,7 @@ static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *c
     const struct planfile *f = m->compiled;
     struct record_reader r = planfile_part(f, PLANFILE_GRAPH, &p->arena);
     const struct graph_source source = { .from = &r, .data = f->data, .data_bytes = f->data_bytes,
-                                         .zeros = f->zeros, .zeros_bytes = f->data_bytes,
+                                         .zeros = f->zeros, .zeros_bytes = f->zeros_bytes,
                                          .op_find = any_op, .dims = m->dims };
     struct record_reader packs = planfile_part(f, PLANFILE_PACKS, &p->arena);
     struct stream_reader d = { .r = planfile_part(f, PLANFILE_STREAM, &p->arena),

@@ -112,11 +112,12 @@ static rill_status parts_take(struct planfile *f, const struct header *h, const 
 
 static rill_status zeros_map(struct planfile *f, rill_error *err)
 {
-    void *zeros = mmap(NULL, f->data_bytes + 1, PROT_READ,
+    void *zeros = mmap(NULL, 2 * f->data_bytes + 1, PROT_READ,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (zeros == MAP_FAILED)
         return err_set(err, RILL_NOMEM, "out of memory");
     f->zeros = zeros;
+    f->zeros_bytes = 2 * f->data_bytes; /* weights of 16 bits stand for those of 32 */
     return RILL_OK;
 }
 
@@ -226,7 +227,7 @@ struct planfile *planfile_free(struct planfile *f)
     if (!f)
         return NULL;
     if (f->zeros)
-        munmap(f->zeros, f->data_bytes + 1);
+        munmap(f->zeros, f->zeros_bytes + 1);
     if (f->map)
         munmap(f->map, f->map_bytes);
     free(f->parts);

@@ -32,7 +32,8 @@ struct planfile {
     size_t data_bytes;
     unsigned char *parts;               /* all of them, one after the other */
     size_t part_bytes[PLANFILE_PARTS];
-    void *zeros; /* as many zeros as there is data, read-only; take no memory */
+    void *zeros; /* read-only, take no memory: twice the data, the most that was packed to it */
+    size_t zeros_bytes;
     void *map;                          /* NULL: the bytes are the caller's */
     size_t map_bytes;
 };

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* recurrent_weights(i16) as a user asks for it: by a transform or in model.conf. It gives other
+ * results than f32, the same on every instruction set, at every pulse, in company, and out of a
+ * compiled file; f32 stays what it was. */
+#include "tests/models/models_test.h"
+#include "tests/models/sample.h"
+
+#include "pulse/plan_internal.h"
+
+#define INPUTS 9
+#define HIDDEN 72
+#define ROWS   (3 * HIDDEN)
+#define FRAMES 23
+#define MANY   5
+
+static const char *const narrow[] = { "recurrent_weights(i16)", NULL },
+                         *const wide[] = { "recurrent_weights(f32)", NULL };
+
+static float noise(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float) (int32_t) *seed / 4294967296.0f;
+}
+
+/* x f32[S,1,9] -> y, a GRU of 72; one step of it where steps is 1, with its state h -> h_out.
+ * extreme, unless 0, is one of its weights. */
+static void cell_write(const char *path, int64_t steps, float extreme)
+{
+    static float w[ROWS * INPUTS], r[ROWS * HIDDEN], b[2 * ROWS];
+    uint32_t seed = 11;
+    struct pb g = { 0 };
+    for (size_t i = 0; i < ROWS * INPUTS; i++)
+        w[i] = noise(&seed);
+    for (size_t i = 0; i < ROWS * HIDDEN; i++)
+        r[i] = 0.5f * noise(&seed);
+    for (size_t i = 0; i < 2 * ROWS; i++)
+        b[i] = noise(&seed);
+    w[40] = extreme != 0 ? extreme : w[40];
+    pb_text(&g, GRAPH_NAME, "cell");
+    pb_message(&g, GRAPH_CONST, make_raw("w", 1, LIST(1, ROWS, INPUTS), w, sizeof w));
+    pb_message(&g, GRAPH_CONST, make_raw("r", 1, LIST(1, ROWS, HIDDEN), r, sizeof r));
+    pb_message(&g, GRAPH_CONST, make_raw("b", 1, LIST(1, 2 * ROWS), b, sizeof b));
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, LIST(steps, 1, INPUTS)));
+    if (steps == 1)
+        pb_message(&g, GRAPH_INPUT, make_value("h", 1, LIST(1, 1, HIDDEN)));
+    struct pb n = make_node("GRU", steps == 1 ? "x w r b - h" : "x w r b", "y h_out");
+    n = sample_attr(n, make_int_attr("hidden_size", HIDDEN));
+    pb_message(&g, GRAPH_NODE, sample_attr(n, make_int_attr("linear_before_reset", 1)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(steps, 1, 1, HIDDEN)));
+    if (steps == 1)
+        pb_message(&g, GRAPH_OUTPUT, make_value("h_out", 1, LIST(1, 1, HIDDEN)));
+    struct pb m = make_model(g, 14);
+    file_write(path, m.data, m.n);
+    free(m.data);
+}
+
+/* ---- a plan and what it gives ---- */
+
+static rill_plan *plan_of(const char *path, const char *const *transforms,
+                          const rill_plan_opts *opts, rill_error *err)
+{
+    const rill_model_opts mo = { .transforms = transforms };
+    rill_model *m = NULL;
+    rill_plan *p = NULL;
+    if (rill_model_open_with(&m, path, &mo, err) == RILL_OK)
+        rill_plan_new(&p, m, opts, err);
+    rill_model_free(m);
+    return p;
+}
+
+static bool kernel_is(const rill_plan *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->plan->n_steps; i++)
+        if (!strcmp(p->plan->steps[i].kernel, name))
+            return true;
+    return false;
+}
+
+struct given { float y[(FRAMES + 8) * HIDDEN]; size_t frames; };
+
+static void stream_step(rill_stream *s, struct given *ret, float *x, size_t frames)
+{
+    size_t n = 0;
+    if (frames)
+        rill_stream_push(s, 0, x, frames, &n);
+    while (rill_stream_run(s) == RILL_OK)
+        if (rill_stream_pull(s, 1, ret->y + ret->frames * HIDDEN, FRAMES + 8 - ret->frames, &n) ==
+            RILL_OK)
+            ret->frames += n;
+}
+
+static rill_stream *stream_new(const rill_plan *p)
+{
+    return rill_stream_init(aligned_alloc(64, (rill_plan_stream_size(p) + 63) / 64 * 64), p);
+}
+
+static void plan_run_alone(const rill_plan *p, uint32_t seed, struct given *ret)
+{
+    rill_stream *s = stream_new(p);
+    float x[INPUTS];
+    memset(ret, 0, sizeof *ret);
+    for (int k = 0; k < FRAMES; k++) {
+        for (int i = 0; i < INPUTS; i++)
+            x[i] = 2 * noise(&seed);
+        stream_step(s, ret, x, 1);
+    }
+    rill_stream_finish(s);
+    stream_step(s, ret, NULL, 0);
+    free(s);
+}
+
+static bool same(const struct given *a, const struct given *b)
+{
+    return a->frames == FRAMES && b->frames == FRAMES && !memcmp(a->y, b->y, sizeof a->y);
+}
+
+static double apart(const struct given *a, const struct given *b)
+{
+    double most = 0;
+    for (size_t i = 0; i < FRAMES * HIDDEN; i++)
+        most = fmax(most, fabs((double) a->y[i] - b->y[i]));
+    return most;
+}
+
+/* Runs and drops p. */
+static struct given *given_by(rill_plan *p, const char *what, const rill_error *err)
+{
+    static struct given turn[4];
+    static unsigned at;
+    struct given *g = &turn[at++ % 4];
+    memset(g, 0, sizeof *g);
+    CHECK(p != NULL, "%s: %s", what, err->text);
+    if (p)
+        plan_run_alone(p, 3, g);
+    rill_plan_unref(p);
+    return g;
+}
+
+/* ---- the checks ---- */
+
+static void every_way(const char *path, const struct given *want)
+{
+    static const uint32_t cpus[] = { RILL_CPU_C, RILL_CPU_AVX2, RILL_CPU_AVX2 | RILL_CPU_AVX512 };
+    for (size_t c = 0; c < 3; c++)
+        for (uint32_t pulse = 1; pulse <= 6; pulse += 5) {
+            rill_error err;
+            const rill_plan_opts opts = { .pulse_frames = pulse, .cpu_mask = cpus[c] };
+            rill_plan *p = plan_of(path, narrow, &opts, &err);
+            if (!p && c && strstr(err.text, "cpu"))
+                continue; /* another machine */
+            struct given *g = given_by(p, "cpu and pulse", &err);
+            CHECK(same(want, g), "cpu mask %x, pulse %u: other bits", cpus[c], pulse);
+        }
+}
+
+static void in_company(const char *path)
+{
+    rill_error err;
+    struct given alone, got[MANY] = { 0 };
+    rill_plan *p = plan_of(path, narrow, &(rill_plan_opts) { .pulse_frames = 1 }, &err);
+    rill_stream *s[MANY];
+    rill_status st[MANY];
+    uint32_t seed[MANY];
+    float x[INPUTS];
+    size_t n;
+    CHECK(p != NULL, "%s", err.text);
+    for (unsigned i = 0; p && i < MANY; i++) {
+        s[i] = stream_new(p);
+        seed[i] = 100 + i;
+    }
+    for (int k = 0; p && k < FRAMES; k++) {
+        for (unsigned i = 0; i < MANY; i++) {
+            for (int j = 0; j < INPUTS; j++)
+                x[j] = 2 * noise(&seed[i]);
+            rill_stream_push(s[i], 0, x, 1, &n);
+        }
+        rill_run_many(s, MANY, st);
+        for (unsigned i = 0; i < MANY; i++)
+            if (rill_stream_pull(s[i], 1, got[i].y + got[i].frames * HIDDEN, 1, &n) == RILL_OK)
+                got[i].frames += n;
+    }
+    for (unsigned i = 0; p && i < MANY; i++) {
+        plan_run_alone(p, 100 + i, &alone);
+        CHECK(same(&alone, &got[i]), "stream %u of %d: other bits than alone", i, MANY);
+        free(s[i]);
+    }
+    rill_plan_unref(p);
+}
+
+static void compiled(const char *path, const struct given *want)
+{
+    const char *file = test_path("m", "cell.rill");
+    rill_error err = { 0 };
+    rill_plan *p = plan_of(path, narrow, &(rill_plan_opts) { .pulse_frames = 1 }, &err);
+    CHECK(p && rill_plan_save(p, file, &err) == RILL_OK, "%s", err.text);
+    rill_plan_unref(p);
+    p = plan_of(file, NULL, NULL, &err);
+    CHECK(p && kernel_is(p, "cell_seq_i16"), "the compiled plan has no such cell: %s", err.text);
+    CHECK(same(want, given_by(p, "compiled", &err)), "the compiled plan: other bits");
+    p = plan_of(file, wide, NULL, &err);
+    CHECK(!p && err.status == RILL_INVALID && strstr(err.text, "rill compile"),
+          "a compiled plan was changed to f32: %s", err.text);
+    rill_plan_unref(p);
+}
+
+static void sizes(const char *path)
+{
+    rill_plan_info a, b;
+    rill_error err;
+    const rill_plan_opts opts = { .pulse_frames = 1 };
+    rill_plan *x = plan_of(path, NULL, &opts, &err), *y = plan_of(path, narrow, &opts, &err);
+    if (x && y) {
+        rill_plan_get_info(x, &a);
+        rill_plan_get_info(y, &b);
+        uint64_t spared = ROWS * ((INPUTS + HIDDEN) * 2 - 4);
+        CHECK(a.weights_bytes == b.weights_bytes + spared, "%llu bytes of weights, %llu with f32",
+              (unsigned long long) b.weights_bytes, (unsigned long long) a.weights_bytes);
+    }
+    CHECK(x && y, "%s", err.text);
+    rill_plan_unref(x);
+    rill_plan_unref(y);
+}
+
+static void too_large(void)
+{
+    static const float extremes[] = { 65536, INFINITY, NAN };
+    const char *path = test_path("m", "large.onnx");
+    for (size_t i = 0; i < 3; i++) {
+        rill_error err;
+        cell_write(path, -2, extremes[i]);
+        rill_plan *p = plan_of(path, narrow, NULL, &err);
+        CHECK(p && kernel_is(p, "cell_seq_f32") && !kernel_is(p, "cell_seq_i16"),
+              "a weight of %g in 16 bits: %s", (double) extremes[i], err.text);
+        rill_plan_unref(p);
+    }
+}
+
+static void folder_file(const char *file, const char *text)
+{
+    file_write(test_path("f", file), text, strlen(text));
+}
+
+static void by_conf(const struct given *want, const struct given *want_f32)
+{
+    rill_error err;
+    mkdir(test_path("f", ""), 0700);
+    cell_write(test_path("f", "cell.onnx"), 1, 0);
+    folder_file("graph.nnef",
+                "version 1.0;\ngraph net(x) -> (y) {\nx = external<scalar>(shape = [S, 1, 9]);\n"
+                "y = rill_onnx_scan(x, file = \"cell.onnx\", input = [x], output = [y], "
+                "state = [(h, h_out)]); }\n");
+    folder_file("model.conf", "[model]\nrecurrent_weights = i16\n");
+    rill_plan *p = plan_of(test_path("f", ""), NULL, NULL, &err);
+    CHECK(p && kernel_is(p, "cell_seq_i16"), "model.conf asks for 16 bits: %s", err.text);
+    CHECK(same(want, given_by(p, "model.conf", &err)), "model.conf: other bits than the transform");
+    p = plan_of(test_path("f", ""), wide, NULL, &err);
+    CHECK(same(want_f32, given_by(p, "f32", &err)), "f32 instead of what model.conf says");
+    folder_file("model.conf", "[model]\nrecurrent_weights = auto\n");
+    p = plan_of(test_path("f", ""), NULL, NULL, &err);
+    CHECK(same(want_f32, given_by(p, "auto", &err)), "auto is not f32");
+    folder_file("model.conf", "[model]\nrecurrent_weights = f16\n");
+    p = plan_of(test_path("f", ""), NULL, NULL, &err);
+    CHECK(!p && strstr(err.text, "recurrent_weights: 'f16' is not a value"), "%s", err.text);
+}
+
+int main(void)
+{
+    rill_error err;
+    struct given want, want_f32;
+    test_root_make();
+    mkdir(test_path("m", ""), 0700);
+    const char *path = strdup(test_path("m", "cell.onnx"));
+    cell_write(path, -2, 0);
+    rill_plan *p = plan_of(path, NULL, NULL, &err);
+    CHECK(p && kernel_is(p, "cell_seq_f32"), "without the transform: %s", err.text);
+    want_f32 = *given_by(p, "f32", &err);
+    p = plan_of(path, narrow, NULL, &err);
+    CHECK(p && kernel_is(p, "cell_seq_i16"), "with it: %s", err.text);
+    want = *given_by(p, "i16", &err);
+    CHECK(want.frames == FRAMES && !same(&want, &want_f32) && apart(&want, &want_f32) < 1e-3,
+          "%zu frames, %g apart from f32", want.frames, apart(&want, &want_f32));
+    CHECK(same(&want_f32, given_by(plan_of(path, wide, NULL, &err), "f32", &err)), "f32 again");
+    every_way(path, &want);
+    in_company(path);
+    compiled(path, &want);
+    sizes(path);
+    too_large();
+    by_conf(&want, &want_f32);
+    test_root_drop();
+    return check_done();
+}
