@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <ucontext.h>
 
 static _Atomic uint64_t n_demotions;
 static _Thread_local struct realtime *self;
@@ -19,11 +20,14 @@ static int scheduler_set(int policy, int priority)
     return sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &p);
 }
 
-static void on_sigxcpu(int number)
+/* The signal is the whole process's: a thread that has lost its priority leaves the next one to
+ * those that have it. */
+static void on_sigxcpu(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
-    (void) number;
+    (void) number, (void) info;
     if (self && atomic_load(&self->state) == REALTIME_ON && scheduler_set(SCHED_OTHER, 0) == 0) {
+        sigaddset(&((ucontext_t *) context)->uc_sigmask, SIGXCPU);
         atomic_store(&self->state, REALTIME_DEMOTED);
         atomic_fetch_add(&n_demotions, 1);
     }
@@ -40,7 +44,7 @@ static void sigxcpu_mask(int how)
 
 void realtime_setup(void)
 {
-    struct sigaction a = { .sa_handler = on_sigxcpu };
+    struct sigaction a = { .sa_sigaction = on_sigxcpu, .sa_flags = SA_SIGINFO };
     sigemptyset(&a.sa_mask);
     sigaction(SIGXCPU, &a, NULL);
     sigxcpu_mask(SIG_BLOCK);
@@ -51,12 +55,12 @@ void realtime_enter(struct realtime *t, uint32_t priority)
     if (!priority)
         return;
     self = t;
-    sigxcpu_mask(SIG_UNBLOCK);
     if (scheduler_set(SCHED_FIFO, (int) priority) < 0) {
         atomic_store(&t->error, errno);
         atomic_store(&t->state, REALTIME_FAILED);
     } else {
         atomic_store(&t->state, REALTIME_ON);
+        sigxcpu_mask(SIG_UNBLOCK);
     }
 }
 

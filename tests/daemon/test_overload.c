@@ -577,11 +577,30 @@ static unsigned fifo_threads(pid_t pid, pid_t *ret)
 static bool demoted(struct rig *r, uint64_t n, uint32_t *ret_threads)
 {
     uint64_t demotions = 0;
-    for (uint64_t end = now_ms() + 10000; now_ms() < end; usleep(50000))
+    for (uint64_t end = now_ms() + 20000; now_ms() < end; usleep(50000))
         if (stats_get(r->sock, ret_threads, &demotions) && demotions >= n)
             break;
     return CHECK(demotions == n, "%llu demotions, not %llu", (unsigned long long) demotions,
                  (unsigned long long) n);
+}
+
+/* Until the thread has the signal blocked, which the kernel sends to any thread of the process. */
+static bool sigxcpu_blocked(pid_t pid, pid_t tid)
+{
+    char path[64], line[128];
+    unsigned long long blocked = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int) pid, (int) tid);
+    for (uint64_t end = now_ms() + 20000; now_ms() < end; usleep(10000)) {
+        FILE *f = fopen(path, "r");
+        while (f && fgets(line, sizeof line, f))
+            if (sscanf(line, "SigBlk: %llx", &blocked) == 1)
+                break;
+        if (f)
+            fclose(f);
+        if (blocked >> (SIGXCPU - 1) & 1)
+            return true;
+    }
+    return false;
 }
 
 static void test_realtime(void)
@@ -599,10 +618,12 @@ static void test_realtime(void)
         CHECK(rig_log_has(&r, "gets no real-time priority", 0), "%s", rig_log(&r));
         check_skip("losing real-time priority: none is allowed here");
     } else {
-        CHECK(syscall(SYS_tgkill, r.pid, tid, SIGXCPU) == 0);
+        pid_t lost = tid;
+        CHECK(syscall(SYS_tgkill, r.pid, lost, SIGXCPU) == 0);
         if (demoted(&r, 1, &after))
             CHECK(after == n - 1 && fifo_threads(r.pid, &tid) == n - 1, "%u threads", after);
-        CHECK(rig_log_has(&r, "ran for too long", 5000));
+        CHECK(rig_log_has(&r, "ran for too long", 20000));
+        CHECK(sigxcpu_blocked(r.pid, lost), "a thread without priority takes others' signals");
         const struct rlimit limit = { 100000, RLIM_INFINITY };
         CHECK(prlimit(r.pid, RLIMIT_RTTIME, &limit, NULL) == 0);
         for (int i = 0; i < 2; i++)
