@@ -3,8 +3,9 @@
  *
  * The loop thread writes samples and marks and reads samples and records; one worker calls
  * lanes_step, which neither allocates nor locks. A segment is what lies between two marks: the
- * model starts afresh in each, and each gives its exact number of samples: aligned    ceil(in *
- * out_rate / in_rate) unaligned  the same, and after the last segment also the delay */
+ * model starts afresh in each, and each gives its exact number of samples:
+ *     aligned    ceil(in * out_rate / in_rate)
+ *     unaligned  the same, and after the last segment also the delay */
 #ifndef RILLD_LANE_H
 #define RILLD_LANE_H
 
@@ -38,8 +39,8 @@ enum lane_rec_kind { LANE_PULSE, LANE_VAD, LANE_HEARD, LANE_GAP, LANE_DONE };
 
 struct lane_rec {
     enum lane_rec_kind kind;
-    uint32_t
-        n; /* PULSE: samples that it put into `out`; HEARD: bytes that it put into `heard.bytes` */
+    /* PULSE: samples that it put into `out`; HEARD: bytes that it put into `heard.bytes` */
+    uint32_t n;
     uint32_t compute_us, queue_us;  /* PULSE */
     uint64_t pos, end_pos;          /* PULSE: output rate; VAD, GAP: input rate */
     float prob;                     /* VAD */

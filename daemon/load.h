@@ -8,8 +8,8 @@
 
 struct model_found {
     int fd;                         /* folder or compiled plan; -1: built in. The caller's */
-    char
-        path[CONF_STR_BYTES + 80]; /* what it is called in messages; the name of what is built in */
+    /* what it is called in messages; the name of what is built in */
+    char path[CONF_STR_BYTES + 80];
     uint64_t max_bytes;             /* weights and one stream */
     bool wants; /* anything but these bytes is refused, with these words for what they are */
     uint8_t want_sha256[32];

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* control.h - ops with bodies, and how their inputs line up with those of the body.
  *
- *   If    in: condition, captures...            body[0] then, body[1] else: inputs = captures (both
- * lists the same) out: as the outputs of either body Loop  in: trip count (or absent), condition
- * (or absent), states..., captures... body in: iteration (i64 scalar), condition (bool), states...,
- * captures... body out: condition, states..., scanned...     out: states..., scanned (stacked on a
- * new axis 0) Scan  in: states..., scanned..., captures... body in: states..., slices...,
- * captures...   (a slice lacks the scanned axis) body out: states..., slices...               out:
- * states...,
- * scanned */
+ *   If    in: condition, captures...
+ *         body[0] then, body[1] else in: captures... (the same list)
+ *         out: as the outputs of either body
+ *   Loop  in: trip count (or absent), condition (or absent), states..., captures...
+ *         body in: iteration (i64 scalar), condition (bool), states..., captures...
+ *         body out: condition, states..., scanned...
+ *         out: states..., scanned (stacked on a new axis 0)
+ *   Scan  in: states..., scanned..., captures...
+ *         body in: states..., slices..., captures...   (a slice lacks the scanned axis)
+ *         body out: states..., slices...
+ *         out: states..., scanned */
 #ifndef ENGINE_CONTROL_H
 #define ENGINE_CONTROL_H
 #include "engine/op.h"

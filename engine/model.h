@@ -19,8 +19,8 @@ struct model_file {
 struct model_port {
     rill_port_kind kind;
     uint32_t rate;              /* Hz of an input's time axis, 0: not declared */
-    rill_sink_opts
-        sink; /* how an output is read; strings NULL or the model's. All zero: not by a sink */
+    /* how an output is read; strings NULL or the model's. All zero: not by a sink */
+    rill_sink_opts sink;
     struct model_file decoder,
         joiner; /* of a transducer; sink.decoder and sink.joiner are NULL here */
 };
@@ -59,8 +59,8 @@ struct rill_model {
     struct planfile *compiled; /* what the graphs above would have become: they are empty then;
                                   NULL: they are not */
     uint32_t n_compiled_inputs, n_compiled_outputs;     /* in inputs and outputs */
-    rill_model
-        *part; /* first of the networks beside the pipeline, which are this one's; NULL: none */
+    /* first of the networks beside the pipeline, which are this one's; NULL: none */
+    rill_model *part;
     rill_model *next_part;              /* of the model that has this one as a part */
 };
 

@@ -7,8 +7,7 @@
  *
  *   infer    facts of the inputs (with values where known) -> facts of the outputs
  *   prepare  once per plan step: check, pack weights, choose a kernel; asks for scratch
- *   eval     on real memory: cannot fail, does not allocate, lock, or call the
- * system */
+ *   eval     on real memory: cannot fail, does not allocate, lock, or call the system */
 #ifndef ENGINE_OP_H
 #define ENGINE_OP_H
 #include "engine/graph.h"
@@ -93,8 +92,8 @@ struct prep {
     size_t scratch_bytes;               /* to set: eval gets that much at e->scratch, 64-aligned */
     const char *kernel;                 /* to set: name of the chosen kernel, static storage */
     struct packs *packs;                /* of the plan; NULL: of no plan */
-    uint64_t
-        packed; /* to set: bit i: eval does not read constant input i, prep_pack's blocks hold it */
+    /* to set: bit i: eval does not read constant input i, prep_pack's blocks hold it */
+    uint64_t packed;
     bool many;                          /* to set: eval_many pays for this node */
     size_t spared_bytes;                /* to set: what those blocks are smaller than the constants */
     rill_error *err;

@@ -103,27 +103,31 @@ typedef struct rill_plan_opts {
     uint32_t pulse_frames; /* input frames per run(); 0 = what a pulse transform said, or the
                               smallest the model allows */
     uint64_t max_bytes;     /* weights + one stream's state; 0 = no limit */
-    uint32_t
-        cpu_mask; /* instruction sets allowed (RILL_CPU_*); 0 = all detected, RILL_CPU obeyed */
+    /* instruction sets allowed (RILL_CPU_*); 0 = all detected, RILL_CPU obeyed */
+    uint32_t cpu_mask;
     uint32_t profile;       /* 1: streams keep the time of each step */
     uint32_t no_scan_reuse; /* 1: loops look up sizes, slices and operands in every iteration:
                                slower, the same bits */
 } rill_plan_opts;
 
 /* What is done to a model between reading it and simplifying it. Zeroed: nothing. Lists end with
- * NULL and, as all strings here, are only read during the call. In this order: asserts     "S >=
- * 1", "T < 2*S": what may be assumed of the symbols that stand for sizes; set "SYMBOL=EXPRESSION",
- * one after the other: with "FOO=2" and then "T=2*FOO" T is 4. A symbol that neither the model nor
- * a later expression mentions is refused; transforms  "name" or "name(key: value, ...)", one after
- * the other, the graph being typed anew after each: set_symbols(S: "2*T", N: 4)      as `set`
+ * NULL and, as all strings here, are only read during the call. In this order:
+ *   asserts     "S >= 1", "T < 2*S": what may be assumed of the symbols that stand for sizes
+ *   set         "SYMBOL=EXPRESSION", one after the other: with "FOO=2" and then "T=2*FOO" T is 4. A
+ *               symbol that neither the model nor a later expression mentions is refused
+ *   transforms  "name" or "name(key: value, ...)", one after the other, the graph being typed anew
+ *               after each (docs/transforms.md):
+ *                 set_symbols(S: "2*T", N: 4)      as `set`
  *                 select_inputs(a, "b/c")          these wires, by name, are the inputs
  *                 select_outputs(x, y)             these wires are the outputs, the rest is gone
  *                 patch(body: "n = shape_of(x)[1];")   NNEF statements redefine wires
  *                 pulse(symbol: S, pulse: 8)       time, and the pulse of plans that ask for 0;
- * comes last force_scan_external_state        for old files only (docs/transforms.md)
- * recurrent_weights(i16)           recurrent cells of more than 48 KB keep their weights in 16 bits:
- * faster, smaller, and not the bits of f32 (docs/transforms.md, docs/speed.md); stream the symbol
- * that counts input frames; NULL: guessed by its name. */
+ *                                                  comes last
+ *                 force_scan_external_state        for old files only
+ *                 recurrent_weights(i16)           recurrent cells of more than 48 KB keep their
+ *                                                  weights in 16 bits: faster, smaller, and not the
+ *                                                  bits of f32 (docs/speed.md)
+ *   stream      the symbol that counts input frames; NULL: guessed by its name */
 typedef struct rill_model_opts {
     const char *const *asserts;
     const char *const *set;
@@ -280,8 +284,8 @@ typedef enum rill_units {
 typedef struct rill_sink_opts {
     rill_port_kind kind;
     /* names of the columns */
-    const char
-        *tokens; /* text of a tokens file: "TOKEN ID" a line, or a label a line; NULL: see words */
+    /* text of a tokens file: "TOKEN ID" a line, or a label a line; NULL: see words */
+    const char *tokens;
     const char *words;          /* "a,b,c": names of the columns, where there is no file */
     const char *ignore;         /* "a,b": tokens that are not written, words that do not count */
     rill_scores scores;
@@ -341,11 +345,11 @@ typedef struct rill_event {
     rill_event_kind kind;
     rill_rule rule;
     uint64_t pos, end_pos;
-    float
-        score; /* keyword: smoothed probability; edges of speech: probability; texts: confidence */
+    /* keyword: smoothed probability; edges of speech: probability; texts: confidence */
+    float score;
     float stability; /* texts: share of what may still be meant that begins so; 1 in finals */
-    uint32_t
-        segment; /* texts: counts finals; partials have the number of the final that will come */
+    /* texts: counts finals; partials have the number of the final that will come */
+    uint32_t segment;
     uint32_t n_words;
     const char *text;
     const rill_word *words;

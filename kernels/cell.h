@@ -5,11 +5,13 @@
 #include "kernels/kern.h"
 
 /* What a recurrent cell computes with the sigmoid and tanh of this table; every product and sum
- * rounds by itself: RNN       h = tanh(a) GRU       z, r = sigmoid(a), n = tanh(a + b * r), h = (1
- * - z) * n + z * h; b: bias and states of its own chain GRU_LATE  the same with n = tanh(a), whose
- * chain goes on over r * h LSTM      gates i, o, f, g: c = sigmoid(f) * c + sigmoid(i) * tanh(g), h
- * = sigmoid(o) * tanh(c) where a is one chain per gate and unit: bias, inputs in order, states in
- * order. */
+ * rounds by itself:
+ *   RNN       h = tanh(a)
+ *   GRU       z, r = sigmoid(a), n = tanh(a + b * r), h = (1 - z) * n + z * h; b: bias and states
+ *             of its own chain
+ *   GRU_LATE  the same with n = tanh(a), whose chain goes on over r * h
+ *   LSTM      gates i, o, f, g: c = sigmoid(f) * c + sigmoid(i) * tanh(g), h = sigmoid(o) * tanh(c)
+ * where a is one chain per gate and unit: bias, inputs in order, states in order. */
 enum kern_cell_kind { KERN_CELL_RNN, KERN_CELL_GRU, KERN_CELL_GRU_LATE, KERN_CELL_LSTM };
 
 #define KERN_CELL_SMALL 16      /* units of the largest small cell */

@@ -18,8 +18,8 @@ struct kern_fft {
     size_t m;                   /* points of the passes: n, or at least 2n - 1 */
     unsigned n_pass;
     uint8_t radix[KERN_FFT_PASSES_MAX];
-    const float
-        *twiddle; /* pass after pass: for j = 1..radix-1 the real, then the imaginary parts */
+    /* pass after pass: for j = 1..radix-1 the real, then the imaginary parts */
+    const float *twiddle;
     const float *chirp;         /* NULL unless m > n: n real parts, n imaginary ones */
     const float *chirp_fft;     /* m real parts, m imaginary ones */
 };

@@ -23,10 +23,10 @@ struct FN(seq) {
     const float *bias_rn, *scale;
     size_t inputs, hidden, groups, block, words;    /* words: of a column */
     const float *x[SEQ_ROWS];           /* inputs of this step, where there are */
-    const float
-        *from[SEQ_ROWS]; /* what the chains start from: projections of this step, or biases */
-    const float
-        *h[SEQ_ROWS]; /* states before this step, which the chains go over, or reset * state */
+    /* what the chains start from: projections of this step, or biases */
+    const float *from[SEQ_ROWS];
+    /* states before this step, which the chains go over, or reset * state */
+    const float *h[SEQ_ROWS];
     const float *old[SEQ_ROWS];         /* states before this step */
     float *next[SEQ_ROWS], *y[SEQ_ROWS];
     float *c[SEQ_ROWS];                 /* state of an LSTM; z of a late GRU */

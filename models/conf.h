@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* conf.h - model.conf: what a model folder says about itself, as INI.
  *
- *   [model]                 task, sample_rate, licence, summary, overload = auto | bypass | skip |
- * shed, recurrent_weights = auto | f32 | i16 (docs/transforms.md) [input.NAME] [output.NAME]      kind = audio | vad | keyword | ctc | transducer | tensor
- *   [output.NAME]           how it is read (docs/sinks.md)
+ *   [model]                 task, sample_rate, licence, summary,
+ *                           overload = auto | bypass | skip | shed,
+ *                           recurrent_weights = auto | f32 | i16 (docs/transforms.md)
+ *   [input.NAME]
+ *   [output.NAME]           kind = audio | vad | keyword | ctc | transducer | tensor, and how it is
+ *                           read (docs/sinks.md)
  *   [vad]                   threshold, release, hangover_ms
  *   [weights.FILE]          url, sha256, bytes, from */
 #ifndef MODELS_CONF_H

@@ -2,10 +2,13 @@
 /* rill_client.h - talk to rilld over its Unix socket: a small blocking client.
  *
  *     struct rill_client *c;
- *     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE,
- * .align = true }; if (rill_client_connect(&c, path, "my program", 0) || (rill_client_set_events(c,
- * &events), rill_client_open(c, 1, &o, NULL)) || rill_client_send(c, 1, samples, bytes) ||
- * rill_client_finish(c, 1, NULL)) puts(rill_client_error(c)); rill_client_free(c);
+ *     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+ *                                   .pace = RILL_CLIENT_FILE, .align = true };
+ *     if (rill_client_connect(&c, path, "my program", 0) ||
+ *         (rill_client_set_events(c, &events), rill_client_open(c, 1, &o, NULL)) ||
+ *         rill_client_send(c, 1, samples, bytes) || rill_client_finish(c, 1, NULL))
+ *         puts(rill_client_error(c));
+ *     rill_client_free(c);
  *
  * Threads: one rill_client is one connection and belongs to one thread at a time; different ones
  * are independent. The library has no globals, starts no threads, takes no signals (SIGPIPE is not

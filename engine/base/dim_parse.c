@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* expression := product (('+' | '-') product)*
  * product    := unary (('*' unary) | ('/' constant))*
- * unary      := '-' unary | integer | name | '"' any '"' | call '(' expression, expression... ')' |
- * '(' expression ')' Calls are min, max, broadcast, ge and eq. */
+ * unary      := '-' unary | integer | name | '"' any '"'
+ *             | call '(' expression, expression... ')' | '(' expression ')'
+ * Calls are min, max, broadcast, ge and eq. */
 #include "engine/base/dim_impl.h"
 
 #include <stdlib.h>

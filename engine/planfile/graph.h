@@ -32,8 +32,8 @@ struct graph_source {
     struct record_reader *from;
     const unsigned char *data;
     size_t data_bytes;
-    const void
-        *zeros; /* what stands for constants that are kept in packed form only; of zeros_bytes */
+    /* what stands for constants that are kept in packed form only; of zeros_bytes */
+    const void *zeros;
     size_t zeros_bytes;
     const struct op *(*op_find)(const char *name);      /* NULL: no such op */
     struct dims *dims;

@@ -4,8 +4,9 @@
  *
  *   header   magic, format, version, instruction set, sizes, hashes
  *   parts    PLANFILE_PARTS records (record.h), copied out when the file is opened: what is checked
- * cannot change later data     large constants and packed weights, each 64-byte aligned; mapped,
- * read-only and shared between processes
+ *            cannot change later
+ *   data     large constants and packed weights, each 64-byte aligned; mapped, read-only and shared
+ *            between processes
  *
  * Nothing in it is a pointer. A hash over every byte finds damage; who wrote the file may still
  * mean harm, so every offset, size and name is checked when it is used. */

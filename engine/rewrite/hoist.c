@@ -9,11 +9,8 @@
 
 #include <string.h>
 
-enum kind {
-    LATE,
-    FIXED,
-    SLICED
-}; /* of a body wire: needs the state; the same in all iterations; a scanned input's */
+/* Of a body wire: needs the state; the same in all iterations; a scanned input's. */
+enum kind { LATE, FIXED, SLICED };
 
 struct hoist {
     struct graph *to;           /* the outer graph, made anew node by node */

@@ -3,9 +3,9 @@
  * order, bodies included.
  *
  *   declutter   on the typed graph, before it is pulsed: whatever may change how a result rounds
- * happens here, chosen from shapes alone, so that the whole sequence and every pulse see the same
- * graph settle      on the pulsed graph of known sizes, just before the plan: every pass keeps the
- * bits */
+ *               happens here, chosen from shapes alone, so that the whole sequence and every pulse
+ *               see the same graph
+ *   settle      on the pulsed graph of known sizes, just before the plan: every pass keeps bits */
 #ifndef ENGINE_REWRITE_PASSES_H
 #define ENGINE_REWRITE_PASSES_H
 #include "engine/graph.h"

@@ -4,8 +4,9 @@
  *   scan.c      wire format, unpacking
  *   outline.c   names, order, captures and what is needed, for a graph and the graphs within it
  *   lower.c     outline -> struct graph: inputs, constants, bodies, nodes
- *   names.c     the table of ops; upgrade.c brings old forms to the newest, compose.c writes ops as
- * others tensor.c    tensors and their data, external.c where it lies in other files */
+ *   names.c     the table of ops
+ *   upgrade.c   brings old forms to the newest, compose.c writes ops as others
+ *   tensor.c    tensors and their data, external.c where it lies in other files */
 #ifndef MODELS_ONNX_INTERNAL_H
 #define MODELS_ONNX_INTERNAL_H
 #include "engine/op.h"

@@ -11,8 +11,8 @@
  *   half, halftrim    as wiener and trimmed, but half as loud
  *   shed     vad that would rather have new streams refused
  *   tiny     gives 1 where a product of denormals is flushed to 0, and sets the processor back as a
- * careless library would A folder's graph.nnef, or a single file, says what is to happen when it is
- * opened:
+ *            careless library would
+ * A folder's graph.nnef, or a single file, says what is to happen when it is opened:
  *   "" or "wiener"   the model of that name      "half"   wiener at half the volume
  *   "crash"  a segmentation fault        "loop"   no end      "sleep"  no end without computing
  *   "eat"    memory until there is none  "change" has other bytes in every process

@@ -3,9 +3,10 @@
  * what a pulse waits for, and whether running streams together makes any of them late.
  *
  *   test_daemon_live       with models that are simple to know: a pulse is never late; with the
- * default model: streams that run together are no later than each alone test_daemon_live --bench
- * LIVE N FILE M SPEED SECONDS ROUNDS real models, M file streams at SPEED times real time (0: all
- * they can get): rounds in turns, streams together and each alone */
+ *                          default model: streams that run together are no later than each alone
+ *   test_daemon_live --bench LIVE N FILE M SPEED SECONDS ROUNDS
+ *                          real models, M file streams at SPEED times real time (0: all they can
+ *                          get): rounds in turns, streams together and each alone */
 #include "tests/daemon/harness.h"
 
 #include <pthread.h>

@@ -6,7 +6,7 @@
  *   RILL_SEED=7 RILL_COUNT=100000 test_pulse_random
  *   RILL_DIGEST=1: a hash of what each chain gave, the same on every machine
  *   RILL_GRAPH='2: conv k=3; slice from=1' RILL_PULSE=4 RILL_LENGTH=9 [RILL_TAPS=..]
- * [RILL_ASSERT='S>=1'] test_pulse_random */
+ *       [RILL_ASSERT='S>=1'] test_pulse_random */
 #include "pulse/law.h"
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/steps.h"

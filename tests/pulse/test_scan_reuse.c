@@ -17,11 +17,8 @@
 
 #define BOTH 2      /* [0] moves, [1] looks up */
 
-enum how {
-    AS_WRITTEN,
-    HOISTED,
-    RECOGNISED
-}; /* what was done to the graph; the last one changes how it rounds */
+/* What was done to the graph; the last one changes how it rounds. */
+enum how { AS_WRITTEN, HOISTED, RECOGNISED };
 
 struct trial {
     struct arena arena;
