@@ -87,6 +87,18 @@ MODELS = [
     Case("silero_v6", "models", {"rill": [silero(1)], "ort": [silero(1)], "tract": [silero(1)]}, bar=3.5, roof=2.2),
 ]
 
+# ---- the same nets with weights of 16 bits in rill, of f32 in ONNX Runtime: other numbers come out, so no bar is theirs ----
+
+
+def i16(*runs):
+    return [Run(run.net, run.args + ("--transform", "recurrent_weights(i16)")) for run in runs]
+
+
+I16_NETS = {"dpdfnet2-shaped": [DPDFNET2], "dfn3-shaped": [DFN3], "dpdfnet2, as exported": [DPDFNET2_FILE],
+            "dfn3, as exported": DFN3_FILES, "dtln, nets alone": DTLN, "silero_v6": [silero(1)]}
+I16 = [Case(f"{name}, i16 recurrent weights", "i16 recurrent weights; ONNX Runtime f32", {"rill": i16(*runs), "ort": runs})
+       for name, runs in I16_NETS.items()]
+
 # ---- layers ----
 
 BARS = {"gru_128_50": 1.15, "lstm_128_50": 1.05, "gru_256_100": 1, "lstm_256_100": 1, "rnn_128_50": 1.5, "gru_128_1": 2}
@@ -135,4 +147,4 @@ STREAMS += [Case("silero_v6, each of 64 streams", "models",
                  {"rill": [Run(silero(1).net, silero(1).args + ("--streams", "64"))], "ort": [silero(64)]}, bar=2,
                  share={"rill": 64, "ort": 64})]
 
-CASES = MODELS + LAYERS + STREAMS
+CASES = MODELS + I16 + LAYERS + STREAMS
