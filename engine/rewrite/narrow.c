@@ -73,8 +73,12 @@ rill_status graph_with_narrow_cells(struct graph *ret, const struct graph *g,
     TRY(graph_copied(&made, g, reterr));
     for (uint32_t i = 0; i < made.n_nodes; i++)
         TRY(node_narrow(&made, &made.nodes[i], ret_count, reterr));
+    const char *name = arena_printf(g->arena, "narrow-cells %u of %u", ret_count->narrow,
+                                    ret_count->wide); /* of the large ones */
+    if (!name)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
     if (log && log->n < PASSES_MAX) {
-        log->at[log->n].name = "narrow-cells";
+        log->at[log->n].name = name;
         log->at[log->n].keeps_bits = false;
         log->at[log->n++].nodes = graph_count_nodes(&made);
     }

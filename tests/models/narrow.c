@@ -231,6 +231,8 @@ static void too_large(void)
         rill_plan *p = plan_of(path, narrow, NULL, &err);
         CHECK(p && kernel_is(p, "cell_seq_f32") && !kernel_is(p, "cell_seq_i16"),
               "a weight of %g in 16 bits: %s", (double) extremes[i], err.text);
+        const struct pass_log *log = p ? &p->model->passes : NULL;
+        CHECK(log && !strcmp(log->at[log->n - 1].name, "narrow-cells 0 of 1"), "not told");
         rill_plan_unref(p);
     }
 }
