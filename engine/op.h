@@ -95,7 +95,7 @@ struct prep {
     /* to set: bit i: eval does not read constant input i, prep_pack's blocks hold it */
     uint64_t packed;
     bool many;                          /* to set: eval_many pays for this node */
-    size_t spared_bytes;                /* to set: what those blocks are smaller than the constants */
+    size_t spared_bytes;            /* to set: what those blocks are smaller than the constants */
     rill_error *err;
 };
 
