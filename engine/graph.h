@@ -7,7 +7,8 @@
  * of the body's extra inputs.
  *
  * Stages are distinct structs around one struct graph, so that an untyped graph cannot be handed to
- * the pulser: mgraph (what a file says), tgraph (every wire has a fact), pgraph (pulse/pgraph.h). */
+ * the pulser: mgraph is what a file says, in a tgraph every wire has a fact, then comes pgraph
+ * (pulse/pgraph.h). */
 #ifndef ENGINE_GRAPH_H
 #define ENGINE_GRAPH_H
 #include "engine/base/dim.h"

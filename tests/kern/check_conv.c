@@ -44,7 +44,8 @@ static void chain(const struct conv *v, const float *raw, float *y)
             float s = v->b ? v->b[o] : 0;
             for (size_t l = 0; l < v->lines.n; l++)
                 for (size_t k = 0; k < v->c.n_taps; k++) {
-                    ptrdiff_t at = v->c.first + (ptrdiff_t) k * v->c.step + (ptrdiff_t) (i * v->c.stride);
+                    ptrdiff_t at =
+                        v->c.first + (ptrdiff_t) k * v->c.step + (ptrdiff_t) (i * v->c.stride);
                     float in = at < 0 || at >= (ptrdiff_t) v->c.n_in ? 0 : x[v->line[l].x + at];
                     s = fmaf(raw[o * v->lines.n_weights + v->line[l].w + k], in, s);
                 }
@@ -57,7 +58,8 @@ static float *packed(struct check *t, const struct conv *v, const float *raw)
     size_t n_taps = v->lines.n_weights, floats = kern_conv_packed_floats(v->n_outs, n_taps);
     float *p = check_buf(t, floats * v->c.n_groups, false);
     for (size_t g = 0; g < v->c.n_groups; g++)
-        kern_conv_pack_f32(p + g * floats, raw + g * v->n_outs * n_taps, v->n_outs, n_taps, n_taps, NULL);
+        kern_conv_pack_f32(p + g * floats, raw + g * v->n_outs * n_taps, v->n_outs, n_taps, n_taps,
+                           NULL);
     return p;
 }
 
@@ -67,22 +69,28 @@ static void lines_set(struct conv *v, size_t n_lines)
     v->lines = (struct kern_conv_lines) { .line = v->line, .n_weights = n_lines * v->c.n_taps };
     for (size_t l = 0; l < n_lines; l++)
         if (l % 3 != 1)
-            v->line[v->lines.n++] = (struct kern_conv_line) { (ptrdiff_t) (l * v->c.n_in), l * v->c.n_taps };
+            v->line[v->lines.n++] =
+                (struct kern_conv_line) { (ptrdiff_t) (l * v->c.n_in), l * v->c.n_taps };
 }
 
 /* The same through copies of the lines, with lanes along the outputs. */
-static void outs_check(struct check *t, struct conv *v, const float *raw, const float *want, size_t n_y)
+static void outs_check(struct check *t, struct conv *v, const float *raw, const float *want,
+                       size_t n_y)
 {
     ptrdiff_t reach = ((ptrdiff_t) v->c.n_taps - 1) * v->c.step, back = reach < 0 ? -reach : 0;
-    size_t span = (v->c.n - 1) * v->c.stride + (size_t) (reach < 0 ? -reach : reach) + 1, n_weights = v->lines.n_weights;
+    size_t span = (v->c.n - 1) * v->c.stride + (size_t) (reach < 0 ? -reach : reach) + 1,
+           n_weights = v->lines.n_weights;
     size_t floats = kern_outs_packed_floats(v->n_outs, n_weights), x_group = v->lines.n * span;
-    float *room = check_buf(t, x_group * v->c.n_groups, false), *w = check_buf(t, floats * v->c.n_groups, false);
+    float *room = check_buf(t, x_group * v->c.n_groups, false),
+          *w = check_buf(t, floats * v->c.n_groups, false);
     struct kern_conv_line line[LINES_MAX];
     struct kern_conv_lines lines = { line, v->lines.n, n_weights };
     struct kern_conv c = v->c;
     for (size_t g = 0; g < c.n_groups; g++) {
-        v->kern->conv_lines_f32(room + g * x_group, span, v->x + g * c.x_group, &v->lines, c.first - back, c.n_in);
-        kern_outs_pack_f32(w + g * floats, raw + g * v->n_outs * n_weights, v->n_outs, n_weights, n_weights, NULL);
+        v->kern->conv_lines_f32(room + g * x_group, span, v->x + g * c.x_group, &v->lines,
+                                c.first - back, c.n_in);
+        kern_outs_pack_f32(w + g * floats, raw + g * v->n_outs * n_weights, v->n_outs, n_weights,
+                           n_weights, NULL);
     }
     for (size_t l = 0; l < lines.n; l++)
         line[l] = (struct kern_conv_line) { (ptrdiff_t) (l * span), v->line[l].w };
@@ -91,11 +99,13 @@ static void outs_check(struct check *t, struct conv *v, const float *raw, const 
     for (size_t i = 0; i < n_y; i++)
         v->y[i] = 7;
     v->kern->conv_outs_f32(v->y, v->ldy, room, w, v->b, v->n_outs, &lines, &c);
-    check_same(t, "conv_outs_f32", want, v->y, n_y, "all outs %zu, lines %zu, taps %zu first %td step %td stride %zu in %zu n %zu",
+    check_same(t, "conv_outs_f32", want, v->y, n_y,
+               "all outs %zu, lines %zu, taps %zu first %td step %td stride %zu in %zu n %zu",
                rows_of(v), lines.n, c.n_taps, v->c.first, c.step, c.stride, c.n_in, c.n);
 }
 
-static void shape_check(struct check *t, struct kern_conv c, size_t n_outs, size_t n_lines, bool bias)
+static void shape_check(struct check *t, struct kern_conv c, size_t n_outs, size_t n_lines,
+                        bool bias)
 {
     struct conv v = { .kern = &t->new, .c = c, .n_outs = n_outs, .ldy = c.n + 3 };
     bool low = n_outs & 1;
@@ -119,14 +129,16 @@ static void shape_check(struct check *t, struct kern_conv c, size_t n_outs, size
     v.w = packed(t, &v, raw);
     chain(&v, raw, want);
     call(&v);
-    check_same(t, "conv_f32", want, v.y, n_y, "all outs %zu, lines %zu, taps %zu first %td step %td stride %zu in %zu n %zu",
+    check_same(t, "conv_f32", want, v.y, n_y,
+               "all outs %zu, lines %zu, taps %zu first %td step %td stride %zu in %zu n %zu",
                n_outs, n_lines, c.n_taps, c.first, c.step, c.stride, c.n_in, c.n);
     if (c.stride <= 2)
         outs_check(t, &v, raw, want, n_y);
     check_drop(t);
 }
 
-static void shape_time(struct check *t, const char *what, size_t n_outs, size_t n_lines, struct kern_conv c)
+static void shape_time(struct check *t, const char *what, size_t n_outs, size_t n_lines,
+                       struct kern_conv c)
 {
     struct conv v = { .kern = &t->new, .c = c, .n_outs = n_outs, .ldy = c.n };
     char text[80];
@@ -136,7 +148,8 @@ static void shape_time(struct check *t, const char *what, size_t n_outs, size_t 
     for (size_t l = 0; l < n_lines; l++)
         v.line[l] = (struct kern_conv_line) { (ptrdiff_t) (l * c.n_in), l * c.n_taps };
     float *raw = check_buf(t, rows_of(&v) * v.lines.n_weights, true);
-    v.x = check_buf(t, c.n_groups * v.c.x_group + 64, true) + 32;      /* a guard page next to masked lanes costs an assist */
+    v.x = check_buf(t, c.n_groups * v.c.x_group + 64, true) +
+        32; /* a guard page next to masked lanes costs an assist */
     v.y = check_buf(t, rows_of(&v) * c.n, true);
     check_fill(t, raw, rows_of(&v) * v.lines.n_weights);
     check_fill(t, v.x, c.n_groups * v.c.x_group);
@@ -154,7 +167,8 @@ static void shape_time(struct check *t, const char *what, size_t n_outs, size_t 
 
 static void weave_check(struct check *t, size_t n)
 {
-    float *a = check_buf(t, n, false), *b = check_buf(t, n, true), *y = check_buf(t, 2 * n, false), *want = check_buf(t, 2 * n, true);
+    float *a = check_buf(t, n, false), *b = check_buf(t, n, true), *y = check_buf(t, 2 * n, false),
+          *want = check_buf(t, 2 * n, true);
     check_fill(t, a, n);
     check_fill(t, b, n);
     for (size_t i = 0; i < 2 * n; i++)
@@ -164,42 +178,61 @@ static void weave_check(struct check *t, size_t n)
     check_drop(t);
 }
 
+static struct kern_conv conv_of(ptrdiff_t first, ptrdiff_t step, size_t stride, size_t n_taps,
+                                size_t n_in, size_t n)
+{
+    return (struct kern_conv) {
+        .first = first, .step = step, .stride = stride, .n_taps = n_taps, .n_in = n_in, .n = n
+    };
+}
+
+static void shapes_check(struct check *t, size_t n, size_t stride)
+{
+    ptrdiff_t step = n % 7 < 5 ? 1 + (ptrdiff_t) (n % 3) : -2, places = (ptrdiff_t) n;
+    shape_check(t, conv_of(-(places % 4), step, stride, 1 + n % 5, n * stride + n % 4, n),
+                1 + n % 21, 1 + n % 9, n & 2);
+    shape_check(t, conv_of(0, 1, stride, 1, n * stride, n), 1 + n * 5 % 18, 1 + n % 20, n & 1);
+    shape_check(t, conv_of(places, -3, stride, 6, n, n), 8, 4, true);
+    shape_check(t, conv_of(-1, 1, stride, 3, n, n), 1, 1 + n % 4, n & 2);
+    shape_check(t, conv_of(1, -1, stride, 3, n, n), 1, 1 + n % 4, n & 2);
+    for (size_t few = 1; few <= 3; few++)
+        shape_check(t, conv_of(-(places % 2), 1, stride, few, n * stride - n % stride, n), 1,
+                    1 + n % 2, n & 2);
+}
+
+static void shapes_time(struct check *t)
+{
+    static const struct {
+        const char *what;
+        size_t outs, lines, groups;
+        ptrdiff_t first, step;
+        size_t stride, n_taps, n_in, n;
+    } timed[] = {
+        { "24->16 k1 n33", 16, 24, 1, 0, 1, 1, 1, 33, 33 },
+        { "16->16 k3 n33", 16, 16, 1, -1, 1, 1, 3, 33, 33 },
+        { "16 depthwise k3,3 n33", 1, 3, 16, -1, 1, 1, 3, 33, 33 },
+        { "64 depthwise k3 n16", 1, 1, 64, -1, 1, 1, 3, 16, 16 },
+        { "64 depthwise k3 stride 2 n48", 1, 1, 64, -1, 1, 2, 3, 96, 48 },
+        { "9->16 k5 stride 2 n65", 16, 9, 1, 0, 1, 2, 5, 133, 65 },
+        { "16->8 k1 n33", 8, 16, 1, 0, 1, 1, 1, 33, 33 },
+        { "9->16 k5 stride 2 padded n65", 16, 9, 1, -2, 1, 2, 5, 129, 65 },
+        { "12->12 k3 dilation 4 n8", 12, 12, 1, 0, 4, 1, 3, 16, 8 },
+        { "12->12 k3 dilation 4 n240", 12, 12, 1, 0, 4, 1, 3, 248, 240 },
+    };
+    for (size_t i = 0; i < sizeof timed / sizeof *timed; i++) {
+        struct kern_conv c = conv_of(timed[i].first, timed[i].step, timed[i].stride,
+                                     timed[i].n_taps, timed[i].n_in, timed[i].n);
+        c.n_groups = timed[i].groups;
+        shape_time(t, timed[i].what, timed[i].outs, timed[i].lines, c);
+    }
+}
+
 void check_conv(struct check *t)
 {
     for (size_t n = 0; n < 70; n++)
         weave_check(t, n);
     for (size_t n = 1; n < 150; n += n < 70 ? 1 : 13)
-        for (size_t stride = 1; stride <= 3; stride++) {
-            size_t taps = 1 + n % 5;
-            ptrdiff_t step = n % 7 < 5 ? 1 + (ptrdiff_t) (n % 3) : -2;
-            size_t in = n * stride + n % 4;
-            shape_check(t, (struct kern_conv) { .first = -(ptrdiff_t) (n % 4), .step = step, .stride = stride, .n_taps = taps,
-                                                .n_in = in, .n = n }, 1 + n % 21, 1 + n % 9, n & 2);
-            shape_check(t, (struct kern_conv) { .first = 0, .step = 1, .stride = stride, .n_taps = 1,
-                                                .n_in = n * stride, .n = n }, 1 + n * 5 % 18, 1 + n % 20, n & 1);
-            shape_check(t, (struct kern_conv) { .first = (ptrdiff_t) n, .step = -3, .stride = stride, .n_taps = 6,
-                                                .n_in = n, .n = n }, 8, 4, true);
-            shape_check(t, (struct kern_conv) { .first = -1, .step = 1, .stride = stride, .n_taps = 3,
-                                                .n_in = n, .n = n }, 1, 1 + n % 4, n & 2);
-            shape_check(t, (struct kern_conv) { .first = 1, .step = -1, .stride = stride, .n_taps = 3,
-                                                .n_in = n, .n = n }, 1, 1 + n % 4, n & 2);
-            for (size_t few = 1; few <= 3; few++)
-                shape_check(t, (struct kern_conv) { .first = -(ptrdiff_t) (n % 2), .step = 1, .stride = stride, .n_taps = few,
-                                                    .n_in = n * stride - n % stride, .n = n }, 1, 1 + n % 2, n & 2);
-        }
-    static const struct { const char *what; size_t outs, lines; struct kern_conv c; } timed[] = {
-        { "24->16 k1 n33", 16, 24, { .step = 1, .stride = 1, .n_taps = 1, .n_in = 33, .n = 33, .n_groups = 1 } },
-        { "16->16 k3 n33", 16, 16, { .first = -1, .step = 1, .stride = 1, .n_taps = 3, .n_in = 33, .n = 33, .n_groups = 1 } },
-        { "16 depthwise k3,3 n33", 1, 3, { .first = -1, .step = 1, .stride = 1, .n_taps = 3, .n_in = 33, .n = 33, .n_groups = 16 } },
-        { "64 depthwise k3 n16", 1, 1, { .first = -1, .step = 1, .stride = 1, .n_taps = 3, .n_in = 16, .n = 16, .n_groups = 64 } },
-        { "64 depthwise k3 stride 2 n48", 1, 1, { .first = -1, .step = 1, .stride = 2, .n_taps = 3, .n_in = 96, .n = 48,
-                                                  .n_groups = 64 } },
-        { "9->16 k5 stride 2 n65", 16, 9, { .step = 1, .stride = 2, .n_taps = 5, .n_in = 133, .n = 65, .n_groups = 1 } },
-        { "16->8 k1 n33", 8, 16, { .step = 1, .stride = 1, .n_taps = 1, .n_in = 33, .n = 33, .n_groups = 1 } },
-        { "9->16 k5 stride 2 padded n65", 16, 9, { .first = -2, .step = 1, .stride = 2, .n_taps = 5, .n_in = 129, .n = 65, .n_groups = 1 } },
-        { "12->12 k3 dilation 4 n8", 12, 12, { .step = 4, .stride = 1, .n_taps = 3, .n_in = 16, .n = 8, .n_groups = 1 } },
-        { "12->12 k3 dilation 4 n240", 12, 12, { .step = 4, .stride = 1, .n_taps = 3, .n_in = 248, .n = 240, .n_groups = 1 } },
-    };
-    for (size_t i = 0; i < sizeof timed / sizeof *timed; i++)
-        shape_time(t, timed[i].what, timed[i].outs, timed[i].lines, timed[i].c);
+        for (size_t stride = 1; stride <= 3; stride++)
+            shapes_check(t, n, stride);
+    shapes_time(t);
 }

@@ -99,7 +99,11 @@ static void test_encodings(void)
     static const float f[] = { 1, 0, 3 };
     static const double d[] = { 1, 0, 3 };
     static const int16_t s[] = { 1, 0, 3 };
-    static const struct { int64_t code; unsigned field; enum dtype type; } lists[] = { { 2, TENSOR_INT32S, DTYPE_U8 },    { 3, TENSOR_INT32S, DTYPE_I8 },
+    static const struct {
+        int64_t code;
+        unsigned field;
+        enum dtype type;
+    } lists[] = { { 2, TENSOR_INT32S, DTYPE_U8 },    { 3, TENSOR_INT32S, DTYPE_I8 },
                   { 4, TENSOR_INT32S, DTYPE_U16 },   { 5, TENSOR_INT32S, DTYPE_I16 },
                   { 6, TENSOR_INT32S, DTYPE_I32 },   { 7, TENSOR_INT64S, DTYPE_I64 },
                   { 12, TENSOR_UINT64S, DTYPE_U32 }, { 13, TENSOR_UINT64S, DTYPE_U64 } };

@@ -40,7 +40,10 @@ static void test_saturation(struct ops_test *t)
 {
     static const double x[] = { 1e30, -1e30, 300.9,    -300.9,    -1.5,
                                 2.9,  NAN,   INFINITY, -INFINITY, -0.5 };
-    static const struct { enum dtype to; double want[10]; } cases[] = { { DTYPE_I8, { 127, -128, 127, -128, -1, 2, 0, 127, -128, 0 } },
+    static const struct {
+        enum dtype to;
+        double want[10];
+    } cases[] = { { DTYPE_I8, { 127, -128, 127, -128, -1, 2, 0, 127, -128, 0 } },
                   { DTYPE_U8, { 255, 0, 255, 0, 0, 2, 0, 255, 0, 0 } },
                   { DTYPE_I16, { 32767, -32768, 300, -300, -1, 2, 0, 32767, -32768, 0 } },
                   { DTYPE_U16, { 65535, 0, 300, 0, 0, 2, 0, 65535, 0, 0 } },
@@ -67,7 +70,10 @@ static void test_saturation(struct ops_test *t)
 static void test_wrapping(struct ops_test *t)
 {
     struct tensor *v = ops_i64s(t, 4, (int64_t[]) { 257, -1, INT64_MIN, 65536 + 200 });
-    static const struct { enum dtype to; double want[4]; } cases[] = { { DTYPE_I8, { 1, -1, 0, -56 } },
+    static const struct {
+        enum dtype to;
+        double want[4];
+    } cases[] = { { DTYPE_I8, { 1, -1, 0, -56 } },
                   { DTYPE_U8, { 1, 255, 0, 200 } },
                   { DTYPE_I16, { 257, -1, 0, 200 } },
                   { DTYPE_U32, { 257, 4294967295.0, 0, 65736 } },

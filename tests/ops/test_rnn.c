@@ -15,7 +15,11 @@ enum { RNN, GRU, LSTM };
 
 static int64_t hidden = 6;
 
-static const struct { const char *op; int gates, n_acts; const char *acts[3]; } cells[] = { { "RNN", 1, 1, { "Tanh" } },
+static const struct {
+    const char *op;
+    int gates, n_acts;
+    const char *acts[3];
+} cells[] = { { "RNN", 1, 1, { "Tanh" } },
               { "GRU", 3, 2, { "Sigmoid", "Tanh" } },
               { "LSTM", 4, 3, { "Sigmoid", "Tanh", "Tanh" } } };
 static const char *const directions[] = { "forward", "reverse", "bidirectional" };
@@ -52,7 +56,11 @@ static struct tensor *numbers(struct ops_test *t, int rank, const int64_t *dim, 
 
 /* ---- the equations ---- */
 
-static const struct { const char *name; double alpha, beta; int params; } act_defaults[] = { { "Relu", 0, 0, 0 },
+static const struct {
+    const char *name;
+    double alpha, beta;
+    int params;
+} act_defaults[] = { { "Relu", 0, 0, 0 },
                      { "Tanh", 0, 0, 0 },
                      { "Sigmoid", 0, 0, 0 },
                      { "Softsign", 0, 0, 0 },

@@ -149,7 +149,11 @@ static void test_floats(struct ops_test *t)
 /* Small results keep their relative precision. */
 static void test_small(struct ops_test *t)
 {
-    static const struct { const char *op; float x; double want; } small[] = { { "Elu", -1e-6f, -9.999995e-07 },
+    static const struct {
+        const char *op;
+        float x;
+        double want;
+    } small[] = { { "Elu", -1e-6f, -9.999995e-07 },
                   { "Softplus", -30, 9.357622968840174e-14 },
                   { "Sinh", 1e-6f, 1e-6 },
                   { "Exp", -80, 1.8048513878454153e-35 },
