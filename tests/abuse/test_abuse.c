@@ -249,7 +249,7 @@ static void test_idle_thousand(void)
     CHECK(rss_kib(&rig) < rss + 1000 * 128, "%llu KiB for a thousand",
           (unsigned long long) (rss_kib(&rig) - rss));
     for (int i = 0; i < 1000; i++) {
-        served += fds[i] >= 0 && raw_closed(fds[i], 8000);      /* hello_timeout_ms */
+        served += fds[i] >= 0 && raw_closed(fds[i], 20000);      /* hello_timeout_ms */
         close(fds[i]);
     }
     CHECK(served == 1000, "%u of 1000 were sent away", served);
@@ -330,7 +330,7 @@ int main(void)
     struct rlimit l = { 4096, 4096 };
     setrlimit(RLIMIT_NOFILE, &l);
     rig_start(&rig,
-              "[limits]\nhello_timeout_ms = 1500\nmax_connections = 2000\nmax_connections_per_uid "
+              "[limits]\nhello_timeout_ms = 4000\nmax_connections = 2000\nmax_connections_per_uid "
               "= 2000\n");
     CHECK(rill_client_connect(&bystander, rig.sock, "bystander", 10000) == 0);
     CHECK(rill_client_open(bystander, 1, &o, NULL) == 0 &&

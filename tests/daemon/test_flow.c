@@ -299,10 +299,10 @@ static void test_quotas(void)
 {
     quota_run("preload = wiener\n[daemon]\nsocket_mode = 0666\n[limits]\nmax_streams_per_uid = 3\n",
               "wiener", RILL_CLIENT_FILE, 3, "max_streams_per_uid");
-    /* Each stream of `slow` claims a tenth or somewhat more of a thread; 0.4 of them for one
-     * user. */
+    /* Each stream of `slow` claims a tenth of a thread, or more where the machine is busy; two
+     * threads' worth of them for one user. */
     quota_run("preload = slow\n[daemon]\nsocket_mode = 0666\nworkers = 1\n[limits]\nrtf_budget = "
-              "1\nrtf_share_per_uid = 0.4\n",
+              "5\nrtf_share_per_uid = 0.4\n",
               "slow", RILL_CLIENT_LIVE, 0, "rtf_share_per_uid");
     quota_run(
         "preload = wiener\n[daemon]\nsocket_mode = 0666\n[limits]\nmax_bytes_per_uid = 3000000\n"
@@ -338,12 +338,12 @@ static void test_stood_still(void)
 {
     struct rig r;
     uint8_t preface[8];
-    rig_start(&r, "preload = wiener\n[limits]\nhello_timeout_ms = 1000\nidle_timeout_ms = 1000\n");
+    rig_start(&r, "preload = wiener\n[limits]\nhello_timeout_ms = 2500\nidle_timeout_ms = 2500\n");
     int quiet = raw_hello(r.sock), fd = raw_connect(r.sock);
     CHECK(raw_send(fd, "RILL\1\0\0\0", 8) && raw_recv(fd, preface, 8, 5000) == 8);
     CHECK(rig_freeze(&r));
     CHECK(raw_send(fd, "\4\0\0\0\x08\1\x12\0", 8) && raw_send(quiet, "\4\0\0\0\x08\2\x42\0", 8));
-    usleep(2500000);
+    usleep(3500000);
     kill(r.pid, SIGCONT);
     Rill__ServerFrame *a = raw_answer(fd, 5000), *b = raw_answer(quiet, 5000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_HELLO, "%d", a ? (int) a->m_case : -1);

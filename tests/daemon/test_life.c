@@ -209,20 +209,21 @@ static void test_admission(void)
 {
     struct rig r;
     struct rill_client_open o = plain;
-    rig_start(&r, "[daemon]\nworkers = 1\n[limits]\nrtf_budget = 0.9\n");
+    rig_start(&r, "[daemon]\nworkers = 1\n[limits]\nrtf_budget = 3\n"
+                  "max_streams_per_connection = 64\n");
     struct rill_client *c = client(r.sock);
     uint32_t n = 0;
     o.model = "slow";
     o.pace = RILL_CLIENT_LIVE;
-    while (n < 12 && rill_client_open(c, n + 1, &o, NULL) == 0)
+    while (n < 40 && rill_client_open(c, n + 1, &o, NULL) == 0)
         n++;
-    CHECK(n >= 1 && n <= 8, "%u live streams of at least a tenth each in 0.9", n);
+    CHECK(n >= 1 && n <= 29, "%u live streams of at least a tenth each in 3", n);
     CHECK(rill_client_error_code(c) == RILL__CODE__OVERLOADED, "%s", rill_client_error(c));
     o.pace = RILL_CLIENT_FILE;
-    CHECK(rill_client_open(c, 20, &o, NULL) == 0, "%s", rill_client_error(c));
+    CHECK(rill_client_open(c, 50, &o, NULL) == 0, "%s", rill_client_error(c));
     CHECK(rill_client_cancel(c, 1) == 0);
     o.pace = RILL_CLIENT_LIVE;
-    CHECK(rill_client_open(c, 21, &o, NULL) == 0, "room again after one left: %s",
+    CHECK(rill_client_open(c, 51, &o, NULL) == 0, "room again after one left: %s",
           rill_client_error(c));
     rill_client_free(c);
     CHECK(rig_stop(&r) == 0);

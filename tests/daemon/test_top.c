@@ -223,24 +223,29 @@ static void test_terminal(int how)
     screen_n = 0;
     screen[0] = '\0';
     pid_t pid = top_start(name);
-    CHECK(screen_has(fd, "\033[?1049h", 10000) && screen_has(fd, "sorted by rtf", 10000));
-    CHECK(screen_has(fd, "rill-denoise", 5000));
-    CHECK(write(fd, "m", 1) == 1 && screen_has(fd, "sorted by misses", 5000));
-    CHECK(write(fd, "n", 1) == 1 && screen_has(fd, "sorted by name", 5000));
-    CHECK(screen_has(fd, "STREAM", 5000) && screen_has(fd, "q: quit", 5000));
+    CHECK(screen_has(fd, "\033[?1049h", 20000) && screen_has(fd, "sorted by rtf", 20000));
+    CHECK(screen_has(fd, "rill-denoise", 20000));
+    CHECK(write(fd, "m", 1) == 1 && screen_has(fd, "sorted by misses", 20000));
+    CHECK(write(fd, "n", 1) == 1 && screen_has(fd, "sorted by name", 20000));
+    CHECK(screen_has(fd, "STREAM", 20000) && screen_has(fd, "q: quit", 20000));
     tcgetattr(hold, &after);
     CHECK(!(after.c_lflag & ECHO) && !(after.c_lflag & ICANON));
     if (how == 'q')
         CHECK(write(fd, "q", 1) == 1);
     else
         kill(pid, how);
-    CHECK(screen_has(fd, "\033[?1049l", 5000));
+    CHECK(screen_has(fd, "\033[?1049l", 20000));
     CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     tcgetattr(hold, &after);
     CHECK(after.c_lflag == before.c_lflag && strstr(screen, "\033[?25h"));
     CHECK(screens_fit());
     close(hold);
     close(fd);
+}
+
+static void on_model(void *arg, const struct rill_client_model_stats *m)
+{
+    *(uint64_t *) arg = m->audio_us;
 }
 
 int main(void)
@@ -258,7 +263,10 @@ int main(void)
           "%s", rill_client_error(c));
     o.model = "nosuch";
     CHECK(rill_client_open(c, 3, &o, NULL) < 0);
-    usleep(500000);
+    uint64_t done_us = 0;               /* all of the second that was sent, to whole pulses */
+    for (uint64_t end = now_ms() + 20000; done_us < 960000 && now_ms() < end; usleep(10000))
+        CHECK(rill_client_stats(c, NULL, on_model, &done_us) == 0, "%s", rill_client_error(c));
+    CHECK(done_us >= 960000, "%llu us computed", (unsigned long long) done_us);
     test_once();
     test_ctl();
     test_terminal('q');

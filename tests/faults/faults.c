@@ -119,7 +119,7 @@ unsigned fds_of(const struct rig *r)
 
 bool fds_settle(const struct rig *r, unsigned want)
 {
-    for (uint64_t end = now_ms() + 5000; fds_of(r) > want; usleep(20000))
+    for (uint64_t end = now_ms() + 20000; fds_of(r) > want; usleep(20000))
         if (now_ms() > end)
             return false;
     return true;
