@@ -114,12 +114,14 @@ void conf_defaults(struct conf *c)
 
 /* ---- files ---- */
 
+#define BLANKS " \t\v\f"
+
 struct reading {
     struct conf *conf;
     FILE *file;
     const char *path;
     unsigned line;              /* of what the handler is being told */
-    bool partial, failed;
+    bool failed;
     char *err;
 };
 
@@ -134,22 +136,53 @@ static void read_fail(struct reading *r, unsigned line, const char *format, cons
         snprintf(r->err + n, (size_t) (CONF_ERROR_BYTES - n), format, a, b, c);
 }
 
+/* The next line without its end, of at most `most` bytes and a zero; its bytes, `most` + 1 if they
+ * are more, or -1 at the end of the file. */
+static int line_get(FILE *f, char *buf, int most)
+{
+    int n = 0, c;
+    while ((c = getc(f)) != EOF && c != '\n') {
+        if (n == most)
+            return most + 1;
+        buf[n++] = (char) c;
+    }
+    n -= n && buf[n - 1] == '\r';
+    buf[n] = '\0';
+    return c == EOF && !n ? -1 : n;
+}
+
+/* What the library that takes lines apart would pass by in silence, or NULL. */
+static const char *line_fault(const char *line, int n)
+{
+    if (memchr(line, '\0', (size_t) n))
+        return "the line holds a byte of value 0";
+    if (strchr(line, '\r'))
+        return "a carriage return stands within the line; lines end with \\n or \\r\\n";
+    line += strncmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    line += strspn(line, BLANKS);
+    const char *end = *line == '[' ? strchr(line, ']') : NULL;
+    if (end && !strchr(";#", end[1 + strspn(end + 1, BLANKS)]))     /* which finds the zero too */
+        return "after ] only a comment may stand";
+    return NULL;
+}
+
 /* Without blanks in front, which would make the line more of the value before it. */
 static char *line_read(char *buf, int n, void *arg)
 {
     struct reading *r = arg;
-    if (r->failed || !fgets(buf, n, r->file))
+    int len = r->failed ? -1 : line_get(r->file, buf, n - 2);
+    if (len < 0)
         return NULL;
-    size_t len = strlen(buf);
-    if (!r->partial)
-        r->line++;
-    r->partial = len && buf[len - 1] != '\n' && !feof(r->file);
-    if (r->partial) {
+    r->line++;
+    const char *fault = len > n - 2 ? NULL : line_fault(buf, len);
+    if (len > n - 2)
         read_fail(r, r->line, "%sthe line is longer than %s bytes%s", "", "198", "");
+    else if (fault)
+        read_fail(r, r->line, "%s%s%s", "", fault, "");
+    if (r->failed)
         return NULL;
-    }
-    size_t blanks = strspn(buf, " \t\v\f\r");
-    memmove(buf, buf + blanks, len - blanks + 1);
+    size_t blanks = strspn(buf, BLANKS);
+    memmove(buf, buf + blanks, (size_t) len - blanks + 1);
     return buf;
 }
 

@@ -10,15 +10,20 @@
 
 static char dir[] = "/tmp/rilld-conf-XXXXXX";
 
-static void file_write(const char *name, const char *text)
+static void bytes_write(const char *name, const char *text, size_t n)
 {
     char path[128];
     snprintf(path, sizeof path, "%s/%s", dir, name);
     FILE *f = fopen(path, "w");
     if (!f)
         give_up("%s: %s", path, strerror(errno));
-    fputs(text, f);
+    fwrite(text, 1, n, f);
     fclose(f);
+}
+
+static void file_write(const char *name, const char *text)
+{
+    bytes_write(name, text, strlen(text));
 }
 
 /* Output of "rilld ARGS" with both streams; the exit code goes to *ret_code. */
@@ -99,6 +104,35 @@ static void test_mistakes(void)
     CHECK(code == 1 && strstr(out, "is no file"), "%s", out);
     out = rilld_says("--check-config --config /dev/null", &code);
     CHECK(code == 0, "%s", out);
+}
+
+/* Bytes that would make lines, or what follows them, vanish without a word. */
+static void test_hidden(void)
+{
+    static const struct { const char *text; size_t n; const char *where, *what; } rows[] = {
+#define ROW(text, where, what) { text, sizeof text - 1, where, what }
+        ROW("[daemon]\n\0workers = 99999\n", "rilld.conf:2:", "a byte of value 0"),
+        ROW("[daemon]\nworkers = 2\0 garbage", "rilld.conf:2:", "a byte of value 0"),
+        ROW("abc\0def\n", "rilld.conf:1:", "a byte of value 0"),
+        ROW("# comment\n# \0\n", "rilld.conf:2:", "a byte of value 0"),
+        ROW("[daemon] workers = 99999\n", "rilld.conf:1:", "after ]"),
+        ROW("# one\n  [daemon]workers = 2\n", "rilld.conf:2:", "after ]"),
+        ROW("\xef\xbb\xbf[daemon] workers = 2\n", "rilld.conf:1:", "after ]"),
+        ROW("[daemon]\rworkers = 99999\r", "rilld.conf:1:", "a carriage return"),
+        ROW("# comment\r[daemon]\rworkers = 99999\r", "rilld.conf:1:", "a carriage return"),
+        ROW("[daemon]\r\nworkers = 2\rbatch = 4\r\n", "rilld.conf:2:", "a carriage return"),
+#undef ROW
+    };
+    char place[128];
+    int code;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bytes_write("rilld.conf", rows[i].text, rows[i].n);
+        const char *out = check(&code);
+        snprintf(place, sizeof place, "%s/%s", dir, rows[i].where);
+        CHECK(code == 1 && strstr(out, place) && strstr(out, rows[i].what), "row %zu: %s", i, out);
+    }
+    test_good("[daemon]\r\nworkers = 2\r\n[log] ; comment\r\n[limits]\t# comment\n[models];\n\r\n");
+    test_good("\xef\xbb\xbf[daemon]\nworkers = 2\r");
 }
 
 /* What the settings name must be there: the words say which setting and what. */
@@ -235,6 +269,7 @@ int main(void)
     test_good("; a comment\n[daemon]\nworkers = 4 ; inline\nsocket_mode = "
               "0600\n[limits]\nrtf_budget = 0.5\n");
     test_mistakes();
+    test_hidden();
     test_lines();
     test_named();
     test_template();
