@@ -95,6 +95,8 @@ static const struct range {
 struct reader {
     struct model_conf *conf;
     struct arena *arena;
+    const char *text, *end;     /* what is not read yet */
+    int line;
     char why[200];
 };
 
@@ -298,18 +300,69 @@ static int entry(void *arg, const char *section, const char *name, const char *v
     return 0;
 }
 
+/* ---- lines ---- */
+
+#define BLANKS " \t\v\f"
+#define SECTION_MOST 49         /* bytes that the library keeps of a name */
+
+/* What the library that takes lines apart would pass by in silence, or NULL. */
+static const char *line_fault(const char *line, size_t n)
+{
+    if (memchr(line, '\0', n))
+        return "the line holds a byte of value 0";
+    if (strchr(line, '\r'))
+        return "a carriage return stands within the line; lines end with \\n or \\r\\n";
+    line += strncmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    line += strspn(line, BLANKS);
+    const char *end = *line == '[' ? strchr(line, ']') : NULL;
+    if (end && end - line - 1 > SECTION_MOST)
+        return "the name of a section is longer than 49 bytes";
+    if (end && !strchr(";#", end[1 + strspn(end + 1, BLANKS)]))     /* which finds the zero too */
+        return "after ] only a comment may stand";
+    return NULL;
+}
+
+/* Without blanks in front, which would make the line more of the value before it. */
+static char *line_read(char *buf, int size, void *arg)
+{
+    struct reader *r = arg;
+    const char *line = r->text, *fault;
+    if (line == r->end || r->why[0])
+        return NULL;
+    const char *stop = memchr(line, '\n', (size_t) (r->end - line));
+    size_t n = (size_t) ((stop ? stop : r->end) - line);
+    r->text = stop ? stop + 1 : r->end;
+    r->line++;
+    n -= n && line[n - 1] == '\r';
+    if (n >= (size_t) size - 1) {
+        snprintf(r->why, sizeof r->why, "the line is longer than %d bytes", size - 2);
+        return NULL;
+    }
+    memcpy(buf, line, n);
+    buf[n] = '\0';
+    if ((fault = line_fault(buf, n))) {
+        snprintf(r->why, sizeof r->why, "%s", fault);
+        return NULL;
+    }
+    size_t blanks = strspn(buf, BLANKS);
+    memmove(buf, buf + blanks, n - blanks + 1);
+    return buf;
+}
+
 rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char *file,
-                             const char *text, rill_error *reterr)
+                             const char *text, size_t n, rill_error *reterr)
 {
     struct model_conf conf;
-    struct reader r = { .conf = &conf, .arena = a };
+    struct reader r = { .conf = &conf, .arena = a, .text = text, .end = text + n };
     model_conf_default(&conf);
-    int line = ini_parse_string(text, entry, &r);
+    int line = ini_parse_stream(line_read, &r, entry, &r);
     if (line < 0)
         return err_set(reterr, RILL_NOMEM, "%s: out of memory", file);
+    if (r.why[0])
+        return err_set(reterr, RILL_MALFORMED, "%s:%d: %s", file, r.line, r.why);
     if (line > 0)
-        return err_set(reterr, RILL_MALFORMED, "%s:%d: %s", file, line,
-                       r.why[0] ? r.why : "expected [section] or key = value");
+        return err_set(reterr, RILL_MALFORMED, "%s:%d: expected [section] or key = value", file,
+                       line);
     *ret = conf;
     return RILL_OK;
 }

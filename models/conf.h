@@ -46,10 +46,10 @@ struct model_conf {
     enum recurrent_weights recurrent_weights;
 };
 
-/* text ends with a zero. Strings live in a. An unknown key or a bad value is refused with file and
- * line. */
+/* text is n bytes. Strings live in a. An unknown key, a bad value and bytes that would make a line
+ * vanish are refused with file and line. */
 rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char *file,
-                             const char *text, rill_error *reterr);
+                             const char *text, size_t n, rill_error *reterr);
 
 /* What holds where there is no model.conf. */
 void model_conf_default(struct model_conf *ret);

@@ -212,7 +212,7 @@ static rill_status files_model(struct opening *o, const char *name)
     size_t n;
     if (folder_has(&o->folder, "model.conf")) {
         TRY(folder_read(&o->folder, "model.conf", a, CONF_BYTES_MAX, &text, &n, o->err));
-        TRY(model_conf_parse(&o->conf, a, "model.conf", (const char *) text, o->err));
+        TRY(model_conf_parse(&o->conf, a, "model.conf", (const char *) text, n, o->err));
     }
     TRY(nnef_read(o, "graph.nnef"));
     return model_fill(o, name);

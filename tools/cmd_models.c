@@ -47,12 +47,9 @@ static rill_status conf_read(const char *folder, struct model_conf *ret, struct 
     struct bytes b = { 0 };
     snprintf(path, sizeof path, "%s/model.conf", folder);
     TRY(bytes_map(&b, path, 1 << 20, err));
-    char *text = arena_alloc(a, b.n + 1);
-    if (text)
-        memcpy(text, b.data, b.n);
+    rill_status s = model_conf_parse(ret, a, path, (const char *) b.data, b.n, err);
     bytes_drop(&b);
-    return text ? model_conf_parse(ret, a, path, text, err)
-                : err_set(err, RILL_NOMEM, "out of memory");
+    return s;
 }
 
 static bool file_exists(const char *folder, const char *name)

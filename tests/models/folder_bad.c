@@ -203,6 +203,45 @@ static void test_conf(void)
     rill_model_free(m);
 }
 
+/* Bytes that would make lines, or what follows them, vanish or change the line before them. */
+static void test_conf_hidden(void)
+{
+    static const struct { const char *text; size_t n; const char *words; } rows[] = {
+#define ROW(text, words) { text, sizeof text - 1, words }
+        ROW("[model]\n\0colour = red\n", "model.conf:2: the line holds a byte of value 0"),
+        ROW("[model]\nlicence = MIT\0 garbage", "model.conf:2: the line holds a byte of value 0"),
+        ROW("[model]\n# \0\n[vad]\nthreshold = 2\n", "model.conf:2: the line holds a byte"),
+        ROW("[model] colour = red\n", "model.conf:1: after ]"),
+        ROW("[model]\rcolour = red\r", "model.conf:1: a carriage return"),
+        ROW("# comment\r[model]\rcolour = red\r", "model.conf:1: a carriage return"),
+        ROW("[model]\nlicence = MIT\n  colour = red\n", "model.conf:3: unknown key 'colour'"),
+        ROW("[model]\nlicence = MIT\n  ISC\n", "model.conf:3: expected [section]"),
+        ROW("[output.a234567890123456789012345678901234567890123]\nkind = audio\n",
+            "model.conf:1: the name of a section is longer than 49 bytes"),
+#undef ROW
+    };
+    char text[512];
+    text_write("conf", "graph.nnef", HEAD "copy(x);\n}");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        file_write(test_path("conf", "model.conf"), rows[i].text, rows[i].n);
+        refused(rows[i].text, test_path("conf", ""), RILL_MALFORMED, rows[i].words);
+    }
+    snprintf(text, sizeof text, "[model]\n# %0197d\n", 1);                 /* 199 */
+    text_write("conf", "model.conf", text);
+    refused(text, test_path("conf", ""), RILL_MALFORMED,
+            "model.conf:2: the line is longer than 198 bytes");
+    snprintf(text, sizeof text, "[model] ; one\r\n  # %0194d\r\n  licence = MIT\r\n[vad] # two", 1);
+    text_write("conf", "model.conf", text);
+    rill_model *m = NULL;
+    rill_model_info info = { .licence = "" };
+    rill_error err = { .text = "" };
+    CHECK(rill_model_open(&m, test_path("conf", ""), &err) == RILL_OK, "%s", err.text);
+    if (m)
+        rill_model_get_info(m, &info);
+    CHECK(!strcmp(info.licence, "MIT"), "licence '%s'", info.licence);
+    rill_model_free(m);
+}
+
 /* ---- state pairs of networks ---- */
 
 #define GTCRN "version 1.0;\ngraph g(x) -> (y) {\n    x = external<scalar>(shape = [S]);\n" \
@@ -287,6 +326,7 @@ int main(void)
     test_dat_bad();
     test_dat_good();
     test_conf();
+    test_conf_hidden();
     test_pairs();
     test_bare();
     test_root_drop();
