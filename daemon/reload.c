@@ -22,6 +22,7 @@ struct reload {
 
 /* ---- at start ---- */
 
+/* What was not loaded because the daemon is told to stop is no failure. */
 static void on_preloaded(void *arg, struct model *m)
 {
     struct daemon *d = arg;
@@ -33,10 +34,10 @@ static void on_preloaded(void *arg, struct model *m)
                   m->name, m->lane.rate, m->lane.pulse_samples, m->lane.delay_samples,
                   (double) m->rtf, (unsigned long long) m->plan_info.stream_bytes, m->plan_info.cpu,
                   m->sha256);
-    else
+    else if (!d->stopping)
         log_event(&d->log, LOG_ERROR, EVENT_MODEL_FAILED, "model=%s cannot be loaded: %s", m->name,
                   m->error.text);
-    if (m->state != MODEL_READY && !d->ready)
+    if (m->state != MODEL_READY && !d->ready && !d->stopping)
         d->exit_code = 1;
     registry_unref(m);
 }

@@ -4,7 +4,7 @@
 # models with weights, taken from RILL_SHARED; without RILL_SHARED the folder stays away.
 rill=$1
 shift
-dir=$(mktemp -d) || exit 1
+dir=$(mktemp -d /tmp/rill-test-XXXXXX) || exit 1
 trap 'rm -rf "$dir"' EXIT
 if [ -n "$RILL_SHARED" ] && [ -d "$RILL_SHARED/models" ]; then
     "$rill" models get gtcrn dtln silero_v4 silero_v4_8k silero_v6 silero_v6_8k --quiet --from "$RILL_SHARED/models" \

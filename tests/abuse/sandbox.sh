@@ -9,7 +9,7 @@ if [ "${SANITIZE:-none}" != none ]; then
     echo "0 passed, 0 failed, 1 skipped"       # a sanitizer has system calls and pages of its own
     exit 77
 fi
-dir=$(mktemp -d) || exit 1
+dir=$(mktemp -d /tmp/rill-test-XXXXXX) || exit 1
 trap 'rm -rf "$dir"' EXIT
 passed=0 failed=0 skipped=0
 

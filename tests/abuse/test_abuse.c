@@ -328,7 +328,7 @@ int main(void)
     struct rill_client_finished fin = { 0 };
     static float x[16000];
     struct rlimit l = { 4096, 4096 };
-    setrlimit(RLIMIT_NOFILE, &l);
+    bool many = setrlimit(RLIMIT_NOFILE, &l) == 0;
     rig_start(&rig,
               "[limits]\nhello_timeout_ms = 4000\nmax_connections = 2000\nmax_connections_per_uid "
               "= 2000\n");
@@ -343,7 +343,10 @@ int main(void)
     test_odd_rates();
     test_finish_twice();
     test_reset_storm();
-    test_idle_thousand();
+    if (many)
+        test_idle_thousand();
+    else
+        check_skip("a thousand connections: so many descriptors are not allowed here");
     test_churn();
     test_passed_fds();
     test_never_reads();

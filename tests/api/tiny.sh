@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The example program: as many samples come out as went in plus the delay, and they are not silence.
 set -e
-dir=$(mktemp -d)
+dir=$(mktemp -d /tmp/rill-test-XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 # 16384 floats of noise: the bytes of this script, as mantissas under a fixed exponent, are noise enough
 head -c 49152 /dev/urandom | od -An -v -tu1 -w3 | awk '{ printf "\\%03o\\%03o\\%03o\\%03o", $1, $2, $3 % 128, 61 }' >"$dir/fmt"

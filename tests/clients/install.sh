@@ -5,7 +5,7 @@
 root=$1 build=$2 rilld=$3
 shift 3
 passed=0 failed=0
-dir=$(mktemp -d) daemon=
+dir=$(mktemp -d /tmp/rill-test-XXXXXX) daemon=
 trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
 
 # good WORDS COMMAND...

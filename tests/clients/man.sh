@@ -32,7 +32,7 @@ has()
         echo "FAILED: $1 lacks $2 (of $n):$lost"
     fi
 }
-text=$(mktemp) list=$(mktemp)
+text=$(mktemp /tmp/rill-test-XXXXXX) list=$(mktemp /tmp/rill-test-XXXXXX)
 trap 'rm -f "$text" "$list"' EXIT
 
 "$rill" --commands | cut -f 1 | sed 's/^/rill /' >"$list"

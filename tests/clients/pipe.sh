@@ -3,7 +3,7 @@
 # pipe.sh RILL RILLD SOURCE_ROOT: rill pipe, and the example of a shell that is made of it.
 rill=$(cd "$(dirname "$1")" && pwd)/rill rilld=$2 root=$3
 passed=0 failed=0
-dir=$(mktemp -d) daemon=
+dir=$(mktemp -d /tmp/rill-test-XXXXXX) daemon=
 trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
 export RILL_SOCKET="$dir/s" PATH="$(dirname "$rill"):$PATH"
 

@@ -8,7 +8,7 @@ done
 rill=$(cd "$(dirname "${1:?pipewire.sh RILL RILLD}")" && pwd) rilld=$(cd "$(dirname "$2")" && pwd)/rilld
 cd "$(dirname "$0")/../.." || exit 1
 if [ -z "$RILL_PIPEWIRE_DIR" ]; then
-    dir=$(mktemp -d) || exit 1
+    dir=$(mktemp -d /tmp/rill-test-XXXXXX) || exit 1
     trap 'rm -rf "$dir"' EXIT
     RILL_PIPEWIRE_DIR=$dir XDG_RUNTIME_DIR=$dir dbus-run-session "$0" "$rill/rill" "$rilld"
     exit

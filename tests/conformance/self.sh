@@ -9,7 +9,7 @@ if [ ! -d "$data" ]; then
     echo "0 passed, 0 failed, 1 skipped"
     exit 0
 fi
-dir=$(mktemp -d) || exit 1
+dir=$(mktemp -d /tmp/rill-test-XXXXXX) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cp -r "$data" "$dir/good"
 cp -r "$data" "$dir/bad"

@@ -9,7 +9,7 @@ kern=$3
 nets=$4
 passed=0
 failed=0
-out=$(mktemp -d) || exit 1
+out=$(mktemp -d /tmp/rill-test-XXXXXX) || exit 1
 trap 'rm -rf "$out"' EXIT
 
 skip()

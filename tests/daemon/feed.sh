@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # rill feed and rill listen against a daemon that goes away and comes back.  feed.sh RILL RILLD AUDIO_DIR UNIT
 rill=$(realpath "$1") rilld=$(realpath "$2") audio=$(realpath "$3") unit=$(realpath "$4")
-dir=$(mktemp -d)
+dir=$(mktemp -d /tmp/rill-test-XXXXXX)
 daemon= feed=
 trap '[ -z "$feed" ] || kill "$feed" 2>/dev/null; [ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
 passed=0 failed=0 skipped=0

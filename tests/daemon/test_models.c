@@ -430,6 +430,20 @@ static void test_stop_while_checking(void)
     close(fd);
 }
 
+/* Nor does one that is told so before its first models are loaded, and that is no failure. */
+static void test_stop_while_preloading(void)
+{
+    struct rig r;
+    rig_dir(&r);
+    rig_conf(&r, "check_timeout_s = 3600\npreload = bad\n");
+    model_put(&r, "bad", "sleep");
+    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
+    CHECK(rig_spawn(&r, argv) && rig_wait_ready(&r) && child_wait(&r) > 0);
+    kill(r.pid, SIGTERM);
+    CHECK(rig_wait(&r, 30000) == 0 && !strstr(rig_log(&r), "cannot be loaded"), "%s", rig_log(&r));
+    rig_clean(&r);
+}
+
 /* ---- names ---- */
 
 static int open_code(struct rig *r, const char *name)
@@ -867,6 +881,7 @@ int main(int argc, char **argv)
     test_killed();
     test_timeout();
     test_stop_while_checking();
+    test_stop_while_preloading();
     test_pins();
     test_storm(50);
     test_hup_without_files();

@@ -6,7 +6,7 @@ root=$1
 passed=0
 failed=0
 skipped=0
-dir=$(mktemp -d) || exit 1
+dir=$(mktemp -d /tmp/rill-test-XXXXXX) || exit 1
 trap 'rm -rf "$dir"' EXIT
 
 # has FILE PATTERN

@@ -3,7 +3,7 @@
 # The table of the manual is what the tool prints, and every op of the engine stands in it.
 rill=$1 doc=$2 passed=0 failed=0
 check() { if [ "$2" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED $1"; fi; }
-dir=$(mktemp -d)
+dir=$(mktemp -d /tmp/rill-test-XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 "$rill" inspect --axes | sed 's/^\(.\)/    \1/' >"$dir/tool"
 sed -n '/^    op  /,$p' "$doc" >"$dir/doc"

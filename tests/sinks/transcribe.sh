@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Words by the commands of rill, of a model that reads what it is told.  transcribe.sh RILL TONES RILLD WORDS
 rill=$1
-dir=$(mktemp -d)
+dir=$(mktemp -d /tmp/rill-test-XXXXXX)
 daemon=
 trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
 passed=0 failed=0

@@ -3,7 +3,7 @@
 # The commands of `rill` as a person uses them: on the default model, on bad input, with the daemon, and with a
 # microphone that is a file.  run.sh RILL RILLD AUDIO_DIR
 rill=$(realpath "$1") rilld=$(realpath "$2") audio=$(realpath "$3")
-dir=$(mktemp -d)
+dir=$(mktemp -d /tmp/rill-test-XXXXXX)
 daemon=
 trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
 passed=0 failed=0 skipped=0

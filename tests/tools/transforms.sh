@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --transform, --set, --assert and --stream as a person uses them.  transforms.sh RILL AUDIO_DIR
 rill=$1 audio=$2
-dir=$(mktemp -d)
+dir=$(mktemp -d /tmp/rill-test-XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 passed=0 failed=0
 export HOME="$dir"

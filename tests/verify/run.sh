@@ -11,7 +11,7 @@ passed=0 failed=0 skipped=0
 for case in "$RILL_SHARED"/models/*/ref/*.json; do
     if "$rill" verify "$case"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
-dir=$(mktemp -d)
+dir=$(mktemp -d /tmp/rill-test-XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 mkdir -p "$dir/models/dtln/ref"
 cp "$RILL_SHARED"/models/dtln/*.onnx "$dir/models/dtln"
