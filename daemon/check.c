@@ -190,7 +190,7 @@ static rill_status child_hear(const struct check *c, pid_t pid, int fd, uint8_t 
     }
 }
 
-rill_status check_model(const struct check *c, uint8_t ret_sha256[32], rill_error *reterr)
+rill_status check_model(struct check *c, uint8_t ret_sha256[32], rill_error *reterr)
 {
     int ends[2], model = fcntl(c->fd, F_DUPFD_CLOEXEC, RESULT_FD + 1), result = -1;
     pid_t pid;
@@ -208,6 +208,7 @@ rill_status check_model(const struct check *c, uint8_t ret_sha256[32], rill_erro
     if (why) {
         if (result >= 0)
             close(ends[0]);
+        c->passes = error_passes(why);
         return check_fail(reterr, "%.200s: no process to check it in: %s", c->name, strerror(why));
     }
     rill_status s = child_hear(c, pid, ends[0], ret_sha256, reterr);

@@ -6,7 +6,6 @@
 
 #include <grp.h>
 #include <string.h>
-#include <unistd.h>
 
 struct checking {
     const struct conf *conf;
@@ -26,15 +25,8 @@ static void fault_tell(struct checking *k, const char *key, const char *name, co
 static bool name_check(void *arg, const char *name)
 {
     struct checking *k = arg;
-    char path[CONF_STR_BYTES + 80], why[FOLDERS_WHY_BYTES];
-    if (!model_name_valid(name)) {
-        fault_tell(k, k->key, name, MODEL_NAME_RULE);
-        return true;
-    }
-    int fd = folders_find(k->conf->models_model_path, name, path, sizeof path, why);
-    if (fd >= 0)
-        close(fd);
-    else if (!model_is_builtin(name))
+    char why[FOLDERS_WHY_BYTES];
+    if (!model_is_there(k->conf->models_model_path, name, why))
         fault_tell(k, k->key, name, why);
     return true;
 }

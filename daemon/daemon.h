@@ -174,6 +174,8 @@ void proto_frame(struct conn *c, const uint8_t *bytes, size_t n);
 bool text_valid(const char *s);             /* UTF-8 of less than 256 bytes */
 /* what is no printable UTF-8, or would end a quoted word of the log, is replaced */
 void text_clean(char *s);
+Rill__Code model_error_code(int error);     /* of registry_get's errno */
+Rill__Code model_failed_code(const struct model *m);
 
 /* --- session.c --- */
 struct session *session_find(const struct conn *c, uint32_t id);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/folders.h"
 #include "daemon/beneath.h"
-#include "daemon/conf.h"
 
 #include <errno.h>
 #include <rill.h>
 #include <string.h>
+#include <unistd.h>
 
 bool folders_part(const char *model_path, unsigned n, char *ret, size_t bytes)
 {
@@ -21,34 +21,71 @@ bool folders_part(const char *model_path, unsigned n, char *ret, size_t bytes)
     return len > 0 || strchr(model_path, ':');
 }
 
-int folders_find(const char *model_path, const char *name, char *ret, size_t bytes,
-                 char why[FOLDERS_WHY_BYTES])
+bool model_name_valid(const char *name)
 {
-    char dir[CONF_STR_BYTES];
-    int error = ENOENT;
-    snprintf(why, FOLDERS_WHY_BYTES, "no model of that name is built in or in model_path");
-    for (unsigned i = 0; folders_part(model_path, i, dir, sizeof dir); i++) {
-        errno = ENOENT;
-        int fd = dir[0] == '/' ? model_beneath(dir, name) : -1;
-        if (fd >= 0) {
-            snprintf(ret, bytes, "%s/%s", dir, name);
-            return fd;
-        }
-        if (errno == ENOENT || error != ENOENT)
-            continue;
-        error = errno;
-        snprintf(why, FOLDERS_WHY_BYTES,
-                 "the folder %s of model_path cannot be searched for it: %s", dir, strerror(error));
-    }
-    errno = error;
-    return -1;
+    size_t n = strlen(name);
+    return n >= 1 && n <= 64 && name[0] != '.' &&
+        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == n;
 }
 
-bool model_is_builtin(const char *name)
+bool error_passes(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN;
+}
+
+static bool is_builtin(const char *name)
 {
     const char *b;
     for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
         if (strcmp(b, name) == 0)
             return true;
     return false;
+}
+
+static void folders_search(const char *model_path, const char *name, struct model_look *ret)
+{
+    char dir[CONF_STR_BYTES];
+    for (unsigned i = 0; folders_part(model_path, i, dir, sizeof dir); i++) {
+        if (dir[0] != '/')
+            continue;
+        ret->fd = model_beneath(dir, name);
+        if (ret->fd < 0 && errno == ENOENT)
+            continue;
+        if (ret->fd < 0) {
+            ret->error = errno;
+            snprintf(ret->why, sizeof ret->why,
+                     "the folder %s of model_path cannot be searched for it: %s", dir,
+                     strerror(ret->error));
+        } else {
+            ret->place = PLACE_FOLDER;
+            snprintf(ret->path, sizeof ret->path, "%s/%s", dir, name);
+        }
+        return;
+    }
+}
+
+bool model_find_place(const char *model_path, const char *name, struct model_look *ret)
+{
+    *ret = (struct model_look) { .place = PLACE_NOWHERE, .fd = -1, .error = ENOENT };
+    snprintf(ret->path, sizeof ret->path, "%s", name);
+    if (!model_name_valid(name)) {
+        snprintf(ret->why, sizeof ret->why, MODEL_NAME_RULE);
+        return false;
+    }
+    snprintf(ret->why, sizeof ret->why, "no model of that name is built in or in model_path");
+    folders_search(model_path, name, ret);
+    if (ret->place == PLACE_NOWHERE && ret->error == ENOENT && is_builtin(name))
+        ret->place = PLACE_BUILTIN;
+    return ret->place != PLACE_NOWHERE;
+}
+
+bool model_is_there(const char *model_path, const char *name, char why[FOLDERS_WHY_BYTES])
+{
+    struct model_look at;
+    bool there = model_find_place(model_path, name, &at);
+    if (at.fd >= 0)
+        close(at.fd);
+    memcpy(why, at.why, sizeof at.why);
+    errno = at.error;
+    return there;
 }

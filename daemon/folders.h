@@ -3,6 +3,8 @@
 #ifndef RILLD_FOLDERS_H
 #define RILLD_FOLDERS_H
 
+#include "daemon/conf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -11,12 +13,28 @@
 /* The n-th folder of a path with : between; false past the last. */
 bool folders_part(const char *model_path, unsigned n, char *ret, size_t bytes);
 
-/* The first folder that holds name: a descriptor, and what it is called in messages. -1: errno is
- * ENOENT if none does, else a folder cannot be searched and none that can has it; why says which
- * and what is wrong with it, or that there is none. */
-int folders_find(const char *model_path, const char *name, char *ret, size_t bytes,
-                 char why[FOLDERS_WHY_BYTES]);
+#define MODEL_NAME_RULE "a model's name is 1 to 64 of a-z 0-9 . _ - and begins with no dot"
+bool model_name_valid(const char *name);
 
-bool model_is_builtin(const char *name);
+enum model_place { PLACE_NOWHERE, PLACE_BUILTIN, PLACE_FOLDER };
+
+struct model_look {
+    enum model_place place;
+    int fd;                         /* of what lies in a folder, the caller's; else -1 */
+    int error;                      /* nowhere: ENOENT, else why that cannot be told */
+    char path[CONF_STR_BYTES + 80]; /* what it is called in messages */
+    char why[FOLDERS_WHY_BYTES];    /* nowhere: words for people */
+};
+
+/* Where the model of that name is: in the first folder of model_path that holds it, else built in.
+ * A folder that cannot be searched may hold it, so neither a later folder nor what is built in
+ * takes its place. False if it is nowhere. */
+bool model_find_place(const char *model_path, const char *name, struct model_look *ret);
+
+/* The same for who only asks whether there is one: errno is the error where there is not. */
+bool model_is_there(const char *model_path, const char *name, char why[FOLDERS_WHY_BYTES]);
+
+/* Whether it is one that goes by itself: too few descriptors or processes, too little memory. */
+bool error_passes(int error);
 
 #endif

@@ -218,6 +218,7 @@ static bool daemon_start(struct daemon *d)
     d->progress.data = d;
     d->spare_fd = -1;
     registry_init(&d->registry, &d->loop, &d->conf);
+    d->registry.log = &d->log;
     if (uv_async_init(&d->loop, &d->progress, on_progress) < 0) {
         log_line(&d->log, LOG_ERROR, "no descriptor to be woken by");
         return false;

@@ -304,7 +304,7 @@ static void on_loaded(void *arg, struct model *m)
     if (c && m->state == MODEL_READY)
         done_send(c, w->req, m->name);
     else if (c)
-        conn_error(c, w->req, 0, RILL__CODE__MODEL_FAILED, false, "%s: %s", m->name, m->error.text);
+        conn_error(c, w->req, 0, model_failed_code(m), false, "%s: %s", m->name, m->error.text);
     registry_unref(m);
     free(w);
 }
@@ -319,14 +319,25 @@ static void on_unloaded(void *arg, struct model *m)
     free(w);
 }
 
+Rill__Code model_error_code(int error)
+{
+    return error == ENOENT  ? RILL__CODE__NO_MODEL
+        : error == ENOSPC   ? RILL__CODE__QUOTA
+        : error_passes(error) ? RILL__CODE__OVERLOADED
+                              : RILL__CODE__MODEL_FAILED;
+}
+
+Rill__Code model_failed_code(const struct model *m)
+{
+    return m->passes ? RILL__CODE__OVERLOADED : RILL__CODE__MODEL_FAILED;
+}
+
 static struct model *model_named(struct conn *c, uint32_t req, const char *name)
 {
     char why[FOLDERS_WHY_BYTES];
     struct model *m = registry_get(&c->daemon->registry, name, why);
     if (!m)
-        conn_error(c, req, 0,
-                   errno == ENOENT ? RILL__CODE__NO_MODEL : RILL__CODE__MODEL_FAILED, false, "%s",
-                   why);
+        conn_error(c, req, 0, model_error_code(errno), false, "%s", why);
     return m;
 }
 

@@ -3,6 +3,7 @@
 #include "daemon/beneath.h"
 #include "daemon/check.h"
 #include "daemon/load.h"
+#include "daemon/log.h"
 #include "daemon/work.h"
 
 #include <dirent.h>
@@ -22,19 +23,13 @@ struct load_job {
     struct registry *registry;      /* outlives its jobs */
     struct model *model;
     rill_status status;
-    char why[FOLDERS_WHY_BYTES];    /* nothing was found */
+    struct model_look look;
+    bool passes;                    /* what failed may be good in a moment */
     bool checks;
     struct check check;
     char pins[CONF_STR_BYTES];
     struct model_found found;       /* copied into the model on the loop thread */
 };
-
-bool model_name_valid(const char *name)
-{
-    size_t n = strlen(name);
-    return n >= 1 && n <= 64 && name[0] != '.' &&
-        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == n;
-}
 
 const char *model_state_name(enum model_state s)
 {
@@ -158,14 +153,58 @@ static void model_remove(struct registry *r, struct model *m)
         }
 }
 
-static struct model *model_add(struct registry *r, const char *name)
+/* Nobody holds it, nothing of it is in memory, and no stream runs on a version before it. */
+static bool model_is_spare(const struct model *m)
+{
+    return (m->state == MODEL_KNOWN || m->state == MODEL_FAILED) && m->refs == 1 &&
+        m->tally->refs == 1;
+}
+
+static bool model_is_blank(const struct model *m)
+{
+    return m->state == MODEL_KNOWN && m->stats->streams_opened == 0;
+}
+
+static void model_drop(struct registry *r, struct model *m)
+{
+    model_remove(r, m);
+    registry_unref(m);
+}
+
+/* What was never used goes first, then what was used the longest time ago. A list costs nobody its
+ * counters. */
+static bool room_make(struct registry *r, bool for_list)
+{
+    struct model *least = NULL;
+    uint64_t least_us = 0;
+    for (struct model *m = r->models; m; m = m->next) {
+        uint64_t us = model_is_blank(m) ? 0 : m->used_us + 1;
+        if (!model_is_spare(m) || (for_list && (m->seen || us)) || (least && us >= least_us))
+            continue;
+        least = m;
+        least_us = us;
+    }
+    if (least)
+        model_drop(r, least);
+    return least != NULL;
+}
+
+/* NULL: errno is ENOSPC or ENOMEM. */
+static struct model *model_add(struct registry *r, const char *name, bool for_list)
 {
     size_t n = 0;
     for (struct model *m = r->models; m; m = m->next)
         n++;
-    struct model *m = n < MAX_MODELS ? model_new(r, name) : NULL;
+    for (; n >= MAX_MODELS; n--)
+        if (!room_make(r, for_list)) {
+            errno = ENOSPC;
+            return NULL;
+        }
+    struct model *m = model_new(r, name);
     if (m)
         model_insert(r, m);
+    else
+        errno = ENOMEM;
     return m;
 }
 
@@ -215,62 +254,121 @@ bool registry_on_gone(struct model *m, model_loaded *done, void *arg)
     return wait_add(&m->gone, done, arg);
 }
 
-static bool folder_has(const struct registry *r, const char *name, char why[FOLDERS_WHY_BYTES])
+struct model *registry_get(struct registry *r, const char *name, char why[FOLDERS_WHY_BYTES])
 {
-    char path[CONF_STR_BYTES + 80];
-    int fd = folders_find(r->conf->models_model_path, name, path, sizeof path, why);
+    struct model *m = model_find(r, name);
+    bool loaded = m && (m->state == MODEL_READY || m->state == MODEL_LOADING);
+    if (!loaded && !model_is_there(r->conf->models_model_path, name, why))
+        return NULL;
+    if (!m)
+        m = model_add(r, name, false);
+    if (m)
+        return registry_ref(m);
+    if (errno == ENOSPC)
+        snprintf(why, FOLDERS_WHY_BYTES,
+                 "%d models are in use, the most there can be; unload one (rill ctl unload)",
+                 MAX_MODELS);
+    else
+        snprintf(why, FOLDERS_WHY_BYTES, "out of memory");
+    return NULL;
+}
+
+/* ---- what there is ---- */
+
+struct scan {
+    struct registry *registry;
+    bool whole, cut;                /* all folders could be read; not all found a place */
+};
+
+static void scan_take(struct scan *s, const char *name)
+{
+    struct model *m = model_find(s->registry, name);
+    if (!m)
+        m = model_add(s->registry, name, true);
+    if (m)
+        m->seen = true;
+    s->cut |= !m;
+}
+
+static bool entry_is_model(const char *dir, const struct dirent *e)
+{
+    size_t n = strlen(e->d_name);
+    bool compiled = n > 5 && strcmp(e->d_name + n - 5, ".rill") == 0;
+    if (!model_name_valid(e->d_name))
+        return false;
+    if (e->d_type != DT_UNKNOWN)
+        return e->d_type == DT_DIR || (compiled && e->d_type == DT_REG);
+    int fd = model_beneath(dir, e->d_name);
     if (fd >= 0)
         close(fd);
     return fd >= 0;
 }
 
-struct model *registry_get(struct registry *r, const char *name, char why[FOLDERS_WHY_BYTES])
-{
-    errno = ENOENT;
-    if (!model_name_valid(name)) {
-        snprintf(why, FOLDERS_WHY_BYTES, MODEL_NAME_RULE);
-        return NULL;
-    }
-    struct model *m = model_find(r, name);
-    bool loaded = m && (m->state == MODEL_READY || m->state == MODEL_LOADING);
-    if (!loaded && !folder_has(r, name, why) && !model_is_builtin(name))
-        return NULL;
-    if (!m)
-        m = model_add(r, name);
-    if (m)
-        return registry_ref(m);
-    errno = ENOMEM;
-    snprintf(why, FOLDERS_WHY_BYTES, "out of memory, or there are %d models already", MAX_MODELS);
-    return NULL;
-}
-
-static void folder_scan(struct registry *r, const char *path)
+static void folder_scan(struct scan *s, const char *path)
 {
     DIR *d = opendir(path);
     struct dirent *e;
-    while (d && (e = readdir(d))) {
-        int fd = model_name_valid(e->d_name) && !model_find(r, e->d_name)
-            ? model_beneath(path, e->d_name)
-            : -1;
-        if (fd < 0)
-            continue;
-        model_add(r, e->d_name);
-        close(fd);
-    }
+    s->whole &= d || errno == ENOENT;
+    while (d && (errno = 0, e = readdir(d)))
+        if (entry_is_model(path, e))
+            scan_take(s, e->d_name);
+    s->whole &= !d || !errno;
     if (d)
         closedir(d);
 }
 
-void registry_scan(struct registry *r)
+static struct scan scan_run(struct registry *r)
 {
+    struct scan s = { .registry = r, .whole = true };
     char dir[CONF_STR_BYTES];
     const char *b;
+    for (struct model *m = r->models; m; m = m->next)
+        m->seen = false;
     for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
-        if (model_name_valid(b) && !model_find(r, b))
-            model_add(r, b);
+        if (model_name_valid(b))
+            scan_take(&s, b);
     for (unsigned i = 0; folders_part(r->conf->models_model_path, i, dir, sizeof dir); i++)
         if (dir[0] == '/')
-            folder_scan(r, dir);
+            folder_scan(&s, dir);
+    return s;
+}
+
+static bool unseen_drop(struct registry *r)
+{
+    bool dropped = false;
+    for (struct model *m = r->models, *next; m; m = next) {
+        next = m->next;
+        if (m->seen || !model_is_spare(m))
+            continue;
+        model_drop(r, m);
+        dropped = true;
+    }
+    return dropped;
+}
+
+void registry_scan(struct registry *r)
+{
+    struct scan s = scan_run(r);
+    if (s.whole && unseen_drop(r) && s.cut)
+        s = scan_run(r);
+    if (s.cut && !r->cut && r->log)
+        log_line(r->log, LOG_WARN,
+                 "model_path holds more models than the %d that are listed; the others are there "
+                 "for who asks for them by name",
+                 MAX_MODELS);
+    r->cut = s.cut;
+}
+
+void registry_prune(struct registry *r)
+{
+    char why[FOLDERS_WHY_BYTES];
+    for (struct model *m = r->models, *next; m; m = next) {
+        next = m->next;
+        if (model_is_spare(m) &&
+            (model_is_blank(m) ||
+             (!model_is_there(r->conf->models_model_path, m->name, why) && errno == ENOENT)))
+            model_drop(r, m);
+    }
 }
 
 /* ---- loading, on the pool ---- */
@@ -283,8 +381,10 @@ static bool is_pinned(struct load_job *j)
                        : 0;
     f->wants = n > 0;
     f->want_words = "the one that models.pins has for it";
-    if (n < 0)
+    if (n < 0) {
+        j->passes = error_passes(errno);
         j->status = f->model.error.status = RILL_INVALID;
+    }
     return n >= 0;
 }
 
@@ -296,6 +396,7 @@ static bool is_checked(struct load_job *j)
     if (f->fd < 0 || !j->checks)
         return true;
     j->status = check_model(&j->check, sha256, &f->model.error);
+    j->passes = j->check.passes;
     if (j->status == RILL_OK && !f->wants) {
         memcpy(f->want_sha256, sha256, sizeof sha256);
         f->wants = true;
@@ -309,8 +410,9 @@ static void load_work(uv_work_t *w)
     struct load_job *j = w->data;
     if (atomic_load(&j->registry->root->stop))
         j->status = RILL_AGAIN;
-    else if (j->found.fd < 0 && !model_is_builtin(j->model->name))
-        snprintf(j->found.model.error.text, sizeof j->found.model.error.text, "%.400s", j->why);
+    else if (j->look.place == PLACE_NOWHERE)
+        snprintf(j->found.model.error.text, sizeof j->found.model.error.text, "%.400s",
+                 j->look.why);
     else if (is_pinned(j) && is_checked(j))
         j->status = model_find_out(&j->found);
 }
@@ -340,6 +442,7 @@ static void job_end(struct load_job *j, bool good)
         close(j->found.fd);
     m->state = good && j->status == RILL_OK ? MODEL_READY : MODEL_FAILED;
     m->failures = m->state == MODEL_FAILED ? m->failures + 1 : 0;
+    m->passes = m->state == MODEL_FAILED && j->passes;
     m->used_us = m->failed_us = lane_now_us();
     m->load_us = m->used_us - m->begun_us;
     if (m->follows && m->state == MODEL_READY)
@@ -405,11 +508,11 @@ static bool load_start(struct registry *r, struct model *m)
     struct load_job *j = calloc(1, sizeof *j);
     if (!j)
         return false;
-    j->found.fd = folders_find(r->conf->models_model_path, m->name, j->found.path,
-                               sizeof j->found.path, j->why);
+    j->passes = !model_find_place(r->conf->models_model_path, m->name, &j->look) &&
+        error_passes(j->look.error);
     j->status = RILL_IO;
-    if (j->found.fd < 0)
-        snprintf(j->found.path, sizeof j->found.path, "%s", m->name);
+    j->found.fd = j->look.fd;
+    memcpy(j->found.path, j->look.path, sizeof j->found.path);
     j->registry = r;
     j->model = m;
     j->found.max_bytes = r->conf->models_max_model_bytes;
@@ -430,7 +533,7 @@ bool registry_load(struct registry *r, struct model *m, bool afresh, model_loade
 {
     uint32_t doublings = m->failures < RETRY_DOUBLINGS ? m->failures : RETRY_DOUBLINGS;
     bool failed = m->state == MODEL_FAILED && !afresh && m->error.status != RILL_NOMEM &&
-        lane_now_us() - m->failed_us < (UINT64_C(1) << doublings) * RETRY_US / 2;
+        !m->passes && lane_now_us() - m->failed_us < (UINT64_C(1) << doublings) * RETRY_US / 2;
     if (m->state == MODEL_READY || failed) {
         done(arg, m);
         return true;

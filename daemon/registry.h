@@ -60,14 +60,20 @@ struct model {
     uint64_t used_us;               /* when somebody was last seen to hold it */
     uint64_t failed_us;
     uint32_t failures;              /* since it was last changed or loaded by hand */
+    bool passes;                    /* it failed for want of what may be there again in a moment */
+    bool seen;                      /* by the scan that runs, or by the last one */
     bool follows; /* it takes the place of the version in the registry once it is ready */
     struct model_wait *gone;        /* told when the last one lets go of it */
     struct registry *root;
 };
 
+struct log;
+
 struct registry {
     uv_loop_t *loop;
     const struct conf *conf;
+    const struct log *log;          /* NULL: none */
+    bool cut;                       /* the last scan found more than there are places for */
     struct model *models;
     struct registry
         *root; /* the daemon's, which outlives all models; itself if not said otherwise */
@@ -84,11 +90,17 @@ void registry_init(struct registry *r, uv_loop_t *loop, const struct conf *conf)
 void registry_clear(struct registry *r);            /* streams keep the models that they hold */
 
 /* The model with one more reference, or NULL and words: errno is ENOENT if there is none of that
- * name, else that cannot be told. Reads the folders. */
+ * name, ENOSPC if as many as there can be are in use, ENOMEM, or why a folder cannot be searched.
+ * Reads the folders. */
 struct model *registry_get(struct registry *r, const char *name, char why[FOLDERS_WHY_BYTES]);
 
-/* Looks what there is; for lists. */
+/* Looks what there is, for lists; what is not there any more and that nobody uses goes. Models that
+ * are only listed give way to those that are asked for; where more lie there than there are places,
+ * the list is cut and the log says so. */
 void registry_scan(struct registry *r);
+
+/* Drops what is only listed, and what was used and is not there any more. */
+void registry_prune(struct registry *r);
 
 /* Loads it if need be; done is called now or later. False without memory. What failed a moment ago
  * is only tried again if `afresh`, or if it was memory that failed. */
@@ -125,8 +137,6 @@ bool model_is_listed(const char *names, const char *name);      /* in a list wit
 /* Calls each for each name of such a list; false at the first that fails. */
 bool model_names_each(const char *names, bool (*each)(void *arg, const char *name), void *arg);
 
-#define MODEL_NAME_RULE "a model's name is 1 to 64 of a-z 0-9 . _ - and begins with no dot"
-bool model_name_valid(const char *name);
 const char *model_state_name(enum model_state s);
 
 #endif

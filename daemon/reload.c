@@ -64,15 +64,8 @@ static bool preload_one(void *arg, const char *name)
 static void default_look(struct daemon *d)
 {
     const char *name = d->conf.models_default_model;
-    char path[CONF_STR_BYTES + 80], why[FOLDERS_WHY_BYTES];
-    int fd = model_name_valid(name)
-        ? folders_find(d->conf.models_model_path, name, path, sizeof path, why)
-        : -1;
-    if (!model_name_valid(name))
-        snprintf(why, sizeof why, MODEL_NAME_RULE);
-    if (fd >= 0)
-        close(fd);
-    else if (!model_is_builtin(name))
+    char why[FOLDERS_WHY_BYTES];
+    if (!model_is_there(d->conf.models_model_path, name, why))
         log_line(&d->log, LOG_WARN, "models.default_model: '%s': %s", name, why);
 }
 
@@ -117,6 +110,7 @@ static void models_apply(struct reload *r)
         registry_put(to, m);
         registry_unref(m);
     }
+    registry_prune(to);
 }
 
 static void reload_apply(struct reload *r)

@@ -212,8 +212,7 @@ static struct model *model_choose(struct conn *c, uint32_t req, const Rill__Open
     char why[FOLDERS_WHY_BYTES];
     struct model *found = registry_get(&c->daemon->registry, name, why);
     if (!found)
-        refuse(c, req, m->stream,
-               errno == ENOENT ? RILL__CODE__NO_MODEL : RILL__CODE__MODEL_FAILED, why);
+        refuse(c, req, m->stream, model_error_code(errno), why);
     return found;
 }
 
@@ -375,8 +374,8 @@ static void on_loaded(void *arg, struct model *m)
     const char *quota;
     struct daemon *d = s->daemon;
     if (m->state != MODEL_READY) {
-        stats_refused(d, RILL__CODE__MODEL_FAILED);
-        session_fail(s, RILL__CODE__MODEL_FAILED, m->error.text);
+        stats_refused(d, model_failed_code(m));
+        session_fail(s, model_failed_code(m), m->error.text);
     } else if (!outputs_choose(s)) {
         session_fail(s, RILL__CODE__BAD_ARG, "want holds an output that the model does not have");
     } else if ((quota = quota_run(s, s->live ? (double) m->rtf : 0))) {

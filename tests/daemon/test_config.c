@@ -179,9 +179,12 @@ static void test_named(void)
     CHECK(symlink("loop", path) == 0);
     snprintf(text, sizeof text, "[models]\nmodel_path = %s/loop\npreload = mine\n", dir);
     test_names(text, "/loop of model_path cannot be searched for it: Too many levels");
+    /* It may hold what a later folder or the daemon itself has. */
     snprintf(text, sizeof text, "[models]\nmodel_path = %s/loop:%s/models\npreload = mine\n", dir,
              dir);
-    test_names(text, "");
+    test_names(text, "preload: 'mine': the folder");
+    snprintf(text, sizeof text, "[models]\nmodel_path = %s/loop\npreload = wiener\n", dir);
+    test_names(text, "preload: 'wiener': the folder");
     /* Everything that is wrong is said at once. */
     test_names("[models]\ndefault_model = one\npreload = two\npins = /nonexistent/pins\n", "'one'");
     test_names("[models]\ndefault_model = one\npreload = two\npins = /nonexistent/pins\n", "'two'");
