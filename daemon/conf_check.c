@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/conf_check.h"
-#include "daemon/beneath.h"
 #include "daemon/folders.h"
+#include "daemon/pins.h"
 #include "daemon/registry.h"
 
 #include <grp.h>

@@ -4,6 +4,7 @@
 #include "daemon/check.h"
 #include "daemon/load.h"
 #include "daemon/log.h"
+#include "daemon/pins.h"
 #include "daemon/work.h"
 
 #include <dirent.h>

@@ -31,7 +31,7 @@ static const char *rilld_says(const char *args, int *ret_code)
 {
     static char out[1 << 16];
     char cmd[512];
-    snprintf(cmd, sizeof cmd, "'%s' %s 2>&1", getenv("RILLD"), args);
+    snprintf(cmd, sizeof cmd, "timeout 30 '%s' %s 2>&1", getenv("RILLD"), args);
     FILE *p = popen(cmd, "r");
     size_t n = p ? fread(out, 1, sizeof out - 1, p) : 0;
     out[n] = '\0';
@@ -191,6 +191,61 @@ static void test_named(void)
     test_names("[models]\ndefault_model = one\npreload = two\npins = /nonexistent/pins\n", "pins:");
 }
 
+/* The pins file with this text, `bytes` long. */
+static void test_pins(const char *text, size_t bytes, const char *what)
+{
+    char conf[200], path[128];
+    snprintf(path, sizeof path, "%s/pins", dir);
+    FILE *f = fopen(path, "w");
+    if (!f || fwrite(text, 1, bytes, f) != bytes || fclose(f))
+        give_up("%s: %s", path, strerror(errno));
+    snprintf(conf, sizeof conf, "[models]\npins = %s\n", path);
+    test_names(conf, what);
+}
+
+static void pins_text(const char *format, const char *what)
+{
+    char text[2000], a[65], b[65];
+    memset(a, 'a', 64);
+    memset(b, 'b', 64);
+    a[64] = b[64] = '\0';
+    snprintf(text, sizeof text, format, a, b);
+    test_pins(text, strlen(text), what);
+}
+
+static void test_pin_lines(void)
+{
+    static char big[300 * 1024];
+    char text[600];
+    pins_text("%s  half\n%s *wiener", "");
+    pins_text("  # indented\n\t%s half\r\n\n%s\twiener\n", "");
+    pins_text("%s BAD/NAME\n", "pins:1 names 'BAD/NAME', which no model can have");
+    pins_text("%s half\n# between\n%s half\n", "pins:3 has another sha256 for 'half' than line 1");
+    pins_text("%1$s half\n%1$s half\n", "");
+    snprintf(text, sizeof text, "#%0500d\n%%s half\n%%s\n", 1);
+    pins_text(text, "pins:3 is no line");
+    snprintf(text, sizeof text, "#%0500d\n%%s half\n", 1);
+    pins_text(text, "");
+    test_pins("# a\n\0\0\0\n", 8, "pins:2 has a zero byte");
+    test_pins("\0", 1, "pins:1 has a zero byte");
+    memset(big, '\n', sizeof big);
+    test_pins(big, sizeof big, "is longer than 262144 bytes");
+    test_pins(big, 262144, "");
+}
+
+/* What has no end or nobody writes to is told, not awaited. */
+static void test_pin_files(void)
+{
+    char path[128], conf[200];
+    test_names("[models]\npins = /dev/zero\n", "models.pins: /dev/zero: is no file");
+    test_names("[models]\npins = /tmp\n", "models.pins: /tmp: is no file");
+    test_names("[models]\npins = pins\n", "models.pins: pins: must begin with /");
+    snprintf(path, sizeof path, "%s/fifo", dir);
+    CHECK(mkfifo(path, 0600) == 0);
+    snprintf(conf, sizeof conf, "[models]\npins = %s\n", path);
+    test_names(conf, "fifo: is no file");
+}
+
 /* Blanks before a key mean nothing, nor does the length up to the most. */
 static void test_lines(void)
 {
@@ -275,6 +330,8 @@ int main(void)
     test_hidden();
     test_lines();
     test_named();
+    test_pin_lines();
+    test_pin_files();
     test_template();
     test_options();
     test_drop_ins();

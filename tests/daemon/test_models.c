@@ -790,6 +790,9 @@ static void test_pins(void)
     unlink(path);
     CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "models.pins"), "%s",
           rill_client_error(ctl));
+    CHECK(mkfifo(path, 0600) == 0);
+    CHECK(rill_client_ctl_swap(ctl, "m") < 0 && strstr(rill_client_error(ctl), "is no file"), "%s",
+          rill_client_error(ctl));
     rill_client_free(ctl);
     CHECK(rig_stop(&r) == 0);
 }
