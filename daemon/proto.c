@@ -16,7 +16,7 @@ enum proto_minor {
     MINOR_TOPICS, /* publish and subscribe */
     MINOR_FIGURES, /* histograms, gaps, errors by code and memory in Stats, the worst pulses, top */
     MINOR_MEMORY, /* memory of connections, streams and histories */
-    MINOR_PAGES, /* Info in pages, subscriptions among the sessions */
+    MINOR_PAGES, /* Info, Stats and CtlStatus in pages, subscriptions among the sessions */
     MINOR_END
 };
 #define PROTO_MINOR (MINOR_END - 1)
@@ -205,7 +205,7 @@ static void on_info(struct conn *c, const Rill__ClientFrame *f)
 
 static void on_stats(struct conn *c, const Rill__ClientFrame *f)
 {
-    stats_reply(c, f->req);
+    stats_reply(c, f->req, f->stats->after_model);
 }
 
 static void on_health(struct conn *c, const Rill__ClientFrame *f)
@@ -242,7 +242,7 @@ static void done_send(struct conn *c, uint32_t req, const char *text)
 
 static void on_ctl_status(struct conn *c, const Rill__ClientFrame *f)
 {
-    status_reply(c, f->req);
+    status_reply(c, f->req, f->ctl_status->after_model);
 }
 
 static void on_ctl_sessions(struct conn *c, const Rill__ClientFrame *f)

@@ -284,7 +284,24 @@ static void memory_fill(Rill__StatsReply *a, const struct daemon *d)
     a->log_lines_lost = log_lost(&d->log);
 }
 
-static void stats_fill(struct stats_message *x, struct daemon *d)
+/* Those that had streams, past the name. */
+static void models_fill(struct stats_message *x, struct daemon *d, const char *after)
+{
+    Rill__StatsReply *a = &x->reply;
+    a->models = x->pointers;
+    for (struct model *m = d->registry.models; m && !a->more; m = m->next) {
+        if (!m->stats->streams_opened || strcmp(m->name, after) <= 0)
+            continue;
+        a->more = a->n_models == MODELS_A_REPLY;
+        if (a->more)
+            break;
+        model_stats_fill(&x->models[a->n_models], d, m);
+        x->pointers[a->n_models] = &x->models[a->n_models].m;
+        a->n_models++;
+    }
+}
+
+static void stats_fill(struct stats_message *x, struct daemon *d, const char *after)
 {
     Rill__StatsReply *a = &x->reply;
     rill__stats_reply__init(a);
@@ -302,14 +319,7 @@ static void stats_fill(struct stats_message *x, struct daemon *d)
     gaps_fill(x, &d->figures);
     memory_fill(a, d);
     admit_stats(d, a);
-    a->models = x->pointers;
-    for (struct model *m = d->registry.models; m && a->n_models < MODELS_A_REPLY; m = m->next) {
-        if (!m->stats->streams_opened)
-            continue;
-        model_stats_fill(&x->models[a->n_models], d, m);
-        x->pointers[a->n_models] = &x->models[a->n_models].m;
-        a->n_models++;
-    }
+    models_fill(x, d, after);
 }
 
 static bool frame_too_large(const struct conn *c, const Rill__ServerFrame *f)
@@ -317,30 +327,34 @@ static bool frame_too_large(const struct conn *c, const Rill__ServerFrame *f)
     return rill__server_frame__get_packed_size(f) + 8 > c->max_frame_bytes;
 }
 
-/* Sends f, which holds x; without the histograms where they make it too large. */
+/* Sends f, which holds x; without the histograms where they make it too large, then with fewer
+ * models. */
 static void stats_send(struct conn *c, uint32_t req, Rill__ServerFrame *f, struct stats_message *x)
 {
     for (size_t i = 0; frame_too_large(c, f) && i < x->reply.n_models; i++) {
         x->models[i].m.compute = x->models[i].m.queue = NULL;
         x->models[i].m.n_batches = 0;
     }
+    for (; x->reply.n_models > 1 && frame_too_large(c, f); x->reply.n_models--)
+        x->reply.more = true;
     conn_send(c, req, f);
 }
 
-void stats_reply(struct conn *c, uint32_t req)
+void stats_reply(struct conn *c, uint32_t req, const char *after_model)
 {
     struct stats_message x;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    stats_fill(&x, c->daemon);
+    stats_fill(&x, c->daemon, after_model);
     f.m_case = RILL__SERVER_FRAME__M_STATS;
     f.stats = &x.reply;
     stats_send(c, req, &f, &x);
 }
 
-static void status_fill(Rill__StatusReply *a, struct stats_message *x, struct daemon *d)
+static void status_fill(Rill__StatusReply *a, struct stats_message *x, struct daemon *d,
+                        const char *after_model)
 {
     rill__status_reply__init(a);
-    stats_fill(x, d);
+    stats_fill(x, d, after_model);
     a->server = (char *) (uintptr_t) "rilld " RILL_VERSION;
     a->pid = (uint32_t) getpid();
     a->uptime_us = x->reply.uptime_us;
@@ -356,12 +370,12 @@ static void status_fill(Rill__StatusReply *a, struct stats_message *x, struct da
     a->rtf_budget = (float) (d->conf.limits_rtf_budget * d->n_workers);
 }
 
-void status_reply(struct conn *c, uint32_t req)
+void status_reply(struct conn *c, uint32_t req, const char *after_model)
 {
     struct stats_message x;
     Rill__StatusReply a;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    status_fill(&a, &x, c->daemon);
+    status_fill(&a, &x, c->daemon, after_model);
     f.m_case = RILL__SERVER_FRAME__M_CTL_STATUS;
     f.ctl_status = &a;
     stats_send(c, req, &f, &x);
@@ -518,7 +532,7 @@ void top_reply(struct conn *c, uint32_t req)
     Rill__StatusReply status;
     Rill__TopReply a = RILL__TOP_REPLY__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    status_fill(&status, &x, c->daemon);
+    status_fill(&status, &x, c->daemon, "");
     a.status = &status;
     a.sessions = pointers;
     for (struct session *s = NULL;

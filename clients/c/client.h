@@ -94,6 +94,9 @@ unsigned client_outputs(size_t n, const Rill__Output *outputs); /* bits of enum 
 
 void client_stats(struct rill_client_stats *ret, const Rill__StatsReply *m,
                   void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
+/* Those of the pages after `page`, which stays the caller's; asks for none where each is NULL. */
+int client_stats_rest(struct rill_client *c, const Rill__StatsReply *page,
+                      void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
 void client_status(struct rill_client_status *ret, const Rill__StatusReply *m,
                    void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
 void client_session(const Rill__Session *x,

@@ -16,7 +16,7 @@ int rill_client_ctl_status(struct rill_client *c, struct rill_client_status *ret
     client_frame_free(c->held);
     c->held = r;
     client_status(ret, x, each, arg);
-    return 0;
+    return client_stats_rest(c, x->stats, each, arg);
 }
 
 struct rill_client_pcm client_pcm(const Rill__Pcm *m)

@@ -168,7 +168,7 @@ int rill_client_ctl_top(struct rill_client *c, struct rill_client_status *ret,
     client_status(ret, r->ctl_top->status, each_model, arg);
     for (size_t i = 0; each_session && i < r->ctl_top->n_sessions; i++)
         client_session(r->ctl_top->sessions[i], each_session, arg);
-    return 0;
+    return client_stats_rest(c, r->ctl_top->status->stats, each_model, arg);
 }
 
 /* ---- the rest ---- */

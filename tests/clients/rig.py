@@ -18,6 +18,8 @@ RILLD, RILL = os.environ.get("RILLD", "rilld"), os.environ.get("RILL", "rill")
 SHARED = os.environ.get("RILL_SHARED", "")      # weights that are not in the repository
 AUDIO = os.environ.get("RILL_AUDIO") or os.path.join(os.path.dirname(__file__), "../../examples/audio")
 
+LIBRARY = os.environ.get("RILL_LIBRARY") or os.path.join(os.path.dirname(__file__), "../../models/library")
+
 
 class Daemon:
     """rilld with settings of its own; stop() ends it."""

@@ -4,6 +4,7 @@ import array
 import asyncio
 import math
 import os
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -270,6 +271,24 @@ class Pages(WithDaemon):
         finally:
             for name in names:
                 os.rmdir(os.path.join(self.daemon.models, name))
+
+    def test_more_models_in_use_than_fit(self):
+        """In frames of 4096 bytes, so that fewer models are enough."""
+        names = ["used-%02d-%s" % (i, "n" * 50) for i in range(60)]
+        for name in names:
+            shutil.copytree(os.path.join(rig.LIBRARY, "wiener"), os.path.join(self.daemon.models, name))
+
+        async def ask():
+            async with await AsyncClient.connect(self.daemon.socket) as client, await AsyncControl.connect(self.daemon.control) as control:
+                return await client.stats(), (await control.status()).stats
+        with unittest.mock.patch("rill_client._core.MAX_FRAME_BYTES", 4096), rc.Client(self.daemon.socket) as client, \
+                rc.Control(self.daemon.control) as control:
+            for name in names:
+                with client.open(name, rate=RATE) as stream:
+                    stream.finish()
+            for stats in (client.stats(), control.status().stats, *asyncio.run(ask())):
+                self.assertEqual([m.name for m in stats.models if m.name.startswith("used-")], names)
+                self.assertGreaterEqual(stats.streams_opened, len(names))
 
 
 class Topics(WithDaemon):

@@ -8,6 +8,7 @@
 
 #define N_MODELS 150
 #define N_TOPICS 70
+#define N_USED 70                       /* models that had streams */
 #define N_SUBS 14                       /* of one connection */
 #define N_READERS 3
 
@@ -70,6 +71,47 @@ static void test_models(void)
     rill_client_free(c);
 }
 
+/* ---- models in use ---- */
+
+static void on_used(void *arg, const struct rill_client_model_stats *m)
+{
+    name_note(arg, m->streams_opened == 1 ? m->name : "of other streams");
+}
+
+static void test_used_models(void)
+{
+    const struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
+                                        .pace = RILL_CLIENT_FILE };
+    struct names seen[3] = { { .prefix = "page-" }, { .prefix = "page-" }, { .prefix = "page-" } };
+    struct rill_client *c = client(rig.sock), *ctl = client(rig.ctl);
+    struct rill_client_stats stats;
+    struct rill_client_status status;
+    char path[200], name[16];
+    for (int i = 0; i < N_USED; i++) {
+        struct rill_client_open mine = o;
+        snprintf(name, sizeof name, "page-%03d", i);
+        snprintf(path, sizeof path, "%s/models/%s/graph.nnef", rig.dir, name);
+        mine.model = name;
+        FILE *f = fopen(path, "w");
+        CHECK(f && fputs("wiener", f) >= 0 && fclose(f) == 0);
+        CHECK(rill_client_open(c, 1, &mine, NULL) == 0 && rill_client_finish(c, 1, NULL) == 0,
+              "%s", rill_client_error(c));
+    }
+    CHECK(rill_client_stats(c, &stats, on_used, &seen[0]) == 0 && stats.streams_opened == N_USED,
+          "%s", rill_client_error(c));
+    CHECK(rill_client_ctl_status(ctl, &status, on_used, &seen[1]) == 0 &&
+              status.stats.streams_opened == N_USED && status.pid == (uint32_t) rig.pid,
+          "%s", rill_client_error(ctl));
+    CHECK(rill_client_ctl_top(ctl, &status, on_used, NULL, &seen[2]) == 0, "%s",
+          rill_client_error(ctl));
+    for (int i = 0; i < 3; i++)
+        CHECK(seen[i].n == N_USED && seen[i].n_ours == N_USED && !seen[i].n_wrong,
+              "%d: %u models, %u ours, %u wrong", i, seen[i].n, seen[i].n_ours, seen[i].n_wrong);
+    CHECK(rill_client_stats(c, &stats, NULL, NULL) == 0 && stats.connections == 2);
+    rill_client_free(c);
+    rill_client_free(ctl);
+}
+
 /* ---- a connection that takes small frames only ---- */
 
 static Rill__ServerFrame *ask(int fd, Rill__ClientFrame *f)
@@ -124,6 +166,39 @@ static void test_small_pages(void)
     CHECK(topics.n_ours == N_TOPICS && topics.n == N_TOPICS && !topics.n_wrong, "%u",
           topics.n_ours);
     CHECK(n_pages >= 3, "%u pages", n_pages);
+    close(fd);
+}
+
+/* Stats, or with ctl CtlStatus, page by page. */
+static void small_stats_see(const char *path, bool ctl)
+{
+    struct names models = { .prefix = "page-" };
+    int fd = raw_small(path);
+    unsigned n_pages = 0;
+    Rill__Stats stats = RILL__STATS__INIT;
+    Rill__CtlStatus status = RILL__CTL_STATUS__INIT;
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    f.m_case = ctl ? RILL__CLIENT_FRAME__M_CTL_STATUS : RILL__CLIENT_FRAME__M_STATS;
+    if (ctl)
+        f.ctl_status = &status;
+    else
+        f.stats = &stats;
+    for (bool more = true; more && n_pages < 100; n_pages++) {
+        stats.after_model = status.after_model = models.last;
+        Rill__ServerFrame *a = ask(fd, &f);
+        const Rill__StatsReply *x = !a ? NULL
+            : ctl && a->m_case == RILL__SERVER_FRAME__M_CTL_STATUS ? a->ctl_status->stats
+            : !ctl && a->m_case == RILL__SERVER_FRAME__M_STATS ? a->stats : NULL;
+        if (!CHECK(x != NULL, "page %u", n_pages))
+            break;
+        for (size_t i = 0; i < x->n_models; i++)
+            name_note(&models, x->models[i]->name);
+        more = x->more;
+        CHECK(!more || x->n_models);
+        rill__server_frame__free_unpacked(a, NULL);
+    }
+    CHECK(models.n_ours == N_USED && !models.n_wrong && n_pages >= 2, "%u of %u, %u pages",
+          models.n_ours, models.n, n_pages);
     close(fd);
 }
 
@@ -241,11 +316,14 @@ int main(void)
     struct rill_client *sources[6];
     rig_start(&rig, "");
     test_models();
+    test_used_models();
     for (size_t i = 0; i < 6; i++)
         sources[i] = client(rig.sock);
     topics_make(sources, 6);
     test_topics(sources[0]);
     test_small_pages();
+    small_stats_see(rig.sock, false);
+    small_stats_see(rig.ctl, true);
     test_sessions(sources, 6);
     for (size_t i = 0; i < 6; i++)
         rill_client_free(sources[i]);

@@ -259,6 +259,27 @@ def info_whole(answers: List[Message]) -> Message:
     return dict(answers[0], models=[m for a in answers for m in a["models"]], topics=[t for a in answers for t in a["topics"]])
 
 
+def stats_page(answers: List[Message]) -> Optional[Message]:
+    """What asks for the next page of Stats after those that came; None: it was the last one."""
+    if answers and not (answers[-1]["more"] and answers[-1]["models"]):
+        return None
+    return {"after_model": answers[-1]["models"][-1]["name"] if answers else ""}
+
+
+def stats_whole(answers: List[Message]) -> Message:
+    """The pages as one."""
+    return dict(answers[0], models=[m for a in answers for m in a["models"]])
+
+
+def status_page(answers: List[Message]) -> Optional[Message]:
+    """As stats_page, of CtlStatus."""
+    return stats_page([a["stats"] for a in answers])
+
+
+def status_whole(answers: List[Message]) -> Message:
+    return dict(answers[0], stats=stats_whole([a["stats"] for a in answers]))
+
+
 def result(answer: Tuple[str, Message], want: str) -> Message:
     """The message of an answer, or the error that it is."""
     member, message = answer

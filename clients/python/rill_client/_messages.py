@@ -261,7 +261,9 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         4: ("topics", "message:TopicInfo", True),
         5: ("more", "bool", False),
     },
-    "Stats": {},
+    "Stats": {
+        1: ("after_model", "string", False),
+    },
     "ModelStats": {
         1: ("name", "string", False),
         2: ("streams", "uint32", False),
@@ -318,6 +320,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         19: ("cpu_us", "uint64", False),
         20: ("open_fds", "uint32", False),
         21: ("log_lines_lost", "uint64", False),
+        22: ("more", "bool", False),
         30: ("memory_connections_bytes", "uint64", False),
         31: ("memory_streams_bytes", "uint64", False),
         32: ("memory_topics_bytes", "uint64", False),
@@ -360,7 +363,9 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
     "Unsubscribe": {
         1: ("stream", "uint32", False),
     },
-    "CtlStatus": {},
+    "CtlStatus": {
+        1: ("after_model", "string", False),
+    },
     "CtlSessions": {
         1: ("after_conn", "uint32", False),
         2: ("after_stream", "uint32", False),

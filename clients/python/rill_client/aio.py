@@ -16,7 +16,8 @@ from typing import Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Mapp
 
 from . import events as ev
 from ._core import (CONTROL, SOCKET, Core, EncodingLike, StreamState, hello_take, info_page, info_whole, open_message,
-                    pcm_bytes, pcm_message, publish_message, result, socket_path, subscribe_message, whole_hello)
+                    pcm_bytes, pcm_message, publish_message, result, socket_path, stats_page, stats_whole, status_page,
+                    status_whole, subscribe_message, whole_hello)
 from ._wire import Message
 from .errors import RillError, StreamEnded, Timeout
 
@@ -205,7 +206,12 @@ class AsyncClient:
         return ev.make(ev.Info, info_whole(answers))
 
     async def stats(self) -> ev.Stats:
-        return ev.make(ev.Stats, await self._request("stats", {}, "stats"))
+        answers: List[Message] = []
+        page = stats_page(answers)
+        while page is not None:
+            answers.append(await self._request("stats", page, "stats"))
+            page = stats_page(answers)
+        return ev.make(ev.Stats, stats_whole(answers))
 
     async def health(self) -> ev.Health:
         return ev.make(ev.Health, await self._request("health", {}, "health"))
@@ -412,7 +418,12 @@ class AsyncControl(AsyncClient):
         return str((await self._request(member, message, "ctl_done"))["text"])
 
     async def status(self) -> ev.Status:
-        return ev.make(ev.Status, await self._request("ctl_status", {}, "ctl_status"))
+        answers: List[Message] = []
+        page = status_page(answers)
+        while page is not None:
+            answers.append(await self._request("ctl_status", page, "ctl_status"))
+            page = status_page(answers)
+        return ev.make(ev.Status, status_whole(answers))
 
     async def sessions(self) -> List[ev.Session]:
         out: List[ev.Session] = []

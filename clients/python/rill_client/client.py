@@ -9,7 +9,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from . import events as ev
 from ._core import (CONTROL, SOCKET, Core, EncodingLike, StreamState, hello_take, info_page, info_whole, open_message,
-                    pcm_bytes, pcm_message, publish_message, result, socket_path, subscribe_message, whole_hello)
+                    pcm_bytes, pcm_message, publish_message, result, socket_path, stats_page, stats_whole, status_page,
+                    status_whole, subscribe_message, whole_hello)
 from ._wire import Message
 from .errors import RillError, StreamEnded, Timeout
 
@@ -181,7 +182,12 @@ class Client:
 
     def stats(self) -> ev.Stats:
         """Counts of the daemon and of each model."""
-        return ev.make(ev.Stats, self._request("stats", {}, "stats"))
+        answers: List[Message] = []
+        page = stats_page(answers)
+        while page is not None:
+            answers.append(self._request("stats", page, "stats"))
+            page = stats_page(answers)
+        return ev.make(ev.Stats, stats_whole(answers))
 
     def health(self) -> ev.Health:
         """Whether the compute threads advance."""
@@ -408,7 +414,12 @@ class Control(Client):
         return str(self._request(member, message, "ctl_done")["text"])
 
     def status(self) -> ev.Status:
-        return ev.make(ev.Status, self._request("ctl_status", {}, "ctl_status"))
+        answers: List[Message] = []
+        page = status_page(answers)
+        while page is not None:
+            answers.append(self._request("ctl_status", page, "ctl_status"))
+            page = status_page(answers)
+        return ev.make(ev.Status, status_whole(answers))
 
     def sessions(self) -> List[ev.Session]:
         """Every connection and its streams."""
