@@ -4,7 +4,10 @@
 #include "daemon/conf_check.h"
 #include "daemon/daemon.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <unistd.h>
 
 #define DEFAULT_CONFIG RILLD_CONFIG      /* from the build: where the settings are installed */
 
@@ -31,6 +34,15 @@ struct options {
     bool check, print;
 };
 
+/* The exit code of what only prints. */
+static int printed(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    fprintf(stderr, "rilld: standard output: %s\n", strerror(errno));
+    return 1;
+}
+
 /* Exit code, or -1 to go on. */
 static int options_parse(struct options *o, int argc, char **argv)
 {
@@ -50,8 +62,8 @@ static int options_parse(struct options *o, int argc, char **argv)
         case OPT_CHECK: o->check = true; break;
         case OPT_PRINT: o->print = true; break;
         case OPT_FOREGROUND: break;
-        case 'V': puts("rilld " RILL_VERSION); return 0;
-        case 'h': fputs(help, stdout); return 0;
+        case 'V': puts("rilld " RILL_VERSION); return printed();
+        case 'h': fputs(help, stdout); return printed();
         default: return 2;
         }
     }
@@ -62,6 +74,17 @@ static int options_parse(struct options *o, int argc, char **argv)
     return -1;
 }
 
+/* What is closed would be the number of the next file or socket, and get what is meant for the
+ * log. What is written to standard output then fails, and the log goes nowhere. */
+static bool standard_open(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return false;
+    return true;
+}
+
 static void fault_print(const char *words)
 {
     fprintf(stderr, "rilld: %s\n", words);
@@ -70,6 +93,8 @@ static void fault_print(const char *words)
 int main(int argc, char **argv)
 {
     struct options o = { .config = NULL };
+    if (!standard_open())
+        return 1;
     if (argc > 1 && strcmp(argv[1], "--check-model") == 0)
         return check_main(argc, argv);
     char err[CONF_ERROR_BYTES];
@@ -78,7 +103,7 @@ int main(int argc, char **argv)
         return code;
     if (o.print && !o.config) {
         conf_print_template(stdout);
-        return 0;
+        return printed();
     }
     struct daemon *d = calloc(1, sizeof *d);
     if (!d) {
@@ -92,7 +117,7 @@ int main(int argc, char **argv)
         code = 1;
     } else if (o.print) {
         conf_print(&d->conf, stdout);
-        code = 0;
+        code = printed();
     } else if (o.check) {
         code = conf_check(&d->conf, fault_print) ? 0 : 1;
     } else {

@@ -110,7 +110,7 @@ int opts_parse(const struct command *cmd, const struct opt *table, int argc, cha
 {
     if (argc == 2 && !strcmp(argv[1], "--options")) {
         table_print(table);
-        exit(TOOL_OK);
+        exit(tool_end(TOOL_OK));
     }
     struct option longs[OPTIONS_MAX + 2];
     char letters[2 * OPTIONS_MAX + 4];
@@ -120,7 +120,7 @@ int opts_parse(const struct command *cmd, const struct opt *table, int argc, cha
     for (int c; (c = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
         if (c == 'h') {
             help_print(cmd, table);
-            exit(TOOL_OK);
+            exit(tool_end(TOOL_OK));
         }
         if (c == ':')
             return usage_fail(cmd, "an option wants a value: ", argv[optind - 1]);

@@ -2,8 +2,10 @@
 /* rill: the tool. One command a file; this table names them. */
 #include "tools/tool.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command *const commands[] = {
     &cmd_bench,
@@ -51,7 +53,17 @@ static int commands_print(void)
     return TOOL_OK;
 }
 
-int main(int argc, char **argv)
+/* What is closed would be the number of the next file or socket that is opened, and get what is
+ * meant for standard output. Read only: input ends at once, and what is written fails. */
+static bool standard_open(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != fd)
+            return false;
+    return true;
+}
+
+static int command_run(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "--commands"))
         return commands_print();
@@ -70,4 +82,11 @@ int main(int argc, char **argv)
     fprintf(stderr, "rill: unknown command '%s'\n\n", argv[1]);
     overview_print(stderr);
     return TOOL_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    if (!standard_open())
+        return TOOL_IO;
+    return tool_end(command_run(argc, argv));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/tool.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,16 @@ int tool_fail_status(const struct command *cmd, const rill_error *err)
 {
     return tool_fail(cmd, err->status == RILL_IO ? TOOL_IO : TOOL_BAD_INPUT, "%s: %s",
                      rill_status_text(err->status), err->text);
+}
+
+int tool_end(int code)
+{
+    bool flushed = fflush(stdout) == 0;
+    const char *why = flushed ? "not all of it was taken" : strerror(errno);
+    if (code != TOOL_OK || (flushed && !ferror(stdout)))
+        return code;
+    fprintf(stderr, "rill: standard output: %s\n", why);
+    return TOOL_IO;
 }
 
 void tool_cell_write(FILE *f, const char *text)

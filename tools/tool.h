@@ -53,6 +53,10 @@ int tool_fail(const struct command *cmd, int code, const char *fmt, ...);
 /* with the exit code of err->status */
 int tool_fail_status(const struct command *cmd, const rill_error *err);
 
+/* The exit code of a command that ended with code: with words another one where that was TOOL_OK and
+ * standard output did not take everything. */
+int tool_end(int code);
+
 /* A cell of a table of commas, in quotes where it has to be. */
 void tool_cell_write(FILE *f, const char *text);
 

@@ -74,6 +74,38 @@ good "no such format" refused 2 "out of range" rill pipe -f mp3
 good "no rate" refused 2 "out of range" rill pipe -r 5
 good "no arguments" refused 2 "wrong number" rill pipe x
 
+# A descriptor that is closed is nobody else's number.
+closed_in() { rill pipe <&- >"$dir/none.raw" && [ ! -s "$dir/none.raw" ]; }
+closed_out() { rill pipe --pace file <"$dir/noisy.raw" >&- 2>"$dir/cut"; [ $? = 4 ] && grep -q "standard output" "$dir/cut"; }
+closed_all() { rill pipe --pace file <&- >&- 2>&-; }
+# unwritten OUTPUT COMMAND...: it ends with 4 and words
+unwritten()
+{
+    to=$1
+    shift
+    if [ "$to" = closed ]; then "$@" >&- 2>"$dir/cut"; else "$@" >"$to" 2>"$dir/cut"; fi
+    [ $? = 4 ] && grep -q "standard output" "$dir/cut"
+}
+good "closed standard input is its end" closed_in
+good "closed standard output is told" closed_out
+good "all three closed" closed_all
+for to in closed /dev/full; do
+    good "rill --version: $to" unwritten $to rill --version
+    good "rill models: $to" unwritten $to rill models list
+    good "rill pipe --help: $to" unwritten $to rill pipe --help
+done
+good "no daemon is hurt" rill pipe </dev/null
+printf '[daemon]\nsocket = %s\ncontrol_socket =\n' "$dir/s2" >"$dir/second.conf"
+"$rilld" --config "$dir/second.conf" <&- >&- 2>&- &
+second=$!
+n=0
+while ! rill pipe -s "$dir/s2" </dev/null 2>"$dir/cut" && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done
+good "a daemon that began with all three closed" sh -c "rill pipe -s '$dir/s2' --pace file <'$dir/noisy.raw' | cmp - '$dir/clean.raw'"
+good "has nothing of its own there" sh -c "for fd in 0 1 2; do [ \"\$(readlink /proc/$second/fd/\$fd)\" = /dev/null ] || exit 1; done"
+kill $second
+wait $second
+good "rilld --print-config: /dev/full" sh -c "! '$rilld' --print-config >/dev/full 2>'$dir/cut' && grep -q 'standard output: No space' '$dir/cut'"
+
 export RATE=16000 RECORD="cat $dir/noisy.raw" PLAY="cp /dev/stdin $dir/played.raw"
 good "the shell example" "$root/examples/shell/clean_mic.sh"
 good "plays as much" size_is "$dir/played.raw" "$(wc -c <"$dir/noisy.raw")"
