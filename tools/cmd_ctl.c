@@ -184,7 +184,7 @@ const struct command cmd_ctl = {
         "  reload           read the settings and all loaded models again; says what is wrong with "
         "them\n"
         "  reload MODEL     load a model anew; streams that run keep the version they have\n"
-        "  sessions         connections, their streams and subscriptions\n"
+        "  sessions         open streams and subscriptions, by connection\n"
         "  stats            counts, histograms and memory (any socket answers)\n"
         "  status           state, load and figures of each model\n"
         "  swap MODEL       put the version that lies there now in the place of a loaded one\n"

@@ -161,12 +161,16 @@ int ctl_status(struct ctl *x)
 static json_t *session_json(const struct rill_client_session *s)
 {
     json_t *j =
-        json_pack("{s:i, s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:f}", "conn",
-                  (int) s->conn, "stream", (int) s->stream, "uid", (int) s->uid, "pid",
-                  (int) s->pid, "client", s->client, "model", s->model, "state", s->state, "pace",
+        json_pack("{s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:f}", "conn",
+                  (json_int_t) s->conn, "stream", (json_int_t) s->stream, "uid",
+                  (json_int_t) s->uid, "pid", (json_int_t) s->pid, "client", s->client, "model",
+                  s->model, "state", s->state, "pace",
                   s->pace == RILL_CLIENT_LIVE ? "live" : "file", "rate", (int) s->in.rate,
-                  "channels", (int) s->in.channels, "in_samples", (json_int_t) s->in_samples,
-                  "out_samples", (json_int_t) s->out_samples, "rtf", (double) s->rtf);
+                  "out_rate", (int) s->out.rate, "out_channels", (int) s->out.channels,
+                  "in_samples", (json_int_t) s->in_samples, "out_samples",
+                  (json_int_t) s->out_samples, "rtf", (double) s->rtf);
+    if (!s->is_subscription)        /* which gets what its source gives */
+        json_object_set_new(j, "channels", json_integer((json_int_t) s->in.channels));
     json_object_update_new(j,
                            json_pack("{s:i, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:I}", "serial",
                                      (int) s->serial, "compute_us", (json_int_t) s->compute_us,

@@ -133,6 +133,29 @@ static void test_ctl(void)
     }
 }
 
+static void test_subscription(void)
+{
+    const struct rill_client_publish p = { .topic = "desk" };
+    const struct rill_client_subscribe s = { .topic = "desk", .out = { 0, 2, RILL_CLIENT_S16 } };
+    struct rill_client *x;
+    int code;
+    CHECK(rill_client_publish(c, 2, &p, NULL) == 0, "%s", rill_client_error(c));
+    CHECK(rill_client_connect(&x, r.sock, "ears", 10000) == 0 &&
+              rill_client_subscribe(x, 7, &s, NULL) == 0,
+          "%s", rill_client_error(x));
+    json_t *j = ctl_json("sessions", &code), *list = json_object_get(j, "sessions"),
+           *mine = json_array_get(list, 1), *ears = json_array_get(list, 2);
+    CHECK(code == 0 && json_array_size(list) == 3);
+    CHECK(number(mine, "uid") == getuid() && number(mine, "channels") == 1 &&
+          number(mine, "out_channels") == 1 && number(mine, "out_rate") == 16000);
+    CHECK(json_is_true(json_object_get(ears, "subscription")) && json_object_get(ears, "uid") &&
+          number(ears, "uid") == getuid() && number(ears, "rate") == 16000 &&
+          number(ears, "out_channels") == 2 && number(ears, "out_rate") == 16000 &&
+          !json_object_get(ears, "channels"));
+    json_decref(j);
+    rill_client_free(x);
+}
+
 /* ---- a terminal ---- */
 
 /* -1 where there are none. */
@@ -269,6 +292,7 @@ int main(void)
     CHECK(done_us >= 960000, "%llu us computed", (unsigned long long) done_us);
     test_once();
     test_ctl();
+    test_subscription();
     test_terminal('q');
     test_terminal(SIGTERM);
     rill_client_free(c);
