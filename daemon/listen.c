@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/daemon.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -161,19 +163,37 @@ static int own_socket(struct listener *l, uint32_t mode, const char *group, char
     return -1;
 }
 
+union address {
+    struct sockaddr any;
+    struct sockaddr_un un;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+    struct sockaddr_storage room;
+};
+
+/* ADDRESS:PORT, and [ADDRESS]:PORT of the sixth version; false: the socket is of another kind. */
+static bool port_name(struct listener *l, const union address *a)
+{
+    char text[INET6_ADDRSTRLEN];
+    bool is_6 = a->any.sa_family == AF_INET6;
+    if (!is_6 && a->any.sa_family != AF_INET)
+        return false;
+    const void *of = is_6 ? (const void *) &a->in6.sin6_addr : &a->in.sin_addr;
+    if (inet_ntop(a->any.sa_family, of, text, sizeof text))
+        snprintf(l->name, sizeof l->name, is_6 ? "[%s]:%u" : "%s:%u", text,
+                 ntohs(is_6 ? a->in6.sin6_port : a->in.sin_port));
+    return true;
+}
+
 /* A name in the abstract space begins with @. */
 static void listener_name(struct listener *l)
 {
-    union {
-        struct sockaddr any;
-        struct sockaddr_un un;
-        struct sockaddr_storage room;
-    } a = { .any.sa_family = AF_UNSPEC };
+    union address a = { .any.sa_family = AF_UNSPEC };
     socklen_t len = sizeof a;
     size_t head = offsetof(struct sockaddr_un, sun_path);
     snprintf(l->name, sizeof l->name, "%s", l->path[0] ? l->path : "a passed socket");
-    if (l->path[0] || getsockname(l->fd, &a.any, &len) < 0 || a.any.sa_family != AF_UNIX ||
-        len <= head || len > sizeof a.un)
+    if (l->path[0] || getsockname(l->fd, &a.any, &len) < 0 || port_name(l, &a) ||
+        a.any.sa_family != AF_UNIX || len <= head || len > sizeof a.un)
         return;
     bool is_abstract = !a.un.sun_path[0];
     snprintf(l->name, sizeof l->name, "%s%.*s", is_abstract ? "@" : "",

@@ -24,7 +24,7 @@ int passed_listen(int *port)
 }
 
 /* The socket is descriptor 3 and the variables say so. */
-static void child_run(struct rig *r, int fd)
+static void child_run(struct rig *r, int fd, const char *name)
 {
     char pid[16];
     if (fd == 3)
@@ -34,15 +34,20 @@ static void child_run(struct rig *r, int fd)
     snprintf(pid, sizeof pid, "%d", (int) getpid());
     setenv("LISTEN_PID", pid, 1);
     setenv("LISTEN_FDS", "1", 1);
-    setenv("LISTEN_FDNAMES", "metrics", 1);
+    setenv("LISTEN_FDNAMES", name, 1);
     execl(getenv("RILLD"), "rilld", "-c", r->conf, (char *) NULL);
     _exit(127);
 }
 
-bool passed_start(struct rig *r, int fd)
+bool passed_start_as(struct rig *r, int fd, const char *name)
 {
     if (rig_fork(r) == 0)
-        child_run(r, fd);
+        child_run(r, fd, name);
     close(fd);
-    return rig_wait_ready(r) && rig_log_has(r, " ready: ", 30000);
+    return rig_log_has(r, " ready: ", 30000);
+}
+
+bool passed_start(struct rig *r, int fd)
+{
+    return passed_start_as(r, fd, "metrics") && rig_wait_ready(r);
 }

@@ -13,4 +13,7 @@ int passed_listen(int *port);
  * fd. Waits until it is ready. */
 bool passed_start(struct rig *r, int fd);
 
+/* The same under another name, and waits only for the line that says so. */
+bool passed_start_as(struct rig *r, int fd, const char *name);
+
 #endif

@@ -112,6 +112,22 @@ static void start_with_socket(struct rig *r, const char *more)
     CHECK(passed_start(r, fd));
 }
 
+/* A socket for clients that is no file's is named by where it listens. */
+static void test_data_socket(void)
+{
+    struct rig r;
+    char where[40];
+    port = 0;
+    int fd = passed_listen(&port);
+    snprintf(where, sizeof where, " 127.0.0.1:%d", port);
+    rig_dir(&r);
+    rig_conf(&r, "");
+    CHECK(passed_start_as(&r, fd, "data") && rig_log_has(&r, where, 5000) &&
+              !rig_log_has(&r, "a passed socket", 0),
+          "%s", rig_log(&r));
+    CHECK(rig_stop(&r) == 0);
+}
+
 static int http_connect(void)
 {
     struct sockaddr_in a = { .sin_family = AF_INET,
@@ -268,6 +284,7 @@ int main(void)
     signal(SIGPIPE, SIG_IGN);
     test_decision();
     test_random();
+    test_data_socket();
     test_pages();
     test_idle();
     test_unwell();
