@@ -76,7 +76,7 @@
     X(limits, output_hard_ms, INT, "4000", 10, 60000,                                              \
       "Output waiting for a client at which it is disconnected.")                                  \
     X(limits, output_stall_ms, INT, "60000", 100, 3600000,                                         \
-      "How long a client with waiting output may read nothing at all.")                            \
+      "How long output may wait for a client whose socket has no room for any of it.")             \
     X(limits, topic_keep_ms, INT, "10000", 0, 60000,                                               \
       "Most history that a published stream may keep for who subscribes later.")                   \
     X(limits, drain_grace_ms, INT, "10000", 0, 600000,                                             \

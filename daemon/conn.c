@@ -502,11 +502,14 @@ static void slow_check(struct conn *c, uint64_t now_us)
         queue && now_us > c->last_write_us + conf->limits_output_stall_ms * UINT64_C(1000);
     hard = hard > QUEUE_FLOOR_BYTES ? hard : QUEUE_FLOOR_BYTES;
     bool overdue = queue && subs_overdue(c, now_us);
-    if (soft || stalled || overdue || queue > hard || c->unsent_bytes > UNSENT_FACTOR * hard)
+    if (stalled)        /* a few bytes that are read make no room in it yet */
+        conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true,
+                   "%zu bytes wait, and your socket had no room for any of them for %u ms; read "
+                   "faster",
+                   queue, conf->limits_output_stall_ms);
+    else if (soft || overdue || queue > hard || c->unsent_bytes > UNSENT_FACTOR * hard)
         conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true, "%zu bytes wait to be read; %s", queue,
-                   stalled     ? "nothing was read for too long"
-                       : overdue ? "the topic ended long ago"
-                                 : "read as fast as you send");
+                   overdue ? "the topic ended long ago" : "read as fast as you send");
 }
 
 void conn_tick(struct conn *c, uint64_t now_us)

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static struct rig rig;
@@ -434,6 +435,32 @@ static void test_never_reads(void)
     close(fd);
 }
 
+/* A few bytes now and then make no room in the socket: it is told so, not that nothing was read. */
+static void test_reads_too_little(void)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    Rill__Ping m = RILL__PING__INIT;
+    static uint8_t payload[1000], b[2048];
+    struct rig own;
+    m.payload.data = payload;
+    m.payload.len = sizeof payload;
+    f.req = 1;
+    f.m_case = RILL__CLIENT_FRAME__M_PING;
+    f.ping = &m;
+    rig_start(&own, "[limits]\noutput_stall_ms = 1000\n");
+    int fd = raw_hello(own.sock);
+    size_t n = frame_make(b, sizeof b, &f), sent = 0;
+    while (sent < 200 && raw_send(fd, b, n))        /* less than the daemon lets wait */
+        sent++;
+    CHECK(sent == 200);
+    for (uint64_t end = now_ms() + 30000; now_ms() < end; usleep(100000))
+        if (rig_log_has(&own, "SLOW_CONSUMER", 0) || recv(fd, b, 64, MSG_DONTWAIT) <= 0)
+            break;
+    CHECK(rig_log_has(&own, "your socket had no room for any of them for 1000 ms", 5000));
+    close(fd);
+    CHECK(rig_stop(&own) == 0);
+}
+
 static void test_file_waits_for_reader(void)
 {
     /* A file stream whose client stops reading pauses, and goes on when it reads again. */
@@ -567,6 +594,7 @@ int main(void)
     test_questions();
     test_quota();
     test_never_reads();
+    test_reads_too_little();
     CHECK(rig_log_has(&rig, "stream=", 100) && rig_log_has(&rig, " rtf=", 100));
     CHECK(rig_log_has(&rig, "model=rill-denoise streams=", 10000) &&
           rig_log_has(&rig, " rtf_p99=", 100));
