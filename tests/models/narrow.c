@@ -271,7 +271,7 @@ int main(void)
     struct given want, want_f32;
     test_root_make();
     mkdir(test_path("m", ""), 0700);
-    const char *path = strdup(test_path("m", "cell.onnx"));
+    char *path = strdup(test_path("m", "cell.onnx"));
     cell_write(path, -2, 0);
     rill_plan *p = plan_of(path, NULL, NULL, &err);
     CHECK(p && kernel_is(p, "cell_seq_f32"), "without the transform: %s", err.text);
@@ -289,5 +289,6 @@ int main(void)
     too_large();
     by_conf(&want, &want_f32);
     test_root_drop();
+    free(path);
     return check_done();
 }
