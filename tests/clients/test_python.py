@@ -17,6 +17,7 @@ import rig
 import rill_client.aio
 import rill_client.client
 import rill_client as rc
+from rill_client._wire import encode
 from rill_client.aio import AsyncClient, AsyncControl
 
 NOISY, RATE = rig.wav("noisy.wav")
@@ -579,6 +580,29 @@ class Impostors(unittest.TestCase):
                     else:
                         with rc.Client(other.path) as client:
                             again(client)
+            finally:
+                other.close()
+
+    def test_closed_while_reading_waits_for_room(self):
+        """The reason lies behind more events than the client takes."""
+        def frame(member, message, req=0):
+            data = encode("ServerFrame", {"req": req, member: message})
+            return len(data).to_bytes(4, "little") + data
+        vads = [frame("vad", {"stream": 1, "pos": i, "prob": 0.5}) for i in range(8000)]
+        error = bytes.fromhex("0b 00 00 00 52 09 10 0c 1a 03 61 62 63 20 01")
+
+        async def run():
+            async with await AsyncClient.connect(other.path, max_events=3) as client:
+                await client.open(rate=RATE)
+                while other.thread.is_alive():
+                    await asyncio.sleep(0.05)
+                await asyncio.sleep(0.1)
+                await client.ping()
+        for many in (vads[:20], vads):
+            other = rig.Impostor([PREFACE + HELLO, frame("opened", {"stream": 1, "credit_samples": 1600}, 2)], last=b"".join(many) + error)
+            try:
+                with self.assertRaisesRegex(rc.Overloaded, "QUOTA: abc"):
+                    asyncio.run(run())
             finally:
                 other.close()
 

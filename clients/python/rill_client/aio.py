@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Mapping, Optional, Set, Type, TypeVar, Union
+from typing import Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Mapping, Optional, Set, Tuple, Type, TypeVar, Union
 
 from . import events as ev
 from ._core import (CONTROL, SOCKET, Core, EncodingLike, StreamState, hello_take, info_page, info_whole, open_message,
@@ -24,6 +24,36 @@ from .errors import RillError, StreamEnded, Timeout
 C = TypeVar("C", bound="AsyncClient")
 
 
+class _Reader(asyncio.StreamReader):
+    """A write that fails does not end what there is to read: an Error that explains it may lie in the socket still."""
+
+    socket: Any = None
+    ended = False               #: then nothing waits for room any more
+
+    def set_exception(self, exc: BaseException) -> None:
+        try:
+            with self.socket.dup() as rest:
+                rest.setblocking(False)
+                while True:
+                    data = rest.recv(1 << 16)
+                    if not data:
+                        break
+                    self.feed_data(data)
+        except OSError:
+            pass
+        self.ended = True
+        self.feed_eof()
+
+
+async def _connect(path: str) -> Tuple[_Reader, asyncio.StreamWriter]:
+    loop = asyncio.get_running_loop()
+    reader = _Reader(loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    transport, _ = await loop.create_unix_connection(lambda: protocol, path)
+    reader.socket = transport.get_extra_info("socket")
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
 class AsyncClient:
     """A connection to rilld's audio socket; made by connect(). The parameters and errors are those of Client.
 
@@ -33,7 +63,7 @@ class AsyncClient:
 
     _variable, _default = "RILL_SOCKET", SOCKET
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeout: float, max_events: int):
+    def __init__(self, reader: _Reader, writer: asyncio.StreamWriter, timeout: float, max_events: int):
         self._core = Core()
         self._reader, self._writer = reader, writer
         self._timeout, self._max_events = timeout, max_events
@@ -48,7 +78,7 @@ class AsyncClient:
         """Connects; raises ConnectionLost where nobody listens."""
         path = socket_path(path, cls._variable, cls._default)
         try:
-            reader, writer = await asyncio.wait_for(asyncio.open_unix_connection(path), timeout)
+            reader, writer = await asyncio.wait_for(_connect(path), timeout)
         except asyncio.TimeoutError:
             raise Core().lost("%s: nobody answers" % path) from None
         except OSError as e:
@@ -112,7 +142,8 @@ class AsyncClient:
                     break
                 self._core.feed(data)
                 self._wake()
-                while sum(len(s.queue) for s in self._core.streams.values()) >= self._max_events:
+                while not self._reader.ended and \
+                        sum(len(s.queue) for s in self._core.streams.values()) >= self._max_events:
                     self._room.clear()
                     await self._room.wait()
         except OSError as e:
@@ -146,8 +177,6 @@ class AsyncClient:
             raise self._core.failure
         try:
             self._writer.write(data)        # at once: what is sent keeps its order
-            if self._writer.transport.is_closing():
-                self._rest_read()
             async with self._writing:
                 await asyncio.wait_for(self._writer.drain(), self._timeout)
         except asyncio.TimeoutError:
@@ -156,20 +185,6 @@ class AsyncClient:
             self._room.set()
             await asyncio.wait({self._task}, timeout=1.0)   # an Error may have come that explains it
             raise self._core.lost(e.strerror or str(e)) from None
-
-    def _rest_read(self) -> None:
-        """The daemon closed before something was sent, and the transport will read no more: an Error may lie in the
-        socket. It goes to the reader, behind what came before."""
-        try:
-            with self._writer.get_extra_info("socket").dup() as rest:
-                rest.setblocking(False)
-                while True:
-                    data = rest.recv(1 << 16)
-                    if not data:
-                        return
-                    self._reader.feed_data(data)
-        except OSError:
-            return
 
     # ---- questions
 
