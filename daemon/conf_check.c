@@ -4,13 +4,16 @@
 #include "daemon/pins.h"
 #include "daemon/registry.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <string.h>
+#include <unistd.h>
 
 struct checking {
     const struct conf *conf;
     const char *key;                /* that the name is of */
-    void (*tell)(const char *words);
+    void (*tell)(char *words);
     bool good;
 };
 
@@ -31,12 +34,33 @@ static bool name_check(void *arg, const char *name)
     return true;
 }
 
+static bool folder_is_default(const char *dir)
+{
+    struct conf defaults;
+    char of[CONF_STR_BYTES];
+    conf_defaults(&defaults);
+    for (unsigned i = 0; folders_part(defaults.models_model_path, i, of, sizeof of); i++)
+        if (strcmp(of, dir) == 0)
+            return true;
+    return false;
+}
+
 static void folders_check(struct checking *k)
 {
     char dir[CONF_STR_BYTES];
-    for (unsigned i = 0; folders_part(k->conf->models_model_path, i, dir, sizeof dir); i++)
-        if (dir[0] && dir[0] != '/')
+    for (unsigned i = 0; folders_part(k->conf->models_model_path, i, dir, sizeof dir); i++) {
+        if (!dir[0])
+            continue;
+        if (dir[0] != '/') {
             fault_tell(k, "models.model_path", dir, "must begin with /; it would be passed over");
+            continue;
+        }
+        int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), why = errno;
+        if (fd >= 0)
+            close(fd);
+        else if (why != ENOENT || !folder_is_default(dir))
+            fault_tell(k, "models.model_path", dir, strerror(why));
+    }
 }
 
 /* Every line is read, since a bad one keeps all models out. */
@@ -57,7 +81,7 @@ static void group_check(struct checking *k)
         fault_tell(k, "daemon.socket_group", group, "there is no such group");
 }
 
-bool conf_check(const struct conf *c, void (*tell)(const char *words))
+bool conf_check(const struct conf *c, void (*tell)(char *words))
 {
     struct checking k = { .conf = c, .tell = tell, .good = true, .key = "models.default_model" };
     group_check(&k);

@@ -5,8 +5,9 @@
 
 #include "daemon/conf.h"
 
-/* Looks for the models, the pins and the group that the settings name; loads nothing. Calls tell
- * with words for each that is not there or cannot be read. True if all are well. */
-bool conf_check(const struct conf *c, void (*tell)(const char *words));
+/* Looks for the folders, the models, the pins and the group that the settings name; loads nothing.
+ * Calls tell with words, which it may change, for each that is not there or cannot be read. Folders
+ * of the default model_path may be missing. True if all are well. */
+bool conf_check(const struct conf *c, void (*tell)(char *words));
 
 #endif

@@ -212,11 +212,16 @@ static void stderr_write(const struct log *l, enum log_level level, const char *
     (void) w;
 }
 
-static void put(const struct log *l, enum log_level level, enum log_event event, char *line)
+void log_clean(char *line)
 {
     for (char *c = line; *c; c++)
         if ((unsigned char) *c < ' ' || *c == 0x7f)
             *c = ' ';
+}
+
+static void put(const struct log *l, enum log_level level, enum log_event event, char *line)
+{
+    log_clean(line);
     if (!l->state || l->state->journal_fd < 0 || !journal_send(l->state, level, event, line))
         stderr_write(l, level, line);
 }

@@ -49,6 +49,8 @@ void log_line(const struct log *l, enum log_level level, const char *format, ...
 void log_event(const struct log *l, enum log_level level, enum log_event event, const char *format,
                ...) __attribute__((format(printf, 4, 5)));
 
+void log_clean(char *line);             /* control bytes become blanks; every line is so written */
+
 /* The fields of a line for the journal, as one datagram; the bytes, at most cap. Words before the
  * first that is no key=value pair and all after it are in MESSAGE only. */
 unsigned long log_fields(char *to, unsigned long cap, enum log_level level, enum log_event event,

@@ -17,8 +17,8 @@ static const char help[] =
     "\n"
     "  -c, --config FILE    settings (default " DEFAULT_CONFIG ", which may be missing);\n"
     "                       conf.d/*.conf beside it is read after it\n"
-    "      --check-config   read the settings, look for the models, pins and group that they\n"
-    "                       name, say what is wrong, and exit\n"
+    "      --check-config   read the settings, look for the folders, models, pins and group\n"
+    "                       that they name, say what is wrong, and exit\n"
     "      --print-config   print every setting with its help and default, and exit;\n"
     "                       with --config: print the settings that are in force\n"
     "      --foreground     accepted; rilld always stays in the foreground\n"
@@ -85,8 +85,10 @@ static bool standard_open(void)
     return true;
 }
 
-static void fault_print(const char *words)
+/* Words quote the settings, which may hold anything. */
+static void fault_print(char *words)
 {
+    log_clean(words);
     fprintf(stderr, "rilld: %s\n", words);
 }
 
@@ -113,7 +115,7 @@ int main(int argc, char **argv)
     d->conf_may_miss = !o.config;
     snprintf(d->conf_path, sizeof d->conf_path, "%s", o.config ? o.config : DEFAULT_CONFIG);
     if (!conf_load(&d->conf, d->conf_path, d->conf_may_miss, err)) {
-        fprintf(stderr, "rilld: %s\n", err);
+        fault_print(err);
         code = 1;
     } else if (o.print) {
         conf_print(&d->conf, stdout);

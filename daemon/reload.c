@@ -60,18 +60,23 @@ static bool preload_one(void *arg, const char *name)
     return false;
 }
 
-/* Streams may name other models, so the daemon runs without it. */
-static void default_look(struct daemon *d)
+/* Streams may name other models, so the daemon runs without it. Words for the log and who asked. */
+static bool default_is_there(struct daemon *d, char *words, size_t n)
 {
     const char *name = d->conf.models_default_model;
     char why[FOLDERS_WHY_BYTES];
-    if (!model_is_there(d->conf.models_model_path, name, why))
-        log_line(&d->log, LOG_WARN, "models.default_model: '%s': %s", name, why);
+    words[0] = '\0';
+    if (model_is_there(d->conf.models_model_path, name, why))
+        return true;
+    snprintf(words, n, "models.default_model: '%.80s': %s", name, why);
+    log_line(&d->log, LOG_WARN, "%s", words);
+    return false;
 }
 
 bool daemon_preload(struct daemon *d)
 {
-    default_look(d);
+    char words[FOLDERS_WHY_BYTES + 120];
+    default_is_there(d, words, sizeof words);
     return model_names_each(d->conf.models_preload, preload_one, d);
 }
 
@@ -116,7 +121,7 @@ static void models_apply(struct reload *r)
 static void reload_apply(struct reload *r)
 {
     struct daemon *d = r->daemon;
-    char fixed[256], text[400] = "";
+    char fixed[256], missing[FOLDERS_WHY_BYTES + 120], text[sizeof fixed + sizeof missing + 40] = "";
     conf_restart_keys(&d->conf, &r->conf, fixed, sizeof fixed);
     if (fixed[0])
         snprintf(text, sizeof text, "these need a restart: %s", fixed);
@@ -133,6 +138,9 @@ static void reload_apply(struct reload *r)
     log_set_level(&d->log, d->conf.log_level);
     log_event(&d->log, LOG_INFO, EVENT_RELOADED, "reloaded %s%s%s", d->conf_path,
               text[0] ? "; " : "", text);
+    if (!default_is_there(d, missing, sizeof missing))
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", text[0] ? "; " : "",
+                 missing);
     answer(r, text, true);
 }
 

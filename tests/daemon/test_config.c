@@ -155,6 +155,11 @@ static void test_named(void)
     test_names("[models]\npreload = wiener half\n", "");
     test_names("[models]\npreload =\n", "");
     test_names("[models]\nmodel_path = here:/nonexistent\n", "models.model_path: 'here': must");
+    test_names("[models]\nmodel_path = /tmp:/nonexistent\n",
+               "models.model_path: '/nonexistent': No such file");
+    test_names("[models]\nmodel_path = /dev/null\n", "'/dev/null': Not a directory");
+    test_names("[models]\nmodel_path = /var/lib/rill/models:/usr/share/rill/models\n", "");
+    test_names("[models]\nmodel_path =\n", "");
     test_names("[daemon]\nsocket_group = no-such-group-here\n",
                "daemon.socket_group: 'no-such-group-here': there is no such group");
     test_names("[daemon]\nsocket_group = root\n", "");
@@ -246,6 +251,15 @@ static void test_pin_files(void)
     test_names(conf, "fifo: is no file");
 }
 
+/* What the settings hold does not reach the terminal as it is. */
+static void test_clean(const char *text)
+{
+    int code;
+    file_write("rilld.conf", text);
+    const char *out = check(&code);
+    CHECK(code == 1 && strstr(out, "red") && !strpbrk(out, "\033\a\x7f"), "%s", out);
+}
+
 /* Blanks before a key mean nothing, nor does the length up to the most. */
 static void test_lines(void)
 {
@@ -332,6 +346,10 @@ int main(void)
     test_named();
     test_pin_lines();
     test_pin_files();
+    test_clean("[models]\npreload = a\033[31mred\n");
+    test_clean("[models]\nmodel_path = /\a\x7f/red\n");
+    test_clean("[models]\ncolour\033[31mred = 1\n");
+    test_clean("[log]\nlevel = \033[31mred\n");
     test_template();
     test_options();
     test_drop_ins();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Models that come, go and follow one another while streams run. */
-#include "tests/daemon/harness.h"
+#include "tests/daemon/model_rig.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,118 +9,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define N_FRAMES 16000
-
-static float sound[N_FRAMES];
-
-static struct rill_client *client(const char *sock)
-{
-    struct rill_client *c;
-    if (rill_client_connect(&c, sock, "models", 30000)) {
-        printf("%s\n", rill_client_error(c));
-        exit(1);
-    }
-    return c;
-}
-
-static void sound_make(void)
-{
-    uint32_t seed = 7;
-    for (int i = 0; i < N_FRAMES; i++)
-        sound[i] = noise(&seed);
-}
-
-static void path_in(char ret[256], const struct rig *r, const char *name)
-{
-    snprintf(ret, 256, "%s/models/%s", r->dir, name);
-}
-
-/* The file is replaced as installers do it: a new one is renamed over it. */
-static void text_put(const char *path, const char *text)
-{
-    char beside[400];
-    snprintf(beside, sizeof beside, "%s.new", path);
-    FILE *f = fopen(beside, "w");
-    if (!f || fputs(text, f) < 0 || fclose(f) || rename(beside, path))
-        give_up("%s: %s", path, strerror(errno));
-}
-
-static void model_put(const struct rig *r, const char *name, const char *text)
-{
-    char path[256], file[300];
-    path_in(path, r, "");
-    mkdir(path, 0700);
-    path_in(path, r, name);
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
-        give_up("%s: %s", path, strerror(errno));
-    snprintf(file, sizeof file, "%s/graph.nnef", path);
-    text_put(file, text);
-}
-
-static struct rill_client_open open_of(const char *model)
-{
-    return (struct rill_client_open) {
-        .model = model, .in = { 16000, 1, RILL_CLIENT_F32 }, .align = true, .pace = RILL_CLIENT_FILE
-    };
-}
-
-/* The volume of what a whole stream of `model` gives back: 1, 0.5; 0 if it failed. Words in err. */
-static float volume_of(struct rig *r, const char *model, char err[512])
-{
-    struct rill_client_open o = open_of(model);
-    struct result got;
-    float v = 0, y;
-    if (stream_whole(r->sock, &o, sound, 2000, sizeof(float), 700, &got, err) &&
-        got.bytes == 2000 * sizeof y) {
-        memcpy(&y, got.pcm + 1000 * sizeof y, sizeof y);
-        v = y / sound[1000];
-    }
-    result_free(&got);
-    return v;
-}
-
-/* A stream that is sent bit by bit while something else happens. */
-struct slow_stream {
-    struct rill_client *c;
-    struct result got;
-    size_t at;
-};
-
-static void slow_open(struct slow_stream *s, struct rig *r, const char *model)
-{
-    struct rill_client_open o = open_of(model);
-    memset(s, 0, sizeof *s);
-    s->c = client(r->sock);
-    result_listen(s->c, &s->got);
-    s->got.frame_bytes = sizeof(float);
-    CHECK(rill_client_open(s->c, 1, &o, &s->got.opened) == 0, "%s", rill_client_error(s->c));
-}
-
-static void slow_send(struct slow_stream *s, size_t n)
-{
-    n = n < N_FRAMES - s->at ? n : N_FRAMES - s->at;
-    CHECK(rill_client_send(s->c, 1, sound + s->at, n * sizeof(float)) == 0, "%s",
-          rill_client_error(s->c));
-    s->at += n;
-}
-
-/* Sends the rest. Every sample came back, at that volume and to the bit. */
-static void slow_close(struct slow_stream *s, float volume)
-{
-    static float want[N_FRAMES];
-    slow_send(s, N_FRAMES);
-    CHECK(rill_client_finish(s->c, 1, &s->got.fin) == 0, "%s", rill_client_error(s->c));
-    for (int i = 0; i < N_FRAMES; i++)
-        want[i] = sound[i] * volume;
-    CHECK(s->got.bytes == sizeof want && memcmp(s->got.pcm, want, sizeof want) == 0 &&
-              s->got.pos_good,
-          "%zu bytes, in %llu, out %llu, dropped %llu, error %d", s->got.bytes,
-          (unsigned long long) s->got.fin.in, (unsigned long long) s->got.fin.out,
-          (unsigned long long) s->got.fin.dropped, s->got.error_code);
-    rill_client_free(s->c);
-    result_free(&s->got);
-}
 
 /* ---- versions ---- */
 
@@ -180,46 +68,6 @@ static void test_reload_all(void)
     slow_close(&old, 1);
     rill_client_free(ctl);
     CHECK(rig_stop(&r) == 0);
-}
-
-struct counted {
-    const char *model;
-    uint64_t opened, streams;
-    char state[16];
-};
-
-static void on_stats(void *arg, const struct rill_client_model_stats *m)
-{
-    struct counted *n = arg;
-    if (strcmp(m->name, n->model))
-        return;
-    n->opened = m->streams_opened;
-    n->streams = m->streams;
-}
-
-static void on_model(void *arg, const struct rill_client_model *m)
-{
-    struct counted *n = arg;
-    if (!strcmp(m->name, n->model))
-        snprintf(n->state, sizeof n->state, "%s", m->state);
-}
-
-static struct counted count_of(struct rill_client *ctl, const char *model)
-{
-    struct counted n = { .model = model };
-    struct rill_client_status st;
-    CHECK(rill_client_ctl_status(ctl, &st, on_stats, &n) == 0 &&
-          rill_client_info(ctl, on_model, &n) == 0);
-    return n;
-}
-
-static bool state_comes(struct rill_client *ctl, const char *model, const char *state,
-                        int timeout_ms)
-{
-    for (uint64_t end = now_ms() + (uint64_t) timeout_ms; now_ms() < end; usleep(50000))
-        if (!strcmp(count_of(ctl, model).state, state))
-            return true;
-    return false;
 }
 
 static void test_unload(void)
@@ -446,15 +294,6 @@ static void test_stop_while_preloading(void)
 
 /* ---- names ---- */
 
-static int open_code(struct rig *r, const char *name)
-{
-    struct rill_client *c = client(r->sock);
-    struct rill_client_open o = open_of(name);
-    int code = rill_client_open(c, 1, &o, NULL) == 0 ? 0 : rill_client_error_code(c);
-    rill_client_free(c);
-    return code;
-}
-
 /* The zero byte is put where the placeholder was, so that the frame's lengths stay right. */
 static int open_code_with_zero(struct rig *r, const char *name)
 {
@@ -554,205 +393,6 @@ static void test_names(void)
               open_code(&r, "turned") == RILL__CODE__NO_MODEL);
         rill_client_free(ctl);
     }
-    CHECK(rig_stop(&r) == 0);
-}
-
-/* A folder that cannot be searched is told with its name and why, and is no missing model. */
-static void test_folder_unreadable(void)
-{
-    struct rig r;
-    struct slow_stream s;
-    char dir[256], aside[300], words[400], err[512];
-    rig_start(&r, "");
-    struct rill_client *ctl = client(r.ctl);
-    model_put(&r, "m", "wiener");
-    model_put(&r, "loaded", "wiener");
-    slow_open(&s, &r, "loaded");
-    snprintf(dir, sizeof dir, "%s/models", r.dir);
-    snprintf(aside, sizeof aside, "%s.aside", dir);
-    CHECK(rename(dir, aside) == 0 && symlink("models", dir) == 0);
-    snprintf(words, sizeof words, "%s of model_path cannot be searched for it: Too many", dir);
-    CHECK(open_code(&r, "m") == RILL__CODE__MODEL_FAILED);
-    CHECK(volume_of(&r, "m", err) == 0 && strstr(err, words), "%s", err);
-    const char *names[] = { "m", "loaded" };
-    for (int i = 0; i < 2; i++)
-        CHECK(rill_client_ctl_reload_model(ctl, names[i]) < 0 &&
-                  rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
-                  strstr(rill_client_error(ctl), words),
-              "%s: %s", names[i], rill_client_error(ctl));
-    CHECK(rill_client_ctl_load(ctl, "m") < 0 && strstr(rill_client_error(ctl), words), "%s",
-          rill_client_error(ctl));
-    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), words), "%s",
-          rill_client_error(ctl));
-    CHECK(open_code(&r, "half") == RILL__CODE__MODEL_FAILED && volume_of(&r, "half", err) == 0 &&
-              strstr(err, words),
-          "the folder may hold another one than what is built in: %s", err);
-    CHECK(rill_client_ctl_load(ctl, "half") < 0 && strstr(rill_client_error(ctl), words), "%s",
-          rill_client_error(ctl));
-    CHECK(unlink(dir) == 0 && rename(aside, dir) == 0);
-    CHECK(volume_of(&r, "m", err) == 1, "%s", err);
-    CHECK(open_code(&r, "nosuch") == RILL__CODE__NO_MODEL);
-    slow_close(&s, 1);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
-}
-
-/* What lies in a folder under the name of a built-in model never gives way to that one while it
- * cannot be told whether it is still there. */
-static void test_over_builtin(void)
-{
-    struct rig r;
-    char dir[256], aside[300], more[400], err[512];
-    struct stat st;
-    rig_start(&r, "");
-    struct rill_client *ctl = client(r.ctl);
-    model_put(&r, "half", "wiener");
-    CHECK(volume_of(&r, "half", err) == 1, "%s", err);
-    snprintf(dir, sizeof dir, "%s/models", r.dir);
-    snprintf(aside, sizeof aside, "%s.aside", dir);
-    CHECK(rename(dir, aside) == 0 && symlink("models", dir) == 0);
-    CHECK(rill_client_ctl_swap(ctl, "half") < 0 && rill_client_ctl_reload(ctl) < 0);
-    CHECK(volume_of(&r, "half", err) == 1, "the operator's stays: %s", err);
-    CHECK(rill_client_ctl_unload(ctl, "half") == 0);
-    CHECK(volume_of(&r, "half", err) == 0 && strstr(err, "cannot be searched"), "%s", err);
-    CHECK(unlink(dir) == 0);
-    CHECK(volume_of(&r, "half", err) == 0.5f, "no folder, so what is built in: %s", err);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
-    /* Neither does a later folder take its place, nor does a preload pass. */
-    rig_dir(&r);
-    snprintf(dir, sizeof dir, "%s/loop", r.dir);
-    CHECK(symlink("loop", dir) == 0);
-    snprintf(more, sizeof more, "model_path = %s/loop:%s/models\npreload = half\n", r.dir, r.dir);
-    rig_conf(&r, more);
-    model_put(&r, "half", "half");
-    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
-    CHECK(rig_spawn(&r, argv) && rig_wait(&r, 20000) == 1);
-    CHECK(stat(r.dir, &st) == 0 && strstr(rig_log(&r), "/loop of model_path cannot be searched"),
-          "%s", rig_log(&r));
-    rig_clean(&r);
-}
-
-/* The next error's code and retry_ms; 0 if there is none. */
-static int error_of(int fd, uint32_t *retry_ms)
-{
-    Rill__ServerFrame *a = raw_answer(fd, 20000);
-    int code = 0;
-    if (a && a->m_case == RILL__SERVER_FRAME__M_ERROR) {
-        code = (int) a->error->code;
-        *retry_ms = a->error->retry_ms;
-    }
-    if (a)
-        rill__server_frame__free_unpacked(a, NULL);
-    return code;
-}
-
-/* Want of descriptors passes, and clients are told when to try again. */
-static void test_passing(void)
-{
-    struct rig r;
-    struct rlimit old, none;
-    char err[512];
-    uint32_t retry_ms = 0;
-    rig_start(&r, "");
-    int raw = raw_hello(r.ctl);
-    model_put(&r, "half", "wiener");
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__CtlLoad m = RILL__CTL_LOAD__INIT;
-    m.model = (char *) (uintptr_t) "half";
-    f.m_case = RILL__CLIENT_FRAME__M_CTL_LOAD;
-    f.ctl_load = &m;
-    CHECK(prlimit(r.pid, RLIMIT_NOFILE, NULL, &old) == 0);
-    for (rlim_t n = 3; n < 40; n++) {
-        none = (struct rlimit) { n, old.rlim_max };
-        CHECK(prlimit(r.pid, RLIMIT_NOFILE, &none, NULL) == 0);
-        CHECK(raw_frame(raw, &f));
-        int code = error_of(raw, &retry_ms);
-        if (!code)
-            break;
-        CHECK(n > 3 || (code == RILL__CODE__OVERLOADED && retry_ms > 0), "%d, %u ms", code,
-              retry_ms);
-        CHECK(code == RILL__CODE__OVERLOADED || code == RILL__CODE__MODEL_FAILED);
-    }
-    CHECK(prlimit(r.pid, RLIMIT_NOFILE, &old, NULL) == 0);
-    CHECK(volume_of(&r, "half", err) == 1, "%s", err);
-    close(raw);
-    CHECK(rig_stop(&r) == 0);
-}
-
-/* ---- many ---- */
-
-#define PLACES 256
-
-static void count_model(void *arg, const struct rill_client_model *m)
-{
-    unsigned *n = arg;
-    (void) m;
-    ++*n;
-}
-
-static unsigned listed(struct rill_client *c)
-{
-    unsigned n = 0;
-    CHECK(rill_client_info(c, count_model, &n) == 0, "%s", rill_client_error(c));
-    return n;
-}
-
-/* A list takes no place from what is asked for, and shows what is there. */
-static void test_many(void)
-{
-    struct rig r;
-    char name[32], cmd[200], err[512];
-    rig_start(&r, "");
-    struct rill_client *ctl = client(r.ctl), *c = client(r.sock);
-    unsigned few = listed(c);
-    for (int i = 0; i < 300; i++) {
-        snprintf(name, sizeof name, "m%03d", i);
-        model_put(&r, name, i % 2 ? "half" : "wiener");
-    }
-    CHECK(listed(c) == PLACES);
-    CHECK(rig_log_has(&r, "more models than the 256 that are listed", 5000));
-    for (int i = 0; i < 300; i += 7) {
-        snprintf(name, sizeof name, "m%03d", i);
-        CHECK(volume_of(&r, name, err) == (i % 2 ? 0.5f : 1.0f), "%s: %s", name, err);
-    }
-    CHECK(listed(c) == PLACES);
-    for (int i = 0; i < 300; i += 7) {
-        snprintf(name, sizeof name, "m%03d", i);
-        CHECK(!strcmp(count_of(ctl, name).state, "ready"), "%s", name);
-        CHECK(rill_client_ctl_unload(ctl, name) == 0);
-    }
-    snprintf(cmd, sizeof cmd, "rm -rf '%s/models'", r.dir);
-    CHECK(system(cmd) == 0);
-    model_put(&r, "fresh", "half");
-    CHECK(rill_client_ctl_reload(ctl) == 0, "%s", rill_client_error(ctl));
-    CHECK(rill_client_ctl_load(ctl, "fresh") == 0, "%s", rill_client_error(ctl));
-    CHECK(listed(c) == few + 1, "%u, not %u", listed(c), few + 1);
-    rill_client_free(c);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
-}
-
-/* As many as there can be are loaded: the words say so, and what to do. */
-static void test_full(void)
-{
-    struct rig r;
-    char name[32];
-    int refused = 0;
-    rig_start(&r, "check = no\nkeep_alive_s = 0\n");
-    struct rill_client *ctl = client(r.ctl);
-    for (int i = 0; i < PLACES + 1 && !refused; i++) {
-        snprintf(name, sizeof name, "m%03d", i);
-        model_put(&r, name, "half");
-        if (rill_client_ctl_load(ctl, name) < 0)
-            refused = rill_client_error_code(ctl);
-    }
-    CHECK(refused == RILL__CODE__QUOTA && strstr(rill_client_error(ctl), "256 models are in use") &&
-              strstr(rill_client_error(ctl), "rill ctl unload"),
-          "%d: %s", refused, rill_client_error(ctl));
-    CHECK(rill_client_ctl_unload(ctl, "m007") == 0 && rill_client_ctl_load(ctl, name) == 0, "%s",
-          rill_client_error(ctl));
-    rill_client_free(ctl);
     CHECK(rig_stop(&r) == 0);
 }
 
@@ -1038,11 +678,6 @@ int main(int argc, char **argv)
         test_real();
         return check_end();
     }
-    test_folder_unreadable();
-    test_over_builtin();
-    test_passing();
-    test_many();
-    test_full();
     test_swap();
     test_reload_all();
     test_unload();
