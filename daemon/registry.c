@@ -284,7 +284,7 @@ struct scan {
 static void scan_take(struct scan *s, const char *name)
 {
     struct model *m = model_find(s->registry, name);
-    if (!m)
+    if (!m && !s->cut)              /* where one found no place no other does */
         m = model_add(s->registry, name, true);
     if (m)
         m->seen = true;
