@@ -3,8 +3,8 @@
 # pipe.sh RILL RILLD SOURCE_ROOT: rill pipe, and the example of a shell that is made of it.
 rill=$(cd "$(dirname "$1")" && pwd)/rill rilld=$2 root=$3
 passed=0 failed=0
-dir=$(mktemp -d /tmp/rill-test-XXXXXX) daemon=
-trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
+dir=$(mktemp -d /tmp/rill-test-XXXXXX) daemon= second=
+trap '[ -z "$daemon$second" ] || kill $daemon $second 2>/dev/null; rm -rf "$dir"' EXIT
 export RILL_SOCKET="$dir/s" PATH="$(dirname "$rill"):$PATH"
 
 # good WORDS COMMAND...
@@ -75,9 +75,9 @@ good "no rate" refused 2 "out of range" rill pipe -r 5
 good "no arguments" refused 2 "wrong number" rill pipe x
 
 # A descriptor that is closed is nobody else's number.
-closed_in() { rill pipe <&- >"$dir/none.raw" && [ ! -s "$dir/none.raw" ]; }
-closed_out() { rill pipe --pace file <"$dir/noisy.raw" >&- 2>"$dir/cut"; [ $? = 4 ] && grep -q "standard output" "$dir/cut"; }
-closed_all() { rill pipe --pace file <&- >&- 2>&-; }
+closed_in() { timeout 30 rill pipe <&- >"$dir/none.raw" && [ ! -s "$dir/none.raw" ]; }
+closed_out() { timeout 30 rill pipe --pace file <"$dir/noisy.raw" >&- 2>"$dir/cut"; [ $? = 4 ] && grep -q "standard output" "$dir/cut"; }
+closed_all() { timeout 30 rill pipe --pace file <&- >&- 2>&-; }
 # unwritten OUTPUT COMMAND...: it ends with 4 and words
 unwritten()
 {
@@ -99,11 +99,12 @@ printf '[daemon]\nsocket = %s\ncontrol_socket =\n' "$dir/s2" >"$dir/second.conf"
 "$rilld" --config "$dir/second.conf" <&- >&- 2>&- &
 second=$!
 n=0
-while ! rill pipe -s "$dir/s2" </dev/null 2>"$dir/cut" && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done
-good "a daemon that began with all three closed" sh -c "rill pipe -s '$dir/s2' --pace file <'$dir/noisy.raw' | cmp - '$dir/clean.raw'"
+while ! timeout 10 rill pipe -s "$dir/s2" </dev/null 2>"$dir/cut" && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done
+good "a daemon that began with all three closed" sh -c "timeout 30 rill pipe -s '$dir/s2' --pace file <'$dir/noisy.raw' | cmp - '$dir/clean.raw'"
 good "has nothing of its own there" sh -c "for fd in 0 1 2; do [ \"\$(readlink /proc/$second/fd/\$fd)\" = /dev/null ] || exit 1; done"
 kill $second
 wait $second
+second=
 good "rilld --print-config: /dev/full" sh -c "! '$rilld' --print-config >/dev/full 2>'$dir/cut' && grep -q 'standard output: No space' '$dir/cut'"
 
 export RATE=16000 RECORD="cat $dir/noisy.raw" PLAY="cp /dev/stdin $dir/played.raw"
