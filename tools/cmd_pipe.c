@@ -109,9 +109,9 @@ static int pump(struct pipe *p)
             more = input_take(p, buffer, &fill);
     }
     if (more < 0 || p->failed)
-        return more < 0 ? more : tool_fail(p->cmd, -TOOL_IO, "standard output takes no more");
+        return more < 0 ? more : 0;
     int code = rill_client_finish(p->c, STREAM_ID, &p->fin);
-    if (code || !fill)
+    if (code || p->failed || !fill)
         return code;
     return tool_fail(p->cmd, -TOOL_BAD_INPUT,
                      "standard input is cut off: its last %zu bytes are no whole frame of %zu "
@@ -136,7 +136,9 @@ static int pipe_run(struct pipe *p, const char *socket, const struct rill_client
         p->words = p->opened.outputs & RILL_CLIENT_AUDIO ? stderr : stdout;
         code = pump(p);
     }
-    if (code == -1 && p->c && !p->failed)
+    if (p->failed)
+        code = tool_fail(p->cmd, -TOOL_IO, "standard output takes no more");
+    else if (code == -1 && p->c)
         code = tool_fail(p->cmd, -(rill_client_error_code(p->c) ? TOOL_REFUSED : TOOL_IO), "%s",
                          rill_client_error(p->c));
     rill_client_free(p->c);
