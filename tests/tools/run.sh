@@ -123,6 +123,7 @@ expect 0 " c      rfft_f32" env RILL_CPU=c "$rill" inspect --pass plan wiener
 best=$("$rill" inspect --json wiener | sed -n 's/.*"cpu": "\(.*\)".*/\1/p')
 expect 0 " $best *rfft_f32" "$rill" inspect --pass plan wiener
 expect 0 " c *OverlapAdd" "$rill" inspect --pass plan wiener
+expect 0 " $best *cell_seq_i16" "$rill" inspect --pass plan -t 'recurrent_weights(i16)' rill-digits
 expect 3 "RILL_CPU is 'sse9'; known on this kind of processor: c, " env RILL_CPU=sse9 "$rill" inspect --pass plan wiener
 expect 2 "unknown pass" "$rill" inspect --pass nosuch wiener
 expect 3 "inspect: .*RILL_CPU is 'sse9'" env RILL_CPU=sse9 "$rill" inspect wiener
