@@ -219,7 +219,6 @@ void registry_put(struct registry *r, struct model *m)
         model_remove(r, old);
         registry_unref(old);
     }
-    m->used_us = lane_now_us();
     m->root = r->root;
     model_insert(r, registry_ref(m));
 }
@@ -246,6 +245,7 @@ void registry_unload(struct registry *r, struct model *m)
     if (!empty)
         return;
     empty->begun_us = m->begun_us;
+    empty->used_us = m->used_us;
     registry_put(r, empty);
     registry_unref(empty);
 }
@@ -535,6 +535,7 @@ bool registry_load(struct registry *r, struct model *m, bool afresh, model_loade
     uint32_t doublings = m->failures < RETRY_DOUBLINGS ? m->failures : RETRY_DOUBLINGS;
     bool failed = m->state == MODEL_FAILED && !afresh && m->error.status != RILL_NOMEM &&
         !m->passes && lane_now_us() - m->failed_us < (UINT64_C(1) << doublings) * RETRY_US / 2;
+    m->used_us = lane_now_us();
     if (m->state == MODEL_READY || failed) {
         done(arg, m);
         return true;
@@ -617,11 +618,17 @@ bool model_names_each(const char *names, bool (*each)(void *arg, const char *nam
     return true;
 }
 
+/* Streams that run on an earlier version use the name, but do not keep what nobody streams with. */
+static bool model_is_used(const struct model *m)
+{
+    return m->refs > 1 || (m->state != MODEL_READY && m->tally->refs > 1);
+}
+
 static bool model_is_idle(const struct registry *r, struct model *m, uint64_t now_us)
 {
-    if (m->state != MODEL_READY || m->refs > 1)
+    if (model_is_used(m))
         m->used_us = now_us;
-    return r->conf->models_keep_alive_s &&
+    return m->state == MODEL_READY && r->conf->models_keep_alive_s &&
         now_us - m->used_us >= r->conf->models_keep_alive_s * UINT64_C(1000000) &&
         !model_is_listed(r->conf->models_preload, m->name);
 }

@@ -57,7 +57,7 @@ struct model {
     struct model_stats *stats, *period;     /* of tally */
     uint64_t begun_us,
         load_us; /* when its loading began: of two versions the later one stays; how long it took */
-    uint64_t used_us;               /* when somebody was last seen to hold it */
+    uint64_t used_us;               /* when it was last asked for or seen to be held */
     uint64_t failed_us;
     uint32_t failures;              /* since it was last changed or loaded by hand */
     bool passes;                    /* it failed for want of what may be there again in a moment */

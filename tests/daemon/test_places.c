@@ -205,6 +205,36 @@ static void test_full(void)
     CHECK(rig_stop(&r) == 0);
 }
 
+/* Of those that were used, the one that was used the longest time ago gives way, not the first by
+ * name; asking for a model that has failed is a use too. */
+static void test_oldest(void)
+{
+    static const char *const used[] = { "m255", "bad", "m000", "m254" };
+    struct rig r;
+    char name[32], err[512];
+    rig_start(&r, "check = no\nkeep_alive_s = 0\n");
+    struct rill_client *ctl = client(r.ctl);
+    for (int i = 0; i < 4; i++)
+        model_put(&r, used[i], strcmp(used[i], "bad") ? "half" : "nonsense");
+    for (int i = 0; i < 4; i++) {
+        bool bad = !strcmp(used[i], "bad");
+        CHECK(volume_of(&r, used[i], err) == (bad ? 0 : 0.5f), "%s: %s", used[i], err);
+        CHECK(bad || rill_client_ctl_unload(ctl, used[i]) == 0);
+    }
+    CHECK(open_code(&r, "bad") == RILL__CODE__MODEL_FAILED);
+    usleep(1200000); /* ticks look at what nobody holds */
+    for (int i = 0; i < PLACES && (i < 240 || count_of(ctl, "m000").opened); i++) {
+        snprintf(name, sizeof name, "n%03d", i);
+        model_put(&r, name, "half");
+        CHECK(rill_client_ctl_load(ctl, name) == 0, "%s: %s", name, rill_client_error(ctl));
+    }
+    CHECK(count_of(ctl, "m255").opened == 0 && count_of(ctl, "m000").opened == 0 &&
+          count_of(ctl, "m254").opened == 1);
+    CHECK(!strcmp(count_of(ctl, "bad").state, "failed"), "%s", count_of(ctl, "bad").state);
+    rill_client_free(ctl);
+    CHECK(rig_stop(&r) == 0);
+}
+
 /* A default model that is not there is told at reload as at start: in the log, and to who asked. */
 static void test_default_missing(void)
 {
@@ -236,6 +266,7 @@ int main(void)
     test_passing();
     test_many();
     test_full();
+    test_oldest();
     test_default_missing();
     return check_end();
 }
