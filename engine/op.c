@@ -93,7 +93,8 @@ static rill_status attr_refuse_unknown(const struct op *op, const char *node, co
     char known[240] = "none";
     size_t at = 0;
     for (const struct attr_spec *s = op->attrs; s && s->name && at < sizeof known; s++)
-        at += (size_t) snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", s->name);
+        if (!s->own)
+            at += (size_t) snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", s->name);
     return err_set(err, RILL_UNSUPPORTED,
                    "node '%.80s' (%s): attribute '%.60s' is not supported; known: %s", node,
                    op->name, name, known);
@@ -131,6 +132,17 @@ rill_status attrs_parse(const struct op *op, const char *node_name, const struct
                            node_name, op->name, s->name);
     }
     return RILL_OK;
+}
+
+rill_status attrs_parse_file(const struct op *op, const char *node_name, const struct attr *attrs,
+                       unsigned n, void *ret, rill_error *reterr)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const struct attr_spec *s = spec_find(op, attrs[i].name);
+        if (s && s->own)
+            return attr_refuse_unknown(op, node_name, attrs[i].name, reterr);
+    }
+    return attrs_parse(op, node_name, attrs, n, ret, reterr);
 }
 
 static const void *attr_at(const struct node *n, const char *name, enum attr_kind *ret_kind)

@@ -52,6 +52,7 @@ struct attr_spec {
     int64_t def_i;              /* default of INT and CHOICE */
     float def_f;                /* default of FLOAT; list and tensor defaults are empty and NULL */
     const char *const *choices; /* NULL-terminated */
+    bool own;                   /* no reader accepts it, only passes set it */
 };
 
 /* Fills the struct at ret (zeroed first) from attrs; defaults where absent. An unknown name, a
@@ -59,6 +60,9 @@ struct attr_spec {
  * borrowed. */
 rill_status attrs_parse(const struct op *op, const char *node_name, const struct attr *attrs,
                         unsigned n, void *ret, rill_error *reterr);
+/* The same of what a model file says: an attribute that only passes set is unknown there. */
+rill_status attrs_parse_file(const struct op *op, const char *node_name, const struct attr *attrs,
+                       unsigned n, void *ret, rill_error *reterr);
 
 /* Reads an attribute of any op by name, through its table. The op must have it, of that kind. */
 int64_t           attr_get_int(const struct node *n, const char *name);     /* INT and CHOICE */

@@ -307,6 +307,15 @@ static rill_status node_operands(struct lower *l, struct frame *f, const struct 
     return RILL_OK;
 }
 
+/* Whether no step before has read a constant that this one packs: each is spared once. */
+static bool packs_first(const struct frame *f, const struct node *n, uint64_t packed)
+{
+    for (unsigned i = 0; i < n->n_in && i < 64; i++)
+        if (packed >> i & 1 && n->in[i] != WIRE_NONE && f->slot[n->in[i]] != WIRE_NONE)
+            return false;
+    return true;
+}
+
 static rill_status node_lower(struct lower *l, struct frame *f, const struct node *n,
                               struct steps *list)
 {
@@ -332,7 +341,7 @@ static rill_status node_lower(struct lower *l, struct frame *f, const struct nod
                       .err = l->err };
     if (n->op->prepare)
         TRY(n->op->prepare(&p));
-    l->spared_bytes += p.spared_bytes;
+    l->spared_bytes += packs_first(f, n, p.packed) ? p.spared_bytes : 0;
     s->eval = (struct eval) { .node = n,
                               .attr = n->attr,
                               .kern = &l->p->kern,

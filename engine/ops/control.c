@@ -12,7 +12,10 @@ const struct op op_if = {
 /* Readers fill the structs themselves: the tables are for people, and for graphs that are kept in
  * files. */
 static const struct attr_spec loop_attrs[] = {
-    { "states", ATTR_INT, offsetof(struct loop_attr, n_states), true, 0, 0, NULL },
+    { .name = "states",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct loop_attr, n_states),
+      .required = true },
     { 0 },
 };
 
@@ -29,13 +32,19 @@ const struct op op_loop = {
 };
 
 static const struct attr_spec scan_attrs[] = {
-    { "states", ATTR_INT, offsetof(struct scan_attr, n_states), true, 0, 0, NULL },
-    { "scans", ATTR_INT, offsetof(struct scan_attr, n_scans), true, 0, 0, NULL },
-    { "external", ATTR_INT, offsetof(struct scan_attr, external), false, 0, 0, NULL },
-    { "in_axes", ATTR_INTS, offsetof(struct scan_attr, in_axes), false, 0, 0, NULL },
-    { "in_reverse", ATTR_INTS, offsetof(struct scan_attr, in_reverse), false, 0, 0, NULL },
-    { "out_axes", ATTR_INTS, offsetof(struct scan_attr, out_axes), false, 0, 0, NULL },
-    { "out_reverse", ATTR_INTS, offsetof(struct scan_attr, out_reverse), false, 0, 0, NULL },
+    { .name = "states",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct scan_attr, n_states),
+      .required = true },
+    { .name = "scans",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct scan_attr, n_scans),
+      .required = true },
+    { .name = "external", .kind = ATTR_INT, .offset = offsetof(struct scan_attr, external) },
+    { .name = "in_axes", .kind = ATTR_INTS, .offset = offsetof(struct scan_attr, in_axes) },
+    { .name = "in_reverse", .kind = ATTR_INTS, .offset = offsetof(struct scan_attr, in_reverse) },
+    { .name = "out_axes", .kind = ATTR_INTS, .offset = offsetof(struct scan_attr, out_axes) },
+    { .name = "out_reverse", .kind = ATTR_INTS, .offset = offsetof(struct scan_attr, out_reverse) },
     { 0 },
 };
 

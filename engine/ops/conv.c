@@ -15,7 +15,10 @@ static const struct attr_spec conv_attrs[] = {
     { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.kernel) },
     { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.pads) },
     { .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.strides) },
-    { .name = THEN_ATTR, .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, then) },
+    { .name = THEN_ATTR,
+      .kind = ATTR_INTS,
+      .offset = offsetof(struct conv_attr, then),
+      .own = true },
     { 0 },
 };
 

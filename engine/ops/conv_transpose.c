@@ -29,7 +29,10 @@ static const struct attr_spec deconv_attrs[] = {
       .offset = offsetof(struct deconv_attr, output_shape) },
     { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, w.pads) },
     { .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, w.strides) },
-    { .name = THEN_ATTR, .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, then) },
+    { .name = THEN_ATTR,
+      .kind = ATTR_INTS,
+      .offset = offsetof(struct deconv_attr, then),
+      .own = true },
     { 0 },
 };
 

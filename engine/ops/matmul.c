@@ -45,7 +45,10 @@ static plain_fn *plain_of(enum dtype t)
 struct matmul_attr { struct attr_ints then; };
 
 static const struct attr_spec matmul_attrs[] = {
-    { .name = THEN_ATTR, .kind = ATTR_INTS, .offset = offsetof(struct matmul_attr, then) },
+    { .name = THEN_ATTR,
+      .kind = ATTR_INTS,
+      .offset = offsetof(struct matmul_attr, then),
+      .own = true },
     { 0 },
 };
 
@@ -320,7 +323,10 @@ static const struct attr_spec gemm_attrs[] = {
     { .name = "beta", .kind = ATTR_FLOAT, .offset = offsetof(struct gemm_attr, beta), .def_f = 1 },
     { .name = "transA", .kind = ATTR_INT, .offset = offsetof(struct gemm_attr, ta) },
     { .name = "transB", .kind = ATTR_INT, .offset = offsetof(struct gemm_attr, tb) },
-    { .name = THEN_ATTR, .kind = ATTR_INTS, .offset = offsetof(struct gemm_attr, then) },
+    { .name = THEN_ATTR,
+      .kind = ATTR_INTS,
+      .offset = offsetof(struct gemm_attr, then),
+      .own = true },
     { 0 },
 };
 

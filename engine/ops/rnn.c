@@ -19,7 +19,11 @@ static const char *const directions[] = { "forward", "reverse", "bidirectional",
     { .name = "direction", .kind = ATTR_CHOICE, .offset = offsetof(struct rnn_attr, direction), .choices = directions }, \
     { .name = "hidden_size", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, hidden_size) },                   \
     { .name = "layout", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, layout) },                             \
-    { .name = "weights", .kind = ATTR_CHOICE, .offset = offsetof(struct rnn_attr, weights), .choices = weights }
+    { .name = "weights",                                                                                             \
+      .kind = ATTR_CHOICE,                                                                                           \
+      .offset = offsetof(struct rnn_attr, weights),                                                                  \
+      .choices = weights,                                                                                            \
+      .own = true }
 
 static const struct attr_spec rnn_attrs[] = { COMMON_ATTRS, { 0 } };
 
@@ -160,6 +164,20 @@ static rill_status cell_infer(struct infer *c, enum cell cell)
 static rill_status rnn_infer(struct infer *c) { return cell_infer(c, CELL_RNN); }
 static rill_status gru_infer(struct infer *c) { return cell_infer(c, CELL_GRU); }
 static rill_status lstm_infer(struct infer *c) { return cell_infer(c, CELL_LSTM); }
+
+bool rnn_attr_is_plain(const struct rnn_attr *a, enum cell cell)
+{
+    struct rnn_act act[3];
+    const char *bad;
+    for (int d = 0; d < (a->direction == DIR_BOTH ? 2 : 1); d++) {
+        if (acts_read(a, cell, d, act, &bad) != RILL_OK)
+            return false;
+        for (int i = 0; i < cells[cell].n_acts; i++)
+            if (!rnn_act_is(&act[i], cells[cell].acts[i]))
+                return false;
+    }
+    return !(a->clip > 0) && !a->input_forget;
+}
 
 /* ---- plan ---- */
 

@@ -57,6 +57,9 @@ static inline const float *rnn_input(const struct eval *e, unsigned i)
     return i < e->n_in && i < rnn_skip_input(e->node) ? e->x[i] : NULL;
 }
 
+/* Standard activations, no clip, no coupled gates: what a kernel of whole cells knows. */
+bool rnn_attr_is_plain(const struct rnn_attr *a, enum cell cell);
+
 /* Recurrent weights, in f32, that take longer to be read than those of 16 bits to be converted.
  * The same on every machine. */
 #define RNN_NARROW_BEYOND_BYTES ((size_t) 48 << 10)

@@ -14,12 +14,7 @@ static bool present(const struct prep *c, unsigned i)
 /* Nothing that a kernel of whole cells does not know. */
 bool rnn_is_plain(const struct prep *c, const struct rnn *g)
 {
-    const struct rnn_attr *a = c->attr;
-    for (int64_t d = 0; d < g->dirs; d++)
-        for (int i = 0; i < (g->cell == CELL_RNN ? 1 : g->cell == CELL_GRU ? 2 : 3); i++)
-            if (!rnn_act_is(&g->act[d][i], g->cell == CELL_RNN || i ? "Tanh" : "Sigmoid"))
-                return false;
-    return !(a->clip > 0) && !a->input_forget && !present(c, IN_P) && !present(c, IN_LENS);
+    return rnn_attr_is_plain(c->attr, g->cell) && !present(c, IN_P) && !present(c, IN_LENS);
 }
 
 static enum kern_cell_kind kind_of(const struct prep *c, const struct rnn *g)
@@ -139,7 +134,7 @@ static size_t seq_w_floats(const struct rnn *g)
     return g->seq[0].inputs ? 0 : kern_cell_seq_columns(&g->seq[0]) * (size_t) g->inputs;
 }
 
-/* Floats of one direction's packed weights: w, r, bias, bias_rn, and scale of weights of 16 bits. */
+/* Floats of one direction: w, r, bias, bias_rn, and scale of weights of 16 bits. */
 static size_t seq_floats(const struct rnn *g)
 {
     const struct kern_cell_seq *q = &g->seq[0];

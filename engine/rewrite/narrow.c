@@ -9,10 +9,14 @@
 #include <math.h>
 #include <string.h>
 
+static bool has_input(const struct node *n, unsigned i)
+{
+    return i < n->n_in && n->in[i] != WIRE_NONE;
+}
+
 static const struct tensor *weights_of(const struct graph *g, const struct node *n, unsigned i)
 {
-    const struct tensor *t =
-        i < n->n_in && n->in[i] != WIRE_NONE ? g->wires[n->in[i]].fact.value : NULL;
+    const struct tensor *t = has_input(n, i) ? g->wires[n->in[i]].fact.value : NULL;
     return t && t->type == DTYPE_F32 && t->data ? t : NULL;
 }
 
@@ -26,10 +30,23 @@ static bool all_below(const struct tensor *t, float most)
     return ok;
 }
 
-/* Of a cell whose weights are many enough for it: whether they are constants of such a size. */
+/* A cell that a kernel of whole cells knows, whatever its size. */
+static bool cell_is_plain(const struct graph *g, const struct node *n)
+{
+    static const char *const names[] = { [CELL_RNN] = "RNN",
+                                         [CELL_GRU] = "GRU",
+                                         [CELL_LSTM] = "LSTM" };
+    for (enum cell c = CELL_RNN; c <= CELL_LSTM; c++)
+        if (!strcmp(n->op->name, names[c]))
+            return rnn_attr_is_plain(n->attr, c) && !has_input(n, IN_P) && !has_input(n, IN_LENS) &&
+                (!has_input(n, IN_B) || weights_of(g, n, IN_B));
+    return false;
+}
+
+/* Whether its weights are constants, and many enough. */
 static bool cell_is_wide(const struct graph *g, const struct node *n)
 {
-    if (strcmp(n->op->name, "GRU") && strcmp(n->op->name, "LSTM") && strcmp(n->op->name, "RNN"))
+    if (!cell_is_plain(g, n))
         return false;
     const struct tensor *w = weights_of(g, n, IN_W), *r = weights_of(g, n, IN_R);
     return w && r && r->rank == 3 && rnn_narrow_pays((size_t) r->dim[1], (size_t) r->dim[2]);

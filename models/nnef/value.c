@@ -303,7 +303,7 @@ static rill_status node_attrs(struct builder *b, struct scope *s, struct nnef_po
             kept[i].strings.v =
                 arena_copy(b->arena, kept[i].strings.v, kept[i].strings.n * sizeof(char *));
     }
-    rill_status status = attrs_parse(op, name, kept, n, *ret, b->err);
+    rill_status status = attrs_parse_file(op, name, kept, n, *ret, b->err);
     return status == RILL_OK
         ? status
         : err_prefix(b->err, status, "%s:%u:%u", s->file, pos.line, pos.column);

@@ -140,7 +140,7 @@ static rill_status add_node(struct lower *l, const char *engine, const struct at
                                 n_out + (size_t) (op->min_out > 0 ? op->min_out : 0) + 1);
     if (!parsed || !all)
         return no_memory(l->r);
-    TRY(attrs_parse(op, l->name, attr, n_attr, parsed, l->r->err));
+    TRY(attrs_parse_file(op, l->name, attr, n_attr, parsed, l->r->err));
     memcpy(all, out, n_out * sizeof *out);
     n_out = trimmed(out, n_out, op->min_out);
     while ((int) n_out < op->min_out)

@@ -22,9 +22,26 @@ static float noise(uint32_t *seed)
     return (float) (int32_t) *seed / 4294967296.0f;
 }
 
-/* x f32[S,1,9] -> y, a GRU of 72; one step of it where steps is 1, with its state h -> h_out.
- * extreme, unless 0, is one of its weights. */
-static void cell_write(const char *path, int64_t steps, float extreme)
+/* What is unusual about a cell. */
+struct unusual {
+    float extreme;              /* one of its weights, unless 0 */
+    const char *activations, *weights;  /* attributes */
+    unsigned more;              /* cells of the same weights beside it */
+};
+
+static struct pb gru_make(const char *in, const char *out, const struct unusual *u)
+{
+    struct pb n = make_node("GRU", in, out);
+    n = sample_attr(n, make_int_attr("hidden_size", HIDDEN));
+    if (u->activations)
+        n = sample_attr(n, make_texts_attr("activations", u->activations));
+    if (u->weights)
+        n = sample_attr(n, make_text_attr("weights", u->weights));
+    return sample_attr(n, make_int_attr("linear_before_reset", 1));
+}
+
+/* x f32[S,1,9] -> y, a GRU of 72; one step of it where steps is 1, with its state h -> h_out. */
+static void cell_write(const char *path, int64_t steps, struct unusual u)
 {
     static float w[ROWS * INPUTS], r[ROWS * HIDDEN], b[2 * ROWS];
     uint32_t seed = 11;
@@ -35,7 +52,7 @@ static void cell_write(const char *path, int64_t steps, float extreme)
         r[i] = 0.5f * noise(&seed);
     for (size_t i = 0; i < 2 * ROWS; i++)
         b[i] = noise(&seed);
-    w[40] = extreme != 0 ? extreme : w[40];
+    w[40] = u.extreme != 0 ? u.extreme : w[40];
     pb_text(&g, GRAPH_NAME, "cell");
     pb_message(&g, GRAPH_CONST, make_raw("w", 1, LIST(1, ROWS, INPUTS), w, sizeof w));
     pb_message(&g, GRAPH_CONST, make_raw("r", 1, LIST(1, ROWS, HIDDEN), r, sizeof r));
@@ -43,9 +60,14 @@ static void cell_write(const char *path, int64_t steps, float extreme)
     pb_message(&g, GRAPH_INPUT, make_value("x", 1, LIST(steps, 1, INPUTS)));
     if (steps == 1)
         pb_message(&g, GRAPH_INPUT, make_value("h", 1, LIST(1, 1, HIDDEN)));
-    struct pb n = make_node("GRU", steps == 1 ? "x w r b - h" : "x w r b", "y h_out");
-    n = sample_attr(n, make_int_attr("hidden_size", HIDDEN));
-    pb_message(&g, GRAPH_NODE, sample_attr(n, make_int_attr("linear_before_reset", 1)));
+    pb_message(&g, GRAPH_NODE,
+               gru_make(steps == 1 ? "x w r b - h" : "x w r b", "y h_out", &u));
+    for (unsigned i = 0; i < u.more; i++) {
+        char out[16];
+        snprintf(out, sizeof out, "y%u", i);
+        pb_message(&g, GRAPH_NODE, gru_make("x w r b", out, &u));
+        pb_message(&g, GRAPH_OUTPUT, make_value(out, 1, LIST(steps, 1, 1, HIDDEN)));
+    }
     pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(steps, 1, 1, HIDDEN)));
     if (steps == 1)
         pb_message(&g, GRAPH_OUTPUT, make_value("h_out", 1, LIST(1, 1, HIDDEN)));
@@ -203,6 +225,7 @@ static void compiled(const char *path, const struct given *want)
     rill_plan_unref(p);
 }
 
+/* Weights that cells share are counted once, and so is what is spared of them. */
 static void sizes(const char *path)
 {
     rill_plan_info a, b;
@@ -227,7 +250,7 @@ static void too_large(void)
     const char *path = test_path("m", "large.onnx");
     for (size_t i = 0; i < 3; i++) {
         rill_error err;
-        cell_write(path, -2, extremes[i]);
+        cell_write(path, -2, (struct unusual) { .extreme = extremes[i] });
         rill_plan *p = plan_of(path, narrow, NULL, &err);
         CHECK(p && kernel_is(p, "cell_seq_f32") && !kernel_is(p, "cell_seq_i16"),
               "a weight of %g in 16 bits: %s", (double) extremes[i], err.text);
@@ -235,6 +258,37 @@ static void too_large(void)
         CHECK(log && !strcmp(log->at[log->n - 1].name, "narrow-cells 0 of 1"), "not told");
         rill_plan_unref(p);
     }
+}
+
+/* A cell that no kernel of whole cells knows stays as it is and is not counted. */
+static void not_standard(void)
+{
+    const char *path = test_path("m", "relu.onnx");
+    rill_error err;
+    cell_write(path, -2, (struct unusual) { .activations = "Sigmoid Relu" });
+    rill_plan *p = plan_of(path, NULL, NULL, &err);
+    CHECK(p && kernel_is(p, "cell gemm_f32"), "%s", err.text);
+    rill_plan_unref(p);
+    p = plan_of(path, narrow, NULL, &err);
+    CHECK(!p && err.status == RILL_INVALID, "16 bits of a cell that stays f32: %s", err.text);
+    rill_plan_unref(p);
+    cell_write(path, -2, (struct unusual) { .activations = "sigmoid tanh" });
+    p = plan_of(path, narrow, NULL, &err);
+    CHECK(p && kernel_is(p, "cell_seq_i16"), "standard activations by name: %s", err.text);
+    rill_plan_unref(p);
+}
+
+/* A model file cannot ask for it. */
+static void by_itself(void)
+{
+    const char *path = test_path("m", "asks.onnx");
+    rill_error err;
+    cell_write(path, -2, (struct unusual) { .weights = "i16" });
+    rill_plan *p = plan_of(path, NULL, NULL, &err);
+    CHECK(!p && strstr(err.text, "attribute 'weights' is not supported") &&
+              !strstr(err.text, "layout, weights"),
+          "%s", err.text);
+    rill_plan_unref(p);
 }
 
 static void folder_file(const char *file, const char *text)
@@ -246,7 +300,7 @@ static void by_conf(const struct given *want, const struct given *want_f32)
 {
     rill_error err;
     mkdir(test_path("f", ""), 0700);
-    cell_write(test_path("f", "cell.onnx"), 1, 0);
+    cell_write(test_path("f", "cell.onnx"), 1, (struct unusual) { 0 });
     folder_file("graph.nnef",
                 "version 1.0;\ngraph net(x) -> (y) {\nx = external<scalar>(shape = [S, 1, 9]);\n"
                 "y = rill_onnx_scan(x, file = \"cell.onnx\", input = [x], output = [y], "
@@ -272,7 +326,7 @@ int main(void)
     test_root_make();
     mkdir(test_path("m", ""), 0700);
     char *path = strdup(test_path("m", "cell.onnx"));
-    cell_write(path, -2, 0);
+    cell_write(path, -2, (struct unusual) { 0 });
     rill_plan *p = plan_of(path, NULL, NULL, &err);
     CHECK(p && kernel_is(p, "cell_seq_f32"), "without the transform: %s", err.text);
     want_f32 = *given_by(p, "f32", &err);
@@ -286,7 +340,11 @@ int main(void)
     in_company(path);
     compiled(path, &want);
     sizes(path);
+    cell_write(test_path("m", "shared.onnx"), -2, (struct unusual) { .more = 5 });
+    sizes(test_path("m", "shared.onnx"));
     too_large();
+    not_standard();
+    by_itself();
     by_conf(&want, &want_f32);
     test_root_drop();
     free(path);

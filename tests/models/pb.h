@@ -94,6 +94,7 @@ enum {
     ATTR_T_ = 5,
     ATTR_G_ = 6,
     ATTR_INTS_ = 8,
+    ATTR_STRINGS_ = 9,
     ATTR_TYPE_ = 20,
     ATTR_REF_ = 21
 };
@@ -191,6 +192,25 @@ static inline struct pb make_ints_attr(const char *name, const int64_t *v, size_
     for (size_t i = 0; i < n; i++)
         pb_int(&p, ATTR_INTS_, v[i]);
     pb_int(&p, ATTR_TYPE_, 7);
+    return p;
+}
+
+static inline struct pb make_text_attr(const char *name, const char *v)
+{
+    struct pb p = { 0 };
+    pb_text(&p, ATTR_NAME_, name);
+    pb_text(&p, ATTR_S_, v);
+    pb_int(&p, ATTR_TYPE_, 3);
+    return p;
+}
+
+/* v: separated by blanks */
+static inline struct pb make_texts_attr(const char *name, const char *v)
+{
+    struct pb p = { 0 };
+    pb_text(&p, ATTR_NAME_, name);
+    put_names(&p, ATTR_STRINGS_, v);
+    pb_int(&p, ATTR_TYPE_, 8);
     return p;
 }
 
