@@ -121,7 +121,8 @@ static void models_apply(struct reload *r)
 static void reload_apply(struct reload *r)
 {
     struct daemon *d = r->daemon;
-    char fixed[256], missing[FOLDERS_WHY_BYTES + 120], text[sizeof fixed + sizeof missing + 40] = "";
+    char fixed[256], missing[FOLDERS_WHY_BYTES + 120],
+        text[sizeof fixed + sizeof missing + 40] = "";
     conf_restart_keys(&d->conf, &r->conf, fixed, sizeof fixed);
     if (fixed[0])
         snprintf(text, sizeof text, "these need a restart: %s", fixed);

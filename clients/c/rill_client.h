@@ -278,8 +278,8 @@ struct rill_client_stats {
     uint64_t memory_connections_bytes, memory_streams_bytes, memory_topics_bytes;
 };
 
-/* Counts since the daemon started to *ret, and each(arg, model) for every model that had streams, in
- * order of names. Both may be NULL. */
+/* Counts since the daemon started to *ret, and each(arg, model) for every model that had streams,
+ * in order of names. Both may be NULL. */
 int rill_client_stats(struct rill_client *c, struct rill_client_stats *ret,
                       void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
 

@@ -3,7 +3,7 @@
 #include "engine/base/bytes.h"
 #include "engine/planfile/graph.h"
 
-#include <planfile_code.h> /* PLANFILE_CODE: of the sources that lay weights out, made at build time */
+#include <planfile_code.h> /* PLANFILE_CODE: of the sources that lay weights out, made when built */
 
 #include <errno.h>
 #include <fcntl.h>

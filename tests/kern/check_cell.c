@@ -19,7 +19,8 @@ struct cell {
     struct kern_cell c;
     size_t rows, steps;
     float *w[2], *r[2], *bias[2], *bias_rn[2];      /* of each direction, as a file has them */
-    float *fine_w, *fine_r;     /* those of which weights of 16 bits are made; w and r: their values */
+    /* those of which weights of 16 bits are made; w and r: their values */
+    float *fine_w, *fine_r;
     float *x, *y, *h, *s; /* [rows][steps][inputs], [rows][steps][hidden], [rows][hidden] */
     const struct kern *kern;
     struct kern_cell_row row[ROWS_MOST * 8];
@@ -199,7 +200,8 @@ static void seq_run(struct check *t, const struct cell *q, bool low, bool togeth
                                .hidden = q->c.hidden,
                                .groups = (q->c.hidden + 15) / 16,
                                .inputs = together ? q->c.inputs : 0 };
-    const float *from_w = q->fine_w ? q->fine_w : q->w[0], *from_r = q->fine_r ? q->fine_r : q->r[0];
+    const float *from_w = q->fine_w ? q->fine_w : q->w[0],
+                *from_r = q->fine_r ? q->fine_r : q->r[0];
     if (q->fine_w) {
         float *scale = check_buf(t, kern_cell_seq_columns(&c), low);
         kern_cell_seq_scale(&c, scale, from_w, from_r, q->c.inputs);
@@ -234,7 +236,8 @@ enum form { SMALL, SEQ, NARROW };
 
 static void cell_check(struct check *t, const struct cell *shape, bool low, enum form form)
 {
-    static const char *const names[] = { "cell_small_f32", "cell_seq_f32", "cell_seq_f32 of 16 bits" };
+    static const char *const names[] = { "cell_small_f32", "cell_seq_f32",
+                                         "cell_seq_f32 of 16 bits" };
     struct cell q = *shape;
     cell_make(t, &q, low);
     if (form == NARROW)

@@ -148,11 +148,16 @@ int main(void)
     static const char late[] = "linear_before_reset=0", early[] = "linear_before_reset=1",
                       seq16[] = "cell_seq_i16", seq32[] = "cell_seq_f32";
     static const struct shape shapes[] = {
-        { "GRU", early, 3, 9, 65, 1, seq16, "i16", 0 },  { "GRU", early, 3, 8, 72, 6, seq16, "i16", 0 },
-        { "GRU", late, 3, 7, 80, 1, seq16, "i16", 0 },   { "GRU", late, 3, 2, 65, 5, seq16, "i16", 0 },
-        { "LSTM", "", 4, 11, 57, 1, seq16, "i16", 0 },   { "LSTM", "", 4, 4, 64, 3, seq16, "i16", 0 },
-        { "RNN", "", 1, 5, 111, 1, seq16, "i16", 0 },    { "RNN", "", 1, 6, 128, 5, seq16, "i16", 0 },
-        { "GRU", early, 3, 9, 64, 1, seq32, "i16", 0 },  { "LSTM", "", 4, 11, 55, 1, seq32, "i16", 0 },
+        { "GRU", early, 3, 9, 65, 1, seq16, "i16", 0 },
+        { "GRU", early, 3, 8, 72, 6, seq16, "i16", 0 },
+        { "GRU", late, 3, 7, 80, 1, seq16, "i16", 0 },
+        { "GRU", late, 3, 2, 65, 5, seq16, "i16", 0 },
+        { "LSTM", "", 4, 11, 57, 1, seq16, "i16", 0 },
+        { "LSTM", "", 4, 4, 64, 3, seq16, "i16", 0 },
+        { "RNN", "", 1, 5, 111, 1, seq16, "i16", 0 },
+        { "RNN", "", 1, 6, 128, 5, seq16, "i16", 0 },
+        { "GRU", early, 3, 9, 64, 1, seq32, "i16", 0 },
+        { "LSTM", "", 4, 11, 55, 1, seq32, "i16", 0 },
         { "GRU", early, 3, 9, 65, 1, seq32, "f32", 0 },
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
