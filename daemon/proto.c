@@ -329,7 +329,9 @@ Rill__Code model_error_code(int error)
 
 Rill__Code model_failed_code(const struct model *m)
 {
-    return m->passes ? RILL__CODE__OVERLOADED : RILL__CODE__MODEL_FAILED;
+    return m->missing ? RILL__CODE__NO_MODEL
+        : m->passes   ? RILL__CODE__OVERLOADED
+                      : RILL__CODE__MODEL_FAILED;
 }
 
 static struct model *model_named(struct conn *c, uint32_t req, const char *name)

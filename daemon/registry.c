@@ -444,6 +444,8 @@ static void job_end(struct load_job *j, bool good)
     m->state = good && j->status == RILL_OK ? MODEL_READY : MODEL_FAILED;
     m->failures = m->state == MODEL_FAILED ? m->failures + 1 : 0;
     m->passes = m->state == MODEL_FAILED && j->passes;
+    m->missing =
+        m->state == MODEL_FAILED && j->look.place == PLACE_NOWHERE && j->look.error == ENOENT;
     m->used_us = m->failed_us = lane_now_us();
     m->load_us = m->used_us - m->begun_us;
     if (m->follows && m->state == MODEL_READY)

@@ -61,6 +61,7 @@ struct model {
     uint64_t failed_us;
     uint32_t failures;              /* since it was last changed or loaded by hand */
     bool passes;                    /* it failed for want of what may be there again in a moment */
+    bool missing;                   /* it failed because there was none of that name */
     bool seen;                      /* by the scan that runs, or by the last one */
     bool follows; /* it takes the place of the version in the registry once it is ready */
     struct model_wait *gone;        /* told when the last one lets go of it */

@@ -386,8 +386,13 @@ static void test_names(void)
         struct rill_client *ctl = client(r.ctl);
         snprintf(path, sizeof path, "%s/aside", r.dir);
         CHECK(rename(dir, path) == 0 && symlink(path, dir) == 0);
-        CHECK(rill_client_ctl_swap(ctl, "turned") < 0, "the link is not followed: %s",
-              rill_client_ctl_text(ctl));
+        CHECK(rill_client_ctl_swap(ctl, "turned") < 0 &&
+                  rill_client_error_code(ctl) == RILL__CODE__NO_MODEL,
+              "the link is not followed: %s", rill_client_error(ctl));
+        CHECK(rill_client_ctl_reload_model(ctl, "turned") < 0 &&
+                  rill_client_error_code(ctl) == RILL__CODE__NO_MODEL &&
+                  strstr(rill_client_error(ctl), "no model of that name"),
+              "%s", rill_client_error(ctl));
         CHECK(open_code(&r, "turned") == 0, "the version that is there stays");
         CHECK(rill_client_ctl_unload(ctl, "turned") == 0 &&
               open_code(&r, "turned") == RILL__CODE__NO_MODEL);
