@@ -166,6 +166,28 @@ static const char *line_fault(const char *line, int n)
     return NULL;
 }
 
+static bool section_known(const char *section)
+{
+    for (size_t i = 0; i < N_KEYS; i++)
+        if (strcmp(keys[i].section, section) == 0)
+            return true;
+    return false;
+}
+
+/* The handler is told of keys, not of a section that has none. */
+static void section_check(struct reading *r, char *line)
+{
+    line += strncmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    line += strspn(line, BLANKS);
+    char *end = *line == '[' ? strchr(line, ']') : NULL;
+    if (!end)
+        return;
+    *end = '\0';
+    if (!section_known(line + 1))
+        read_fail(r, r->line, "%s'%s' is no section (--print-config shows all)%s", "", line + 1, "");
+    *end = ']';
+}
+
 /* Without blanks in front, which would make the line more of the value before it. */
 static char *line_read(char *buf, int n, void *arg)
 {
@@ -179,19 +201,13 @@ static char *line_read(char *buf, int n, void *arg)
         read_fail(r, r->line, "%sthe line is longer than %s bytes%s", "", "198", "");
     else if (fault)
         read_fail(r, r->line, "%s%s%s", "", fault, "");
+    else
+        section_check(r, buf);
     if (r->failed)
         return NULL;
     size_t blanks = strspn(buf, BLANKS);
     memmove(buf, buf + blanks, (size_t) len - blanks + 1);
     return buf;
-}
-
-static bool section_known(const char *section)
-{
-    for (size_t i = 0; i < N_KEYS; i++)
-        if (strcmp(keys[i].section, section) == 0)
-            return true;
-    return false;
 }
 
 static int value_take(void *arg, const char *section, const char *name, const char *value)

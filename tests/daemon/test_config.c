@@ -68,7 +68,12 @@ static void test_bad(const char *text, const char *where, const char *what)
 static void test_mistakes(void)
 {
     test_bad("[daemon]\ncolour = red\n", "rilld.conf:2:", "'colour' is no key of [daemon]");
-    test_bad("# one\n\n[paint]\ncolour = red\n", "rilld.conf:4:", "'paint' is no section");
+    test_bad("# one\n\n[paint]\ncolour = red\n", "rilld.conf:3:", "'paint' is no section");
+    test_bad("[foo]\n", "rilld.conf:1:", "'foo' is no section");
+    test_bad("[daemon]\nworkers = 2\n[]\n[log]\n", "rilld.conf:3:", "'' is no section");
+    test_bad("[daemon;x]\n", "rilld.conf:1:", "'daemon;x' is no section");
+    test_bad("[ daemon ] # c\n", "rilld.conf:1:", "' daemon ' is no section");
+    test_bad("\xef\xbb\xbf  [daemo]", "rilld.conf:1:", "'daemo' is no section");
     test_bad("[daemon]\nworkers = two\n", "rilld.conf:2:", "workers must be a whole number");
     test_bad("[daemon]\nworkers = 65\n", "rilld.conf:2:", "must be within 0 and 64");
     test_bad("[daemon]\nworkers = -1\n", "rilld.conf:2:", "without a sign");
