@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #define MAX_MODELS 256
@@ -17,6 +18,7 @@
 #define RETRY_DOUBLINGS 6
 #define LOADS_AT_ONCE 4
 #define LOOK_US 500000
+#define OPEN_FILES_MOST 4           /* that a model takes while it is opened */
 
 struct load_job {
     uv_work_t work;
@@ -406,6 +408,19 @@ static bool is_checked(struct load_job *j)
     return j->status == RILL_OK;
 }
 
+/* Opening a model says no more than that a file could not be had: whether it is for want of
+ * descriptors shows in that as many cannot be had now. */
+static bool files_are_short(void)
+{
+    int fd[OPEN_FILES_MOST], n = 0;
+    while (n < OPEN_FILES_MOST && (fd[n] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) >= 0)
+        n++;
+    bool are_short = n < OPEN_FILES_MOST && error_passes(errno);
+    while (n)
+        close(fd[--n]);
+    return are_short;
+}
+
 static void load_work(uv_work_t *w)
 {
     struct load_job *j = w->data;
@@ -414,8 +429,10 @@ static void load_work(uv_work_t *w)
     else if (j->look.place == PLACE_NOWHERE)
         snprintf(j->found.model.error.text, sizeof j->found.model.error.text, "%.400s",
                  j->look.why);
-    else if (is_pinned(j) && is_checked(j))
+    else if (is_pinned(j) && is_checked(j)) {
         j->status = model_find_out(&j->found);
+        j->passes |= j->status == RILL_IO && files_are_short();
+    }
 }
 
 static void found_copy(struct model *m, const struct model *f)

@@ -147,7 +147,10 @@ rill_status rill_model_open(rill_model **ret, const char *path, rill_error *rete
     struct stat st;
     bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
     snprintf(file, sizeof file, "%s%s", path, is_folder ? "/graph.nnef" : "");
-    FILE *f = fopen(file, "r");
+    int folder = is_folder ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    FILE *f = is_folder && folder < 0 ? NULL : fopen(file, "r"); /* both at once, as the library */
+    if (folder >= 0)
+        close(folder);
     if (!f)
         return fail(reterr, RILL_IO, "cannot be read", file);
     size_t n = fread(text, 1, sizeof text - 1, f);
