@@ -51,6 +51,7 @@ struct rill_model {
     bool audio, vad, trims, broken, slow, tiny;
     float gain;
     unsigned char sum;
+    pid_t changes;
     unsigned pulse;             /* 0: PULSE */
     rill_overload overload;
 };
@@ -137,7 +138,7 @@ static rill_status text_obey(rill_model **ret, const char *path, const char *tex
     if (!strncmp(text, "half", 4))
         (*ret)->gain = 0.5f;
     if (!strncmp(text, "change", 6))
-        (*ret)->sum ^= (unsigned char) getpid();
+        (*ret)->changes = getpid();
     return RILL_OK;
 }
 
@@ -172,6 +173,7 @@ void rill_model_get_info(const rill_model *m, rill_model_info *ret)
                                .overload = m->overload };
     ret->sha256[0] = 0xab;
     ret->sha256[1] = m->sum;
+    memcpy(ret->sha256 + 2, &m->changes, sizeof m->changes);
 }
 
 rill_model *rill_model_free(rill_model *m)
