@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct bytes_in b = { data, data + n };
     int pulse = take_int(&b, 0, 24);
-    struct chain c = chain_take(&b, 2);
+    struct chain c = chain_take(&b, PARAMS_PAST);
     struct oracle o;
     enum verdict v = oracle_open(&o, chain_recipe, &c, NULL);
     if (v == LAW_HOLDS)

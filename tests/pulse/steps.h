@@ -10,6 +10,7 @@
 #define STEPS_MAX  8
 #define FORMS      4
 #define PARAMS_MAX 8
+#define PARAMS_PAST 2           /* so far past their rows do fuzzers take sizes */
 
 struct step_param { const char *name; int least, most, otherwise; };
 

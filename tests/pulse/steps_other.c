@@ -261,7 +261,7 @@ static void emit_pick(struct gb *b, struct stage *s, const int *v)
 static void emit_windows(struct gb *b, struct stage *s, const int *v)
 {
     const bool rows = v[3];
-    int64_t first[4] = { 0 };
+    int64_t first[3 + PARAMS_PAST] = { 0 };
     for (int i = 0; i < v[0]; i++)
         first[i] = i * v[2];
     uint32_t table =
