@@ -484,7 +484,7 @@ static float sound[N_FRAMES];
 
 static struct rill_client *client(const char *sock)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     if (rill_client_connect(&c, sock, "abuse", 60000)) {
         printf("%s\n", rill_client_error(c));
         exit(1);

@@ -527,7 +527,7 @@ bool stream_whole(const char *sock, const struct rill_client_open *o, const void
                   size_t n_frames, size_t frame_bytes, size_t piece_frames, struct result *ret,
                   char err[512])
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     const uint8_t *p = pcm;
     static const size_t enc_bytes[] = { 0, 2, 3, 4, 4 };
     const struct rill_client_pcm *out = o->out.rate ? &o->out : &o->in;

@@ -9,7 +9,7 @@ float sound[N_FRAMES];
 
 struct rill_client *client(const char *sock)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     if (rill_client_connect(&c, sock, "models", 30000)) {
         printf("%s\n", rill_client_error(c));
         exit(1);

@@ -212,7 +212,7 @@ static void test_memory(void)
 {
     struct rig r;
     struct watcher w, ctl;
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     struct rill_client_open o = { .model = "both", .in = { RATE, 1, RILL_CLIENT_S16 } };
     rig_start(&r, "preload = both");
     watcher_connect(&w, r.sock);
@@ -255,7 +255,7 @@ static int other_user(const char *sock, const char *model, enum rill_client_pace
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0) {
-        struct rill_client *c;
+        struct rill_client *c = NULL;
         _exit(setgid(65534) < 0 || setuid(65534) < 0 ||
                       rill_client_connect(&c, sock, "other", 10000) < 0
                   ? 99
@@ -269,7 +269,7 @@ static void quota_run(const char *conf, const char *model, enum rill_client_pace
                       uint32_t allowed, const char *words)
 {
     struct rig r;
-    struct rill_client *a, *b;
+    struct rill_client *a = NULL, *b = NULL;
     rig_start(&r, conf);
     CHECK(rill_client_connect(&a, r.sock, "a", 10000) == 0 &&
           rill_client_connect(&b, r.sock, "b", 10000) == 0);
@@ -314,7 +314,7 @@ static void test_quotas(void)
 static void test_large_stream(void)
 {
     struct rig r;
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     struct rill_client_open o = { .model = "wiener",
                                   .in = { 192000, 1, RILL_CLIENT_F32 },
                                   .pace = RILL_CLIENT_FILE };
@@ -383,7 +383,7 @@ static void test_ends_answered(void)
 static void test_idle(void)
 {
     struct rig r;
-    struct rill_client *busy;
+    struct rill_client *busy = NULL;
     struct result res = { 0 };
     rig_start(&r, "preload = wiener\n[limits]\nidle_timeout_ms = 1500\nidle_stream_ms = 1000\n");
     int fd = raw_hello(r.sock);

@@ -426,7 +426,7 @@ static void test_fd_count(struct rill_client *bystander)
 
 int main(void)
 {
-    struct rill_client *bystander;
+    struct rill_client *bystander = NULL;
     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
                                   .pace = RILL_CLIENT_FILE,
                                   .align = true };

@@ -17,7 +17,7 @@ static const float silence[1600];
 
 static struct rill_client *client(const char *sock)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     CHECK(rill_client_connect(&c, sock, "lists", 30000) == 0, "%s", rill_client_error(c));
     return c;
 }

@@ -101,7 +101,7 @@ static void refused_check(const struct rill_client *c, const char *when)
 
 static struct rill_client *meet(struct other *o, pthread_t *thread, int *ret)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     pthread_create(thread, NULL, other_run, o);
     *ret = rill_client_connect(&c, path, "refused", 5000);
     return c;

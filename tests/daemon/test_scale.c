@@ -126,7 +126,7 @@ static void part_end(struct part *p, const struct result *whole)
 
 static uint32_t streams_of(int i)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     struct rill_client_status s = { 0 };
     CHECK(rill_client_connect(&c, daemons[i].ctl, "scale", 10000) == 0 &&
               rill_client_ctl_status(c, &s, NULL, NULL) == 0,
@@ -137,7 +137,7 @@ static uint32_t streams_of(int i)
 
 static bool daemon_drain(int i)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     bool good = rill_client_connect(&c, daemons[i].ctl, "scale", 10000) == 0 &&
         rill_client_ctl_drain(c, 0) == 0;
     CHECK(good, "%s", rill_client_error(c));

@@ -242,7 +242,7 @@ static void test_together(void)
 
 static void test_streams_of_one_client(void)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 },
                                   .pace = RILL_CLIENT_FILE,
                                   .align = true };
@@ -268,7 +268,7 @@ static void test_streams_of_one_client(void)
 
 static void test_live(void)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     struct rill_client_open o = { .in = { 48000, 1, RILL_CLIENT_S16 },
                                   .pace = RILL_CLIENT_LIVE,
                                   .align = false };
@@ -295,7 +295,7 @@ static void test_live(void)
 
 static void test_skip(bool align)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
                                   .pace = RILL_CLIENT_FILE,
                                   .align = align };
@@ -325,7 +325,7 @@ static void test_skip(bool align)
 
 static void test_reset(void)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     struct rill_client_open o = { .in = { 44100, 1, RILL_CLIENT_F32 },
                                   .pace = RILL_CLIENT_FILE,
                                   .align = true };
@@ -354,7 +354,7 @@ static void test_reset(void)
 /* A pulse that takes long makes what came meanwhile too late. */
 static void test_late(void)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
                                   .pace = RILL_CLIENT_LIVE,
                                   .align = true,
@@ -464,7 +464,7 @@ static void test_reads_too_little(void)
 static void test_file_waits_for_reader(void)
 {
     /* A file stream whose client stops reading pauses, and goes on when it reads again. */
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     struct rill_client_open o = { .in = { 48000, 8, RILL_CLIENT_F32 },
                                   .pace = RILL_CLIENT_FILE,
                                   .align = true };
@@ -490,13 +490,13 @@ static void test_disconnect(void)
     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE };
     static int16_t x[16000];
     for (int k = 0; k < 20; k++) {
-        struct rill_client *c;
+        struct rill_client *c = NULL;
         CHECK(rill_client_connect(&c, rig.sock, "leaver", 10000) == 0);
         CHECK(rill_client_open(c, 1, &o, NULL) == 0);
         CHECK(rill_client_send(c, 1, x, (size_t) k * 1000) == 0);
         rill_client_free(c);
     }
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     struct rill_client_stats st = { 0 };
     CHECK(rill_client_connect(&c, rig.sock, "counter", 10000) == 0);
     for (uint64_t end = now_ms() + 20000; now_ms() < end; usleep(20000))
@@ -515,7 +515,7 @@ static void on_model(void *arg, const struct rill_client_model *m)
 
 static void test_questions(void)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     unsigned seen = 0;
     uint64_t us;
     struct rill_client_stats st;
@@ -530,7 +530,7 @@ static void test_questions(void)
 
 static void test_quota(void)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE };
     CHECK(rill_client_connect(&c, rig.sock, "greedy", 10000) == 0);
     for (uint32_t id = 1; id <= 16; id++)

@@ -137,7 +137,7 @@ static void test_subscription(void)
 {
     const struct rill_client_publish p = { .topic = "desk" };
     const struct rill_client_subscribe s = { .topic = "desk", .out = { 0, 2, RILL_CLIENT_S16 } };
-    struct rill_client *x;
+    struct rill_client *x = NULL;
     int code;
     CHECK(rill_client_publish(c, 2, &p, NULL) == 0, "%s", rill_client_error(c));
     CHECK(rill_client_connect(&x, r.sock, "ears", 10000) == 0 &&

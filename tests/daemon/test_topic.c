@@ -459,7 +459,7 @@ static void topic_count(void *arg, const struct rill_client_topic *t)
 /* Another user: bits of what went wrong. */
 static int other_user(void)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     unsigned seen = 0;
     if (setgid(65534) < 0 || setuid(65534) < 0 ||
         rill_client_connect(&c, rig.sock, "other", 20000) < 0)

@@ -59,7 +59,7 @@ static void hear(struct heard *h, const struct rill_client_open *o, const float 
 {
     const struct rill_client_events ev = { .arg = h, .text = on_text, .keyword = on_keyword,
                                            .endpoint = on_endpoint };
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     memset(h, 0, sizeof *h);
     bool good = rill_client_connect(&c, rig.sock, "test", 30000) == 0;
     if (good) {
@@ -125,7 +125,7 @@ static void test_partials(void)
     const struct rill_client_events ev = { .arg = &h, .text = on_text };
     static const char *const said[] = { "one t", "one two" };
     static const size_t until[] = { 9, 14 };        /* places in the script */
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     size_t at = 0, n = tones_audio(x, script);
     memset(&h, 0, sizeof h);
     CHECK(rill_client_connect(&c, rig.sock, "test", 30000) == 0, "%s", rill_client_error(c));
@@ -213,7 +213,7 @@ static void test_bad_options(void)
         { "keyword_threshold", "2", NULL },
         { "vad_hangover_ms", "60001", NULL },
     };
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     struct rill_client_open o = plain;
     CHECK(rill_client_connect(&c, rig.sock, "test", 30000) == 0, "connect");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -460,7 +460,7 @@ static void long_model_make(const char *path)
 /* A model whose sink cannot be made fails when it is loaded, and says why. */
 static void test_bad_model(void)
 {
-    struct rill_client *c;
+    struct rill_client *c = NULL;
     struct rill_client_open o = plain;
     o.model = "bad";
     CHECK(rill_client_connect(&c, rig.sock, "test", 30000) == 0, "connect");
