@@ -363,10 +363,13 @@ __attribute__((constructor)) static void stalls_open(void)
         return;
     void *p = mmap(NULL, sizeof *stalls, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
-    if (p == MAP_FAILED || pthread_create(&t, NULL, sentinel, NULL) != 0)
+    if (p == MAP_FAILED)
         return;
-    stalls = p;
-    pthread_detach(t);
+    stalls = p;                 /* before the thread that reads it */
+    if (pthread_create(&t, NULL, sentinel, NULL) == 0)
+        pthread_detach(t);
+    else
+        stalls = &quiet;
 }
 
 /* ---- running ---- */
