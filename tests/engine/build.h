@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* build.h - a graph to be built, in an arena of its own, and a repeatable source of numbers. */
+/* build.h - a graph to be built, in an arena of its own; a repeatable source of numbers. */
 #ifndef TESTS_ENGINE_BUILD_H
 #define TESTS_ENGINE_BUILD_H
 #include "engine/graph.h"
+#include "tests/check.h"
 
 #include <string.h>
 
@@ -26,10 +27,60 @@ static inline void build_drop(struct build *b)
     dims_free(b->dims);
 }
 
+static uint32_t seed;
+
 /* 0 .. n-1 */
-static inline uint32_t build_random(uint32_t *seed, uint32_t n)
+static inline uint32_t rnd(uint32_t n)
 {
-    *seed = *seed * 1664525u + 1013904223u;
-    return (*seed >> 8) % n;
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % n;
+}
+
+/* A wire's fact: n floats. */
+static inline struct fact vec(struct build *b, int64_t n)
+{
+    return (struct fact) { .type = DTYPE_F32, .rank = 1, .shape = { dim_int(b->dims, n) } };
+}
+
+/* Adds a node of one output; facts come from the op. WIRE_NONE: the op refuses. */
+static inline uint32_t build_node(struct build *b, const char *name, const struct attr *attrs,
+                                  unsigned n_attrs, const uint32_t *in, unsigned n_in)
+{
+    const struct op *op = op_find(name);
+    void *attr = arena_alloc(&b->arena, op->attr_bytes + 1);
+    const struct fact *facts[6];
+    struct fact out = { 0 };
+    struct attr own[2];
+    for (unsigned i = 0; i < n_attrs; i++) {        /* attributes borrow their lists */
+        own[i] = attrs[i];
+        if (own[i].ints.n)
+            own[i].ints.v =
+                arena_copy(&b->arena, own[i].ints.v, own[i].ints.n * sizeof *own[i].ints.v);
+    }
+    if (op->attrs && attrs_parse(op, name, own, n_attrs, attr, &b->err) != RILL_OK)
+        return WIRE_NONE;
+    for (unsigned i = 0; i < n_in; i++)
+        facts[i] = in[i] == WIRE_NONE ? NULL : &b->g.wires[in[i]].fact;
+    struct node n = { .name = name,
+                      .op = op,
+                      .attr = attr,
+                      .in = (uint32_t *) (uintptr_t) in,
+                      .n_in = n_in,
+                      .n_out = 1 };
+    struct infer c = { .node = &n,
+                       .attr = attr,
+                       .dims = b->dims,
+                       .arena = &b->arena,
+                       .n_in = n_in,
+                       .n_out = 1,
+                       .in = facts,
+                       .out = &out,
+                       .err = &b->err };
+    if (op->infer(&c) != RILL_OK)
+        return WIRE_NONE;
+    out.value = NULL;
+    uint32_t w = graph_add_wire(&b->g, name, &out);
+    graph_add_node(&b->g, op, name, attr, in, n_in, &w, 1);
+    return w;
 }
 #endif

@@ -2,6 +2,7 @@
 /* Arenas, element types, attribute tables, the graph checker, the layout of memory. */
 #include "engine/memplan.h"
 #include "engine/op.h"
+#include "tests/check.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,15 +10,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-static unsigned passed, failed;
-
-static void check(bool ok, const char *what, long n)
-{
-    ok ? passed++ : failed++;
-    if (!ok)
-        printf("FAILED %s (%ld)\n", what, n);
-}
 
 /* ---- arena ---- */
 
@@ -268,6 +260,5 @@ int main(void)
     test_attrs();
     test_graph_check();
     test_memplan();
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_done();
 }

@@ -14,27 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned passed, failed;
-static uint32_t seed;
-
-static void check(bool ok, const char *what, uint32_t s)
-{
-    ok ? passed++ : failed++;
-    if (!ok)
-        printf("FAILED %s (seed %u)\n", what, s);
-}
-
-static uint32_t rnd(uint32_t n)
-{
-    return build_random(&seed, n);
-}
-
 /* ---- building ---- */
-
-static struct fact vec(struct build *b, int64_t n)
-{
-    return (struct fact) { .type = DTYPE_F32, .rank = 1, .shape = { dim_int(b->dims, n) } };
-}
 
 static const void *attr_default(struct build *b, const struct op *op)
 {
@@ -354,6 +334,5 @@ int main(void)
     test_scan();
     test_inline();
     test_fold();
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_done();
 }

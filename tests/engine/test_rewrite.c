@@ -19,22 +19,6 @@
 #define WIRES_MAX 64
 #define RUNS      4
 
-static unsigned passed, failed;
-static uint32_t seed;
-
-static bool check(bool ok, const char *what, uint32_t s)
-{
-    ok ? passed++ : failed++;
-    if (!ok)
-        printf("FAILED %s (seed %u)\n", what, s);
-    return ok;
-}
-
-static uint32_t rnd(uint32_t n)
-{
-    return build_random(&seed, n);
-}
-
 /* ---- building ---- */
 
 /* Wires that a random graph may go on from. */
@@ -52,48 +36,6 @@ static uint32_t floats(struct build *b, int rank, const int64_t *dim)
     for (int64_t i = 0; i < tensor_count(t); i++)
         ((float *) t->data)[i] = (float) rnd(2000) * 1e-3f - 1;
     return graph_add_const(&b->g, "floats", t);
-}
-
-/* Adds a node of one output; facts come from the op. WIRE_NONE: the op refuses. */
-static uint32_t node(struct build *b, const char *name, const struct attr *attrs, unsigned n_attrs,
-                     const uint32_t *in, unsigned n_in)
-{
-    const struct op *op = op_find(name);
-    void *attr = arena_alloc(&b->arena, op->attr_bytes + 1);
-    const struct fact *facts[6];
-    struct fact out = { 0 };
-    struct attr own[2];
-    for (unsigned i = 0; i < n_attrs; i++) {        /* attributes borrow their lists */
-        own[i] = attrs[i];
-        if (own[i].ints.n)
-            own[i].ints.v =
-                arena_copy(&b->arena, own[i].ints.v, own[i].ints.n * sizeof *own[i].ints.v);
-    }
-    if (op->attrs && attrs_parse(op, name, own, n_attrs, attr, &b->err) != RILL_OK)
-        return WIRE_NONE;
-    for (unsigned i = 0; i < n_in; i++)
-        facts[i] = &b->g.wires[in[i]].fact;
-    struct node n = { .name = name,
-                      .op = op,
-                      .attr = attr,
-                      .in = (uint32_t *) (uintptr_t) in,
-                      .n_in = n_in,
-                      .n_out = 1 };
-    struct infer c = { .node = &n,
-                       .attr = attr,
-                       .dims = b->dims,
-                       .arena = &b->arena,
-                       .n_in = n_in,
-                       .n_out = 1,
-                       .in = facts,
-                       .out = &out,
-                       .err = &b->err };
-    if (op->infer(&c) != RILL_OK)
-        return WIRE_NONE;
-    out.value = NULL;
-    uint32_t w = graph_add_wire(&b->g, name, &out);
-    graph_add_node(&b->g, op, name, attr, in, n_in, &w, 1);
-    return w;
 }
 
 static struct tensor shape_of(const struct build *b, uint32_t w)
@@ -119,7 +61,7 @@ static uint32_t step_turn(struct build *b, uint32_t w)
         perm[k] = kept;
     }
     struct attr a = { .name = "perm", .kind = ATTR_INTS, .ints = { (uint32_t) t.rank, perm } };
-    return node(b, "Transpose", &a, 1, &w, 1);
+    return build_node(b, "Transpose", &a, 1, &w, 1);
 }
 
 static uint32_t step_slice(struct build *b, uint32_t w)
@@ -132,7 +74,7 @@ static uint32_t step_slice(struct build *b, uint32_t w)
     int64_t first = back ? to - 1 : from, end = back ? (from ? from - 1 : INT64_MIN) : to,
             by = back ? -step : step;
     uint32_t in[] = { w, ints(b, 1, &first), ints(b, 1, &end), ints(b, 1, &axis), ints(b, 1, &by) };
-    return node(b, "Slice", NULL, 0, in, 5);
+    return build_node(b, "Slice", NULL, 0, in, 5);
 }
 
 static uint32_t step_flat(struct build *b, uint32_t w)
@@ -145,7 +87,7 @@ static uint32_t step_flat(struct build *b, uint32_t w)
             dim[1] = whole / d;
         }
     uint32_t in[] = { w, ints(b, 2 + rnd(2), dim) };
-    return node(b, "Reshape", NULL, 0, in, 2);
+    return build_node(b, "Reshape", NULL, 0, in, 2);
 }
 
 static uint32_t step_pad(struct build *b, uint32_t w)
@@ -157,7 +99,7 @@ static uint32_t step_pad(struct build *b, uint32_t w)
     pads[t.rank + (int) rnd((uint32_t) t.rank)] = rnd(3);
     struct attr a = { .name = "mode", .kind = ATTR_STRINGS, .strings = { 1, &modes[rnd(3)] } };
     uint32_t in[] = { w, ints(b, 2 * t.rank, pads), floats(b, rnd(2) ? 0 : 1, &one) };
-    return node(b, "Pad", &a, 1, in, 2 + rnd(2));
+    return build_node(b, "Pad", &a, 1, in, 2 + rnd(2));
 }
 
 static uint32_t step_gather(struct build *b, uint32_t w)
@@ -168,7 +110,7 @@ static uint32_t step_gather(struct build *b, uint32_t w)
         v[i] = rnd((uint32_t) t.dim[axis]);
     struct attr a = { .name = "axis", .kind = ATTR_INT, .i = axis };
     uint32_t in[] = { w, ints(b, 1 + rnd(6), v) };
-    return node(b, "Gather", &a, 1, in, 2);
+    return build_node(b, "Gather", &a, 1, in, 2);
 }
 
 static uint32_t step_concat(struct build *b, uint32_t w)
@@ -180,7 +122,7 @@ static uint32_t step_concat(struct build *b, uint32_t w)
         uint32_t other = pool.wire[rnd(pool.n)];
         in[i] = fact_same(&b->g.wires[w].fact, &b->g.wires[other].fact) ? other : w;
     }
-    return node(b, "Concat", &a, 1, in, 2 + rnd(2));
+    return build_node(b, "Concat", &a, 1, in, 2 + rnd(2));
 }
 
 /* A row along axis 0 is put elsewhere. */
@@ -190,18 +132,18 @@ static uint32_t step_scatter(struct build *b, uint32_t w)
     int64_t at = rnd((uint32_t) t.dim[0]), one = 1, two[] = { 1, 1 };
     struct attr a = { .name = "axis", .kind = ATTR_INT, .i = 0 };
     uint32_t from[] = { w, ints(b, 1, &one) }, row;
-    if (t.dim[0] < 2 || (row = node(b, "Gather", &a, 1, from, 2)) == WIRE_NONE)
+    if (t.dim[0] < 2 || (row = build_node(b, "Gather", &a, 1, from, 2)) == WIRE_NONE)
         return WIRE_NONE;
     struct tensor *index = tensor_new(&b->arena, DTYPE_I64, 2, two);
     *(int64_t *) index->data = at;
     uint32_t in[] = { w, graph_add_const(&b->g, "index", index), row };
-    return node(b, "ScatterND", NULL, 0, in, 3);
+    return build_node(b, "ScatterND", NULL, 0, in, 3);
 }
 
 static uint32_t step_alone(struct build *b, uint32_t w)
 {
     static const char *const ops[] = { "Tanh", "Sigmoid", "Relu", "Exp", "Neg" };
-    return node(b, ops[rnd(5)], NULL, 0, &w, 1);
+    return build_node(b, ops[rnd(5)], NULL, 0, &w, 1);
 }
 
 /* Two tensors of one shape, or one and a part of it that is broadcast. */
@@ -215,7 +157,7 @@ static uint32_t step_both(struct build *b, uint32_t w)
         t.dim[i] = rnd(2) ? t.dim[i] : 1;
     if (!same || rnd(2))
         in[1] = floats(b, t.rank, t.dim);
-    return node(b, ops[rnd(5)], NULL, 0, in, 2);
+    return build_node(b, ops[rnd(5)], NULL, 0, in, 2);
 }
 
 /* Two convolutions of one geometry over [1, C, n], one of which may be thrown away. */
@@ -224,14 +166,14 @@ static uint32_t step_conv(struct build *b, uint32_t w)
     struct tensor t = shape_of(b, w);
     int64_t shape[] = { 1, t.dim[0], tensor_count(&t) / t.dim[0] }, taps = 1 + rnd(3),
             outs = 1 + rnd(5), dilation = 1 + rnd(3);
-    uint32_t flat[] = { w, ints(b, 3, shape) }, x = node(b, "Reshape", NULL, 0, flat, 2);
+    uint32_t flat[] = { w, ints(b, 3, shape) }, x = build_node(b, "Reshape", NULL, 0, flat, 2);
     struct attr a[] = { { .name = "dilations", .kind = ATTR_INTS, .ints = { 1, &dilation } } };
     for (int twin = 0; twin < 2; twin++) {
         int64_t weights[] = { outs + twin, t.dim[0], taps };
         uint32_t in[] = { x, floats(b, 3, weights), floats(b, 1, weights) };
         if (x == WIRE_NONE || shape[2] <= (taps - 1) * dilation || pool.n == WIRES_MAX)
             return WIRE_NONE;
-        uint32_t y = node(b, "Conv", a, 1, in, 3);
+        uint32_t y = build_node(b, "Conv", a, 1, in, 3);
         if (y != WIRE_NONE)
             pool.wire[pool.n++] = y;
     }
@@ -393,9 +335,10 @@ static void test_delay_line(void)
     int64_t one = 1, end = INT64_MAX, zero = 0;
     uint32_t x = graph_add_input(&b.g, "x", &row), s = graph_add_wire(&b.g, "s", &all);
     uint32_t cut[] = { s, ints(&b, 1, &one), ints(&b, 1, &end), ints(&b, 1, &zero) };
-    uint32_t join[] = { node(&b, "Slice", NULL, 0, cut, 4), x };
+    uint32_t join[] = { build_node(&b, "Slice", NULL, 0, cut, 4), x };
     struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = 0 };
-    uint32_t next = node(&b, "Concat", &axis, 1, join, 2), first = node(&b, "Neg", NULL, 0, &s, 1);
+    uint32_t next = build_node(&b, "Concat", &axis, 1, join, 2);
+    uint32_t first = build_node(&b, "Neg", NULL, 0, &s, 1);
     graph_add_output(&b.g, first);
     graph_add_state(&b.g, "s", s, next, NULL);
     check(graph_settle(&settled, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
@@ -433,15 +376,15 @@ static void test_view_of_base(void)
                       .shape = { dim_int(b.dims, 4), dim_int(b.dims, 5) } };
     uint32_t s = graph_add_wire(&b.g, "s", &f), init = floats(&b, 2, all);
     uint32_t reshape[] = { s, ints(&b, 1, &flat) };
-    uint32_t view = node(&b, "Reshape", NULL, 0, reshape, 2);
-    graph_add_output(&b.g, node(&b, "Neg", NULL, 0, &view, 1));
+    uint32_t view = build_node(&b, "Reshape", NULL, 0, reshape, 2);
+    graph_add_output(&b.g, build_node(&b, "Neg", NULL, 0, &view, 1));
     uint32_t later[] = { s, ints(&b, 1, &one), ints(&b, 1, &end), ints(&b, 1, &zero) };
     uint32_t first[] = { view, ints(&b, 1, &zero), ints(&b, 1, &five), ints(&b, 1, &zero) };
-    uint32_t back[] = { node(&b, "Slice", NULL, 0, first, 4), ints(&b, 2, row) };
-    uint32_t join[] = { node(&b, "Slice", NULL, 0, later, 4),
-                        node(&b, "Reshape", NULL, 0, back, 2) };
+    uint32_t back[] = { build_node(&b, "Slice", NULL, 0, first, 4), ints(&b, 2, row) };
+    uint32_t join[] = { build_node(&b, "Slice", NULL, 0, later, 4),
+                        build_node(&b, "Reshape", NULL, 0, back, 2) };
     struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = 0 };
-    graph_add_state(&b.g, "s", s, node(&b, "Concat", &axis, 1, join, 2),
+    graph_add_state(&b.g, "s", s, build_node(&b, "Concat", &axis, 1, join, 2),
                     b.g.wires[init].fact.value);
     check(graph_settle(&settled, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
     if (running_init(&before, &b.g, 0) && running_init(&after, &settled, 0))
@@ -529,15 +472,17 @@ static void test_folded(bool transposed, int64_t groups)
     int64_t pads[] = { 0, 0, 2, 0, 0, 1 }, outs = 6,
             w[] = { transposed ? 4 : outs, transposed ? outs / groups : 4 / groups, 3 };
     uint32_t pad[] = { graph_add_input(&b.g, "x", &f), ints(&b, 6, pads) };
-    uint32_t conv[] = { node(&b, "Pad", NULL, 0, pad, 2), floats(&b, 3, w), floats(&b, 1, &outs) };
+    uint32_t conv[] = { build_node(&b, "Pad", NULL, 0, pad, 2), floats(&b, 3, w),
+                        floats(&b, 1, &outs) };
     struct attr group = { .name = "group", .kind = ATTR_INT, .i = groups };
-    uint32_t norm[5] = { node(&b, transposed ? "ConvTranspose" : "Conv", &group, 1, conv, 3) };
+    uint32_t norm[5] = { build_node(&b, transposed ? "ConvTranspose" : "Conv", &group, 1, conv,
+                                    3) };
     for (int i = 1; i < 5; i++)
         norm[i] = floats(&b, 1, &outs);
     float *var = b.g.wires[norm[4]].fact.value->data;
     for (int i = 0; i < outs; i++)
         var[i] = 0.5f + var[i] * var[i];
-    graph_add_output(&b.g, node(&b, "BatchNormalization", NULL, 0, norm, 5));
+    graph_add_output(&b.g, build_node(&b, "BatchNormalization", NULL, 0, norm, 5));
     check(graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
     check(made.n_nodes == (transposed ? 2 : 1), "norm and zeros are the convolution's",
           made.n_nodes);
@@ -644,6 +589,5 @@ int main(void)
         test_folded(true, groups);
     }
     test_random(count ? (uint32_t) strtoul(count, NULL, 10) : 600);
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_done();
 }

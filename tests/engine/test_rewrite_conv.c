@@ -13,42 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned passed, failed;
-
-static void check(bool ok, const char *what)
-{
-    ok ? passed++ : failed++;
-    if (!ok)
-        printf("FAILED %s\n", what);
-}
-
 /* Adds a node; its fact is inferred. */
 static uint32_t add(struct build *b, const char *name, const struct attr *attrs, unsigned n_attrs,
                     const uint32_t *in, unsigned n_in)
 {
-    const struct op *op = op_find(name);
-    void *attr = arena_alloc(&b->arena, op->attr_bytes + 1);
-    const struct fact *facts[4];
-    struct fact out;
-    if (attrs_parse(op, "test", attrs, n_attrs, attr, &b->err) != RILL_OK)
+    uint32_t w = build_node(b, name, attrs, n_attrs, in, n_in);
+    if (w == WIRE_NONE)
         abort();
-    uint32_t wire = graph_add_wire(&b->g, name, NULL);
-    struct node *n = graph_add_node(&b->g, op, name, attr, in, n_in, &wire, 1);
-    for (unsigned i = 0; i < n_in; i++)
-        facts[i] = in[i] == WIRE_NONE ? NULL : &b->g.wires[in[i]].fact;
-    struct infer c = { .node = n,
-                       .attr = attr,
-                       .dims = b->dims,
-                       .arena = &b->arena,
-                       .n_in = n_in,
-                       .n_out = 1,
-                       .in = facts,
-                       .out = &out,
-                       .err = &b->err };
-    if (op->infer(&c) != RILL_OK)
-        abort();
-    b->g.wires[wire].fact = out;
-    return wire;
+    return w;
 }
 
 static struct tensor *noise(struct build *b, int rank, const int64_t *dim)
@@ -79,7 +51,7 @@ static const struct tensor *run(struct build *b, const struct graph *g,
                                 const struct tensor *const *in)
 {
     const struct tensor *out[2] = { NULL };
-    check(interp_run(g, in, &b->arena, out, &b->err) == RILL_OK, b->err.text);
+    check(interp_run(g, in, &b->arena, out, &b->err) == RILL_OK, b->err.text, 0);
     return out[0];
 }
 
@@ -119,10 +91,10 @@ static void test_dft(bool wrong, bool log)
     if (log)
         y = add(&b, "Log", NULL, 0, &y, 1);
     graph_add_output(&b.g, y);
-    check(graph_with_dfts_recognised(&made, &b.g, &b.err) == RILL_OK, b.err.text);
+    check(graph_with_dfts_recognised(&made, &b.g, &b.err) == RILL_OK, b.err.text, 0);
     bool kept = wrong || log;
     check(count_of(&made, "Conv") == kept && count_of(&made, "STFT") == !kept,
-          "transforms are recognised, others not");
+          "transforms are recognised, others not", 0);
     const struct tensor *want = run(&b, &b.g, &x), *got = run(&b, &made, &x);
     double worst = 0;
     for (int64_t i = 0; want && got && !log && i < tensor_count(want); i++)
@@ -130,7 +102,7 @@ static void test_dft(bool wrong, bool log)
                      fabs((double) ((const float *) want->data)[i] -
                           (double) ((const float *) got->data)[i]));
     check(want && got && tensor_count(want) == tensor_count(got) && worst < 2e-5,
-          "an STFT gives what the weights gave");
+          "an STFT gives what the weights gave", 0);
     build_drop(&b);
 }
 
@@ -155,11 +127,12 @@ static void test_stages(void)
     uint32_t y = add(&b, "Mul", NULL, 0, (uint32_t[]) { a, c }, 2);
     y = add(&b, "Add", NULL, 0, (uint32_t[]) { more, y }, 2);
     graph_add_output(&b.g, y);
-    check(graph_with_stages_joined(&made, &b.g, &b.err) == RILL_OK, b.err.text);
-    check(made.n_nodes == 2 && count_of(&made, "Conv") == 2, "all that is element-wise has joined");
+    check(graph_with_stages_joined(&made, &b.g, &b.err) == RILL_OK, b.err.text, 0);
+    check(made.n_nodes == 2 && count_of(&made, "Conv") == 2, "all that is element-wise has joined",
+          0);
     const struct tensor *want = run(&b, &b.g, in), *got = run(&b, &made, in);
     check(want && got && !memcmp(want->data, got->data, tensor_bytes(want)),
-          "stages give the same bits");
+          "stages give the same bits", 0);
     build_drop(&b);
 }
 
@@ -177,7 +150,7 @@ static void test_shared(void)
     graph_add_output(&b.g, add(&b, "Relu", NULL, 0, &y, 1));
     graph_add_output(&b.g, y);
     check(graph_with_stages_joined(&made, &b.g, &b.err) == RILL_OK && made.n_nodes == 2,
-          "what others read stays as it is");
+          "what others read stays as it is", 0);
     build_drop(&b);
 }
 
@@ -188,6 +161,5 @@ int main(void)
     test_dft(false, true);
     test_stages();
     test_shared();
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_done();
 }

@@ -5,7 +5,7 @@
 #define TESTS_MODELS_MODELS_TEST_H
 #include "engine/interp.h"
 #include "engine/model.h"
-#include "tests/models/check.h"
+#include "tests/check.h"
 
 #include <ftw.h>
 #include <math.h>

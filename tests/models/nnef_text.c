@@ -3,7 +3,7 @@
 #include "engine/interp.h"
 #include "engine/typed.h"
 #include "models/nnef/nnef.h"
-#include "tests/models/check.h"
+#include "tests/check.h"
 
 #include <math.h>
 #include <stdlib.h>

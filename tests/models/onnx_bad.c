@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Bad files: each is refused with a status and words that name the cause. */
 #include "models/onnx/reader.h"
-#include "tests/models/check.h"
+#include "tests/check.h"
 #include "tests/models/pb.h"
 
 #include <fcntl.h>

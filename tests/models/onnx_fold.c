@@ -4,7 +4,7 @@
 #include "engine/op.h"
 #include "engine/typed.h"
 #include "models/onnx/reader.h"
-#include "tests/models/check.h"
+#include "tests/check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Good files: every encoding, old forms of ops, names, bodies. What is read is run and compared. */
 #include "engine/interp.h"
 #include "models/onnx/reader.h"
-#include "tests/models/check.h"
+#include "tests/check.h"
 #include "tests/models/sample.h"
 
 #include <math.h>

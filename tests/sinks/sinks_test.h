@@ -3,7 +3,7 @@
 #ifndef TESTS_SINKS_SINKS_TEST_H
 #define TESTS_SINKS_SINKS_TEST_H
 #include "models/sinks/sink.h"
-#include "tests/models/check.h"
+#include "tests/check.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check.h - counting checks; a program ends with check_done(). */
-#ifndef TESTS_MODELS_CHECK_H
-#define TESTS_MODELS_CHECK_H
+#ifndef TESTS_CHECK_H
+#define TESTS_CHECK_H
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -18,6 +18,15 @@ static unsigned check_passed, check_failed, check_skipped;
             putchar('\n');                                                    \
         }                                                                     \
     } while (0)
+
+/* The same, with words and a number that tells this case from others; true if it holds. */
+static inline bool check(bool ok, const char *what, long n)
+{
+    *(ok ? &check_passed : &check_failed) += 1;
+    if (!ok)
+        printf("FAILED %s (%ld)\n", what, n);
+    return ok;
+}
 
 static inline int check_done(void)
 {
