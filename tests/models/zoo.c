@@ -5,6 +5,7 @@
 #include "engine/model.h"
 #include "pulse/law.h"
 #include "pulse/plan_internal.h"
+#include "tests/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,19 +31,6 @@ static const struct net nets[] = {
     { "conformer", 16, 0, { 60, 133 }, { "logits" }, 0, 0 },
     { "dualpath_scan", 1, 0, { 9, 30 }, { "out" }, 156, 104 },
 };
-
-static unsigned passed, failed;
-
-#define CHECK(cond, ...)                                                                           \
-    do {                                                                                           \
-        if (cond)                                                                                  \
-            passed++;                                                                              \
-        else {                                                                                     \
-            failed++;                                                                              \
-            printf("FAILED " __VA_ARGS__);                                                         \
-            printf("\n");                                                                          \
-        }                                                                                          \
-    } while (0)
 
 static const char *net_path(const struct net *n, const char *file)
 {
@@ -179,6 +167,5 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
         net_test(&nets[i]);
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_done();
 }

@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A tone stands in its row at its level, a rise in its column, and what is past the end is
  * marked. */
+#include "tests/check.h"
 #include "tools/spectrogram.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static unsigned passed, failed;
-
-#define CHECK(cond, ...)                                                                           \
-    do {                                                                                           \
-        if (cond)                                                                                  \
-            passed++;                                                                              \
-        else {                                                                                     \
-            failed++;                                                                              \
-            printf("FAILED " __VA_ARGS__);                                                         \
-            printf("\n");                                                                          \
-        }                                                                                          \
-    } while (0)
 
 static float cell(const struct spectrogram *s, size_t column, size_t row)
 {
@@ -75,6 +63,5 @@ int main(void)
     test_tone(48000, 15000);
     test_tone(8000, 440);
     test_tone(44100, 5000);
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_done();
 }
