@@ -2,25 +2,10 @@
 # SPDX-License-Identifier: MIT
 # install.sh SOURCE_ROOT BUILD_ROOT RILLD CFLAGS...: installs into a folder of its own, builds the example as a user of the
 # library would, and streams through it; what the library exports is what its header says.
+. "$(dirname "$0")/../lib.sh"
 root=$1 build=$2 rilld=$3
 shift 3
-passed=0 failed=0
-dir=$(mktemp -d /tmp/rill-test-XXXXXX) daemon=
-trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
-
-# good WORDS COMMAND...
-good()
-{
-    words=$1
-    shift
-    if "$@" >"$dir/said" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $words"
-        cat "$dir/said"
-    fi
-}
+folder_make
 
 good "meson install" meson install -C "$build" --no-rebuild --quiet --destdir "$dir/root"
 pc=$(find "$dir/root" -name rill-client.pc) lib=$(find "$dir/root" -name librill-client.so.0)
@@ -41,20 +26,16 @@ if command -v c++ >/dev/null; then
 fi
 
 printf '[daemon]\nsocket = %s\ncontrol_socket =\n' "$dir/s" >"$dir/rilld.conf"
-"$rilld" --config "$dir/rilld.conf" 2>"$dir/log" &
-daemon=$!
-n=0
-while ! grep -q " ready: " "$dir/log" && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done
+daemon_start "$rilld" "$dir/rilld.conf"
 tail -c +45 "$root/examples/audio/noisy.wav" | head -c 128000 >"$dir/in.f32"
 good "the example streams" sh -c "'$dir/client' '$dir/s' <'$dir/in.f32' >'$dir/out.f32'"
 good "as much comes back" test "$(wc -c <"$dir/out.f32")" = "$(wc -c <"$dir/in.f32")"
 good "and it is other audio" sh -c "! cmp -s '$dir/in.f32' '$dir/out.f32'"
-if "$dir/client" "$dir/nobody" </dev/null 2>"$dir/words"; then failed=$((failed + 1)); else passed=$((passed + 1)); fi
+if "$dir/client" "$dir/nobody" </dev/null 2>"$dir/words"; then fail "nobody listens"; else pass; fi
 good "words where nobody listens" grep -q "nobody: No such file" "$dir/words"
 
 for f in bin/rill sbin/rilld include/rill_client.h include/rill.h lib/systemd/system/rilld.service lib/sysusers.d/rilld.conf \
     share/rill/models/wiener/model.conf share/bash-completion/completions/rill; do
     good "$f is installed" sh -c "ls '$dir'/root/*/$f '$dir'/root/usr/*/$f 2>/dev/null | grep -q ."
 done
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+finish

@@ -1,46 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # pipe.sh RILL RILLD SOURCE_ROOT: rill pipe, and the example of a shell that is made of it.
+. "$(dirname "$0")/../lib.sh"
 rill=$(cd "$(dirname "$1")" && pwd)/rill rilld=$2 root=$3
-passed=0 failed=0
-dir=$(mktemp -d /tmp/rill-test-XXXXXX) daemon= second=
-trap '[ -z "$daemon$second" ] || kill $daemon $second 2>/dev/null; rm -rf "$dir"' EXIT
+folder_make
 export RILL_SOCKET="$dir/s" PATH="$(dirname "$rill"):$PATH"
-
-# good WORDS COMMAND...
-good()
-{
-    words=$1
-    shift
-    if "$@" >"$dir/said" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $words"
-        cat "$dir/said"
-    fi
-}
 
 size_is()
 {
     [ "$(wc -c <"$1")" = "$2" ] || { wc -c "$1"; return 1; }
 }
 
-# refused CODE WORDS COMMAND...
-refused()
-{
-    want=$1 words=$2
-    shift 2
-    "$@" >"$dir/words" 2>&1 </dev/null
-    [ $? = "$want" ] && grep -q "$words" "$dir/words"
-}
-
-good "words where nobody listens" refused 4 "No such file" rill pipe
+expect 4 "No such file" rill pipe </dev/null
 printf '[daemon]\nsocket = %s\ncontrol_socket =\n' "$dir/s" >"$dir/rilld.conf"
-"$rilld" --config "$dir/rilld.conf" 2>"$dir/log" &
-daemon=$!
-n=0
-while ! grep -q " ready: " "$dir/log" && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done
+daemon_start "$rilld" "$dir/rilld.conf"
 
 tail -c +45 "$root/examples/audio/noisy.wav" >"$dir/noisy.raw"
 tail -c +45 "$root/examples/audio/digits.wav" >"$dir/digits.raw"
@@ -69,10 +42,10 @@ good "as many of them" size_is "$dir/wide.raw" 96000
 good "words" sh -c "rill pipe -m rill-digits <'$dir/digits.raw' | grep -qx '0.360 text three one four one five nine two six'"
 good "output comes while input is open" sh -c "(cat '$dir/noisy.raw'; sleep 5) | rill pipe --pace file | head -c 64000 |
     cmp -n 64000 - '$dir/clean.raw'"
-good "no such model" refused 5 NO_MODEL rill pipe -m no-such-model
-good "no such format" refused 2 "out of range" rill pipe -f mp3
-good "no rate" refused 2 "out of range" rill pipe -r 5
-good "no arguments" refused 2 "wrong number" rill pipe x
+expect 5 NO_MODEL rill pipe -m no-such-model </dev/null
+expect 2 "out of range" rill pipe -f mp3 </dev/null
+expect 2 "out of range" rill pipe -r 5 </dev/null
+expect 2 "wrong number" rill pipe x </dev/null
 
 # A descriptor that is closed is nobody else's number.
 closed_in() { timeout 30 rill pipe <&- >"$dir/none.raw" && [ ! -s "$dir/none.raw" ]; }
@@ -114,5 +87,4 @@ good "the shell example" "$root/examples/shell/clean_mic.sh"
 good "plays as much" size_is "$dir/played.raw" "$(wc -c <"$dir/noisy.raw")"
 export RECORD="cat $dir/digits.raw" LISTEN=rill-digits
 good "and shows words" sh -c "'$root/examples/shell/clean_mic.sh' 2>&1 | grep -q 'text three one four'"
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+finish

@@ -1,11 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Words by the commands of rill, of a model that reads what it is told.  transcribe.sh RILL TONES RILLD WORDS
+. "$(dirname "$0")/../lib.sh"
 rill=$1
-dir=$(mktemp -d /tmp/rill-test-XXXXXX)
-daemon=
-trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
-passed=0 failed=0
+folder_make
 "$2" "$dir" "....1.22.3........................111...4446........................7..5....." || exit 1
 
 # is NAME EXPECTED COMMAND...: standard output, line ends as '|'.
@@ -15,28 +13,24 @@ is()
     shift 2
     got=$(timeout 20 "$@" 2>"$dir/err" | tr '\n' '|')
     if [ "$got" = "$want" ]; then
-        passed=$((passed + 1))
+        pass
     else
-        failed=$((failed + 1))
-        printf 'FAILED: %s\n  got    %s\n  wanted %s\n' "$name" "$got" "$want"
-        sed 's/^/    /' "$dir/err"
+        fail "$name" "$dir/err"
+        printf '  got    %s\n  wanted %s\n' "$got" "$want"
     fi
 }
 
-# refused CODE WORDS COMMAND...
+errors_of()
+{
+    timeout 20 "$@" >/dev/null
+}
+
+# refused CODE WORDS COMMAND...: the words on standard error.
 refused()
 {
     want=$1 words=$2
     shift 2
-    timeout 20 "$@" >/dev/null 2>"$dir/err"
-    code=$?
-    if [ $code = "$want" ] && grep -q -e "$words" "$dir/err"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $* (exit $code, wanted $want and '$words')"
-        sed 's/^/    /' "$dir/err"
-    fi
+    expect "$want" "$words" errors_of "$@"
 }
 
 m="$dir/tones" wav="$dir/said.wav"
@@ -63,17 +57,16 @@ is "JSON has speech and keywords" "3 2" sh -c "'$rill' transcribe -m '$m' --json
 
 # The audio of the same pass is what denoise makes alone.
 "$rill" transcribe -m "$m" --audio "$dir/a.wav" -o "$dir/text" "$wav" && "$rill" denoise -m "$m" "$wav" "$dir/b.wav" >/dev/null
-cmp -s "$dir/a.wav" "$dir/b.wav" && [ "$(tr '\n' '|' <"$dir/text")" = "$text" ] && passed=$((passed + 1)) ||
-    { failed=$((failed + 1)); echo "FAILED: audio and text of one pass"; }
+good "audio and text of one pass" sh -c 'cmp "$1/a.wav" "$1/b.wav" && [ "$(tr "\n" "|" <"$1/text")" = "$2" ]' - "$dir" "$text"
 is "edges" "0.040,0.900000,start|0.140,0.000000,end|0.340,0.900000,start|0.480,0.000000,end|0.680,0.900000,start|" \
     sh -c "'$rill' vad -m '$m' '$wav' - | grep -E 'start|end'"
 
 # A compiled plan keeps its sinks, and is not parted.
-"$rill" compile "$m" -o "$dir/tones.rill" >/dev/null || failed=$((failed + 1))
+"$rill" compile "$m" -o "$dir/tones.rill" >/dev/null || fail "compile"
 refused 3 "compiled with a recogniser and other outputs" "$rill" transcribe -m "$dir/tones.rill" "$wav"
 refused 3 "compiled with a recogniser and other outputs" "$rill" transcribe -m "$dir/tones.rill" --vad "$m" "$wav"
 is "compiled, without the detector" "$text" "$rill" transcribe -m "$dir/tones.rill" --no-vad "$wav"
-"$rill" compile "$m" -t 'select_outputs(logp)' -o "$dir/logp.rill" >/dev/null || failed=$((failed + 1))
+"$rill" compile "$m" -t 'select_outputs(logp)' -o "$dir/logp.rill" >/dev/null || fail "compile one output"
 is "compiled alone, behind a detector" "one two|one threes|four|" "$rill" transcribe -m "$dir/logp.rill" --vad "$m" "$wav"
 
 is "kinds" "audio audio vad keyword ctc " sh -c "'$rill' inspect --json '$m' | sed -n 's/.*\"kind\": \"\([a-z]*\)\".*/\1/p' | tr '\n' ' '"
@@ -125,19 +118,13 @@ mv "$dir/tones" "$dir/models"
 cp "$dir/models/tones/graph.nnef" "$dir/models/tones/tokens.txt" "$dir/models/words"
 sed '/output.clean/,/kind/d; /output.speech/,/preroll/d; /output.prob/,/debounce/d' "$dir/models/tones/model.conf" >"$dir/models/words/model.conf"
 printf '[daemon]\nsocket = %s\ncontrol_socket = %s\n[models]\nmodel_path = %s\n' "$dir/s" "$dir/c" "$dir/models" >"$dir/conf"
-"$3" --config "$dir/conf" 2>"$dir/log" &
-daemon=$!
-tries=0
-while ! grep -q " ready: " "$dir/log" && [ $tries -lt 300 ]; do
-    tries=$((tries + 1))
-    sleep 0.1
-done
+daemon_start "$3" "$dir/conf"
 is "words by the daemon" "one two|one threes|four|" "$rill" stream --socket "$dir/s" -m words "$wav" -
 is "a transducer by the daemon" "$nonsense" "$rill" stream --socket "$dir/s" -m tiny "$tiny/audio.wav" -
 is "words, keywords and audio by the daemon" "one two|one threes|four|" sh -c "'$rill' stream --socket '$dir/s' -m tones '$wav' '$dir/c.wav' |
     grep -v '^\[\|^ \|audio through'"
 is "keywords by the daemon" "[up]|[yes]|" sh -c "'$rill' stream --socket '$dir/s' -m tones '$wav' '$dir/d.wav' | grep '^\['"
-cmp -s "$dir/c.wav" "$dir/a.wav" && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: the daemon's audio is another"; }
+good "the daemon's audio is the same" cmp "$dir/c.wav" "$dir/a.wav"
 is "JSON alone by the daemon" "{|" sh -c "'$rill' stream --socket '$dir/s' -m words --json '$wav' - | head -n 1"
 is "JSON by the daemon" "5|" sh -c "'$rill' stream --socket '$dir/s' -m tones --json '$wav' '$dir/e.wav' | grep -c '\"start_s\"'"
 is "options by the daemon" "one two one threes four|" "$rill" stream --socket "$dir/s" -m words --opt rule2_ms=0 --opt beam=1 "$wav" -
@@ -157,5 +144,4 @@ is "words printed, the table in a file" "one two|one threes|four|  latency 10.0 
     sh -c "'$rill' stream --socket '$dir/s' -m both '$wav' '$dir/b.csv' | grep -v 'audio through\|samples in' | sed 's/, real-time.*//'"
 is "the same table" "" diff "$dir/both.csv" "$dir/b.csv"
 is "latency of probabilities" '"latency_ms": 10.0|' sh -c "'$rill' stream --socket '$dir/s' -m both --json '$wav' '$dir/b.csv' | grep -o '\"latency_ms\": [0-9.]*'"
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+finish

@@ -2,28 +2,11 @@
 # SPDX-License-Identifier: MIT
 # The commands of `rill` as a person uses them: on the default model, on bad input, with the daemon, and with a
 # microphone that is a file.  run.sh RILL RILLD AUDIO_DIR
+. "$(dirname "$0")/../lib.sh"
 rill=$(realpath "$1") rilld=$(realpath "$2") audio=$(realpath "$3")
-dir=$(mktemp -d /tmp/rill-test-XXXXXX)
-daemon=
-trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
-passed=0 failed=0 skipped=0
+folder_make
+skipped=0
 export HOME="$dir/home" XDG_DATA_HOME="$dir/data"
-
-# expect CODE WORDS COMMAND...: the exit code, and the words on either stream.
-expect()
-{
-    want=$1 words=$2
-    shift 2
-    "$@" >"$dir/said" 2>&1
-    code=$?
-    if [ $code = "$want" ] && grep -q -e "$words" "$dir/said"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $* (exit $code, wanted $want and '$words')"
-        sed 's/^/    /' "$dir/said"
-    fi
-}
 
 # ---- help and usage
 expect 0 "Usage: rill COMMAND" "$rill" --help
@@ -37,8 +20,7 @@ expect 2 "wrong number of arguments" "$rill" denoise a
 # ---- files
 expect 0 '"latency_ms": 16' "$rill" denoise --json "$audio/noisy.wav" "$dir/clean.wav"
 expect 0 "real-time factor" "$rill" denoise "$audio/noisy.wav" "$dir/clean.flac"
-[ "$(wc -c <"$dir/clean.wav")" = "$(wc -c <"$audio/noisy.wav")" ] && passed=$((passed + 1)) ||
-    { failed=$((failed + 1)); echo "FAILED: the output is not as long as the input"; }
+good "the output is as long as the input" test "$(wc -c <"$dir/clean.wav")" = "$(wc -c <"$audio/noisy.wav")"
 expect 0 "2 spectrograms of 9.00 s" "$rill" plot "$audio/noisy.wav" "$dir/clean.flac" "$dir/both.png"
 expect 0 "both.png" sh -c "head -c 4 '$dir/both.png' | grep -q PNG && [ \$(wc -c <'$dir/both.png') -gt 20000 ] && echo both.png"
 expect 2 "is no .png" "$rill" plot "$audio/noisy.wav" "$dir/both.jpg"
@@ -64,8 +46,7 @@ for rate in 8000 11025 44100 48000 192000; do
     { printf "RIFF$(le 4 $((bytes + 36)))WAVEfmt $(le 4 16)$(le 2 1)$(le 2 1)$(le 4 $rate)$(le 4 $((rate * 2)))$(le 2 2)$(le 2 16)data$(le 4 $bytes)"
       head -c $bytes /dev/urandom; } >"$dir/$rate.wav"
     expect 0 "real-time factor" "$rill" denoise "$dir/$rate.wav" "$dir/out.wav"
-    [ "$(wc -c <"$dir/out.wav")" = "$(wc -c <"$dir/$rate.wav")" ] && passed=$((passed + 1)) ||
-        { failed=$((failed + 1)); echo "FAILED: at $rate Hz the output is not as long as the input"; }
+    good "at $rate Hz the output is as long as the input" test "$(wc -c <"$dir/out.wav")" = "$(wc -c <"$dir/$rate.wav")"
 done
 expect 4 "nothing.wav" "$rill" denoise "$dir/nothing.wav" "$dir/x.wav"
 echo "this is no audio" >"$dir/text.wav"
@@ -97,8 +78,7 @@ expect 3 "nobody publishes this file" "$rill" models get ml_kws_gru_m --to "$dir
 printf weights >"$dir/from/GRU_M.onnx"
 expect 0 "taken as it is; its SHA-256 is $(printf weights | sha256sum | cut -c 1-64)" "$rill" models get ml_kws_gru_m --from "$dir/from" --to "$dir/got"
 expect 0 weights cat "$dir/got/ml_kws_gru_m/GRU_M.onnx"
-[ ! -e "$dir/got/gtcrn/gtcrn_simple.onnx" ] && passed=$((passed + 1)) ||
-    { failed=$((failed + 1)); echo "FAILED: a wrong file was kept"; }
+good "a wrong file is not kept" test ! -e "$dir/got/gtcrn/gtcrn_simple.onnx"
 
 expect 0 "rill-digits is built in" "$rill" models get rill-digits
 expect 0 "three one four" "$rill" transcribe -m rill-digits "$audio/digits.wav"
@@ -127,8 +107,7 @@ expect 0 " $best *cell_seq_i16" "$rill" inspect --pass plan -t 'recurrent_weight
 expect 3 "RILL_CPU is 'sse9'; known on this kind of processor: c, " env RILL_CPU=sse9 "$rill" inspect --pass plan wiener
 expect 2 "unknown pass" "$rill" inspect --pass nosuch wiener
 expect 3 "inspect: .*RILL_CPU is 'sse9'" env RILL_CPU=sse9 "$rill" inspect wiener
-grep -q "after hoist" "$dir/said" && { failed=$((failed + 1)); echo "FAILED: a wrong RILL_CPU is told after the passes"; } ||
-    passed=$((passed + 1))
+if grep -q "after hoist" "$dir/said"; then fail "a wrong RILL_CPU is told after the passes"; else pass; fi
 zoo=$(dirname "$0")/../models/zoo
 expect 0 "says   decode_chunk_len  *16" "$rill" inspect "$zoo/../transducer/encoder.onnx"
 expect 0 "output new_cached_key  *f32\\[8,N,24\\]" "$rill" inspect "$zoo/../transducer/encoder.onnx"
@@ -150,12 +129,11 @@ expect 2 "pulses of 100 frames, .*--pulse 256" "$rill" compile wiener -o "$dir/w
 expect 2 "pulses of 300 frames, .*--pulse 512" "$rill" compile wiener -o "$dir/w.rill" --pulse 300
 expect 2 "a pulse of 0 frames is impossible" "$rill" compile wiener -o "$dir/w.rill" --pulse 0
 expect 2 "a pulse of -1 frames is impossible" "$rill" compile wiener -o "$dir/w.rill" --pulse -1
-[ -e "$dir/w.rill" ] && { failed=$((failed + 1)); echo "FAILED: a pulse that is refused leaves a file"; } || passed=$((passed + 1))
+good "a pulse that is refused leaves no file" test ! -e "$dir/w.rill"
 
 # ---- the slow way through loops
 expect 0 "real-time factor" "$rill" denoise --no-scan-reuse "$audio/noisy.wav" "$dir/slow.wav"
-cmp -s "$dir/clean.wav" "$dir/slow.wav" && passed=$((passed + 1)) ||
-    { failed=$((failed + 1)); echo "FAILED: --no-scan-reuse gives another file"; }
+good "--no-scan-reuse gives the same file" cmp "$dir/clean.wav" "$dir/slow.wav"
 
 # ---- check
 head -c 3000 /dev/urandom >"$dir/random.onnx"
@@ -227,19 +205,14 @@ expect 1 "^pulse: 100 Scans, 100 drifting" "$rill" inspect --check --pulse 4 --n
 expect 1 "slot 2 (capture): outside f32\[4,4\], in the body f32\[S,4\]" \
     "$rill" inspect --check --pulse 4 --no-body-substitution "$dir/bands.nnef"
 expect 0 "^pulse: 1 Scans, 0 drifting" "$rill" inspect --check wiener
-"$rill" inspect --help | grep -q substitution && { failed=$((failed + 1)); echo "FAILED: the help shows a hidden option"; } ||
-    passed=$((passed + 1))
+if "$rill" inspect --help | grep -q substitution; then fail "the help shows a hidden option"; else pass; fi
 
 # ---- the daemon
 printf '[daemon]\nsocket = %s\ncontrol_socket = %s\n' "$dir/s" "$dir/c" >"$dir/conf"
 expect 4 "$dir/s" "$rill" stream --socket "$dir/s" "$audio/noisy.wav" "$dir/x.wav"
-"$rilld" --config "$dir/conf" 2>"$dir/log" &
-daemon=$!
-tries=0
-until grep -q " ready: " "$dir/log" || [ $tries = 300 ]; do tries=$((tries + 1)); sleep 0.1; done
+daemon_start "$rilld" "$dir/conf"
 expect 0 '"out_samples": 144000' "$rill" stream --json --socket "$dir/s" "$audio/noisy.wav" "$dir/streamed.wav"
-cmp -s "$dir/streamed.wav" "$dir/clean.wav" && passed=$((passed + 1)) ||
-    { failed=$((failed + 1)); echo "FAILED: the daemon's output is not that of rill denoise"; }
+good "the daemon's output is that of rill denoise" cmp "$dir/streamed.wav" "$dir/clean.wav"
 expect 5 "NO_MODEL" "$rill" stream --socket "$dir/s" -m nosuch "$audio/noisy.wav" "$dir/x.wav"
 expect 0 "running" "$rill" ctl --socket "$dir/c" status
 expect 0 '"state": "running"' "$rill" ctl --socket "$dir/c" --json status
@@ -250,8 +223,7 @@ echo "nonsense = 1" >>"$dir/conf"
 expect 5 "nonsense" "$rill" ctl --socket "$dir/c" reload
 expect 2 "unknown verb" "$rill" ctl --socket "$dir/c" nonsense
 expect 0 "" "$rill" ctl --socket "$dir/c" drain
-wait $daemon
-[ $? = 0 ] && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: the drained daemon"; cat "$dir/log"; }
+if wait $daemon; then pass; else fail "the drained daemon" "$dir/log"; fi
 daemon=
 
 # ---- a microphone that is a file
@@ -268,16 +240,13 @@ ALSA
     expect 0 "rillmic" "$rill" devices
     expect 0 '"name": "rillmic"' "$rill" devices --json
     expect 0 "rtf" "$rill" live --in-device rillmic --seconds 1.3 --json --out "$dir/live.wav"
-    [ "$(wc -c <"$dir/live.wav")" -gt 10000 ] && passed=$((passed + 1)) ||
-        { failed=$((failed + 1)); echo "FAILED: live wrote nothing"; }
+    good "live writes" test "$(wc -c <"$dir/live.wav")" -gt 10000
     expect 0 "dBFS" "$rill" live --in-device rillmic --out-device rillsink --seconds 1.3
-    [ "$(wc -c <"$dir/speaker.raw")" -gt 10000 ] && passed=$((passed + 1)) ||
-        { failed=$((failed + 1)); echo "FAILED: the speaker heard nothing"; }
+    good "the speaker hears it" test "$(wc -c <"$dir/speaker.raw")" -gt 10000
     expect 4 "no microphone like nosuch" "$rill" live --in-device nosuch --seconds 1
 else
     skipped=$((skipped + 7))
     echo "no ALSA configuration on this machine: the microphone is skipped"
 fi
 
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed = 0 ]
+finish

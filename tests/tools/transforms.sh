@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # --transform, --set, --assert and --stream as a person uses them.  transforms.sh RILL AUDIO_DIR
+. "$(dirname "$0")/../lib.sh"
 rill=$1 audio=$2
-dir=$(mktemp -d /tmp/rill-test-XXXXXX)
-trap 'rm -rf "$dir"' EXIT
-passed=0 failed=0
+folder_make
 export HOME="$dir"
 cat >"$dir/net.nnef" <<'TEXT'
 version 1.0;
@@ -29,71 +28,60 @@ graph old(x, h0) -> (y) {
 }
 TEXT
 
-# expect CODE WORDS ARGUMENTS...: the exit code, and the words on either stream.
-expect()
+# says CODE WORDS ARGUMENTS...: as expect, of rill
+says()
 {
     want=$1 words=$2
     shift 2
-    timeout 60 "$rill" "$@" >"$dir/said" 2>&1
-    code=$?
-    if [ $code = "$want" ] && grep -q -e "$words" "$dir/said"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: rill $* (exit $code, wanted $want and '$words')"
-        sed 's/^/    /' "$dir/said"
-    fi
+    expect "$want" "$words" timeout 60 "$rill" "$@"
 }
 
 net=$dir/net.nnef
 patch='patch(body: "n = shape_of(x)[2];")'
-expect 0 "set_symbols(SYMBOL: value" inspect --transforms
+says 0 "set_symbols(SYMBOL: value" inspect --transforms
 for c in bench check denoise inspect live vad; do
-    expect 0 "--transform SPEC" $c --help
+    says 0 "--transform SPEC" $c --help
 done
 
 # sequential
-expect 0 "input  %0: f32\[1,4,4\]" inspect --pass typed --set FOO=2 --set S=2\*FOO "$net"
-expect 0 "input  %0: f32\[1,4,2\*T\]" inspect --pass typed --set S=2\*T "$net"
-expect 3 "set 'S=2': .*contradicts" inspect --assert "S>=3" --set S=2 "$net"
-expect 3 "symbol 'Q' was set, but neither the model" inspect --set Q=1 "$net"
+says 0 "input  %0: f32\[1,4,4\]" inspect --pass typed --set FOO=2 --set S=2\*FOO "$net"
+says 0 "input  %0: f32\[1,4,2\*T\]" inspect --pass typed --set S=2\*T "$net"
+says 3 "set 'S=2': .*contradicts" inspect --assert "S>=3" --set S=2 "$net"
+says 3 "symbol 'Q' was set, but neither the model" inspect --set Q=1 "$net"
 
 # in order, and shown after each
-expect 3 "port 'n' is i64" bench --seconds 0.05 "$net"
-expect 0 '"pulse": 8' bench --json --seconds 0.05 -t "$patch" -t 'pulse(symbol: S, pulse: 8)' "$net"
-expect 0 "pulse 8 samples" inspect -t "$patch" -t 'pulse(symbol: S, pulse: 8)' "$net"
-expect 0 "pulse 5 samples" inspect --pulse 5 -t "$patch" -t 'pulse(symbol: S, pulse: 8)' "$net"
-expect 0 "transform 2: select_outputs(h)" inspect -t "$patch" -t 'select_outputs(h)' "$net"
-expect 0 "input  %1: i64\[1\]  # n" inspect --pass transform:0 -t "$patch" -t 'select_outputs(h)' "$net"
-expect 0 "output .*f32\[1,4,S\]  # y" inspect --pass transform:1 -t "$patch" -t 'select_outputs(h)' "$net"
-expect 0 "output .*f32\[1,4,S\]  # h" inspect --pass transform:2 -t "$patch" -t 'select_outputs(h)' "$net"
-expect 0 "# n" inspect --pass load -t "$patch" -t 'select_outputs(h)' "$net"
-expect 2 "transform:0 (after --set) to transform:1" inspect --pass transform:2 -t "$patch" "$net"
-expect 2 "without --transform or --set" inspect --pass transform:0 "$net"
-expect 3 "column 19: found 'h'" inspect -t 'select_outputs( h h)' "$net"
-expect 3 "unknown transform 'fold'; known: set_symbols" inspect -t fold "$net"
+says 3 "port 'n' is i64" bench --seconds 0.05 "$net"
+says 0 '"pulse": 8' bench --json --seconds 0.05 -t "$patch" -t 'pulse(symbol: S, pulse: 8)' "$net"
+says 0 "pulse 8 samples" inspect -t "$patch" -t 'pulse(symbol: S, pulse: 8)' "$net"
+says 0 "pulse 5 samples" inspect --pulse 5 -t "$patch" -t 'pulse(symbol: S, pulse: 8)' "$net"
+says 0 "transform 2: select_outputs(h)" inspect -t "$patch" -t 'select_outputs(h)' "$net"
+says 0 "input  %1: i64\[1\]  # n" inspect --pass transform:0 -t "$patch" -t 'select_outputs(h)' "$net"
+says 0 "output .*f32\[1,4,S\]  # y" inspect --pass transform:1 -t "$patch" -t 'select_outputs(h)' "$net"
+says 0 "output .*f32\[1,4,S\]  # h" inspect --pass transform:2 -t "$patch" -t 'select_outputs(h)' "$net"
+says 0 "# n" inspect --pass load -t "$patch" -t 'select_outputs(h)' "$net"
+says 2 "transform:0 (after --set) to transform:1" inspect --pass transform:2 -t "$patch" "$net"
+says 2 "without --transform or --set" inspect --pass transform:0 "$net"
+says 3 "column 19: found 'h'" inspect -t 'select_outputs( h h)' "$net"
+says 3 "unknown transform 'fold'; known: set_symbols" inspect -t fold "$net"
 
 # time
-expect 1 "time is not known: T, S; .*as in S=T" check -t 'patch(body: "n = 1;")' "$dir/two.nnef"
-expect 0 "time is not known: T, S; .*as in S=T" inspect -t 'patch(body: "n = 1;")' "$dir/two.nnef"
-expect 1 "no size of its inputs is a symbol" check -t 'patch(body: "n = 1;")' --set T=4 --set S=3 "$dir/two.nnef"
-expect 0 "^4 passed, 0 failed" check -t 'patch(body: "n = 1;")' --set T=4 --pulse 4 --length 0,1,9,10 "$dir/two.nnef"
-expect 0 "^8 passed, 0 failed" check -t 'patch(body: "n = 1;")' --set T=4 --stream S --pulse 1,8 --length 0,1,9,100 "$dir/two.nnef"
+says 1 "time is not known: T, S; .*as in S=T" check -t 'patch(body: "n = 1;")' "$dir/two.nnef"
+says 0 "time is not known: T, S; .*as in S=T" inspect -t 'patch(body: "n = 1;")' "$dir/two.nnef"
+says 1 "no size of its inputs is a symbol" check -t 'patch(body: "n = 1;")' --set T=4 --set S=3 "$dir/two.nnef"
+says 0 "^4 passed, 0 failed" check -t 'patch(body: "n = 1;")' --set T=4 --pulse 4 --length 0,1,9,10 "$dir/two.nnef"
+says 0 "^8 passed, 0 failed" check -t 'patch(body: "n = 1;")' --set T=4 --stream S --pulse 1,8 --length 0,1,9,100 "$dir/two.nnef"
 sed 's/\[1, 4, S/[batch, 4, hops/' "$dir/net.nnef" >"$dir/batch.nnef"
-expect 0 "^2 passed, 0 failed" check -t 'patch(body: "n = 1;")' --pulse 4 --length 0,9 "$dir/batch.nnef"
+says 0 "^2 passed, 0 failed" check -t 'patch(body: "n = 1;")' --pulse 4 --length 0,9 "$dir/batch.nnef"
 sed 's/\[1, 4, S/[rows, 4, hops/' "$dir/net.nnef" >"$dir/open.nnef"
-expect 1 "time is not known: rows, hops;" check -t 'patch(body: "n = 1;")' "$dir/open.nnef"
-expect 3 "no input has the symbol 'Q'; .*are: S, T\|are: T, S" inspect --stream Q "$dir/two.nnef"
+says 1 "time is not known: rows, hops;" check -t 'patch(body: "n = 1;")' "$dir/open.nnef"
+says 3 "no input has the symbol 'Q'; .*are: S, T\|are: T, S" inspect --stream Q "$dir/two.nnef"
 
 # a model of the library, and old files: the stream owns the states, or else it is not the whole run in pieces
-expect 0 "^1 passed, 0 failed" check --pulse 4 --length 9 "$dir/old.nnef"
-expect 1 "^0 passed, 1 failed" check --pulse 4 --length 9 -t force-scan-external-state "$dir/old.nnef"
-expect 0 "note: the states of 1 Scan start from their inputs" inspect -t force-scan-external-state wiener
-expect 0 "real-time factor" denoise -t 'pulse(pulse: 512)' "$audio/noisy.wav" "$dir/clean.wav"
-expect 0 "real-time factor" denoise "$audio/noisy.wav" "$dir/plain.wav"
-expect 3 "no wire 'nosuch'" denoise -t 'select_outputs(nosuch)' "$audio/noisy.wav" "$dir/x.wav"
-if cmp -s "$dir/clean.wav" "$dir/plain.wav"; then passed=$((passed + 1)); else
-    failed=$((failed + 1)); echo "FAILED: another pulse gives other samples"; fi
-
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+says 0 "^1 passed, 0 failed" check --pulse 4 --length 9 "$dir/old.nnef"
+says 1 "^0 passed, 1 failed" check --pulse 4 --length 9 -t force-scan-external-state "$dir/old.nnef"
+says 0 "note: the states of 1 Scan start from their inputs" inspect -t force-scan-external-state wiener
+says 0 "real-time factor" denoise -t 'pulse(pulse: 512)' "$audio/noisy.wav" "$dir/clean.wav"
+says 0 "real-time factor" denoise "$audio/noisy.wav" "$dir/plain.wav"
+says 3 "no wire 'nosuch'" denoise -t 'select_outputs(nosuch)' "$audio/noisy.wav" "$dir/x.wav"
+good "another pulse gives the same samples" cmp "$dir/clean.wav" "$dir/plain.wav"
+finish
