@@ -3,24 +3,19 @@
 # The unit's sandbox and the daemon fit: its system calls under load are among those that the unit allows, it runs where
 # memory is never both written and run, and the unit's exposure is 0.5 or better.
 # Usage: sandbox.sh INSIDE RILLD SERVICE UNITS-FOLDER LOAD...
+. "$(dirname "$0")/../lib.sh"
 inside=$1 rilld=$2 service=$3 units=$4
 shift 4
 if [ "${SANITIZE:-none}" != none ]; then
     echo "0 passed, 0 failed, 1 skipped"       # a sanitizer has system calls and pages of its own
     exit 77
 fi
-dir=$(mktemp -d /tmp/rill-test-XXXXXX) || exit 1
-trap 'rm -rf "$dir"' EXIT
-passed=0 failed=0 skipped=0
+folder_make
+skipped=0
 
 note()      # note TEXT CODE
 {
-    if [ "$2" = 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "not so: $1"
-    fi
+    if [ "$2" = 0 ]; then pass; else fail "$1"; fi
 }
 
 skip()
@@ -92,5 +87,4 @@ else
         note "without memory that is written and run: $(tail -3 "$dir/load")" $?
     done
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+finish

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Which folder may include which, and which words a folder has never heard of. arrows.sh [SOURCE-ROOT]
 cd "${1:-$(dirname "$0")/../..}" || exit 1
-. tests/arch/count.sh
+. tests/lib.sh
 
 # Root-relative includes in folder $1 that match none of the patterns in $2.
 includes_beyond()
@@ -28,4 +28,4 @@ check "engine, pulse and kernels know none of $words" "$(grep -rniE "$words" eng
 check 'the ONNX reader knows no model by name' "$(grep -rniE 'silero|gtcrn|dtln' --include='*.[ch]' models/onnx)"
 check 'kernels neither allocate nor print' \
     "$(grep -rnwE '(m|c|re|aligned_)alloc|free|v?[fs]?n?printf|puts' --include='*.[ch]' kernels)"
-finish_checks
+finish

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Lengths and licence lines of every file of ours. house.sh [SOURCE-ROOT]
 cd "${1:-$(dirname "$0")/../..}" || exit 1
-. tests/arch/count.sh
+. tests/lib.sh
 
 # Files that people write; build folders and version control are not among them.
 files()
@@ -29,4 +29,4 @@ check 'nothing is left to do' \
     "$(files -name '*.[ch]' -o -name '*.sh' -o -name meson.build | grep -v '^tests/arch/house\.sh$' |
         xargs grep -nwE 'TODO|FIXME|XXX|HACK')"
 
-finish_checks
+finish

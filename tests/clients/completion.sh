@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # completion.sh RILL FOLDER: what the shells offer after some words.
+. "$(dirname "$0")/../lib.sh"
 rill=$(cd "$(dirname "$1")" && pwd)/$(basename "$1") made=$(cd "$2" && pwd)
-passed=0 failed=0
 export PATH="$(dirname "$rill"):$PATH"
 cd "$(dirname "$0")" || exit 1
 
@@ -20,8 +20,8 @@ $got
 " in
         *"
 $want
-"*) passed=$((passed + 1)) ;;
-        *) failed=$((failed + 1)); printf 'FAILED: after "%s" no %s, but\n%s\n' "$words" "$want" "$got" ;;
+"*) pass ;;
+        *) fail "after '$words' no $want, but $got" ;;
         esac
     done
 }
@@ -30,9 +30,8 @@ $want
 offers_not()
 {
     offers "$1" "$2" >/dev/null
-    [ -n "$got" ] && ! printf '%s\n' "$got" | grep -qx -e "$2" && { passed=$((passed + 1)); failed=$((failed - 1)); return; }
-    failed=$((failed + 1))
-    echo "FAILED: after '$1' there is $2, or nothing: $got"
+    [ -n "$got" ] && ! printf '%s\n' "$got" | grep -qx -e "$2" && { pass; failed=$((failed - 1)); return; }
+    fail "after '$1' there is $2, or nothing: $got"
 }
 
 if command -v bash >/dev/null; then
@@ -53,14 +52,12 @@ else
 fi
 for c in $("$rill" --commands | cut -f 1); do
     for o in $("$rill" "$c" --options | cut -f 1); do
-        sed -n "/^    ($c)\$/,/;;/p" "$made/_rill" | grep -q -e "--$o[[}]" && passed=$((passed + 1)) ||
-            { failed=$((failed + 1)); echo "FAILED: zsh does not know rill $c --$o"; }
+        if sed -n "/^    ($c)\$/,/;;/p" "$made/_rill" | grep -q -e "--$o[[}]"; then pass; else fail "zsh does not know rill $c --$o"; fi
     done
 done
 if command -v zsh >/dev/null; then
-    said=$(zsh -n "$made/_rill" 2>&1) && passed=$((passed + 1)) || { failed=$((failed + 1)); echo "FAILED: zsh: $said"; }
+    if said=$(zsh -n "$made/_rill" 2>&1); then pass; else fail "zsh: $said"; fi
 else
     echo "skipped: no zsh"
 fi
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+finish

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # man.sh SOURCE_ROOT PAGES_DIR RILL RILLD: every option, setting, key, error and message stands in its page.
+. "$(dirname "$0")/../lib.sh"
 root=$1 pages=$2 rill=$3 rilld=$4
 if [ ! -f "$pages/rill.1" ]; then
     echo "skipped: no pages are built (package scdoc)"
     echo "0 passed, 0 failed, 1 skipped"
     exit 77
 fi
-passed=0 failed=0
 
 # A page as words, without marks of the formatter.
 page()
@@ -26,20 +26,19 @@ has()
     $line"
     done <"$list"
     if [ -z "$lost" ] && [ $n -gt 0 ]; then
-        passed=$((passed + 1))
+        pass
     else
-        failed=$((failed + 1))
-        echo "FAILED: $1 lacks $2 (of $n):$lost"
+        fail "$1 lacks $2 (of $n):$lost"
     fi
 }
-text=$(mktemp /tmp/rill-test-XXXXXX) list=$(mktemp /tmp/rill-test-XXXXXX)
-trap 'rm -f "$text" "$list"' EXIT
+folder_make
+text="$dir/text" list="$dir/list"
 
 "$rill" --commands | cut -f 1 | sed 's/^/rill /' >"$list"
 has rill.1 "commands"
 for c in $("$rill" --commands | cut -f 1); do
     [ "$("$rill" "$c" --help | grep -cE '^  (-.|  ).*--')" = "$(($("$rill" "$c" --options | wc -l) + 1))" ] ||
-        { failed=$((failed + 1)); echo "FAILED: rill $c --options is not what --help shows"; }
+        fail "rill $c --options is not what --help shows"
     { echo "rill $c"; "$rill" "$c" --options | cut -f 1 | sed 's/^/--/'; } >"$list"
     has rill.1 "options of $c"
     "$rill" "$c" --options | cut -f 4 | sed 's/  */ /g' >"$list"
@@ -60,7 +59,6 @@ has rill-protocol.7 "messages"
 for p in rill.1 rilld.8 rilld.conf.5 model.conf.5 rill-protocol.7; do
     printf '%s\n' NAME DESCRIPTION "SEE ALSO" >"$list"
     has $p "sections"
-    grep '@[a-z]*@' "$pages/$p" && { failed=$((failed + 1)); echo "FAILED: $p is not filled in"; }
+    grep '@[a-z]*@' "$pages/$p" && fail "$p is not filled in"
 done
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+finish

@@ -3,12 +3,11 @@
 # The core cross-built for 64-bit ARM and run in qemu: kernels against plain C there, random nets streamed against their
 # whole-sequence runs, and the results of both against this machine's.
 # aarch64.sh SOURCE-ROOT BUILD-FOLDER CHECK_KERN TEST_PULSE_RANDOM (both of this machine)
+. "$(dirname "$0")/../lib.sh"
 root=$1
 dir=$2
 kern=$3
 nets=$4
-passed=0
-failed=0
 out=$(mktemp -d /tmp/rill-test-XXXXXX) || exit 1
 trap 'rm -rf "$out"' EXIT
 
@@ -17,19 +16,6 @@ skip()
     echo "skipped: $1"
     echo "0 passed, 0 failed, 1 skipped"
     exit 77
-}
-
-verdict()
-{
-    echo "$passed passed, $failed failed"
-    [ "$failed" = 0 ]
-    exit
-}
-
-fail()
-{
-    echo "FAILED: $1"
-    failed=$((failed + 1))
 }
 
 command -v aarch64-linux-gnu-gcc >/dev/null ||
@@ -52,7 +38,7 @@ build()
 build >"$out/log" 2>&1 || {
     tail -n 40 "$out/log"
     fail "the core does not build for 64-bit ARM"
-    verdict
+    finish
 }
 
 # run NAME COMMAND...: its digests go to a file of that name, its counts to ours.
@@ -75,7 +61,7 @@ same()
 {
     while read -r line; do
         if grep -qxF "$line" "$out/$2.digests"; then
-            passed=$((passed + 1))
+            pass
         else
             fail "$line of $1 is not that of $2"
         fi
@@ -99,9 +85,9 @@ run arm-nets-c env RILL_CPU=c "$qemu" "$dir/tests/pulse/test_pulse_random"
 same arm-nets-c this-nets
 RILL_CPU=avx2 RILL_GRAPH='2: conv k=3' "$qemu" "$dir/tests/pulse/test_pulse_random" >"$out/log"
 if grep -q "RILL_CPU is 'avx2'; known on this kind of processor: c, neon$" "$out/log"; then
-    passed=$((passed + 1))
+    pass
 else
     fail "RILL_CPU=avx2 is taken: $(cat "$out/log")"
 fi
 echo "$(wc -l <"$out/this.digests") kernels, c and neon, and $RILL_COUNT nets in $("$qemu" --version | head -n 1) and here"
-verdict
+finish

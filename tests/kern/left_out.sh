@@ -2,21 +2,18 @@
 # SPDX-License-Identifier: MIT
 # A compiler that lacks an instruction set: its kernels are left out, and the configuration says so.
 # left_out.sh SOURCE-ROOT
+. "$(dirname "$0")/../lib.sh"
 root=$1
-passed=0
-failed=0
+folder_make
 skipped=0
-dir=$(mktemp -d /tmp/rill-test-XXXXXX) || exit 1
-trap 'rm -rf "$dir"' EXIT
 
 # has FILE PATTERN
 has()
 {
     if grep -q "$2" "$1"; then
-        passed=$((passed + 1))
+        pass
     else
-        failed=$((failed + 1))
-        echo "FAILED: '$2' is not in:"
+        fail "'$2' is not in:"
         tail -n 40 "$1"
     fi
 }
@@ -26,11 +23,9 @@ lacks()
 {
     if ninja -C "$1" kernels/libkern.a >"$dir/log" 2>&1 && nm "$1/kernels/libkern.a" >"$dir/symbols" &&
             grep -q kern_init "$dir/symbols" && ! grep -q "$2" "$dir/symbols"; then
-        passed=$((passed + 1))
+        pass
     else
-        failed=$((failed + 1))
-        echo "FAILED: $2 is asked for, or this does not build:"
-        cat "$dir/log"
+        fail "$2 is asked for, or this does not build:" "$dir/log"
     fi
 }
 
@@ -68,5 +63,4 @@ else
     echo "skipped: neon, for there is no aarch64-linux-gnu-gcc (Debian: gcc-aarch64-linux-gnu)"
     skipped=$((skipped + 3))
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+finish
