@@ -41,7 +41,7 @@ static void restart(void *state)
     h->n = 0;
     h->sum[ENDS_BLANK] = h->best[ENDS_BLANK] = 0;
     h->sum[ENDS_TOKEN] = h->best[ENDS_TOKEN] = -(double) INFINITY;
-    c->n_hyps = 1;
+    c->r.n_hyps = 1;
     c->carry = CTC_NONE;
     c->offset = 0;
 }
@@ -53,11 +53,19 @@ static uint32_t best(const void *state)
     return ctc_best(state);
 }
 
-static uint32_t tokens(const void *state, uint32_t hyp, uint32_t *ret)
+static double score(const void *state, uint32_t hyp)
 {
-    const struct ctc_hyp *h = &((const struct ctc *) state)->hyps[hyp];
-    memcpy(ret, h->tokens, h->n * sizeof *ret);
-    return h->n;
+    return ctc_total(&((const struct ctc *) state)->hyps[hyp]);
+}
+
+static uint32_t length(const void *state, uint32_t hyp)
+{
+    return ((const struct ctc *) state)->hyps[hyp].n;
+}
+
+static uint32_t token(const void *state, uint32_t hyp, uint32_t i)
+{
+    return ((const struct ctc *) state)->hyps[hyp].tokens[i];
 }
 
 /* Way to a hypothesis that is the likelier. Greedy keeps one way, whatever it ends in. */
@@ -84,22 +92,6 @@ static struct said said(const rill_sink *s, uint32_t hyp, uint32_t i)
                            .confidence = expf(fminf(span->best, 0)) };
 }
 
-/* Of a greedy one the score of its last token. */
-static float stability(const void *state, uint32_t hyp)
-{
-    const struct ctc *c = state;
-    const struct ctc_hyp *h = &c->hyps[hyp];
-    if (c->r.beam == 1)
-        return h->n ? expf(fminf(h->span[ENDS_TOKEN][h->n - 1].best, 0)) : 1;
-    double same = -(double) INFINITY, all = same;
-    for (uint32_t i = 0; i < c->n_hyps; i++) {
-        const struct ctc_hyp *g = &c->hyps[i];
-        all = scores_add(all, ctc_total(g));
-        same = ctc_hyp_begins(g, h) ? scores_add(same, ctc_total(g)) : same;
-    }
-    return (float) exp(same - all);
-}
-
 static void keep(void *state, uint32_t hyp, uint32_t n)
 {
     struct ctc *c = state;
@@ -111,16 +103,7 @@ static void keep(void *state, uint32_t hyp, uint32_t n)
     memmove(kept.tokens, kept.tokens + n, (kept.n - n) * sizeof *kept.tokens);
     for (int end = 0; end < N_ENDS; end++)
         memmove(kept.span[end], kept.span[end] + n, (kept.n - n) * sizeof *kept.span[end]);
-    c->n_hyps = 1;
-}
-
-static bool is_full(const void *state)
-{
-    const struct ctc *c = state;
-    for (uint32_t i = 0; i < c->n_hyps; i++)
-        if (c->hyps[i].n == c->r.max_tokens)
-            return true;
-    return false;
+    c->r.n_hyps = 1;
 }
 
 static void step(void *state, const float *x, uint64_t frame)
@@ -132,11 +115,11 @@ static void step(void *state, const float *x, uint64_t frame)
 
 static const struct recogniser_search search = { .restart = restart,
                                                  .step = step,
-                                                 .is_full = is_full,
                                                  .best = best,
-                                                 .tokens = tokens,
+                                                 .score = score,
+                                                 .length = length,
+                                                 .token = token,
                                                  .said = said,
-                                                 .stability = stability,
                                                  .keep = keep };
 
 static rill_status make(rill_sink *s, rill_error *err)

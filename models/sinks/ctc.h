@@ -39,7 +39,6 @@ struct ctc_candidate {
 struct ctc {
     struct recogniser r;
     struct ctc_hyp *hyps, *others;      /* those of now, room for those of the next frame */
-    uint32_t n_hyps;
     uint32_t carry; /* a token of the text before that may still go on; CTC_NONE: none */
     struct ctc_candidate *candidates;
     uint32_t *top, n_top;               /* the best tokens of a frame */
@@ -56,5 +55,4 @@ double ctc_total(const struct ctc_hyp *h);
 
 /* Number of the best hypothesis. */
 uint32_t ctc_best(const struct ctc *c);
-bool     ctc_hyp_begins(const struct ctc_hyp *h, const struct ctc_hyp *start);
 #endif

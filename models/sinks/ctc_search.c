@@ -13,7 +13,7 @@ double ctc_total(const struct ctc_hyp *h)
 uint32_t ctc_best(const struct ctc *c)
 {
     uint32_t best = 0;
-    for (uint32_t i = 1; i < c->n_hyps; i++)
+    for (uint32_t i = 1; i < c->r.n_hyps; i++)
         best = ctc_total(&c->hyps[i]) > ctc_total(&c->hyps[best]) ? i : best;
     return best;
 }
@@ -80,7 +80,7 @@ static void extend(const struct ctc *c, uint32_t i, uint32_t token, float lp, do
     *ret_best = h->best[*ret_end] + (double) lp;
 }
 
-bool ctc_hyp_begins(const struct ctc_hyp *h, const struct ctc_hyp *start)
+static bool hyp_begins(const struct ctc_hyp *h, const struct ctc_hyp *start)
 {
     return h->n >= start->n && !memcmp(h->tokens, start->tokens, start->n * sizeof *h->tokens);
 }
@@ -100,8 +100,8 @@ static struct ctc_candidate stay(const struct ctc *c, uint32_t i, const float *l
         last == CTC_NONE ? -(double) INFINITY : h->sum[ENDS_TOKEN] + (double) logp[last];
     k.best[ENDS_TOKEN] =
         last == CTC_NONE ? -(double) INFINITY : h->best[ENDS_TOKEN] + (double) logp[last];
-    for (uint32_t g = 0; g < c->n_hyps && h->n; g++) {
-        if (c->hyps[g].n + 1 != h->n || !ctc_hyp_begins(h, &c->hyps[g]))
+    for (uint32_t g = 0; g < c->r.n_hyps && h->n; g++) {
+        if (c->hyps[g].n + 1 != h->n || !hyp_begins(h, &c->hyps[g]))
             continue;
         extend(c, g, last, logp[last], &sum, &best, &end);
         k.sum[ENDS_TOKEN] = scores_add(k.sum[ENDS_TOKEN], sum);
@@ -120,9 +120,9 @@ static struct ctc_candidate stay(const struct ctc *c, uint32_t i, const float *l
 static bool is_kept(const struct ctc *c, uint32_t i, uint32_t token)
 {
     const struct ctc_hyp *h = &c->hyps[i];
-    for (uint32_t g = 0; g < c->n_hyps; g++)
+    for (uint32_t g = 0; g < c->r.n_hyps; g++)
         if (c->hyps[g].n == h->n + 1 && c->hyps[g].tokens[h->n] == token &&
-            ctc_hyp_begins(&c->hyps[g], h))
+            hyp_begins(&c->hyps[g], h))
             return true;
     return false;
 }
@@ -131,9 +131,9 @@ static uint32_t candidates_find(struct ctc *c, const float *logp)
 {
     const double none = -(double) INFINITY;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < c->n_hyps; i++)
+    for (uint32_t i = 0; i < c->r.n_hyps; i++)
         c->candidates[n++] = stay(c, i, logp);
-    for (uint32_t i = 0; i < c->n_hyps; i++) {
+    for (uint32_t i = 0; i < c->r.n_hyps; i++) {
         for (uint32_t j = 0; j < c->n_top && c->hyps[i].n < c->r.max_tokens; j++) {
             struct ctc_candidate k = { .hyp = i,
                                        .token = c->top[j],
@@ -207,7 +207,7 @@ static void hyp_make(const struct ctc *c, struct ctc_hyp *to, const struct ctc_c
 static void scores_settle(struct ctc *c)
 {
     double top = ctc_total(&c->hyps[0]);
-    for (uint32_t i = 0; i < c->n_hyps; i++)
+    for (uint32_t i = 0; i < c->r.n_hyps; i++)
         for (int end = 0; end < N_ENDS; end++) {
             c->hyps[i].sum[end] -= top;
             c->hyps[i].best[end] -= top;
@@ -224,6 +224,6 @@ void ctc_search_step(struct ctc *c, const float *logp, uint32_t frame)
     struct ctc_hyp *old = c->hyps;
     c->hyps = c->others;
     c->others = old;
-    c->n_hyps = n;
+    c->r.n_hyps = n;
     scores_settle(c);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/sinks/recogniser.h"
+#include "models/sinks/scores.h"
 
+#include <math.h>
 #include <string.h>
 
 rill_status recogniser_make(struct recogniser *r, rill_sink *s,
@@ -41,6 +43,53 @@ void recogniser_reset(rill_sink *s)
     endpoint_init(&r->endpoint, s);
 }
 
+/* ---- hypotheses ---- */
+
+/* Whether one has all the tokens there may be. */
+static bool is_full(const struct recogniser *r)
+{
+    for (uint32_t i = 0; i < r->n_hyps; i++)
+        if (r->search->length(r, i) == r->max_tokens)
+            return true;
+    return false;
+}
+
+/* The tokens of a hypothesis, to `now`; returns how many. */
+static uint32_t tokens_now(struct recogniser *r, uint32_t hyp)
+{
+    uint32_t n = r->search->length(r, hyp);
+    for (uint32_t i = 0; i < n; i++)
+        r->now[i] = r->search->token(r, hyp, i);
+    return n;
+}
+
+/* Whether a hypothesis begins with the first n of `now`. */
+static bool begins(const struct recogniser *r, uint32_t hyp, uint32_t n)
+{
+    if (r->search->length(r, hyp) < n)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (r->search->token(r, hyp, i) != r->now[i])
+            return false;
+    return true;
+}
+
+/* 0..1: share of all hypotheses that begin as this one, whose n tokens are in `now`; of a greedy
+ * one the score of its last token. */
+static float stability_of(const rill_sink *s, uint32_t hyp, uint32_t n)
+{
+    const struct recogniser *r = s->state;
+    double same = -(double) INFINITY, all = same;
+    if (r->beam == 1)
+        return n ? r->search->said(s, hyp, n - 1).confidence : 1;
+    for (uint32_t i = 0; i < r->n_hyps; i++) {
+        double score = r->search->score(r, i);
+        all = scores_add(all, score);
+        same = begins(r, i, n) ? scores_add(same, score) : same;
+    }
+    return (float) exp(same - all);
+}
+
 /* ---- texts ---- */
 
 static void text_make_of(rill_sink *s, uint32_t hyp, uint32_t n)
@@ -54,10 +103,10 @@ static void text_make_of(rill_sink *s, uint32_t hyp, uint32_t n)
 static void partial_make(rill_sink *s, uint32_t hyp)
 {
     struct recogniser *r = s->state;
-    uint32_t n = r->search->tokens(r, hyp, r->now);
+    uint32_t n = tokens_now(r, hyp);
     if (n == r->n_shown && !memcmp(r->now, r->shown, n * sizeof *r->now))
         return;
-    float stability = r->search->stability(r, hyp);
+    float stability = stability_of(s, hyp, n);
     if (stability < s->opts.stability)
         return;
     r->n_shown = n;
@@ -87,7 +136,7 @@ static void final_make(rill_sink *s, uint32_t hyp, uint32_t n)
 static void all_final(rill_sink *s)
 {
     struct recogniser *r = s->state;
-    uint32_t best = r->search->best(r), n = r->search->tokens(r, best, r->now);
+    uint32_t best = r->search->best(r), n = r->search->length(r, best);
     if (n)
         final_make(s, best, n);
     restart(r);
@@ -97,7 +146,7 @@ static void all_final(rill_sink *s)
 static void words_cut(rill_sink *s, bool must)
 {
     struct recogniser *r = s->state;
-    uint32_t best = r->search->best(r), all = r->search->tokens(r, best, r->now),
+    uint32_t best = r->search->best(r), all = tokens_now(r, best),
              n = text_whole_words(&r->text, r->now, all);
     n = n || !must ? n : all;
     final_make(s, best, n);
@@ -122,14 +171,14 @@ void recogniser_finish(rill_sink *s)
 static void endpoint_check(rill_sink *s)
 {
     struct recogniser *r = s->state;
-    uint32_t best = r->search->best(r), n = r->search->tokens(r, best, r->now);
+    uint32_t best = r->search->best(r), n = r->search->length(r, best);
     uint64_t end = sink_pos(s, s->n_frames + 1),
              quiet = n ? r->search->said(s, best, n - 1).end_pos : r->endpoint.begin_pos;
     rill_rule rule = endpoint_rule(&r->endpoint, quiet > end ? end : quiet, end, n);
     if (rule == RILL_RULE_NONE)
         return;
     if (rule == RILL_RULE_LENGTH)
-        words_cut(s, r->search->is_full(r));
+        words_cut(s, is_full(r));
     else
         all_final(s);
     endpoint_report(&r->endpoint, s, rule, end);
@@ -142,7 +191,7 @@ void recogniser_frame(rill_sink *s, const float *x)
     endpoint_check(s);
     if (s->n_events)
         return;
-    if (r->search->is_full(r))
+    if (is_full(r))
         words_cut(s, true);
     else
         partial_make(s, r->search->best(r));

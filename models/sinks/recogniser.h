@@ -11,14 +11,12 @@
 struct recogniser_search {
     void (*restart)(void *state);               /* as before the first frame */
     void (*step)(void *state, const float *x, uint64_t frame);
-    bool (*is_full)(const void *state);         /* one has max_tokens */
     uint32_t (*best)(const void *state);
-    /* Its tokens; returns how many, at most max_tokens. */
-    uint32_t (*tokens)(const void *state, uint32_t hyp, uint32_t *ret);
-    /* Its token number i, and where it was heard. */
+    double (*score)(const void *state, uint32_t hyp);   /* logarithm of its probability */
+    uint32_t (*length)(const void *state, uint32_t hyp);        /* tokens, at most max_tokens */
+    uint32_t (*token)(const void *state, uint32_t hyp, uint32_t i);
+    /* Token number i, and where it was heard. */
     struct said (*said)(const rill_sink *s, uint32_t hyp, uint32_t i);
-    /* 0..1: share of all hypotheses that begin as this one. */
-    float (*stability)(const void *state, uint32_t hyp);
     /* Goes on with this one alone, without its first n tokens. */
     void (*keep)(void *state, uint32_t hyp, uint32_t n);
 };
@@ -30,6 +28,7 @@ struct recogniser {
     struct endpoint endpoint;
     uint32_t blank, width, beam, max_tokens;    /* width: scores of a frame */
     rill_scores scores;
+    uint32_t n_hyps;                            /* the search counts them */
     uint32_t *now;                              /* room for the tokens of a hypothesis */
     uint32_t *shown, n_shown;                   /* what the last partial said */
     struct said *said;

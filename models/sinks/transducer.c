@@ -111,12 +111,19 @@ static uint32_t best(const void *state)
     return transducer_best(state);
 }
 
-static uint32_t tokens(const void *state, uint32_t hyp, uint32_t *ret)
+static double score(const void *state, uint32_t hyp)
 {
-    const struct transducer_hyp *h = &((const struct transducer *) state)->hyps[hyp];
-    for (uint32_t i = 0; i < h->n; i++)
-        ret[i] = h->heard[i].token;
-    return h->n;
+    return ((const struct transducer *) state)->hyps[hyp].score;
+}
+
+static uint32_t length(const void *state, uint32_t hyp)
+{
+    return ((const struct transducer *) state)->hyps[hyp].n;
+}
+
+static uint32_t token(const void *state, uint32_t hyp, uint32_t i)
+{
+    return ((const struct transducer *) state)->hyps[hyp].heard[i].token;
 }
 
 static struct said said(const rill_sink *s, uint32_t hyp, uint32_t i)
@@ -126,21 +133,6 @@ static struct said said(const rill_sink *s, uint32_t hyp, uint32_t i)
                            .pos = sink_pos(s, h->frame),
                            .end_pos = sink_pos(s, h->frame + 1),
                            .confidence = expf(fminf(h->logp, 0)) };
-}
-
-/* Of a greedy one the score of its last token. */
-static float stability(const void *state, uint32_t hyp)
-{
-    const struct transducer *t = state;
-    const struct transducer_hyp *h = &t->hyps[hyp];
-    double same = -(double) INFINITY, all = same;
-    if (t->r.beam == 1)
-        return h->n ? expf(fminf(h->heard[h->n - 1].logp, 0)) : 1;
-    for (uint32_t i = 0; i < t->n_hyps; i++) {
-        all = scores_add(all, t->hyps[i].score);
-        same = transducer_hyp_begins(&t->hyps[i], h) ? scores_add(same, t->hyps[i].score) : same;
-    }
-    return (float) exp(same - all);
 }
 
 /* The decoder still knows the tokens that are taken off. */
@@ -153,16 +145,7 @@ static void keep(void *state, uint32_t hyp, uint32_t n)
     memmove(kept.heard, kept.heard + n, kept.n * sizeof *kept.heard);
     kept.score = 0;
     t->hyps[0] = kept;
-    t->n_hyps = 1;
-}
-
-static bool is_full(const void *state)
-{
-    const struct transducer *t = state;
-    for (uint32_t i = 0; i < t->n_hyps; i++)
-        if (t->hyps[i].n == t->r.max_tokens)
-            return true;
-    return false;
+    t->r.n_hyps = 1;
 }
 
 static void step(void *state, const float *x, uint64_t frame)
@@ -172,11 +155,11 @@ static void step(void *state, const float *x, uint64_t frame)
 
 static const struct recogniser_search search = { .restart = restart,
                                                  .step = step,
-                                                 .is_full = is_full,
                                                  .best = best,
-                                                 .tokens = tokens,
+                                                 .score = score,
+                                                 .length = length,
+                                                 .token = token,
                                                  .said = said,
-                                                 .stability = stability,
                                                  .keep = keep };
 
 /* ---- the sink ---- */

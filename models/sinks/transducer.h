@@ -36,7 +36,6 @@ struct transducer {
     uint32_t unknown;           /* is not said, as the blank; UINT32_MAX: none */
     uint32_t max_symbols;       /* of a frame */
     struct transducer_hyp *hyps, *others;       /* those of now, room for those of the next frame */
-    uint32_t n_hyps;
     struct transducer_way *ways;
     float *logp;                /* [beam][width] */
     float *decoded_first;       /* of a text that begins */
@@ -53,5 +52,4 @@ void     transducer_decode(struct transducer *t);
 
 /* The most probable hypothesis, a long one being as good as a short one. */
 uint32_t transducer_best(const struct transducer *t);
-bool     transducer_hyp_begins(const struct transducer_hyp *h, const struct transducer_hyp *start);
 #endif

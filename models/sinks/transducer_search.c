@@ -8,7 +8,7 @@ uint32_t transducer_best(const struct transducer *t)
 {
     uint32_t best = 0;
     double high = 0;
-    for (uint32_t i = 0; i < t->n_hyps; i++) {
+    for (uint32_t i = 0; i < t->r.n_hyps; i++) {
         double score = t->hyps[i].score / (double) (t->context + t->hyps[i].n);
         best = !i || score > high ? i : best;
         high = best == i ? score : high;
@@ -16,7 +16,7 @@ uint32_t transducer_best(const struct transducer *t)
     return best;
 }
 
-bool transducer_hyp_begins(const struct transducer_hyp *h, const struct transducer_hyp *start)
+static bool hyp_begins(const struct transducer_hyp *h, const struct transducer_hyp *start)
 {
     for (uint32_t i = 0; i < start->n; i++)
         if (i == h->n || h->heard[i].token != start->heard[i].token)
@@ -29,25 +29,25 @@ bool transducer_hyp_begins(const struct transducer_hyp *h, const struct transduc
 void transducer_decode(struct transducer *t)
 {
     unsigned n = 0, at = 0;
-    for (uint32_t i = 0; i < t->n_hyps; i++)
+    for (uint32_t i = 0; i < t->r.n_hyps; i++)
         if (t->hyps[i].is_new)
             net_push(&t->decoder, n++, 0, t->hyps[i].context);
     net_run(&t->decoder, n);
-    for (uint32_t i = 0; i < t->n_hyps; i++)
+    for (uint32_t i = 0; i < t->r.n_hyps; i++)
         if (t->hyps[i].is_new)
             net_pull(&t->decoder, at++, t->hyps[i].decoded);
-    for (uint32_t i = 0; i < t->n_hyps; i++)
+    for (uint32_t i = 0; i < t->r.n_hyps; i++)
         t->hyps[i].is_new = false;
 }
 
 static void join(struct transducer *t, const float *x)
 {
-    for (uint32_t i = 0; i < t->n_hyps; i++) {
+    for (uint32_t i = 0; i < t->r.n_hyps; i++) {
         net_push(&t->joiner, i, t->frame_input, x);
         net_push(&t->joiner, i, t->decoded_input, t->hyps[i].decoded);
     }
-    net_run(&t->joiner, t->n_hyps);
-    for (uint32_t i = 0; i < t->n_hyps; i++) {
+    net_run(&t->joiner, t->r.n_hyps);
+    for (uint32_t i = 0; i < t->r.n_hyps; i++) {
         float *logp = t->logp + (size_t) i * t->r.width;
         net_pull(&t->joiner, i, logp);
         scores_log(logp, logp, t->r.width, t->r.scores, t->r.blank);
@@ -79,7 +79,7 @@ void transducer_restart(struct transducer *t)
     for (uint32_t i = 0; i < t->context; i++)
         h->context[i] = i + 1 < t->context ? -1.0f : (float) t->r.blank;
     memcpy(h->decoded, t->decoded_first, t->decoder.out.width * sizeof *h->decoded);
-    t->n_hyps = 1;
+    t->r.n_hyps = 1;
 }
 
 static void greedy_step(struct transducer *t, const float *x, uint64_t frame)
@@ -103,7 +103,7 @@ static uint32_t ways_find(struct transducer *t)
 {
     struct transducer_way *ways = t->ways;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < t->n_hyps; i++) {
+    for (uint32_t i = 0; i < t->r.n_hyps; i++) {
         const float *logp = t->logp + (size_t) i * t->r.width;
         for (uint32_t k = 0; k < t->r.width; k++) {
             double score = t->hyps[i].score + (double) logp[k];
@@ -136,7 +136,7 @@ static void way_go(const struct transducer *t, struct transducer_hyp *to,
 static uint32_t same_find(const struct transducer *t, uint32_t n, const struct transducer_hyp *h)
 {
     uint32_t i = 0;
-    while (i < n && (t->others[i].n != h->n || !transducer_hyp_begins(&t->others[i], h)))
+    while (i < n && (t->others[i].n != h->n || !hyp_begins(&t->others[i], h)))
         i++;
     return i;
 }
@@ -156,7 +156,7 @@ static void search_step(struct transducer *t, const float *x, uint64_t frame)
     struct transducer_hyp *old = t->hyps;
     t->hyps = t->others;
     t->others = old;
-    t->n_hyps = n;
+    t->r.n_hyps = n;
     transducer_decode(t);
 }
 
