@@ -298,3 +298,12 @@ uint32_t gb_transpose(struct gb *b, uint32_t x, const char *perm)
 {
     return GB(b, "Transpose", gb_printf(b, "perm=%s", perm), x);
 }
+
+void gb_split(struct gb *b, uint32_t x, unsigned n, int64_t size, uint32_t *ret)
+{
+    const int64_t sizes[4] = { size, size, size, size };
+    struct node *node =
+        gb_node(b, "Split", "axis=-1", (uint32_t[]) { x, gb_ints_of(b, n, sizes) }, 2, n);
+    for (unsigned i = 0; i < n; i++)
+        ret[i] = node ? node->out[i] : WIRE_NONE;
+}

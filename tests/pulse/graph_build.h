@@ -73,6 +73,9 @@ uint32_t gb_pad(struct gb *b, uint32_t x, int rank, int axis, const char *mode, 
                 int64_t after);
 uint32_t gb_transpose(struct gb *b, uint32_t x, const char *perm);      /* "0,2,1" */
 
+/* n pieces of `size` along the last axis, at most 4. */
+void     gb_split(struct gb *b, uint32_t x, unsigned n, int64_t size, uint32_t *ret);
+
 const char *gb_printf(struct gb *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* A small generator, the same everywhere. */

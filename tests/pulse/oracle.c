@@ -398,3 +398,50 @@ enum verdict oracle_law(struct oracle *o, int64_t length, uint32_t cuts)
     dims_free(w.dims);
     return v;
 }
+
+/* ---- cases ---- */
+
+static void case_refused(struct oracle *o, const struct oracle_case *c, enum verdict v)
+{
+    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED, "%s: it is not refused",
+                 c->name);
+    for (size_t i = 0; v == LAW_REFUSED && i < sizeof c->refusal / sizeof *c->refusal; i++)
+        if (c->refusal[i])
+            oracle_check(strstr(o->err.text, c->refusal[i]) != NULL,
+                         "%s: the message does not say '%s': %s", c->name, c->refusal[i],
+                         o->err.text);
+}
+
+static void case_streams(struct oracle *o, const struct oracle_case *c,
+                         const struct oracle_trial *t)
+{
+    unsigned whole = 0;
+    for (const int *pulse = t->pulses; *pulse >= 0; pulse++) {
+        enum verdict v = oracle_pulse(o, *pulse);
+        oracle_check(v == LAW_HOLDS, "%s, pulse %d: %s", c->name, *pulse, o->err.text);
+        for (uint32_t k = 0; v == LAW_HOLDS && t->lengths[k] >= 0; k++)
+            for (uint32_t cuts = 1; cuts <= t->cuts; cuts++) {
+                enum verdict law = oracle_law(o, t->lengths[k], cuts + 100 * k);
+                whole += law == LAW_HOLDS;
+                oracle_check(law != LAW_BROKEN, "%s, pulse %d, length %d: %s", c->name, *pulse,
+                             t->lengths[k], o->err.text);
+            }
+    }
+    oracle_check(whole >= t->whole_least, "%s: the whole run is refused, but for %u times: %s",
+                 c->name, whole, o->err.text);
+}
+
+void oracle_try(const struct oracle_case *c, const struct oracle_trial *t)
+{
+    struct oracle o;
+    enum verdict v = oracle_open(&o, c->recipe, c->ctx, NULL);
+    bool early = v == LAW_REFUSED && t->refused_early && c->refusal[0];
+    oracle_check(v == LAW_HOLDS || early, "%s: %s", c->name, o.err.text);
+    if (early)
+        case_refused(&o, c, v);
+    else if (v == LAW_HOLDS && c->refusal[0])
+        case_refused(&o, c, oracle_pulse(&o, 4));
+    else if (v == LAW_HOLDS)
+        case_streams(&o, c, t);
+    oracle_close(&o);
+}

@@ -39,6 +39,24 @@ enum verdict oracle_law(struct oracle *o, int64_t length, uint32_t cuts);
 
 void oracle_close(struct oracle *o);
 
+/* A recipe that streams, or is refused. */
+struct oracle_case {
+    const char *name;
+    gb_recipe *recipe;
+    const void *ctx;
+    const char *refusal[4];     /* all must stand in the message; none: it streams */
+};
+
+/* How cases are tried: each pulse with each length, cut in several ways. */
+struct oracle_trial {
+    const int *pulses, *lengths;        /* each ends with -1 */
+    uint32_t cuts;
+    unsigned whole_least;       /* of these, so many must have a whole run */
+    bool refused_early;         /* a refusal may come before there is a pulse */
+};
+
+void oracle_try(const struct oracle_case *c, const struct oracle_trial *t);
+
 /* Counting and printing of a test program. */
 extern unsigned oracle_passed, oracle_failed;
 /* Over all that streams gave since it was last set; NaN is one value, a subnormal number a zero of

@@ -12,24 +12,14 @@ static uint32_t mul(struct gb *b, uint32_t x, uint32_t y) { return GB(b, "Mul", 
 static uint32_t sigmoid(struct gb *b, uint32_t x) { return GB(b, "Sigmoid", "", x); }
 static uint32_t hyperbolic(struct gb *b, uint32_t x) { return GB(b, "Tanh", "", x); }
 
-static void split(struct gb *b, uint32_t x, int n, int hidden, uint32_t *ret)
-{
-    int64_t sizes[4] = { hidden, hidden, hidden, hidden };
-    struct node *node =
-        gb_node(b, "Split", "axis=-1", (uint32_t[]) { x, gb_ints_of(b, (unsigned) n, sizes) }, 2,
-                (unsigned) n);
-    for (int i = 0; i < n; i++)
-        ret[i] = node ? node->out[i] : WIRE_NONE;
-}
-
 static uint32_t gru(struct gb *b, const struct scan_layer *l, uint32_t xw, uint32_t h)
 {
     uint32_t x[3], r[3];
-    split(b, xw, 3, l->hidden, x);
-    split(b,
-          add(b, GB(b, "MatMul", "", h, gb_weights(b, 2, l->hidden, 3 * l->hidden)),
-              gb_weights(b, 1, 3 * l->hidden)),
-          3, l->hidden, r);
+    gb_split(b, xw, 3, l->hidden, x);
+    gb_split(b,
+             add(b, GB(b, "MatMul", "", h, gb_weights(b, 2, l->hidden, 3 * l->hidden)),
+                 gb_weights(b, 1, 3 * l->hidden)),
+             3, l->hidden, r);
     uint32_t z = sigmoid(b, add(b, x[0], r[0])), reset = sigmoid(b, add(b, x[1], r[1]));
     uint32_t n = hyperbolic(b, add(b, x[2], mul(b, reset, r[2])));
     return add(b, mul(b, GB(b, "Sub", "", gb_scalar(b, 1), z), n), mul(b, z, h));
@@ -39,8 +29,8 @@ static uint32_t lstm(struct gb *b, const struct scan_layer *l, uint32_t xw, uint
                      uint32_t *ret_c)
 {
     uint32_t g[4];
-    split(b, add(b, xw, GB(b, "MatMul", "", h, gb_weights(b, 2, l->hidden, 4 * l->hidden))), 4,
-          l->hidden, g);
+    gb_split(b, add(b, xw, GB(b, "MatMul", "", h, gb_weights(b, 2, l->hidden, 4 * l->hidden))), 4,
+             l->hidden, g);
     *ret_c = add(b, mul(b, sigmoid(b, g[2]), c), mul(b, sigmoid(b, g[0]), hyperbolic(b, g[3])));
     return mul(b, sigmoid(b, g[1]), hyperbolic(b, *ret_c));
 }

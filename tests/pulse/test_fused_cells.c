@@ -38,24 +38,14 @@ static uint32_t product(struct gb *b, uint32_t x, uint32_t w, uint32_t bias)
     return GB(b, "Gemm", "transB=1", x, w, bias);
 }
 
-static void split(struct gb *b, uint32_t x, int n, int hidden, uint32_t *ret)
-{
-    int64_t sizes[4] = { hidden, hidden, hidden, hidden };
-    struct node *node =
-        gb_node(b, "Split", "axis=-1", (uint32_t[]) { x, gb_ints_of(b, (unsigned) n, sizes) }, 2,
-                (unsigned) n);
-    for (int i = 0; i < n; i++)
-        ret[i] = node ? node->out[i] : WIRE_NONE;
-}
-
 /* ---- one step, in a body ---- */
 
 static uint32_t gru_step(struct gb *b, const struct shape *s, uint32_t x, uint32_t h,
                          const uint32_t *w)
 {
     uint32_t g[2], n;
-    split(b, GB(b, "Sigmoid", "", product(b, GB(b, "Concat", "axis=1", x, h), w[0], w[1])), 2,
-          s->hidden, g);
+    gb_split(b, GB(b, "Sigmoid", "", product(b, GB(b, "Concat", "axis=1", x, h), w[0], w[1])), 2,
+             s->hidden, g);
     if (s->late)
         n = product(b, GB(b, "Concat", "axis=1", x, mul(b, g[1], h)), w[2], w[3]);
     else
@@ -68,7 +58,7 @@ static uint32_t lstm_step(struct gb *b, const struct shape *s, uint32_t x, uint3
                           const uint32_t *w, uint32_t *ret_c)
 {
     uint32_t g[4];
-    split(b, product(b, GB(b, "Concat", "axis=1", x, h), w[0], w[1]), 4, s->hidden, g);
+    gb_split(b, product(b, GB(b, "Concat", "axis=1", x, h), w[0], w[1]), 4, s->hidden, g);
     *ret_c = add(b, mul(b, GB(b, "Sigmoid", "", g[2]), c),
                  mul(b, GB(b, "Sigmoid", "", g[0]), GB(b, "Tanh", "", g[3])));
     return mul(b, GB(b, "Sigmoid", "", g[1]), GB(b, "Tanh", "", *ret_c));

@@ -7,15 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORDS_MAX 4
-
-struct hazard {
-    const char *name;
-    gb_recipe *recipe;
-    const void *ctx;                    /* a text, for most */
-    const char *refusal[WORDS_MAX];     /* all must stand in the message; none: it streams */
-};
-
 /* ctx: a chain as text. */
 static void chain_text(struct gb *b, const void *ctx)
 {
@@ -283,7 +274,7 @@ static void scan_late_pairs(struct gb *b, const void *ctx)
 #define CELL(name, text, g, d) CELL_WITH(name, text, g, d, .output = 0)
 #define OVER(op, attrs, extra) &(const struct over_time) { op, attrs, extra }
 
-static const struct hazard hazards[] = {
+static const struct oracle_case hazards[] = {
     { "H1 a late wire into a strided deconv", chain_text, "2: conv k=3; deconv k=4 s=2; conv k=2",
       STREAMS },
     { "H1 an encoder and a decoder", chain_text,
@@ -422,46 +413,12 @@ static const struct hazard hazards[] = {
     { "H13 scales of each channel", chain_text, "5: quant; conv k=3; quant", STREAMS },
 };
 
-static void hazard_refused(struct oracle *o, const struct hazard *h)
-{
-    enum verdict v = oracle_pulse(o, 4);
-    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED, "%s: it is not refused",
-                 h->name);
-    for (int i = 0; v == LAW_REFUSED && i < WORDS_MAX && h->refusal[i]; i++)
-        oracle_check(strstr(o->err.text, h->refusal[i]) != NULL,
-                     "%s: the message does not say '%s': %s", h->name, h->refusal[i], o->err.text);
-}
-
-static void hazard_streams(struct oracle *o, const struct hazard *h)
-{
-    static const int pulses[] = { 1, 2, 3, 4, 5, 7, 8, 13, 16, 33 },
-                     lengths[] = { 0, 1, 2, 3, 5, 8, 17, 40, 96 };
-    unsigned whole = 0;
-    for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
-        enum verdict v = oracle_pulse(o, pulses[i]);
-        oracle_check(v == LAW_HOLDS, "%s, pulse %d: %s", h->name, pulses[i], o->err.text);
-        for (size_t k = 0; v == LAW_HOLDS && k < sizeof lengths / sizeof *lengths; k++)
-            for (uint32_t cuts = 1; cuts < 4; cuts++) {
-                enum verdict law = oracle_law(o, lengths[k], cuts + 100 * (uint32_t) k);
-                whole += law == LAW_HOLDS;
-                oracle_check(law != LAW_BROKEN, "%s, pulse %d, length %d: %s", h->name, pulses[i],
-                             lengths[k], o->err.text);
-            }
-    }
-    oracle_check(whole > 0, "%s: the whole run is refused at every length: %s", h->name,
-                 o->err.text);
-}
-
 int main(void)
 {
-    for (size_t i = 0; i < sizeof hazards / sizeof *hazards; i++) {
-        struct oracle o;
-        const struct hazard *h = &hazards[i];
-        enum verdict v = oracle_open(&o, h->recipe, h->ctx, NULL);
-        oracle_check(v == LAW_HOLDS, "%s: %s", h->name, o.err.text);
-        if (v == LAW_HOLDS)
-            (h->refusal[0] ? hazard_refused : hazard_streams)(&o, h);
-        oracle_close(&o);
-    }
+    static const int pulses[] = { 1, 2, 3, 4, 5, 7, 8, 13, 16, 33, -1 },
+                     lengths[] = { 0, 1, 2, 3, 5, 8, 17, 40, 96, -1 };
+    const struct oracle_trial trial = { pulses, lengths, .cuts = 3, .whole_least = 1 };
+    for (size_t i = 0; i < sizeof hazards / sizeof *hazards; i++)
+        oracle_try(&hazards[i], &trial);
     return oracle_end();
 }

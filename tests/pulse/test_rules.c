@@ -9,15 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORDS_MAX 4
-
-struct rule_case {
-    const char *name;
-    gb_recipe *recipe;
-    const void *ctx;
-    const char *refusal[WORDS_MAX];     /* all must stand in the message; none: it streams */
-};
-
 /* A late [1, 3, T]: what comes before the sequence must not matter. */
 static uint32_t late(struct gb *b)
 {
@@ -216,7 +207,7 @@ static void padded_slice(struct gb *b, const void *ctx)
         sizeof(int64_t[]) { __VA_ARGS__ } / sizeof(int64_t), __VA_ARGS__                           \
     }
 
-static const struct rule_case cases[] = {
+static const struct oracle_case cases[] = {
     { "Expand of the batch", ONE("Expand", "", .other = INTS, .ints = { 2, 1, 1 }, .n_ints = 3),
       STREAMS },
     { "Expand into another rank",
@@ -302,35 +293,6 @@ static const struct rule_case cases[] = {
     { "Flatten before time", flatten, "axis=0", STREAMS },
 };
 
-static void case_refused(struct oracle *o, const struct rule_case *h, bool opened)
-{
-    enum verdict v = opened ? oracle_pulse(o, 4) : LAW_REFUSED;
-    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED, "%s: it is not refused",
-                 h->name);
-    for (int i = 0; v == LAW_REFUSED && i < WORDS_MAX && h->refusal[i]; i++)
-        oracle_check(strstr(o->err.text, h->refusal[i]) != NULL,
-                     "%s: the message does not say '%s': %s", h->name, h->refusal[i], o->err.text);
-}
-
-static void case_streams(struct oracle *o, const struct rule_case *h)
-{
-    static const int pulses[] = { 1, 2, 3, 5, 8, 33 }, lengths[] = { 1, 2, 3, 5, 8, 17, 40 };
-    unsigned whole = 0;
-    for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
-        enum verdict v = oracle_pulse(o, pulses[i]);
-        oracle_check(v == LAW_HOLDS, "%s, pulse %d: %s", h->name, pulses[i], o->err.text);
-        for (size_t k = 0; v == LAW_HOLDS && k < sizeof lengths / sizeof *lengths; k++)
-            for (uint32_t cuts = 1; cuts < 3; cuts++) {
-                enum verdict law = oracle_law(o, lengths[k], cuts + 100 * (uint32_t) k);
-                whole += law == LAW_HOLDS;
-                oracle_check(law != LAW_BROKEN, "%s, pulse %d, length %d: %s", h->name, pulses[i],
-                             lengths[k], o->err.text);
-            }
-    }
-    oracle_check(whole > 0, "%s: the whole run is refused at every length: %s", h->name,
-                 o->err.text);
-}
-
 static void rows_test(void)
 {
     const struct op *op;
@@ -344,16 +306,13 @@ static void rows_test(void)
 
 int main(void)
 {
+    static const int pulses[] = { 1, 2, 3, 5, 8, 33, -1 },
+                     lengths[] = { 1, 2, 3, 5, 8, 17, 40, -1 };
+    const struct oracle_trial trial = {
+        pulses, lengths, .cuts = 2, .whole_least = 1, .refused_early = true
+    };
     rows_test();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct oracle o;
-        enum verdict v = oracle_open(&o, cases[i].recipe, cases[i].ctx, NULL);
-        oracle_check(v == LAW_HOLDS || cases[i].refusal[0], "%s: %s", cases[i].name, o.err.text);
-        if (cases[i].refusal[0])
-            case_refused(&o, &cases[i], v == LAW_HOLDS);
-        else if (v == LAW_HOLDS)
-            case_streams(&o, &cases[i]);
-        oracle_close(&o);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        oracle_try(&cases[i], &trial);
     return oracle_end();
 }

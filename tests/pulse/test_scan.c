@@ -8,15 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MAX 4
-
-struct scan_case {
-    const char *name;
-    gb_recipe *recipe;
-    const void *ctx;
-    const char *refusal[WORDS_MAX];     /* all must stand in the message; none: it streams */
-};
-
 /* ---- across: [3, 2, T] with time on axis `time`, scanned along `axis` ---- */
 
 enum inside { PLAIN, BEFORE, EDGE, POOL, AHEAD, AHEAD_STATE };
@@ -296,7 +287,7 @@ static void rounds(struct gb *b, const void *ctx)
 #define ACROSS(...) across, &(const struct across) { __VA_ARGS__ }
 #define STREAMS { NULL, NULL, NULL, NULL }
 
-static const struct scan_case cases[] = {
+static const struct oracle_case cases[] = {
     { "across, time on axis 0", ACROSS(.time = 0, .axis = 1, .out_axis = 0), STREAMS },
     { "across, time on axis 0, out on 2", ACROSS(.time = 0, .axis = 2, .out_axis = 2), STREAMS },
     { "across, time on axis 1", ACROSS(.time = 1, .axis = 0, .out_axis = 1), STREAMS },
@@ -350,34 +341,6 @@ static const struct scan_case cases[] = {
     { "branches", branches, NULL, { "(If)", "time axis", "Where streams", NULL } },
     { "rounds", rounds, NULL, { "(Loop)", "time axis", "Scan along time streams", NULL } },
 };
-
-static void case_refused(struct oracle *o, const struct scan_case *c)
-{
-    enum verdict v = oracle_pulse(o, 4);
-    oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED, "%s: it is not refused",
-                 c->name);
-    for (int i = 0; v == LAW_REFUSED && i < WORDS_MAX && c->refusal[i]; i++)
-        oracle_check(strstr(o->err.text, c->refusal[i]) != NULL,
-                     "%s: the message does not say '%s': %s", c->name, c->refusal[i], o->err.text);
-}
-
-static void case_streams(struct oracle *o, const struct scan_case *c)
-{
-    static const int pulses[] = { 1, 2, 3, 4, 7, 16 }, lengths[] = { 0, 1, 2, 3, 5, 8, 17, 40 };
-    unsigned whole = 0;
-    for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
-        enum verdict v = oracle_pulse(o, pulses[i]);
-        oracle_check(v == LAW_HOLDS, "%s, pulse %d: %s", c->name, pulses[i], o->err.text);
-        for (size_t k = 0; v == LAW_HOLDS && k < sizeof lengths / sizeof *lengths; k++)
-            for (uint32_t cuts = 1; cuts < 4; cuts++) {
-                enum verdict law = oracle_law(o, lengths[k], cuts + 100 * (uint32_t) k);
-                whole += law == LAW_HOLDS;
-                oracle_check(law != LAW_BROKEN, "%s, pulse %d, length %d: %s", c->name, pulses[i],
-                             lengths[k], o->err.text);
-            }
-    }
-    oracle_check(whole > 60, "%s: the whole run is refused too often: %s", c->name, o->err.text);
-}
 
 /* ---- a state that starts from an input ---- */
 
@@ -468,15 +431,11 @@ static void test_from_input(void)
 
 int main(void)
 {
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct oracle o;
-        const struct scan_case *c = &cases[i];
-        enum verdict v = oracle_open(&o, c->recipe, c->ctx, NULL);
-        oracle_check(v == LAW_HOLDS, "%s: %s", c->name, o.err.text);
-        if (v == LAW_HOLDS)
-            (c->refusal[0] ? case_refused : case_streams)(&o, c);
-        oracle_close(&o);
-    }
+    static const int pulses[] = { 1, 2, 3, 4, 7, 16, -1 },
+                     lengths[] = { 0, 1, 2, 3, 5, 8, 17, 40, -1 };
+    const struct oracle_trial trial = { pulses, lengths, .cuts = 3, .whole_least = 61 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        oracle_try(&cases[i], &trial);
     test_from_input();
     return oracle_end();
 }
