@@ -93,6 +93,18 @@ static inline struct tensor *ops_f32(struct ops_test *t, int rank, const int64_t
     return ops_tensor(t, DTYPE_F32, rank, dim, v);
 }
 
+/* Numbers in -1..1, which go on from *seed. */
+static inline struct tensor *ops_numbers(struct ops_test *t, uint32_t *seed, int rank,
+                                         const int64_t *dim)
+{
+    struct tensor *x = ops_f32(t, rank, dim, NULL);
+    for (int64_t i = 0, n = tensor_count(x); i < n; i++) {
+        *seed = *seed * 1664525u + 1013904223u;
+        ((float *) x->data)[i] = (float) (*seed >> 8) / (1 << 23) - 1;
+    }
+    return x;
+}
+
 static inline struct tensor *ops_i64s(struct ops_test *t, int n, const int64_t *v)
 {
     return ops_tensor(t, DTYPE_I64, 1, (int64_t[]) { n }, v);
@@ -138,6 +150,35 @@ static inline rill_status ops_not_static(struct ops_test *t, const struct fact *
                    known ? "too large" : "not static");
 }
 
+/* The facts of the outputs, from those of the inputs. */
+static inline rill_status ops_infer(struct ops_test *t, struct ops_state *s)
+{
+    struct infer c = { .node = s->node,
+                       .attr = s->node->attr,
+                       .dims = t->dims,
+                       .arena = &t->arena,
+                       .n_in = s->node->n_in,
+                       .n_out = s->node->n_out,
+                       .in = s->facts,
+                       .out = s->out_facts,
+                       .err = &t->err };
+    return s->node->op->infer(&c);
+}
+
+/* What prepare() is given. */
+static inline struct prep ops_prep(struct ops_test *t, struct ops_state *s)
+{
+    return (struct prep) { .node = s->node,
+                           .attr = s->node->attr,
+                           .kern = &t->kern,
+                           .arena = &t->arena,
+                           .n_in = s->node->n_in,
+                           .n_out = s->node->n_out,
+                           .in = s->in,
+                           .out = s->out,
+                           .err = &t->err };
+}
+
 static inline rill_status ops_build(struct ops_test *t, struct ops_state *s, const char *name,
     const struct attr *attrs,
                                     unsigned n_attrs, const struct tensor *const *in, unsigned n_in,
@@ -167,16 +208,7 @@ static inline rill_status ops_build(struct ops_test *t, struct ops_state *s, con
         outs[i] = graph_add_wire(&s->g, "y", NULL);
     s->node = graph_add_node(&s->g, op, "n", attr, wires, n_in, outs, n_out);
     TRY(t->made ? op_check_arity_made(s->node, &t->err) : op_check_arity(s->node, &t->err));
-    struct infer c = { .node = s->node,
-                       .attr = attr,
-                       .dims = t->dims,
-                       .arena = &t->arena,
-                       .n_in = n_in,
-                       .n_out = n_out,
-                       .in = s->facts,
-                       .out = s->out_facts,
-                       .err = &t->err };
-    TRY(op->infer(&c));
+    TRY(ops_infer(t, s));
     TRY(dims_status(t->dims, &t->err));
     for (unsigned i = 0; i < n_out; i++) {
         if (!fact_to_tensor(&s->out_facts[i], &s->out_desc[i]))
@@ -192,15 +224,7 @@ static inline rill_status ops_eval(struct ops_test *t, struct ops_state *s,
     const struct node *n = s->node;
     const void *x[OPS_INPUTS_MAX] = { NULL };
     void *y[OPS_OUTPUTS_MAX];
-    struct prep p = { .node = n,
-                      .attr = n->attr,
-                      .kern = &t->kern,
-                      .arena = &t->arena,
-                      .n_in = n->n_in,
-                      .n_out = n->n_out,
-                      .in = s->in,
-                      .out = s->out,
-                      .err = &t->err };
+    struct prep p = ops_prep(t, s);
     if (n->op->prepare)
         TRY(n->op->prepare(&p));
     for (unsigned i = 0; i < n->n_in; i++)
@@ -293,30 +317,29 @@ static inline bool ops_close(double got, double want, double tolerance)
     return got == want || fabs(got - want) <= tolerance * (1 + fabs(want));
 }
 
+/* Number i of output o; a failure is counted where it is another. */
+static inline bool ops_number_is(struct ops_test *t, unsigned o, int64_t i, double want,
+                                 double tolerance)
+{
+    double got = tensor_get_f64(t->out[o], t->out[o]->data, i);
+    return ops_close(got, want, tolerance) ||
+           ops_check(t, false, "output %u[%lld] is %.9g, wanted %.9g", o, (long long) i, got, want);
+}
+
 /* Output o, of any type, against numbers; counts one check. */
 static inline bool ops_same(struct ops_test *t, unsigned o, const double *want, double tolerance)
 {
-    const struct tensor *y = t->out[o];
-    int64_t n = tensor_count(y);
-    for (int64_t i = 0; i < n; i++) {
-        double got = tensor_get_f64(y, y->data, i);
-        if (!ops_close(got, want[i], tolerance))
-            return ops_check(t, false, "output %u[%lld] is %.9g, wanted %.9g", o, (long long) i,
-                             got, want[i]);
-    }
+    for (int64_t i = 0, n = tensor_count(t->out[o]); i < n; i++)
+        if (!ops_number_is(t, o, i, want[i], tolerance))
+            return false;
     return ops_check(t, true, " ");
 }
 
 static inline bool ops_same_f32(struct ops_test *t, unsigned o, const float *want, double tolerance)
 {
-    const struct tensor *y = t->out[o];
-    int64_t n = tensor_count(y);
-    for (int64_t i = 0; i < n; i++) {
-        double got = tensor_get_f64(y, y->data, i);
-        if (!ops_close(got, want[i], tolerance))
-            return ops_check(t, false, "output %u[%lld] is %.9g, wanted %.9g", o, (long long) i,
-                             got, (double) want[i]);
-    }
+    for (int64_t i = 0, n = tensor_count(t->out[o]); i < n; i++)
+        if (!ops_number_is(t, o, i, (double) want[i], tolerance))
+            return false;
     return ops_check(t, true, " ");
 }
 #endif

@@ -8,15 +8,6 @@
 static const char *const ends[] = { "drop", "cover", "flush" };
 
 static uint32_t seed = 3;
-static struct tensor *numbers(struct ops_test *t, int rank, const int64_t *dim)
-{
-    struct tensor *x = ops_f32(t, rank, dim, NULL);
-    for (int64_t i = 0, n = tensor_count(x); i < n; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        ((float *) x->data)[i] = (float) (seed >> 8) / (1 << 23) - 1;
-    }
-    return x;
-}
 
 static struct attr attr_int(const char *name, int64_t v)
 {
@@ -54,7 +45,7 @@ static void frame_check(struct ops_test *t, int end, int64_t samples, int64_t si
     snprintf(what, sizeof what, "Frame %s S %d size %d hop %d before %d", ends[end], (int) samples,
              (int) size, (int) hop, (int) before);
     t->what = what;
-    const struct tensor *x = numbers(t, 2, (int64_t[]) { 2, samples });
+    const struct tensor *x = ops_numbers(t, &seed, 2, (int64_t[]) { 2, samples });
     struct attr a[] = { attr_int("size", size), attr_int("hop", hop), attr_int("before", before),
                         attr_text("end", &ends[end]) };
     if (!ops_run(t, "Frame", a, 4, &x, 1, 1))
@@ -98,8 +89,8 @@ static void overlap_check(struct ops_test *t, int64_t frames, int64_t size, int6
     snprintf(what, sizeof what, "OverlapAdd T %d size %d hop %d %s normalise %d", (int) frames,
              (int) size, (int) hop, tails[full], normalise);
     t->what = what;
-    const struct tensor *in[2] = { numbers(t, 3, (int64_t[]) { 2, frames, size }),
-                                   numbers(t, 1, &size) };
+    const struct tensor *in[2] = { ops_numbers(t, &seed, 3, (int64_t[]) { 2, frames, size }),
+                                   ops_numbers(t, &seed, 1, &size) };
     struct attr a[] = { attr_int("hop", hop), attr_text("tail", &tails[full]),
                         attr_int("normalise", normalise) };
     if (!ops_run(t, "OverlapAdd", a, 3, in, normalise ? 2 : 1, 1))
@@ -139,7 +130,7 @@ static void split_check(struct ops_test *t, int64_t size, int64_t hop, int64_t f
                         int64_t first)
 {
     struct attr a = attr_int("hop", hop);
-    struct tensor *x = numbers(t, 2, (int64_t[]) { frames, size });
+    struct tensor *x = ops_numbers(t, &seed, 2, (int64_t[]) { frames, size });
     const struct tensor *in[3] = { x, NULL, NULL };
     t->what = "OverlapAdd in two parts";
     if (!ops_run(t, "OverlapAdd", &a, 1, in, 1, 2))
@@ -167,8 +158,8 @@ static void split_check(struct ops_test *t, int64_t size, int64_t hop, int64_t f
 
 static void test_refusals(struct ops_test *t)
 {
-    const struct tensor *x = numbers(t, 2, (int64_t[]) { 3, 8 }),
-                        *w = numbers(t, 1, (int64_t[]) { 7 });
+    const struct tensor *x = ops_numbers(t, &seed, 2, (int64_t[]) { 3, 8 }),
+                        *w = ops_numbers(t, &seed, 1, (int64_t[]) { 7 });
     const struct tensor *ints = ops_tensor(t, DTYPE_I64, 1, (int64_t[]) { 9 }, NULL);
     static const int64_t bad[][3] = {
         { 0, 1, 0 }, { 4, 0, 0 }, { 4, 5, 0 }, { 4, 2, -1 }, { 1 << 25, 1, 0 }

@@ -97,15 +97,7 @@ static void many_check(struct ops_test *t, const char *what, const char *name,
         ops_check(t, false, "%s", t->err.text);
         return;
     }
-    struct prep p = { .node = s->node,
-                      .attr = s->node->attr,
-                      .kern = &t->kern,
-                      .arena = &t->arena,
-                      .n_in = n_in,
-                      .n_out = n_out,
-                      .in = s->in,
-                      .out = s->out,
-                      .err = &t->err };
+    struct prep p = ops_prep(t, s);
     if (!ops_check(t, s->node->op->prepare(&p) == RILL_OK && p.many, "does not run together: %s",
                    t->err.text))
         return;

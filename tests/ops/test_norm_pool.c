@@ -8,19 +8,9 @@
 static uint32_t seed = 5;
 static double want[VALUES_MAX];
 
-static struct tensor *numbers(struct ops_test *t, int rank, const int64_t *dim)
-{
-    struct tensor *x = ops_f32(t, rank, dim, NULL);
-    for (int64_t i = 0, n = tensor_count(x); i < n; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        ((float *) x->data)[i] = (float) (seed >> 8) / (1 << 23) - 1;
-    }
-    return x;
-}
-
 static struct tensor *positive(struct ops_test *t, int64_t n)
 {
-    struct tensor *x = numbers(t, 1, &n);
+    struct tensor *x = ops_numbers(t, &seed, 1, &n);
     for (int64_t i = 0; i < n; i++)
         ((float *) x->data)[i] = fabsf(((float *) x->data)[i]) + 0.1f;
     return x;
@@ -61,9 +51,9 @@ static const int64_t ncl[3] = { 2, 6, 5 };
 
 static void test_batch(struct ops_test *t)
 {
-    const struct tensor *x = numbers(t, 3, ncl), *g = numbers(t, 1, ncl + 1),
-                        *b = numbers(t, 1, ncl + 1);
-    const struct tensor *m = numbers(t, 1, ncl + 1), *v = positive(t, 6);
+    const struct tensor *x = ops_numbers(t, &seed, 3, ncl), *g = ops_numbers(t, &seed, 1, ncl + 1),
+                        *b = ops_numbers(t, &seed, 1, ncl + 1);
+    const struct tensor *m = ops_numbers(t, &seed, 1, ncl + 1), *v = positive(t, 6);
     struct attr a = attr_float("epsilon", 1e-3f);
     for (int64_t i = 0; i < 60; i++) {
         int64_t c = i / 5 % 6;
@@ -87,7 +77,8 @@ static void test_batch(struct ops_test *t)
 static void test_layer(struct ops_test *t)
 {
     static const int64_t cl[2] = { 6, 5 };
-    const struct tensor *x = numbers(t, 3, ncl), *g = numbers(t, 2, cl), *b = numbers(t, 2, cl);
+    const struct tensor *x = ops_numbers(t, &seed, 3, ncl), *g = ops_numbers(t, &seed, 2, cl),
+                        *b = ops_numbers(t, &seed, 2, cl);
     struct attr a[2] = { attr_int("axis", 1), attr_float("epsilon", 1e-4f) };
     double mean[2], inv[2];
     for (int64_t n = 0; n < 2; n++) {
@@ -111,8 +102,8 @@ static void test_layer(struct ops_test *t)
 
 static void test_groups(struct ops_test *t)
 {
-    const struct tensor *x = numbers(t, 3, ncl), *g = numbers(t, 1, ncl + 1),
-                        *b = numbers(t, 1, ncl + 1);
+    const struct tensor *x = ops_numbers(t, &seed, 3, ncl), *g = ops_numbers(t, &seed, 1, ncl + 1),
+                        *b = ops_numbers(t, &seed, 1, ncl + 1);
     for (int64_t groups = 1; groups <= 6; groups++) {
         struct attr a = attr_int("num_groups", groups);
         if (6 % groups) {
@@ -137,7 +128,7 @@ static void test_groups(struct ops_test *t)
 
 static void test_lp_lrn(struct ops_test *t)
 {
-    const struct tensor *x = numbers(t, 3, ncl);
+    const struct tensor *x = ops_numbers(t, &seed, 3, ncl);
     for (int64_t p = 1; p <= 2; p++) {
         struct attr a[2] = { attr_int("axis", 1), attr_int("p", p) };
         for (int64_t i = 0; i < 60; i++) {
@@ -211,7 +202,7 @@ static void pool_check(struct ops_test *t, const struct geometry *g, enum kind k
 {
     static const char *const names[] = { "MaxPool", "AveragePool", "AveragePool", "LpPool" };
     int64_t dim[3] = { 1, 2, g->length }, pads[2] = { g->before, g->after }, n = pooled_length(g);
-    const struct tensor *x = numbers(t, 3, dim);
+    const struct tensor *x = ops_numbers(t, &seed, 3, dim);
     double indices[256];
     struct attr a[6] = {
         attr_ints("kernel_shape", &g->kernel, 1), attr_ints("strides", &g->stride, 1),
@@ -245,7 +236,7 @@ static void test_pool(struct ops_test *t)
                     for (int kind = POOL_MAX; kind <= POOL_L2; kind++)
                         pool_check(t, &g, (enum kind) kind);
                 }
-    const struct tensor *x = numbers(t, 3, ncl);
+    const struct tensor *x = ops_numbers(t, &seed, 3, ncl);
     static const int64_t huge = 20, negative = -1;
     struct attr a = attr_ints("kernel_shape", &huge, 1);
     ops_refused(t, "MaxPool", &a, 1, &x, 1, 1, "reaches over 20");
@@ -257,7 +248,7 @@ static void test_global(struct ops_test *t)
 {
     static const char *const names[] = { "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool" };
     static const enum kind kinds[] = { POOL_MAX, POOL_MEAN, POOL_L2 };
-    const struct tensor *x = numbers(t, 3, (int64_t[]) { 1, 2, 40 });
+    const struct tensor *x = ops_numbers(t, &seed, 3, (int64_t[]) { 1, 2, 40 });
     const struct geometry g = { 40, 40, 1, 1, 0, 0, 0 };
     for (size_t i = 0; i < COUNT(names); i++) {
         int64_t where;

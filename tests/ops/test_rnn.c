@@ -619,26 +619,9 @@ static rill_status late_try(struct ops_test *t, const struct net *n, unsigned in
     struct fact *f = arena_copy(&t->arena, s->facts[input], sizeof *f);
     f->shape[axis] = dim_symbol(t->dims, "N");
     s->facts[input] = f;
-    struct infer c = { .node = s->node,
-                       .attr = s->node->attr,
-                       .dims = t->dims,
-                       .arena = &t->arena,
-                       .n_in = n_in,
-                       .n_out = n_out,
-                       .in = s->facts,
-                       .out = s->out_facts,
-                       .err = &t->err };
-    TRY(s->node->op->infer(&c));
+    TRY(ops_infer(t, s));
     s->desc[input].dim[axis] += more;
-    struct prep p = { .node = s->node,
-                      .attr = s->node->attr,
-                      .kern = &t->kern,
-                      .arena = &t->arena,
-                      .n_in = n_in,
-                      .n_out = n_out,
-                      .in = s->in,
-                      .out = s->out,
-                      .err = &t->err };
+    struct prep p = ops_prep(t, s);
     TRY(s->node->op->prepare(&p));
     late_eval(t, s, &p);
     return RILL_OK;
