@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -415,12 +416,18 @@ Rill__ServerFrame *raw_answer(int fd, int timeout_ms)
     return rill__server_frame__unpack(NULL, n, b);
 }
 
-int raw_hello(const char *path)
+Rill__ServerFrame *raw_ask(int fd, const Rill__ClientFrame *f, int timeout_ms)
 {
-    int fd = raw_connect(path);
+    return raw_frame(fd, f) ? raw_answer(fd, timeout_ms) : NULL;
+}
+
+static Rill__ServerFrame *hello(const char *path, uint32_t max_frame, int *ret_fd)
+{
+    int fd = *ret_fd = raw_connect(path);
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     Rill__Hello h = RILL__HELLO__INIT;
     h.client = (char *) (uintptr_t) "test";
+    h.max_frame = max_frame;
     f.req = 1;
     f.m_case = RILL__CLIENT_FRAME__M_HELLO;
     f.hello = &h;
@@ -433,6 +440,23 @@ int raw_hello(const char *path)
         give_up("no Hello from %s, but %s", path,
                 !a ? "the end or silence"
                     : a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "another answer");
+    return a;
+}
+
+int raw_hello(const char *path)
+{
+    int fd;
+    rill__server_frame__free_unpacked(hello(path, 0, &fd), NULL);
+    return fd;
+}
+
+int raw_hello_small(const char *path, uint32_t max_frame)
+{
+    int fd;
+    Rill__ServerFrame *a = hello(path, max_frame, &fd);
+    CHECK(a->req == 1);
+    CHECK(a->hello->max_frame == max_frame);
+    CHECK(rill__server_frame__get_packed_size(a) <= max_frame);
     rill__server_frame__free_unpacked(a, NULL);
     return fd;
 }
@@ -447,6 +471,60 @@ int raw_error(int fd, int timeout_ms)
             return code;
     }
     return 0;
+}
+
+/* ---- messages and programs ---- */
+
+int message_listen(const char *name)
+{
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    size_t n = strlen(name);
+    memcpy(a.sun_path, name, n);
+    if (name[0] == '@')
+        a.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    CHECK(fd >= 0 && bind(fd, (struct sockaddr *) &a,
+                          (socklen_t) (offsetof(struct sockaddr_un, sun_path) + n +
+                                       (name[0] == '/'))) == 0);
+    return fd;
+}
+
+bool message_next(int fd, uint64_t end_ms, char *text, size_t cap)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    for (uint64_t now; (now = now_ms()) < end_ms;) {
+        if (poll(&p, 1, (int) (end_ms - now)) <= 0)
+            continue;
+        ssize_t n = recv(fd, text, cap - 1, 0);
+        text[n > 0 ? n : 0] = '\0';
+        return true;
+    }
+    return false;
+}
+
+bool notified(int fd, const char *what, int timeout_ms, unsigned *ret_pets)
+{
+    char text[2048];
+    uint64_t end = now_ms() + (uint64_t) timeout_ms;
+    while (message_next(fd, end, text, sizeof text)) {
+        if (ret_pets)
+            *ret_pets += strstr(text, "WATCHDOG=1") != NULL;
+        if (strstr(text, what))
+            return true;
+    }
+    return false;
+}
+
+const char *program_says(const char *program, const char *arguments, int *ret_code)
+{
+    static char text[1 << 18];
+    char command[1024];
+    snprintf(command, sizeof command, "timeout 60 '%s' %s 2>&1", program, arguments);
+    FILE *f = popen(command, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    *ret_code = f ? WEXITSTATUS(pclose(f)) : -1;
+    return text;
 }
 
 /* ---- whole streams ---- */

@@ -69,9 +69,21 @@ size_t frame_make(uint8_t *to, size_t cap, const Rill__ClientFrame *f);
 bool raw_frame(int fd, const Rill__ClientFrame *f);
 Rill__ServerFrame *raw_answer(int fd, int timeout_ms);          /* NULL at the end */
 int raw_hello(const char *path);                    /* connected, preface and Hello done */
+int raw_hello_small(const char *path, uint32_t max_frame);      /* checks that it is agreed on */
+Rill__ServerFrame *raw_ask(int fd, const Rill__ClientFrame *f, int timeout_ms);
 
 /* The next Error's code, passing over what else comes; 0 if none came. */
 int raw_error(int fd, int timeout_ms);
+
+/* A socket of messages, as service managers and journals have; '@': its name is abstract. */
+int message_listen(const char *name);
+/* The next one as text; false where none comes before end_ms (by now_ms()). */
+bool message_next(int fd, uint64_t end_ms, char *text, size_t cap);
+/* Whether one holds `what` in time; counts those on the way with WATCHDOG=1, if not NULL. */
+bool notified(int fd, const char *what, int timeout_ms, unsigned *ret_pets);
+
+/* What a program prints to both streams, in static memory, and its exit code; 60 s at most. */
+const char *program_says(const char *program, const char *arguments, int *ret_code);
 
 uint64_t now_ms(void);
 float noise(uint32_t *seed);                        /* -0.5..0.5 */

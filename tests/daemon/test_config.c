@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static char dir[] = "/tmp/rilld-conf-XXXXXX";
@@ -26,17 +25,9 @@ static void file_write(const char *name, const char *text)
     bytes_write(name, text, strlen(text));
 }
 
-/* Output of "rilld ARGS" with both streams; the exit code goes to *ret_code. */
 static const char *rilld_says(const char *args, int *ret_code)
 {
-    static char out[1 << 16];
-    char cmd[512];
-    snprintf(cmd, sizeof cmd, "timeout 30 '%s' %s 2>&1", getenv("RILLD"), args);
-    FILE *p = popen(cmd, "r");
-    size_t n = p ? fread(out, 1, sizeof out - 1, p) : 0;
-    out[n] = '\0';
-    *ret_code = p ? WEXITSTATUS(pclose(p)) : -1;
-    return out;
+    return program_says(getenv("RILLD"), args, ret_code);
 }
 
 static const char *check(int *ret_code)

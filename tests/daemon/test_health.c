@@ -4,12 +4,9 @@
 #include "daemon/daemon.h"
 #include "tests/daemon/harness.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 /* ---- health.c alone: the clock and the log are ours ---- */
@@ -174,39 +171,13 @@ static void test_loop_stops_often(void)
 
 /* ---- a daemon whose model hangs ---- */
 
-static int notify_socket(const char *path)
-{
-    struct sockaddr_un a = { .sun_family = AF_UNIX };
-    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    CHECK(fd >= 0 && bind(fd, (struct sockaddr *) &a, sizeof a) == 0);
-    return fd;
-}
-
-/* Whether a message that holds `what` comes in time. */
-static bool notified(int fd, const char *what, int timeout_ms)
-{
-    char b[1024];
-    for (uint64_t now, end = now_ms() + (uint64_t) timeout_ms; (now = now_ms()) < end;) {
-        struct pollfd p = { .fd = fd, .events = POLLIN };
-        if (poll(&p, 1, (int) (end - now)) <= 0)
-            break;
-        ssize_t n = recv(fd, b, sizeof b - 1, 0);
-        b[n > 0 ? n : 0] = '\0';
-        if (strstr(b, what))
-            return true;
-    }
-    return false;
-}
-
 static Rill__ServerFrame *health_get(int fd)
 {
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     Rill__Health m = RILL__HEALTH__INIT;
     f.m_case = RILL__CLIENT_FRAME__M_HEALTH;
     f.health = &m;
-    raw_frame(fd, &f);
-    Rill__ServerFrame *a = raw_answer(fd, 5000);
+    Rill__ServerFrame *a = raw_ask(fd, &f, 5000);
     if (!a || a->m_case != RILL__SERVER_FRAME__M_HEALTH)
         give_up("no answer to Health");
     return a;
@@ -238,15 +209,15 @@ static void test_model_hangs(void)
     rig_dir(&r);
     rig_conf(&r, "");
     snprintf(name, sizeof name, "%s/notify", r.dir);
-    int fd = notify_socket(name);
+    int fd = message_listen(name);
     setenv("NOTIFY_SOCKET", name, 1);
     setenv("WATCHDOG_USEC", "2000000", 1);
     char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
     rig_spawn(&r, argv);
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WATCHDOG_USEC");
-    CHECK(notified(fd, "READY=1", 30000));
-    CHECK(notified(fd, "WATCHDOG=1", 20000));
+    CHECK(notified(fd, "READY=1", 30000, NULL));
+    CHECK(notified(fd, "WATCHDOG=1", 20000, NULL));
     struct rill_client *c = NULL;
     int data = raw_hello(r.sock);
     CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_OK, ""));
@@ -261,9 +232,9 @@ static void test_model_hangs(void)
     CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_STUCK, "does not advance"));
     while (recv(fd, name, sizeof name, MSG_DONTWAIT) > 0)
         ;                                           /* was said before */
-    CHECK(!notified(fd, "WATCHDOG=1", 1500), "petted while a thread hangs");
+    CHECK(!notified(fd, "WATCHDOG=1", 1500, NULL), "petted while a thread hangs");
     rig_let_go(&r);
-    CHECK(notified(fd, "WATCHDOG=1", 20000));
+    CHECK(notified(fd, "WATCHDOG=1", 20000, NULL));
     CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_OK, ""));
     CHECK(rill_client_finish(c, 1, NULL) == 0, "%s", rill_client_error(c));
     CHECK(rig_log_has(&r, "advance again", 20000));

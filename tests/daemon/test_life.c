@@ -3,12 +3,9 @@
 #include "tests/daemon/harness.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -276,36 +273,6 @@ static void test_drain_grace(void)
 
 /* ---- the service manager ---- */
 
-static int notify_socket(const char *name)
-{
-    struct sockaddr_un a = { .sun_family = AF_UNIX };
-    size_t n = strlen(name);
-    memcpy(a.sun_path, name, n);
-    if (name[0] == '@')
-        a.sun_path[0] = '\0';
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    CHECK(bind(fd, (struct sockaddr *) &a,
-               (socklen_t) (offsetof(struct sockaddr_un, sun_path) + n + (name[0] == '/'))) == 0);
-    return fd;
-}
-
-/* Reads messages until one holds `what`; counts WATCHDOG=1 on the way. */
-static bool notified(int fd, const char *what, int timeout_ms, unsigned *ret_pets)
-{
-    char b[2048];
-    for (uint64_t end = now_ms() + (uint64_t) timeout_ms; now_ms() < end;) {
-        struct pollfd p = { .fd = fd, .events = POLLIN };
-        if (poll(&p, 1, 100) <= 0)
-            continue;
-        ssize_t n = recv(fd, b, sizeof b - 1, 0);
-        b[n > 0 ? n : 0] = '\0';
-        *ret_pets += strstr(b, "WATCHDOG=1") != NULL;
-        if (strstr(b, what))
-            return true;
-    }
-    return false;
-}
-
 /* Pets come a third of the watchdog's 600 ms apart, and as the daemon looks only ten times a second
  * up to a tick more; where the machine stops, some come later, but not all. */
 static void pets_watch(int fd)
@@ -334,7 +301,7 @@ static void test_notify(bool abstract)
     rig_dir(&r);
     rig_conf(&r, "");
     snprintf(name, sizeof name, "%s%s/notify", abstract ? "@" : "", r.dir);
-    int fd = notify_socket(name);
+    int fd = message_listen(name);
     setenv("NOTIFY_SOCKET", name, 1);
     setenv("WATCHDOG_USEC", "600000", 1);
     char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
@@ -373,7 +340,7 @@ static void test_stuck_worker(void)
     rig_dir(&r);
     rig_conf(&r, "");
     snprintf(name, sizeof name, "%s/notify", r.dir);
-    int fd = notify_socket(name);
+    int fd = message_listen(name);
     setenv("NOTIFY_SOCKET", name, 1);
     setenv("WATCHDOG_USEC", "900000", 1);
     char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };

@@ -117,32 +117,16 @@ static void test_used_models(void)
 static Rill__ServerFrame *ask(int fd, Rill__ClientFrame *f)
 {
     f->req++;
-    Rill__ServerFrame *a = raw_frame(fd, f) ? raw_answer(fd, 20000) : NULL;
+    Rill__ServerFrame *a = raw_ask(fd, f, 20000);
     CHECK(a && rill__server_frame__get_packed_size(a) <= 4096);
     return a;
-}
-
-static int raw_small(const char *path)
-{
-    int fd = raw_connect(path);
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Hello h = RILL__HELLO__INIT;
-    h.max_frame = 4096;
-    f.m_case = RILL__CLIENT_FRAME__M_HELLO;
-    f.hello = &h;
-    CHECK(raw_preface(fd));
-    Rill__ServerFrame *a = ask(fd, &f);
-    CHECK(a && a->m_case == RILL__SERVER_FRAME__M_HELLO && a->hello->max_frame == 4096);
-    if (a)
-        rill__server_frame__free_unpacked(a, NULL);
-    return fd;
 }
 
 /* Every page is small enough and brings something. */
 static void test_small_pages(void)
 {
     struct names models = { .prefix = "page-" }, topics = { .prefix = "topic-" };
-    int fd = raw_small(rig.sock);
+    int fd = raw_hello_small(rig.sock, 4096);
     unsigned n_pages = 0;
     Rill__Info m = RILL__INFO__INIT;
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
@@ -173,7 +157,7 @@ static void test_small_pages(void)
 static void small_stats_see(const char *path, bool ctl)
 {
     struct names models = { .prefix = "page-" };
-    int fd = raw_small(path);
+    int fd = raw_hello_small(path, 4096);
     unsigned n_pages = 0;
     Rill__Stats stats = RILL__STATS__INIT;
     Rill__CtlStatus status = RILL__CTL_STATUS__INIT;

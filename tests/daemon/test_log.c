@@ -5,11 +5,9 @@
 #include "tests/daemon/harness.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,28 +47,14 @@ static void test_fields(void)
 
 /* ---- a daemon with a journal of its own ---- */
 
-static int journal_make(const char *path)
-{
-    struct sockaddr_un a = { .sun_family = AF_UNIX };
-    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    CHECK(fd >= 0 && bind(fd, (struct sockaddr *) &a, sizeof a) == 0);
-    return fd;
-}
-
 /* Reads datagrams until one has the field; it, or NULL. */
 static const char *journal_find(int fd, const char *field, int timeout_ms)
 {
     static char b[8192];
-    for (uint64_t end = now_ms() + (uint64_t) timeout_ms; now_ms() < end;) {
-        struct pollfd p = { .fd = fd, .events = POLLIN };
-        if (poll(&p, 1, 100) <= 0)
-            continue;
-        ssize_t n = recv(fd, b, sizeof b - 1, 0);
-        b[n > 0 ? n : 0] = '\0';
+    uint64_t end = now_ms() + (uint64_t) timeout_ms;
+    while (message_next(fd, end, b, sizeof b))
         if (field_is(b, field))
             return b;
-    }
     return NULL;
 }
 
@@ -94,7 +78,7 @@ static void test_journal(bool own)
     struct stat st;
     rig_dir(&r);
     snprintf(path, sizeof path, "%s/j", r.dir);
-    int fd = journal_make(path);
+    int fd = message_listen(path);
     snprintf(more, sizeof more, "[log]\nformat = %s\njournal_socket = %s\n",
              own ? "auto" : "journal", path);
     rig_conf(&r, more);

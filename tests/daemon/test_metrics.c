@@ -85,27 +85,13 @@ static void om_get(int fd)
     free(text);
 }
 
-static int hello_small(const char *path)
-{
-    int fd = raw_connect(path);
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Hello h = RILL__HELLO__INIT;
-    h.max_frame = 4096;
-    f.m_case = RILL__CLIENT_FRAME__M_HELLO;
-    f.hello = &h;
-    CHECK(fd >= 0 && raw_preface(fd) && raw_frame(fd, &f));
-    rill__server_frame__free_unpacked(raw_answer(fd, 5000), NULL);
-    return fd;
-}
-
 static Rill__ServerFrame *stats_get(int fd)
 {
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     Rill__Stats m = RILL__STATS__INIT;
     f.m_case = RILL__CLIENT_FRAME__M_STATS;
     f.stats = &m;
-    raw_frame(fd, &f);
-    Rill__ServerFrame *a = raw_answer(fd, 5000);
+    Rill__ServerFrame *a = raw_ask(fd, &f, 5000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_STATS);
     return a;
 }
@@ -280,7 +266,7 @@ static void test_sums(void)
     rill__server_frame__free_unpacked(a, NULL);
     /* The same in frames that are too small for all of it. */
     CHECK(n_frames == 1);
-    int small = hello_small(r.ctl);
+    int small = raw_hello_small(r.ctl, 4096);
     om_get(small);
     CHECK(n_frames > 1 && om_value(&om, "rill_sessions_opened_total", "") == 4);
     close(small);

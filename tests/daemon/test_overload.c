@@ -543,7 +543,7 @@ static bool stats_get(const char *sock, uint32_t *ret_threads, uint64_t *ret_dem
     int fd = raw_hello(sock);
     f.m_case = RILL__CLIENT_FRAME__M_STATS;
     f.stats = &m;
-    Rill__ServerFrame *a = raw_frame(fd, &f) ? raw_answer(fd, 5000) : NULL;
+    Rill__ServerFrame *a = raw_ask(fd, &f, 5000);
     bool good = a && a->m_case == RILL__SERVER_FRAME__M_STATS;
     if (good) {
         *ret_threads = a->stats->rt_threads;

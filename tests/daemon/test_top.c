@@ -15,17 +15,9 @@ static struct rig r;
 static struct rill_client *c;
 static int16_t audio[32000];
 
-/* Standard output of `rill ARGUMENTS`, in static memory; its exit code. */
 static const char *rill(const char *arguments, int *ret_code)
 {
-    static char text[1 << 18];
-    char command[1024];
-    snprintf(command, sizeof command, "%s %s 2>&1", getenv("RILL_TOOL"), arguments);
-    FILE *f = popen(command, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    text[n] = '\0';
-    *ret_code = f ? WEXITSTATUS(pclose(f)) : -1;
-    return text;
+    return program_says(getenv("RILL_TOOL"), arguments, ret_code);
 }
 
 static bool lines_fit(const char *text, size_t columns)
