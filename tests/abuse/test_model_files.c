@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define DIMS(...) ((const int64_t[]) { __VA_ARGS__, -1 })
 #define MEMORY_KIB_MAX 196608       /* that refusing any of them may take */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -29,11 +28,7 @@ static const float six[6] = { 1, 2, 3, 4, 5, 6 };
 
 static struct pb graph_start(void)
 {
-    struct pb g = { 0 };
-    pb_text(&g, GRAPH_NAME, "g");
-    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(1, 4)));
-    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(1, 4)));
-    return g;
+    return make_graph(DIMS(1, 4));
 }
 
 static struct pb model_of(struct pb node)

@@ -6,7 +6,6 @@
 #include "tests/models/pb.h"
 
 #define TOLERANCE 2e-5f
-#define DIMS(...) ((const int64_t []) { __VA_ARGS__, -1 })
 
 /* ---- a net in the making ---- */
 
@@ -302,13 +301,9 @@ static void folder_make(const struct entry *e)
 static void compare(const struct entry *e, const char *how, struct floats y, struct floats want,
                     const rill_error *err)
 {
-    CHECK(want.n >= 60 && y.n == want.n, "%s %s: %zu values for %zu: %s", e->folder, how, y.n,
-          want.n, err->text);
-    if (y.n != want.n)
-        return;
-    float d = max_difference(y.v, want.v, y.n);
-    printf("%s %s: largest difference %g over %zu\n", e->folder, how, (double) d, y.n);
-    CHECK(d <= TOLERANCE, "%s %s: differs by %g", e->folder, how, (double) d);
+    char what[128];
+    snprintf(what, sizeof what, "%s %s", e->folder, how);
+    floats_near(what, y, want, 60, TOLERANCE, err);
 }
 
 static void test_entry(const struct entry *e)

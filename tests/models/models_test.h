@@ -227,6 +227,20 @@ static inline float max_difference(const float *a, const float *b, size_t n)
     return worst;
 }
 
+/* Whether there are as many values as wanted, and at least `least`; then they must be near. */
+static inline bool floats_near(const char *what, struct floats y, struct floats want, size_t least,
+                               float tolerance, const rill_error *err)
+{
+    CHECK(want.n >= least && y.n == want.n, "%s: %zu values for %zu: %s", what, y.n, want.n,
+          err->text);
+    if (y.n != want.n)
+        return false;
+    float d = max_difference(y.v, want.v, y.n);
+    printf("%s: largest difference %g over %zu\n", what, (double) d, y.n);
+    CHECK(d <= tolerance, "%s: differs by %g", what, (double) d);
+    return true;
+}
+
 /* Scale-invariant signal-to-distortion ratio in dB. */
 static inline double si_sdr(const float *estimate, const float *reference, size_t n)
 {

@@ -54,23 +54,23 @@ static void cell_write(const char *path, int64_t steps, struct unusual u)
         b[i] = noise(&seed);
     w[40] = u.extreme != 0 ? u.extreme : w[40];
     pb_text(&g, GRAPH_NAME, "cell");
-    pb_message(&g, GRAPH_CONST, make_raw("w", 1, LIST(1, ROWS, INPUTS), w, sizeof w));
-    pb_message(&g, GRAPH_CONST, make_raw("r", 1, LIST(1, ROWS, HIDDEN), r, sizeof r));
-    pb_message(&g, GRAPH_CONST, make_raw("b", 1, LIST(1, 2 * ROWS), b, sizeof b));
-    pb_message(&g, GRAPH_INPUT, make_value("x", 1, LIST(steps, 1, INPUTS)));
+    pb_message(&g, GRAPH_CONST, make_raw("w", 1, DIMS(1, ROWS, INPUTS), w, sizeof w));
+    pb_message(&g, GRAPH_CONST, make_raw("r", 1, DIMS(1, ROWS, HIDDEN), r, sizeof r));
+    pb_message(&g, GRAPH_CONST, make_raw("b", 1, DIMS(1, 2 * ROWS), b, sizeof b));
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(steps, 1, INPUTS)));
     if (steps == 1)
-        pb_message(&g, GRAPH_INPUT, make_value("h", 1, LIST(1, 1, HIDDEN)));
+        pb_message(&g, GRAPH_INPUT, make_value("h", 1, DIMS(1, 1, HIDDEN)));
     pb_message(&g, GRAPH_NODE,
                gru_make(steps == 1 ? "x w r b - h" : "x w r b", "y h_out", &u));
     for (unsigned i = 0; i < u.more; i++) {
         char out[16];
         snprintf(out, sizeof out, "y%u", i);
         pb_message(&g, GRAPH_NODE, gru_make("x w r b", out, &u));
-        pb_message(&g, GRAPH_OUTPUT, make_value(out, 1, LIST(steps, 1, 1, HIDDEN)));
+        pb_message(&g, GRAPH_OUTPUT, make_value(out, 1, DIMS(steps, 1, 1, HIDDEN)));
     }
-    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(steps, 1, 1, HIDDEN)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(steps, 1, 1, HIDDEN)));
     if (steps == 1)
-        pb_message(&g, GRAPH_OUTPUT, make_value("h_out", 1, LIST(1, 1, HIDDEN)));
+        pb_message(&g, GRAPH_OUTPUT, make_value("h_out", 1, DIMS(1, 1, HIDDEN)));
     struct pb m = make_model(g, 14);
     file_write(path, m.data, m.n);
     free(m.data);

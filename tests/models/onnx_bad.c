@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DIMS(...) ((const int64_t[]) { __VA_ARGS__, -1 })
-
 static rill_status read_limited(struct pb file, const char *path, const struct onnx_limits *limits,
                                 rill_error *err)
 {
@@ -42,11 +40,7 @@ static void expect(const char *name, struct pb file, const char *path,
 
 static struct pb graph_start(void)
 {
-    struct pb g = { 0 };
-    pb_text(&g, GRAPH_NAME, "g");
-    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(2, 3)));
-    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(2, 3)));
-    return g;
+    return make_graph(DIMS(2, 3));
 }
 
 static struct pb graph_with(struct pb node)

@@ -63,7 +63,7 @@ static struct pb constant_model(struct pb tensor)
 {
     struct pb g = { 0 };
     pb_message(&g, GRAPH_CONST, tensor);
-    pb_message(&g, GRAPH_OUTPUT, make_value("w", 1, LIST(3)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("w", 1, DIMS(3)));
     return make_model(g, 13);
 }
 
@@ -80,7 +80,7 @@ static void expect_constant(const char *what, struct pb tensor, enum dtype type)
 
 static struct pb varints(int64_t type, unsigned field, bool packed, const uint64_t *v)
 {
-    struct pb t = make_tensor("w", type, LIST(3)), list = { 0 };
+    struct pb t = make_tensor("w", type, DIMS(3)), list = { 0 };
     for (int i = 0; i < 3; i++) {
         if (packed)
             pb_varint(&list, v[i]);
@@ -113,16 +113,16 @@ static void test_encodings(void)
                             varints(lists[i].code, lists[i].field, packed, whole), lists[i].type);
     expect_constant("f16 list", varints(10, TENSOR_INT32S, true, half), DTYPE_F16);
     expect_constant("bf16 list", varints(16, TENSOR_INT32S, true, brain), DTYPE_BF16);
-    expect_constant("f32 raw", make_raw("w", 1, LIST(3), f, sizeof f), DTYPE_F32);
-    expect_constant("f64 raw", make_raw("w", 11, LIST(3), d, sizeof d), DTYPE_F64);
-    expect_constant("i16 raw", make_raw("w", 5, LIST(3), s, sizeof s), DTYPE_I16);
-    struct pb packed = make_tensor("w", 1, LIST(3)), loose = make_tensor("w", 1, LIST(3));
+    expect_constant("f32 raw", make_raw("w", 1, DIMS(3), f, sizeof f), DTYPE_F32);
+    expect_constant("f64 raw", make_raw("w", 11, DIMS(3), d, sizeof d), DTYPE_F64);
+    expect_constant("i16 raw", make_raw("w", 5, DIMS(3), s, sizeof s), DTYPE_I16);
+    struct pb packed = make_tensor("w", 1, DIMS(3)), loose = make_tensor("w", 1, DIMS(3));
     pb_bytes(&packed, TENSOR_FLOATS, f, sizeof f);
     for (int i = 0; i < 3; i++)
         pb_float(&loose, TENSOR_FLOATS, f[i]);
     expect_constant("f32 packed", packed, DTYPE_F32);
     expect_constant("f32 loose", loose, DTYPE_F32);
-    struct pb doubles = make_tensor("w", 11, LIST(3));
+    struct pb doubles = make_tensor("w", 11, DIMS(3));
     pb_bytes(&doubles, TENSOR_DOUBLES, d, sizeof d);
     expect_constant("f64 packed", doubles, DTYPE_F64);
 }
@@ -132,7 +132,7 @@ static void test_bool(void)
     static const uint8_t raw[] = { 1, 0, 255 };
     static const float want[3] = { 1, 0, 1 };
     struct run r;
-    run_open(&r, constant_model(make_raw("w", 9, LIST(3), raw, 3)));
+    run_open(&r, constant_model(make_raw("w", 9, DIMS(3), raw, 3)));
     run_eval(&r, NULL);
     expect_floats(&r, 0, "bool 255 is 1", want, 3);
     run_drop(&r);
@@ -207,7 +207,7 @@ static void test_dims(void)
     pb_message(&value, 2, t);
     pb_message(&g, GRAPH_INPUT, value);
     pb_message(&g, GRAPH_NODE, make_node("Neg", "x", "y"));
-    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(1)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(1)));
     struct run r;
     run_open(&r, make_model(g, 13));
     const struct dim *const *d = r.m.g.wires[r.m.g.inputs[0]].fact.shape;
@@ -225,11 +225,11 @@ static void test_listed_constant(void)
     float v[2] = { 1, 2 }, want[2] = { 11, 22 };
     struct tensor x = of_floats(v, 1, 2, 0);
     struct pb g = { 0 };
-    pb_message(&g, GRAPH_INPUT, make_value("w", 1, LIST(2)));
-    pb_message(&g, GRAPH_INPUT, make_value("x", 1, LIST(2)));
-    pb_message(&g, GRAPH_CONST, make_raw("w", 1, LIST(2), w, sizeof w));
+    pb_message(&g, GRAPH_INPUT, make_value("w", 1, DIMS(2)));
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(2)));
+    pb_message(&g, GRAPH_CONST, make_raw("w", 1, DIMS(2), w, sizeof w));
     pb_message(&g, GRAPH_NODE, make_node("Add", "x w", "y"));
-    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(2)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(2)));
     struct run r;
     run_open(&r, make_model(g, 9));
     CHECK(r.m.g.n_inputs == 1, "%u inputs", r.m.g.n_inputs);
@@ -245,7 +245,7 @@ static struct pb branch_of(struct pb node)
 {
     struct pb g = { 0 };
     pb_message(&g, GRAPH_NODE, node);
-    pb_message(&g, GRAPH_OUTPUT, make_value("r", 1, LIST(2)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("r", 1, DIMS(2)));
     return g;
 }
 
@@ -263,11 +263,11 @@ static void test_captures(void)
     outer = sample_attr(outer, make_graph_attr("then_branch", branch_of(inner)));
     outer =
         sample_attr(outer, make_graph_attr("else_branch", branch_of(make_node("Neg", "x", "r"))));
-    pb_message(&g, GRAPH_INPUT, make_value("x", 1, LIST(2)));
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(2)));
     pb_message(&g, GRAPH_INPUT, make_value("flag", 9, (const int64_t[]) { -1 }));
-    pb_message(&g, GRAPH_CONST, make_raw("k", 1, LIST(2), k, sizeof k));
+    pb_message(&g, GRAPH_CONST, make_raw("k", 1, DIMS(2), k, sizeof k));
     pb_message(&g, GRAPH_NODE, outer);
-    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(2)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(2)));
     struct run r;
     run_open(&r, make_model(g, 13));
     const struct node *n = &r.m.g.nodes[0];
@@ -290,13 +290,13 @@ static void expect_node(const char *what, struct pb node, int64_t opset, struct 
     float v[6] = { 1, 2, 3, 4, 5, 6 };
     struct tensor x = of_floats(v, 2, 2, 3);
     struct pb g = { 0 };
-    pb_message(&g, GRAPH_INPUT, make_value("x", 1, LIST(2, 3)));
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(2, 3)));
     if (constant.n)
         pb_message(&g, GRAPH_CONST, constant);
     if (second.n)
         pb_message(&g, GRAPH_CONST, second);
     pb_message(&g, GRAPH_NODE, node);
-    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(1)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(1)));
     struct run r;
     run_open(&r, make_model(g, opset));
     run_eval(&r, (const struct tensor *[]) { &x });
@@ -367,19 +367,19 @@ static void test_old_broadcast(void)
     static const float w[2] = { 10, 20 };
     struct pb add = sample_attr(make_node("Add", "x w", "y"), make_int_attr("broadcast", 1));
     expect_old("Add 6, axis 0", sample_attr(add, make_int_attr("axis", 0)), 6,
-               make_raw("w", 1, LIST(2), w, sizeof w), FLOATS(11, 12, 13, 24, 25, 26), 6);
+               make_raw("w", 1, DIMS(2), w, sizeof w), FLOATS(11, 12, 13, 24, 25, 26), 6);
 }
 
 /* ---- forms of opsets 18 to 21 ---- */
 
 static struct pb ints_const(const char *name, const int64_t *v, int64_t n)
 {
-    return make_raw(name, 7, LIST(n), v, (size_t) n * 8);
+    return make_raw(name, 7, DIMS(n), v, (size_t) n * 8);
 }
 
 static struct pb floats_const(const char *name, const float *v, int64_t n)
 {
-    return make_raw(name, 1, LIST(n), v, (size_t) n * 4);
+    return make_raw(name, 1, DIMS(n), v, (size_t) n * 4);
 }
 
 #define I64(name, ...) ints_const(name, (const int64_t[]) { __VA_ARGS__ }, \
@@ -452,7 +452,7 @@ static void test_constants(void)
                NONE, FLOATS(2.5f), 1);
     static const float w[2] = { 10, 20 };
     expect_old("value", sample_attr(make_node("Constant", "", "y"), make_tensor_attr("value",
-               make_raw("", 1, LIST(2), w, 8))), 9, NONE, FLOATS(10, 20), 2);
+               make_raw("", 1, DIMS(2), w, 8))), 9, NONE, FLOATS(10, 20), 2);
 }
 
 /* The table of ops has no row twice for one opset. */

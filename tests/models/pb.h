@@ -118,6 +118,8 @@ static inline struct pb make_entry(const char *key, const char *value)
     return p;
 }
 
+#define DIMS(...) ((const int64_t[]) { __VA_ARGS__, -1 })
+
 /* dims: -1 ends the list; -2 is the symbol "S", -3 a dimension that says nothing. */
 static inline struct pb make_value(const char *name, int64_t type, const int64_t *dims)
 {
@@ -230,6 +232,16 @@ static inline struct pb make_tensor_attr(const char *name, struct pb tensor)
     pb_message(&p, ATTR_T_, tensor);
     pb_int(&p, ATTR_TYPE_, 4);
     return p;
+}
+
+/* A graph from x to y, both of these sizes; nodes are for the caller to add. */
+static inline struct pb make_graph(const int64_t *dims)
+{
+    struct pb g = { 0 };
+    pb_text(&g, GRAPH_NAME, "g");
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, dims));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, dims));
+    return g;
 }
 
 static inline struct pb make_model(struct pb graph, int64_t opset)

@@ -4,8 +4,6 @@
 #define TESTS_MODELS_SAMPLE_H
 #include "tests/models/pb.h"
 
-#define LIST(...) ((const int64_t[]) { __VA_ARGS__, -1 })
-
 static inline struct pb sample_attr(struct pb node, struct pb attr)
 {
     pb_message(&node, NODE_ATTR, attr);
@@ -16,7 +14,7 @@ static inline struct pb sample_branch(const char *op, const char *in)
 {
     struct pb g = { 0 };
     pb_message(&g, GRAPH_NODE, make_node(op, in, "r"));
-    pb_message(&g, GRAPH_OUTPUT, make_value("r", 1, LIST(2, 3)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("r", 1, DIMS(2, 3)));
     return g;
 }
 
@@ -24,12 +22,12 @@ static inline struct pb sample_branch(const char *op, const char *in)
 static inline struct pb sample_scan_body(void)
 {
     struct pb g = { 0 };
-    pb_message(&g, GRAPH_INPUT, make_value("h", 1, LIST(3)));
-    pb_message(&g, GRAPH_INPUT, make_value("v", 1, LIST(3)));
+    pb_message(&g, GRAPH_INPUT, make_value("h", 1, DIMS(3)));
+    pb_message(&g, GRAPH_INPUT, make_value("v", 1, DIMS(3)));
     pb_message(&g, GRAPH_NODE, make_node("Add", "h v", "h2"));
     pb_message(&g, GRAPH_NODE, make_node("Mul", "h2 bias", "o"));
-    pb_message(&g, GRAPH_OUTPUT, make_value("h2", 1, LIST(3)));
-    pb_message(&g, GRAPH_OUTPUT, make_value("o", 1, LIST(3)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("h2", 1, DIMS(3)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("o", 1, DIMS(3)));
     return g;
 }
 
@@ -44,17 +42,17 @@ static inline struct pb sample_if(void)
 static inline struct pb sample_model(void)
 {
     static const float w[6] = { 1, -2, 3, -4, 5, -6 };
-    struct pb g = { 0 }, bias = make_tensor("bias", 1, LIST(3)),
-              axes = make_tensor("axes", 7, LIST(1)), list = { 0 };
+    struct pb g = { 0 }, bias = make_tensor("bias", 1, DIMS(3)),
+              axes = make_tensor("axes", 7, DIMS(1)), list = { 0 };
     for (int i = 0; i < 3; i++)
         pb_float(&bias, TENSOR_FLOATS, (float) i);
     pb_varint(&list, 1);
     pb_message(&axes, TENSOR_INT64S, list);
     pb_text(&g, GRAPH_NAME, "sample");
-    pb_message(&g, GRAPH_CONST, make_raw("w", 1, LIST(2, 3), w, sizeof w));
+    pb_message(&g, GRAPH_CONST, make_raw("w", 1, DIMS(2, 3), w, sizeof w));
     pb_message(&g, GRAPH_CONST, bias);
     pb_message(&g, GRAPH_CONST, axes);
-    pb_message(&g, GRAPH_INPUT, make_value("x", 1, LIST(2, 3)));
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(2, 3)));
     pb_message(&g, GRAPH_INPUT, make_value("flag", 9, (const int64_t[]) { -1 }));
     pb_message(&g, GRAPH_NODE, make_node("Add", "x w", "sum"));
     pb_message(&g, GRAPH_NODE, sample_if());
@@ -64,8 +62,8 @@ static inline struct pb sample_model(void)
     pb_message(&g, GRAPH_NODE, sample_attr(scan, make_graph_attr("body", sample_scan_body())));
     pb_message(&g, GRAPH_NODE, sample_attr(make_node("ReduceSum", "y axes", "total"),
                                            make_int_attr("keepdims", 0)));
-    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(2, 3)));
-    pb_message(&g, GRAPH_OUTPUT, make_value("total", 1, LIST(2)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(2, 3)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("total", 1, DIMS(2)));
     struct pb m = make_model(g, 13);
     pb_message(&m, MODEL_META, make_entry("sample_rate", "16000"));
     return m;

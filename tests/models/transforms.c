@@ -50,8 +50,8 @@ static struct pb masked_model(void)
     pb_text(&g, GRAPH_NAME, "masked");
     pb_message(&g, GRAPH_CONST, make_raw("zero", 7, (const int64_t[]) { -1 }, &zero, 8));
     pb_message(&g, GRAPH_CONST, make_raw("one", 7, (const int64_t[]) { -1 }, &one, 8));
-    pb_message(&g, GRAPH_INPUT, make_value("signal", 1, LIST(1, -2)));
-    pb_message(&g, GRAPH_INPUT, make_value("onnx::length.1", 7, LIST(1)));
+    pb_message(&g, GRAPH_INPUT, make_value("signal", 1, DIMS(1, -2)));
+    pb_message(&g, GRAPH_INPUT, make_value("onnx::length.1", 7, DIMS(1)));
     pb_message(&g, GRAPH_NODE, make_node("Shape", "signal", "sizes"));
     pb_message(&g, GRAPH_NODE, make_node("Gather", "sizes one", "total"));
     pb_message(&g, GRAPH_NODE, make_node("Range", "zero total one", "/mask/Range_output_0"));
@@ -61,7 +61,7 @@ static struct pb masked_model(void)
                sample_attr(make_node("Cast", "/mask/Less_output_0", "gate"),
                            make_int_attr("to", 1)));
     pb_message(&g, GRAPH_NODE, make_node("Mul", "signal gate", "y"));
-    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(1, -2)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(1, -2)));
     return make_model(g, 13);
 }
 
@@ -73,13 +73,13 @@ static struct pb ragged_model(void)
     pb_text(&g, GRAPH_NAME, "ragged");
     pb_message(&g, GRAPH_CONST, make_raw("zero", 7, (const int64_t[]) { -1 }, &zero, 8));
     pb_message(&g, GRAPH_CONST, make_raw("one", 7, (const int64_t[]) { -1 }, &one, 8));
-    pb_message(&g, GRAPH_INPUT, make_value("signal", 1, LIST(1, -2)));
+    pb_message(&g, GRAPH_INPUT, make_value("signal", 1, DIMS(1, -2)));
     pb_message(&g, GRAPH_INPUT, make_value("n", 7, (const int64_t[]) { -1 }));
     pb_message(&g, GRAPH_NODE, make_node("Range", "zero n one", "where"));
     pb_message(&g, GRAPH_NODE,
                sample_attr(make_node("Cast", "where", "factor"), make_int_attr("to", 1)));
     pb_message(&g, GRAPH_NODE, make_node("Mul", "signal factor", "y"));
-    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(1, -2)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(1, -2)));
     return make_model(g, 13);
 }
 
@@ -102,11 +102,11 @@ static struct pb encoder_model(void)
     pb_message(&g, GRAPH_CONST, make_raw("zero", 7, (const int64_t[]) { -1 }, &zero, 8));
     pb_message(&g, GRAPH_CONST, make_raw("one", 7, (const int64_t[]) { -1 }, &one, 8));
     pb_message(&g, GRAPH_CONST, make_raw("two", 7, (const int64_t[]) { -1 }, &two, 8));
-    pb_message(&g, GRAPH_CONST, make_raw("axis", 7, LIST(1), &one, 8));
+    pb_message(&g, GRAPH_CONST, make_raw("axis", 7, DIMS(1), &one, 8));
     pb_message(&g, GRAPH_CONST, make_raw("none", 1, (const int64_t[]) { -1 }, &none, 4));
-    pb_message(&g, GRAPH_CONST, make_raw("w", 1, LIST(4, 4, 3), w, sizeof w));
-    pb_message(&g, GRAPH_INPUT, make_value("f", 1, LIST(1, 4, -2)));
-    pb_message(&g, GRAPH_INPUT, make_value("length", 7, LIST(1)));
+    pb_message(&g, GRAPH_CONST, make_raw("w", 1, DIMS(4, 4, 3), w, sizeof w));
+    pb_message(&g, GRAPH_INPUT, make_value("f", 1, DIMS(1, 4, -2)));
+    pb_message(&g, GRAPH_INPUT, make_value("length", 7, DIMS(1)));
     node_put(&g, "Shape", "f", "sizes");
     node_put(&g, "Gather", "sizes two", "total");
     node_put(&g, "Range", "zero total one", "at");
@@ -128,7 +128,7 @@ static struct pb encoder_model(void)
     pb_message(&g, GRAPH_NODE,
                sample_attr(make_node("Cast", "within3", "gate"), make_int_attr("to", 1)));
     node_put(&g, "Mul", "c gate", "y");
-    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, LIST(1, 4, -3)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(1, 4, -3)));
     return make_model(g, 13);
 }
 
