@@ -7,8 +7,28 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+/* 24 bits; for mutations in a fixed order. */
+static inline uint32_t next_random(uint32_t *s)
+{
+    *s = *s * 1664525u + 1013904223u;
+    return *s >> 8;
+}
+
+/* From memory of exact size, so that a sanitizer sees one byte too far. */
+static inline void fuzz_exact(const void *bytes, size_t n)
+{
+    uint8_t *exact = malloc(n ? n : 1);
+    if (!exact)
+        abort();
+    memcpy(exact, bytes, n);
+    LLVMFuzzerTestOneInput(exact, n);
+    free(exact);
+}
 
 struct bytes_in { const uint8_t *at, *end; };
 

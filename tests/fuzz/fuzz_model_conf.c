@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as model.conf. One entry point for libFuzzer and for the regression below. */
 #include "models/conf.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -35,12 +34,6 @@ static const char seed_text[] =
     "100\n[weights.net.onnx]\n"
     "url = https://example.org/net.onnx\nbytes = 2327524\nfrom = net/net.onnx\n"
     "sha256 = 1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3\n";
-
-static uint32_t next_random(uint32_t *s)
-{
-    *s = *s * 1664525u + 1013904223u;
-    return *s >> 8;
-}
 
 int main(int argc, char **argv)
 {

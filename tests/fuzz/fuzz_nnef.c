@@ -5,12 +5,11 @@
 #include "engine/typed.h"
 #include "models/nnef/dat.h"
 #include "models/nnef/nnef.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 /* True where a text is read and typed. */
 static bool take(const uint8_t *data, size_t n)
@@ -69,12 +68,6 @@ static const char *const seeds[] = {
     "softmax(matmul(p, p, transposeB = true), axes = [2]); }",
 };
 
-static uint32_t next_random(uint32_t *s)
-{
-    *s = *s * 1664525u + 1013904223u;
-    return *s >> 8;
-}
-
 /* Changes, drops or copies a few characters. */
 static size_t mutate(char *text, size_t n, uint32_t *seed)
 {
@@ -97,24 +90,13 @@ static size_t mutate(char *text, size_t n, uint32_t *seed)
     }
 }
 
-static void run_exact(const void *bytes, size_t n)
-{
-    uint8_t *copy =
-        malloc(n ? n : 1); /* of exact size, so that a sanitizer sees one byte too far */
-    if (!copy)
-        abort();
-    memcpy(copy, bytes, n);
-    LLVMFuzzerTestOneInput(copy, n);
-    free(copy);
-}
-
 static void tensor_seed(uint32_t *seed)
 {
     unsigned char dat[144] = { 0x4e, 0xef, 1, 0, 16, 0, 0, 0, 1, 0, 0, 0, 4 };
     dat[44] = 32;
     for (unsigned k = next_random(seed) % 4; k-- > 0;)
         dat[2 + next_random(seed) % 50] = (unsigned char) next_random(seed);
-    run_exact(dat, next_random(seed) % 8 ? sizeof dat : next_random(seed) % sizeof dat);
+    fuzz_exact(dat, next_random(seed) % 8 ? sizeof dat : next_random(seed) % sizeof dat);
 }
 
 int main(int argc, char **argv)
@@ -132,7 +114,7 @@ int main(int argc, char **argv)
             memcpy(text, seeds[i], n);
             for (unsigned k = 0; k < round % 8; k++)
                 n = mutate(text, n, &seed);
-            run_exact(text, n);
+            fuzz_exact(text, n);
         }
     }
     for (unsigned round = 0; round < 2 * rounds; round++, runs++)

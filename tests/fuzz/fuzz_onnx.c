@@ -3,11 +3,10 @@
  * below, which mutates valid files in a fixed order. */
 #include "engine/typed.h"
 #include "models/onnx/reader.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/models/sample.h"
 
 #include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -27,12 +26,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 }
 
 #ifndef FUZZ_LIBFUZZER
-static uint32_t next_random(uint32_t *s)
-{
-    *s = *s * 1664525u + 1013904223u;
-    return *s >> 8;
-}
-
 /* Changes, drops, doubles or copies a few bytes. */
 static void mutate(struct pb *p, uint32_t *seed)
 {
@@ -59,16 +52,6 @@ static void mutate(struct pb *p, uint32_t *seed)
     }
 }
 
-static void run_exact(const struct pb *p)
-{
-    uint8_t *copy =
-        malloc(p->n ? p->n : 1); /* of exact size, so that a sanitizer sees one byte too far */
-    assert(copy);
-    memcpy(copy, p->data, p->n);
-    LLVMFuzzerTestOneInput(copy, p->n);
-    free(copy);
-}
-
 int main(int argc, char **argv)
 {
     unsigned rounds = argc > 1 ? (unsigned) atoi(argv[1]) : 4000;
@@ -79,7 +62,7 @@ int main(int argc, char **argv)
         pb_put(&p, seed_file.data, seed_file.n);
         for (unsigned k = 0; k <= i % 7; k++)
             mutate(&p, &seed);
-        run_exact(&p);
+        fuzz_exact(p.data, p.n);
         free(p.data);
     }
     free(seed_file.data);

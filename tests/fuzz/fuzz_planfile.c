@@ -6,6 +6,7 @@
 #include "engine/control.h"
 #include "engine/planfile/model.h"
 #include "pulse/plan_internal.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/sinks/tones.h"
 
 #include <stdio.h>
@@ -16,8 +17,6 @@
 #define STREAM_BYTES ((uint64_t) 4 << 20)
 #define WORK_MAX     20000.0        /* nodes run in a pulse, bodies counted as often as they run */
 #define PULSES       4
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 /* How often bodies run is the file's to say; what would only take long is not run. */
 static double graph_work(const struct graph *g)
@@ -217,12 +216,6 @@ static bool seed_make(const char *text, const char *folder, size_t number, struc
     else
         printf("seed %zu is refused: %s\n", number, err.text);
     return s == RILL_OK;
-}
-
-static uint32_t next_random(uint32_t *s)
-{
-    *s = *s * 1664525u + 1013904223u;
-    return *s >> 8;
 }
 
 /* Bits, bytes and whole numbers that mean something, mostly where the graph is. */

@@ -2,13 +2,12 @@
 /* Any bytes as a file of tokens, and then words made of any tokens. One entry point for libFuzzer
  * and for the regression. */
 #include "models/sinks/text.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 /* What is written is text, and words are where they were said. */
 static void text_check(struct arena *a, const struct tokens *t, const uint8_t *data, size_t n)
@@ -70,12 +69,6 @@ static const char *const seeds[] = {
     "\x04| 0\na 1\nb 2\n<x> 3",
     "\x03\xe4\xbd\xa0 0\n\xe5\xa5\xbd 1\n<s> 2\n",
 };
-
-static uint32_t next_random(uint32_t *s)
-{
-    *s = *s * 1664525u + 1013904223u;
-    return *s >> 8;
-}
 
 int main(int argc, char **argv)
 {

@@ -16,12 +16,6 @@ struct seed { uint8_t *data; size_t n; };
 static struct seed seeds[FILES_MAX];
 static unsigned n_seeds;
 
-static uint32_t next_random(uint32_t *s)
-{
-    *s = *s * 1664525u + 1013904223u;
-    return *s >> 8;
-}
-
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
@@ -46,17 +40,6 @@ static void seeds_read(const char *dir)
     }
     if (n >= 0)
         free(list);
-}
-
-static void play(const uint8_t *data, size_t n)
-{
-    uint8_t *exact =
-        malloc(n ? n : 1); /* of exact size, so that a sanitizer sees one byte too far */
-    if (!exact)
-        abort();
-    memcpy(exact, data, n);
-    LLVMFuzzerTestOneInput(exact, n);
-    free(exact);
 }
 
 static void mutate_one(uint8_t *b, size_t *n, size_t cap, uint32_t *seed)
@@ -88,14 +71,14 @@ int main(int argc, char **argv)
     if (argc > 1)
         seeds_read(argv[1]);
     for (unsigned i = 0; i < n_seeds; i++, played++)
-        play(seeds[i].data, seeds[i].n);
+        fuzz_exact(seeds[i].data, seeds[i].n);
     for (unsigned i = 0; i < rounds && n_seeds; i++, played++) {
         const struct seed *s = &seeds[next_random(&seed) % n_seeds];
         size_t n = s->n;
         memcpy(b, s->data, n);
         for (unsigned k = 0; n && k <= i % 5; k++)
             mutate_one(b, &n, sizeof b, &seed);
-        play(b, n);
+        fuzz_exact(b, n);
     }
     for (unsigned i = 0; i < n_seeds; i++)
         free(seeds[i].data);
