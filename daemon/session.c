@@ -287,28 +287,25 @@ static bool outputs_choose(struct session *s)
     return !(want & ~has);
 }
 
-static void vad_setup(const struct session *s, rill_sink_opts *o)
+/* What the model says of its detector, and what the daemon's settings and the client change of it. A
+ * threshold of the client's without a release is the release, too. */
+static bool vad_setup(const struct session *s, rill_sink_opts *o)
 {
     const struct conf *conf = &s->daemon->conf;
-    const rill_model_info *info = &s->model->info;
+    const struct lane_model *m = &s->model->lane;
     float own = (float) option_or(&s->options, "vad_threshold", 0),
           off = (float) option_or(&s->options, "vad_release", 0);
-    float threshold = own > 0 ? own
-        : conf->vad_threshold > 0 ? (float) conf->vad_threshold : info->vad_threshold;
-    float release = off > 0     ? off
-        : conf->vad_release > 0 ? (float) conf->vad_release
-        : own > 0               ? own
-                                : info->vad_release;
-    int64_t ms = (int64_t) option_or(&s->options, "vad_hangover_ms", info->vad_hangover_ms);
-    if (ms < conf->vad_min_silence_ms)
-        ms = conf->vad_min_silence_ms;
-    if (rill_sink_defaults(o, s->model->lane.plan, (unsigned) s->model->lane.vad_out, NULL) !=
-        RILL_OK)
-        *o = (rill_sink_opts) { .kind = RILL_PORT_VAD };
-    o->threshold = threshold;
-    o->release = release;
-    o->hangover_ms = (uint32_t) ms;
+    if (rill_sink_defaults(o, m->plan, (unsigned) m->vad_out, NULL) != RILL_OK)
+        return false;
+    o->threshold = own > 0 ? own
+        : conf->vad_threshold > 0 ? (float) conf->vad_threshold : o->threshold;
+    o->release = off > 0 ? off
+        : conf->vad_release > 0 ? (float) conf->vad_release : own > 0 ? own : o->release;
+    o->hangover_ms = (uint32_t) option_or(&s->options, "vad_hangover_ms", o->hangover_ms);
+    if (o->hangover_ms < conf->vad_min_silence_ms)
+        o->hangover_ms = conf->vad_min_silence_ms;
     options_apply(&s->options, o);
+    return true;
 }
 
 static bool lane_make(struct session *s)
@@ -329,8 +326,8 @@ static bool lane_make(struct session *s)
         .max_wait_us = s->live ? s->max_latency_ms * UINT64_C(1000) : 0,
         .heard = { s->want_text, s->want_keyword, s->want_endpoint, s->options, { 0 } }
     };
-    if (m->vad_out >= 0)
-        vad_setup(s, &o.heard.vad);
+    if (m->vad_out >= 0 && !vad_setup(s, &o.heard.vad))
+        return false;
     admit_relief(s, &o);
     s->lane = events_make(s) ? lane_new(m, &o) : NULL;
     if (!s->lane)

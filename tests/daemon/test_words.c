@@ -11,7 +11,7 @@ static const char script[] =
 static struct rig rig;
 
 /* What came, a line an event; partials are counted. */
-struct heard { char story[65536]; unsigned n_partials, n_finals,
+struct heard { char story[65536], edges[1024]; unsigned n_partials, n_finals,
                n_bad; char partial[4096]; uint32_t segment; struct result r; };
 
 static void on_text(void *arg, const struct rill_client_text *t)
@@ -54,11 +54,21 @@ static void on_endpoint(void *arg, const struct rill_client_endpoint *e)
              (unsigned long long) e->pos);
 }
 
+static void on_vad(void *arg, const struct rill_client_vad *v)
+{
+    static const char *const names[] = { "", "speech", "silence" };
+    struct heard *h = arg;
+    size_t at = strlen(h->edges);
+    if (v->edge && at + 64 < sizeof h->edges)
+        snprintf(h->edges + at, sizeof h->edges - at, "%s %llu ", names[v->edge],
+                 (unsigned long long) v->pos);
+}
+
 static void hear(struct heard *h, const struct rill_client_open *o, const float *x, size_t n,
                  size_t piece, uint64_t skip_at)
 {
     const struct rill_client_events ev = { .arg = h, .text = on_text, .keyword = on_keyword,
-                                           .endpoint = on_endpoint };
+                                           .endpoint = on_endpoint, .vad = on_vad };
     struct rill_client *c = NULL;
     memset(h, 0, sizeof *h);
     bool good = rill_client_connect(&c, rig.sock, "test", 30000) == 0;
@@ -193,6 +203,54 @@ static void test_options(void)
           plainly.n_partials);
     hear(&h, &plain, x, n, 1000, 0);
     CHECK(!strcmp(h.story, plainly.story), "%s", h.story);
+}
+
+/* A detector is read as its output's section says, before [vad]; a client's options go before
+ * both. The sound is 0.9, from 480 on 0.3, from 800 on nothing; an edge stands at the frame that tells. */
+static void test_detector(void)
+{
+    static const struct {
+        const char *section;        /* of the detector's output */
+        const char *options[5];
+        const char *want;
+    } cases[] = {
+        { "", { NULL }, "speech 160 silence 880 " },
+        { "release = 0.2\n", { NULL }, "speech 160 silence 1200 " },
+        { "hangover_ms = 200\n", { NULL }, "speech 160 silence 2000 " },
+        { "threshold = 0.25\nrelease = 0.2\nhangover_ms = 30\n", { NULL },
+          "speech 160 silence 960 " },
+        { "threshold = 0.95\n", { NULL }, "" },
+        { "threshold = 0.95\n", { "vad_threshold", "0.8", NULL }, "speech 160 silence 880 " },
+        { "release = 0.2\nhangover_ms = 200\n", { "vad_release", "0.35", "vad_hangover_ms", "30" },
+          "speech 160 silence 640 " },
+        { "release = 0.2\nhangover_ms = 200\n", { "vad_threshold", "0", "vad_release", "0" },
+          "speech 160 silence 2320 " },
+    };
+    static float x[64 * TONES_HOP];
+    static struct heard h;
+    static char script_of[64], conf[4096], path[256];
+    memset(script_of, '.', sizeof script_of - 1);
+    memset(script_of + 2, '1', 8);
+    size_t n = tones_audio(x, script_of);
+    for (size_t i = 6 * TONES_HOP; i < 10 * TONES_HOP; i++)
+        x[i] /= 3;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[32];
+        struct rill_client_open o = plain;
+        snprintf(name, sizeof name, "ear%zu", i);
+        snprintf(path, sizeof path, "%s/models/%s", rig.dir, name);
+        snprintf(conf, sizeof conf,
+                 "[model]\ntask = vad\nsample_rate = 8000\n[vad]\nthreshold = 0.5\nrelease = "
+                 "0.4\nhangover_ms = 60\n[input.pcm]\nkind = audio\n[output.speech]\nkind = vad\n%s",
+                 cases[i].section);
+        CHECK(tones_write(path, conf, NULL), "%s", path);
+        o.model = name;
+        o.want = RILL_CLIENT_VAD | RILL_CLIENT_ENDPOINT;
+        o.options = cases[i].options;
+        hear(&h, &o, x, n, 1000, 0);
+        CHECK(!strcmp(h.edges, cases[i].want), "'%s': %s, not %s", cases[i].section, h.edges,
+              cases[i].want);
+    }
 }
 
 static void test_bad_options(void)
@@ -531,6 +589,7 @@ int main(void)
     test_partials();
     test_wants();
     test_options();
+    test_detector();
     test_bad_options();
     test_rate();
     test_jump();
