@@ -92,8 +92,8 @@ typedef enum rill_overload {
 typedef struct rill_model_info {
     const char *name, *task, *licence, *summary;
     uint32_t sample_rate;           /* Hz of the audio input, 0 if not declared */
-    float vad_threshold;            /* 0..1 */
-    float vad_release;              /* 0..1, below it speech may end */
+    float vad_threshold;            /* more than 0, at most 1 */
+    float vad_release;              /* so, too; below it speech may end */
     uint32_t vad_hangover_ms;       /* silence before an end event */
     uint8_t sha256[32];             /* over the weights and graph, in the order they were read */
     rill_overload overload;         /* what a live stream does when there is too little compute */
@@ -310,7 +310,7 @@ typedef struct rill_sink_opts {
     uint32_t patience_frames; /* keyword: so many frames in a row over the threshold make an event;
                                  0: 1 */
     uint32_t debounce_ms;       /* keyword: after an event none for so long */
-    float release;              /* vad: below it speech may end; 0: threshold */
+    float release;              /* vad: below it speech may end, 0..1; 0: threshold */
     uint32_t hangover_ms;       /* vad: silence before the end of speech */
     uint32_t preroll_ms;        /* vad: what goes to a recogniser of what was before speech */
 } rill_sink_opts;

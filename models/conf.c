@@ -41,8 +41,8 @@ static const struct key keys[] = {
     { "model", "overload", VALUE_OVERLOAD, INFO(overload) },
     { "model", "recurrent_weights", VALUE_RECURRENT,
       offsetof(struct model_conf, recurrent_weights) },
-    { "vad", "threshold", VALUE_UNIT, INFO(vad_threshold) },
-    { "vad", "release", VALUE_UNIT, INFO(vad_release) },
+    { "vad", "threshold", VALUE_SHARE, INFO(vad_threshold) },
+    { "vad", "release", VALUE_SHARE, INFO(vad_release) },
     { "vad", "hangover_ms", VALUE_U32, INFO(vad_hangover_ms) },
     { "input.", "kind", VALUE_PORT, offsetof(struct conf_port, kind) },
     { "output.", "kind", VALUE_PORT, offsetof(struct conf_port, kind) },
@@ -244,6 +244,7 @@ static void *port_at(struct reader *r, const char *name, bool is_input)
                                                           .rule1_ms = 2400,
                                                           .rule2_ms = 1200,
                                                           .rule3_ms = 20000,
+                                                          .hangover_ms = CONF_UNSET,
                                                           .preroll_ms = 300 } };
     return c->ports[c->n_ports].name ? &c->ports[c->n_ports++] : NULL;
 }

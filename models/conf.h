@@ -19,6 +19,7 @@
 
 #define CONF_PORTS_MAX 16
 #define CONF_WEIGHTS_MAX 16
+#define CONF_UNSET UINT32_MAX           /* hangover_ms of an output that does not say it */
 
 struct conf_port {
     const char *name;

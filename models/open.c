@@ -90,7 +90,10 @@ static rill_status sink_fill(struct opening *o, const struct conf_port *p, rill_
     if (p->kind == RILL_PORT_VAD) {
         ret->threshold = ret->threshold > 0 ? ret->threshold : info->vad_threshold;
         ret->release = ret->release > 0 ? ret->release : info->vad_release;
-        ret->hangover_ms = ret->hangover_ms ? ret->hangover_ms : info->vad_hangover_ms;
+        ret->hangover_ms =
+            ret->hangover_ms == CONF_UNSET ? info->vad_hangover_ms : ret->hangover_ms;
+    } else if (ret->hangover_ms == CONF_UNSET) {
+        ret->hangover_ms = 0;
     }
     if (!info->sample_rate)
         ret->rule1_ms = ret->rule2_ms = ret->rule3_ms = ret->preroll_ms = ret->hangover_ms = 0;

@@ -28,6 +28,9 @@ rill_status sink_no_memory(rill_error *err)
 static rill_status opts_fill(rill_sink *s, rill_error *err)
 {
     rill_sink_opts *o = &s->opts;
+    if (!(o->threshold >= 0 && o->threshold <= 1) || !(o->release >= 0 && o->release <= 1) ||
+        !(o->stability >= 0 && o->stability <= 1))
+        return err_set(err, RILL_INVALID, "threshold, release and stability are from 0 to 1");
     o->beam = o->beam ? o->beam : o->kind == RILL_PORT_TRANSDUCER ? 4 : 8;
     o->max_tokens = o->max_tokens ? o->max_tokens : 192;
     o->threshold = o->threshold > 0 ? o->threshold : 0.5f;
@@ -39,8 +42,6 @@ static rill_status opts_fill(rill_sink *s, rill_error *err)
         return err_set(err, RILL_INVALID,
                        "beam is at most %d and max_tokens %d to %d; they are %u and %u",
                        RILL_BEAM_MAX, SINK_TOKENS_MIN, SINK_TOKENS_MAX, o->beam, o->max_tokens);
-    if (!(o->threshold <= 1) || !(o->stability >= 0 && o->stability <= 1))
-        return err_set(err, RILL_INVALID, "threshold and stability are from 0 to 1");
     if (o->smooth_frames > SINK_FRAMES_MAX || o->patience_frames > SINK_FRAMES_MAX)
         return err_set(err, RILL_INVALID, "smooth_frames and patience_frames are at most %d",
                        SINK_FRAMES_MAX);

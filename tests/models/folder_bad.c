@@ -162,6 +162,8 @@ static void test_conf(void)
         { "[model]\nsample_rate = fast\n", "model.conf:2: [model] sample_rate: 'fast'" },
         { "[model]\nsample_rate = 4294967296\n", "'4294967296' is not a value" },
         { "[vad]\nthreshold = 1.5\n", "[vad] threshold: '1.5'" },
+        { "[vad]\nthreshold = 0\n", "[vad] threshold: '0' is not a value for it, which is more than 0" },
+        { "[vad]\nrelease = 0.0\n", "[vad] release: '0.0' is not a value for it, which is more than 0" },
         { "[output.y]\nkind = video\n", "[output.y] kind: 'video'" },
         { "[output.y]\nkind = ctc\nbeam = 65\n",
           "model.conf:3: [output.y] beam: '65' is not a value for it, which is 1 to 64" },

@@ -199,6 +199,14 @@ static void options_are_checked(void)
     o.threshold = 1.5f;
     refused(o, 1, 16000, "from 0 to 1");
     o = vad;
+    o.threshold = NAN;
+    refused(o, 1, 16000, "from 0 to 1");
+    o = vad;
+    o.release = -0.1f;
+    refused(o, 1, 16000, "from 0 to 1");
+    o.release = 1.1f;
+    refused(o, 1, 16000, "from 0 to 1");
+    o = vad;
     o.hangover_ms = UINT32_MAX;
     refused(o, 1, 16000, "a day");
     o = (rill_sink_opts) { .kind = RILL_PORT_KEYWORD, .words = "a,b" };

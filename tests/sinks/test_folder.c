@@ -189,6 +189,35 @@ static void test_refusals(void)
     refused("words = a,b,c,d,e,f,g,h\nbeam = 100\n", NULL, true, "1 to 64");
 }
 
+/* What [vad] says holds where the output is silent; a number of the output holds, 0 too. */
+static void test_hangover(void)
+{
+    static const struct { const char *own, *vad; uint32_t want; } cases[] = {
+        { "", "", 100 },
+        { "", "[vad]\nhangover_ms = 50\n", 50 },
+        { "", "[vad]\nhangover_ms = 0\n", 0 },
+        { "hangover_ms = 0\n", "", 0 },
+        { "hangover_ms = 0\n", "[vad]\nhangover_ms = 50\n", 0 },
+        { "hangover_ms = 20\n", "[vad]\nhangover_ms = 50\n", 20 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char conf[512];
+        rill_error err = { 0 };
+        rill_sink_opts o = { 0 };
+        snprintf(conf, sizeof conf,
+                 "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n"
+                 "[output.prob]\nkind = keyword\nwords = a,b,c,d,e,f,g,h\n"
+                 "[output.speech]\nkind = vad\n%s%s", cases[i].own, cases[i].vad);
+        tones_write(test_path("hangover", ""), conf, NULL);
+        rill_plan *p = folder_plan(test_path("hangover", ""), &err);
+        CHECK(p && rill_sink_defaults(&o, p, 2, &err) == RILL_OK && o.hangover_ms == cases[i].want,
+              "'%s' '%s': %u ms %s", cases[i].own, cases[i].vad, o.hangover_ms, err.text);
+        CHECK(p && rill_sink_defaults(&o, p, 3, &err) == RILL_OK && !o.hangover_ms,
+              "a keyword has none: %u", o.hangover_ms);
+        rill_plan_unref(p);
+    }
+}
+
 /* Symbols behind the columns are no mistake, with or without a gap before them. */
 static void test_symbols(void)
 {
@@ -217,6 +246,7 @@ int main(void)
         test_options(p);
         rill_plan_unref(p);
     }
+    test_hangover();
     test_symbols();
     test_refusals();
     test_root_drop();
