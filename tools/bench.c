@@ -18,19 +18,17 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "no-scan-reuse", 0, OPT_FLAG, &no_scan_reuse, NULL,
           "look up sizes and places in every iteration of a loop, to compare" },
         { "profile", 0, OPT_FLAG, &profile, NULL, "also the time of each step, slowest first" },
-        { "pulse", 'p', OPT_INT, &pulse, "N",
+        { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, UINT32_MAX), "N",
           "input frames a pulse (default: as few as the model allows)" },
         { "streams", 0, OPT_TEXT, &streams, "N,N,..",
           "so many streams together: us of each, beside one by one" },
-        { "seconds", 's', OPT_REAL, &seconds, "S", "how long to measure (default 2)" },
+        { "seconds", 's', OPT_REAL, REAL_FROM_TO(&seconds, 0.001, OPT_YEAR_S), "S",
+          "how long to measure (default 2)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 1, 1);
     if (n < 0)
         return -n;
-    if (pulse < 0 || pulse > UINT32_MAX)
-        return tool_fail(cmd, TOOL_USAGE, "a pulse of %lld frames is impossible",
-                         (long long) pulse);
     rill_plan *plan;
     rill_error err;
     rill_model *m;

@@ -237,8 +237,9 @@ static int run(const struct command *cmd, int argc, char **argv)
           "look up sizes and places in every iteration of a loop" },
         { "pulse", 'p', OPT_TEXT, &pulses, "A,B,..",
           "input frames a pulse (default: the smallest, 2, 3 and 8 times that)" },
-        { "seed", 0, OPT_INT, &seed, "N", "of the noise and of the cuts (default 1)" },
-        { "tolerance", 0, OPT_REAL, &tolerance, "X",
+        { "seed", 0, OPT_INT, INT_FROM_TO(&seed, 0, UINT32_MAX), "N",
+          "of the noise and of the cuts (default 1)" },
+        { "tolerance", 0, OPT_REAL, REAL_FROM_TO(&tolerance, 0, 1e6), "X",
           "largest difference, relative to the wire's largest (default 1e-5)" },
         { 0 },
     };

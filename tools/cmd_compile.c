@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PULSE_LEAST INT64_MIN     /* as few frames as the model allows */
 
 struct compile {
     rill_model *model;
@@ -62,11 +61,11 @@ static int run(const struct command *cmd, int argc, char **argv)
     struct open_opts oo = { 0 };
     struct compile c = { 0 };
     const char *to = NULL;
-    int64_t pulse = PULSE_LEAST;
+    int64_t pulse = 0;
     const struct opt table[] = {
         { "output", 'o', OPT_TEXT, &to, "FILE.rill",
           "where to write; takes the place of a file that is there" },
-        { "pulse", 'p', OPT_INT, &pulse, "N",
+        { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, UINT32_MAX), "N",
           "input frames a pulse (default: as few as the model allows)" },
         OPEN_OPTS(oo),
         { 0 },
@@ -76,13 +75,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     if (!to || !*to)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill compile %s", cmd->usage);
-    if (pulse != PULSE_LEAST && (pulse < 1 || pulse > UINT32_MAX))
-        return tool_fail(
-            cmd, TOOL_USAGE,
-            "a pulse of %lld frames is impossible; without --pulse it has as few as the model "
-            "allows",
-            (long long) pulse);
-    const rill_plan_opts opts = { .pulse_frames = pulse == PULSE_LEAST ? 0 : (uint32_t) pulse };
+    const rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse };
     int code = compile(cmd, &c, argv[0], &oo, &opts, to);
     rill_plan_unref(c.plan);
     rill_model_free(c.model);

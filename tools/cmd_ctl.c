@@ -71,7 +71,7 @@ static int kick_run(struct ctl *x)
 {
     char *end;
     unsigned long conn = strtoul(x->arg, &end, 10);
-    if (*end || !*x->arg || conn > UINT32_MAX)
+    if (*end || x->arg[0] < '0' || x->arg[0] > '9' || conn > UINT32_MAX)
         return tool_fail(x->cmd, -TOOL_USAGE, "'%s' is no connection number", x->arg);
     return said(x, rill_client_ctl_kick(x->c, (uint32_t) conn));
 }
@@ -141,7 +141,7 @@ static int run(const struct command *cmd, int argc, char **argv)
                *socket = env && *env ? env : "/run/rilld/control.sock";
     bool json = false;
     const struct opt table[] = {
-        { "grace-ms", 0, OPT_INT, &x.grace_ms, "MS",
+        { "grace-ms", 0, OPT_INT, INT_FROM_TO(&x.grace_ms, 1, 3600000), "MS",
           "drain: how long streams may take (default: as configured)" },
         { "json", 0, OPT_FLAG, &json, NULL, "print the answer as JSON" },
         { "wait", 0, OPT_FLAG, &x.wait, NULL, "unload: until the model's last stream has ended" },
@@ -155,11 +155,14 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (n < 0)
         return -n;
     const struct verb *v = verb_find(argv[0]);
-    if (!v || (n == 2 ? !v->arg : v->arg && v->arg[0] != '[') || x.grace_ms < 0 ||
-        x.grace_ms > 3600000)
+    if (!v || (n == 2 ? !v->arg : v->arg && v->arg[0] != '['))
         return tool_fail(cmd, TOOL_USAGE,
                          v ? "'%s' takes %s" : "unknown verb '%s'; see rill ctl --help", argv[0],
                          v && v->arg ? v->arg : "no argument");
+    if ((x.grace_ms && v->run != drain_run) || (x.wait && v->run != unload_run) ||
+        (x.profile && v->run != ctl_worst))
+        return tool_fail(cmd, TOOL_USAGE,
+                         "--grace-ms goes with drain, --wait with unload, --profile with worst");
     x.arg = n == 2 ? argv[1] : NULL;
     x.json = json ? json_object() : NULL;
     int code = verb_run(&x, v, socket);

@@ -226,13 +226,14 @@ static int feed_run(const struct command *cmd, int argc, char **argv)
           "microphone: number or part of its name (default: the system's)" },
         { "file", 0, OPT_TEXT, &f.file, "FILE",
           "WAV or FLAC at its own pace instead of a microphone" },
-        { "keep", 'k', OPT_INT, &f.keep_ms, "MS",
+        { "keep", 'k', OPT_INT, INT_FROM_TO(&f.keep_ms, 0, 60000), "MS",
           "history that who subscribes later may ask for (default: none)" },
-        { "max-latency", 0, OPT_INT, &f.max_latency_ms, "MS",
-          "leave out audio that waited longer in the daemon" },
+        { "max-latency", 0, OPT_INT, INT_FROM_TO(&f.max_latency_ms, 0, 60000), "MS",
+          "leave out audio that waited longer in the daemon (default: 0, never)" },
         { "model", 'm', OPT_TEXT, &f.model, "MODEL",
           "the daemon's model (default: its own default)" },
-        { "rate", 0, OPT_INT, &f.rate, "HZ", "of the microphone (default: its own)" },
+        { "rate", 0, OPT_INT, INT_FROM_TO(&f.rate, 8000, 192000), "HZ",
+          "of the microphone (default: its own)" },
         { "socket", 's', OPT_TEXT, &f.socket, "PATH",
           "the daemon's socket (default: $RILL_SOCKET or the system's)" },
         { 0 },
@@ -240,11 +241,6 @@ static int feed_run(const struct command *cmd, int argc, char **argv)
     int n = opts_parse(cmd, table, argc, argv, 1, 1);
     if (n < 0)
         return -n;
-    if (f.keep_ms < 0 || f.keep_ms > 60000 || f.max_latency_ms < 0 || f.max_latency_ms > 60000 ||
-        (f.rate && (f.rate < 8000 || f.rate > 192000)))
-        return tool_fail(
-            cmd, TOOL_USAGE,
-            "--keep and --max-latency go from 0 to 60000 ms, --rate from 8000 to 192000 Hz");
     f.topic = argv[0];
     if (strspn(f.topic, "abcdefghijklmnopqrstuvwxyz0123456789._-") != strlen(f.topic) ||
         !*f.topic || *f.topic == '.' || strlen(f.topic) > 64)

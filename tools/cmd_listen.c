@@ -4,6 +4,7 @@
 #include "tools/audio.h"
 #include "tools/tool.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -135,8 +136,9 @@ static bool from_take(const struct listen *l, struct rill_client_subscribe *s)
     s->from = !strcmp(l->from, "oldest") ? RILL_CLIENT_OLDEST : RILL_CLIENT_POS;
     if (s->from == RILL_CLIENT_OLDEST)
         return true;
+    errno = 0;
     s->pos = strtoull(l->from, &end, 10);
-    return *l->from && !*end;
+    return *l->from >= '0' && *l->from <= '9' && !*end && !errno;
 }
 
 static void topic_print(void *arg, const struct rill_client_topic *t)
@@ -241,7 +243,7 @@ static int listen_run(const struct command *cmd, int argc, char **argv)
         { "json", 0, OPT_FLAG, &l.json, NULL, "events as lines of JSON" },
         { "retry", 'r', OPT_FLAG, &l.retry, NULL,
           "subscribe again when the stream ends or the daemon is away" },
-        { "seconds", 0, OPT_REAL, &l.seconds, "S",
+        { "seconds", 0, OPT_REAL, REAL_FROM_TO(&l.seconds, 0.001, OPT_YEAR_S), "S",
           "stop after S seconds (default: at the end of the stream)" },
         { "socket", 's', OPT_TEXT, &l.socket, "PATH",
           "the daemon's socket (default: $RILL_SOCKET or the system's)" },

@@ -382,7 +382,8 @@ static int live_run(const struct command *cmd, int argc, char **argv)
         MODEL_OPTS(o.open),
         { "out", 'o', OPT_TEXT, &o.file, "FILE", "write WAV or FLAC instead of playing" },
         { "out-device", 0, OPT_TEXT, &o.out, "DEV", "speaker: number or part of its name" },
-        { "seconds", 's', OPT_REAL, &o.seconds, "S", "stop after S seconds (default: at Ctrl-C)" },
+        { "seconds", 's', OPT_REAL, REAL_FROM_TO(&o.seconds, 0.001, OPT_YEAR_S), "S",
+          "stop after S seconds (default: at Ctrl-C)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 0, 0);

@@ -171,16 +171,18 @@ static int run(const struct command *cmd, int argc, char **argv)
     const char *model = NULL, *format = "s16", *pace = "live";
     int64_t rate = 16000, channels = 1, max_latency_ms = 0;
     const struct opt table[] = {
-        { "channels", 'c', OPT_INT, &channels, "N", "interleaved channels, 1 to 8 (default 1)" },
+        { "channels", 'c', OPT_INT, INT_FROM_TO(&channels, 1, 8), "N",
+          "interleaved channels, 1 to 8 (default 1)" },
         { "format", 'f', OPT_TEXT, &format, "f32|s16|s24|s32",
           "samples, little-endian (default s16)" },
-        { "max-latency", 0, OPT_INT, &max_latency_ms, "MS",
-          "live: drop audio that waited longer (default: never)" },
+        { "max-latency", 0, OPT_INT, INT_FROM_TO(&max_latency_ms, 0, 60000), "MS",
+          "live: drop audio that waited longer (default: 0, never)" },
         { "model", 'm', OPT_TEXT, &model, "NAME",
           "a model the daemon knows (default: the daemon's)" },
         { "pace", 0, OPT_TEXT, &pace, "file|live",
           "as fast as credit allows, or as a microphone would (default)" },
-        { "rate", 'r', OPT_INT, &rate, "HZ", "samples a second, 8000 to 192000 (default 16000)" },
+        { "rate", 'r', OPT_INT, INT_FROM_TO(&rate, 8000, 192000), "HZ",
+          "samples a second, 8000 to 192000 (default 16000)" },
         { "socket", 's', OPT_TEXT, &socket, "PATH",
           "the daemon's socket (default: $RILL_SOCKET or the system's)" },
         { 0 },
@@ -190,11 +192,11 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     const struct format *f = format_find(format);
     bool live = !strcmp(pace, "live");
-    if (!f || (!live && strcmp(pace, "file")) || channels < 1 || channels > 8 || rate < 8000 ||
-        rate > 192000 || max_latency_ms < 0 || max_latency_ms > 60000)
-        return tool_fail(
-            cmd, TOOL_USAGE,
-            "--format, --pace, --channels, --rate or --max-latency is out of range; see --help");
+    if (!f || (!live && strcmp(pace, "file")))
+        return tool_fail(cmd, TOOL_USAGE,
+                         "--format is f32, s16, s24 or s32, --pace is file or live");
+    if (!live && max_latency_ms)
+        return tool_fail(cmd, TOOL_USAGE, "--max-latency goes with --pace live");
     p.rate = (uint32_t) rate;
     p.frame_bytes = f->bytes * (size_t) channels;
     struct rill_client_open open = { .model = model,

@@ -62,16 +62,15 @@ static int run(const struct command *cmd, int argc, char **argv)
     int64_t width = 900;
     double range = 80;
     const struct opt table[] = {
-        { "range", 'r', OPT_REAL, &range, "DB",
-          "from the darkest to the lightest colour (default 80)" },
-        { "width", 'w', OPT_INT, &width, "PIXELS", "of the time axis, 100 to 8000 (default 900)" },
+        { "range", 'r', OPT_REAL, REAL_FROM_TO(&range, 1, 200), "DB",
+          "from the darkest to the lightest colour, 1 to 200 (default 80)" },
+        { "width", 'w', OPT_INT, INT_FROM_TO(&width, 100, 8000), "PIXELS",
+          "of the time axis, 100 to 8000 (default 900)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 2, PANELS_MAX + 1);
     if (n < 0)
         return -n;
-    if (width < 100 || width > 8000 || !(range >= 1 && range <= 200))
-        return tool_fail(cmd, TOOL_USAGE, "a picture has 100 to 8000 pixels and 1 to 200 dB");
     const char *out = argv[n - 1], *dot = strrchr(out, '.');
     if (!dot || strcmp(dot, ".png") != 0)
         return tool_fail(cmd, TOOL_USAGE,

@@ -342,7 +342,7 @@ static int run(const struct command *cmd, int argc, char **argv)
           "as fast as credit allows, or as a microphone would" },
         { "socket", 's', OPT_TEXT, &o.socket, "PATH",
           "the daemon's socket (default: $RILL_SOCKET or the system's)" },
-        { "timeout", 0, OPT_INT, &o.timeout_s, "S",
+        { "timeout", 0, OPT_INT, INT_FROM_TO(&o.timeout_s, 1, 3600), "S",
           "give up after S seconds without an answer (default 10)" },
         { 0 },
     };
@@ -351,8 +351,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     s.segments = json_array();
     o.live = !strcmp(pace, "live");
-    if ((!o.live && strcmp(pace, "file")) || o.timeout_s < 1 || o.timeout_s > 3600)
-        return tool_fail(cmd, TOOL_USAGE, "--pace is file or live, --timeout 1 to 3600");
+    if (!o.live && strcmp(pace, "file"))
+        return tool_fail(cmd, TOOL_USAGE, "--pace is file or live");
     if (!pairs_fill(&o))
         return tool_fail(cmd, TOOL_USAGE, "--opt is NAME=VALUE, at most %d of them", OPTS_MAX);
     int code = file_stream(&s, &o, argv[0], argv[1]);

@@ -160,8 +160,10 @@ static int run(const struct command *cmd, int argc, char **argv)
     t->sort = "rtf";
     t->interval_ms = 1000;
     const struct opt table[] = {
-        { "columns", 0, OPT_INT, &columns, "N", "with --once: longest line (default 80)" },
-        { "interval-ms", 'i', OPT_INT, &t->interval_ms, "MS", "time between looks (default 1000)" },
+        { "columns", 0, OPT_INT, INT_FROM_TO(&columns, 1, TOP_COLUMNS_MAX), "N",
+          "with --once: longest line (default 80)" },
+        { "interval-ms", 'i', OPT_INT, INT_FROM_TO(&t->interval_ms, 50, 3600000), "MS",
+          "time between looks (default 1000)" },
         { "once", '1', OPT_FLAG, &once, NULL, "print one table, of all time, and exit" },
         { "socket", 's', OPT_TEXT, &socket, "PATH",
           "control socket (default: $RILL_CONTROL or the system's)" },
@@ -170,10 +172,10 @@ static int run(const struct command *cmd, int argc, char **argv)
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 0, 0);
-    if (n < 0 || !top_sort(&t->looks[0], t->sort) || t->interval_ms < 50 ||
-        t->interval_ms > 3600000 || columns < 0 || columns > TOP_COLUMNS_MAX) {
-        int code =
-            n < 0 ? -n : tool_fail(cmd, TOOL_USAGE, "a value is out of range; see rill top --help");
+    if (n < 0 || !top_sort(&t->looks[0], t->sort)) {
+        int code = n < 0
+            ? -n
+            : tool_fail(cmd, TOOL_USAGE, "'%s' is no key to sort by; see rill top --help", t->sort);
         free(t);
         return code;
     }
@@ -184,7 +186,7 @@ static int run(const struct command *cmd, int argc, char **argv)
             top_print(&t->looks[t->at], stdout, columns ? (unsigned) columns : 80, 0, t->sort,
                       "\n");
     } else if (!code) {
-        code = terminal_run(t);
+        code = columns ? tool_fail(cmd, TOOL_USAGE, "--columns goes with --once") : terminal_run(t);
     }
     if (code == -1)
         code = tool_fail(cmd, t->c && rill_client_error_code(t->c) ? TOOL_REFUSED : TOOL_IO, "%s",

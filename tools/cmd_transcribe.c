@@ -229,8 +229,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     const struct opt all[] = {
         { "audio", 'a', OPT_TEXT, &o.audio, "FILE",
           "write the audio that the model gives too, from the same pass" },
-        { "beam", 0, OPT_INT, &o.hear.beam, "N",
-          "hypotheses kept; 1: greedy (default: as the model says)" },
+        { "beam", 0, OPT_INT, INT_FROM_TO(&o.hear.beam, 1, RILL_BEAM_MAX), "N",
+          "hypotheses kept, 1 to 64; 1: greedy (default: as the model says)" },
         { "json", 0, OPT_FLAG, &o.json, NULL,
           "print {text, segments: [{text, start_s, end_s, words}], ...}" },
         { "model", 'm', OPT_TEXT, &o.model, "MODEL", "name of the library, model folder or file" },
@@ -258,6 +258,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (o.json + o.srt + o.text > 1 || !o.model)
         return tool_fail(cmd, TOOL_USAGE,
                          o.model ? "one of --text, --json and --srt" : "--model is missing");
+    if (o.hear.detector && o.hear.whole)
+        return tool_fail(cmd, TOOL_USAGE, "one of --vad and --no-vad");
     s.tell = o.json ? json_tell : o.srt ? srt_tell : keywords ? table_tell : text_tell;
     s.segments = json_array();
     s.keywords = json_array();

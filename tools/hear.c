@@ -185,8 +185,6 @@ rill_status hear_open(struct hear *h, const char *model, const struct hear_opts 
 {
     rill_plan *words = NULL;
     *h = (struct hear) { .calls = *calls, .audio_port = -1 };
-    if (o->beam < 0 || o->beam > RILL_BEAM_MAX)
-        return err_set(reterr, RILL_INVALID, "a beam is from 1 to %d", RILL_BEAM_MAX);
     rill_status s = plans_open(h, model, o, &words, reterr);
     if (s == RILL_OK)
         s = sinks_open(h, words, o, reterr);

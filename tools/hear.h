@@ -19,7 +19,8 @@ struct hear_opts {
     const char *detector; /* model of a detector in front of the recogniser; NULL: the model's own,
                              if it has one */
     bool whole;                 /* the recogniser hears everything, in silence too */
-    int64_t beam;               /* of all outputs that have one; 0: as the model says */
+    int64_t beam;               /* of all outputs that have one, at most RILL_BEAM_MAX; 0: as the
+                                   model says */
 };
 
 struct hear {

@@ -240,7 +240,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "no-body-substitution", 0, OPT_FLAG, &keep_bodies, NULL, NULL },
         { "profile", 0, OPT_FLAG, &profile, NULL,
           "run a second of noise, print the time of each step, slowest first" },
-        { "pulse", 'p', OPT_INT, &pulse, "N",
+        { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, UINT32_MAX), "N",
           "input frames a pulse (default: as few as the model allows)" },
         { 0 },
     };
@@ -255,7 +255,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         stages_help();
     if (transforms)
         return TOOL_OK;
-    if (n == 0 || pulse < 0 || pulse > UINT32_MAX)
+    if (n == 0)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill inspect %s", cmd->usage);
     struct inspect in = { 0 };
     rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse, .profile = profile };

@@ -35,7 +35,7 @@ PaDeviceIndex device_find(const char *text, bool input)
     for (PaDeviceIndex i = 0; i < Pa_GetDeviceCount(); i++) {
         const PaDeviceInfo *d = Pa_GetDeviceInfo(i);
         bool has = input ? d->maxInputChannels > 0 : d->maxOutputChannels > 0;
-        if (has && (*end ? strstr(d->name, text) != NULL : k == i))
+        if (has && *text && (*end ? strstr(d->name, text) != NULL : k == i))
             return i;
     }
     return paNoDevice;

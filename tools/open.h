@@ -13,22 +13,22 @@ struct open_opts {
 };
 
 /* What can be done to any model. */
-#define MODEL_OPTS(o)                                                                               \
-    { "transform",     't',    OPT_LIST,                                                            \
-      &(o).transforms, "SPEC", "change the model; in order (inspect --transforms lists them)" },    \
-        { "set",     0,          OPT_LIST,                                                          \
-          &(o).sets, "SYM=EXPR", "replace a symbol by a number or expression, before transforms" }, \
-        { "assert",     0,      OPT_LIST,                                                           \
-          &(o).asserts, "TEXT", "what may be assumed of symbols, as in \"S>=1\"" },                 \
-    {                                                                                               \
-        "stream", 0, OPT_TEXT, &(o).stream, "SYM",                                                  \
-            "the symbol that counts time (default: guessed by its name)"                            \
-    }
+#define MODEL_OPTS(o)                                                                             \
+    { "transform", 't', OPT_LIST, &(o).transforms, "SPEC",                                        \
+      "change the model; in order (inspect --transforms lists them)" },                           \
+    { "set", 0, OPT_LIST, &(o).sets, "SYM=EXPR",                                                  \
+      "replace a symbol by a number or expression, before transforms" },                          \
+    { "assert", 0, OPT_LIST, &(o).asserts, "TEXT",                                                \
+      "what may be assumed of symbols, as in \"S>=1\"" },                                         \
+    { "stream", 0, OPT_TEXT, &(o).stream, "SYM",                                                  \
+      "the symbol that counts time (default: guessed by its name)" }
 
-#define OPEN_OPTS(o)                                                                                        \
-    { "shape", 0, OPT_LIST, &(o).shapes, "IN=1,2,..", "fix the shape of an input of a bare file" },         \
-    { "const", 0, OPT_LIST, &(o).consts, "IN=VALUE", "make an input of a bare file a constant" },           \
-    { "state", 0, OPT_LIST, &(o).states, "IN:OUT", "an output of a bare file is fed back as an input" },        \
+#define OPEN_OPTS(o)                                                                              \
+    { "shape", 0, OPT_LIST, &(o).shapes, "IN=1,2,..",                                             \
+      "fix the shape of an input of a bare file" },                                               \
+    { "const", 0, OPT_LIST, &(o).consts, "IN=VALUE", "make an input of a bare file a constant" }, \
+    { "state", 0, OPT_LIST, &(o).states, "IN:OUT",                                                \
+      "an output of a bare file is fed back as an input" },                                       \
     MODEL_OPTS(o)
 
 /* Library name, folder or file; with declarations the file is opened as a stream of steps. */

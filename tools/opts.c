@@ -42,20 +42,38 @@ static void table_print(const struct opt *table)
                    o->help);
 }
 
+static bool int_set(const struct opt_int *range, const char *text)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (!*text || *end || errno || v < range->least || v > range->most)
+        return false;
+    *range->to = v;
+    return true;
+}
+
+static bool real_set(const struct opt_real *range, const char *text)
+{
+    char *end;
+    errno = 0;
+    double v = strtod(text, &end);
+    if (!*text || *end || errno || !(v >= range->least && v <= range->most) || strpbrk(text, "xX"))
+        return false;
+    *range->to = v;
+    return true;
+}
+
 static bool value_set(const struct opt *o, const char *text)
 {
-    char *end = NULL;
-    errno = 0;
     switch (o->kind) {
     case OPT_FLAG:
         *(bool *) o->to = true;
         return true;
     case OPT_INT:
-        *(int64_t *) o->to = strtoll(text, &end, 10);
-        return *text && !*end && !errno;
+        return int_set(o->to, text);
     case OPT_REAL:
-        *(double *) o->to = strtod(text, &end);
-        return *text && !*end && !errno;
+        return real_set(o->to, text);
     case OPT_TEXT:
         *(const char **) o->to = text;
         return true;
@@ -74,6 +92,25 @@ static int usage_fail(const struct command *cmd, const char *why, const char *wh
 {
     fprintf(stderr, "rill %s: %s%s\nTry 'rill %s --help'.\n", cmd->name, why, what, cmd->name);
     return -TOOL_USAGE;
+}
+
+static int value_fail(const struct command *cmd, const struct opt *o, const char *text)
+{
+    char why[160];
+    const struct opt_int *whole = o->to;
+    const struct opt_real *real = o->to;
+    if (o->kind == OPT_INT)
+        snprintf(why, sizeof why, "--%s is a whole number from %lld to %lld, not ", o->name,
+                 (long long) whole->least, (long long) whole->most);
+    else if (o->kind == OPT_REAL)
+        snprintf(why, sizeof why, "--%s is a number from %.10g to %.10g, not ", o->name, real->least,
+                 real->most);
+    else
+        snprintf(why, sizeof why, "--%s may be given %d times, which is before ", o->name,
+                 OPT_LIST_MAX);
+    char what[160];
+    snprintf(what, sizeof what, "'%.150s'", text);
+    return usage_fail(cmd, why, what);
 }
 
 static void table_convert(const struct opt *table, struct option *longs, char *letters)
@@ -128,7 +165,7 @@ int opts_parse(const struct command *cmd, const struct opt *table, int argc, cha
         if (!o)
             return usage_fail(cmd, "unknown option: ", argv[optind - 1]);
         if (!value_set(o, optarg))
-            return usage_fail(cmd, "cannot use this value: ", optarg);
+            return value_fail(cmd, o, optarg);
     }
     int n = argc - optind;
     if (n < min_args || (max_args >= 0 && n > max_args))

@@ -32,7 +32,15 @@ enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_TEXT, OPT_LIST };
 #define OPT_LIST_MAX 32
 struct opt_list { const char *item[OPT_LIST_MAX]; unsigned n; };
 
-/* One option of a command: to points to bool, int64_t, double, const char * or struct opt_list. */
+/* Where a number of the command line goes, and from where to where it is taken. */
+struct opt_int { int64_t *to, least, most; };
+struct opt_real { double *to, least, most; };
+#define INT_FROM_TO(to, least, most) (&(struct opt_int) { to, least, most })
+#define REAL_FROM_TO(to, least, most) (&(struct opt_real) { to, least, most })
+#define OPT_YEAR_S 31536000     /* the longest that a command is told to last */
+
+/* One option of a command: to points to bool, struct opt_int, struct opt_real, const char * or struct
+ * opt_list. Values that are not given stay as they are, out of the range too. */
 struct opt {
     const char *name;       /* long name; NULL ends the table */
     char letter;            /* 0: none */

@@ -28,7 +28,7 @@ struct verify {
     struct result results[REF_TENSORS_MAX];
     unsigned n_results;
     const char *skipped;        /* what of the case could not be run, NULL: nothing */
-    double tolerance;           /* of the command line; 0: each tensor's own */
+    double tolerance;           /* of the command line; -1: each tensor's own */
     char *audio_dir;
     rill_error err;
 };
@@ -40,7 +40,7 @@ static struct result *result_of(struct verify *v, const struct ref_tensor *t)
             return &v->results[i];
     struct result *r = &v->results[v->n_results++];
     *r = (struct result) { .name = t->name, .role = t->role, .pass = true,
-                           .tolerance = v->tolerance > 0 ? v->tolerance : t->tolerance };
+                           .tolerance = v->tolerance >= 0 ? v->tolerance : t->tolerance };
     return r;
 }
 
@@ -246,7 +246,7 @@ static void wav_compare(struct verify *v, const struct ref_tensor *want, const f
 {
     struct result *r = result_of(v, want);
     size_t n = length_without_tail(want->data, want->chunk_floats);
-    r->tolerance = v->tolerance > 0 ? v->tolerance : WAV_TOLERANCE;
+    r->tolerance = v->tolerance >= 0 ? v->tolerance : WAV_TOLERANCE;
     if (n_got < n) {
         r->max_abs_diff = INFINITY;
         r->pass = false;
@@ -405,11 +405,13 @@ static int run(const struct command *cmd, int argc, char **argv)
     bool json = false;
     const char *audio = NULL;
     struct verify *v = tool_alloc(sizeof *v);
+    v->tolerance = -1;
     const struct opt table[] = {
         { "audio-dir", 0, OPT_TEXT, &audio, "DIR",
           "where recordings are (default: audio beside the models' folder)" },
         { "json", 0, OPT_FLAG, &json, NULL, "print {case, pass, tensors}" },
-        { "tolerance", 't', OPT_REAL, &v->tolerance, "X", "largest |difference| for every tensor" },
+        { "tolerance", 't', OPT_REAL, REAL_FROM_TO(&v->tolerance, 0, 1e6), "X",
+          "largest |difference| for every tensor" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 1, -1), code = TOOL_OK;

@@ -43,8 +43,8 @@ good "words" sh -c "rill pipe -m rill-digits <'$dir/digits.raw' | grep -qx '0.36
 good "output comes while input is open" sh -c "(cat '$dir/noisy.raw'; sleep 5) | rill pipe --pace file | head -c 64000 |
     cmp -n 64000 - '$dir/clean.raw'"
 expect 5 NO_MODEL rill pipe -m no-such-model </dev/null
-expect 2 "out of range" rill pipe -f mp3 </dev/null
-expect 2 "out of range" rill pipe -r 5 </dev/null
+expect 2 "format is f32" rill pipe -f mp3 </dev/null
+expect 2 "rate is a whole number from 8000 to 192000" rill pipe -r 5 </dev/null
 expect 2 "wrong number" rill pipe x </dev/null
 
 # A descriptor that is closed is nobody else's number.

@@ -17,6 +17,47 @@ done
 expect 2 "unknown option" "$rill" denoise --loud a b
 expect 2 "wrong number of arguments" "$rill" denoise a
 
+# ---- numbers: what is no number, or out of the range that is told, is refused, never taken for the default
+# numbers KIND VALUES COMMAND...: the last word is the option
+numbers()
+{
+    kind=$1 values=$2
+    shift 2
+    for v in $values '' 0x10 nan 9e999; do
+        expect 2 "is a $kind from .* to .*, not '$v'" timeout 20 "$@=$v"
+    done
+}
+numbers "whole number" "-1 0 1.5 65" "$rill" transcribe "$audio/digits.wav" --beam
+numbers "whole number" "-1 0 1.5" "$rill" bench wiener --pulse
+numbers "whole number" "-1 0 1.5" "$rill" inspect wiener --pulse
+numbers "whole number" "-1 0 1.5" "$rill" compile wiener -o "$dir/n.rill" --pulse
+numbers "whole number" "-1 1.5 4294967296" "$rill" check wiener --seed
+numbers "whole number" "-1 0 1.5 3600001" "$rill" ctl drain --grace-ms
+numbers "whole number" "-1 0 1.5 7999 192001" "$rill" feed --file "$audio/noisy.wav" here --rate
+numbers "whole number" "-1 1.5 60001" "$rill" feed --file "$audio/noisy.wav" here --keep
+numbers "whole number" "-1 1.5 60001" "$rill" feed --file "$audio/noisy.wav" here --max-latency
+numbers "whole number" "-1 1.5 60001" "$rill" pipe --max-latency
+numbers "whole number" "-1 0 1.5 9" "$rill" pipe --channels
+numbers "whole number" "-1 0 1.5 192001" "$rill" pipe --rate
+numbers "whole number" "-1 0 1.5 3601" "$rill" stream "$audio/noisy.wav" "$dir/n.wav" --timeout
+numbers "whole number" "-1 0 1.5 401" "$rill" top --once --columns
+numbers "whole number" "-1 0 1.5 49" "$rill" top --once --interval-ms
+numbers "whole number" "-1 0 1.5 8001" "$rill" plot "$audio/noisy.wav" "$dir/n.png" --width
+numbers "number" "-1 0 201" "$rill" plot "$audio/noisy.wav" "$dir/n.png" --range
+numbers "number" "-1 0" "$rill" bench wiener --seconds
+numbers "number" "-1 0" "$rill" live --seconds
+numbers "number" "-1 0" "$rill" listen here --seconds
+numbers "number" "-1" "$rill" check wiener --tolerance
+numbers "number" "-1" "$rill" verify "$dir/n.json" --tolerance
+for from in -5 +5 99999999999999999999999 '' 0x10 1.5; do
+    expect 2 "from takes now, oldest or a position" "$rill" listen here --socket "$dir/nobody" --from="$from"
+done
+expect 2 "grace-ms goes with drain" "$rill" ctl status --grace-ms 5
+expect 2 "wait with unload" "$rill" ctl load --wait wiener
+expect 2 "profile with worst" "$rill" ctl stats --profile
+expect 2 "max-latency goes with --pace live" "$rill" pipe --pace file --max-latency 10
+expect 2 "one of --vad and --no-vad" "$rill" transcribe --vad silero_v6 --no-vad "$audio/digits.wav"
+
 # ---- files
 expect 0 '"latency_ms": 16' "$rill" denoise --json "$audio/noisy.wav" "$dir/clean.wav"
 expect 0 "real-time factor" "$rill" denoise "$audio/noisy.wav" "$dir/clean.flac"
@@ -26,7 +67,7 @@ expect 0 "both.png" sh -c "head -c 4 '$dir/both.png' | grep -q PNG && [ \$(wc -c
 expect 2 "is no .png" "$rill" plot "$audio/noisy.wav" "$dir/both.jpg"
 expect 4 "No such file" "$rill" plot "$dir/absent.wav" "$dir/x.png"
 expect 4 "cannot be written" "$rill" plot "$audio/noisy.wav" "$dir/absent/x.png"
-expect 2 "100 to 8000 pixels" "$rill" plot --width 5 "$audio/noisy.wav" "$dir/x.png"
+expect 2 "width is a whole number from 100 to 8000" "$rill" plot --width 5 "$audio/noisy.wav" "$dir/x.png"
 # le BYTES NUMBER: little endian, for printf
 le()
 {
@@ -127,8 +168,8 @@ expect 0 "pulses of 512 frames" "$rill" compile wiener -o "$dir/w.rill" --pulse 
 rm "$dir/w.rill"
 expect 2 "pulses of 100 frames, .*--pulse 256" "$rill" compile wiener -o "$dir/w.rill" --pulse 100
 expect 2 "pulses of 300 frames, .*--pulse 512" "$rill" compile wiener -o "$dir/w.rill" --pulse 300
-expect 2 "a pulse of 0 frames is impossible" "$rill" compile wiener -o "$dir/w.rill" --pulse 0
-expect 2 "a pulse of -1 frames is impossible" "$rill" compile wiener -o "$dir/w.rill" --pulse -1
+expect 2 "pulse is a whole number from 1 to .*, not '0'" "$rill" compile wiener -o "$dir/w.rill" --pulse 0
+expect 2 "pulse is a whole number from 1 to .*, not '-1'" "$rill" compile wiener -o "$dir/w.rill" --pulse -1
 good "a pulse that is refused leaves no file" test ! -e "$dir/w.rill"
 
 # ---- the slow way through loops
@@ -219,6 +260,9 @@ expect 0 '"state": "running"' "$rill" ctl --socket "$dir/c" --json status
 expect 0 '"sessions"' "$rill" ctl --socket "$dir/c" --json sessions
 expect 0 "wiener" "$rill" ctl --socket "$dir/c" models
 expect 0 " us" "$rill" ctl --socket "$dir/c" ping
+for conn in -18446744073709551615 +1 '' 0x1 1.5; do
+    expect 2 "is no connection number" "$rill" ctl --socket "$dir/c" kick -- "$conn"
+done
 echo "nonsense = 1" >>"$dir/conf"
 expect 5 "nonsense" "$rill" ctl --socket "$dir/c" reload
 expect 2 "unknown verb" "$rill" ctl --socket "$dir/c" nonsense
