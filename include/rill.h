@@ -309,7 +309,7 @@ typedef struct rill_sink_opts {
     uint32_t smooth_frames;     /* keyword: the mean over so many frames counts; 0: 1 */
     uint32_t patience_frames; /* keyword: so many frames in a row over the threshold make an event;
                                  0: 1 */
-    uint32_t debounce_ms;       /* keyword: after an event none for so long */
+    uint32_t debounce_ms;       /* keyword: after an event none that begins for so long */
     float release;              /* vad: below it speech may end, 0..1; 0: threshold */
     uint32_t hangover_ms;       /* vad: silence before the end of speech */
     uint32_t preroll_ms;        /* vad: what goes to a recogniser of what was before speech */

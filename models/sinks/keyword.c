@@ -3,8 +3,8 @@
  *
  * The mean over the last `smooth_frames` counts, with nothing before the first frame. A word is
  * heard when it has been the likeliest and over the threshold for `patience_frames` in a row; it is
- * not heard again before it was less than that. What comes within the debounce time of a word that
- * was heard does not count, however long it lasts. */
+ * not heard again before it was less than that. What begins to be so within the debounce time of a
+ * word that was heard is not heard, however long it lasts: it may be that word, still or again. */
 #include "models/sinks/tokens.h"
 #include "models/sinks/sink.h"
 
@@ -17,6 +17,7 @@ struct keyword {
     float *recent;                      /* `smooth` frames, in turn */
     float *now;
     uint32_t word, run_frames;          /* over the threshold; how long */
+    uint64_t begin_pos;                 /* of that: the first frame of them */
     uint64_t deaf_until;                /* sample */
 };
 
@@ -45,7 +46,7 @@ static void reset(rill_sink *s)
         k->recent[i] = 0;
     k->word = NO_WORD;
     k->run_frames = 0;
-    k->deaf_until = 0;
+    k->begin_pos = k->deaf_until = 0;
 }
 
 /* ---- scores ---- */
@@ -118,7 +119,8 @@ static void frame(rill_sink *s, const float *x)
         : best == k->word           ? k->run_frames + (k->run_frames < UINT32_MAX)
                                     : 1;
     k->word = best;
-    if (k->run_frames != k->patience || sink_pos(s, s->n_frames) < k->deaf_until)
+    k->begin_pos = k->run_frames == 1 ? sink_pos(s, s->n_frames) : k->begin_pos;
+    if (k->run_frames != k->patience || k->begin_pos < k->deaf_until)
         return;
     report(s, k);
     k->deaf_until = sink_pos(s, s->n_frames + 1) + sink_samples(s, s->opts.debounce_ms);

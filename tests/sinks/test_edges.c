@@ -74,6 +74,11 @@ static void keyword_by_hand(void)
     o.debounce_ms = 0;
     o.patience_frames = 3;
     story_is(&o, "0990999900", "Kyes4-7 ");
+    o.debounce_ms = 40;         /* frames 4 to 7 */
+    story_is(&o, "0999009999999999", "Kyes1-4 ");       /* begins in it, is decided behind it */
+    story_is(&o, "0999000099999999", "Kyes1-4 Kyes8-11 ");
+    story_is(&o, "09990099099999999", "Kyes1-4 Kyes9-12 ");
+    story_is(&o, "09999999999999909990999", "Kyes1-4 Kyes16-19 ");
     o.patience_frames = 1;
     o.smooth_frames = 4;
     story_is(&o, "099900000999", "Kyes0-4 Kyes8-12 ");
@@ -90,7 +95,7 @@ static void keyword_expect(struct story *t, const rill_sink_opts *o, const float
 {
     uint32_t run = 0;
     int last = -1;
-    int64_t deaf = -1;
+    int64_t deaf = -1, begun = 0;
     static const char *const names[] = { "yes", "silence", "no", "up" };
     for (int f = 0; f < FRAMES; f++) {
         int best = -1;
@@ -104,7 +109,8 @@ static void keyword_expect(struct story *t, const rill_sink_opts *o, const float
         }
         run = best < 0 ? 0 : best == last ? run + 1 : 1;
         last = best;
-        if (run != o->patience_frames || f * 10 < deaf)
+        begun = run == 1 ? f * 10 : begun;
+        if (run != o->patience_frames || begun < deaf)
             continue;
         deaf = (f + 1) * 10 + o->debounce_ms;
         int from = f + 1 - (int) (o->smooth_frames + o->patience_frames - 1);
