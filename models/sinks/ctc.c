@@ -68,11 +68,22 @@ static uint32_t token(const void *state, uint32_t hyp, uint32_t i)
     return ((const struct ctc *) state)->hyps[hyp].tokens[i];
 }
 
-/* Way to a hypothesis that is the likelier. Greedy keeps one way, whatever it ends in. */
+/* Whether the likelier way to a hypothesis ends in the blank. */
+static bool ends_blank(const struct ctc_hyp *h)
+{
+    return h->best[ENDS_BLANK] > h->best[ENDS_TOKEN];
+}
+
+/* That way. Greedy keeps one, whatever it ends in. */
 static const struct ctc_span *spans_best(const struct ctc *c, const struct ctc_hyp *h)
 {
-    return h->span[c->r.beam > 1 && h->best[ENDS_BLANK] > h->best[ENDS_TOKEN] ? ENDS_BLANK
-                                                                            : ENDS_TOKEN];
+    return h->span[c->r.beam > 1 && ends_blank(h) ? ENDS_BLANK : ENDS_TOKEN];
+}
+
+static bool goes_on(const void *state, uint32_t hyp)
+{
+    const struct ctc_hyp *h = &((const struct ctc *) state)->hyps[hyp];
+    return h->n && !ends_blank(h);
 }
 
 /* A frame of these 32 bits, which is not after the present one. */
@@ -120,6 +131,7 @@ static const struct recogniser_search search = { .restart = restart,
                                                  .length = length,
                                                  .token = token,
                                                  .said = said,
+                                                 .goes_on = goes_on,
                                                  .keep = keep };
 
 static rill_status make(rill_sink *s, rill_error *err)

@@ -147,7 +147,7 @@ static void words_cut(rill_sink *s, bool must)
 {
     struct recogniser *r = s->state;
     uint32_t best = r->search->best(r), all = tokens_now(r, best),
-             n = text_whole_words(&r->text, r->now, all);
+             n = text_whole_words(&r->text, r->now, all, r->search->goes_on(r, best));
     n = n || !must ? n : all;
     final_make(s, best, n);
     r->search->keep(r, best, n);

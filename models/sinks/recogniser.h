@@ -17,6 +17,8 @@ struct recogniser_search {
     uint32_t (*token)(const void *state, uint32_t hyp, uint32_t i);
     /* Token number i, and where it was heard. */
     struct said (*said)(const rill_sink *s, uint32_t hyp, uint32_t i);
+    /* Whether the frame behind may still be of its last token. */
+    bool (*goes_on)(const void *state, uint32_t hyp);
     /* Goes on with this one alone, without its first n tokens. */
     void (*keep)(void *state, uint32_t hyp, uint32_t n);
 };

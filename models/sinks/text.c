@@ -121,9 +121,9 @@ void text_report(const struct text *t, rill_event *v)
     v->end_pos = t->words[t->n_words - 1].end_pos;
 }
 
-uint32_t text_whole_words(const struct text *t, const uint32_t *said, uint32_t n)
+uint32_t text_whole_words(const struct text *t, const uint32_t *said, uint32_t n, bool goes_on)
 {
-    bool parts = false;
+    bool parts = goes_on;
     for (uint32_t i = 0; i < t->tokens->n && !parts; i++)
         parts = !t->tokens->list[i].begins_word && !t->tokens->list[i].is_silent;
     if (!parts)

@@ -35,6 +35,6 @@ void        text_forget(struct text *t);
 void        text_report(const struct text *t, rill_event *v);
 
 /* How many of the tokens belong to words that are over: the last may go on where words are made of
- * parts. */
-uint32_t    text_whole_words(const struct text *t, const uint32_t *said, uint32_t n);
+ * parts, and where its last token does. */
+uint32_t    text_whole_words(const struct text *t, const uint32_t *said, uint32_t n, bool goes_on);
 #endif

@@ -135,6 +135,14 @@ static struct said said(const rill_sink *s, uint32_t hyp, uint32_t i)
                            .confidence = expf(fminf(h->logp, 0)) };
 }
 
+/* A token is of the frame that made it. */
+static bool goes_on(const void *state, uint32_t hyp)
+{
+    (void) state;
+    (void) hyp;
+    return false;
+}
+
 /* The decoder still knows the tokens that are taken off. */
 static void keep(void *state, uint32_t hyp, uint32_t n)
 {
@@ -160,6 +168,7 @@ static const struct recogniser_search search = { .restart = restart,
                                                  .length = length,
                                                  .token = token,
                                                  .said = said,
+                                                 .goes_on = goes_on,
                                                  .keep = keep };
 
 /* ---- the sink ---- */

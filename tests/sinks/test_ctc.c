@@ -285,13 +285,44 @@ static void stories_by_hand(uint32_t beam)
     story_is(&o, 6, "ab.ab.bb.ab",
              "?he;?hello;?hello he;?hello hello;!hello(0,2);#3@6;?hellollo;?hellollo he;"
              "?hellollo hello;!hellollo hello(3,8)(9,11);");
+    o.words = "<blk>,x,y,z,u,v";        /* a word a token: over once there is a blank behind it */
+    story_is(&o, 6, "..abbbbb.", "?x;?x y;!x(2,3);#3@6;?y;!y(3,8);");
+    story_is(&o, 6, "....aaaaaaaaaa.b",
+             "?x;#3@6;?x;#3@12;?x;?x y;!x y(4,14)(15,16);");
+    story_is(&o, 6, ".aabb.aab", "?x;?x y;!x y(1,3)(3,5);#3@6;?x;?x y;!x y(6,8)(8,9);");
+    story_is(&o, 6, ".aabbbcc.", "?x;?x y;!x(1,3);#3@6;?y z;!y z(3,6)(6,8);");
     o.rule3_ms = 0;
     o.units = RILL_UNITS_CHARS;
+    o.rule3_ms = 180;
+    story_is(&o, 6, "..abbbbb.", "?x;?xy;!x(2,3);#3@6;?y;!y(3,8);");
+    o.rule3_ms = 0;
     o.words = "<blk>,x,y,z,u,v";
     story_is(&o, 6, "a.bc", "?x;?xy;?xyz;!xyz(0,1)(2,3)(3,4);");
     o.words = "<blk>,<0xC3>,<0xA9>,z,u,v";
     o.units = RILL_UNITS_MARKS;
     story_is(&o, 6, "ab.ac", "?" "?" ";?\xc3\xa9;?\xc3\xa9?;?\xc3\xa9?z;!\xc3\xa9?z(0,5);");
+}
+
+/* What a cut after k frames of the script makes final, and what the end does. */
+static void cut_is(uint32_t beam, const char *script, uint32_t k, const char *cut, const char *rest)
+{
+    float x[6 * 32];
+    rill_sink_opts o = plain;
+    o.beam = beam;
+    o.words = "<blk>,x,y,z,u,v";
+    script_make(x, script, 6);
+    rill_sink *s = test_sink(&o, 6, HOP);
+    struct story t = story_of(s, x, k, 0, false);
+    t.n = 0;
+    story_add(&t, "%s", "");
+    rill_sink_cut(s);
+    finals_add(&t, s);
+    CHECK(!strcmp(t.text, cut), "%s cut at %u: '%s', expected '%s'", script, k, t.text, cut);
+    struct story after = story_of(s, x + 6 * k, strlen(script) - k, 0, true);
+    CHECK(strstr(after.text, rest), "%s cut at %u: no '%s' in\n%s", script, k, rest, after.text);
+    story_drop(&t);
+    story_drop(&after);
+    rill_sink_free(s);
 }
 
 /* Numbers that are none neither crash nor stay. */
@@ -416,6 +447,11 @@ int main(void)
     full_and_long(4);
     stories_by_hand(1);
     stories_by_hand(8);
+    for (uint32_t beam = 1; beam <= 8; beam += 7) {
+        cut_is(beam, ".aabbb.", 4, "x ", "'y' [y 1440..2880 ");
+        cut_is(beam, ".aabbb.", 2, "", "'x y' [x 480..1440 ");
+        cut_is(beam, ".aa.bb.", 4, "x ", "'y' [y 1920..2880 ");
+    }
     for (int scores = RILL_SCORES_AUTO; scores <= RILL_SCORES_PROBS; scores++) {
         hostile_numbers(1, (rill_scores) scores);
         hostile_numbers(8, (rill_scores) scores);
