@@ -301,17 +301,8 @@ static bool node_facts(const struct visit *v, const struct node *n, const struct
 static rill_status node_infer(struct visit *v, const struct node *n, const struct fact *const *in,
                               struct fact *out, rill_error *err)
 {
-    struct infer c = { .node = n,
-                       .attr = n->attr,
-                       .dims = v->g->dims,
-                       .arena = &v->c->scratch,
-                       .n_in = n->n_in,
-                       .n_out = n->n_out,
-                       .in = in,
-                       .out = out,
-                       .err = err };
     TRY(op_check_arity_made(n, err));
-    TRY(n->op->infer(&c));
+    TRY(op_infer(n, in, out, v->g->dims, &v->c->scratch, err));
     return dims_status(v->g->dims, err);
 }
 

@@ -42,17 +42,8 @@ static const struct tensor *tensor_settle(struct arena *a, const struct tensor *
 static rill_status node_infer(const struct interp *in, const struct node *n,
                               const struct fact *const *facts, struct fact *out)
 {
-    struct infer c = { .node = n,
-                       .attr = n->attr,
-                       .dims = in->dims,
-                       .arena = in->arena,
-                       .n_in = n->n_in,
-                       .n_out = n->n_out,
-                       .in = facts,
-                       .out = out,
-                       .err = in->err };
     TRY(op_check_arity_made(n, in->err));
-    TRY(n->op->infer(&c));
+    TRY(op_infer(n, facts, out, in->dims, in->arena, in->err));
     return dims_status(in->dims, in->err);
 }
 

@@ -204,6 +204,21 @@ rill_status op_check_arity_made(const struct node *n, rill_error *reterr)
     return arity_check(n, n->op->own_in, reterr);
 }
 
+rill_status op_infer(const struct node *n, const struct fact *const *in, struct fact *out,
+                     struct dims *dims, struct arena *a, rill_error *reterr)
+{
+    struct infer c = { .node = n,
+                       .attr = n->attr,
+                       .dims = dims,
+                       .arena = a,
+                       .n_in = n->n_in,
+                       .n_out = n->n_out,
+                       .in = in,
+                       .out = out,
+                       .err = reterr };
+    return n->op->infer(&c);
+}
+
 void *prep_pack(struct prep *c, size_t n, size_t bytes, bool *ret_there)
 {
     *ret_there = false;

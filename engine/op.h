@@ -173,6 +173,10 @@ rill_status op_check_arity(const struct node *n, rill_error *reterr);
 /* The same for a node that a pass may have made: the op's own inputs are accepted. */
 rill_status op_check_arity_made(const struct node *n, rill_error *reterr);
 
+/* What the node's op makes of the facts `in` (NULL: absent), one for each input, to `out`. */
+rill_status op_infer(const struct node *n, const struct fact *const *in, struct fact *out,
+                     struct dims *dims, struct arena *a, rill_error *reterr);
+
 /* For prepare: n * bytes for what it lays out of constants alone. *ret_there: it was laid out
  * before and must not be written, nor the data of inputs read that `packed` says; else it is
  * zeroed. NULL: out of memory. */

@@ -259,16 +259,7 @@ static rill_status node_unwanted(struct lower *l, const struct frame *f, const s
         return lower_no_memory(l);
     for (unsigned i = 0; i < n->n_in; i++)
         in[i] = n->in[i] == WIRE_NONE ? NULL : &f->g->wires[n->in[i]].fact;
-    struct infer c = { .node = n,
-                       .attr = n->attr,
-                       .dims = f->g->dims,
-                       .arena = &l->work,
-                       .n_in = n->n_in,
-                       .n_out = n->n_out,
-                       .in = in,
-                       .out = facts,
-                       .err = l->err };
-    TRY(n->op->infer(&c));
+    TRY(op_infer(n, in, facts, f->g->dims, &l->work, l->err));
     for (unsigned i = 0; i < n->n_out; i++)
         if (!out[i] && fact_to_tensor(&facts[i], &t[i]))
             out[i] = &t[i];

@@ -244,17 +244,8 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
         return no_memory(t);
     for (unsigned i = 0; i < n->n_in; i++)
         facts[i] = wire_fact(s, in[i]);
-    struct infer c = { .node = n,
-                       .attr = n->attr,
-                       .dims = t->dims,
-                       .arena = t->arena,
-                       .n_in = n->n_in,
-                       .n_out = n->n_out,
-                       .in = facts,
-                       .out = out,
-                       .err = t->err };
     TRY(op_check_arity(n, t->err));
-    TRY(n->op->infer(&c));
+    TRY(op_infer(n, facts, out, t->dims, t->arena, t->err));
     TRY(dims_status(t->dims, t->err));
     if (n->n_out == 1 && out[0].value)
         return set_const(t, s, n->out[0], out[0].value);

@@ -56,16 +56,7 @@ static rill_status infer_emitted(struct pulser *p, const struct node *n, struct 
         return pulser_no_memory(p);
     for (unsigned i = 0; i < n->n_in; i++)
         in[i] = n->in[i] == WIRE_NONE ? NULL : &p->dst->wires[n->in[i]].fact;
-    struct infer c = { .node = n,
-                       .attr = n->attr,
-                       .dims = p->dst->dims,
-                       .arena = p->arena,
-                       .n_in = n->n_in,
-                       .n_out = n->n_out,
-                       .in = in,
-                       .out = out,
-                       .err = p->err };
-    TRY(n->op->infer(&c));
+    TRY(op_infer(n, in, out, p->dst->dims, p->arena, p->err));
     return dims_status(p->dst->dims, p->err);
 }
 
@@ -115,16 +106,7 @@ rill_status pulser_any_pulse(struct pulser *p, const struct node *n, const uint3
         if (s)
             facts[i].shape[s->axis] = dim_int(p->dst->dims, OTHER_PULSE);
     }
-    struct infer c = { .node = n,
-                       .attr = n->attr,
-                       .dims = p->dst->dims,
-                       .arena = p->arena,
-                       .n_in = n->n_in,
-                       .n_out = n->n_out,
-                       .in = list,
-                       .out = out,
-                       .err = &why };
-    if (n->op->infer(&c) == RILL_OK && axis < out[k].rank &&
+    if (op_infer(n, list, out, p->dst->dims, p->arena, &why) == RILL_OK && axis < out[k].rank &&
         dim_is(out[k].shape[axis], OTHER_PULSE))
         return RILL_OK;
     return op_fail(p->err, RILL_UNSUPPORTED, n,

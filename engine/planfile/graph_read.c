@@ -234,16 +234,7 @@ static rill_status node_check_facts(struct reader *d, const struct graph *g, con
     TRY(reader_status(d));
     for (unsigned i = 0; i < n->n_in; i++)
         in[i] = fact_at(g, n->in[i]);
-    struct infer c = { .node = n,
-                       .attr = n->attr,
-                       .dims = d->s->dims,
-                       .arena = d->r->arena,
-                       .n_in = n->n_in,
-                       .n_out = n->n_out,
-                       .in = in,
-                       .out = out,
-                       .err = d->err };
-    TRY(n->op->infer(&c));
+    TRY(op_infer(n, in, out, d->s->dims, d->r->arena, d->err));
     TRY(dims_status(d->s->dims, d->err));
     for (unsigned i = 0; i < n->n_out; i++) {
         const struct fact *f = fact_at(g, n->out[i]);

@@ -271,16 +271,7 @@ static rill_status node_infer(struct builder *b, struct scope *s, struct nnef_po
         return nnef_no_memory(b);
     for (unsigned i = 0; i < n->n_in; i++)
         in[i] = n->in[i] == WIRE_NONE ? NULL : wire_fact(s, n->in[i]);
-    struct infer c = { .node = n,
-                       .attr = n->attr,
-                       .dims = b->dims,
-                       .arena = b->arena,
-                       .n_in = n->n_in,
-                       .n_out = n->n_out,
-                       .in = in,
-                       .out = out,
-                       .err = b->err };
-    rill_status status = n->op->infer(&c);
+    rill_status status = op_infer(n, in, out, b->dims, b->arena, b->err);
     if (status == RILL_OK)
         status = dims_status(b->dims, b->err);
     return status == RILL_OK

@@ -67,16 +67,7 @@ static inline uint32_t build_node(struct build *b, const char *name, const struc
                       .in = (uint32_t *) (uintptr_t) in,
                       .n_in = n_in,
                       .n_out = 1 };
-    struct infer c = { .node = &n,
-                       .attr = attr,
-                       .dims = b->dims,
-                       .arena = &b->arena,
-                       .n_in = n_in,
-                       .n_out = 1,
-                       .in = facts,
-                       .out = &out,
-                       .err = &b->err };
-    if (op->infer(&c) != RILL_OK)
+    if (op_infer(&n, facts, &out, b->dims, &b->arena, &b->err) != RILL_OK)
         return WIRE_NONE;
     out.value = NULL;
     uint32_t w = graph_add_wire(&b->g, name, &out);

@@ -153,16 +153,7 @@ static inline rill_status ops_not_static(struct ops_test *t, const struct fact *
 /* The facts of the outputs, from those of the inputs. */
 static inline rill_status ops_infer(struct ops_test *t, struct ops_state *s)
 {
-    struct infer c = { .node = s->node,
-                       .attr = s->node->attr,
-                       .dims = t->dims,
-                       .arena = &t->arena,
-                       .n_in = s->node->n_in,
-                       .n_out = s->node->n_out,
-                       .in = s->facts,
-                       .out = s->out_facts,
-                       .err = &t->err };
-    return s->node->op->infer(&c);
+    return op_infer(s->node, s->facts, s->out_facts, t->dims, &t->arena, &t->err);
 }
 
 /* What prepare() is given. */

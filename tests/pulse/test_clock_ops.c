@@ -77,17 +77,8 @@ static bool op_try(struct ops_test *t, const struct op *op, const void *attr,
         of[i] = &facts[i];
         x[i] = in[i]->data;
     }
-    struct infer c = { .node = &node,
-                       .attr = attr,
-                       .dims = t->dims,
-                       .arena = &t->arena,
-                       .n_in = n_in,
-                       .n_out = 1,
-                       .in = of,
-                       .out = &out,
-                       .err = &t->err };
     t->err = (rill_error) { 0 };
-    if (op->infer(&c) != RILL_OK)
+    if (op_infer(&node, of, &out, t->dims, &t->arena, &t->err) != RILL_OK)
         return t->err.text[0] != '\0';
     if (!fact_to_tensor(&out, &desc) || tensor_count(&desc) > OUT_MAX * OUTER * INNER)
         return true;
