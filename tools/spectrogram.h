@@ -25,8 +25,11 @@ struct spectrogram {
 void spectrogram_make(struct spectrogram *ret, const float *x, size_t n_samples, int rate_hz,
                       size_t n_columns, double column_s);
 
+/* What stands at v of an axis with a mark every `step`, in plain decimals; bytes: at least 32. */
+void spectrogram_tick(char *ret, size_t bytes, double v, double step, const char *unit);
+
 /* One above the other with axes in seconds and kHz, colours from top_db down to range_db below it.
- * IO: it cannot be written. */
+ * IO: it cannot be written, and what was there before stays. */
 rill_status spectrogram_png(const char *path, const struct spectrogram *s, size_t n, float top_db,
                             float range_db, rill_error *reterr);
 #endif

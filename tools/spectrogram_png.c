@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/spectrogram.h"
-#include "engine/base/err.h"
+#include "tools/beside.h"
 #include "tools/tool.h"
 
 #include <errno.h>
@@ -82,9 +82,15 @@ static double tick_step(double range, double wanted)
     return unit * (raw <= unit * 1.001 ? 1 : raw <= 2 * unit ? 2 : raw <= 5 * unit ? 5 : 10);
 }
 
-static void tick_text(char *buf, size_t cap, double v, const char *unit)
+void spectrogram_tick(char *ret, size_t bytes, double v, double step, const char *unit)
 {
-    snprintf(buf, cap, "%.4g%s", v, unit);
+    int decimals = step < 1 ? (int) ceil(-log10(step) - 1e-9) : 0;
+    int n = snprintf(ret, bytes, "%.*f", decimals, v);
+    for (; decimals && n && ret[n - 1] == '0'; decimals--)
+        ret[--n] = 0;
+    if (n && ret[n - 1] == '.')
+        ret[--n] = 0;
+    snprintf(ret + n, bytes - (size_t) n, "%s", unit);
 }
 
 static void seconds_draw(struct picture *p, const struct spectrogram *s, long top)
@@ -94,7 +100,7 @@ static void seconds_draw(struct picture *p, const struct spectrogram *s, long to
     char text[32];
     for (int i = 0; i * step <= end; i++) {
         long x = LEFT + (long) (i * step / s->column_s);
-        tick_text(text, sizeof text, i * step, "s");
+        spectrogram_tick(text, sizeof text, i * step, step, "s");
         for (long y = 0; y < 5; y++)
             pixel_set(p, x, top + SPECTROGRAM_ROWS + y, ink);
         long at = x - text_width(text) / 2, most = (long) p->width - text_width(text) - 2;
@@ -108,7 +114,8 @@ static void hertz_draw(struct picture *p, const struct spectrogram *s, long top)
     char text[32];
     for (int i = 0; i * step <= high * 1.0001; i++) {
         long y = top + SPECTROGRAM_ROWS - 1 - (long) (i * step / high * (SPECTROGRAM_ROWS - 1));
-        tick_text(text, sizeof text, i * step, (i + 1) * step > high * 1.0001 ? "k" : "");
+        spectrogram_tick(text, sizeof text, i * step, step,
+                         (i + 1) * step > high * 1.0001 ? "k" : "");
         for (long x = 0; x < 5; x++)
             pixel_set(p, LEFT - 1 - x, y, ink);
         text_draw(p, LEFT - 9 - text_width(text), y - 5 * SCALE / 2, text);
@@ -146,9 +153,13 @@ rill_status spectrogram_png(const char *path, const struct spectrogram *s, size_
     png_image image = {
         .version = PNG_IMAGE_VERSION, .width = p.width, .height = p.height, .format = PNG_FORMAT_RGB
     };
-    errno = 0;
-    int ok = png_image_write_to_file(&image, path, 0, p.rgb, 0, NULL);
+    struct beside to;
+    rill_status status = beside_open(&to, path, reterr);
+    if (status == RILL_OK) {
+        errno = 0;
+        bool fine = png_image_write_to_stdio(&image, to.f, 0, p.rgb, 0, NULL);
+        status = beside_close(&to, fine, errno ? strerror(errno) : image.message, reterr);
+    }
     free(p.rgb);
-    return ok ? RILL_OK : err_set(reterr, RILL_IO, "'%.300s' cannot be written: %s", path,
-                                  errno ? strerror(errno) : image.message);
+    return status;
 }

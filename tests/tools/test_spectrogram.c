@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static float cell(const struct spectrogram *s, size_t column, size_t row)
 {
@@ -54,8 +55,31 @@ static void test_odd(float odd)
     free(s.db);
 }
 
+/* Marks of an axis: each reads as its value, has letters that the pictures have, and is unlike the
+ * others. */
+static void test_ticks(double step, double from, const char *first, const char *second)
+{
+    const char *const want[2] = { first, second };
+    for (int i = 0; i < 2; i++) {
+        char text[32];
+        spectrogram_tick(text, sizeof text, from + i * step, step, "s");
+        CHECK(!strcmp(text, want[i]), "a mark every %g: '%s', not '%s'", step, text, want[i]);
+        CHECK(strspn(text, "0123456789.s") == strlen(text), "'%s' cannot be drawn", text);
+    }
+}
+
 int main(void)
 {
+    test_ticks(10000, 0, "0s", "10000s");
+    test_ticks(10000, 90000, "90000s", "100000s");
+    test_ticks(500, 9500, "9500s", "10000s");
+    test_ticks(1, 12345, "12345s", "12346s");
+    test_ticks(0.5, 0.5, "0.5s", "1s");
+    test_ticks(0.2, 0.8, "0.8s", "1s");
+    test_ticks(0.01, 1999.99, "1999.99s", "2000s");
+    test_ticks(1e-4, 0, "0s", "0.0001s");
+    test_ticks(5e-5, 5e-5, "0.00005s", "0.0001s");
+    test_ticks(2e-6, 1.8e-5, "0.000018s", "0.00002s");
     test_odd(NAN);
     test_odd(INFINITY);
     test_odd(-3e38f);
