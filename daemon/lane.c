@@ -22,8 +22,7 @@ static void segment_begin(struct lane *l, uint64_t in_pos)
     l->seg_out_pos = pcm_rescale(in_pos, l->opts.out_rate, l->opts.in_rate);
     l->seg_in = l->seg_fed = l->seg_emitted = l->seg_out = l->seg_vad = 0;
     l->seg_skipped = l->seg_vad_skipped = 0;
-    l->out_limit = l->model_limit = l->vad_limit = UINT64_MAX;
-    l->zeros_left = 0;
+    l->out_limit = l->model_limit = UINT64_MAX;
     l->feed_at = l->feed_fill = 0;
     l->phase = FEED;
     relief_segment(l);
@@ -221,8 +220,6 @@ static void vad_emit(struct lane *l, float prob)
         l->seg_vad_skipped++;
         return;
     }
-    if (l->seg_vad >= l->vad_limit)
-        return;
     uint64_t at = l->seg_vad++ * l->model->vad_hop_samples;
     struct lane_rec r = { .kind = LANE_VAD,
                           .prob = prob,
@@ -355,14 +352,6 @@ static void feed_samples(struct lane *l, const float *x, size_t n)
         resample_run(l->to_model, x, n, l->feed + l->feed_fill, l->feed_cap - l->feed_fill);
 }
 
-/* Zeros for the model, counted at its own rate. */
-static void feed_zeros(struct lane *l, size_t n)
-{
-    l->feed_at = 0;
-    l->feed_fill = n;
-    memset(l->feed, 0, n * sizeof *l->feed);
-}
-
 static void segment_end(struct lane *l, bool last)
 {
     const struct lane_model *m = l->model;
@@ -372,10 +361,8 @@ static void segment_end(struct lane *l, bool last)
     l->out_limit = pcm_rescale(l->seg_in, l->opts.out_rate, l->opts.in_rate) +
         (last && l->seg_in ? l->delay_out_samples : 0);
     uint64_t fed = pcm_rescale(l->seg_in, m->rate, l->opts.in_rate);
-    l->vad_limit = m->vad_hop_samples ? (fed + m->vad_hop_samples - 1) / m->vad_hop_samples : 0;
     /* What follows the end at the model's rate is silence for the second resampler. */
     l->model_limit = fed + (last && !l->opts.align ? m->delay_samples : 0);
-    l->zeros_left = m->tail_samples;
     if (!l->opts.want_audio)
         l->out_limit = 0;
 }
@@ -556,19 +543,13 @@ static enum lane_result rest_told(struct lane *l, struct lane_rec *rec)
     return LANE_WORKED;
 }
 
+/* The model hears nothing but what came in: what it says of the end is what it says to any
+ * program. */
 static enum lane_result tail_model(struct lane *l)
 {
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
     if (!l->relief.away && relief_rest(l, &rec))
         return rest_told(l, &rec);
-    size_t n = l->relief.away         ? 0
-        : l->zeros_left < l->feed_cap ? (size_t) l->zeros_left
-                                      : l->feed_cap;
-    if (l->seg_in && n) {
-        feed_zeros(l, n);
-        l->zeros_left -= n;
-        return LANE_WORKED;
-    }
     if (!l->relief.away)
         rill_stream_finish(l->stream);
     l->phase = DRAIN;

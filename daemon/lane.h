@@ -5,7 +5,8 @@
  * lanes_step, which neither allocates nor locks. A segment is what lies between two marks: the
  * model starts afresh in each, and each gives its exact number of samples:
  *     aligned    ceil(in * out_rate / in_rate)
- *     unaligned  the same, and after the last segment also the delay */
+ *     unaligned  the same, and after the last segment also the delay
+ * Silence follows where the model gives less at the end; of a longer end the rest is dropped. */
 #ifndef RILLD_LANE_H
 #define RILLD_LANE_H
 
@@ -72,7 +73,6 @@ struct lane_model {
         n_others; /* outputs that nobody wants, emptied all the same */
     uint32_t other_width;
     uint32_t run_us;                /* what a pulse of one stream costs, p95; at least 1 */
-    uint32_t tail_samples;          /* zeros after the end that bring out the last sample */
 };
 
 struct lane_opts {
@@ -108,7 +108,7 @@ struct lane {
     bool last_segment;
     uint64_t seg_in_pos, seg_out_pos;           /* positions where the segment began */
     uint64_t seg_in, seg_fed, seg_emitted, seg_skipped, seg_out, seg_vad, seg_vad_skipped;
-    uint64_t out_limit, model_limit, vad_limit, zeros_left, lead_left;
+    uint64_t out_limit, model_limit, lead_left;
     struct heard heard;
     uint64_t late;                              /* samples that the end of this segment drops */
     enum lane_gap late_why;

@@ -11,7 +11,7 @@ static const char script[] =
 static struct rig rig;
 
 /* What came, a line an event; partials are counted. */
-struct heard { char story[65536], edges[1024]; unsigned n_partials, n_finals,
+struct heard { char story[65536], edges[1024]; float y[1024]; size_t n_y; unsigned n_partials, n_finals,
                n_bad; char partial[4096]; uint32_t segment; struct result r; };
 
 static void on_text(void *arg, const struct rill_client_text *t)
@@ -64,11 +64,22 @@ static void on_vad(void *arg, const struct rill_client_vad *v)
                  (unsigned long long) v->pos);
 }
 
+/* The first samples that came back. */
+static void on_audio(void *arg, const struct rill_client_audio *a)
+{
+    struct heard *h = arg;
+    size_t n = a->bytes / sizeof *h->y, room = sizeof h->y / sizeof *h->y - h->n_y;
+    n = n < room ? n : room;
+    memcpy(h->y + h->n_y, a->pcm, n * sizeof *h->y);
+    h->n_y += n;
+}
+
 static void hear(struct heard *h, const struct rill_client_open *o, const float *x, size_t n,
                  size_t piece, uint64_t skip_at)
 {
     const struct rill_client_events ev = { .arg = h, .text = on_text, .keyword = on_keyword,
-                                           .endpoint = on_endpoint, .vad = on_vad };
+                                           .endpoint = on_endpoint, .vad = on_vad,
+                                           .audio = on_audio };
     struct rill_client *c = NULL;
     memset(h, 0, sizeof *h);
     bool good = rill_client_connect(&c, rig.sock, "test", 30000) == 0;
@@ -250,6 +261,67 @@ static void test_detector(void)
         hear(&h, &o, x, n, 1000, 0);
         CHECK(!strcmp(h.edges, cases[i].want), "'%s': %s, not %s", cases[i].section, h.edges,
               cases[i].want);
+    }
+}
+
+/* A model whose sound ends short, as no frame is half full: nothing is heard in what the daemon
+ * would put behind the end, and silence follows the sound. A frame of zeros would be a word. */
+static const char short_graph[] =
+    "version 1.0;\n"
+    "graph g(pcm) -> (clean, prob, %slogp)\n"
+    "{\n"
+    "    pcm = external<scalar>(shape = [S]);\n"
+    "    clean = rill_overlap_add(rill_frame(pcm, size = 160, hop = 80, end = \"drop\") * 0.5, hop "
+    "= 80);\n"
+    "    frames = rill_frame(pcm, size = 80, hop = 80, end = \"drop\");\n"
+    "    columns = squeeze(mean_reduce(reshape(frames, shape = [-1, 8, 10]), axes = [2]), axes = "
+    "[2]);\n"
+    "    logp = columns * 20.0;\n"
+    "    prob = slice(columns, axes = [1], begin = [0], end = [1]) * 6.0 + 0.8;\n"
+    "    speech = squeeze(prob * 0.0 + 0.9, axes = [1]);\n"
+    "}\n";
+
+static void short_model_make(const char *name, bool gated)
+{
+    char path[256], graph[sizeof short_graph + 16], conf[1024];
+    snprintf(path, sizeof path, "%s/models/%s", rig.dir, name);
+    snprintf(graph, sizeof graph, short_graph, gated ? "speech, " : "");
+    snprintf(conf, sizeof conf,
+             "[model]\ntask = asr\nsample_rate = 8000\n[input.pcm]\nkind = audio\n"
+             "[output.clean]\nkind = audio\n[output.prob]\nkind = keyword\nwords = "
+             "zero\nthreshold = 0.7\n%s"
+             "[output.logp]\nkind = ctc\ntokens = tokens.txt\nscores = logits\nbeam = 1\nunits = "
+             "words\n",
+             gated ? "[output.speech]\nkind = vad\nhangover_ms = 0\npreroll_ms = 0\n" : "");
+    CHECK(tones_write(path, conf,
+                      "zero 0\none 1\ntwo 2\nthree 3\nfour 4\nfive 5\nsix 6\n<blk> 7\n") &&
+              tones_file(path, "graph.nnef", graph),
+          "%s", path);
+}
+
+static void test_short_sound(void)
+{
+    static const char said[] = "717273717";
+    static float x[sizeof said * TONES_HOP];
+    static struct heard h;
+    size_t n = tones_audio(x, said), end = n;
+    n += 70;
+    memset(x + end, 0, 70 * sizeof *x);
+    for (int gated = 0; gated < 2; gated++) {
+        struct rill_client_open o = plain;
+        o.model = gated ? "shortgated" : "short";
+        short_model_make(o.model, gated);
+        hear(&h, &o, x, n, 1000, 0);
+        CHECK(!strcmp(h.story, "'one two three one' 80-160 240-320 400-480 560-640\n"), "%s: %s",
+              o.model, h.story);
+        CHECK(h.r.fin.out == n && h.r.fin.vad_frames == (gated ? end / 80 : 0),
+              "%llu samples of %zu, %llu probabilities", (unsigned long long) h.r.fin.out, n,
+              (unsigned long long) h.r.fin.vad_frames);
+        size_t wrong = 0;
+        for (size_t i = 0; i < n; i++)
+            wrong += h.n_y != n ||
+                h.y[i] != (i >= end - 80 ? 0 : i < 80 ? 0.5f * x[i] : x[i]);
+        CHECK(!wrong, "%zu samples of %zu", wrong, h.n_y);
     }
 }
 
@@ -590,6 +662,7 @@ int main(void)
     test_wants();
     test_options();
     test_detector();
+    test_short_sound();
     test_bad_options();
     test_rate();
     test_jump();
