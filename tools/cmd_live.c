@@ -199,11 +199,10 @@ static void event_json(const struct live *l, const rill_event *e)
 }
 
 /* A partial stands on the line until the next takes its place; the final stays. */
-static void on_event(void *arg, const rill_event *e, const rill_port *port)
+static void on_event(void *arg, const rill_event *e)
 {
     const struct live *l = arg;
     bool tty = isatty(STDOUT_FILENO);
-    (void) port;
     if (l->json)
         event_json(l, e);
     else if (e->kind == RILL_EVENT_PARTIAL && tty)
@@ -230,21 +229,21 @@ static rill_status model_open(struct live *l, const char *name, const struct ope
     return RILL_OK;
 }
 
-static void piece_take(struct live *l)
+static rill_status piece_take(struct live *l)
 {
     float x[PIECE_SAMPLES], at_model[PIECE_SAMPLES * 26];
     size_t n = ring_read(&l->from_mic, x, PIECE_SAMPLES);
     if (!n) {
         usleep(2000);
-        return;
+        return RILL_OK;
     }
     for (size_t i = 0; i < n; i++)
         l->peak =
             fmax(l->peak, fmin(fabs((double) x[i]), 1e3)); /* fmin: a driver may give anything */
     l->n_samples += n;
     l->all_samples += n;
-    hear_push(&l->hear, at_model,
-              resample(l->down, x, n, at_model, sizeof at_model / sizeof *at_model));
+    n = resample(l->down, x, n, at_model, sizeof at_model / sizeof *at_model);
+    return hear_push(&l->hear, at_model, n, &l->err);
 }
 
 /* ---- the line on the terminal ---- */
@@ -276,7 +275,7 @@ static void line_text(const struct live *l, double db, double latency, double rt
 /* Where words come on a terminal, the line is theirs. */
 static void line_draw(struct live *l)
 {
-    const rill_port *in = &l->hear.ports[0], *out = l->audio ? l->audio : l->vad;
+    const rill_port *in = &l->hear.parts[0].ports[0], *out = l->audio ? l->audio : l->vad;
     double audio_s = (double) l->n_samples / l->device_rate, db = 20 * log10(l->peak + 1e-6);
     double pulse_s = (double) in->pulse_frames / l->model_rate;
     double latency = 1e3 * ((double) (out ? out->delay_samples : 0) / l->model_rate + pulse_s);
@@ -289,7 +288,7 @@ static void line_draw(struct live *l)
     l->n_samples = 0;
 }
 
-static void live_loop(struct live *l, double seconds)
+static rill_status live_loop(struct live *l, double seconds)
 {
     struct sigaction sa = { .sa_handler = on_signal };
     sigaction(SIGINT, &sa, NULL);
@@ -297,15 +296,16 @@ static void live_loop(struct live *l, double seconds)
     rill_thread_prepare();
     double start = tool_now_s(), shown = start;
     while (!stop && (seconds <= 0 || tool_now_s() - start < seconds)) {
-        piece_take(l);
+        TRY(piece_take(l));
         if (tool_now_s() - shown >= 1) {
             shown = tool_now_s();
             line_draw(l);
         }
     }
-    hear_finish(&l->hear);
+    TRY(hear_finish(&l->hear, &l->err));
     if (isatty(2) && !l->json && !l->has_words)
         fputc('\n', stderr);
+    return RILL_OK;
 }
 
 struct live_opts {
@@ -397,7 +397,7 @@ static int live_run(const struct command *cmd, int argc, char **argv)
     l->json = o.json;
     rill_status s = live_open(l, &o);
     if (s == RILL_OK && (s = live_start(l)) == RILL_OK)
-        live_loop(l, o.seconds);
+        s = live_loop(l, o.seconds);
     size_t over = atomic_load(&l->overruns), under = atomic_load(&l->underruns);
     if (s == RILL_OK && (over || under))
         fprintf(stderr,

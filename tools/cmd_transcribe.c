@@ -125,10 +125,9 @@ static void json_end(struct said *s, const char *in, size_t n)
 
 /* ---- what comes ---- */
 
-static void on_event(void *arg, const rill_event *e, const rill_port *port)
+static void on_event(void *arg, const rill_event *e)
 {
     struct said *s = arg;
-    (void) port;
     s->n_finals += e->kind == RILL_EVENT_FINAL;
     s->n_keywords += e->kind == RILL_EVENT_KEYWORD;
     s->tell(s, e);
@@ -158,7 +157,7 @@ static rill_status audio_out_open(struct said *s, const char *path, size_t n)
     if (s->hear.audio_port < 0)
         return err_set(&s->err, RILL_INVALID, "model '%s' gives no audio that --audio could write",
                        s->hear.info.name);
-    const rill_port *p = &s->hear.ports[s->hear.audio_port];
+    const rill_port *p = &s->hear.parts[0].ports[s->hear.audio_port];
     s->audio_skip = p->delay_samples > 0 ? (size_t) p->delay_samples : 0;
     s->audio_left = n;
     return audio_create(&s->audio, path, (int) s->hear.rate, 1, &s->err);
@@ -182,10 +181,11 @@ static rill_status samples_hear(struct said *s, const struct transcribe_opts *o,
     rill_status status = o->audio ? audio_out_open(s, o->audio, n) : RILL_OK;
     if (status == RILL_OK) {
         rill_thread_prepare();
-        hear_push(&s->hear, x, n);
-        hear_finish(&s->hear);
+        status = hear_push(&s->hear, x, n, &s->err);
     }
-    if (s->audio && (sf_close(s->audio) || s->audio_failed))
+    if (status == RILL_OK)
+        status = hear_finish(&s->hear, &s->err);
+    if (s->audio && (sf_close(s->audio) || s->audio_failed) && status == RILL_OK)
         return err_set(&s->err, RILL_IO, "'%.300s' could not be written", o->audio);
     return status;
 }
@@ -280,7 +280,9 @@ const struct command cmd_transcribe = {
     .details =
         "IN is WAV or FLAC of any rate from 8 to 192 kHz; several channels are mixed to one. Where "
         "the model also says\n"
-        "where speech is, or --vad names one that does, the recogniser runs in utterances only.",
+        "where speech is, or --vad names one that does, the recogniser runs in utterances only. What "
+        "else the model\n"
+        "gives, keywords or audio, comes all the same.",
     .run = run,
 };
 

@@ -7,20 +7,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- opening ---- */
+/* ---- outputs ---- */
 
 static bool is_words(rill_port_kind kind)
 {
     return kind == RILL_PORT_CTC || kind == RILL_PORT_TRANSDUCER;
 }
 
-static int port_find(const rill_port *ports, unsigned n, rill_port_kind kind)
+static bool is_kind(const rill_port *p, rill_port_kind kind)
 {
-    for (unsigned i = 0; i < n; i++)
-        if (!ports[i].is_input &&
-            (ports[i].kind == kind || (kind == RILL_PORT_CTC && is_words(ports[i].kind))))
+    return !p->is_input && (p->kind == kind || (kind == RILL_PORT_CTC && is_words(p->kind)));
+}
+
+static int port_find(const struct hear_part *p, rill_port_kind kind)
+{
+    for (unsigned i = 0; i < p->n_ports; i++)
+        if (is_kind(&p->ports[i], kind))
             return (int) i;
     return -1;
+}
+
+/* A bit a port. */
+static uint64_t outputs_of(const struct hear_part *p, rill_port_kind kind)
+{
+    uint64_t set = 0;
+    for (unsigned i = 0; i < p->n_ports; i++)
+        set |= (uint64_t) is_kind(&p->ports[i], kind) << i;
+    return set;
+}
+
+static uint64_t outputs_all(const struct hear_part *p)
+{
+    uint64_t set = 0;
+    for (unsigned i = 0; i < p->n_ports && i < HEAR_PORTS_MAX; i++)
+        set |= (uint64_t) !p->ports[i].is_input << i;
+    return set;
+}
+
+/* ---- opening ---- */
+
+static struct hear_part part_of(rill_plan *plan)
+{
+    struct hear_part p = { .plan = plan };
+    p.n_ports = rill_plan_ports(plan, p.ports, HEAR_PORTS_MAX);
+    p.n_ports = p.n_ports < HEAR_PORTS_MAX ? p.n_ports : HEAR_PORTS_MAX;
+    return p;
 }
 
 static rill_status plan_open(rill_plan **ret, const char *model, const struct open_opts *o,
@@ -34,16 +65,15 @@ static rill_status plan_open(rill_plan **ret, const char *model, const struct op
     return s;
 }
 
-/* "select_outputs(a, b)" of all outputs but `out`, or of it alone; before a pulse, which comes
- * last. */
-static void outputs_select(struct open_opts *o, char *text, size_t bytes, const rill_port *ports,
-                           unsigned n, int out, bool alone)
+/* "select_outputs(a, b)", before a pulse, which comes last. */
+static void outputs_select(struct open_opts *o, char *text, size_t bytes,
+                           const struct hear_part *whole, uint64_t keep)
 {
     size_t at = (size_t) snprintf(text, bytes, "select_outputs(");
     const char *comma = "";
-    for (unsigned i = 0; i < n && at < bytes; i++)
-        if (!ports[i].is_input && ((int) i == out) == alone) {
-            at += (size_t) snprintf(text + at, bytes - at, "%s\"%s\"", comma, ports[i].name);
+    for (unsigned i = 0; i < whole->n_ports && at < bytes; i++)
+        if (keep >> i & 1) {
+            at += (size_t) snprintf(text + at, bytes - at, "%s\"%s\"", comma, whole->ports[i].name);
             comma = ", ";
         }
     if (at < bytes)
@@ -55,228 +85,325 @@ static void outputs_select(struct open_opts *o, char *text, size_t bytes, const 
     l->item[k] = text;
 }
 
-static void plan_take(struct hear *h, rill_plan *p)
+/* The model with some of its outputs. */
+static rill_status plan_select(rill_plan **ret, const char *model, const struct open_opts *o,
+                               const struct hear_part *whole, uint64_t keep,
+                               rill_model_info *ret_info, rill_error *err)
 {
-    rill_plan_unref(h->plan);
-    h->plan = p;
-    h->n_ports = rill_plan_ports(p, h->ports, HEAR_PORTS_MAX);
-    if (h->n_ports > HEAR_PORTS_MAX)
-        h->n_ports = HEAR_PORTS_MAX;
+    char text[4096];
+    struct open_opts some = *o;
+    if (keep == outputs_all(whole)) {
+        *ret = rill_plan_ref(whole->plan);
+        return RILL_OK;
+    }
+    outputs_select(&some, text, sizeof text, whole, keep);
+    return plan_open(ret, model, &some, ret_info, err);
 }
 
 /* Of a model with more outputs only the detector's counts. */
 static rill_status detector_open(rill_plan **ret, const char *model, rill_error *err)
 {
-    static char text[4096];
     struct open_opts none = { 0 };
-    rill_port ports[HEAR_PORTS_MAX];
     rill_model_info info;
     rill_plan *p;
     TRY(plan_open(&p, model, &none, &info, err));
-    unsigned n = rill_plan_ports(p, ports, HEAR_PORTS_MAX);
-    n = n < HEAR_PORTS_MAX ? n : HEAR_PORTS_MAX;
-    int out = port_find(ports, n, RILL_PORT_VAD);
-    if (n == 2 || out < 0) {
-        *ret = p;
-        return RILL_OK;
-    }
-    outputs_select(&none, text, sizeof text, ports, n, out, true);
+    struct hear_part whole = part_of(p);
+    int vad = port_find(&whole, RILL_PORT_VAD);
+    rill_status s = vad < 0
+        ? err_set(err, RILL_INVALID, "'%s' gives no probability of speech", model)
+        : plan_select(ret, model, &none, &whole, (uint64_t) 1 << vad, &info, err);
     rill_plan_unref(p);
-    return plan_open(ret, model, &none, &info, err);
+    return s;
 }
 
-/* Two plans where a detector goes in front: h->plan with everything else, *ret_words with the
- * recogniser. */
-static rill_status plans_open(struct hear *h, const char *model, const struct hear_opts *o,
-                              rill_plan **ret_words, rill_error *err)
+/* The recognisers apart; then what else the model gives, but for its detector where another one is
+ * named; then that one. */
+static rill_status parts_part(struct hear *h, const char *model, const struct hear_opts *o,
+                              const struct hear_part *whole, rill_error *err)
 {
-    static char texts[2][4096];
-    rill_plan *p = NULL, *words = NULL;
+    uint64_t words = outputs_of(whole, RILL_PORT_CTC);
+    uint64_t rest = outputs_all(whole) & ~words;
+    rest &= ~(o->detector ? outputs_of(whole, RILL_PORT_VAD) : 0);
+    rill_plan *p;
+    for (unsigned i = 0; i < whole->n_ports; i++) {
+        if (!(words >> i & 1))
+            continue;
+        if (h->n_words == HEAR_WORDS_MAX)
+            return err_set(err, RILL_UNSUPPORTED, "'%s' has more than %d recognisers", model,
+                           HEAR_WORDS_MAX);
+        TRY(plan_select(&p, model, &o->open, whole, (uint64_t) 1 << i, &h->info, err));
+        h->words[h->n_words++] = p;
+    }
+    if (rest) {
+        TRY(plan_select(&p, model, &o->open, whole, rest, &h->info, err));
+        h->parts[h->n_parts++] = part_of(p);
+    }
+    if (o->detector) {
+        TRY(detector_open(&p, o->detector, err));
+        h->parts[h->n_parts++] = part_of(p);
+    }
+    return RILL_OK;
+}
+
+static rill_status parts_open(struct hear *h, const char *model, const struct hear_opts *o,
+                              rill_error *err)
+{
+    rill_plan *p;
     TRY(plan_open(&p, model, &o->open, &h->info, err));
-    plan_take(h, p);
-    int out = port_find(h->ports, h->n_ports, RILL_PORT_CTC),
-        vad = port_find(h->ports, h->n_ports, RILL_PORT_VAD);
-    unsigned n_outputs = 0;
-    for (unsigned i = 0; i < h->n_ports; i++)
-        n_outputs += !h->ports[i].is_input;
-    if (out < 0 && o->detector)
-        return err_set(err, RILL_INVALID,
-                       "'%s' has no recogniser that a detector could go in front of", model);
-    if (o->whole || out < 0 || (!o->detector && vad < 0))
+    struct hear_part whole = part_of(p);
+    uint64_t words = outputs_of(&whole, RILL_PORT_CTC), all = outputs_all(&whole);
+    rill_status s = RILL_OK;
+    if (!words && o->detector) {
+        s = err_set(err, RILL_INVALID,
+                    "'%s' has no recogniser that a detector could go in front of", model);
+    } else if (o->whole || !words || (!o->detector && !outputs_of(&whole, RILL_PORT_VAD))) {
+        h->parts[h->n_parts++] = whole;
         return RILL_OK;
-    if (n_outputs > 1 && rill_plan_model(h->plan)->compiled)
-        return err_set(
+    } else if (all & (all - 1) && rill_plan_model(p)->compiled) {
+        s = err_set(
             err, RILL_UNSUPPORTED,
             "'%s' is compiled with a recogniser and other outputs in one plan, which is not parted "
             "any more: name the model that it was compiled of, or let it hear everything with "
             "--no-vad",
             model);
-    struct open_opts one = o->open, rest = o->open;
-    outputs_select(&one, texts[0], sizeof texts[0], h->ports, h->n_ports, out, true);
-    outputs_select(&rest, texts[1], sizeof texts[1], h->ports, h->n_ports, out, false);
-    if (n_outputs == 1)
-        words = rill_plan_ref(h->plan);
-    else
-        TRY(plan_open(&words, model, &one, &h->info, err));
-    rill_status s = o->detector ? detector_open(&p, o->detector, err)
-        : plan_open(&p, model, &rest, &h->info, err);
-    if (s == RILL_OK)
-        plan_take(h, p);
-    *ret_words = words;
+    } else {
+        s = parts_part(h, model, o, &whole, err);
+    }
+    rill_plan_unref(p);
     return s;
 }
 
-static rill_status sink_open(struct hear *h, unsigned port, const struct hear_opts *o,
-                             rill_error *err)
+/* ---- sinks ---- */
+
+static rill_status ear_open(struct hear *h, unsigned part, unsigned port, const struct hear_opts *o,
+                            rill_error *err)
 {
+    struct hear_ear *e = &h->ears[h->n_ears];
     rill_sink_opts so;
-    TRY(rill_sink_defaults(&so, h->plan, port, err));
+    TRY(rill_sink_defaults(&so, h->parts[part].plan, port, err));
     so.beam = o->beam ? (uint32_t) o->beam : so.beam;
-    TRY(rill_sink_new(&h->sinks[port], h->plan, port, &so, err));
-    h->n_sinks++;
+    *e = (struct hear_ear) { .part = part, .port = port };
+    TRY(rill_sink_new(&e->sink, h->parts[part].plan, port, &so, err));
+    h->n_ears++;
     return RILL_OK;
 }
 
-static rill_status words_open(struct hear *h, rill_plan *words, const struct hear_opts *o,
-                              rill_error *err)
+static rill_status ear_listen(struct hear *h, struct hear_ear *e, unsigned k,
+                              const struct hear_opts *o, rill_error *err)
 {
+    struct hear_part words = part_of(h->words[k]);
+    unsigned port = (unsigned) port_find(&words, RILL_PORT_CTC);
     rill_sink_opts so;
-    rill_port ports[HEAR_PORTS_MAX];
-    int vad = port_find(h->ports, h->n_ports, RILL_PORT_VAD);
-    unsigned n = rill_plan_ports(words, ports, HEAR_PORTS_MAX);
-    int out = port_find(ports, n < HEAR_PORTS_MAX ? n : HEAR_PORTS_MAX, RILL_PORT_CTC);
-    if (vad < 0)
-        return err_set(err, RILL_INVALID, "'%s' gives no probability of speech",
-                       o->detector ? o->detector : h->info.name);
-    TRY(rill_sink_defaults(&so, words, (unsigned) out, err));
+    TRY(rill_sink_defaults(&so, words.plan, port, err));
     so.beam = o->beam ? (uint32_t) o->beam : so.beam;
-    TRY(rill_sink_listen(h->sinks[vad], words, (unsigned) out, &so, err));
-    h->words = ports[out];
-    h->gated = true;
+    TRY(rill_sink_listen(e->sink, words.plan, port, &so, err));
+    h->words_ports[k] = words.ports[port];
+    e->listens = true;
+    e->texts_only = k > 0;
     return RILL_OK;
 }
 
-static rill_status sinks_open(struct hear *h, rill_plan *words, const struct hear_opts *o,
+/* The first recogniser goes behind the detector's ear, each further one behind an ear of its own. */
+static rill_status words_open(struct hear *h, const struct hear_opts *o, rill_error *err)
+{
+    unsigned part = h->n_parts - 1, vad = (unsigned) port_find(&h->parts[part], RILL_PORT_VAD);
+    for (unsigned k = 0; k < h->n_words; k++) {
+        struct hear_ear *e = &h->ears[h->n_ears];
+        for (unsigned i = 0; k == 0 && i < h->n_ears; i++)
+            if (h->ears[i].part == part && h->ears[i].port == vad)
+                e = &h->ears[i];
+        if (k > 0)
+            TRY(ear_open(h, part, vad, o, err));
+        TRY(ear_listen(h, e, k, o, err));
+    }
+    return RILL_OK;
+}
+
+static rill_status part_check(const struct hear *h, const struct hear_part *p, const char *name,
                               rill_error *err)
+{
+    const rill_port *in = &p->ports[0];
+    if (!p->n_ports || !in->is_input || in->kind != RILL_PORT_AUDIO || in->width != 1 ||
+        (p->n_ports > 1 && p->ports[1].is_input))
+        return err_set(err, RILL_INVALID, "model '%s' does not take audio alone", name);
+    unsigned rate = in->rate_den ? in->rate_num / in->rate_den : 0;
+    if (!rate)
+        return err_set(err, RILL_INVALID, "model '%s' states no sample rate", name);
+    if (h->rate && rate != h->rate)
+        return err_set(err, RILL_INVALID, "model '%s' hears %u Hz, '%s' %u Hz: they must be one",
+                       h->info.name, h->rate, name, rate);
+    return RILL_OK;
+}
+
+static rill_status sinks_open(struct hear *h, const struct hear_opts *o, rill_error *err)
 {
     size_t most = 1;
-    h->audio_port = port_find(h->ports, h->n_ports, RILL_PORT_AUDIO);
-    if (!h->n_ports || !h->ports[0].is_input || h->ports[0].kind != RILL_PORT_AUDIO ||
-        h->ports[0].width != 1 || (h->n_ports > 1 && h->ports[1].is_input))
-        return err_set(err, RILL_INVALID, "model '%s' does not take audio alone", h->info.name);
-    h->rate = h->ports[0].rate_den ? h->ports[0].rate_num / h->ports[0].rate_den : 0;
-    if (!h->rate)
-        return err_set(err, RILL_INVALID, "model '%s' states no sample rate", h->info.name);
-    for (unsigned i = 0; i < h->n_ports; i++) {
-        size_t floats = (size_t) h->ports[i].pulse_frames * h->ports[i].width;
-        most = floats > most ? floats : most;
-        if (!h->ports[i].is_input && h->ports[i].kind >= RILL_PORT_VAD)
-            TRY(sink_open(h, i, o, err));
+    for (unsigned k = 0; k < h->n_parts; k++) {
+        struct hear_part *p = &h->parts[k];
+        bool other = o->detector && k == h->n_parts - 1;
+        TRY(part_check(h, p, other ? o->detector : h->info.name, err));
+        h->rate = p->ports[0].rate_num / p->ports[0].rate_den;
+        for (unsigned i = 0; i < p->n_ports; i++) {
+            size_t floats = (size_t) p->ports[i].pulse_frames * p->ports[i].width;
+            most = floats > most ? floats : most;
+            if (!p->ports[i].is_input && p->ports[i].kind >= RILL_PORT_VAD)
+                TRY(ear_open(h, k, i, o, err));
+        }
+        p->stream = rill_stream_init(tool_alloc(rill_plan_stream_size(p->plan)), p->plan);
     }
-    if (words)
-        TRY(words_open(h, words, o, err));
+    h->audio_port = port_find(&h->parts[0], RILL_PORT_AUDIO);
     h->frames = tool_alloc(most * sizeof *h->frames);
-    h->stream = rill_stream_init(tool_alloc(rill_plan_stream_size(h->plan)), h->plan);
-    return RILL_OK;
+    return words_open(h, o, err);
 }
 
 rill_status hear_open(struct hear *h, const char *model, const struct hear_opts *o,
                       const struct hear_calls *calls, rill_error *reterr)
 {
-    rill_plan *words = NULL;
     *h = (struct hear) { .calls = *calls, .audio_port = -1 };
-    rill_status s = plans_open(h, model, o, &words, reterr);
-    if (s == RILL_OK)
-        s = sinks_open(h, words, o, reterr);
-    rill_plan_unref(words);     /* the sink keeps it */
-    return s;
+    rill_status s = parts_open(h, model, o, reterr);
+    return s == RILL_OK ? sinks_open(h, o, reterr) : s;
 }
 
 void hear_close(struct hear *h)
 {
-    for (unsigned i = 0; i < HEAR_PORTS_MAX; i++)
-        rill_sink_free(h->sinks[i]);
+    for (unsigned i = 0; i < h->n_ears; i++)
+        rill_sink_free(h->ears[i].sink);
+    for (unsigned i = 0; i < h->n_words; i++)
+        rill_plan_unref(h->words[i]);
+    for (unsigned i = 0; i < h->n_parts; i++) {
+        free(h->parts[i].stream);
+        rill_plan_unref(h->parts[i].plan);
+    }
     free(h->frames);
-    free(h->stream);
-    rill_plan_unref(h->plan);
 }
 
 const rill_port *hear_port(const struct hear *h, rill_port_kind kind)
 {
-    int i = port_find(h->ports, h->n_ports, kind);
-    if (i < 0 && h->gated && is_words(kind))
-        return &h->words;
-    return i < 0 ? NULL : &h->ports[i];
+    if (h->n_words && is_words(kind))
+        return &h->words_ports[0];
+    for (unsigned k = 0; k < h->n_parts; k++) {
+        int i = port_find(&h->parts[k], kind);
+        if (i >= 0)
+            return &h->parts[k].ports[i];
+    }
+    return NULL;
 }
 
 /* ---- running ---- */
 
-static void events_tell(struct hear *h, unsigned port)
+static void events_tell(struct hear *h, const struct hear_ear *ear)
 {
     rill_event e;
-    while (rill_sink_next(h->sinks[port], &e) == RILL_OK)
-        h->calls.event(h->calls.arg, &e, &h->ports[port]);
+    while (rill_sink_next(ear->sink, &e) == RILL_OK)
+        if (!ear->texts_only || e.kind == RILL_EVENT_PARTIAL || e.kind == RILL_EVENT_FINAL)
+            h->calls.event(h->calls.arg, &e);
 }
 
-static void frames_take(struct hear *h, unsigned port, size_t n)
+static rill_status ear_push(struct hear *h, const struct hear_ear *e, size_t n, rill_error *err)
 {
-    for (size_t at = 0, took; h->sinks[port] && at < n; at += took) {
-        rill_sink_push(h->sinks[port], h->frames + at * h->ports[port].width, n - at, &took);
-        events_tell(h, port);
+    const unsigned width = h->parts[e->part].ports[e->port].width;
+    for (size_t at = 0, took; at < n; at += took) {
+        rill_status s = rill_sink_push(e->sink, h->frames + at * width, n - at, &took);
+        if (s != RILL_OK)
+            return err_set(err, s, "an output is not read on");
+        events_tell(h, e);
     }
-    if (h->ports[port].kind == RILL_PORT_VAD && n)
+    return RILL_OK;
+}
+
+static rill_status frames_take(struct hear *h, unsigned part, unsigned port, size_t n,
+                               rill_error *err)
+{
+    for (unsigned i = 0; i < h->n_ears; i++)
+        if (h->ears[i].part == part && h->ears[i].port == port)
+            TRY(ear_push(h, &h->ears[i], n, err));
+    if (h->parts[part].ports[port].kind == RILL_PORT_VAD)
         h->speech = h->frames[n - 1];
-    if ((int) port == h->audio_port && h->calls.audio)
+    if (part == 0 && (int) port == h->audio_port && h->calls.audio)
         h->calls.audio(h->calls.arg, h->frames, n);
+    return RILL_OK;
 }
 
-static void outputs_pull(struct hear *h)
+static rill_status outputs_pull(struct hear *h, unsigned part, rill_error *err)
 {
-    for (unsigned i = 0; i < h->n_ports; i++) {
-        size_t n = h->ports[i].is_input ? 0 : 1;
-        while (n &&
-               rill_stream_pull(h->stream, i, h->frames, h->ports[i].pulse_frames, &n) == RILL_OK &&
-               n)
-            frames_take(h, i, n);
-    }
+    const struct hear_part *p = &h->parts[part];
+    for (unsigned i = 0; i < p->n_ports; i++)
+        for (size_t n = p->ports[i].is_input ? 0 : 1; n;) {
+            if (rill_stream_pull(p->stream, i, h->frames, p->ports[i].pulse_frames, &n) !=
+                    RILL_OK ||
+                !n)
+                break;
+            TRY(frames_take(h, part, i, n, err));
+        }
+    return RILL_OK;
 }
 
-static void due_run(struct hear *h)
+/* All pulses that are due. */
+static rill_status part_run(struct hear *h, unsigned part, rill_error *err)
 {
     for (;;) {
         double before = tool_now_s();
-        rill_status s = rill_stream_run(h->stream);
+        rill_status s = rill_stream_run(h->parts[part].stream), read = RILL_OK;
         if (s == RILL_OK)
-            outputs_pull(h);
+            read = outputs_pull(h, part, err);
         double took = tool_now_s() - before;
         h->busy_s += took;
         h->worst_s = took > h->worst_s ? took : h->worst_s;
-        h->n_pulses += s == RILL_OK;
+        if (s == RILL_AGAIN || s == RILL_END || read != RILL_OK)
+            return read;
         if (s != RILL_OK)
-            return;
+            return err_set(err, s, "the model does not run on");
     }
 }
 
-void hear_push(struct hear *h, const float *x, size_t n)
+static rill_status part_push(struct hear *h, unsigned part, const float *x, size_t n,
+                             rill_error *err)
 {
     for (size_t at = 0, took; at < n; at += took) {
-        rill_stream_push(h->stream, 0, x + at, n - at, &took);
-        for (unsigned i = 0; h->gated && i < h->n_ports; i++)
-            if (h->sinks[i] && h->ports[i].kind == RILL_PORT_VAD)
-                rill_sink_audio(h->sinks[i], x + at,
-                                took); /* INVALID of one that does not listen */
-        due_run(h);
+        rill_status s = rill_stream_push(h->parts[part].stream, 0, x + at, n - at, &took);
+        if (s != RILL_OK)
+            return err_set(err, s, "the model takes no more audio");
+        for (unsigned i = 0; i < h->n_ears; i++)
+            if (h->ears[i].listens && h->ears[i].part == part &&
+                (s = rill_sink_audio(h->ears[i].sink, x + at, took)) != RILL_OK)
+                return err_set(err, s, "the recogniser takes no more audio");
+        TRY(part_run(h, part, err));
     }
+    return RILL_OK;
 }
 
-void hear_finish(struct hear *h)
+/* As far as no part has more than one pulse to run: in the order of time. */
+static size_t samples_next(const struct hear *h, size_t n)
 {
-    rill_stream_finish(h->stream);
-    due_run(h);
-    outputs_pull(h);
-    for (unsigned i = 0; i < h->n_ports; i++)
-        if (h->sinks[i]) {
-            rill_sink_finish(h->sinks[i]);
-            events_tell(h, i);
-        }
+    for (unsigned k = 0; k < h->n_parts; k++) {
+        uint32_t pulse = h->parts[k].ports[0].pulse_frames;
+        size_t left = pulse ? (size_t) (pulse - h->n_samples % pulse) : n;
+        n = left < n ? left : n;
+    }
+    return n;
+}
+
+rill_status hear_push(struct hear *h, const float *x, size_t n, rill_error *reterr)
+{
+    for (size_t at = 0, some; at < n; at += some) {
+        some = samples_next(h, n - at);
+        for (unsigned k = 0; k < h->n_parts; k++)
+            TRY(part_push(h, k, x + at, some, reterr));
+        h->n_samples += some;
+    }
+    return RILL_OK;
+}
+
+rill_status hear_finish(struct hear *h, rill_error *reterr)
+{
+    for (unsigned k = 0; k < h->n_parts; k++) {
+        rill_stream_finish(h->parts[k].stream);
+        TRY(part_run(h, k, reterr));
+        TRY(outputs_pull(h, k, reterr));
+    }
+    for (unsigned i = 0; i < h->n_ears; i++) {
+        rill_sink_finish(h->ears[i].sink);
+        events_tell(h, &h->ears[i]);
+    }
+    return RILL_OK;
 }

@@ -6,50 +6,69 @@
 #include "tools/open.h"
 
 #define HEAR_PORTS_MAX 64
+#define HEAR_WORDS_MAX 8        /* recognisers of one model behind a detector */
 
-/* port: whose sink it is */
-/* of the first audio output; NULL: not wanted */
-struct hear_calls { void *arg; void (*event)(void *arg, const rill_event *e, const rill_port *port);
-    void (*audio)(void *arg, const float *y,
-                  size_t n);
+/* audio: of the first audio output; NULL: not wanted */
+struct hear_calls {
+    void *arg;
+    void (*event)(void *arg, const rill_event *e);
+    void (*audio)(void *arg, const float *y, size_t n);
 };
 
 struct hear_opts {
     struct open_opts open;
-    const char *detector; /* model of a detector in front of the recogniser; NULL: the model's own,
-                             if it has one */
-    bool whole;                 /* the recogniser hears everything, in silence too */
+    const char *detector;       /* model of a detector in front of the recognisers, in the place of the
+                                   model's own; NULL: that one, if it has one */
+    bool whole;                 /* the recognisers hear everything, in silence too */
     int64_t beam;               /* of all outputs that have one, at most RILL_BEAM_MAX; 0: as the
                                    model says */
 };
 
-struct hear {
-    rill_model_info info;       /* strings are those of a plan that is kept */
+/* A plan that hears all the audio. */
+struct hear_part {
     rill_plan *plan;
     rill_stream *stream;
     rill_port ports[HEAR_PORTS_MAX];
     unsigned n_ports;
-    int audio_port;             /* -1: none */
-    rill_sink *sinks[HEAR_PORTS_MAX];       /* by port; NULL: not read by one */
-    unsigned n_sinks;
-    bool gated;                 /* a sink listens: it needs the audio */
-    rill_port words;            /* then: the recogniser's output */
+};
+
+/* Reads a port of a part. */
+struct hear_ear {
+    rill_sink *sink;
+    unsigned part, port;
+    bool listens;               /* with a recogniser behind it: it needs the audio */
+    bool texts_only;            /* another ear of this port tells of speech */
+};
+
+struct hear {
+    rill_model_info info;       /* strings are those of a plan that is kept */
+    struct hear_part parts[2];  /* the model, a detector of another one; in lockstep */
+    unsigned n_parts;
+    int audio_port;             /* of the first part; -1: none */
+    struct hear_ear ears[2 * HEAR_PORTS_MAX + HEAR_WORDS_MAX];
+    unsigned n_ears;
+    rill_plan *words[HEAR_WORDS_MAX];       /* recognisers behind the detector */
+    rill_port words_ports[HEAR_WORDS_MAX];
+    unsigned n_words;
     unsigned rate;              /* of the audio */
+    uint64_t n_samples;         /* heard */
     float *frames;
     float speech;               /* the last probability of a detector */
     struct hear_calls calls;
-    double busy_s, worst_s;     /* computing; of one call of the stream */
-    uint64_t n_pulses;
+    double busy_s, worst_s;     /* computing; of one call of a stream */
 };
 
-/* A model with an output of a detector and one of a recogniser runs as two: the recogniser in
+/* A model with outputs of a detector and of recognisers runs as several: the recognisers in
  * utterances only. */
 rill_status hear_open(struct hear *h, const char *model, const struct hear_opts *o,
                       const struct hear_calls *calls, rill_error *reterr);
 void        hear_close(struct hear *h);
-void        hear_push(struct hear *h, const float *x, size_t n);
-void        hear_finish(struct hear *h);
 
-/* The first output of that kind, the recogniser's included; NULL: none. */
+/* What is told does not depend on how the audio is cut. Not OK: the library's, who goes on hears
+ * nothing more. */
+rill_status hear_push(struct hear *h, const float *x, size_t n, rill_error *reterr);
+rill_status hear_finish(struct hear *h, rill_error *reterr);
+
+/* The first output of that kind, the recognisers' included; NULL: none. */
 const rill_port *hear_port(const struct hear *h, rill_port_kind kind);
 #endif

@@ -61,6 +61,26 @@ good "audio and text of one pass" sh -c 'cmp "$1/a.wav" "$1/b.wav" && [ "$(tr "\
 is "edges" "0.040,0.900000,start|0.140,0.000000,end|0.340,0.900000,start|0.480,0.000000,end|0.680,0.900000,start|" \
     sh -c "'$rill' vad -m '$m' '$wav' - | grep -E 'start|end'"
 
+# A detector of another model takes the place of the model's own; what else the model gives stays.
+cp -r "$m" "$dir/other"
+sed 's/hangover_ms = 50/hangover_ms = 150/' "$m/model.conf" >"$dir/other/model.conf"
+is "a detector in front of several outputs" "$text" "$rill" transcribe -m "$m" --vad "$dir/other" "$wav"
+is "its edges alone are told" "3" sh -c "'$rill' transcribe -m '$m' --vad '$dir/other' --json '$wav' | sed -n '/\"speech\"/,\$p' |
+    grep -c start_s | tr -d '\n'"
+"$rill" transcribe -m "$m" --vad "$dir/other" --audio "$dir/v.wav" -o "$dir/text" "$wav"
+good "and the audio of that pass" sh -c 'cmp "$1/v.wav" "$1/b.wav" && [ "$(tr "\n" "|" <"$1/text")" = "$2" ]' - "$dir" "$text"
+is "its model's delay and pulse are its own" "$text" "$rill" transcribe -m "$m" -t 'pulse(symbol: S, pulse: 720)' --vad "$dir/other" "$wav"
+
+# Every recogniser goes behind the detector: its own rules, here none, do not count.
+cp -r "$m" "$dir/twice"
+sed 's/, logp)/, logp, again)/; s/^}/    again = flat * 20.0;\n}/' "$m/graph.nnef" >"$dir/twice/graph.nnef"
+printf '[output.again]\nkind = ctc\ntokens = tokens.txt\nscores = logits\nrule1_ms = 0\nrule2_ms = 0\n' >>"$dir/twice/model.conf"
+twice="[up]|one two|one two|[yes]|one threes|one threes|four|four|"
+is "two recognisers" "$twice" "$rill" transcribe -m "$dir/twice" "$wav"
+is "two, behind another model's detector" "$twice" "$rill" transcribe -m "$dir/twice" --vad "$dir/other" "$wav"
+is "their speech is told once" "3" sh -c "'$rill' transcribe -m '$dir/twice' --json '$wav' | sed -n '/\"speech\"/,\$p' | grep -c start_s | tr -d '\n'"
+is "two that hear everything" "[up]|one two|[yes]|one threes|four|one two one threes four|" "$rill" transcribe -m "$dir/twice" --no-vad "$wav"
+
 # A compiled plan keeps its sinks, and is not parted.
 "$rill" compile "$m" -o "$dir/tones.rill" >/dev/null || fail "compile"
 refused 3 "compiled with a recogniser and other outputs" "$rill" transcribe -m "$dir/tones.rill" "$wav"
