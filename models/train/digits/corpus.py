@@ -5,16 +5,20 @@
 usage: corpus.py DIGITS.tar SOUNDS OUT.npz
 
 DIGITS.tar (.gz, .xz) is the Free Spoken Digit Dataset: DIGIT_SPEAKER_INDEX.wav or .flac in some folder. SOUNDS has the
-G.722 files of Debian's asterisk-core-sounds-en-g722, -es-g722 and -fr-g722 beneath it. Everything else is spoken here by flite, festival and
-espeak-ng. OUT.npz has the samples one after the other (int16), where each clip starts, and a key for each:
+G.722 files of Debian's asterisk-core-sounds-en-g722, -es-g722 and -fr-g722 beneath it, and the texts of the English ones
+(asterisk-core-sounds-en). Everything else is spoken here by flite, festival and espeak-ng. OUT.npz has the samples one
+after the other (int16), where each clip starts, and a key for each:
 
-    SET/SPEAKER/DIGITS/N        SET: fsdd, prompt, synth (a digit); string, fluent (several); other (none, DIGITS is -)
+    SET/SPEAKER/DIGITS/N        SET: fsdd, prompt, synth (a digit); string, fluent (several); other, words (none,
+                                DIGITS is -; words are for the test alone)
 """
 import glob
+import gzip
 import hashlib
 import io
 import os
 import random
+import re
 import subprocess
 import sys
 import tarfile
@@ -32,6 +36,10 @@ WORDS = 'zero one two three four five six seven eight nine'.split()
 # Synthetic voices that no training utterance uses.
 HELD_OUT_VARIANTS = ['f4', 'm7', 'klatt2', 'linda', 'john', 'travis']
 HELD_OUT_FESTIVAL = 'ked_diphone'
+
+LIKE_DIGITS = re.compile(
+    r'\d|\[|\b(zero|oh|o|one|won|two|to|too|three|four|for|five|six|seven|eight|ate|nine|none|hundred)\b|teen\b|ty\b', re.I)
+LEAST_ENGLISH, MOST_ENGLISH = 3200, 56000       # bytes of a prompt; a second is 8000
 
 FLITE = ['kal16', 'awb', 'rms', 'slt']
 ACCENTS = ['en-us', 'en-us', 'en-gb', 'en-gb-scotland', 'en-gb-x-rp', 'en-029', 'en-gb-x-gbclan', 'en-gb-x-gbcwmd']
@@ -130,6 +138,36 @@ def prompts(folder):
             yield key, trim(samples)
 
 
+def english_texts(folder):
+    """name -> what the English voice says, where no digit is in it, nor a word that sounds like one."""
+    for path in glob.glob(f'{folder}/**/core-sounds-en.txt.gz', recursive=True):
+        with gzip.open(path, 'rt') as f:
+            said = [line.rstrip('\n').split(': ', 1) for line in f if ': ' in line]
+        return {name: text for name, text in said if not LIKE_DIGITS.search(text)}
+    sys.exit(f'{folder}: no core-sounds-en.txt.gz')
+
+
+def english_prompts(folder, texts):
+    paths = {}
+    for path in glob.glob(f'{folder}/**/en_*/*.g722', recursive=True):
+        if LEAST_ENGLISH < os.path.getsize(path) < MOST_ENGLISH:
+            paths[os.path.basename(path)[:-5]] = path
+    names = sorted(set(paths) & set(texts))
+    for i in range(0, len(names), 50):
+        for name, samples in zip(names[i:], decode_g722([paths[n] for n in names[i:i + 50]])):
+            yield f'words/allison/-/{name}', trim(samples)
+
+
+def words_without_digits(folder):
+    """English in which no digit is said, by the voice of the prompts and by synthetic ones that training does not hear."""
+    texts, rng = english_texts(folder), random.Random(3)
+    yield from english_prompts(folder, texts)
+    short = sorted(set(t for t in texts.values() if len(t) < 70))
+    for voice in held_out_voices(rng):
+        for i in range(12):
+            yield f'words/{voice.name}/-/{i}', said(voice, rng.choice(short))
+
+
 class Flite:
     def __init__(self, voice, stretch):
         self.name, self.voice, self.stretch = f'flite_{voice}', voice, stretch
@@ -160,37 +198,34 @@ class Espeak:
         subprocess.run(['espeak-ng', *self.args, '-w', path, text], check=True)
 
 
+def said(voice, text):
+    with tempfile.TemporaryDirectory() as folder:
+        voice.say(text, f'{folder}/say.wav')
+        return trim(wav_read(f'{folder}/say.wav'))
+
+
 def spoken(voice, rng, n_strings, n_others=0):
     """Each digit, strings of digits with and without a breath between, and words that are none."""
     words = getattr(voice, 'words', WORDS)
-    with tempfile.TemporaryDirectory() as folder:
-        path = f'{folder}/say.wav'
-
-        def clip(text):
-            voice.say(text, path)
-            return trim(wav_read(path))
-
-        for digit in range(10):
-            yield f'synth/{voice.name}/{digit}/0', clip(words[digit])
-            yield f'synth/{voice.name}/{digit}/1', clip(words[digit] + rng.choice(['?', '!', ',']))
-        for i in range(n_strings):
-            digits = [rng.randrange(10) for _ in range(rng.randint(2, 7))]
-            text = (' ' if i % 2 else ', ').join(words[d] for d in digits)
-            yield f'string/{voice.name}/{"".join(map(str, digits))}/{i}', clip(text)
-        for i in range(n_others):
-            yield f'other/{voice.name}/-/{i}', clip(' '.join(rng.sample(OTHERS, rng.randint(1, 6))))
+    for digit in range(10):
+        yield f'synth/{voice.name}/{digit}/0', said(voice, words[digit])
+        yield f'synth/{voice.name}/{digit}/1', said(voice, words[digit] + rng.choice(['?', '!', ',']))
+    for i in range(n_strings):
+        digits = [rng.randrange(10) for _ in range(rng.randint(2, 7))]
+        text = (' ' if i % 2 else ', ').join(words[d] for d in digits)
+        yield f'string/{voice.name}/{"".join(map(str, digits))}/{i}', said(voice, text)
+    for i in range(n_others):
+        yield f'other/{voice.name}/-/{i}', said(voice, ' '.join(rng.sample(OTHERS, rng.randint(1, 6))))
 
 
 def fluent(voice, rng, n_strings):
     """Strings in one breath, or in two."""
     words = getattr(voice, 'words', WORDS)
-    with tempfile.TemporaryDirectory() as folder:
-        for i in range(n_strings):
-            digits = [rng.randrange(10) for _ in range(rng.randint(2, 7))]
-            breath = rng.randrange(len(digits))
-            text = ''.join(words[d] + (', ' if k == breath else ' ') for k, d in enumerate(digits))
-            voice.say(text, f'{folder}/say.wav')
-            yield f'fluent/{voice.name}/{"".join(map(str, digits))}/{i}', trim(wav_read(f'{folder}/say.wav'))
+    for i in range(n_strings):
+        digits = [rng.randrange(10) for _ in range(rng.randint(2, 7))]
+        breath = rng.randrange(len(digits))
+        text = ''.join(words[d] + (', ' if k == breath else ' ') for k, d in enumerate(digits))
+        yield f'fluent/{voice.name}/{"".join(map(str, digits))}/{i}', said(voice, text)
 
 
 def fluent_voices(rng):
@@ -210,9 +245,14 @@ def voices(rng):
         yield Espeak(rng.choice(ACCENTS), rng.choice(VARIANTS), rng.randint(110, 220), rng.randint(15, 85)), 8, 4
     for _ in range(14):
         yield Espeak(rng.choice(sorted(FOREIGN)), rng.choice(VARIANTS), rng.randint(110, 190), rng.randint(20, 80)), 6, 0
-    yield Festival(HELD_OUT_FESTIVAL), 8, 0
+    for voice in held_out_voices(rng):
+        yield voice, 8, 0
+
+
+def held_out_voices(rng):
+    yield Festival(HELD_OUT_FESTIVAL)
     for variant in HELD_OUT_VARIANTS:
-        yield Espeak(rng.choice(ACCENTS), variant, rng.randint(120, 190), rng.randint(25, 75)), 8, 0
+        yield Espeak(rng.choice(ACCENTS), variant, rng.randint(120, 190), rng.randint(25, 75))
 
 
 def held_out_synth(speaker):
@@ -244,7 +284,7 @@ def main(tar, sounds, out):
     rng = random.Random(2)
     for voice, n_strings in fluent_voices(rng):
         items += fluent(voice, rng, n_strings)
-    save(out, items)
+    save(out, items + list(words_without_digits(sounds)))
 
 
 if __name__ == '__main__':

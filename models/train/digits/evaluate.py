@@ -7,6 +7,7 @@ usage: evaluate.py CORPUS.npz FOLDER RILL MODEL [OPTION...]
 Writes the strings as WAV files to FOLDER/SET (they depend on the corpus alone) and has RILL (the tool) transcribe them
 with MODEL (the folder); options go to the tool. An error is a digit too many, too few or wrong.
 """
+import glob
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import mix
 from net import distance
 
 STRINGS = 150                           # of each set
+CLIPS = 8                               # in a recording without digits
 GAP = (0.0, 0.35)                       # seconds between two digits
 SNRS = (None, 10, 0)                    # dB over the whole string; None: as recorded
 
@@ -70,11 +72,42 @@ def wav_write(path, x):
         f.writeframes((np.clip(x, -1, 1) * 32767).astype(np.int16).tobytes())
 
 
+def without_digits(path):
+    """name -> recordings in which no digit is said"""
+    clips = {'prompts': [], 'synth_words': []}
+    for kind, speaker, _, _, x in corpus.load(path):
+        if kind == 'words':
+            clips['prompts' if speaker == 'allison' else 'synth_words'].append(mix.level(x / 32768, 0.1))
+    pause = np.zeros(corpus.RATE * 3 // 10)
+    return {name: [np.concatenate([y for x in some[i:i + CLIPS] for y in (x, pause)])
+                   for i in range(0, len(some), CLIPS)] for name, some in clips.items()}
+
+
+def make_without_digits(path, folder, voices):
+    for name, recordings in without_digits(path).items():
+        for snr in SNRS:
+            to = folder_of(folder, name, snr)
+            os.makedirs(to, exist_ok=True)
+            for number, x in enumerate(recordings):
+                rng = np.random.default_rng([2027, number])
+                x = x + rng.standard_normal(len(x)) * 1e-4
+                wav_write(f'{to}/{number:03d}.wav', 0.5 * (x if snr is None else noisy(rng, x, snr, voices)))
+
+
+def noise_name(snr):
+    return 'clean' if snr is None else f'{snr}dB'
+
+
+def folder_of(folder, name, snr):
+    return f'{folder}/{name}_{noise_name(snr)}'
+
+
 def make(path, folder):
     voices = mix.Voices(path)
+    make_without_digits(path, folder, voices)
     for name, group in groups(path).items():
         for snr in SNRS:
-            to = f'{folder}/{name}_{"clean" if snr is None else f"{snr}dB"}'
+            to = folder_of(folder, name, snr)
             if os.path.exists(f'{to}/digits.tsv'):
                 continue
             os.makedirs(to, exist_ok=True)
@@ -126,15 +159,31 @@ def score(folder, say, table):
     return 100 * wrong / spoken, 100 * right / STRINGS
 
 
+def heard_a_minute(folder, say):
+    """Digits heard where none is said."""
+    heard = minutes = 0
+    for path in sorted(glob.glob(f'{folder}/*.wav')):
+        with wave.open(path) as f:
+            minutes += f.getnframes() / corpus.RATE / 60
+        heard += len(say(path))
+    return heard / minutes
+
+
+def report_without_digits(folder, say):
+    print('\n| no digits | noise | digits heard a minute |\n|---|---|---|')
+    for name in ('prompts', 'synth_words'):
+        for snr in SNRS:
+            print(f'| {name} | {noise_name(snr)} | {heard_a_minute(folder_of(folder, name, snr), say):.1f} |', flush=True)
+
+
 def report(folder, say):
     tables = {}
     print('| strings | noise | digits wrong | strings right |\n|---|---|---|---|')
     for name in ('held_out', 'seen', 'synth', 'synth_fluent'):
         for snr in SNRS:
-            noise = 'clean' if snr is None else f'{snr}dB'
-            table = tables.setdefault((name, noise), np.zeros((11, 11), int))
-            errors, right = score(f'{folder}/{name}_{noise}', say, table)
-            print(f'| {name} | {noise} | {errors:.1f} % | {right:.0f} % |', flush=True)
+            table = tables.setdefault((name, noise_name(snr)), np.zeros((11, 11), int))
+            errors, right = score(folder_of(folder, name, snr), say, table)
+            print(f'| {name} | {noise_name(snr)} | {errors:.1f} % | {right:.0f} % |', flush=True)
     for key in (('held_out', 'clean'), ('held_out', '10dB')):
         print(f'\n{" ".join(key)}: digit said (down), digit heard (across), - is nothing\n\n| |' +
               ' | '.join('0123456789-') + ' |\n' + '|---' * 12 + '|')
@@ -144,7 +193,8 @@ def report(folder, say):
 
 def main(path, folder, rill, model, *options):
     make(path, folder)
-    report(folder, lambda wav: transcribed(rill, model, wav, options))
+    for table in (report, report_without_digits):
+        table(folder, lambda wav: transcribed(rill, model, wav, options))
 
 
 if __name__ == '__main__':

@@ -42,7 +42,7 @@ class Voices:
                     self.real.setdefault(speaker, {}).setdefault(int(digits), []).append(x)
             elif kind == 'prompt':
                 self.prompt.setdefault(speaker, {}).setdefault(int(digits), []).append(x)
-            elif not corpus.held_out_synth(speaker):
+            elif kind == 'synth' and not corpus.held_out_synth(speaker):
                 self.synth.setdefault(speaker, {}).setdefault(int(digits), []).append(x)
 
     def speaker(self, rng):

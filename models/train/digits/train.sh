@@ -11,7 +11,8 @@ shards=96
 export OMP_NUM_THREADS=1
 mkdir -p "$folder"
 
-"$here/../fetch.sh" "$folder" asterisk-core-sounds-en-g722 asterisk-core-sounds-es-g722 asterisk-core-sounds-fr-g722
+"$here/../fetch.sh" "$folder" asterisk-core-sounds-en asterisk-core-sounds-en-g722 asterisk-core-sounds-es-g722 \
+    asterisk-core-sounds-fr-g722
 [ -e "$folder/corpus.npz" ] || "$here/corpus.py" "$digits" "$folder/unpacked" "$folder/corpus.npz"
 "$here/mix.py" "$folder/corpus.npz" "$folder/shards" 0 $shards &
 "$here/train.py" "$folder/shards" "$folder/net" 13000
