@@ -7,6 +7,7 @@
 #include "tools/hear.h"
 #include "tools/mic.h"
 #include "tools/ring.h"
+#include "tools/terminal.h"
 #include "tools/tool.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@
 #define RING_SAMPLES ((size_t) 1 << 17)
 #define RESAMPLE_QUALITY 7
 #define PIECE_SAMPLES 1024
+#define CUT_MARK "..."          /* before what is left of a text that is wider than the terminal */
 
 struct live {
     const struct command *cmd;
@@ -198,7 +200,19 @@ static void event_json(const struct live *l, const rill_event *e)
     json_decref(o);
 }
 
-/* A partial stands on the line until the next takes its place; the final stays. */
+/* Stands on the line until the next takes its place: its end, one column short of a full line, which
+ * a terminal would go on from. */
+static void partial_show(const char *text)
+{
+    unsigned columns;
+    terminal_size(&columns, NULL);
+    const char *tail = terminal_tail(text, columns - 1);
+    bool marked = tail > text && columns > 2 * (unsigned) strlen(CUT_MARK);
+    if (marked)
+        tail = terminal_tail(text, columns - 1 - (unsigned) strlen(CUT_MARK));
+    printf("\r\033[K%s%s", marked ? CUT_MARK : "", tail);
+}
+
 static void on_event(void *arg, const rill_event *e)
 {
     const struct live *l = arg;
@@ -206,7 +220,7 @@ static void on_event(void *arg, const rill_event *e)
     if (l->json)
         event_json(l, e);
     else if (e->kind == RILL_EVENT_PARTIAL && tty)
-        printf("\r\033[K%.200s", e->text);
+        partial_show(e->text);
     else if (e->kind == RILL_EVENT_FINAL)
         printf("%s%s\n", tty ? "\r\033[K" : "", e->text);
     else if (e->kind == RILL_EVENT_KEYWORD)
@@ -418,6 +432,7 @@ const struct command cmd_live = {
                "the device adds its own)\n"
                "and the real-time factor once a second. A model that gives speech probabilities "
                "shows them; words that it\n"
-               "hears appear as they are said, each line once more when it is certain.",
+               "hears appear as they are said, on a terminal the newest that fit in a line, and "
+               "whole when they are certain.",
     .run = live_run,
 };

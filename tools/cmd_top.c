@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rill top: what the daemon's models and streams do, as a live table. */
+#include "tools/terminal.h"
 #include "tools/tool.h"
 #include "tools/top.h"
 
@@ -8,7 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -57,14 +57,6 @@ static void stop_self(void)
     terminal_enter();
 }
 
-static void size_get(unsigned *columns, unsigned *lines)
-{
-    struct winsize w = { 0 };
-    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col && w.ws_row;
-    *columns = known ? w.ws_col : 80;
-    *lines = known ? w.ws_row : 24;
-}
-
 /* ---- looking ---- */
 
 struct top {
@@ -91,7 +83,7 @@ static int look(struct top *t)
 static void draw(struct top *t)
 {
     unsigned columns, lines;
-    size_get(&columns, &lines);
+    terminal_size(&columns, &lines);
     fputs("\033[H", stdout);
     top_print(&t->looks[t->at], stdout, columns, lines > 1 ? lines - 1 : 1, t->sort, "\033[K\n");
     fputs("\033[J", stdout);

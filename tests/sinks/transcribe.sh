@@ -127,6 +127,17 @@ ALSA
     export ALSA_CONFIG_PATH="$dir/asound.conf" ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
     is "live" "[up] 0.90|one two|[yes] 0.90|one threes|four|" \
         sh -c "'$rill' live -m '$m' --in-device rillmic --seconds 1 --out '$dir/live.wav' | head -n 5"
+    # On a terminal of 30 columns partials show their end in one line, and finals are whole.
+    cp -r "$dir/tones" "$dir/wide"
+    e10=éééééééééé
+    sed "s/one 1/$e10$e10${e10}one 1/; s/three 4/$e10$e10$e10$e10$e10$e10$e10$e10$e10$e10$e10${e10}three 4/" "$dir/tones/tokens.txt" >"$dir/wide/tokens.txt"
+    sed '/output.prob/,/debounce/d' "$dir/tones/model.conf" >"$dir/wide/model.conf"
+    if command -v script >/dev/null; then
+        shown="...$e10${e10}éééone|...$e10${e10}éone t|...$e10éééééééééone two|$e10$e10${e10}one two||...$e10${e10}éééone|"
+        is "live, on a terminal" "$shown...$e10${e10}éthree|" sh -c "script -qec \"stty cols 30; '$rill' live -m '$dir/wide' \
+            --in-device rillmic --seconds 1 --out '$dir/live.wav'\" /dev/null </dev/null | tr -d '\033\n' | tr '\r' '\n' |
+            sed 's/^\[K//' | sed 1d | head -n 7"
+    fi
     is "live, partials" "one|one t|one two|one|one three|one threes|four|" sh -c "'$rill' live -m '$m' --in-device rillmic --seconds 1 \
         --json --out '$dir/live.wav' | sed -n 's/.*\"partial\".*\"text\":\"\([a-z ]*\)\".*/\1/p' | head -n 7"
 fi
