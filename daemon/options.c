@@ -51,10 +51,11 @@ bool option_take(struct stream_options *o, const char *key, const char *value)
     size_t i = option_find(key);
     char *end;
     double v = strtod(value, &end);
-    if (i == N_OPTIONS || end == value || *end || !(v >= table[i].min && v <= table[i].max))
+    if (i == N_OPTIONS || end == value || *end || strpbrk(value, "xX") ||
+        !(v >= table[i].min && v <= table[i].max) || (!table[i].is_real && v != floor(v)))
         return false;
     o->given |= 1u << i;
-    o->value[i] = table[i].is_real ? v : floor(v);
+    o->value[i] = v;
     return true;
 }
 

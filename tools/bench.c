@@ -18,7 +18,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "no-scan-reuse", 0, OPT_FLAG, &no_scan_reuse, NULL,
           "look up sizes and places in every iteration of a loop, to compare" },
         { "profile", 0, OPT_FLAG, &profile, NULL, "also the time of each step, slowest first" },
-        { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, UINT32_MAX), "N",
+        { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, INT32_MAX), "N",
           "input frames a pulse (default: as few as the model allows)" },
         { "streams", 0, OPT_TEXT, &streams, "N,N,..",
           "so many streams together: us of each, beside one by one" },

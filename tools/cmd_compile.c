@@ -65,7 +65,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     const struct opt table[] = {
         { "output", 'o', OPT_TEXT, &to, "FILE.rill",
           "where to write; takes the place of a file that is there" },
-        { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, UINT32_MAX), "N",
+        { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, INT32_MAX), "N",
           "input frames a pulse (default: as few as the model allows)" },
         OPEN_OPTS(oo),
         { 0 },

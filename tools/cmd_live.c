@@ -200,8 +200,8 @@ static void event_json(const struct live *l, const rill_event *e)
     json_decref(o);
 }
 
-/* Stands on the line until the next takes its place: its end, one column short of a full line, which
- * a terminal would go on from. */
+/* Stands on the line until the next takes its place: its end, one column short of a full line,
+ * which a terminal would go on from. */
 static void partial_show(const char *text)
 {
     unsigned columns;

@@ -280,8 +280,8 @@ const struct command cmd_transcribe = {
     .details =
         "IN is WAV or FLAC of any rate from 8 to 192 kHz; several channels are mixed to one. Where "
         "the model also says\n"
-        "where speech is, or --vad names one that does, the recogniser runs in utterances only. What "
-        "else the model\n"
+        "where speech is, or --vad names one that does, the recogniser runs in utterances only. "
+        "What else the model\n"
         "gives, keywords or audio, comes all the same.",
     .run = run,
 };

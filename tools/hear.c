@@ -203,7 +203,7 @@ static rill_status ear_listen(struct hear *h, struct hear_ear *e, unsigned k,
     return RILL_OK;
 }
 
-/* The first recogniser goes behind the detector's ear, each further one behind an ear of its own. */
+/* The first recogniser goes behind the detector's ear, each further one behind one of its own. */
 static rill_status words_open(struct hear *h, const struct hear_opts *o, rill_error *err)
 {
     unsigned part = h->n_parts - 1, vad = (unsigned) port_find(&h->parts[part], RILL_PORT_VAD);

@@ -17,8 +17,8 @@ struct hear_calls {
 
 struct hear_opts {
     struct open_opts open;
-    const char *detector;       /* model of a detector in front of the recognisers, in the place of the
-                                   model's own; NULL: that one, if it has one */
+    const char *detector;       /* model of a detector in front of the recognisers, in the place of
+                                   the model's own; NULL: that one, if it has one */
     bool whole;                 /* the recognisers hear everything, in silence too */
     int64_t beam;               /* of all outputs that have one, at most RILL_BEAM_MAX; 0: as the
                                    model says */

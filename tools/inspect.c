@@ -240,7 +240,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "no-body-substitution", 0, OPT_FLAG, &keep_bodies, NULL, NULL },
         { "profile", 0, OPT_FLAG, &profile, NULL,
           "run a second of noise, print the time of each step, slowest first" },
-        { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, UINT32_MAX), "N",
+        { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, INT32_MAX), "N",
           "input frames a pulse (default: as few as the model allows)" },
         { 0 },
     };

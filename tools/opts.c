@@ -103,8 +103,8 @@ static int value_fail(const struct command *cmd, const struct opt *o, const char
         snprintf(why, sizeof why, "--%s is a whole number from %lld to %lld, not ", o->name,
                  (long long) whole->least, (long long) whole->most);
     else if (o->kind == OPT_REAL)
-        snprintf(why, sizeof why, "--%s is a number from %.10g to %.10g, not ", o->name, real->least,
-                 real->most);
+        snprintf(why, sizeof why, "--%s is a number from %.10g to %.10g, not ", o->name,
+                 real->least, real->most);
     else
         snprintf(why, sizeof why, "--%s may be given %d times, which is before ", o->name,
                  OPT_LIST_MAX);

@@ -39,8 +39,8 @@ struct opt_real { double *to, least, most; };
 #define REAL_FROM_TO(to, least, most) (&(struct opt_real) { to, least, most })
 #define OPT_YEAR_S 31536000     /* the longest that a command is told to last */
 
-/* One option of a command: to points to bool, struct opt_int, struct opt_real, const char * or struct
- * opt_list. Values that are not given stay as they are, out of the range too. */
+/* One option of a command: to points to bool, struct opt_int, struct opt_real, const char * or
+ * struct opt_list. Values that are not given stay as they are, out of the range too. */
 struct opt {
     const char *name;       /* long name; NULL ends the table */
     char letter;            /* 0: none */
@@ -61,8 +61,8 @@ int tool_fail(const struct command *cmd, int code, const char *fmt, ...);
 /* with the exit code of err->status */
 int tool_fail_status(const struct command *cmd, const rill_error *err);
 
-/* The exit code of a command that ended with code: with words another one where that was TOOL_OK and
- * standard output did not take everything. */
+/* The exit code of a command that ended with code: with words another one where that was TOOL_OK
+ * and standard output did not take everything. */
 int tool_end(int code);
 
 /* A cell of a table of commas, in quotes where it has to be. */

@@ -124,12 +124,12 @@ static int by_name(const void *a, const void *b)
     return c ? c : (x->serial > y->serial) - (x->serial < y->serial);
 }
 
-#define BY(key, value)                                                                              \
-    static int by_##key(const void *a, const void *b)                                               \
-    {                                                                                               \
-        const struct top_row *x = a, *y = b;                                                        \
-        int c = descending((double) x->value, (double) y->value);                                   \
-        return c ? c : by_name(a, b);                                                               \
+#define BY(key, value)                                                                             \
+    static int by_##key(const void *a, const void *b)                                              \
+    {                                                                                              \
+        const struct top_row *x = a, *y = b;                                                       \
+        int c = descending((double) x->value, (double) y->value);                                  \
+        return c ? c : by_name(a, b);                                                              \
     }
 BY(rtf, rtf)
 BY(wait, wait_us)

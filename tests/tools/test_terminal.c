@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a text stands in a line of a terminal: its end, whole characters, never more than fits. */
+/* What of a text stands in a line of a terminal: its end, whole characters, never more than
+ * fits. */
 #include "tests/check.h"
 #include "tools/terminal.h"
 
