@@ -8,6 +8,7 @@
 
 #define PARTIAL_QUEUE_BYTES 4096        /* more waits to be read: a partial waits, too */
 #define TEXT_OVERHEAD_BYTES 64          /* of a Transcript without words around its text */
+#define WORD_OVERHEAD_BYTES 40          /* of each of its words */
 
 bool events_make(struct session *s)
 {
@@ -45,36 +46,9 @@ static char *text_of(const char *s)
     return (char *) (uintptr_t) s;
 }
 
-/* A final that no frame holds, in several messages that are alike but for the text; cut between
- * words where it can be. */
-static void pieces_send(struct conn *c, Rill__ServerFrame *f, const char *text, char *piece)
-{
-    size_t most = c->max_frame_bytes - TEXT_OVERHEAD_BYTES;
-    for (size_t left = strlen(text), n; left; left -= n, text += n) {
-        n = left < most ? left : most;
-        while (n < left && n && text[n - 1] != ' ')
-            n--;
-        for (n = n ? n : most; n < left && (text[n] & 0xc0) == 0x80;)
-            n--;
-        memcpy(piece, text, n);
-        piece[n - (n < left && text[n - 1] == ' ')] = '\0';
-        f->text->text = piece;
-        conn_send(c, 0, f);
-    }
-}
-
-/* The last `most` bytes, from a whole character on: what is new in a partial. */
-static char *text_end(const char *text, size_t most)
-{
-    size_t n = strlen(text);
-    text += n > most ? n - most : 0;
-    while ((*text & 0xc0) == 0x80)
-        text++;
-    return text_of(text);
-}
-
-/* Words go where the message has no room for them. */
-static void transcript_send(struct conn *c, uint32_t id, const rill_event *e, char *piece)
+/* A part of a text that a frame holds, of which `text` is the part. */
+static void part_send(struct conn *c, uint32_t id, const rill_event *e,
+                      const struct heard_part *part, const char *text)
 {
     Rill__Word words[HEARD_WORDS_MAX], *list[HEARD_WORDS_MAX];
     Rill__Transcript a = RILL__TRANSCRIPT__INIT;
@@ -83,29 +57,41 @@ static void transcript_send(struct conn *c, uint32_t id, const rill_event *e, ch
     a.seg = e->segment;
     a.final = e->kind == RILL_EVENT_FINAL;
     a.stability = e->stability;
-    a.text = text_of(e->text);
-    a.pos = e->pos;
+    a.text = text_of(text);
+    a.pos = part->n_words ? part->words[0].pos : e->pos;
     a.words = list;
-    a.n_words = e->n_words;
-    for (uint32_t i = 0; i < e->n_words; i++) {
+    a.n_words = part->n_words;
+    for (uint32_t i = 0; i < part->n_words; i++) {
         list[i] = &words[i];
         rill__word__init(&words[i]);
-        words[i].text = text_of(e->words[i].text);
-        words[i].pos = e->words[i].pos;
-        words[i].end_pos = e->words[i].end_pos;
-        words[i].confidence = e->words[i].confidence;
+        words[i].text = text_of(part->words[i].text);
+        words[i].pos = part->words[i].pos;
+        words[i].end_pos = part->words[i].end_pos;
+        words[i].confidence = part->words[i].confidence;
     }
     f.m_case = RILL__SERVER_FRAME__M_TEXT;
     f.text = &a;
-    if (rill__server_frame__get_packed_size(&f) > c->max_frame_bytes)
-        a.n_words = 0;
-    if (rill__server_frame__get_packed_size(&f) > c->max_frame_bytes && a.final) {
-        pieces_send(c, &f, e->text, piece);
+    conn_send(c, 0, &f);
+}
+
+/* A partial in one message, a final in as many as it takes. */
+static void transcript_send(struct conn *c, uint32_t id, const rill_event *e, char *piece)
+{
+    const struct heard_room room = { .bytes = c->max_frame_bytes - TEXT_OVERHEAD_BYTES,
+                                     .word_bytes = WORD_OVERHEAD_BYTES,
+                                     .words = HEARD_WORDS_MAX };
+    struct heard_told told = { .begun = false };
+    struct heard_part part;
+    if (e->kind == RILL_EVENT_PARTIAL) {
+        heard_newest(e, &room, &part);      /* to the end of its text */
+        part_send(c, id, e, &part, part.text);
         return;
     }
-    if (rill__server_frame__get_packed_size(&f) > c->max_frame_bytes)
-        a.text = text_end(e->text, c->max_frame_bytes - TEXT_OVERHEAD_BYTES);
-    conn_send(c, 0, &f);
+    while (heard_part(e, &room, &told, &part)) {
+        memcpy(piece, part.text, part.n_bytes);
+        piece[part.n_bytes] = '\0';
+        part_send(c, id, e, &part, piece);
+    }
 }
 
 static void keyword_send(struct conn *c, uint32_t id, const rill_event *e)

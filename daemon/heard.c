@@ -94,7 +94,7 @@ void heard_reset(struct heard *h, uint64_t pos)
             rill_sink_reset(h->list[i].sink, pos);
     if (h->edges)
         rill_sink_reset(h->edges, pos);
-    h->finished = false;
+    h->finished = h->tells = false;
 }
 
 rill_status heard_check(const struct lane_model *m, rill_error *reterr)
@@ -113,6 +113,102 @@ rill_status heard_check(const struct lane_model *m, rill_error *reterr)
     return status;
 }
 
+/* ---- parts ---- */
+
+/* Where word k of a text ends, if it begins at that byte or behind a space there; 0: it does not. */
+static size_t word_end(const rill_event *e, uint32_t k, size_t at)
+{
+    size_t n = k < e->n_words ? strlen(e->words[k].text) : 0;
+    for (; n; at++) {
+        if (!strncmp(e->text + at, e->words[k].text, n))
+            return at + n;
+        if (e->text[at] != ' ')
+            break;
+    }
+    return 0;
+}
+
+/* Where a part of at most so many bytes ends: at a space where it can, else between characters. */
+static size_t text_cut(const char *text, size_t from, size_t until, size_t most)
+{
+    size_t n = from + most;
+    if (until - from <= most)
+        return until;
+    while (n > from && text[n] != ' ')
+        n--;
+    if (n > from)
+        return n;
+    for (n = from + most; n > from && (text[n] & 0xc0) == 0x80;)
+        n--;
+    return n > from ? n : from + most;
+}
+
+/* The end of as many words as there is room for; their number is added to *words. */
+static size_t words_fit(const rill_event *e, const struct heard_room *room, size_t from,
+                        uint32_t *words)
+{
+    size_t end = from, besides = 0, next;
+    for (uint32_t n = 0; n < room->words && (next = word_end(e, *words, end)); n++, ++*words) {
+        besides += room->word_bytes + strlen(e->words[*words].text);
+        if (next - from + besides > room->bytes)
+            break;
+        end = next;
+    }
+    return end;
+}
+
+bool heard_part(const rill_event *e, const struct heard_room *room, struct heard_told *told,
+                struct heard_part *ret)
+{
+    size_t from = told->bytes, end = from;
+    uint32_t words = told->words;
+    if (told->begun && !e->text[from])
+        return false;
+    told->begun = true;
+    if (from >= told->bare_end)
+        end = words_fit(e, room, from, &words);
+    *ret = (struct heard_part) { .text = e->text + from,
+                                 .words = e->words + told->words,
+                                 .n_words = words - told->words };
+    if (end == from) {
+        if (from >= told->bare_end && (told->bare_end = word_end(e, words, from)))
+            words++;
+        if (from >= told->bare_end)
+            told->bare_end = from + strlen(e->text + from);
+        end = text_cut(e->text, from, told->bare_end, room->bytes);
+    }
+    told->words = words;
+    told->bytes = end + (e->text[end] == ' ');
+    ret->n_bytes = end - from;
+    return true;
+}
+
+void heard_newest(const rill_event *e, const struct heard_room *room, struct heard_part *ret)
+{
+    struct heard_told told = { .begun = false };
+    size_t n = strlen(e->text);
+    heard_part(e, room, &told, ret);
+    if (ret->n_bytes == n)
+        return;
+    const char *text = e->text + (n > room->bytes ? n - room->bytes : 0);
+    while ((*text & 0xc0) == 0x80)
+        text++;
+    *ret = (struct heard_part) { .text = text, .n_bytes = strlen(text) };
+}
+
+void heard_next(struct heard *h, struct heard_part *ret)
+{
+    static const struct heard_room room = { .bytes =
+                                                HEARD_EVENT_BYTES - sizeof(struct heard_head) - 1,
+                                            .word_bytes = sizeof(struct heard_word) + 1,
+                                            .words = HEARD_WORDS_MAX };
+    if (h->event.kind == RILL_EVENT_PARTIAL)
+        heard_newest(&h->event, &room, ret);
+    else
+        heard_part(&h->event, &room, &h->told, ret);
+    h->tells = h->event.kind == RILL_EVENT_FINAL && h->event.text[h->told.bytes];
+}
+
 /* ---- bytes ---- */
 
 static size_t put(struct heard *h, size_t at, const void *from, size_t n)
@@ -121,7 +217,7 @@ static size_t put(struct heard *h, size_t at, const void *from, size_t n)
     return at + n;
 }
 
-size_t heard_write(struct heard *h, const rill_event *e)
+size_t heard_write(struct heard *h, const rill_event *e, const struct heard_part *part)
 {
     struct heard_head head = { .kind = e->kind,
                                .rule = e->rule,
@@ -129,23 +225,16 @@ size_t heard_write(struct heard *h, const rill_event *e)
                                .end_pos = e->end_pos,
                                .score = e->score,
                                .stability = e->stability,
-                               .segment = e->segment };
-    size_t most = HEARD_EVENT_BYTES - sizeof head - 1, n = strlen(e->text);
-    n = n < most ? n : most;
-    while (n && (e->text[n] & 0xc0) == 0x80)        /* between characters */
-        n--;
-    head.text_bytes = (uint32_t) n + 1;
-    size_t at = put(h, sizeof head, e->text, n);
+                               .segment = e->segment,
+                               .n_words = part->n_words,
+                               .text_bytes = (uint32_t) part->n_bytes + 1 };
+    size_t at = put(h, put(h, 0, &head, sizeof head), part->text, part->n_bytes);
     h->buf[at++] = 0;
-    for (uint32_t i = 0; i < e->n_words && i < HEARD_WORDS_MAX; i++) {
-        const rill_word *w = &e->words[i];
+    for (uint32_t i = 0; i < part->n_words; i++) {
+        const rill_word *w = &part->words[i];
         struct heard_word x = { w->pos, w->end_pos, w->confidence, (uint32_t) strlen(w->text) + 1 };
-        if (HEARD_EVENT_BYTES - at < sizeof x + x.text_bytes)
-            break;
         at = put(h, put(h, at, &x, sizeof x), w->text, x.text_bytes);
-        head.n_words++;
     }
-    memcpy(h->buf, &head, sizeof head);
     return at;
 }
 

@@ -10,8 +10,7 @@
 #include <rill.h>
 
 #define HEARD_PORTS_MAX 8
-#define HEARD_EVENT_BYTES                                                                          \
-    ((size_t) 65536) /* of one event; words without room are left out, then the rest of a text */
+#define HEARD_EVENT_BYTES ((size_t) 65536)      /* of one event, or of a part of a long final */
 #define HEARD_RING_BYTES (2 * HEARD_EVENT_BYTES)
 #define HEARD_WORDS_MAX 1024
 
@@ -37,6 +36,29 @@ struct heard_word {
     uint32_t text_bytes;
 };
 
+/* For a part of a text: bytes of that and of its words, each of which takes word_bytes besides its
+ * letters. */
+struct heard_room {
+    size_t bytes, word_bytes;
+    uint32_t words;
+};
+
+/* How much of an event was told; zero: nothing. */
+struct heard_told {
+    uint32_t words;
+    size_t bytes;
+    size_t bare_end;                /* until there the text is told without its word */
+    bool begun;
+};
+
+/* A part of a text with the words in it. */
+struct heard_part {
+    const char *text;
+    size_t n_bytes;
+    const rill_word *words;
+    uint32_t n_words;
+};
+
 struct heard_source {
     struct heard_port port;
     rill_sink *sink;                /* NULL: nobody wants it; its frames are dropped */
@@ -50,6 +72,9 @@ struct heard {
     rill_sink *listener;            /* one of the list, which needs the audio; NULL: none */
     struct ring bytes;
     unsigned char *buf;             /* HEARD_EVENT_BYTES of the worker */
+    rill_event event;               /* a final that is being told: */
+    struct heard_told told;
+    bool tells;                     /* there is more of it */
     bool finished;
 };
 
@@ -69,8 +94,20 @@ void heard_reset(struct heard *h, uint64_t pos);     /* pos: of the next frame, 
 /* All sinks of the model are made once, so that a bad one fails when it is loaded. */
 rill_status heard_check(const struct lane_model *m, rill_error *reterr);
 
-/* Bytes of an event, at most HEARD_EVENT_BYTES, in h->buf. */
-size_t heard_write(struct heard *h, const rill_event *e);
+/* The next part of an event; false: all was told. Parts are of whole words, the space between two
+ * parts is in neither; but a word for which there is no room beside its text is in texts alone. An
+ * event without a text is one part. */
+bool heard_part(const rill_event *e, const struct heard_room *room, struct heard_told *told,
+                struct heard_part *ret);
+
+/* All of a partial; without room for that its text alone, without room for that the text's end. */
+void heard_newest(const rill_event *e, const struct heard_room *room, struct heard_part *ret);
+
+/* The next part of h->event that HEARD_EVENT_BYTES hold; h->tells: whether there is more. */
+void heard_next(struct heard *h, struct heard_part *ret);
+
+/* Bytes of an event with such a part of its text, at most HEARD_EVENT_BYTES, in h->buf. */
+size_t heard_write(struct heard *h, const rill_event *e, const struct heard_part *part);
 
 /* The event in n bytes; words: HEARD_WORDS_MAX places that *ret points to. */
 void heard_read(const unsigned char *bytes, size_t n, rill_event *ret, rill_word *words);

@@ -174,26 +174,36 @@ uint64_t lane_pos_in(const struct lane *l, uint64_t at)
     return l->seg_in_pos + at / rate * l->opts.in_rate + at % rate * l->opts.in_rate / rate;
 }
 
-/* Bytes of an event of this segment. The caller has checked the room. */
-static void event_emit(struct lane *l, const rill_event *e)
+/* The next part of what is being told. The caller has checked the room. */
+static void part_emit(struct lane *l)
 {
     rill_word words[HEARD_WORDS_MAX];
-    rill_event x = *e;
-    x.pos = lane_pos_in(l, e->pos);
-    x.end_pos = lane_pos_in(l, e->end_pos);
-    x.n_words = e->n_words < HEARD_WORDS_MAX ? e->n_words : HEARD_WORDS_MAX;
-    x.words = words;
-    for (uint32_t i = 0; i < x.n_words; i++) {
-        words[i] = e->words[i];
-        words[i].pos = lane_pos_in(l, e->words[i].pos);
-        words[i].end_pos = lane_pos_in(l, e->words[i].end_pos);
+    struct heard_part part;
+    heard_next(&l->heard, &part);
+    rill_event x = l->heard.event;
+    for (uint32_t i = 0; i < part.n_words; i++) {
+        words[i] = part.words[i];
+        words[i].pos = lane_pos_in(l, part.words[i].pos);
+        words[i].end_pos = lane_pos_in(l, part.words[i].end_pos);
     }
-    size_t n = heard_write(&l->heard, &x);
+    x.pos = part.n_words ? words[0].pos : lane_pos_in(l, x.pos);
+    x.end_pos = part.n_words ? words[part.n_words - 1].end_pos : lane_pos_in(l, x.end_pos);
+    part.words = words;
+    size_t n = heard_write(&l->heard, &x, &part);
     struct lane_rec r = {
         .kind = LANE_HEARD, .n = (uint32_t) n, .pos = x.pos, .end_pos = x.end_pos
     };
     ring_write(&l->heard.bytes, l->heard.buf, n);
     ring_write(&l->recs, &r, 1);
+}
+
+/* Of an event of this segment the first part, mostly all of it. The rest follows before the sink
+ * that made it is touched again. */
+static void event_emit(struct lane *l, const rill_event *e)
+{
+    l->heard.event = *e;
+    l->heard.told = (struct heard_told) { .begun = false };
+    part_emit(l);
 }
 
 static bool event_wanted(const struct lane *l, const struct heard_source *from,
@@ -239,7 +249,7 @@ static void vad_emit(struct lane *l, float prob)
         ring_write(&l->recs, &r, 1);
 }
 
-/* Whatever one frame of a source says, has room. */
+/* Whatever one frame of a source says, or a part of it, has room. */
 static bool heard_has_room(const struct lane *l)
 {
     return ring_room(&l->recs) >= RECS_SPARE + 4 &&
@@ -254,6 +264,10 @@ static bool source_step(struct lane *l, struct heard_source *x, bool *ret_stalle
     if (!heard_has_room(l)) {
         *ret_stalled = true;
         return false;
+    }
+    if (l->heard.tells) {
+        part_emit(l);
+        return true;
     }
     if (x->sink && rill_sink_next(x->sink, &e) == RILL_OK) {
         if (event_wanted(l, x, e.kind))

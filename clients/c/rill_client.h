@@ -114,7 +114,7 @@ struct rill_client_word {
 };
 
 struct rill_client_text {
-    uint32_t stream, segment;       /* segment counts finals */
+    uint32_t stream, segment;       /* counts finals; a long one comes in parts of one segment */
     bool final;                     /* false: takes the place of the one before */
     float stability;
     uint64_t pos;                   /* input rate */

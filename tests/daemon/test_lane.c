@@ -94,6 +94,77 @@ static void test_probe_hiccups(void)
     rill_model_free(m);
 }
 
+/* The parts of a text, told with < > around each and its words behind it. */
+static void parts_tell(char *to, size_t cap, const rill_event *e, const struct heard_room *room)
+{
+    struct heard_told told = { .begun = false };
+    struct heard_part p;
+    size_t at = 0;
+    while (heard_part(e, room, &told, &p) && at + 64 < cap) {
+        size_t takes = p.n_bytes;
+        at += (size_t) snprintf(to + at, cap - at, "<%.*s>", (int) p.n_bytes, p.text);
+        for (uint32_t i = 0; i < p.n_words && at + 64 < cap; i++) {
+            takes += room->word_bytes + strlen(p.words[i].text);
+            at += (size_t) snprintf(to + at, cap - at, " %s", p.words[i].text);
+        }
+        CHECK(takes <= room->bytes && p.n_words <= room->words, "%s: %zu bytes", to, takes);
+    }
+}
+
+static void test_text_parts(void)
+{
+    static const struct {
+        const char *text, *words[8];
+        struct heard_room room;
+        const char *want;
+    } cases[] = {
+        { "", { NULL }, { 20, 4, 9 }, "<>" },
+        { "one two three", { "one", "two", "three" }, { 36, 4, 9 }, "<one two three> one two three" },
+        { "one two three", { "one", "two", "three" }, { 35, 4, 9 }, "<one two> one two<three> three" },
+        { "one two three", { "one", "two", "three" }, { 40, 4, 1 },
+          "<one> one<two> two<three> three" },
+        { "onetwothree", { "one", "two", "three" }, { 22, 4, 9 }, "<onetwo> one two<three> three" },
+        /* a word that takes more than there is */
+        { "a 0123456789 b", { "a", "0123456789", "b" }, { 12, 4, 9 }, "<a> a<0123456789><b> b" },
+        { "a 0123456789 b", { "a", "0123456789", "b" }, { 8, 4, 9 }, "<a> a<01234567><89><b> b" },
+        { "aaaaaaaaaaaa a", { "aaaaaaaaaaaa", "a" }, { 8, 4, 9 }, "<aaaaaaaa><aaaa><a> a" },
+        /* without words */
+        { "a bc def ghij", { NULL }, { 8, 4, 9 }, "<a bc def><ghij>" },
+        { "\xc3\xa4\xc3\xb6\xc3\xbc", { NULL }, { 5, 4, 9 }, "<\xc3\xa4\xc3\xb6><\xc3\xbc>" },
+        /* words of another text */
+        { "one two", { "two", "one" }, { 20, 4, 9 }, "<one two>" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rill_word words[8] = { { .text = NULL } };
+        char got[512] = "";
+        rill_event e = { .kind = RILL_EVENT_FINAL, .text = cases[i].text, .words = words };
+        for (; e.n_words < 8 && cases[i].words[e.n_words]; e.n_words++)
+            words[e.n_words].text = cases[i].words[e.n_words];
+        parts_tell(got, sizeof got, &e, &cases[i].room);
+        CHECK(!strcmp(got, cases[i].want), "'%s' in %zu: %s, not %s", cases[i].text,
+              cases[i].room.bytes, got, cases[i].want);
+    }
+}
+
+/* Of a partial there is one part: all of it, its text, the end of that. */
+static void test_text_newest(void)
+{
+    static const rill_word words[] = { { .text = "one" }, { .text = "two" } };
+    const rill_event e = { .kind = RILL_EVENT_PARTIAL, .text = "one two", .words = words,
+                           .n_words = 2 };
+    static const struct { size_t bytes; const char *text; uint32_t n_words; } cases[] = {
+        { 21, "one two", 2 }, { 20, "one two", 0 }, { 7, "one two", 0 }, { 5, "e two", 0 }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct heard_room room = { cases[i].bytes, 4, 9 };
+        struct heard_part p;
+        heard_newest(&e, &room, &p);
+        CHECK(!strcmp(p.text, cases[i].text) && p.n_bytes == strlen(p.text) &&
+                  p.n_words == cases[i].n_words,
+              "in %zu: '%s', %u words", cases[i].bytes, p.text, p.n_words);
+    }
+}
+
 int main(void)
 {
     static const float x[3 * PULSE];
@@ -131,6 +202,8 @@ int main(void)
     rill_plan_unref(p);
     rill_model_free(m);
     test_probe_hiccups();
+    test_text_parts();
+    test_text_newest();
     test_bytes("wiener", RELIEF_NONE);
     test_bytes("wiener", RELIEF_BYPASS);
     test_bytes("both", RELIEF_BYPASS);

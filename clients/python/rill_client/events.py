@@ -95,7 +95,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Transcript:
-    """Text of one segment; one that is not final is replaced by the next."""
+    """Text of one segment; one that is not final is replaced by the next. A long final comes in several of one seg."""
     stream: int = 0
     seg: int = 0
     final: bool = False
