@@ -1,0 +1,165 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The training's shell scripts, with what they call played by small scripts.
+# usage: scripts.sh SOURCE_FOLDER
+set -u
+train=$1/models/train
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+passed=0 failed=0
+real_path=$PATH
+
+check() { # WHAT COMMAND...
+    what=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $what"
+        sed 's/^/    /' "$tmp/said" 2>/dev/null
+    fi
+}
+
+# Runs a command; what it says is in $tmp/said, its status in $status.
+try() {
+    timeout 60 "$@" >"$tmp/said" 2>&1 </dev/null
+    status=$?
+}
+
+says() { # EXTENDED-REGULAR-EXPRESSION
+    grep -qE -e "$1" "$tmp/said"
+}
+
+fake() { # FILE, script from stdin
+    mkdir -p "$(dirname "$1")"
+    { echo '#!/bin/sh'; cat; } >"$1"
+    chmod +x "$1"
+}
+
+sum() {
+    sha256sum <"$1" | cut -d ' ' -f 1
+}
+
+row() {
+    printf '%s\t' "$@"
+    echo
+}
+
+# ---- usage ----
+
+for script in fetch.sh keywords/convert.sh digits/train.sh denoise/train.sh; do
+    try "$train/$script"
+    check "$script alone says how it is used" [ "$status" = 2 ]
+    check "$script alone names itself" says "^# usage: $(basename "$script") "
+    check "$script prints its usage and no more" [ "$(grep -vc '^#' "$tmp/said")" = 0 ]
+done
+
+# ---- fetch.sh: two packages; apt-get brings what $tmp/apt has ----
+
+here=$tmp/fetch
+mkdir -p "$here" "$tmp/apt"
+cp "$train/fetch.sh" "$here/"
+echo one >"$tmp/apt/one_1_all.deb"
+echo two >"$tmp/apt/two_1_all.deb"
+{ echo '# name'; row one 1 "$(sum "$tmp/apt/one_1_all.deb")" x; row two 1 "$(sum "$tmp/apt/two_1_all.deb")" x; } \
+    >"$here/packages.tsv"
+fake "$tmp/bin/apt-get" <<'END'
+for last; do :; done
+cp "$APT/${last%=*}"_*.deb . && echo "$last" >>"$APT/asked"
+END
+fake "$tmp/bin/dpkg" <<'END'
+cp "$2" "$3/"
+END
+export APT="$tmp/apt" PATH="$tmp/bin:$real_path"
+
+try "$here/fetch.sh" "$tmp/f" one nosuch
+check 'fetch.sh refuses a name that it does not know' [ "$status" = 2 ]
+check 'fetch.sh names it' says '^nosuch: '
+check 'fetch.sh has fetched nothing then' [ ! -e "$tmp/f" ]
+
+try "$here/fetch.sh" "$tmp/f" one
+check 'fetch.sh fetches one' [ "$status" = 0 ]
+check 'fetch.sh unpacks one' [ -e "$tmp/f/unpacked/one/one_1_all.deb" ]
+check 'fetch.sh leaves the other' [ ! -e "$tmp/f/unpacked/two" ]
+
+printf t >"$tmp/f/debs/two_1_all.deb"
+try "$here/fetch.sh" "$tmp/f"
+check 'fetch.sh fetches a broken package again' [ "$status" = 0 ]
+check 'fetch.sh says which' says 'debs/two_1_all.deb: broken'
+check 'fetch.sh has the whole one then' cmp -s "$tmp/f/unpacked/two/two_1_all.deb" "$tmp/apt/two_1_all.deb"
+check 'fetch.sh asks no more than it must' [ "$(wc -l <"$tmp/apt/asked")" = 2 ]
+
+rm -r "$tmp/f/unpacked/two.done" "$tmp/f/debs/two_1_all.deb"
+printf t >"$tmp/apt/two_1_all.deb"
+try "$here/fetch.sh" "$tmp/f"
+check 'fetch.sh refuses what apt has' [ "$status" != 0 ]
+check 'fetch.sh names it' says 'two_1_all.deb: its SHA-256 is not '
+check 'fetch.sh keeps no broken package' [ "$(ls "$tmp/f/debs")" = one_1_all.deb ]
+echo two >"$tmp/apt/two_1_all.deb"
+try "$here/fetch.sh" "$tmp/f"
+check 'fetch.sh has it once apt does' [ "$status" = 0 ]
+
+# ---- convert.sh: one net from a package, one from an address, without a checksum ----
+
+here=$tmp/keywords
+mkdir -p "$here" "$tmp/net"
+cp "$train/keywords/convert.sh" "$here/"
+echo net >"$tmp/net/a.whl"
+echo onnx >"$tmp/net/onnx"
+{
+    row '# name'
+    row a 'pip:nets==1' "$(sum "$tmp/net/a.whl")" a.tflite "$(sum "$tmp/net/onnx")" of-a
+    row b https://b/b.tflite - b.tflite "$(sum "$tmp/net/onnx")" of-b
+} >"$here/nets.tsv"
+fake "$tmp/bin/pip" <<'END'
+while [ "$1" != -d ]; do shift; done
+cp "$NET/a.whl" "$2/"
+END
+fake "$tmp/bin/unzip" <<'END'
+cp "$2" "$4/a.tflite"
+END
+fake "$tmp/bin/curl" <<'END'
+while [ "$1" != -o ]; do shift; done
+[ ! -e "$NET/cut" ] || { printf n >"$2"; exit 18; }
+echo net >"$2"
+END
+fake "$tmp/bin/python" <<'END'
+[ "$(cat "$2")" = net ] && echo onnx >"$3"
+END
+export NET="$tmp/net" PYTHON="$tmp/bin/python"
+
+try "$here/convert.sh" "$tmp/c" nosuch
+check 'convert.sh refuses a name that it does not know' [ "$status" = 2 ]
+check 'convert.sh names it' says '^nosuch: '
+
+touch "$tmp/net/cut"
+try "$here/convert.sh" "$tmp/c"
+check 'convert.sh fails when one net is not had' [ "$status" = 1 ]
+check 'convert.sh names it' says '^b: not had'
+check 'convert.sh converts the other' [ -e "$tmp/c/micro_wake_word/a.onnx" ]
+check 'convert.sh keeps no half of a download' [ -z "$(ls "$tmp/c/fetched/b")" ]
+rm "$tmp/net/cut"
+try "$here/convert.sh" "$tmp/c"
+check 'convert.sh has it the next time' [ "$status" = 0 ]
+
+printf n >"$tmp/c/fetched/b/b.tflite"
+try "$here/convert.sh" "$tmp/c" b
+check 'convert.sh fails on a broken file' [ "$status" = 1 ]
+check 'convert.sh says what to delete' says "$tmp/c/fetched/b/b.tflite: if it is broken, delete it"
+rm "$tmp/c/fetched/b/b.tflite"
+try "$here/convert.sh" "$tmp/c" b
+check 'convert.sh fetches what was deleted' [ "$status" = 0 ]
+
+printf n >"$tmp/net/a.whl"
+rm -r "$tmp/c/fetched/nets__1"
+try "$here/convert.sh" "$tmp/c" a
+check 'convert.sh refuses a package with another checksum' [ "$status" = 1 ]
+check 'convert.sh names it' says 'a.whl: its SHA-256 is not '
+check 'convert.sh keeps none of it' [ ! -e "$tmp/c/fetched/nets__1" ]
+echo net >"$tmp/net/a.whl"
+try "$here/convert.sh" "$tmp/c" a
+check 'convert.sh fetches it again' [ "$status" = 0 ]
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
