@@ -22,15 +22,6 @@ static double seconds_longest(const struct panel *panels, int n)
     return longest;
 }
 
-static float db_loudest(const struct spectrogram *s, int n)
-{
-    float top = -140;
-    for (int i = 0; i < n; i++)
-        for (size_t k = 0; k < s[i].n_columns * SPECTROGRAM_ROWS; k++)
-            top = s[i].db[k] > top ? s[i].db[k] : top;
-    return top;
-}
-
 static int plot(const struct command *cmd, char **in, int n, const char *out, int64_t width,
                 double range)
 {
@@ -45,7 +36,7 @@ static int plot(const struct command *cmd, char **in, int n, const char *out, in
         spectrogram_make(&s[i], panels[i].x, panels[i].n_samples, panels[i].rate_hz, (size_t) width,
                          seconds / (double) width);
     if (st == RILL_OK)
-        st = spectrogram_png(out, s, (size_t) n, db_loudest(s, n), (float) range, &err);
+        st = spectrogram_png(out, s, (size_t) n, spectrogram_loudest(s, (size_t) n), (float) range, &err);
     for (int i = 0; i < n; i++) {
         free(panels[i].x);
         free(s[i].db);

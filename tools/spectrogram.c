@@ -7,6 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define SILENCE 1e-14           /* power that no column is below */
+#define SILENCE_DB (-140.f)     /* dB of it */
+
 struct transform {
     struct kern kern;
     struct kern_rfft fft;
@@ -71,7 +74,7 @@ static void column_fill(const double *power, size_t n_bins, double frames, float
         double top = power[from];
         for (size_t i = from + 1; i < to; i++)
             top = power[i] > top ? power[i] : top;
-        db[row] = (float) (10 * log10(top / frames + 1e-14));
+        db[row] = (float) (10 * log10(top / frames + SILENCE));
     }
 }
 
@@ -101,4 +104,13 @@ void spectrogram_make(struct spectrogram *ret, const float *x, size_t n_samples,
     }
     free(power);
     transform_free(&t);
+}
+
+float spectrogram_loudest(const struct spectrogram *s, size_t n)
+{
+    float top = SILENCE_DB;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < s[i].n_columns * SPECTROGRAM_ROWS; k++)
+            top = s[i].db[k] > top ? s[i].db[k] : top;
+    return top > SILENCE_DB + 1 ? top : 0;
 }

@@ -25,6 +25,9 @@ struct spectrogram {
 void spectrogram_make(struct spectrogram *ret, const float *x, size_t n_samples, int rate_hz,
                       size_t n_columns, double column_s);
 
+/* dB of the loudest point of n of them; 0 where all is silent, so that silence is dark. */
+float spectrogram_loudest(const struct spectrogram *s, size_t n);
+
 /* What stands at v of an axis with a mark every `step`, in plain decimals; bytes: at least 32. */
 void spectrogram_tick(char *ret, size_t bytes, double v, double step, const char *unit);
 

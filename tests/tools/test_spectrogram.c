@@ -55,6 +55,18 @@ static void test_odd(float odd)
     free(s.db);
 }
 
+static void test_loudest(float level, float want)
+{
+    float x[8000];
+    struct spectrogram s;
+    for (size_t i = 0; i < 8000; i++)
+        x[i] = level * (float) sin(0.25 * M_PI * (double) i);
+    spectrogram_make(&s, x, 8000, 16000, 50, 0.01);
+    CHECK(fabsf(spectrogram_loudest(&s, 1) - want) < 1.5f, "a sine of %g: %g dB, not %g",
+          (double) level, (double) spectrogram_loudest(&s, 1), (double) want);
+    free(s.db);
+}
+
 /* Marks of an axis: each reads as its value, has letters that the pictures have, and is unlike the
  * others. */
 static void test_ticks(double step, double from, const char *first, const char *second)
@@ -83,6 +95,10 @@ int main(void)
     test_odd(NAN);
     test_odd(INFINITY);
     test_odd(-3e38f);
+    test_loudest(1, 0);
+    test_loudest(0.1f, -20);
+    test_loudest(1e-5f, -100);
+    test_loudest(0, 0);
     test_tone(16000, 1000);
     test_tone(48000, 15000);
     test_tone(8000, 440);
