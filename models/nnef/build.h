@@ -91,6 +91,8 @@ rill_status nnef_no_memory(struct builder *b);
 rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr *e,
                       struct val *ret);
 rill_status scope_bind(struct builder *b, struct scope *s, const char *name, struct val v);
+/* What a name of the scope itself stands for; NULL: nothing. */
+const struct val *scope_find(const struct scope *s, const char *name);
 rill_status symbol_add(struct builder *b, const char *name, struct val *ret);
 /* one that there is already */
 rill_status symbol_bind(struct builder *b, const struct dim *symbol);
@@ -162,6 +164,9 @@ rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos,
 const struct nnef_row *row_find(const char *name);
 /* the operators that are formulas of others: b->formulas */
 rill_status formulas_parse(struct builder *b);
+/* Whether the numbers in `in` suit the library's fragment that e calls from scope s. */
+rill_status formula_check(struct builder *b, const struct scope *in, const struct scope *s,
+                          const struct nnef_expr *e);
 
 /* ---- builders in other files ---- */
 

@@ -89,6 +89,11 @@ static rill_status model_wire(struct builder *b, struct scope *s, const struct n
     return RILL_OK;
 }
 
+const struct val *scope_find(const struct scope *s, const char *name)
+{
+    return binding_find(s->names, s->n_names, name);
+}
+
 static rill_status eval_name(struct builder *b, struct scope *s, const struct nnef_expr *e,
                              struct val *ret)
 {
@@ -454,10 +459,15 @@ static rill_status call_fragment(struct builder *b, struct scope *s, const struc
         return nnef_fail(b, s, e->pos, RILL_LIMIT,
                          "fragments call each other more than %u deep ('%.60s')", b->limits->calls,
                          f->name);
-    rill_status status = fragment_run(b, &in, f, results);
+    bool library = fragment_is_library(b, f);
+    rill_status status = library ? formula_check(b, &in, s, e) : RILL_OK;
+    if (status == RILL_OK) {
+        status = fragment_run(b, &in, f, results);
+        if (status != RILL_OK && library)
+            err_prefix(b->err, status, "%s:%u:%u: '%s'", s->file, e->pos.line, e->pos.column,
+                       f->name);
+    }
     b->calls--;
-    if (status != RILL_OK && fragment_is_library(b, f))
-        return err_prefix(b->err, status, "%s:%u:%u", s->file, e->pos.line, e->pos.column);
     TRY(status);
     *ret = (struct val) { .kind = VAL_LIST, .n = f->n_results, .list = results };
     if (f->n_results == 1)

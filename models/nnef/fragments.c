@@ -2,6 +2,7 @@
 /* Operators that are formulas of others, in the language itself. */
 #include "models/nnef/build.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char operators[] =
@@ -46,7 +47,7 @@ static const char front_ends[] =
     "integer = 160,\n"
     "    fft: integer = 512, rate: scalar = 16000.0, low: scalar = 20.0, high: scalar = 7600.0,\n"
     "    floor: scalar = 0.00000011920929) -> (y: tensor<scalar>)\n"
-    "{ raw = rill_frame(pcm, size = size, hop = hop, before = (size - hop) / 2, end = 'cover');\n"
+    "{ raw = rill_frame(pcm, size = size, hop = hop, before = size / 2 - hop / 2, end = 'cover');\n"
     "  frames = raw - mean_reduce(raw, axes = [1]);\n"
     "  late = concat([slice(frames, axes = [1], begin = [0], end = [1]),\n"
     "                 slice(frames, axes = [1], begin = [0], end = [size - 1])], axis = 1);\n"
@@ -97,4 +98,62 @@ rill_status formulas_parse(struct builder *b)
     if (!text)
         return nnef_no_memory(b);
     return nnef_parse_fragments(&b->formulas, b->arena, "stdlib", text, strlen(text), NULL, b->err);
+}
+
+/* ---- numbers that a formula would take and compute something else with ---- */
+
+struct demand {
+    const char *fragment, *attr;
+    bool (*met)(double x, double other);
+    const char *expected;
+    const char *other;      /* attribute to compare with, or NULL */
+};
+
+static bool is_at_least(double x, double other)   { return x >= other; }
+static bool is_positive(double x, double other)   { return x > other; }
+static bool is_even_size(double x, double other)  { return x > other && fmod(x, 2) == 0; }
+
+static const struct demand demands[] = {
+    { "rill_mfcc", "size", is_positive, "at least 1 sample", NULL },
+    { "rill_mfcc", "hop", is_positive, "at least 1 sample", NULL },
+    { "rill_mfcc", "size", is_at_least, "at least hop", "hop" },
+    { "rill_mfcc", "fft", is_at_least, "at least size", "size" },
+    { "rill_mfcc", "fft", is_even_size, "an even number", NULL },
+    { "rill_mfcc", "bands", is_positive, "at least 1", NULL },
+    { "rill_mfcc", "n", is_positive, "at least 1", NULL },
+    { "rill_mfcc", "bands", is_at_least, "at least n", "n" },
+    { "rill_fbank", "size", is_positive, "at least 1 sample", NULL },
+    { "rill_fbank", "hop", is_positive, "at least 1 sample", NULL },
+    { "rill_fbank", "size", is_at_least, "at least hop", "hop" },
+    { "rill_fbank", "fft", is_at_least, "at least size", "size" },
+    { "rill_fbank", "fft", is_even_size, "an even number", NULL },
+    { "rill_fbank", "bands", is_positive, "at least 1", NULL },
+    { "rill_fbank", "floor", is_positive, "above 0.0", NULL },
+    { "rill_log", "floor", is_positive, "above 0.0", NULL },
+};
+
+/* false: not a number; what it is instead is refused where it is used. */
+static bool number_find(const struct scope *in, const char *name, double *ret)
+{
+    const struct val *v = name ? scope_find(in, name) : NULL;
+    *ret = !v ? 0 : v->kind == VAL_INT ? (double) v->i : v->kind == VAL_REAL ? v->real : 0;
+    return !name || (v && (v->kind == VAL_INT || v->kind == VAL_REAL));
+}
+
+rill_status formula_check(struct builder *b, const struct scope *in, const struct scope *s,
+                          const struct nnef_expr *e)
+{
+    for (size_t i = 0; i < sizeof demands / sizeof *demands; i++) {
+        const struct demand *d = &demands[i];
+        double x, other;
+        if (strcmp(d->fragment, e->text) || !number_find(in, d->attr, &x) ||
+            !number_find(in, d->other, &other) || d->met(x, other))
+            continue;
+        if (d->other)
+            return nnef_fail(b, s, e->pos, RILL_MALFORMED, "'%s': %s is %.9g, expected %s, %.9g",
+                             d->fragment, d->attr, x, d->expected, other);
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "'%s': %s is %.9g, expected %s",
+                         d->fragment, d->attr, x, d->expected);
+    }
+    return RILL_OK;
 }

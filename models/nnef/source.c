@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define WINDOW_MAX 65536
+#define RATE_MAX   1e7       /* Hz */
 #define PI 3.14159265358979323846
 
 /* The T of operator<T>(...); scalars where it is absent. */
@@ -261,6 +262,24 @@ static rill_status matrix_apply(const struct call *c, uint32_t x, struct tensor 
     return RILL_OK;
 }
 
+static rill_status mel_span_check(const struct call *c, const struct mel *m)
+{
+    double half = m->rate / 2, high = m->high != 0 ? m->high : half;
+    if (!(m->rate > 0 && m->rate <= RATE_MAX))
+        return call_fail(c, RILL_MALFORMED, "'rill_mel': rate is %g Hz, expected above 0, at most %g",
+                         m->rate, RATE_MAX);
+    if (!(high > 0 && high <= half))
+        return call_fail(c, RILL_MALFORMED,
+                         "'rill_mel': high is %g Hz, expected above 0 and at most half the rate, "
+                         "%g Hz (0.0 stands for that)",
+                         high, half);
+    if (!(m->low >= 0 && m->low < high))
+        return call_fail(c, RILL_MALFORMED,
+                         "'rill_mel': low is %g Hz, expected at least 0 and below high, %g Hz",
+                         m->low, high);
+    return RILL_OK;
+}
+
 rill_status build_mel(const struct call *c, struct val *ret)
 {
     struct mel m;
@@ -276,16 +295,14 @@ rill_status build_mel(const struct call *c, struct val *ret)
     const struct fact *f = wire_fact(c->s, in[0]);
     const struct dim *bins = f->rank > 0 ? f->shape[f->rank - 1] : NULL;
     m.bins = bins && dim_is_const(bins) ? dim_value(bins) : 0;
-    m.high = m.high > 0 ? m.high : m.rate / 2;
     if (m.bins < 2 || m.bins > WINDOW_MAX || m.bands < 1 || m.bands > 1024)
         return call_fail(
             c, RILL_LIMIT,
             "'rill_mel': %lld bins and %lld bands, expected a last axis of 2 to %d and 1 to "
             "1024 bands",
             (long long) m.bins, (long long) m.bands, WINDOW_MAX);
-    if (!(m.low >= 0 && m.low < m.high && m.high <= m.rate))
-        return call_fail(c, RILL_MALFORMED, "'rill_mel': from %g to %g Hz at a rate of %g", m.low,
-                         m.high, m.rate);
+    TRY(mel_span_check(c, &m));
+    m.high = m.high > 0 ? m.high : m.rate / 2;
     struct tensor *t = NULL;
     TRY(literal_new(c,
                     &(struct tensor) { .type = DTYPE_F32, .rank = 2, .dim = { m.bins, m.bands } },

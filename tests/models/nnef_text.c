@@ -158,6 +158,15 @@ static void test_values(void)
 
 /* ---- refusals: place and words ---- */
 
+#define MFCC_AT(sizes, rest, place, words)                                                         \
+    { "graph g(x) -> (y) { x = external(shape = [S]); y = rill_mfcc(x, " sizes                     \
+      ", rate = 16000.0, low = 20.0, " rest "); }", RILL_MALFORMED, "t.nnef:1:52" place, words }
+#define MFCC(sizes, rest, words)     MFCC_AT(sizes, rest, "", words)
+#define MFCC_MEL(sizes, rest, words) MFCC_AT(sizes, rest, ": 'rill_mfcc': stdlib:", words)
+#define FBANK(attr, place, words)                                                                  \
+    { "graph g(x) -> (y) { x = external(shape = [S]); y = rill_fbank(x, " attr "); }",             \
+      RILL_MALFORMED, "t.nnef:1:52" place, words }
+
 static const struct { const char *text; rill_status status; const char *place, *words; } bad[] = {
     { "", RILL_MALFORMED, "t.nnef:1:1", "found the end of the text, expected 'version'" },
     { "version 2.0; graph g(x) -> (y) {}", RILL_UNSUPPORTED, "t.nnef:1:9", "version 2.0" },
@@ -209,6 +218,38 @@ static const struct { const char *text; rill_status status; const char *place, *
       "t.nnef:1:60", "size 0" },
     { "graph g(x) -> (y) { " IN_X "y = rill_frame(x, size = 2, hop = 1, end = \"never\"); }",
       RILL_UNSUPPORTED, "t.nnef:1:60", "'never', supported: drop, cover, flush" },
+    MFCC("size = 640, hop = 320, fft = 512, bands = 40", "high = 4000.0, n = 10",
+         "'rill_mfcc': fft is 512, expected at least size, 640"),
+    MFCC("size = 641, hop = 320, fft = 1023, bands = 40", "high = 4000.0, n = 10",
+         "'rill_mfcc': fft is 1023, expected an even number"),
+    MFCC("size = 640, hop = 800, fft = 1024, bands = 40", "high = 4000.0, n = 10",
+         "'rill_mfcc': size is 640, expected at least hop, 800"),
+    MFCC("size = 640, hop = 0, fft = 1024, bands = 40", "high = 4000.0, n = 10",
+         "'rill_mfcc': hop is 0, expected at least 1 sample"),
+    MFCC("size = -5, hop = 320, fft = 1024, bands = 40", "high = 4000.0, n = 10",
+         "'rill_mfcc': size is -5, expected at least 1 sample"),
+    MFCC("size = 640, hop = 320, fft = 1024, bands = 0", "high = 4000.0, n = 10",
+         "'rill_mfcc': bands is 0, expected at least 1"),
+    MFCC("size = 640, hop = 320, fft = 1024, bands = 40", "high = 4000.0, n = 41",
+         "'rill_mfcc': bands is 40, expected at least n, 41"),
+    MFCC("size = 640, hop = 320, fft = 1024, bands = 40", "high = 4000.0, n = -1",
+         "'rill_mfcc': n is -1, expected at least 1"),
+    MFCC_MEL("size = 640, hop = 320, fft = 1024, bands = 40", "high = 9000.0, n = 10",
+             "'rill_mel': high is 9000 Hz, expected above 0 and at most half the rate, 8000 Hz"),
+    MFCC_MEL("size = 640, hop = 320, fft = 1024, bands = 40", "high = -4.0, n = 10",
+             "'rill_mel': high is -4 Hz"),
+    MFCC_MEL("size = 640, hop = 320, fft = 1024, bands = 40", "high = 20.0, n = 10",
+             "'rill_mel': low is 20 Hz, expected at least 0 and below high, 20 Hz"),
+    FBANK("size = 600", "", "'rill_fbank': fft is 512, expected at least size, 600"),
+    FBANK("hop = 500", "", "'rill_fbank': size is 400, expected at least hop, 500"),
+    FBANK("high = 9000.0", ": 'rill_fbank': stdlib:", "high is 9000 Hz"),
+    FBANK("floor = 0.0", "", "'rill_fbank': floor is 0, expected above 0.0"),
+    { "graph g(x) -> (y) { " IN_X "y = rill_log(x, -1.0); }", RILL_MALFORMED, "t.nnef:1:60",
+      "'rill_log': floor is -1, expected above 0.0" },
+    { "graph g(x) -> (y) { " IN_X "y = rill_mel(x, bands = 1, rate = 6.0, high = 4.0); }",
+      RILL_MALFORMED, "t.nnef:1:60", "high is 4 Hz, expected above 0 and at most half the rate, 3" },
+    { "graph g(x) -> (y) { " IN_X "y = rill_mel(x, bands = 1, rate = -6.0); }", RILL_MALFORMED,
+      "t.nnef:1:60", "rate is -6 Hz, expected above 0" },
     { "graph g(x) -> (y) { " IN_X "y = x * rill_window(\"kaiser\", 4); }", RILL_UNSUPPORTED,
       "t.nnef:1:64", "kaiser" },
     { "graph g(x) -> (y) { " IN_X "y = x * rill_window(\"hann\", 100000000); }", RILL_LIMIT,
