@@ -72,13 +72,17 @@ int main(int argc, char **argv)
     rill_stream *s =
         rill_stream_init(aligned_alloc(64, (rill_plan_stream_size(plan) + 63) / 64 * 64), plan);
     rill_thread_prepare();
-    for (size_t n; (n = fread(x, sizeof *x, 1024, stdin)) > 0;)
+    uint64_t n_samples = 0;
+    for (size_t n; (n = fread(x, sizeof *x, 1024, stdin)) > 0; n_samples += n)
         for (size_t at = 0, taken; at < n; at += taken) {
             rill_stream_push(s, 0, x + at, n - at, &taken);
             while (rill_stream_run(s) == RILL_OK)
                 drain(s, o, n_ports, rate);
         }
     rill_stream_finish(s);
+    for (unsigned i = 1; i < n_ports; i++)
+        if (o[i].sink)
+            rill_sink_end(o[i].sink, n_samples);
     while (rill_stream_run(s) == RILL_OK)
         drain(s, o, n_ports, rate);
 

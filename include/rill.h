@@ -394,6 +394,13 @@ RILL_API rill_status rill_sink_next(rill_sink *s, rill_event *ret);
  * no events wait. Real-time safe. */
 RILL_API void        rill_sink_cut(rill_sink *s);
 
+/* The input ends before sample `pos`; called once the stream was finished (rill_stream_finish), or
+ * at any time before, and counts until reset. Where a graph pads, frames stand for samples behind
+ * that: they are read as ever, but no event and no word ends behind pos, and what lies behind it
+ * altogether is put into the last frame that begins before it, or behind what was told there.
+ * Without this call positions may lie behind the input. Real-time safe. */
+RILL_API void        rill_sink_end(rill_sink *s, uint64_t pos);
+
 /* No more frames: what was heard becomes final. Only while no events wait. Real-time safe. */
 RILL_API void        rill_sink_finish(rill_sink *s);
 

@@ -117,6 +117,9 @@ static void run_whole(struct run *r, const float *x, size_t n, uint32_t *seed, s
             outputs_read(r);
     }
     rill_stream_finish(r->stream);
+    for (unsigned i = 0; i < r->n_ports; i++)
+        if (r->sinks[i])
+            rill_sink_end(r->sinks[i], n);
     while (rill_stream_run(r->stream) == RILL_OK)
         outputs_read(r);
     outputs_read(r);

@@ -396,6 +396,8 @@ rill_status hear_push(struct hear *h, const float *x, size_t n, rill_error *rete
 
 rill_status hear_finish(struct hear *h, rill_error *reterr)
 {
+    for (unsigned i = 0; i < h->n_ears; i++)
+        rill_sink_end(h->ears[i].sink, h->n_samples);
     for (unsigned k = 0; k < h->n_parts; k++) {
         rill_stream_finish(h->parts[k].stream);
         TRY(part_run(h, k, reterr));

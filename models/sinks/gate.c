@@ -110,12 +110,14 @@ rill_status gate_audio(struct gate *g, const float *x, size_t n)
     return RILL_OK;
 }
 
-static void utterance_open(struct gate *g, uint64_t pos)
+static void utterance_open(struct gate *g, const rill_sink *s, uint64_t pos)
 {
     g->fed = pos > g->preroll + g->last_end ? pos - g->preroll : g->last_end;
+    g->fed = g->fed < g->n_in ? g->fed : g->n_in;
     g->open = true;
     rill_stream_reset(g->stream);
     rill_sink_reset(g->sink, g->fed);
+    rill_sink_end(g->sink, s->end_pos);
     g->n_frames = g->next_frame = 0;
 }
 
@@ -164,6 +166,8 @@ static bool recogniser_step(struct gate *g)
 static bool closing_step(struct gate *g)
 {
     rill_stream_finish(g->stream);
+    if (g->fed < g->sink->end_pos)
+        rill_sink_end(g->sink, g->fed);
     if (recogniser_step(g))
         return true;
     if (!g->sink->finished) {
@@ -179,7 +183,7 @@ static bool held_tell(struct gate *g, rill_sink *s)
 {
     rill_event *e = &g->held[g->next_held];
     if (e->kind == RILL_EVENT_SPEECH_START && !g->open)
-        utterance_open(g, e->pos);
+        utterance_open(g, s, e->pos);
     if (e->kind == RILL_EVENT_ENDPOINT && g->open && e->rule != RILL_RULE_LENGTH) {
         g->closing = true;
         return false;

@@ -98,6 +98,12 @@ static void text_make_of(rill_sink *s, uint32_t hyp, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         r->said[i] = r->search->said(s, hyp, i);
     text_write(&r->text, r->said, n);
+    uint64_t from = s->told_pos;
+    for (uint32_t i = 0; i < r->text.n_words; i++) {
+        rill_word *w = &r->text.words[i];
+        sink_bound(s, from, &w->pos, &w->end_pos);
+        from = w->end_pos;
+    }
 }
 
 static void partial_make(rill_sink *s, uint32_t hyp)

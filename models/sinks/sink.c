@@ -148,6 +148,34 @@ uint64_t sink_samples(const rill_sink *s, uint32_t ms)
     return (uint64_t) ms * s->sample_rate / 1000;
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+void sink_bound(const rill_sink *s, uint64_t from, uint64_t *pos, uint64_t *end_pos)
+{
+    uint64_t end = s->end_pos, last = end;
+    if (end > s->base_pos)
+        last = end - 1 - (end - 1 - s->base_pos) % s->port.hop_samples;
+    if (*pos >= end)
+        *pos = least(from > last ? from : last, end);
+    *end_pos = least(*end_pos, end);
+}
+
+/* Texts and what a recogniser behind this sink says are within the input already. */
+static void event_bound(rill_sink *s, rill_event *e)
+{
+    bool is_text = e->kind == RILL_EVENT_PARTIAL || e->kind == RILL_EVENT_FINAL;
+    if (e->kind == RILL_EVENT_SPEECH_START || e->kind == RILL_EVENT_KEYWORD)
+        sink_bound(s, s->told_pos, &e->pos, &e->end_pos);
+    e->pos = least(e->pos, s->end_pos);
+    e->end_pos = least(e->end_pos, s->end_pos);
+    uint64_t told = is_text ? e->end_pos : e->pos;
+    if (e->kind != RILL_EVENT_PARTIAL && told > s->told_pos)
+        s->told_pos = told;
+}
+
 rill_event *sink_event(rill_sink *s, rill_event_kind kind)
 {
     rill_event *v =
@@ -196,6 +224,7 @@ rill_status rill_sink_next(rill_sink *s, rill_event *ret)
     if (!sink_settle(s))
         return s->finished ? RILL_END : RILL_AGAIN;
     *ret = s->events[s->next_event++];
+    event_bound(s, ret);
     return RILL_OK;
 }
 
@@ -205,6 +234,14 @@ void rill_sink_cut(rill_sink *s)
         return;
     if (s->kind->cut)
         s->kind->cut(s);
+}
+
+void rill_sink_end(rill_sink *s, uint64_t pos)
+{
+    struct gate *g = sink_gate(s);
+    s->end_pos = pos;
+    if (g)
+        rill_sink_end(g->sink, pos);
 }
 
 void rill_sink_finish(rill_sink *s)
@@ -219,7 +256,8 @@ void rill_sink_reset(rill_sink *s, uint64_t pos)
 {
     events_clear(s);
     s->finished = false;
-    s->base_pos = pos;
+    s->base_pos = s->told_pos = pos;
+    s->end_pos = UINT64_MAX;
     s->n_frames = 0;
     s->kind->reset(s);
 }

@@ -44,6 +44,15 @@ is "a detector of its own" "one two|one threes|four|" \
 is "words alone" "one two|one threes|four|" "$rill" transcribe -m "$m" -t 'select_outputs(logp)' "$wav"
 is "subtitles" "1|00:00:00,040 --> 00:00:00,100|one two||2|00:00:00,340 --> 00:00:00,440|one threes||3|00:00:00,710 --> 00:00:00,720|four||" \
     "$rill" transcribe -m "$m" -t 'select_outputs(speech, logp)' --srt "$wav"
+digits="$(dirname "$0")/../../models/library/rill-digits"
+spoken="$(dirname "$0")/../../examples/audio/digits.wav"        # of it 6000 samples
+{
+    printf 'RIFF\004\057\000\000'
+    head -c 40 "$spoken" | tail -c 32
+    printf '\340\056\000\000'
+    head -c 12044 "$spoken" | tail -c 12000
+} >"$dir/cut.wav"
+is "words end with the recording" "1|00:00:00,360 --> 00:00:00,375|three one||" "$rill" transcribe -m "$digits" --srt "$dir/cut.wav"
 is "keywords" "start_s,end_s,word,score|0.060,0.080,up,0.900000|0.340,0.360,yes,0.900000|" "$rill" keyword -m "$m" "$wav"
 cp -r "$m" "$dir/labels"
 printf 'no\nyes, "sir"\nup\ndown\nleft\nright\non\noff\n' >"$dir/labels/labels.txt"
