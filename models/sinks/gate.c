@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define GATE_PORTS_MAX 64
+#define RING_SAMPLES_MAX (32 << 20)     /* half of what a sink may take */
 
 /* ---- making ---- */
 
@@ -64,6 +65,11 @@ rill_status gate_make(struct gate **ret, const rill_sink *detector, const rill_p
     own.rule1_ms = own.rule2_ms = own.rule3_ms = 0;         /* the detector's rules count */
     g->preroll = sink_samples(detector, detector->opts.preroll_ms);
     g->cap = ring_samples(g, detector);
+    if (g->cap > RING_SAMPLES_MAX)
+        return err_set(err, RILL_INVALID,
+                       "preroll_ms = %u: a sink keeps at most %d samples of audio, and with that it "
+                       "would be %llu",
+                       detector->opts.preroll_ms, RING_SAMPLES_MAX, (unsigned long long) g->cap);
     g->width = ports[port].width;
     g->cap_frames = ports[port].pulse_frames ? ports[port].pulse_frames : 1;
     g->ring = arena_array(a, float, g->cap);

@@ -71,18 +71,17 @@ void net_pull(struct net *n, unsigned stream, float *y)
     assert(given == 1);
 }
 
-bool net_number(const struct net *n, const char *key, int64_t *ret)
+const char *net_meta(const struct net *n, const char *key)
 {
     const struct graph *g = &rill_plan_model(n->plan)->file.g;
-    for (uint32_t i = 0; i < g->n_meta; i++) {
-        char *end;
-        if (strcmp(g->meta[i].key, key) != 0)
-            continue;
-        const char *value = g->meta[i].value;
-        long long v =
-            *value >= '0' && *value <= '9' && strlen(value) < 12 ? strtoll(value, &end, 10) : -1;
-        *ret = v >= 0 && !*end && v <= INT32_MAX ? v : -1;
-        return true;
-    }
-    return false;
+    for (uint32_t i = 0; i < g->n_meta; i++)
+        if (!strcmp(g->meta[i].key, key))
+            return g->meta[i].value;
+    return NULL;
+}
+
+bool net_meta_is(const char *text, uint32_t number)
+{
+    char *end;
+    return *text >= '0' && *text <= '9' && strtoull(text, &end, 10) == number && !*end;
 }

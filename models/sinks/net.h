@@ -29,7 +29,9 @@ void        net_push(struct net *n, unsigned stream, unsigned input, const float
 void        net_run(struct net *n, unsigned n_streams);
 void        net_pull(struct net *n, unsigned stream, float *y);
 
-/* A number from its model's metadata. False: it has no such key; *ret is -1 where it is no number
- * from 0 to 2^31. */
-bool        net_number(const struct net *n, const char *key, int64_t *ret);
+/* What its model's metadata say to a key, or NULL. */
+const char *net_meta(const struct net *n, const char *key);
+
+/* Whether such a text is this number, in decimal digits. */
+bool        net_meta_is(const char *text, uint32_t number);
 #endif

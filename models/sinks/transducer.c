@@ -9,14 +9,13 @@
 
 static rill_status context_read(struct transducer *t, rill_error *err)
 {
-    int64_t stated;
+    const char *stated = net_meta(&t->decoder, "context_size");
     t->context = t->decoder.in[0].width;
-    if (net_number(&t->decoder, "context_size", &stated) && (stated < 1 || stated != t->context))
-        return err_set(
-            err, RILL_INVALID,
-            "the decoder's metadata has a context_size that its input of %u tokens is not "
-            "of",
-            t->context);
+    if (stated && !net_meta_is(stated, t->context))
+        return err_set(err, RILL_INVALID,
+                       "the decoder's metadata has a context_size of '%.40s', and its input is of "
+                       "%u tokens",
+                       stated, t->context);
     return RILL_OK;
 }
 
@@ -42,13 +41,14 @@ static rill_status joiner_check(struct transducer *t, const rill_sink *s, rill_e
 static rill_status vocabulary_check(const struct transducer *t, rill_error *err)
 {
     const struct net *const nets[] = { &t->decoder, &t->joiner };
-    int64_t stated;
-    for (int i = 0; i < 2; i++)
-        if (net_number(nets[i], "vocab_size", &stated) && stated != t->joiner.out.width)
+    for (int i = 0; i < 2; i++) {
+        const char *stated = net_meta(nets[i], "vocab_size");
+        if (stated && !net_meta_is(stated, t->joiner.out.width))
             return err_set(err, RILL_INVALID,
-                           "the %s's metadata has a vocab_size of %lld, and the joiner gives %u "
+                           "the %s's metadata has a vocab_size of '%.40s', and the joiner gives %u "
                            "scores",
-                           i ? "joiner" : "decoder", (long long) stated, t->joiner.out.width);
+                           i ? "joiner" : "decoder", stated, t->joiner.out.width);
+    }
     return RILL_OK;
 }
 

@@ -256,6 +256,14 @@ static void test_refusals(const rill_plan *vad, const rill_plan *words)
           "after reset");
     rill_sink_free(s);
     rill_sink_free(w);
+    rill_sink_opts o;
+    rill_sink_defaults(&o, vad, 1, &err);
+    o.preroll_ms = 86400000;
+    CHECK(rill_sink_new(&s, vad, 1, &o, &err) == RILL_OK &&
+              rill_sink_listen(s, words, 1, NULL, &err) == RILL_INVALID &&
+              strstr(err.text, "preroll_ms = 86400000"),
+          "%s", err.text);
+    rill_sink_free(s);
 }
 
 int main(void)
