@@ -7,8 +7,6 @@
 #include <string.h>
 
 #define PARTIAL_QUEUE_BYTES 4096        /* more waits to be read: a partial waits, too */
-#define TEXT_OVERHEAD_BYTES 64          /* of a Transcript without words around its text */
-#define WORD_OVERHEAD_BYTES 40          /* of each of its words */
 
 bool events_make(struct session *s)
 {
@@ -77,8 +75,7 @@ static void part_send(struct conn *c, uint32_t id, const rill_event *e,
 /* A partial in one message, a final in as many as it takes. */
 static void transcript_send(struct conn *c, uint32_t id, const rill_event *e, char *piece)
 {
-    const struct heard_room room = { .bytes = c->max_frame_bytes - TEXT_OVERHEAD_BYTES,
-                                     .word_bytes = WORD_OVERHEAD_BYTES,
+    const struct heard_room room = { .bytes = c->max_frame_bytes - HEARD_TEXT_BYTES,
                                      .words = HEARD_WORDS_MAX };
     struct heard_told told = { .begun = false };
     struct heard_part part;

@@ -149,7 +149,7 @@ static size_t words_fit(const rill_event *e, const struct heard_room *room, size
 {
     size_t end = from, besides = 0, next;
     for (uint32_t n = 0; n < room->words && (next = word_end(e, *words, end)); n++, ++*words) {
-        besides += room->word_bytes + strlen(e->words[*words].text);
+        besides += HEARD_WORD_BYTES + strlen(e->words[*words].text);
         if (next - from + besides > room->bytes)
             break;
         end = next;
@@ -198,9 +198,7 @@ void heard_newest(const rill_event *e, const struct heard_room *room, struct hea
 
 void heard_next(struct heard *h, struct heard_part *ret)
 {
-    static const struct heard_room room = { .bytes =
-                                                HEARD_EVENT_BYTES - sizeof(struct heard_head) - 1,
-                                            .word_bytes = sizeof(struct heard_word) + 1,
+    static const struct heard_room room = { .bytes = HEARD_EVENT_BYTES - HEARD_TEXT_BYTES,
                                             .words = HEARD_WORDS_MAX };
     if (h->event.kind == RILL_EVENT_PARTIAL)
         heard_newest(&h->event, &room, ret);

@@ -14,6 +14,10 @@
 #define HEARD_RING_BYTES (2 * HEARD_EVENT_BYTES)
 #define HEARD_WORDS_MAX 1024
 
+/* What stands around a text and around each of its words, in a message and in the ring. */
+#define HEARD_TEXT_BYTES 64
+#define HEARD_WORD_BYTES 40
+
 /* An output that a sink reads. */
 struct heard_port {
     unsigned port;
@@ -36,10 +40,10 @@ struct heard_word {
     uint32_t text_bytes;
 };
 
-/* For a part of a text: bytes of that and of its words, each of which takes word_bytes besides its
- * letters. */
+/* For a part of a text: bytes of that and of its words, each of which takes HEARD_WORD_BYTES besides
+ * its letters. */
 struct heard_room {
-    size_t bytes, word_bytes;
+    size_t bytes;
     uint32_t words;
 };
 
@@ -58,6 +62,10 @@ struct heard_part {
     const rill_word *words;
     uint32_t n_words;
 };
+
+_Static_assert(sizeof(struct heard_head) < HEARD_TEXT_BYTES &&
+                   sizeof(struct heard_word) < HEARD_WORD_BYTES,
+               "what fits a message of HEARD_EVENT_BYTES fits the ring, zeros counted");
 
 struct heard_source {
     struct heard_port port;

@@ -94,6 +94,11 @@ static void test_probe_hiccups(void)
     rill_model_free(m);
 }
 
+enum { W = HEARD_WORD_BYTES };
+#define LONG_BEGIN "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define LONG LONG_BEGIN "aaaaaaaa"
+_Static_assert(sizeof LONG_BEGIN == W + 3, "as much as there is room for");
+
 /* The parts of a text, told with < > around each and its words behind it. */
 static void parts_tell(char *to, size_t cap, const rill_event *e, const struct heard_room *room)
 {
@@ -104,7 +109,7 @@ static void parts_tell(char *to, size_t cap, const rill_event *e, const struct h
         size_t takes = p.n_bytes;
         at += (size_t) snprintf(to + at, cap - at, "<%.*s>", (int) p.n_bytes, p.text);
         for (uint32_t i = 0; i < p.n_words && at + 64 < cap; i++) {
-            takes += room->word_bytes + strlen(p.words[i].text);
+            takes += HEARD_WORD_BYTES + strlen(p.words[i].text);
             at += (size_t) snprintf(to + at, cap - at, " %s", p.words[i].text);
         }
         CHECK(takes <= room->bytes && p.n_words <= room->words, "%s: %zu bytes", to, takes);
@@ -118,21 +123,21 @@ static void test_text_parts(void)
         struct heard_room room;
         const char *want;
     } cases[] = {
-        { "", { NULL }, { 20, 4, 9 }, "<>" },
-        { "one two three", { "one", "two", "three" }, { 36, 4, 9 }, "<one two three> one two three" },
-        { "one two three", { "one", "two", "three" }, { 35, 4, 9 }, "<one two> one two<three> three" },
-        { "one two three", { "one", "two", "three" }, { 40, 4, 1 },
+        { "", { NULL }, { 20, 9 }, "<>" },
+        { "one two three", { "one", "two", "three" }, { 24 + 3 * W, 9 }, "<one two three> one two three" },
+        { "one two three", { "one", "two", "three" }, { 23 + 3 * W, 9 }, "<one two> one two<three> three" },
+        { "one two three", { "one", "two", "three" }, { 200, 1 },
           "<one> one<two> two<three> three" },
-        { "onetwothree", { "one", "two", "three" }, { 22, 4, 9 }, "<onetwo> one two<three> three" },
+        { "onetwothree", { "one", "two", "three" }, { 14 + 2 * W, 9 }, "<onetwo> one two<three> three" },
         /* a word that takes more than there is */
-        { "a 0123456789 b", { "a", "0123456789", "b" }, { 12, 4, 9 }, "<a> a<0123456789><b> b" },
-        { "a 0123456789 b", { "a", "0123456789", "b" }, { 8, 4, 9 }, "<a> a<01234567><89><b> b" },
-        { "aaaaaaaaaaaa a", { "aaaaaaaaaaaa", "a" }, { 8, 4, 9 }, "<aaaaaaaa><aaaa><a> a" },
+        { "a 0123456789 b", { "a", "0123456789", "b" }, { 8 + W, 9 }, "<a> a<0123456789><b> b" },
+        { "a b b", { "a", "b", "b" }, { 2, 9 }, "<a><b><b>" },
+        { LONG " a", { LONG, "a" }, { 2 + W, 9 }, "<" LONG_BEGIN "><aaaaaaaa><a> a" },
         /* without words */
-        { "a bc def ghij", { NULL }, { 8, 4, 9 }, "<a bc def><ghij>" },
-        { "\xc3\xa4\xc3\xb6\xc3\xbc", { NULL }, { 5, 4, 9 }, "<\xc3\xa4\xc3\xb6><\xc3\xbc>" },
+        { "a bc def ghij", { NULL }, { 8, 9 }, "<a bc def><ghij>" },
+        { "\xc3\xa4\xc3\xb6\xc3\xbc", { NULL }, { 5, 9 }, "<\xc3\xa4\xc3\xb6><\xc3\xbc>" },
         /* words of another text */
-        { "one two", { "two", "one" }, { 20, 4, 9 }, "<one two>" },
+        { "one two", { "two", "one" }, { 20, 9 }, "<one two>" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rill_word words[8] = { { .text = NULL } };
@@ -153,10 +158,10 @@ static void test_text_newest(void)
     const rill_event e = { .kind = RILL_EVENT_PARTIAL, .text = "one two", .words = words,
                            .n_words = 2 };
     static const struct { size_t bytes; const char *text; uint32_t n_words; } cases[] = {
-        { 21, "one two", 2 }, { 20, "one two", 0 }, { 7, "one two", 0 }, { 5, "e two", 0 }
+        { 13 + 2 * W, "one two", 2 }, { 12 + 2 * W, "one two", 0 }, { 7, "one two", 0 }, { 5, "e two", 0 }
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct heard_room room = { cases[i].bytes, 4, 9 };
+        const struct heard_room room = { cases[i].bytes, 9 };
         struct heard_part p;
         heard_newest(&e, &room, &p);
         CHECK(!strcmp(p.text, cases[i].text) && p.n_bytes == strlen(p.text) &&
