@@ -1,22 +1,51 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # usage: train.sh DIGITS.tar FOLDER RILL
-# Everything from recordings to the table of MODEL.md: under an hour of two idle cores. What is done already is kept.
-# DIGITS.tar: the Free Spoken Digit Dataset; FOLDER: for what is fetched and made, 2 GB; RILL: the tool.
+# Everything from recordings to the table of MODEL.md: under an hour of two idle cores. Writes
+# FOLDER/model, a model like the library's rill-digits. What is done already is kept.
+# DIGITS.tar: the Free Spoken Digit Dataset; FOLDER: for what is fetched and made, 2 GB; RILL: the
+# tool.
 set -eu
-[ $# = 3 ] || { sed -n 3,5p "$0" >&2; exit 2; }
+[ $# = 3 ] || { sed -n 3,7p "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
-digits=$1 folder=$2 rill=$3 model=$here/../../library/rill-digits
+digits=$1 folder=$2 rill=$3 committed=$here/../../library/rill-digits
 shards=96
+mixer='' trainer=''
 export OMP_NUM_THREADS=1
-mkdir -p "$folder"
 
-"$here/../fetch.sh" "$folder" asterisk-core-sounds-en asterisk-core-sounds-en-g722 asterisk-core-sounds-es-g722 \
-    asterisk-core-sounds-fr-g722
+stop() {
+    [ -z "$mixer$trainer" ] || kill $mixer $trainer 2>/dev/null || :
+}
+
+mixer_done() {
+    wait "$mixer" || { mixer=''; echo 'train.sh: mix.py has failed' >&2; exit 1; }
+    mixer=''
+}
+
+# train.py waits for what mix.py makes beside it, and is stopped if mix.py fails.
+train() { # STEPS
+    "$here/train.py" "$folder/shards" "$folder/net" "$1" &
+    trainer=$!
+    while kill -0 "$trainer" 2>/dev/null; do
+        [ -z "$mixer" ] || kill -0 "$mixer" 2>/dev/null || mixer_done
+        sleep 1
+    done
+    wait "$trainer" || { trainer=''; echo 'train.sh: train.py has failed' >&2; exit 1; }
+    trainer=''
+}
+
+trap stop EXIT
+trap 'exit 1' HUP INT TERM
+mkdir -p "$folder"
+"$here/../fetch.sh" "$folder" asterisk-core-sounds-en asterisk-core-sounds-en-g722 \
+    asterisk-core-sounds-es-g722 asterisk-core-sounds-fr-g722
 [ -e "$folder/corpus.npz" ] || "$here/corpus.py" "$digits" "$folder/unpacked" "$folder/corpus.npz"
 "$here/mix.py" "$folder/corpus.npz" "$folder/shards" 0 $shards &
-"$here/train.py" "$folder/shards" "$folder/net" 13000
-"$here/train.py" "$folder/shards" "$folder/net" 16500       # goes on: the rate rises and falls once more
-wait
-"$here/export.py" "$folder/net/net.pt" "$model/digits.onnx"
-"$here/evaluate.py" "$folder/corpus.npz" "$folder/test" "$rill" "$model" --beam 1
+mixer=$!
+train 13000
+train 16500                             # goes on: the rate rises and falls once more
+[ -z "$mixer" ] || mixer_done
+mkdir -p "$folder/model"
+cp "$committed/graph.nnef" "$committed/model.conf" "$committed/tokens.txt" "$folder/model/"
+"$here/export.py" "$folder/net/net.pt" "$folder/model/digits.onnx"
+"$here/evaluate.py" "$folder/corpus.npz" "$folder/test" "$rill" "$folder/model" --beam 1

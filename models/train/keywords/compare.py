@@ -15,7 +15,10 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + '/../../../tests/models/keywords')
-import make
+try:
+    import make
+except ImportError as why:
+    sys.exit('compare.py: %s; it needs numpy and onnxruntime (pip install onnxruntime)' % why)
 
 
 class Quant(ctypes.Structure):
@@ -29,7 +32,7 @@ POINTERS = ('TfLiteModelCreateFromFile', 'TfLiteInterpreterCreate', 'TfLiteInter
 def library(folder):
     found = glob.glob(folder + '/fetched/*/*/lib/libtensorflowlite_c.so')
     if not found:
-        sys.exit('%s: no package with the library is in it; fetch okay_nabu_2' % folder)
+        sys.exit('%s: no package with the library is in it: convert.sh %s okay_nabu_2' % (folder, folder))
     lib = ctypes.CDLL(found[0])
     for name in POINTERS:
         getattr(lib, name).restype = ctypes.c_void_p

@@ -45,6 +45,11 @@ class Net:
             raise Refused('%s is not a constant' % self.t[i].name)
         return self.t[i].real()
 
+    def integers(self, i):
+        if self.t[i].data is None:
+            raise Refused('%s is not a constant' % self.t[i].name)
+        return self.t[i].data.reshape(-1)
+
     def activate(self, wire, kind):
         if kind not in ACTIVATIONS:
             raise Refused('activation %d' % kind)
@@ -91,7 +96,7 @@ class Net:
 
     def strided_slice(self, op):
         """Along time; what a mask leaves open is whole, and counts from the end are from the beginning."""
-        begin, end, stride = (self.t[i].data for i in op.inputs[1:4])
+        begin, end, stride = (self.integers(i) for i in op.inputs[1:4])
         open_begin, open_end = op.option(0, '<i'), op.option(1, '<i')
         out, shape = self.t[op.outputs[0]].shape, self.t[op.inputs[0]].shape
         if any(stride != 1) or any(out[i] != shape[i] for i in (0, 2, 3)):
@@ -103,9 +108,9 @@ class Net:
         return self.node('Slice', [self.wire[op.inputs[0]]] + at, 'sl%d' % self.at)
 
     def split_v(self, op):
-        if int(self.t[op.inputs[2]].data.reshape(-1)[0]) not in (3, -1):
+        if int(self.integers(op.inputs[2])[0]) not in (3, -1):
             raise Refused('split along an axis that is not the last')
-        sizes = self.constant('s%d' % self.at, self.t[op.inputs[1]].data, np.int64)
+        sizes = self.constant('s%d' % self.at, self.integers(op.inputs[1]), np.int64)
         return self.node('Split', [self.wire[op.inputs[0]], sizes],
                          ['sp%d_%d' % (self.at, i) for i in range(len(op.outputs))], axis=1)
 
@@ -184,7 +189,9 @@ def convert(path, source):
 def main(path, target, source=None):
     try:
         onnx.save(convert(path, source), target)
-    except (Refused, ValueError, KeyError, IndexError) as why:
+    except OSError as why:
+        sys.exit('%s: %s' % (why.filename or target, why.strerror))
+    except (Refused, ValueError, KeyError, IndexError, onnx.checker.ValidationError) as why:
         sys.exit('%s: not of this family: %s' % (path, why))
 
 

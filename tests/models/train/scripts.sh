@@ -161,5 +161,57 @@ echo net >"$tmp/net/a.whl"
 try "$here/convert.sh" "$tmp/c" a
 check 'convert.sh fetches it again' [ "$status" = 0 ]
 
+# ---- digits/train.sh: mix.py and train.py fail, or not ----
+
+here=$tmp/models/train/digits
+mkdir -p "$here" "$tmp/models/library/rill-digits"
+cp "$train/digits/train.sh" "$here/"
+for file in graph.nnef model.conf tokens.txt digits.onnx; do
+    echo committed >"$tmp/models/library/rill-digits/$file"
+done
+fake "$tmp/models/train/fetch.sh" </dev/null
+fake "$here/corpus.py" <<'END'
+echo corpus >"$3"
+END
+fake "$here/mix.py" <<'END'
+[ ! -e "$NET/mix" ] || . "$NET/mix"
+mkdir -p "$2"
+echo >"$2/made"
+END
+fake "$here/train.py" <<'END'
+[ ! -e "$NET/train" ] || . "$NET/train"
+while [ ! -e "$1/made" ]; do sleep 1; done
+mkdir -p "$2"
+echo "$3" >>"$2/net.pt"
+END
+fake "$here/export.py" <<'END'
+cp "$1" "$2"
+END
+fake "$here/evaluate.py" <<'END'
+echo "with $3: $(ls "$4" | tr '\n' ' ')"
+END
+
+echo 'exit 3' >"$NET/mix"
+try "$here/train.sh" digits.tar "$tmp/d" rill
+check 'train.sh fails at once when mix.py does' [ "$status" = 1 ]
+check 'train.sh says that mix.py has failed' says 'mix.py has failed'
+echo 'kill -9 $$' >"$NET/mix"
+try "$here/train.sh" digits.tar "$tmp/d" rill
+check 'train.sh fails when mix.py is killed' [ "$status" = 1 ]
+
+echo 'exec sleep 100' >"$NET/mix"
+echo 'exit 3' >"$NET/train"
+try "$here/train.sh" digits.tar "$tmp/d" rill
+check 'train.sh fails at once when train.py does' [ "$status" = 1 ]
+check 'train.sh says that train.py has failed' says 'train.py has failed'
+
+rm "$NET/mix" "$NET/train"
+try "$here/train.sh" digits.tar "$tmp/d" rill
+check 'train.sh comes to its end' [ "$status" = 0 ]
+check 'train.sh trains in two runs' [ "$(cat "$tmp/d/model/digits.onnx")" = "$(printf '13000\n16500')" ]
+check 'train.sh measures the new model' says 'with rill: digits.onnx graph.nnef model.conf tokens.txt'
+check 'train.sh leaves the library as it is' \
+    [ "$(cat "$tmp/models/library/rill-digits/digits.onnx")" = committed ]
+
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
