@@ -97,6 +97,15 @@ void heard_reset(struct heard *h, uint64_t pos)
     h->finished = h->tells = false;
 }
 
+void heard_end(struct heard *h, uint64_t pos)
+{
+    for (unsigned i = 0; i < h->n; i++)
+        if (h->list[i].sink)
+            rill_sink_end(h->list[i].sink, pos);
+    if (h->edges)
+        rill_sink_end(h->edges, pos);
+}
+
 rill_status heard_check(const struct lane_model *m, rill_error *reterr)
 {
     rill_sink *s = NULL, *words = NULL;

@@ -375,6 +375,7 @@ static void segment_end(struct lane *l, bool last)
     l->out_limit = pcm_rescale(l->seg_in, l->opts.out_rate, l->opts.in_rate) +
         (last && l->seg_in ? l->delay_out_samples : 0);
     uint64_t fed = pcm_rescale(l->seg_in, m->rate, l->opts.in_rate);
+    heard_end(&l->heard, fed);
     /* What follows the end at the model's rate is silence for the second resampler. */
     l->model_limit = fed + (last && !l->opts.align ? m->delay_samples : 0);
     if (!l->opts.want_audio)

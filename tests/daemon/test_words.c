@@ -138,6 +138,31 @@ static void test_story(void)
     }
 }
 
+/* Nothing that is heard ends behind the samples that came, of a model that is five frames late and
+ * hears silence for as long at the end. */
+static void test_end(void)
+{
+    static const char late[] = "rill_frame(pad(pcm, padding = [(400, 400)])";
+    static float x[32 * TONES_HOP];
+    static struct heard h;
+    char path[256], graph[2048];
+    struct rill_client_open o = plain;
+    const char *at = strstr(tones_graph, "rill_frame(pcm");
+    size_t n = tones_audio(x, "..........1122..4444");
+    snprintf(path, sizeof path, "%s/models/late", rig.dir);
+    snprintf(graph, sizeof graph, "%.*s%s%s", (int) (at - tones_graph), tones_graph, late,
+             at + strlen("rill_frame(pcm"));
+    CHECK(tones_write(path,
+                      "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n[output.logp]\n"
+                      "kind = ctc\ntokens = tokens.txt\nscores = logits\nbeam = 1\n", NULL) &&
+              tones_file(path, "graph.nnef", graph), "%s", path);
+    o.model = "late";
+    for (size_t piece = 37; piece < 3000; piece = piece * 5 + 1) {
+        hear(&h, &o, x, n, piece, 0);
+        has(&h, "'one t three' 1200-1360 1360-1520 1520-1600\n");
+    }
+}
+
 /* What was heard so far comes before its end, and changes. */
 static void test_partials(void)
 {
@@ -776,6 +801,7 @@ int main(void)
     if (!CHECK(rig_spawn(&rig, argv) && rig_wait_ready(&rig), "%s", rig_log(&rig)))
         return check_end();
     test_story();
+    test_end();
     test_partials();
     test_wants();
     test_options();
