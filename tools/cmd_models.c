@@ -175,7 +175,7 @@ struct get {
     SHA2_CTX sha;
     uint64_t bytes, want;
     const char *file;
-    bool bar;
+    bool bar, exact;    /* exact: want is what model.conf says, not a limit */
 };
 
 static void bar_draw(const struct get *g)
@@ -237,13 +237,16 @@ static int copy_file(struct get *g, const char *path)
 {
     struct bytes b = { 0 };
     rill_error err;
-    if (bytes_map(&b, path, g->want + 1, &err) != RILL_OK)
+    struct stat st;
+    if (stat(path, &st) == 0 && (uint64_t) st.st_size > g->want)
+        return tool_fail(g->cmd, TOOL_BAD_INPUT, "%s: has %lld bytes, expected %s%llu", path,
+                         (long long) st.st_size, g->exact ? "" : "at most ",
+                         (unsigned long long) g->want);
+    if (bytes_map(&b, path, g->want, &err) != RILL_OK)
         return tool_fail_status(g->cmd, &err);
     bool ok = piece_take(g, b.data, b.n);
     bytes_drop(&b);
-    return ok ? TOOL_OK
-              : tool_fail(g->cmd, TOOL_BAD_INPUT, "%s: larger than the %llu bytes it should have",
-                          path, (unsigned long long) g->want);
+    return ok ? TOOL_OK : tool_fail(g->cmd, TOOL_IO, "%s.part: %s", g->file, strerror(errno));
 }
 
 /* A file in DIR, under the path the model names, its own name, or the model's folder. */
@@ -262,22 +265,23 @@ static int fetch_local(struct get *g, const char *dir, const char *name,
     return tool_fail(g->cmd, TOOL_IO, "'%s' has no %s", dir, w->from ? w->from : own);
 }
 
-static void sum_print(const char *file, const uint8_t *sum)
+static void sum_print(const char *file, const char *name, const uint8_t *sum)
 {
-    printf("%s: no checksum of it is known, taken as it is; its SHA-256 is ", file);
+    printf("%s: no checksum of it is known; %s opens with it; its SHA-256 is ", file, name);
     for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
         printf("%02x", sum[i]);
     putchar('\n');
 }
 
 static int weights_get(const struct command *cmd, const char *folder, const char *name,
-                       const struct conf_weights *w, const char *from, bool quiet)
+                       const struct conf_weights *w, const char *from, bool quiet,
+                       uint8_t sum[SHA256_DIGEST_LENGTH])
 {
     char part[8192], path[8192];
-    uint8_t sum[SHA256_DIGEST_LENGTH];
     struct get g = { .cmd = cmd,
                      .file = w->file,
                      .want = is_known(w) ? w->bytes : UNKNOWN_BYTES_MAX,
+                     .exact = is_known(w),
                      .bar = !quiet && isatty(STDERR_FILENO) };
     snprintf(path, sizeof path, "%s/%s", folder, w->file);
     snprintf(part, sizeof part, "%s.part", path);
@@ -297,10 +301,8 @@ static int weights_get(const struct command *cmd, const char *folder, const char
     if (g.bar)
         fputc('\n', stderr);
     SHA256Final(sum, &g.sha);
-    if (code == TOOL_OK && !is_known(w) && !quiet)
-        sum_print(w->file, sum);
     if (code == TOOL_OK && is_known(w) &&
-        (g.bytes != w->bytes || memcmp(sum, w->sha256, sizeof sum)))
+        (g.bytes != w->bytes || memcmp(sum, w->sha256, sizeof w->sha256)))
         code = tool_fail(cmd, TOOL_BAD_INPUT,
                          "%s: its SHA-256 is not the one model.conf names; not kept", w->file);
     if (code == TOOL_OK && rename(part, path))
@@ -388,18 +390,98 @@ bool catalogue_has(const char *name)
     return catalogue_find(name, folder);
 }
 
-static int folder_fill(const struct command *cmd, const char *source, const char *folder,
-                       const char *name, const struct model_conf *c, const char *from, bool quiet)
+struct fill {
+    const struct command *cmd;
+    const char *source, *name, *from;   /* shipped folder, model, where weights come from */
+    const struct model_conf *conf;
+    bool quiet;
+};
+
+static bool all_known(const struct model_conf *c)
 {
-    int code = folder_make(cmd, folder);
+    bool all = true;
+    for (unsigned k = 0; k < c->n_weights; k++)
+        all &= is_known(&c->weights[k]);
+    return all;
+}
+
+static int folder_open(const struct fill *f, const char *folder)
+{
+    rill_model *m = NULL;
+    rill_error err;
+    rill_status s = rill_model_open(&m, folder, &err);
+    rill_model_free(m);
+    return s == RILL_OK
+        ? TOOL_OK
+        : tool_fail(f->cmd, TOOL_BAD_INPUT,
+                    "%s does not open with these weights, which are not kept: %s", f->name,
+                    err.text);
+}
+
+static int folder_fill(const struct fill *f, const char *folder)
+{
+    uint8_t sums[CONF_WEIGHTS_MAX][SHA256_DIGEST_LENGTH];
+    const struct model_conf *c = f->conf;
+    int code = folder_make(f->cmd, folder);
     for (unsigned k = 0; code == TOOL_OK && k < c->n_weights; k++)
-        code = weights_get(cmd, folder, name, &c->weights[k], from, quiet);
+        code = weights_get(f->cmd, folder, f->name, &c->weights[k], f->from, f->quiet, sums[k]);
     if (code == TOOL_OK)
-        code = shipped_copy(cmd, source, folder, c);
+        code = shipped_copy(f->cmd, f->source, folder, c);
+    if (code == TOOL_OK && !all_known(c))
+        code = folder_open(f, folder);
+    for (unsigned k = 0; code == TOOL_OK && !f->quiet && k < c->n_weights; k++)
+        if (!is_known(&c->weights[k]))
+            sum_print(c->weights[k].file, f->name, sums[k]);
     if (code != TOOL_OK)
         rmdir(folder);      /* goes only if it is empty */
-    if (code == TOOL_OK && !quiet)
-        printf("%s is in %s\n", name, folder);
+    return code;
+}
+
+/* Calls act for each file of a folder, until it returns something else than 0. */
+static int files_each(const char *folder, int (*act)(const char *path, const char *file, void *arg),
+                      void *arg)
+{
+    struct dirent **list = NULL;
+    int n = scandir(folder, &list, NULL, alphasort), code = 0;
+    for (int i = 0; i < n; i++) {
+        char path[8192];
+        snprintf(path, sizeof path, "%s/%s", folder, list[i]->d_name);
+        if (!code && file_exists(folder, list[i]->d_name))
+            code = act(path, list[i]->d_name, arg);
+        free(list[i]);
+    }
+    free(list);
+    return code;
+}
+
+static int file_drop(const char *path, const char *file, void *arg)
+{
+    (void) file, (void) arg;
+    unlink(path);
+    return 0;
+}
+
+static int file_move(const char *path, const char *file, void *to)
+{
+    char at[8192];
+    snprintf(at, sizeof at, "%s/%s", (const char *) to, file);
+    return rename(path, at) ? errno : 0;
+}
+
+/* What has no checksum is tried in a folder beside, so that what was there stays until it opens. */
+static int folder_replace(const struct fill *f, const char *root, char folder[8192])
+{
+    char stage[8192];
+    snprintf(stage, sizeof stage, "%s/.%s.part", root, f->name);
+    files_each(stage, file_drop, NULL);
+    int code = folder_fill(f, stage);
+    if (code == TOOL_OK)
+        code = folder_make(f->cmd, folder);
+    int why = code == TOOL_OK ? files_each(stage, file_move, folder) : 0;
+    if (why)
+        code = tool_fail(f->cmd, TOOL_IO, "%s: %s", folder, strerror(why));
+    files_each(stage, file_drop, NULL);
+    rmdir(stage);
     return code;
 }
 
@@ -408,16 +490,21 @@ static int model_get(const struct command *cmd, const char *name, const char *to
                      bool quiet)
 {
     char source[8192], folder[8192];
+    const char *root = to ? to : library_user_path();
     if (!catalogue_find(name, source))
         return tool_fail(cmd, TOOL_BAD_INPUT,
                          "the library has no model '%s'; 'rill models' lists them", name);
     struct arena a = { 0 };
     struct model_conf c;
     rill_error err;
-    snprintf(folder, sizeof folder, "%s/%s", to ? to : library_user_path(), name);
+    snprintf(folder, sizeof folder, "%s/%s", root, name);
     int code = conf_read(source, &c, &a, &err) == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &err);
-    if (code == TOOL_OK && (to || c.n_weights))
-        code = folder_fill(cmd, source, folder, name, &c, from, quiet);
+    const struct fill f = { cmd, source, name, from, &c, quiet };
+    bool needed = to || (code == TOOL_OK && c.n_weights);
+    if (code == TOOL_OK && needed)
+        code = all_known(&c) ? folder_fill(&f, folder) : folder_replace(&f, root, folder);
+    if (code == TOOL_OK && !quiet && needed)
+        printf("%s is in %s\n", name, folder);
     else if (code == TOOL_OK && !quiet)
         printf("%s is built in: there is nothing to fetch\n", name);
     arena_drop(&a);
@@ -453,7 +540,9 @@ const struct command cmd_models = {
     .usage = "[list | get NAME...] [OPTIONS]",
     .summary = "list the library of models, fetch weights",
     .details = "Weights come from the address in model.conf over https and are kept only if their "
-               "SHA-256 agrees.\n"
+               "SHA-256 agrees; a file\n"
+               "from a folder of which model.conf knows none only if the whole model opens with "
+               "it.\n"
                "They go to the user's folder of models, which every command searches. The daemon "
                "reads the folders of its\n"
                "model_path alone: --to one of them makes a model known to it.",

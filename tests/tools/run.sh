@@ -134,9 +134,31 @@ mkdir -p "$dir/from/gtcrn"
 echo "not the weights" >"$dir/from/gtcrn/gtcrn_simple.onnx"
 expect 3 "SHA-256" "$rill" models get gtcrn --from "$dir/from" --to "$dir/got"
 expect 3 "nobody publishes this file" "$rill" models get ml_kws_gru_m --to "$dir/got"
+mkdir -p "$dir/shelf/scaled" "$dir/shelf/sized"
+printf 'version 1.0;\ngraph g(pcm) -> (out)\n{\n    pcm = external<scalar>(shape = [S]);\n    out = pcm * variable<scalar>(shape = [1], label = "w");\n}\n' >"$dir/shelf/scaled/graph.nnef"
+printf '[model]\ntask = denoise\nsample_rate = 16000\n[input.pcm]\nkind = audio\n[output.out]\nkind = audio\n[weights.w.dat]\nfrom = w.dat\n' >"$dir/shelf/scaled/model.conf"
+cp "$dir/shelf/scaled/graph.nnef" "$dir/shelf/sized"
+{ cat "$dir/shelf/scaled/model.conf"; printf 'sha256 = %064d\nbytes = 132\n' 1; } >"$dir/shelf/sized/model.conf"
+{ printf "\\116\\357\\001\\000$(le 4 4)$(le 4 1)$(le 4 1)$(le 28 0)$(le 4 32)$(le 40 0)$(le 40 0)\\000\\000\\000\\100"; } >"$dir/w.dat"
+shelf() { RILL_LIBRARY="$dir/shelf" "$rill" models get "$@" --from "$dir/from" --to "$dir/got"; }
+cp "$dir/w.dat" "$dir/from"
+expect 0 "scaled opens with it; its SHA-256 is $(sha256sum <"$dir/w.dat" | cut -c 1-64)" shelf scaled
+good "weights without a checksum are taken" cmp "$dir/w.dat" "$dir/got/scaled/w.dat"
+expect 0 "scaled" "$rill" check "$dir/got/scaled"
+: >"$dir/from/w.dat"
+expect 3 "w.dat" shelf scaled
+head -c 130 "$dir/w.dat" >"$dir/from/w.dat"
+expect 3 "scaled does not open with these weights, which are not kept: .*w.dat" shelf scaled
+cp "$dir/text.wav" "$dir/from/w.dat"
+expect 3 "not a tensor file" shelf scaled
+good "what opened before stays" cmp "$dir/w.dat" "$dir/got/scaled/w.dat"
+rm -r "$dir/got/scaled"
+expect 3 "not a tensor file" shelf scaled
+good "no folder is left of weights that do not open" test "$(ls -A "$dir/got")" = ""
+cat "$dir/w.dat" - <"$dir/text.wav" >"$dir/from/w.dat"
+expect 3 "w.dat: has 149 bytes, expected 132" shelf sized
 printf weights >"$dir/from/GRU_M.onnx"
-expect 0 "taken as it is; its SHA-256 is $(printf weights | sha256sum | cut -c 1-64)" "$rill" models get ml_kws_gru_m --from "$dir/from" --to "$dir/got"
-expect 0 weights cat "$dir/got/ml_kws_gru_m/GRU_M.onnx"
+expect 3 "ml_kws_gru_m does not open with these weights" "$rill" models get ml_kws_gru_m --from "$dir/from" --to "$dir/got"
 good "a wrong file is not kept" test ! -e "$dir/got/gtcrn/gtcrn_simple.onnx"
 
 expect 0 "rill-digits is built in" "$rill" models get rill-digits
