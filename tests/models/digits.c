@@ -5,8 +5,8 @@
 
 static const char spoken[] = "three one four one five nine two six";
 
-/* Finals as text, and each word with its place. */
-struct transcript { char text[512], words[2048]; uint64_t end_pos; unsigned partials; };
+/* Finals as text, and each word with its place; n samples came in. */
+struct transcript { char text[512], words[2048]; uint64_t end_pos, n; unsigned partials; };
 
 static void transcript_add(struct transcript *t, const rill_event *e)
 {
@@ -19,7 +19,9 @@ static void transcript_add(struct transcript *t, const rill_event *e)
         const rill_word *w = &e->words[i];
         k += (size_t) snprintf(t->words + k, sizeof t->words - k, "%s %llu..%llu ", w->text,
                                (unsigned long long) w->pos, (unsigned long long) w->end_pos);
-        CHECK(w->pos >= t->end_pos && w->end_pos > w->pos, "'%s' from %llu to %llu", w->text,
+        CHECK(w->pos >= t->end_pos && w->end_pos <= t->n &&
+                  (w->end_pos > w->pos || w->pos == t->n),      /* told behind the end, no room */
+              "'%s' from %llu to %llu", w->text,
               (unsigned long long) w->pos, (unsigned long long) w->end_pos);
         t->end_pos = w->end_pos;
     }
@@ -48,7 +50,7 @@ static void frames_read(struct transcript *t, rill_stream *s, rill_sink *sink,
 static struct transcript transcribe(const rill_model *m, struct floats x, size_t piece,
                                     uint32_t pulse)
 {
-    struct transcript t = { .text = "" };
+    struct transcript t = { .text = "", .n = x.n };
     rill_plan_opts opts = { .pulse_frames = pulse };
     rill_error err = { .text = "" };
     rill_plan *p = NULL;
