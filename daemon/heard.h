@@ -100,6 +100,8 @@ size_t heard_bytes(const struct heard *h);          /* of memory, besides *h */
 void heard_reset(struct heard *h, uint64_t pos);     /* pos: of the next frame, model's rate */
 void heard_end(struct heard *h, uint64_t pos);       /* the input ends before pos */
 
+void heard_end(struct heard *h, uint64_t pos);      /* the input ends there; model's rate */
+
 /* All sinks of the model are made once, so that a bad one fails when it is loaded. */
 rill_status heard_check(const struct lane_model *m, rill_error *reterr);
 

@@ -174,6 +174,14 @@ uint64_t lane_pos_in(const struct lane *l, uint64_t at)
     return l->seg_in_pos + at / rate * l->opts.in_rate + at % rate * l->opts.in_rate / rate;
 }
 
+/* Where an event stands in the input; once that is over, not behind its end, which a sample of the
+ * model's rate may round up. */
+static uint64_t event_pos(const struct lane *l, uint64_t at)
+{
+    uint64_t pos = lane_pos_in(l, at), end = l->seg_in_pos + l->seg_in;
+    return l->phase == FEED || pos < end ? pos : end;
+}
+
 /* The next part of what is being told. The caller has checked the room. */
 static void part_emit(struct lane *l)
 {
@@ -183,11 +191,11 @@ static void part_emit(struct lane *l)
     rill_event x = l->heard.event;
     for (uint32_t i = 0; i < part.n_words; i++) {
         words[i] = part.words[i];
-        words[i].pos = lane_pos_in(l, part.words[i].pos);
-        words[i].end_pos = lane_pos_in(l, part.words[i].end_pos);
+        words[i].pos = event_pos(l, part.words[i].pos);
+        words[i].end_pos = event_pos(l, part.words[i].end_pos);
     }
-    x.pos = part.n_words ? words[0].pos : lane_pos_in(l, x.pos);
-    x.end_pos = part.n_words ? words[part.n_words - 1].end_pos : lane_pos_in(l, x.end_pos);
+    x.pos = part.n_words ? words[0].pos : event_pos(l, x.pos);
+    x.end_pos = part.n_words ? words[part.n_words - 1].end_pos : event_pos(l, x.end_pos);
     part.words = words;
     size_t n = heard_write(&l->heard, &x, &part);
     struct lane_rec r = {
@@ -565,6 +573,7 @@ static enum lane_result tail_model(struct lane *l)
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
     if (!l->relief.away && relief_rest(l, &rec))
         return rest_told(l, &rec);
+    heard_end(&l->heard, l->seg_fed);
     if (!l->relief.away)
         rill_stream_finish(l->stream);
     l->phase = DRAIN;

@@ -350,6 +350,43 @@ static void test_short_sound(void)
     }
 }
 
+/* What is heard in what a model puts behind the end lies in the last frame of what was sent, at the
+ * client's rate too. */
+static void test_padded_end(void)
+{
+    static const char said[] = "717273717";
+    static const struct { unsigned rate; const char *want, *keyword; } cases[] = {
+        { 8000, "'one two three one zero' 80-160 240-320 400-480 560-640 720-790\n",
+          "[zero] 720-790 " },
+        { 16000, " 1440-1579\n", "[zero] 1440-1579 " },
+    };
+    static float x[2 * sizeof said * TONES_HOP];
+    static struct heard h;
+    char path[256], graph[sizeof short_graph + 64];
+    snprintf(path, sizeof path, "%s/models/padded", rig.dir);
+    short_model_make("padded", false);
+    const char *frames = strstr(short_graph, "frames = ") + strlen("frames = ");
+    snprintf(graph, sizeof graph, "%.*srill_frame(pad(pcm, padding = [(0, 400)]), %s",
+             (int) (frames - short_graph), short_graph, strstr(frames, "size"));
+    char *outs = strstr(graph, "%s");
+    memmove(outs, outs + 2, strlen(outs + 2) + 1);
+    CHECK(tones_file(path, "graph.nnef", graph), "%s", path);
+    for (size_t i = 0; i < 2; i++) {
+        struct rill_client_open o = plain;
+        unsigned times = cases[i].rate / 8000;
+        size_t n = tones_audio(x, said), end = n * times;
+        for (size_t k = end; times > 1 && k--;)
+            x[k] = x[k / times];
+        n = 790 * times - (times - 1);
+        memset(x + end, 0, (n - end) * sizeof *x);
+        o.model = "padded";
+        o.in.rate = cases[i].rate;
+        hear(&h, &o, x, n, 1000, 0);
+        has(&h, cases[i].want);
+        has(&h, cases[i].keyword);
+    }
+}
+
 static void test_bad_options(void)
 {
     static const char *const bad[][3] = {
@@ -807,6 +844,7 @@ int main(void)
     test_options();
     test_detector();
     test_short_sound();
+    test_padded_end();
     test_bad_options();
     test_rate();
     test_jump();
