@@ -8,12 +8,16 @@ Writes FOLDER/{speech_en,speech_es,speech_fr,speech_it,speech_ru,voices,ambience
 """
 import glob
 import os
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 
+import arrays
+
 RATE = 16000
+SPEECH = ('en', 'es', 'fr', 'it', 'ru')
 PROMPTS = 'usr/share/asterisk/sounds/**/*.g722'
 
 
@@ -28,15 +32,14 @@ def decode(path, form=(), data=None):
 def bank_save(path, items):
     """items: list of (name, int16 array)."""
     ends = np.cumsum([0] + [len(a) for _, a in items])
-    np.savez(path, keys=np.array([k for k, _ in items]), off=ends, cat=np.concatenate([a for _, a in items]))
+    arrays.save(path, keys=np.array([k for k, _ in items]), off=ends, cat=np.concatenate([a for _, a in items]))
     print('%s: %d recordings, %.1f min' % (os.path.basename(path), len(items), ends[-1] / RATE / 60), flush=True)
 
 
 def bank_load(path):
     """[(name, int16 array)] of a file that bank_save wrote."""
-    z = np.load(path)
-    off, cat = z['off'], z['cat']
-    return [(str(k), cat[off[i]:off[i + 1]]) for i, k in enumerate(z['keys'])]
+    keys, off, cat = arrays.load(path, 'keys', 'off', 'cat')
+    return [(str(k), cat[off[i]:off[i + 1]]) for i, k in enumerate(keys)]
 
 
 def prompts(folder, lang):
@@ -147,8 +150,22 @@ def noises(folder):
     return ambience, events, music
 
 
+def check(folder):
+    """Ends the program before its work where something is missing."""
+    needed = [f'asterisk-core-sounds-{lang}-g722' for lang in SPEECH]
+    needed += dict.fromkeys(package for package, _ in AMBIENCE + EVENTS)
+    needed += ['openttd-opensfx', 'asterisk-moh-opsound-g722', 'sonic-pi-samples']
+    missing = [package for package in needed if not os.path.exists(f'{folder}/unpacked/{package}.done')]
+    if missing:
+        sys.exit(f'{folder}: without {", ".join(missing)}; fetch.sh fetches what is missing')
+    for program in ('ffmpeg', 'flite', 'espeak-ng'):
+        if not shutil.which(program):
+            sys.exit(f'{program}: not installed')
+
+
 def main(folder):
-    for lang in ('en', 'es', 'fr', 'it', 'ru'):
+    check(folder)
+    for lang in SPEECH:
         bank_save(f'{folder}/speech_{lang}.npz', prompts(folder, lang))
     bank_save(f'{folder}/voices.npz', synthetic_voices())
     for kind, items in zip(('ambience', 'events', 'music'), noises(folder)):
@@ -156,6 +173,6 @@ def main(folder):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or sys.argv[1].startswith('-'):
         sys.exit(__doc__)
     main(sys.argv[1])

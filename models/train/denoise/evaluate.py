@@ -13,6 +13,7 @@ Where Python has the package pesq, wide-band PESQ (P.862.2) of the pairs is prin
 import ctypes
 import glob
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,8 @@ def wav_write(path, x):
 
 def wav_read(path):
     with wave.open(path) as f:
-        assert f.getframerate() == RATE and f.getnchannels() == 1 and f.getsampwidth() == 2, path
+        if (f.getframerate(), f.getnchannels(), f.getsampwidth()) != (RATE, 1, 2):
+            sys.exit(f'{path}: not mono at 16 kHz with 16 bits')
         return np.frombuffer(f.readframes(f.getnframes()), '<i2').astype(np.float64) / 32768
 
 
@@ -92,7 +94,8 @@ class Models:
                 ret.append(np.clip(np.round(RNNoise(model).run(wav_read(path)) * 32768), -32768, 32767) / 32768)
                 continue
             out = self.folder + '/out.wav'
-            subprocess.run([self.rill, 'denoise', '-m', model, path, out], check=True, stdout=subprocess.DEVNULL)
+            if subprocess.run([self.rill, 'denoise', '-m', model, path, out], stdout=subprocess.DEVNULL).returncode:
+                sys.exit(f'{path}: {self.rill} denoise -m {model} failed')
             ret.append(wav_read(out))
         return ret
 
@@ -179,7 +182,23 @@ def mixtures(models, corpus, repeats=3):
         row_print('mean', '%d dB' % snr, mean_row(total[snr]))
 
 
+def check(rill, data, audio):
+    """Ends the program before its work where something is missing."""
+    clean = glob.glob(audio + '/pairs/*_clean.wav')
+    if not clean:
+        sys.exit(f'{audio}: no pairs/NAME_clean.wav')
+    files = [path.replace('_clean', '_mixture') for path in clean]
+    if data != '-':
+        files.append(audio + '/synth_speech_clean_16k.wav')
+    for path in files:
+        if not os.path.exists(path):
+            sys.exit(f'{path}: no such file')
+    if not shutil.which(rill):
+        sys.exit(f'{rill}: no program')
+
+
 def main(rill, data, audio, names):
+    check(rill, data, audio)
     with tempfile.TemporaryDirectory() as folder:
         models = Models(rill, names, folder)
         pairs(models, audio)

@@ -16,9 +16,11 @@ import glob
 import gzip
 import hashlib
 import io
+import lzma
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -27,6 +29,9 @@ import wave
 
 import numpy as np
 import soundfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import arrays                                                        # noqa: E402
 
 RATE = 16000
 # Of names and samples of the 3000 recordings of the Free Spoken Digit Dataset (six speakers).
@@ -108,10 +113,16 @@ def trim(x, pad=320):
 # ---- who speaks ----
 
 def fsdd(path):
-    with tarfile.open(path) as tar:
-        files = {m.name: tar.extractfile(m).read() for m in tar if m.name.endswith(('.flac', '.wav'))}
+    try:
+        with tarfile.open(path) as tar:
+            files = {m.name: tar.extractfile(m).read() for m in tar
+                     if m.isfile() and m.name.endswith(('.flac', '.wav'))}
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as why:
+        sys.exit(f'{path}: {why}')
     digest, clips = hashlib.sha256(), []
     for base in sorted((os.path.basename(name).rsplit('.', 1)[0], name) for name in files):
+        if base[0].count('_') != 2:
+            sys.exit(f'{path}: {base[1]} is not DIGIT_SPEAKER_INDEX')
         digit, speaker, index = base[0].split('_')
         samples, rate = soundfile.read(io.BytesIO(files[base[1]]), dtype='int16')
         digest.update(base[0].encode() + samples.astype('<i2').tobytes())
@@ -123,8 +134,8 @@ def fsdd(path):
 
 def prompts(folder):
     paths, keys = [], []
-    for path in sorted(glob.glob(f'{folder}/**/*.g722', recursive=True)):
-        where, name = path.split('/sounds/')[1].split('/', 1)
+    for path in sorted(glob.glob(f'{folder}/**/sounds/*/**/*.g722', recursive=True)):
+        where, name = path.rsplit('/sounds/', 1)[1].split('/', 1)
         name = name[:-5]
         if where.startswith('en_') and name in [f'digits/{d}' for d in range(10)]:
             keys.append(f'prompt/allison/{name[-1]}/0')
@@ -264,18 +275,29 @@ def held_out_synth(speaker):
 def save(path, items):
     keys = [k for k, _ in items]
     start = np.cumsum([0] + [len(x) for _, x in items])
-    np.savez(path, keys=np.array(keys), start=start, samples=np.concatenate([x for _, x in items]))
+    arrays.save(path, keys=np.array(keys), start=start, samples=np.concatenate([x for _, x in items]))
     print(f'{path}: {len(keys)} clips, {start[-1] / RATE / 60:.1f} minutes')
 
 
 def load(path):
     """[(set, speaker, digits, index, samples)]"""
-    z = np.load(path)
-    start, samples = z['start'], z['samples']
-    return [(*k.split('/', 3), samples[start[i]:start[i + 1]]) for i, k in enumerate(z['keys'])]
+    keys, start, samples = arrays.load(path, 'keys', 'start', 'samples')
+    return [(*k.split('/', 3), samples[start[i]:start[i + 1]]) for i, k in enumerate(keys)]
+
+
+def check(sounds):
+    """Ends the program before its work where something is missing."""
+    for program in ('ffmpeg', 'flite', 'text2wave', 'espeak-ng'):
+        if not shutil.which(program):
+            sys.exit(f'{program}: not installed')
+    for lang in ('en', 'es', 'fr'):
+        if not glob.glob(f'{sounds}/**/sounds/{lang}_*/**/*.g722', recursive=True):
+            sys.exit(f'{sounds}: nothing of asterisk-core-sounds-{lang}-g722')
+    english_texts(sounds)
 
 
 def main(tar, sounds, out):
+    check(sounds)
     rng = random.Random(1)
     items = fsdd(tar) + list(prompts(sounds))
     print(f'{len(items)} recordings', flush=True)

@@ -9,6 +9,7 @@ with MODEL (the folder); options go to the tool. An error is a digit too many, t
 """
 import glob
 import os
+import shutil
 import subprocess
 import sys
 import wave
@@ -123,7 +124,9 @@ def make(path, folder):
 
 
 def transcribed(rill, model, path, options):
-    run = subprocess.run([rill, 'transcribe', '-m', model, *options, path], stdout=subprocess.PIPE, check=True, text=True)
+    run = subprocess.run([rill, 'transcribe', '-m', model, *options, path], stdout=subprocess.PIPE, text=True)
+    if run.returncode:
+        sys.exit(f'{path}: {rill} transcribe failed')
     return [corpus.WORDS.index(w) for w in run.stdout.split() if w in corpus.WORDS]
 
 
@@ -192,6 +195,8 @@ def report(folder, say):
 
 
 def main(path, folder, rill, model, *options):
+    if not shutil.which(rill):
+        sys.exit(f'{rill}: no program')
     make(path, folder)
     for table in (report, report_without_digits):
         table(folder, lambda wav: transcribed(rill, model, wav, options))

@@ -4,6 +4,7 @@
 
 usage: export.py NET.pt OUT.onnx
 """
+import pickle
 import sys
 
 import onnx
@@ -25,7 +26,10 @@ class Whole(nn.Module):
 
 def main(weights, out):
     net = Digits()
-    net.load_state_dict(torch.load(weights))
+    try:
+        net.load_state_dict(torch.load(weights))
+    except (OSError, EOFError, RuntimeError, pickle.UnpicklingError) as why:
+        sys.exit(f'{weights}: not what train.py writes: {why}')
     torch.onnx.export(Whole(net).eval(), torch.zeros(40, BANDS), out, opset_version=13, input_names=['features'],
                       output_names=['logp'], dynamic_axes={'features': {0: 'T'}, 'logp': {0: 'F'}})
     model = onnx.load(out)

@@ -5,15 +5,18 @@
 usage: mix.py CORPUS.npz FOLDER FIRST LAST [SEED]
 
 Writes shards FIRST..LAST-1 to FOLDER/NNNN.npz, each SHARD utterances; with shard 0 also FOLDER/check.npz, of recordings
-that training leaves out. A shard depends on the corpus, the seed and its number alone. The net sees nothing above 4 kHz, so that everything here happens at 8 kHz.
+that training leaves out. A shard depends on the corpus, the seed and its number alone. What is there is kept, where it is
+whole. The net sees nothing above 4 kHz, so that everything here happens at 8 kHz.
 """
 import os
+import re
 import sys
 import time
 
 import numpy as np
 
 import corpus
+import arrays
 from features import HOP, RATE, features
 
 SHARD = 1024
@@ -236,14 +239,23 @@ def write(folder, name, voices, seed, number):
         return
     begin = time.time()
     made = shard(voices, seed, number)
-    np.savez(f'{folder}/part.{name}.npz', **made)
-    os.rename(f'{folder}/part.{name}.npz', f'{folder}/{name}.npz')
+    arrays.save(f'{folder}/{name}.npz', **made)
     print(f'{name}: {len(made["features"])} frames, {time.time() - begin:.0f} s', flush=True)
 
 
-def main(path, folder, first, last, seed='1'):
+def drop_broken(folder):
+    for name in sorted(os.listdir(folder)):
+        if re.fullmatch(r'(\d+|check)\.npz', name) and not arrays.is_whole(f'{folder}/{name}'):
+            print(f'{folder}/{name}: broken; made again', flush=True)
+            os.remove(f'{folder}/{name}')
+
+
+def main(path, folder, *numbers):
+    first, last, seed = [arrays.number(n, __doc__) for n in (*numbers, '1')[:3]]
+    if first >= last:
+        sys.exit(f'{first} to {last}: no shards\n\n{__doc__}')
     os.makedirs(folder, exist_ok=True)
-    first, last, seed = int(first), int(last), int(seed)
+    drop_broken(folder)
     voices = Voices(path)
     for number in range(first, last):
         write(folder, f'{number:04d}', voices, seed, number)
@@ -252,6 +264,6 @@ def main(path, folder, first, last, seed='1'):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) < 5:
+    if len(sys.argv) not in (5, 6):
         sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -4,8 +4,8 @@
 
 usage: train.py SHARDS OUT STEPS [SEED]
 
-Reads SHARDS/NNNN.npz as they appear, so that mix.py may still be at work. Writes OUT/last.pt every SAVE steps (and goes on from there if it exists) and OUT/net.pt, the moving average
-of the weights, which is what is exported.
+Reads SHARDS/NNNN.npz as they appear and waits for them, so that mix.py may still be at work. Every SAVE steps it writes
+OUT/net.pt, the moving average of the weights, which is what is exported, and OUT/last.pt, from which it goes on if that exists.
 """
 import copy
 import os
@@ -15,6 +15,8 @@ import time
 import numpy as np
 import torch
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import arrays                                                        # noqa: E402
 from net import CLASSES, STRIDE, Digits, distance, frames_of, greedy
 
 BATCH = 32
@@ -28,9 +30,8 @@ SAVE, REPORT = 250, 50
 
 class Shard:
     def __init__(self, path):
-        z = np.load(path)
-        self.features, self.start = z['features'], z['start']
-        self.labels, self.label_start, self.spans = z['labels'], z['label_start'], z['spans']
+        self.features, self.start, self.labels, self.label_start, self.spans = arrays.load(
+            path, 'features', 'start', 'labels', 'label_start', 'spans')
 
     def batches(self, rng):
         """Utterances of about one length go together."""
@@ -96,6 +97,15 @@ def shard_path(folder, number):
     return f'{folder}/{number:04d}.npz'
 
 
+def awaited(path):
+    """The shard, once mix.py has made it."""
+    if not os.path.exists(path):
+        print(f'waiting for mix.py to make {path}', flush=True)
+    while not os.path.exists(path):
+        time.sleep(2)
+    return Shard(path)
+
+
 def feed(folder, seed):
     """(shard, utterances) without end; the order depends on the seed alone."""
     kept, sweep = {}, 0
@@ -103,10 +113,8 @@ def feed(folder, seed):
         rng = np.random.default_rng([seed, 1000 + sweep])
         first, end = SWEEPS[min(sweep, len(SWEEPS) - 1)]
         for number in first + rng.permutation(end - first):
-            while number not in kept and not os.path.exists(shard_path(folder, number)):
-                time.sleep(2)
             if number not in kept:
-                kept[number] = Shard(shard_path(folder, number))
+                kept[number] = awaited(shard_path(folder, number))
             for index in kept[number].batches(rng):
                 yield kept[number], index
         sweep += 1
@@ -155,9 +163,9 @@ class Training:
     def save(self):
         state = {'step': self.step, 'net': self.net.state_dict(), 'average': self.average.state_dict(),
                  'optimiser': self.optimiser.state_dict()}
-        torch.save(state, f'{self.out}/part.pt')
-        os.rename(f'{self.out}/part.pt', f'{self.out}/last.pt')
-        torch.save(self.average.state_dict(), f'{self.out}/net.pt')
+        for name, what in (('net', self.average.state_dict()), ('last', state)):
+            torch.save(what, f'{self.out}/part.pt')
+            os.replace(f'{self.out}/part.pt', f'{self.out}/{name}.pt')
 
     def resume(self):
         if not os.path.exists(f'{self.out}/last.pt'):
@@ -205,15 +213,16 @@ class Training:
                     print(f'step {self.step} digit errors {e:.2f} % of unseen recordings', flush=True)
 
 
-def main(folder, out, steps, seed='1'):
+def main(folder, out, *numbers):
+    steps, seed = [arrays.number(n, __doc__) for n in (*numbers, '1')[:2]]
     os.makedirs(out, exist_ok=True)
-    training = Training(folder, out, int(steps), int(seed))
+    training = Training(folder, out, steps, seed)
     print(f'{sum(p.numel() for p in training.net.parameters())} parameters', flush=True)
     training.resume()
     training.run()
 
 
 if __name__ == '__main__':
-    if len(sys.argv) < 4:
+    if len(sys.argv) not in (4, 5):
         sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -213,5 +213,36 @@ check 'train.sh measures the new model' says 'with rill: digits.onnx graph.nnef 
 check 'train.sh leaves the library as it is' \
     [ "$(cat "$tmp/models/library/rill-digits/digits.onnx")" = committed ]
 
-echo "$passed passed, $failed failed"
+# ---- what the Python scripts say; skipped where Debian's Python has not what they need ----
+
+skipped=0
+refuses() { # NEEDED-MODULES EXTENDED-REGULAR-EXPRESSION SCRIPT ARGUMENT...
+    needed=$1 words=$2 script=$3
+    shift 3
+    if ! /usr/bin/python3 -c "import $needed" 2>/dev/null; then
+        skipped=$((skipped + 1))
+        return
+    fi
+    try /usr/bin/python3 "$train/$script" "$@"
+    [ "$status" = 1 ] && says "$words" && ! says Traceback
+    check "$script $* says $words" [ $? = 0 ]
+}
+
+export PATH="$real_path" PYTHONDONTWRITEBYTECODE=1
+mkdir -p "$tmp/p/unpacked" "$tmp/p/shards"
+printf PK >"$tmp/p/broken.npz"
+refuses numpy '^usage: recordings.py' recordings.py --help
+refuses numpy 'without .*, 0ad-data,' recordings.py "$tmp/p"
+refuses numpy,soundfile '^5 to 3: no shards' digits/mix.py "$tmp/p/broken.npz" "$tmp/p/shards" 5 3
+refuses numpy,soundfile '^x: not a number' digits/mix.py "$tmp/p/broken.npz" "$tmp/p/shards" 0 x
+refuses numpy,soundfile 'broken.npz: broken .*delete it' digits/mix.py "$tmp/p/broken.npz" "$tmp/p/shards" 0 1
+refuses numpy,soundfile 'installed|nothing of asterisk-core-sounds-en' digits/corpus.py x "$tmp/p" "$tmp/p/out.npz"
+refuses numpy,torch '^x: not a number' digits/train.py "$tmp/p/shards" "$tmp/p/out" x
+refuses numpy,torch,soundfile 'broken.npz: broken' digits/evaluate.py "$tmp/p/broken.npz" "$tmp/p/test" sh model
+refuses numpy,torch 'no pairs/NAME_clean.wav' denoise/evaluate.py sh - "$tmp/p" wiener
+refuses numpy,onnx '^/nonexistent: No such file' keywords/mww2onnx.py /nonexistent "$tmp/p/out.onnx"
+refuses numpy,onnx 'broken.npz is no TensorFlow' keywords/mww2onnx.py "$tmp/p/broken.npz" "$tmp/p/out.onnx"
+refuses sys 'needs numpy and onnxruntime|no package with' keywords/compare.py "$tmp/p" a.wav
+
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
