@@ -146,6 +146,28 @@ def clean_speech(models, audio, voices):
             row_print(os.path.basename(path)[:-4], '', [si_sdr(s, y) for y in models.run(path)])
 
 
+def begun_inside(rng, voice, count=40):
+    """Recordings of a voice that begin 50 ms before the loudest sample of a second, at one loudness."""
+    long = [a for a in voice if len(a) > 4 * RATE]
+    for i in rng.choice(len(long), count, replace=False):
+        a = long[i].astype(np.float64) - np.mean(long[i])
+        a = a[rng.integers(len(a) - 3 * RATE):]
+        a = a[max(0, int(np.argmax(np.abs(a[:RATE]))) - RATE // 20):][:15 * RATE]
+        yield a * 0.05 / np.std(a)
+
+
+def inside_words(models, voice):
+    head_print('clean speech that begins inside a word, output in dB', models)
+    rows = []
+    for s in begun_inside(np.random.default_rng(5), voice):
+        path = models.folder + '/in.wav'
+        wav_write(path, s)
+        rows.append([si_sdr(s, y) for y in models.run(path)])
+    row_print('mean of %d recordings' % len(rows), '', mean_row(rows))
+    for part in (10, 50):
+        row_print('%d %% are below' % part, '', np.percentile(rows, part, axis=0))
+
+
 def held_noises(rng, corpus, n):
     white = rng.standard_normal(n)
     f = np.maximum(np.arange(n // 2 + 1), 1)
@@ -207,6 +229,7 @@ def main(rill, data, audio, names):
         corpus = mix.Corpus(data)
         voices = mix.utterances(np.random.default_rng(3), corpus.held_voice, 12 * RATE)
         clean_speech(models, audio, voices * 0.05 / np.std(voices))
+        inside_words(models, corpus.held_voice)
         mixtures(models, corpus)
 
 

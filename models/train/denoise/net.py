@@ -8,6 +8,7 @@ RATE, SIZE, HOP, BINS = 16000, 512, 256, 257
 LOW, MEL, MEL_FROM = 80, 32, 2400.0             # single bins up to 2.5 kHz, triangles of the mel scale above
 BANDS = LOW + MEL
 FLOOR = 1e-7
+START, QUIET, SETTLED = 4, 0.001, 30            # of the noise track: frames, a part of their power, a frame
 
 
 def mel_edges():
@@ -51,20 +52,29 @@ def samples(spec, n):
     return y[:, SIZE - HOP:SIZE - HOP + n]
 
 
-def noise_track(bands):
-    """Running estimate of the noise power in each band [B, T, N], weighted with the probability of speech."""
-    noise = torch.zeros_like(bands[:, 0])
-    presence = torch.zeros_like(noise)
+def noise_track(bands, quiet=1.0, settled=None):
+    """Running estimate of the noise power in each band [B, T, N], weighted with the probability of speech.
+
+    The first frames are taken for `quiet` times their mean: the net learns from examples that begin in noise, graph.nnef
+    takes QUIET, as a stream may begin inside a word. From frame `settled` on the noise is at least what was there all
+    the time; None: it is not held to that.
+    """
+    noise = smooth = least = presence = torch.zeros_like(bands[:, 0])
     ret = []
     for t in range(bands.shape[1]):
         power = bands[:, t]
-        starts, n = t < 4, float(min(t, 4))
-        mean = (noise * n + power) / (n + 1)
-        known = mean if starts else noise
+        starts, n = t < START, float(min(t, START))
+        mean = (smooth * n + power) / (n + 1)
+        known = quiet * mean if starts else noise
         speaks = torch.sigmoid(0.96935 * torch.clamp(power / known, max=100.0) - 3.48502)
         presence = 0.9 * presence + 0.1 * speaks
         sure = torch.where(presence > 0.99, torch.clamp(speaks, max=0.99), speaks)
-        noise = mean if starts else 0.93 * noise + 0.07 * (power + sure * (noise - power))
+        follows = 0.93 * noise + 0.07 * (power + sure * (noise - power))
+        smooth = mean if starts else 0.7 * smooth + 0.3 * power
+        least = mean if starts else torch.minimum(least, smooth)
+        if settled is not None and t >= settled:
+            follows = torch.maximum(follows, least)
+        noise = known if starts else follows
         ret.append(noise)
     return torch.stack(ret, 1)
 
@@ -101,7 +111,7 @@ def bands_of(spec):
 
 
 def enhance(net, x):
-    """[B, S] -> [B, S], aligned with the input."""
+    """[B, S] -> [B, S], aligned with the input, as graph.nnef does it."""
     spec = spectrum(x)
     bands = bands_of(spec)
-    return samples(spec * net(bands, noise_track(bands)), x.shape[1])
+    return samples(spec * net(bands, noise_track(bands, QUIET, SETTLED)), x.shape[1])
