@@ -59,14 +59,16 @@ static const char front_ends[] =
  * (tensorflow/lite/experimental/microfrontend/lib) with numbers in place of its fixed-point ones:
  * windows of 30 ms, 40 bands, noise taken off, per-channel energy normalisation (Wang et al. 2017,
  * "Trainable frontend for robust and far-field keyword spotting"), logarithm. Its samples are
- * 16-bit, its transform divides by 512 and its band values count 64 to one; they are rounded down
- * as there. */
+ * 16-bit, its transform divides by 512 and its band values count 64 to one; windowed samples, bands
+ * and what is left of them are rounded down as there. There a frame is shifted up until its peak has
+ * 15 bits, and the transform rounds in each of its stages: that leaves noise of about 0.8 squared
+ * units of the shifted frame in each bin, which is more than is in quiet bands below loud ones. */
 static const char micro[] =
     "fragment rill_micro_step(x: tensor<scalar>, noise: tensor<scalar>) -> (y: tensor<scalar>, "
     "next: tensor<scalar>)\n"
-    "{ follow = tile(constant(shape = [2], value = [0.025, 0.06]), repeats = [20]);\n"
+    "{ follow = tile(constant(shape = [2], value = [0.02496338, 0.05999756]), repeats = [20]);\n"
     "  next = noise + follow * (x - noise);\n"
-    "  clean = max(x - min(next, x), 0.05 * x);\n"
+    "  clean = max(floor(x - min(next, x)), floor(0.04998779 * x));\n"
     "  gain = min(64.0 * (8.0 * next + 80.0) ^ -0.95, 0.99996948) * 0.125;\n"
     "  loud = clean * gain;\n"
     "  small = select(loud < 2.0, 16.0 * loud * loud, 64.0 * loud - 64.0);\n"
@@ -83,9 +85,13 @@ static const char micro[] =
     "  frames = stack([slice(long, axes = [1], begin = [0], end = [480]), slice(long, axes = [1], "
     "begin = [160], end = [640]),\n"
     "                  slice(long, axes = [1], begin = [320], end = [800])], axis = 1);\n"
-    "  window = unsqueeze(sqr(rill_window('sine', 480)), axes = [0]);\n"
-    "  spec = rill_rfft(pad(frames * window, [(0, 0), (0, 0), (0, 32)])) / 512.0;\n"
-    "  bands = rill_mel(sqr(rill_magnitude(spec)), 40, 16000.0, 125.0, 7500.0, even = true);\n"
+    "  window = unsqueeze(floor(4096.0 * sqr(rill_window('sine', 480)) + 0.5) / 4096.0, axes = "
+    "[0]);\n"
+    "  shaped = floor(frames * window);\n"
+    "  unit = 4.0 ^ (floor(log2(max_reduce(abs(shaped), axes = [2]) + 0.5)) - 14.0);\n"
+    "  spec = rill_rfft(pad(shaped, [(0, 0), (0, 0), (0, 32)])) / 512.0;\n"
+    "  bands = rill_mel(sqr(rill_magnitude(spec)) + 0.8 * unit, 40, 16000.0, 125.0, 7500.0, even = "
+    "true);\n"
     "  y = rill_scan(floor(64.0 * sqrt(bands)), body = rill_micro_steps,\n"
     "                state = [(noise, next, rill_fill([40], 0.0))]); }\n";
 

@@ -1,24 +1,30 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What rounding to 8 bits changes: compare.py FOLDER WAV...
+"""How near rill's micro nets are to the published ones: compare.py FOLDER WAV...
 
-FOLDER is what convert.sh filled. Each net runs twice over each recording (mono, 16 kHz): as published, 8-bit, by the
-TensorFlow Lite library that one of the packages brings, and converted, in floating point, by ONNX Runtime. The front end is
-the fixed-point one of tests/models/keywords/make.py for both. Needs numpy and onnxruntime.
+FOLDER is what convert.sh filled. Each net runs over each recording (mono, 16 kHz) three times: as published, 8-bit, by the
+TensorFlow Lite library that one of the packages brings, behind TensorFlow Lite Micro's own front end (pymicro-features);
+converted, in floating point, by ONNX Runtime, behind that front end; and the same net behind rill's, as
+tests/models/keywords/make.py defines it (`meson test -C build models-keywords` holds rill to it). The columns say the largest
+probability of each, and the largest difference of rill's at a step to the two others: what its front end changes, and what it
+and floating point change together. A net that is published in no package has no column of its own. Needs numpy, onnxruntime
+and pymicro-features (pip install onnxruntime pymicro-features).
 """
 import ctypes
 import glob
 import os
 import sys
 
-import numpy as np
+try:
+    import numpy as np
+    import onnxruntime
+    import pymicro_features
+except ImportError as why:
+    sys.exit('compare.py: %s; it needs numpy, onnxruntime and pymicro-features (pip install NAME)' % why)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + '/../../../tests/models/keywords')
-try:
-    import make
-except ImportError as why:
-    sys.exit('compare.py: %s; it needs numpy and onnxruntime (pip install onnxruntime)' % why)
+import make
 
 
 class Quant(ctypes.Structure):
@@ -60,27 +66,74 @@ def published(lib, path, feeds):
     return np.array(ret)
 
 
+def micro_real(x):
+    """[T, 40] as TensorFlow Lite Micro's own code makes them."""
+    front, data, at, out = pymicro_features.MicroFrontend(), x.astype('<i2').tobytes(), 0, []
+    while at + 320 <= len(data):
+        got = front.process_samples(data[at:at + 320])
+        at += max(got.samples_read * 2, 2)
+        if got.features:
+            out.append(got.features)
+    return np.array(out, np.float32)
+
+
 def nets(folder):
+    """Name, path of the published file or None, path of the converted one."""
     with open(HERE + '/nets.tsv') as f:
         rows = [line.rstrip('\n').split('\t') for line in f if not line.startswith('#')]
     for name, source, _, inside, _, _ in rows:
         at = ''.join(c if c.isalnum() or c == '.' else '_' for c in source[4:]) if source.startswith('pip:') else name
         path, net = '%s/fetched/%s/%s' % (folder, at, inside), '%s/micro_wake_word/%s.onnx' % (folder, name)
-        if os.path.exists(path) and os.path.exists(net):
-            yield name, path, net
+        if os.path.exists(net):
+            yield name, path if os.path.isfile(path) else None, net
 
 
-def main(folder, recordings):
+def difference(a, b):
+    n = min(len(a), len(b))
+    assert abs(len(a) - len(b)) <= 1
+    return np.abs(a[:n] - b[:n]).max()
+
+
+def features_print(recordings):
+    print('| recording | frames | features differ: mean | one in a hundred by | largest |')
+    print('|---|---|---|---|---|')
+    for wav, x, real in recordings:
+        mine = make.micro(x)
+        d = np.abs(mine[:len(real)] - real[:len(mine)])
+        print('| %s | %d | %.3f | %.2f | %.1f |' % (wav, len(d), d.mean(), np.percentile(d, 99), d.max()))
+
+
+def net_print(lib, name, path, net, recordings):
+    states, worst = make.caches(net), [0, 0]
+    for wav, x, real in recordings:
+        feeds = make.threes(real)
+        mine = make.run_steps(net, make.threes(make.micro(x)), 'prob', states)
+        plain = make.run_steps(net, feeds, 'prob', states)
+        row = [difference(mine, plain), 0]
+        top = '-'
+        if path:
+            bits = published(lib, path, feeds)
+            row[1], top = difference(mine, bits), '%.3f' % bits.max()
+        worst = np.maximum(worst, row)
+        print('| %s | %s | %d | %s | %.3f | %.3f | %.3f | %s |' %
+              (name, wav, len(mine), top, plain.max(), mine.max(), row[0], '%.3f' % row[1] if path else '-'))
+    print('| **%s** | all | | | | | **%.3f** | %s |' % (name, worst[0], '**%.3f**' % worst[1] if path else '-'), flush=True)
+
+
+def main(folder, paths):
     lib = library(folder)
-    print('| net | recording | steps | largest, 8 bits | largest, float | mean difference | largest |')
-    print('|---|---|---|---|---|---|---|')
+    recordings = []
+    for path in paths:
+        try:
+            x = make.read(path)
+        except (OSError, EOFError, make.wave.Error, AssertionError) as why:
+            sys.exit('%s: not taken, expected a mono WAV file at 16 kHz: %s' % (path, why))
+        recordings.append((os.path.basename(path), x, micro_real(x)))
+    features_print(recordings)
+    print('\n| net | recording | steps | largest: 8 bits | float | rill | rill to float | rill to 8 bits |')
+    print('|---|---|---|---|---|---|---|---|')
     for name, path, net in nets(folder):
-        for wav in recordings:
-            feeds = make.threes(make.micro_fixed(make.read(wav)))
-            a, b = published(lib, path, feeds), make.run_steps(net, feeds, 'prob', make.caches(net))
-            d = np.abs(a - b)
-            print('| %s | %s | %d | %.3f | %.3f | %.4f | %.3f |' % (name, os.path.basename(wav), len(a), a.max(), b.max(),
-                                                                    d.mean(), d.max()))
+        net_print(lib, name, path, net, recordings)
 
 
 if __name__ == '__main__':

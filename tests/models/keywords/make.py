@@ -2,9 +2,8 @@
 """Makes the references of the keyword nets: `make.py SHARED FETCHED`, with numpy and onnxruntime. FETCHED is what
 models/train/keywords/convert.sh filled; nets that lie in neither folder are left out.
 
-Front ends in double precision, written from their definitions and not from rill's; the nets in ONNX Runtime. For the micro
-front end the fixed-point arithmetic of TensorFlow Lite Micro is followed too (`micro_fixed`), to see what floating point
-changes: `make.py SHARED FETCHED fixed` prints the largest difference of the probabilities.
+Front ends in double precision, written from their definitions and not from rill's; the nets in ONNX Runtime. How near the
+micro front end comes to TensorFlow Lite Micro's own: models/train/keywords/compare.py.
 """
 import os
 import sys
@@ -49,44 +48,23 @@ def mfcc(x, hop):
 
 
 def micro_bands(x):
-    window = 0.5 - 0.5 * np.cos(2 * np.pi * (np.arange(480) + 0.5) / 480)
-    power = np.abs(np.fft.rfft(frames(x.astype(float), 480, 160) * window, 512) / 512) ** 2
+    """The samples are multiplied in single precision, as there, since they are rounded down after it."""
+    window = np.floor((0.5 - 0.5 * np.cos(2 * np.pi * (np.arange(480) + 0.5) / 480)) * 4096 + 0.5) / 4096
+    shaped = np.floor(frames(x.astype(np.float32), 480, 160) * window.astype(np.float32)).astype(float)
+    unit = 4.0 ** (np.floor(np.log2(np.abs(shaped).max(1, keepdims=True) + 0.5)) - 14)
+    power = np.abs(np.fft.rfft(shaped, 512) / 512) ** 2 + 0.8 * unit
     return np.floor(64 * np.sqrt(power @ triangles(257, 40, 125, 7500)))
 
 
 def micro(x):
-    follow = np.tile([0.025, 0.06], 20)
+    follow = np.tile([409 / 16384, 983 / 16384], 20)
     noise, out = np.zeros(40), []
     for band in micro_bands(x):
         noise = noise + follow * (band - noise)
-        clean = np.maximum(band - np.minimum(noise, band), 0.05 * band)
+        clean = np.maximum(np.floor(band - np.minimum(noise, band)), np.floor(819 / 16384 * band))
         loud = clean * np.minimum(8 * (8 * noise + 80) ** -0.95, 32767 / 2 ** 18)
         small = np.floor(np.where(loud < 2, 16 * loud * loud, 64 * loud - 64))
         out.append(2.5 * np.log(np.maximum(8 * small, 1)))
-    return np.array(out, np.float32)
-
-
-def micro_fixed(x):
-    """The same with the integers of TensorFlow Lite Micro, but for the rounding inside its Fourier transform."""
-    window = np.floor((0.5 - 0.5 * np.cos(2 * np.pi * (np.arange(480) + 0.5) / 480)) * 4096 + 0.5).astype(np.int64)
-    weights = np.floor(triangles(257, 40, 125, 7500) * 4096 + 0.5)
-    follow = np.array([int(0.025 * 16384), int(0.06 * 16384)] * 20, np.int64)
-    least = int(0.05 * 16384)
-    noise, out = np.zeros(40, np.int64), []
-    for frame in frames(x.astype(np.int64), 480, 160):
-        y = (frame * window) >> 12
-        shift = 15 - int(max(np.abs(y).max(), 1)).bit_length()
-        spec = np.fft.rfft(y << shift, 512) / 512
-        energy = np.round(spec.real) ** 2 + np.round(spec.imag) ** 2
-        band = np.sqrt(energy @ weights + 0.5).astype(np.int64) >> shift
-        up = band << 10
-        noise = (up * follow + noise * (16384 - follow)) >> 14
-        clean = np.maximum((up - np.minimum(noise, up)) >> 10, (band * least) >> 14)
-        gain = np.minimum(np.floor(2.0 ** 21 * (noise / 128 + 80) ** -0.95 + 0.5), 32767).astype(np.int64)
-        snr = (clean * gain) >> 6
-        small = np.where(snr < 8192, (snr * snr) >> 20, (snr >> 6) - 64)
-        log = np.floor(64 * np.log(np.maximum(small << 3, 1)) + 0.5)
-        out.append(np.where(small > 0, log, 0) * 0.0390625)
     return np.array(out, np.float32)
 
 
@@ -141,16 +119,7 @@ def references(shared, fetched):
                       ("okay_nabu_2", f"{micro_shared}/okay_nabu_1"), ("hey_mycroft", f"{HERE}/hey_mycroft")):
         paths = [p for p in (f"{micro_shared}/{name}.onnx", f"{fetched}/micro_wake_word/{name}.onnx") if os.path.exists(p)]
         if paths:
-            yield "micro_" + name, micro_run(paths[0], name, read(wav + ".wav"))
-
-
-def micro_run(path, name, x):
-    plain = run_steps(path, threes(micro(x)), "prob", caches(path))
-    if sys.argv[3:] == ["fixed"]:
-        fixed = run_steps(path, threes(micro_fixed(x)), "prob", caches(path))
-        print(f"micro_{name}: fixed point changes a probability by at most {abs(fixed - plain).max():.4f}, the "
-              f"largest one from {fixed.max():.4f} to {plain.max():.4f}")
-    return plain
+            yield "micro_" + name, run_steps(paths[0], threes(micro(read(wav + ".wav"))), "prob", caches(paths[0]))
 
 
 def main():

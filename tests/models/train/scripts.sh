@@ -242,7 +242,7 @@ refuses numpy,torch,soundfile 'broken.npz: broken' digits/evaluate.py "$tmp/p/br
 refuses numpy,torch 'no pairs/NAME_clean.wav' denoise/evaluate.py sh - "$tmp/p" wiener
 refuses numpy,onnx '^/nonexistent: No such file' keywords/mww2onnx.py /nonexistent "$tmp/p/out.onnx"
 refuses numpy,onnx 'broken.npz is no TensorFlow' keywords/mww2onnx.py "$tmp/p/broken.npz" "$tmp/p/out.onnx"
-refuses sys 'needs numpy and onnxruntime|no package with' keywords/compare.py "$tmp/p" a.wav
+refuses sys 'needs numpy, onnxruntime and pymicro-features|no package with' keywords/compare.py "$tmp/p" a.wav
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
