@@ -24,16 +24,19 @@ PROMPTS = 'usr/share/asterisk/sounds/**/*.g722'
 def decode(path, form=(), data=None):
     """Samples of a file (or of bytes) that ffmpeg reads."""
     source = '-' if data is not None else path
-    run = subprocess.run(['ffmpeg', '-v', 'error', *form, '-i', source, '-ac', '1', '-ar', str(RATE), '-f', 's16le', '-'],
-                         input=data, capture_output=True, check=False)
+    args = ['-i', source, '-ac', '1', '-ar', str(RATE), '-f', 's16le', '-']
+    run = subprocess.run(['ffmpeg', '-v', 'error', *form, *args], input=data, capture_output=True,
+                         check=False)
     return np.frombuffer(run.stdout[:len(run.stdout) // 2 * 2], dtype=np.int16)
 
 
 def bank_save(path, items):
     """items: list of (name, int16 array)."""
     ends = np.cumsum([0] + [len(a) for _, a in items])
-    arrays.save(path, keys=np.array([k for k, _ in items]), off=ends, cat=np.concatenate([a for _, a in items]))
-    print('%s: %d recordings, %.1f min' % (os.path.basename(path), len(items), ends[-1] / RATE / 60), flush=True)
+    arrays.save(path, keys=np.array([k for k, _ in items]), off=ends,
+                cat=np.concatenate([a for _, a in items]))
+    minutes = ends[-1] / RATE / 60
+    print('%s: %d recordings, %.1f min' % (os.path.basename(path), len(items), minutes), flush=True)
 
 
 def bank_load(path):
@@ -47,7 +50,8 @@ def prompts(folder, lang):
     root = f'{folder}/unpacked/asterisk-core-sounds-{lang}-g722'
     names, parts = [], []
     for path in sorted(glob.glob(f'{root}/{PROMPTS}', recursive=True)):
-        if '/silence/' in path or 'beep' in os.path.basename(path) or os.path.getsize(path) < RATE // 8:
+        name = os.path.basename(path)
+        if '/silence/' in path or 'beep' in name or os.path.getsize(path) < RATE // 8:
             continue
         with open(path, 'rb') as f:
             parts.append(f.read())
@@ -72,21 +76,23 @@ VARIANTS = '+m1 +m2 +m3 +m4 +m5 +m6 +m7 +f1 +f2 +f3 +f4 +f5 +croak +klatt'.split
 
 
 def synthetic_voices():
-    """Machine voices: four of flite, and espeak-ng's in many languages and timbres (reading English letters)."""
+    """Machine voices: four of flite, and espeak-ng's in many languages and timbres."""
     ret = []
     rng = np.random.default_rng(7)
     for voice in ('kal16', 'awb', 'rms', 'slt'):
         for i, text in enumerate(SENTENCES):
             wav = f'/tmp/flite-{os.getpid()}.wav'
-            subprocess.run(['flite', '-voice', voice, '--setf', 'duration_stretch=%.2f' % rng.uniform(0.8, 1.25), '-t',
-                            text, '-o', wav], check=True)
+            stretch = 'duration_stretch=%.2f' % rng.uniform(0.8, 1.25)
+            subprocess.run(['flite', '-voice', voice, '--setf', stretch, '-t', text, '-o', wav],
+                           check=True)
             ret.append((f'flite/{voice}/{i}', decode(wav)))
             os.remove(wav)
     for i in range(160):
         voice = rng.choice(LANGUAGES) + rng.choice(VARIANTS)
         text = SENTENCES[rng.integers(len(SENTENCES))]
-        run = subprocess.run(['espeak-ng', '-v', voice, '-s', str(rng.integers(110, 200)), '-p',
-                              str(rng.integers(15, 85)), '--stdout', text], capture_output=True, check=True)
+        speed, pitch = str(rng.integers(110, 200)), str(rng.integers(15, 85))
+        run = subprocess.run(['espeak-ng', '-v', voice, '-s', speed, '-p', pitch, '--stdout', text],
+                             capture_output=True, check=True)
         ret.append((f'espeak/{voice}/{i}', decode('-', data=run.stdout)))
     return [(k, a) for k, a in ret if len(a) > RATE // 4]
 
@@ -121,7 +127,8 @@ AMBIENCE = [('0ad-data', ['audio/ambient/**/*.ogg']),
             ('megaglest-data', ['usr/share/games/megaglest/tilesets/*/sounds/*.ogg',
                                 'usr/share/games/megaglest/tilesets/*/sounds/rain.wav']),
             ('unknown-horizons', ['usr/share/unknown-horizons/content/audio/sounds/*.ogg'])]
-EVENTS = [('0ad-data', ['audio/resource/**/*.ogg', 'audio/attack/**/*.ogg', 'audio/actor/*/movement/*.ogg',
+EVENTS = [('0ad-data', ['audio/resource/**/*.ogg', 'audio/attack/**/*.ogg',
+                        'audio/actor/*/movement/*.ogg',
                         'audio/actor/fauna/**/*.ogg', 'audio/interface/**/*.ogg']),
           ('minetest-data', ['usr/share/games/minetest/games/minetest_game/**/*.ogg'])]
 
@@ -139,9 +146,11 @@ def noises(folder):
         events += more[1]
     cat = f'{folder}/unpacked/openttd-opensfx/usr/share/games/openttd/baseset/opensfx/opensfx.cat'
     events += [(f'openttd-opensfx/{at}', a) for at, a in catalogue_sounds(cat) if len(a) > 800]
-    music = [('opsound/' + os.path.basename(p), decode(p, ('-f', 'g722'))) for p in
-             sorted(glob.glob(f'{folder}/unpacked/asterisk-moh-opsound-g722/usr/share/asterisk/moh/*.g722'))]
-    for path in sorted(glob.glob(f'{folder}/unpacked/sonic-pi-samples/usr/share/sonic-pi/samples/*.flac')):
+    moh = f'{folder}/unpacked/asterisk-moh-opsound-g722/usr/share/asterisk/moh'
+    music = [('opsound/' + os.path.basename(p), decode(p, ('-f', 'g722')))
+             for p in sorted(glob.glob(f'{moh}/*.g722'))]
+    samples = f'{folder}/unpacked/sonic-pi-samples/usr/share/sonic-pi/samples'
+    for path in sorted(glob.glob(f'{samples}/*.flac')):
         name, a = os.path.basename(path), decode(path)
         if name.startswith(SONIC_MUSIC):
             music.append(('sonic-pi/' + name, a))
@@ -155,7 +164,8 @@ def check(folder):
     needed = [f'asterisk-core-sounds-{lang}-g722' for lang in SPEECH]
     needed += dict.fromkeys(package for package, _ in AMBIENCE + EVENTS)
     needed += ['openttd-opensfx', 'asterisk-moh-opsound-g722', 'sonic-pi-samples']
-    missing = [package for package in needed if not os.path.exists(f'{folder}/unpacked/{package}.done')]
+    missing = [package for package in needed
+               if not os.path.exists(f'{folder}/unpacked/{package}.done')]
     if missing:
         sys.exit(f'{folder}: without {", ".join(missing)}; fetch.sh fetches what is missing')
     for program in ('ffmpeg', 'flite', 'espeak-ng'):

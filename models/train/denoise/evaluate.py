@@ -4,10 +4,12 @@
 
 usage: evaluate.py RILL DATA AUDIO MODEL...
 
-RILL: the tool. DATA: the folder that recordings.py filled; '-': the pairs alone are measured. AUDIO: a folder with pairs/NAME_{clean,mixture}.wav.
-MODEL: names or folders of models; with NAME=FOLDER the column is called NAME. Every recording goes through
-`rill denoise -m MODEL`, which takes the delay off, so that output and clean recording are compared sample by sample.
-NAME=FILE.so is a library of RNNoise 0.1 (the Python package rnnoise-cli has one), fed through 48 kHz.
+RILL: the tool. DATA: the folder that recordings.py filled; '-': the pairs alone are measured.
+AUDIO: a folder with pairs/NAME_{clean,mixture}.wav. MODEL: names or folders of models; with
+NAME=FOLDER the column is called NAME. Every recording goes through `rill denoise -m MODEL`, which
+takes the delay off, so that output and clean recording are compared sample by sample.
+NAME=FILE.so is a library of RNNoise 0.1 (the Python package rnnoise-cli has one), fed through
+48 kHz.
 Where Python has the package pesq, wide-band PESQ (P.862.2) of the pairs is printed as well.
 """
 import ctypes
@@ -63,9 +65,11 @@ class RNNoise:
 
     def run(self, x):
         up = self.RATE // RATE
-        pad = np.concatenate([x, np.zeros(-len(x) % self.FRAME + 4 * self.FRAME)])      # of silence: what is late comes out
+        late = 4 * self.FRAME           # of silence: what is late comes out
+        pad = np.concatenate([x, np.zeros(-len(x) % self.FRAME + late)])
         wide = self.resample(pad, up * len(pad)).astype(np.float32) * 32768
-        state, out, p = ctypes.c_void_p(self.lib.rnnoise_create(None)), np.empty_like(wide), ctypes.c_void_p
+        state, out = ctypes.c_void_p(self.lib.rnnoise_create(None)), np.empty_like(wide)
+        p = ctypes.c_void_p
         for at in range(0, len(wide), self.FRAME):
             self.lib.rnnoise_process_frame(state, p(out[at:].ctypes.data), p(wide[at:].ctypes.data))
         self.lib.rnnoise_destroy(state)
@@ -74,7 +78,7 @@ class RNNoise:
 
     @staticmethod
     def resample(x, n):
-        """Between rates of which one divides the other: the spectrum is cut or filled with zeros."""
+        """Between rates of which one divides the other: the spectrum is cut or filled up."""
         spec = np.zeros(n // 2 + 1, complex)
         k = min(len(x), n) // 2
         spec[:k] = np.fft.rfft(x)[:k]
@@ -84,17 +88,20 @@ class RNNoise:
 class Models:
     def __init__(self, rill, args, folder):
         self.rill, self.folder = rill, folder
-        self.list = [a.split('=', 1) if '=' in a else [os.path.basename(a.rstrip('/')), a] for a in args]
+        self.list = [a.split('=', 1) if '=' in a else [os.path.basename(a.rstrip('/')), a]
+                     for a in args]
 
     def run(self, path):
         """Output of every model for a file."""
         ret = []
         for _, model in self.list:
             if model.endswith('.so'):
-                ret.append(np.clip(np.round(RNNoise(model).run(wav_read(path)) * 32768), -32768, 32767) / 32768)
+                y = np.round(RNNoise(model).run(wav_read(path)) * 32768)
+                ret.append(np.clip(y, -32768, 32767) / 32768)
                 continue
             out = self.folder + '/out.wav'
-            if subprocess.run([self.rill, 'denoise', '-m', model, path, out], stdout=subprocess.DEVNULL).returncode:
+            args = [self.rill, 'denoise', '-m', model, path, out]
+            if subprocess.run(args, stdout=subprocess.DEVNULL).returncode:
                 sys.exit(f'{path}: {self.rill} denoise -m {model} failed')
             ret.append(wav_read(out))
         return ret
@@ -109,7 +116,8 @@ def row_print(name, first, values, form='%+.2f'):
 
 
 def head_print(what, models):
-    print('\n| %s | noisy | %s |\n|---|---|%s' % (what, ' | '.join(n for n, _ in models.list), '---|' * len(models.list)))
+    names = ' | '.join(n for n, _ in models.list)
+    print('\n| %s | noisy | %s |\n|---|---|%s' % (what, names, '---|' * len(models.list)))
 
 
 def wide_pesq(clean, y):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Noise that is computed: engines, sirens, clinking, clicks, and the random envelopes that make textures of white noise."""
+"""Noise that is computed: engines, sirens, clinking, clicks, and the random envelopes that make
+textures of white noise."""
 import numpy as np
 import torch
 
@@ -32,7 +33,8 @@ def engine(rng, n):
     for k in range(1, int(min(40, 7000 / base))):
         y += rng.lognormal(0, 0.8) * k ** -fall * np.sin(k * phase + rng.uniform(0, 6.3))
     y = unit(y) * (1 + rng.uniform(0, 0.8) * np.sin(phase * rng.choice([0.5, 0.25, 1 / 3])))
-    return unit(y + rng.uniform(0.05, 1) * coloured(rng, n) * (1 + rng.uniform(0, 0.9) * np.sin(phase)))
+    bed = rng.uniform(0.05, 1) * coloured(rng, n)
+    return unit(y + bed * (1 + rng.uniform(0, 0.9) * np.sin(phase)))
 
 
 def siren(rng, n):
@@ -45,7 +47,8 @@ def siren(rng, n):
     phase = 2 * np.pi * np.cumsum(f) / RATE
     y = sum(rng.uniform(0, 1) / k * np.sin(k * phase) for k in range(1, rng.integers(2, 6)))
     if rng.random() < 0.5:
-        y = y * (np.sin(2 * np.pi * rng.uniform(0.5, 5) * np.arange(n) / RATE) > rng.uniform(-0.5, 0.7))
+        beep = np.sin(2 * np.pi * rng.uniform(0.5, 5) * np.arange(n) / RATE)
+        y = y * (beep > rng.uniform(-0.5, 0.7))
     return unit(y + 0.01 * coloured(rng, n))
 
 
@@ -55,7 +58,8 @@ def strike(rng):
     t = np.arange(n) / RATE
     if rng.random() < 0.5:
         low = np.exp(rng.uniform(np.log(150), np.log(4000)))
-        y = sum(rng.uniform(0.1, 1) * np.exp(-t * rng.uniform(8, 150)) * np.sin(2 * np.pi * low * r * t)
+        y = sum(rng.uniform(0.1, 1) * np.exp(-t * rng.uniform(8, 150)) *
+                np.sin(2 * np.pi * low * r * t)
                 for r in np.cumprod(rng.uniform(1, 1.8, rng.integers(2, 8))) if low * r < 7800)
     else:
         y = coloured(rng, n) * np.exp(-t * rng.uniform(10, 300))
@@ -81,7 +85,7 @@ def made(rng, n):
 
 
 def room(rng, x, late):
-    """A room: exponentially falling noise after the direct sound; late: its level beside the direct sound."""
+    """Exponentially falling noise after the direct sound; late: its level beside the direct one."""
     n = int(RATE * rng.uniform(0.08, 0.7))
     ir = rng.standard_normal(n) * np.exp(-6.9 * np.arange(n) / n)
     gap = rng.integers(8, 160)
@@ -89,7 +93,8 @@ def room(rng, x, late):
     ir *= late / np.sqrt(np.sum(ir * ir))
     ir[0] = 1
     size = 1 << int(np.ceil(np.log2(len(x) + n)))
-    return np.fft.irfft(np.fft.rfft(x, size) * np.fft.rfft(ir, size), size)[:len(x)].astype(np.float32)
+    y = np.fft.irfft(np.fft.rfft(x, size) * np.fft.rfft(ir, size), size)
+    return y[:len(x)].astype(np.float32)
 
 
 # ---- envelopes over the spectrum, in decibels at NODES places of the mel scale ----
@@ -99,8 +104,8 @@ NODES = 28
 
 def nodes_matrix(bins=257):
     mel = 2595 * np.log10(1 + np.arange(bins) * RATE / 2 / (bins - 1) / 700)
-    return torch.tensor(np.stack([np.interp(mel, np.linspace(0, mel[-1], NODES), r) for r in np.eye(NODES)]),
-                        dtype=torch.float32)
+    rows = [np.interp(mel, np.linspace(0, mel[-1], NODES), r) for r in np.eye(NODES)]
+    return torch.tensor(np.stack(rows), dtype=torch.float32)
 
 
 SPREAD = nodes_matrix()
@@ -108,7 +113,7 @@ OCTAVES = torch.log2((700 * (10 ** (torch.linspace(0, 2840, NODES) / 2595) - 1) 
 
 
 def curves(gen, n, depth_db, tilt_db):
-    """[n, NODES]: a random walk over frequency with a tilt in dB an octave from tilt_db = (lo, hi)."""
+    """[n, NODES]: a random walk over frequency, tilted by tilt_db = (lo, hi) dB an octave."""
     walk = torch.cumsum(torch.randn(n, NODES, generator=gen), 1) * 0.4
     walk = walk + 0.6 * torch.randn(n, NODES, generator=gen)
     walk = (walk - walk.mean(1, keepdim=True)) * depth_db * torch.rand(n, 1, generator=gen)
@@ -117,7 +122,7 @@ def curves(gen, n, depth_db, tilt_db):
 
 
 def motion(gen, n, frames, channels, depth_db):
-    """[n, frames, channels] of decibels that move: noise with a spectrum of 1/f^a above a corner."""
+    """[n, frames, channels] of decibels that move: a spectrum of 1/f^a above a corner."""
     spec = torch.fft.rfft(torch.randn(n, frames, channels, generator=gen), dim=1)
     f = torch.arange(spec.shape[1]).float()
     corner = torch.exp(torch.rand(n, 1, generator=gen) * 4)
@@ -129,6 +134,7 @@ def motion(gen, n, frames, channels, depth_db):
 
 
 def texture(gen, n, frames):
-    """[n, frames, 257] gains that make a texture of white noise: wind, traffic, water, crowds, machines."""
-    db = curves(gen, n, 8.0, (-9.0, 1.0))[:, None] + motion(gen, n, frames, 1, 8.0) + motion(gen, n, frames, NODES, 7.0)
+    """[n, frames, 257] gains that make a texture of white noise: wind, traffic, water, machines."""
+    still = curves(gen, n, 8.0, (-9.0, 1.0))[:, None]
+    db = still + motion(gen, n, frames, 1, 8.0) + motion(gen, n, frames, NODES, 7.0)
     return torch.exp(db * 0.115129) @ SPREAD

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # usage: train.sh FOLDER [RILL AUDIO [MODEL...]]
-# Fetches what is missing, prepares it, trains, and writes FOLDER/model, a model like the library's rill-denoise.
-# With RILL, the tool, and AUDIO, a folder with pairs/NAME_{clean,mixture}.wav, it prints the tables of MODEL.md for
-# each MODEL, the library's rill-denoise and the new one ("trained").
+# Fetches what is missing, prepares it, trains, and writes FOLDER/model, a model like the library's
+# rill-denoise. With RILL, the tool, and AUDIO, a folder with pairs/NAME_{clean,mixture}.wav, it
+# prints the tables of MODEL.md for each MODEL, the library's rill-denoise and the new one
+# ("trained").
 set -eu
 [ $# -eq 1 ] || [ $# -ge 3 ] || { sed -n 3,6p "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,4 +22,5 @@ cp "$committed/graph.nnef" "$committed/model.conf" "$folder/model/"
 [ $# -eq 1 ] && exit
 rill=$2 audio=$3
 shift 3
-/usr/bin/python3 "$here/evaluate.py" "$rill" "$folder" "$audio" "$@" "$committed" "trained=$folder/model"
+/usr/bin/python3 "$here/evaluate.py" "$rill" "$folder" "$audio" "$@" "$committed" \
+    "trained=$folder/model"

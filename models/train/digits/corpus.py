@@ -4,12 +4,14 @@
 
 usage: corpus.py DIGITS.tar SOUNDS OUT.npz
 
-DIGITS.tar (.gz, .xz) is the Free Spoken Digit Dataset: DIGIT_SPEAKER_INDEX.wav or .flac in some folder. SOUNDS has the
-G.722 files of Debian's asterisk-core-sounds-en-g722, -es-g722 and -fr-g722 beneath it, and the texts of the English ones
-(asterisk-core-sounds-en). Everything else is spoken here by flite, festival and espeak-ng. OUT.npz has the samples one
+DIGITS.tar (.gz, .xz) is the Free Spoken Digit Dataset: DIGIT_SPEAKER_INDEX.wav or .flac in some
+folder. SOUNDS has the G.722 files of Debian's asterisk-core-sounds-en-g722, -es-g722 and -fr-g722
+beneath it, and the texts of the English ones (asterisk-core-sounds-en). Everything else is spoken
+here by flite, festival and espeak-ng. OUT.npz has the samples one
 after the other (int16), where each clip starts, and a key for each:
 
-    SET/SPEAKER/DIGITS/N        SET: fsdd, prompt, synth (a digit); string, fluent (several); other, words (none,
+    SET/SPEAKER/DIGITS/N        SET: fsdd, prompt, synth (a digit); string, fluent (several);
+                                other, words (none,
                                 DIGITS is -; words are for the test alone)
 """
 import glob
@@ -43,17 +45,17 @@ HELD_OUT_VARIANTS = ['f4', 'm7', 'klatt2', 'linda', 'john', 'travis']
 HELD_OUT_FESTIVAL = 'ked_diphone'
 
 LIKE_DIGITS = re.compile(
-    r'\d|\[|\b(zero|oh|o|one|won|two|to|too|three|four|for|five|six|seven|eight|ate|nine|none|hundred)\b|teen\b|ty\b', re.I)
+    r'\d|\[|\b(zero|oh|o|one|won|two|to|too|three|four|for|five|six|seven|eight|ate|nine|none|'
+    r'hundred)\b|teen\b|ty\b', re.I)
 LEAST_ENGLISH, MOST_ENGLISH = 3200, 56000       # bytes of a prompt; a second is 8000
 
 FLITE = ['kal16', 'awb', 'rms', 'slt']
-ACCENTS = ['en-us', 'en-us', 'en-gb', 'en-gb-scotland', 'en-gb-x-rp', 'en-029', 'en-gb-x-gbclan', 'en-gb-x-gbcwmd']
-VARIANTS = ['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm8', 'f1', 'f2', 'f3', 'f5', 'klatt', 'klatt3', 'klatt4', 'Alex',
-            'Alicia', 'Andrea', 'Andy', 'Annie', 'Denis', 'Diogo', 'Gene', 'Gene2', 'Henrique', 'Hugo', 'Jacky', 'Lee',
-            'Marco', 'Mario', 'Michael', 'Mike', 'Nguyen', 'adam', 'anika', 'antonio', 'aunty', 'belinda', 'benjamin',
-            'boris', 'caleb', 'david', 'ed', 'edward', 'grandma', 'grandpa', 'gustave', 'iven', 'kaukovalta',
-            'marcelo', 'max', 'michel', 'miguel', 'norbert', 'pablo', 'paul', 'pedro', 'quincy', 'rob', 'robert',
-            'sandro', 'shelby', 'steph', 'victor', 'zac']
+ACCENTS = ['en-us', 'en-us', 'en-gb', 'en-gb-scotland', 'en-gb-x-rp', 'en-029', 'en-gb-x-gbclan',
+           'en-gb-x-gbcwmd']
+VARIANTS = '''m1 m2 m3 m4 m5 m6 m8 f1 f2 f3 f5 klatt klatt3 klatt4 Alex Alicia Andrea Andy Annie
+Denis Diogo Gene Gene2 Henrique Hugo Jacky Lee Marco Mario Michael Mike Nguyen adam anika antonio aunty
+belinda benjamin boris caleb david ed edward grandma grandpa gustave iven kaukovalta marcelo max
+michel miguel norbert pablo paul pedro quincy rob robert sandro shelby steph victor zac'''.split()
 
 # English digits as a foreigner reads them, spelt for the foreign voice.
 FOREIGN = {
@@ -64,11 +66,13 @@ FOREIGN = {
 }
 
 # No digit, nothing that sounds like one, but close enough to confuse.
-OTHERS = '''yes no stop go left right up down on off hello thanks computer please volume music lights kitchen window
-weather today tomorrow morning evening paper water river mountain garden people money house school letter number minute
-second hour week month year north south east west red green blue yellow black white open close start finish begin next
-back again never always maybe better system engine steven heaven given wander under order border sister mixer fixed
-final mine line time side find light night fight fall floor door more store free tree see tea tool food rule zebra
+OTHERS = '''yes no stop go left right up down on off hello thanks computer please volume music
+lights kitchen window weather today tomorrow morning evening paper water river mountain garden
+people money house school letter number minute second hour week month year north south east west
+red green blue yellow black white open close start finish begin next back again never always maybe
+better system engine steven heaven given wander under order border sister mixer fixed final mine
+line time side find light night fight fall floor door more store free tree see tea tool food rule
+zebra
 hero nearly really'''.split()
 
 
@@ -128,7 +132,8 @@ def fsdd(path):
         digest.update(base[0].encode() + samples.astype('<i2').tobytes())
         clips.append((f'fsdd/{speaker}/{digit}/{index}', resample(samples, rate)))
     if digest.hexdigest() != DIGITS_SHA256:
-        sys.exit(f'{path}: {len(clips)} recordings, but not those that are expected ({digest.hexdigest()})')
+        sys.exit(f'{path}: {len(clips)} recordings, but not those that are expected '
+                 f'({digest.hexdigest()})')
     return clips
 
 
@@ -150,7 +155,7 @@ def prompts(folder):
 
 
 def english_texts(folder):
-    """name -> what the English voice says, where no digit is in it, nor a word that sounds like one."""
+    """name -> what the English voice says, where no word is a digit or sounds like one."""
     for path in glob.glob(f'{folder}/**/core-sounds-en.txt.gz', recursive=True):
         with gzip.open(path, 'rt') as f:
             said = [line.rstrip('\n').split(': ', 1) for line in f if ': ' in line]
@@ -170,7 +175,8 @@ def english_prompts(folder, texts):
 
 
 def words_without_digits(folder):
-    """English in which no digit is said, by the voice of the prompts and by synthetic ones that training does not hear."""
+    """English without digits, by the voice of the prompts and by synthetic ones that training does
+    not hear."""
     texts, rng = english_texts(folder), random.Random(3)
     yield from english_prompts(folder, texts)
     short = sorted(set(t for t in texts.values() if len(t) < 70))
@@ -184,7 +190,8 @@ class Flite:
         self.name, self.voice, self.stretch = f'flite_{voice}', voice, stretch
 
     def say(self, text, path):
-        subprocess.run(['flite', '-voice', self.voice, '--setf', f'duration_stretch={self.stretch:.2f}', '-t', text,
+        subprocess.run(['flite', '-voice', self.voice, '--setf',
+                        f'duration_stretch={self.stretch:.2f}', '-t', text,
                         '-o', path], check=True)
 
 
@@ -193,7 +200,8 @@ class Festival:
         self.name, self.voice = f'festival_{voice}', voice
 
     def say(self, text, path):
-        subprocess.run(['text2wave', '-eval', f'(voice_{self.voice})', '-o', path], input=text.encode(), check=True)
+        subprocess.run(['text2wave', '-eval', f'(voice_{self.voice})', '-o', path],
+                       input=text.encode(), check=True)
 
 
 class Espeak:
@@ -220,13 +228,15 @@ def spoken(voice, rng, n_strings, n_others=0):
     words = getattr(voice, 'words', WORDS)
     for digit in range(10):
         yield f'synth/{voice.name}/{digit}/0', said(voice, words[digit])
-        yield f'synth/{voice.name}/{digit}/1', said(voice, words[digit] + rng.choice(['?', '!', ',']))
+        mark = rng.choice(['?', '!', ','])
+        yield f'synth/{voice.name}/{digit}/1', said(voice, words[digit] + mark)
     for i in range(n_strings):
         digits = [rng.randrange(10) for _ in range(rng.randint(2, 7))]
         text = (' ' if i % 2 else ', ').join(words[d] for d in digits)
         yield f'string/{voice.name}/{"".join(map(str, digits))}/{i}', said(voice, text)
     for i in range(n_others):
-        yield f'other/{voice.name}/-/{i}', said(voice, ' '.join(rng.sample(OTHERS, rng.randint(1, 6))))
+        text = ' '.join(rng.sample(OTHERS, rng.randint(1, 6)))
+        yield f'other/{voice.name}/-/{i}', said(voice, text)
 
 
 def fluent(voice, rng, n_strings):
@@ -244,7 +254,8 @@ def fluent_voices(rng):
         for stretch in (0.75, 0.9, 1.05, 1.2):
             yield Flite(name, stretch), 14
     for _ in range(60):
-        yield Espeak(rng.choice(ACCENTS), rng.choice(VARIANTS), rng.randint(120, 240), rng.randint(15, 85)), 9
+        yield Espeak(rng.choice(ACCENTS), rng.choice(VARIANTS), rng.randint(120, 240),
+                     rng.randint(15, 85)), 9
 
 
 def voices(rng):
@@ -253,9 +264,11 @@ def voices(rng):
         for stretch in (0.8, 1.0, 1.25):
             yield Flite(name, stretch), 16, 4
     for _ in range(70):
-        yield Espeak(rng.choice(ACCENTS), rng.choice(VARIANTS), rng.randint(110, 220), rng.randint(15, 85)), 8, 4
+        yield Espeak(rng.choice(ACCENTS), rng.choice(VARIANTS), rng.randint(110, 220),
+                     rng.randint(15, 85)), 8, 4
     for _ in range(14):
-        yield Espeak(rng.choice(sorted(FOREIGN)), rng.choice(VARIANTS), rng.randint(110, 190), rng.randint(20, 80)), 6, 0
+        yield Espeak(rng.choice(sorted(FOREIGN)), rng.choice(VARIANTS), rng.randint(110, 190),
+                     rng.randint(20, 80)), 6, 0
     for voice in held_out_voices(rng):
         yield voice, 8, 0
 
@@ -267,7 +280,8 @@ def held_out_voices(rng):
 
 
 def held_out_synth(speaker):
-    return speaker.startswith('festival_') or speaker.split('_')[1].split('+')[-1] in HELD_OUT_VARIANTS
+    return (speaker.startswith('festival_') or
+            speaker.split('_')[1].split('+')[-1] in HELD_OUT_VARIANTS)
 
 
 # ---- the file ----
@@ -275,7 +289,8 @@ def held_out_synth(speaker):
 def save(path, items):
     keys = [k for k, _ in items]
     start = np.cumsum([0] + [len(x) for _, x in items])
-    arrays.save(path, keys=np.array(keys), start=start, samples=np.concatenate([x for _, x in items]))
+    arrays.save(path, keys=np.array(keys), start=start,
+                samples=np.concatenate([x for _, x in items]))
     print(f'{path}: {len(keys)} clips, {start[-1] / RATE / 60:.1f} minutes')
 
 

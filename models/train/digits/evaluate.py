@@ -4,7 +4,8 @@
 
 usage: evaluate.py CORPUS.npz FOLDER RILL MODEL [OPTION...]
 
-Writes the strings as WAV files to FOLDER/SET (they depend on the corpus alone) and has RILL (the tool) transcribe them
+Writes the strings as WAV files to FOLDER/SET (they depend on the corpus alone) and has RILL (the
+tool) transcribe them
 with MODEL (the folder); options go to the tool. An error is a digit too many, too few or wrong.
 """
 import glob
@@ -27,7 +28,7 @@ SNRS = (None, 10, 0)                    # dB over the whole string; None: as rec
 
 
 def groups(path):
-    """name -> speaker -> digit -> clips, or a list of (digits, clip) where the strings were spoken as such."""
+    """name -> speaker -> digit -> clips, or a list of (digits, clip) of strings spoken as such."""
     held, seen, synth, spoken = {}, {}, {}, []
     for kind, speaker, digits, index, x in corpus.load(path):
         if kind == 'fsdd':
@@ -78,7 +79,8 @@ def without_digits(path):
     clips = {'prompts': [], 'synth_words': []}
     for kind, speaker, _, _, x in corpus.load(path):
         if kind == 'words':
-            clips['prompts' if speaker == 'allison' else 'synth_words'].append(mix.level(x / 32768, 0.1))
+            name = 'prompts' if speaker == 'allison' else 'synth_words'
+            clips[name].append(mix.level(x / 32768, 0.1))
     pause = np.zeros(corpus.RATE * 3 // 10)
     return {name: [np.concatenate([y for x in some[i:i + CLIPS] for y in (x, pause)])
                    for i in range(0, len(some), CLIPS)] for name, some in clips.items()}
@@ -92,7 +94,8 @@ def make_without_digits(path, folder, voices):
             for number, x in enumerate(recordings):
                 rng = np.random.default_rng([2027, number])
                 x = x + rng.standard_normal(len(x)) * 1e-4
-                wav_write(f'{to}/{number:03d}.wav', 0.5 * (x if snr is None else noisy(rng, x, snr, voices)))
+                heard = x if snr is None else noisy(rng, x, snr, voices)
+                wav_write(f'{to}/{number:03d}.wav', 0.5 * heard)
 
 
 def noise_name(snr):
@@ -114,25 +117,29 @@ def make(path, folder):
             os.makedirs(to, exist_ok=True)
             lines = []
             for number in range(STRINGS):
-                rng = np.random.default_rng([2026, number])     # the same strings at every level of noise
+                rng = np.random.default_rng([2026, number])     # the same strings at every level
                 digits, x = string(rng, group, number)
                 x = x + rng.standard_normal(len(x)) * 1e-4
-                wav_write(f'{to}/{number:03d}.wav', 0.5 * (x if snr is None else noisy(rng, x, snr, voices)))
+                heard = x if snr is None else noisy(rng, x, snr, voices)
+                wav_write(f'{to}/{number:03d}.wav', 0.5 * heard)
                 lines.append(f'{number:03d}.wav\t{"".join(map(str, digits))}\n')
             with open(f'{to}/digits.tsv', 'w') as f:
                 f.writelines(lines)
 
 
 def transcribed(rill, model, path, options):
-    run = subprocess.run([rill, 'transcribe', '-m', model, *options, path], stdout=subprocess.PIPE, text=True)
+    run = subprocess.run([rill, 'transcribe', '-m', model, *options, path], text=True,
+                         stdout=subprocess.PIPE)
     if run.returncode:
         sys.exit(f'{path}: {rill} transcribe failed')
     return [corpus.WORDS.index(w) for w in run.stdout.split() if w in corpus.WORDS]
 
 
 def confused(want, said, table):
-    """Counts each digit of the least way of edits from want to said: table[digit][said digit, or 10: nothing]."""
-    cost = [[i + j if i == 0 or j == 0 else 0 for j in range(len(said) + 1)] for i in range(len(want) + 1)]
+    """Counts each digit of the least way of edits from want to said: table[digit][said digit], 10
+    for nothing."""
+    cost = [[i + j if i == 0 or j == 0 else 0 for j in range(len(said) + 1)]
+            for i in range(len(want) + 1)]
     for i, x in enumerate(want, 1):
         for j, y in enumerate(said, 1):
             cost[i][j] = min(cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (x != y))
@@ -176,7 +183,8 @@ def report_without_digits(folder, say):
     print('\n| no digits | noise | digits heard a minute |\n|---|---|---|')
     for name in ('prompts', 'synth_words'):
         for snr in SNRS:
-            print(f'| {name} | {noise_name(snr)} | {heard_a_minute(folder_of(folder, name, snr), say):.1f} |', flush=True)
+            heard = heard_a_minute(folder_of(folder, name, snr), say)
+            print(f'| {name} | {noise_name(snr)} | {heard:.1f} |', flush=True)
 
 
 def report(folder, say):

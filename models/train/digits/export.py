@@ -30,7 +30,8 @@ def main(weights, out):
         net.load_state_dict(torch.load(weights))
     except (OSError, EOFError, RuntimeError, pickle.UnpicklingError) as why:
         sys.exit(f'{weights}: not what train.py writes: {why}')
-    torch.onnx.export(Whole(net).eval(), torch.zeros(40, BANDS), out, opset_version=13, input_names=['features'],
+    torch.onnx.export(Whole(net).eval(), torch.zeros(40, BANDS), out, opset_version=13,
+                      input_names=['features'],
                       output_names=['logp'], dynamic_axes={'features': {0: 'T'}, 'logp': {0: 'F'}})
     model = onnx.load(out)
     model.doc_string = 'rill-digits: weights are data under CC BY-SA 4.0, see MODEL.md'

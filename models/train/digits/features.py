@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The features of graph.nnef, for samples at 8 kHz.
 
-graph.nnef frames 16 kHz by 512 with a hop of 160 and uses bands up to 3.8 kHz. Half the rate, half the sizes and twice
+graph.nnef frames 16 kHz by 512 with a hop of 160 and uses bands up to 3.8 kHz. Half the rate, half
+the sizes and twice
 the amplitude give the same numbers with half the work.
 """
 import numpy as np

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A GRU layer for training on a processor: what torch.nn.GRU computes, with the gradients of the weights taken over all
+"""A GRU layer for training on a processor: what torch.nn.GRU computes, with the gradients of the
+weights taken over all
 frames at once. It is about half as much work as one product a frame."""
 import torch
 
@@ -18,7 +19,8 @@ class Layer(torch.autograd.Function):
             g = torch.addmm(b_rec, h, w)
             torch.sigmoid(ahead[t, :, :2 * size] + g[:, :2 * size], out=gates[t])
             rec[t] = g[:, 2 * size:]
-            torch.tanh(torch.addcmul(ahead[t, :, 2 * size:], gates[t, :, :size], rec[t]), out=new[t])
+            torch.tanh(torch.addcmul(ahead[t, :, 2 * size:], gates[t, :, :size], rec[t]),
+                       out=new[t])
             h = torch.lerp(new[t], h, gates[t, :, size:], out=out[t])
         ctx.save_for_backward(x, w_in, w_rec, gates, new, rec, out)
         return out
@@ -29,7 +31,8 @@ class Layer(torch.autograd.Function):
         frames, batch, size = out.shape
         r, z = gates[..., :size], gates[..., size:]
         before = torch.cat([out.new_zeros(1, batch, size), out[:-1]])
-        to_new = (1 - z) * (1 - new * new)              # from the gradient of the output to those before the gates
+        # From the gradient of the output to those before the gates.
+        to_new = (1 - z) * (1 - new * new)
         to_update = (before - new) * z * (1 - z)
         to_reset = to_new * rec * r * (1 - r)
         to_rec = to_new * r
@@ -41,12 +44,14 @@ class Layer(torch.autograd.Function):
             d_all[t] = d
             torch.mul(factors[t], d.unsqueeze(1), out=d_rec[t])
             if t:
-                d = torch.addmm(torch.addcmul(d_out[t - 1], d, z[t]), d_rec[t].view(batch, 3 * size), w_rec)
+                d = torch.addmm(torch.addcmul(d_out[t - 1], d, z[t]),
+                                d_rec[t].view(batch, 3 * size), w_rec)
         d_in = d_rec.clone()
         d_in[:, :, 2] = d_all * to_new
         d_rec, d_in = d_rec.view(-1, 3 * size), d_in.view(-1, 3 * size)
         d_x = (d_in @ w_in).view_as(x)
-        return (d_x, d_in.t() @ x.reshape(-1, x.shape[2]), d_rec.t() @ before.view(-1, size), d_in.sum(0), d_rec.sum(0))
+        return (d_x, d_in.t() @ x.reshape(-1, x.shape[2]), d_rec.t() @ before.view(-1, size),
+                d_in.sum(0), d_rec.sum(0))
 
 
 def run(gru, x):

@@ -4,9 +4,10 @@
 
 usage: mix.py CORPUS.npz FOLDER FIRST LAST [SEED]
 
-Writes shards FIRST..LAST-1 to FOLDER/NNNN.npz, each SHARD utterances; with shard 0 also FOLDER/check.npz, of recordings
-that training leaves out. A shard depends on the corpus, the seed and its number alone. What is there is kept, where it is
-whole. The net sees nothing above 4 kHz, so that everything here happens at 8 kHz.
+Writes shards FIRST..LAST-1 to FOLDER/NNNN.npz, each SHARD utterances; with shard 0 also
+FOLDER/check.npz, of recordings that training leaves out. A shard depends on the corpus, the seed
+and its number alone. What is there is kept, where it is whole. The net sees nothing above 4 kHz,
+so that everything here happens at 8 kHz.
 """
 import os
 import re
@@ -20,7 +21,7 @@ import arrays
 from features import HOP, RATE, features
 
 SHARD = 1024
-FLUENT_FROM = 64                        # shards from this number on are of digits without pauses, for the last sweeps
+FLUENT_FROM = 64                        # shards from this number on are of digits without pauses
 HELD_OUT = ('jackson', 'theo')           # speakers of the digit dataset that are kept for the test
 TEST_INDEX = 5                          # the dataset's own rule: recordings 0 to 4 are for tests
 
@@ -31,7 +32,8 @@ class Voices:
     def __init__(self, path, check=False):
         """check: real speakers alone, with the recordings that training leaves out."""
         self.check = check
-        self.real, self.synth, self.prompt, self.strings, self.fluent, self.others = {}, {}, {}, [], [], []
+        self.real, self.synth, self.prompt = {}, {}, {}
+        self.strings, self.fluent, self.others = [], [], []
         for kind, speaker, digits, index, x in corpus.load(path):
             if kind == 'other':
                 self.others.append(x)
@@ -55,7 +57,7 @@ class Voices:
 
 
 def resampled(x, ratio):
-    """int16 at 16 kHz -> float at 8 kHz, played `ratio` times as fast: pitch, formants and tempo move together."""
+    """int16 at 16 kHz -> float at 8 kHz, played `ratio` times as fast: pitch and tempo together."""
     n = -(-len(x) // 256) * 256
     m = max(2, round(n / 2 / ratio / 8) * 8)
     spec = np.fft.rfft(x, n)
@@ -85,7 +87,8 @@ def coloured(rng, n):
 def hum(rng, n):
     t = np.arange(n) / RATE
     f = rng.uniform(45, 250)
-    y = sum(rng.uniform(0.1, 1) / k ** 0.7 * np.sin(2 * np.pi * (f * k * t + rng.random())) for k in range(1, 12))
+    y = sum(rng.uniform(0.1, 1) / k ** 0.7 * np.sin(2 * np.pi * (f * k * t + rng.random()))
+            for k in range(1, 12))
     return level(y, 1.0) + 0.2 * level(coloured(rng, n), 1.0)
 
 
@@ -101,7 +104,8 @@ def clicks(rng, n):
 def babble(rng, n, voices):
     y = np.zeros(n)
     for _ in range(rng.integers(3, 7)):
-        x = level(resampled(voices.others[rng.integers(len(voices.others))], rng.uniform(0.85, 1.2)), 1.0)
+        clip = voices.others[rng.integers(len(voices.others))]
+        x = level(resampled(clip, rng.uniform(0.85, 1.2)), 1.0)
         y += np.roll(np.resize(x, n), rng.integers(n))
     return y
 
@@ -109,8 +113,8 @@ def babble(rng, n, voices):
 def noise(rng, n, voices):
     """n samples of unit power."""
     u = rng.random()
-    y = (coloured(rng, n) if u < 0.55 else hum(rng, n) if u < 0.67 else clicks(rng, n) if u < 0.78 else
-         babble(rng, n, voices))
+    y = (coloured(rng, n) if u < 0.55 else hum(rng, n) if u < 0.67 else
+         clicks(rng, n) if u < 0.78 else babble(rng, n, voices))
     if rng.random() < 0.3:
         knots = rng.uniform(-9, 9, 2 + n // 4000)
         y = y * 10 ** (np.interp(np.arange(n), np.linspace(0, n, len(knots)), knots) / 20)
@@ -173,7 +177,8 @@ def run_together(rng, voices):
         digit = int(rng.integers(10))
         takes = speaker[digit]
         x = corpus.trim(takes[rng.integers(len(takes))], 0)
-        x = level(resampled(x, ratio * rng.uniform(0.95, 1.1)), 0.1 * 10 ** (rng.uniform(-3, 3) / 20))
+        x = resampled(x, ratio * rng.uniform(0.95, 1.1))
+        x = level(x, 0.1 * 10 ** (rng.uniform(-3, 3) / 20))
         edge = min(len(x) // 4, 160)
         x[:edge] *= np.linspace(0, 1, edge)
         x[-edge:] *= np.linspace(1, 0, edge)
@@ -230,7 +235,8 @@ def shard(voices, seed, number):
         'start': np.cumsum([0] + lengths),
         'labels': np.array([d for _, l, _ in made for d in l], np.int64),
         'label_start': np.cumsum([0] + digits),
-        'spans': np.array([s for _, l, spans in made for s in (spans or [(-1, -1)] * len(l))], np.float32),
+        'spans': np.array([s for _, l, spans in made for s in (spans or [(-1, -1)] * len(l))],
+                          np.float32),
     }
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The net: two convolutions that halve the frame rate each, two GRUs, eleven classes. It never looks ahead."""
+"""The net: two convolutions that halve the frame rate each, two GRUs, eleven classes. It does not
+look ahead."""
 import torch
 from torch import nn
 

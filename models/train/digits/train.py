@@ -4,8 +4,9 @@
 
 usage: train.py SHARDS OUT STEPS [SEED]
 
-Reads SHARDS/NNNN.npz as they appear and waits for them, so that mix.py may still be at work. Every SAVE steps it writes
-OUT/net.pt, the moving average of the weights, which is what is exported, and OUT/last.pt, from which it goes on if that exists.
+Reads SHARDS/NNNN.npz as they appear and waits for them, so that mix.py may still be at work. Every
+SAVE steps it writes OUT/net.pt, the moving average of the weights, which is what is exported, and
+OUT/last.pt, from which it goes on if that exists.
 """
 import copy
 import os
@@ -20,10 +21,11 @@ import arrays                                                        # noqa: E40
 from net import CLASSES, STRIDE, Digits, distance, frames_of, greedy
 
 BATCH = 32
-SWEEPS = (                              # shards that a sweep takes: few at first, so that mix.py is not waited for
+SWEEPS = (                              # shards that a sweep takes: few at first, to wait less
     (0, 6), (0, 12), (0, 18), (0, 24), (0, 30), (0, 30), (0, 30), (0, 64), (0, 64), (32, 96))
-RATE_MOST, WARM, DECAY = 2e-3, 300, 0.25        # steps up to the rate; part of the steps at the end in which it falls
-ALIGNED = 1000                                  # steps at the start with known places of the digits
+RATE_MOST, WARM = 2e-3, 300             # steps up to the rate
+DECAY = 0.25                            # part of the steps at the end in which it falls
+ALIGNED = 1000                          # steps at the start with known places of the digits
 AVERAGE = 0.998
 SAVE, REPORT = 250, 50
 
@@ -42,10 +44,11 @@ class Shard:
 
 
 def augmented(f, rng):
-    """One utterance's features, with another gain, tilt and width of voice, and with bands and moments missing."""
+    """One utterance with another gain, tilt and width of voice, without some bands and moments."""
     f = f + rng.uniform(-1.0, 1.0) + np.linspace(-1, 1, f.shape[1]) * rng.uniform(-0.7, 0.7)
     if rng.random() < 0.6:
-        at = np.clip(np.arange(f.shape[1]) * rng.uniform(0.96, 1.04) + rng.uniform(-0.5, 0.5), 0, f.shape[1] - 1.001)
+        at = np.arange(f.shape[1]) * rng.uniform(0.96, 1.04) + rng.uniform(-0.5, 0.5)
+        at = np.clip(at, 0, f.shape[1] - 1.001)
         low = at.astype(int)
         f = f[:, low] * (1 - (at - low)) + f[:, low + 1] * (at - low)
     if rng.random() < 0.5:
@@ -61,7 +64,7 @@ def augmented(f, rng):
 
 def batch(shard, index, rng):
     starts, lengths = shard.start[index], np.diff(shard.start)[index]
-    shift = rng.integers(0, STRIDE, len(index))                     # where the strides fall is chance
+    shift = rng.integers(0, STRIDE, len(index))             # where the strides fall is chance
     x = np.zeros((len(index), lengths.max(), shard.features.shape[1]), np.float32)
     for i, (a, n, s) in enumerate(zip(starts, lengths, shift)):
         f = augmented(shard.features[a + s:a + n].astype(np.float32), rng)
@@ -73,7 +76,7 @@ def batch(shard, index, rng):
 
 
 def aligned_loss(logp, labels, spans):
-    """Cross entropy with each digit in the last part of its span; utterances without spans count nothing."""
+    """Cross entropy with each digit in the last part of its span; without spans, nothing."""
     target = torch.zeros(logp.shape[:2], dtype=torch.long)
     for i, (digits, places) in enumerate(zip(labels, spans)):
         for d, (a, b) in zip(digits, places):
@@ -82,7 +85,8 @@ def aligned_loss(logp, labels, spans):
                 break
             target[int((a + 0.6 * (b - a)) / STRIDE):int(b / STRIDE) + 2, i] = int(d) + 1
     weight = torch.tensor([0.25] + [1.0] * (CLASSES - 1))
-    return torch.nn.functional.nll_loss(logp.reshape(-1, CLASSES), target.reshape(-1), weight, ignore_index=-100)
+    return torch.nn.functional.nll_loss(logp.reshape(-1, CLASSES), target.reshape(-1), weight,
+                                        ignore_index=-100)
 
 
 def loss_of(net, x, lengths, labels, spans, aligned):
@@ -161,7 +165,8 @@ class Training:
             net.scale.copy_(torch.from_numpy(1 / f.std(0)))
 
     def save(self):
-        state = {'step': self.step, 'net': self.net.state_dict(), 'average': self.average.state_dict(),
+        state = {'step': self.step, 'net': self.net.state_dict(),
+                 'average': self.average.state_dict(),
                  'optimiser': self.optimiser.state_dict()}
         for name, what in (('net', self.average.state_dict()), ('last', state)):
             torch.save(what, f'{self.out}/part.pt')
@@ -203,14 +208,16 @@ class Training:
         while self.step < self.steps:
             loss.append(self.advance())
             if self.step % REPORT == 0:
-                print(f'step {self.step} loss {np.mean(loss):.4f} {time.time() - begin:.0f} s', flush=True)
+                print(f'step {self.step} loss {np.mean(loss):.4f} {time.time() - begin:.0f} s',
+                      flush=True)
                 loss = []
             if self.step % SAVE == 0 or self.step == self.steps:
                 self.save()
                 check = f'{self.folder}/check.npz'
                 if os.path.exists(check):
                     e = errors(self.average, Shard(check), np.random.default_rng(1))
-                    print(f'step {self.step} digit errors {e:.2f} % of unseen recordings', flush=True)
+                    print(f'step {self.step} digit errors {e:.2f} % of unseen recordings',
+                          flush=True)
 
 
 def main(folder, out, *numbers):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads TensorFlow Lite files: FlatBuffers, just as far as operators, tensors and their numbers.
 
-A table is a position; before it lies the distance to its list of fields, which holds where each field is, 0 where absent.
+A table is a position; before it lies the distance to its list of fields, which holds where each
+field is, 0 where absent.
 Every read is checked against the end of the file.
 """
 import struct
@@ -10,8 +11,9 @@ import numpy as np
 
 TYPES = {0: np.float32, 2: np.int32, 3: np.uint8, 4: np.int64, 7: np.int16, 9: np.int8}
 RESOURCE = 13
-OPS = {2: 'CONCATENATION', 3: 'CONV_2D', 4: 'DEPTHWISE_CONV_2D', 6: 'DEQUANTIZE', 9: 'FULLY_CONNECTED', 14: 'LOGISTIC',
-       22: 'RESHAPE', 45: 'STRIDED_SLICE', 49: 'SPLIT', 102: 'SPLIT_V', 114: 'QUANTIZE', 129: 'CALL_ONCE',
+OPS = {2: 'CONCATENATION', 3: 'CONV_2D', 4: 'DEPTHWISE_CONV_2D', 6: 'DEQUANTIZE',
+       9: 'FULLY_CONNECTED', 14: 'LOGISTIC', 22: 'RESHAPE', 45: 'STRIDED_SLICE', 49: 'SPLIT',
+       102: 'SPLIT_V', 114: 'QUANTIZE', 129: 'CALL_ONCE',
        142: 'VAR_HANDLE', 143: 'READ_VARIABLE', 144: 'ASSIGN_VARIABLE'}
 
 
@@ -82,7 +84,9 @@ class Tensor:
         if buffer >= len(buffers):
             raise ValueError('%s: no buffer %d' % (self.name, buffer))
         raw = buffers[buffer].numbers(0, np.uint8)
-        self.data = raw.view(np.dtype(self.type).newbyteorder('<')).reshape(self.shape) if raw.size and self.type else None
+        self.data = None
+        if raw.size and self.type:
+            self.data = raw.view(np.dtype(self.type).newbyteorder('<')).reshape(self.shape)
 
     def real(self):
         """The numbers that a constant stands for."""

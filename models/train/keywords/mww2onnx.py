@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Writes a net of the microWakeWord family as ONNX: mww2onnx.py IN.tflite OUT.onnx [SOURCE]
 
-The file holds 8-bit numbers, and variables that keep what the last steps left. The ONNX file computes the same in floating
-point: `features` [1, 3, 40] and one `cacheN_in` [1, channels, steps] a variable go in, `prob` [1, 1] and `cacheN_out` come
-out. Variables are numbered in the order in which they are read. Tensors [1, steps, 1, channels] become
-[1, channels, steps]. Rounding of activations is left out; compare.py says what that changes. SOURCE is noted in the file.
+The file holds 8-bit numbers, and variables that keep what the last steps left. The ONNX file
+computes the same in floating point: `features` [1, 3, 40] and one `cacheN_in` [1, channels, steps]
+a variable go in, `prob` [1, 1] and `cacheN_out` come out. Variables are numbered in the order in
+which they are read. Tensors [1, steps, 1, channels] become [1, channels, steps]. Rounding of
+activations is left out; compare.py says what that changes. SOURCE is noted in the file.
 """
 import os
 import sys
@@ -33,7 +34,8 @@ class Net:
         self.at = 0                         # number of the operator, part of the names
 
     def node(self, kind, inputs, name, **attributes):
-        self.nodes.append(helper.make_node(kind, inputs, name if isinstance(name, list) else [name], **attributes))
+        outputs = name if isinstance(name, list) else [name]
+        self.nodes.append(helper.make_node(kind, inputs, outputs, **attributes))
         return name
 
     def constant(self, name, x, type=np.float32):
@@ -95,7 +97,7 @@ class Net:
         return self.node('Concat', [self.wire[i] for i in op.inputs], 'cat%d' % self.at, axis=axis)
 
     def strided_slice(self, op):
-        """Along time; what a mask leaves open is whole, and counts from the end are from the beginning."""
+        """Along time; what a mask leaves open is whole, counts from the end become plain ones."""
         begin, end, stride = (self.integers(i) for i in op.inputs[1:4])
         open_begin, open_end = op.option(0, '<i'), op.option(1, '<i')
         out, shape = self.t[op.outputs[0]].shape, self.t[op.inputs[0]].shape
@@ -104,7 +106,8 @@ class Net:
         first = 0 if open_begin & 2 else int(begin[1])
         last = shape[1] if open_end & 2 else int(end[1])
         at = [v + shape[1] if v < 0 else v for v in (first, last)]
-        at = [self.constant('%s%d' % (name, self.at), [v], np.int64) for name, v in zip('bea', at + [2])]
+        at = [self.constant('%s%d' % (name, self.at), [v], np.int64)
+              for name, v in zip('bea', at + [2])]
         return self.node('Slice', [self.wire[op.inputs[0]]] + at, 'sl%d' % self.at)
 
     def split_v(self, op):
@@ -129,7 +132,8 @@ class Net:
         return self.convolution(op, self.real(op.inputs[1]).transpose(0, 3, 1, 2), 1, 3)
 
     def depthwise_conv_2d(self, op):
-        return self.convolution(op, self.real(op.inputs[1]).transpose(3, 0, 1, 2), self.t[op.inputs[0]].shape[3], 4)
+        weights = self.real(op.inputs[1]).transpose(3, 0, 1, 2)
+        return self.convolution(op, weights, self.t[op.inputs[0]].shape[3], 4)
 
     def fully_connected(self, op):
         x = self.wire[op.inputs[0]]
@@ -137,7 +141,8 @@ class Net:
             x = self.flatten(x, 'tq', 'fq')
         names = [self.constant('w%d' % self.at, self.real(op.inputs[1])),
                  self.constant('bias%d' % self.at, self.real(op.inputs[2]))]
-        return self.activate(self.node('Gemm', [x] + names, 'fc%d' % self.at, transB=1), op.option(0))
+        y = self.node('Gemm', [x] + names, 'fc%d' % self.at, transB=1)
+        return self.activate(y, op.option(0))
 
     def logistic(self, op):
         return self.node('Sigmoid', [self.wire[op.inputs[0]]], 'prob')
@@ -177,8 +182,10 @@ def convert(path, source):
     inputs = [('features', net.t[net.graph.inputs[0]].shape)]
     inputs += [('cache%d_in' % i, shape) for i, shape in enumerate(net.shapes)]
     outputs = [('prob', [1, 1])] + [('cache%d_out' % i, net.shapes[i]) for i in net.written]
-    graph = helper.make_graph(net.nodes, os.path.basename(path), value_infos(inputs), value_infos(outputs), net.constants)
-    model = helper.make_model(graph, producer_name='mww2onnx', opset_imports=[helper.make_opsetid('', 13)])
+    graph = helper.make_graph(net.nodes, os.path.basename(path), value_infos(inputs),
+                              value_infos(outputs), net.constants)
+    model = helper.make_model(graph, producer_name='mww2onnx',
+                              opset_imports=[helper.make_opsetid('', 13)])
     model.ir_version = 7
     if source:
         helper.set_model_props(model, {'source': source})
