@@ -155,7 +155,7 @@ def clean_speech(models, audio, voices):
 
 
 def begun_inside(rng, voice, count=40):
-    """Recordings of a voice that begin 50 ms before the loudest sample of a second, at one loudness."""
+    """Recordings of a voice from 50 ms before the loudest sample of a second on, equally loud."""
     long = [a for a in voice if len(a) > 4 * RATE]
     for i in rng.choice(len(long), count, replace=False):
         a = long[i].astype(np.float64) - np.mean(long[i])

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""usage: export.py NET.PT NET.ONNX    Whole sequences: bands and noise [1, T, 112] -> gains [1, T, 257]."""
+"""usage: export.py NET.PT NET.ONNX
+
+Whole sequences: bands and noise [1, T, 112] -> gains [1, T, 257].
+"""
 import sys
 
 import torch
@@ -37,8 +40,9 @@ def main(source, target):
     want = net(one, one * 0.5)
     folded = Folded(net)
     print('folding changes %.2g' % (folded(one, one * 0.5) - want).abs().max())
-    torch.onnx.export(folded, (one, one * 0.5), target, opset_version=13, input_names=['bands', 'noise'],
-                      output_names=['gain'], dynamic_axes={k: {1: 'T'} for k in ('bands', 'noise', 'gain')})
+    torch.onnx.export(folded, (one, one * 0.5), target, opset_version=13,
+                      input_names=['bands', 'noise'], output_names=['gain'],
+                      dynamic_axes={k: {1: 'T'} for k in ('bands', 'noise', 'gain')})
 
 
 if __name__ == '__main__':

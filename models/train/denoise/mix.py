@@ -9,9 +9,10 @@ import torch
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 from recordings import RATE, bank_load                               # noqa: E402
 import noise                                                         # noqa: E402
-from net import bands_of, noise_track, spectrum                                             # noqa: E402
+from net import bands_of, noise_track, spectrum                      # noqa: E402
 
-HELD_NOISE = ('amb_port', 'river_med', 'tavern', 'windstorm_11', 'mine_metal_1')     # evaluation only
+# For evaluation only.
+HELD_NOISE = ('amb_port', 'river_med', 'tavern', 'windstorm_11', 'mine_metal_1')
 SOURCES = ('texture', 'ambience', 'events', 'made', 'babble', 'music')
 SHARES = (0.33, 0.27, 0.12, 0.10, 0.12, 0.06)
 
@@ -39,13 +40,15 @@ class Corpus:
 
 
 def piece(rng, a, n, speed=1.0):
-    """n samples of a recording from a random place, played at a speed, repeated where it is too short."""
+    """n samples of a recording from a random place at a speed, repeated where it is too short."""
     m = int(n * speed) + 2
     if len(a) < m:
         a = np.tile(a, m // len(a) + 1)
     at = rng.integers(len(a) - m + 1)
     a = a[at:at + m].astype(np.float32)
-    return a[:n] if speed == 1.0 else np.interp(np.arange(n) * speed, np.arange(m), a).astype(np.float32)
+    if speed == 1.0:
+        return a[:n]
+    return np.interp(np.arange(n) * speed, np.arange(m), a).astype(np.float32)
 
 
 def utterances(rng, voice, n, speed=1.0, rest=1.0, lead=0.6):
@@ -58,13 +61,16 @@ def utterances(rng, voice, n, speed=1.0, rest=1.0, lead=0.6):
         k = min(len(a), m - at)
         y[at:at + k] = a[:k] / (np.sqrt(np.mean(a * a)) + 50)
         at += k + int(rng.uniform(0.02, rest) * RATE)
-    return y[:n] if speed == 1.0 else np.interp(np.arange(n) * speed, np.arange(m), y).astype(np.float32)
+    if speed == 1.0:
+        return y[:n]
+    return np.interp(np.arange(n) * speed, np.arange(m), y).astype(np.float32)
 
 
 def babble(rng, corpus, n):
     y = np.zeros(n, np.float32)
     for _ in range(rng.integers(2, 10)):
-        y += utterances(rng, corpus.voice(rng), n, rng.uniform(0.8, 1.25), 0.4, 0.2) * rng.lognormal(0, 0.5)
+        one = utterances(rng, corpus.voice(rng), n, rng.uniform(0.8, 1.25), 0.4, 0.2)
+        y += one * rng.lognormal(0, 0.5)
     return noise.room(rng, y, rng.uniform(0.2, 2)) if rng.random() < 0.7 else y
 
 
@@ -74,7 +80,9 @@ def events(rng, corpus, n):
     y = rng.standard_normal(n).astype(np.float32) * 10 ** rng.uniform(-3, -1)
     for _ in range(rng.integers(2, 16)):
         a = kinds[rng.integers(len(kinds))]
-        a = piece(rng, a, int(len(a) / 1.3), rng.uniform(0.7, 1.3)) if len(a) > 200 else a.astype(np.float32)
+        if len(a) > 200:
+            a = piece(rng, a, int(len(a) / 1.3), rng.uniform(0.7, 1.3))
+        a = a.astype(np.float32)
         at = rng.integers(n)
         a = a[:n - at]
         y[at:at + len(a)] += a / (np.abs(a).max() + 30) * rng.lognormal(0, 0.5)
@@ -103,7 +111,8 @@ def power(x):
 
 
 def noise_spectra(rng, gen, corpus, count, n):
-    """Complex [count, T, 257] of power 1: one to three sources, each with its own colour, some of them textures."""
+    """Complex [count, T, 257] of power 1: one to three sources, each with its own colour, some of
+    them textures."""
     total = 0
     kinds = rng.choice(len(SOURCES), (count, 3), p=SHARES)
     used = rng.random((count, 3)) < (1, 0.45, 0.15)
@@ -113,14 +122,17 @@ def noise_spectra(rng, gen, corpus, count, n):
             continue
         wave = np.stack([source(rng, corpus, SOURCES[kinds[i, slot]], n) for i in rows])
         spec = spectrum(torch.from_numpy(wave))
-        colour = torch.exp(0.115129 * noise.curves(gen, len(rows), 4.0, (-4.0, 3.0)))[:, None] @ noise.SPREAD
+        colour = torch.exp(0.115129 * noise.curves(gen, len(rows), 4.0, (-4.0, 3.0)))
+        colour = colour[:, None] @ noise.SPREAD
         is_texture = np.flatnonzero(kinds[rows, slot] == 0)
         gain = colour.expand(-1, spec.shape[1], -1).clone()
         if len(is_texture):
             gain[is_texture] = noise.texture(gen, len(is_texture), spec.shape[1])
         spec = spec * gain
-        spec = spec / power(spec).sqrt() * (1 if slot == 0 else 10 ** torch.empty(len(rows), 1, 1).uniform_(
-            -0.6, 0.3, generator=gen))
+        spec = spec / power(spec).sqrt()
+        if slot > 0:
+            level = torch.empty(len(rows), 1, 1).uniform_(-0.6, 0.3, generator=gen)
+            spec = spec * 10 ** level
         whole = torch.zeros((count,) + spec.shape[1:], dtype=spec.dtype)
         whole[rows] = spec
         total = total + whole
@@ -128,7 +140,7 @@ def noise_spectra(rng, gen, corpus, count, n):
 
 
 def band_limit(rng, gain):
-    """Some microphones and codecs: nothing above or below a frequency. gain: [257] changed in place."""
+    """Some microphones and codecs: nothing above or below a frequency. gain: [257], in place."""
     f = torch.arange(257) * 31.25
     if rng.random() < 0.12:
         gain *= 1 / (1 + (f / rng.uniform(3000, 7500)) ** 24)
@@ -141,7 +153,8 @@ def sources(corpus, seed, k, count, n):
     rng = np.random.default_rng((seed, k))
     gen = torch.Generator().manual_seed(seed * 1000003 + k)
     s = spectrum(torch.from_numpy(np.stack([speech(rng, corpus, n) for _ in range(count)])))
-    s = s * (torch.exp(0.115129 * noise.curves(gen, count, 2.5, (-2.0, 2.0)))[:, None] @ noise.SPREAD)
+    colour = torch.exp(0.115129 * noise.curves(gen, count, 2.5, (-2.0, 2.0)))
+    s = s * (colour[:, None] @ noise.SPREAD)
     v = noise_spectra(rng, gen, corpus, count, n)
     return s / power(s).sqrt(), v
 
@@ -167,7 +180,8 @@ def mixtures(rng, s, v):
 
 
 def example(clean, noisy):
-    """What a step of training needs: bands, their tracked noise, |clean|^2, |noisy|^2 and Re(clean* noisy)."""
+    """What a step of training needs: bands, their tracked noise, |clean|^2, |noisy|^2 and
+    Re(clean* noisy)."""
     square = lambda z: z.real ** 2 + z.imag ** 2
     bands = bands_of(noisy)
     return (bands, noise_track(bands), square(clean), square(noisy),
@@ -181,7 +195,8 @@ class Batches(torch.utils.data.Dataset):
     """Batch k of a seed, always the same; in order, each of its sources is made once."""
 
     def __init__(self, corpus, seed, first, steps, count=32, seconds=3.0):
-        self.corpus, self.seed, self.first, self.steps, self.count = corpus, seed, first, steps, count
+        self.corpus, self.seed, self.first, self.steps = corpus, seed, first, steps
+        self.count = count
         self.n = int(seconds * RATE) // 256 * 256
         self.made = (-1, None)
 
@@ -192,6 +207,8 @@ class Batches(torch.utils.data.Dataset):
         torch.set_num_threads(1)
         step = self.first + i
         if self.made[0] != step // USES:
-            self.made = (step // USES, sources(self.corpus, self.seed, step // USES, self.count, self.n))
+            s, v = sources(self.corpus, self.seed, step // USES, self.count, self.n)
+            self.made = (step // USES, (s, v))
         s, v = self.made[1]
-        return example(*mixtures(np.random.default_rng((self.seed, step, 1)), s, torch.roll(v, 5 * (step % USES), 0)))
+        rng = np.random.default_rng((self.seed, step, 1))
+        return example(*mixtures(rng, s, torch.roll(v, 5 * (step % USES), 0)))

@@ -5,10 +5,10 @@ import torch
 from torch import nn
 
 RATE, SIZE, HOP, BINS = 16000, 512, 256, 257
-LOW, MEL, MEL_FROM = 80, 32, 2400.0             # single bins up to 2.5 kHz, triangles of the mel scale above
+LOW, MEL, MEL_FROM = 80, 32, 2400.0     # single bins up to 2.5 kHz, triangles on the mel scale then
 BANDS = LOW + MEL
 FLOOR = 1e-7
-START, QUIET, SETTLED = 4, 0.001, 30            # of the noise track: frames, a part of their power, a frame
+START, QUIET, SETTLED = 4, 0.001, 30    # of the noise track: frames, a part of their power, a frame
 
 
 def mel_edges():
@@ -29,7 +29,7 @@ def band_matrix():
 
 
 def spread_matrix():
-    """[32, 177]: gains of the upper bands to gains of the bins from 80 on, linear between the middles."""
+    """[32, 177]: gains of the upper bands to those of the bins from 80 on, linear between middles."""
     mid, f = mel_edges()[1:-1], np.arange(LOW, BINS) * RATE / 2 / (BINS - 1)
     m = np.stack([np.interp(f, mid, row) for row in np.eye(MEL)])
     return torch.tensor(m, dtype=torch.float32)
@@ -48,16 +48,18 @@ def samples(spec, n):
     """Overlap-add; the result stands where the input stood."""
     f = torch.fft.irfft(spec, SIZE) * WINDOW
     b, t, _ = f.shape
-    y = nn.functional.fold(f.transpose(1, 2), (1, (t - 1) * HOP + SIZE), (1, SIZE), stride=(1, HOP)).reshape(b, -1)
+    y = nn.functional.fold(f.transpose(1, 2), (1, (t - 1) * HOP + SIZE), (1, SIZE), stride=(1, HOP))
+    y = y.reshape(b, -1)
     return y[:, SIZE - HOP:SIZE - HOP + n]
 
 
 def noise_track(bands, quiet=1.0, settled=None):
-    """Running estimate of the noise power in each band [B, T, N], weighted with the probability of speech.
+    """Running estimate of the noise power in each band [B, T, N], weighted with the probability of
+    speech.
 
-    The first frames are taken for `quiet` times their mean: the net learns from examples that begin in noise, graph.nnef
-    takes QUIET, as a stream may begin inside a word. From frame `settled` on the noise is at least what was there all
-    the time; None: it is not held to that.
+    The first frames are taken for `quiet` times their mean: the net learns from examples that begin
+    in noise, graph.nnef takes QUIET, as a stream may begin inside a word. From frame `settled` on
+    the noise is at least what was there all the time; None: it is not held to that.
     """
     noise = smooth = least = presence = torch.zeros_like(bands[:, 0])
     ret = []

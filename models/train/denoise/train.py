@@ -4,8 +4,9 @@
 
 usage: train.py DATA OUT STEPS [DECAY_FROM]
 
-DATA: the folder that recordings.py filled. OUT: folder for net.pt, which also holds the optimiser: an interrupted run goes
-on where it stopped, and as every step draws its own batch from (seed, step), to the same end. The rate falls to zero
+DATA: the folder that recordings.py filled. OUT: folder for net.pt, which also holds the optimiser:
+an interrupted run goes on where it stopped, and as every step draws its own batch from (seed,
+step), to the same end. The rate falls to zero
 from step DECAY_FROM (0.6 STEPS) to STEPS.
 """
 import os
@@ -30,7 +31,8 @@ def rate_at(step, steps, decay_from):
 def loss_of(gain, s2, x2, sx):
     """Clean and noisy spectra only meet in real products, as gains are real.
 
-    Error of compressed magnitudes (power 0.3) and of spectra compressed alike, and the distortion in dB, where an
+    Error of compressed magnitudes (power 0.3) and of spectra compressed alike, and the distortion
+    in dB, where an
     example has speech."""
     size = x2.mean((1, 2), keepdim=True) + 1e-12
     s2, x2, sx = s2 / size, x2 / size, sx / size
@@ -75,7 +77,8 @@ def main(data, out, steps, decay_from):
     print('%d weights, from step %d' % (sum(p.numel() for p in net.parameters()), step), flush=True)
     began, sums, seen = time.time(), [0.0, 0.0], 0
     batches = mix.Batches(corpus, SEED, step, steps)
-    for bands, noise, *spectra in torch.utils.data.DataLoader(batches, batch_size=None, num_workers=1):
+    loader = torch.utils.data.DataLoader(batches, batch_size=None, num_workers=1)
+    for bands, noise, *spectra in loader:
         for group in opt.param_groups:
             group['lr'] = rate_at(step, steps, decay_from)
         loss, distortion = loss_of(net(bands, noise), *spectra)
@@ -88,13 +91,16 @@ def main(data, out, steps, decay_from):
         sums = [sums[0] + loss.item(), sums[1] + distortion.item()]
         if step % 50 == 0 or step == steps:
             print('step %d loss %.4f distortion %.2f dB, %.0f s, %.0f s of computing' % (
-                step, sums[0] / seen, sums[1] / seen, time.time() - began, time.process_time()), flush=True)
+                step, sums[0] / seen, sums[1] / seen, time.time() - began, time.process_time()),
+                flush=True)
             sums, seen = [0.0, 0.0], 0
-            torch.save({'net': net.state_dict(), 'opt': opt.state_dict(), 'step': step}, out + '/net.tmp')
+            state = {'net': net.state_dict(), 'opt': opt.state_dict(), 'step': step}
+            torch.save(state, out + '/net.tmp')
             os.replace(out + '/net.tmp', out + '/net.pt')
 
 
 if __name__ == '__main__':
     if len(sys.argv) < 4:
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else int(sys.argv[3]) * 6 // 10)
+    end = int(sys.argv[3])
+    main(sys.argv[1], sys.argv[2], end, int(sys.argv[4]) if len(sys.argv) > 4 else end * 6 // 10)

@@ -53,9 +53,10 @@ FLITE = ['kal16', 'awb', 'rms', 'slt']
 ACCENTS = ['en-us', 'en-us', 'en-gb', 'en-gb-scotland', 'en-gb-x-rp', 'en-029', 'en-gb-x-gbclan',
            'en-gb-x-gbcwmd']
 VARIANTS = '''m1 m2 m3 m4 m5 m6 m8 f1 f2 f3 f5 klatt klatt3 klatt4 Alex Alicia Andrea Andy Annie
-Denis Diogo Gene Gene2 Henrique Hugo Jacky Lee Marco Mario Michael Mike Nguyen adam anika antonio aunty
-belinda benjamin boris caleb david ed edward grandma grandpa gustave iven kaukovalta marcelo max
-michel miguel norbert pablo paul pedro quincy rob robert sandro shelby steph victor zac'''.split()
+Denis Diogo Gene Gene2 Henrique Hugo Jacky Lee Marco Mario Michael Mike Nguyen adam anika antonio
+aunty belinda benjamin boris caleb david ed edward grandma grandpa gustave iven kaukovalta marcelo
+max michel miguel norbert pablo paul pedro quincy rob robert sandro shelby steph victor
+zac'''.split()
 
 # English digits as a foreigner reads them, spelt for the foreign voice.
 FOREIGN = {

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 """How near rill's micro nets are to the published ones: compare.py FOLDER WAV...
 
-FOLDER is what convert.sh filled. Each net runs over each recording (mono, 16 kHz) three times: as published, 8-bit, by the
-TensorFlow Lite library that one of the packages brings, behind TensorFlow Lite Micro's own front end (pymicro-features);
-converted, in floating point, by ONNX Runtime, behind that front end; and the same net behind rill's, as
-tests/models/keywords/make.py defines it (`meson test -C build models-keywords` holds rill to it). The columns say the largest
-probability of each, and the largest difference of rill's at a step to the two others: what its front end changes, and what it
-and floating point change together. A net that is published in no package has no column of its own. Needs numpy, onnxruntime
+FOLDER is what convert.sh filled. Each net runs over each recording (mono, 16 kHz) three times: as
+published, 8-bit, by the TensorFlow Lite library that one of the packages brings, behind TensorFlow
+Lite Micro's own front end (pymicro-features); converted, in floating point, by ONNX Runtime, behind
+that front end; and the same net behind rill's, as tests/models/keywords/make.py defines it (`meson
+test -C build models-keywords` holds rill to it). The columns say the largest probability of each,
+and the largest difference of rill's at a step to the two others: what its front end changes, and
+what it and floating point change together. A net that is published in no package has no column of
+its own. Needs numpy, onnxruntime
 and pymicro-features (pip install onnxruntime pymicro-features).
 """
 import ctypes
@@ -20,7 +22,8 @@ try:
     import onnxruntime
     import pymicro_features
 except ImportError as why:
-    sys.exit('compare.py: %s; it needs numpy, onnxruntime and pymicro-features (pip install NAME)' % why)
+    sys.exit('compare.py: %s; it needs numpy, onnxruntime and pymicro-features '
+             '(pip install NAME)' % why)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + '/../../../tests/models/keywords')
@@ -31,14 +34,16 @@ class Quant(ctypes.Structure):
     _fields_ = [('scale', ctypes.c_float), ('zero', ctypes.c_int32)]
 
 
-POINTERS = ('TfLiteModelCreateFromFile', 'TfLiteInterpreterCreate', 'TfLiteInterpreterGetInputTensor',
+POINTERS = ('TfLiteModelCreateFromFile', 'TfLiteInterpreterCreate',
+            'TfLiteInterpreterGetInputTensor',
             'TfLiteInterpreterGetOutputTensor')
 
 
 def library(folder):
     found = glob.glob(folder + '/fetched/*/*/lib/libtensorflowlite_c.so')
     if not found:
-        sys.exit('%s: no package with the library is in it: convert.sh %s okay_nabu_2' % (folder, folder))
+        sys.exit('%s: no package with the library is in it: convert.sh %s okay_nabu_2' %
+                 (folder, folder))
     lib = ctypes.CDLL(found[0])
     for name in POINTERS:
         getattr(lib, name).restype = ctypes.c_void_p
@@ -82,8 +87,11 @@ def nets(folder):
     with open(HERE + '/nets.tsv') as f:
         rows = [line.rstrip('\n').split('\t') for line in f if not line.startswith('#')]
     for name, source, _, inside, _, _ in rows:
-        at = ''.join(c if c.isalnum() or c == '.' else '_' for c in source[4:]) if source.startswith('pip:') else name
-        path, net = '%s/fetched/%s/%s' % (folder, at, inside), '%s/micro_wake_word/%s.onnx' % (folder, name)
+        at = name
+        if source.startswith('pip:'):
+            at = ''.join(c if c.isalnum() or c == '.' else '_' for c in source[4:])
+        path = '%s/fetched/%s/%s' % (folder, at, inside)
+        net = '%s/micro_wake_word/%s.onnx' % (folder, name)
         if os.path.exists(net):
             yield name, path if os.path.isfile(path) else None, net
 
@@ -100,7 +108,8 @@ def features_print(recordings):
     for wav, x, real in recordings:
         mine = make.micro(x)
         d = np.abs(mine[:len(real)] - real[:len(mine)])
-        print('| %s | %d | %.3f | %.2f | %.1f |' % (wav, len(d), d.mean(), np.percentile(d, 99), d.max()))
+        print('| %s | %d | %.3f | %.2f | %.1f |' %
+              (wav, len(d), d.mean(), np.percentile(d, 99), d.max()))
 
 
 def net_print(lib, name, path, net, recordings):
@@ -116,8 +125,10 @@ def net_print(lib, name, path, net, recordings):
             row[1], top = difference(mine, bits), '%.3f' % bits.max()
         worst = np.maximum(worst, row)
         print('| %s | %s | %d | %s | %.3f | %.3f | %.3f | %s |' %
-              (name, wav, len(mine), top, plain.max(), mine.max(), row[0], '%.3f' % row[1] if path else '-'))
-    print('| **%s** | all | | | | | **%.3f** | %s |' % (name, worst[0], '**%.3f**' % worst[1] if path else '-'), flush=True)
+              (name, wav, len(mine), top, plain.max(), mine.max(), row[0],
+               '%.3f' % row[1] if path else '-'))
+    print('| **%s** | all | | | | | **%.3f** | %s |' %
+          (name, worst[0], '**%.3f**' % worst[1] if path else '-'), flush=True)
 
 
 def main(folder, paths):
@@ -130,7 +141,8 @@ def main(folder, paths):
             sys.exit('%s: not taken, expected a mono WAV file at 16 kHz: %s' % (path, why))
         recordings.append((os.path.basename(path), x, micro_real(x)))
     features_print(recordings)
-    print('\n| net | recording | steps | largest: 8 bits | float | rill | rill to float | rill to 8 bits |')
+    print('\n| net | recording | steps | largest: 8 bits | float | rill | rill to float | '
+          'rill to 8 bits |')
     print('|---|---|---|---|---|---|---|---|')
     for name, path, net in nets(folder):
         net_print(lib, name, path, net, recordings)
