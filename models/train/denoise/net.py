@@ -29,7 +29,7 @@ def band_matrix():
 
 
 def spread_matrix():
-    """[32, 177]: gains of the upper bands to those of the bins from 80 on, linear between middles."""
+    """[32, 177]: gains of the upper bands to those of the bins from 80 on, linear in between."""
     mid, f = mel_edges()[1:-1], np.arange(LOW, BINS) * RATE / 2 / (BINS - 1)
     m = np.stack([np.interp(f, mid, row) for row in np.eye(MEL)])
     return torch.tensor(m, dtype=torch.float32)
