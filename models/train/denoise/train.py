@@ -6,8 +6,7 @@ usage: train.py DATA OUT STEPS [DECAY_FROM]
 
 DATA: the folder that recordings.py filled. OUT: folder for net.pt, which also holds the optimiser:
 an interrupted run goes on where it stopped, and as every step draws its own batch from (seed,
-step), to the same end. The rate falls to zero
-from step DECAY_FROM (0.6 STEPS) to STEPS.
+step), to the same end. The rate falls to zero from step DECAY_FROM (0.6 STEPS) to STEPS.
 """
 import os
 import sys
@@ -100,7 +99,7 @@ def main(data, out, steps, decay_from):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) < 4:
+    if len(sys.argv) not in (4, 5) or not all(a.isdigit() for a in sys.argv[3:]):
         sys.exit(__doc__)
     end = int(sys.argv[3])
     main(sys.argv[1], sys.argv[2], end, int(sys.argv[4]) if len(sys.argv) > 4 else end * 6 // 10)
