@@ -56,7 +56,7 @@ static void part_send(struct conn *c, uint32_t id, const rill_event *e,
     a.final = e->kind == RILL_EVENT_FINAL;
     a.stability = e->stability;
     a.text = text_of(text);
-    a.pos = part->n_words ? part->words[0].pos : e->pos;
+    a.pos = part->pos;
     a.words = list;
     a.n_words = part->n_words;
     for (uint32_t i = 0; i < part->n_words; i++) {

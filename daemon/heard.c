@@ -177,6 +177,8 @@ bool heard_part(const rill_event *e, const struct heard_room *room, struct heard
     if (from >= told->bare_end)
         end = words_fit(e, room, from, &words);
     *ret = (struct heard_part) { .text = e->text + from,
+                                 .pos = e->pos,
+                                 .end_pos = e->end_pos,
                                  .words = e->words + told->words,
                                  .n_words = words - told->words };
     if (end == from) {
@@ -185,6 +187,10 @@ bool heard_part(const rill_event *e, const struct heard_room *room, struct heard
         if (from >= told->bare_end)
             told->bare_end = from + strlen(e->text + from);
         end = text_cut(e->text, from, told->bare_end, room->bytes);
+    }
+    if (words) {
+        ret->pos = e->words[ret->n_words ? told->words : words - 1].pos;
+        ret->end_pos = e->words[words - 1].end_pos;
     }
     told->words = words;
     told->bytes = end + (e->text[end] == ' ');
@@ -202,7 +208,9 @@ void heard_newest(const rill_event *e, const struct heard_room *room, struct hea
     const char *text = e->text + (n > room->bytes ? n - room->bytes : 0);
     while ((*text & 0xc0) == 0x80)
         text++;
-    *ret = (struct heard_part) { .text = text, .n_bytes = strlen(text) };
+    *ret = (struct heard_part) {
+        .text = text, .n_bytes = strlen(text), .pos = e->pos, .end_pos = e->end_pos
+    };
 }
 
 void heard_next(struct heard *h, struct heard_part *ret)

@@ -55,10 +55,12 @@ struct heard_told {
     bool begun;
 };
 
-/* A part of a text with the words in it. */
+/* A part of a text with the words in it, and where they lie; of a word without room beside its text
+ * where that lies. */
 struct heard_part {
     const char *text;
     size_t n_bytes;
+    uint64_t pos, end_pos;
     const rill_word *words;
     uint32_t n_words;
 };

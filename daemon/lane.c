@@ -194,8 +194,8 @@ static void part_emit(struct lane *l)
         words[i].pos = event_pos(l, part.words[i].pos);
         words[i].end_pos = event_pos(l, part.words[i].end_pos);
     }
-    x.pos = part.n_words ? words[0].pos : event_pos(l, x.pos);
-    x.end_pos = part.n_words ? words[part.n_words - 1].end_pos : event_pos(l, x.end_pos);
+    x.pos = event_pos(l, part.pos);
+    x.end_pos = event_pos(l, part.end_pos);
     part.words = words;
     size_t n = heard_write(&l->heard, &x, &part);
     struct lane_rec r = {
@@ -227,7 +227,8 @@ static bool event_wanted(const struct lane *l, const struct heard_source *from,
     }
 }
 
-/* One frame of the detector: its probability and edge; endpoints where nothing else tells them. */
+/* One frame of the detector: its probability and edge; endpoints where nothing else tells them. A
+ * frame that begins behind the end of what was sent is no frame of it. */
 static void vad_emit(struct lane *l, float prob)
 {
     static const struct heard_source alone = { .tells_endpoints = true };
@@ -242,7 +243,8 @@ static void vad_emit(struct lane *l, float prob)
     struct lane_rec r = { .kind = LANE_VAD,
                           .prob = prob,
                           .pos = lane_pos_in(l, at),
-                          .end_pos = lane_pos_in(l, at + l->model->vad_hop_samples) };
+                          .end_pos = event_pos(l, at + l->model->vad_hop_samples) };
+    bool inside = l->phase == FEED || r.pos < l->seg_in_pos + l->seg_in;
     for (unsigned i = 0; i < l->heard.n; i++)
         tells &= !l->heard.list[i].tells_endpoints;
     rill_sink_push(l->heard.edges, &prob, 1, &took);
@@ -253,7 +255,7 @@ static void vad_emit(struct lane *l, float prob)
         if (e.kind == RILL_EVENT_ENDPOINT && tells && event_wanted(l, &alone, e.kind))
             event_emit(l, &e);
     }
-    if (l->opts.want_vad)
+    if (l->opts.want_vad && inside)
         ring_write(&l->recs, &r, 1);
 }
 

@@ -151,6 +151,26 @@ static void test_text_parts(void)
     }
 }
 
+/* A part lies where its words lie, one without words where the word lies that it is of. */
+static void test_text_places(void)
+{
+    const rill_word words[] = { { .text = "a", .pos = 10, .end_pos = 11 },
+                                { .text = "0123456789", .pos = 20, .end_pos = 25 },
+                                { .text = "b", .pos = 30, .end_pos = 31 },
+                                { .text = "c", .pos = 40, .end_pos = 41 } };
+    const rill_event e = { .kind = RILL_EVENT_FINAL, .text = "a 0123456789 b c", .words = words,
+                           .n_words = 4, .pos = 10, .end_pos = 41 };
+    const struct heard_room room = { 8 + 2 * W, 9 };
+    static const uint64_t want[][2] = { { 10, 11 }, { 20, 25 }, { 30, 41 } };
+    struct heard_told told = { .begun = false };
+    struct heard_part p;
+    size_t n = 0;
+    for (; heard_part(&e, &room, &told, &p) && n < 3; n++)
+        CHECK(p.pos == want[n][0] && p.end_pos == want[n][1], "part %zu, %zu bytes: %u-%u", n,
+              p.n_bytes, (unsigned) p.pos, (unsigned) p.end_pos);
+    CHECK(n == 3, "%zu parts", n);
+}
+
 /* Of a partial there is one part: all of it, its text, the end of that. */
 static void test_text_newest(void)
 {
@@ -208,6 +228,7 @@ int main(void)
     rill_model_free(m);
     test_probe_hiccups();
     test_text_parts();
+    test_text_places();
     test_text_newest();
     test_bytes("wiener", RELIEF_NONE);
     test_bytes("wiener", RELIEF_BYPASS);

@@ -350,28 +350,38 @@ static void test_short_sound(void)
     }
 }
 
+/* The same with 400 samples of silence behind the end, in which it hears "zero". */
+static void padded_model_make(const char *name, bool gated)
+{
+    char path[256], graph[sizeof short_graph + 64], whole[sizeof graph + 16];
+    const char *frames = strstr(short_graph, "frames = ") + strlen("frames = ");
+    snprintf(path, sizeof path, "%s/models/%s", rig.dir, name);
+    snprintf(graph, sizeof graph, "%.*srill_frame(pad(pcm, padding = [(0, 400)]), %s",
+             (int) (frames - short_graph), short_graph, strstr(frames, "size"));
+    const char *outs = strstr(graph, "%s");
+    snprintf(whole, sizeof whole, "%.*s%s%s", (int) (outs - graph), graph, gated ? "speech, " : "",
+             outs + 2);
+    short_model_make(name, gated);
+    CHECK(tones_file(path, "graph.nnef", whole), "%s", path);
+}
+
 /* What is heard in what a model puts behind the end lies in the last frame of what was sent, at the
- * client's rate too. */
+ * client's rate too; what a detector says of it is not told. */
 static void test_padded_end(void)
 {
     static const char said[] = "717273717";
-    static const struct { unsigned rate; const char *want, *keyword; } cases[] = {
-        { 8000, "'one two three one zero' 80-160 240-320 400-480 560-640 720-790\n",
+    static const struct { const char *model; unsigned rate; const char *want, *keyword; } cases[] = {
+        { "padded", 8000, "'one two three one zero' 80-160 240-320 400-480 560-640 720-790\n",
           "[zero] 720-790 " },
-        { 16000, " 1440-1579\n", "[zero] 1440-1579 " },
+        { "padded", 16000, " 1440-1579\n", "[zero] 1440-1579 " },
+        { "paddedgated", 8000, " 560-640", "" },
+        { "paddedgated", 16000, " 1120-1280", "" },
     };
     static float x[2 * sizeof said * TONES_HOP];
     static struct heard h;
-    char path[256], graph[sizeof short_graph + 64];
-    snprintf(path, sizeof path, "%s/models/padded", rig.dir);
-    short_model_make("padded", false);
-    const char *frames = strstr(short_graph, "frames = ") + strlen("frames = ");
-    snprintf(graph, sizeof graph, "%.*srill_frame(pad(pcm, padding = [(0, 400)]), %s",
-             (int) (frames - short_graph), short_graph, strstr(frames, "size"));
-    char *outs = strstr(graph, "%s");
-    memmove(outs, outs + 2, strlen(outs + 2) + 1);
-    CHECK(tones_file(path, "graph.nnef", graph), "%s", path);
-    for (size_t i = 0; i < 2; i++) {
+    padded_model_make("padded", false);
+    padded_model_make("paddedgated", true);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct rill_client_open o = plain;
         unsigned times = cases[i].rate / 8000;
         size_t n = tones_audio(x, said), end = n * times;
@@ -379,11 +389,13 @@ static void test_padded_end(void)
             x[k] = x[k / times];
         n = 790 * times - (times - 1);
         memset(x + end, 0, (n - end) * sizeof *x);
-        o.model = "padded";
+        o.model = cases[i].model;
         o.in.rate = cases[i].rate;
         hear(&h, &o, x, n, 1000, 0);
         has(&h, cases[i].want);
         has(&h, cases[i].keyword);
+        CHECK(h.r.fin.vad_frames == (strstr(o.model, "gated") ? 10 : 0), "%s: %llu probabilities",
+              o.model, (unsigned long long) h.r.fin.vad_frames);
     }
 }
 
