@@ -184,7 +184,8 @@ static void section_check(struct reading *r, char *line)
         return;
     *end = '\0';
     if (!section_known(line + 1))
-        read_fail(r, r->line, "%s'%s' is no section (--print-config shows all)%s", "", line + 1, "");
+        read_fail(r, r->line, "%s'%s' is no section (--print-config shows all)%s", "", line + 1,
+                  "");
     *end = ']';
 }
 

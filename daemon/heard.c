@@ -124,7 +124,7 @@ rill_status heard_check(const struct lane_model *m, rill_error *reterr)
 
 /* ---- parts ---- */
 
-/* Where word k of a text ends, if it begins at that byte or behind a space there; 0: it does not. */
+/* Where word k of a text ends, if it begins at that byte or behind a space there; else 0. */
 static size_t word_end(const rill_event *e, uint32_t k, size_t at)
 {
     size_t n = k < e->n_words ? strlen(e->words[k].text) : 0;

@@ -40,8 +40,8 @@ struct heard_word {
     uint32_t text_bytes;
 };
 
-/* For a part of a text: bytes of that and of its words, each of which takes HEARD_WORD_BYTES besides
- * its letters. */
+/* For a part of a text: bytes of that and of its words, each of which takes HEARD_WORD_BYTES
+ * besides its letters. */
 struct heard_room {
     size_t bytes;
     uint32_t words;
@@ -100,9 +100,7 @@ bool heard_make(struct heard *h, const struct lane_model *m, const struct heard_
 void heard_drop(struct heard *h);
 size_t heard_bytes(const struct heard *h);          /* of memory, besides *h */
 void heard_reset(struct heard *h, uint64_t pos);     /* pos: of the next frame, model's rate */
-void heard_end(struct heard *h, uint64_t pos);       /* the input ends before pos */
-
-void heard_end(struct heard *h, uint64_t pos);      /* the input ends there; model's rate */
+void heard_end(struct heard *h, uint64_t pos);       /* the input ends before pos, model's rate */
 
 /* All sinks of the model are made once, so that a bad one fails when it is loaded. */
 rill_status heard_check(const struct lane_model *m, rill_error *reterr);

@@ -287,8 +287,8 @@ static bool outputs_choose(struct session *s)
     return !(want & ~has);
 }
 
-/* What the model says of its detector, and what the daemon's settings and the client change of it. A
- * threshold of the client's without a release is the release, too. */
+/* What the model says of its detector, and what the daemon's settings and the client change of it.
+ * A threshold of the client's without a release is the release, too. */
 static bool vad_setup(const struct session *s, rill_sink_opts *o)
 {
     const struct conf *conf = &s->daemon->conf;

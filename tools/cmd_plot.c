@@ -36,7 +36,8 @@ static int plot(const struct command *cmd, char **in, int n, const char *out, in
         spectrogram_make(&s[i], panels[i].x, panels[i].n_samples, panels[i].rate_hz, (size_t) width,
                          seconds / (double) width);
     if (st == RILL_OK)
-        st = spectrogram_png(out, s, (size_t) n, spectrogram_loudest(s, (size_t) n), (float) range, &err);
+        st = spectrogram_png(out, s, (size_t) n, spectrogram_loudest(s, (size_t) n), (float) range,
+                             &err);
     for (int i = 0; i < n; i++) {
         free(panels[i].x);
         free(s[i].db);

@@ -60,9 +60,10 @@ static const char front_ends[] =
  * windows of 30 ms, 40 bands, noise taken off, per-channel energy normalisation (Wang et al. 2017,
  * "Trainable frontend for robust and far-field keyword spotting"), logarithm. Its samples are
  * 16-bit, its transform divides by 512 and its band values count 64 to one; windowed samples, bands
- * and what is left of them are rounded down as there. There a frame is shifted up until its peak has
- * 15 bits, and the transform rounds in each of its stages: that leaves noise of about 0.8 squared
- * units of the shifted frame in each bin, which is more than is in quiet bands below loud ones. */
+ * and what is left of them are rounded down as there. There a frame is shifted up until its peak
+ * has 15 bits, and the transform rounds in each of its stages: that leaves noise of about 0.8
+ * squared units of the shifted frame in each bin, which is more than is in quiet bands below loud
+ * ones. */
 static const char micro[] =
     "fragment rill_micro_step(x: tensor<scalar>, noise: tensor<scalar>) -> (y: tensor<scalar>, "
     "next: tensor<scalar>)\n"

@@ -266,8 +266,9 @@ static rill_status mel_span_check(const struct call *c, const struct mel *m)
 {
     double half = m->rate / 2, high = m->high != 0 ? m->high : half;
     if (!(m->rate > 0 && m->rate <= RATE_MAX))
-        return call_fail(c, RILL_MALFORMED, "'rill_mel': rate is %g Hz, expected above 0, at most %g",
-                         m->rate, RATE_MAX);
+        return call_fail(c, RILL_MALFORMED,
+                         "'rill_mel': rate is %g Hz, expected above 0, at most %g", m->rate,
+                         RATE_MAX);
     if (!(high > 0 && high <= half))
         return call_fail(c, RILL_MALFORMED,
                          "'rill_mel': high is %g Hz, expected above 0 and at most half the rate, "

@@ -67,8 +67,8 @@ rill_status gate_make(struct gate **ret, const rill_sink *detector, const rill_p
     g->cap = ring_samples(g, detector);
     if (g->cap > RING_SAMPLES_MAX)
         return err_set(err, RILL_INVALID,
-                       "preroll_ms = %u: a sink keeps at most %d samples of audio, and with that it "
-                       "would be %llu",
+                       "preroll_ms = %u: a sink keeps at most %d samples of audio, and with that "
+                       "it would be %llu",
                        detector->opts.preroll_ms, RING_SAMPLES_MAX, (unsigned long long) g->cap);
     g->width = ports[port].width;
     g->cap_frames = ports[port].pulse_frames ? ports[port].pulse_frames : 1;

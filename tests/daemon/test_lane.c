@@ -124,11 +124,14 @@ static void test_text_parts(void)
         const char *want;
     } cases[] = {
         { "", { NULL }, { 20, 9 }, "<>" },
-        { "one two three", { "one", "two", "three" }, { 24 + 3 * W, 9 }, "<one two three> one two three" },
-        { "one two three", { "one", "two", "three" }, { 23 + 3 * W, 9 }, "<one two> one two<three> three" },
+        { "one two three", { "one", "two", "three" }, { 24 + 3 * W, 9 },
+          "<one two three> one two three" },
+        { "one two three", { "one", "two", "three" }, { 23 + 3 * W, 9 },
+          "<one two> one two<three> three" },
         { "one two three", { "one", "two", "three" }, { 200, 1 },
           "<one> one<two> two<three> three" },
-        { "onetwothree", { "one", "two", "three" }, { 14 + 2 * W, 9 }, "<onetwo> one two<three> three" },
+        { "onetwothree", { "one", "two", "three" }, { 14 + 2 * W, 9 },
+          "<onetwo> one two<three> three" },
         /* a word that takes more than there is */
         { "a 0123456789 b", { "a", "0123456789", "b" }, { 8 + W, 9 }, "<a> a<0123456789><b> b" },
         { "a b b", { "a", "b", "b" }, { 2, 9 }, "<a><b><b>" },
@@ -178,7 +181,10 @@ static void test_text_newest(void)
     const rill_event e = { .kind = RILL_EVENT_PARTIAL, .text = "one two", .words = words,
                            .n_words = 2 };
     static const struct { size_t bytes; const char *text; uint32_t n_words; } cases[] = {
-        { 13 + 2 * W, "one two", 2 }, { 12 + 2 * W, "one two", 0 }, { 7, "one two", 0 }, { 5, "e two", 0 }
+        { 13 + 2 * W, "one two", 2 },
+        { 12 + 2 * W, "one two", 0 },
+        { 7, "one two", 0 },
+        { 5, "e two", 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct heard_room room = { cases[i].bytes, 9 };

@@ -11,8 +11,14 @@ static const char script[] =
 static struct rig rig;
 
 /* What came, a line an event; partials are counted. */
-struct heard { char story[65536], edges[1024]; float y[1024]; size_t n_y; unsigned n_partials, n_finals,
-               n_bad; char partial[4096]; uint32_t segment; struct result r; };
+struct heard {
+    char story[65536], edges[1024], partial[4096];
+    float y[1024];
+    size_t n_y;
+    unsigned n_partials, n_finals, n_bad;
+    uint32_t segment;
+    struct result r;
+};
 
 static void on_text(void *arg, const struct rill_client_text *t)
 {
@@ -242,7 +248,8 @@ static void test_options(void)
 }
 
 /* A detector is read as its output's section says, before [vad]; a client's options go before
- * both. The sound is 0.9, from 480 on 0.3, from 800 on nothing; an edge stands at the frame that tells. */
+ * both. The sound is 0.9, from 480 on 0.3, from 800 on nothing; an edge stands at the frame that
+ * tells. */
 static void test_detector(void)
 {
     static const struct {
@@ -276,8 +283,9 @@ static void test_detector(void)
         snprintf(name, sizeof name, "ear%zu", i);
         snprintf(path, sizeof path, "%s/models/%s", rig.dir, name);
         snprintf(conf, sizeof conf,
-                 "[model]\ntask = vad\nsample_rate = 8000\n[vad]\nthreshold = 0.5\nrelease = "
-                 "0.4\nhangover_ms = 60\n[input.pcm]\nkind = audio\n[output.speech]\nkind = vad\n%s",
+                 "[model]\ntask = vad\nsample_rate = 8000\n"
+                 "[vad]\nthreshold = 0.5\nrelease = 0.4\nhangover_ms = 60\n"
+                 "[input.pcm]\nkind = audio\n[output.speech]\nkind = vad\n%s",
                  cases[i].section);
         CHECK(tones_write(path, conf, NULL), "%s", path);
         o.model = name;

@@ -103,7 +103,8 @@ static void test_begins_inside(void)
         double sdr = y.n >= x.n + 256 ? si_sdr(y.v + 256, x.v, x.n) : -100;
         printf("%-30s from %6zu SI-SDR %6.2f dB\n", strrchr(path, '/') + 1, cuts[i].from_samples,
                sdr);
-        CHECK(sdr >= cuts[i].least_db, "speech from inside a word comes back at %.2f dB: %s", sdr, err.text);
+        CHECK(sdr >= cuts[i].least_db, "speech from inside a word comes back at %.2f dB: %s", sdr,
+              err.text);
         free(y.v);
         free(all.v);
     }

@@ -231,8 +231,10 @@ static void late_model(void)
     const char *script = "..........1122..4444";         /* told from frame 15 to 24 */
     late_is(logp, NULL, script, 0, WANT("[one 1200..1360", "[t 1360..1520", "[three 1520..1600 "));
     late_is(logp, NULL, script, 50, WANT("[one 1200..1360", "[t 1360..1520", "[three 1520..1550 "));
-    late_is(logp, NULL, script, 200, WANT("[one 1200..1360", "[t 1360..1400", "[three 1400..1400 "));
-    late_is(prob, NULL, script, 50, WANT("1200..1360 score=0.900000 stability=0.000000 segment=0 'yes'"));
+    late_is(logp, NULL, script, 200,
+            WANT("[one 1200..1360", "[t 1360..1400", "[three 1400..1400 "));
+    late_is(prob, NULL, script, 50,
+            WANT("1200..1360 score=0.900000 stability=0.000000 segment=0 'yes'"));
     late_is(prob, NULL, "..........4444", 50, WANT("keyword rule=0 1040..1070 "));
     late_is(speech, NULL, script, 50, WANT("start rule=0 1200..1280", "end rule=0 1550..1550"));
     late_is(speech, logp, script, 50, WANT("start rule=0 1200..1280", "[t 1360..1520 ",
