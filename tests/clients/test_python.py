@@ -2,7 +2,6 @@
 """The Python client, blocking and asyncio, against the real daemon and against bad ones."""
 import array
 import asyncio
-import math
 import os
 import shutil
 import subprocess
@@ -30,8 +29,8 @@ def audio_of(events):
 
 
 def as_s16(pcm):
-    """Floats as the tool writes them into a WAV."""
-    return array.array("h", [max(-32768, min(32767, math.floor(x * 32768))) for x in array.array("f", pcm)]).tobytes()
+    """Floats as the tool's library writes them into a WAV: rounded to 32 bits, of which 16 are cut off."""
+    return array.array("h", [max(-32768, min(32767, round(x * 2 ** 31) >> 16)) for x in array.array("f", pcm)]).tobytes()
 
 
 def tool_wav(*command):

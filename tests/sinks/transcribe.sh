@@ -141,7 +141,7 @@ ALSA
     e10=éééééééééé
     sed "s/one 1/$e10$e10${e10}one 1/; s/three 4/$e10$e10$e10$e10$e10$e10$e10$e10$e10$e10$e10${e10}three 4/" "$dir/tones/tokens.txt" >"$dir/wide/tokens.txt"
     sed '/output.prob/,/debounce/d' "$dir/tones/model.conf" >"$dir/wide/model.conf"
-    if command -v script >/dev/null; then
+    if script -qec true /dev/null >/dev/null 2>&1; then     # where there are terminals to be had
         shown="...$e10${e10}éééone|...$e10${e10}éone t|...$e10éééééééééone two|$e10$e10${e10}one two||...$e10${e10}éééone|"
         is "live, on a terminal" "$shown...$e10${e10}éthree|" sh -c "script -qec \"stty cols 30; '$rill' live -m '$dir/wide' \
             --in-device rillmic --seconds 1 --out '$dir/live.wav'\" /dev/null </dev/null | tr -d '\033\n' | tr '\r' '\n' |
