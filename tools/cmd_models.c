@@ -468,13 +468,18 @@ static int file_move(const char *path, const char *file, void *to)
     return rename(path, at) ? errno : 0;
 }
 
-/* What has no checksum is tried in a folder beside, so that what was there stays until it opens. */
+/* What has no checksum is tried in a folder beside, which is of this run alone, so that what was
+ * there stays until it opens. */
 static int folder_replace(const struct fill *f, const char *root, char folder[8192])
 {
     char stage[8192];
-    snprintf(stage, sizeof stage, "%s/.%s.part", root, f->name);
-    files_each(stage, file_drop, NULL);
-    int code = folder_fill(f, stage);
+    int code = folder_make(f->cmd, root);
+    if (code != TOOL_OK)
+        return code;
+    snprintf(stage, sizeof stage, "%s/.%s.XXXXXX", root, f->name);
+    if (!mkdtemp(stage))
+        return tool_fail(f->cmd, TOOL_IO, "%s: %s", stage, strerror(errno));
+    code = folder_fill(f, stage);
     if (code == TOOL_OK)
         code = folder_make(f->cmd, folder);
     int why = code == TOOL_OK ? files_each(stage, file_move, folder) : 0;

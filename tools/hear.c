@@ -79,7 +79,7 @@ static void outputs_select(struct open_opts *o, char *text, size_t bytes,
     if (at < bytes)
         snprintf(text + at, bytes - at, ")");
     struct opt_list *l = &o->transforms;
-    unsigned k = l->n < OPT_LIST_MAX ? l->n++ : l->n - 1;
+    unsigned k = l->n++;        /* in the room for one more */
     for (; k && !strncmp(l->item[k - 1], "pulse(", 6); k--)
         l->item[k] = l->item[k - 1];
     l->item[k] = text;

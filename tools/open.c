@@ -18,7 +18,7 @@ static rill_status list_add(struct step_decl *d, const struct opt_list *l, decl_
     return RILL_OK;
 }
 
-static void list_end(const struct opt_list *l, const char *ret[OPT_LIST_MAX + 1])
+static void list_end(const struct opt_list *l, const char *ret[OPT_LIST_ROOM + 1])
 {
     memcpy(ret, l->item, l->n * sizeof *ret);
     ret[l->n] = NULL;
@@ -28,7 +28,8 @@ rill_status open_any(rill_model **ret, const char *name, const struct open_opts 
                      rill_error *reterr)
 {
     static struct step_decl d;      /* names are borrowed by the model: a command opens one */
-    const char *asserts[OPT_LIST_MAX + 1], *sets[OPT_LIST_MAX + 1], *transforms[OPT_LIST_MAX + 1];
+    const char *asserts[OPT_LIST_ROOM + 1], *sets[OPT_LIST_ROOM + 1];
+    const char *transforms[OPT_LIST_ROOM + 1];
     const rill_model_opts opts = {
         .asserts = asserts, .set = sets, .transforms = transforms, .stream = o->stream
     };

@@ -30,7 +30,8 @@ struct command {
 enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_TEXT, OPT_LIST };
 
 #define OPT_LIST_MAX 32
-struct opt_list { const char *item[OPT_LIST_MAX]; unsigned n; };
+#define OPT_LIST_ROOM (OPT_LIST_MAX + 1)    /* one more, which a command itself may add */
+struct opt_list { const char *item[OPT_LIST_ROOM]; unsigned n; };
 
 /* Where a number of the command line goes, and from where to where it is taken. */
 struct opt_int { int64_t *to, least, most; };

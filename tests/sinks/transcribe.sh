@@ -80,6 +80,23 @@ is "its edges alone are told" "3" sh -c "'$rill' transcribe -m '$m' --vad '$dir/
 good "and the audio of that pass" sh -c 'cmp "$1/v.wav" "$1/b.wav" && [ "$(tr "\n" "|" <"$1/text")" = "$2" ]' - "$dir" "$text"
 is "its model's delay and pulse are its own" "$text" "$rill" transcribe -m "$m" -t 'pulse(symbol: S, pulse: 720)' --vad "$dir/other" "$wav"
 
+# The parts are made behind as many transforms as a command takes, of which the last one counts.
+full()
+{
+    last=$1 n=31
+    set --
+    while [ $n -gt 0 ]; do
+        set -- "$@" -t 'select_outputs(speech, logp)'
+        n=$((n - 1))
+    done
+    "$rill" transcribe -m "$m" "$@" -t "$last" "$wav"
+}
+ts="one t one t one t one t one t|one t one t one t one t one t one|one t one t|"
+full 'patch(body: "logp = flat * 0.0;")' 2>"$dir/err" | tr '\n' '|' >"$dir/full"
+good "the last of 32 transforms" test "$(cat "$dir/full")" = "$ts"
+full 'pulse(symbol: S, pulse: 720)' 2>"$dir/err" | tr '\n' '|' >"$dir/full"
+good "a pulse as the last of 32 transforms" test "$(cat "$dir/full")" = "one two|one threes|four|"
+
 # Every recogniser goes behind the detector: its own rules, here none, do not count.
 cp -r "$m" "$dir/twice"
 sed 's/, logp)/, logp, again)/; s/^}/    again = flat * 20.0;\n}/' "$m/graph.nnef" >"$dir/twice/graph.nnef"

@@ -145,6 +145,18 @@ cp "$dir/w.dat" "$dir/from"
 expect 0 "scaled opens with it; its SHA-256 is $(sha256sum <"$dir/w.dat" | cut -c 1-64)" shelf scaled
 good "weights without a checksum are taken" cmp "$dir/w.dat" "$dir/got/scaled/w.dat"
 expect 0 "scaled" "$rill" check "$dir/got/scaled"
+at_once()
+{
+    for k in 1 2 3 4 5 6 7 8; do
+        { shelf scaled >"$dir/once$k" 2>&1 || echo failed >>"$dir/once$k"; } &
+        runs="$runs $!"
+    done
+    wait $runs
+    ! grep -l failed "$dir"/once? && cat "$dir"/once? && [ "$(ls -A "$dir/got")" = scaled ]
+}
+runs=''
+good "several runs at once" at_once
+good "several runs at once leave it whole" cmp "$dir/w.dat" "$dir/got/scaled/w.dat"
 : >"$dir/from/w.dat"
 expect 3 "w.dat" shelf scaled
 head -c 130 "$dir/w.dat" >"$dir/from/w.dat"
