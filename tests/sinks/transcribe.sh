@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Words by the commands of rill, of a model that reads what it is told.  transcribe.sh RILL TONES RILLD WORDS
 . "$(dirname "$0")/../lib.sh"
-rill=$1
+rill=$1 skipped=0
 folder_make
 "$2" "$dir" "....1.22.3........................111...4446........................7..5....." || exit 1
 
@@ -163,6 +163,9 @@ ALSA
         is "live, on a terminal" "$shown...$e10${e10}éthree|" sh -c "script -qec \"stty cols 30; '$rill' live -m '$dir/wide' \
             --in-device rillmic --seconds 1 --out '$dir/live.wav'\" /dev/null </dev/null | tr -d '\033\n' | tr '\r' '\n' |
             sed 's/^\[K//' | sed 1d | head -n 7"
+    else
+        skipped=$((skipped + 1))
+        echo "skipped: live, on a terminal: none is to be had"
     fi
     is "live, partials" "one|one t|one two|one|one three|one threes|four|" sh -c "'$rill' live -m '$m' --in-device rillmic --seconds 1 \
         --json --out '$dir/live.wav' | sed -n 's/.*\"partial\".*\"text\":\"\([a-z ]*\)\".*/\1/p' | head -n 7"

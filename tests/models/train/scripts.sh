@@ -2,23 +2,17 @@
 # SPDX-License-Identifier: MIT
 # The training's shell scripts, with what they call played by small scripts.
 # usage: scripts.sh SOURCE_FOLDER
+. "$(dirname "$0")/../../lib.sh"
 set -u
 train=$1/models/train
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-passed=0 failed=0
+folder_make
+tmp=$dir skipped=0
 real_path=$PATH
 
-check() { # WHAT COMMAND...
+holds() { # WHAT COMMAND...
     what=$1
     shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $what"
-        sed 's/^/    /' "$tmp/said" 2>/dev/null
-    fi
+    if "$@"; then pass; else fail "$what" "$tmp/said"; fi
 }
 
 # Runs a command; what it says is in $tmp/said, its status in $status.
@@ -50,9 +44,9 @@ row() {
 
 for script in fetch.sh keywords/convert.sh digits/train.sh denoise/train.sh; do
     try "$train/$script"
-    check "$script alone says how it is used" [ "$status" = 2 ]
-    check "$script alone names itself" says "^# usage: $(basename "$script") "
-    check "$script prints its usage and no more" [ "$(grep -vc '^#' "$tmp/said")" = 0 ]
+    holds "$script alone says how it is used" [ "$status" = 2 ]
+    holds "$script alone names itself" says "^# usage: $(basename "$script") "
+    holds "$script prints its usage and no more" [ "$(grep -vc '^#' "$tmp/said")" = 0 ]
 done
 
 # ---- fetch.sh: two packages; apt-get brings what $tmp/apt has ----
@@ -74,31 +68,31 @@ END
 export APT="$tmp/apt" PATH="$tmp/bin:$real_path"
 
 try "$here/fetch.sh" "$tmp/f" one nosuch
-check 'fetch.sh refuses a name that it does not know' [ "$status" = 2 ]
-check 'fetch.sh names it' says '^nosuch: '
-check 'fetch.sh has fetched nothing then' [ ! -e "$tmp/f" ]
+holds 'fetch.sh refuses a name that it does not know' [ "$status" = 2 ]
+holds 'fetch.sh names it' says '^nosuch: '
+holds 'fetch.sh has fetched nothing then' [ ! -e "$tmp/f" ]
 
 try "$here/fetch.sh" "$tmp/f" one
-check 'fetch.sh fetches one' [ "$status" = 0 ]
-check 'fetch.sh unpacks one' [ -e "$tmp/f/unpacked/one/one_1_all.deb" ]
-check 'fetch.sh leaves the other' [ ! -e "$tmp/f/unpacked/two" ]
+holds 'fetch.sh fetches one' [ "$status" = 0 ]
+holds 'fetch.sh unpacks one' [ -e "$tmp/f/unpacked/one/one_1_all.deb" ]
+holds 'fetch.sh leaves the other' [ ! -e "$tmp/f/unpacked/two" ]
 
 printf t >"$tmp/f/debs/two_1_all.deb"
 try "$here/fetch.sh" "$tmp/f"
-check 'fetch.sh fetches a broken package again' [ "$status" = 0 ]
-check 'fetch.sh says which' says 'debs/two_1_all.deb: broken'
-check 'fetch.sh has the whole one then' cmp -s "$tmp/f/unpacked/two/two_1_all.deb" "$tmp/apt/two_1_all.deb"
-check 'fetch.sh asks no more than it must' [ "$(wc -l <"$tmp/apt/asked")" = 2 ]
+holds 'fetch.sh fetches a broken package again' [ "$status" = 0 ]
+holds 'fetch.sh says which' says 'debs/two_1_all.deb: broken'
+holds 'fetch.sh has the whole one then' cmp -s "$tmp/f/unpacked/two/two_1_all.deb" "$tmp/apt/two_1_all.deb"
+holds 'fetch.sh asks no more than it must' [ "$(wc -l <"$tmp/apt/asked")" = 2 ]
 
 rm -r "$tmp/f/unpacked/two.done" "$tmp/f/debs/two_1_all.deb"
 printf t >"$tmp/apt/two_1_all.deb"
 try "$here/fetch.sh" "$tmp/f"
-check 'fetch.sh refuses what apt has' [ "$status" != 0 ]
-check 'fetch.sh names it' says 'two_1_all.deb: its SHA-256 is not '
-check 'fetch.sh keeps no broken package' [ "$(ls "$tmp/f/debs")" = one_1_all.deb ]
+holds 'fetch.sh refuses what apt has' [ "$status" != 0 ]
+holds 'fetch.sh names it' says 'two_1_all.deb: its SHA-256 is not '
+holds 'fetch.sh keeps no broken package' [ "$(ls "$tmp/f/debs")" = one_1_all.deb ]
 echo two >"$tmp/apt/two_1_all.deb"
 try "$here/fetch.sh" "$tmp/f"
-check 'fetch.sh has it once apt does' [ "$status" = 0 ]
+holds 'fetch.sh has it once apt does' [ "$status" = 0 ]
 
 # ---- convert.sh: one net from a package, one from an address, without a checksum ----
 
@@ -130,36 +124,36 @@ END
 export NET="$tmp/net" PYTHON="$tmp/bin/python"
 
 try "$here/convert.sh" "$tmp/c" nosuch
-check 'convert.sh refuses a name that it does not know' [ "$status" = 2 ]
-check 'convert.sh names it' says '^nosuch: '
+holds 'convert.sh refuses a name that it does not know' [ "$status" = 2 ]
+holds 'convert.sh names it' says '^nosuch: '
 
 touch "$tmp/net/cut"
 try "$here/convert.sh" "$tmp/c"
-check 'convert.sh fails when one net is not had' [ "$status" = 1 ]
-check 'convert.sh names it' says '^b: not had'
-check 'convert.sh converts the other' [ -e "$tmp/c/micro_wake_word/a.onnx" ]
-check 'convert.sh keeps no half of a download' [ -z "$(ls "$tmp/c/fetched/b")" ]
+holds 'convert.sh fails when one net is not had' [ "$status" = 1 ]
+holds 'convert.sh names it' says '^b: not had'
+holds 'convert.sh converts the other' [ -e "$tmp/c/micro_wake_word/a.onnx" ]
+holds 'convert.sh keeps no half of a download' [ -z "$(ls "$tmp/c/fetched/b")" ]
 rm "$tmp/net/cut"
 try "$here/convert.sh" "$tmp/c"
-check 'convert.sh has it the next time' [ "$status" = 0 ]
+holds 'convert.sh has it the next time' [ "$status" = 0 ]
 
 printf n >"$tmp/c/fetched/b/b.tflite"
 try "$here/convert.sh" "$tmp/c" b
-check 'convert.sh fails on a broken file' [ "$status" = 1 ]
-check 'convert.sh says what to delete' says "$tmp/c/fetched/b/b.tflite: if it is broken, delete it"
+holds 'convert.sh fails on a broken file' [ "$status" = 1 ]
+holds 'convert.sh says what to delete' says "$tmp/c/fetched/b/b.tflite: if it is broken, delete it"
 rm "$tmp/c/fetched/b/b.tflite"
 try "$here/convert.sh" "$tmp/c" b
-check 'convert.sh fetches what was deleted' [ "$status" = 0 ]
+holds 'convert.sh fetches what was deleted' [ "$status" = 0 ]
 
 printf n >"$tmp/net/a.whl"
 rm -r "$tmp/c/fetched/nets__1"
 try "$here/convert.sh" "$tmp/c" a
-check 'convert.sh refuses a package with another checksum' [ "$status" = 1 ]
-check 'convert.sh names it' says 'a.whl: its SHA-256 is not '
-check 'convert.sh keeps none of it' [ ! -e "$tmp/c/fetched/nets__1" ]
+holds 'convert.sh refuses a package with another checksum' [ "$status" = 1 ]
+holds 'convert.sh names it' says 'a.whl: its SHA-256 is not '
+holds 'convert.sh keeps none of it' [ ! -e "$tmp/c/fetched/nets__1" ]
 echo net >"$tmp/net/a.whl"
 try "$here/convert.sh" "$tmp/c" a
-check 'convert.sh fetches it again' [ "$status" = 0 ]
+holds 'convert.sh fetches it again' [ "$status" = 0 ]
 
 # ---- digits/train.sh: mix.py and train.py fail, or not ----
 
@@ -193,29 +187,28 @@ END
 
 echo 'exit 3' >"$NET/mix"
 try "$here/train.sh" digits.tar "$tmp/d" rill
-check 'train.sh fails at once when mix.py does' [ "$status" = 1 ]
-check 'train.sh says that mix.py has failed' says 'mix.py has failed'
+holds 'train.sh fails at once when mix.py does' [ "$status" = 1 ]
+holds 'train.sh says that mix.py has failed' says 'mix.py has failed'
 echo 'kill -9 $$' >"$NET/mix"
 try "$here/train.sh" digits.tar "$tmp/d" rill
-check 'train.sh fails when mix.py is killed' [ "$status" = 1 ]
+holds 'train.sh fails when mix.py is killed' [ "$status" = 1 ]
 
 echo 'exec sleep 100' >"$NET/mix"
 echo 'exit 3' >"$NET/train"
 try "$here/train.sh" digits.tar "$tmp/d" rill
-check 'train.sh fails at once when train.py does' [ "$status" = 1 ]
-check 'train.sh says that train.py has failed' says 'train.py has failed'
+holds 'train.sh fails at once when train.py does' [ "$status" = 1 ]
+holds 'train.sh says that train.py has failed' says 'train.py has failed'
 
 rm "$NET/mix" "$NET/train"
 try "$here/train.sh" digits.tar "$tmp/d" rill
-check 'train.sh comes to its end' [ "$status" = 0 ]
-check 'train.sh trains in two runs' [ "$(cat "$tmp/d/model/digits.onnx")" = "$(printf '13000\n16500')" ]
-check 'train.sh measures the new model' says 'with rill: digits.onnx graph.nnef model.conf tokens.txt'
-check 'train.sh leaves the library as it is' \
+holds 'train.sh comes to its end' [ "$status" = 0 ]
+holds 'train.sh trains in two runs' [ "$(cat "$tmp/d/model/digits.onnx")" = "$(printf '13000\n16500')" ]
+holds 'train.sh measures the new model' says 'with rill: digits.onnx graph.nnef model.conf tokens.txt'
+holds 'train.sh leaves the library as it is' \
     [ "$(cat "$tmp/models/library/rill-digits/digits.onnx")" = committed ]
 
 # ---- what the Python scripts say; skipped where Debian's Python has not what they need ----
 
-skipped=0
 refuses() { # NEEDED-MODULES EXTENDED-REGULAR-EXPRESSION SCRIPT ARGUMENT...
     needed=$1 words=$2 script=$3
     shift 3
@@ -225,7 +218,7 @@ refuses() { # NEEDED-MODULES EXTENDED-REGULAR-EXPRESSION SCRIPT ARGUMENT...
     fi
     try /usr/bin/python3 "$train/$script" "$@"
     [ "$status" = 1 ] && says "$words" && ! says Traceback
-    check "$script $* says $words" [ $? = 0 ]
+    holds "$script $* says $words" [ $? = 0 ]
 }
 
 export PATH="$real_path" PYTHONDONTWRITEBYTECODE=1
@@ -244,5 +237,4 @@ refuses numpy,onnx '^/nonexistent: No such file' keywords/mww2onnx.py /nonexiste
 refuses numpy,onnx 'broken.npz is no TensorFlow' keywords/mww2onnx.py "$tmp/p/broken.npz" "$tmp/p/out.onnx"
 refuses sys 'needs numpy, onnxruntime and pymicro-features|no package with' keywords/compare.py "$tmp/p" a.wav
 
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+finish
