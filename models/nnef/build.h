@@ -103,6 +103,11 @@ const struct nnef_fragment *fragment_find(const struct builder *b, const char *n
 rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,
                        struct val x, struct val y, struct val *ret);
 
+/* ---- graph.c ---- */
+
+/* The registry that the text declares and the operator's name begins with; NULL: none. */
+const char *registry_of(const struct builder *b, const char *operator_name);
+
 /* ---- value.c ---- */
 
 const char *val_kind_name(struct val v);

@@ -495,6 +495,12 @@ static rill_status eval_call(struct builder *b, struct scope *s, const struct nn
     const struct nnef_row *row = row_find(e->text);
     if (row)
         return call_row(b, s, e, row, ret);
+    const char *registry = registry_of(b, e->text);
+    if (registry)
+        return nnef_fail(b, s, e->pos, RILL_UNSUPPORTED,
+                         "unknown operator '%.60s': of the registry '%s', which the text declares, "
+                         "no operators are known; standard ones and fragments of this text are",
+                         e->text, registry);
     return nnef_fail(
         b, s, e->pos, RILL_UNSUPPORTED,
         "unknown operator '%.60s', expected a fragment of this text or a standard operator",

@@ -18,12 +18,43 @@ static rill_status extension_symbol(struct builder *b, const struct scope *s,
     return RILL_OK;
 }
 
+static bool listed(const char *name, const char *const *list)
+{
+    while (*list && strcmp(name, *list) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/* A file may declare a registry of which it uses nothing; an operator of it is refused where it is
+ * called, by registry_of. */
+static rill_status extension_registry(struct builder *b, const struct scope *s,
+                                      const struct nnef_extension *x)
+{
+    static const char *const registries[] = { "tract_core",         "tract_onnx",
+                                              "tract_pulse",        "tract_resource",
+                                              "tract_transformers", NULL };
+    if (listed(x->text, registries))
+        return RILL_OK;
+    return nnef_fail(b, s, x->pos, RILL_UNSUPPORTED,
+                     "the registry '%.60s' is not known, nor what its operators do", x->text);
+}
+
+const char *registry_of(const struct builder *b, const char *operator_name)
+{
+    for (const struct nnef_extension *x = b->doc->extensions; x; x = x->next) {
+        size_t n = strlen(x->text);
+        if (!strcmp(x->name, "tract_registry") && !strncmp(operator_name, x->text, n) &&
+            operator_name[n] == '_')
+            return x->text;
+    }
+    return NULL;
+}
+
 static rill_status extension_read(struct builder *b, const struct scope *s,
                                   const struct nnef_extension *x)
 {
-    static const char *const ignored[] = {
-        "KHR_enable_fragment_definitions", "KHR_enable_operator_expressions", "tract_registry",
-    };
+    static const char *const ignored[] = { "KHR_enable_fragment_definitions",
+                                           "KHR_enable_operator_expressions", NULL };
     if (!strcmp(x->name, "rill_symbol") || !strcmp(x->name, "tract_symbol"))
         return extension_symbol(b, s, x);
     if (!strcmp(x->name, "rill_assert") || !strcmp(x->name, "tract_assert")) {
@@ -32,9 +63,10 @@ static rill_status extension_read(struct builder *b, const struct scope *s,
             ? status
             : err_prefix(b->err, status, "%s:%u:%u", s->file, x->pos.line, x->pos.column);
     }
-    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-        if (!strcmp(x->name, ignored[i]))
-            return RILL_OK;
+    if (!strcmp(x->name, "tract_registry"))
+        return extension_registry(b, s, x);
+    if (listed(x->name, ignored))
+        return RILL_OK;
     return nnef_fail(
         b, s, x->pos, RILL_UNSUPPORTED,
         "extension '%.60s' is not supported; known: rill_symbol, "

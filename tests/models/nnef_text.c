@@ -287,6 +287,16 @@ static const struct { const char *text; rill_status status; const char *place, *
       RILL_MALFORMED, "t.nnef:3:60", "'s' starts as f32[] but 't' is f32[2]" },
     { "extension rill_frobnicate S;\ngraph g(x) -> (y) { " IN_X "y = x; }", RILL_UNSUPPORTED,
       "t.nnef:1:11", "extension 'rill_frobnicate'" },
+    { "extension tract_registry tract_core;\ngraph g(x) -> (y) { " IN_X
+      "y = tract_core_scan(x); }",
+      RILL_UNSUPPORTED, "t.nnef:2:60", "of the registry 'tract_core', which the text declares" },
+    { "extension tract_registry tract_core;\ngraph g(x) -> (y) { " IN_X
+      "y = tract_corescan(x); }",
+      RILL_UNSUPPORTED, "t.nnef:2:60", "unknown operator 'tract_corescan', expected a fragment" },
+    { "extension tract_registry acme_core;\ngraph g(x) -> (y) { " IN_X "y = x; }",
+      RILL_UNSUPPORTED, "t.nnef:1:11", "the registry 'acme_core' is not known" },
+    { "extension tract_registry;\ngraph g(x) -> (y) { " IN_X "y = x; }", RILL_UNSUPPORTED,
+      "t.nnef:1:11", "the registry '' is not known" },
     { "graph g(x) -> (y) { " IN_X "y = x; } graph", RILL_MALFORMED, "t.nnef:1:65",
       "expected the end of the text" },
     { "graph g(x, x) -> (y) { }", RILL_MALFORMED, "t.nnef:1:12", "declared twice" },
