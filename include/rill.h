@@ -114,7 +114,8 @@ typedef struct rill_plan_opts {
  * NULL and, as all strings here, are only read during the call. In this order:
  *   asserts     "S >= 1", "T < 2*S": what may be assumed of the symbols that stand for sizes
  *   set         "SYMBOL=EXPRESSION", one after the other: with "FOO=2" and then "T=2*FOO" T is 4. A
- *               symbol that neither the model nor a later expression mentions is refused
+ *               symbol that neither the model nor a later expression mentions is refused,
+ *               as is one in an expression that neither model, pair, assertion nor `stream` names
  *   transforms  "name" or "name(key: value, ...)", one after the other, the graph being typed anew
  *               after each (docs/transforms.md):
  *                 set_symbols(S: "2*T", N: 4)      as `set`

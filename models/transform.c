@@ -19,6 +19,12 @@ struct setting {
     bool used;              /* by the graph or by a later expression */
 };
 
+/* A symbol that came up in an expression first. */
+struct newcomer {
+    const struct dim *symbol;
+    const char *name, *text;        /* of the setting */
+};
+
 struct run {
     rill_model *m;
     struct folder *folder;
@@ -29,6 +35,8 @@ struct run {
     struct time_choice time;
     struct setting set[SYMBOLS_MAX];
     unsigned n_set;
+    struct newcomer new[SYMBOLS_MAX];
+    unsigned n_new;
     bool ended;                     /* by pulse() */
     const char *note;               /* what the last transform wants people to know */
     rill_error *err;
@@ -48,10 +56,10 @@ static size_t text_add(char *buf, size_t cap, size_t at, const char *sep, const 
 
 /* ---- symbols ---- */
 
-static void symbols_print(const struct run *r, char *buf, size_t cap)
+static void symbols_print(const struct graph *g, char *buf, size_t cap)
 {
     const struct dim *list[SYMBOLS_MAX];
-    unsigned n = graph_symbols(&r->g.g, list, 0, SYMBOLS_MAX);
+    unsigned n = graph_symbols(g, list, 0, SYMBOLS_MAX);
     size_t at = 0;
     snprintf(buf, cap, "none");
     for (unsigned i = 0; i < n; i++)
@@ -68,9 +76,29 @@ static bool graph_mentions(const struct graph *g, const struct dim *symbol)
     return false;
 }
 
-static rill_status set_expression(struct run *r, const char *text, const struct dim **ret)
+/* Remembers the symbols that were named since `known`. */
+static rill_status newcomers_add(struct run *r, const struct dim *known, const char *name,
+                                 const char *text)
 {
+    struct arena *a = &r->m->arena;
+    for (const struct dim *d = dims_newest_symbol(r->m->dims); d != known;
+         d = dim_older_symbol(d)) {
+        if (r->n_new == SYMBOLS_MAX)
+            return err_set(r->err, RILL_LIMIT, "more than %d new symbols", SYMBOLS_MAX);
+        struct newcomer *c = &r->new[r->n_new++];
+        *c = (struct newcomer) { d, arena_string(a, name), arena_string(a, text) };
+        if (!c->name || !c->text)
+            return no_memory(r);
+    }
+    return RILL_OK;
+}
+
+static rill_status set_expression(struct run *r, const char *name, const char *text,
+                                  const struct dim **ret)
+{
+    const struct dim *known = dims_newest_symbol(r->m->dims);
     TRY(dim_parse(r->m->dims, text, ret, r->err));
+    TRY(newcomers_add(r, known, name, text));
     for (unsigned i = 0; i < r->n_set; i++) {
         r->set[i].used |= dim_mentions(*ret, r->set[i].symbol);
         *ret = dim_subst(r->m->dims, *ret, r->set[i].symbol, r->set[i].to);
@@ -87,7 +115,7 @@ static rill_status symbol_set(struct run *r, const char *name, const char *text)
             return err_set(r->err, RILL_INVALID, "symbol '%.80s' has been set already", name);
     if (r->n_set == SYMBOLS_MAX)
         return err_set(r->err, RILL_LIMIT, "more than %d symbols to set", SYMBOLS_MAX);
-    TRY(set_expression(r, text, &to));
+    TRY(set_expression(r, name, text, &to));
     bool used = graph_mentions(&r->g.g, symbol);
     r->set[r->n_set++] = (struct setting) { symbol, to, used };
     struct mgraph made;
@@ -109,6 +137,31 @@ static rill_status pair_set(struct run *r, const char *text)
     return s == RILL_OK ? s : err_prefix(r->err, s, "set '%.100s'", text);
 }
 
+/* A new symbol that a later pair sets, or that counts time, is meant. */
+static bool newcomer_meant(const struct run *r, const struct dim *symbol)
+{
+    bool meant = r->time.name && !strcmp(r->time.name, dim_name(symbol));
+    for (unsigned i = 0; i < r->n_set; i++)
+        meant |= r->set[i].symbol == symbol;
+    return meant;
+}
+
+static rill_status newcomers_check(const struct run *r)
+{
+    char known[200];
+    for (unsigned i = 0; i < r->n_new; i++) {
+        const struct newcomer *c = &r->new[i];
+        if (newcomer_meant(r, c->symbol))
+            continue;
+        symbols_print(&r->m->file.g, known, sizeof known);
+        return err_set(r->err, RILL_INVALID,
+                       "set '%.60s=%.60s': nothing has a symbol '%.60s'; the model has: %s; one "
+                       "that is new is named by an assertion ('%.60s>=1') or as the stream",
+                       c->name, c->text, dim_name(c->symbol), known, dim_name(c->symbol));
+    }
+    return RILL_OK;
+}
+
 /* A symbol that neither the graph nor a later expression had is a mistyped one. */
 static rill_status settings_check(const struct run *r)
 {
@@ -116,7 +169,7 @@ static rill_status settings_check(const struct run *r)
     for (unsigned i = 0; i < r->n_set; i++) {
         if (r->set[i].used)
             continue;
-        symbols_print(r, known, sizeof known);
+        symbols_print(&r->g.g, known, sizeof known);
         return err_set(
             r->err, RILL_INVALID,
             "symbol '%.80s' was set, but neither the model nor a later expression mentions "
@@ -408,6 +461,7 @@ static rill_status stages_run(struct run *r, const rill_model_opts *o)
         TRY(spec_run(r, o->transforms[i]));
         TRY(stage_end(r, o->transforms[i]));
     }
+    TRY(newcomers_check(r));
     return settings_check(r);
 }
 

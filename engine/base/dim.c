@@ -115,6 +115,8 @@ static struct dim *node_copy(struct dims *ds, const struct dim *proto)
         if (!d->name || !d->bound)
             return NULL;
         *d->bound = (struct dim_bound) { INT64_MIN, INT64_MAX };
+        d->older = ds->newest;
+        ds->newest = d;
     }
     return (proto->n && !d->arg) || (proto->coef && !d->coef) ? NULL : d;
 }
@@ -183,6 +185,16 @@ const struct dim *dim_symbol(struct dims *ds, const char *name)
     if (!name[0])
         return dims_fail(ds, RILL_INVALID, "a symbol needs a name");
     return dim_intern(ds, &(struct dim) { .kind = DIM_SYM, .name = name });
+}
+
+const struct dim *dims_newest_symbol(const struct dims *ds)
+{
+    return ds->newest;
+}
+
+const struct dim *dim_older_symbol(const struct dim *symbol)
+{
+    return symbol->older;
 }
 
 const struct dim *dim_fresh(struct dims *ds)

@@ -27,6 +27,9 @@ rill_status  dims_status(const struct dims *ds, rill_error *reterr);
 
 const struct dim *dim_int(struct dims *ds, int64_t value);
 const struct dim *dim_symbol(struct dims *ds, const char *name);    /* [A-Za-z_][A-Za-z0-9_./]* */
+/* The symbol that was named last, and the one before that; NULL: none. */
+const struct dim *dims_newest_symbol(const struct dims *ds);
+const struct dim *dim_older_symbol(const struct dim *symbol);
 const struct dim *dim_fresh(struct dims *ds); /* a symbol nobody else has, for "unknown" */
 const struct dim *dim_add(struct dims *ds, const struct dim *a, const struct dim *b);
 const struct dim *dim_sub(struct dims *ds, const struct dim *a, const struct dim *b);

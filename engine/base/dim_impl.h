@@ -39,6 +39,7 @@ struct dim {
     int64_t *coef;                  /* ADD only */
     const char *name;               /* SYM only */
     struct dim_bound *bound;        /* SYM only */
+    const struct dim *older;        /* SYM only: the one that was named before it */
 };
 
 struct dim_bound { int64_t lo, hi; };       /* INT64_MIN and INT64_MAX mean unbounded */
@@ -47,7 +48,7 @@ struct dims {
     struct arena arena;
     struct dim **slot;              /* open addressing, a power of two of them */
     size_t n_slots, n_used;
-    const struct dim *poison;
+    const struct dim *poison, *newest;      /* newest: of the symbols */
     const struct dim **fact;        /* each is known to be >= 0 */
     unsigned n_facts, cap_facts, n_fresh;
     rill_error err;

@@ -160,20 +160,21 @@ static const struct row {
     /* symbols, one after the other */
     { "plain.nnef", .set = { "FOO=2", "S=2*FOO" },
       .want = "x f32[1,4,4], n i64[1] -> y f32[1,4,4]; 3 nodes" },
-    { "plain.nnef", .set = { "S=2*T" },
+    { "plain.nnef", .set = { "S=2*T" }, .stream = "T",
       .want = "x f32[1,4,2*T], n i64[1] -> y f32[1,4,2*T]; time T, 3 nodes" },
     { "plain.nnef", .set = { "S=2*T", "T=8" },
       .want = "x f32[1,4,16], n i64[1] -> y f32[1,4,16]; 3 nodes" },
     { "plain.nnef", .transforms = { "set_symbols(FOO: 2, S: \"2*FOO\")" },
       .want = "x f32[1,4,4], n i64[1] -> y f32[1,4,4]; 3 nodes" },
-    { "plain.nnef", .set = { "FOO=3" }, .transforms = { "set-symbols(S: 'FOO + T')" },
+    { "plain.nnef", .set = { "FOO=3" },
+      .transforms = { "set-symbols(S: 'FOO + T')", "pulse(symbol: T)" },
       .want = "x f32[1,4,3 + T], n i64[1] -> y f32[1,4,3 + T]; time T, 3 nodes" },
     { "sizes.nnef", .want = "x f32[2*S,K] -> y f32[S,2*K]; time S, 1 nodes" },
     { "sizes.nnef", .set = { "K=5" }, .want = "x f32[2*S,5] -> y f32[S,10]; time S, 1 nodes" },
     { "sizes.nnef", .set = { "S=3", "K=5" }, .want = "x f32[6,5] -> y f32[3,10]; 1 nodes" },
     { "nested.nnef", .want = "x f32[S,4] -> y f32[S,S,4]; time S, 4 nodes" },
     { "nested.nnef", .set = { "S=3" }, .want = "x f32[3,4] -> y f32[3,3,4]; 4 nodes" },
-    { "nested.nnef", .set = { "S=T+1" },
+    { "nested.nnef", .asserts = { "T >= 0" }, .set = { "S=T+1" },
       .want = "x f32[1 + T,4] -> y f32[1 + T,1 + T,4]; time T, 4 nodes" },
     /* time */
     { "two.nnef", .want = "x f32[S,3], z f32[T,3] -> y f32[S,3], w f32[T,3]; 2 nodes" },
@@ -257,6 +258,22 @@ static const struct row {
     { "plain.nnef", .asserts = { "S < \"no such\"" }, .want = "!nothing has a symbol 'no such'" },
     { "plain.nnef", .set = { "Q=3" },
       .want = "!symbol 'Q' was set, but neither the model nor|symbols that are left: S" },
+    { "plain.nnef", .set = { "S=2*BAR" },
+      .want = "!set 'S=2*BAR': nothing has a symbol 'BAR'; the model has: S;|('BAR>=1')" },
+    { "plain.nnef", .set = { "S=2+0*BAR" },
+      .want = "!set 'S=2+0*BAR': nothing has a symbol 'BAR'" },
+    { "plain.nnef", .set = { "FOO=BAR", "S=FOO" },
+      .want = "!set 'FOO=BAR': nothing has a symbol 'BAR'" },
+    { "plain.nnef", .asserts = { "T >= 1" }, .set = { "S=min(T, BAR)" },
+      .want = "!nothing has a symbol 'BAR'" },
+    { "plain.nnef", .set = { "S=T*\"no such\"" }, .stream = "T",
+      .want = "!nothing has a symbol 'no such'" },
+    { "plain.nnef", .transforms = { "set_symbols(S: \"2*BAR\")" },
+      .want = "!set 'S=2*BAR': nothing has a symbol 'BAR'" },
+    { "plain.nnef", .transforms = { "set_symbols(S: BAR)", "select_outputs(h)" },
+      .want = "!set 'S=BAR': nothing has a symbol 'BAR'" },
+    { "two.nnef", .set = { "S=2*BAR", "BAR=T" },
+      .want = "x f32[2*T,3], z f32[T,3] -> y f32[2*T,3], w f32[T,3]; time T, 2 nodes" },
     { "plain.nnef", .set = { "S=3", "S=4" }, .want = "!symbol 'S' has been set already" },
     { "plain.nnef", .set = { "S=S+1" }, .want = "!set 'S=S+1'|mentions it" },
     { "plain.nnef", .set = { "S" }, .want = "!'S' is not of the form SYMBOL=EXPRESSION" },
@@ -545,10 +562,11 @@ static void test_nested(void)
             for (int u = 0; u < 3; u++)
                 y[12 * t + 4 * u + k] = a += v[4 * u + k] * 2;
         }
-    const char *three[] = { "S=3", NULL }, *more[] = { "S=T + 1", NULL };
+    const char *three[] = { "S=3", NULL }, *more[] = { "S=T + 1", NULL },
+               *time[] = { "pulse(symbol: T)", NULL };
     whole_check("nested", model_with("nested.nnef", NULL, NULL), &x, NULL, y, 36);
     whole_check("nested, S=3", model_with("nested.nnef", three, NULL), &x, NULL, y, 36);
-    whole_check("nested, S=T+1", model_with("nested.nnef", more, NULL), &x, NULL, y, 36);
+    whole_check("nested, S=T+1", model_with("nested.nnef", more, time), &x, NULL, y, 36);
 }
 
 /* h = h/2 + x, y = 2*h, with h from h0 at the start of the stream, or of every run where the caller

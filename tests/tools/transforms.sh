@@ -45,7 +45,9 @@ done
 
 # sequential
 says 0 "input  %0: f32\[1,4,4\]" inspect --pass typed --set FOO=2 --set S=2\*FOO "$net"
-says 0 "input  %0: f32\[1,4,2\*T\]" inspect --pass typed --set S=2\*T "$net"
+says 0 "input  %0: f32\[1,4,2\*T\]" inspect --pass typed --stream T --set S=2\*T "$net"
+says 3 "nothing has a symbol 'BAR'; the model has: S; .*BAR>=1" inspect --set S=2\*BAR "$net"
+says 0 "f32\[1,4,2\*BAR\]" inspect --pass typed --assert "BAR>=1" --set S=2\*BAR "$net"
 says 3 "set 'S=2': .*contradicts" inspect --assert "S>=3" --set S=2 "$net"
 says 3 "symbol 'Q' was set, but neither the model" inspect --set Q=1 "$net"
 
