@@ -22,16 +22,11 @@ const struct tensor *binding_tensor(const struct binding *b, struct arena *a,
 {
     if (!t || t->type != DTYPE_DIM || !b->n)
         return t;
-    struct tensor *plain = tensor_new(a, DTYPE_I64, t->rank, t->dim),
-                  *dims = tensor_new(a, DTYPE_DIM, t->rank, t->dim);
-    bool known = true;
-    for (int64_t i = 0; plain && dims && i < tensor_count(t); i++) {
-        const struct dim *d = binding_dim(b, ((const struct dim *const *) t->data)[i]);
-        ((const struct dim **) dims->data)[i] = d;
-        ((int64_t *) plain->data)[i] = dim_value(d);
-        known &= dim_is_const(d);
-    }
-    return plain && dims ? (known ? plain : dims) : NULL;
+    struct tensor *bound = tensor_clone(a, t);
+    for (int64_t i = 0; bound && i < tensor_count(t); i++)
+        ((const struct dim **) bound->data)[i] =
+            binding_dim(b, ((const struct dim *const *) t->data)[i]);
+    return bound ? tensor_settled(a, bound) : NULL;
 }
 
 /* ---- what the inputs say ---- */

@@ -163,9 +163,32 @@ unsigned graph_count_nodes(const struct graph *g)
 
 void fact_of_tensor(struct fact *f, struct dims *ds, const struct tensor *t)
 {
-    *f = (struct fact) { .type = t->type, .rank = t->rank, .value = t };
+    *f = (struct fact) { .type = t->type, .number = t->number, .rank = t->rank, .value = t };
     for (int i = 0; i < t->rank; i++)
         f->shape[i] = dim_int(ds, t->dim[i]);
+}
+
+static bool is_plain(const struct tensor *t)
+{
+    for (int64_t i = 0, n = tensor_count(t); i < n; i++)
+        if (!dim_is_const(((const struct dim *const *) t->data)[i]))
+            return false;
+    return true;
+}
+
+const struct tensor *tensor_settled(struct arena *a, const struct tensor *t)
+{
+    if (t->type != DTYPE_DIM || !is_plain(t))
+        return t;
+    struct tensor *s = tensor_new(a, dtype_number(t->type, t->number), t->rank, t->dim);
+    for (int64_t i = 0, n = s ? tensor_count(s) : 0; i < n; i++) {
+        int64_t v = dim_value(((const struct dim *const *) t->data)[i]);
+        if (s->type == DTYPE_I64)
+            ((int64_t *) s->data)[i] = v;
+        else
+            tensor_set_f64(s, s->data, i, (double) v);
+    }
+    return s;
 }
 
 bool fact_is_static(const struct fact *f)
@@ -178,7 +201,7 @@ bool fact_to_tensor(const struct fact *f, struct tensor *ret)
 {
     if (f->type == DTYPE_NONE || f->rank < 0)
         return false;
-    struct tensor t = { .type = f->type, .rank = f->rank };
+    struct tensor t = { .type = f->type, .number = f->number, .rank = f->rank };
     for (int i = 0; i < f->rank; i++) {
         if (!dim_is_const(f->shape[i]))
             return false;
@@ -214,10 +237,15 @@ int fact_print(const struct fact *f, char *buf, size_t cap)
 
 bool fact_same(const struct fact *a, const struct fact *b)
 {
-    if (a->type != b->type || a->rank != b->rank)
+    if (a->type != b->type || fact_number(a) != fact_number(b) || a->rank != b->rank)
         return false;
     for (int i = 0; i < a->rank; i++)
         if (a->shape[i] != b->shape[i])
             return false;
     return true;
+}
+
+enum dtype fact_number(const struct fact *f)
+{
+    return dtype_number(f->type, f->number);
 }

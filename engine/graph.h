@@ -19,6 +19,7 @@
 /* Type and shape of a wire; value where it is known before running. */
 struct fact {
     enum dtype type;                        /* DTYPE_NONE: not known yet */
+    enum dtype number;                      /* of DIM, as in struct tensor */
     int rank;                               /* -1: not known yet */
     const struct dim *shape[RANK_MAX];
     const struct tensor *value;             /* borrowed, lives as long as the graph */
@@ -98,9 +99,12 @@ rill_status graph_check(const struct graph *g, rill_error *reterr);
 unsigned graph_count_nodes(const struct graph *g);      /* with those of bodies */
 
 void fact_of_tensor(struct fact *f, struct dims *ds, const struct tensor *t);   /* with value = t */
+/* DIM without symbols as the numbers it stands for, any other tensor as it is; NULL: no memory. */
+const struct tensor *tensor_settled(struct arena *a, const struct tensor *t);
 bool fact_is_static(const struct fact *f); /* type and every dimension are known integers */
 /* description (no data); false unless static */
 bool fact_to_tensor(const struct fact *f, struct tensor *ret);
 int  fact_print(const struct fact *f, char *buf, size_t cap);   /* "f32[1,257,S]" */
 bool fact_same(const struct fact *a, const struct fact *b);     /* type, rank and shape */
+enum dtype fact_number(const struct fact *f); /* its type once no symbol is left */
 #endif

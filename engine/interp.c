@@ -22,50 +22,12 @@ static rill_status no_memory(const struct interp *in, const struct node *n)
 
 /* ---- one node ---- */
 
-/* A DIM tensor without symbols becomes a tensor of plain numbers. */
-static const struct tensor *tensor_settle(struct arena *a, const struct tensor *t, enum dtype type)
-{
-    const struct dim *const *d = t->data;
-    int64_t n = tensor_count(t);
-    for (int64_t i = 0; i < n; i++)
-        if (!dim_is_const(d[i]))
-            return t;
-    struct tensor *s = tensor_new(a, type, t->rank, t->dim);
-    for (int64_t i = 0; s && i < n; i++)
-        if (type == DTYPE_I64)
-            ((int64_t *) s->data)[i] = dim_value(d[i]);
-        else
-            tensor_set_f64(s, s->data, i, (double) dim_value(d[i]));
-    return s;
-}
-
 static rill_status node_infer(const struct interp *in, const struct node *n,
                               const struct fact *const *facts, struct fact *out)
 {
     TRY(op_check_arity_made(n, in->err));
     TRY(op_infer(n, facts, out, in->dims, in->arena, in->err));
     return dims_status(in->dims, in->err);
-}
-
-/* The type of symbolic output o once its symbols are gone: what infer says when sizes are plain
- * I64. */
-static enum dtype settled_type(const struct interp *in, const struct node *n,
-                               const struct fact *facts, const struct fact *const *present,
-                               unsigned o)
-{
-    struct fact *plain = arena_array(in->arena, struct fact, n->n_in + n->n_out + 1),
-                *out = plain + n->n_in;
-    const struct fact **list = arena_array(in->arena, const struct fact *, n->n_in + 1);
-    const struct interp quiet = { .dims = in->dims, .arena = in->arena, .kern = in->kern };
-    if (!plain || !list)
-        return DTYPE_I64;
-    for (unsigned i = 0; i < n->n_in; i++) {
-        plain[i] = facts[i];
-        plain[i].type = facts[i].type == DTYPE_DIM ? DTYPE_I64 : facts[i].type;
-        list[i] = present[i] ? &plain[i] : NULL;
-    }
-    bool ok = node_infer(&quiet, n, list, out) == RILL_OK;
-    return ok && (dtype_is_int(out[o].type) || out[o].type == DTYPE_BOOL) ? out[o].type : DTYPE_I64;
 }
 
 static rill_status node_alloc(const struct interp *in, const struct node *n,
@@ -78,6 +40,7 @@ static rill_status node_alloc(const struct interp *in, const struct node *n,
         ret[i] = tensor_new(in->arena, t.type, t.rank, t.dim);
         if (!ret[i])
             return no_memory(in, n);
+        ret[i]->number = t.number;
     }
     return RILL_OK;
 }
@@ -110,7 +73,7 @@ static rill_status node_eval(const struct interp *in, const struct node *n,
                       .out = (const struct tensor *const *) y,
                       .x = xd,
                       .y = yd };
-    if (n->op->eval_dim && any_dim(n, x)) {
+    if (n->op->eval_dim && any_dim(n, x) && y[0]->type == DTYPE_DIM) {
         n->op->eval_dim(&e, in->dims);
         return dims_status(in->dims, in->err);
     }
@@ -157,7 +120,7 @@ static rill_status node_run(const struct interp *in, const struct node *n,
     for (unsigned i = 0; i < n->n_out; i++) {
         ret[i] = y[i];
         if (y[i]->type == DTYPE_DIM)
-            ret[i] = tensor_settle(in->arena, y[i], settled_type(in, n, facts, list, i));
+            ret[i] = tensor_settled(in->arena, y[i]);
         if (!ret[i])
             return no_memory(in, n);
     }

@@ -204,6 +204,40 @@ rill_status op_check_arity_made(const struct node *n, rill_error *reterr)
     return arity_check(n, n->op->own_in, reterr);
 }
 
+/* What symbolic outputs stand for: the types that come out where sizes are plain numbers. Ops that
+ * know sizes only make sizes. */
+static rill_status numbers_infer(const struct infer *c)
+{
+    struct infer plain = *c;
+    struct fact *facts = arena_array(c->arena, struct fact, c->n_in + c->n_out + 1);
+    const struct fact **in = arena_array(c->arena, const struct fact *, c->n_in + 1);
+    if (!facts || !in)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    for (unsigned i = 0; i < c->n_in; i++) {
+        if (!c->in[i])
+            continue;
+        facts[i] = *c->in[i];
+        facts[i].type = fact_number(c->in[i]);
+        in[i] = &facts[i];
+    }
+    plain.in = in;
+    plain.out = facts + c->n_in;
+    plain.err = NULL;
+    bool ok = c->node->op->infer(&plain) == RILL_OK;
+    for (unsigned i = 0; i < c->n_out; i++)
+        if (c->out[i].type == DTYPE_DIM && !c->out[i].value)
+            c->out[i].number = ok ? fact_number(&plain.out[i]) : DTYPE_I64;
+    return RILL_OK;
+}
+
+static bool any_size(const struct fact *const *in, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (in[i] && in[i]->type == DTYPE_DIM)
+            return true;
+    return false;
+}
+
 rill_status op_infer(const struct node *n, const struct fact *const *in, struct fact *out,
                      struct dims *dims, struct arena *a, rill_error *reterr)
 {
@@ -216,7 +250,8 @@ rill_status op_infer(const struct node *n, const struct fact *const *in, struct 
                        .in = in,
                        .out = out,
                        .err = reterr };
-    return n->op->infer(&c);
+    TRY(n->op->infer(&c));
+    return any_size(in, n->n_in) ? numbers_infer(&c) : RILL_OK;
 }
 
 void *prep_pack(struct prep *c, size_t n, size_t bytes, bool *ret_there)

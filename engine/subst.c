@@ -15,24 +15,14 @@ static rill_status no_memory(const struct subst *s)
     return err_set(s->err, RILL_NOMEM, "out of memory");
 }
 
-/* A copy of a tensor of dimensions; of plain integers where no symbol is left. */
+/* A copy of a tensor of dimensions; of plain numbers where no symbol is left. */
 static const struct tensor *value_substituted(const struct subst *s, const struct tensor *v)
 {
     struct tensor *t = tensor_clone(s->arena, v);
     const struct dim **d = t ? t->data : NULL;
-    bool plain = true;
-    for (int64_t i = 0; t && i < tensor_count(t); i++) {
+    for (int64_t i = 0; t && i < tensor_count(t); i++)
         d[i] = dim_subst(s->dims, d[i], s->symbol, s->to);
-        plain &= dim_is_const(d[i]);
-    }
-    if (!t || !plain)
-        return t;
-    for (int64_t i = 0; i < tensor_count(t); i++) {
-        int64_t n = dim_value(d[i]);
-        memcpy(&d[i], &n, sizeof n);
-    }
-    t->type = DTYPE_I64;
-    return t;
+    return t ? tensor_settled(s->arena, t) : NULL;
 }
 
 static rill_status wire_substitute(const struct subst *s, struct wire *w)
@@ -46,6 +36,7 @@ static rill_status wire_substitute(const struct subst *s, struct wire *w)
     if (!f->value)
         return no_memory(s);
     f->type = f->value->type;
+    f->number = f->value->number;
     return RILL_OK;
 }
 

@@ -32,6 +32,11 @@ bool dtype_is_int(enum dtype t)
     return t >= DTYPE_I8 && t <= DTYPE_U64;
 }
 
+enum dtype dtype_number(enum dtype t, enum dtype number)
+{
+    return t != DTYPE_DIM ? t : number ? number : DTYPE_I64;
+}
+
 int64_t tensor_count(const struct tensor *t)
 {
     int64_t n = 1;
@@ -87,8 +92,10 @@ struct tensor *tensor_new(struct arena *a, enum dtype type, int rank, const int6
 struct tensor *tensor_clone(struct arena *a, const struct tensor *t)
 {
     struct tensor *c = tensor_new(a, t->type, t->rank, t->dim);
-    if (c)
-        memcpy(c->data, t->data, tensor_bytes(t));
+    if (!c)
+        return NULL;
+    c->number = t->number;
+    memcpy(c->data, t->data, tensor_bytes(t));
     return c;
 }
 

@@ -10,8 +10,9 @@
 
 #define RANK_MAX 8
 
-/* DTYPE_DIM holds `const struct dim *`: the value of a shape that mentions symbols. It is as wide
- * as i64, so ops that only move elements serve it as they serve i64. */
+/* DTYPE_DIM holds `const struct dim *`: the value of a shape that mentions symbols, or what is
+ * computed from one. It is as wide as i64, so ops that only move elements serve it as they serve
+ * i64. */
 #define DTYPE_LIST(X)                                                         \
     X(F32, "f32", 4) X(F64, "f64", 8) X(F16, "f16", 2) X(BF16, "bf16", 2)     \
     X(I8, "i8", 1) X(I16, "i16", 2) X(I32, "i32", 4) X(I64, "i64", 8)         \
@@ -29,9 +30,12 @@ const char *dtype_name(enum dtype t);
 size_t      dtype_bytes(enum dtype t);      /* 0 for NONE */
 bool        dtype_is_float(enum dtype t);   /* f32 f64 f16 bf16 */
 bool        dtype_is_int(enum dtype t);     /* i8..u64, not bool, not dim */
+/* What t is once no symbol is left. */
+enum dtype  dtype_number(enum dtype t, enum dtype number);
 
 struct tensor {
     enum dtype type;
+    enum dtype number;          /* of DIM: the type of the numbers it stands for; NONE: I64 */
     int rank;                   /* 0..RANK_MAX */
     int64_t dim[RANK_MAX];
     void *data;                 /* 64-byte aligned where rill made it; NULL in a pure description */

@@ -221,7 +221,8 @@ static rill_status wire_free(struct graph *g, uint32_t w, const struct fact *fac
     if (!f.type || f.rank < 0)
         return err_set(err, RILL_INVALID,
                        "wire '%.80s' has no known type and shape to become an input", wire->name);
-    f.type = f.type == DTYPE_DIM ? DTYPE_I64 : f.type;
+    f.type = fact_number(&f);
+    f.number = DTYPE_NONE;
     f.value = NULL;
     struct node *from = wire->node == WIRE_NONE ? NULL : &g->nodes[wire->node];
     for (unsigned k = 0; from && k < from->n_out; k++)

@@ -206,6 +206,33 @@ static bool run_typed(struct job *j, const struct tgraph *g, const struct set *s
     return ok;
 }
 
+static bool is_open(const struct graph *g)
+{
+    bool open = false, known = true;
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const struct fact *f = &g->wires[g->inputs[i]].fact;
+        known &= f->type != DTYPE_NONE && f->rank >= 0;
+        for (int k = 0; k < f->rank; k++)
+            open |= !dim_is_const(f->shape[k]);
+    }
+    return open && known;
+}
+
+/* A model with symbols in its sizes is typed with them, too, and they get their numbers from the
+ * inputs. */
+static bool run_open(struct job *j, const struct set *s)
+{
+    struct tgraph typed;
+    const struct tensor *got[PORTS_MAX];
+    if (!is_open(&j->model.g))
+        return true;
+    rill_status st = tgraph_from_mgraph(&typed, &j->model, NULL, &j->err);
+    if (st == RILL_UNSUPPORTED)
+        return true;
+    return st == RILL_OK ? run_interp(j, &typed.g, "with symbols", s, got)
+                         : failed(j, "typed with symbols");
+}
+
 /* The model at the shapes of the inputs; their values stay unknown until it runs. */
 static bool run_set(struct job *j, struct set *s)
 {
@@ -229,7 +256,7 @@ static bool run_set(struct job *j, struct set *s)
     rill_status st = tgraph_from_mgraph(&typed, &j->model, &(struct typed_opts) { .inputs = in,
                                         .n_inputs = s->n_in }, &j->err);
     if (st == RILL_OK)
-        return run_typed(j, &typed, s);
+        return run_typed(j, &typed, s) && run_open(j, s);
     const struct tensor *got[PORTS_MAX];
     return st == RILL_UNSUPPORTED ? run_interp(j, g, "interp", s, got) : failed(j, "typed");
 }

@@ -188,14 +188,28 @@ static void cast_dim(const struct eval *e, struct dims *ds)
 
 static void cast_like_dim(const struct eval *e, struct dims *ds)
 {
-    cast_sizes(e, ds, e->in[1]->type == DTYPE_BOOL);
+    cast_sizes(e, ds, dtype_number(e->in[1]->type, e->in[1]->number) == DTYPE_BOOL);
+}
+
+/* Whether the numbers of a symbolic input keep their values in another type. */
+static bool sizes_fit(const struct infer *c, enum dtype to)
+{
+    const struct tensor *v = c->in[0]->value;
+    if (to == DTYPE_I64 || to == DTYPE_I32 || to == DTYPE_BOOL || c->in[0]->number == DTYPE_BOOL)
+        return true;
+    bool fits = v && (to == DTYPE_U64 || to == DTYPE_U32);
+    for (int64_t i = 0; fits && i < tensor_count(v); i++)
+        fits = dim_is(dim_ge(c->dims, ((const struct dim *const *) v->data)[i],
+                             dim_int(c->dims, 0)),
+                      1);
+    return fits;
 }
 
 static rill_status cast_infer_to(struct infer *c, enum dtype to)
 {
     enum dtype from = c->in[0]->type;
     TRY(elem_check_type(c, 0, TYPES_ANY));
-    if (from == DTYPE_DIM && dtype_is_float(to))
+    if (from == DTYPE_DIM && (dtype_is_float(to) || !sizes_fit(c, to)))
         return infer_fail(c, "a symbolic size cannot become %s; give the size a number",
                           dtype_name(to));
     if (from == DTYPE_DIM)
@@ -214,15 +228,8 @@ static rill_status cast_infer(struct infer *c)
 
 static rill_status cast_like_infer(struct infer *c)
 {
-    enum dtype to = c->in[1]->type;
-    if (to == DTYPE_DIM && c->in[0]->type == DTYPE_I64) {
-        infer_shape(c, 0, DTYPE_DIM, c->in[0]->rank, c->in[0]->shape);
-        return RILL_OK;
-    }
     TRY(elem_check_type(c, 1, TYPES_ANY));
-    if (to == DTYPE_DIM && c->in[0]->type != DTYPE_DIM)
-        return infer_fail(c, "the target type is that of a symbolic size; give the size a number");
-    return cast_infer_to(c, to);
+    return cast_infer_to(c, fact_number(c->in[1]));
 }
 
 static const struct attr_spec cast_attrs[] = {

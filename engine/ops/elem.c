@@ -38,28 +38,23 @@ rill_status elem_check_type(struct infer *c, unsigned i, unsigned types)
 rill_status elem_common_type(struct infer *c, unsigned first, unsigned last, unsigned types,
                              enum dtype *ret)
 {
-    enum dtype t = c->in[first]->type;
-    bool known = true;
-    for (unsigned i = first; i <= last; i++)
-        known &= infer_has(c, i) && c->in[i]->value;
+    enum dtype number = fact_number(c->in[first]);
+    bool known = true, any = false, all = true;
     for (unsigned i = first; i <= last; i++) {
         if (!infer_has(c, i))
             return infer_fail(c, "input %u is required", i);
         TRY(elem_check_type(c, i, types));
-        enum dtype u = c->in[i]->type;
-        bool sizes =
-            (t == DTYPE_DIM && !dtype_is_float(u)) || (u == DTYPE_DIM && !dtype_is_float(t));
-        if (sizes && t != u && !known) {
-            t = t == DTYPE_DIM ? u
-                               : t; /* while it runs, sizes are numbers like the other operand */
-            continue;
-        }
-        if (t != u && !sizes)
+        enum dtype u = fact_number(c->in[i]);
+        if (u != number)
             return infer_fail(c, "input %u is %s but input %u is %s; both must agree", first,
-                              dtype_name(t), i, dtype_name(u));
-        t = sizes ? DTYPE_DIM : t;
+                              dtype_name(number), i, dtype_name(u));
+        bool size = c->in[i]->type == DTYPE_DIM;
+        known &= c->in[i]->value != NULL;
+        any |= size;
+        all &= size;
     }
-    *ret = t;
+    /* While it runs, sizes are numbers like the other operand. */
+    *ret = any && (known || all) ? DTYPE_DIM : number;
     return RILL_OK;
 }
 

@@ -89,7 +89,7 @@ static rill_status concat_infer(struct infer *c)
     infer_same(c, 0, 0);
     for (unsigned i = 1; i < c->n_in; i++) {
         const struct fact *f = c->in[i];
-        if (!f || f->rank != x->rank || (f->type != x->type && !symbolic))
+        if (!f || f->rank != x->rank || fact_number(f) != fact_number(x))
             return infer_fail(c, "input %u is not of the type and rank of input 0", i);
         for (int k = 0; k < x->rank; k++)
             if (k != axis && f->shape[k] != x->shape[k] && dim_is_const(f->shape[k]) &&

@@ -35,11 +35,12 @@ static bool is_single(const struct fact *f)
     return f->rank == 0 || (f->rank == 1 && dim_is(f->shape[0], 1));
 }
 
-/* Scale and zero: one for all, or one for each place of the axis. */
+/* Scale and zero: one for all (a scalar or a list of one, each as it likes), or one for each place
+ * of the axis. */
 static rill_status scale_check(struct infer *c)
 {
     const struct quant_attr *a = c->attr;
-    const struct fact *x = c->in[IN_X], *scale = c->in[IN_SCALE];
+    const struct fact *x = c->in[IN_X];
     if (a->block_size)
         return infer_fail(
             c,
@@ -47,9 +48,6 @@ static rill_status scale_check(struct infer *c)
             "axis, is",
             (long long) a->block_size);
     TRY(elem_check_type(c, IN_SCALE, TYPE_F32));
-    if (infer_has(c, IN_ZERO) && c->in[IN_ZERO]->rank != scale->rank)
-        return infer_fail(c, "its zero has rank %d, its scale %d", c->in[IN_ZERO]->rank,
-                          scale->rank);
     for (unsigned i = IN_SCALE; i <= IN_ZERO && infer_has(c, i); i++) {
         const struct fact *f = c->in[i];
         if (is_single(f))

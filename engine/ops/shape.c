@@ -382,15 +382,18 @@ static bool is_whole(const struct tensor *t)
 static rill_status range_infer(struct infer *c)
 {
     const struct tensor *v[3];
-    bool symbolic = false,
+    bool symbolic = false, sizes = false,
          floats = dtype_is_float(c->in[0]->type) || dtype_is_float(c->in[2]->type);
-    enum dtype type = c->in[floats && !dtype_is_float(c->in[0]->type) ? 2 : 0]->type;
+    enum dtype type = fact_number(c->in[floats && !dtype_is_float(c->in[0]->type) ? 2 : 0]);
     for (unsigned i = 0; i < 3; i++) {
         v[i] = c->in[i]->value;
         if (!v[i] || tensor_count(v[i]) != 1)
             return infer_fail(
                 c, "its length depends on the data of input %u, which is not known before running",
                 i);
+        if (!floats && fact_number(c->in[i]) != type)
+            return infer_fail(c, "input 0 is %s but input %u is %s; both must agree",
+                              dtype_name(type), i, dtype_name(fact_number(c->in[i])));
         symbolic |= v[i]->type == DTYPE_DIM;
     }
     const struct dim *n;
@@ -405,16 +408,15 @@ static rill_status range_infer(struct infer *c)
         if (floats && dim_is_const(n))
             return infer_fail(
                 c, "a range of floats from a symbolic size is as long as a symbolic size");
-        if (!floats)
-            type = dim_is_const(n) ? DTYPE_DIM
-                                   : DTYPE_I64; /* so many sizes, or as many numbers as come */
+        sizes = !floats && dim_is_const(n);     /* so many of them; else as many numbers as come */
     } else {
         int64_t steps = range_steps(v[0], v[1], v[2]);
         if (steps < 0)
             return infer_fail(c, "its step is 0 or it has more than 2^31 elements");
         n = dim_int(c->dims, steps);
     }
-    infer_shape(c, 0, type, 1, &n);
+    infer_shape(c, 0, sizes ? DTYPE_DIM : type, 1, &n);
+    c->out[0].number = sizes ? type : DTYPE_NONE;
     return RILL_OK;
 }
 

@@ -104,7 +104,8 @@ static rill_status name_redefine(struct patch *p, const struct nnef_expr *left, 
     if (old == WIRE_NONE)
         return RILL_OK;
     struct fact to = p->g->wires[old].fact;
-    to.type = to.type == DTYPE_DIM ? DTYPE_I64 : to.type;
+    to.type = fact_number(&to);
+    to.number = DTYPE_NONE;
     if (p->m->wires[old].fact.value)
         return build_fail(p, left->pos, left->text, "is a constant; redefine what reads it");
     TRY(value_wire(p, left->pos, *v, to.type, &w));

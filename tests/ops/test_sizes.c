@@ -108,6 +108,48 @@ static void test_selection(struct ops_test *t)
         "got '%s'", t->err.text);
 }
 
+static const struct tensor *as_type(struct ops_test *t, const struct tensor *x, enum dtype to)
+{
+    const struct attr a = { .name = "to", .kind = ATTR_INT, .i = to };
+    return fold(t, "Cast", &a, 1, &x, 1);
+}
+
+static void refused(struct ops_test *t, const char *op, const struct attr *attrs, unsigned n_attrs,
+                    const struct tensor *const *in, unsigned n_in, const char *words)
+{
+    const struct tensor *out;
+    rill_status s = fold_try(t, op, attrs, n_attrs, in, n_in, &out);
+    ops_check(t, s == RILL_UNSUPPORTED && strstr(t->err.text, words), "got '%s', wanted '%s'",
+              t->err.text, words);
+}
+
+/* A size keeps the type that the file gave it, and a truth value is one. */
+static void test_numbers(struct ops_test *t)
+{
+    struct tensor *s = sizes(t, 1, LIST("S")), *k = ops_i64s(t, 1, (int64_t[]) { 2 });
+    struct tensor *k32 = ops_tensor(t, DTYPE_I32, 1, (int64_t[]) { 1 }, (int32_t[]) { 2 });
+    struct tensor *yes = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 1 }, (uint8_t[]) { 1 });
+    const struct tensor *s32 = as_type(t, s, DTYPE_I32), *in[] = { s32, k32 };
+    const struct tensor *sum = fold(t, "Add", NULL, 0, in, 2),
+                        *less = fold(t, "Less", NULL, 0, in, 2);
+    is_sizes(t, sum, 1, LIST("S+2"));
+    is_numbers(t, fold(t, "Sub", NULL, 0, (const struct tensor *[]) { sum, sum }, 2), DTYPE_I32, 1,
+               NUMBERS(0));
+    ops_check(t, less->number == DTYPE_BOOL, "Less gives %s", dtype_name(less->number));
+    is_sizes(t, fold(t, "And", NULL, 0, (const struct tensor *[]) { less, yes }, 2), 1,
+             LIST("ge(1,S)"));
+    is_sizes(t, as_type(t, less, DTYPE_U8), 1, LIST("ge(1,S)"));
+    refused(t, "Add", NULL, 0, (const struct tensor *[]) { s32, k }, 2,
+            "input 0 is i32 but input 1 is i64");
+    refused(t, "And", NULL, 0, (const struct tensor *[]) { less, k }, 2, "input 1 is i64");
+    refused(t, "Where", NULL, 0, (const struct tensor *[]) { less, s32, s }, 3, "both must agree");
+    const struct attr small = { .name = "to", .kind = ATTR_INT, .i = DTYPE_I8 };
+    refused(t, "Cast", &small, 1, (const struct tensor *[]) { s }, 1, "cannot become i8");
+    const struct attr whole = { .name = "to", .kind = ATTR_INT, .i = DTYPE_U64 };
+    struct tensor *below = sizes(t, 1, LIST("S-4"));
+    refused(t, "Cast", &whole, 1, (const struct tensor *[]) { below }, 1, "cannot become u64");
+}
+
 static void test_reductions(struct ops_test *t)
 {
     struct tensor *s = sizes(t, 3, LIST("S", "3", "2"));
@@ -124,6 +166,7 @@ int main(void)
     struct ops_test t = ops_begin();
     test_arithmetic(&t);
     test_selection(&t);
+    test_numbers(&t);
     test_reductions(&t);
     t.what = "";
     return ops_end(&t);

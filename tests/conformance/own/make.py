@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes the cases of this folder: model.onnx and what ONNX Runtime makes of it.
+
+    python3 make.py [CASE...]       (pip install onnx onnxruntime)
+
+Sizes of inputs may be symbols: `rill conformance` runs a case with and without them, and ../own.sh
+cuts those that streams.txt names into pulses.
+"""
+import os
+import shutil
+import sys
+import zlib
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto as T
+from onnx import helper, numpy_helper
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TYPES = {np.dtype(a): b for a, b in
+         {"f4": T.FLOAT, "i8": T.INT64, "i4": T.INT32, "u1": T.UINT8, "i1": T.INT8, "?": T.BOOL}.items()}
+
+
+class Case:
+    """A graph under construction: calls add nodes and give the names of their outputs."""
+
+    def __init__(self, name, opset=21):
+        self.name, self.opset = name, opset
+        self.random = np.random.default_rng(zlib.crc32(name.encode()))
+        self.nodes, self.constants, self.inputs, self.outputs, self.data = [], [], [], [], []
+
+    def input(self, name, shape, value):
+        value = np.asarray(value)
+        self.inputs.append(helper.make_tensor_value_info(name, TYPES[value.dtype], shape))
+        self.data.append((name, value))
+        return name
+
+    def numbers(self, name, shape, *now):
+        """An input of random numbers; now: its shape in the case, where that is not `shape`."""
+        return self.input(name, shape, self.random.standard_normal(now or shape).astype("f4"))
+
+    def const(self, value, dtype="i8"):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), name))
+        return name
+
+    def op(self, op, *inputs, outputs=1, **attrs):
+        names = [f"{op.lower()}{len(self.nodes)}_{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(op, list(inputs), names, name=names[0], **attrs))
+        return names[0] if outputs == 1 else names
+
+    def output(self, wire):
+        self.outputs.append(helper.make_empty_tensor_value_info(wire))
+
+    def save(self):
+        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)],
+                                  ir_version=8)
+        session = onnxruntime.InferenceSession(model.SerializeToString(),
+                                               providers=["CPUExecutionProvider"])
+        results = session.run(None, dict(self.data))
+        shutil.rmtree(os.path.join(HERE, self.name), ignore_errors=True)
+        folder = os.path.join(HERE, self.name, "test_data_set_0")
+        os.makedirs(folder)
+        onnx.save(model, os.path.join(HERE, self.name, "model.onnx"))
+        for kind, values in ("input", self.data), ("output", zip([o.name for o in graph.output], results)):
+            for i, (name, value) in enumerate(values):
+                with open(os.path.join(folder, f"{kind}_{i}.pb"), "wb") as f:
+                    f.write(numpy_helper.from_array(np.asarray(value), name).SerializeToString())
+
+
+# ---- sizes in other types than int64 ----
+
+def size(c, x, axis, to):
+    n = c.op("Gather", c.op("Shape", x), c.const(axis))
+    return n if to == T.INT64 else c.op("Cast", n, to=to)
+
+
+def size_range_i32():
+    c = Case("size_range_i32")
+    x = c.numbers("x", [1, 2, "S"], 1, 2, 7)
+    frames = c.op("Range", c.const(0, "i4"), size(c, x, 2, T.INT32), c.const(1, "i4"))
+    c.output(c.op("Add", x, c.op("Cast", c.op("Mod", frames, c.const(3, "i4")), to=T.FLOAT)))
+    c.save()
+
+
+def size_mask_i32():
+    """Queries see their own block of four and the one before."""
+    c = Case("size_mask_i32")
+    x = c.numbers("x", ["S", 4], 11, 4)
+    frames = c.op("Range", c.const(0, "i4"), size(c, x, 0, T.INT32), c.const(1, "i4"))
+    block = c.op("Div", frames, c.const(4, "i4"))
+    back = c.op("Sub", c.op("Unsqueeze", block, c.const([1])), c.op("Unsqueeze", block, c.const([0])))
+    seen = c.op("And", c.op("LessOrEqual", back, c.const(1, "i4")),
+                c.op("GreaterOrEqual", back, c.const(0, "i4")))
+    bias = c.op("Where", seen, c.const(0, "f4"), c.const(-np.inf, "f4"))
+    scores = c.op("Add", c.op("MatMul", x, c.op("Transpose", x, perm=[1, 0])), bias)
+    c.output(c.op("MatMul", c.op("Softmax", scores, axis=1), x))
+    c.save()
+
+
+def size_truth():
+    """Truth values of a size meet constants, those that are read, and numbers again."""
+    c = Case("size_truth")
+    x = c.numbers("x", ["S", 3], 6, 3)
+    flag = c.input("flag", [], np.array(True))
+    n = size(c, x, 0, T.INT64)
+    n32 = c.op("Cast", n, to=T.INT32)
+    many = c.op("Greater", n, c.const(5))
+    even = c.op("Equal", c.op("Mod", n32, c.const(2, "i4")), c.const(0, "i4"))
+    both = c.op("And", c.op("And", many, even), c.const(True, "?"))
+    c.output(c.op("And", both, flag))
+    c.output(c.op("Xor", flag, c.op("Not", c.op("Or", even, c.op("Cast", n, to=T.BOOL)))))
+    c.output(c.op("Add", c.op("Cast", both, to=T.INT32), n32))
+    c.output(c.op("Where", flag, n32, c.op("CastLike", c.const(9), n32)))
+    c.output(c.op("Where", many, n32, c.op("Neg", n32)))
+    c.output(c.op("Concat", c.op("Unsqueeze", n32, c.const([0])), c.const([4], "i4"), axis=0))
+    c.save()
+
+
+def quant_ranks():
+    """Scale and zero for all may be a scalar or a list of one, each as it likes."""
+    c = Case("quant_ranks")
+    x = c.numbers("x", [1, 2, "S"], 1, 2, 5)
+    for scale, zero in ([.1], 3), (.1, [3]), ([.1], [3]), (.1, 3):
+        q = c.op("QuantizeLinear", x, c.const(scale, "f4"), c.const(zero, "u1"))
+        c.output(c.op("DequantizeLinear", q, c.const(scale, "f4"), c.const(zero, "u1")))
+    c.save()
+
+
+CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks]
+
+if __name__ == "__main__":
+    for case in CASES:
+        if len(sys.argv) == 1 or case.__name__ in sys.argv[1:]:
+            case()
