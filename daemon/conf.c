@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/conf.h"
+#include "daemon/address.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -63,6 +64,19 @@ static bool choice_valid(const struct conf_key *k, const char *v, char *why, siz
     return true;
 }
 
+static bool address_valid(const struct conf_key *k, const char *v, char *why, size_t n)
+{
+    static const char *const keys_of[] = { "listen", "health_listen" };
+    union address a;
+    for (size_t i = 0; i < sizeof keys_of / sizeof *keys_of; i++)
+        if (*v && strcmp(k->section, "http") == 0 && strcmp(k->key, keys_of[i]) == 0 &&
+            !address_parse(v, &a)) {
+            snprintf(why, n, "must be " ADDRESS_RULE);
+            return false;
+        }
+    return true;
+}
+
 static bool value_set(struct conf *c, const struct conf_key *k, const char *v, char *why, size_t n)
 {
     char *end = NULL, *field = (char *) c + k->offset;
@@ -78,6 +92,8 @@ static bool value_set(struct conf *c, const struct conf_key *k, const char *v, c
             snprintf(why, n, "must be %g to %g characters long", k->lo, k->hi);
             return false;
         }
+        if (!address_valid(k, v, why, n))
+            return false;
         memcpy(field, v, strlen(v) + 1);
         return true;
     }
@@ -286,11 +302,24 @@ static bool drop_ins_read(struct conf *c, const char *path, char *err)
     return good;
 }
 
+static bool http_is_taken(const struct conf *c)
+{
+    const char *const all[] = { c->daemon_socket, c->daemon_control_socket, c->http_listen,
+                                c->http_health_listen };
+    for (size_t i = 2; i < 4; i++)
+        for (size_t k = 0; k < i; k++)
+            if (*all[i] && strcmp(all[i], all[k]) == 0)
+                return true;
+    return false;
+}
+
 /* What each value alone does not show. */
 static bool conf_agrees(const struct conf *c, const char *path, char *err)
 {
     const char *why = strcmp(c->daemon_socket, c->daemon_control_socket) == 0
         ? "socket and control_socket must not be the same path"
+        : http_is_taken(c)
+        ? "two settings of [daemon] and [http] are one socket"
         : c->limits_output_soft_ms > c->limits_output_hard_ms
         ? "output_soft_ms must not be over output_hard_ms"
         : NULL;
@@ -370,8 +399,9 @@ static size_t value_bytes(const struct conf_key *k)
 void conf_restart_keys(const struct conf *a, const struct conf *b, char *ret, size_t n)
 {
     static const char fixed[] =
-        " socket socket_mode socket_group control_socket workers realtime_priority batch "
-        "max_streams max_connections format journal_socket client_lines_per_s ";
+        " socket socket_mode socket_group control_socket listen health_listen workers "
+        "realtime_priority batch max_streams max_connections format journal_socket "
+        "client_lines_per_s ";
     ret[0] = '\0';
     for (size_t i = 0; i < N_KEYS; i++) {
         char word[64];

@@ -24,6 +24,15 @@
       "Real-time priority (SCHED_FIFO) of the compute threads, where it is allowed; 0 = none.")    \
     X(daemon, batch, INT, "32", 1, 32,                                                             \
       "Most streams of a model that run together when they are due together.")                     \
+    X(http, listen, STR, "", 0, 107,                                                               \
+      "Where GET /metrics, /health, /health/live and /health/ready are answered, beside sockets "  \
+      "passed under the name metrics: 127.0.0.1:9464, [::1]:9464 or a path; empty = nowhere.")     \
+    X(http, health_listen, STR, "", 0, 107,                                                        \
+      "The same without /metrics (name health). It has places of its own: at a path that only a "  \
+      "balancer may open, nobody else can take them.")                                             \
+    X(http, socket_mode, MODE, "0660", 0, 0777, "Permissions of either where it is a path.")       \
+    X(http, socket_group, STR, "", 0, 64,                                                          \
+      "Group of either where it is a path; empty = the daemon's own.")                             \
     X(models, model_path, STR,                                                                     \
       "/usr/local/share/rill/models:/usr/share/rill/models:/var/lib/rill/models", 0, 511,          \
       "Folders that hold model folders, with : between. Built-in models need none.")               \

@@ -74,17 +74,17 @@ static void pins_check(struct checking *k)
     }
 }
 
-static void group_check(struct checking *k)
+static void group_check(struct checking *k, const char *key, const char *group)
 {
-    const char *group = k->conf->daemon_socket_group;
     if (*group && !getgrnam(group))
-        fault_tell(k, "daemon.socket_group", group, "there is no such group");
+        fault_tell(k, key, group, "there is no such group");
 }
 
 bool conf_check(const struct conf *c, void (*tell)(char *words))
 {
     struct checking k = { .conf = c, .tell = tell, .good = true, .key = "models.default_model" };
-    group_check(&k);
+    group_check(&k, "daemon.socket_group", c->daemon_socket_group);
+    group_check(&k, "http.socket_group", c->http_socket_group);
     folders_check(&k);
     name_check(&k, c->models_default_model);
     k.key = "models.preload";

@@ -10,6 +10,7 @@
 #include "daemon/notify.h"
 #include "daemon/pcm.h"
 #include "daemon/registry.h"
+#include "daemon/sockets.h"
 #include "daemon/worker.h"
 #include "daemon/worst.h"
 #include "rilld.pb-c.h"
@@ -93,19 +94,23 @@ struct listener {
     int fd;
     bool is_control, open;
     bool paused, failing;           /* until the next tick; since accept failed */
-    char path[108];                 /* to unlink; "" if passed to us */
-    char name[112];                 /* for the log; a passed one's is its own, not the setting */
-    int lock_fd;
+    char name[SOCKET_NAME_BYTES];   /* for the log */
+    struct own_socket own;
 };
 
-#define HTTP_LISTENERS 4
+#define HTTP_LISTENERS 8
 struct http_conn;
 
+/* Each has places of its own, so that who fills one keeps nobody out of another. */
 struct http_listener {
     uv_poll_t poll;
     struct daemon *daemon;
     int fd;
-    bool paused;                    /* there was no descriptor; the tick tries again */
+    struct own_socket own;
+    bool health_alone;              /* it does not give the figures */
+    bool paused;                    /* until the next tick */
+    struct http_conn *conns;        /* who gives way first stands first */
+    unsigned n_conns, n_accepted;   /* accepted: since the last tick */
 };
 
 struct daemon {
@@ -131,8 +136,9 @@ struct daemon {
     unsigned n_listeners;
     int spare_fd;                   /* to turn clients away where there is no other; -1 = none */
     struct http_listener http[HTTP_LISTENERS];
-    unsigned n_http, n_http_conns;
-    struct http_conn *http_conns;
+    unsigned n_http;
+    size_t http_answer_bytes;       /* of answers that are not sent yet */
+    uint64_t http_evicted;          /* connections that gave way */
     struct conn *conns;
     struct session *sessions;
     struct topic *topics;
@@ -296,8 +302,12 @@ void metrics_reply(struct conn *c, uint32_t req);
 void worst_reply(struct conn *c, uint32_t req, const char *model, bool profile);
 
 /* --- http_serve.c --- */
-bool http_listen(struct daemon *d, int fd);             /* takes fd */
+/* takes fd */
+bool http_passed(struct daemon *d, int fd, bool health_alone, char *err, size_t n);
+bool http_start(struct daemon *d, char *err, size_t n);     /* where the settings say */
 void http_tick(struct daemon *d, uint64_t now_us);
+void http_stood_still(struct daemon *d, uint64_t us);
+bool http_give_way(struct daemon *d);       /* closes a connection for its descriptor, if any */
 void http_close(struct daemon *d); /* last of all: a daemon that drains says so */
 
 /* --- listen.c --- */

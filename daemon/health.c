@@ -88,6 +88,11 @@ enum health_state health_state(const struct daemon *d)
                            : HEALTH_OK;
 }
 
+bool health_is_live(const struct daemon *d)
+{
+    return health_state(d) != HEALTH_STUCK;
+}
+
 const char *health_state_name(enum health_state s)
 {
     static const char *const names[] = { "", "ok", "draining", "stuck", "starting" };

@@ -38,6 +38,8 @@ void health_look(struct daemon *d, uint64_t now_us);
 
 enum health_state { HEALTH_OK = 1, HEALTH_DRAINING, HEALTH_STUCK, HEALTH_STARTING };
 enum health_state health_state(const struct daemon *d);
+/* Whether keeping the process makes sense: it may be starting or draining. */
+bool health_is_live(const struct daemon *d);
 const char *health_state_name(enum health_state s);
 const char *health_reason(const struct daemon *d);      /* "" while it is well */
 /* since it was last well; 0: now */

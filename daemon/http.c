@@ -59,7 +59,10 @@ static struct piece word_next(struct piece *p)
 static int line_decide(struct piece line, enum http_page *ret_page)
 {
     static const struct { const char *path; enum http_page page; } pages[] = {
-        { "/metrics", HTTP_METRICS }, { "/health", HTTP_HEALTH },
+        { "/metrics", HTTP_METRICS },
+        { "/health", HTTP_READY },
+        { "/health/ready", HTTP_READY },
+        { "/health/live", HTTP_LIVE },
     };
     if (!is_text(line))
         return 400;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* http.h - what to answer to an HTTP request: GET of two pages and nothing else. http_decide is a
+/* http.h - what to answer to an HTTP request: GET of a few pages and nothing else. http_decide is a
  * pure function of the bytes that came; http_serve.c moves them. */
 #ifndef RILLD_HTTP_H
 #define RILLD_HTTP_H
@@ -9,7 +9,8 @@
 
 #define HTTP_REQUEST_BYTES 1024         /* request line and headers; more is answered with 431 */
 
-enum http_page { HTTP_NONE, HTTP_METRICS, HTTP_HEALTH };
+/* READY: whether new streams should come here. LIVE: whether the process is worth keeping. */
+enum http_page { HTTP_NONE, HTTP_METRICS, HTTP_READY, HTTP_LIVE };
 
 struct http_decision {
     int status; /* 0: more bytes are needed; 200: give the page; otherwise an error of that number

@@ -121,6 +121,7 @@ static void stood_still(struct daemon *d, uint64_t us)
     for (struct session *s = d->sessions; s; s = s->next)
         s->audio_us += us;
     topics_stood_still(d, us);
+    http_stood_still(d, us);
 }
 
 static void on_tick(uv_timer_t *t)

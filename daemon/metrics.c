@@ -121,6 +121,11 @@ static void put_opened(struct text *t, struct daemon *d, const struct family *f)
     count_put(t, f, NULL, NULL, d->streams_opened);
 }
 
+static void put_http_evicted(struct text *t, struct daemon *d, const struct family *f)
+{
+    count_put(t, f, NULL, NULL, d->http_evicted);
+}
+
 /* A value of an enumeration as a label: its name in lower case, less `prefix` bytes. */
 static void enum_put(struct text *t, const struct family *f, const ProtobufCEnumDescriptor *e,
                      const char *key, size_t prefix, const uint64_t *counts, bool is_us)
@@ -416,6 +421,8 @@ static const struct family families[] = {
       COUNTER, put_misses },
     { "rill_gap_seconds", "seconds", "Audio that was told in gaps, by reason.", COUNTER, put_gaps },
     { "rill_protocol_errors", NULL, "Errors that were sent, by code.", COUNTER, put_errors },
+    { "rill_http_evicted", NULL, "HTTP connections that gave way to newer ones.", COUNTER,
+      put_http_evicted },
     { "rill_log_lines_lost", NULL, "Lines that a flood or a full pipe kept out of the log.",
       COUNTER, put_log_lost },
     { "rill_memory_bytes", "bytes", "Memory of connections, of streams, of topics' histories.",

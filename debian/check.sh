@@ -58,8 +58,8 @@ good "a wrong setting is found" inside "mkdir -p /etc/rilld/conf.d; echo nonsens
     rm -r /etc/rilld/conf.d; exit \$s"
 good "the group of clients" inside "getent group rills"
 good "units are enabled" inside "ls /etc/systemd/system/sockets.target.wants/rilld.socket /etc/systemd/system/multi-user.target.wants/rilld.service"
-good "the metrics listener is not" inside "! ls /etc/systemd/system/*.wants/rilld-metrics.socket"
-good "units verify" inside "systemd-analyze verify --man=no rilld.service rilld.socket rilld-control.socket rilld-metrics.socket"
+good "those of HTTP are not" inside "! ls /etc/systemd/system/*.wants | grep -E 'rilld-(metrics|health)'"
+good "units verify" inside "systemd-analyze verify --man=no rilld.service rilld.socket rilld-control.socket rilld-metrics.socket rilld-health.socket"
 good "a recording, in the tool's process" inside "rill denoise /tmp/noisy.wav /tmp/a.wav"
 good "and through the daemon, the same bits" inside "mkdir -p /run/rilld; rilld 2>/tmp/rilld.log & p=\$!
     for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -S /run/rilld/rilld.sock ] && break; sleep 0.5; done

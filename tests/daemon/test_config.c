@@ -83,6 +83,21 @@ static void test_mistakes(void)
              "rilld.conf:", "the same path");
     test_bad("[limits]\noutput_soft_ms = 5000\noutput_hard_ms = 1000\n",
              "rilld.conf:", "output_soft_ms must not be over");
+    static const char *const nowhere[] = {
+        "9464",          ":9464",            "127.0.0.1",    "127.0.0.1:",
+        "127.0.0.1:-1",  "127.0.0.1:65536",  "localhost:80", "::1:9464",
+        "127.0.0.1:80x", "[127.0.0.1]:80",   "[::1]",        "[::1]9464",
+        "1.2.3.4.5:80",  "127.0.0.1:000080", "[]:1",         "@name",
+    };
+    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
+        char line[80];
+        snprintf(line, sizeof line, "[http]\nlisten = %s\n", nowhere[i]);
+        test_bad(line, "rilld.conf:2:", "must be a path (with a / in it), or a numeric address");
+    }
+    test_good("[http]\nlisten = 127.0.0.1:9464\nhealth_listen = [::1]:0\n");
+    test_good("[http]\nlisten = ./x\nhealth_listen = /tmp/y:80\n");
+    test_bad("[http]\nlisten = /tmp/x\nhealth_listen = /tmp/x\n", "rilld.conf:", "are one socket");
+    test_bad("[daemon]\nsocket = /tmp/x\n[http]\nlisten = /tmp/x\n", "rilld.conf:", "one socket");
     test_bad("[daemon]\nthis is nothing\n", "rilld.conf:2:", "neither");
     test_bad("workers = 1\n", "rilld.conf:1:", "is no section");
     char text[512];
@@ -159,6 +174,8 @@ static void test_named(void)
     test_names("[daemon]\nsocket_group = no-such-group-here\n",
                "daemon.socket_group: 'no-such-group-here': there is no such group");
     test_names("[daemon]\nsocket_group = root\n", "");
+    test_names("[http]\nsocket_group = no-such-group-here\n",
+               "http.socket_group: 'no-such-group-here': there is no such group");
     test_names("[models]\npins = /nonexistent/pins\n", "models.pins: /nonexistent/pins: No such");
     memset(hex, 'a', 64);
     hex[64] = '\0';

@@ -69,7 +69,10 @@ static void test_hang(void)
     struct daemon d;
     daemon_make(&d, 0);
     look_for(&d, 5000000);
-    CHECK(health_state(&d) == HEALTH_OK && !*health_reason(&d));
+    CHECK(health_state(&d) == HEALTH_OK && !*health_reason(&d) && health_is_live(&d));
+    d.preloads_left = 1;
+    CHECK(health_state(&d) == HEALTH_STARTING && health_is_live(&d));
+    d.preloads_left = 0;
     atomic_store(&workers[1].sleeping, false);
     look_for(&d, 1900000);
     CHECK(health_state(&d) == HEALTH_OK);
@@ -78,10 +81,10 @@ static void test_hang(void)
           health_reason(&d));
     CHECK(health_silent_us(&d, 1) > 2000000 && health_silent_us(&d, 0) == 0);
     d.draining = true;
-    CHECK(health_state(&d) == HEALTH_STUCK);            /* it matters more */
+    CHECK(health_state(&d) == HEALTH_STUCK && !health_is_live(&d));     /* it matters more */
     atomic_fetch_add(&workers[1].beat, 1);
     look_for(&d, 100000);
-    CHECK(health_state(&d) == HEALTH_DRAINING && n_lines == 2);
+    CHECK(health_state(&d) == HEALTH_DRAINING && health_is_live(&d) && n_lines == 2);
     /* A busy thread that goes on. */
     for (int i = 0; i < 50; i++) {
         atomic_fetch_add(&workers[1].beat, 1);

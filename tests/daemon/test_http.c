@@ -12,7 +12,9 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- the decision ---- */
@@ -23,8 +25,12 @@ static const struct { const char *request; int status; enum http_page page; bool
     { "GET /metrics HTTP/1.0\r\n\r\n", 200, HTTP_METRICS, false },
     { "GET /metrics?x=1 HTTP/1.1\r\nAccept: text/plain;q=0.5, " OPEN_TYPE ";version=1.0.0\r\n\r\n",
       200, HTTP_METRICS, true },
-    { "GET /health HTTP/1.1\r\nACCEPT:*/*\r\n\r\n", 200, HTTP_HEALTH, false },
-    { "GET /health HTTP/1.1\r\nX-Accept: " OPEN_TYPE "\r\n\r\n", 200, HTTP_HEALTH, false },
+    { "GET /health HTTP/1.1\r\nACCEPT:*/*\r\n\r\n", 200, HTTP_READY, false },
+    { "GET /health HTTP/1.1\r\nX-Accept: " OPEN_TYPE "\r\n\r\n", 200, HTTP_READY, false },
+    { "GET /health/ready HTTP/1.1\r\n\r\n", 200, HTTP_READY, false },
+    { "GET /health/live?x HTTP/1.1\r\n\r\n", 200, HTTP_LIVE, false },
+    { "GET /health/ HTTP/1.1\r\n\r\n", 404, HTTP_NONE, false },
+    { "GET /health/lives HTTP/1.1\r\n\r\n", 404, HTTP_NONE, false },
     { "GET / HTTP/1.1\r\n\r\n", 404, HTTP_NONE, false },
     { "GET /healthy HTTP/1.1\r\n\r\n", 404, HTTP_NONE, false },
     { "GET /../metrics HTTP/1.1\r\n\r\n", 404, HTTP_NONE, false },
@@ -160,13 +166,18 @@ static const char *answer_read(int fd, int timeout_ms)
     }
 }
 
-static const char *ask(const char *request)
+/* Takes fd. */
+static const char *ask_on(int fd, const char *request)
 {
-    int fd = http_connect();
     raw_send(fd, request, strlen(request));
     const char *a = answer_read(fd, 10000);
     close(fd);
     return a;
+}
+
+static const char *ask(const char *request)
+{
+    return ask_on(http_connect(), request);
 }
 
 static bool is_status(const char *answer, int status)
@@ -176,6 +187,20 @@ static bool is_status(const char *answer, int status)
         return true;
     printf("answer: %.200s\n", answer);
     return false;
+}
+
+/* One that is passed for health gives no figures. */
+static void test_health_socket(void)
+{
+    struct rig r;
+    port = 0;
+    int fd = passed_listen(&port);
+    rig_dir(&r);
+    rig_conf(&r, "");
+    CHECK(passed_start_as(&r, fd, "health"));
+    CHECK(is_status(ask("GET /health/ready HTTP/1.1\r\n\r\n"), 200));
+    CHECK(is_status(ask("GET /metrics HTTP/1.1\r\n\r\n"), 404));
+    CHECK(rig_stop(&r) == 0);
 }
 
 static const char *body_of(const char *answer)
@@ -224,7 +249,7 @@ static void test_pages(void)
     CHECK(rig_stop(&r) == 0);
 }
 
-/* Connections that say nothing take places for a while, and nobody else's. */
+/* Connections that say nothing are told so, and take places of nobody else's. */
 static void test_idle(void)
 {
     struct rig r;
@@ -235,21 +260,132 @@ static void test_idle(void)
     struct rill_client *c = NULL;
     CHECK(rill_client_connect(&c, r.sock, "beside", 10000) == 0 && rill_client_ping(c, NULL) == 0);
     rill_client_free(c);
-    unsigned n_told = 0, n_closed = 0;
     for (int i = 0; i < 40; i++) {
-        const char *a = answer_read(fds[i], 20000);
-        n_told += strstr(a, " 408 ") != NULL;
-        n_closed += !*a;
-    }
-    CHECK(n_told >= 1 && n_told <= 16 && n_told + n_closed == 40, "%u told, %u closed", n_told,
-          n_closed);
-    for (int i = 0; i < 40; i++)
+        CHECK(is_status(answer_read(fds[i], 20000), 408), "%d", i);
         close(fds[i]);
-    const char *a = "";                 /* once the daemon has seen that they are gone */
-    for (uint64_t end = now_ms() + 20000; !strstr(a, " 200 ") && now_ms() < end; usleep(10000))
-        a = ask("GET /health HTTP/1.1\r\n\r\n");
-    CHECK(is_status(a, 200));
+    }
+    CHECK(is_status(ask("GET /health HTTP/1.1\r\n\r\n"), 200));
     CHECK(rig_stop(&r) == 0);
+}
+
+/* ---- more than there are places for ---- */
+
+#define CROWD 700
+static int crowd[CROWD];
+
+/* Each says `words` and reads nothing. */
+static void crowd_come(const char *words)
+{
+    int bytes = 1024;
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = http_connect();
+        setsockopt(crowd[i], SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+        raw_send(crowd[i], words, strlen(words));
+    }
+}
+
+static void crowd_go(void)
+{
+    for (int i = 0; i < CROWD; i++)
+        close(crowd[i]);
+}
+
+static void checks_are_answered(const char *words)
+{
+    for (int i = 0; i < 20; i++)
+        CHECK(is_status(ask("GET /health HTTP/1.1\r\n\r\n"), 200), "'%s', check %d", words, i);
+}
+
+/* Whatever those who came before left half done, whoever asks is answered. */
+static void test_crowd(void)
+{
+    static const char *const words[] = { "", "GET /hea", "GET /health HTTP/1.1\r\n\r\n",
+                                         "GET /metrics HTTP/1.1\r\n\r\n" };
+    struct rig r;
+    start_with_socket(&r, "");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        crowd_come(words[i]);
+        checks_are_answered(words[i]);
+        if (i < 2)                      /* the newest has not given way */
+            CHECK(is_status(answer_read(crowd[CROWD - 1], 20000), 408));
+        crowd_go();
+    }
+    const char *a = ask("GET /metrics HTTP/1.1\r\nAccept: " OPEN_TYPE "\r\n\r\n");
+    CHECK(om_parse(&om, body_of(a)), "%s", om.error);
+    CHECK(om_value(&om, "rill_http_evicted_total", "") > 0);
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* They take the descriptors that are left, and give them back to clients. */
+static void test_descriptors(void)
+{
+    struct rig r;
+    start_with_socket(&r, "");
+    CHECK(prlimit(r.pid, RLIMIT_NOFILE, &(struct rlimit) { 64, 64 }, NULL) == 0);
+    crowd_come("GET /hea");
+    checks_are_answered("GET /hea");
+    struct rill_client *c = NULL;
+    CHECK(rill_client_connect(&c, r.sock, "beside", 10000) == 0 && rill_client_ping(c, NULL) == 0,
+          "%s", rill_client_error(c));
+    rill_client_free(c);
+    crowd_go();
+    CHECK(rig_stop(&r) == 0);
+}
+
+/* ---- where the settings say ---- */
+
+static int path_connect(const struct rig *r)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/health.sock", r->dir);
+    int fd = raw_connect(path);
+    if (fd < 0)
+        give_up("%s: %s", path, strerror(errno));
+    return fd;
+}
+
+static const char *ask_path(const struct rig *r, const char *request)
+{
+    return ask_on(path_connect(r), request);
+}
+
+static void start_with_settings(struct rig *r)
+{
+    char more[300];
+    rig_dir(r);
+    snprintf(more, sizeof more,
+             "[http]\nlisten = 127.0.0.1:0\nhealth_listen = %s/health.sock\nsocket_mode = 0600",
+             r->dir);
+    rig_conf(r, more);
+    char *argv[] = { getenv("RILLD"), (char *) (uintptr_t) "-c", r->conf, NULL };
+    rig_spawn(r, argv);
+    CHECK(rig_wait_ready(r));
+    const char *at = strstr(rig_log(r), "HTTP at 127.0.0.1:");
+    port = at ? atoi(at + strlen("HTTP at 127.0.0.1:")) : 0;
+    CHECK(port > 0, "%s", rig_log(r));
+}
+
+static void test_settings(void)
+{
+    struct rig r;
+    struct stat st;
+    char path[128];
+    start_with_settings(&r);
+    CHECK(is_status(ask("GET /metrics HTTP/1.1\r\n\r\n"), 200));
+    CHECK(is_status(ask("GET /health/live HTTP/1.1\r\n\r\n"), 200));
+    CHECK(is_status(ask_path(&r, "GET /health HTTP/1.1\r\n\r\n"), 200));
+    CHECK(is_status(ask_path(&r, "GET /health/live HTTP/1.1\r\n\r\n"), 200));
+    CHECK(is_status(ask_path(&r, "GET /metrics HTTP/1.1\r\n\r\n"), 404));
+    snprintf(path, sizeof path, "%s/health.sock", r.dir);
+    CHECK(stat(path, &st) == 0 && S_ISSOCK(st.st_mode) && (st.st_mode & 0777) == 0600);
+    /* Whoever fills the other takes none of its places. */
+    crowd_come("GET /hea");
+    const char *a = ask_path(&r, "GET /health HTTP/1.1\r\n\r\n");
+    CHECK(is_status(a, 200), "%s", a);
+    crowd_go();
+    kill(r.pid, SIGTERM);
+    CHECK(rig_wait(&r, 10000) == 0 && stat(path, &st) < 0 && errno == ENOENT);
+    rig_clean(&r);
 }
 
 static void test_unwell(void)
@@ -265,6 +401,8 @@ static void test_unwell(void)
     CHECK(rig_log_has(&r, "does not advance", 20000));
     const char *a = ask("GET /health HTTP/1.1\r\n\r\n");
     CHECK(is_status(a, 503) && strstr(body_of(a), "stuck: compute thread"), "%s", a);
+    a = ask("GET /health/live HTTP/1.1\r\n\r\n");
+    CHECK(is_status(a, 503) && strstr(body_of(a), "stuck: compute thread"), "%s", a);
     rig_let_go(&r);
     CHECK(rig_log_has(&r, "advance again", 20000));
     CHECK(is_status(ask("GET /health HTTP/1.1\r\n\r\n"), 200));
@@ -273,6 +411,8 @@ static void test_unwell(void)
     CHECK(rig_log_has(&r, "draining", 20000));
     a = ask("GET /health HTTP/1.1\r\n\r\n");
     CHECK(is_status(a, 503) && strstr(body_of(a), "draining"), "%s", a);
+    CHECK(is_status(ask("GET /health/ready HTTP/1.1\r\n\r\n"), 503));
+    CHECK(is_status(ask("GET /health/live HTTP/1.1\r\n\r\n"), 200), "it is well, and ends");
     CHECK(rill_client_finish(c, 1, NULL) == 0, "%s", rill_client_error(c));
     rill_client_free(c);
     CHECK(rig_wait(&r, 10000) == 0);
@@ -285,8 +425,12 @@ int main(void)
     test_decision();
     test_random();
     test_data_socket();
+    test_health_socket();
     test_pages();
     test_idle();
+    test_crowd();
+    test_descriptors();
+    test_settings();
     test_unwell();
     return check_end();
 }

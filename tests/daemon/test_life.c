@@ -447,7 +447,7 @@ static void test_units(void)
     CHECK(units_copy(r.dir) == 0);
     snprintf(cmd, sizeof cmd,
              "cd '%s' && systemd-analyze verify --man=no ./rilld.service ./rilld.socket "
-             "./rilld-control.socket"
+             "./rilld-control.socket ./rilld-metrics.socket ./rilld-health.socket"
              " > verify 2>&1; rc=$?; cat verify; [ $rc = 0 ] && ! grep -q rilld verify",
              r.dir);
     CHECK(system(cmd) == 0);

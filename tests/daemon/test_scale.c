@@ -2,7 +2,7 @@
 /* Two daemons behind HAProxy as docs/scale.md sets it up: streams are spread, stay where they
  * began, and a daemon that drains ends them whole while new ones go to the other. HAPROXY names the
  * program, HAPROXY_CONF its settings. */
-#include "tests/daemon/passed.h"
+#include "tests/daemon/harness.h"
 
 #include <math.h>
 #include <signal.h>
@@ -13,7 +13,6 @@
 #define N_SAMPLES 16000
 
 static struct rig daemons[2], proxy;
-static int ports[2];
 static char front[128];
 static float samples[N_SAMPLES];
 static const struct rill_client_open how = { .in = { 16000, 1, RILL_CLIENT_F32 },
@@ -26,27 +25,19 @@ static const struct rill_client_open how = { .in = { 16000, 1, RILL_CLIENT_F32 }
 static void daemon_prepare(int i)
 {
     static const char *const names[] = { "one", "two" };
+    char more[200];
     rig_dir(&daemons[i]);
     snprintf(daemons[i].sock, sizeof daemons[i].sock, "%s/%s.sock", proxy.dir, names[i]);
-    rig_conf(&daemons[i], "[limits]\ndrain_grace_ms = 60000");
+    snprintf(more, sizeof more,
+             "[limits]\ndrain_grace_ms = 60000\n[http]\nhealth_listen = %s/%s.health", proxy.dir,
+             names[i]);
+    rig_conf(&daemons[i], more);
 }
 
 static bool daemon_up(int i)
 {
-    return passed_start(&daemons[i], passed_listen(&ports[i]));
-}
-
-static void proxy_env(void)
-{
-    static const char *const addr[] = { "ONE_ADDR", "TWO_ADDR" },
-                             *const port[] = { "ONE_PORT", "TWO_PORT" };
-    setenv("RILL_RUN", proxy.dir, 1);
-    for (int i = 0; i < 2; i++) {
-        char text[16];
-        snprintf(text, sizeof text, "%d", ports[i]);
-        setenv(addr[i], "127.0.0.1", 1);
-        setenv(port[i], text, 1);
-    }
+    char *argv[] = { getenv("RILLD"), (char *) (uintptr_t) "-c", daemons[i].conf, NULL };
+    return rig_spawn(&daemons[i], argv) && rig_wait_ready(&daemons[i]);
 }
 
 /* What HAProxy says about a server, such as "UP"; "" if it does not answer. */
@@ -91,7 +82,7 @@ static bool all_start(void)
         if (!daemon_up(i))
             return false;
     }
-    proxy_env();
+    setenv("RILL_RUN", proxy.dir, 1);
     return rig_spawn(&proxy, argv) && proxy_wait("one", "UP") && proxy_wait("two", "UP");
 }
 
