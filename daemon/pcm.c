@@ -3,7 +3,10 @@
 #include "rilld.pb-c.h"
 
 #include <math.h>
+#include <rill.h>
 #include <string.h>
+
+#define BLOCK_FRAMES 256
 
 static float get_s16(const uint8_t *p)
 {
@@ -34,52 +37,16 @@ static float get_f32(const uint8_t *p)
     return x;
 }
 
-static int64_t limit(double x, double scale)
-{
-    double v = x * scale;
-    if (v >= scale - 1)
-        return (int64_t) scale - 1;
-    return v <= -scale ? -(int64_t) scale : (int64_t) llrint(v);
-}
-
-static void put_bytes(uint8_t *p, uint64_t v, int n)
-{
-    for (int i = 0; i < n; i++)
-        p[i] = (uint8_t) (v >> (8 * i));
-}
-
-static void put_s16(uint8_t *p, float x)
-{
-    put_bytes(p, (uint64_t) limit((double) x, 0x1p15), 2);
-}
-
-static void put_s24(uint8_t *p, float x)
-{
-    put_bytes(p, (uint64_t) limit((double) x, 0x1p23), 3);
-}
-
-static void put_s32(uint8_t *p, float x)
-{
-    put_bytes(p, (uint64_t) limit((double) x, 0x1p31), 4);
-}
-
-static void put_f32(uint8_t *p, float x)
-{
-    uint32_t u;
-    memcpy(&u, &x, 4);
-    put_bytes(p, u, 4);
-}
-
 static const struct {
     const char *name;
     size_t bytes;
     float (*get)(const uint8_t *p);
-    void (*put)(uint8_t *p, float x);
+    bool whole;                     /* whole numbers, not floats */
 } encodings[] = {
-    [RILL__ENC__ENC_S16LE] = { "s16", 2, get_s16, put_s16 },
-    [RILL__ENC__ENC_S24LE3] = { "s24", 3, get_s24, put_s24 },
-    [RILL__ENC__ENC_S32LE] = { "s32", 4, get_s32, put_s32 },
-    [RILL__ENC__ENC_F32LE] = { "f32", 4, get_f32, put_f32 },
+    [RILL__ENC__ENC_S16LE] = { "s16", 2, get_s16, true },
+    [RILL__ENC__ENC_S24LE3] = { "s24", 3, get_s24, true },
+    [RILL__ENC__ENC_S32LE] = { "s32", 4, get_s32, true },
+    [RILL__ENC__ENC_F32LE] = { "f32", 4, get_f32, false },
 };
 
 bool pcm_valid(const struct pcm *p)
@@ -117,12 +84,27 @@ size_t pcm_decode(const struct pcm *p, const uint8_t *from, size_t n_frames, flo
     return n_bad;
 }
 
+static uint8_t *bytes_put(uint8_t *to, uint32_t v, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        *to++ = (uint8_t) (v >> (8 * i));
+    return to;
+}
+
 void pcm_encode(const struct pcm *p, const float *from, size_t n_frames, uint8_t *to)
 {
-    size_t bytes = encodings[p->enc].bytes;
-    for (size_t i = 0; i < n_frames; i++)
-        for (uint32_t c = 0; c < p->channels; c++, to += bytes)
-            encodings[p->enc].put(to, from[i]);
+    size_t bytes = encodings[p->enc].bytes, n;
+    int32_t v[BLOCK_FRAMES];
+    for (; n_frames; from += n, n_frames -= n) {
+        n = n_frames < BLOCK_FRAMES ? n_frames : BLOCK_FRAMES;
+        if (encodings[p->enc].whole)
+            rill_samples_round(from, n, (unsigned) bytes * 8, v);
+        else
+            memcpy(v, from, n * sizeof *v);
+        for (size_t i = 0; i < n; i++)
+            for (uint32_t c = 0; c < p->channels; c++)
+                to = bytes_put(to, (uint32_t) v[i], bytes);
+    }
 }
 
 const char *pcm_container_name(const uint8_t *bytes, size_t n)

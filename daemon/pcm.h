@@ -23,7 +23,7 @@ const char *pcm_enc_name(int enc);
 /* Mean of the channels. Values that are not finite become 0; returns how many there were. */
 size_t pcm_decode(const struct pcm *p, const uint8_t *from, size_t n_frames, float *to);
 
-/* The same sample in every channel, rounded to nearest and limited to the range of the format. */
+/* The same sample in every channel, in whole numbers as rill_samples_round makes them. */
 void pcm_encode(const struct pcm *p, const float *from, size_t n_frames, uint8_t *to);
 
 /* Name of the container whose first bytes these are, or NULL. */

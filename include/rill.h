@@ -255,6 +255,10 @@ RILL_API void         rill_thread_prepare(void);
 /* Step times since init, in plan order, if the plan was made with profile; returns how many. */
 RILL_API unsigned     rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned cap);
 
+/* n samples as whole numbers of `bits` (2 to 32): +-1 is full scale, what is beyond it is limited,
+ * NaN is 0, and halves go to the even neighbour. As rilld and the tools do it. Real-time safe. */
+RILL_API void         rill_samples_round(const float *x, size_t n, unsigned bits, int32_t *ret);
+
 /* --- sinks -------------------------------------------------------------------------------- */
 
 /* A sink reads the frames of one output port, in order and without gaps, and says what they mean:

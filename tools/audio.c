@@ -4,7 +4,6 @@
 #include "tools/tool.h"
 
 #include <speex/speex_resampler.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,6 +11,7 @@
 #define RESAMPLE_QUALITY 7
 #define FRAMES_MAX ((sf_count_t) 1 << 31)
 #define CHANNELS_MAX 64
+#define BLOCK_SAMPLES 1024
 
 static bool is_allowed(int format)
 {
@@ -76,9 +76,25 @@ rill_status audio_create(SNDFILE **ret, const char *path, int rate_hz, int chann
     SNDFILE *f = sf_open(path, SFM_WRITE, &info);
     if (!f)
         return err_set(reterr, RILL_IO, "'%.300s': %s", path, sf_strerror(NULL));
-    sf_command(f, SFC_SET_CLIPPING, NULL, SF_TRUE);
     *ret = f;
     return RILL_OK;
+}
+
+bool audio_write(SNDFILE *f, const float *x, size_t n_frames, int channels)
+{
+    int32_t v[BLOCK_SAMPLES];
+    short s[BLOCK_SAMPLES];
+    size_t left = n_frames * (size_t) channels, most = sizeof s / sizeof *s;
+    most -= most % (size_t) channels;
+    for (size_t n; left; x += n, left -= n) {
+        n = left < most ? left : most;
+        rill_samples_round(x, n, 16, v);
+        for (size_t i = 0; i < n; i++)
+            s[i] = (short) v[i];
+        if (sf_write_short(f, s, (sf_count_t) n) != (sf_count_t) n)
+            return false;
+    }
+    return true;
 }
 
 static rill_status samples_read(SNDFILE *f, const SF_INFO *info, float **ret, size_t *ret_n,

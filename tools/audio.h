@@ -5,14 +5,17 @@
 #include "rill.h"
 
 #include <sndfile.h>
+#include <stdbool.h>
 
 /* Opens a WAV or FLAC file of one sample or more that is as long as its header says. Close with
  * sf_close. */
 rill_status audio_open(SNDFILE **ret, SF_INFO *ret_info, const char *path, rill_error *reterr);
 
-/* Creates a 16-bit file, WAV or FLAC by its suffix; values over full scale are clipped. */
+/* Creates a 16-bit file, WAV or FLAC by its suffix. */
 rill_status audio_create(SNDFILE **ret, const char *path, int rate_hz, int channels,
                          rill_error *reterr);
+/* Rounds as rill_samples_round does; false: not all were written. */
+bool audio_write(SNDFILE *f, const float *x, size_t n_frames, int channels);
 
 /* All of a file as mono f32 at its own rate, which must be rate_hz (0: any from 8000 to 192000).
  * *ret is malloc'd. */

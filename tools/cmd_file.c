@@ -195,11 +195,11 @@ static void report(struct job *j, const char *in, const char *out, const float *
 
 /* ---- denoise ---- */
 
-static rill_status audio_write(struct job *j, const char *path, const float *x, size_t n)
+static rill_status file_write(struct job *j, const char *path, const float *x, size_t n)
 {
     SNDFILE *f;
     TRY(audio_create(&f, path, j->file_rate, 1, &j->err));
-    bool ok = sf_writef_float(f, x, (sf_count_t) n) == (sf_count_t) n;
+    bool ok = audio_write(f, x, n, 1);
     return sf_close(f) || !ok ? err_set(&j->err, RILL_IO, "'%.300s' could not be written", path)
                               : RILL_OK;
 }
@@ -216,7 +216,7 @@ static rill_status denoise(struct job *j, const char *model, const char *in, con
                                (unsigned) j->file_rate, &n);
     if (!j->keep_delay && n > j->file_samples)      /* both ways round up */
         n = j->file_samples;
-    rill_status s = audio_write(j, out, y, n);
+    rill_status s = file_write(j, out, y, n);
     if (s == RILL_OK)
         report(j, in, out, j->y + skip, have);
     free(y);

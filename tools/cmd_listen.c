@@ -62,7 +62,7 @@ static void event_print(const struct listen *l, uint64_t pos, const char *kind, 
 static void samples_write(struct listen *l, const void *x, size_t n)
 {
     if (l->file)
-        l->failed |= sf_writef_float(l->file, x, (sf_count_t) n) != (sf_count_t) n;
+        l->failed |= !audio_write(l->file, x, n, 1);
     else if (l->out)
         l->failed |= fwrite(x, sizeof(int16_t), n, stdout) != n || fflush(stdout) != 0;
     l->n_samples += n;

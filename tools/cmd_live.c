@@ -177,7 +177,7 @@ static void on_audio(void *arg, const float *y, size_t n)
         size_t k = n - at < PIECE_SAMPLES ? n - at : PIECE_SAMPLES;
         size_t m = resample(l->up, y + at, k, at_device, sizeof at_device / sizeof *at_device);
         if (l->file)
-            sf_writef_float(l->file, at_device, (sf_count_t) m);
+            audio_write(l->file, at_device, m, 1);
         if (l->speaker)
             ring_write(&l->to_speaker, at_device, m);
     }

@@ -44,7 +44,7 @@ static void on_audio(void *arg, const struct rill_client_audio *a)
     struct stream *s = arg;
     size_t channels = (size_t) s->info.channels, frames = a->bytes / sizeof(float) / channels;
     const float *x = a->pcm;
-    if (s->out && sf_writef_float(s->out, x, (sf_count_t) frames) != (sf_count_t) frames)
+    if (s->out && !audio_write(s->out, x, frames, s->info.channels))
         s->failed = true;
     for (size_t i = 0; s->said && i < frames && s->n_said < s->cap; i++)
         s->said[s->n_said++] = x[i * channels];

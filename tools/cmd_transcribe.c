@@ -140,7 +140,7 @@ static void on_audio(void *arg, const float *y, size_t n)
     s->audio_skip -= skip;
     n = n - skip < s->audio_left ? n - skip : s->audio_left;
     s->audio_left -= n;
-    if (s->audio && n && sf_writef_float(s->audio, y + skip, (sf_count_t) n) != (sf_count_t) n)
+    if (s->audio && n && !audio_write(s->audio, y + skip, n, 1))
         s->audio_failed = true;
 }
 

@@ -47,6 +47,7 @@ extern "C" {
 
 struct rill_client;
 
+/* The daemon rounds to whole numbers: to the nearest, halves to even (docs/protocol.md). */
 enum rill_client_enc {
     RILL_CLIENT_S16 = 1,
     RILL_CLIENT_S24 = 2,

@@ -29,8 +29,8 @@ def audio_of(events):
 
 
 def as_s16(pcm):
-    """Floats as the tool's library writes them into a WAV: rounded to 32 bits, of which 16 are cut off."""
-    return array.array("h", [max(-32768, min(32767, round(x * 2 ** 31) >> 16)) for x in array.array("f", pcm)]).tobytes()
+    """Floats as the protocol rounds them, halves to even."""
+    return array.array("h", [max(-32768, min(32767, round(x * 32768))) for x in array.array("f", pcm)]).tobytes()
 
 
 def tool_wav(*command):
@@ -69,6 +69,7 @@ class Blocking(WithDaemon):
         out = whole(self.client)
         self.assertEqual(as_s16(out), tool_wav("denoise"))
         self.assertEqual(as_s16(out), tool_wav("stream", "--socket", self.daemon.socket))
+        self.assertEqual(as_s16(out), whole(self.client, encoding="f32", out_encoding="s16"))
 
     def test_bits_of_the_c_example(self):
         example = os.environ.get("RILL_C_CLIENT")

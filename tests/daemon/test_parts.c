@@ -81,6 +81,21 @@ static void test_samples(void)
         for (int i = 0; i < 8; i++)
             CHECK(fabsf(y[i] - want[i]) <= 0x1p-15f, "enc %d: %g", enc, (double) y[i]);
     }
+    /* Halves to even, in every encoding of whole numbers. */
+    for (int enc = 1; enc <= 3; enc++) {
+        static const float lsbs[] = { 0.5f, 1.5f, -0.5f, -1.5f, 2.5f, -2.5f, 0.75f, -0.25f };
+        static const int want[] = { 0, 2, 0, -2, 2, -2, 1, 0 };
+        struct pcm p = { 16000, 1, enc };
+        float lsb = enc == 1 ? 0x1p-15f : enc == 2 ? 0x1p-23f : 0x1p-31f;
+        for (int i = 0; i < 8; i++) {
+            float x = lsbs[i] * lsb, y;
+            uint8_t b[4];
+            pcm_encode(&p, &x, 1, b);
+            pcm_decode(&p, b, 1, &y);
+            CHECK(y == (float) want[i] * lsb, "enc %d: %g became %g", enc, (double) lsbs[i],
+                  (double) (y / lsb));
+        }
+    }
     struct pcm p = { 16000, 1, 1 };
     uint8_t all[2], back[2];
     bool same = true;

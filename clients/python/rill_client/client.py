@@ -203,7 +203,7 @@ class Client:
 
         model           "" is the daemon's default
         rate, channels  of the samples that are sent, interleaved; Hz
-        encoding        "s16", "s24" (three bytes), "s32" or "f32", little-endian
+        encoding        "s16", "s24" (three bytes), "s32" or "f32", little-endian; the daemon rounds halves to even
         out_...         of the samples that come back; as they are sent where None
         pace            "live": a microphone. "file": as fast as it goes, nothing is ever dropped
         align           sample k of the output answers sample k of the input; else the output is the model's delay late
