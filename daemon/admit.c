@@ -5,37 +5,24 @@
 
 #include <string.h>
 
-#define COST_STEP 0.02f /* share by which one pulse moves what a model is thought to cost */
-#define COST_QUANTILE 0.95f
-#define COST_FAR 4                      /* times what it is thought to cost: the step is larger */
-#define COST_FAR_STEP 1.25f
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 60000
 #define STALL_US UINT64_C(250000)       /* well over the longest that the loop waits */
 
-/* ---- cost ---- */
-
-/* Follows the 95th percentile: up for one pulse in twenty as often as down for the others. A
- * recogniser behind a detector costs little while nobody speaks, and is counted as what it costs
- * when somebody does. */
-void admit_pulse(struct model *m, double rtf)
-{
-    float step = m->rtf * COST_STEP;
-    if (rtf > COST_FAR * (double) m->rtf)
-        m->rtf *= COST_FAR_STEP;
-    else if (rtf > (double) m->rtf)
-        m->rtf += step * COST_QUANTILE;
-    else if (!m->lane.words_plan && m->rtf > 1e-6f)
-        m->rtf -= step * (1 - COST_QUANTILE);
-}
+/* ---- load ---- */
 
 /* Live streams of one thread, or of all. */
-static double load_of(const struct daemon *d, const struct worker *w)
+static struct load load_of(const struct daemon *d, const struct worker *w)
 {
-    double load = 0;
-    for (const struct session *s = d->sessions; s; s = s->next)
-        if (s->live && s->lane && !s->gone && (!w || s->worker == w))
-            load += (double) s->model->rtf;
+    struct load load = { 0, 0, 0 };
+    for (const struct session *s = d->sessions; s; s = s->next) {
+        if (!s->live || !s->lane || s->gone || (w && s->worker != w))
+            continue;
+        struct claim c = claim_of(s);
+        load.compute += c.compute;
+        load.loop += c.loop;
+        load.all += claim_all(c);
+    }
     return load;
 }
 
@@ -47,6 +34,26 @@ static unsigned sessions_of(const struct daemon *d, const struct worker *w)
     return n;
 }
 
+double admit_contention(const struct daemon *d)
+{
+    struct contention all = d->meter.contention;
+    for (unsigned i = 0; i < d->n_live; i++) {
+        all.cpu_ns += d->workers[i].meter.contention.cpu_ns;
+        all.busy_ns += d->workers[i].meter.contention.busy_ns;
+    }
+    return contention_share(&all);
+}
+
+struct load admit_budget(const struct daemon *d)
+{
+    double share = d->conf.limits_rtf_budget * admit_contention(d);
+    unsigned threads = d->n_live + 1;
+    return (struct load) { .compute = share * d->n_live,
+                           .loop = share,
+                           .all = share *
+                               (threads < d->n_processors ? threads : d->n_processors) };
+}
+
 static bool takes_live(struct worker *w, uint64_t now_us)
 {
     return now_us >= atomic_load_explicit(&w->overload.refuse_until_us, memory_order_relaxed);
@@ -54,30 +61,36 @@ static bool takes_live(struct worker *w, uint64_t now_us)
 
 /* ---- opening ---- */
 
-bool admit_full(struct daemon *d)
+static bool load_fits(struct load load, struct claim more, struct load budget)
 {
-    uint64_t now_us = lane_now_us();
-    bool takes = false;
-    for (unsigned i = 0; i < d->n_workers; i++)
-        takes |= takes_live(&d->workers[i], now_us);
-    d->rtf_load = load_of(d, NULL);
-    return !takes || d->rtf_load >= d->conf.limits_rtf_budget * d->n_workers;
+    return load.compute + more.compute <= budget.compute && load.loop + more.loop <= budget.loop &&
+           load.all + claim_all(more) <= budget.all;
 }
 
-struct worker *admit_worker(struct daemon *d, bool live, double rtf)
+bool admit_full(struct daemon *d)
+{
+    static const struct claim least = { 1e-9, 1e-9 };
+    uint64_t now_us = lane_now_us();
+    bool takes = false;
+    for (unsigned i = 0; i < d->n_live; i++)
+        takes |= takes_live(&d->workers[i], now_us);
+    d->load = load_of(d, NULL);
+    return !takes || !load_fits(d->load, least, admit_budget(d));
+}
+
+/* Of the threads first to last: the one with the least load, then with the fewest streams. */
+static struct worker *least_loaded(struct daemon *d, unsigned first, unsigned last, double most,
+                                   bool live)
 {
     struct worker *best = NULL;
-    double budget = d->conf.limits_rtf_budget, least = 0, most = budget > 1 ? budget : 1;
     uint64_t now_us = lane_now_us();
+    double least = 0;
     unsigned fewest = 0;
-    d->rtf_load = load_of(d, NULL);
-    if (live && d->rtf_load + rtf > budget * d->n_workers)
-        return NULL;
-    for (unsigned i = 0; i < d->n_workers; i++) {
+    for (unsigned i = first; i < last; i++) {
         struct worker *w = &d->workers[i];
-        double load = load_of(d, w);
+        double load = load_of(d, w).compute;
         unsigned n = sessions_of(d, w);
-        if (live && (!takes_live(w, now_us) || (load > 0 && load + rtf > most)))
+        if (live && (!takes_live(w, now_us) || (load > 0 && load > most)))
             continue;
         if (best && (load > least || (load >= least && n >= fewest)))
             continue;
@@ -85,9 +98,19 @@ struct worker *admit_worker(struct daemon *d, bool live, double rtf)
         least = load;
         fewest = n;
     }
-    if (best && live)
-        d->rtf_load += rtf;
     return best;
+}
+
+struct worker *admit_worker(struct daemon *d, bool live, const struct model *m)
+{
+    struct claim price = claim_price(d, m);
+    double budget = d->conf.limits_rtf_budget, most = budget > 1 ? budget : 1;
+    d->load = load_of(d, NULL);
+    if (!live)
+        return least_loaded(d, d->n_live, d->n_workers, 0, false);
+    if (!load_fits(d->load, price, admit_budget(d)))
+        return NULL;
+    return least_loaded(d, 0, d->n_live, most - price.compute, true);
 }
 
 uint32_t admit_retry_ms(struct daemon *d)
@@ -185,7 +208,7 @@ static void overload_look(struct daemon *d, unsigned i)
 
 void admit_tick(struct daemon *d)
 {
-    d->rtf_load = load_of(d, NULL);
+    d->load = load_of(d, NULL);
     for (unsigned i = 0; i < d->n_workers; i++) {
         realtime_look(d, i);
         overload_look(d, i);

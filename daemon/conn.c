@@ -323,16 +323,18 @@ static void slow_check(struct conn *c, uint64_t now_us);
  * theirs between. */
 static void frames_take(struct conn *c)
 {
-    uint64_t until_us = lane_now_us() + TURN_US;
+    uint64_t now_us = lane_now_us(), until_us = now_us + TURN_US;
     size_t at = 0, used = 1;
     if (!c->preface_done)
         at = used = preface_take(c);
     while (used && !c->closing && !c->broken && !c->waits) {
+        c->speaker = NULL;
         used = frame_take(c, c->in + at, c->in_fill - at);
         at += used;
         if (!c->closing && conn_queue_bytes(c) > QUEUE_FLOOR_BYTES)
             slow_check(c, lane_now_us());
-        c->waits = used && !c->closing && lane_now_us() >= until_us;
+        now_us = meter_loop(c->daemon, c->speaker, now_us);
+        c->waits = used && !c->closing && now_us >= until_us;
     }
     memmove(c->in, c->in + at, c->in_fill - at);
     c->in_fill -= at;

@@ -20,12 +20,18 @@
 #define TICK_MS 100
 #define MAX_LISTENERS 8
 #define DEAD_IDS 16
+#define WORKERS_MAX 128             /* twice the most of the settings */
 #define AUDIO_CHUNK_FRAMES 1024
 #define AUDIO_OVERHEAD_BYTES 96
 
 struct daemon;
 struct conn;
 struct topic;
+
+/* Of streams: what is claimed of the compute threads, of the loop, and of the machine. */
+struct load {
+    double compute, loop, all;
+};
 
 /* One stream, as the loop sees it. Outlives its connection until the worker let its lane go. */
 struct session {
@@ -60,6 +66,9 @@ struct session {
     uint64_t compute_us, counted_us, misses, opened_us;
     uint64_t audio_noted;           /* samples already in the model's sums */
     uint32_t max_chunk_us;
+    struct claim used;              /* of late, as shares of a processor */
+    double loop_ns;                 /* the loop's work for it since the last tick */
+    uint64_t told_spent_ns, told_ran_ns, told_ran;  /* up to here its lane's were read */
     struct hist compute, queue;
     struct figures *figures;        /* of its model; NULL until it runs */
     uint64_t gap_samples;           /* of the input rate, whatever the reason */
@@ -85,6 +94,7 @@ struct conn {
     size_t unsent_bytes;            /* memory of what waits to be written */
     size_t last_queue_bytes;
     uint32_t n_streams;
+    struct session *speaker;        /* whose audio the last message was; NULL: none */
     uint32_t dead_ids[DEAD_IDS], dead_at;
 };
 
@@ -131,7 +141,12 @@ struct daemon {
     struct worst worst;
     bool profiling;                 /* a model's steps are being timed */
     struct worker *workers;
-    unsigned n_workers;
+    unsigned n_workers, n_live;     /* all; the first of them, which live streams run in */
+    unsigned n_processors;
+    struct meter meter;             /* of the loop */
+    struct cost loop_cost;          /* of a pulse's messages, in nanoseconds of the loop */
+    uint64_t metered_us;
+    bool trying;                    /* a model is tried out again */
     struct listener listeners[MAX_LISTENERS];
     unsigned n_listeners;
     int spare_fd;                   /* to turn clients away where there is no other; -1 = none */
@@ -144,7 +159,7 @@ struct daemon {
     struct topic *topics;
     uint32_t n_conns, n_sessions, next_conn, next_serial;
     uint64_t conns_accepted, streams_opened, streams_refused, protocol_errors;
-    double rtf_load;
+    struct load load;               /* of the live streams that were let in */
     uint64_t started_us, started_wall_us, tick_us, drain_until_us, next_summary_us;
     uint64_t watchdog_us, next_pet_us;
     struct health health;
@@ -264,9 +279,12 @@ bool sub_after(const struct daemon *d, uint32_t conn, uint32_t stream, struct su
 size_t topics_bytes(const struct daemon *d, const uint32_t *uid);   /* of that user; NULL: all */
 
 /* --- admit.c --- */
-void admit_pulse(struct model *m, double rtf); /* keeps current what a stream of the model costs */
 bool admit_full(struct daemon *d); /* no live stream could be let in, whatever its model */
-struct worker *admit_worker(struct daemon *d, bool live, double rtf); /* NULL: there is no room */
+/* NULL: there is no room */
+struct worker *admit_worker(struct daemon *d, bool live, const struct model *m);
+/* Up to what live streams are let in, while as much of the machine is had as of late. */
+struct load admit_budget(const struct daemon *d);
+double admit_contention(const struct daemon *d);    /* share of the time asked for that was had */
 uint32_t admit_retry_ms(struct daemon *d);
 const char *admit_policy_name(const struct daemon *d, const struct model *m);
 void admit_relief(const struct session *s, struct lane_opts *o);

@@ -331,10 +331,23 @@ static void outputs_pull(struct lane *l, struct lane_rec *rec)
             ;
 }
 
+/* The only writer adds. */
+static void count_add(_Atomic uint64_t *to, uint64_t n)
+{
+    atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
 static void pulse_record(struct lane *l, struct lane_rec *rec, uint64_t began_ns)
 {
-    uint64_t end_ns = now_ns(), began_us = began_ns / 1000;
-    rec->compute_us = (uint32_t) ((l->work_ns + end_ns - began_ns) / 1000);
+    uint64_t end_ns = now_ns(), began_us = began_ns / 1000,
+             spent_ns = l->work_ns + end_ns - began_ns;
+    rec->compute_us = (uint32_t) (spent_ns / 1000);
+    count_add(&l->spent_ns, spent_ns);
+    if (rec->is_run) {
+        count_add(&l->ran_ns, spent_ns);
+        count_add(&l->n_ran, 1);
+    }
     rec->queue_us =
         l->arrival_us && began_us > l->arrival_us ? (uint32_t) (began_us - l->arrival_us) : 0;
     l->work_ns = 0;

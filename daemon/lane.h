@@ -15,6 +15,7 @@
 #include "daemon/resample.h"
 #include "daemon/ring.h"
 
+#include <pthread.h>
 #include <rill.h>
 
 /* Ends a segment after `count` received samples; the next begins at position next_pos. */
@@ -73,6 +74,7 @@ struct lane_model {
         n_others; /* outputs that nobody wants, emptied all the same */
     uint32_t other_width;
     uint32_t run_us;                /* what a pulse of one stream costs, p95; at least 1 */
+    float wall_share;               /* how long that took over it; over 1: others computed, too */
 };
 
 struct lane_opts {
@@ -91,6 +93,8 @@ struct lane {
     struct ring out, recs;                      /* worker writes */
     _Atomic uint64_t consumed;                  /* input samples taken by the worker */
     _Atomic bool finish, cancel, detached;      /* loop, loop, worker */
+    _Atomic uint64_t spent_ns;                  /* on it, by the worker, contention included */
+    _Atomic uint64_t ran_ns, n_ran;             /* of that on pulses that the model ran for */
 
     const struct lane_model *model;
     struct lane_opts opts;
@@ -154,10 +158,13 @@ size_t lane_batch(const struct lane_model *m, uint64_t shortest_pulse_us);
 uint64_t lane_pulse_us(const struct lane_model *m);
 
 /* Fills *m, which holds the plan of a recogniser already if there is one and is zero otherwise,
- * from the plan and tries it out; ret_rtf gets the time of a pulse (p95) over its length. */
+ * from the plan and tries it out; ret_rtf gets the processor time of a pulse (p95) over its length. */
 rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
                              float *ret_rtf, rill_error *reterr);
 
 uint64_t lane_now_us(void);
+
+/* Processor time that a thread has used: a system call, so nothing for the compute path. */
+uint64_t thread_cpu_ns(pthread_t thread);
 
 #endif

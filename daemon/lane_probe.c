@@ -124,16 +124,20 @@ static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t
     struct probe_count came = { 0, 0 };
     size_t took;
     uint32_t seed = 1;
+    uint64_t cpu_ns = 0, wall_ns = 0;
     for (unsigned k = 0; k < n_pulses; k++) {
         noise_make(buf, m->pulse_samples, &seed);
         rill_stream_push(s, (unsigned) m->audio_in, buf, m->pulse_samples, &took);
-        uint64_t t = now_ns();
+        uint64_t wall = now_ns(), t = thread_cpu_ns(pthread_self());
         rill_stream_run(s);
-        times_ns[k] = now_ns() - t;
+        times_ns[k] = thread_cpu_ns(pthread_self()) - t;
+        wall_ns += now_ns() - wall;
+        cpu_ns += times_ns[k];
         probe_pull(s, m, buf, &came);
     }
     uint64_t run = (uint64_t) n_pulses * m->pulse_samples,
              frames = (uint64_t) n_pulses * m->vad_pulse_frames;
+    m->wall_share = cpu_ns && wall_ns > cpu_ns ? (float) wall_ns / (float) cpu_ns : 1;
     m->audio_skip_samples = came.audio + m->delay_samples <= run ? 0 : m->delay_samples;
     if (m->vad_out >= 0 && came.vad + m->vad_skip_frames <= frames)
         m->vad_skip_frames = 0;

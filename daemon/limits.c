@@ -63,7 +63,7 @@ const char *quota_open(const struct conn *c, const struct daemon *d)
 const char *quota_run(const struct session *s, double cost)
 {
     const struct daemon *d = s->daemon;
-    double share = d->conf.limits_rtf_share_per_uid * d->conf.limits_rtf_budget * d->n_workers,
+    double share = d->conf.limits_rtf_share_per_uid * d->conf.limits_rtf_budget * d->n_live,
            load = cost;
     for (const struct session *x = d->sessions; x; x = x->next)
         load += x->uid == s->uid && x->live && x->lane && !x->gone ? (double) x->model->rtf : 0;

@@ -117,8 +117,10 @@ static void words_measure(struct model *f)
     rill_plan_get_info(f->lane.words_plan, &info);
     f->plan_info.weights_bytes += info.weights_bytes;
     f->plan_info.stream_bytes += info.stream_bytes;
-    if (lane_model_probe(&words, f->lane.words_plan, f->info.sample_rate, &rtf, NULL) == RILL_OK)
+    if (lane_model_probe(&words, f->lane.words_plan, f->info.sample_rate, &rtf, NULL) == RILL_OK) {
         f->rtf += rtf;
+        f->rtf_wall += rtf * words.wall_share;
+    }
     if (words.lookahead_samples > f->lane.lookahead_samples)
         f->lane.lookahead_samples = words.lookahead_samples;
 }
@@ -162,6 +164,23 @@ static rill_status plan_it(struct model_found *f, const rill_model *m, rill_plan
     return rill_plan_new(ret, m, &opts, &f->model.error);
 }
 
+rill_status model_try(const struct model *m, float *ret_rtf, float *ret_wall)
+{
+    struct lane_model again = { .words_plan = m->lane.words_plan };
+    rill_plan *const plans[] = { m->lane.plan, m->lane.words_plan };
+    *ret_rtf = *ret_wall = 0;
+    for (size_t i = 0; i < 2 && plans[i]; i++) {
+        float rtf = 0;
+        rill_status s = lane_model_probe(&again, plans[i], m->info.sample_rate, &rtf, NULL);
+        if (s != RILL_OK)
+            return s;
+        *ret_rtf += rtf;
+        *ret_wall += rtf * again.wall_share;
+        again = (struct lane_model) { .plan = NULL };
+    }
+    return RILL_OK;
+}
+
 rill_status model_find_out(struct model_found *f)
 {
     struct model *to = &f->model;
@@ -177,6 +196,7 @@ rill_status model_find_out(struct model_found *f)
         rill_plan_get_info(plan, &to->plan_info);
         s = lane_model_probe(&to->lane, plan, to->info.sample_rate, &to->rtf, &to->error);
     }
+    to->rtf_wall = to->rtf * to->lane.wall_share;
     if (s == RILL_OK)
         words_measure(to);
     to->lane.plan = s == RILL_OK ? plan : rill_plan_unref(plan);

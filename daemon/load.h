@@ -21,6 +21,9 @@ struct model_found {
 /* Opens, plans and runs it: weights, code and state have been touched when it returns. */
 rill_status model_find_out(struct model_found *f);
 
+/* Tries a model that is ready out again: shares of a processor. Not on the loop. */
+rill_status model_try(const struct model *m, float *ret_rtf, float *ret_wall);
+
 /* Loading takes many times what is kept; gives the rest back to the system. */
 void memory_return(void);
 

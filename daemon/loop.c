@@ -4,6 +4,7 @@
 #include "daemon/process.h"
 #include "daemon/work.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -99,8 +100,8 @@ static void ready_check(struct daemon *d)
     d->ready = true;
     listen_names(d, names, sizeof names);
     log_event(&d->log, LOG_INFO, EVENT_READY, "rilld %s ready: %u threads, %s", RILL_VERSION,
-              d->n_workers, names);
-    notify_send("READY=1\nSTATUS=Running, %u threads", d->n_workers);
+              d->n_live, names);
+    notify_send("READY=1\nSTATUS=Running, %u threads", d->n_live);
 }
 
 static void on_before_poll(uv_prepare_t *p)
@@ -132,6 +133,7 @@ static void on_tick(uv_timer_t *t)
         stood_still(d, now_us - before_us);
     sessions_pump(d);
     topics_sweep(d);
+    meter_tick(d, now_us);
     sessions_idle(d, now_us);
     for (struct conn *c = d->conns, *next; c; c = next) {
         next = c->next;
@@ -139,6 +141,7 @@ static void on_tick(uv_timer_t *t)
     }
     listen_tick(d);
     admit_tick(d);
+    meter_idle(d, now_us);
     ready_check(d);
     registry_tick(&d->registry, now_us);
     health_look(d, now_us);
@@ -164,11 +167,21 @@ static void on_signal(uv_signal_t *h, int number)
 
 /* ---- life ---- */
 
+static unsigned processors(void)
+{
+    cpu_set_t set;
+    long n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                         : sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (unsigned) n : 1;
+}
+
 static bool workers_start(struct daemon *d)
 {
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned n = d->conf.daemon_workers ? d->conf.daemon_workers
-                                        : (unsigned) (cpus > 0 ? cpus < 64 ? cpus : 64 : 1);
+    d->n_processors = processors();
+    unsigned most = WORKERS_MAX / 2, some = d->n_processors < most ? d->n_processors : most,
+             n = d->conf.daemon_workers ? d->conf.daemon_workers : some;
+    d->n_live = n;
+    n *= 2;                         /* files have threads of their own, which give way */
     d->workers = aligned_alloc(64, n * ((sizeof *d->workers + 63) & ~(size_t) 63));
     if (!d->workers)
         return false;
@@ -176,6 +189,8 @@ static bool workers_start(struct daemon *d)
     realtime_setup();
     for (; d->n_workers < n; d->n_workers++) {
         d->workers[d->n_workers].realtime_priority = d->conf.daemon_realtime_priority;
+        d->workers[d->n_workers].meter.factor = 1;
+        d->workers[d->n_workers].yields = d->n_workers >= d->n_live;
         if (worker_start(&d->workers[d->n_workers], d->conf.limits_max_streams,
                          d->conf.daemon_batch, progress_send, &d->progress))
             return false;
@@ -220,6 +235,7 @@ static bool daemon_start(struct daemon *d)
     d->spare_fd = -1;
     registry_init(&d->registry, &d->loop, &d->conf);
     d->registry.log = &d->log;
+    meter_start(d);
     if (uv_async_init(&d->loop, &d->progress, on_progress) < 0) {
         log_line(&d->log, LOG_ERROR, "no descriptor to be woken by");
         return false;

@@ -76,6 +76,7 @@ bool loop_make(uv_loop_t *loop, const char **ret_why)
         *ret_why = uv_strerror(r);
         return false;
     }
+    uv_loop_configure(loop, UV_METRICS_IDLE_TIME);
     if (table_grow(loop))
         return true;
     *ret_why = "no descriptor for the loop's table";

@@ -170,17 +170,17 @@ static void put_memory(struct text *t, struct daemon *d, const struct family *f)
 
 static void put_load(struct text *t, struct daemon *d, const struct family *f)
 {
-    real_put(t, f, NULL, NULL, d->rtf_load > 0 ? d->rtf_load : 0);
+    real_put(t, f, NULL, NULL, d->load.compute > 0 ? d->load.compute : 0);
 }
 
 static void put_budget(struct text *t, struct daemon *d, const struct family *f)
 {
-    real_put(t, f, NULL, NULL, d->conf.limits_rtf_budget * d->n_workers);
+    real_put(t, f, NULL, NULL, admit_budget(d).compute);
 }
 
 static void put_threads(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->n_workers);
+    count_put(t, f, NULL, NULL, d->n_live);
 }
 
 static void put_demotions(struct text *t, struct daemon *d, const struct family *f)

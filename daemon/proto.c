@@ -211,7 +211,7 @@ static void on_stats(struct conn *c, const Rill__ClientFrame *f)
 static void on_health(struct conn *c, const Rill__ClientFrame *f)
 {
     struct daemon *d = c->daemon;
-    uint64_t beats[64], silent_us[64];
+    uint64_t beats[WORKERS_MAX], silent_us[WORKERS_MAX];
     Rill__HealthReply a = RILL__HEALTH_REPLY__INIT;
     Rill__ServerFrame r = RILL__SERVER_FRAME__INIT;
     for (unsigned i = 0; i < d->n_workers; i++) {

@@ -7,7 +7,10 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <ucontext.h>
+
+#define NICE_YIELDING 10
 
 static _Atomic uint64_t n_demotions;
 static _Thread_local struct realtime *self;
@@ -67,4 +70,9 @@ void realtime_enter(struct realtime *t, uint32_t priority)
 uint64_t realtime_demotions(void)
 {
     return atomic_load(&n_demotions);
+}
+
+void thread_yields(void)
+{
+    setpriority(PRIO_PROCESS, 0, NICE_YIELDING);        /* Linux: of the thread */
 }

@@ -24,4 +24,8 @@ void realtime_enter(struct realtime *t, uint32_t priority);
 
 uint64_t realtime_demotions(void);
 
+/* The calling thread, and what it starts, takes the time that others leave, as far as the scheduler
+ * goes; it stays as it is where that is not allowed. */
+void thread_yields(void);
+
 #endif

@@ -441,6 +441,7 @@ static void found_copy(struct model *m, const struct model *f)
     m->plan_info = f->plan_info;
     m->info = f->info;
     m->rtf = f->rtf;
+    m->rtf_wall = f->rtf_wall;
     m->error = f->error;
     memcpy(m->task, f->task, sizeof m->task);
     memcpy(m->licence, f->licence, sizeof m->licence);
@@ -452,6 +453,15 @@ static void found_copy(struct model *m, const struct model *f)
     m->info.summary = m->summary;
 }
 
+void registry_price(const struct registry *r, struct model *m, float rtf, float wall)
+{
+    float around = (float) (r->root->pulse_ns * m->lane.rate / (1e9 * m->lane.pulse_samples));
+    m->cost.tried_stays = m->lane.words_plan;       /* silence is no reason to charge less */
+    m->cost.quantile = 0.9f;
+    cost_try(&m->cost, rtf + around, wall + around, lane_now_us());
+    m->rtf = m->cost.price;
+}
+
 static void job_end(struct load_job *j, bool good)
 {
     struct model *m = j->model;
@@ -459,6 +469,8 @@ static void job_end(struct load_job *j, bool good)
     if (j->found.fd >= 0)
         close(j->found.fd);
     m->state = good && j->status == RILL_OK ? MODEL_READY : MODEL_FAILED;
+    if (m->state == MODEL_READY)
+        registry_price(j->registry, m, m->rtf, m->rtf_wall);
     m->failures = m->state == MODEL_FAILED ? m->failures + 1 : 0;
     m->passes = m->state == MODEL_FAILED && j->passes;
     m->missing =

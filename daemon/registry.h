@@ -7,6 +7,7 @@
 #define RILLD_REGISTRY_H
 
 #include "daemon/conf.h"
+#include "daemon/cost.h"
 #include "daemon/folders.h"
 #include "daemon/hist.h"
 #include "daemon/lane.h"
@@ -52,7 +53,9 @@ struct model {
     rill_model_info info;           /* texts are copied */
     char task[32], licence[64], summary[256], sha256[65];
     rill_error error;
-    float rtf;                      /* p95, measured at load and kept current while streams run */
+    float rtf;                      /* the price of its live streams' compute: cost.price */
+    float rtf_wall;                 /* the same as it was tried out, contention included */
+    struct cost cost;
     struct model_tally *tally;
     struct model_stats *stats, *period;     /* of tally */
     uint64_t begun_us,
@@ -79,6 +82,7 @@ struct registry {
     struct registry
         *root; /* the daemon's, which outlives all models; itself if not said otherwise */
     bool freed;                     /* root only: a plan was */
+    double pulse_ns;                /* root only: what a pulse costs around its model, at least */
     unsigned n_loads; /* root only, with queue: those that wait until others are done */
     struct load_job *queue;
     atomic_bool stop;               /* root only: whoever checks a model gives up */
@@ -114,6 +118,9 @@ bool registry_renew(struct registry *r, const struct model *m, model_loaded *don
 
 /* New streams load it afresh; its memory goes with the last stream that has it. */
 void registry_unload(struct registry *r, struct model *m);
+
+/* What trying m out found that its pulses take, as shares of a processor. */
+void registry_price(const struct registry *r, struct model *m, float rtf, float wall);
 
 /* Calls done when nobody holds m any more, just before it is freed. False without memory. */
 bool registry_on_gone(struct model *m, model_loaded *done, void *arg);

@@ -60,6 +60,7 @@ static void session_end(struct session *s)
         return;
     }
     s->model->stats->streams--;
+    meter_session(s);
     atomic_store_explicit(&s->lane->cancel, true, memory_order_release);
     worker_wake(s->worker);
 }
@@ -378,7 +379,7 @@ static void on_loaded(void *arg, struct model *m)
     } else if ((quota = quota_run(s, s->live ? (double) m->rtf : 0))) {
         stats_refused(d, RILL__CODE__QUOTA);
         session_fail(s, RILL__CODE__QUOTA, quota);
-    } else if (!(s->worker = admit_worker(d, s->live, (double) m->rtf))) {
+    } else if (!(s->worker = admit_worker(d, s->live, m))) {
         stats_refused(d, RILL__CODE__OVERLOADED);
         session_fail(s, RILL__CODE__OVERLOADED,
                      "live streams have claimed the compute there is (rtf_budget)");
@@ -486,6 +487,7 @@ void session_audio(struct session *s, const Rill__Audio *m)
         ring_write(&s->lane->arrivals, &a, 1);
     audio_put(s, m->pcm.data, n);
     s->any_audio |= n > 0;
+    s->conn->speaker = s;
     s->audio_us = a.us;
     s->pos_in += n;
     s->seq_in = m->seq + 1;
@@ -639,12 +641,21 @@ void session_pump(struct session *s)
         topic_pump(s->topic);
 }
 
+static void session_turn(struct session *s)
+{
+    bool speaks = s->lane && ring_used(&s->lane->recs);
+    uint64_t since_us = speaks ? lane_now_us() : 0;
+    session_pump(s);
+    if (speaks)
+        meter_loop(s->daemon, s, since_us);
+}
+
 void sessions_pump(struct daemon *d)
 {
     for (struct session *s = d->sessions, *next; s; s = next) {
         next = s->next;
         if (!s->gone)
-            session_pump(s);
+            session_turn(s);
     }
     sessions_reap(d);
 }

@@ -59,7 +59,6 @@ void stats_pulse(struct session *s, const struct lane_rec *r)
     s->max_chunk_us = r->compute_us > s->max_chunk_us ? r->compute_us : s->max_chunk_us;
     hist_add(&s->compute, r->compute_us);
     hist_add(&s->queue, r->queue_us);
-    admit_pulse(s->model, rtf);
     stats_add(s->model->stats, r, audio_us, rtf, miss);
     stats_add(s->model->period, r, audio_us, rtf, miss);
     figures_pulse(s->figures,
@@ -361,13 +360,13 @@ static void status_fill(Rill__StatusReply *a, struct stats_message *x, struct da
     a->state =
         (char *) (uintptr_t) (health_state(d) == HEALTH_OK ? "running"
                                                            : health_state_name(health_state(d)));
-    a->threads = d->n_workers;
+    a->threads = d->n_live;
     a->connections = d->n_conns;
     a->streams = x->reply.streams;
     a->config = d->conf_path;
     a->stats = &x->reply;
-    a->rtf_load = (float) d->rtf_load;
-    a->rtf_budget = (float) (d->conf.limits_rtf_budget * d->n_workers);
+    a->rtf_load = (float) d->load.compute;
+    a->rtf_budget = (float) admit_budget(d).compute;
 }
 
 void status_reply(struct conn *c, uint32_t req, const char *after_model)

@@ -267,13 +267,30 @@ bool worker_round(struct worker *w)
     return others || live;
 }
 
+/* Awake since since_us. */
+static uint64_t busy_note(struct worker *w, uint64_t since_us)
+{
+    uint64_t now_us = lane_now_us();
+    atomic_store_explicit(&w->busy_us,
+                          atomic_load_explicit(&w->busy_us, memory_order_relaxed) + now_us -
+                              since_us,
+                          memory_order_relaxed);
+    return now_us;
+}
+
 static void *worker_main(void *arg)
 {
     struct worker *w = arg;
+    uint64_t since_us = lane_now_us();
     rill_thread_prepare();
-    realtime_enter(&w->realtime, w->realtime_priority);
+    if (w->yields)
+        thread_yields();
+    else
+        realtime_enter(&w->realtime, w->realtime_priority);
     while (!atomic_load_explicit(&w->stop, memory_order_acquire)) {
-        if (worker_round(w))
+        bool worked = worker_round(w);
+        since_us = busy_note(w, since_us);
+        if (worked)
             continue;
         /* Of the two exchanges one comes first: either this round sees what the loop wrote, or the
          * loop sees `sleeping`. */
@@ -282,6 +299,7 @@ static void *worker_main(void *arg)
             uint64_t n;
             while (read(w->wake_fd, &n, sizeof n) < 0 && errno == EINTR)
                 ;
+            since_us = lane_now_us();
         }
         atomic_store(&w->sleeping, false);
     }

@@ -4,6 +4,7 @@
 #define RILLD_WORKER_H
 
 #include "daemon/lane.h"
+#include "daemon/meter.h"
 #include "daemon/overload.h"
 #include "daemon/realtime.h"
 
@@ -35,6 +36,9 @@ struct worker {
     struct overload overload;
     struct realtime realtime;
     uint32_t realtime_priority;     /* set before worker_start */
+    bool yields;                    /* set before worker_start: gives way to other threads */
+    _Atomic uint64_t busy_us;       /* that it did not sleep */
+    struct meter meter;             /* the loop's */
     uint32_t level_told;            /* the loop's: what was logged */
     int realtime_told;
 };

@@ -37,9 +37,15 @@ expand()
 
 allowed_write()
 {
-    expand $(sed -n 's/^SystemCallFilter=\([^~]\)/\1/p' "$service") | sort -u >"$dir/in"
-    expand $(sed -n 's/^SystemCallFilter=~//p' "$service") | sort -u >"$dir/out"
-    comm -23 "$dir/in" "$dir/out" >"$dir/allowed"
+    : >"$dir/allowed"
+    sed -n 's/^SystemCallFilter=//p' "$service" | while read -r set; do     # a later line goes before an earlier one
+        expand ${set#\~} | sort -u >"$dir/set"
+        case $set in
+        ~*) comm -23 "$dir/allowed" "$dir/set" ;;
+        *) sort -u "$dir/allowed" "$dir/set" ;;
+        esac >"$dir/now"
+        mv "$dir/now" "$dir/allowed"
+    done
 }
 
 check_syscalls()

@@ -18,6 +18,7 @@
  *   "eat"    memory until there is none  "change" has other bytes in every process
  * The samples of fake_rill.h at the begin of a pulse make any of them slow. */
 #include "tests/daemon/fake_rill.h"
+#include "daemon/lane.h"
 
 #include <rill.h>
 
@@ -394,9 +395,34 @@ static void hang(void)
         usleep(2000);
 }
 
+/* What a model sleeps it computes, by the clock of its thread. */
+static struct { _Atomic pthread_t thread; _Atomic uint64_t us; } sleepers[64];
+
+static void sleeper_note(uint64_t us)
+{
+    pthread_t none = 0;
+    for (unsigned i = 0; i < 64; i++, none = 0)
+        if (atomic_load(&sleepers[i].thread) == pthread_self() ||
+            atomic_compare_exchange_strong(&sleepers[i].thread, &none, pthread_self())) {
+            atomic_fetch_add(&sleepers[i].us, us);
+            return;
+        }
+}
+
+uint64_t thread_cpu_ns(pthread_t thread)
+{
+    clockid_t clock;
+    uint64_t us = pthread_getcpuclockid(thread, &clock) == 0 ? now_us(clock) : 0;
+    for (unsigned i = 0; i < 64; i++)
+        if (atomic_load(&sleepers[i].thread) == thread)
+            us += atomic_load(&sleepers[i].us);
+    return us * 1000;
+}
+
 static void asleep(uint64_t us)
 {
     usleep((useconds_t) us);
+    sleeper_note(us);
     asked_us += us;
     atomic_fetch_add(&stalls->asked_us, us);
 }

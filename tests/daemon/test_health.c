@@ -191,7 +191,7 @@ static bool health_is(int fd, Rill__HealthReply__State state, const char *reason
     Rill__ServerFrame *a = health_get(fd);
     const Rill__HealthReply *h = a->health;
     bool good = h->state == state && strstr(h->reason, reason) && (*reason || !*h->reason) &&
-        h->n_beats == 2 && h->n_silent_us == 2;
+        h->n_beats == 4 && h->n_silent_us == 4;
     if (!good)
         printf("state %d, '%s'\n", (int) h->state, h->reason);
     rill__server_frame__free_unpacked(a, NULL);

@@ -109,7 +109,7 @@ static void test_ctl(void)
     json_decref(j);
     j = ctl_json("health", &code);
     CHECK(code == 0 && !strcmp(json_string_value(json_object_get(j, "state")), "ok") &&
-          number(j, "threads") == 2);
+          number(j, "threads") == 4);   /* two of them for files */
     json_decref(j);
     j = ctl_json("worst", &code);
     CHECK(code == 0 && json_array_size(json_object_get(j, "pulses")) > 0);
