@@ -73,10 +73,15 @@ static rill_status node_eval(const struct interp *in, const struct node *n,
                       .out = (const struct tensor *const *) y,
                       .x = xd,
                       .y = yd };
-    if (n->op->eval_dim && any_dim(n, x) && y[0]->type == DTYPE_DIM) {
+    bool sizes = n->op->eval_dim && any_dim(n, x);
+    if (sizes && y[0]->type == DTYPE_DIM) {
         n->op->eval_dim(&e, in->dims);
         return dims_status(in->dims, in->err);
     }
+    if (sizes)
+        return op_fail(in->err, RILL_UNSUPPORTED, n,
+                       "a symbolic size cannot become %s; give the size a number",
+                       dtype_name(y[0]->type));
     struct prep p = { .node = n,
                       .attr = n->attr,
                       .kern = in->kern,

@@ -138,10 +138,23 @@ static rill_status node_emit(const struct typer *t, struct scope *s, const struc
     return RILL_OK;
 }
 
+/* A size that is not known yet is read, and what comes out is no expression of it. */
+static bool waits_for_size(const struct scope *s, const struct node *n, const uint32_t *in,
+                           const struct fact *out)
+{
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const struct tensor *v = in[i] == WIRE_NONE ? NULL : wire_fact(s, in[i])->value;
+        if (v && v->type == DTYPE_DIM && n->n_out && out[0].type != DTYPE_DIM)
+            return true;
+    }
+    return false;
+}
+
 static bool folds(const struct typer *t, const struct scope *s, const struct node *n,
                   const uint32_t *in, const struct fact *out)
 {
-    if ((n->op->flags & OP_RANDOM) || !all_known(s, in, n->n_in))
+    if ((n->op->flags & OP_RANDOM) || !all_known(s, in, n->n_in) ||
+        waits_for_size(s, n, in, out))
         return false;
     uint64_t bytes = 0;
     for (unsigned i = 0; i < n->n_out; i++) {
@@ -230,6 +243,49 @@ static const struct node *rows_op(const struct graph *g, const struct node *n, u
     return fact_same(x, out) && attr_get_int(flat, "axis") == x->rank - 1 ? y : NULL;
 }
 
+/* The node at which a size became a number of another kind that w is made of; NULL where data is in
+ * it, too. */
+static const struct node *size_behind(const struct typer *t, const struct graph *g, uint32_t w)
+{
+    const struct node *found = NULL;
+    bool *wanted = arena_array(t->arena, bool, g->n_wires + 1);
+    if (!wanted)
+        return NULL;
+    wanted[w] = true;
+    for (uint32_t k = g->n_nodes; k-- > 0;) {
+        const struct node *n = &g->nodes[k];
+        bool writes = false;
+        for (unsigned i = 0; i < n->n_out; i++)
+            writes |= n->out[i] != WIRE_NONE && wanted[n->out[i]];
+        for (unsigned i = 0; writes && i < n->n_in; i++) {
+            const struct wire *from = n->in[i] == WIRE_NONE ? NULL : &g->wires[n->in[i]];
+            if (from && !from->fact.value && from->node == WIRE_NONE)
+                return NULL;
+            if (from && from->fact.value && from->fact.value->type == DTYPE_DIM)
+                found = n;
+            else if (from)
+                wanted[n->in[i]] = true;
+        }
+    }
+    return found;
+}
+
+/* Where n could not be typed because a size that it reads went through floats, that is to blame. */
+static rill_status untyped(const struct typer *t, const struct scope *s, const struct node *n,
+                           const uint32_t *in, rill_status status)
+{
+    for (unsigned i = 0; status == RILL_UNSUPPORTED && i < n->n_in; i++) {
+        const struct fact *f = wire_fact(s, in[i]);
+        const struct node *at = f && !f->value ? size_behind(t, s->dst, in[i]) : NULL;
+        if (at)
+            return err_prefix(t->err, status,
+                              "node '%.80s' (%s): a symbolic size cannot become a number that is "
+                              "wanted before running; give the size a number",
+                              at->name, at->op->name);
+    }
+    return status;
+}
+
 static rill_status node_type(const struct typer *t, struct scope *s, const struct node *n)
 {
     uint32_t *in;
@@ -245,7 +301,9 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
     for (unsigned i = 0; i < n->n_in; i++)
         facts[i] = wire_fact(s, in[i]);
     TRY(op_check_arity(n, t->err));
-    TRY(op_infer(n, facts, out, t->dims, t->arena, t->err));
+    rill_status typed = op_infer(n, facts, out, t->dims, t->arena, t->err);
+    if (typed != RILL_OK)
+        return untyped(t, s, n, in, typed);
     TRY(dims_status(t->dims, t->err));
     if (n->n_out == 1 && out[0].value)
         return set_const(t, s, n->out[0], out[0].value);

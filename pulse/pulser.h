@@ -27,6 +27,7 @@ struct pulser {
     const struct positions
         *positions; /* of the outermost graph; NULL where no wire has time twice */
     bool keep_bodies;
+    const struct node *stopped; /* at which the walk was refused; NULL: at none */
     rill_error *err;
 };
 
@@ -45,6 +46,12 @@ pulse_rule *pulse_source_find(const struct op *op);
 rill_status pulser_nodes(struct pulser *p);
 rill_status pulser_maps_new(struct pulser *p);
 
+/* pgraph_from_tgraph with the words of the walk itself; ret_p: the pulser as it ended, its maps in
+ * a. */
+rill_status pgraph_cut(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol,
+                       int64_t pulse, const struct pulse_opts *opts, struct arena *a,
+                       struct pulser *ret_p, rill_error *reterr);
+
 /* ---- for rules: facts ---- */
 
 /* NULL: does not stream */
@@ -58,7 +65,8 @@ rill_status pulser_no_memory(const struct pulser *p);
 bool pulser_const_ints(const struct pulser *p, const struct node *n, unsigned i, int64_t *ret,
                        unsigned cap, unsigned *ret_n);
 
-/* Refuses a node with an input that is a length of the whole sequence. */
+/* An input of the node is a length of the whole sequence; and a node with one is refused. */
+bool pulser_knows_length(const struct pulser *p, const struct node *n);
 rill_status pulser_no_lengths(const struct pulser *p, const struct node *n);
 
 /* Two of its axes mention the stream symbol; and it is a function of positions alone. */
@@ -110,6 +118,11 @@ rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint
 /* The rule of an op that works on other axes than time, from the table of axis maps; refuses where
  * it does not. */
 rill_status pulser_off_axis(struct pulser *p, const struct node *n);
+
+/* Refuses n, which does along that axis what cannot be done to time. merged: the node that put time
+ * there among other sizes, NULL where the axis is time itself. */
+rill_status pulser_refuse_axis(const struct pulser *p, const struct node *n, unsigned input,
+                               int axis, const struct node *merged);
 
 /* Asks for another pulse where s->pulse is no multiple of hop: sets p->multiple and fails. */
 rill_status pulser_want_multiple(struct pulser *p, const struct node *n,

@@ -3,6 +3,7 @@
 #include "pulse/ints.h"
 #include "pulse/positions.h"
 #include "pulse/pulser.h"
+#include "pulse/refusal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -331,11 +332,19 @@ static rill_status node_copy(struct pulser *p, const struct node *n)
 }
 
 /* A constant that holds a length of the whole sequence. */
-static bool wire_knows_length(const struct pulser *p, uint32_t w)
+static bool fact_knows_length(const struct fact *f)
 {
-    const struct tensor *v = w == WIRE_NONE ? NULL : pulser_fact(p, w)->value;
+    const struct tensor *v = f ? f->value : NULL;
     for (int64_t i = 0; v && v->type == DTYPE_DIM && i < tensor_count(v); i++)
         if (dim_has_symbol(((const struct dim *const *) v->data)[i]))
+            return true;
+    return false;
+}
+
+bool pulser_knows_length(const struct pulser *p, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (fact_knows_length(n->in[i] == WIRE_NONE ? NULL : pulser_fact(p, n->in[i])))
             return true;
     return false;
 }
@@ -343,7 +352,7 @@ static bool wire_knows_length(const struct pulser *p, uint32_t w)
 rill_status pulser_no_lengths(const struct pulser *p, const struct node *n)
 {
     for (unsigned i = 0; i < n->n_in; i++)
-        if (wire_knows_length(p, n->in[i]))
+        if (fact_knows_length(n->in[i] == WIRE_NONE ? NULL : pulser_fact(p, n->in[i])))
             return op_fail(p->err, RILL_UNSUPPORTED, n,
                            "cannot stream: input %u is computed from the length of the whole "
                            "sequence, which a stream learns only at its end",
@@ -373,6 +382,21 @@ static bool graph_makes_time(const struct graph *g, const struct dim *symbol)
     return false;
 }
 
+static bool graph_knows_length(const struct graph *g)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
+            if (fact_knows_length(g->nodes[i].in[k] == WIRE_NONE
+                                      ? NULL
+                                      : &g->wires[g->nodes[i].in[k]].fact))
+                return true;
+        for (unsigned b = 0; b < g->nodes[i].n_body; b++)
+            if (graph_knows_length(g->nodes[i].body[b]))
+                return true;
+    }
+    return false;
+}
+
 /* A body that nothing streams into and that yet knows time. */
 static rill_status bodies_check(const struct pulser *p, const struct node *n)
 {
@@ -381,6 +405,11 @@ static rill_status bodies_check(const struct pulser *p, const struct node *n)
             return op_fail(p->err, RILL_UNSUPPORTED, n,
                            "cannot stream: its body makes a tensor as long as the sequence, and "
                            "nothing that streams goes in; make the tensor outside");
+    for (unsigned b = 0; b < n->n_body; b++)
+        if (graph_knows_length(n->body[b]))
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: its body reads the length of the whole sequence, which "
+                           "a stream learns only at its end");
     return RILL_OK;
 }
 
@@ -441,8 +470,11 @@ rill_status pulser_maps_new(struct pulser *p)
 
 rill_status pulser_nodes(struct pulser *p)
 {
-    for (uint32_t i = 0; i < p->src->n_nodes; i++)
-        TRY(node_pulse(p, &p->src->nodes[i]));
+    for (uint32_t i = 0; i < p->src->n_nodes; i++) {
+        p->stopped = &p->src->nodes[i];
+        TRY(node_pulse(p, p->stopped));
+    }
+    p->stopped = NULL;
     return RILL_OK;
 }
 
@@ -615,9 +647,9 @@ rill_status pgraph_no_time(const struct tgraph *t, rill_error *reterr)
                    names, dim_name(list[1]), dim_name(list[0]));
 }
 
-rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol,
-                               int64_t pulse, const struct pulse_opts *opts, struct arena *a,
-                               rill_error *reterr)
+rill_status pgraph_cut(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol,
+                       int64_t pulse, const struct pulse_opts *opts, struct arena *a,
+                       struct pulser *ret_p, rill_error *reterr)
 {
     struct pgraph made = { .symbol = symbol };
     struct positions positions;
@@ -629,6 +661,7 @@ rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const
                         .keep_bodies = opts && opts->keep_bodies,
                         .err = reterr };
     const struct dim *symbols[SYMBOLS_MAX];
+    *ret_p = (struct pulser) { .err = reterr };
     if (!symbol && input_symbols(&t->g, symbols))
         return pgraph_no_time(t, reterr);
     if (symbol) {
@@ -638,8 +671,22 @@ rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const
     rill_status status = pulser_walk_fitting(&p, &made.tries);
     if (symbol)
         positions_drop(&positions);
+    *ret_p = p;
+    ret_p->positions = NULL;
+    ret_p->dst = NULL;
     TRY(status);
     TRY(pgraph_finish(&made, &p));
     *ret = made;
     return RILL_OK;
+}
+
+rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol,
+                               int64_t pulse, const struct pulse_opts *opts, struct arena *a,
+                               rill_error *reterr)
+{
+    struct pulser p;
+    rill_status status = pgraph_cut(ret, t, symbol, pulse, opts, a, &p, reterr);
+    if (status == RILL_UNSUPPORTED)
+        refusal_explain(&p, t);
+    return status;
 }

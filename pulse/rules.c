@@ -4,6 +4,7 @@
 #include "pulse/axes.h"
 #include "pulse/rules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- ops that act on other axes: the time axis goes where the row's function says ---- */
@@ -242,16 +243,20 @@ static const char *const reasons[N_AXIS_CLASSES] = {
     [AXIS_POSITION] = "what it does with a frame depends on its place in the sequence",
 };
 
-static rill_status refuse_axis(const struct pulser *p, const struct node *n, unsigned input,
-                               int axis)
+rill_status pulser_refuse_axis(const struct pulser *p, const struct node *n, unsigned input,
+                               int axis, const struct node *merged)
 {
+    char where[160] = "the time axis";
+    if (merged)
+        snprintf(where, sizeof where, "into which node '%.80s' (%s) merges time", merged->name,
+                 merged->op->name);
     const struct axis_row *r = axis_row_of(n->op);
     enum axis_class c = r->own == AXIS_WINDOW || r->own == AXIS_FORWARD || r->own == AXIS_POINTWISE
         ? AXIS_GLOBAL
         : r->own;
     return op_fail(p->err, RILL_UNSUPPORTED, n,
-                   "cannot stream: it is %s along axis %d of input %u, the time axis: %s%s%s",
-                   axis_class_name(c), axis, input, reasons[c], r->way ? "; " : "",
+                   "cannot stream: it is %s along axis %d of input %u, %s: %s%s%s",
+                   axis_class_name(c), axis, input, where, reasons[c], r->way ? "; " : "",
                    r->way ? r->way : "");
 }
 
@@ -312,7 +317,7 @@ static rill_status rule_mapped(struct pulser *p, const struct node *n, axis_map 
         const struct stream_fact *s = pulser_stream(p, n->in[i]);
         int axis = s ? map(p, n, i, s->axis) : to;
         if (s && axis == AXIS_NONE)
-            return refuse_axis(p, n, i, s->axis);
+            return pulser_refuse_axis(p, n, i, s->axis, NULL);
         if (s && to != AXIS_NONE && to != axis)
             return refuse_crossed(p, n, i, s->axis, axis, to);
         to = axis;
@@ -373,6 +378,7 @@ static rill_status rule_cast_like(struct pulser *p, const struct node *n)
 #define POOL "a pool, a convolution or CumSum along time streams"
 #define STATISTICS "normalise over channels, or by statistics that are constants"
 #define MASKED "keys and values under a mask of positions stream"
+#define BY_MATMUL "written with MatMul, keys and values under a mask of positions stream"
 #define FRAMED "cut time into frames first, by STFT or Frame"
 
 #define ROW(name, class, where, ...) { .op = name, .own = AXIS_##class, .at = where, __VA_ARGS__ }
@@ -401,7 +407,7 @@ static const struct axis_row rows[] = {
     ROW("DequantizeLinear", POSITION, "axis, with a scale for each index", .map = map_quantised),
     ROW("DynamicQuantizeLinear", GLOBAL, "all",
         .way = "QuantizeLinear with a constant scale streams"),
-    ROW("Einsum", GLOBAL, "the summed labels", .map = map_einsum, .way = MASKED),
+    ROW("Einsum", GLOBAL, "the summed labels", .map = map_einsum, .way = BY_MATMUL),
     ROW("Expand", MOVED, "of size 1", .rule = rule_expand, .source = source_expand),
     ROW("EyeLike", POSITION, "all", .way = "of known sizes it is folded away"),
     ROW("Flatten", MOVED, "all", .rule = rule_reshape, .streams = true),
@@ -530,7 +536,7 @@ rill_status pulser_off_axis(struct pulser *p, const struct node *n)
         return rule_mapped(p, n, r->map);
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]))
-            return refuse_axis(p, n, i, pulser_stream(p, n->in[i])->axis);
+            return pulser_refuse_axis(p, n, i, pulser_stream(p, n->in[i])->axis, NULL);
     return op_fail(p->err, RILL_INTERNAL, n, "nothing streams into it");
 }
 

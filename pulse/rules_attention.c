@@ -497,5 +497,5 @@ rill_status rule_attention(struct pulser *p, const struct node *n)
         return weights_by_values(p, n, *s);
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: scores of attention over time go through element-wise ops, "
-                   "a softmax over the keys and a product with values, nothing else");
+                   "a softmax over the keys and a MatMul with values, nothing else");
 }

@@ -4,6 +4,8 @@
 #include "pulse/positions.h"
 #include "pulse/rules.h"
 
+#include <stdio.h>
+
 /* ---- Gather ---- */
 
 /* Indices that grow evenly along each of their axes. */
@@ -90,15 +92,38 @@ static rill_status gather_windows(struct pulser *p, const struct node *n, struct
     return pulser_bind(p, n, 0, out, &f->sf);
 }
 
+/* Indices that are no range: constants pick a few frames of the whole sequence. */
+static rill_status picks_refuse(const struct pulser *p, const struct node *n, int axis)
+{
+    const struct tensor *v = pulser_fact(p, n->in[1])->value;
+    char at[80] = "";
+    int64_t index = 0;
+    if (!v || tensor_count(v) < 1)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: it picks frames of axis %d, the time axis, by indices that "
+                       "are not a range counted from the start",
+                       axis);
+    if (v->type == DTYPE_DIM)
+        dim_print(*(const struct dim *const *) v->data, at, sizeof at);
+    else
+        snprintf(at, sizeof at, "%lld", (long long) (index = tensor_get_i64(v, v->data, 0)));
+    if (v->type == DTYPE_DIM || index < 0)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: it takes frame %s of axis %d, the time axis, which is "
+                       "counted from the end of the sequence and known only there",
+                       at, axis);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: it takes a fixed number of frames (%lld, the first is %s) of "
+                   "axis %d, the time axis, not a part that grows with the stream",
+                   (long long) tensor_count(v), at, axis);
+}
+
 /* Frames start, start + step, .. of the data, or windows of them. */
 static rill_status gather_frames(struct pulser *p, const struct node *n, struct flow *f)
 {
     struct even e;
     if (!indices_even(p, n->in[1], &e))
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: it picks frames of axis %d, the time axis, by indices that "
-                       "are not a range counted from the start",
-                       f->sf.axis);
+        return picks_refuse(p, n, f->sf.axis);
     int time = pulser_stream(p, n->in[1])->axis;
     if (e.start < 0 || e.step[time] < 1)
         return op_fail(p->err, RILL_UNSUPPORTED, n,

@@ -6,9 +6,46 @@
 #include "pulse/clock_ops.h"
 #include "pulse/rules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { IN_X, IN_W, IN_R, IN_B, IN_LENS, IN_H, IN_C, IN_P, N_IN };
+
+/* The graph input that w is a moved or cast copy of; WIRE_NONE: of none. */
+static uint32_t input_behind(const struct pulser *p, uint32_t w)
+{
+    static const char *const copies[] = { "Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze" };
+    for (uint32_t at; (at = p->src->wires[w].node) != WIRE_NONE;) {
+        const struct node *n = &p->src->nodes[at];
+        bool copy = false;
+        for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+            copy |= !strcmp(n->op->name, copies[i]);
+        if (!copy)
+            return WIRE_NONE;
+        w = n->in[0];
+    }
+    for (uint32_t i = 0; i < p->src->n_inputs; i++)
+        if (p->src->inputs[i] == w)
+            return w;
+    return WIRE_NONE;
+}
+
+/* How to tell the model that all sequences are whole; nothing where they may not be. */
+static void lens_way(const struct pulser *p, uint32_t lens, const struct dim *length, char *ret,
+                     size_t cap)
+{
+    uint32_t w = input_behind(p, lens);
+    *ret = 0;
+    for (uint32_t i = 0; w != WIRE_NONE && i < p->src->n_inputs; i++) {
+        const struct fact *f = pulser_fact(p, p->src->inputs[i]);
+        for (int a = 0; a < f->rank && !*ret; a++)
+            if (f->shape[a] == length)
+                snprintf(ret, cap,
+                         "; --transform \"patch(body: '`%.60s` = shape_of(`%.60s`)[%d];')\" "
+                         "says that they do not",
+                         p->src->wires[w].name, p->src->wires[p->src->inputs[i]].name, a);
+    }
+}
 
 /* sequence_lens says no more than that every sequence is as long as X. */
 static bool lens_are_whole(const struct pulser *p, const struct node *n, const struct dim *length)
@@ -20,6 +57,19 @@ static bool lens_are_whole(const struct pulser *p, const struct node *n, const s
     for (int64_t i = 0; whole && i < tensor_count(v); i++)
         whole = ((const struct dim *const *) v->data)[i] == length;
     return whole;
+}
+
+static rill_status lens_check(const struct pulser *p, const struct node *n,
+                              const struct stream_fact *s)
+{
+    char way[280];
+    if (lens_are_whole(p, n, s->length))
+        return RILL_OK;
+    lens_way(p, n->in[IN_LENS], s->length, way, sizeof way);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: input %d, sequence_lens, may end sequences on axis %d, the time "
+                   "axis, before the stream does%s",
+                   IN_LENS, s->axis, way);
 }
 
 static rill_status cell_check(const struct pulser *p, const struct node *n,
@@ -36,16 +86,13 @@ static rill_status cell_check(const struct pulser *p, const struct node *n,
         if (pulser_stream(p, n->in[i]) && i != IN_LENS)
             return op_fail(p->err, RILL_UNSUPPORTED, n,
                            "cannot stream: input %u runs along time too", i);
-    if (!lens_are_whole(p, n, s->length))
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: sequence_lens ends sequences before the stream does");
     for (unsigned k = 1; k < n->n_out; k++)
         if (n->out[k] != WIRE_NONE && pulser_wire_used(p, n->out[k]))
             return op_fail(p->err, RILL_UNSUPPORTED, n,
-                           "cannot stream: output %u, the state after the last frame, is wanted, "
-                           "which is known only at the end of the stream",
-                           k);
-    return RILL_OK;
+                           "cannot stream: output %u, the state after the last frame of axis %d, "
+                           "the time axis, is wanted, which is known only at the end of the stream",
+                           k, s->axis);
+    return lens_check(p, n, s);
 }
 
 /* The wire a state is read from, with what it starts from in input i of the node. */

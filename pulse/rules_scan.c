@@ -80,9 +80,10 @@ static rill_status along_check(struct pulser *p, const struct scan *s)
     for (unsigned i = 0; i < n_carried(s); i++)
         if (n->out[i] != WIRE_NONE && pulser_wire_used(p, n->out[i]))
             return op_fail(p->err, RILL_UNSUPPORTED, n,
-                           "cannot stream: the last value of state %u is wanted, which is known "
-                           "only at the end of the stream",
-                           i);
+                           "cannot stream: the last value of state %u, after the last frame of "
+                           "axis %d of input %u, the time axis, is wanted, which is known only at "
+                           "the end of the stream",
+                           i, in_axis(p, s, n_states(s)), n_states(s));
     for (unsigned i = n_states(s); i < n->n_out; i++)
         if (scan_is_reverse(s->at->out_reverse, i - n_states(s)))
             return op_fail(p->err, RILL_UNSUPPORTED, n,

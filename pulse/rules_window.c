@@ -296,7 +296,9 @@ static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at
     int64_t step = steps ? dim_value(dim_at(p, steps, at)) : 1;
     if (step < 0)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: it runs backwards along axis %d, the time axis", f->sf.axis);
+                       "cannot stream: it runs backwards along axis %d, the time axis: the first "
+                       "frame that it gives is the last of the sequence",
+                       f->sf.axis);
     if (!dim_is_const(start) || dim_value(start) < 0) {
         char text[128];
         dim_print(start, text, sizeof text);

@@ -209,11 +209,11 @@ static rill_status cast_infer_to(struct infer *c, enum dtype to)
 {
     enum dtype from = c->in[0]->type;
     TRY(elem_check_type(c, 0, TYPES_ANY));
-    if (from == DTYPE_DIM && (dtype_is_float(to) || !sizes_fit(c, to)))
+    bool stays = from == DTYPE_DIM && !dtype_is_float(to); /* a float is known when the size is */
+    if (stays && !sizes_fit(c, to))
         return infer_fail(c, "a symbolic size cannot become %s; give the size a number",
                           dtype_name(to));
-    if (from == DTYPE_DIM)
-        to = DTYPE_DIM;
+    to = stays ? DTYPE_DIM : to;
     infer_shape(c, 0, to, c->in[0]->rank, c->in[0]->shape);
     return RILL_OK;
 }

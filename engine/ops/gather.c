@@ -28,6 +28,8 @@ static bool is_index(enum dtype t)
 static rill_status indices_check(struct infer *c, unsigned input, const struct dim *n)
 {
     const struct tensor *v = c->in[input]->value;
+    if (v && v->type == DTYPE_DIM) /* known when the size is */
+        return RILL_OK;
     if (!is_index(c->in[input]->type))
         return infer_fail(c, "indices are %s; wants i32 or i64", dtype_name(c->in[input]->type));
     if (!v || !dim_is_const(n))
@@ -81,6 +83,8 @@ static rill_status gather_prepare(struct prep *c)
     int axis = axis_normalise(((const struct gather_attr *) c->attr)->axis, x->rank);
     int64_t n = tensor_count(ix);
     TRY(source_check(c));
+    if (ix->type == DTYPE_DIM)
+        return prep_fail(c, "a symbolic size cannot become an index; give the size a number");
     if (!ix->data || !x->dim[axis])
         return RILL_OK;
     int64_t *at = arena_alloc_array(c->arena, (size_t) n + 1, sizeof *at);

@@ -287,7 +287,8 @@ static void law_test(struct oracle *o, const char *what)
     for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
         enum verdict v = oracle_pulse(o, pulses[i]);
         const char *op = strrchr(what, '(');
-        oracle_check(v == LAW_HOLDS || strstr(o->err.text, op),
+        bool length = strstr(o->err.text, "computed from the length") != NULL; /* folded away */
+        oracle_check(v == LAW_HOLDS || strstr(o->err.text, op) || length,
                      "%s: the refusal does not name the op: %s", what, o->err.text);
         counted.streams += v == LAW_HOLDS;
         counted.refused += v != LAW_HOLDS;
