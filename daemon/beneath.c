@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -41,4 +40,15 @@ int model_beneath(const char *dir, const char *name)
         return -1;
     }
     return fd;
+}
+
+bool model_is_link(const char *dir, const char *name)
+{
+    struct stat st;
+    int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool is_link = at >= 0 && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISLNK(st.st_mode);
+    if (at >= 0)
+        close(at);
+    return is_link;
 }

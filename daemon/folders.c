@@ -49,9 +49,15 @@ static void folders_search(const char *model_path, const char *name, struct mode
         if (dir[0] != '/')
             continue;
         ret->fd = model_beneath(dir, name);
-        if (ret->fd < 0 && errno == ENOENT)
+        if (ret->fd < 0 && errno == ENOENT && !model_is_link(dir, name))
             continue;
-        if (ret->fd < 0) {
+        if (ret->fd < 0 && errno == ENOENT) {
+            ret->error = ELOOP;
+            snprintf(ret->why, sizeof ret->why,
+                     "%.420s/%.64s is a symbolic link, which is not followed: move the folder "
+                     "itself there, or add the folder that it lies in to model_path",
+                     dir, name);
+        } else if (ret->fd < 0) {
             ret->error = errno;
             snprintf(ret->why, sizeof ret->why,
                      "the folder %s of model_path cannot be searched for it: %s", dir,

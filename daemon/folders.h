@@ -27,8 +27,8 @@ struct model_look {
 };
 
 /* Where the model of that name is: in the first folder of model_path that holds it, else built in.
- * A folder that cannot be searched may hold it, so neither a later folder nor what is built in
- * takes its place. False if it is nowhere. */
+ * A folder that cannot be searched may hold it, and a symbolic link is meant to, so neither a later
+ * folder nor what is built in takes its place. False if it is nowhere. */
 bool model_find_place(const char *model_path, const char *name, struct model_look *ret);
 
 /* The same for who only asks whether there is one: errno is the error where there is not. */

@@ -293,6 +293,7 @@ static void scan_take(struct scan *s, const char *name)
     s->cut |= !m;
 }
 
+/* Links are listed, so that it can be said why they are refused. */
 static bool entry_is_model(const char *dir, const struct dirent *e)
 {
     size_t n = strlen(e->d_name);
@@ -300,11 +301,11 @@ static bool entry_is_model(const char *dir, const struct dirent *e)
     if (!model_name_valid(e->d_name))
         return false;
     if (e->d_type != DT_UNKNOWN)
-        return e->d_type == DT_DIR || (compiled && e->d_type == DT_REG);
+        return e->d_type == DT_DIR || e->d_type == DT_LNK || (compiled && e->d_type == DT_REG);
     int fd = model_beneath(dir, e->d_name);
     if (fd >= 0)
         close(fd);
-    return fd >= 0;
+    return fd >= 0 || model_is_link(dir, e->d_name);
 }
 
 static void folder_scan(struct scan *s, const char *path)

@@ -549,14 +549,31 @@ void top_reply(struct conn *c, uint32_t req)
 struct model_message {
     Rill__ModelInfo info;
     Rill__Output outputs[5];
+    char error[400];                /* less than FOLDERS_WHY_BYTES: lists are long */
 };
+
+/* Why it cannot be had. */
+static void model_error_fill(struct model_message *x, const struct daemon *d, const struct model *m)
+{
+    char why[FOLDERS_WHY_BYTES];
+    enum model_state state = m->state;
+    if (state == MODEL_KNOWN && !model_is_there(d->conf.models_model_path, m->name, why))
+        state = MODEL_FAILED;
+    else
+        memcpy(why, m->error.text, sizeof m->error.text);
+    snprintf(x->error, sizeof x->error, "%.*s", (int) sizeof x->error - 1,
+             state == MODEL_FAILED ? why : "");
+    text_clean(x->error);
+    x->info.state = (char *) (uintptr_t) model_state_name(state);
+    x->info.error = x->error;
+}
 
 static void model_fill(struct model_message *x, const struct daemon *d, struct model *m)
 {
     Rill__ModelInfo *a = &x->info;
     rill__model_info__init(a);
     a->name = m->name;
-    a->state = (char *) (uintptr_t) model_state_name(m->state);
+    model_error_fill(x, d, m);
     if (m->state != MODEL_READY)
         return;
     a->task = m->task;

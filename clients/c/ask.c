@@ -48,6 +48,7 @@ static void model_give(const Rill__ModelInfo *x, const char *default_model,
         .stream_bytes = x->stream_bytes,
         .rtf = x->rtf,
         .is_default = strcmp(x->name, default_model) == 0,
+        .error = x->error,
     };
     each(arg, &v);
 }

@@ -244,6 +244,7 @@ struct rill_client_model {
     uint64_t weights_bytes, stream_bytes;
     float rtf;
     bool is_default;
+    const char *error;              /* failed: why it cannot be had */
 };
 
 /* Calls each(arg, model) for every model the daemon knows. each may be NULL. */

@@ -240,6 +240,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         12: ("stream_bytes", "uint64", False),
         13: ("rtf", "float", False),
         14: ("overload", "string", False),
+        15: ("error", "string", False),
     },
     "TopicInfo": {
         1: ("name", "string", False),

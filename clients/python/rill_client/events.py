@@ -180,6 +180,7 @@ class ModelInfo:
     stream_bytes: int = 0
     rtf: float = 0.0            #: what admission counts
     overload: str = ""          #: bypass, skip, shed or off
+    error: str = ""             #: failed: why it cannot be had
 
 
 @dataclass(frozen=True)
