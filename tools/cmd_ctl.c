@@ -8,21 +8,36 @@
 
 /* ---- models ---- */
 
+/* What only a loaded model tells is null before. */
+static json_t *number_of(const struct rill_client_model *m, uint64_t n)
+{
+    return m->rate ? json_integer((json_int_t) n) : json_null();
+}
+
+static json_t *known_json(const struct rill_client_model *m)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "name", m->name, "state",
+                     m->state, "error", m->error, "task", m->task, "sha256", m->sha256, "rate",
+                     number_of(m, m->rate), "delay_samples", number_of(m, m->delay_samples),
+                     "weights_bytes", number_of(m, m->weights_bytes), "stream_bytes",
+                     number_of(m, m->stream_bytes), "default", m->is_default);
+}
+
 static void known_see(void *arg, const struct rill_client_model *m)
 {
     struct ctl *x = arg;
     if (x->json) {
-        json_array_append_new(json_object_get(x->json, "models"),
-                              json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:b}", "name",
-                                        m->name, "task", m->task, "state", m->state, "sha256",
-                                        m->sha256, "rate", (int) m->rate, "delay_samples",
-                                        (int) m->delay_samples, "weights_bytes",
-                                        (json_int_t) m->weights_bytes, "stream_bytes",
-                                        (json_int_t) m->stream_bytes, "default", m->is_default));
+        json_array_append_new(json_object_get(x->json, "models"), known_json(m));
         return;
     }
-    printf("%c %-16s %-9s %-8s %6u Hz  delay %u samples  %s\n", m->is_default ? '*' : ' ', m->name,
-           m->task, m->state, m->rate, m->delay_samples, m->summary);
+    char rate[32] = "", delay[48] = "";
+    if (m->rate) {
+        snprintf(rate, sizeof rate, "%u Hz", m->rate);
+        snprintf(delay, sizeof delay, "delay %u samples", m->delay_samples);
+    }
+    const char *words = *m->error ? m->error : m->summary;
+    printf(*words || *rate ? "%c %-16s %-9s %-8s %9s  %-18s  %s\n" : "%c %-16s %-9s %s\n",
+           m->is_default ? '*' : ' ', m->name, m->task, m->state, rate, delay, words);
 }
 
 static int models_run(struct ctl *x)

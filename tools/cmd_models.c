@@ -108,8 +108,10 @@ static void entry_print(const char *name, const struct model_conf *c, const char
 {
     if (list) {
         json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:i, s:s, s:I, s:b, s:s}", "name", name, "task",
-                                        c->info.task, "sample_rate", (int) c->info.sample_rate,
+                              json_pack("{s:s, s:s, s:o, s:s, s:I, s:b, s:s}", "name", name, "task",
+                                        c->info.task, "sample_rate",
+                                        c->info.sample_rate ? json_integer(c->info.sample_rate)
+                                                            : json_null(),
                                         "licence", c->info.licence, "weights_bytes",
                                         (json_int_t) weights_bytes(c), "present", where != NULL,
                                         "summary", c->info.summary));
@@ -124,8 +126,10 @@ static void entry_print(const char *name, const struct model_conf *c, const char
                      : c->n_weights     ? "present"
                                         : "built in",
                  (double) weights_bytes(c) * 1e-6);
-    printf("%-19s %-10s %6u Hz  %-17s %s\n", name, c->info.task, c->info.sample_rate, state,
-           c->info.summary);
+    char rate[32] = "";
+    if (c->info.sample_rate)
+        snprintf(rate, sizeof rate, "%u Hz", c->info.sample_rate);
+    printf("%-19s %-10s %9s  %-17s %s\n", name, c->info.task, rate, state, c->info.summary);
 }
 
 static int models_list(const struct command *cmd, bool json)

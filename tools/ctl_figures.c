@@ -19,18 +19,30 @@ static json_t *times_json(const struct rill_client_model_stats *m, const uint64_
     return list;
 }
 
+/* What a pulse tells is null before there was one. */
+static json_t *real_of(bool known, float x)
+{
+    return known ? json_real((double) x) : json_null();
+}
+
+static json_t *us_of(bool known, uint32_t us)
+{
+    return known ? json_integer((json_int_t) us) : json_null();
+}
+
 static json_t *model_json(const struct rill_client_model_stats *m)
 {
+    bool known = m->pulses;
     json_t *j =
-        json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:i, s:i, s:I, s:I, s:f}",
+        json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:o}",
                   "name", m->name, "streams", (int) m->streams, "streams_opened",
                   (json_int_t) m->streams_opened, "pulses", (json_int_t) m->pulses, "audio_us",
                   (json_int_t) m->audio_us, "compute_us", (json_int_t) m->compute_us, "rtf",
-                  (double) m->rtf, "rtf_p99", (double) m->rtf_p99, "rtf_max", (double) m->rtf_max,
-                  "deadline_misses", (json_int_t) m->deadline_misses, "compute_p99_us",
-                  (int) m->compute_p99_us, "queue_p99_us", (int) m->queue_p99_us, "gap_us",
-                  (json_int_t) m->gap_us, "gap_samples", (json_int_t) m->gap_samples, "batch_mean",
-                  (double) m->batch_mean);
+                  real_of(known, m->rtf), "rtf_p99", real_of(known, m->rtf_p99), "rtf_max",
+                  real_of(known, m->rtf_max), "deadline_misses", (json_int_t) m->deadline_misses,
+                  "compute_p99_us", us_of(known, m->compute_p99_us), "queue_p99_us",
+                  us_of(known, m->queue_p99_us), "gap_us", (json_int_t) m->gap_us, "gap_samples",
+                  (json_int_t) m->gap_samples, "batch_mean", real_of(known, m->batch_mean));
     json_object_set_new(j, "compute", times_json(m, m->compute_count));
     json_object_set_new(j, "queue", times_json(m, m->queue_count));
     return j;
@@ -41,6 +53,11 @@ static void model_see(void *arg, const struct rill_client_model_stats *m)
     struct ctl *x = arg;
     if (x->json) {
         json_array_append_new(json_object_get(x->json, "models"), model_json(m));
+        return;
+    }
+    if (!m->pulses) {
+        printf("  %-16s %4u streams, %llu opened, no pulse yet\n", m->name, m->streams,
+               (unsigned long long) m->streams_opened);
         return;
     }
     printf("  %-16s %4u streams, %llu opened, %.1f s of audio, rtf %.5f mean %.5f p99 %.5f worst, "
@@ -160,25 +177,27 @@ int ctl_status(struct ctl *x)
 
 static json_t *session_json(const struct rill_client_session *s)
 {
+    bool known = s->audio_us;
     json_t *j =
-        json_pack("{s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:f}", "conn",
+        json_pack("{s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:o}", "conn",
                   (json_int_t) s->conn, "stream", (json_int_t) s->stream, "uid",
                   (json_int_t) s->uid, "pid", (json_int_t) s->pid, "client", s->client, "model",
                   s->model, "state", s->state, "pace",
                   s->pace == RILL_CLIENT_LIVE ? "live" : "file", "rate", (int) s->in.rate,
                   "out_rate", (int) s->out.rate, "out_channels", (int) s->out.channels,
                   "in_samples", (json_int_t) s->in_samples, "out_samples",
-                  (json_int_t) s->out_samples, "rtf", (double) s->rtf);
+                  (json_int_t) s->out_samples, "rtf", real_of(known, s->rtf));
     if (!s->is_subscription)        /* which gets what its source gives */
         json_object_set_new(j, "channels", json_integer((json_int_t) s->in.channels));
     json_object_update_new(j,
-                           json_pack("{s:i, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:I}", "serial",
+                           json_pack("{s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I}", "serial",
                                      (int) s->serial, "compute_us", (json_int_t) s->compute_us,
                                      "audio_us", (json_int_t) s->audio_us, "deadline_misses",
                                      (json_int_t) s->deadline_misses, "gap_samples",
                                      (json_int_t) s->gap_samples, "compute_p99_us",
-                                     (int) s->compute_p99_us, "queue_p99_us", (int) s->queue_p99_us,
-                                     "max_chunk_us", (int) s->max_chunk_us, "queued_bytes",
+                                     us_of(known, s->compute_p99_us), "queue_p99_us",
+                                     us_of(known, s->queue_p99_us), "max_chunk_us",
+                                     us_of(known, s->max_chunk_us), "queued_bytes",
                                      (json_int_t) s->queued_bytes));
     json_object_update_new(j, json_pack("{s:s, s:b, s:i}", "topic", s->topic, "subscription",
                                         (int) s->is_subscription, "lag_ms", (int) s->lag_ms));
@@ -211,6 +230,10 @@ static void session_see(void *arg, const struct rill_client_session *s)
            s->pace == RILL_CLIENT_LIVE ? "live" : "file", s->in.rate, s->in.channels,
            (unsigned long long) s->in_samples, (unsigned long long) s->out_samples, s->state,
            *s->topic ? ", published as " : "", s->topic);
+    if (!s->audio_us) {
+        printf("         no pulse yet, gaps %llu samples\n", (unsigned long long) s->gap_samples);
+        return;
+    }
     printf("         rtf %.5f, wait p99 %.2f ms, compute p99 %.3f ms worst %.3f ms, %llu misses, "
            "gaps %llu samples\n",
            (double) s->rtf, (double) s->queue_p99_us * 1e-3, (double) s->compute_p99_us * 1e-3,

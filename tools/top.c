@@ -7,6 +7,12 @@
 
 /* ---- asking ---- */
 
+static void figures_clear(struct top_row *r, bool known)
+{
+    if (!known)
+        r->rtf = r->wait_us = r->took_us = r->batch = -1;
+}
+
 static void on_model(void *arg, const struct rill_client_model_stats *m)
 {
     struct top_look *x = arg;
@@ -24,6 +30,7 @@ static void on_model(void *arg, const struct rill_client_model_stats *m)
                             .wait_us = m->queue_p99_us,
                             .took_us = m->compute_p99_us,
                             .new_misses = m->deadline_misses };
+    figures_clear(r, m->pulses);
     snprintf(r->name, sizeof r->name, "%s", m->name);
     memcpy(r->le_us, m->le_us, sizeof r->le_us);
     memcpy(r->compute_count, m->compute_count, sizeof r->compute_count);
@@ -45,6 +52,7 @@ static void on_session(void *arg, const struct rill_client_session *s)
                             .wait_us = s->queue_p99_us,
                             .took_us = s->compute_p99_us,
                             .new_misses = s->deadline_misses };
+    figures_clear(r, s->audio_us);
     r->gap_us = s->in.rate ? s->gap_samples * 1000000 / s->in.rate : 0;
     snprintf(r->name, sizeof r->name, "%s", s->model);
     snprintf(r->client, sizeof r->client, "%s", s->client);
@@ -83,11 +91,11 @@ static void row_since(struct top_row *now, const struct top_row *before)
     if (!before || before->audio_us > now->audio_us || before->misses > now->misses)
         return;
     uint64_t audio_us = now->audio_us - before->audio_us;
-    now->rtf = audio_us ? (double) (now->compute_us - before->compute_us) / (double) audio_us : 0;
+    now->rtf = audio_us ? (double) (now->compute_us - before->compute_us) / (double) audio_us : -1;
     now->new_misses = now->misses - before->misses;
     if (now->n_times && now->n_times == before->n_times) {
-        now->took_us = quantile_between(now, now->compute_count, before->compute_count, 0);
-        now->wait_us = quantile_between(now, now->queue_count, before->queue_count, 0);
+        now->took_us = quantile_between(now, now->compute_count, before->compute_count, -1);
+        now->wait_us = quantile_between(now, now->queue_count, before->queue_count, -1);
     }
 }
 
@@ -200,10 +208,19 @@ static const char *bar(char *to, unsigned n, double x)
     return to;
 }
 
+/* A figure, or - where it is below 0: not known. */
+static const char *text_of(char to[16], const char *format, double x)
+{
+    snprintf(to, 16, "-");
+    if (x >= 0)
+        snprintf(to, 16, format, x);
+    return to;
+}
+
 /* A time in at most seven places. */
 static const char *ms_text(char to[16], double us)
 {
-    snprintf(to, 16, us < 10000 ? "%.3f" : us < 1e6 ? "%.1f" : "%.0f", us * 1e-3);
+    snprintf(to, 16, us < 0 ? "-" : us < 10000 ? "%.3f" : us < 1e6 ? "%.1f" : "%.0f", us * 1e-3);
     return to;
 }
 
@@ -212,7 +229,7 @@ void top_print(const struct top_look *x, FILE *to, unsigned columns, unsigned li
 {
     struct page p = { .to = to, .columns = columns, .lines = lines, .end = end };
     const struct rill_client_status *s = &x->status;
-    char b[64], wait[16], took[16];
+    char b[64], wait[16], took[16], rtf[16], batch[16];
     line_put(&p, "%s  %s  up %.0f s  %u threads  %u connections  %u streams", x->server, x->state,
              (double) x->uptime_us * 1e-6, s->threads, s->connections, s->streams);
     line_put(&p, "load [%s] %.3f of %.3f  cpu %.2f  memory %.1f MB",
@@ -224,9 +241,11 @@ void top_print(const struct top_look *x, FILE *to, unsigned columns, unsigned li
              "COMP99ms", "BATCH", "MISSES", "GAPS s");
     for (unsigned i = 0; i < x->n_models; i++) {
         const struct top_row *r = &x->models[i];
-        line_put(&p, "%-16.16s %4u %7.4f %s %8s %8s %5.1f %6llu %8.2f", r->name, r->streams, r->rtf,
+        line_put(&p, "%-16.16s %4u %7s %s %8s %8s %5s %6llu %8.2f", r->name, r->streams,
+                 text_of(rtf, "%.4f", r->rtf),
                  bar(b, 10, r->rtf * r->streams / (s->threads ? s->threads : 1)),
-                 ms_text(wait, r->wait_us), ms_text(took, r->took_us), r->batch,
+                 ms_text(wait, r->wait_us), ms_text(took, r->took_us),
+                 text_of(batch, "%.1f", r->batch),
                  (unsigned long long) r->misses, (double) r->gap_us * 1e-6);
     }
     line_put(&p, "%s", "");
@@ -234,8 +253,9 @@ void top_print(const struct top_look *x, FILE *to, unsigned columns, unsigned li
              "PACE", "RTF", "", "WAIT99ms", "COMP99ms", "MISS", "GAP s");
     for (unsigned i = 0; i < x->n_streams; i++) {
         const struct top_row *r = &x->streams[i];
-        line_put(&p, "%-7.7s %-11.11s %-12.12s %4s %6.4f %s %8s %8s %5llu %5.1f", r->where,
-                 r->client, r->name, r->live ? "live" : "file", r->rtf, bar(b, 5, r->rtf),
+        line_put(&p, "%-7.7s %-11.11s %-12.12s %4s %6s %s %8s %8s %5llu %5.1f", r->where,
+                 r->client, r->name, r->live ? "live" : "file", text_of(rtf, "%.4f", r->rtf),
+                 bar(b, 5, r->rtf),
                  ms_text(wait, r->wait_us), ms_text(took, r->took_us),
                  (unsigned long long) r->misses, (double) r->gap_us * 1e-6);
     }

@@ -18,7 +18,8 @@ struct top_row {
     uint32_t n_times, le_us[RILL_CLIENT_TIMES];
     uint64_t compute_count[RILL_CLIENT_TIMES], queue_count[RILL_CLIENT_TIMES];
     double batch;
-    /* What the table shows: of the time since the last look, or of all time at the first. */
+    /* What the table shows: of the time since the last look, or of all time at the first; below 0
+     * where no pulse tells. */
     double rtf, wait_us, took_us;
     uint64_t new_misses;
 };

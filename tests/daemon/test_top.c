@@ -52,6 +52,7 @@ static void test_once(void)
     t = rill(args, &code);
     const char *live = strstr(t, " live "), *file = strstr(t, " file ");
     CHECK(code == 0 && live && file && live < file, "%s", t);
+    CHECK(live && !strncmp(live, " live      - ", 13), "it did nothing yet: %s", t);
     snprintf(args, sizeof args, "top --once --sort rtf --socket %s", r.ctl);
     t = rill(args, &code);
     live = strstr(t, " live ");
@@ -106,6 +107,18 @@ static void test_ctl(void)
     json_t *s = json_array_get(json_object_get(j, "sessions"), 1);
     CHECK(code == 0 && json_array_size(json_object_get(j, "sessions")) == 2 &&
           number(s, "gap_samples") == 160 && number(s, "audio_us") > 900000);
+    CHECK(json_is_real(json_object_get(s, "rtf")));
+    s = json_array_get(json_object_get(j, "sessions"), 0);
+    CHECK(json_is_null(json_object_get(s, "rtf")) &&
+              json_is_null(json_object_get(s, "max_chunk_us")),
+          "it did nothing yet");
+    json_decref(j);
+    j = ctl_json("models", &code);
+    s = json_array_get(json_object_get(j, "models"), 0);
+    CHECK(code == 0 && !strcmp(json_string_value(json_object_get(s, "state")), "known") &&
+              json_is_null(json_object_get(s, "rate")) &&
+              json_is_null(json_object_get(s, "weights_bytes")),
+          "%s is not loaded", json_string_value(json_object_get(s, "name")));
     json_decref(j);
     j = ctl_json("health", &code);
     CHECK(code == 0 && !strcmp(json_string_value(json_object_get(j, "state")), "ok") &&
@@ -122,6 +135,7 @@ static void test_ctl(void)
         snprintf(args, sizeof args, "ctl --socket %s %s", r.ctl, verbs[i]);
         t = rill(args, &code);
         CHECK(code == 0 && *t, "%s", verbs[i]);
+        CHECK(i != 2 || strstr(t, "no pulse yet"), "%s", t);
     }
 }
 

@@ -311,6 +311,8 @@ expect 0 "running" "$rill" ctl --socket "$dir/c" status
 expect 0 '"state": "running"' "$rill" ctl --socket "$dir/c" --json status
 expect 0 '"sessions"' "$rill" ctl --socket "$dir/c" --json sessions
 expect 0 "wiener" "$rill" ctl --socket "$dir/c" models
+good "what is not loaded has no rate" sh -c "! '$rill' ctl --socket '$dir/c' models | grep -E ' 0 (Hz|samples)'"
+good "in JSON it is null" sh -c "'$rill' ctl --socket '$dir/c' --json models | tr -d '\n' | grep -q '\"name\": \"wiener\", *\"state\": \"known\", *\"error\": \"\", [^}]*\"rate\": null'"
 expect 0 " us" "$rill" ctl --socket "$dir/c" ping
 for conn in -18446744073709551615 +1 '' 0x1 1.5; do
     expect 2 "is no connection number" "$rill" ctl --socket "$dir/c" kick -- "$conn"
