@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-enum conf_type { STR, INT, MODE, REAL };
+enum conf_type { STR, INT, MODE, REAL, SIZE };
 
 struct conf_key {
     const char *section, *key;
@@ -77,6 +77,25 @@ static bool address_valid(const struct conf_key *k, const char *v, char *why, si
     return true;
 }
 
+/* A whole number of bytes, with a unit of powers of 1024 or none. */
+static bool size_set(uint64_t *to, const struct conf_key *k, const char *v, char *why, size_t n)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    errno = 0;
+    unsigned long long x = strtoull(v, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    unsigned bits = unit ? 10 * (unsigned) (unit - units + 1) : 0;
+    if (v[0] < '0' || v[0] > '9' || errno || (*end && (!unit || end[1]))) {
+        snprintf(why, n, "must be a whole number of bytes, or one with K, M, G or T behind it");
+        return false;
+    }
+    if (!number_in_range(k, ldexp((double) x, (int) bits), why, n))
+        return false;
+    *to = x << bits;
+    return true;
+}
+
 static bool value_set(struct conf *c, const struct conf_key *k, const char *v, char *why, size_t n)
 {
     char *end = NULL, *field = (char *) c + k->offset;
@@ -106,6 +125,8 @@ static bool value_set(struct conf *c, const struct conf_key *k, const char *v, c
         memcpy(field, &x, sizeof x);
         return number_in_range(k, x, why, n);
     }
+    if (k->type == SIZE)
+        return size_set((uint64_t *) (void *) field, k, v, why, n);
     unsigned long long x = strtoull(v, &end, k->type == MODE ? 8 : 10);
     if (end == v || *end || errno || v[0] < '0' || v[0] > '9') {
         snprintf(why, n, "must be %s number without a sign or unit",
@@ -350,7 +371,7 @@ static void help_print(FILE *f, const struct conf_key *k)
         h += n;
         h += *h == ' ';
     }
-    if (k->type == INT || k->type == REAL)
+    if (k->type == INT || k->type == REAL || k->type == SIZE)
         fprintf(f, "# Range: %.15g to %.15g.\n", k->lo, k->hi);
 }
 
@@ -371,14 +392,17 @@ static void value_print(FILE *f, const struct conf *c, const struct conf_key *k)
 {
     const char *field = (const char *) c + k->offset;
     uint32_t u;
+    uint64_t size;
     double x;
     memcpy(&u, field, sizeof u);
+    memcpy(&size, field, k->type == SIZE ? sizeof size : 0);
     memcpy(&x, field, k->type == REAL ? sizeof x : 0);
     switch (k->type) {
     case STR: fprintf(f, "%s = %s\n", k->key, field); break;
     case INT: fprintf(f, "%s = %u\n", k->key, u); break;
     case MODE: fprintf(f, "%s = %04o\n", k->key, u); break;
     case REAL: fprintf(f, "%s = %.15g\n", k->key, x); break;
+    case SIZE: fprintf(f, "%s = %llu\n", k->key, (unsigned long long) size); break;
     }
 }
 
@@ -393,7 +417,12 @@ void conf_print(const struct conf *c, FILE *f)
 
 static size_t value_bytes(const struct conf_key *k)
 {
-    return k->type == STR ? CONF_STR_BYTES : k->type == REAL ? sizeof(double) : sizeof(uint32_t);
+    static const size_t bytes[] = { [STR] = CONF_STR_BYTES,
+                                    [INT] = sizeof(uint32_t),
+                                    [MODE] = sizeof(uint32_t),
+                                    [REAL] = sizeof(double),
+                                    [SIZE] = sizeof(uint64_t) };
+    return bytes[k->type];
 }
 
 void conf_restart_keys(const struct conf *a, const struct conf *b, char *ret, size_t n)

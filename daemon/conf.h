@@ -10,7 +10,7 @@
 #define CONF_STR_BYTES 512
 
 /* X(section, key, type, default, smallest, largest, help). STR: limits of the length; MODE:
- * octal. */
+ * octal; SIZE: bytes. */
 #define CONF_EACH(X)                                                                               \
     X(daemon, socket, STR, "/run/rilld/rilld.sock", 1, 107,                                        \
       "Socket for audio. Sockets passed by the service manager (name data) go before it.")         \
@@ -60,6 +60,10 @@
     X(limits, max_streams, INT, "256", 1, 4096, "Open streams of all connections.")                \
     X(limits, max_streams_per_connection, INT, "16", 1, 64, "Open streams of one connection.")     \
     X(limits, max_streams_per_uid, INT, "192", 1, 4096, "Open streams of one user.")               \
+    X(limits, memory_max, SIZE, "0", 0, 1125899906842624,                                          \
+      "Memory of the whole daemon, with K, M, G or T behind the number if you like; 0 = four "     \
+      "fifths of what its control group or a resource limit allows, or of half the machine's. "    \
+      "Over it what is asked for is refused, and histories become shorter.")                       \
     X(limits, max_bytes_per_uid, INT, "268435456", 0, 4294967295,                                  \
       "Memory for connections, streams and histories of one user; 0 = any.")                       \
     X(limits, rtf_share_per_uid, REAL, "1", 0.01, 1,                                               \
@@ -122,6 +126,8 @@
 #define CONF_DIM_STR   [CONF_STR_BYTES]
 #define CONF_TYPE_INT  uint32_t
 #define CONF_DIM_INT
+#define CONF_TYPE_SIZE uint64_t
+#define CONF_DIM_SIZE
 #define CONF_TYPE_MODE uint32_t
 #define CONF_DIM_MODE
 #define CONF_TYPE_REAL double

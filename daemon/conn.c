@@ -66,6 +66,9 @@ static void conn_unlink(struct conn *c)
 static void on_closed(uv_handle_t *h)
 {
     struct conn *c = (struct conn *) (void *) h;
+    if (c->owner)
+        memory_give(&c->daemon->memory, c->owner, MEMORY_CONNECTIONS, c->counted_bytes);
+    memory_unref(&c->daemon->memory, c->owner);
     free(c->in);
     free(c->arena);
     free(c);
@@ -118,10 +121,29 @@ void conns_end(struct daemon *d)
 
 /* ---- writing ---- */
 
+static void unsent_take(struct conn *c, size_t n)
+{
+    c->unsent_bytes += n;
+    memory_take(&c->daemon->memory, c->owner, MEMORY_QUEUES, n);
+}
+
+static void unsent_give(struct conn *c, size_t n)
+{
+    c->unsent_bytes -= n;
+    memory_give(&c->daemon->memory, c->owner, MEMORY_QUEUES, n);
+}
+
+bool conn_has_room(const struct conn *c)
+{
+    return c->unsent_bytes < QUEUE_FLOOR_BYTES / 4 ||
+        memory_would(&c->daemon->memory, c->owner, MEMORY_QUEUES, QUEUE_FLOOR_BYTES / 4) ==
+        MEMORY_OK;
+}
+
 static void on_written(uv_write_t *w, int status)
 {
     struct conn *c = w->data;
-    c->unsent_bytes -= ((struct write_job *) (void *) w)->n;
+    unsent_give(c, ((struct write_job *) (void *) w)->n);
     free(w);
     if (uv_is_closing((uv_handle_t *) &c->pipe))
         return;
@@ -172,16 +194,29 @@ static void bytes_send(struct conn *c, struct write_job *j, size_t n)
         b = uv_buf_init((char *) j->bytes + r, (unsigned) n - (unsigned) r);
     j->req.data = c;
     j->n = sizeof *j + n;
-    c->unsent_bytes += j->n;
+    unsent_take(c, j->n);
     if (uv_write(&j->req, (uv_stream_t *) &c->pipe, &b, 1, on_written) < 0) {
-        c->unsent_bytes -= j->n;
+        unsent_give(c, j->n);
         free(j);
         conn_close(c);
     }
 }
 
+/* Where memory is short, who does not read has no more of it for what waits. */
+static void choke(struct conn *c)
+{
+    c->last_words = true;
+    conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true,
+               "%zu bytes wait to be read, and memory is short (memory_max, max_bytes_per_uid)",
+               conn_queue_bytes(c));
+}
+
 static void frame_send(struct conn *c, const Rill__ServerFrame *f, size_t n)
 {
+    if (!c->last_words && !conn_has_room(c)) {
+        choke(c);
+        return;
+    }
     struct write_job *j = malloc(sizeof *j + 4 + n);
     if (!j) {
         conn_break(c);
@@ -299,6 +334,21 @@ static size_t frame_take(struct conn *c, const uint8_t *p, size_t have)
     return 4 + (size_t) n;
 }
 
+static size_t buffers_bytes(size_t frame_bytes)
+{
+    return sizeof(struct conn) + 2 * (4 + frame_bytes) + ARENA_EXTRA_BYTES;
+}
+
+/* Once a client has said how much it wants, the rest of what was counted is given back. */
+static void buffers_count(struct conn *c)
+{
+    size_t bytes = buffers_bytes(c->max_frame_bytes);
+    if (c->owner && bytes < c->counted_bytes) {
+        memory_give(&c->daemon->memory, c->owner, MEMORY_CONNECTIONS, c->counted_bytes - bytes);
+        c->counted_bytes = bytes;
+    }
+}
+
 static bool buffer_fit(struct conn *c)
 {
     size_t want =
@@ -314,6 +364,8 @@ static bool buffer_fit(struct conn *c)
     c->arena = arena;
     c->in_cap = want;
     c->arena_bytes = want + ARENA_EXTRA_BYTES;
+    if (c->hello_done)
+        buffers_count(c);
     return true;
 }
 
@@ -390,10 +442,25 @@ static void peer_ask(struct conn *c)
     }
 }
 
+/* For the longest message that it may agree on. An operator's is counted and never refused. */
+static enum memory_answer buffers_claim(struct conn *c)
+{
+    struct daemon *d = c->daemon;
+    size_t bytes = buffers_bytes(d->conf.limits_max_frame_bytes);
+    enum memory_answer a = MEMORY_OK;
+    if (c->is_control)
+        memory_take(&d->memory, c->owner, MEMORY_CONNECTIONS, bytes);
+    else
+        a = memory_claim(d, c->owner, MEMORY_CONNECTIONS, bytes);
+    c->counted_bytes = a == MEMORY_OK ? bytes : 0;
+    return a;
+}
+
 static bool quota_ok(struct conn *c)
 {
     struct daemon *d = c->daemon;
     uint32_t of_uid = 0;
+    enum memory_answer a = buffers_claim(c);
     for (const struct conn *x = d->conns; x; x = x->next)
         of_uid += x->uid == c->uid && !x->is_control;
     if (c->is_control)
@@ -404,8 +471,8 @@ static bool quota_ok(struct conn *c)
     else if (of_uid > d->conf.limits_max_connections_per_uid)
         conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections_per_uid is %u",
                    d->conf.limits_max_connections_per_uid);
-    else if (!memory_allows(d, c->uid, 0))
-        conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_bytes_per_uid is reached");
+    else if (a != MEMORY_OK)
+        conn_error(c, 0, 0, memory_code(a), true, "the connection: %s", memory_words(a));
     return !c->closing;
 }
 
@@ -457,6 +524,11 @@ void conn_accept(struct daemon *d, struct listener *l, int fd)
         return;
     }
     peer_ask(c);
+    c->owner = memory_owner(&d->memory, (struct principal) { PRINCIPAL_UID, c->uid });
+    if (!c->owner) {
+        conn_end(c);
+        return;
+    }
     log_event(&d->log, LOG_DEBUG, EVENT_PEER, "conn=%u uid=%u pid=%u accepted%s", c->id, c->uid,
               c->pid, c->is_control ? " control" : "");
     socket_fit(c);

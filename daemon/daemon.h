@@ -7,6 +7,7 @@
 #include "daemon/figures.h"
 #include "daemon/health.h"
 #include "daemon/log.h"
+#include "daemon/memory.h"
 #include "daemon/notify.h"
 #include "daemon/pcm.h"
 #include "daemon/registry.h"
@@ -58,6 +59,8 @@ struct session {
     uint64_t told;                  /* how far in the input rate what it said goes */
     uint64_t bypassed;              /* samples that went past the model */
     uint32_t uid;
+    struct owner *owner;
+    size_t counted_bytes;           /* of memory, for the owner */
     uint32_t seq_in, seq_out;
     uint64_t pos_in, window;        /* next position; samples that may wait */
     uint64_t received, granted;     /* counts of samples, without jumps */
@@ -81,6 +84,9 @@ struct conn {
     uint32_t id, uid, pid;
     bool is_control, preface_done, hello_done, closing, paused;
     bool broken;                    /* a write failed: it ends with this turn of the loop */
+    bool last_words;                /* it is told why it ends, whatever waits already */
+    struct owner *owner;
+    size_t counted_bytes;           /* of its buffers, for the owner */
     bool waits; /* whole messages of it wait in `in`; nothing is read meanwhile */
     char client[64];
     uint8_t *in;
@@ -91,7 +97,7 @@ struct conn {
     uint64_t accepted_us, deadline_us;      /* deadline of closing or of Hello */
     uint64_t over_soft_us, last_write_us;   /* 0 = not over */
     uint64_t heard_us;              /* of the newest bytes or the last end of a stream */
-    size_t unsent_bytes;            /* memory of what waits to be written */
+    size_t unsent_bytes;            /* memory of what waits to be written, counted as it comes */
     size_t last_queue_bytes;
     uint32_t n_streams;
     struct session *speaker;        /* whose audio the last message was; NULL: none */
@@ -136,6 +142,7 @@ struct daemon {
     bool conf_may_miss;
     char instance_id[33];
     struct log log;
+    struct memory memory;
     struct registry registry;
     struct figures_all figures;
     struct worst worst;
@@ -161,6 +168,7 @@ struct daemon {
     uint64_t conns_accepted, streams_opened, streams_refused, protocol_errors;
     struct load load;               /* of the live streams that were let in */
     uint64_t started_us, started_wall_us, tick_us, drain_until_us, next_summary_us;
+    uint64_t next_memory_us;        /* when what is in memory is looked at again */
     uint64_t watchdog_us, next_pet_us;
     struct health health;
     bool ending;                    /* a connection is closing */
@@ -188,6 +196,8 @@ void conn_id_bury(struct conn *c, uint32_t stream);         /* late messages for
 bool conn_id_buried(const struct conn *c, uint32_t stream);
 void conn_id_revive(struct conn *c, uint32_t stream);       /* a new stream has that number */
 bool conn_reads_slowly(const struct conn *c);
+/* Whether more may wait to be read than what any connection may have. */
+bool conn_has_room(const struct conn *c);
 ProtobufCAllocator conn_allocator(struct conn *c);
 
 /* --- proto.c: what a message does --- */
@@ -228,13 +238,14 @@ void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece);
 size_t outputs_list(const struct lane_model *m, Rill__Output list[5]);      /* what it has */
 
 /* --- limits.c: who may have how much, and for how long without using it --- */
-struct memory {
-    size_t connections, streams, topics;
-};
 size_t session_bytes(const struct session *s);
-size_t conn_bytes(const struct conn *c);
-struct memory memory_of(const struct daemon *d, const uint32_t *uid); /* of that user; NULL: all */
-bool memory_allows(const struct daemon *d, uint32_t uid, size_t more);
+/* Asks for firm memory; models that nobody streams with give way to it. */
+enum memory_answer memory_claim(struct daemon *d, struct owner *o, enum memory_kind k,
+                                size_t bytes);
+Rill__Code memory_code(enum memory_answer a);       /* of a refusal */
+const char *memory_words(enum memory_answer a);
+void memory_conf(struct daemon *d);                 /* the limits, as the settings say */
+void memory_tick(struct daemon *d, uint64_t now_us);
 /* NULL: one more stream may be opened */
 const char *quota_open(const struct conn *c, const struct daemon *d);
 /* NULL: it may run at that share of a thread */
@@ -276,7 +287,8 @@ struct sub_look {
 };
 /* the first subscription in (conn, stream) order after those numbers; false: there is none */
 bool sub_after(const struct daemon *d, uint32_t conn, uint32_t stream, struct sub_look *ret);
-size_t topics_bytes(const struct daemon *d, const uint32_t *uid);   /* of that user; NULL: all */
+/* as memory.h wants it */
+size_t topics_shorten(void *daemon, const struct owner *o, size_t longer_bytes);
 
 /* --- admit.c --- */
 bool admit_full(struct daemon *d); /* no live stream could be let in, whatever its model */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may have how much, and for how long without using it. */
 #include "daemon/daemon.h"
+#include "daemon/process.h"
 
 #include <sys/socket.h>
 
@@ -9,6 +10,8 @@
 #define SOCKET_BYTES_MIN 2304           /* the kernel takes no less: half of its 4608 */
 #define SOCKET_BYTES_MAX 262144
 #define ENDED_PART 8 /* of a user's streams: so many more may have ended and not be gone */
+#define MEMORY_LOOK_US UINT64_C(500000)
+#define RETURN_BYTES ((size_t) 1 << 20) /* given back by now: the system gets what is free */
 #define MESSAGE_BYTES 64                /* around samples, or of an event */
 
 /* ---- memory ---- */
@@ -18,26 +21,52 @@ size_t session_bytes(const struct session *s)
     return sizeof *s + lane_bytes(s->lane) + (s->event ? 2 * HEARD_EVENT_BYTES : 0);
 }
 
-size_t conn_bytes(const struct conn *c)
+/* Whether it would be granted without the models that nobody streams with. */
+static bool spares_help(const struct daemon *d, const struct owner *o, size_t bytes)
 {
-    return sizeof *c + c->in_cap + c->arena_bytes + c->unsent_bytes;
+    size_t own_bytes, all_bytes = registry_spare_bytes(&d->registry, o, &own_bytes);
+    return bytes <= memory_room(&d->memory, o) + (all_bytes + own_bytes) / 2;
 }
 
-struct memory memory_of(const struct daemon *d, const uint32_t *uid)
+enum memory_answer memory_claim(struct daemon *d, struct owner *o, enum memory_kind k, size_t bytes)
 {
-    struct memory m = { .topics = topics_bytes(d, uid) };
-    for (const struct conn *c = d->conns; c; c = c->next)
-        m.connections += !uid || c->uid == *uid ? conn_bytes(c) : 0;
-    for (const struct session *s = d->sessions; s; s = s->next)
-        m.streams += !uid || s->uid == *uid ? session_bytes(s) : 0;
-    return m;
+    while (memory_would(&d->memory, o, k, bytes) == MEMORY_SHORT && spares_help(d, o, bytes) &&
+           registry_spare_drop(&d->registry, o))
+        ;
+    return memory_ask(&d->memory, o, k, bytes);
 }
 
-bool memory_allows(const struct daemon *d, uint32_t uid, size_t more)
+Rill__Code memory_code(enum memory_answer a)
 {
-    struct memory m = memory_of(d, &uid);
-    uint64_t most = d->conf.limits_max_bytes_per_uid;
-    return !most || (more <= most && m.connections + m.streams + m.topics <= most - more);
+    return a == MEMORY_QUOTA ? RILL__CODE__QUOTA : RILL__CODE__OVERLOADED;
+}
+
+const char *memory_words(enum memory_answer a)
+{
+    return a == MEMORY_QUOTA
+        ? "it would take more memory than one user may (max_bytes_per_uid)"
+        : "memory is short: others need what is free of it (memory_max); try again later";
+}
+
+void memory_conf(struct daemon *d)
+{
+    d->memory.max_bytes = memory_total(d->conf.limits_memory_max);
+    d->memory.owner_max_bytes = d->conf.limits_max_bytes_per_uid;
+    d->next_memory_us = 0;
+    log_line(&d->log, LOG_INFO, "memory_max=%zu bytes for connections, streams, histories, models",
+             d->memory.max_bytes);
+}
+
+void memory_tick(struct daemon *d, uint64_t now_us)
+{
+    if (now_us < d->next_memory_us)
+        return;
+    d->next_memory_us = now_us + MEMORY_LOOK_US;
+    memory_look(&d->memory, (size_t) process_private_bytes());
+    if (d->memory.given_bytes < RETURN_BYTES)
+        return;
+    d->memory.given_bytes = 0;
+    d->registry.freed = true;
 }
 
 /* ---- quotas ---- */
@@ -57,7 +86,7 @@ const char *quota_open(const struct conn *c, const struct daemon *d)
                "more";
     if (d->n_sessions >= d->conf.limits_max_streams)
         return "max_streams is reached";
-    return memory_allows(d, c->uid, 0) ? NULL : "max_bytes_per_uid is reached";
+    return NULL;
 }
 
 const char *quota_run(const struct session *s, double cost)
@@ -70,10 +99,7 @@ const char *quota_run(const struct session *s, double cost)
     if (s->live && d->conf.limits_rtf_share_per_uid < 1 && load > share)
         return "live streams of this user have claimed the compute that one user may "
                "(rtf_share_per_uid)";
-    size_t more = (size_t) s->model->plan_info.stream_bytes;
-    return memory_allows(d, s->uid, more)
-        ? NULL
-        : "the stream would take more memory than one user may (max_bytes_per_uid)";
+    return NULL;
 }
 
 /* ---- sockets ---- */

@@ -17,6 +17,16 @@ static void info_copy(struct model *to, const rill_model *from)
         snprintf(to->sha256 + 2 * i, 3, "%02x", to->info.sha256[i]);
 }
 
+#define MAPPED_FROM_BYTES 131072        /* blocks of that size and larger are mapped one by one */
+
+/* Without it the C library maps fewer of them with every one that is freed. */
+void memory_setup(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, MAPPED_FROM_BYTES);
+#endif
+}
+
 /* Loading takes many times what is kept; the C library would hold on to the rest. */
 void memory_return(void)
 {

@@ -24,6 +24,9 @@ rill_status model_find_out(struct model_found *f);
 /* Tries a model that is ready out again: shares of a processor. Not on the loop. */
 rill_status model_try(const struct model *m, float *ret_rtf, float *ret_wall);
 
+/* So that large blocks always go back to the system when they are freed. At start. */
+void memory_setup(void);
+
 /* Loading takes many times what is kept; gives the rest back to the system. */
 void memory_return(void);
 

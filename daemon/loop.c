@@ -143,6 +143,7 @@ static void on_tick(uv_timer_t *t)
     admit_tick(d);
     meter_idle(d, now_us);
     ready_check(d);
+    memory_tick(d, now_us);
     registry_tick(&d->registry, now_us);
     health_look(d, now_us);
     http_tick(d, now_us);
@@ -233,8 +234,13 @@ static bool daemon_start(struct daemon *d)
     instance_id_make(d->instance_id);
     d->progress.data = d;
     d->spare_fd = -1;
+    memory_init(&d->memory, 0);
+    d->memory.shorten = topics_shorten;
+    d->memory.arg = d;
+    memory_conf(d);
     registry_init(&d->registry, &d->loop, &d->conf);
     d->registry.log = &d->log;
+    d->registry.memory = &d->memory;
     meter_start(d);
     if (uv_async_init(&d->loop, &d->progress, on_progress) < 0) {
         log_line(&d->log, LOG_ERROR, "no descriptor to be woken by");
@@ -288,6 +294,7 @@ static void daemon_stop(struct daemon *d)
     uv_walk(&d->loop, handle_close, NULL);
     uv_run(&d->loop, UV_RUN_DEFAULT);
     uv_loop_close(&d->loop);
+    memory_clear(&d->memory);
     free(d->workers);
     health_stop(d);
 }

@@ -3,6 +3,7 @@
 #include "daemon/check.h"
 #include "daemon/conf_check.h"
 #include "daemon/daemon.h"
+#include "daemon/load.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -107,6 +108,7 @@ int main(int argc, char **argv)
         conf_print_template(stdout);
         return printed();
     }
+    memory_setup();
     struct daemon *d = calloc(1, sizeof *d);
     if (!d) {
         fputs("rilld: out of memory\n", stderr);

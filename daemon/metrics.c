@@ -162,10 +162,34 @@ static void put_gaps(struct text *t, struct daemon *d, const struct family *f)
 
 static void put_memory(struct text *t, struct daemon *d, const struct family *f)
 {
-    struct memory used = memory_of(d, NULL);
-    count_put(t, f, "of", "connections", used.connections);
-    count_put(t, f, "of", "streams", used.streams);
-    count_put(t, f, "of", "topics", used.topics);
+    for (enum memory_kind k = 0; k < MEMORY_KINDS; k++)
+        count_put(t, f, "of", memory_kind_name(k), d->memory.bytes[k]);
+    count_put(t, f, "of", "rest", d->memory.rest_bytes);
+}
+
+static void put_memory_max(struct text *t, struct daemon *d, const struct family *f)
+{
+    count_put(t, f, NULL, NULL, d->memory.max_bytes);
+}
+
+static void put_memory_users(struct text *t, struct daemon *d, const struct family *f)
+{
+    const struct owner *list[MEMORY_OWNERS_TOLD];
+    char who[PRINCIPAL_NAME_BYTES];
+    for (size_t i = 0, n = memory_largest(&d->memory, list); i < n; i++) {
+        principal_name(list[i]->who, who, sizeof who);
+        count_put(t, f, "who", who, owner_used(list[i]));
+    }
+}
+
+static void put_memory_refused(struct text *t, struct daemon *d, const struct family *f)
+{
+    count_put(t, f, NULL, NULL, d->memory.refused);
+}
+
+static void put_shortened(struct text *t, struct daemon *d, const struct family *f)
+{
+    count_put(t, f, NULL, NULL, d->memory.shortened_bytes);
 }
 
 static void put_load(struct text *t, struct daemon *d, const struct family *f)
@@ -425,8 +449,17 @@ static const struct family families[] = {
       put_http_evicted },
     { "rill_log_lines_lost", NULL, "Lines that a flood or a full pipe kept out of the log.",
       COUNTER, put_log_lost },
-    { "rill_memory_bytes", "bytes", "Memory of connections, of streams, of topics' histories.",
-      GAUGE, put_memory },
+    { "rill_memory_bytes", "bytes",
+      "Memory by what it is for; rest: what the process has beside what is counted.", GAUGE,
+      put_memory },
+    { "rill_memory_max_bytes", "bytes", "The most that all of it may be.", GAUGE, put_memory_max },
+    { "rill_memory_user_bytes", "bytes", "Memory counted for those who have the most of it.", GAUGE,
+      put_memory_users },
+    { "rill_memory_refused", NULL, "Asks that were refused for want of memory.", COUNTER,
+      put_memory_refused },
+    { "rill_memory_shortened_bytes", "bytes",
+      "By which histories became shorter than they were, for want of memory.", COUNTER,
+      put_shortened },
     { "rill_load", NULL, "Real-time factors of the admitted live streams, summed.", GAUGE,
       put_load },
     { "rill_load_budget", NULL, "Up to which sum live streams are admitted.", GAUGE, put_budget },

@@ -17,20 +17,36 @@ uint64_t process_cpu_us(void)
         (uint64_t) (u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-void process_memory(uint64_t *ret_virtual_bytes, uint64_t *ret_resident_bytes)
+enum statm { TOTAL, RESIDENT, SHARED, STATM };
+
+static void statm_read(uint64_t ret_bytes[STATM])
 {
     char b[128];
-    unsigned long long total = 0, resident = 0;
+    unsigned long long n[STATM] = { 0 };
     int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, b, sizeof b - 1) : -1;
+    ssize_t got = fd >= 0 ? read(fd, b, sizeof b - 1) : -1;
     if (fd >= 0)
         close(fd);
-    b[n > 0 ? n : 0] = '\0';
-    if (sscanf(b, "%llu %llu", &total, &resident) != 2)
-        total = resident = 0;
-    uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE);
-    *ret_virtual_bytes = total * page;
-    *ret_resident_bytes = resident * page;
+    b[got > 0 ? got : 0] = '\0';
+    if (sscanf(b, "%llu %llu %llu", &n[TOTAL], &n[RESIDENT], &n[SHARED]) != STATM)
+        n[TOTAL] = n[RESIDENT] = n[SHARED] = 0;
+    for (int i = 0; i < STATM; i++)
+        ret_bytes[i] = n[i] * (uint64_t) sysconf(_SC_PAGESIZE);
+}
+
+void process_memory(uint64_t *ret_virtual_bytes, uint64_t *ret_resident_bytes)
+{
+    uint64_t bytes[STATM];
+    statm_read(bytes);
+    *ret_virtual_bytes = bytes[TOTAL];
+    *ret_resident_bytes = bytes[RESIDENT];
+}
+
+uint64_t process_private_bytes(void)
+{
+    uint64_t bytes[STATM];
+    statm_read(bytes);
+    return bytes[RESIDENT] - bytes[SHARED];
 }
 
 /* The one that lists them is not counted. */

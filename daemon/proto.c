@@ -357,7 +357,7 @@ static void on_ctl_load(struct conn *c, const Rill__ClientFrame *f)
 {
     struct model *m = model_named(c, f->req, f->ctl_load->model);
     struct load_wait *w = m ? load_wait_new(c, f->req) : NULL;
-    if (w && registry_load(&c->daemon->registry, m, true, on_loaded, w))
+    if (w && registry_load(&c->daemon->registry, m, NULL, true, on_loaded, w))
         return;
     if (w)
         conn_error(c, f->req, 0, RILL__CODE__INTERNAL, false, "out of memory");

@@ -19,16 +19,22 @@
 #define LOADS_AT_ONCE 4
 #define LOOK_US 500000
 #define OPEN_FILES_MOST 4           /* that a model takes while it is opened */
+#define LOAD_BYTES ((size_t) 32 << 20) /* that loading may take, at first; then twice as much */
+#define LOAD_LEAST_BYTES ((size_t) 16 << 20)    /* with less of it no process starts */
+#define BUILTIN_BYTES ((size_t) 8 << 20)        /* that a built-in one takes at most */
 
 struct load_job {
     uv_work_t work;
     struct load_job *next;          /* in the root registry's queue */
     struct registry *registry;      /* outlives its jobs */
     struct model *model;
+    struct owner *owner;            /* for whom it is loaded */
+    size_t claimed_bytes;           /* for him, until it is loaded */
     rill_status status;
     struct model_look look;
     bool passes;                    /* what failed may be good in a moment */
     bool checks;
+    bool refused;                   /* there is no memory for it */
     struct check check;
     char pins[CONF_STR_BYTES];
     struct model_found found;       /* copied into the model on the loop thread */
@@ -102,6 +108,7 @@ struct model *registry_unref(struct model *m)
 {
     if (m && --m->refs == 0) {
         m->root->freed |= m->lane.plan != NULL;
+        registry_uncount(m);
         rill_plan_unref(m->lane.plan);
         rill_plan_unref(m->lane.words_plan);
         waits_call(&m->gone, m);
@@ -241,15 +248,17 @@ struct model *registry_take(struct registry *r)
     return m;
 }
 
-void registry_unload(struct registry *r, struct model *m)
+bool registry_unload(struct registry *r, struct model *m)
 {
     struct model *empty = model_find(r, m->name) == m ? model_new(r, m->name) : NULL;
     if (!empty)
-        return;
+        return false;
     empty->begun_us = m->begun_us;
     empty->used_us = m->used_us;
+    empty->load_bytes = m->load_bytes;
     registry_put(r, empty);
     registry_unref(empty);
+    return true;
 }
 
 bool registry_on_gone(struct model *m, model_loaded *done, void *arg)
@@ -430,7 +439,7 @@ static void load_work(uv_work_t *w)
     else if (j->look.place == PLACE_NOWHERE)
         snprintf(j->found.model.error.text, sizeof j->found.model.error.text, "%.400s",
                  j->look.why);
-    else if (is_pinned(j) && is_checked(j)) {
+    else if (!j->refused && is_pinned(j) && is_checked(j)) {
         j->status = model_find_out(&j->found);
         j->passes |= j->status == RILL_IO && files_are_short();
     }
@@ -463,10 +472,68 @@ void registry_price(const struct registry *r, struct model *m, float rtf, float 
     m->rtf = m->cost.price;
 }
 
+static struct memory *memory_of(const struct load_job *j)
+{
+    return j->registry->root->memory;
+}
+
+/* What loading may take: what is enough for most, or where that was too little twice as much. Where
+ * there is less, that, if it is more than what was too little. */
+static size_t load_bytes(const struct load_job *j)
+{
+    size_t most = j->registry->conf->models_check_memory_bytes, wants = j->model->load_bytes,
+           room = memory_room(memory_of(j), j->owner),
+           least = wants ? wants / 8 * 5 : LOAD_LEAST_BYTES;
+    if (j->found.fd < 0)
+        return BUILTIN_BYTES;
+    wants = wants ? wants : LOAD_BYTES;
+    if (wants > room)
+        wants = room > least ? room : least;
+    return wants < most ? wants : most;
+}
+
+static void memory_claim_load(struct load_job *j)
+{
+    struct registry *r = j->registry->root;
+    size_t bytes = load_bytes(j);
+    while (memory_would(r->memory, j->owner, MEMORY_LOADS, bytes) == MEMORY_SHORT &&
+           registry_spare_drop(r, j->owner))
+        ;
+    j->refused = memory_ask(r->memory, j->owner, MEMORY_LOADS, bytes) != MEMORY_OK;
+    j->claimed_bytes = j->refused ? 0 : bytes;
+    j->check.memory_bytes = bytes;
+    if (!j->refused)
+        return;
+    j->passes = true;
+    j->status = j->found.model.error.status = RILL_NOMEM;
+    snprintf(j->found.model.error.text, sizeof j->found.model.error.text,
+             "memory is short for loading %s, which may take %zu bytes (memory_max); try again "
+             "later",
+             j->model->name, bytes);
+}
+
+static void memory_give_load(struct load_job *j)
+{
+    memory_give(memory_of(j), j->owner, MEMORY_LOADS, j->claimed_bytes);
+    j->claimed_bytes = 0;
+}
+
+/* Whether it was only that what it may take was too little. */
+static bool load_wants_more(struct load_job *j)
+{
+    uint64_t most = j->registry->conf->models_check_memory_bytes;
+    if (!j->checks || j->found.fd < 0 || j->refused || j->status != RILL_NOMEM ||
+        j->check.memory_bytes >= most)
+        return false;
+    j->model->load_bytes = 2 * (size_t) j->check.memory_bytes;
+    return true;
+}
+
 static void job_end(struct load_job *j, bool good)
 {
     struct model *m = j->model;
     found_copy(m, &j->found.model);
+    memory_give_load(j);
     if (j->found.fd >= 0)
         close(j->found.fd);
     m->state = good && j->status == RILL_OK ? MODEL_READY : MODEL_FAILED;
@@ -478,6 +545,9 @@ static void job_end(struct load_job *j, bool good)
         m->state == MODEL_FAILED && j->look.place == PLACE_NOWHERE && j->look.error == ENOENT;
     m->used_us = m->failed_us = lane_now_us();
     m->load_us = m->used_us - m->begun_us;
+    if (m->state == MODEL_READY)
+        registry_count(m, j->owner);
+    memory_unref(memory_of(j), j->owner);
     if (m->follows && m->state == MODEL_READY)
         registry_put(j->registry, m);
     free(j);
@@ -490,6 +560,7 @@ static void load_done(uv_work_t *w, int status);
 static bool job_begin(struct load_job *j)
 {
     j->work.data = j;
+    memory_claim_load(j);
     bool good = work_start(j->registry->loop, &j->work, load_work, load_done) == 0;
     j->registry->root->n_loads += good;
     return good;
@@ -500,7 +571,13 @@ static void load_done(uv_work_t *w, int status)
     struct load_job *j = w->data;
     struct registry *root = j->registry->root;
     root->n_loads--;
-    job_end(j, status == 0);
+    bool again = status == 0 && load_wants_more(j);
+    if (again) {
+        memory_give_load(j);
+        j->found.model.error = (rill_error) { .status = RILL_OK };
+    }
+    if (!again || !job_begin(j))
+        job_end(j, status == 0);
     while (root->queue && root->n_loads < LOADS_AT_ONCE) {
         j = root->queue;
         root->queue = j->next;
@@ -536,7 +613,7 @@ static void check_fill(struct load_job *j, const struct conf *c)
     memcpy(j->pins, c->models_pins, sizeof j->pins);
 }
 
-static bool load_start(struct registry *r, struct model *m)
+static bool load_start(struct registry *r, struct model *m, struct owner *by)
 {
     struct load_job *j = calloc(1, sizeof *j);
     if (!j)
@@ -548,11 +625,14 @@ static bool load_start(struct registry *r, struct model *m)
     memcpy(j->found.path, j->look.path, sizeof j->found.path);
     j->registry = r;
     j->model = m;
+    j->owner = memory_ref(by ? by : &r->root->memory->own);
     j->found.max_bytes = r->conf->models_max_model_bytes;
     check_fill(j, r->conf);
     if (!job_add(j)) {
         if (j->found.fd >= 0)
             close(j->found.fd);
+        memory_give_load(j);
+        memory_unref(memory_of(j), j->owner);
         free(j);
         return false;
     }
@@ -562,7 +642,8 @@ static bool load_start(struct registry *r, struct model *m)
     return true;
 }
 
-bool registry_load(struct registry *r, struct model *m, bool afresh, model_loaded *done, void *arg)
+bool registry_load(struct registry *r, struct model *m, struct owner *by, bool afresh,
+                   model_loaded *done, void *arg)
 {
     uint32_t doublings = m->failures < RETRY_DOUBLINGS ? m->failures : RETRY_DOUBLINGS;
     bool failed = m->state == MODEL_FAILED && !afresh && m->error.status != RILL_NOMEM &&
@@ -574,7 +655,7 @@ bool registry_load(struct registry *r, struct model *m, bool afresh, model_loade
     }
     if (!wait_add(&m->waits, done, arg))
         return false;
-    if (m->state == MODEL_LOADING || load_start(r, m))
+    if (m->state == MODEL_LOADING || load_start(r, m, by))
         return true;
     registry_forget(m, done, arg);
     return false;
@@ -586,7 +667,7 @@ bool registry_renew(struct registry *r, const struct model *m, model_loaded *don
     if (!next)
         return false;
     next->follows = true;
-    if (wait_add(&next->waits, done, arg) && load_start(r, next))
+    if (wait_add(&next->waits, done, arg) && load_start(r, next, m->owner))
         return true;
     registry_forget(next, done, arg);
     registry_unref(next);

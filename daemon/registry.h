@@ -11,6 +11,7 @@
 #include "daemon/folders.h"
 #include "daemon/hist.h"
 #include "daemon/lane.h"
+#include "daemon/memory.h"
 
 #include <uv.h>
 
@@ -69,6 +70,9 @@ struct model {
     bool follows; /* it takes the place of the version in the registry once it is ready */
     struct model_wait *gone;        /* told when the last one lets go of it */
     struct registry *root;
+    struct owner *owner;            /* who had it loaded; NULL: nobody */
+    size_t counted_bytes;           /* of its plans, for the owner */
+    size_t load_bytes;              /* what loading it wants, if it was too little; 0: not seen */
 };
 
 struct log;
@@ -81,7 +85,8 @@ struct registry {
     struct model *models;
     struct registry
         *root; /* the daemon's, which outlives all models; itself if not said otherwise */
-    bool freed;                     /* root only: a plan was */
+    struct memory *memory;          /* root only */
+    bool freed;                     /* root only: enough that the system should get it */
     double pulse_ns;                /* root only: what a pulse costs around its model, at least */
     unsigned n_loads; /* root only, with queue: those that wait until others are done */
     struct load_job *queue;
@@ -108,16 +113,19 @@ void registry_scan(struct registry *r);
 void registry_prune(struct registry *r);
 
 /* Loads it if need be; done is called now or later. False without memory. What failed a moment ago
- * is only tried again if `afresh`, or if it was memory that failed. */
-bool registry_load(struct registry *r, struct model *m, bool afresh, model_loaded *done, void *arg);
+ * is only tried again if `afresh`, or if it was memory that failed. Its memory is counted for `by`;
+ * NULL: for the daemon itself. */
+bool registry_load(struct registry *r, struct model *m, struct owner *by, bool afresh,
+                   model_loaded *done, void *arg);
 
 /* Loads what lies there now beside m and puts it in m's place: streams from then on get the new
  * version, those that run keep theirs. If it fails, m stays. done gets the new version with a
  * reference. False without memory. */
 bool registry_renew(struct registry *r, const struct model *m, model_loaded *done, void *arg);
 
-/* New streams load it afresh; its memory goes with the last stream that has it. */
-void registry_unload(struct registry *r, struct model *m);
+/* New streams load it afresh; its memory goes with the last stream that has it. False: it is not in
+ * the registry, or there is no memory. */
+bool registry_unload(struct registry *r, struct model *m);
 
 /* What trying m out found that its pulses take, as shares of a processor. */
 void registry_price(const struct registry *r, struct model *m, float rtf, float wall);
@@ -146,5 +154,23 @@ bool model_is_listed(const char *names, const char *name);      /* in a list wit
 bool model_names_each(const char *names, bool (*each)(void *arg, const char *name), void *arg);
 
 const char *model_state_name(enum model_state s);
+
+/* --- registry_memory.c --- */
+
+/* What a model's plans take is the account of who had it loaded. */
+void registry_count(struct model *m, struct owner *o);
+void registry_uncount(struct model *m);
+
+/* What m takes, counted for `to` already, is no longer counted for who had it until now. */
+void registry_pass_on(struct model *m, struct owner *to);
+
+/* Memory of models that nobody streams with, that a client had loaded and that are not in preload;
+ * *ret_own_bytes: of it, what is counted for o. */
+size_t registry_spare_bytes(const struct registry *r, const struct owner *o,
+                            size_t *ret_own_bytes);
+
+/* Lets go of one such model: one of o if there is any, the one that was used the longest time ago.
+ * False: there is none. */
+bool registry_spare_drop(struct registry *r, const struct owner *o);
 
 #endif

@@ -52,7 +52,7 @@ static bool preload_one(void *arg, const char *name)
         return false;
     }
     d->preloads_left++;
-    if (registry_load(&d->registry, m, true, on_preloaded, d))
+    if (registry_load(&d->registry, m, NULL, true, on_preloaded, d))
         return true;
     log_line(&d->log, LOG_ERROR, "model=%s cannot be loaded: out of memory or threads", m->name);
     d->preloads_left--;
@@ -135,6 +135,7 @@ static void reload_apply(struct reload *r)
            sizeof old.daemon_control_socket);
     d->conf.daemon_realtime_priority = old.daemon_realtime_priority;
     admit_conf(d);
+    memory_conf(d);
     models_apply(r);
     log_set_level(&d->log, d->conf.log_level);
     log_event(&d->log, LOG_INFO, EVENT_RELOADED, "reloaded %s%s%s", d->conf_path,
@@ -189,7 +190,7 @@ static bool reload_one(void *arg, const char *name)
         return false;
     }
     r->left++;
-    if (registry_load(&r->registry, m, true, on_reloaded, r))
+    if (registry_load(&r->registry, m, NULL, true, on_reloaded, r))
         return true;
     snprintf(r->err, sizeof r->err, "models.preload: %s: out of memory or threads", m->name);
     r->left--;
@@ -210,7 +211,7 @@ static void reload_loaded(struct reload *r)
         if (!new)
             continue;
         r->left++;
-        if (!registry_load(&r->registry, new, true, on_reloaded, r)) {
+        if (!registry_load(&r->registry, new, NULL, true, on_reloaded, r)) {
             r->left--;
             registry_unref(new);
             snprintf(r->err, sizeof r->err, "%s: out of memory", m->name);

@@ -22,15 +22,53 @@ uint64_t session_output_bytes_per_s(const struct session *s)
 
 /* ---- the end of a session ---- */
 
+/* Another stream of the model: of that owner, or of anybody. */
+static struct session *other_of(const struct session *s, const struct owner *o)
+{
+    for (struct session *x = s->daemon->sessions; x; x = x->next)
+        if (x != s && x->model == s->model && (!o || x->owner == o))
+            return x;
+    return NULL;
+}
+
+/* Who has a model loaded answers for it as long as he streams with it, then one of the others. */
+static void model_leave(struct session *s)
+{
+    struct memory *memory = &s->daemon->memory;
+    struct model *m = s->model;
+    struct session *x = m->owner == s->owner && !other_of(s, s->owner) ? other_of(s, NULL) : NULL;
+    if (!x)
+        return;
+    memory_take(memory, x->owner, MEMORY_MODELS, m->counted_bytes);
+    registry_pass_on(m, x->owner);
+}
+
+/* Where he does not, who comes takes it over. */
+static enum memory_answer model_enter(struct session *s)
+{
+    struct model *m = s->model;
+    if (!m->owner || m->owner == s->owner || m->owner->who.kind == PRINCIPAL_DAEMON ||
+        other_of(s, m->owner))
+        return MEMORY_OK;
+    enum memory_answer a =
+        memory_claim(s->daemon, s->owner, MEMORY_MODELS, m->counted_bytes);
+    if (a == MEMORY_OK)
+        registry_pass_on(m, s->owner);
+    return a;
+}
+
 static void session_free(struct session *s)
 {
     struct daemon *d = s->daemon;
+    model_leave(s);
     for (struct session **at = &d->sessions; *at; at = &(*at)->next)
         if (*at == s) {
             *at = s->next;
             break;
         }
     d->n_sessions--;
+    memory_give(&d->memory, s->owner, MEMORY_STREAMS, s->counted_bytes);
+    memory_unref(&d->memory, s->owner);
     lane_free(s->lane);
     registry_unref(s->model);
     free(s->partial);
@@ -250,10 +288,19 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
         free(s);
         return;
     }
+    enum memory_answer a = memory_claim(d, c->owner, MEMORY_STREAMS, sizeof *s);
+    if (a != MEMORY_OK) {
+        refuse(c, req, m->stream, memory_code(a), memory_words(a));
+        registry_unref(s->model);
+        free(s);
+        return;
+    }
     conn_id_revive(c, m->stream);
     s->daemon = d;
     s->conn = c;
     s->uid = c->uid;
+    s->owner = memory_ref(c->owner);
+    s->counted_bytes = sizeof *s;
     s->id = m->stream;
     s->req = req;
     s->serial = ++d->next_serial;
@@ -265,7 +312,7 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
     d->sessions = s;
     d->n_sessions++;
     c->n_streams++;
-    if (!registry_load(&d->registry, s->model, false, on_loaded, s))
+    if (!registry_load(&d->registry, s->model, s->owner, false, on_loaded, s))
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
 }
 
@@ -339,6 +386,28 @@ static bool lane_make(struct session *s)
     return true;
 }
 
+/* What the model says that a stream takes is asked for before it is made; all of it is known after
+ * that: rings and sinks are as large as the client asked for. OK without a lane: there is no
+ * memory. */
+static enum memory_answer lane_claim(struct session *s)
+{
+    struct daemon *d = s->daemon;
+    size_t state_bytes = (size_t) s->model->plan_info.stream_bytes;
+    enum memory_answer a = memory_claim(d, s->owner, MEMORY_STREAMS, state_bytes);
+    if (a != MEMORY_OK)
+        return a;
+    memory_give(&d->memory, s->owner, MEMORY_STREAMS, state_bytes);
+    if (!lane_make(s))
+        return MEMORY_OK;
+    size_t more = session_bytes(s) - s->counted_bytes;
+    a = memory_claim(d, s->owner, MEMORY_STREAMS, more);
+    if (a == MEMORY_OK)
+        s->counted_bytes += more;
+    else
+        s->lane = lane_free(s->lane);
+    return a;
+}
+
 static void opened_send(struct session *s)
 {
     const struct lane_model *m = &s->model->lane;
@@ -370,6 +439,7 @@ static void on_loaded(void *arg, struct model *m)
 {
     struct session *s = arg;
     const char *quota;
+    enum memory_answer a;
     struct daemon *d = s->daemon;
     if (m->state != MODEL_READY) {
         stats_refused(d, model_failed_code(m));
@@ -383,14 +453,11 @@ static void on_loaded(void *arg, struct model *m)
         stats_refused(d, RILL__CODE__OVERLOADED);
         session_fail(s, RILL__CODE__OVERLOADED,
                      "live streams have claimed the compute there is (rtf_budget)");
-    } else if (!lane_make(s)) {
+    } else if ((a = model_enter(s)) != MEMORY_OK || (a = lane_claim(s)) != MEMORY_OK) {
+        stats_refused(d, memory_code(a));
+        session_fail(s, memory_code(a), memory_words(a));
+    } else if (!s->lane) {
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
-    } else if (!memory_allows(d, s->uid,
-                              0)) { /* rings and sinks are as large as the client asked for */
-        s->lane = lane_free(s->lane);
-        stats_refused(d, RILL__CODE__QUOTA);
-        session_fail(s, RILL__CODE__QUOTA,
-                     "the stream would take more memory than one user may (max_bytes_per_uid)");
     } else {
         d->streams_opened++;
         m->stats->streams++;
@@ -597,7 +664,7 @@ static bool output_is_full(const struct session *s)
     const struct conf *conf = &s->daemon->conf;
     uint64_t ms = s->live ? conf->limits_output_hard_ms : conf->limits_output_soft_ms;
     uint64_t bytes = session_output_bytes_per_s(s) * ms / 1000, floor = s->live ? 262144 : 65536;
-    return conn_queue_bytes(s->conn) > (bytes > floor ? bytes : floor);
+    return conn_queue_bytes(s->conn) > (bytes > floor ? bytes : floor) || !conn_has_room(s->conn);
 }
 
 static void done_take(struct session *s)

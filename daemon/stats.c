@@ -115,12 +115,15 @@ void stats_finished_log(struct session *s, bool cancelled)
 
 static void memory_log(const struct daemon *d)
 {
-    struct memory used = memory_of(d, NULL);
+    char words[512];
+    size_t n = 0;
     uint64_t virtual_bytes, resident_bytes;
     process_memory(&virtual_bytes, &resident_bytes);
-    log_line(&d->log, LOG_INFO,
-             "connections_bytes=%zu streams_bytes=%zu topics_bytes=%zu resident_bytes=%llu",
-             used.connections, used.streams, used.topics, (unsigned long long) resident_bytes);
+    for (enum memory_kind k = 0; k < MEMORY_KINDS; k++)
+        n += (size_t) snprintf(words + n, sizeof words - n, "%s_bytes=%zu ", memory_kind_name(k),
+                               d->memory.bytes[k]);
+    log_line(&d->log, LOG_INFO, "%sof_bytes=%zu resident_bytes=%llu", words, d->memory.max_bytes,
+             (unsigned long long) resident_bytes);
 }
 
 void stats_summary(struct daemon *d)
@@ -268,10 +271,10 @@ static void gaps_fill(struct stats_message *x, const struct figures_all *f)
 
 static void memory_fill(Rill__StatsReply *a, const struct daemon *d)
 {
-    struct memory used = memory_of(d, NULL);
-    a->memory_connections_bytes = used.connections;
-    a->memory_streams_bytes = used.streams;
-    a->memory_topics_bytes = used.topics;
+    const size_t *bytes = d->memory.bytes;
+    a->memory_connections_bytes = bytes[MEMORY_CONNECTIONS] + bytes[MEMORY_QUEUES];
+    a->memory_streams_bytes = bytes[MEMORY_STREAMS];
+    a->memory_topics_bytes = bytes[MEMORY_TOPICS] + bytes[MEMORY_HISTORIES];
     uint64_t virtual_bytes;
     process_memory(&virtual_bytes, &a->resident_bytes);
     for (const struct model *m = d->registry.models; m; m = m->next)

@@ -3,28 +3,16 @@
  * The tape never waits: its oldest entries make room for new ones, and who had not read them is
  * told by Gap. Loop thread only. */
 #include "daemon/daemon.h"
+#include "daemon/tape.h"
 
 #define SLACK_MS 1000               /* of the tape, for subscribers that are a little late */
 #define SUB_QUEUE_BYTES 32768       /* more waits for the socket: entries wait on the tape */
 #define ALL_OUTPUTS 5
 
-/* In front of the samples or the event of a record. Progress is a position at the source's input
- * rate. */
-struct entry {
-    struct lane_rec rec;
-    uint64_t before, after;         /* progress */
-    uint32_t bytes;                 /* that follow */
-};
-
-struct tape {
-    unsigned char *mem;
-    size_t cap;
-    uint64_t head, tail;            /* bytes since the beginning */
-};
-
 struct sub {
     struct sub *next;
     struct conn *conn;              /* NULL: gone, to be freed */
+    struct owner *owner;
     uint32_t id, seq, want;
     struct pcm out;
     uint64_t cursor;                /* on the tape */
@@ -40,6 +28,8 @@ struct topic {
     uint64_t ended_us;
     char name[65], model[65];
     uint32_t uid, keep_ms, want, in_rate;
+    struct owner *owner;
+    size_t firm_bytes;              /* counted for it, without what its tape can do without */
     Rill__Access access;
     struct pcm out;
     struct tape tape;
@@ -50,49 +40,30 @@ struct topic {
 
 /* ---- the tape ---- */
 
-static void tape_copy_in(struct tape *t, const void *from, size_t n)
-{
-    size_t at = (size_t) (t->head % t->cap), first = t->cap - at < n ? t->cap - at : n;
-    memcpy(t->mem + at, from, first);
-    memcpy(t->mem, (const unsigned char *) from + first, n - first);
-    t->head += n;
-}
-
-static void tape_read(const struct tape *t, uint64_t pos, void *to, size_t n)
-{
-    size_t at = (size_t) (pos % t->cap), first = t->cap - at < n ? t->cap - at : n;
-    memcpy(to, t->mem + at, first);
-    memcpy((unsigned char *) to + first, t->mem, n - first);
-}
-
-static uint64_t tape_after(const struct tape *t, uint64_t pos)
-{
-    struct entry e;
-    tape_read(t, pos, &e, sizeof e);
-    return pos + sizeof e + e.bytes;
-}
-
-/* Entries are never larger than the tape. */
-static void tape_put(struct tape *t, const struct entry *e, const void *bytes)
-{
-    while (t->cap - (t->head - t->tail) < sizeof *e + e->bytes)
-        t->tail = tape_after(t, t->tail);
-    tape_copy_in(t, e, sizeof *e);
-    tape_copy_in(t, bytes, e->bytes);
-}
-
-static size_t tape_bytes(const struct session *s, uint32_t keep_ms)
+/* Bytes of entries that so much sound fills. */
+static size_t entries_bytes(const struct session *s, uint32_t ms)
 {
     const struct lane_model *m = &s->model->lane;
-    uint64_t ms = keep_ms > SLACK_MS ? keep_ms : SLACK_MS;
     uint64_t per_s = (uint64_t) m->rate / m->pulse_samples * sizeof(struct entry) * 2 +
         64 * sizeof(struct entry);
     if (s->want_audio)
         per_s += (uint64_t) s->out.rate * (sizeof(float) + sizeof(struct entry) / 64);
     if (s->want_vad)
         per_s += (uint64_t) m->rate / m->vad_hop_samples * sizeof(struct entry);
-    return (size_t) (per_s * ms / 1000) + AUDIO_CHUNK_FRAMES * sizeof(float) +
-           (s->event ? 4 * HEARD_EVENT_BYTES : 4 * sizeof(struct entry));
+    return (size_t) (per_s * ms / 1000) + (s->event ? 4 * HEARD_EVENT_BYTES : 0);
+}
+
+struct tape_size {
+    size_t least_bytes, most_bytes, entry_bytes;
+};
+
+static struct tape_size tape_size(const struct session *s, uint32_t keep_ms)
+{
+    return (struct tape_size) {
+        .least_bytes = entries_bytes(s, SLACK_MS),
+        .most_bytes = entries_bytes(s, keep_ms > SLACK_MS ? keep_ms : SLACK_MS),
+        .entry_bytes = s->event ? HEARD_EVENT_BYTES : AUDIO_CHUNK_FRAMES * sizeof(float)
+    };
 }
 
 /* ---- the source ---- */
@@ -138,7 +109,7 @@ void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *e
         if (v.kind == RILL_EVENT_PARTIAL || v.kind == RILL_EVENT_FINAL)
             t->last_text = t->tape.head;
     }
-    tape_put(&t->tape, &e, event ? event : t->tape.mem);
+    tape_put(&t->tape, &e, event);
 }
 
 static struct topic *topic_find(const struct daemon *d, const char *name)
@@ -151,20 +122,37 @@ static struct topic *topic_find(const struct daemon *d, const char *name)
 
 static struct topic *topic_free(struct topic *t)
 {
-    free(t->tape.mem);
+    struct memory *m = &t->daemon->memory;
+    tape_drop(&t->tape);
+    memory_give(m, t->owner, MEMORY_TOPICS, t->firm_bytes);
+    memory_unref(m, t->owner);
     free(t->event);
     free(t);
     return NULL;
 }
 
+static size_t topic_firm_bytes(const struct session *s, const struct tape_size *z)
+{
+    return sizeof(struct topic) + (s->event ? 2 * HEARD_EVENT_BYTES : 0) +
+        tape_least_bytes(z->least_bytes, z->most_bytes, z->entry_bytes);
+}
+
+/* What it takes firmly has been counted. */
 static struct topic *topic_new(struct session *s, const Rill__Publish *m, uint32_t keep_ms)
 {
     struct topic *t = calloc(1, sizeof *t);
-    if (!t)
+    struct tape_size z = tape_size(s, keep_ms);
+    size_t firm_bytes = topic_firm_bytes(s, &z);
+    if (!t) {
+        memory_give(&s->daemon->memory, s->owner, MEMORY_TOPICS, firm_bytes);
         return NULL;
+    }
     *t = (struct topic) { .daemon = s->daemon,
                           .live = s->live,
                           .uid = s->uid,
+                          .owner = memory_ref(s->owner),
+                          .firm_bytes = firm_bytes,
+                          .tape = { .memory = &s->daemon->memory, .owner = s->owner },
                           .keep_ms = keep_ms,
                           .want = s->want_mask,
                           .in_rate = s->in.rate,
@@ -175,11 +163,11 @@ static struct topic *topic_new(struct session *s, const Rill__Publish *m, uint32
     snprintf(t->model, sizeof t->model, "%s", s->model->name);
     if (t->access == RILL__ACCESS__ACCESS_NONE)
         t->access = RILL__ACCESS__ACCESS_SAME_UID;
-    t->tape.cap = tape_bytes(s, keep_ms);
-    t->tape.mem = malloc(t->tape.cap);
     if (s->event)
         t->event = malloc(2 * HEARD_EVENT_BYTES);
-    return !t->tape.mem || (s->event && !t->event) ? topic_free(t) : t;
+    bool good = (!s->event || t->event) &&
+        tape_make(&t->tape, z.least_bytes, z.most_bytes, z.entry_bytes);
+    return good ? t : topic_free(t);
 }
 
 static const char *publish_check(const struct conn *c, const struct session *s,
@@ -221,13 +209,15 @@ void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m)
         conn_error(c, req, s->id, RILL__CODE__BAD_ARG, false, "%s", why);
         return;
     }
-    if (!memory_allows(c->daemon, c->uid,
-                       tape_bytes(s, m->keep_ms < most_ms ? m->keep_ms : most_ms))) {
-        conn_error(c, req, s->id, RILL__CODE__QUOTA, false,
-                   "the history would take more memory than one user may (max_bytes_per_uid)");
+    uint32_t keep_ms = m->keep_ms < most_ms ? m->keep_ms : most_ms;
+    struct tape_size z = tape_size(s, keep_ms);
+    enum memory_answer a = memory_claim(c->daemon, s->owner, MEMORY_TOPICS,
+                                        topic_firm_bytes(s, &z));
+    if (a != MEMORY_OK) {
+        conn_error(c, req, s->id, memory_code(a), false, "the history: %s", memory_words(a));
         return;
     }
-    struct topic *t = topic_new(s, m, m->keep_ms < most_ms ? m->keep_ms : most_ms);
+    struct topic *t = topic_new(s, m, keep_ms);
     if (!t) {
         conn_error(c, req, s->id, RILL__CODE__INTERNAL, false, "out of memory");
         return;
@@ -385,7 +375,7 @@ static void sub_pump(const struct topic *t, struct sub *s)
     struct conn *c = s->conn;
     struct entry e;
     while (c && s->conn && !c->closing) {
-        if (conn_queue_bytes(c) > SUB_QUEUE_BYTES) {
+        if (conn_queue_bytes(c) > SUB_QUEUE_BYTES || !conn_has_room(c)) {
             c->paused = true;       /* so that this goes on once the client has read */
             return;
         }
@@ -428,6 +418,13 @@ void subs_drop(struct conn *c)
             }
 }
 
+static void sub_free(struct memory *m, struct sub *s)
+{
+    memory_give(m, s->owner, MEMORY_TOPICS, sizeof *s);
+    memory_unref(m, s->owner);
+    free(s);
+}
+
 void topics_sweep(struct daemon *d)
 {
     for (struct topic **at = &d->topics; *at;) {
@@ -439,7 +436,7 @@ void topics_sweep(struct daemon *d)
                 continue;
             }
             *x = s->next;
-            free(s);
+            sub_free(&d->memory, s);
         }
         if (!t->ended || t->subs) {
             at = &t->next;
@@ -634,6 +631,8 @@ void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m)
     sub_place(t, s, m);
     s->id = m->stream;
     s->conn = c;
+    s->owner = memory_ref(c->owner);
+    memory_take(&c->daemon->memory, s->owner, MEMORY_TOPICS, sizeof *s);
     s->opened_us = lane_now_us();
     s->next = t->subs;
     t->subs = s;
@@ -714,11 +713,14 @@ bool sub_after(const struct daemon *d, uint32_t conn, uint32_t stream, struct su
     return found;
 }
 
-size_t topics_bytes(const struct daemon *d, const uint32_t *uid)
+/* The topic whose history is the longest in bytes gives its oldest piece. */
+size_t topics_shorten(void *arg, const struct owner *o, size_t longer_bytes)
 {
-    size_t bytes = 0;
-    for (const struct topic *t = d->topics; t; t = t->next)
-        if (!uid || t->uid == *uid)
-            bytes += sizeof *t + t->tape.cap + (t->event ? 2 * HEARD_EVENT_BYTES : 0);
-    return bytes;
+    struct daemon *d = arg;
+    struct topic *best = NULL;
+    for (struct topic *t = d->topics; t; t = t->next)
+        if (t->owner == o && tape_history_bytes(&t->tape) > longer_bytes &&
+            (!best || tape_history_bytes(&t->tape) > tape_history_bytes(&best->tape)))
+            best = t;
+    return best ? tape_shorten(&best->tape) : 0;
 }

@@ -16,6 +16,7 @@
  *   "" or "wiener"   the model of that name      "half"   wiener at half the volume
  *   "crash"  a segmentation fault        "loop"   no end      "sleep"  no end without computing
  *   "eat"    memory until there is none  "change" has other bytes in every process
+ *   "heavy"  wiener with HEAVY_BYTES of weights
  * The samples of fake_rill.h at the begin of a pulse make any of them slow. */
 #include "tests/daemon/fake_rill.h"
 #include "daemon/lane.h"
@@ -41,6 +42,7 @@
 #define PULSE 512               /* of those that do not say */
 #define PULSE_MAX 4096
 #define DELAY 256
+#define HEAVY_BYTES ((size_t) 4 << 20)
 
 struct fake_run fake_runs[64];
 unsigned fake_n_runs;
@@ -49,14 +51,14 @@ unsigned fake_hiccups;
 
 struct rill_model {
     char name[64];
-    bool audio, vad, trims, broken, slow, tiny;
+    bool audio, vad, trims, broken, slow, tiny, heavy;
     float gain;
     unsigned char sum;
     pid_t changes;
     unsigned pulse;             /* 0: PULSE */
     rill_overload overload;
 };
-struct rill_plan { struct rill_model model; int refs; };
+struct rill_plan { struct rill_model model; int refs; void *weights; };
 struct rill_stream {
     const rill_plan *plan;
     float in[PULSE_MAX], out[PULSE_MAX], history[DELAY], prob;
@@ -131,11 +133,12 @@ static rill_status text_obey(rill_model **ret, const char *path, const char *tex
         return fail(reterr, RILL_NOMEM, "out of memory", path);
     }
     if (*text && strncmp(text, "wiener", 6) && strncmp(text, "half", 4) &&
-        strncmp(text, "change", 6))
+        strncmp(text, "change", 6) && strncmp(text, "heavy", 5))
         return fail(reterr, RILL_MALFORMED, "is no model", path);
     rill_model_builtin(ret, "wiener", reterr);
     for (const char *c = text; *c; c++)
         (*ret)->sum = (unsigned char) ((*ret)->sum * 31 + *c);
+    (*ret)->heavy = !strncmp(text, "heavy", 5);
     if (!strncmp(text, "half", 4))
         (*ret)->gain = 0.5f;
     if (!strncmp(text, "change", 6))
@@ -193,6 +196,9 @@ rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_
     if (!*ret)
         return fail(reterr, RILL_NOMEM, "out of memory", m->name);
     **ret = (rill_plan) { .model = *m, .refs = 1 };
+    (*ret)->weights = m->heavy ? malloc(HEAVY_BYTES) : NULL;
+    if ((*ret)->weights)
+        memset((*ret)->weights, 1, HEAVY_BYTES);
     return RILL_OK;
 }
 
@@ -204,8 +210,10 @@ rill_plan *rill_plan_ref(rill_plan *p)
 
 rill_plan *rill_plan_unref(rill_plan *p)
 {
-    if (p && __atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL) == 0)
+    if (p && __atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL) == 0) {
+        free(p->weights);
         free(p);
+    }
     return NULL;
 }
 
@@ -256,7 +264,8 @@ const rill_model *rill_plan_model(const rill_plan *p)
 
 void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
 {
-    *ret = (rill_plan_info) { .stream_bytes = rill_plan_stream_size(p),
+    *ret = (rill_plan_info) { .weights_bytes = p->weights ? HEAVY_BYTES : 0,
+                              .stream_bytes = rill_plan_stream_size(p),
                               .pulse_samples = pulse_of(&p->model),
                               .cpu = "c",
                               .steps = 1 };

@@ -228,7 +228,7 @@ static void test_memory(void)
     CHECK(s.memory_connections_bytes > before && s.memory_topics_bytes == 0);
     struct rill_client_publish p = { .topic = "t", .keep_ms = 2000 };
     CHECK(rill_client_publish(c, 2, &p, NULL) == 0);
-    CHECK(stats_now(&w).memory_topics_bytes > 2 * RATE * sizeof(float));
+    CHECK(stats_now(&w).memory_topics_bytes > RATE * sizeof(float));     /* a second of it */
     rill_client_free(c);
     CHECK(memory_wait(&w, 0) == before);
     CHECK(stats_now(&w).memory_topics_bytes == 0);

@@ -28,6 +28,7 @@ static void limits_check(const struct conf *c)
 #define IN_INT(v, lo, hi)  ((double) (v) >= (double) (lo) && (double) (v) <= (double) (hi))
 #define IN_MODE(v, lo, hi) IN_INT(v, lo, hi)
 #define IN_REAL(v, lo, hi) IN_INT(v, lo, hi)
+#define IN_SIZE(v, lo, hi) IN_INT(v, lo, hi)
 #define X(section, key, type, def, lo, hi, help)                                                   \
     if (!IN_##type(c->section##_##key, lo, hi))                                                    \
         abort();
