@@ -179,6 +179,9 @@ V16_UNROLLED void FN(small_run)(const struct kern_cell *c, const struct kern_cel
         }
     }
     v16 a[CELL_VECS][4], next[CELL_VECS][4];
+    EACH_VEC                            /* those of gates that the kind has not are copied, too */
+        V16_UNROLL for (int g = 0; g < 4; g++)
+            next[v][g] = v16_set1(0);
     if (steps)
         FN(small_inputs)(&q, next, c->inputs, kind, width, vecs);
     for (size_t t = 0; t < steps; t++) {

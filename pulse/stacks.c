@@ -45,10 +45,11 @@ struct maker {
 
 /* ---- what fits ---- */
 
-/* [1, channels, frames] */
+/* [1, channels, frames]; of another shape, 0 and 0. */
 static bool frames_of(const struct graph *g, uint32_t w, int64_t *ret_channels, int64_t *ret_frames)
 {
     struct tensor t;
+    *ret_channels = *ret_frames = 0;
     if (w == WIRE_NONE || g->wires[w].fact.value || !fact_to_tensor(&g->wires[w].fact, &t) ||
         t.type != DTYPE_F32 || t.rank != 3 || t.dim[0] != 1)
         return false;
