@@ -8,6 +8,12 @@
 
 /* ---- models ---- */
 
+/* Of its audio, if it gives any. */
+static bool has_delay(const struct rill_client_model *m)
+{
+    return m->rate && m->outputs & RILL_CLIENT_AUDIO;
+}
+
 /* What only a loaded model tells is null before. */
 static json_t *number_of(const struct rill_client_model *m, uint64_t n)
 {
@@ -16,10 +22,11 @@ static json_t *number_of(const struct rill_client_model *m, uint64_t n)
 
 static json_t *known_json(const struct rill_client_model *m)
 {
+    json_t *delay = has_delay(m) ? json_integer(m->delay_samples) : json_null();
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "name", m->name, "state",
                      m->state, "error", m->error, "task", m->task, "sha256", m->sha256, "rate",
-                     number_of(m, m->rate), "delay_samples", number_of(m, m->delay_samples),
-                     "weights_bytes", number_of(m, m->weights_bytes), "stream_bytes",
+                     number_of(m, m->rate), "delay_samples", delay, "weights_bytes",
+                     number_of(m, m->weights_bytes), "stream_bytes",
                      number_of(m, m->stream_bytes), "default", m->is_default);
 }
 
@@ -31,10 +38,10 @@ static void known_see(void *arg, const struct rill_client_model *m)
         return;
     }
     char rate[32] = "", delay[48] = "";
-    if (m->rate) {
+    if (m->rate)
         snprintf(rate, sizeof rate, "%u Hz", m->rate);
+    if (has_delay(m))
         snprintf(delay, sizeof delay, "delay %u samples", m->delay_samples);
-    }
     const char *words = *m->error ? m->error : m->summary;
     printf(*words || *rate ? "%c %-16s %-9s %-8s %9s  %-18s  %s\n" : "%c %-16s %-9s %s\n",
            m->is_default ? '*' : ' ', m->name, m->task, m->state, rate, delay, words);
