@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Installs what is missing, builds, starts rilld on a socket of its own and sends noisy speech through it.
 #
-#   ./demo.sh [IN.wav [OUT.wav]]
+#   ./demo.sh [IN.wav [OUT.wav [CLEAN.wav]]]
+#
+# CLEAN is IN without its noise, where that is known: it is then said what came of the speech.
 cd "$(dirname "$0")" || exit 1
 . tools/setup.sh
 setup_packages || exit 1
@@ -13,7 +15,8 @@ if ! { setup_build build -Dbuildtype=debugoptimized && ninja -C build tools/rill
     exit 1
 fi
 
-in=${1:-examples/audio/noisy.wav} out=${2:-demo-out/clean.wav}
+in=${1:-examples/audio/noisy.wav} out=${2:-demo-out/clean.wav} clean=$3
+[ $# -gt 0 ] || clean=examples/audio/clean.wav
 dir=$(mktemp -d) || exit 1
 trap 'kill "$daemon" 2>/dev/null; wait "$daemon" 2>/dev/null; rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
@@ -30,7 +33,7 @@ until grep -q " ready: " "$dir/log" || [ $tries = 100 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done
-if ! build/tools/rill stream --socket "$dir/rilld.sock" "$in" "$out"; then
+if ! build/tools/rill stream --socket "$dir/rilld.sock" ${clean:+--clean "$clean"} "$in" "$out"; then
     echo "The daemon's log:"
     cat "$dir/log"
     exit 1

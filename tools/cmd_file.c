@@ -3,8 +3,8 @@
 #include "engine/base/err.h"
 #include "tools/audio.h"
 #include "tools/json.h"
-#include "tools/level.h"
 #include "tools/open.h"
+#include "tools/quality.h"
 #include "tools/tool.h"
 
 #include <jansson.h>
@@ -30,6 +30,8 @@ struct job {
     size_t n_pulses;
     bool json, keep_delay, no_scan_reuse;
     struct open_opts open;
+    const char *clean;          /* NULL: not known */
+    struct quality quality;
     rill_error err;
 };
 
@@ -42,6 +44,7 @@ static void job_drop(struct job *j)
     free(j->x);
     free(j->y);
     free(j->pulse_us);
+    quality_close(&j->quality);
 }
 
 static rill_status job_open(struct job *j, const char *model, rill_port_kind kind)
@@ -165,22 +168,16 @@ static struct figures figures_of(struct job *j)
     };
 }
 
-static void report(struct job *j, const char *in, const char *out, const float *clean,
-                   size_t n_clean)
+static void report(struct job *j, const char *in, const char *out)
 {
     struct figures f = figures_of(j);
-    unsigned rate = j->in.rate_num / j->in.rate_den;
-    bool can = clean && n_clean > rate;
-    double removed =
-        can ? level_floor_db(j->x, j->n_x, rate) - level_floor_db(clean, n_clean, rate) : 0;
-    can = can && isfinite(removed);
     if (j->json) {
         json_t *o = json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f}", "in", json_text(in),
                               "out", json_text(out), "model", json_text(j->info.name), "audio_s",
                               f.audio_s, "latency_ms", f.latency_ms, "rtf", f.mean_rtf, "rtf_p99",
                               f.p99_rtf, "rtf_worst", f.worst_rtf);
-        if (can)
-            json_object_set_new(o, "noise_floor_removed_db", json_real(removed));
+        if (j->clean)
+            quality_add_json(&j->quality, o);
         json_dumpf(o, stdout, JSON_INDENT(1));
         putchar('\n');
         json_decref(o);
@@ -189,8 +186,8 @@ static void report(struct job *j, const char *in, const char *out, const float *
     printf("%s: %.2f s of audio through %s to %s\n", in, f.audio_s, j->info.name, out);
     printf("  latency %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f worst pulse\n",
            f.latency_ms, f.mean_rtf, f.p99_rtf, f.worst_rtf);
-    if (can)
-        printf("  noise floor between words lowered by %.1f dB\n", removed);
+    if (j->clean)
+        quality_print(&j->quality);
 }
 
 /* ---- denoise ---- */
@@ -208,6 +205,8 @@ static rill_status denoise(struct job *j, const char *model, const char *in, con
 {
     TRY(job_open(j, model, RILL_PORT_AUDIO));
     TRY(input_read(j, in));
+    if (j->clean)
+        TRY(quality_open(&j->quality, in, j->clean, &j->err));
     stream_whole(j);
     size_t skip = j->keep_delay ? 0 : (size_t) j->out.delay_samples, n;
     size_t have = j->n_y > skip ? j->n_y - skip : 0;
@@ -217,8 +216,10 @@ static rill_status denoise(struct job *j, const char *model, const char *in, con
     if (!j->keep_delay && n > j->file_samples)      /* both ways round up */
         n = j->file_samples;
     rill_status s = file_write(j, out, y, n);
+    if (j->clean)
+        quality_measure(&j->quality, y, n);
     if (s == RILL_OK)
-        report(j, in, out, j->y + skip, have);
+        report(j, in, out);
     free(y);
     return s;
 }
@@ -252,7 +253,7 @@ static rill_status vad(struct job *j, const char *model, const char *in, const c
     TRY(input_read(j, in));
     stream_whole(j);
     if (j->json && !strcmp(out, "-")) {         /* standard output is the report's */
-        report(j, in, out, NULL, 0);
+        report(j, in, out);
         return RILL_OK;
     }
     FILE *f = strcmp(out, "-") ? fopen(out, "w") : stdout;
@@ -263,7 +264,7 @@ static rill_status vad(struct job *j, const char *model, const char *in, const c
     if ((f != stdout && fclose(f)) || (f == stdout && fflush(f)))
         return err_set(&j->err, RILL_IO, "'%.300s' could not be written", out);
     if (f != stdout && status == RILL_OK)
-        report(j, in, out, NULL, 0);
+        report(j, in, out);
     return status;
 }
 
@@ -273,6 +274,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     const char *model = NULL;
     bool is_vad = !strcmp(cmd->name, "vad");
     const struct opt table[] = {
+        { "clean", 0, OPT_TEXT, &j.clean, "FILE", QUALITY_HELP },
         { "json", 0, OPT_FLAG, &j.json, NULL, "print {in, out, latency_ms, rtf, ...}" },
         { "keep-delay", 0, OPT_FLAG, &j.keep_delay, NULL,
           "leave the model's delay in front of the output" },
@@ -285,6 +287,10 @@ static int run(const struct command *cmd, int argc, char **argv)
     int n = opts_parse(cmd, table, argc, argv, 2, 2);
     if (n < 0)
         return -n;
+    if (j.clean && (is_vad || j.keep_delay))
+        return tool_fail(cmd, TOOL_USAGE,
+                         is_vad ? "--clean goes with denoise"
+                                : "--clean goes without --keep-delay, which shifts the output");
     rill_status s =
         (is_vad ? vad : denoise)(&j, is_vad && !model ? "silero_v6" : model, argv[0], argv[1]);
     int code = s == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &j.err);

@@ -4,7 +4,7 @@
 #include "engine/base/err.h"
 #include "tools/audio.h"
 #include "tools/json.h"
-#include "tools/level.h"
+#include "tools/quality.h"
 #include "tools/tool.h"
 
 #include <jansson.h>
@@ -28,14 +28,14 @@ struct stream {
     SF_INFO info;
     struct rill_client_opened opened;
     struct rill_client_finished fin;
-    float *heard, *said; /* first channel in and out, for the noise estimate; NULL when too long */
-    size_t n_heard, n_said, cap;
+    const char *clean;          /* NULL: not known */
+    struct quality quality;
+    float *said;                /* the first channel that came; NULL: nobody asks */
+    size_t n_said, cap;
     uint64_t gaps, lost;
     bool json, failed;
     char failure[400];
 };
-
-#define ESTIMATE_SAMPLES_MAX ((sf_count_t) 1 << 27)
 
 /* ---- what the daemon sends ---- */
 
@@ -117,17 +117,20 @@ static void on_error(void *arg, const struct rill_client_failure *e)
 static rill_status input_open(struct stream *s, const char *path, rill_error *err)
 {
     TRY(audio_open(&s->in, &s->info, path, err));
-    if (s->info.frames < ESTIMATE_SAMPLES_MAX) {
-        s->cap = (size_t) s->info.frames + (size_t) s->info.samplerate;
-        s->heard = tool_alloc(s->cap * sizeof(float));
-        s->said = tool_alloc(s->cap * sizeof(float));
-    }
-    return RILL_OK;
+    if (!s->clean)
+        return RILL_OK;
+    s->cap = (size_t) s->info.frames;
+    s->said = tool_alloc(s->cap * sizeof(float));
+    return quality_open(&s->quality, path, s->clean, err);
 }
 
 static rill_status output_open(struct stream *s, const char *path, rill_error *err)
 {
     s->words = s->json ? NULL : stdout;
+    if (s->clean && !(s->opened.outputs & RILL_CLIENT_AUDIO))
+        return err_set(err, RILL_INVALID,
+                       "--clean goes with a model that gives audio, '%s' does not",
+                       s->opened.model);
     if (s->opened.outputs & RILL_CLIENT_AUDIO)
         return audio_create(&s->out, path, s->info.samplerate, s->info.channels, err);
     if (s->json && !strcmp(path, "-"))      /* standard output is the report's */
@@ -184,8 +187,6 @@ static int file_send(struct stream *s, struct rill_client *c, bool live)
     double start = tool_now_s();
     int code = 0;
     while (!code && (n = sf_readf_float(s->in, x, CHUNK_FRAMES)) > 0) {
-        for (sf_count_t i = 0; s->heard && i < n && s->n_heard < s->cap; i++)
-            s->heard[s->n_heard++] = x[(size_t) i * channels];
         code = rill_client_send(c, STREAM_ID, x, (size_t) n * channels * sizeof *x);
         at += n;
         progress(s, at, &shown);
@@ -213,12 +214,6 @@ static void report(const struct stream *s, const char *in, const char *out)
     double pulse_us =
         1e6 * s->opened.hop_samples / (s->opened.model_pcm.rate ? s->opened.model_pcm.rate : 1);
     double p99 = pulse_us > 0 ? (double) s->fin.p99_chunk_us / pulse_us : 0;
-    unsigned rate = (unsigned) s->info.samplerate;
-    bool can = (s->opened.outputs & RILL_CLIENT_AUDIO) && s->n_said > rate && s->n_heard > rate;
-    double removed = can
-        ? level_floor_db(s->heard, s->n_heard, rate) - level_floor_db(s->said, s->n_said, rate)
-        : 0;
-    can = can && isfinite(removed);
     if (s->json) {
         json_t *o =
             json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "in",
@@ -230,8 +225,8 @@ static void report(const struct stream *s, const char *in, const char *out)
                       (json_int_t) s->fin.deadline_misses);
         if (json_array_size(s->segments))
             json_object_set(o, "heard", s->segments);
-        if (can)
-            json_object_set_new(o, "noise_floor_removed_db", json_real(removed));
+        if (s->clean)
+            quality_add_json(&s->quality, o);
         json_dumpf(o, stdout, JSON_INDENT(1));
         putchar('\n');
         json_decref(o);
@@ -244,8 +239,8 @@ static void report(const struct stream *s, const char *in, const char *out)
            (double) s->fin.rtf, p99, (double) s->fin.max_chunk_rtf);
     printf("  %llu samples in, %llu out, %llu dropped\n", (unsigned long long) s->fin.in,
            (unsigned long long) s->fin.out, (unsigned long long) s->fin.dropped);
-    if (can)
-        printf("  noise floor between words lowered by %.1f dB\n", removed);
+    if (s->clean)
+        quality_print(&s->quality);
 }
 
 #define OPTS_MAX 12
@@ -319,6 +314,8 @@ static int file_stream(struct stream *s, const struct stream_opts *o, const char
     files_close(s);
     if (code == TOOL_OK && s->failed)
         code = tool_fail(s->cmd, TOOL_IO, "'%s' could not be written", out);
+    if (code == TOOL_OK && s->clean)
+        quality_measure(&s->quality, s->said, s->n_said);
     if (code == TOOL_OK)
         report(s, in, out);
     return code;
@@ -331,6 +328,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     struct stream_opts o = { .socket = env && *env ? env : "/run/rilld/rilld.sock",
                              .timeout_s = 10 };
     const struct opt table[] = {
+        { "clean", 0, OPT_TEXT, &s.clean, "FILE", QUALITY_HELP },
         { "json", 0, OPT_FLAG, &s.json, NULL, "print {model, latency_ms, rtf, ...}" },
         { "keep-delay", 0, OPT_FLAG, &o.keep_delay, NULL,
           "leave the model's delay in front of the output" },
@@ -355,10 +353,13 @@ static int run(const struct command *cmd, int argc, char **argv)
         return tool_fail(cmd, TOOL_USAGE, "--pace is file or live");
     if (!pairs_fill(&o))
         return tool_fail(cmd, TOOL_USAGE, "--opt is NAME=VALUE, at most %d of them", OPTS_MAX);
+    if (s.clean && o.keep_delay)
+        return tool_fail(cmd, TOOL_USAGE,
+                         "--clean goes without --keep-delay, which shifts the output");
     int code = file_stream(&s, &o, argv[0], argv[1]);
     files_close(&s);
     json_decref(s.segments);
-    free(s.heard);
+    quality_close(&s.quality);
     free(s.said);
     return code;
 }

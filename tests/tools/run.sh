@@ -64,6 +64,17 @@ expect 2 "one of --vad and --no-vad" "$rill" transcribe --vad silero_v6 --no-vad
 # ---- files
 expect 0 '"latency_ms": 16' "$rill" denoise --json "$audio/noisy.wav" "$dir/clean.wav"
 expect 0 "real-time factor" "$rill" denoise "$audio/noisy.wav" "$dir/clean.flac"
+# What was done is only told where it is known without the noise.
+good "nothing is said of the noise without it" sh -c "! '$rill' denoise '$audio/noisy.wav' '$dir/x.wav' | grep -E 'dB|speech|floor'"
+good "nor in JSON" sh -c "! '$rill' denoise --json '$audio/noisy.wav' '$dir/x.wav' | grep -E '_db|kept|noise_'"
+expect 0 "against $audio/clean.wav: SI-SDR 1.01 dB before, 7\\.[0-9]* dB after, 5[0-9]\\.[0-9] % of the speech kept" \
+    "$rill" denoise --clean "$audio/clean.wav" "$audio/noisy.wav" "$dir/x.wav"
+expect 0 '"speech_kept": 0\.5' "$rill" denoise --json --clean "$audio/clean.wav" "$audio/noisy.wav" "$dir/x.wav"
+expect 0 '"si_sdr_before_db": null' "$rill" denoise --json --clean "$audio/noisy.wav" "$audio/noisy.wav" "$dir/x.wav"
+expect 3 "must be the same recording" "$rill" denoise --clean "$audio/digits.wav" "$audio/noisy.wav" "$dir/x.wav"
+expect 4 "nothing.wav" "$rill" denoise --clean "$dir/nothing.wav" "$audio/noisy.wav" "$dir/x.wav"
+expect 2 "goes without --keep-delay" "$rill" denoise --keep-delay --clean "$audio/clean.wav" "$audio/noisy.wav" "$dir/x.wav"
+expect 2 "goes with denoise" "$rill" vad --clean "$audio/clean.wav" "$audio/noisy.wav" "$dir/x.csv"
 good "the output is as long as the input" test "$(wc -c <"$dir/clean.wav")" = "$(wc -c <"$audio/noisy.wav")"
 expect 0 "2 spectrograms of 9.00 s" "$rill" plot "$audio/noisy.wav" "$dir/clean.flac" "$dir/both.png"
 expect 0 "both.png" sh -c "head -c 4 '$dir/both.png' | grep -q PNG && [ \$(wc -c <'$dir/both.png') -gt 20000 ] && echo both.png"
@@ -305,6 +316,12 @@ printf '[daemon]\nsocket = %s\ncontrol_socket = %s\n' "$dir/s" "$dir/c" >"$dir/c
 expect 4 "$dir/s" "$rill" stream --socket "$dir/s" "$audio/noisy.wav" "$dir/x.wav"
 daemon_start "$rilld" "$dir/conf"
 expect 0 '"out_samples": 144000' "$rill" stream --json --socket "$dir/s" "$audio/noisy.wav" "$dir/streamed.wav"
+expect 0 "SI-SDR 1.01 dB before" "$rill" stream --socket "$dir/s" --clean "$audio/clean.wav" "$audio/noisy.wav" "$dir/x.wav"
+good "and says the same of it" sh -c "'$rill' stream --socket '$dir/s' --json --clean '$audio/clean.wav' '$audio/noisy.wav' '$dir/x.wav' |
+    grep -E '_db|kept' >'$dir/one'; '$rill' denoise --json --clean '$audio/clean.wav' '$audio/noisy.wav' '$dir/x.wav' |
+    grep -E '_db|kept' | cmp - '$dir/one'"
+expect 3 "gives audio" "$rill" stream --socket "$dir/s" -m rill-digits --clean "$audio/digits.wav" "$audio/digits.wav" "$dir/x.txt"
+expect 0 "rill-digits  *transcribe  *ready  *16000 Hz  *Spoken" "$rill" ctl --socket "$dir/c" models
 good "the daemon's output is that of rill denoise" cmp "$dir/streamed.wav" "$dir/clean.wav"
 expect 5 "NO_MODEL" "$rill" stream --socket "$dir/s" -m nosuch "$audio/noisy.wav" "$dir/x.wav"
 expect 0 "running" "$rill" ctl --socket "$dir/c" status
