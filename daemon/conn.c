@@ -158,11 +158,8 @@ static void on_written(uv_write_t *w, int status)
     }
     if (c->paused && !c->closing) {
         c->paused = false;
-        for (struct session *s = c->daemon->sessions, *next; s; s = next) {
-            next = s->next;
-            if (s->conn == c)
-                session_pump(s);
-        }
+        for (struct session *s = NULL; (s = session_next(c, s));)
+            session_pump(s);
         subs_pump(c);
     }
 }
@@ -513,6 +510,7 @@ void conn_accept(struct daemon *d, struct listener *l, int fd)
     d->conns = c;
     d->n_conns++;
     c->id = ++d->next_conn;
+    c->streams.secret = d->streams_secret;
     c->is_control = l->is_control;
     c->max_frame_bytes = HELLO_MAX_BYTES;
     c->accepted_us = c->last_write_us = c->heard_us = lane_now_us();
@@ -542,17 +540,16 @@ void conn_accept(struct daemon *d, struct listener *l, int fd)
 static size_t output_bytes(const struct conn *c, uint32_t ms)
 {
     uint64_t per_s = 0;
-    for (const struct session *s = c->daemon->sessions; s; s = s->next)
-        if (s->conn == c)
-            per_s += session_output_bytes_per_s(s);
+    for (const struct session *s = NULL; (s = session_next(c, s));)
+        per_s += session_output_bytes_per_s(s);
     uint64_t bytes = per_s * ms / 1000;
     return bytes > QUEUE_FLOOR_BYTES / 4 ? (size_t) bytes : QUEUE_FLOOR_BYTES / 4;
 }
 
 static bool any_live(const struct conn *c)
 {
-    for (const struct session *s = c->daemon->sessions; s; s = s->next)
-        if (s->conn == c && s->live)
+    for (const struct session *s = NULL; (s = session_next(c, s));)
+        if (s->live)
             return true;
     return false;
 }

@@ -11,6 +11,7 @@
 #include "daemon/notify.h"
 #include "daemon/pcm.h"
 #include "daemon/registry.h"
+#include "daemon/streams.h"
 #include "daemon/sockets.h"
 #include "daemon/worker.h"
 #include "daemon/worst.h"
@@ -36,6 +37,7 @@ struct load {
 
 /* One stream, as the loop sees it. Outlives its connection until the worker let its lane go. */
 struct session {
+    struct stream_link link;        /* of its connection, while that is there */
     struct daemon *daemon;
     struct conn *conn;              /* NULL once the client is gone */
     struct session *next;           /* of the daemon */
@@ -99,7 +101,7 @@ struct conn {
     uint64_t heard_us;              /* of the newest bytes or the last end of a stream */
     size_t unsent_bytes;            /* memory of what waits to be written, counted as it comes */
     size_t last_queue_bytes;
-    uint32_t n_streams;
+    struct streams streams;
     struct session *speaker;        /* whose audio the last message was; NULL: none */
     uint32_t dead_ids[DEAD_IDS], dead_at;
 };
@@ -165,6 +167,7 @@ struct daemon {
     struct session *sessions;
     struct topic *topics;
     uint32_t n_conns, n_sessions, next_conn, next_serial;
+    uint32_t streams_secret;        /* of connections to come */
     uint64_t conns_accepted, streams_opened, streams_refused, protocol_errors;
     struct load load;               /* of the live streams that were let in */
     uint64_t started_us, started_wall_us, tick_us, drain_until_us, next_summary_us;
@@ -210,6 +213,8 @@ Rill__Code model_failed_code(const struct model *m);
 
 /* --- session.c --- */
 struct session *session_find(const struct conn *c, uint32_t id);
+/* those of a connection, in any order; after NULL the first */
+struct session *session_next(const struct conn *c, const struct session *after);
 void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m);
 void session_audio(struct session *s, const Rill__Audio *m);
 void session_finish(struct session *s, uint32_t req);

@@ -77,7 +77,7 @@ const char *quota_open(const struct conn *c, const struct daemon *d)
     for (const struct session *s = d->sessions; s; s = s->next)
         if (s->uid == c->uid)
             ++*(s->gone ? &ended : &n);
-    if (c->n_streams >= d->conf.limits_max_streams_per_connection)
+    if (c->streams.n >= d->conf.limits_max_streams_per_connection)
         return "max_streams_per_connection is reached";
     if (n >= most)
         return "max_streams_per_uid is reached";
@@ -118,8 +118,8 @@ void socket_fit(struct conn *c)
 {
     uint64_t bytes = 0;
     uv_os_fd_t fd;
-    for (const struct session *s = c->daemon->sessions; s; s = s->next)
-        if (s->conn == c && s->lane)
+    for (const struct session *s = NULL; (s = session_next(c, s));)
+        if (s->lane)
             bytes += s->live ? HOPS_IN_SOCKET * hop_bytes(s) : FILE_SOCKET_BYTES;
     bytes = !bytes || bytes > SOCKET_BYTES_MAX ? bytes ? SOCKET_BYTES_MAX : FILE_SOCKET_BYTES
         : bytes < SOCKET_BYTES_MIN ? SOCKET_BYTES_MIN : bytes;
@@ -143,7 +143,7 @@ static void idle_send(struct conn *c)
 bool idle_check(struct conn *c, uint64_t now_us)
 {
     uint64_t most_us = c->daemon->conf.limits_idle_timeout_ms * UINT64_C(1000);
-    if (!most_us || c->n_streams || !c->hello_done || now_us < c->heard_us + most_us)
+    if (!most_us || c->streams.n || !c->hello_done || now_us < c->heard_us + most_us)
         return false;
     log_line(&c->daemon->log, LOG_INFO, "conn=%u uid=%u idle for %u ms, closed", c->id, c->uid,
              c->daemon->conf.limits_idle_timeout_ms);

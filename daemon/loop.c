@@ -79,7 +79,7 @@ static void drain_tick(struct daemon *d, uint64_t now_us)
     atomic_store(&d->registry.stop, true);
     for (struct conn *c = d->conns, *next; c; c = next) {
         next = c->next;
-        if (c->n_streams)
+        if (c->streams.n)
             conn_error(c, 0, 0, RILL__CODE__DRAINING, true, "the time to finish is over");
         else
             conn_close(c);
@@ -232,6 +232,9 @@ static bool daemon_start(struct daemon *d)
     d->next_summary_us = d->started_us + d->conf.log_interval_s * UINT64_C(1000000);
     d->watchdog_us = notify_watchdog_us();
     instance_id_make(d->instance_id);
+    if (getrandom(&d->streams_secret, sizeof d->streams_secret, 0) < 0)
+        d->streams_secret = (uint32_t) d->started_us * UINT32_C(0x9e3779b1);
+    d->streams_secret |= 1;
     d->progress.data = d;
     d->spare_fd = -1;
     memory_init(&d->memory, 0);

@@ -9,10 +9,14 @@
 
 struct session *session_find(const struct conn *c, uint32_t id)
 {
-    for (struct session *s = c->daemon->sessions; s; s = s->next)
-        if (s->conn == c && s->id == id)
-            return s;
-    return NULL;
+    struct stream_link *l = streams_find(&c->streams, id);
+    return l && l->kind == STREAM_SESSION ? (struct session *) (void *) l : NULL;
+}
+
+struct session *session_next(const struct conn *c, const struct session *after)
+{
+    return (struct session *) (void *) streams_next(&c->streams, STREAM_SESSION,
+                                                    after ? &after->link : NULL);
 }
 
 uint64_t session_output_bytes_per_s(const struct session *s)
@@ -89,7 +93,7 @@ static void session_end(struct session *s)
     s->topic = NULL;
     if (s->conn) {
         conn_id_bury(s->conn, s->id);
-        s->conn->n_streams--;
+        streams_remove(&s->conn->streams, &s->link);
         s->conn->heard_us = lane_now_us();
         s->conn = NULL;
     }
@@ -113,10 +117,8 @@ static void session_fail(struct session *s, Rill__Code code, const char *text)
 
 void sessions_drop(struct conn *c)
 {
-    for (struct session *s = c->daemon->sessions, *next; s; s = next) {
-        next = s->next;
-        if (s->conn != c)
-            continue;
+    for (struct session *s = session_next(c, NULL), *next; s; s = next) {
+        next = session_next(c, s);
         if (s->lane)
             stats_finished_log(s, true);
         session_end(s);
@@ -311,7 +313,8 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
     s->next = d->sessions;
     d->sessions = s;
     d->n_sessions++;
-    c->n_streams++;
+    s->link = (struct stream_link) { .id = s->id, .kind = STREAM_SESSION };
+    streams_add(&c->streams, &s->link);
     if (!registry_load(&d->registry, s->model, s->owner, false, on_loaded, s))
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
 }

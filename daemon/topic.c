@@ -10,7 +10,9 @@
 #define ALL_OUTPUTS 5
 
 struct sub {
+    struct stream_link link;        /* of its connection, while that is there */
     struct sub *next;
+    struct topic *topic;
     struct conn *conn;              /* NULL: gone, to be freed */
     struct owner *owner;
     uint32_t id, seq, want;
@@ -243,21 +245,21 @@ void topic_end(struct topic *t, bool cancelled)
 
 /* ---- subscribers ---- */
 
-static struct sub *sub_find(const struct conn *c, uint32_t id, struct topic **ret)
+static struct sub *sub_find(const struct conn *c, uint32_t id)
 {
-    for (struct topic *t = c->daemon->topics; t; t = t->next)
-        for (struct sub *s = t->subs; s; s = s->next)
-            if (s->conn == c && s->id == id) {
-                *ret = t;
-                return s;
-            }
-    return NULL;
+    struct stream_link *l = streams_find(&c->streams, id);
+    return l && l->kind == STREAM_SUB ? (struct sub *) (void *) l : NULL;
+}
+
+static struct sub *sub_next(const struct conn *c, const struct sub *after)
+{
+    return (struct sub *) (void *) streams_next(&c->streams, STREAM_SUB,
+                                                after ? &after->link : NULL);
 }
 
 bool stream_taken(const struct conn *c, uint32_t id)
 {
-    struct topic *t;
-    return session_find(c, id) || sub_find(c, id, &t);
+    return streams_find(&c->streams, id);
 }
 
 static void sub_end(const struct topic *t, struct sub *s, uint32_t req, bool cancelled)
@@ -276,7 +278,7 @@ static void sub_end(const struct topic *t, struct sub *s, uint32_t req, bool can
     f.m_case = RILL__SERVER_FRAME__M_FINISHED;
     f.finished = &a;
     s->conn = NULL;
-    c->n_streams--;
+    streams_remove(&c->streams, &s->link);
     c->heard_us = lane_now_us();
     conn_id_bury(c, s->id);
     conn_send(c, req, &f);
@@ -284,10 +286,9 @@ static void sub_end(const struct topic *t, struct sub *s, uint32_t req, bool can
 
 bool sub_cancel(struct conn *c, uint32_t req, uint32_t id)
 {
-    struct topic *t;
-    struct sub *s = id ? sub_find(c, id, &t) : NULL;
+    struct sub *s = id ? sub_find(c, id) : NULL;
     if (s)
-        sub_end(t, s, req, true);
+        sub_end(s->topic, s, req, true);
     return s != NULL;
 }
 
@@ -402,20 +403,16 @@ void topic_pump(struct topic *t)
 
 void subs_pump(struct conn *c)
 {
-    for (struct topic *t = c->daemon->topics; t; t = t->next)
-        for (struct sub *s = t->subs; s; s = s->next)
-            if (s->conn == c)
-                sub_pump(t, s);
+    for (struct sub *s = NULL; (s = sub_next(c, s));)
+        sub_pump(s->topic, s);
 }
 
 void subs_drop(struct conn *c)
 {
-    for (struct topic *t = c->daemon->topics; t; t = t->next)
-        for (struct sub *s = t->subs; s; s = s->next)
-            if (s->conn == c) {
-                s->conn = NULL;
-                c->n_streams--;
-            }
+    for (struct sub *s = NULL; (s = sub_next(c, s));) {
+        s->conn = NULL;
+        streams_remove(&c->streams, &s->link);
+    }
 }
 
 static void sub_free(struct memory *m, struct sub *s)
@@ -456,11 +453,10 @@ static uint32_t sub_lag_ms(const struct topic *t, const struct sub *s)
 uint32_t subs_lag_ms(const struct conn *c)
 {
     uint32_t most = 0;
-    for (const struct topic *t = c->daemon->topics; t; t = t->next)
-        for (const struct sub *s = t->subs; s; s = s->next) {
-            uint32_t lag = s->conn == c && t->live ? sub_lag_ms(t, s) : 0;
-            most = lag > most ? lag : most;
-        }
+    for (const struct sub *s = NULL; (s = sub_next(c, s));) {
+        uint32_t lag = s->topic->live ? sub_lag_ms(s->topic, s) : 0;
+        most = lag > most ? lag : most;
+    }
     return most;
 }
 
@@ -468,11 +464,12 @@ uint32_t subs_lag_ms(const struct conn *c)
 bool subs_overdue(const struct conn *c, uint64_t now_us)
 {
     uint64_t stall_ms = c->daemon->conf.limits_output_stall_ms;
-    for (const struct topic *t = c->daemon->topics; t; t = t->next)
-        for (const struct sub *s = t->ended ? t->subs : NULL; s; s = s->next)
-            if (s->conn == c &&
-                now_us > t->ended_us + (stall_ms + t->keep_ms + SLACK_MS) * UINT64_C(1000))
-                return true;
+    for (const struct sub *s = NULL; (s = sub_next(c, s));) {
+        const struct topic *t = s->topic;
+        if (t->ended &&
+            now_us > t->ended_us + (stall_ms + t->keep_ms + SLACK_MS) * UINT64_C(1000))
+            return true;
+    }
     return false;
 }
 
@@ -551,7 +548,7 @@ static bool subscribe_check(struct conn *c, uint32_t req, const Rill__Subscribe 
     if (d->draining)
         return refuse(c, req, m->stream, RILL__CODE__DRAINING,
                       "the daemon is stopping and opens nothing new");
-    if (c->n_streams >= d->conf.limits_max_streams_per_connection)
+    if (c->streams.n >= d->conf.limits_max_streams_per_connection)
         return refuse(c, req, m->stream, RILL__CODE__QUOTA,
                       "max_streams_per_connection is reached");
     if (!t)
@@ -634,9 +631,11 @@ void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m)
     s->owner = memory_ref(c->owner);
     memory_take(&c->daemon->memory, s->owner, MEMORY_TOPICS, sizeof *s);
     s->opened_us = lane_now_us();
+    s->topic = t;
     s->next = t->subs;
     t->subs = s;
-    c->n_streams++;
+    s->link = (struct stream_link) { .id = s->id, .kind = STREAM_SUB };
+    streams_add(&c->streams, &s->link);
     subscribed_send(req, t, s);
     sub_pump(t, s);
 }
