@@ -21,16 +21,12 @@ static void segment_begin(struct lane *l, uint64_t in_pos)
     l->seg_in_pos = in_pos;
     l->seg_out_pos = pcm_rescale(in_pos, l->opts.out_rate, l->opts.in_rate);
     l->seg_in = l->seg_fed = l->seg_emitted = l->seg_out = l->seg_vad = 0;
-    l->seg_skipped = l->seg_vad_skipped = 0;
+    l->seg_cut = 0;
     l->out_limit = l->model_limit = UINT64_MAX;
     l->feed_at = l->feed_fill = 0;
     l->phase = FEED;
     relief_segment(l);
-    /* Where the model's port skips its delay itself, an unaligned client gets it back as
-     * silence. */
-    bool own_skip = l->model->audio_skip_samples < l->model->delay_samples;
-    l->lead_left =
-        !l->opts.align && own_skip ? l->model->delay_samples - l->model->audio_skip_samples : 0;
+    l->lead_left = l->opts.align ? l->model->fill_samples : l->model->late_samples;
 }
 
 static bool buffers_make(struct lane *l)
@@ -47,7 +43,7 @@ static bool buffers_make(struct lane *l)
     l->feed = calloc(l->feed_cap, sizeof *l->feed);
     for (unsigned i = 0; i < m->n_heard; i++)
         most = m->heard[i].width > most ? m->heard[i].width : most;
-    l->pulled_cap = most > m->other_width ? most : m->other_width;
+    l->pulled_cap = most;
     l->pulled = calloc(l->pulled_cap, sizeof *l->pulled);
     l->resampled = calloc(l->resampled_cap, sizeof *l->resampled);
     return l->chunk && l->feed && l->pulled && l->resampled;
@@ -72,7 +68,8 @@ static bool stream_make(struct lane *l)
     if (!l->mem)
         return false;
     memset(l->mem, 0, bytes);
-    l->stream = rill_stream_init(l->mem, l->model->plan);
+    l->stream =
+        rill_stream_init_for(l->mem, l->model->plan, l->model->wanted, l->model->n_wanted);
     l->to_model = resample_new(l->opts.in_rate, l->model->rate);
     l->from_model = resample_new(l->model->rate, l->opts.out_rate);
     return l->to_model && l->from_model;
@@ -102,7 +99,7 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o)
     l->window_us = o->window_samples * UINT64_C(1000000) / o->in_rate;
     l->cost_ns = m->run_us * UINT64_C(1000);
     l->delay_out_samples =
-        o->align ? 0 : (uint32_t) pcm_rescale(m->delay_samples, o->out_rate, m->rate);
+        o->align ? 0 : (uint32_t) pcm_rescale(m->latency_samples, o->out_rate, m->rate);
     if (!buffers_make(l) || !rings_make(l) || !stream_make(l) || !relief_make(l) ||
         !heard_make(&l->heard, m, &o->heard))
         return lane_free(l);
@@ -150,13 +147,13 @@ static void out_write(struct lane *l, const float *x, size_t n, struct lane_rec 
     rec->n += (uint32_t) n;
 }
 
-/* Samples at the model's rate; drops the delay where the client wants it trimmed. */
+/* Samples at the model's rate; cuts what stands for no input where the client wants it aligned. */
 void lane_audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec *rec)
 {
-    uint64_t skip = l->opts.align ? l->model->audio_skip_samples - l->seg_skipped : 0;
+    uint64_t skip = l->opts.align ? l->model->cut_samples - l->seg_cut : 0;
     if (skip > n)
         skip = n;
-    l->seg_skipped += skip;
+    l->seg_cut += skip;
     n -= (size_t) skip;
     if (n > l->model_limit - l->seg_emitted)
         n = (size_t) (l->model_limit - l->seg_emitted);
@@ -227,6 +224,14 @@ static bool event_wanted(const struct lane *l, const struct heard_source *from,
     }
 }
 
+/* Where a frame of the detector begins, at the model's rate. */
+static uint64_t vad_pos(const struct lane *l, uint64_t frame)
+{
+    int64_t pos =
+        (int64_t) (frame * l->model->vad_hop_samples) + l->model->vad_offset_samples;
+    return pos > 0 ? (uint64_t) pos : 0;
+}
+
 /* One frame of the detector: its probability and edge; endpoints where nothing else tells them. A
  * frame that begins behind the end of what was sent is no frame of it. */
 static void vad_emit(struct lane *l, float prob)
@@ -235,16 +240,11 @@ static void vad_emit(struct lane *l, float prob)
     rill_event e;
     size_t took;
     bool tells = true;
-    if (l->seg_vad_skipped < l->model->vad_skip_frames) {
-        l->seg_vad_skipped++;
-        return;
-    }
-    uint64_t at = l->seg_vad++ * l->model->vad_hop_samples;
-    struct lane_rec r = { .kind = LANE_VAD,
-                          .prob = prob,
-                          .pos = lane_pos_in(l, at),
-                          .end_pos = event_pos(l, at + l->model->vad_hop_samples) };
-    bool inside = l->phase == FEED || r.pos < l->seg_in_pos + l->seg_in;
+    uint64_t at = vad_pos(l, l->seg_vad), end = vad_pos(l, ++l->seg_vad);
+    struct lane_rec r = {
+        .kind = LANE_VAD, .prob = prob, .pos = lane_pos_in(l, at), .end_pos = event_pos(l, end)
+    };
+    bool inside = end > 0 && (l->phase == FEED || r.pos < l->seg_in_pos + l->seg_in);
     for (unsigned i = 0; i < l->heard.n; i++)
         tells &= !l->heard.list[i].tells_endpoints;
     rill_sink_push(l->heard.edges, &prob, 1, &took);
@@ -326,9 +326,6 @@ static void outputs_pull(struct lane *l, struct lane_rec *rec)
             relief_mix(l, l->pulled, n, rec);
     relief_owed(l, rec);
     l->stalled = !heard_read_frames(l);
-    for (unsigned k = 0; k < m->n_others; k++)
-        while (rill_stream_pull(l->stream, m->others[k], l->pulled, 1, &n) == RILL_OK && n)
-            ;
 }
 
 /* The only writer adds. */
@@ -400,7 +397,7 @@ static void segment_end(struct lane *l, bool last)
     uint64_t fed = pcm_rescale(l->seg_in, m->rate, l->opts.in_rate);
     heard_end(&l->heard, fed);
     /* What follows the end at the model's rate is silence for the second resampler. */
-    l->model_limit = fed + (last && !l->opts.align ? m->delay_samples : 0);
+    l->model_limit = fed + (last && !l->opts.align ? m->latency_samples : 0);
     if (!l->opts.want_audio)
         l->out_limit = 0;
 }

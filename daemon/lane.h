@@ -53,26 +53,24 @@ struct lane_rec {
     enum lane_fill fill;            /* GAP */
 };
 
-#define LANE_MAX_OTHERS 28
-
 /* What the lane needs to know of a model; found out once when it is loaded. */
 struct lane_model {
     rill_plan *plan;                /* referenced by the owner */
     uint32_t rate, pulse_samples;
     int audio_in, audio_out, vad_out;   /* port numbers, -1 = none */
-    uint32_t delay_samples;         /* of the audio */
-    uint32_t lookahead_samples;     /* the longest delay of an output that is read */
+    uint32_t latency_samples;       /* of the audio */
+    uint32_t lookahead_samples;     /* the longest latency of an output that is read */
     uint32_t vad_hop_samples, vad_pulse_frames;
-    uint32_t audio_skip_samples;    /* pulled samples before the one that answers sample 0 */
-    uint32_t vad_skip_frames;
+    int32_t vad_offset_samples;     /* what frame 0 stands for */
+    /* of the audio (rill_alignment): the first samples that stand for what was before the input,
+     * those missing in front, and the silence that makes it as late as it is */
+    uint32_t cut_samples, fill_samples, late_samples;
     struct heard_port heard[HEARD_PORTS_MAX];       /* outputs of words and keywords */
     unsigned n_heard;
     rill_plan *words_plan; /* a recogniser that runs in utterances only, referenced by the owner;
                               NULL: none */
     unsigned words_port;
-    unsigned others[LANE_MAX_OTHERS],
-        n_others; /* outputs that nobody wants, emptied all the same */
-    uint32_t other_width;
+    unsigned wanted[2 + HEARD_PORTS_MAX], n_wanted;     /* the outputs that are read */
     uint32_t run_us;                /* what a pulse of one stream costs, p95; at least 1 */
     float wall_share;               /* how long that took over it; over 1: others computed, too */
 };
@@ -111,7 +109,7 @@ struct lane {
     int phase;
     bool last_segment;
     uint64_t seg_in_pos, seg_out_pos;           /* positions where the segment began */
-    uint64_t seg_in, seg_fed, seg_emitted, seg_skipped, seg_out, seg_vad, seg_vad_skipped;
+    uint64_t seg_in, seg_fed, seg_emitted, seg_cut, seg_out, seg_vad;
     uint64_t out_limit, model_limit, lead_left;
     struct heard heard;
     uint64_t late;                              /* samples that the end of this segment drops */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding out about a model: its ports, its delay, what a pulse costs. */
+/* Finding out about a model: its ports, what a pulse costs. */
 #include "daemon/lane_in.h"
 #include "daemon/pcm.h"
 
@@ -15,18 +15,60 @@ static rill_status probe_fail(rill_error *e, rill_status s, const char *text)
     return s;
 }
 
-static void lookahead_note(struct lane_model *m, const rill_port *p)
+static void want(struct lane_model *m, const rill_port *p, unsigned port)
 {
-    if (!p->is_input && p->kind != RILL_PORT_TENSOR &&
-        p->delay_samples > (int64_t) m->lookahead_samples)
-        m->lookahead_samples = (uint32_t) p->delay_samples;
+    if (m->n_wanted == sizeof m->wanted / sizeof *m->wanted)
+        return;
+    m->wanted[m->n_wanted++] = port;
+    if (p->latency_samples > m->lookahead_samples)
+        m->lookahead_samples = p->latency_samples;
+}
+
+static void audio_out_set(struct lane_model *m, const rill_port *p, unsigned port)
+{
+    rill_alignment lie = { 0 };
+    rill_port_align(p, 0, &lie);
+    m->audio_out = (int) port;
+    m->latency_samples = p->latency_samples;
+    m->cut_samples = (uint32_t) lie.cut_frames;
+    m->fill_samples = (uint32_t) lie.fill_frames;
+    m->late_samples = (uint32_t) lie.late_frames;
+    want(m, p, port);
+}
+
+static void vad_out_set(struct lane_model *m, const rill_port *p, unsigned port)
+{
+    m->vad_out = (int) port;
+    m->vad_hop_samples = p->hop_den == 1 ? p->hop_num : 0;
+    m->vad_pulse_frames = p->pulse_frames;
+    m->vad_offset_samples = p->offset_num / (int32_t) p->offset_den;
+    want(m, p, port);
+}
+
+static rill_status output_choose(struct lane_model *m, const rill_port *p, unsigned port,
+                                 rill_error *reterr)
+{
+    if (m->audio_out < 0 && p->kind == RILL_PORT_AUDIO && p->width == 1) {
+        if (p->hop_num != 1 || p->hop_den != 1)
+            return probe_fail(reterr, RILL_UNSUPPORTED,
+                              "the model's audio comes out at another rate than it goes in; a "
+                              "stream wants them alike");
+        audio_out_set(m, p, port);
+    } else if (m->vad_out < 0 && p->kind == RILL_PORT_VAD && p->width == 1) {
+        vad_out_set(m, p, port);
+    } else if (p->kind >= RILL_PORT_KEYWORD && p->hop_num && m->n_heard < HEARD_PORTS_MAX) {
+        m->heard[m->n_heard++] =
+            (struct heard_port) { .port = port, .kind = p->kind, .width = p->width };
+        want(m, p, port);
+    }
+    return RILL_OK;
 }
 
 static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
                                 rill_error *reterr)
 {
-    rill_port ports[32];
-    unsigned n = rill_plan_ports(plan, ports, 32);
+    rill_port ports[64];
+    unsigned n = rill_plan_ports(plan, ports, 64);
     *m = (struct lane_model) { .plan = plan,
                                .audio_in = -1,
                                .audio_out = -1,
@@ -34,9 +76,9 @@ static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t 
                                .rate = sample_rate,
                                .words_plan = m->words_plan,
                                .words_port = m->words_port };
-    for (unsigned i = 0; i < n && i < 32; i++) {
+    for (unsigned i = 0; i < n && i < 64; i++) {
         const rill_port *p = &ports[i];
-        lookahead_note(m, p);
+        rill_status status = RILL_OK;
         if (p->is_input && m->audio_in < 0 && p->kind == RILL_PORT_AUDIO && p->width == 1) {
             m->audio_in = (int) i;
             m->pulse_samples = p->pulse_frames;
@@ -46,21 +88,11 @@ static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t 
             return probe_fail(reterr, RILL_UNSUPPORTED,
                               "the model has an input that is not audio of one channel; "
                               "a stream feeds exactly one");
-        } else if (m->audio_out < 0 && p->kind == RILL_PORT_AUDIO && p->width == 1) {
-            m->audio_out = (int) i;
-            m->delay_samples = p->delay_samples > 0 ? (uint32_t) p->delay_samples : 0;
-        } else if (m->vad_out < 0 && p->kind == RILL_PORT_VAD && p->width == 1) {
-            m->vad_out = (int) i;
-            m->vad_hop_samples = p->hop_samples;
-            m->vad_pulse_frames = p->pulse_frames;
-            m->vad_skip_frames = p->delay_frames;
-        } else if (p->kind >= RILL_PORT_KEYWORD && p->hop_samples && m->n_heard < HEARD_PORTS_MAX) {
-            m->heard[m->n_heard++] =
-                (struct heard_port) { .port = i, .kind = p->kind, .width = p->width };
-        } else if (m->n_others < LANE_MAX_OTHERS) {
-            m->others[m->n_others++] = i;
-            m->other_width = p->width > m->other_width ? p->width : m->other_width;
+        } else {
+            status = output_choose(m, p, i, reterr);
         }
+        if (status != RILL_OK)
+            return status;
     }
     if (m->audio_in < 0 || (m->audio_out < 0 && m->vad_out < 0 && !m->n_heard))
         return probe_fail(reterr, RILL_UNSUPPORTED,
@@ -72,31 +104,17 @@ static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t 
                           "model.conf states it");
     if (!m->pulse_samples || m->pulse_samples > 1u << 20 ||
         (m->vad_out >= 0 && !m->vad_hop_samples) || m->vad_pulse_frames > VAD_PER_STEP_MAX ||
-        m->delay_samples > 1u << 22)
+        m->latency_samples > 1u << 22 || m->cut_samples > 1u << 22 || m->fill_samples > 1u << 22)
         return probe_fail(reterr, RILL_UNSUPPORTED,
-                          "the model's pulse, hop or delay is out of range");
+                          "the model's pulse, hop, latency or offset is out of range");
     return heard_check(m, reterr);
 }
 
-struct probe_count {
-    uint64_t audio, vad;
-};
-
-static void probe_pull(rill_stream *s, const struct lane_model *m, float *buf,
-                       struct probe_count *c)
+static void probe_pull(rill_stream *s, const struct lane_model *m, float *buf, size_t cap_frames)
 {
     size_t n;
-    while (m->audio_out >= 0 &&
-           rill_stream_pull(s, (unsigned) m->audio_out, buf, m->pulse_samples, &n) == RILL_OK && n)
-        c->audio += n;
-    while (m->vad_out >= 0 &&
-           rill_stream_pull(s, (unsigned) m->vad_out, buf, m->pulse_samples, &n) == RILL_OK && n)
-        c->vad += n;
-    for (unsigned k = 0; k < m->n_others; k++)
-        while (rill_stream_pull(s, m->others[k], buf, 1, &n) == RILL_OK && n)
-            ;
-    for (unsigned k = 0; k < m->n_heard; k++)
-        while (rill_stream_pull(s, m->heard[k].port, buf, 1, &n) == RILL_OK && n)
+    for (unsigned k = 0; k < m->n_wanted; k++)
+        while (rill_stream_pull(s, m->wanted[k], buf, cap_frames, &n) == RILL_OK && n)
             ;
 }
 
@@ -106,8 +124,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-#define PROBE_PULSES_MIN 24
-#define PROBE_PULSES_MAX 4096
+#define PROBE_PULSES 64
 
 static void noise_make(float *x, size_t n, uint32_t *seed)
 {
@@ -117,11 +134,10 @@ static void noise_make(float *x, size_t n, uint32_t *seed)
     }
 }
 
-/* Runs noise through the stream. What arrives tells whether a port skips its delay itself. */
+/* Runs noise through the stream. */
 static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t *times_ns,
                       unsigned n_pulses)
 {
-    struct probe_count came = { 0, 0 };
     size_t took;
     uint32_t seed = 1;
     uint64_t cpu_ns = 0, wall_ns = 0;
@@ -133,14 +149,9 @@ static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t
         times_ns[k] = thread_cpu_ns(pthread_self()) - t;
         wall_ns += now_ns() - wall;
         cpu_ns += times_ns[k];
-        probe_pull(s, m, buf, &came);
+        probe_pull(s, m, buf, 1);
     }
-    uint64_t run = (uint64_t) n_pulses * m->pulse_samples,
-             frames = (uint64_t) n_pulses * m->vad_pulse_frames;
     m->wall_share = cpu_ns && wall_ns > cpu_ns ? (float) wall_ns / (float) cpu_ns : 1;
-    m->audio_skip_samples = came.audio + m->delay_samples <= run ? 0 : m->delay_samples;
-    if (m->vad_out >= 0 && came.vad + m->vad_skip_frames <= frames)
-        m->vad_skip_frames = 0;
 }
 
 #define PROBE_ROUNDS 4
@@ -152,7 +163,7 @@ static uint64_t probe_cost_ns(void *mem, rill_plan *plan, struct lane_model *m, 
 {
     uint64_t least = UINT64_MAX;
     for (unsigned k = 0; k < PROBE_ROUNDS; k++) {
-        probe_run(rill_stream_init(mem, plan), m, buf, times_ns, n);
+        probe_run(rill_stream_init_for(mem, plan, m->wanted, m->n_wanted), m, buf, times_ns, n);
         qsort(times_ns, n, sizeof *times_ns, by_value);
         uint64_t most = times_ns[n * 95 / 100];
         least = most < least ? most : least;
@@ -168,18 +179,16 @@ rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sam
     rill_status status = ports_choose(m, plan, sample_rate, reterr);
     if (status != RILL_OK)
         return status;
-    unsigned n = m->delay_samples / m->pulse_samples * 2 + PROBE_PULSES_MIN;
-    n = n < PROBE_PULSES_MAX ? n : PROBE_PULSES_MAX;
     size_t bytes = (rill_plan_stream_size(plan) + 63) & ~(size_t) 63;
     void *mem = aligned_alloc(64, bytes ? bytes : 64);
-    uint32_t widest = m->other_width;
+    uint32_t widest = 1;
     for (unsigned i = 0; i < m->n_heard; i++)
         widest = m->heard[i].width > widest ? m->heard[i].width : widest;
     float *buf = calloc((size_t) m->pulse_samples + widest, sizeof *buf);
-    uint64_t *times_ns = calloc(n, sizeof *times_ns);
+    uint64_t *times_ns = calloc(PROBE_PULSES, sizeof *times_ns);
     if (mem && buf && times_ns) {
         rill_thread_prepare();
-        uint64_t cost_ns = probe_cost_ns(mem, plan, m, buf, times_ns, n);
+        uint64_t cost_ns = probe_cost_ns(mem, plan, m, buf, times_ns, PROBE_PULSES);
         double pulse_ns = 1e9 * (double) m->pulse_samples / (double) m->rate;
         m->run_us = (uint32_t) (cost_ns / 1000) + 1;
         *ret_rtf = (float) ((double) cost_ns / pulse_ns);

@@ -10,7 +10,7 @@ bool relief_make(struct lane *l)
     const struct lane_model *m = l->model;
     struct relief *r = &l->relief;
     uint64_t fade = (uint64_t) l->opts.fade_ms * m->rate / 1000;
-    size_t n = 16, most = (size_t) m->delay_samples + 2 * (size_t) m->pulse_samples + 2;
+    size_t n = 16, most = (size_t) m->latency_samples + 2 * (size_t) m->pulse_samples + 2;
     r->fade_samples = fade ? (uint32_t) fade : 1;
     if (l->opts.relief != RELIEF_BYPASS || most > PAST_MAX)
         return true;
@@ -73,7 +73,6 @@ static void relief_return(struct lane *l)
     rill_stream_reset(l->stream);
     heard_reset(&l->heard, r->base);
     l->seg_vad = m->vad_hop_samples ? r->base / m->vad_hop_samples : 0;
-    l->seg_vad_skipped = 0;
 }
 
 bool relief_away(struct lane *l)
@@ -90,21 +89,28 @@ bool relief_away(struct lane *l)
 
 /* ---- what goes past ---- */
 
+/* Position in the segment of what the i-th sample that the model gives answers; before its start:
+ * 0. */
+static uint64_t answered(const struct lane *l, uint64_t i)
+{
+    uint64_t at = i + l->model->fill_samples, cut = l->model->cut_samples;
+    return at > cut ? at - cut : 0;
+}
+
 /* What answers the i-th sample without a model. */
 static float past_of(const struct lane *l, uint64_t i)
 {
     const struct relief *r = &l->relief;
-    uint64_t late = l->model->audio_skip_samples;
-    if (!r->past || i < late || i - late >= r->kept || r->kept - (i - late) > r->mask)
+    uint64_t at = answered(l, i);
+    if (!r->past || i < l->model->cut_samples || at >= r->kept || r->kept - at > r->mask)
         return 0;
-    return r->past[(i - late) & r->mask];
+    return r->past[at & r->mask];
 }
 
 /* Position in the input of what the i-th sample answers. */
 static uint64_t answered_pos(const struct lane *l, uint64_t i)
 {
-    uint64_t late = l->model->audio_skip_samples, end = l->seg_in_pos + l->seg_in;
-    uint64_t pos = lane_pos_in(l, i > late ? i - late : 0);
+    uint64_t end = l->seg_in_pos + l->seg_in, pos = lane_pos_in(l, answered(l, i));
     return pos < end ? pos : end;
 }
 
@@ -165,8 +171,8 @@ void relief_mix(struct lane *l, float *x, size_t n, struct lane_rec *rec)
         lane_audio_emit(l, x, n, rec);
         return;
     }
-    uint64_t warm = r->base ? r->base + l->model->audio_skip_samples
-                            : 0; /* before it the model answers what it did not hear */
+    /* before it the model answers what it did not hear */
+    uint64_t warm = r->base ? r->base + l->model->cut_samples : 0;
     past_emit(l, r->base + r->given, rec);
     for (size_t k = 0; k < n; k++) {
         uint64_t i = r->base + r->given + k;
@@ -189,18 +195,18 @@ void relief_mix(struct lane *l, float *x, size_t n, struct lane_rec *rec)
     lane_audio_emit(l, x, n, rec);
 }
 
-/* Where the port skips its own delay, nothing comes from the model until then. */
+/* Where the model's output is late, nothing comes from it until then. */
 void relief_owed(struct lane *l, struct lane_rec *rec)
 {
     struct relief *r = &l->relief;
-    uint64_t late = l->model->delay_samples - l->model->audio_skip_samples;
+    uint64_t late = l->model->late_samples;
     uint64_t until = l->seg_fed > late ? l->seg_fed - late : 0;
     past_emit(l, until < r->base ? until : r->base, rec);
 }
 
 void relief_pulse(struct lane *l, struct lane_rec *rec)
 {
-    uint64_t late = l->model->delay_samples - l->model->audio_skip_samples;
+    uint64_t late = l->model->late_samples;
     l->relief.fill = 0;
     past_emit(l, l->seg_fed > late ? l->seg_fed - late : 0, rec);
     relief_tell(l, false);
@@ -212,7 +218,7 @@ bool relief_rest(struct lane *l, struct lane_rec *rec)
     /* A model that came back and heard nothing more gives nothing: what it would answer late is
      * owed as well. */
     uint64_t until =
-        r->base && l->seg_fed == r->base ? r->base + l->model->audio_skip_samples : r->base;
+        r->base && l->seg_fed == r->base ? r->base + l->model->cut_samples : r->base;
     if (r->away ? l->seg_emitted >= l->model_limit : r->answered >= until)
         return false;
     uint64_t left = r->away ? 256 : until - r->answered;

@@ -426,7 +426,8 @@ static void opened_send(struct session *s)
     a.model_sha256 = s->model->sha256;
     a.model_pcm = &pcm;
     a.hop_samples = m->pulse_samples;
-    a.delay_samples = (uint32_t) pcm_rescale(m->delay_samples, s->out.rate, m->rate);
+    a.latency_samples = (uint32_t) pcm_rescale(m->latency_samples, s->out.rate, m->rate);
+    a.offset_samples = -(int32_t) s->lane->delay_out_samples;
     a.lookahead_samples = m->lookahead_samples;
     a.credit_samples = s->granted;
     a.outputs = outputs;

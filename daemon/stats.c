@@ -585,7 +585,7 @@ static void model_fill(struct model_message *x, const struct daemon *d, struct m
     a->sha256 = m->sha256;
     a->rate = m->lane.rate;
     a->hop_samples = m->lane.pulse_samples;
-    a->delay_samples = m->lane.delay_samples;
+    a->latency_samples = m->lane.latency_samples;
     a->outputs = x->outputs;
     a->n_outputs = outputs_list(&m->lane, x->outputs);
     a->weights_bytes = m->plan_info.weights_bytes;

@@ -76,9 +76,25 @@ typedef struct rill_port {
     uint32_t width;         /* floats per frame */
     uint32_t pulse_frames;  /* frames per run() */
     uint32_t delay_frames;  /* output frames before the one that answers input sample 0 */
-    uint32_t hop_samples;   /* input samples per frame of this port */
-    int32_t  delay_samples; /* delay in input samples, exact */
+    /* What follows is counted in samples of the input's time axis. Frame k, as it is pulled, stands
+     * for sample offset_num / offset_den + k * hop_num / hop_den. rill_port_align says what is to
+     * be cut or filled for that; nothing else is to be worked out from these. */
+    uint32_t hop_num;       /* samples per frame = hop_num / hop_den; 0: it does not run along time */
+    uint32_t hop_den;
+    uint32_t latency_samples; /* so much later than what it stands for a frame comes, rounded up;
+                                 not counted is that samples wait for their pulse to fill */
+    int32_t  offset_num;    /* sample that frame 0 stands for; negative: before the input */
+    uint32_t offset_den;
 } rill_port;
+
+/* How an output's frames are laid beside its input. */
+typedef struct rill_alignment {
+    uint64_t cut_frames;    /* the first so many end at or before sample 0 */
+    uint64_t fill_frames;   /* so many are missing in front: silence stands there */
+    uint64_t frames;        /* in all, then: what is more is cut off the end, what is less filled */
+    uint64_t late_frames;   /* instead of all that, for who wants it as late as it is: silence in
+                               front, after which frame k stands for k hops less the latency */
+} rill_alignment;
 
 /* What becomes of a live stream's audio while there is too little compute for it. */
 typedef enum rill_overload {
@@ -205,6 +221,12 @@ RILL_API rill_status rill_plan_save(const rill_plan *p, const char *path, rill_e
 RILL_API unsigned    rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap);
 RILL_API void        rill_plan_get_info(const rill_plan *p, rill_plan_info *ret);
 
+/* Lays the frames of a port beside input_samples of input, the first frame beside sample 0: the one
+ * place where latency and offset become numbers of frames. INVALID: it does not run along time.
+ * Real-time safe. */
+RILL_API rill_status rill_port_align(const rill_port *p, uint64_t input_samples,
+                                     rill_alignment *ret);
+
 /* The model it was made of; lives as long as the plan. */
 RILL_API const rill_model *rill_plan_model(const rill_plan *p);
 
@@ -217,19 +239,24 @@ RILL_API size_t       rill_plan_stream_size(const rill_plan *p);
  * resource: copying it is a snapshot, dropping it is free(mem). The plan must outlive it. */
 RILL_API rill_stream *rill_stream_init(void *mem, const rill_plan *p);
 
+/* As rill_stream_init, for who wants these n outputs alone: the others give nothing and hold nothing
+ * up. NULL: one of the ports is no output. */
+RILL_API rill_stream *rill_stream_init_for(void *mem, const rill_plan *p, const unsigned *outputs,
+                                           unsigned n);
+
 /* Back to the state after rill_stream_init. Real-time safe. */
 RILL_API void         rill_stream_reset(rill_stream *s);
 
 /* Takes up to n frames (n * width floats) into the stream's input carry-over; *ret_taken may be
- * less when a pulse is waiting for run(). An input that does not run along time holds one frame,
- * wants it anew for every run() and takes it after finish too. INVALID after finish otherwise or on
- * a wrong port. Samples that are not finite, or of 2^32 and more, are taken as 0 on audio ports.
+ * less when a pulse is waiting for run(), and is 0 while an output that was not pulled yet lies
+ * where they would go. An input that does not run along time holds one frame, wants it anew for
+ * every run() and takes it after finish too. INVALID after finish otherwise or on a wrong port. Samples that are not finite, or of 2^32 and more, are taken as 0 on audio ports.
  * Real-time safe. */
 RILL_API rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x,
                                       size_t n_frames, size_t *ret_taken);
 
-/* Computes one pulse. AGAIN if the input is short of a pulse or the output of the last one was not
- * pulled; END when a finished stream has given everything. Real-time safe. */
+/* Computes one pulse. AGAIN if the input is short of a pulse or a wanted output of the last one was
+ * not pulled; END when a finished stream has given everything. Real-time safe. */
 RILL_API rill_status  rill_stream_run(rill_stream *s);
 
 /* One pulse of each of n streams of one plan, step by step together: in products of a vector with a
@@ -262,10 +289,10 @@ RILL_API void         rill_samples_round(const float *x, size_t n, unsigned bits
 /* --- sinks -------------------------------------------------------------------------------- */
 
 /* A sink reads the frames of one output port, in order and without gaps, and says what they mean:
- * speech began, a word was heard, a text. Positions are samples of the model's input, the model's
- * delay taken off: frame k of a port, as rill_stream_pull gives them, stands for [k * hop_samples,
- * (k + 1) * hop_samples). What comes out depends on the frames alone, never on how they were cut
- * into pushes. */
+ * speech began, a word was heard, a text. Positions are samples of the model's input: frame k of a
+ * port, as rill_stream_pull gives them, stands for the hop that begins at its offset plus k hops,
+ * as far as that lies behind sample 0. What comes out depends on the frames alone, never on how
+ * they were cut into pushes. */
 typedef struct rill_sink rill_sink;
 
 /* What the numbers of a CTC or keyword output are. */

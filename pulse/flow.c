@@ -254,11 +254,6 @@ static rill_status pad_emit(struct pulser *p, const struct node *n, struct flow 
     return RILL_OK;
 }
 
-void flow_starts(struct stream_fact *s, int64_t frames)
-{
-    s->origin += frames * s->hop_num / s->hop_den;
-}
-
 static rill_status pad_check(const struct pulser *p, const struct node *n,
                              const struct flow_pad *pad)
 {
@@ -275,7 +270,7 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f,
     TRY(pad_check(p, n, pad));
     if (q.before < 0) {
         f->sf.delay -= f->sf.uniform ? 0 : q.before;
-        flow_starts(&f->sf, -q.before);
+        offset_cut(&f->sf, -q.before, 1);
         f->sf.length = dim_add_int(p->dst->dims, f->sf.length, q.before);
         q.before = 0;
     }
@@ -285,7 +280,7 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f,
     if (q.after)
         TRY(flow_settle(p, n, f));
     int64_t delay = pad_delay(f, &q);
-    flow_starts(&f->sf, -q.before);
+    offset_padded(&f->sf, q.before, q.after);
     return pad_emit(p, n, f, &q, delay, pad_past(f, &q, delay));
 }
 
@@ -359,7 +354,7 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
 rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first,
                        int64_t step, int64_t after)
 {
-    flow_starts(&f->sf, first);
+    offset_cut(&f->sf, first, step);
     TRY(flow_windows(p, n, f,
                      &(struct flow_window) { .before = -first, .after = after, .stride = step }));
     const int64_t list[] = { 0, INT32_MAX, f->sf.axis, step };
@@ -380,7 +375,7 @@ static bool same_rate(const struct stream_fact *a, const struct stream_fact *b)
 static rill_status align_lead(struct pulser *p, const struct node *n, struct stream_fact *ret_sf,
                               unsigned *ret_first)
 {
-    const struct stream_fact *lead = NULL, *s;
+    const struct stream_fact *lead = NULL, *sure = NULL, *s;
     int64_t delay = 0;
     for (unsigned i = 0; i < n->n_in; i++) {
         if (!(s = pulser_stream(p, n->in[i])))
@@ -394,9 +389,12 @@ static rill_status align_lead(struct pulser *p, const struct node *n, struct str
             lead = s;
             *ret_first = i;
         }
+        if (!sure && !s->uniform && !s->at.guessed)
+            sure = s;
         delay = s->delay > delay ? s->delay : delay;
     }
     *ret_sf = *lead;
+    ret_sf->at = sure ? sure->at : lead->at;
     ret_sf->delay = delay;
     return RILL_OK;
 }

@@ -3,12 +3,7 @@
 #ifndef PULSE_INTS_H
 #define PULSE_INTS_H
 #include "engine/op.h"
-
-/* Greatest common divisor of two numbers that are not negative. */
-static inline int64_t gcd(int64_t a, int64_t b)
-{
-    return b ? gcd(b, a % b) : a;
-}
+#include "pulse/ratio.h"
 
 static inline int64_t larger(int64_t a, int64_t b)
 {

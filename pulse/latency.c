@@ -15,15 +15,16 @@ struct walk {
     const struct pgraph *g;
     const struct graph *t;
     struct way *way;            /* of each wire */
-    bool origins;
+    enum latency_what what;
+    double per_symbol;          /* input frames for one of the stream symbol */
 };
 
-/* How late a wire is, in input frames. */
+/* How late a wire is, or where its frame 0 lies, in input frames. */
 static double late(const struct walk *k, uint32_t w)
 {
     const struct stream_fact *s = &k->g->trace[w].fact;
-    double frames = s->hop_den ? (double) s->delay * (double) s->hop_num / (double) s->hop_den : 0;
-    return k->origins ? frames - (double) s->origin : frames;
+    const struct ratio r = k->what == LATENCY ? offset_latency(s) : s->at.origin;
+    return r.den ? (double) r.num / (double) r.den * k->per_symbol : 0;
 }
 
 static bool streams(const struct walk *k, uint32_t w)
@@ -78,16 +79,20 @@ static void ways_find(struct walk *k)
     }
 }
 
-/* Frames in front of the sequence count for the windows that reach back over them. */
+/* What a pad puts in front is taken back by the windows behind it that reach over it. */
 static void parts_settle(struct latency *l)
 {
-    double credit = 0;
     unsigned n = 0;
     for (unsigned i = 0; i < l->n_parts; i++) {
         struct latency_part p = l->part[i];
-        p.input_frames += credit;
-        credit = p.input_frames < 0 && i + 1 < l->n_parts ? p.input_frames : 0;
-        if (credit == 0 && p.input_frames != 0)
+        while (n && p.input_frames * l->part[n - 1].input_frames < 0) {
+            p.input_frames += l->part[--n].input_frames;
+            if (p.input_frames * l->part[n].input_frames > 0)
+                p.node = l->part[n].node;
+            if (p.input_frames == 0)
+                break;
+        }
+        if (p.input_frames != 0)
             l->part[n++] = p;
     }
     l->n_parts = n;
@@ -105,16 +110,28 @@ static void parts_collect(const struct walk *k, uint32_t w, struct latency *ret)
     for (unsigned i = 0; i < ret->n_parts; i++) {
         const struct stream_fact *s = ret->part[i].fact;
         ret->part[i].frames =
-            (int64_t) (ret->part[i].input_frames * (double) s->hop_den / (double) s->hop_num);
+            (int64_t) (ret->part[i].input_frames / k->per_symbol * (double) s->hop_den /
+                       (double) s->hop_num);
     }
 }
 
-rill_status latency_of(const struct pgraph *g, const struct graph *t, uint32_t output, bool origins,
-                       struct arena *a, struct latency *ret, rill_error *reterr)
+static int64_t frames_per_symbol(const struct pgraph *g, uint32_t n_inputs)
 {
-    struct walk k = {
-        .g = g, .t = t, .way = arena_array(a, struct way, t->n_wires + 1), .origins = origins
-    };
+    for (uint32_t i = 0; i < n_inputs; i++)
+        if (g->inputs[i].axis >= 0)
+            return g->inputs[i].hop_den;
+    return 1;
+}
+
+rill_status latency_of(const struct pgraph *g, const struct graph *t, uint32_t output,
+                       enum latency_what what, struct arena *a, struct latency *ret,
+                       rill_error *reterr)
+{
+    struct walk k = { .g = g,
+                      .t = t,
+                      .way = arena_array(a, struct way, t->n_wires + 1),
+                      .what = what,
+                      .per_symbol = (double) frames_per_symbol(g, t->n_inputs) };
     uint32_t w = t->outputs[output];
     *ret = (struct latency) { .part = arena_array(a, struct latency_part, t->n_nodes + 1) };
     if (!ret->part || !k.way)
@@ -124,7 +141,8 @@ rill_status latency_of(const struct pgraph *g, const struct graph *t, uint32_t o
     const struct stream_fact *s = &g->trace[w].fact;
     ways_find(&k);
     ret->input_frames = late(&k, w);
-    ret->frames = (int64_t) (ret->input_frames * (double) s->hop_den / (double) s->hop_num);
+    ret->frames = (int64_t) (ret->input_frames / k.per_symbol * (double) s->hop_den /
+                             (double) s->hop_num);
     parts_collect(&k, w, ret);
     return RILL_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* latency.h - what makes an output late, op by op. */
+/* latency.h - what makes an output late, and what moves it against the input, op by op. */
 #ifndef PULSE_LATENCY_H
 #define PULSE_LATENCY_H
 #include "pulse/pgraph.h"
@@ -18,10 +18,15 @@ struct latency {
     double input_frames;        /* the sum of the parts */
 };
 
-/* Walks back from output `output` of t along the wires with the largest delay. origins: frames are
- * counted from where they lie in the input, so that frames put in front of the sequence make it
- * late. Frames that a pad puts in front count against the window behind it. An output that does not
- * stream has no parts. */
-rill_status latency_of(const struct pgraph *g, const struct graph *t, uint32_t output, bool origins,
-                       struct arena *a, struct latency *ret, rill_error *reterr);
+enum latency_what {
+    LATENCY,                    /* by how much a frame comes later than what it stands for */
+    LATENCY_OFFSET              /* what frame 0 stands for */
+};
+
+/* Walks back from output `output` of t along the wires that come latest. Frames that a pad
+ * puts in front count against the windows behind it. An output that does not stream has no
+ * parts. */
+rill_status latency_of(const struct pgraph *g, const struct graph *t, uint32_t output,
+                       enum latency_what what, struct arena *a, struct latency *ret,
+                       rill_error *reterr);
 #endif

@@ -8,6 +8,7 @@
 #ifndef PULSE_PGRAPH_H
 #define PULSE_PGRAPH_H
 #include "engine/graph.h"
+#include "pulse/offset.h"
 
 #define LENGTHS_MAX 63
 
@@ -17,7 +18,7 @@ struct stream_fact {
     int64_t delay;              /* frames */
     const struct dim *length;   /* of the whole sequence, in the stream symbol */
     int64_t hop_num, hop_den;   /* input frames per frame of this wire */
-    int64_t origin;             /* input frame that frame 0 of the whole sequence starts at */
+    struct offset at;           /* where frame 0 of the whole sequence lies in the input */
     bool uniform; /* all frames are alike, so it is never late: delay 0 stands for any delay */
     int key_axis; /* of scores [.., pulse, .., keys]: column c holds the key that stands c - left */
     int64_t keys,
@@ -43,6 +44,7 @@ struct axis_window {
 struct pgraph {
     struct graph g;
     struct stream_fact *inputs, *outputs;   /* one per input and output of the typed graph */
+    const char **input_names, **output_names;
     const struct dim *symbol;               /* NULL: nothing streams, one run is the whole graph */
     int64_t pulse;                          /* input frames per run */
     int64_t tries; /* pulses that were too short or no multiple of a stride */

@@ -5,6 +5,7 @@
 #include "engine/prune.h"
 #include "engine/rewrite/passes.h"
 #include "pulse/plan_file.h"
+#include "pulse/port.h"
 #include "pulse/stack.h"
 #include "pulse/stream_internal.h"
 
@@ -58,80 +59,6 @@ static const char *cpu_name(unsigned cpu)
     return k.isa;
 }
 
-/* ---- ports ---- */
-
-static rill_status port_shape(struct port *q, const struct plan_port *pp,
-                              const struct stream_fact *sf, rill_error *err)
-{
-    if (pp->shape.type != DTYPE_F32)
-        return err_set(err, RILL_UNSUPPORTED, "port '%s' is %s; streams carry f32", pp->name,
-                       dtype_name(pp->shape.type));
-    q->outer = 1;
-    q->inner_floats = 1;
-    for (int i = 0; i < pp->shape.rank; i++)
-        *(i < sf->axis ? &q->outer : &q->inner_floats) *=
-            i == sf->axis ? 1 : (size_t) pp->shape.dim[i];
-    q->pulse = sf->axis < 0 ? 1 : sf->pulse;
-    q->delay = sf->axis < 0 ? 0 : sf->delay;
-    q->length = sf->axis < 0 ? NULL : sf->length;
-    q->step = sf->axis < 0 ? 1 : sf->hop_den;
-    return RILL_OK;
-}
-
-static void port_describe(struct port *q, const struct plan_port *pp, const struct stream_fact *sf,
-                          const struct model_port *mp, bool is_input, uint32_t rate,
-                          const struct dim *whole)
-{
-    int64_t hop_num = sf->axis < 0 ? 0 : sf->hop_num, hop_den = sf->axis < 0 ? 1 : sf->hop_den;
-    rill_port_kind kind = mp ? mp->kind : RILL_PORT_TENSOR;
-    int64_t late = hop_num ? q->delay * hop_num / hop_den : 0;
-    q->by_origin = !is_input && sf->axis >= 0 && kind == RILL_PORT_AUDIO && sf->length != whole;
-    late -= q->by_origin ? sf->origin : 0;
-    q->info = (rill_port) {
-        .name = pp->name,
-        .kind = kind,
-        .is_input = is_input,
-        .rate_num = hop_num ? rate * (uint32_t) hop_den : 0,
-        .rate_den = hop_num ? (uint32_t) hop_num : 1,
-        .width = (uint32_t) (q->outer * q->inner_floats),
-        .pulse_frames = (uint32_t) q->pulse,
-        .delay_frames = (uint32_t) (hop_num ? late * hop_den / hop_num : q->delay),
-        .hop_samples = hop_num ? (uint32_t) (hop_num / hop_den) : 0,
-        .delay_samples = (int32_t) late,
-    };
-}
-
-static rill_status ports_make(rill_plan *p, rill_error *err)
-{
-    const struct plan *plan = p->plan;
-    uint32_t n_inputs = plan->n_inputs - p->pgraph.has_clock, n = n_inputs + plan->n_outputs,
-             rate = 0;
-    if (n > PORTS_MAX)
-        return err_set(err, RILL_LIMIT, "the model has %u ports, at most %d", n, PORTS_MAX);
-    p->ports = arena_array(&p->arena, struct port, n + 1);
-    if (!p->ports)
-        return err_set(err, RILL_NOMEM, "out of memory");
-    for (uint32_t i = 0; p->model->inputs && i < n_inputs; i++)
-        rate = p->model->inputs[i].rate ? p->model->inputs[i].rate : rate;
-    const struct dim *whole =
-        n_inputs && p->pgraph.inputs[0].axis >= 0 ? p->pgraph.inputs[0].length : NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        bool in = i < n_inputs;
-        uint32_t k = in ? i : i - n_inputs;
-        const struct plan_port *pp = in ? &plan->inputs[k] : &plan->outputs[k];
-        const struct stream_fact *sf = in ? &p->pgraph.inputs[k] : &p->pgraph.outputs[k];
-        const struct model_port *list = in ? p->model->inputs : p->model->outputs;
-        p->ports[i].at = pp->at;
-        TRY(port_shape(&p->ports[i], pp, sf, err));
-        port_describe(&p->ports[i], pp, sf, list ? &list[k] : NULL, in, rate, whole);
-    }
-    p->n_inputs = n_inputs;
-    p->n_ports = n;
-    if (p->pgraph.has_clock)
-        p->clock_offset = plan->inputs[n_inputs].at.offset;
-    return RILL_OK;
-}
-
 /* ---- making a plan ---- */
 
 /* From the model to the graph that is planned. */
@@ -148,6 +75,7 @@ static rill_status plan_cut(rill_plan *p, const rill_plan_opts *opts, rill_error
     TRY(graph_pruned(&pruned, &inlined, err));
     TRY(graph_check_bodies(&pruned, pg->symbol, NULL, err));
     p->pulsed = pg->g;
+    TRY(ports_name(p, err));
     TRY(graph_with_stacks(&stacked, &pruned, err));
     return graph_settle(&pg->g, &stacked, &p->passes, err);
 }
@@ -186,7 +114,7 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_erro
     TRY(p->model->compiled ? plan_file_graph(p, opts->pulse_frames, cpu_name(po.cpu), &po, err)
                            : plan_cut(p, opts, err));
     TRY(plan_from_graph(&p->plan, &p->pgraph.g, &po, err));
-    TRY(ports_make(p, err));
+    TRY(ports_from_plan(p, err));
     TRY(parts_make(p, opts, err));
     p->profile = opts->profile;
     p->header_bytes = aligned(sizeof(struct rill_stream));
@@ -236,13 +164,6 @@ rill_plan *rill_plan_unref(rill_plan *p)
     rill_model_free(p->model);
     free(p);
     return NULL;
-}
-
-unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
-{
-    for (uint32_t i = 0; i < p->n_ports && i < cap; i++)
-        ports[i] = p->ports[i].info;
-    return p->n_ports;
 }
 
 const rill_model *rill_plan_model(const rill_plan *p)

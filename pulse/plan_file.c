@@ -22,8 +22,8 @@ static rill_status dim_write(struct record *to, const struct dim *d, rill_error 
     return RILL_OK;
 }
 
-static rill_status facts_write(struct record *to, const struct stream_fact *list, uint32_t n,
-                               rill_error *err)
+static rill_status facts_write(struct record *to, const struct stream_fact *list,
+                               const char *const *names, uint32_t n, rill_error *err)
 {
     record_u32(to, n);
     for (uint32_t i = 0; i < n; i++) {
@@ -33,7 +33,9 @@ static rill_status facts_write(struct record *to, const struct stream_fact *list
         record_i64(to, f->delay);
         record_i64(to, f->hop_num);
         record_i64(to, f->hop_den);
-        record_i64(to, f->origin);
+        record_i64(to, f->at.origin.num);
+        record_i64(to, f->at.origin.den);
+        record_text(to, names[i]);
         TRY(dim_write(to, f->axis < 0 ? NULL : f->length, err));
     }
     return RILL_OK;
@@ -49,8 +51,8 @@ static rill_status stream_write(struct record *to, const rill_plan *p, rill_erro
     record_u32(to, g->n_lengths);
     for (uint32_t i = 0; i < g->n_lengths; i++)
         TRY(dim_write(to, g->lengths[i], err));
-    TRY(facts_write(to, g->inputs, g->g.n_inputs - g->has_clock, err));
-    return facts_write(to, g->outputs, g->g.n_outputs, err);
+    TRY(facts_write(to, g->inputs, g->input_names, g->g.n_inputs - g->has_clock, err));
+    return facts_write(to, g->outputs, g->output_names, g->g.n_outputs, err);
 }
 
 rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *reterr)
@@ -117,7 +119,7 @@ static rill_status symbol_read(struct stream_reader *d)
 }
 
 static rill_status fact_read(struct stream_reader *d, struct stream_fact *f,
-                             const struct fact *wire)
+                             const char **ret_name, const struct fact *wire)
 {
     static const char what[] = "a port streams in an impossible way";
     struct record_reader *r = &d->r;
@@ -126,7 +128,9 @@ static rill_status fact_read(struct stream_reader *d, struct stream_fact *f,
     f->delay = record_take_range(r, 0, FRAMES_MAX, what);
     f->hop_num = record_take_range(r, 0, FRAMES_MAX, what);
     f->hop_den = record_take_range(r, 0, FRAMES_MAX, what);
-    f->origin = record_take_range(r, -FRAMES_MAX, FRAMES_MAX, what);
+    f->at.origin.num = record_take_range(r, -FRAMES_MAX, FRAMES_MAX, what);
+    f->at.origin.den = record_take_range(r, 0, FRAMES_MAX, what);
+    *ret_name = record_take_text(r);
     TRY(dim_read(d, &f->length));
     bool fine = f->axis < 0 ||
         (f->length && d->symbol && f->hop_num > 0 && f->hop_den > 0 && f->pulse > 0 &&
@@ -137,14 +141,16 @@ static rill_status fact_read(struct stream_reader *d, struct stream_fact *f,
 }
 
 static rill_status facts_read(struct stream_reader *d, const struct graph *g, const uint32_t *wires,
-                              uint32_t n, struct stream_fact **ret)
+                              uint32_t n, struct stream_fact **ret, const char ***ret_names)
 {
     if (record_take_u32(&d->r) != n)
         record_wrong(&d->r, "the ports are not those of the graph");
     struct stream_fact *list = record_array(&d->r, n, sizeof *list);
+    const char **names = record_array(&d->r, n, sizeof *names);
     for (uint32_t i = 0; i < n && !d->r.wrong; i++)
-        TRY(fact_read(d, &list[i], &g->wires[wires[i]].fact));
+        TRY(fact_read(d, &list[i], &names[i], &g->wires[wires[i]].fact));
     *ret = list;
+    *ret_names = names;
     return RILL_OK;
 }
 
@@ -173,8 +179,9 @@ static rill_status stream_read(struct stream_reader *d, struct pgraph *g)
     }
     if (d->r.wrong)
         return RILL_OK;
-    TRY(facts_read(d, &g->g, g->g.inputs, g->g.n_inputs - g->has_clock, &g->inputs));
-    return facts_read(d, &g->g, g->g.outputs, g->g.n_outputs, &g->outputs);
+    TRY(facts_read(d, &g->g, g->g.inputs, g->g.n_inputs - g->has_clock, &g->inputs,
+                   &g->input_names));
+    return facts_read(d, &g->g, g->g.outputs, g->g.n_outputs, &g->outputs, &g->output_names);
 }
 
 static const struct op *any_op(const char *name)

@@ -17,12 +17,12 @@ struct port {
     struct place at;
     size_t outer;               /* pieces of a frame */
     size_t inner_floats;        /* floats of one piece */
+    size_t bytes;               /* of a pulse */
     int64_t pulse, delay;       /* frames per run; frames to drop at the start */
     const struct dim
         *length; /* whole-sequence frames in the stream symbol; NULL: one frame a run, for ever */
     int64_t step;               /* inputs: frames per unit of the stream symbol */
-    bool by_origin; /* an audio output that is not as long as the input: late by where its frame 0
-                       lies */
+    uint64_t over_inputs; /* outputs: those inputs, by bit, whose next frames lie where it lies */
 };
 
 struct rill_plan {

@@ -207,10 +207,6 @@ void flow_scale(struct stream_fact *s, int64_t num, int64_t den);
 rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first,
                        int64_t step, int64_t after);
 
-/* Frame 0 is now what was frame `frames`. A convolution leaves that as it is: its frames stand for
- * those of the same number. */
-void flow_starts(struct stream_fact *s, int64_t frames);
-
 /* Dst wires of all inputs, with streaming ones aligned to the largest delay; ret_sf: the first
  * streaming input's fact with that delay. Refuses streaming inputs of different rates. */
 rill_status pulser_align(struct pulser *p, const struct node *n, uint32_t *ret_in,

@@ -289,6 +289,7 @@ rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint
     p->map[n->out[k]] = dst_wire;
     p->sf[n->out[k]] = *sf;
     p->sf[n->out[k]].length = length;
+    offset_settle(&p->sf[n->out[k]]);
     return RILL_OK;
 }
 
@@ -497,6 +498,7 @@ static rill_status input_stream(struct pulser *p, uint32_t w, int axis, struct s
     *ret = (struct stream_fact) {
         .axis = axis, .pulse = a * p->pulse, .length = length, .hop_num = 1, .hop_den = a
     };
+    offset_init(ret);
     return RILL_OK;
 }
 

@@ -43,14 +43,16 @@ static void pads_set(const struct node *n, int i, int axes, int64_t total,
     ret->after[i] = total - ret->before[i];
 }
 
-/* Frames of the whole sequence's raw output in front of its frame 0. */
-static int64_t time_before(const struct node *n, int k, int axes, const struct axis_sizes *z)
+struct ends { int64_t before, after; };
+
+/* Frames of the whole sequence's raw output in front of its frame 0 and behind its last. */
+static struct ends time_ends(const struct node *n, int k, int axes, const struct axis_sizes *z)
 {
     int64_t before[WINDOW_AXES_MAX] = { 0 }, after[WINDOW_AXES_MAX] = { 0 },
             extra[WINDOW_AXES_MAX] = { 0 };
     int64_t total = z->extra + (z->kernel - 1) * z->dilation + 1 - z->stride;
     pads_set(n, k, axes, total, &(struct explicit) { before, after, extra });
-    return before[k];
+    return (struct ends) { before[k], after[k] - extra[k] - z->extra };
 }
 
 static rill_status attrs_make(struct pulser *p, const struct node *n, int k, int64_t past,
@@ -121,7 +123,8 @@ rill_status rule_conv_transpose(struct pulser *p, const struct node *n)
         return pulser_no_memory(p);
     TRY(deconv_check(p, n, &z));
     p->windows[n - p->src->nodes] = (struct axis_window) { true, past, 0, 1 };
-    int64_t drop = time_before(n, k, axes, &z) - padded * z.stride;
+    const struct ends cut = time_ends(n, k, axes, &z);
+    int64_t drop = cut.before - padded * z.stride;
     if (f.sf.delay * z.stride + drop < 0) {      /* the padded frames themselves come out */
         flow_of(p, n->in[0], &f);
         drop += padded * z.stride;
@@ -137,7 +140,9 @@ rill_status rule_conv_transpose(struct pulser *p, const struct node *n)
     for (unsigned i = 1; i < n->n_in; i++)
         in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
     TRY(pulser_emit(p, n->op, n->name, attr, in, n->n_in, &out, 1));
+    f.sf.at = pulser_stream(p, n->in[0])->at;
     flow_scale(&f.sf, 1, z.stride);
+    offset_transposed(&f.sf, cut.before, cut.after, (z.kernel - 1) * z.dilation + 1, z.stride);
     f.sf.pulse = pulse;
     f.sf.delay = f.sf.delay * z.stride + drop;
     f.sf.uniform = false;

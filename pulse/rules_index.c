@@ -82,6 +82,7 @@ static rill_status gather_windows(struct pulser *p, const struct node *n, struct
                        "cannot stream: it picks frames from %lld on axis %d, the time axis, which "
                        "count from the end of the sequence",
                        (long long) low, f->sf.axis);
+    offset_frames(&f->sf, -low, 0, span + 1, e->step[time]);
     TRY(flow_windows(p, n, f,
                      &(struct flow_window) {
                          .before = -low, .span = span, .stride = e->step[time] }));

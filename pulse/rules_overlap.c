@@ -116,6 +116,7 @@ rill_status rule_overlap_add(struct pulser *p, const struct node *n)
     if (attr_get_int(n, "normalise"))
         TRY(overlap_normalise(p, n, &f, &out));
     flow_scale(&f.sf, 1, hop);
+    offset_overlapped(&f.sf);
     f.sf.axis = pulser_dst_fact(p, out)->rank - 1;
     f.sf.pulse = pulse;
     f.sf.delay *= hop;

@@ -5,8 +5,6 @@
 #include "pulse/ints.h"
 #include "pulse/rules.h"
 
-struct ratio { int64_t num, den; };
-
 /* The one axis of f that grows with the stream, -1 if there is none or another. */
 static int time_axis(const struct pulser *p, const struct fact *f)
 {

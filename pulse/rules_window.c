@@ -98,13 +98,12 @@ static rill_status windowed_emit(struct pulser *p, const struct node *n, const s
                                  struct flow *f, const struct flow_window *w)
 {
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
-    const int64_t origin = f->sf.origin;
     void *attr = NULL;
     if (!in)
         return pulser_no_memory(p);
     TRY(attrs_without_pads(p, n, s, f->sf.axis - 2, &attr));
+    offset_windows(&f->sf, w->before, w->after, w->span + 1, w->stride);
     TRY(flow_windows(p, n, f, w));
-    f->sf.origin = origin;      /* pads of its own keep what comes out aligned with what went in */
     in[0] = f->wire;
     for (unsigned i = 1; i < n->n_in; i++) {
         if (pulser_stream(p, n->in[i]))
@@ -209,6 +208,7 @@ static rill_status average_counted(struct pulser *p, const struct node *n, struc
     TRY(attrs_without_pads(p, n, &q->s, q->f.sf.axis - 2, &attr));
     const struct node plain = { .name = n->name, .op = n->op, .attr = attr };
     TRY(pulser_attr_copy(p, &plain, list, 2, &attr));
+    offset_windows(&q->f.sf, q->w.before, q->w.after, q->w.span + 1, q->w.stride);
     TRY(flow_windows(p, n, &q->f, &q->w));
     in[0] = q->f.wire;
     TRY(counted_emit(p, n, q, &before, &in[1]));
@@ -360,7 +360,7 @@ rill_status rule_frame(struct pulser *p, const struct node *n)
     };
     void *attr = NULL;
     uint32_t out;
-    flow_starts(&f.sf, -before);
+    offset_frames(&f.sf, before, 0, size, hop);
     TRY(flow_windows(p, n, &f, &w));
     TRY(pulser_attr_copy(p, n, list, 2, &attr));
     TRY(pulser_emit(p, n->op, n->name, attr, &f.wire, 1, &out, 1));
@@ -387,6 +387,7 @@ rill_status rule_stft(struct pulser *p, const struct node *n)
         size = dim_value(window->shape[0]);
     }
     uint32_t in[4] = { 0 }, out;
+    offset_frames(&f.sf, 0, 0, size, step);
     TRY(flow_windows(p, n, &f, &(struct flow_window) { .span = size - 1, .stride = step }));
     in[0] = f.wire;
     for (unsigned i = 1; i < n->n_in; i++)

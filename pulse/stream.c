@@ -14,13 +14,31 @@ static unsigned char *stream_mem(const rill_stream *s)
     return stream_profile(s) + s->plan->profile_bytes;
 }
 
-rill_stream *rill_stream_init(void *mem, const rill_plan *p)
+static rill_stream *stream_begin(void *mem, const rill_plan *p, uint64_t wanted)
 {
     rill_stream *s = mem;
     memset(mem, 0, p->header_bytes + p->profile_bytes);
     s->plan = p;
+    s->wanted = wanted;
     rill_stream_reset(s);
     return s;
+}
+
+rill_stream *rill_stream_init(void *mem, const rill_plan *p)
+{
+    return stream_begin(mem, p, UINT64_MAX);
+}
+
+rill_stream *rill_stream_init_for(void *mem, const rill_plan *p, const unsigned *outputs,
+                                  unsigned n)
+{
+    uint64_t wanted = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (outputs[i] < p->n_inputs || outputs[i] >= p->n_ports)
+            return NULL;
+        wanted |= (uint64_t) 1 << outputs[i];
+    }
+    return stream_begin(mem, p, wanted);
 }
 
 void rill_stream_reset(rill_stream *s)
@@ -99,22 +117,9 @@ static void frames_out(const rill_stream *s, const struct port *q, int64_t at, f
 
 /* ---- pushing, running, pulling ---- */
 
-rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n_frames,
-                             size_t *ret_taken)
+static bool is_wanted(const rill_stream *s, uint32_t port)
 {
-    if (port >= s->plan->n_inputs)
-        return RILL_INVALID;
-    const struct port *q = &s->plan->ports[port];
-    if (s->is_finished && (q->length || !s->plan->symbol))
-        return RILL_INVALID;
-    struct port_count *c = &s->counts[port];
-    size_t room = (size_t) (q->pulse - c->fill), n = n_frames < room ? n_frames : room;
-    if (n)
-        frames_in(s, q, c->fill, x, n);
-    c->fill += (int64_t) n;
-    c->total += (int64_t) n;
-    *ret_taken = n;
-    return RILL_OK;
+    return s->wanted >> port & 1;
 }
 
 /* Frames that an output of a finished stream has in all; none of a sequence that the graph has no
@@ -132,6 +137,8 @@ static int64_t output_left(rill_stream *s, uint32_t port)
     const struct port *q = &s->plan->ports[port];
     struct port_count *c = &s->counts[port];
     int64_t first = c->total, skip = q->delay - (first + c->taken);
+    if (!is_wanted(s, port))
+        return 0;
     if (skip > 0)
         c->taken += skip < c->fill - c->taken ? skip : c->fill - c->taken;
     int64_t left = c->fill - c->taken;
@@ -140,6 +147,35 @@ static int64_t output_left(rill_stream *s, uint32_t port)
         left = end < left ? (end > 0 ? end : 0) : left;
     }
     return left;
+}
+
+/* An output that lies where this input's frames go has not been pulled yet. */
+static bool input_is_held(rill_stream *s, uint32_t port)
+{
+    const rill_plan *p = s->plan;
+    for (uint32_t i = p->n_inputs; i < p->n_ports; i++)
+        if (p->ports[i].over_inputs >> port & 1 && output_left(s, i) > 0)
+            return true;
+    return false;
+}
+
+rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n_frames,
+                             size_t *ret_taken)
+{
+    if (port >= s->plan->n_inputs)
+        return RILL_INVALID;
+    const struct port *q = &s->plan->ports[port];
+    if (s->is_finished && (q->length || !s->plan->symbol))
+        return RILL_INVALID;
+    struct port_count *c = &s->counts[port];
+    size_t room = input_is_held(s, port) ? 0 : (size_t) (q->pulse - c->fill),
+           n = n_frames < room ? n_frames : room;
+    if (n)
+        frames_in(s, q, c->fill, x, n);
+    c->fill += (int64_t) n;
+    c->total += (int64_t) n;
+    *ret_taken = n;
+    return RILL_OK;
 }
 
 /* Runs that a finished stream still owes. */
@@ -163,7 +199,7 @@ static rill_status input_check(const rill_stream *s)
     if (!s->is_finished)
         return RILL_AGAIN;
     for (uint32_t i = s->plan->n_inputs; i < s->plan->n_ports; i++)
-        if (output_owes(s, i))
+        if (is_wanted(s, i) && output_owes(s, i))
             return RILL_OK;
     return s->plan->symbol || !waiting ? RILL_END : RILL_OK;
 }

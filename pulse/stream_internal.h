@@ -20,6 +20,7 @@ struct rill_stream {
     int64_t n_runs;
     int64_t length;     /* input frames in all, once finished; -1 before */
     uint32_t is_finished;
+    uint64_t wanted;    /* ports by bit */
     float filler;       /* what stands in inputs after the end; 0, tests put NaN there */
     int64_t clock[CLOCK_SIZE];
     struct port_count counts[PORTS_MAX];

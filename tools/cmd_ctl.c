@@ -9,7 +9,7 @@
 /* ---- models ---- */
 
 /* Of its audio, if it gives any. */
-static bool has_delay(const struct rill_client_model *m)
+static bool has_latency(const struct rill_client_model *m)
 {
     return m->rate && m->outputs & RILL_CLIENT_AUDIO;
 }
@@ -22,10 +22,10 @@ static json_t *number_of(const struct rill_client_model *m, uint64_t n)
 
 static json_t *known_json(const struct rill_client_model *m)
 {
-    json_t *delay = has_delay(m) ? json_integer(m->delay_samples) : json_null();
+    json_t *latency = has_latency(m) ? json_integer(m->latency_samples) : json_null();
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "name", m->name, "state",
                      m->state, "error", m->error, "task", m->task, "sha256", m->sha256, "rate",
-                     number_of(m, m->rate), "delay_samples", delay, "weights_bytes",
+                     number_of(m, m->rate), "latency_samples", latency, "weights_bytes",
                      number_of(m, m->weights_bytes), "stream_bytes",
                      number_of(m, m->stream_bytes), "default", m->is_default);
 }
@@ -37,14 +37,14 @@ static void known_see(void *arg, const struct rill_client_model *m)
         json_array_append_new(json_object_get(x->json, "models"), known_json(m));
         return;
     }
-    char rate[32] = "", delay[48] = "";
+    char rate[32] = "", latency[48] = "";
     if (m->rate)
         snprintf(rate, sizeof rate, "%u Hz", m->rate);
-    if (has_delay(m))
-        snprintf(delay, sizeof delay, "delay %u samples", m->delay_samples);
+    if (has_latency(m))
+        snprintf(latency, sizeof latency, "latency %u samples", m->latency_samples);
     const char *words = *m->error ? m->error : m->summary;
     printf(*words || *rate ? "%c %-16s %-9s %-8s %9s  %-18s  %s\n" : "%c %-16s %-9s %s\n",
-           m->is_default ? '*' : ' ', m->name, m->task, m->state, rate, delay, words);
+           m->is_default ? '*' : ' ', m->name, m->task, m->state, rate, latency, words);
 }
 
 static int models_run(struct ctl *x)

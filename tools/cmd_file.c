@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rill denoise, rill vad: a file through a model in this process. */
 #include "engine/base/err.h"
+#include "tools/align.h"
 #include "tools/audio.h"
 #include "tools/json.h"
 #include "tools/open.h"
@@ -20,8 +21,7 @@ struct job {
     rill_plan *plan;
     rill_stream *stream;
     rill_port in, out;
-    unsigned out_port, n_ports;
-    float *others[64];          /* a frame of each output that is not wanted; NULL elsewhere */
+    unsigned out_port;
     float *x, *y;               /* the recording, and what came back, at the model's rate */
     size_t n_x, n_y;
     int file_rate;
@@ -38,8 +38,6 @@ struct job {
 static void job_drop(struct job *j)
 {
     free(j->stream);
-    for (unsigned i = 0; i < j->n_ports; i++)
-        free(j->others[i]);
     rill_plan_unref(j->plan);
     free(j->x);
     free(j->y);
@@ -72,11 +70,8 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
         return err_set(&j->err, RILL_INVALID, "model '%s' does not turn audio into %s",
                        model ? model : "default",
                        kind == RILL_PORT_AUDIO ? "audio" : "speech probabilities");
-    j->n_ports = n;
-    for (unsigned i = 0; i < n; i++)
-        if (!ports[i].is_input && i != j->out_port)
-            j->others[i] = tool_alloc(ports[i].width * sizeof(float));
-    j->stream = rill_stream_init(tool_alloc(rill_plan_stream_size(j->plan)), j->plan);
+    void *mem = tool_alloc(rill_plan_stream_size(j->plan));
+    j->stream = rill_stream_init_for(mem, j->plan, &j->out_port, 1);
     return RILL_OK;
 }
 
@@ -87,17 +82,6 @@ static void progress(const struct job *j, size_t at)
     fprintf(stderr, "\r%3.0f%%", 100.0 * (double) at / (double) j->n_x);
     if (at == j->n_x)
         fprintf(stderr, "\r     \r");
-}
-
-/* What the other outputs give is in nobody's way. */
-static void others_drop(struct job *j)
-{
-    for (unsigned i = 0; i < j->n_ports; i++) {
-        size_t given = 1;
-        while (j->others[i] && given &&
-               rill_stream_pull(j->stream, i, j->others[i], 1, &given) == RILL_OK)
-            ;
-    }
 }
 
 /* Runs every pulse that is due; returns the last status. */
@@ -112,15 +96,15 @@ static rill_status drain(struct job *j, size_t cap)
         size_t given = 0;
         rill_stream_pull(j->stream, j->out_port, j->y + j->n_y, cap - j->n_y, &given);
         j->n_y += given;
-        others_drop(j);
     }
 }
 
 static void stream_whole(struct job *j)
 {
-    size_t pulses =
-        j->n_x / j->in.pulse_frames + (size_t) (j->out.delay_frames / j->out.pulse_frames) + 16;
-    size_t cap = pulses * j->out.pulse_frames;
+    rill_alignment lie = { 0 };
+    rill_port_align(&j->out, j->n_x + j->out.latency_samples, &lie);
+    size_t cap = (size_t) (lie.frames + lie.cut_frames) + 16 * (size_t) j->out.pulse_frames;
+    size_t pulses = cap / j->out.pulse_frames + j->n_x / j->in.pulse_frames + 16;
     j->y = tool_alloc(cap * sizeof *j->y);
     j->pulse_us = tool_alloc(pulses * sizeof *j->pulse_us);
     rill_thread_prepare();
@@ -163,7 +147,7 @@ static struct figures figures_of(struct job *j)
         .mean_rtf = j->n_pulses ? sum / (double) j->n_pulses / pulse_us : 0,
         .p99_rtf = tool_percentile(j->pulse_us, j->n_pulses, 0.99) / pulse_us,
         .worst_rtf = j->n_pulses ? j->pulse_us[j->n_pulses - 1] / pulse_us : 0,
-        .latency_ms = 1e3 * j->out.delay_samples / rate,
+        .latency_ms = 1e3 * j->out.latency_samples / rate,
         .audio_s = (double) j->n_x / rate,
     };
 }
@@ -201,27 +185,49 @@ static rill_status file_write(struct job *j, const char *path, const float *x, s
                               : RILL_OK;
 }
 
+struct samples { float *x; size_t n; };
+
+static bool samples_add(void *arg, const float *x, size_t n)
+{
+    struct samples *s = arg;
+    memcpy(s->x + s->n, x, n * sizeof *x);
+    s->n += n;
+    return true;
+}
+
+/* What came, beside the input. */
+static struct samples samples_aligned(const struct job *j)
+{
+    struct samples s = { 0 };
+    struct align a = { .write = samples_add, .arg = &s };
+    align_begin(&a, &j->out, j->n_x, j->keep_delay);
+    s.x = tool_alloc((size_t) a.left_frames * sizeof *s.x + 1);
+    align_push(&a, j->y, j->n_y);
+    align_finish(&a);
+    return s;
+}
+
 static rill_status denoise(struct job *j, const char *model, const char *in, const char *out)
 {
+    size_t n;
     TRY(job_open(j, model, RILL_PORT_AUDIO));
     TRY(input_read(j, in));
     if (j->clean)
         TRY(quality_open(&j->quality, in, j->clean, &j->err));
     stream_whole(j);
-    size_t skip = j->keep_delay ? 0 : (size_t) j->out.delay_samples, n;
-    size_t have = j->n_y > skip ? j->n_y - skip : 0;
-    have = !j->keep_delay && have > j->n_x ? j->n_x : have;
-    float *y = audio_resampled(j->y + skip, have, j->in.rate_num / j->in.rate_den,
+    struct samples s = samples_aligned(j);
+    float *y = audio_resampled(s.x, s.n, j->out.rate_num / j->out.rate_den,
                                (unsigned) j->file_rate, &n);
     if (!j->keep_delay && n > j->file_samples)      /* both ways round up */
         n = j->file_samples;
-    rill_status s = file_write(j, out, y, n);
+    rill_status status = file_write(j, out, y, n);
     if (j->clean)
         quality_measure(&j->quality, y, n);
-    if (s == RILL_OK)
+    if (status == RILL_OK)
         report(j, in, out);
     free(y);
-    return s;
+    free(s.x);
+    return status;
 }
 
 /* ---- vad ---- */
@@ -232,7 +238,8 @@ static rill_status vad_table(struct job *j, FILE *f)
     rill_sink *sink;
     rill_event e;
     size_t took;
-    double step = j->out.hop_samples / ((double) j->in.rate_num / j->in.rate_den);
+    double step = (double) j->out.rate_den / j->out.rate_num,
+           first = (double) j->out.offset_num / j->out.offset_den * j->in.rate_den / j->in.rate_num;
     TRY(rill_sink_new(&sink, j->plan, j->out_port, NULL, &j->err));
     for (size_t i = 0; i < j->n_y; i++) {
         const char *event = "";
@@ -241,7 +248,7 @@ static rill_status vad_table(struct job *j, FILE *f)
             event = e.kind == RILL_EVENT_SPEECH_START ? "start"
                 : e.kind == RILL_EVENT_SPEECH_END     ? "end"
                                                       : event;
-        fprintf(f, "%.3f,%.6f,%s\n", (double) i * step, (double) j->y[i], event);
+        fprintf(f, "%.3f,%.6f,%s\n", fmax(0, first + (double) i * step), (double) j->y[i], event);
     }
     rill_sink_free(sink);
     return RILL_OK;

@@ -292,7 +292,7 @@ static void line_draw(struct live *l)
     const rill_port *in = &l->hear.parts[0].ports[0], *out = l->audio ? l->audio : l->vad;
     double audio_s = (double) l->n_samples / l->device_rate, db = 20 * log10(l->peak + 1e-6);
     double pulse_s = (double) in->pulse_frames / l->model_rate;
-    double latency = 1e3 * ((double) (out ? out->delay_samples : 0) / l->model_rate + pulse_s);
+    double latency = 1e3 * ((double) (out ? out->latency_samples : 0) / l->model_rate + pulse_s);
     double rtf = audio_s > 0 ? l->hear.busy_s / audio_s : 0, worst = l->hear.worst_s / pulse_s;
     if (l->json)
         line_json(l, db, latency, rtf, worst);

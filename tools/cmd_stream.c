@@ -204,7 +204,7 @@ static int file_send(struct stream *s, struct rill_client *c, bool live)
 static double latency_ms(const struct stream *s)
 {
     if (s->opened.outputs & RILL_CLIENT_AUDIO || !s->opened.model_pcm.rate)
-        return 1e3 * s->opened.delay_samples / s->info.samplerate;
+        return 1e3 * s->opened.latency_samples / s->info.samplerate;
     return 1e3 * s->opened.lookahead_samples / s->opened.model_pcm.rate;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rill transcribe, rill keyword: what is said in a file, in this process. */
 #include "engine/base/err.h"
+#include "tools/align.h"
 #include "tools/audio.h"
 #include "tools/hear.h"
 #include "tools/json.h"
@@ -20,7 +21,7 @@ struct said {
     void (*tell)(struct said *s, const rill_event *e);
     json_t *segments, *keywords, *speech;       /* of --json */
     SNDFILE *audio;             /* --audio */
-    size_t audio_skip, audio_left;              /* delay that is not written; what may be */
+    struct align align;
     bool audio_failed;
     rill_error err;
 };
@@ -133,15 +134,15 @@ static void on_event(void *arg, const rill_event *e)
     s->tell(s, e);
 }
 
+static bool audio_put(void *arg, const float *y, size_t n)
+{
+    return audio_write(arg, y, n, 1);
+}
+
 static void on_audio(void *arg, const float *y, size_t n)
 {
     struct said *s = arg;
-    size_t skip = s->audio_skip < n ? s->audio_skip : n;
-    s->audio_skip -= skip;
-    n = n - skip < s->audio_left ? n - skip : s->audio_left;
-    s->audio_left -= n;
-    if (s->audio && n && !audio_write(s->audio, y + skip, n, 1))
-        s->audio_failed = true;
+    s->audio_failed |= s->audio && !align_push(&s->align, y, n);
 }
 
 /* ---- the command ---- */
@@ -158,9 +159,11 @@ static rill_status audio_out_open(struct said *s, const char *path, size_t n)
         return err_set(&s->err, RILL_INVALID, "model '%s' gives no audio that --audio could write",
                        s->hear.info.name);
     const rill_port *p = &s->hear.parts[0].ports[s->hear.audio_port];
-    s->audio_skip = p->delay_samples > 0 ? (size_t) p->delay_samples : 0;
-    s->audio_left = n;
-    return audio_create(&s->audio, path, (int) s->hear.rate, 1, &s->err);
+    align_begin(&s->align, p, n, false);
+    TRY(audio_create(&s->audio, path, (int) (p->rate_num / p->rate_den), 1, &s->err));
+    s->align.write = audio_put;
+    s->align.arg = s->audio;
+    return RILL_OK;
 }
 
 /* At the rate that the model hears; the caller frees it. */
@@ -185,6 +188,7 @@ static rill_status samples_hear(struct said *s, const struct transcribe_opts *o,
     }
     if (status == RILL_OK)
         status = hear_finish(&s->hear, &s->err);
+    s->audio_failed |= s->audio && !align_finish(&s->align);
     if (s->audio && (sf_close(s->audio) || s->audio_failed) && status == RILL_OK)
         return err_set(&s->err, RILL_IO, "'%.300s' could not be written", o->audio);
     return status;

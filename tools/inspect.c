@@ -24,11 +24,12 @@ struct inspect {
 static json_t *port_json(const rill_port *p)
 {
     static const char *const kinds[] = { "tensor", "audio", "vad", "keyword", "ctc", "transducer" };
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "name", p->name, "kind",
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:f, s:i, s:f, s:i}", "name", p->name, "kind",
                      kinds[p->kind], "rate", p->rate_den ? (int) (p->rate_num / p->rate_den) : 0,
                      "width", p->width, "pulse_frames", p->pulse_frames, "delay_frames",
-                     p->delay_frames, "delay_samples", p->delay_samples, "hop_samples",
-                     p->hop_samples, "is_input", p->is_input);
+                     p->delay_frames, "hop_samples", (double) p->hop_num / p->hop_den,
+                     "latency_samples", p->latency_samples, "offset_samples",
+                     (double) p->offset_num / p->offset_den, "is_input", p->is_input);
 }
 
 static json_t *wires_json(const struct graph *g, const uint32_t *wires, uint32_t n)
@@ -88,11 +89,11 @@ static void port_print(const rill_port *p)
     printf("  %-6s %-24s %u floats a frame, %u frames a pulse", p->is_input ? "input" : "output",
            p->name, p->width, p->pulse_frames);
     if (p->rate_num)
-        printf(", %g frames/s, delay %d samples (%.1f ms)", (double) p->rate_num / p->rate_den,
-               p->delay_samples,
-               p->hop_samples
-                   ? 1e3 * p->delay_samples * p->rate_den / ((double) p->rate_num * p->hop_samples)
-                   : 1e3 * p->delay_samples * p->rate_den / p->rate_num);
+        printf(", %g frames/s", (double) p->rate_num / p->rate_den);
+    if (p->rate_num && !p->is_input)
+        printf(", latency %u samples (%.1f ms), offset %g samples", p->latency_samples,
+               1e3 * p->latency_samples * p->rate_den * p->hop_den / ((double) p->rate_num * p->hop_num),
+               (double) p->offset_num / p->offset_den);
     putchar('\n');
 }
 

@@ -12,7 +12,7 @@ static double input_rate(const rill_plan *p)
     const rill_model *m = p->model;
     for (uint32_t i = 0; m->inputs && i < p->n_inputs; i++)
         if (m->inputs[i].rate && p->pgraph.inputs[i].axis >= 0)
-            return m->inputs[i].rate / (double) p->pgraph.inputs[i].hop_den;
+            return m->inputs[i].rate;
     return 0;
 }
 
@@ -73,12 +73,12 @@ static double overhead(const rill_plan *p, const struct cost *pulsed)
     return (double) pulsed->multiply_adds * PULSES / (twice - once);
 }
 
-static bool output_latency(const rill_plan *p, uint32_t i, struct arena *a, struct latency *ret)
+static bool output_latency(const rill_plan *p, uint32_t i, enum latency_what what, struct arena *a,
+                           struct latency *ret)
 {
     rill_error err;
     return p->symbol && !p->model->compiled && p->pgraph.outputs[i].axis >= 0 &&
-           latency_of(&p->pgraph, &p->model->graph.g, i, output_port(p, i)->by_origin, a, ret,
-                      &err) == RILL_OK;
+           latency_of(&p->pgraph, &p->model->graph.g, i, what, a, ret, &err) == RILL_OK;
 }
 
 /* ---- text ---- */
@@ -96,12 +96,14 @@ static void amount_print(const char *sign, double frames, double input_frames, d
     }
 }
 
-static void output_print(const rill_plan *p, uint32_t i, double rate)
+static const char *const what_names[] = { [LATENCY] = "latency", [LATENCY_OFFSET] = "offset" };
+
+static void output_print(const rill_plan *p, uint32_t i, enum latency_what what, double rate)
 {
     struct arena a = { 0 };
     struct latency l;
-    if (output_latency(p, i, &a, &l)) {
-        printf("  latency of '%s': ", output_port(p, i)->info.name);
+    if (output_latency(p, i, what, &a, &l)) {
+        printf("  %s of '%s': ", what_names[what], output_port(p, i)->info.name);
         amount_print("%g", (double) l.frames, l.input_frames, rate);
         printf("\n");
         for (unsigned k = 0; k < l.n_parts; k++) {
@@ -144,7 +146,8 @@ void latency_print(const rill_plan *p)
                "%lld frames later than these:\n",
                (long long) smallest, (long long) p->pgraph.pulse, (long long) p->pgraph.pulse - 1);
     for (uint32_t i = 0; i < p->n_ports - p->n_inputs; i++)
-        output_print(p, i, rate);
+        for (enum latency_what what = LATENCY; what <= LATENCY_OFFSET; what++)
+            output_print(p, i, what, rate);
     cost_print(p, rate);
 }
 
@@ -158,12 +161,12 @@ static json_t *amount_json(double frames, double input_frames, double rate)
     return j;
 }
 
-static json_t *output_json(const rill_plan *p, uint32_t i, double rate)
+static json_t *output_json(const rill_plan *p, uint32_t i, enum latency_what what, double rate)
 {
     struct arena a = { 0 };
     struct latency l;
     json_t *j = NULL, *parts = json_array();
-    if (output_latency(p, i, &a, &l)) {
+    if (output_latency(p, i, what, &a, &l)) {
         j = amount_json((double) l.frames, l.input_frames, rate);
         json_object_set_new(j, "output", json_string(output_port(p, i)->info.name));
         for (unsigned k = 0; k < l.n_parts; k++) {
@@ -204,13 +207,13 @@ void latency_add_json(json_t *j, const rill_plan *p)
 {
     double rate = input_rate(p);
     int64_t smallest = smallest_pulse(p);
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < p->n_ports - p->n_inputs; i++) {
-        json_t *o = output_json(p, i, rate);
-        if (o)
-            json_array_append_new(list, o);
-    }
     json_object_set_new(j, "smallest_pulse", smallest ? json_integer(smallest) : json_null());
-    json_object_set_new(j, "latency", list);
+    for (enum latency_what what = LATENCY; what <= LATENCY_OFFSET; what++) {
+        json_t *list = json_array(), *o;
+        for (uint32_t i = 0; i < p->n_ports - p->n_inputs; i++)
+            if ((o = output_json(p, i, what, rate)))
+                json_array_append_new(list, o);
+        json_object_set_new(j, what_names[what], list);
+    }
     cost_add_json(j, p, rate);
 }

@@ -87,8 +87,9 @@ struct rill_client_opened {
     char model[65], sha256[65];
     struct rill_client_pcm model_pcm;
     uint32_t hop_samples;           /* at the model's rate */
-    uint32_t delay_samples;         /* of the audio, at the output rate */
-    uint32_t lookahead_samples;     /* longest delay of an output, at the model's rate */
+    uint32_t latency_samples;       /* so much later than what it stands for audio comes; output rate */
+    int32_t offset_samples;         /* input sample that output sample 0 stands for; output rate */
+    uint32_t lookahead_samples;     /* longest latency of an output, at the model's rate */
     uint64_t credit_samples;        /* first window, input rate */
     unsigned outputs;               /* RILL_CLIENT_AUDIO | ... */
 };
@@ -239,7 +240,7 @@ int rill_client_ping(struct rill_client *c, uint64_t *ret_us);
 
 struct rill_client_model {
     const char *name, *task, *licence, *summary, *state, *sha256;
-    uint32_t rate, hop_samples, delay_samples;
+    uint32_t rate, hop_samples, latency_samples;
     unsigned outputs;
     uint64_t weights_bytes, stream_bytes;
     float rtf;

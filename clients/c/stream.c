@@ -16,7 +16,8 @@ static void opened_copy(struct rill_client_opened *ret, const Rill__Opened *m)
         ret->model_pcm = (struct rill_client_pcm) { m->model_pcm->rate, m->model_pcm->channels,
                                                     (enum rill_client_enc) m->model_pcm->enc };
     ret->hop_samples = m->hop_samples;
-    ret->delay_samples = m->delay_samples;
+    ret->latency_samples = m->latency_samples;
+    ret->offset_samples = m->offset_samples;
     ret->lookahead_samples = m->lookahead_samples;
     ret->credit_samples = m->credit_samples;
     ret->outputs = client_outputs(m->n_outputs, m->outputs);

@@ -8,7 +8,7 @@
 import re
 import sys
 
-SCALARS = {"uint32", "uint64", "bool", "float", "string", "bytes"}
+SCALARS = {"uint32", "uint64", "sint32", "bool", "float", "string", "bytes"}
 HEAD = '''# SPDX-License-Identifier: MIT
 """A table per message of rilld.proto; written by make_messages.py.
 

@@ -38,13 +38,12 @@ static rill_status ports_check(struct gate *g, const rill_sink *detector, const 
 static uint64_t ring_samples(const struct gate *g, const rill_sink *detector)
 {
     const rill_port *p = &detector->port;
-    uint64_t late = p->delay_samples > 0 ? (uint64_t) p->delay_samples : 0;
-    uint64_t pulse = (uint64_t) p->pulse_frames * p->hop_samples;
+    uint64_t hop = p->hop_num / p->hop_den + 1, pulse = p->pulse_frames * hop;
     rill_plan_info info = { 0 };
     if (detector->plan)
         rill_plan_get_info(detector->plan, &info);
     pulse = info.pulse_samples > pulse ? info.pulse_samples : pulse;
-    return g->preroll + late + 3 * pulse + 4 * (uint64_t) p->hop_samples;
+    return g->preroll + p->latency_samples + 3 * pulse + 4 * hop;
 }
 
 rill_status gate_make(struct gate **ret, const rill_sink *detector, const rill_plan *plan,

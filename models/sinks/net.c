@@ -20,7 +20,7 @@ static rill_status ports_read(struct net *n, const char *what, rill_error *err)
         n->in[i] = ports[i];
     n->out = ports[n_in];
     for (unsigned i = 0; i < n_ports; i++)
-        if (ports[i].hop_samples || !ports[i].width)
+        if (ports[i].hop_num || !ports[i].width)
             return err_set(err, RILL_INVALID, "the %s: port '%.60s' is not one vector", what,
                            ports[i].name);
     return RILL_OK;

@@ -61,12 +61,13 @@ static rill_status opts_fill(rill_sink *s, rill_error *err)
 
 static uint32_t sample_rate_of(const rill_port *p)
 {
-    return p->rate_den ? (uint32_t) ((uint64_t) p->rate_num * p->hop_samples / p->rate_den) : 0;
+    uint64_t hops = (uint64_t) p->rate_den * p->hop_den;
+    return hops ? (uint32_t) ((uint64_t) p->rate_num * p->hop_num / hops) : 0;
 }
 
 static rill_status sink_make(rill_sink *s, rill_error *err)
 {
-    if (!s->port.width || !s->port.hop_samples)
+    if (!s->port.width || !s->port.hop_num)
         return err_set(err, RILL_INVALID, "output '%s' does not run along time",
                        s->port.name ? s->port.name : "");
     TRY(opts_fill(s, err));
@@ -140,7 +141,9 @@ size_t rill_sink_bytes(const rill_sink *s)
 
 uint64_t sink_pos(const rill_sink *s, uint64_t frame)
 {
-    return s->base_pos + frame * s->port.hop_samples;
+    int64_t hop = (int64_t) (frame * s->port.hop_num / s->port.hop_den),
+            pos = hop + s->port.offset_num / (int64_t) s->port.offset_den;
+    return s->base_pos + (pos > 0 ? (uint64_t) pos : 0);
 }
 
 uint64_t sink_samples(const rill_sink *s, uint32_t ms)
@@ -153,13 +156,24 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Where the last frame begins that begins before `end`, which lies behind the first. */
+static uint64_t last_frame_pos(const rill_sink *s, uint64_t end)
+{
+    int64_t into = (int64_t) (end - 1 - s->base_pos) -
+        s->port.offset_num / (int64_t) s->port.offset_den;
+    uint64_t frame = into > 0 ? (uint64_t) into * s->port.hop_den / s->port.hop_num : 0;
+    while (sink_pos(s, frame + 1) < end)
+        frame++;
+    return least(sink_pos(s, frame), end);
+}
+
 void sink_bound(const rill_sink *s, uint64_t from, uint64_t *pos, uint64_t *end_pos)
 {
-    uint64_t end = s->end_pos, last = end;
-    if (end > s->base_pos)
-        last = end - 1 - (end - 1 - s->base_pos) % s->port.hop_samples;
-    if (*pos >= end)
+    uint64_t end = s->end_pos;
+    if (*pos >= end) {
+        uint64_t last = end > s->base_pos ? last_frame_pos(s, end) : end;
         *pos = least(from > last ? from : last, end);
+    }
     *end_pos = least(*end_pos, end);
 }
 

@@ -48,7 +48,7 @@ struct rill_sink {
     rill_event events[SINK_EVENTS_MAX];
 };
 
-/* Without a plan; port: width, hop_samples and the rates count. */
+/* Without a plan; port: width, hop, offset and the rates count. */
 rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan,
                      const rill_sink_opts *opts, rill_error *err);
 

@@ -30,7 +30,8 @@ class Wire(unittest.TestCase):
                 ("Transcript", {"stream": 3, "seg": 2, "final": True, "stability": 0.5, "text": "grün", "pos": 1 << 40,
                                 "words": [{"text": "grün", "pos": 1, "end_pos": 2, "confidence": 0.25}]}),
                 ("Opened", {"stream": 1, "model": "m", "model_sha256": "", "model_pcm": None, "hop_samples": 0,
-                            "delay_samples": 0, "lookahead_samples": 0, "credit_samples": 2 ** 64 - 1, "outputs": [1, 5]}),
+                            "latency_samples": 0, "lookahead_samples": 0, "credit_samples": 2 ** 64 - 1, "outputs": [1, 5],
+                            "offset_samples": -3}),
                 ("HealthReply", {"state": 1, "beats": [0, 1, 2 ** 63]})):
             back = wire.decode(name, wire.encode(name, message))
             self.assertEqual({k: back[k] for k in message}, message)

@@ -123,8 +123,9 @@ static int same_ports(const rill_plan *a, const rill_plan *b)
         if (x[i].kind != y[i].kind || x[i].is_input != y[i].is_input ||
             x[i].rate_num != y[i].rate_num || x[i].rate_den != y[i].rate_den ||
             x[i].width != y[i].width || x[i].pulse_frames != y[i].pulse_frames ||
-            x[i].delay_frames != y[i].delay_frames || x[i].hop_samples != y[i].hop_samples ||
-            x[i].delay_samples != y[i].delay_samples)
+            x[i].delay_frames != y[i].delay_frames || x[i].hop_num != y[i].hop_num ||
+            x[i].hop_den != y[i].hop_den || x[i].latency_samples != y[i].latency_samples ||
+            x[i].offset_num != y[i].offset_num || x[i].offset_den != y[i].offset_den)
             return 0;
     }
     return 1;

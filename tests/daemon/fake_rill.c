@@ -232,23 +232,29 @@ unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
           .rate_den = 1,
           .width = 1,
           .pulse_frames = pulse_of(&p->model),
-          .hop_samples = 1 },
+          .hop_num = 1,
+          .hop_den = 1,
+          .offset_den = 1 },
         { .name = "out",
           .kind = RILL_PORT_AUDIO,
           .rate_num = 16000,
           .rate_den = 1,
           .width = 1,
           .pulse_frames = pulse_of(&p->model),
-          .hop_samples = 1,
-          .delay_frames = DELAY,
-          .delay_samples = DELAY },
+          .hop_num = 1,
+          .hop_den = 1,
+          .latency_samples = DELAY,
+          .offset_num = p->model.trims ? 0 : -DELAY,
+          .offset_den = 1 },
         { .name = "prob",
           .kind = RILL_PORT_VAD,
           .rate_num = 16000,
           .rate_den = 512,
           .width = 1,
           .pulse_frames = 1,
-          .hop_samples = 512 },
+          .hop_num = 512,
+          .hop_den = 1,
+          .offset_den = 1 },
     };
     unsigned n = 0;
     for (unsigned i = 0; i < 3; i++)
@@ -300,6 +306,14 @@ rill_stream *rill_stream_init(void *mem, const rill_plan *p)
     s->plan = p;
     rill_stream_reset(s);
     return s;
+}
+
+rill_stream *rill_stream_init_for(void *mem, const rill_plan *p, const unsigned *outputs,
+                                  unsigned n)
+{
+    (void) outputs;
+    (void) n;
+    return rill_stream_init(mem, p);
 }
 
 void rill_stream_reset(rill_stream *s)

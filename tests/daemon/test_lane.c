@@ -58,7 +58,7 @@ static void test_bytes(const char *name, enum lane_relief relief)
                    lane_model_probe(&lm, p, 16000, &rtf, &err) == RILL_OK,
                "%s", err.text))
         return;
-    lm.delay_samples += 100000;         /* much goes past */
+    lm.latency_samples += 100000;         /* much goes past */
     size_t before = allocated_bytes();
     struct lane *l = lane_new(&lm, &o);
     size_t took = allocated_bytes() - before, says = lane_bytes(l);

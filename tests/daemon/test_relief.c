@@ -189,7 +189,7 @@ static void test_samples(const struct lane_model *m, const char *name, bool alig
             r.lane->relief.on = false;
     }
     run_end(&r);
-    CHECK(r.n_out == r.n_in + (align ? 0 : m->delay_samples), "%s: %zu out of %zu", what, r.n_out,
+    CHECK(r.n_out == r.n_in + (align ? 0 : m->latency_samples), "%s: %zu out of %zu", what, r.n_out,
           r.n_in);
     CHECK(r.told[LANE_FILL_SKIPPED] == 0 &&
               r.told[relief == RELIEF_BYPASS ? LANE_FILL_SILENCE : LANE_FILL_BYPASS] == 0,
@@ -244,7 +244,7 @@ static void test_counts(const struct lane_model *m, uint32_t in, uint32_t out, b
     want += (size_t) pcm_rescale(r.n_in - from, out, in) +
         (align || from == r.n_in
              ? 0
-             : (size_t) pcm_rescale(m->delay_samples, out, in == out ? m->rate : m->rate));
+             : (size_t) pcm_rescale(m->latency_samples, out, in == out ? m->rate : m->rate));
     CHECK(r.n_out == want, "%u -> %u align=%d seed=%u, %zu marks: %zu out of %zu", in, out, align,
           seed, marks, r.n_out, want);
     CHECK(r.told[0] == 0 && r.told[1] + r.told[2] <= r.n_in);

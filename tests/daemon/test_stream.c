@@ -54,7 +54,7 @@ static void test_encoding(enum rill_client_enc enc, uint32_t channels, bool alig
     char err[512];
     uint8_t *pcm = noise_make(&o.in, n);
     if (CHECK(stream_whole(rig.sock, &o, pcm, n, frame, 333, &r, err), "%s", err)) {
-        size_t late = align ? 0 : r.opened.delay_samples;
+        size_t late = align ? 0 : r.opened.latency_samples;
         CHECK(r.fin.in == n && r.fin.out == n + late && r.fin.processed == n && r.fin.dropped == 0);
         CHECK(r.bytes == (n + late) * frame && r.pos_good && r.first_pos == 0);
         /* The pass-through model gives back the same bytes. */
@@ -130,7 +130,7 @@ static void test_rate(uint32_t in_rate, uint32_t out_rate, bool align, size_t n)
     if (CHECK(stream_whole(rig.sock, &o, pcm, n, 2, 977, &r, err), "%s", err)) {
         uint64_t want = expect_samples(n, out_rate, in_rate);
         if (!align && n)
-            want += r.opened.delay_samples;
+            want += r.opened.latency_samples;
         CHECK(r.fin.out == want && r.bytes == want * 2 && r.fin.in == n && r.pos_good,
               "%u -> %u align %d: %zu in, %llu out, %llu wanted", in_rate, out_rate, align, n,
               (unsigned long long) r.fin.out, (unsigned long long) want);
@@ -285,7 +285,7 @@ static void test_live(void)
         usleep(5000);
     }
     CHECK(rill_client_finish(c, 1, &f) == 0, "%s", rill_client_error(c));
-    CHECK(f.in == 19200 && f.out == 19200 + opened.delay_samples && r.bytes == 2 * f.out);
+    CHECK(f.in == 19200 && f.out == 19200 + opened.latency_samples && r.bytes == 2 * f.out);
     CHECK(f.audio_us == 400000 && f.rtf > 0 && f.rtf < 1000 && f.max_chunk_us > 0);
     rill_client_free(c);
     result_free(&r);
@@ -312,10 +312,10 @@ static void test_skip(bool align)
     CHECK(rill_client_skip(c, 1, 5000) == 0);
     CHECK(rill_client_send(c, 1, x, sizeof x) == 0);
     CHECK(rill_client_finish(c, 1, &f) == 0, "%s", rill_client_error(c));
-    CHECK(f.in == 2000 && f.dropped == 5000 && f.out == 2000 + (align ? 0 : opened.delay_samples));
+    CHECK(f.in == 2000 && f.dropped == 5000 && f.out == 2000 + (align ? 0 : opened.latency_samples));
     CHECK(r.n_gap == (align ? 1u : 2u) && r.gap.pos == 1000 && r.gap.samples == 5000, "%u",
           r.n_gap);
-    CHECK(r.next_pos == 7000 + (align ? 0 : opened.delay_samples), "%llu",
+    CHECK(r.next_pos == 7000 + (align ? 0 : opened.latency_samples), "%llu",
           (unsigned long long) r.next_pos);
     if (align && is_fake())
         CHECK(memcmp(r.pcm, x, 4000) == 0 && memcmp(r.pcm + 4000, x, 4000) == 0);

@@ -88,7 +88,7 @@ static void hour_test(const char *text, int64_t settled)
     if (!o.plan)
         return;
     const struct port *q = &o.plan->ports[1];
-    int64_t want = 0, hop = q->info.hop_samples;
+    int64_t want = 0, hop = q->info.hop_num / q->info.hop_den;
     struct hour h = { .plan = o.plan,
                       .period = PERIOD / hop,
                       .settled = settled / hop,

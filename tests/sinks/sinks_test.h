@@ -30,7 +30,9 @@ static inline rill_port test_port(uint32_t width, uint32_t hop)
                          .rate_den = hop,
                          .width = width,
                          .pulse_frames = 1,
-                         .hop_samples = hop };
+                         .hop_num = hop,
+                         .hop_den = 1,
+                         .offset_den = 1 };
 }
 
 static inline rill_sink *test_sink(const rill_sink_opts *o, uint32_t width, uint32_t hop)

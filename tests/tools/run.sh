@@ -196,7 +196,7 @@ expect 4 "nothing.wav" "$rill" transcribe -o "$dir/kept.txt" "$dir/nothing.wav"
 expect 0 kept cat "$dir/kept.txt"
 
 # ---- inspect, bench
-expect 0 '"delay_samples": 256' "$rill" inspect --json wiener
+expect 0 '"latency_samples": 256' "$rill" inspect --json wiener
 expect 0 "OverlapAdd" "$rill" inspect --pass typed wiener
 expect 0 "Scan" "$rill" inspect --pass load wiener
 expect 0 "state " "$rill" inspect --pass pulse wiener
@@ -216,7 +216,7 @@ zoo=$(dirname "$0")/../models/zoo
 expect 0 "says   decode_chunk_len  *16" "$rill" inspect "$zoo/../transducer/encoder.onnx"
 expect 0 "output new_cached_key  *f32\\[8,N,24\\]" "$rill" inspect "$zoo/../transducer/encoder.onnx"
 expect 0 "latency of 'out': 256 frames, 256 input frames, 16 ms" "$rill" inspect wiener
-expect 0 "+2 frames, +6 input frames  /tdnn4/Conv (Conv)" "$rill" inspect --pulse 24 "$zoo/tdnn_lstm/model.onnx"
+expect 0 "+1 frames, +3 input frames  /tdnn4/Conv (Conv)" "$rill" inspect --pulse 24 "$zoo/tdnn_lstm/model.onnx"
 expect 0 "237568 a pulse, 1 times what the whole-sequence run does" "$rill" inspect --pulse 8 "$zoo/wavenet/model.onnx"
 expect 0 "smallest legal pulse: 3 input frames" "$rill" inspect --pulse 8 "$zoo/tdnn_lstm/model.onnx"
 expect 0 '"of_whole_run": 1.0' "$rill" inspect --json "$zoo/tdnn_lstm/model.onnx"

@@ -10,7 +10,10 @@ if [ -z "$RILL_SHARED" ] || [ ! -d "$RILL_SHARED/models" ]; then
 fi
 skipped=0
 for case in "$RILL_SHARED"/models/*/ref/*.json; do
-    if "$rill" verify "$case"; then pass; else fail "$case"; fi
+    if ! grep -q '"onnx"' "$case"; then
+        echo "$case names no model: a recording's reference, not a network's"
+        skipped=$((skipped + 1))
+    elif "$rill" verify "$case"; then pass; else fail "$case"; fi
 done
 folder_make
 mkdir -p "$dir/models/dtln/ref"

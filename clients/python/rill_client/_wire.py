@@ -13,7 +13,7 @@ from ._messages import MESSAGES, ONEOFS
 from .errors import ProtocolError
 
 Message = Dict[str, Any]
-_DEFAULTS = {"uint32": 0, "uint64": 0, "bool": False, "float": 0.0, "string": "", "bytes": b""}
+_DEFAULTS = {"uint32": 0, "uint64": 0, "sint32": 0, "bool": False, "float": 0.0, "string": "", "bytes": b""}
 
 
 def _varint(value: int) -> bytes:
@@ -39,8 +39,10 @@ def _encode_one(number: int, kind: str, value: Any) -> bytes:
         return _tag(number, 2) + _varint(len(value)) + bytes(value)
     if kind == "float":
         return _tag(number, 5) + struct.pack("<f", value)
-    bits = 32 if kind == "uint32" or kind.startswith("enum:") else 64
+    bits = 64 if kind in ("uint64", "bool") else 32
     value = int(value)
+    if kind == "sint32":
+        value = 2 * value if value >= 0 else -2 * value - 1
     if not 0 <= value < 1 << bits:
         raise ValueError("%d does not fit field %d (%s)" % (value, number, kind))
     return _tag(number, 0) + _varint(value)
@@ -108,6 +110,9 @@ def _convert(kind: str, raw: Any, depth: int) -> Any:
         return struct.unpack("<f", raw)[0]
     if kind == "bool":
         return raw != 0
+    if kind == "sint32":
+        raw &= 0xFFFFFFFF
+        return (raw >> 1) ^ -(raw & 1)
     return raw if kind == "uint64" else raw & 0xFFFFFFFF
 
 

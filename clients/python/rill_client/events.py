@@ -53,10 +53,11 @@ class Opened:
     model_sha256: str = ""
     model_pcm: Pcm = field(default_factory=Pcm)
     hop_samples: int = 0        #: at the model's rate
-    delay_samples: int = 0      #: at the output's rate
+    latency_samples: int = 0    #: so much later than what it stands for audio comes; output's rate
     lookahead_samples: int = 0  #: at the model's rate
     credit_samples: int = 0
     outputs: Tuple[int, ...] = ()
+    offset_samples: int = 0     #: input sample that output sample 0 stands for; output's rate
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ class ModelInfo:
     sha256: str = ""
     rate: int = 0               #: this and the rest is 0 until the model is ready
     hop_samples: int = 0
-    delay_samples: int = 0
+    latency_samples: int = 0
     outputs: Tuple[int, ...] = ()
     weights_bytes: int = 0
     stream_bytes: int = 0

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/offset.h"
+#include "pulse/ints.h"
+#include "pulse/pgraph.h"
+
+/* n frames of the wire, in input frames. */
+static struct ratio in_input(const struct stream_fact *s, struct ratio n)
+{
+    return ratio_times(n, s->hop_num, s->hop_den);
+}
+
+static struct ratio whole(int64_t n)
+{
+    return (struct ratio) { n, 1 };
+}
+
+void offset_init(struct stream_fact *s)
+{
+    s->at = (struct offset) {
+        .root = { .length = s->length, .hop_num = s->hop_num, .hop_den = s->hop_den },
+        .rate = { .length = s->length, .hop_num = s->hop_num, .hop_den = s->hop_den },
+    };
+}
+
+void offset_cut(struct stream_fact *s, int64_t frames, int64_t step)
+{
+    s->at.origin = ratio_add(s->at.origin, in_input(s, whole(frames)));
+    s->at.before = larger(s->at.before - frames, 0) / step;
+    s->at.after /= step;
+}
+
+void offset_padded(struct stream_fact *s, int64_t before, int64_t after)
+{
+    offset_cut(s, -before, 1);
+    s->at.after += after;
+}
+
+/* Of windows: what is shared with the next, the frames in front of what a window stands for as far
+ * as they are padded, and how much of what is shared was not padded. */
+struct reach { int64_t overlap, padded, bare; };
+
+static struct reach reach_of(int64_t before, int64_t after, int64_t size, int64_t stride)
+{
+    int64_t overlap = larger(size - stride, 0);
+    return (struct reach) { overlap, before < size ? before : overlap,
+                            larger(overlap - before - after, 0) };
+}
+
+/* Frames from the start of a window to what it stands for. */
+static struct ratio reference(const struct reach *r, int64_t stride)
+{
+    return stride == 1 ? ratio_add(whole(r->padded), ratio_of(r->bare, 2)) : whole(r->padded);
+}
+
+void offset_windows(struct stream_fact *s, int64_t before, int64_t after, int64_t size,
+                    int64_t stride)
+{
+    int64_t front = before + s->at.before, back = after + s->at.after;
+    const struct reach r = reach_of(front, back, size, stride);
+    s->at.origin = ratio_add(
+        s->at.origin, in_input(s, ratio_add(reference(&r, stride), whole(-before))));
+    s->at.guessed |= r.bare > 0;
+    s->at.before = (front - r.padded) / stride;
+    s->at.after = larger(back - r.overlap, 0) / stride;
+}
+
+void offset_frames(struct stream_fact *s, int64_t before, int64_t after, int64_t size,
+                   int64_t stride)
+{
+    struct ratio first = ratio_add(s->at.origin, in_input(s, whole(-before)));
+    offset_windows(s, before, after, size, stride);
+    s->at.lead = ratio_add(s->at.origin, ratio_minus(first));
+}
+
+void offset_overlapped(struct stream_fact *s)
+{
+    s->at.origin = ratio_add(s->at.origin, ratio_minus(s->at.lead));
+    s->at.lead = whole(0);
+    s->at.root.length = NULL;
+    s->at.before = s->at.after = 0;
+}
+
+void offset_transposed(struct stream_fact *s, int64_t before, int64_t after, int64_t size,
+                       int64_t stride)
+{
+    const struct reach r = reach_of(before, after, size, stride);
+    struct ratio back = ratio_minus(reference(&r, stride));
+    s->at.origin = ratio_add(s->at.origin, in_input(s, ratio_add(whole(before), back)));
+    s->at.guessed |= r.bare > 0;
+    s->at.before *= stride;
+    s->at.after *= stride;
+}
+
+static bool anchor_fits(const struct offset_anchor *a, const struct stream_fact *s)
+{
+    return a->length && a->length == s->length && a->hop_num == s->hop_num &&
+           a->hop_den == s->hop_den;
+}
+
+static void anchor_apply(const struct offset_anchor *a, struct offset *at)
+{
+    at->origin = a->origin;
+    at->lead = a->lead;
+    at->guessed = false;
+    at->before = at->after = 0;
+}
+
+void offset_settle(struct stream_fact *s)
+{
+    struct offset *at = &s->at;
+    const struct offset_anchor here = { s->length, s->hop_num, s->hop_den, at->origin, at->lead };
+    if (anchor_fits(&at->root, s))
+        anchor_apply(&at->root, at);
+    else if (anchor_fits(&at->rate, s))
+        anchor_apply(&at->rate, at);
+    else if (at->rate.hop_num != s->hop_num || at->rate.hop_den != s->hop_den)
+        at->rate = here;
+    if (!at->root.length)
+        at->root = here;
+}
+
+struct ratio offset_latency(const struct stream_fact *s)
+{
+    return ratio_add(ratio_of(s->delay * s->hop_num, s->hop_den), ratio_minus(s->at.origin));
+}

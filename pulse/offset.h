@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* offset.h - where the frames of a streaming wire lie in the input.
+ *
+ * Frame k of a wire stands for input frame origin + k * hop. Slices and pads move the origin. A
+ * window (a convolution, a pool, framing) stands for the frames around which it was padded: so many
+ * frames into it as were put in front of the sequence, if that is less than a window; what was not padded at all stands for the
+ * middle of the window where it moves by one frame, and for its first hop where it moves by more. A
+ * transposed convolution mirrors that. Frames that are added up again where they overlap lie where
+ * their own samples lie, whatever they stood for. And what is as long as the input, or as long as
+ * its own rate was before, lies where that lay: cutting and padding have made it so. */
+#ifndef PULSE_OFFSET_H
+#define PULSE_OFFSET_H
+#include "engine/base/dim.h"
+#include "pulse/ratio.h"
+
+struct offset_anchor {
+    const struct dim *length;   /* NULL: none */
+    int64_t hop_num, hop_den;
+    struct ratio origin, lead;
+};
+
+struct offset {
+    struct ratio origin;        /* input frame that frame 0 of the whole sequence stands for */
+    struct ratio lead;          /* input frames from its own first sample to there */
+    int64_t before, after;      /* frames put around the sequence that no window has reached over */
+    bool guessed;               /* windows that were not padded, or less than whole, stand for their
+                                   middle: who meets a wire that is laid by slices goes by that */
+    struct offset_anchor root;  /* the input, or what was overlapped last */
+    struct offset_anchor rate;  /* the first wire of this rate on the way */
+};
+
+struct stream_fact;
+
+/* Of an input: frame 0 stands for itself. */
+void offset_init(struct stream_fact *s);
+
+/* Frame 0 is now what was frame `frames`; every step-th is kept. Negative: frames were put in
+ * front. */
+void offset_cut(struct stream_fact *s, int64_t frames, int64_t step);
+void offset_padded(struct stream_fact *s, int64_t before, int64_t after);
+
+/* What windows of size frames, stride apart, make of s, the first of which begins `before` frames
+ * in front of it and the last of which may end `after` behind it. Before the wire is scaled. */
+void offset_windows(struct stream_fact *s, int64_t before, int64_t after, int64_t size,
+                    int64_t stride);
+
+/* The same where the windows stay whole, to be overlapped later. */
+void offset_frames(struct stream_fact *s, int64_t before, int64_t after, int64_t size,
+                   int64_t stride);
+/* Frames were overlapped and added. After the wire was scaled. */
+void offset_overlapped(struct stream_fact *s);
+
+/* Each frame became `size` frames, stride apart and added; `before` were cut off in front and
+ * `after` (negative: put there) behind. After the wire was scaled. */
+void offset_transposed(struct stream_fact *s, int64_t before, int64_t after, int64_t size,
+                       int64_t stride);
+
+/* Once the length is known. */
+void offset_settle(struct stream_fact *s);
+
+/* By how many input frames a frame of s comes later than the one it stands for. */
+struct ratio offset_latency(const struct stream_fact *s);
+#endif
