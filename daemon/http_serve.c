@@ -102,6 +102,27 @@ static bool page_is_good(const struct daemon *d, enum http_page page)
     return page == HTTP_LIVE ? health_is_live(d) : health_state(d) == HEALTH_OK;
 }
 
+/* However many ask, the figures are put together once a tick. */
+static char *figures_copy(struct daemon *d, bool open, size_t *n)
+{
+    size_t bytes = d->http_figures[open].n;
+    if (!d->http_figures[open].s)
+        d->http_figures[open].s = metrics_text(d, open, &bytes);
+    char *ret = d->http_figures[open].s ? malloc(bytes + 1) : NULL;
+    if (ret)
+        memcpy(ret, d->http_figures[open].s, bytes);
+    *n = d->http_figures[open].n = bytes;
+    return ret;
+}
+
+static void figures_drop(struct daemon *d)
+{
+    for (int i = 0; i < 2; i++) {
+        free(d->http_figures[i].s);
+        d->http_figures[i].s = NULL;
+    }
+}
+
 /* Body and type of a page; the body is to be freed. */
 static char *page_make(struct daemon *d, const struct http_decision *x, int *status,
                        const char **type, size_t *n)
@@ -112,7 +133,7 @@ static char *page_make(struct daemon *d, const struct http_decision *x, int *sta
     if (*status == 200 && x->page == HTTP_METRICS) {
         *type = x->open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                         : "text/plain; version=0.0.4; charset=utf-8";
-        return metrics_text(d, x->open, n);
+        return figures_copy(d, x->open, n);
     }
     if (*status == 200 && page_is_good(d, x->page)) {
         snprintf(text, sizeof text, "ok\n");
@@ -358,6 +379,7 @@ static void listener_tick(struct http_listener *l, uint64_t now_us)
 
 void http_tick(struct daemon *d, uint64_t now_us)
 {
+    figures_drop(d);
     for (unsigned i = 0; i < d->n_http; i++)
         listener_tick(&d->http[i], now_us);
 }
@@ -390,4 +412,5 @@ void http_close(struct daemon *d)
         own_socket_end(&l->own);
     }
     d->n_http = 0;
+    figures_drop(d);
 }

@@ -316,6 +316,37 @@ static void test_crowd(void)
     CHECK(rig_stop(&r) == 0);
 }
 
+/* The figures are put together once for all who ask within a tick. */
+static void test_many_scrapes(void)
+{
+    enum { ASKERS = 48 };
+    struct rig r;
+    int fds[ASKERS];
+    char seen[ASKERS][64];
+    unsigned n_seen = 0;
+    static const char request[] = "GET /metrics HTTP/1.1\r\n\r\n";
+    start_with_socket(&r, "");
+    CHECK(rig_freeze(&r));
+    for (int i = 0; i < ASKERS; i++) {
+        fds[i] = http_connect();
+        raw_send(fds[i], request, strlen(request));
+    }
+    kill(r.pid, SIGCONT);
+    for (int i = 0; i < ASKERS; i++) {
+        const char *a = answer_read(fds[i], 20000), *at = strstr(a, "\nrill_uptime_seconds ");
+        CHECK(is_status(a, 200) && at, "%d", i);
+        snprintf(seen[n_seen], sizeof seen[0], "%.*s", at ? (int) strcspn(at + 1, "\n") + 1 : 0,
+                 at ? at : "");
+        unsigned k = 0;
+        while (strcmp(seen[k], seen[n_seen]) != 0)
+            k++;
+        n_seen += k == n_seen;
+        close(fds[i]);
+    }
+    CHECK(n_seen <= ASKERS / 2, "made %u times for %d askers", n_seen, ASKERS);
+    CHECK(rig_stop(&r) == 0);
+}
+
 /* They take the descriptors that are left, and give them back to clients. */
 static void test_descriptors(void)
 {
@@ -429,6 +460,7 @@ int main(void)
     test_pages();
     test_idle();
     test_crowd();
+    test_many_scrapes();
     test_descriptors();
     test_settings();
     test_unwell();
