@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/daemon.h"
+#include "daemon/wire.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,7 +12,6 @@
 #define ARENA_EXTRA_BYTES 65536
 #define CLOSE_LINGER_US 1000000
 #define QUEUE_FLOOR_BYTES 262144
-#define TURN_US 500                 /* for the messages of one client; then others come first */
 #define UNSENT_FACTOR 4 /* memory of what waits, over its bytes: messages may be small */
 
 static const uint8_t preface[PREFACE_BYTES] = { 'R', 'I', 'L', 'L', 1, 0, 0, 0 };
@@ -309,12 +310,28 @@ static size_t preface_take(struct conn *c)
     return PREFACE_BYTES;
 }
 
+static uint32_t frame_length(const uint8_t *p)
+{
+    return (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16 | (uint32_t) p[3] << 24;
+}
+
+/* Whether the frame at p is taken now. Of what is not complete, nothing is asked. */
+static enum turn frame_turn(struct conn *c, const uint8_t *p, size_t have)
+{
+    uint32_t n = have < 4 ? 0 : frame_length(p);
+    if (!n || have - 4 < n)
+        return TURN_NOW;
+    enum turn when = turns_when(&c->daemon->turns, c->uid);
+    uint32_t stream = when == TURN_NOW ? 0 : wire_audio_stream(p + 4, n);
+    struct session *s = stream ? session_find(c, stream) : NULL;
+    return s && session_pays(s) ? TURN_NOW : when;
+}
+
 static size_t frame_take(struct conn *c, const uint8_t *p, size_t have)
 {
     if (have < 4)
         return 0;
-    uint32_t n =
-        (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16 | (uint32_t) p[3] << 24;
+    uint32_t n = frame_length(p);
     uint32_t most = c->hello_done ? c->max_frame_bytes : HELLO_MAX_BYTES;
     if (n == 0) {
         conn_error(c, 0, 0, RILL__CODE__BAD_FRAME, true, "a frame of length 0");
@@ -368,23 +385,39 @@ static bool buffer_fit(struct conn *c)
 
 static void slow_check(struct conn *c, uint64_t now_us);
 
-/* What was read, for TURN_US; the rest waits for the next turn of the loop, so that others have
- * theirs between. */
+/* One frame, on the account of who pays for it; bytes that were used. */
+static size_t frame_account(struct conn *c, const uint8_t *p, size_t have)
+{
+    uint64_t since_us = lane_now_us();
+    c->speaker = NULL;
+    size_t used = frame_take(c, p, have);
+    if (!c->closing && conn_queue_bytes(c) > QUEUE_FLOOR_BYTES)
+        slow_check(c, since_us);
+    bool paid = c->speaker && session_pays(c->speaker);
+    uint64_t now_us = meter_loop(c->daemon, c->speaker, since_us);
+    if (!paid)
+        turns_charge(&c->daemon->turns, c->uid, now_us - since_us);
+    return used;
+}
+
+/* What was read, until it is another client's turn; the rest waits for the next turn of the loop, or
+ * for the next tick. */
 static void frames_take(struct conn *c)
 {
-    uint64_t now_us = lane_now_us(), until_us = now_us + TURN_US;
+    uint64_t until_us = lane_now_us() + TURN_US;
     size_t at = 0, used = 1;
+    enum turn when = TURN_NOW;
     if (!c->preface_done)
         at = used = preface_take(c);
-    while (used && !c->closing && !c->broken && !c->waits) {
-        c->speaker = NULL;
-        used = frame_take(c, c->in + at, c->in_fill - at);
+    while (used && !c->closing && !c->broken && when == TURN_NOW) {
+        when = frame_turn(c, c->in + at, c->in_fill - at);
+        if (when != TURN_NOW)
+            break;
+        used = frame_account(c, c->in + at, c->in_fill - at);
         at += used;
-        if (!c->closing && conn_queue_bytes(c) > QUEUE_FLOOR_BYTES)
-            slow_check(c, lane_now_us());
-        now_us = meter_loop(c->daemon, c->speaker, now_us);
-        c->waits = used && !c->closing && now_us >= until_us;
+        when = used && lane_now_us() >= until_us ? TURN_NEXT : TURN_NOW;
     }
+    c->waits = when != TURN_NOW && !c->closing;
     memmove(c->in, c->in + at, c->in_fill - at);
     c->in_fill -= at;
     if (!c->closing && !buffer_fit(c))
@@ -392,8 +425,7 @@ static void frames_take(struct conn *c)
     if (!c->waits || c->closing)
         return;
     uv_read_stop((uv_stream_t *) &c->pipe);
-    c->daemon->frames_wait = true;
-    uv_async_send(&c->daemon->progress);
+    loop_again(c->daemon, when);
 }
 
 static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
@@ -409,19 +441,28 @@ static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
     frames_take(c);
 }
 
+static void conn_go_on(struct conn *c)
+{
+    size_t before = c->in_fill;
+    c->waits = false;
+    frames_take(c);
+    if (c->in_fill < before)
+        c->daemon->last_turn = c->id;
+    if (!c->waits && !c->closing)
+        uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
+}
+
 void conns_go_on(struct daemon *d)
 {
     if (!d->frames_wait)
         return;
     d->frames_wait = false;
-    for (struct conn *c = d->conns; c; c = c->next) {
-        if (!c->waits || c->closing)
-            continue;
-        c->waits = false;
-        frames_take(c);
-        if (!c->waits && !c->closing)
-            uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
-    }
+    /* From where the last turn ended, round: the list is in order of numbers, the newest first. */
+    uint32_t last = d->last_turn;
+    for (unsigned round = 0; round < 2; round++)
+        for (struct conn *c = d->conns; c; c = c->next)
+            if (c->waits && !c->closing && (c->id < last) == !round)
+                conn_go_on(c);
 }
 
 /* ---- accepting ---- */
@@ -583,8 +624,20 @@ static void slow_check(struct conn *c, uint64_t now_us)
                    overdue ? "the topic ended long ago" : "read as fast as you send");
 }
 
+/* What waits to be done for a client that is not there any more is not done. */
+static bool is_left(const struct conn *c)
+{
+    struct pollfd p = { .events = 0 };
+    return c->waits && uv_fileno((const uv_handle_t *) &c->pipe, &p.fd) == 0 &&
+        poll(&p, 1, 0) > 0 && (p.revents & POLLHUP);
+}
+
 void conn_tick(struct conn *c, uint64_t now_us)
 {
+    if (is_left(c)) {
+        conn_end(c);
+        return;
+    }
     if (c->closing) {
         if (!conn_queue_bytes(c) || now_us > c->deadline_us)
             conn_end(c);

@@ -28,12 +28,18 @@ static const struct cost_figure *figure_at(const struct cost *c, uint32_t k)
     return &c->figures[(c->at + COST_FIGURES - 1 - k) % COST_FIGURES];
 }
 
+static float figure_value(const struct cost *c, uint32_t k)
+{
+    const struct cost_figure *f = figure_at(c, k);
+    return c->tried + (f->cpu - c->tried) * f->weight;
+}
+
 static float median_late(const struct cost *c)
 {
     float x[LATE_FIGURES];
     uint32_t n = c->n < LATE_FIGURES ? c->n : LATE_FIGURES;
     for (uint32_t k = 0; k < n; k++)
-        x[k] = figure_at(c, k)->cpu;
+        x[k] = figure_value(c, k);
     sort(x, n);
     return x[n / 2];
 }
@@ -42,7 +48,7 @@ static float price_of(const struct cost *c)
 {
     float x[COST_FIGURES];
     for (uint32_t k = 0; k < c->n; k++)
-        x[k] = figure_at(c, k)->cpu;
+        x[k] = figure_value(c, k);
     sort(x, c->n);
     if (c->n <= FEW)
         return c->n && x[c->n - 1] > c->tried ? x[c->n - 1] : c->tried;
@@ -82,18 +88,19 @@ static void work_forget(struct cost *c, uint64_t now_us)
     c->seen_work = c->work;
 }
 
-static void figure_put(struct cost *c, uint64_t now_us)
+static void figure_put(struct cost *c, double weight, uint64_t now_us)
 {
     c->figures[c->at] = (struct cost_figure) { .at_us = now_us,
                                                .cpu = (float) (c->cpu_ns / c->work),
-                                               .wall = (float) (c->wall_ns / c->work) };
+                                               .wall = (float) (c->wall_ns / c->work),
+                                               .weight = weight < 1 ? (float) weight : 1 };
     c->at = (c->at + 1) % COST_FIGURES;
     c->n += c->n < COST_FIGURES;
     work_clear(c);
     c->since_us = now_us;
 }
 
-void cost_tick(struct cost *c, double least, uint64_t now_us)
+void cost_tick(struct cost *c, double least, double weight, uint64_t now_us)
 {
     uint32_t n = c->n;
     bool is_due = now_us - c->since_us >= COST_FIGURE_US;
@@ -102,7 +109,7 @@ void cost_tick(struct cost *c, double least, uint64_t now_us)
         c->n--;
     c->is_stale |= n && !c->n;
     if (is_due && c->work >= least)
-        figure_put(c, now_us);
+        figure_put(c, weight, now_us);
     else if (c->n == n)
         return;
     c->price = price_of(c);

@@ -20,6 +20,7 @@
 struct cost_figure {
     uint64_t at_us;
     float cpu, wall;                /* of a unit of work */
+    float weight;                   /* beside what was tried */
 };
 
 struct cost {
@@ -41,8 +42,9 @@ void cost_try(struct cost *c, float cpu, float wall, uint64_t now_us);
 /* So much work took wall_ns, of which a processor worked cpu_ns on it. */
 void cost_add(struct cost *c, double cpu_ns, double wall_ns, double work);
 
-/* As time goes. least: work that makes a figure. */
-void cost_tick(struct cost *c, double least, uint64_t now_us);
+/* As time goes. least: work that makes a figure; weight: how much that says of a machine that is full,
+ * 0 to 1. While little runs, every pulse wakes a thread and finds caches cold. */
+void cost_tick(struct cost *c, double least, double weight, uint64_t now_us);
 
 /* There is reason to try it out again, if nothing else runs: what was found last is not known any
  * more, or was found while others computed. */

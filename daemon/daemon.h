@@ -12,6 +12,7 @@
 #include "daemon/pcm.h"
 #include "daemon/registry.h"
 #include "daemon/streams.h"
+#include "daemon/turns.h"
 #include "daemon/sockets.h"
 #include "daemon/worker.h"
 #include "daemon/worst.h"
@@ -66,6 +67,7 @@ struct session {
     uint32_t seq_in, seq_out;
     uint64_t pos_in, window;        /* next position; samples that may wait */
     uint64_t received, granted;     /* counts of samples, without jumps */
+    uint64_t marked, marked_pos;    /* where it began afresh: counts of samples, position */
     bool any_audio;
     uint64_t sent, dropped, not_finite, vad_frames, skipped, late;
     uint64_t compute_us, counted_us, misses, opened_us;
@@ -73,6 +75,7 @@ struct session {
     uint32_t max_chunk_us;
     struct claim used;              /* of late, as shares of a processor */
     double loop_ns;                 /* the loop's work for it since the last tick */
+    uint32_t n_said;                /* messages since then */
     uint64_t told_spent_ns, told_ran_ns, told_ran;  /* up to here its lane's were read */
     struct hist compute, queue;
     struct figures *figures;        /* of its model; NULL until it runs */
@@ -177,9 +180,13 @@ struct daemon {
     struct health health;
     bool ending;                    /* a connection is closing */
     bool frames_wait;               /* a connection `waits` */
+    bool tick_wakes;                /* something waits for the next tick */
+    uint32_t last_turn, last_pump;  /* connection and stream that had the last ones */
+    struct turns turns;
     bool ready, draining, stopping;
     int preloads_left, exit_code;
-    struct reload *reload;
+    struct reload *reload, *next_reload;        /* that runs; that is asked for */
+    uint64_t reload_from_us;        /* the next one may run */
 };
 
 /* --- conn.c: bytes in, frames out --- */
@@ -222,6 +229,8 @@ void session_finish(struct session *s, uint32_t req);
 void session_reset(struct session *s, uint32_t req);
 void session_cancel(struct session *s, uint32_t req, bool tell);
 void session_pump(struct session *s);       /* sends what the lane has; may end the session */
+/* It is a live stream, and no more messages of it came in this tick than a microphone sends. */
+bool session_pays(const struct session *s);
 void sessions_pump(struct daemon *d);
 void sessions_drop(struct conn *c);         /* the connection is going */
 void sessions_idle(struct daemon *d, uint64_t now_us); /* ends live streams that get no audio */
@@ -353,11 +362,14 @@ void listen_names(const struct daemon *d, char *ret, size_t n);    /* of the cli
 void listen_close(struct daemon *d);
 
 /* --- loop.c --- */
+void loop_again(struct daemon *d, enum turn when);          /* goes on then with what waits */
 int daemon_run(struct daemon *d);           /* exit code */
 void daemon_drain(struct daemon *d, uint32_t grace_ms);
 
 /* --- reload.c --- */
 void reload_start(struct daemon *d, struct conn *c, uint32_t req);          /* c may be NULL */
+void reload_tick(struct daemon *d, uint64_t now_us);        /* runs what is asked for, if it is time */
+void reload_drop(struct daemon *d);                         /* what did not run */
 void reload_forget(struct daemon *d, const struct conn *c);
 bool daemon_preload(struct daemon *d);
 

@@ -11,6 +11,14 @@
 
 #define STILL_US UINT64_C(250000)       /* between ticks: the loop did not wait, it stood still */
 
+void loop_again(struct daemon *d, enum turn when)
+{
+    d->tick_wakes |= when == TURN_TICK;
+    d->frames_wait |= when == TURN_NEXT;
+    if (when == TURN_NEXT)
+        uv_async_send(&d->progress);
+}
+
 static void on_progress(uv_async_t *a)
 {
     sessions_pump(a->data);
@@ -106,7 +114,9 @@ static void ready_check(struct daemon *d)
 
 static void on_before_poll(uv_prepare_t *p)
 {
-    admit_polls(p->data);
+    struct daemon *d = p->data;
+    admit_polls(d);
+    turns_poll(&d->turns);
 }
 
 /* Time in which the daemon itself stood still is nobody's: what was said meanwhile has not been
@@ -128,6 +138,7 @@ static void stood_still(struct daemon *d, uint64_t us)
 static void on_tick(uv_timer_t *t)
 {
     struct daemon *d = t->data;
+    turns_tick(&d->turns, d->load.loop > 0);
     uint64_t before_us = d->tick_us, now_us = d->tick_us = lane_now_us();
     if (before_us && now_us - before_us > STILL_US)
         stood_still(d, now_us - before_us);
@@ -139,9 +150,13 @@ static void on_tick(uv_timer_t *t)
         next = c->next;
         conn_tick(c, now_us);
     }
+    if (d->tick_wakes)
+        loop_again(d, TURN_NEXT);
+    d->tick_wakes = false;
     listen_tick(d);
     admit_tick(d);
     meter_idle(d, now_us);
+    reload_tick(d, now_us);
     ready_check(d);
     memory_tick(d, now_us);
     registry_tick(&d->registry, now_us);
@@ -292,6 +307,7 @@ static void daemon_stop(struct daemon *d)
     }
     sessions_pump(d);
     topics_sweep(d);
+    reload_drop(d);
     registry_clear(&d->registry);
     figures_clear(&d->figures);
     uv_walk(&d->loop, handle_close, NULL);

@@ -26,6 +26,7 @@
 /* Whoever is at the other end of a Unix socket is on this machine, and computes as much for a
  * message as the loop does. */
 #define PEER_SHARE 1
+#define WEIGHT_FULL 0.25               /* of the budget: figures from less weigh less */
 
 /* ---- at start ---- */
 
@@ -138,6 +139,7 @@ static void session_tick(struct session *s, double took_ns)
     s->used.compute += (cpu / took_ns - s->used.compute) * SHARE_STEP;
     s->used.loop += (loop / took_ns - s->used.loop) * SHARE_STEP;
     s->loop_ns = 0;
+    s->n_said = 0;
 }
 
 static void meter_read(struct meter *m, uint64_t cpu_ns, uint64_t busy_ns, double took_ns)
@@ -156,25 +158,26 @@ static void meter_read(struct meter *m, uint64_t cpu_ns, uint64_t busy_ns, doubl
     m->spent_ns = 0;
 }
 
-static void model_tick(struct model *m, uint64_t now_us)
+static void model_tick(struct model *m, double weight, uint64_t now_us)
 {
     if (m->state != MODEL_READY)
         return;
-    cost_tick(&m->cost, AUDIO_LEAST_NS, now_us);
+    cost_tick(&m->cost, AUDIO_LEAST_NS, weight, now_us);
     m->rtf = m->cost.price;
 }
 
 void meter_tick(struct daemon *d, uint64_t now_us)
 {
+    double weight = d->load.all / (WEIGHT_FULL * admit_budget(d).all);
     double took_ns = d->metered_us ? (double) (now_us - d->metered_us) * 1000 : 0;
     d->metered_us = now_us;
     for (struct session *s = d->sessions; s && took_ns > 0; s = s->next)
         if (s->lane && s->worker && !s->gone) {
             session_tick(s, took_ns);
-            model_tick(s->model, now_us);       /* an old version is not in the registry */
+            model_tick(s->model, weight, now_us);       /* an old version is not in the registry */
         }
     for (struct model *m = d->registry.models; m; m = m->next)
-        model_tick(m, now_us);
+        model_tick(m, weight, now_us);
     for (unsigned i = 0; i < d->n_workers; i++) {
         struct worker *w = &d->workers[i];
         meter_read(&w->meter, thread_cpu_ns(w->thread),
@@ -182,7 +185,7 @@ void meter_tick(struct daemon *d, uint64_t now_us)
     }
     meter_read(&d->meter, thread_cpu_ns(pthread_self()),
                now_us * 1000 - uv_metrics_idle_time(&d->loop), took_ns);
-    cost_tick(&d->loop_cost, PULSES_LEAST, now_us);
+    cost_tick(&d->loop_cost, PULSES_LEAST, weight, now_us);
 }
 
 /* ---- trying out again ---- */

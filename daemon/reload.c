@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #define MAX_ASKERS 8
+#define REST_TIMES 2                    /* as long as one took, so that many take a third of the time */
+#define REST_MAX_US UINT64_C(2000000)
 
 /* A reload in progress: the new settings and their models stand beside the old ones until
  * everything is there. Failing leaves the daemon as it was. */
@@ -17,7 +19,7 @@ struct reload {
     char err[CONF_ERROR_BYTES];
     struct { struct conn *conn; uint32_t req; } askers[MAX_ASKERS];
     unsigned n_askers;
-    struct reload *next;            /* asked for while this one was on its way; runs after it */
+    uint64_t began_us;
 };
 
 /* ---- at start ---- */
@@ -146,8 +148,6 @@ static void reload_apply(struct reload *r)
     answer(r, text, true);
 }
 
-static void reload_run(struct daemon *d, struct reload *r);
-
 static void reload_end(struct reload *r)
 {
     struct daemon *d = r->daemon;
@@ -158,13 +158,12 @@ static void reload_end(struct reload *r)
         reload_apply(r);
     }
     registry_clear(&r->registry);
-    struct reload *after = r->next;
+    uint64_t now_us = lane_now_us(), rest_us = (now_us - r->began_us) * REST_TIMES;
+    d->reload_from_us = now_us + (rest_us < REST_MAX_US ? rest_us : REST_MAX_US);
     notify_send("READY=1\nSTATUS=%s",
                 r->err[0] ? "Running with the settings from before a refused reload" : "Running");
     d->reload = NULL;
     free(r);
-    if (after)
-        reload_run(d, after);
 }
 
 static void on_reloaded(void *arg, struct model *m)
@@ -232,6 +231,7 @@ static void asker_add(struct reload *r, struct conn *c, uint32_t req)
 static void reload_run(struct daemon *d, struct reload *r)
 {
     r->starting = true;
+    r->began_us = lane_now_us();
     d->reload = r;
     notify_send("RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=Reloading",
                 (unsigned long long) lane_now_us());
@@ -247,7 +247,7 @@ static void reload_run(struct daemon *d, struct reload *r)
 
 void reload_start(struct daemon *d, struct conn *c, uint32_t req)
 {
-    struct reload *r = d->reload && d->reload->next ? d->reload->next : calloc(1, sizeof *r);
+    struct reload *r = d->next_reload ? d->next_reload : calloc(1, sizeof *r);
     if (!r) {
         log_line(&d->log, LOG_ERROR, "reload refused: out of memory");
         if (c)
@@ -256,10 +256,23 @@ void reload_start(struct daemon *d, struct conn *c, uint32_t req)
     }
     r->daemon = d;
     asker_add(r, c, req);
-    if (d->reload)
-        d->reload->next = r;
-    else
-        reload_run(d, r);
+    d->next_reload = r;
+    reload_tick(d, lane_now_us());
+}
+
+void reload_tick(struct daemon *d, uint64_t now_us)
+{
+    struct reload *r = d->next_reload;
+    if (!r || d->reload || now_us < d->reload_from_us)
+        return;
+    d->next_reload = NULL;
+    reload_run(d, r);
+}
+
+void reload_drop(struct daemon *d)
+{
+    free(d->next_reload);
+    d->next_reload = NULL;
 }
 
 static void askers_forget(struct reload *r, const struct conn *c)
@@ -271,6 +284,8 @@ static void askers_forget(struct reload *r, const struct conn *c)
 
 void reload_forget(struct daemon *d, const struct conn *c)
 {
-    for (struct reload *r = d->reload; r; r = r->next)
-        askers_forget(r, c);
+    if (d->reload)
+        askers_forget(d->reload, c);
+    if (d->next_reload)
+        askers_forget(d->next_reload, c);
 }

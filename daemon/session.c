@@ -6,6 +6,7 @@
 #define WINDOW_HOPS 4
 #define CHUNK_FRAMES AUDIO_CHUNK_FRAMES
 #define MAX_REPEATED 64
+#define PAID_MESSAGES 10            /* of a live stream in a tick, or as many as pulses */
 
 struct session *session_find(const struct conn *c, uint32_t id)
 {
@@ -483,6 +484,8 @@ static bool mark_put(struct session *s, uint64_t next_pos)
     if (!ring_room(&s->lane->marks))
         return false;
     ring_write(&s->lane->marks, &mark, 1);
+    s->marked = s->received;
+    s->marked_pos = next_pos;
     return true;
 }
 
@@ -559,6 +562,7 @@ void session_audio(struct session *s, const Rill__Audio *m)
     audio_put(s, m->pcm.data, n);
     s->any_audio |= n > 0;
     s->conn->speaker = s;
+    s->n_said++;
     s->audio_us = a.us;
     s->pos_in += n;
     s->seq_in = m->seq + 1;
@@ -586,6 +590,8 @@ void session_reset(struct session *s, uint32_t req)
                    "Reset is for a stream that is open and not finishing");
         return;
     }
+    if (s->received == s->marked && s->pos_in == s->marked_pos)
+        return;                     /* nothing came since it began afresh */
     if (!mark_put(s, s->pos_in)) {
         conn_error(s->conn, req, s->id, RILL__CODE__OVERLOADED, false,
                    "too many resets ahead of the work");
@@ -712,21 +718,49 @@ void session_pump(struct session *s)
         topic_pump(s->topic);
 }
 
-static void session_turn(struct session *s)
+bool session_pays(const struct session *s)
 {
-    bool speaks = s->lane && ring_used(&s->lane->recs);
-    uint64_t since_us = speaks ? lane_now_us() : 0;
-    session_pump(s);
-    if (speaks)
-        meter_loop(s->daemon, s, since_us);
+    uint64_t most = TICK_MS * UINT64_C(1000) / (s->lane ? s->lane->pulse_us + 1 : TICK_MS * 1000);
+    most = most > PAID_MESSAGES ? most : PAID_MESSAGES;
+    return s->live && s->n_said < 2 * most; /* what came late may come in the same tick */
 }
 
+/* What its lane has to say, on the account of who pays for it. */
+static void session_turn(struct session *s)
+{
+    struct daemon *d = s->daemon;
+    bool speaks = s->lane && ring_used(&s->lane->recs);
+    enum turn when = speaks && !s->live ? turns_when(&d->turns, s->uid) : TURN_NOW;
+    if (when != TURN_NOW) {
+        loop_again(d, when);
+        return;
+    }
+    uint64_t since_us = speaks ? lane_now_us() : 0;
+    session_pump(s);
+    uint64_t now_us = speaks ? meter_loop(d, s, since_us) : 0;
+    if (speaks && !s->live)
+        turns_charge(&d->turns, s->uid, now_us - since_us);
+    if (speaks && !s->live)
+        d->last_pump = s->serial;
+}
+
+/* Live streams first; the others from where the last turn ended, round: the list is in order of
+ * numbers, the newest first. */
 void sessions_pump(struct daemon *d)
 {
+    uint32_t last = d->last_pump;
+    bool files = false;
     for (struct session *s = d->sessions, *next; s; s = next) {
         next = s->next;
-        if (!s->gone)
+        files |= !s->live;
+        if (s->live && !s->gone)
             session_turn(s);
     }
+    for (unsigned round = 0; round < 2 && files; round++)
+        for (struct session *s = d->sessions, *next; s; s = next) {
+            next = s->next;
+            if (!s->live && !s->gone && (s->serial < last) == !round)
+                session_turn(s);
+        }
     sessions_reap(d);
 }

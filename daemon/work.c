@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/work.h"
+#include "daemon/realtime.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -36,6 +37,7 @@ bool work_owns(const uv_handle_t *h)
 static void *work_main(void *arg)
 {
     struct work *w = arg;
+    thread_yields();
     w->run(w->req);
     uv_async_send(&w->ended);
     return NULL;

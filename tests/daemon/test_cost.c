@@ -17,7 +17,7 @@ static void seconds(struct cost *c, unsigned n, double cpu, double waits)
     for (unsigned i = 0; i < n; i++) {
         for (unsigned k = 0; k < 10; k++) {
             cost_add(c, cpu * 1e8, (cpu + waits) * 1e8, 1e8);
-            cost_tick(c, 0.25e9, t += SECOND / 10);
+            cost_tick(c, 0.25e9, 1, t += SECOND / 10);
         }
     }
 }
@@ -61,7 +61,7 @@ static void test_idle(void)
     cost_try(&c, 0.1f, 0.1f, t);
     seconds(&c, 20, 3, 0);
     CHECK(near(c.price, 3) && !cost_wants_try(&c, t));
-    cost_tick(&c, 0.25e9, t += 31 * SECOND);
+    cost_tick(&c, 0.25e9, 1, t += 31 * SECOND);
     CHECK(near(c.price, 0.1) && cost_wants_try(&c, t) && !cost_newest(&c), "%f",
           (double) c.price);
     cost_try(&c, 0.12f, 0.12f, t);
@@ -80,17 +80,29 @@ static void test_little(void)
     cost_try(&c, 0.1f, 0.1f, t);
     for (unsigned k = 0; k < 24; k++) {
         cost_add(&c, 3e6, 3e6, 1e7);
-        cost_tick(&c, 0.25e9, t += SECOND);
+        cost_tick(&c, 0.25e9, 1, t += SECOND);
     }
     CHECK(c.n == 0);
     cost_add(&c, 3e6, 3e6, 1e7);
-    cost_tick(&c, 0.25e9, t += SECOND);
+    cost_tick(&c, 0.25e9, 1, t += SECOND);
     CHECK(c.n == 1 && near(c.price, 0.3), "%u, %f", c.n, (double) c.price);
     cost_try(&words, 0.4f, 0.4f, t);
     seconds(&words, 25, 0.01, 0);
     CHECK(near(words.price, 0.4));
     seconds(&words, 5, 0.6, 0);
     CHECK(near(words.price, 0.6));
+}
+
+/* While little runs, what is measured says little of a machine that is full. */
+static void test_weight(void)
+{
+    static struct cost c = { .quantile = 0.9f };
+    cost_try(&c, 0.1f, 0.1f, t);
+    for (unsigned k = 0; k < 10; k++) {
+        cost_add(&c, 0.5e9, 0.5e9, 1e9);
+        cost_tick(&c, 0.25e9, 0.25, t += SECOND);
+    }
+    CHECK(near(c.price, 0.2) && near(cost_newest(&c)->cpu, 0.5), "%f", (double) c.price);
 }
 
 static void test_share(void)
@@ -119,6 +131,7 @@ int main(void)
     test_contention();
     test_idle();
     test_little();
+    test_weight();
     test_share();
     return check_end();
 }
