@@ -5,6 +5,7 @@
 #include "tools/audio.h"
 #include "tools/check_events.h"
 #include "tools/open.h"
+#include "tools/ports_f32.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -256,7 +257,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     c.opts.seed = (uint32_t) seed;
     c.opts.tolerance = tolerance;
     c.opts.no_scan_reuse = no_scan_reuse;
-    if (open_uncompiled(&c.model, argv[0], &oo, &err) != RILL_OK)
+    if (open_uncompiled(&c.model, argv[0], &oo, &err) != RILL_OK ||
+        ports_as_f32(c.model, 0, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
     int code = n > 1 ? samples_read(&c, argv[1], &samples) : TOOL_OK;
     if (code == TOOL_OK)

@@ -24,33 +24,43 @@ static void list_end(const struct opt_list *l, const char *ret[OPT_LIST_ROOM + 1
     ret[l->n] = NULL;
 }
 
+void open_lists_fill(struct open_lists *ret, const struct open_opts *o)
+{
+    ret->opts = (rill_model_opts) { .asserts = ret->asserts,
+                                    .set = ret->sets,
+                                    .transforms = ret->transforms,
+                                    .stream = o->stream };
+    list_end(&o->asserts, ret->asserts);
+    list_end(&o->sets, ret->sets);
+    list_end(&o->transforms, ret->transforms);
+}
+
+rill_status open_decl_add(struct step_decl *d, const struct open_opts *o, rill_error *reterr)
+{
+    TRY(list_add(d, &o->shapes, step_decl_shape, "NAME=1,S,..", reterr));
+    TRY(list_add(d, &o->consts, step_decl_const, "NAME=VALUE", reterr));
+    return list_add(d, &o->states, step_decl_state, "INPUT:OUTPUT", reterr);
+}
+
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,
                      rill_error *reterr)
 {
     static struct step_decl d;      /* names are borrowed by the model: a command opens one */
-    const char *asserts[OPT_LIST_ROOM + 1], *sets[OPT_LIST_ROOM + 1];
-    const char *transforms[OPT_LIST_ROOM + 1];
-    const rill_model_opts opts = {
-        .asserts = asserts, .set = sets, .transforms = transforms, .stream = o->stream
-    };
-    list_end(&o->asserts, asserts);
-    list_end(&o->sets, sets);
-    list_end(&o->transforms, transforms);
+    struct open_lists lists;
+    open_lists_fill(&lists, o);
     if (!o->shapes.n && !o->consts.n && !o->states.n) {
-        rill_status s = library_open(ret, name, &opts, reterr);
+        rill_status s = library_open(ret, name, &lists.opts, reterr);
         if (s != RILL_UNSUPPORTED ||
             strstr(reterr->text, "rill compile")) /* a compiled plan leaves nothing open */
             return s;
         size_t at = strlen(reterr->text);
         snprintf(reterr->text + at, sizeof reterr->text - at,
                  "; sizes and values that the file leaves open can be given "
-                 "with --shape INPUT=1,2,.., --const INPUT=VALUE and --set SYMBOL=VALUE");
+                 "with --shape INPUT=1,S,.., --const INPUT=VALUE and --set SYMBOL=VALUE");
         return s;
     }
-    TRY(list_add(&d, &o->shapes, step_decl_shape, "NAME=1,2,..", reterr));
-    TRY(list_add(&d, &o->consts, step_decl_const, "NAME=VALUE", reterr));
-    TRY(list_add(&d, &o->states, step_decl_state, "INPUT:OUTPUT", reterr));
-    return step_model_open(ret, name, &d, &opts, reterr);
+    TRY(open_decl_add(&d, o, reterr));
+    return step_model_open(ret, name, &d, &lists.opts, reterr);
 }
 
 rill_status open_uncompiled(rill_model **ret, const char *name, const struct open_opts *o,

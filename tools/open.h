@@ -12,6 +12,18 @@ struct open_opts {
     const char *stream;
 };
 
+/* The same as a program gives them; opts points into it. */
+struct open_lists {
+    const char *asserts[OPT_LIST_ROOM + 1], *sets[OPT_LIST_ROOM + 1],
+        *transforms[OPT_LIST_ROOM + 1];
+    rill_model_opts opts;
+};
+
+void open_lists_fill(struct open_lists *ret, const struct open_opts *o);
+
+/* Adds what is declared of a bare file to d. */
+rill_status open_decl_add(struct step_decl *d, const struct open_opts *o, rill_error *reterr);
+
 /* What can be done to any model. */
 #define MODEL_OPTS(o)                                                                             \
     { "transform", 't', OPT_LIST, &(o).transforms, "SPEC",                                        \
@@ -24,8 +36,8 @@ struct open_opts {
       "the symbol that counts time (default: guessed by its name)" }
 
 #define OPEN_OPTS(o)                                                                              \
-    { "shape", 0, OPT_LIST, &(o).shapes, "IN=1,2,..",                                             \
-      "fix the shape of an input of a bare file" },                                               \
+    { "shape", 0, OPT_LIST, &(o).shapes, "IN=1,S,..",                                             \
+      "the shape of an input of a bare file; S: a symbol or expression" },                        \
     { "const", 0, OPT_LIST, &(o).consts, "IN=VALUE", "make an input of a bare file a constant" }, \
     { "state", 0, OPT_LIST, &(o).states, "IN:OUT",                                                \
       "an output of a bare file is fed back as an input" },                                       \

@@ -14,27 +14,84 @@ static const char *text_of(const json_t *j, const char *key)
     return s ? s : "";
 }
 
-static rill_status floats_read(const char *path, float **ret, size_t *ret_n, rill_error *err)
+static const struct { const char *name; enum dtype type; } types[] = {
+    { "float32", DTYPE_F32 }, { "float64", DTYPE_F64 }, { "float16", DTYPE_F16 },
+    { "int64", DTYPE_I64 },   { "int32", DTYPE_I32 },   { "int16", DTYPE_I16 },
+    { "int8", DTYPE_I8 },     { "uint64", DTYPE_U64 },  { "uint32", DTYPE_U32 },
+    { "uint16", DTYPE_U16 },  { "uint8", DTYPE_U8 },    { "bool", DTYPE_BOOL },
+};
+
+static rill_status type_read(const struct ref_tensor *t, const json_t *j, enum dtype *ret,
+                             rill_error *err)
+{
+    const char *name = text_of(j, "dtype");
+    char known[200] = "";
+    *ret = DTYPE_F32;
+    if (!*name)
+        return RILL_OK;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        size_t at = strlen(known);
+        snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", types[i].name);
+        if (!strcmp(name, types[i].name)) {
+            *ret = types[i].type;
+            return RILL_OK;
+        }
+    }
+    return err_set(err, RILL_UNSUPPORTED, "tensor '%.80s' has dtype '%.40s'; known: %s", t->name,
+                   name, known);
+}
+
+#define EXACT_BELOW 0x1p48      /* two floats hold a whole number up to here */
+
+static rill_status numbers_split(struct ref_tensor *t, const struct bytes *b, enum dtype type,
+                                 size_t n, rill_error *err)
+{
+    const struct tensor as = { .type = type, .rank = 1, .dim = { (int64_t) n } };
+    for (size_t i = 0; i < n; i++) {
+        double v = tensor_get_f64(&as, b->data, (int64_t) i);
+        t->data[i] = (float) v;
+        if (type == DTYPE_F32)
+            continue;
+        if (!dtype_is_float(type) && fabs(v) >= EXACT_BELOW)
+            return err_set(err, RILL_UNSUPPORTED,
+                           "tensor '%.80s' holds %.0f; whole numbers below 2^48 can be compared",
+                           t->name, v);
+        t->rest[i] = dtype_is_float(type) ? 0 : (float) (v - (double) t->data[i]);
+    }
+    return RILL_OK;
+}
+
+static rill_status numbers_read(struct ref_tensor *t, const char *path, enum dtype type,
+                                size_t *ret_n, rill_error *err)
 {
     struct bytes b = { 0 };
     TRY(bytes_map(&b, path, 0, err));
-    *ret_n = b.n / sizeof(float);
-    *ret = malloc(b.n + 1);
-    if (*ret)
-        memcpy(*ret, b.data, b.n);
+    *ret_n = b.n / dtype_bytes(type);
+    t->data = malloc(*ret_n * sizeof *t->data + 1);
+    t->rest = type == DTYPE_F32 ? NULL : malloc(*ret_n * sizeof *t->rest + 1);
+    rill_status s = t->data && (t->rest || type == DTYPE_F32)
+        ? numbers_split(t, &b, type, *ret_n, err)
+        : err_set(err, RILL_NOMEM, "out of memory");
     bytes_drop(&b);
-    return *ret ? RILL_OK : err_set(err, RILL_NOMEM, "out of memory");
+    return s;
 }
 
 /* ---- tensors ---- */
 
-/* Outputs within 3e-6 of their largest value, states within 1e-3: what two correct engines differ
- * by. */
-static double tolerance_of(const struct ref_tensor *t, const json_t *j)
+static bool is_input_role(const char *role)
+{
+    return !strcmp(role, "in");
+}
+
+/* Whole numbers and truth values are the same. Outputs within 3e-6 of their largest value, states
+ * within 1e-3: what two correct engines differ by. */
+static double tolerance_of(const struct ref_tensor *t, enum dtype type, const json_t *j)
 {
     const json_t *given = json_object_get(j, "tolerance");
     if (json_is_number(given))
         return json_number_value(given);
+    if (!dtype_is_float(type))
+        return 0;
     if (!strncmp(t->role, "state", 5))
         return 1e-3;
     if (!strcmp(t->role, "out_all"))
@@ -70,15 +127,21 @@ static rill_status tensor_read(struct refcase *c, const json_t *j, rill_error *e
     if (json_is_integer(chunk))
         t->chunk = json_integer_value(chunk);
     TRY(tensor_shape(t, j, err));
-    t->tolerance = tolerance_of(t, j);
     char path[4096];
     size_t n;
+    enum dtype type;
+    TRY(type_read(t, j, &type, err));
+    t->tolerance = tolerance_of(t, type, j);
     snprintf(path, sizeof path, "%s%s", c->folder, text_of(j, "file"));
-    TRY(floats_read(path, &t->data, &n, err));
     c->n_tensors++;
+    TRY(numbers_read(t, path, type, &n, err));
     if (n != t->chunk_floats * (size_t) t->n_chunks)
-        return err_set(err, RILL_MALFORMED, "'%.300s' has %zu floats, its shape says %zu", path, n,
+        return err_set(err, RILL_MALFORMED, "'%.300s' has %zu numbers, its shape says %zu", path, n,
                        t->chunk_floats * (size_t) t->n_chunks);
+    for (size_t i = 0; is_input_role(t->role) && t->rest && i < n; i++)
+        if (t->rest[i] != 0)
+            return err_set(err, RILL_UNSUPPORTED, "input '%.80s' holds %.0f, which no f32 is",
+                           t->name, (double) t->data[i] + (double) t->rest[i]);
     return RILL_OK;
 }
 
@@ -109,8 +172,8 @@ static rill_status input_borrow(struct refcase *c, const char *name, rill_error 
                                .per_chunk = true,
                                .rank = -1,
                                .n_chunks = c->n_chunks };
-    TRY(floats_read(path, &t->data, &n, err));
     c->n_tensors++;
+    TRY(numbers_read(t, path, DTYPE_F32, &n, err));
     t->chunk_floats = c->n_chunks ? n / (size_t) c->n_chunks : n;
     return RILL_OK;
 }
@@ -123,11 +186,6 @@ static bool is_state_input(const struct refcase *c, const char *name)
         if (!strcmp(c->decl.states[i].in, name))
             return true;
     return false;
-}
-
-static bool is_input_role(const char *role)
-{
-    return !strcmp(role, "in");
 }
 
 static rill_status states_read(struct refcase *c, rill_error *err)
@@ -201,6 +259,7 @@ static void shapes_of_inputs(struct refcase *c)
         if (!is_input_role(t->role) || t->rank < 0 || c->decl.n_shapes == STEP_LIST_MAX)
             continue;
         struct step_shape *s = &c->decl.shapes[c->decl.n_shapes++];
+        s->stored = true;
         s->name = t->name;
         s->rank = t->rank;
         memcpy(s->dim, t->dim, sizeof s->dim);
@@ -253,7 +312,7 @@ rill_status refcase_read(struct refcase *ret, const char *path, rill_error *rete
 void refcase_drop(struct refcase *c)
 {
     for (unsigned i = 0; i < c->n_tensors; i++)
-        free(c->tensors[i].data);
+        free(c->tensors[i].data), free(c->tensors[i].rest);
     json_decref(c->json);
     free(c->folder);
     free(c->root);

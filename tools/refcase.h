@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* refcase.h - a stored reference run: CASE.json with raw tensors beside it. */
+/* refcase.h - a stored reference run: CASE.json with raw tensors beside it. Tensors of other types
+ * than f32 are held as f32 and, of whole numbers, what is left of each. */
 #ifndef TOOLS_REFCASE_H
 #define TOOLS_REFCASE_H
 #include "tools/step_model.h"
@@ -15,7 +16,7 @@ struct ref_tensor {
     int64_t n_chunks;
     size_t chunk_floats;
     double absmax, tolerance;
-    float *data;
+    float *data, *rest;         /* rest: NULL of f32; number i is data[i] + rest[i] */
 };
 
 #define REF_TENSORS_MAX 64

@@ -32,21 +32,43 @@ void step_decl_drop(struct step_decl *d)
         free(d->owned[--d->n_owned]);
 }
 
+/* The bytes up to the comma that ends an axis; those within brackets belong to it. */
+static size_t axis_length(const char *text)
+{
+    size_t n = 0;
+    for (int depth = 0; text[n] && (depth > 0 || text[n] != ','); n++)
+        depth += text[n] == '(' ? 1 : text[n] == ')' ? -1 : 0;
+    return n;
+}
+
+/* One axis of n bytes: a number from 0 on, or an expression that is read with the file. */
+static bool axis_add(struct step_decl *d, struct step_shape *s, const char *text, size_t n)
+{
+    char *end;
+    if (!n || s->rank == RANK_MAX || d->n_owned == sizeof d->owned / sizeof *d->owned)
+        return false;
+    errno = 0;
+    s->dim[s->rank] = strtoll(text, &end, 10);
+    bool number = end == text + n && !errno;
+    if (number && s->dim[s->rank] < 0)
+        return false;
+    char *kept = number ? NULL : strndup(text, n);
+    if (kept)
+        s->text[s->rank] = d->owned[d->n_owned++] = kept;
+    s->rank++;
+    return number || kept;
+}
+
 bool step_decl_shape(struct step_decl *d, const char *text)
 {
     struct step_shape s = { 0 };
-    char *end;
     const char *name, *rest;
     if (d->n_shapes == STEP_LIST_MAX || !text_split(d, text, '=', &name, &rest))
         return false;
     s.name = name;
-    for (; *rest; rest = *end ? end + 1 : end) {
-        errno = 0;
-        int64_t v = strtoll(rest, &end, 10);
-        if (end == rest || (*end && *end != ',') || errno || v < 0 || s.rank == RANK_MAX)
+    for (size_t n; *rest; rest += n + (rest[n] == ','))
+        if (!axis_add(d, &s, rest, n = axis_length(rest)))
             return false;
-        s.dim[s.rank++] = v;
-    }
     d->shapes[d->n_shapes++] = s;
     return true;
 }
@@ -103,19 +125,42 @@ static rill_status input_find(const struct graph *g, const char *name, uint32_t 
                              : port_missing(g, g->inputs, g->n_inputs, "input", name, err);
 }
 
+static rill_status axis_size(const struct graph *g, const struct step_shape *s, int a,
+                             const struct dim **ret, rill_error *err)
+{
+    if (!s->text[a]) {
+        *ret = dim_int(g->dims, s->dim[a]);
+        return RILL_OK;
+    }
+    rill_status status = dim_parse(g->dims, s->text[a], ret, err);
+    if (status == RILL_OK && dim_is_const(*ret) && dim_value(*ret) < 0)
+        status = err_set(err, RILL_INVALID, "a size below 0");
+    if (status == RILL_OK)
+        return status;
+    return err_prefix(err, status, "shape of '%.80s', axis %d, '%.80s'", s->name, a, s->text[a]);
+}
+
+static bool axis_is_time(const struct graph *g, const struct step_decl *d, const struct dim *axis)
+{
+    return d->time && dim_mentions(axis, dim_symbol(g->dims, d->time));
+}
+
 static rill_status shapes_apply(struct graph *g, const struct step_decl *d, rill_error *err)
 {
     for (unsigned i = 0; i < d->n_shapes; i++) {
         const struct step_shape *s = &d->shapes[i];
         uint32_t k;
+        if (s->stored && port_find(g, g->inputs, g->n_inputs, s->name) == WIRE_NONE)
+            continue;
         TRY(input_find(g, s->name, &k, err));
         struct fact *f = &g->wires[g->inputs[k]].fact;
         if (f->rank >= 0 && f->rank != s->rank)
             return err_set(err, RILL_INVALID, "input '%.80s' has %d axes, %d were given", s->name,
                            f->rank, s->rank);
-        f->rank = s->rank;
         for (int a = 0; a < s->rank; a++)
-            f->shape[a] = dim_int(g->dims, s->dim[a]);
+            if (!s->stored || f->rank < 0 || !axis_is_time(g, d, f->shape[a]))
+                TRY(axis_size(g, s, a, &f->shape[a], err));
+        f->rank = s->rank;
     }
     return RILL_OK;
 }
@@ -179,6 +224,15 @@ static rill_status states_check(const struct graph *g, rill_error *err)
     return RILL_OK;
 }
 
+static bool shapes_have_symbols(const struct step_decl *d)
+{
+    for (unsigned i = 0; i < d->n_shapes; i++)
+        for (int a = 0; a < d->shapes[i].rank; a++)
+            if (d->shapes[i].text[a])
+                return true;
+    return false;
+}
+
 static rill_status step_model_build(rill_model *m, const struct bytes *b, const struct step_decl *d,
                                     const rill_model_opts *opts, rill_error *err)
 {
@@ -188,7 +242,7 @@ static rill_status step_model_build(rill_model *m, const struct bytes *b, const 
     TRY(shapes_apply(&mg.g, d, err));
     TRY(consts_apply(&mg.g, d, err));
     TRY(states_apply(&mg.g, d, err));
-    TRY(model_transform(m, &mg, opts, false, NULL, err));
+    TRY(model_transform(m, &mg, opts, shapes_have_symbols(d), NULL, err));
     TRY(states_check(&m->graph.g, err));
     m->typed = m->graph;
     return model_declutter(m, err);

@@ -3,8 +3,9 @@
 #include "engine/interp.h"
 #include "tools/audio.h"
 #include "tools/library.h"
+#include "tools/open.h"
+#include "tools/ports_f32.h"
 #include "tools/refcase.h"
-#include "tools/tool.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +20,8 @@ struct result {
     const char *name, *role;
     double max_abs_diff, tolerance;
     uint64_t n_compared;
-    bool pass;
+    bool pass, missing;         /* missing: the model has no such output */
+    size_t n_got, n_want;       /* frames of a stream, where they differ */
 };
 
 struct verify {
@@ -30,6 +32,8 @@ struct verify {
     const char *skipped;        /* what of the case could not be run, NULL: nothing */
     double tolerance;           /* of the command line; -1: each tensor's own */
     char *audio_dir;
+    const struct open_opts *given;
+    struct open_lists lists;    /* of them */
     rill_error err;
 };
 
@@ -44,8 +48,9 @@ static struct result *result_of(struct verify *v, const struct ref_tensor *t)
     return r;
 }
 
-/* A NaN on either side alone is a failure of any tolerance. */
-static void compare(struct result *r, const float *got, const float *want, size_t n)
+/* A NaN on either side alone is a failure of any tolerance. counts: these are numbers, not what is
+ * left of them. */
+static void compare(struct result *r, const float *got, const float *want, size_t n, bool counts)
 {
     for (size_t i = 0; i < n; i++) {
         double d = fabs((double) got[i] - (double) want[i]);
@@ -54,7 +59,7 @@ static void compare(struct result *r, const float *got, const float *want, size_
         if (!(d <= r->max_abs_diff))
             r->max_abs_diff = isnan(d) ? INFINITY : d;
     }
-    r->n_compared += n;
+    r->n_compared += counts ? n : 0;
     r->pass = r->max_abs_diff <= r->tolerance;
 }
 
@@ -127,6 +132,24 @@ static bool names_output(const struct ref_tensor *t, const char *port)
         !strcmp(t->name + p, suffix);
 }
 
+/* The name of the port itself where this is the port of its rests; NULL: it is none. */
+static const char *rest_of(const char *port, char *buf, size_t cap)
+{
+    size_t n = strlen(port), m = strlen(PORT_REST);
+    if (n < m || strcmp(port + n - m, PORT_REST) != 0)
+        return NULL;
+    snprintf(buf, cap, "%.*s", (int) (n - m), port);
+    return buf;
+}
+
+/* What output `port` is compared with; NULL: t is of another output. */
+static const float *wanted_of(const struct ref_tensor *t, const char *port)
+{
+    char buf[256];
+    const char *name = rest_of(port, buf, sizeof buf);
+    return names_output(t, name ? name : port) ? name ? t->rest : t->data : NULL;
+}
+
 static bool wanted_now(const struct ref_tensor *t, int64_t chunk)
 {
     if (!strcmp(t->role, "out") || !strcmp(t->role, "state_out"))
@@ -143,34 +166,216 @@ static void chunk_compare(struct verify *v, struct runner *r, int64_t chunk)
             continue;
         for (unsigned k = 0; k < v->c.n_tensors; k++) {
             const struct ref_tensor *t = &v->c.tensors[k];
-            if (wanted_now(t, chunk) && names_output(t, r->ports[i].name) &&
-                t->chunk_floats == r->ports[i].width)
+            const float *want = wanted_of(t, r->ports[i].name);
+            if (wanted_now(t, chunk) && want && t->chunk_floats == r->ports[i].width)
                 compare(result_of(v, t), r->out,
-                        t->data + (t->per_chunk ? (size_t) chunk * t->chunk_floats : 0),
-                        t->chunk_floats);
+                        want + (t->per_chunk ? (size_t) chunk * t->chunk_floats : 0),
+                        t->chunk_floats, want == t->data);
         }
     }
 }
 
-static rill_status chunks_run(struct verify *v)
+static rill_status chunks_run(struct verify *v, struct runner *r)
+{
+    for (int64_t chunk = 0; chunk < v->c.n_chunks; chunk++) {
+        TRY(chunk_push(v, r, chunk));
+        rill_status s = rill_stream_run(r->stream);
+        if (s != RILL_OK)
+            return err_set(&v->err, s, "chunk %lld did not run", (long long) chunk);
+        chunk_compare(v, r, chunk);
+    }
+    return RILL_OK;
+}
+
+/* ---- a stream of all frames ---- */
+
+/* A tensor as frames of its axis `axis`: of each chunk [outer, frames, inner]. */
+struct layout {
+    size_t outer, frames, inner;
+};
+
+static struct layout layout_of(const struct ref_tensor *t, int axis)
+{
+    struct layout l = { 1, (size_t) t->dim[axis], 1 };
+    for (int i = 0; i < t->rank; i++)
+        *(i < axis ? &l.outer : &l.inner) *= i == axis ? 1 : (size_t) t->dim[i];
+    return l;
+}
+
+/* Frame after frame, in a new block. */
+static float *frames_of(const struct ref_tensor *t, const float *data, const struct layout *l)
+{
+    float *y = tool_alloc((t->chunk_floats * (size_t) t->n_chunks + 1) * sizeof *y);
+    for (size_t c = 0; c < (size_t) t->n_chunks; c++)
+        for (size_t o = 0; o < l->outer; o++)
+            for (size_t f = 0; f < l->frames; f++)
+                memcpy(y + (((c * l->frames + f) * l->outer) + o) * l->inner,
+                       data + ((c * l->outer + o) * l->frames + f) * l->inner,
+                       l->inner * sizeof *y);
+    return y;
+}
+
+/* The axis of a port that counts time; -1: none does. */
+static int time_axis(const rill_model *m, uint32_t wire)
+{
+    const struct fact *f = &m->graph.g.wires[wire].fact;
+    for (int i = 0; i < f->rank; i++)
+        if (dim_mentions(f->shape[i], m->stream))
+            return i;
+    return -1;
+}
+
+/* One port of a stream: an input and what is left of it, or an output and what came of it. */
+struct track {
+    const struct ref_tensor *t;
+    struct layout l;
+    float *frames;
+    size_t n, at;               /* frames */
+};
+
+static rill_status track_input(struct verify *v, const rill_model *m, const struct runner *r,
+                               unsigned i, struct track *ret)
+{
+    int axis = time_axis(m, m->graph.g.inputs[i]);
+    const struct ref_tensor *t = refcase_find(&v->c, "in", r->ports[i].name);
+    bool fits = t && axis >= 0 && axis < t->rank;
+    *ret = (struct track) { .t = t };
+    if (fits)
+        ret->l = layout_of(t, axis);
+    if (!fits || ret->l.outer * ret->l.inner != r->ports[i].width)
+        return err_set(&v->err, RILL_MALFORMED,
+                       "the case has no frames of %u floats for input '%s', or it has no time axis",
+                       r->ports[i].width, r->ports[i].name);
+    ret->frames = frames_of(t, t->data, &ret->l);
+    ret->n = ret->l.frames * (size_t) t->n_chunks;
+    return RILL_OK;
+}
+
+/* Room for as many frames as the longest input has, and some more. */
+static void tracks_output(struct runner *r, struct track *track)
+{
+    size_t most = 0;
+    for (unsigned i = 0; i < r->n_ports && r->ports[i].is_input; i++)
+        most = track[i].n > most ? track[i].n : most;
+    for (unsigned i = 0; i < r->n_ports; i++)
+        if (!r->ports[i].is_input) {
+            track[i].n = 4 * most + 65536;
+            track[i].frames = tool_alloc(track[i].n * r->ports[i].width * sizeof(float));
+        }
+}
+
+static void ports_pull(struct runner *r, struct track *track)
+{
+    for (unsigned i = 0; i < r->n_ports; i++) {
+        size_t given = 0;
+        if (!r->ports[i].is_input)
+            rill_stream_pull(r->stream, i, track[i].frames + track[i].at * r->ports[i].width,
+                             track[i].n - track[i].at, &given);
+        track[i].at += given;
+    }
+}
+
+static void stream_feed(struct runner *r, struct track *track)
+{
+    rill_status s = RILL_OK;
+    for (bool moved = true; s != RILL_END && moved;) {
+        bool left = false;
+        moved = false;
+        for (unsigned i = 0; i < r->n_ports && r->ports[i].is_input; i++) {
+            size_t taken = 0;
+            if (track[i].at < track[i].n)
+                rill_stream_push(r->stream, i, track[i].frames + track[i].at * r->ports[i].width,
+                                 track[i].n - track[i].at, &taken);
+            track[i].at += taken;
+            left |= track[i].at < track[i].n;
+            moved |= taken > 0;
+        }
+        if (!left)
+            rill_stream_finish(r->stream);
+        while ((s = rill_stream_run(r->stream)) == RILL_OK) {
+            ports_pull(r, track);
+            moved = true;
+        }
+        ports_pull(r, track);
+    }
+}
+
+static void track_compare(struct verify *v, const rill_model *m, const struct runner *r, unsigned i,
+                          const struct track *track)
+{
+    int axis = time_axis(m, m->graph.g.outputs[i - m->graph.g.n_inputs]);
+    for (unsigned k = 0; axis >= 0 && k < v->c.n_tensors; k++) {
+        const struct ref_tensor *t = &v->c.tensors[k];
+        const float *want = strcmp(t->role, "out") ? NULL : wanted_of(t, r->ports[i].name);
+        if (!want || t->rank <= axis)
+            continue;
+        struct layout l = layout_of(t, axis);
+        struct result *res = result_of(v, t);
+        float *frames = frames_of(t, want, &l);
+        size_t n = l.frames * (size_t) t->n_chunks;
+        if (l.outer * l.inner == r->ports[i].width && n == track->at)
+            compare(res, track->frames, frames, n * r->ports[i].width, want == t->data);
+        else
+            *res = (struct result) { .name = t->name, .role = t->role, .max_abs_diff = INFINITY,
+                                     .n_got = track->at, .n_want = n };
+        free(frames);
+    }
+}
+
+static rill_status frames_run(struct verify *v, const rill_model *m, struct runner *r)
+{
+    struct track track[64] = { { 0 } };
+    rill_status s = RILL_OK;
+    for (unsigned i = 0; s == RILL_OK && i < r->n_ports && r->ports[i].is_input; i++)
+        s = track_input(v, m, r, i, &track[i]);
+    if (s == RILL_OK) {
+        tracks_output(r, track);
+        stream_feed(r, track);
+    }
+    for (unsigned i = 0; s == RILL_OK && i < r->n_ports; i++)
+        if (!r->ports[i].is_input)
+            track_compare(v, m, r, i, &track[i]);
+    for (unsigned i = 0; i < r->n_ports; i++)
+        free(track[i].frames);
+    return s;
+}
+
+/* ---- the case's own model ---- */
+
+/* Outputs of the reference that the model, or what a transform left of it, does not have. */
+static void tensors_missing(struct verify *v)
+{
+    for (unsigned k = 0; k < v->c.n_tensors; k++) {
+        const struct ref_tensor *t = &v->c.tensors[k];
+        if (strcmp(t->role, "out") != 0 && strncmp(t->role, "state_out", 9) != 0)
+            continue;
+        struct result *r = result_of(v, t);
+        r->missing = !r->n_compared && r->pass;
+        r->pass &= !r->missing || v->lists.transforms[0];
+    }
+}
+
+static rill_status steps_run(struct verify *v)
 {
     char path[4096];
     rill_model *m = NULL;
     struct runner r = { 0 };
     snprintf(path, sizeof path, "%s%s", v->c.root, v->c.models[0]);
-    rill_status s = step_model_open(&m, path, &v->c.decl, NULL, &v->err);
+    v->c.decl.time = v->given->stream;
+    rill_status s = open_decl_add(&v->c.decl, v->given, &v->err);
+    if (s == RILL_OK)
+        s = step_model_open(&m, path, &v->c.decl, &v->lists.opts, &v->err);
+    if (s == RILL_OK)
+        s = ports_as_f32(m, PORTS_INPUTS | PORTS_RESTS, &v->err);
     if (s == RILL_OK)
         s = runner_open(&r, m, &v->err);
-    for (int64_t chunk = 0; s == RILL_OK && chunk < v->c.n_chunks; chunk++) {
-        s = chunk_push(v, &r, chunk);
-        if (s == RILL_OK && (s = rill_stream_run(r.stream)) != RILL_OK)
-            snprintf(v->err.text, sizeof v->err.text, "chunk %lld did not run", (long long) chunk),
-                v->err.status = s;
-        if (s == RILL_OK)
-            chunk_compare(v, &r, chunk);
-    }
+    if (s == RILL_OK)
+        s = m->stream ? frames_run(v, m, &r) : chunks_run(v, &r);
+    if (s == RILL_OK)
+        tensors_missing(v);
     runner_close(&r);
     rill_model_free(m);
+    step_decl_drop(&v->c.decl);
     return s;
 }
 
@@ -189,7 +394,7 @@ static bool match_see(void *arg, const char *name, const char *path)
     size_t n = strcspn(m->v->c.models[0], "/");
     rill_model_info info;
     if (strncmp(name, m->v->c.models[0], n) ||
-        rill_model_open(&m->model, path, &m->v->err) != RILL_OK)
+        rill_model_open_with(&m->model, path, &m->v->lists.opts, &m->v->err) != RILL_OK)
         return true;
     rill_model_get_info(m->model, &info);
     snprintf(m->folder, sizeof m->folder, "%s", path);
@@ -252,7 +457,7 @@ static void wav_compare(struct verify *v, const struct ref_tensor *want, const f
         r->pass = false;
         return;
     }
-    compare(r, got, want->data, n);
+    compare(r, got, want->data, n, true);
 }
 
 static int port_of_kind(const struct runner *r, rill_port_kind kind)
@@ -268,7 +473,7 @@ static rill_status whole_run(struct verify *v, const char *path, const struct re
                              const struct ref_tensor *want)
 {
     rill_model *m;
-    TRY(rill_model_open(&m, path, &v->err));
+    TRY(rill_model_open_with(&m, path, &v->lists.opts, &v->err));
     struct arena a = { 0 };
     struct tensor x = {
         .type = DTYPE_F32, .rank = 1, .dim = { (int64_t) in->chunk_floats }, .data = in->data
@@ -334,7 +539,7 @@ static rill_status out_all_run(struct verify *v, const struct ref_tensor *want)
         float *y = stream_whole(&r, port < 0 ? r.n_ports - 1 : (unsigned) port, pcm, n_pcm, &n);
         struct result *res = result_of(v, want);
         size_t all = want->chunk_floats * (size_t) want->n_chunks;
-        compare(res, y, want->data, n < all ? n : all);
+        compare(res, y, want->data, n < all ? n : all, true);
         res->pass &= n >= all;
         free(y);
         free(pcm);
@@ -348,10 +553,12 @@ static rill_status out_all_run(struct verify *v, const struct ref_tensor *want)
 
 static bool all_pass(const struct verify *v)
 {
-    bool pass = v->n_results > 0;
-    for (unsigned i = 0; i < v->n_results; i++)
+    bool pass = true, any = false;
+    for (unsigned i = 0; i < v->n_results; i++) {
         pass &= v->results[i].pass;
-    return pass;
+        any |= !v->results[i].missing;
+    }
+    return pass && any;
 }
 
 static void report_text(const struct verify *v)
@@ -359,9 +566,15 @@ static void report_text(const struct verify *v)
     printf("%s: %s\n", v->c.name, all_pass(v) ? "pass" : "FAIL");
     for (unsigned i = 0; i < v->n_results; i++) {
         const struct result *r = &v->results[i];
-        printf("  %-5s %-28s %-12s max |diff| %.3e  tolerance %.1e  %llu values\n",
-               r->pass ? "ok" : "FAIL", r->name, r->role, r->max_abs_diff, r->tolerance,
-               (unsigned long long) r->n_compared);
+        const char *sign = !r->pass ? "FAIL" : r->missing ? "-" : "ok";
+        printf("  %-5s %-28s %-12s ", sign, r->name, r->role);
+        if (r->missing)
+            printf("the model has no such output\n");
+        else if (r->n_got != r->n_want)
+            printf("the stream gives %zu frames, the reference has %zu\n", r->n_got, r->n_want);
+        else
+            printf("max |diff| %.3e  tolerance %.1e  %llu values\n", r->max_abs_diff,
+                   r->tolerance, (unsigned long long) r->n_compared);
     }
     if (v->skipped)
         printf("  skipped %s\n", v->skipped);
@@ -372,13 +585,12 @@ static void report_json(const struct verify *v)
     json_t *list = json_array();
     for (unsigned i = 0; i < v->n_results; i++) {
         const struct result *r = &v->results[i];
+        json_t *most = isfinite(r->max_abs_diff) ? json_real(r->max_abs_diff) : json_null();
         json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:o, s:f, s:I, s:b}", "name", r->name, "role",
-                                        r->role, "max_abs_diff",
-                                        isfinite(r->max_abs_diff) ? json_real(r->max_abs_diff)
-                                                                  : json_null(),
-                                        "tolerance", r->tolerance, "values",
-                                        (json_int_t) r->n_compared, "pass", r->pass));
+                              json_pack("{s:s, s:s, s:o, s:f, s:I, s:b, s:b}", "name", r->name,
+                                        "role", r->role, "max_abs_diff", most, "tolerance",
+                                        r->tolerance, "values", (json_int_t) r->n_compared, "pass",
+                                        r->pass, "missing", r->missing));
     }
     json_t *j =
         json_pack("{s:s, s:b, s:o}", "case", v->c.name, "pass", all_pass(v), "tensors", list);
@@ -393,9 +605,14 @@ static rill_status case_run(struct verify *v)
 {
     const struct ref_tensor *wav = refcase_find(&v->c, "in", "wav"),
                             *out = refcase_find(&v->c, "out", "wav");
+    const struct open_opts *o = v->given;
+    if (wav && out && (o->shapes.n || o->consts.n || o->states.n))
+        return err_set(&v->err, RILL_INVALID,
+                       "the case runs through a model of the library: no --shape, --const or "
+                       "--state fits it");
     if (wav && out)
         return wav_run(v, wav, out);
-    TRY(chunks_run(v));
+    TRY(steps_run(v));
     const struct ref_tensor *all = refcase_find(&v->c, "out_all", NULL);
     return all ? out_all_run(v, all) : RILL_OK;
 }
@@ -406,11 +623,13 @@ static int run(const struct command *cmd, int argc, char **argv)
     const char *audio = NULL;
     struct verify *v = tool_alloc(sizeof *v);
     v->tolerance = -1;
+    struct open_opts oo = { 0 };
     const struct opt table[] = {
+        OPEN_OPTS(oo),
         { "audio-dir", 0, OPT_TEXT, &audio, "DIR",
           "where recordings are (default: audio beside the models' folder)" },
         { "json", 0, OPT_FLAG, &json, NULL, "print {case, pass, tensors}" },
-        { "tolerance", 't', OPT_REAL, REAL_FROM_TO(&v->tolerance, 0, 1e6), "X",
+        { "tolerance", 0, OPT_REAL, REAL_FROM_TO(&v->tolerance, 0, 1e6), "X",
           "largest |difference| for every tensor" },
         { 0 },
     };
@@ -419,7 +638,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         return free(v), -n;
     double tolerance = v->tolerance;
     for (int i = 0; i < n; i++) {
-        *v = (struct verify) { .cmd = cmd, .tolerance = tolerance };
+        *v = (struct verify) { .cmd = cmd, .tolerance = tolerance, .given = &oo };
+        open_lists_fill(&v->lists, &oo);
         rill_status s = refcase_read(&v->c, argv[i], &v->err);
         if (s == RILL_OK) {
             v->audio_dir = NULL;
@@ -448,8 +668,13 @@ const struct command cmd_verify = {
     .details =
         "CASE.json names the model (relative to two folders up), its states and constant inputs, "
         "and raw\n"
-        "little-endian f32 tensors with their roles. Cases of whole recordings run through the "
-        "library\n"
-        "pipeline of that family. Exit code 1 when a tensor is further off than its tolerance.",
+        "little-endian tensors with their roles and types (dtype; float32 where none is told). "
+        "Each run takes\n"
+        "every input whole; where a symbol counts time (--stream S, or an S in --shape), the "
+        "stored inputs are\n"
+        "frames of one stream. What a transform takes away is not compared. Cases of whole "
+        "recordings run through\n"
+        "the library pipeline of that family. Exit code 1 when a tensor is further off than its "
+        "tolerance.",
     .run = run,
 };

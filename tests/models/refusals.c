@@ -258,7 +258,7 @@ static const struct row {
     { "the first frame", "x f 1,S,4",
       "Relu x = frames; Gather frames I:0 = y axis=1;",
       "y",
-      { "node 'y' (Gather)", "fixed number of frames (1, the first is 0) of axis 1, the time axis" },
+      { "node 'y' (Gather)", "fixed number of frames (1, the first is 0) of axis 1" },
       "select_outputs('frames')" },
     /* backwards */
     { "both directions", "x f S,1,4",
