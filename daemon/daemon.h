@@ -165,7 +165,7 @@ struct daemon {
     struct http_listener http[HTTP_LISTENERS];
     unsigned n_http;
     size_t http_answer_bytes;       /* of answers that are not sent yet */
-    struct { char *s; size_t n; } http_figures[2];  /* of this tick, old and OpenMetrics; NULL: none */
+    struct { char *s; size_t n; } http_figures[2];      /* of this tick, by `open` */
     uint64_t http_evicted;          /* connections that gave way */
     struct conn *conns;
     struct session *sessions;
