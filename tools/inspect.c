@@ -21,12 +21,20 @@ struct inspect {
     rill_error why;
 };
 
+/* Frames a second; null where the model does not say. */
+static json_t *rate_json(const rill_port *p)
+{
+    if (!p->rate_num)
+        return json_null();
+    return p->rate_num % p->rate_den ? json_real((double) p->rate_num / p->rate_den)
+                                     : json_integer(p->rate_num / p->rate_den);
+}
+
 static json_t *port_json(const rill_port *p)
 {
     static const char *const kinds[] = { "tensor", "audio", "vad", "keyword", "ctc", "transducer" };
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:f, s:i, s:f, s:i}", "name", p->name, "kind",
-                     kinds[p->kind], "rate", p->rate_den ? (int) (p->rate_num / p->rate_den) : 0,
-                     "width", p->width, "pulse_frames", p->pulse_frames, "delay_frames",
+    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:f, s:i, s:f, s:i}", "name", p->name, "kind",
+                     kinds[p->kind], "rate", rate_json(p), "width", p->width, "pulse_frames", p->pulse_frames, "delay_frames",
                      p->delay_frames, "hop_samples", (double) p->hop_num / p->hop_den,
                      "latency_samples", p->latency_samples, "offset_samples",
                      (double) p->offset_num / p->offset_den, "is_input", p->is_input);

@@ -309,6 +309,12 @@ expect 1 "^pulse: 100 Scans, 100 drifting" "$rill" inspect --check --pulse 4 --n
 expect 1 "slot 2 (capture): outside f32\[4,4\], in the body f32\[S,4\]" \
     "$rill" inspect --check --pulse 4 --no-body-substitution "$dir/bands.nnef"
 expect 0 "^pulse: 1 Scans, 0 drifting" "$rill" inspect --check wiener
+expect 0 '"rate": null' "$rill" inspect --json "$(dirname "$0")/../models/zoo/tdnn_lstm/model.onnx"
+expect 0 '"rate": 16000,' "$rill" inspect --json wiener
+mkdir -p "$dir/slow"
+printf 'version 1.0;\ngraph g(pcm) -> (out)\n{\n    pcm = external<scalar>(shape = [S]);\n    frames = rill_frame(pcm, size = 512, hop = 512);\n    out = mean_reduce(frames * frames, axes = [1]);\n}\n' >"$dir/slow/graph.nnef"
+printf '[model]\ntask = vad\nsample_rate = 16000\n[input.pcm]\nkind = audio\n[output.out]\nkind = vad\n' >"$dir/slow/model.conf"
+expect 0 '"rate": 31.25,' "$rill" inspect --json "$dir/slow"
 if "$rill" inspect --help | grep -q substitution; then fail "the help shows a hidden option"; else pass; fi
 
 # ---- the daemon
