@@ -3,6 +3,7 @@
 #include "engine/base/err.h"
 #include "tools/tool.h"
 
+#include <math.h>
 #include <speex/speex_resampler.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,10 +107,10 @@ static rill_status samples_read(SNDFILE *f, const SF_INFO *info, float **ret, si
         return err_set(err, RILL_NOMEM, "out of memory");
     n = (size_t) sf_readf_float(f, all, (sf_count_t) n);
     for (size_t i = 0; i < n; i++) {
-        float sum = 0;
+        double sum = 0;             /* as the daemon mixes */
         for (size_t c = 0; c < channels; c++)
-            sum += all[i * channels + c];
-        all[i] = sum / (float) channels;
+            sum += isfinite(all[i * channels + c]) ? (double) all[i * channels + c] : 0;
+        all[i] = (float) (sum / (double) channels);
     }
     *ret = all;
     *ret_n = n;

@@ -17,8 +17,8 @@ rill_status audio_create(SNDFILE **ret, const char *path, int rate_hz, int chann
 /* Rounds as rill_samples_round does; false: not all were written. */
 bool audio_write(SNDFILE *f, const float *x, size_t n_frames, int channels);
 
-/* All of a file as mono f32 at its own rate, which must be rate_hz (0: any from 8000 to 192000).
- * *ret is malloc'd. */
+/* All of a file as mono f32 at its own rate, which must be rate_hz (0: any from 8000 to 192000):
+ * the mean of the channels, where 0 stands for what is not finite. *ret is malloc'd. */
 rill_status audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n,
                        int *ret_rate_hz, rill_error *reterr);
 /* n samples at `from` Hz as the exact number of samples at `to` Hz, without the resampler's own

@@ -34,10 +34,11 @@ static json_t *port_json(const rill_port *p)
 {
     static const char *const kinds[] = { "tensor", "audio", "vad", "keyword", "ctc", "transducer" };
     return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:f, s:i, s:f, s:i}", "name", p->name, "kind",
-                     kinds[p->kind], "rate", rate_json(p), "width", p->width, "pulse_frames", p->pulse_frames, "delay_frames",
-                     p->delay_frames, "hop_samples", (double) p->hop_num / p->hop_den,
-                     "latency_samples", p->latency_samples, "offset_samples",
-                     (double) p->offset_num / p->offset_den, "is_input", p->is_input);
+                     kinds[p->kind], "rate", rate_json(p), "width", p->width, "pulse_frames",
+                     p->pulse_frames, "delay_frames", p->delay_frames, "hop_samples",
+                     (double) p->hop_num / p->hop_den, "latency_samples", p->latency_samples,
+                     "offset_samples", (double) p->offset_num / p->offset_den, "is_input",
+                     p->is_input);
 }
 
 static json_t *wires_json(const struct graph *g, const uint32_t *wires, uint32_t n)
@@ -100,7 +101,8 @@ static void port_print(const rill_port *p)
         printf(", %g frames/s", (double) p->rate_num / p->rate_den);
     if (p->rate_num && !p->is_input)
         printf(", latency %u samples (%.1f ms), offset %g samples", p->latency_samples,
-               1e3 * p->latency_samples * p->rate_den * p->hop_den / ((double) p->rate_num * p->hop_num),
+               1e3 * p->latency_samples * p->rate_den * p->hop_den
+                   / ((double) p->rate_num * p->hop_num),
                (double) p->offset_num / p->offset_den);
     putchar('\n');
 }

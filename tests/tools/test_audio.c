@@ -76,8 +76,38 @@ static void test_file(const char *suffix, int channels)
     free(y);
 }
 
+/* Channels become one as the daemon does it: the mean of numbers, and 0 for what is none. */
+static void test_mix(void)
+{
+    static const float x[][3] = { { 0.1f, 0.2f, 0.30000001f },     { 1e-9f, 1, -1 },
+                                  { NAN, 0.5f, 0.25f },            { 3e38f, 3e38f, 3e38f },
+                                  { INFINITY, -INFINITY, 0.75f },
+                                  { 0x1.000002p0f, 0x1p-24f, 0x1p-24f } };
+    enum { FRAMES = sizeof x / sizeof *x };
+    char path[] = "/tmp/rill-audio-mix-XXXXXX";
+    SF_INFO info = { .samplerate = 16000, .channels = 3,
+                     .format = SF_FORMAT_WAV | SF_FORMAT_FLOAT };
+    rill_error err = { RILL_OK, "" };
+    float *y = NULL;
+    size_t n = 0;
+    int rate, fd = mkstemp(path);
+    SNDFILE *f = sf_open_fd(fd, SFM_WRITE, &info, 1);
+    CHECK(f && sf_writef_float(f, x[0], FRAMES) == FRAMES && sf_close(f) == 0, "%s", path);
+    CHECK(audio_read(path, 0, &y, &n, &rate, &err) == RILL_OK && n == FRAMES, "%s", err.text);
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (int c = 0; c < 3; c++)
+            sum += isfinite(x[i][c]) ? (double) x[i][c] : 0;
+        CHECK(y[i] == (float) (sum / 3), "frame %zu: %a, not %a", i, (double) y[i],
+              (double) (float) (sum / 3));
+    }
+    unlink(path);
+    free(y);
+}
+
 int main(void)
 {
+    test_mix();
     test_round();
     for (int channels = 1; channels <= 8; channels++) {
         test_file(".wav", channels);
