@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/port.h"
+#include "pulse/refusal.h"
 
 static const char **names_of(struct arena *a, const struct graph *g, const uint32_t *wires,
                              uint32_t n)
@@ -94,7 +95,13 @@ static rill_status port_make(rill_plan *p, uint32_t i, const struct input_clock 
         .hop_den = 1,
         .offset_den = 1,
     };
-    TRY(port_shape(q, pp, sf, err));
+    rill_status shaped = port_shape(q, pp, sf, err);
+    if (shaped != RILL_OK) {
+        const struct graph *g = &p->model->typed.g;
+        if (!p->model->compiled)
+            refusal_of_port(err, g, p->model->stream, in ? g->inputs[k] : g->outputs[k], in);
+        return shaped;
+    }
     q->info.width = (uint32_t) (q->outer * q->inner_floats);
     q->info.pulse_frames = (uint32_t) q->pulse;
     if (sf->axis < 0)

@@ -177,18 +177,24 @@ static uint32_t frames_before(const struct pulser *p, const struct tgraph *t, ui
     return 0;
 }
 
-static void select_put(const struct pulser *p, const uint32_t *wires, uint32_t n)
+/* Added whole or not at all. */
+static void words_add(rill_error *err, const char *text, size_t n)
 {
-    char text[sizeof p->err->text];
+    size_t end = strlen(err->text);
+    if (end + n < sizeof err->text)
+        memcpy(err->text + end, text, n + 1);
+}
+
+static void select_put(rill_error *err, const struct graph *g, const uint32_t *wires, uint32_t n)
+{
+    char text[sizeof err->text];
     size_t at = (size_t) snprintf(text, sizeof text, "; --transform \"select_outputs(");
     for (uint32_t i = 0; i < n && at < sizeof text; i++)
         at += (size_t) snprintf(text + at, sizeof text - at, "%s'%s'", i ? ", " : "",
-                                p->src->wires[wires[i]].name);
+                                g->wires[wires[i]].name);
     if (at < sizeof text)
         at += (size_t) snprintf(text + at, sizeof text - at, ")\" streams");
-    size_t end = strlen(p->err->text);
-    if (at < sizeof text && end + at < sizeof text)
-        memcpy(p->err->text + end, text, at + 1);
+    words_add(err, text, at);
 }
 
 void refusal_explain(const struct pulser *p, const struct tgraph *t)
@@ -201,5 +207,40 @@ void refusal_explain(const struct pulser *p, const struct tgraph *t)
     n = outputs_that_stream(p, t, wires);
     n = n || !p->stopped ? n : frames_before(p, t, wires);
     if (n)
-        select_put(p, wires, n);
+        select_put(p->err, p->src, wires, n);
+}
+
+/* ---- ports ---- */
+
+static void length_put(rill_error *err, const struct graph *g, const struct dim *symbol,
+                       uint32_t port_wire)
+{
+    char text[300];
+    const struct fact *f = &g->wires[port_wire].fact;
+    bool one = f->rank == 0 || (f->rank == 1 && dim_is(f->shape[0], 1));
+    for (uint32_t i = 0; one && dtype_is_int(f->type) && i < g->n_inputs; i++) {
+        const struct wire *x = &g->wires[g->inputs[i]];
+        for (int a = 0; a < x->fact.rank; a++)
+            if (dim_mentions(x->fact.shape[a], symbol)) {
+                int n = snprintf(text, sizeof text,
+                                 "; where it is the length of '%.60s', --transform \"patch(body: "
+                                 "'`%.60s` = shape_of(`%.60s`)[%d];')\" says so",
+                                 x->name, g->wires[port_wire].name, x->name, a);
+                words_add(err, text, (size_t) n);
+                return;
+            }
+    }
+}
+
+void refusal_of_port(rill_error *err, const struct graph *g, const struct dim *symbol,
+                     uint32_t port_wire, bool is_input)
+{
+    uint32_t wires[TRIED_MAX], n = 0;
+    if (err && symbol && is_input)
+        length_put(err, g, symbol, port_wire);
+    for (uint32_t i = 0; !is_input && i < g->n_outputs && n < TRIED_MAX; i++)
+        if (g->wires[g->outputs[i]].fact.type == DTYPE_F32)
+            wires[n++] = g->outputs[i];
+    if (err && n && n < TRIED_MAX)
+        select_put(err, g, wires, n);
 }

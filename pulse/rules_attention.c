@@ -11,6 +11,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define CHUNK_MAX   512
@@ -116,9 +117,9 @@ static const struct node *only_reader(const struct pulser *p, uint32_t w)
 }
 
 /* All masks that lie over scores w before anything else is done with them: what one of them hides
- * is hidden. */
-static void masks_find(const struct pulser *p, uint32_t w, int axis_i, int axis_j,
-                       struct masks *ret)
+ * is hidden. Gives the node behind them; NULL: several read the scores, or none does. */
+static const struct node *masks_find(const struct pulser *p, uint32_t w, int axis_i, int axis_j,
+                                     struct masks *ret)
 {
     const struct node *n;
     ret->n = 0;
@@ -128,9 +129,10 @@ static void masks_find(const struct pulser *p, uint32_t w, int axis_i, int axis_
         if (mask_of(p, n, w, m))
             ret->n++;
         else if (!passes_scores(p, n, w))
-            return;
+            break;
         w = n->out[0];
     }
+    return n;
 }
 
 /* row: of each mask, that of one query. */
@@ -211,6 +213,21 @@ static rill_status scores_refuse(const struct pulser *p, const struct node *n, c
                    why);
 }
 
+/* behind: what the scores go through first. */
+static rill_status unmasked_refuse(const struct pulser *p, const struct node *n,
+                                   const struct node *behind)
+{
+    char found[120] = "", why[280];
+    if (behind)
+        snprintf(found, sizeof found, "; node '%.60s' (%s) is none", behind->name,
+                 behind->op->name);
+    snprintf(why, sizeof why,
+             "a mask that is a function of positions, laid over the product before its softmax, "
+             "would limit it to a window%s",
+             found);
+    return scores_refuse(p, n, why);
+}
+
 /* Queries wait until the keys behind their chunk are there, and for the start of a chunk. */
 static rill_status scores_align(struct pulser *p, const struct node *n, const struct band *b,
                                 struct flow *q, struct flow *k)
@@ -235,13 +252,10 @@ static rill_status rule_scores(struct pulser *p, const struct node *n)
     if (!matmul_axes(p, n, &query, &key) || q.sf.pulse != k.sf.pulse)
         return scores_refuse(
             p, n, "only queries times transposed keys of one rate can be limited to a window");
-    if (p->positions)
-        masks_find(p, n->out[0], query, key, &m);
+    const struct node *behind =
+        p->positions ? masks_find(p, n->out[0], query, key, &m) : only_reader(p, n->out[0]);
     if (m.n == 0)
-        return scores_refuse(
-            p, n,
-            "a mask that is a function of positions, laid over the product before its softmax, "
-            "would limit it to a window");
+        return unmasked_refuse(p, n, behind);
     if (!band_measure(p->positions, &m, &b))
         return scores_refuse(
             p, n,

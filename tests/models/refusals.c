@@ -260,6 +260,23 @@ static const struct row {
       "y",
       { "node 'y' (Gather)", "fixed number of frames (1, the first is 0) of axis 1" },
       "select_outputs('frames')" },
+    /* ports */
+    { "a length as an input", "x f 1,4,S; len l 1",
+      "Shape x = sizes; Gather sizes I:2 = total; Range I:0 total I:1 = at; Less at len = keep; "
+      "Cast keep = gate to=1; Mul x gate = y;",
+      "y",
+      { "port 'len' is i64; streams carry f32; where it is the length of 'x'" },
+      "patch(body: '`len` = shape_of(`x`)[2];')" },
+    { "the best class of each frame beside the scores", "x f 1,S,4",
+      "Relu x = y; ArgMax y = best axis=2; Tanh y = z;",
+      "best y z",
+      { "port 'best' is i64; streams carry f32" },
+      "select_outputs('y', 'z')" },
+    { "only the best class of each frame", "x f 1,S,4",
+      "Relu x = r; ArgMax r = y axis=2;",
+      "y",
+      { "port 'y' is i64; streams carry f32" },
+      NULL },
     /* backwards */
     { "both directions", "x f S,1,4",
       "LSTM x f:2,12,4 f:2,12,3 = y hidden_size=3 direction=bidirectional;",
@@ -295,7 +312,20 @@ static const struct row {
       "MatMul q kt = scores; Softmax scores = att axis=-1; MatMul att x = y;",
       "y",
       { "node 'scores' (MatMul)", "every frame of input 0 with every frame of input 1",
-        "a mask that is a function of positions" },
+        "a mask that is a function of positions", "node 'att' (Softmax) is none" },
+      NULL },
+    { "attention under a bias", "x f 1,S,4; bias f 1,S,S",
+      "Transpose x = kt perm=0,2,1,; MatMul x kt = scores; Mul scores F:2 = scaled; "
+      "Add scaled bias = biased; Softmax biased = att axis=-1; MatMul att x = y;",
+      "y",
+      { "input 'bias' has the time symbol on two axes" },
+      NULL },
+    { "attention under a bias of its frames", "x f 1,S,4",
+      "Transpose x = kt perm=0,2,1,; MatMul x kt = scores; Mul scores F:2 = scaled; "
+      "ReduceMax kt = bias axes=1,; Add scaled bias = biased; Softmax biased = att axis=-1; "
+      "MatMul att x = y;",
+      "y",
+      { "node 'scores' (MatMul)", "every frame of input 0", "node 'biased' (Add) is none" },
       NULL },
     { "attention by Einsum", "x f 1,S,4",
       "Einsum x x = scores equation=bqd,bkd->bqk; Softmax scores = att axis=-1; "
