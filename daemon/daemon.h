@@ -164,6 +164,7 @@ struct daemon {
     int spare_fd;                   /* to turn clients away where there is no other; -1 = none */
     struct http_listener http[HTTP_LISTENERS];
     unsigned n_http;
+    struct owner *http_owner;       /* of all that HTTP takes */
     size_t http_answer_bytes;       /* of answers that are not sent yet */
     struct { char *s; size_t n; } http_figures[2];      /* of this tick, by `open` */
     uint64_t http_evicted;          /* connections that gave way */

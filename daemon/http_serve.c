@@ -17,6 +17,7 @@
 #define ACCEPTS_A_TURN 16               /* audio goes on between */
 #define BACKLOG 1024                    /* those who come together wait here, not outside */
 #define ANSWERS_BYTES 4194304           /* that wait to be read, of all connections */
+#define ANSWERS_BYTES_MIN 65536         /* that may wait however short memory is */
 #define REQUEST_US 2000000              /* for the whole request */
 #define ANSWER_US 5000000               /* for the client to read the answer */
 #define LINGER_US 1000000               /* until it closes, then we do */
@@ -65,12 +66,17 @@ static void conn_first(struct http_conn *c)
 
 static void on_closed(uv_handle_t *h)
 {
-    free((struct http_conn *) (void *) h);
+    struct http_conn *c = (struct http_conn *) (void *) h;
+    struct daemon *d = c->listener->daemon;
+    memory_give(&d->memory, d->http_owner, MEMORY_HTTP, sizeof *c);
+    free(c);
 }
 
 static void answer_free(struct http_conn *c)
 {
-    c->listener->daemon->http_answer_bytes -= c->n_out;
+    struct daemon *d = c->listener->daemon;
+    memory_give(&d->memory, d->http_owner, MEMORY_HTTP, c->n_out);
+    d->http_answer_bytes -= c->n_out;
     free(c->out);
     c->out = NULL;
     c->n_out = c->sent = 0;
@@ -148,12 +154,18 @@ static char *page_make(struct daemon *d, const struct http_decision *x, int *sta
     return strdup(text);
 }
 
+static bool answers_are_many(const struct daemon *d)
+{
+    bool is_short = memory_room(&d->memory, d->http_owner) == 0;
+    return d->http_answer_bytes > (is_short ? ANSWERS_BYTES_MIN : ANSWERS_BYTES);
+}
+
 /* Answers that wait longest go, so that those who ask and do not read hold a bounded amount. */
 static void answers_bound(struct http_listener *l, const struct http_conn *keep)
 {
     for (struct http_conn *c = l->conns, *next; c; c = next) {
         next = c->next;
-        if (l->daemon->http_answer_bytes <= ANSWERS_BYTES)
+        if (!answers_are_many(l->daemon))
             return;
         if (c != keep && c->out)
             conn_evict(c);
@@ -176,6 +188,7 @@ static bool answer_fill(struct http_conn *c, const struct http_decision *x)
         memcpy(c->out + n, body, n_body);
         c->n_out = n + n_body;
         d->http_answer_bytes += c->n_out;
+        memory_take(&d->memory, d->http_owner, MEMORY_HTTP, c->n_out);
     }
     free(body);
     return c->out;
@@ -263,6 +276,7 @@ static void conn_make(struct http_listener *l, int fd)
         close(fd);
         return;
     }
+    memory_take(&l->daemon->memory, l->daemon->http_owner, MEMORY_HTTP, sizeof *c);
     if (l->n_conns == PLACES)
         conn_evict(l->conns);
     c->listener = l;

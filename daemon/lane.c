@@ -75,12 +75,12 @@ static bool stream_make(struct lane *l)
     return l->to_model && l->from_model;
 }
 
-/* Of all but the resamplers, which are small. */
 static size_t bytes_count(const struct lane *l)
 {
     const struct ring *rings[] = { &l->in, &l->marks, &l->arrivals, &l->out, &l->recs };
     size_t n = sizeof *l + heard_bytes(&l->heard) + relief_bytes(l) +
         rill_plan_stream_size(l->model->plan) +
+        resample_bytes(l->to_model) + resample_bytes(l->from_model) +
         (l->chunk_cap + l->feed_cap + l->pulled_cap + l->resampled_cap) * sizeof(float);
     for (size_t i = 0; i < sizeof rings / sizeof *rings; i++)
         n += ring_bytes(rings[i]);

@@ -256,6 +256,11 @@ static bool daemon_start(struct daemon *d)
     d->memory.shorten = topics_shorten;
     d->memory.arg = d;
     memory_conf(d);
+    d->http_owner = memory_owner(&d->memory, (struct principal) { PRINCIPAL_HTTP, 0 });
+    if (!d->http_owner) {
+        log_line(&d->log, LOG_ERROR, "out of memory");
+        return false;
+    }
     registry_init(&d->registry, &d->loop, &d->conf);
     d->registry.log = &d->log;
     d->registry.memory = &d->memory;

@@ -44,6 +44,35 @@ void resample_reset(struct resample *r)
     speex_resampler_skip_zeros(r->state);
 }
 
+/* As the library has it at this quality: a filter of FILTER taps, longer by as much as the rate
+ * falls, in a table of its phases, or of OVERSAMPLE steps if that is smaller; and what it has not
+ * used yet. */
+#define FILTER 128
+#define OVERSAMPLE 16
+#define UNUSED_FRAMES 160
+#define STATE_BYTES 256
+
+static uint32_t gcd(uint32_t a, uint32_t b)
+{
+    return b ? gcd(b, a % b) : a;
+}
+
+size_t resample_bytes(const struct resample *r)
+{
+    uint32_t d = gcd(r->from_rate, r->to_rate), from = r->from_rate / d, to = r->to_rate / d;
+    size_t taps = FILTER, over = OVERSAMPLE;
+    if (!r->state)
+        return sizeof *r;
+    if (from > to) {
+        taps = ((size_t) ((uint64_t) taps * from / to) + 7) & ~(size_t) 7;
+        for (uint64_t k = 2; k <= 16; k *= 2)
+            over >>= k * to < from;
+        over = over ? over : 1;
+    }
+    size_t steps = to <= over ? taps * to : taps * over + 8;
+    return sizeof *r + STATE_BYTES + (steps + taps - 1 + UNUSED_FRAMES) * sizeof(float);
+}
+
 size_t resample_most(const struct resample *r, size_t n_in)
 {
     return (size_t) ((uint64_t) n_in * r->to_rate / r->from_rate) + 2;

@@ -5,10 +5,12 @@
 #include "tests/daemon/model_rig.h"
 #include "tests/daemon/openmetrics.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -573,6 +575,54 @@ static void test_loads(void)
     rig_finish(&r);
 }
 
+/* ---- HTTP ---- */
+
+static int path_ask(const char path[108])
+{
+    static const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), small = 4096;
+    memcpy(a.sun_path, path, sizeof a.sun_path);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    if (connect(fd, (struct sockaddr *) &a, sizeof a) < 0 ||
+        send(fd, request, sizeof request - 1, MSG_NOSIGNAL) < 0)
+        give_up("%s: %s", path, strerror(errno));
+    return fd;
+}
+
+/* Pages that nobody reads: counted, bounded where memory is short, and gone in the end. */
+static void test_http(void)
+{
+    struct rig r;
+    char more[300], path[108] = "", err[512];
+    int fds[300];
+    rig_dir(&r);
+    snprintf(path, sizeof path, "%s/h", r.dir);
+    snprintf(more, sizeof more,
+             "preload = wiener\n[limits]\nmemory_max = 6M\n[http]\nlisten = %s\n", path);
+    rig_conf(&r, more);
+    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
+    CHECK(rig_spawn(&r, argv) && rig_wait_ready(&r));
+    ctl = client(r.ctl);
+    double most = 0;
+    for (int i = 0; i < 300; i++) {
+        fds[i] = path_ask(path);
+        if (i % 30 == 29) {
+            bounds_check(&r, 6 * MB);
+            most = figure("http") > most ? figure("http") : most;
+        }
+    }
+    CHECK(most > 65536 && most < 3 * MB, "%.0f bytes at most", most);
+    CHECK(!RESIDENT_TELLS || volume_of(&r, "wiener", err) == 1, "a stream beside them: %s", err);
+    for (int i = 0; i < 300; i++)
+        close(fds[i]);
+    for (uint64_t end = now_ms() + 10000; now_ms() < end; usleep(20000))
+        if ((figures_get(), figure("http")) <= 0)
+            break;
+    CHECK(figure("http") == 0, "%.0f bytes for nobody", figure("http"));
+    rig_finish(&r);
+}
+
 /* ---- limits that are small, and that change ---- */
 
 static void test_change(void)
@@ -616,6 +666,7 @@ int main(void)
     test_unread();
     test_models();
     test_loads();
+    test_http();
     test_change();
     return check_end();
 }
