@@ -344,6 +344,9 @@ uint64_t samples_us(uint64_t n, uint32_t rate);
 char *metrics_text(struct daemon *d, bool open, size_t *ret_bytes);
 void metrics_reply(struct conn *c, uint32_t req);
 
+/* --- memory_reply.c --- */
+void memory_reply(struct conn *c, uint32_t req);
+
 /* --- profile.c --- */
 void worst_reply(struct conn *c, uint32_t req, const char *model, bool profile);
 

@@ -17,6 +17,7 @@ enum proto_minor {
     MINOR_FIGURES, /* histograms, gaps, errors by code and memory in Stats, the worst pulses, top */
     MINOR_MEMORY, /* memory of connections, streams and histories */
     MINOR_PAGES, /* Info, Stats and CtlStatus in pages, subscriptions among the sessions */
+    MINOR_ACCOUNTS, /* memory by user and by what it is for */
     MINOR_END
 };
 #define PROTO_MINOR (MINOR_END - 1)
@@ -260,6 +261,11 @@ static void on_ctl_worst(struct conn *c, const Rill__ClientFrame *f)
     worst_reply(c, f->req, f->ctl_worst->model, f->ctl_worst->profile);
 }
 
+static void on_ctl_memory(struct conn *c, const Rill__ClientFrame *f)
+{
+    memory_reply(c, f->req);
+}
+
 static void on_ctl_metrics(struct conn *c, const Rill__ClientFrame *f)
 {
     metrics_reply(c, f->req);
@@ -461,6 +467,7 @@ static const struct verb verbs[] = {
     [M(CTL_KICK)] = { .control = true, .run = on_ctl_kick },
     [M(CTL_SWAP)] = { .control = true, .run = on_ctl_swap },
     [M(CTL_WORST)] = { .control = true, .run = on_ctl_worst },
+    [M(CTL_MEMORY)] = { .control = true, .run = on_ctl_memory },
     [M(CTL_TOP)] = { .control = true, .run = on_ctl_top },
 };
 #undef M

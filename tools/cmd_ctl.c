@@ -120,6 +120,7 @@ static const struct verb {
     { "kick", "CONN", kick_run },
     { "load", "MODEL", load_run },
     { "log-level", "LEVEL", level_run },
+    { "memory", NULL, ctl_memory },
     { "metrics", NULL, ctl_metrics },
     { "models", NULL, models_run },
     { "ping", NULL, ping_run },
@@ -203,6 +204,7 @@ const struct command cmd_ctl = {
         "  kick CONN        close a connection\n"
         "  load MODEL       load a model now\n"
         "  log-level LEVEL  error, warning, info or debug\n"
+        "  memory           what is held and for whom, and how much there may be\n"
         "  metrics          every figure as OpenMetrics text\n"
         "  models           models the daemon knows\n"
         "  ping             round trip to the daemon\n"

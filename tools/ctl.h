@@ -20,6 +20,7 @@ struct ctl {
 
 /* ctl_figures.c */
 int ctl_health(struct ctl *x);
+int ctl_memory(struct ctl *x);
 int ctl_metrics(struct ctl *x);
 int ctl_sessions(struct ctl *x);
 int ctl_stats(struct ctl *x);

@@ -283,6 +283,42 @@ int ctl_metrics(struct ctl *x)
     return 0;
 }
 
+/* ---- memory ---- */
+
+static void sum_see(void *arg, const struct rill_client_memory_sum *s)
+{
+    struct ctl *x = arg;
+    const char *who = s->who ? s->who : "all";
+    if (x->json) {
+        json_t *of = json_object_get(json_object_get(x->json, "owners"), who);
+        if (!of)
+            json_object_set_new(json_object_get(x->json, "owners"), who, of = json_object());
+        json_object_set_new(of, s->of, json_integer((json_int_t) s->bytes));
+        return;
+    }
+    printf("  %-16s %-12s %10.1f MB\n", who, s->of, (double) s->bytes * 1e-6);
+}
+
+int ctl_memory(struct ctl *x)
+{
+    struct rill_client_memory m;
+    if (x->json)
+        json_object_set_new(x->json, "owners", json_object());
+    if (rill_client_ctl_memory(x->c, &m, sum_see, x))
+        return -1;
+    if (x->json)
+        return json_object_update_new(
+            x->json, json_pack("{s:I, s:I, s:I, s:I, s:I}", "max_bytes", (json_int_t) m.max_bytes,
+                               "used_bytes", (json_int_t) m.used_bytes, "rest_bytes",
+                               (json_int_t) m.rest_bytes, "refused", (json_int_t) m.refused,
+                               "shortened_bytes", (json_int_t) m.shortened_bytes));
+    printf("%.1f MB of %.1f, and %.1f that are not counted; %llu asks refused, histories %.1f MB "
+           "shorter\n",
+           (double) m.used_bytes * 1e-6, (double) m.max_bytes * 1e-6, (double) m.rest_bytes * 1e-6,
+           (unsigned long long) m.refused, (double) m.shortened_bytes * 1e-6);
+    return 0;
+}
+
 /* ---- the worst ---- */
 
 static void pulse_see(void *arg, const struct rill_client_worst *w)

@@ -234,3 +234,29 @@ int rill_client_ctl_worst(struct rill_client *c, const char *model, bool profile
     client_frame_free(r);
     return 0;
 }
+
+static void sums_tell(const char *who, Rill__MemorySum *const *list, size_t n,
+                      void (*each)(void *arg, const struct rill_client_memory_sum *s), void *arg)
+{
+    for (size_t i = 0; each && i < n; i++)
+        each(arg, &(struct rill_client_memory_sum) { who, list[i]->of, list[i]->bytes });
+}
+
+int rill_client_ctl_memory(struct rill_client *c, struct rill_client_memory *ret,
+                           void (*each)(void *arg, const struct rill_client_memory_sum *s),
+                           void *arg)
+{
+    Rill__CtlMemory m = RILL__CTL_MEMORY__INIT;
+    FRAME(CTL_MEMORY, ctl_memory, m);
+    Rill__ServerFrame *r = client_request(c, &f, RILL__SERVER_FRAME__M_CTL_MEMORY, "memory");
+    if (!r)
+        return -1;
+    const Rill__MemoryReply *x = r->ctl_memory;
+    *ret = (struct rill_client_memory) { x->max_bytes, x->used_bytes, x->rest_bytes, x->refused,
+                                         x->shortened_bytes };
+    sums_tell(NULL, x->sums, x->n_sums, each, arg);
+    for (size_t i = 0; i < x->n_owners; i++)
+        sums_tell(x->owners[i]->who, x->owners[i]->sums, x->owners[i]->n_sums, each, arg);
+    client_frame_free(r);
+    return 0;
+}

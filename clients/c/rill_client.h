@@ -427,6 +427,27 @@ int rill_client_ctl_top(struct rill_client *c, struct rill_client_status *ret,
 /* The metrics as OpenMetrics text, valid until the next call; NULL on failure. */
 const char *rill_client_ctl_metrics(struct rill_client *c);
 
+struct rill_client_memory {
+    uint64_t max_bytes;             /* what all of it may be */
+    uint64_t used_bytes;            /* what is counted */
+    uint64_t rest_bytes;            /* what the process has beside that */
+    uint64_t refused;               /* asks that were, for want of memory */
+    uint64_t shortened_bytes;       /* by which histories became shorter, for the same reason */
+};
+
+/* Memory of who for what: "streams", "queues", ... of "uid 1000", "http", "daemon"; who NULL: of
+ * all. */
+struct rill_client_memory_sum {
+    const char *who, *of;
+    uint64_t bytes;
+};
+
+/* Calls each(arg, sum) for the sums of all, then for those of the daemon itself and of those who
+ * have the most. each may be NULL. */
+int rill_client_ctl_memory(struct rill_client *c, struct rill_client_memory *ret,
+                           void (*each)(void *arg, const struct rill_client_memory_sum *s),
+                           void *arg);
+
 struct rill_client_worst {
     uint64_t when_us;               /* since the epoch */
     const char *model;

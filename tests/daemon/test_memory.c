@@ -331,6 +331,33 @@ static void streams_take(const struct rig *r, uint32_t uid, struct said *s)
     }
 }
 
+struct told {
+    uint64_t all, owners, user;
+    const char *who;
+};
+
+static void sum_note(void *arg, const struct rill_client_memory_sum *s)
+{
+    struct told *t = arg;
+    *(s->who ? &t->owners : &t->all) += s->bytes;
+    t->user += s->who && !strcmp(s->who, t->who) && !strcmp(s->of, "streams") ? s->bytes : 0;
+}
+
+/* The account by users says the same as the sums by what it is for, and as the metrics. */
+static void account_check(const char *who, uint64_t least_bytes)
+{
+    struct rill_client_memory m;
+    struct told t = { .who = who };
+    CHECK(rill_client_ctl_memory(ctl, &m, sum_note, &t) == 0, "%s", rill_client_error(ctl));
+    CHECK(t.all == m.used_bytes && t.owners == m.used_bytes && t.user >= least_bytes,
+          "%llu of all, %llu of owners, %llu used; %llu of %s", (unsigned long long) t.all,
+          (unsigned long long) t.owners, (unsigned long long) m.used_bytes,
+          (unsigned long long) t.user, who);
+    figures_get();
+    CHECK((double) m.max_bytes == om_value(&om, "rill_memory_max_bytes", "") && m.refused == 1 &&
+          (double) m.refused == om_value(&om, "rill_memory_refused_total", ""));
+}
+
 /* The newest is refused with a time to come back; what is open goes on, and another user can come.
  * When it has gone there is room again. */
 static void test_streams(void)
@@ -349,6 +376,9 @@ static void test_streams(void)
           "%d after %d, %u ms: %s", s.code, s.n, s.retry_ms, s.text);
     bounds_check(&r, 64 * MB);
     CHECK(om_value(&om, "rill_memory_refused_total", "") == 1 && counted_now() < 40 * MB);
+    char who[32];
+    snprintf(who, sizeof who, "uid %u", getuid() ? getuid() : 20001);
+    account_check(who, 16 * MB);
     int first = s.n;
     if (others_may_be()) {
         struct guest b = guest_begin(&r, 20002, streams_take);

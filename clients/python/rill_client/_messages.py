@@ -36,6 +36,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         42: ("ctl_swap", "message:CtlSwap", False),
         43: ("ctl_top", "message:CtlTop", False),
         44: ("ctl_worst", "message:CtlWorst", False),
+        45: ("ctl_memory", "message:CtlMemory", False),
     },
     "ServerFrame": {
         1: ("req", "uint32", False),
@@ -64,6 +65,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         36: ("ctl_metrics", "message:MetricsReply", False),
         37: ("ctl_top", "message:TopReply", False),
         38: ("ctl_worst", "message:WorstReply", False),
+        39: ("ctl_memory", "message:MemoryReply", False),
     },
     "Hello": {
         1: ("minor", "uint32", False),
@@ -406,6 +408,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         1: ("model", "string", False),
         2: ("profile", "bool", False),
     },
+    "CtlMemory": {},
     "CtlDone": {
         1: ("text", "string", False),
     },
@@ -485,6 +488,24 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         3: ("runs", "uint64", False),
         4: ("total_ns", "uint64", False),
         5: ("worst_ns", "uint64", False),
+    },
+    "MemorySum": {
+        1: ("of", "string", False),
+        2: ("bytes", "uint64", False),
+    },
+    "MemoryOwner": {
+        1: ("who", "string", False),
+        2: ("bytes", "uint64", False),
+        3: ("sums", "message:MemorySum", True),
+    },
+    "MemoryReply": {
+        1: ("max_bytes", "uint64", False),
+        2: ("used_bytes", "uint64", False),
+        3: ("rest_bytes", "uint64", False),
+        4: ("refused", "uint64", False),
+        5: ("shortened_bytes", "uint64", False),
+        6: ("sums", "message:MemorySum", True),
+        7: ("owners", "message:MemoryOwner", True),
     },
     "WorstReply": {
         1: ("pulses", "message:WorstPulse", True),
@@ -613,6 +634,7 @@ ONEOFS: Dict[str, Tuple[str, ...]] = {
         "ctl_swap",
         "ctl_top",
         "ctl_worst",
+        "ctl_memory",
     ),
     "ServerFrame": (
         "hello",
@@ -640,5 +662,6 @@ ONEOFS: Dict[str, Tuple[str, ...]] = {
         "ctl_metrics",
         "ctl_top",
         "ctl_worst",
+        "ctl_memory",
     ),
 }
