@@ -23,6 +23,7 @@
 /* What the process says, whole or not at all. */
 struct result {
     uint32_t magic, status;
+    uint64_t kept_bytes;
     uint8_t sha256[32];
     char text[sizeof((rill_error *) 0)->text];
 };
@@ -155,9 +156,11 @@ static rill_status end_say(const struct check *c, int status, rill_error *err)
                       c->name, WEXITSTATUS(status));
 }
 
-static rill_status result_take(struct result *r, uint8_t sha256[32], rill_error *err)
+static rill_status result_take(struct check *c, struct result *r, uint8_t sha256[32],
+                               rill_error *err)
 {
     memcpy(sha256, r->sha256, 32);
+    c->kept_bytes = r->kept_bytes < c->memory_bytes ? r->kept_bytes : c->memory_bytes;
     if (r->status == RILL_OK)
         return RILL_OK;
     r->text[sizeof r->text - 1] = '\0';
@@ -170,7 +173,7 @@ static rill_status result_take(struct result *r, uint8_t sha256[32], rill_error 
     return err->status = r->status <= RILL_INTERNAL ? (rill_status) r->status : RILL_INTERNAL;
 }
 
-static rill_status child_hear(const struct check *c, pid_t pid, int fd, uint8_t sha256[32],
+static rill_status child_hear(struct check *c, pid_t pid, int fd, uint8_t sha256[32],
                               rill_error *err)
 {
     struct result r;
@@ -181,7 +184,7 @@ static rill_status child_hear(const struct check *c, pid_t pid, int fd, uint8_t 
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     switch (h) {
-    case HEARD_ALL: return result_take(&r, sha256, err);
+    case HEARD_ALL: return result_take(c, &r, sha256, err);
     case HEARD_LATE:
         return check_fail(err, "%.200s: checking it took more than %u s (models.check_timeout_s)",
                           c->name, c->timeout_s);
@@ -300,6 +303,7 @@ int check_main(int argc, char **argv)
         struct model_found f = { .fd = MODEL_FD, .max_bytes = values[0] };
         snprintf(f.path, sizeof f.path, "%s", argv[2]);
         r.status = (uint32_t) model_find_out(&f);
+        r.kept_bytes = f.kept_bytes;
         memcpy(r.sha256, f.model.info.sha256, sizeof r.sha256);
         memcpy(r.text, f.model.error.text, sizeof r.text);
     }

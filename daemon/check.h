@@ -19,6 +19,7 @@ struct check {
     uint64_t memory_bytes;          /* address space */
     uint32_t cpu_s, timeout_s;
     const atomic_bool *stop;        /* gives up; read ten times a second */
+    uint64_t kept_bytes;            /* set: what it takes when it is loaded */
     bool passes;                    /* set: no process could be had, which may pass */
 };
 

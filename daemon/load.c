@@ -35,6 +35,16 @@ void memory_return(void)
 #endif
 }
 
+static size_t allocated_bytes(void)
+{
+#ifdef __GLIBC__
+    struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
+#else
+    return 0;
+#endif
+}
+
 static int port_find(const rill_port *ports, unsigned n, rill_port_kind low, rill_port_kind high)
 {
     for (unsigned i = 0; i < n; i++)
@@ -193,6 +203,7 @@ rill_status model_try(const struct model *m, float *ret_rtf, float *ret_wall)
 
 rill_status model_find_out(struct model_found *f)
 {
+    size_t before_bytes = allocated_bytes();
     struct model *to = &f->model;
     rill_model *m = NULL;
     rill_plan *plan = NULL;
@@ -214,6 +225,8 @@ rill_status model_find_out(struct model_found *f)
         to->lane.words_plan = rill_plan_unref(to->lane.words_plan);
     if (s != RILL_OK)
         error_name(f);
+    size_t now_bytes = allocated_bytes();
+    f->kept_bytes = s == RILL_OK && now_bytes > before_bytes ? now_bytes - before_bytes : 0;
     memory_return();
     return s;
 }

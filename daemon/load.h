@@ -15,6 +15,8 @@ struct model_found {
     uint8_t want_sha256[32];
     const char *want_words;
     char opened[80];
+    /* what it takes from now on, if nobody else allocated meanwhile; 0: unknown */
+    size_t kept_bytes;
     struct model model;             /* found: lane, plan_info, info with its texts, error, rtf */
 };
 

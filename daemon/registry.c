@@ -529,9 +529,17 @@ static bool load_wants_more(struct load_job *j)
     return true;
 }
 
+/* What the process that checked it saw, which did nothing else; else what this one saw. */
+static size_t kept_find(const struct load_job *j)
+{
+    size_t kept = j->check.kept_bytes ? (size_t) j->check.kept_bytes : j->found.kept_bytes;
+    return kept < j->claimed_bytes ? kept : j->claimed_bytes;
+}
+
 static void job_end(struct load_job *j, bool good)
 {
     struct model *m = j->model;
+    size_t kept_bytes = kept_find(j);
     found_copy(m, &j->found.model);
     memory_give_load(j);
     if (j->found.fd >= 0)
@@ -546,7 +554,7 @@ static void job_end(struct load_job *j, bool good)
     m->used_us = m->failed_us = lane_now_us();
     m->load_us = m->used_us - m->begun_us;
     if (m->state == MODEL_READY)
-        registry_count(m, j->owner);
+        registry_count(m, j->owner, kept_bytes);
     memory_unref(memory_of(j), j->owner);
     if (m->follows && m->state == MODEL_READY)
         registry_put(j->registry, m);

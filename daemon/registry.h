@@ -157,8 +157,9 @@ const char *model_state_name(enum model_state s);
 
 /* --- registry_memory.c --- */
 
-/* What a model's plans take is the account of who had it loaded. */
-void registry_count(struct model *m, struct owner *o);
+/* What a model takes is the account of who had it loaded: that, or what its weights do if it is
+ * more. */
+void registry_count(struct model *m, struct owner *o, size_t kept_bytes);
 void registry_uncount(struct model *m);
 
 /* What m takes, counted for `to` already, is no longer counted for who had it until now. */

@@ -4,12 +4,13 @@
 
 #include <string.h>
 
-#define PLAN_BYTES 65536            /* of a plan besides its weights */
+#define PLAN_BYTES 65536            /* of a plan besides its weights, at least */
 
-void registry_count(struct model *m, struct owner *o)
+void registry_count(struct model *m, struct owner *o, size_t kept_bytes)
 {
+    size_t plan_bytes = (size_t) m->plan_info.weights_bytes + PLAN_BYTES;
     m->owner = memory_ref(o);
-    m->counted_bytes = sizeof *m + (size_t) m->plan_info.weights_bytes + PLAN_BYTES;
+    m->counted_bytes = sizeof *m + (kept_bytes > plan_bytes ? kept_bytes : plan_bytes);
     memory_take(m->root->memory, o, MEMORY_MODELS, m->counted_bytes);
 }
 

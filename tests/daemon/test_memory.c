@@ -427,44 +427,94 @@ static void test_connections(void)
 
 /* ---- queues ---- */
 
-/* Asks and reads no answer. */
-static void answers_wait(const struct rig *r, uint32_t uid, struct said *s)
+#define ASKERS 12
+#define WAITING_BYTES 120000        /* of answers for each, under what disconnects */
+
+static bool stats_send(int fd, int flags)
 {
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     Rill__Stats m = RILL__STATS__INIT;
     uint8_t b[64];
-    int fds[40];
-    (void) uid;
     f.m_case = RILL__CLIENT_FRAME__M_STATS;
     f.stats = &m;
     size_t n = frame_make(b, sizeof b, &f);
-    for (int k = 0; k < 40; k++) {
-        fds[k] = raw_hello(r->sock);
-        fcntl(fds[k], F_SETFL, O_NONBLOCK);
-    }
-    for (int turn = 0; turn < 4000; turn++)
-        for (int k = 0; k < 40; k++)
-            s->n += send(fds[k], b, n, MSG_NOSIGNAL) > 0;
+    return send(fd, b, n, MSG_NOSIGNAL | flags) == (ssize_t) n;
 }
 
+/* Asks, and reads the first answer only; how many bytes it has. */
+static size_t answers_begin(int fd)
+{
+    stats_send(fd, 0);
+    Rill__ServerFrame *a = raw_answer(fd, 20000);
+    size_t bytes = a ? rill__server_frame__get_packed_size(a) : 1;
+    if (a)
+        rill__server_frame__free_unpacked(a, NULL);
+    for (size_t n = 0; n < WAITING_BYTES; n += bytes)
+        stats_send(fd, 0);
+    return bytes;
+}
+
+static void answers_wait(const struct rig *r, uint32_t uid, struct said *s)
+{
+    (void) uid;
+    for (; s->n < ASKERS; s->n++)
+        answers_begin(raw_hello(r->sock));
+}
+
+static void answers_wait_one(const struct rig *r, uint32_t uid, struct said *s)
+{
+    int fd = raw_hello(r->sock);
+    (void) uid;
+    answers_begin(fd);
+    for (int i = 0; i < 2000; i++)
+        s->n += stats_send(fd, MSG_DONTWAIT);
+}
+
+static void answers_flood(const struct rig *r, uint32_t uid, struct said *s)
+{
+    int fds[ASKERS];
+    (void) uid;
+    for (int k = 0; k < ASKERS; k++)
+        fds[k] = raw_hello(r->sock);
+    for (int turn = 0; turn < 4000; turn++)
+        for (int k = 0; k < ASKERS; k++)
+            s->n += stats_send(fds[k], MSG_DONTWAIT);
+}
+
+/* Answers that wait are counted for who does not read them, and there is a bound. */
 static void test_queues(void)
 {
     struct rig r;
     char err[512];
+    uint32_t uid = getuid() ? getuid() : 20001;
     rig_begin(&r, "32M", "");
-    double before = (counted_now(), resident(&r));
-    struct guest a = guest_begin(&r, getuid() ? getuid() : 20001, answers_wait);
-    double most = 0;
-    for (int k = 0; k < 20; k++, usleep(50000)) {
+    double before = (counted_now(), resident(&r)), queues = 0;
+    struct guest a = guest_begin(&r, uid, answers_wait);
+    CHECK(guest_wait(&a).n == ASKERS);
+    for (uint64_t end = now_ms() + 10000; queues < ASKERS * 65536 && now_ms() < end; usleep(20000))
+        queues = (bounds_check(&r, 32 * MB), figure("queues"));
+    CHECK(queues >= ASKERS * 65536, "%.0f bytes wait", queues);
+    guest_end(&a);
+    a = guest_begin(&r, uid, answers_flood);
+    for (int k = 0; k < 20; k++, usleep(50000))
         bounds_check(&r, 32 * MB);
-        most = figure("queues") > most ? figure("queues") : most;
-    }
     guest_wait(&a);
-    CHECK(most > 65536, "%.0f bytes waited at most", most);
     if (others_may_be())
         CHECK(volume_of(&r, "wiener", err) == 1, "another: %s", err);
     guest_end(&a);
     all_given_back(&r, before);
+    rig_finish(&r);
+}
+
+/* Where there is no memory for what waits, who does not read is told so and goes. */
+static void test_choked(void)
+{
+    struct rig r;
+    rig_begin(&r, "2M", "");
+    struct guest a = guest_begin(&r, getuid() ? getuid() : 20001, answers_wait_one);
+    CHECK(rig_log_has(&r, "bytes wait to be read, and memory is short", 20000));
+    bounds_check(&r, 2 * MB);
+    guest_end(&a);
     rig_finish(&r);
 }
 
@@ -693,6 +743,7 @@ int main(void)
     test_streams();
     test_connections();
     test_queues();
+    test_choked();
     test_unread();
     test_models();
     test_loads();
