@@ -2,6 +2,9 @@
 /* Resize: other axes as they are; along time each frame may be repeated a whole number of times. */
 #include "pulse/rules.h"
 
+#include <stdio.h>
+#include <string.h>
+
 enum { IN_X, IN_ROI, IN_SCALES, IN_SIZES };
 
 /* Numbers of the op's choices, in its order. */
@@ -82,6 +85,29 @@ static rill_status resize_emit(struct pulser *p, const struct node *n, struct fl
     return pulser_bind(p, n, 0, f->wire, &f->sf);
 }
 
+static const char *choice_of(const struct node *n, const char *name)
+{
+    for (const struct attr_spec *s = n->op->attrs; s && s->name; s++)
+        if (!strcmp(s->name, name))
+            return s->choices[attr_get_int(n, name)];
+    return "";
+}
+
+static rill_status resize_refuse(const struct pulser *p, const struct node *n, int axis,
+                                 int64_t times, const struct dim *from, const struct dim *to)
+{
+    char a[96], b[96], why[120] = "which is no whole multiple";
+    dim_print(from, a, sizeof a);
+    dim_print(to, b, sizeof b);
+    if (times >= 1)
+        snprintf(why, sizeof why, "which are not those repeated (%s, %s, %s)", choice_of(n, "mode"),
+                 choice_of(n, "coordinate_transformation_mode"), choice_of(n, "nearest_mode"));
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: it makes %s frames of %s on axis %d, the time axis, %s; nearest "
+                   "with a whole scale streams (half_pixel and rounding, or asymmetric and floor)",
+                   b, a, axis, why);
+}
+
 rill_status rule_resize(struct pulser *p, const struct node *n)
 {
     struct flow f;
@@ -90,16 +116,8 @@ rill_status rule_resize(struct pulser *p, const struct node *n)
     const struct dim *from = pulser_fact(p, n->in[IN_X])->shape[f.sf.axis];
     const struct dim *to = pulser_fact(p, n->out[0])->shape[f.sf.axis];
     int64_t times = times_longer(p, from, to);
-    if (times < 1 || !repeats_frames(n, times)) {
-        char a[128], b[128];
-        dim_print(from, a, sizeof a);
-        dim_print(to, b, sizeof b);
-        return op_fail(
-            p->err, RILL_UNSUPPORTED, n,
-            "cannot stream: it makes %s frames of %s on axis %d, the time axis; nearest "
-            "with a whole scale streams (half_pixel and rounding, or asymmetric and floor)",
-            b, a, f.sf.axis);
-    }
+    if (times < 1 || !repeats_frames(n, times))
+        return resize_refuse(p, n, f.sf.axis, times, from, to);
     if (attr_get_int(n, "mode") != NEAREST)
         TRY(flow_mask(p, n, &f, NULL, false,
                       true)); /* a neighbour weighs 0, which does not hide what is no number */

@@ -260,6 +260,17 @@ static const struct row {
       "y",
       { "node 'y' (Gather)", "fixed number of frames (1, the first is 0) of axis 1" },
       "select_outputs('frames')" },
+    /* frames between frames */
+    { "interpolated frames", "x f 1,2,S",
+      "Resize x - f:0 i:1,2,12 = y mode=linear;",
+      "y",
+      { "node 'y' (Resize)", "12 frames of S on axis 2, the time axis", "no whole multiple" },
+      NULL },
+    { "frames interpolated twice", "x f 1,2,S",
+      "Shape x = sizes; Mul sizes i:1,1,2 = twice; Resize x - - twice = y mode=linear;",
+      "y",
+      { "node 'y' (Resize)", "axis 2, the time axis, which are not those repeated (linear, half" },
+      NULL },
     /* ports */
     { "a length as an input", "x f 1,4,S; len l 1",
       "Shape x = sizes; Gather sizes I:2 = total; Range I:0 total I:1 = at; Less at len = keep; "
