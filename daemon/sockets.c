@@ -94,8 +94,8 @@ static int port_bind(const char *where, const union address *a, socklen_t len, c
     int one = 1, fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 && errno == EAFNOSUPPORT) {
         fail(err, n, where,
-             "addresses of this kind are not to be had here (RestrictAddressFamilies of the unit, or "
-             "the kernel): name a path, or have a socket passed (rilld-metrics.socket)");
+             "addresses of this kind are not to be had here (RestrictAddressFamilies of the unit, "
+             "or the kernel): name a path, or have a socket passed (rilld-metrics.socket)");
         return -1;
     }
     if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
