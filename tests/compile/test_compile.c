@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A plan out of a compiled file gives the bits of the plan it was made of, for the built-in model,
- * every library model whose weights are at hand and the nets of the zoo, on every instruction set,
- * and opens at once; a file that is damaged, cut, or for another machine, pulse or build is refused
+ * every library model whose weights are at hand and the nets of the zoo, on every instruction set
+ * (that it opens at once tests/rt counts; here `times` prints how long it takes); a file that is damaged, cut, or for another machine, pulse or build is refused
  * in words that say what to do. */
 #include <rill.h>
 
@@ -17,11 +17,11 @@
 
 #define RUNS     40
 #define FRAMES   600         /* at least: some nets give nothing before they saw hundreds */
-#define OPEN_MS  5.0
 #define TRIES    9
 
 static unsigned passed, failed, skipped;
 static bool thorough;               /* 'all' was given: plain C takes as much as the others */
+static bool is_timed;               /* 'times' was given */
 static char dir[64] = "/dev/shm/rill_compile_XXXXXX"; /* memory: thousands of files are written */
 
 static int check(int ok, const char *model, const char *what, const char *more)
@@ -174,7 +174,6 @@ static void refused(const char *name, const char *path, const rill_plan_opts *op
 static void file_times(const char *path, const char *name, const rill_plan_opts *opts)
 {
     double best = 1e9;
-    char text[64];
     for (int k = 0; k < TRIES; k++) {
         rill_model *m;
         rill_plan *p;
@@ -185,9 +184,7 @@ static void file_times(const char *path, const char *name, const rill_plan_opts 
         best = took < best ? took : best;
         file_drop(m, p);
     }
-    snprintf(text, sizeof text, "%.2f ms", best);
-    printf("%s opens in %s\n", name, text);
-    check(best < OPEN_MS, name, "opens in under 5 ms", text);
+    printf("%s opens in %.2f ms\n", name, best);
 }
 
 static unsigned char *file_read(const char *path, size_t *ret_n)
@@ -215,8 +212,7 @@ static bool files_equal(const char *a, const char *b)
     return equal;
 }
 
-static void plan_test(const rill_model *m, const char *name, const rill_plan_opts *opts,
-                      int is_timed)
+static void plan_test(const rill_model *m, const char *name, const rill_plan_opts *opts)
 {
     char path[80], again[80];
     rill_model *cm;
@@ -245,7 +241,7 @@ static void plan_test(const rill_model *m, const char *name, const rill_plan_opt
         free(y.v);
         check(rill_plan_save(cp, again, &err) == RILL_OK && files_equal(path, again), name,
               "saves to the same bytes", err.text);
-        if (is_timed)
+        if (is_timed && !opts->cpu_mask)
             file_times(path, name, opts);
         file_drop(cm, cp);
     }
@@ -257,15 +253,15 @@ static const struct { const char *name; uint32_t mask; } rungs[] = {
     { "c", RILL_CPU_C }, { "avx2", RILL_CPU_AVX2 }, { "any", 0 },
 };
 
-static void model_test(const rill_model *m, const char *name, uint32_t pulse, int is_timed)
+static void model_test(const rill_model *m, const char *name, uint32_t pulse)
 {
     for (size_t r = 0; r < sizeof rungs / sizeof *rungs; r++) {
         const rill_plan_opts opts = { .cpu_mask = rungs[r].mask, .pulse_frames = pulse };
-        plan_test(m, name, &opts, is_timed && !rungs[r].mask);
+        plan_test(m, name, &opts);
     }
 }
 
-static void path_test(const char *folder, const char *name, uint32_t pulse, int is_timed)
+static void path_test(const char *folder, const char *name, uint32_t pulse)
 {
     char path[4096];
     rill_model *m;
@@ -276,7 +272,7 @@ static void path_test(const char *folder, const char *name, uint32_t pulse, int 
         printf("skipped %s\n", name);
         return;
     }
-    model_test(m, name, pulse, is_timed);
+    model_test(m, name, pulse);
     rill_model_free(m);
 }
 
@@ -420,17 +416,18 @@ int main(int argc, char **argv)
     rill_model *m;
     rill_error err;
     thorough = argc > 1 && !strcmp(argv[1], "all");
+    is_timed = argc > 1 && !strcmp(argv[1], "times");
     if (!mkdtemp(dir) && !mkdtemp(strcpy(dir, "/tmp/rill_compile_XXXXXX")))
         return 1;
     check(rill_model_builtin(&m, rill_model_builtin_name(0), &err) == RILL_OK, "built-in", "opens",
           err.text);
-    model_test(m, "built-in", 0, 1);
+    model_test(m, "built-in", 0);
     rill_model_free(m);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        path_test(library, names[i], 0, 1);
+        path_test(library, names[i], 0);
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++)
         for (uint32_t pulse = 0; pulse <= 24; pulse += 24)
-            path_test(nets, zoo[i], pulse, 0);
+            path_test(nets, zoo[i], pulse);
     lock_test();
     damage_test();
     char line[128];
