@@ -23,6 +23,7 @@ static const struct option {
     { "vad_hangover_ms", 0, 60000, false, 0, 0 },
     { "beam", 1, RILL_BEAM_MAX, false, OF_TEXT, offsetof(rill_sink_opts, beam) },
     { "stability", 0, 1, true, OF_TEXT, offsetof(rill_sink_opts, stability) },
+    { "confidence", 0, 1, true, OF_TEXT, offsetof(rill_sink_opts, confidence) },
     { "rule1_ms", 0, MS_MAX, false, OF_SPEECH, offsetof(rill_sink_opts, rule1_ms) },
     { "rule2_ms", 0, MS_MAX, false, OF_SPEECH, offsetof(rill_sink_opts, rule2_ms) },
     { "rule3_ms", 0, MS_MAX, false, OF_SPEECH, offsetof(rill_sink_opts, rule3_ms) },

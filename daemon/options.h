@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OPTIONS_MAX 12
+#define OPTIONS_MAX 16
 
 /* Zero: nothing is changed. */
 struct stream_options {

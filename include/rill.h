@@ -345,6 +345,8 @@ typedef struct rill_sink_opts {
     float release;              /* vad: below it speech may end, 0..1; 0: threshold */
     uint32_t hangover_ms;       /* vad: silence before the end of speech */
     uint32_t preroll_ms;        /* vad: what goes to a recogniser of what was before speech */
+    /* ctc, transducer: texts less probable than that a word (0..1) are not told; 0: all are */
+    float confidence;
 } rill_sink_opts;
 
 #define RILL_BEAM_MAX 64

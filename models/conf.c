@@ -60,6 +60,7 @@ static const struct key keys[] = {
     { "output.", "blank", VALUE_BLANK, SINK(blank) },
     { "output.", "beam", VALUE_U32, SINK(beam) },
     { "output.", "stability", VALUE_UNIT, SINK(stability) },
+    { "output.", "confidence", VALUE_UNIT, SINK(confidence) },
     { "output.", "max_tokens", VALUE_U32, SINK(max_tokens) },
     { "output.", "max_symbols", VALUE_U32, SINK(max_symbols) },
     { "output.", "threshold", VALUE_SHARE, SINK(threshold) },

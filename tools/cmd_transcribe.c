@@ -5,6 +5,7 @@
 #include "tools/audio.h"
 #include "tools/hear.h"
 #include "tools/json.h"
+#include "tools/recognisers.h"
 #include "tools/tool.h"
 
 #include <inttypes.h>
@@ -150,7 +151,7 @@ static void on_audio(void *arg, const float *y, size_t n)
 struct transcribe_opts {
     struct hear_opts hear;
     const char *model, *out, *audio;
-    bool json, srt, text;
+    bool json, srt, text, is_named;
 };
 
 static rill_status audio_out_open(struct said *s, const char *path, size_t n)
@@ -214,6 +215,8 @@ static rill_status transcribe(struct said *s, const struct transcribe_opts *o, c
         free(x);
         return err_set(&s->err, RILL_IO, "'%.300s' cannot be written", o->out);
     }
+    if (!o->is_named)
+        recognisers_name(stderr, &s->hear);
     if (keywords)
         fprintf(s->out, "start_s,end_s,word,score\n");
     rill_status status = samples_hear(s, o, x, n);
@@ -229,7 +232,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 {
     struct said s = { .cmd = cmd, .tell = text_tell };
     bool keywords = !strcmp(cmd->name, "keyword");
-    struct transcribe_opts o = { .model = keywords ? NULL : "rill-digits" };
+    struct transcribe_opts o = { 0 };
     const struct opt all[] = {
         { "audio", 'a', OPT_TEXT, &o.audio, "FILE",
           "write the audio that the model gives too, from the same pass" },
@@ -259,6 +262,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     int n = opts_parse(cmd, keywords ? few : all, argc, argv, 1, 1);
     if (n < 0)
         return -n;
+    o.is_named = o.model;
+    o.model = o.model || keywords ? o.model : "rill-digits";
     if (o.json + o.srt + o.text > 1 || !o.model)
         return tool_fail(cmd, TOOL_USAGE,
                          o.model ? "one of --text, --json and --srt" : "--model is missing");
@@ -286,7 +291,9 @@ const struct command cmd_transcribe = {
         "the model also says\n"
         "where speech is, or --vad names one that does, the recogniser runs in utterances only. "
         "What else the model\n"
-        "gives, keywords or audio, comes all the same.",
+        "gives, keywords or audio, comes all the same. Without --model it is rill-digits, and what "
+        "that knows is said on\n"
+        "standard error, with the other recognisers at hand.",
     .run = run,
 };
 

@@ -58,6 +58,11 @@ static double score(const void *state, uint32_t hyp)
     return ctc_total(&((const struct ctc *) state)->hyps[hyp]);
 }
 
+static double log_prob(const void *state, uint32_t hyp)
+{
+    return ((const struct ctc *) state)->offset + score(state, hyp);
+}
+
 static uint32_t length(const void *state, uint32_t hyp)
 {
     return ((const struct ctc *) state)->hyps[hyp].n;
@@ -115,6 +120,7 @@ static void keep(void *state, uint32_t hyp, uint32_t n)
     for (int end = 0; end < N_ENDS; end++)
         memmove(kept.span[end], kept.span[end] + n, (kept.n - n) * sizeof *kept.span[end]);
     c->r.n_hyps = 1;
+    c->offset = -ctc_total(&c->hyps[0]);
 }
 
 static void step(void *state, const float *x, uint64_t frame)
@@ -128,6 +134,7 @@ static const struct recogniser_search search = { .restart = restart,
                                                  .step = step,
                                                  .best = best,
                                                  .score = score,
+                                                 .log_prob = log_prob,
                                                  .length = length,
                                                  .token = token,
                                                  .said = said,

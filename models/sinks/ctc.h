@@ -43,7 +43,7 @@ struct ctc {
     struct ctc_candidate *candidates;
     uint32_t *top, n_top;               /* the best tokens of a frame */
     float *logp;
-    double offset;                      /* taken off all scores */
+    double offset;      /* taken off all scores since restart or keep; greedy: the best way's */
 };
 
 /* One frame of logarithms. */

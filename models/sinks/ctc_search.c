@@ -37,6 +37,7 @@ void ctc_greedy_step(struct ctc *c, const float *logp, uint32_t frame)
         span[-1].last = frame;
         span[-1].best = logp[best] > span[-1].best ? logp[best] : span[-1].best;
     }
+    c->offset += (double) logp[best];
     h->sum[ENDS_TOKEN] = h->best[ENDS_TOKEN] = is_blank ? -(double) INFINITY : 0;
     h->sum[ENDS_BLANK] = h->best[ENDS_BLANK] = is_blank ? 0 : -(double) INFINITY;
 }

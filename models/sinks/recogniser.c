@@ -106,6 +106,33 @@ static void text_make_of(rill_sink *s, uint32_t hyp, uint32_t n)
     }
 }
 
+/* Whether what was written of a hypothesis is probable enough to be told: the geometric mean over
+ * its words, so that long texts may be as doubtful a word as short ones. */
+static bool is_believed(const rill_sink *s, uint32_t hyp)
+{
+    const struct recogniser *r = s->state;
+    uint32_t n = r->text.n_words;
+    double least = (double) s->opts.confidence;
+    return !n || least <= 0 || r->search->log_prob(r, hyp) >= n * log(least);
+}
+
+/* What was written, or nothing where it is not believed, if that reads otherwise than what was told
+ * last. */
+static void partial_tell(rill_sink *s, uint32_t hyp, float stability)
+{
+    struct recogniser *r = s->state;
+    if (!is_believed(s, hyp)) {
+        text_make_of(s, hyp, 0);
+        r->n_shown = 0;         /* the same tokens may be believed later */
+    }
+    if (!text_is_new(&r->text))
+        return;
+    rill_event *v = sink_event(s, RILL_EVENT_PARTIAL);
+    text_report(&r->text, v);
+    v->stability = stability;
+    v->segment = s->segment;
+}
+
 static void partial_make(rill_sink *s, uint32_t hyp)
 {
     struct recogniser *r = s->state;
@@ -118,21 +145,20 @@ static void partial_make(rill_sink *s, uint32_t hyp)
     r->n_shown = n;
     memcpy(r->shown, r->now, n * sizeof *r->now);
     text_make_of(s, hyp, n);
-    if (!text_is_new(&r->text))
-        return;
-    rill_event *v = sink_event(s, RILL_EVENT_PARTIAL);
-    text_report(&r->text, v);
-    v->stability = stability;
-    v->segment = s->segment;
+    partial_tell(s, hyp, stability);
 }
 
-/* The first n tokens become final. */
+/* The first n tokens become final, if they are believed. */
 static void final_make(rill_sink *s, uint32_t hyp, uint32_t n)
 {
     struct recogniser *r = s->state;
     text_make_of(s, hyp, n);
     if (!r->text.n_words)
         return;
+    if (!is_believed(s, hyp)) {
+        partial_tell(s, hyp, 1);
+        return;
+    }
     rill_event *v = sink_event(s, RILL_EVENT_FINAL);
     text_report(&r->text, v);
     v->stability = 1;

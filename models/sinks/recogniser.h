@@ -13,6 +13,8 @@ struct recogniser_search {
     void (*step)(void *state, const float *x, uint64_t frame);
     uint32_t (*best)(const void *state);
     double (*score)(const void *state, uint32_t hyp);   /* logarithm of its probability */
+    /* That of what the frames since restart or keep say, if the text is this one. */
+    double (*log_prob)(const void *state, uint32_t hyp);
     uint32_t (*length)(const void *state, uint32_t hyp);        /* tokens, at most max_tokens */
     uint32_t (*token)(const void *state, uint32_t hyp, uint32_t i);
     /* Token number i, and where it was heard. */

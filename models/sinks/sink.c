@@ -29,8 +29,9 @@ static rill_status opts_fill(rill_sink *s, rill_error *err)
 {
     rill_sink_opts *o = &s->opts;
     if (!(o->threshold >= 0 && o->threshold <= 1) || !(o->release >= 0 && o->release <= 1) ||
-        !(o->stability >= 0 && o->stability <= 1))
-        return err_set(err, RILL_INVALID, "threshold, release and stability are from 0 to 1");
+        !(o->stability >= 0 && o->stability <= 1) || !(o->confidence >= 0 && o->confidence <= 1))
+        return err_set(err, RILL_INVALID,
+                       "threshold, release, stability and confidence are from 0 to 1");
     o->beam = o->beam ? o->beam : o->kind == RILL_PORT_TRANSDUCER ? 4 : 8;
     o->max_tokens = o->max_tokens ? o->max_tokens : 192;
     o->threshold = o->threshold > 0 ? o->threshold : 0.5f;

@@ -55,10 +55,13 @@ static struct transcript transcribe(const rill_model *m, struct floats x, size_t
     rill_error err = { .text = "" };
     rill_plan *p = NULL;
     rill_sink *sink = NULL;
+    rill_sink_opts o;
     rill_port port[2];
     CHECK(rill_plan_new(&p, m, &opts, &err) == RILL_OK &&
-              rill_sink_new(&sink, p, 1, NULL, &err) == RILL_OK,
+              rill_sink_defaults(&o, p, 1, &err) == RILL_OK,
           "%s", err.text);
+    o.confidence = 0;           /* of half a word, too, the place counts */
+    CHECK(rill_sink_new(&sink, p, 1, &o, &err) == RILL_OK, "%s", err.text);
     if (!sink)
         return t;
     rill_plan_ports(p, port, 2);

@@ -178,6 +178,7 @@ static void test_conf(void)
         { "[output.y]\nthreshold = 0\n", "more than 0 and at most 1" },
         { "[output.y]\nrelease = 0.0\n", "more than 0 and at most 1" },
         { "[output.y]\nstability = 1.01\n", "0 to 1" },
+        { "[output.y]\nconfidence = -0.01\n", "0 to 1" },
         { "[weights.a.onnx]\nsha256 = 12\n", "[weights.a.onnx] sha256: '12'" },
         { "[output.z]\nkind = audio\n", "the graph has no output 'z'" },
         { "[input.]\nkind = audio\n", "unknown key 'kind' in section [input.]" },

@@ -53,6 +53,21 @@ spoken="$(dirname "$0")/../../examples/audio/digits.wav"        # of it 6000 sam
     head -c 12044 "$spoken" | tail -c 12000
 } >"$dir/cut.wav"
 is "words end with the recording" "1|00:00:00,360 --> 00:00:00,375|three one||" "$rill" transcribe -m "$digits" --srt "$dir/cut.wav"
+good "without a model: who hears, and what that knows" sh -c "'$rill' transcribe '$spoken' 2>&1 >/dev/null |
+    grep 'rill-digits, which knows nothing but: zero one two three four five six seven eight nine$'"
+good "and the recognisers at hand" sh -c "RILL_MODEL_PATH='$(dirname "$0")/../models' '$rill' transcribe '$spoken' 2>&1 >/dev/null |
+    grep -A 99 'at hand' | grep -c '^  rill-digits  \|^  transducer ' | grep -x 2"
+is "words alone on standard output" "three one four one five nine two six|" "$rill" transcribe "$spoken"
+good "no word of it with a model" sh -c "'$rill' transcribe -m rill-digits '$spoken' 2>&1 >/dev/null | grep . && exit 1 || exit 0"
+# Speech that is no digits, in which some were heard once.
+for natural in pairs/dutch_restaurant_clean.wav speech/sense_and_sensibility_01_austen_64kb-0890.wav silero_jfk.wav; do
+    if [ -f "$RILL_SHARED/audio/$natural" ]; then
+        is "no digits: $natural" "" "$rill" transcribe "$RILL_SHARED/audio/$natural"
+    else
+        skipped=$((skipped + 1))
+        echo "skipped: $natural is not here"
+    fi
+done
 is "keywords" "start_s,end_s,word,score|0.060,0.080,up,0.900000|0.340,0.360,yes,0.900000|" "$rill" keyword -m "$m" "$wav"
 cp -r "$m" "$dir/labels"
 printf 'no\nyes, "sir"\nup\ndown\nleft\nright\non\noff\n' >"$dir/labels/labels.txt"
