@@ -4,6 +4,7 @@
 
 #define ACTIVE_US UINT64_C(1000000)     /* a lane that had no pulse for so long costs nothing */
 #define STEP_LANES_MAX 64               /* of one step, so that it takes no time */
+#define STEP_PART 4 /* of what runs, one in so many goes at least: what is short may be no thread's */
 #define HOLD_MOST 8                     /* times calm_ms */
 
 static uint32_t get(const _Atomic uint32_t *x)
@@ -109,6 +110,8 @@ void overload_step(struct overload *o, struct lane *const *lanes, size_t n, uint
              most = get(&o->share_permille) * UINT64_C(1000);
     uint32_t level = get(&o->level);
     bool relapse = o->back_us && now_us - o->back_us < o->hold_us;
+    uint64_t load = load_of(lanes, n, now_us), part = load - load / STEP_PART;
+    most = most < part ? most : part;
     for (unsigned k = 0; k < STEP_LANES_MAX && (k == 0 || load_of(lanes, n, now_us) > most); k++) {
         struct lane *l = victim_find(lanes, n, level > 0, now_us);
         if (!l)

@@ -18,6 +18,7 @@ enum proto_minor {
     MINOR_MEMORY, /* memory of connections, streams and histories */
     MINOR_PAGES, /* Info, Stats and CtlStatus in pages, subscriptions among the sessions */
     MINOR_ACCOUNTS, /* memory by user and by what it is for */
+    MINOR_PRICES, /* of models; loads of the loop and the machine */
     MINOR_END
 };
 #define PROTO_MINOR (MINOR_END - 1)

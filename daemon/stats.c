@@ -369,7 +369,13 @@ static void status_fill(Rill__StatusReply *a, struct stats_message *x, struct da
     a->config = d->conf_path;
     a->stats = &x->reply;
     a->rtf_load = (float) d->load.compute;
-    a->rtf_budget = (float) admit_budget(d).compute;
+    struct load budget = admit_budget(d);
+    a->rtf_budget = (float) budget.compute;
+    a->loop_load = (float) d->load.loop;
+    a->loop_budget = (float) budget.loop;
+    a->machine_load = (float) d->load.all;
+    a->machine_budget = (float) budget.all;
+    a->had = (float) admit_contention(d);
 }
 
 void status_reply(struct conn *c, uint32_t req, const char *after_model)
@@ -553,6 +559,7 @@ struct model_message {
     Rill__ModelInfo info;
     Rill__Output outputs[5];
     char error[400];                /* less than FOLDERS_WHY_BYTES: lists are long */
+    Rill__Price price;
 };
 
 /* Why it cannot be had. */
@@ -569,6 +576,32 @@ static void model_error_fill(struct model_message *x, const struct daemon *d, co
     text_clean(x->error);
     x->info.state = (char *) (uintptr_t) model_state_name(state);
     x->info.error = x->error;
+}
+
+static uint32_t age_ms(uint64_t at_us, uint64_t now_us)
+{
+    uint64_t ms = now_us > at_us ? (now_us - at_us) / 1000 : 0;
+    return ms < UINT32_MAX ? (uint32_t) ms : UINT32_MAX;
+}
+
+static void price_fill(Rill__Price *p, const struct daemon *d, const struct model *m)
+{
+    const struct cost_figure *f = cost_newest(&m->cost);
+    uint64_t now_us = lane_now_us();
+    struct claim c = claim_price(d, m);
+    rill__price__init(p);
+    p->compute = (float) c.compute;
+    p->loop = (float) c.loop;
+    p->figures = m->cost.n;
+    p->tried = m->cost.tried;
+    p->tried_wall = m->cost.tried_wall;
+    p->tried_age_ms = age_ms(m->cost.tried_us, now_us);
+    if (!f)
+        return;
+    p->age_ms = age_ms(f->at_us, now_us);
+    p->cpu = f->cpu;
+    p->wall = f->wall;
+    p->weight = f->weight;
 }
 
 static void model_fill(struct model_message *x, const struct daemon *d, struct model *m)
@@ -591,6 +624,8 @@ static void model_fill(struct model_message *x, const struct daemon *d, struct m
     a->weights_bytes = m->plan_info.weights_bytes;
     a->stream_bytes = m->plan_info.stream_bytes;
     a->rtf = m->rtf;
+    price_fill(&x->price, d, m);
+    a->price = &x->price;
     a->overload = (char *) (uintptr_t) admit_policy_name(d, m);
 }
 

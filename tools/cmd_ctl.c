@@ -20,14 +20,37 @@ static json_t *number_of(const struct rill_client_model *m, uint64_t n)
     return m->rate ? json_integer((json_int_t) n) : json_null();
 }
 
+static json_t *price_json(const struct rill_client_model *m)
+{
+    const struct rill_client_price *p = &m->price;
+    if (!m->rate)
+        return json_null();
+    return json_pack("{s:f, s:f, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i}", "compute",
+                     (double) p->compute, "loop", (double) p->loop, "figures", (int) p->figures,
+                     "age_ms", (int) p->age_ms, "cpu", (double) p->cpu, "wall", (double) p->wall,
+                     "weight", (double) p->weight, "tried", (double) p->tried, "tried_wall",
+                     (double) p->tried_wall, "tried_age_ms", (int) p->tried_age_ms);
+}
+
+static void price_print(const struct rill_client_price *p)
+{
+    printf("    price %.5f, messages %.5f; tried %.0f s ago: cpu %.5f, wall %.5f", (double) p->compute,
+           (double) p->loop, p->tried_age_ms * 1e-3, (double) p->tried, (double) p->tried_wall);
+    if (p->figures)
+        printf("; %u s of streams, the last %.1f s ago: cpu %.5f, wall %.5f, weight %.2f",
+               p->figures, p->age_ms * 1e-3, (double) p->cpu, (double) p->wall,
+               (double) p->weight);
+    printf("\n");
+}
+
 static json_t *known_json(const struct rill_client_model *m)
 {
     json_t *latency = has_latency(m) ? json_integer(m->latency_samples) : json_null();
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b}", "name", m->name, "state",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:o}", "name", m->name, "state",
                      m->state, "error", m->error, "task", m->task, "sha256", m->sha256, "rate",
                      number_of(m, m->rate), "latency_samples", latency, "weights_bytes",
                      number_of(m, m->weights_bytes), "stream_bytes",
-                     number_of(m, m->stream_bytes), "default", m->is_default);
+                     number_of(m, m->stream_bytes), "default", m->is_default, "price", price_json(m));
 }
 
 static void known_see(void *arg, const struct rill_client_model *m)
@@ -45,6 +68,8 @@ static void known_see(void *arg, const struct rill_client_model *m)
     const char *words = *m->error ? m->error : m->summary;
     printf(*words || *rate ? "%c %-16s %-9s %-8s %9s  %-18s  %s\n" : "%c %-16s %-9s %s\n",
            m->is_default ? '*' : ' ', m->name, m->task, m->state, rate, latency, words);
+    if (m->rate)
+        price_print(&m->price);
 }
 
 static int models_run(struct ctl *x)

@@ -160,15 +160,22 @@ int ctl_status(struct ctl *x)
         json_object_set_new(x->json, "stats", stats_json(&s.stats));
         return json_object_update_new(
             x->json,
-            json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:f, s:f}", "server", s.server,
+            json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+                      "server", s.server,
                       "state", s.state, "config", s.config, "pid", (int) s.pid, "threads",
                       (int) s.threads, "connections", (int) s.connections, "streams",
                       (int) s.streams, "uptime_us", (json_int_t) s.uptime_us, "rtf_load",
-                      (double) s.rtf_load, "rtf_budget", (double) s.rtf_budget));
+                      (double) s.rtf_load, "rtf_budget", (double) s.rtf_budget, "loop_load",
+                      (double) s.loop_load, "loop_budget", (double) s.loop_budget, "machine_load",
+                      (double) s.machine_load, "machine_budget", (double) s.machine_budget, "had",
+                      (double) s.had));
     }
     printf("%s, pid %u, %s, up %.0f s\n", s.server, s.pid, s.state, (double) s.uptime_us * 1e-6);
     printf("  %u threads, %u connections, %u streams, load %.3f of %.3f\n", s.threads,
            s.connections, s.streams, (double) s.rtf_load, (double) s.rtf_budget);
+    printf("  messages %.3f of %.3f, machine %.3f of %.3f, %.0f %% of the time asked for was had\n",
+           (double) s.loop_load, (double) s.loop_budget, (double) s.machine_load,
+           (double) s.machine_budget, (double) s.had * 100);
     stats_print(&s.stats);
     return rill_client_ctl_status(x->c, &s, model_see, x);
 }

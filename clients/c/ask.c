@@ -30,6 +30,14 @@ int rill_client_ping(struct rill_client *c, uint64_t *ret_us)
     return 0;
 }
 
+static struct rill_client_price price_of(const Rill__Price *p)
+{
+    return p ? (struct rill_client_price) { p->compute, p->loop, p->figures, p->age_ms,
+                                            p->cpu, p->wall, p->weight, p->tried,
+                                            p->tried_wall, p->tried_age_ms }
+             : (struct rill_client_price) { .figures = 0 };
+}
+
 static void model_give(const Rill__ModelInfo *x, const char *default_model,
                        void (*each)(void *arg, const struct rill_client_model *m), void *arg)
 {
@@ -49,6 +57,7 @@ static void model_give(const Rill__ModelInfo *x, const char *default_model,
         .rtf = x->rtf,
         .is_default = strcmp(x->name, default_model) == 0,
         .error = x->error,
+        .price = price_of(x->price),
     };
     each(arg, &v);
 }

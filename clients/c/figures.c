@@ -109,6 +109,11 @@ void client_status(struct rill_client_status *ret, const Rill__StatusReply *x,
         .uptime_us = x->uptime_us,
         .rtf_load = x->rtf_load,
         .rtf_budget = x->rtf_budget,
+        .loop_load = x->loop_load,
+        .loop_budget = x->loop_budget,
+        .machine_load = x->machine_load,
+        .machine_budget = x->machine_budget,
+        .had = x->had,
     };
     if (x->stats)
         client_stats(&ret->stats, x->stats, each, arg);

@@ -238,6 +238,17 @@ int rill_client_poll(struct rill_client *c, int timeout_ms);
 /* Asks for a sign of life and waits. *ret_us (may be NULL): the round trip in microseconds. */
 int rill_client_ping(struct rill_client *c, uint64_t *ret_us);
 
+/* What a live stream is charged, as shares of a processor, and how that came about. */
+struct rill_client_price {
+    float compute, loop;            /* loop: of reading and writing sockets; its client counts as much */
+    uint32_t figures;               /* seconds with live streams; 0: tried alone */
+    uint32_t age_ms;                /* of the newest of them */
+    float cpu, wall;                /* that one; wall: by the clock, contention included */
+    float weight;                   /* 0 to 1: how much it counts beside what was tried */
+    float tried, tried_wall;
+    uint32_t tried_age_ms;
+};
+
 struct rill_client_model {
     const char *name, *task, *licence, *summary, *state, *sha256;
     uint32_t rate, hop_samples, latency_samples;
@@ -246,6 +257,7 @@ struct rill_client_model {
     float rtf;
     bool is_default;
     const char *error;              /* failed: why it cannot be had */
+    struct rill_client_price price; /* of one that is ready */
 };
 
 /* Calls each(arg, model) for every model the daemon knows. each may be NULL. */
@@ -366,7 +378,9 @@ struct rill_client_status {
     const char *server, *state, *config;    /* valid until the next call on this client */
     uint32_t pid, threads, connections, streams;
     uint64_t uptime_us;
-    float rtf_load, rtf_budget;
+    float rtf_load, rtf_budget;     /* of the compute threads */
+    float loop_load, loop_budget, machine_load, machine_budget;
+    float had; /* share of the processor time asked for; the budgets are less by the rest */
     struct rill_client_stats stats;
 };
 

@@ -304,6 +304,31 @@ static void test_steps(struct bench *b)
     lanes_end(b);
 }
 
+/* What is short is not the thread: a quarter of what runs goes without its model in each step. */
+static void test_part(struct bench *b)
+{
+    static struct overload o;
+    const struct overload_conf conf = {
+        .misses = 3, .window_ms = 1000, .calm_ms = 10000, .share = 0.9
+    };
+    static const int want[] = { 2, 4, 5, 6 };
+    uint64_t t = 100 * SECOND;
+    overload_set(&o, &conf);
+    for (int i = 0; i < 8; i++) {
+        add(b, &b->brief, SECOND, 800);
+        b->lanes[i]->opts.relief = RELIEF_BYPASS;
+    }
+    for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
+        t = three_late(&o, t + SECOND / 10);
+        lanes_work(b, t);
+        overload_step(&o, b->lanes, 8, t);
+        CHECK(__builtin_popcount(relieved(b)) == want[k], "step %zu: %d", k,
+              __builtin_popcount(relieved(b)));
+    }
+    CHECK(t < 102 * SECOND, "four steps within two seconds of misses");
+    lanes_end(b);
+}
+
 int main(void)
 {
     static struct bench b;
@@ -319,6 +344,7 @@ int main(void)
         test_ahead(&b);
         test_misses();
         test_steps(&b);
+        test_part(&b);
     }
     worker_stop(&b.worker);
     kind_free(&b.brief);

@@ -81,6 +81,11 @@ static json_int_t number(const json_t *j, const char *key)
     return json_integer_value(json_object_get(j, key));
 }
 
+static double real(const json_t *j, const char *key)
+{
+    return json_number_value(json_object_get(j, key));
+}
+
 static void test_ctl(void)
 {
     int code;
@@ -102,6 +107,20 @@ static void test_ctl(void)
     j = ctl_json("status", &code);
     CHECK(code == 0 && number(j, "streams") == 2 &&
           number(json_object_get(j, "stats"), "streams") == 2);
+    CHECK(real(j, "machine_budget") > 0 && real(j, "loop_budget") > 0 && real(j, "had") > 0 &&
+          real(j, "had") <= 1);
+    json_decref(j);
+    j = ctl_json("models", &code);
+    m = json_array_get(json_object_get(j, "models"), 0);
+    for (size_t i = 0; i < json_array_size(json_object_get(j, "models")); i++)
+        if (!strcmp(json_string_value(json_object_get(json_array_get(json_object_get(j, "models"), i),
+                                                      "state")), "ready"))
+            m = json_array_get(json_object_get(j, "models"), i);
+    json_t *price = json_object_get(m, "price");
+    CHECK(real(price, "compute") > 0 && real(price, "loop") > 0 && real(price, "tried") > 0 &&
+              real(price, "tried_wall") >= real(price, "tried") * 0.99 &&
+              json_is_integer(json_object_get(price, "figures")),
+          "how a price came about: %s", json_dumps(price, 0));
     json_decref(j);
     j = ctl_json("sessions", &code);
     json_t *s = json_array_get(json_object_get(j, "sessions"), 1);

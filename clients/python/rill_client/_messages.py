@@ -228,6 +228,18 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         1: ("after_model", "string", False),
         2: ("after_topic", "string", False),
     },
+    "Price": {
+        1: ("compute", "float", False),
+        2: ("loop", "float", False),
+        3: ("figures", "uint32", False),
+        4: ("age_ms", "uint32", False),
+        5: ("cpu", "float", False),
+        6: ("wall", "float", False),
+        7: ("weight", "float", False),
+        8: ("tried", "float", False),
+        9: ("tried_wall", "float", False),
+        10: ("tried_age_ms", "uint32", False),
+    },
     "ModelInfo": {
         1: ("name", "string", False),
         2: ("task", "string", False),
@@ -244,6 +256,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         13: ("rtf", "float", False),
         14: ("overload", "string", False),
         15: ("error", "string", False),
+        16: ("price", "message:Price", False),
     },
     "TopicInfo": {
         1: ("name", "string", False),
@@ -425,6 +438,11 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         10: ("rtf_load", "float", False),
         11: ("rtf_budget", "float", False),
         12: ("notes", "string", True),
+        13: ("loop_load", "float", False),
+        14: ("loop_budget", "float", False),
+        15: ("machine_load", "float", False),
+        16: ("machine_budget", "float", False),
+        17: ("had", "float", False),
     },
     "Session": {
         1: ("conn", "uint32", False),

@@ -182,6 +182,22 @@ class ModelInfo:
     rtf: float = 0.0            #: what admission counts
     overload: str = ""          #: bypass, skip, shed or off
     error: str = ""             #: failed: why it cannot be had
+    price: "Price" = field(default_factory=lambda: Price())     #: how rtf came about
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a live stream is charged, as shares of a processor, and what that rests on."""
+    compute: float = 0.0
+    loop: float = 0.0           #: of reading and writing sockets; its client counts as much
+    figures: int = 0            #: seconds with live streams, of the last half minute; 0: tried alone
+    age_ms: int = 0             #: of the newest
+    cpu: float = 0.0            #: the newest: processor time over the time of the audio
+    wall: float = 0.0           #: the same by the wall clock: as far as it is more, others computed
+    weight: float = 0.0         #: 0 to 1: what it counts beside what was tried
+    tried: float = 0.0
+    tried_wall: float = 0.0
+    tried_age_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -283,6 +299,11 @@ class Status:
     rtf_load: float = 0.0
     rtf_budget: float = 0.0
     notes: Tuple[str, ...] = ()
+    loop_load: float = 0.0      #: of the thread that reads and writes sockets
+    loop_budget: float = 0.0
+    machine_load: float = 0.0   #: of all processors, clients' halves included
+    machine_budget: float = 0.0
+    had: float = 0.0            #: share of the processor time asked for that was had of late
 
 
 @dataclass(frozen=True)
@@ -329,6 +350,7 @@ _RENAMED: Dict[type, Dict[str, str]] = {
 }
 _NESTED: Dict[Tuple[type, str], type] = {
     (Opened, "model_pcm"): Pcm, (Transcript, "words"): Word, (Info, "models"): ModelInfo, (Info, "topics"): TopicInfo,
+    (ModelInfo, "price"): Price,
     (TopicInfo, "out"): Pcm, (Subscribed, "out"): Pcm, (Stats, "models"): ModelStats,
     (Status, "stats"): Stats, (Session, "input"): Pcm, (Session, "output"): Pcm,
 }
@@ -359,5 +381,5 @@ STREAM_EVENTS: Dict[str, Any] = {
 
 __all__: List[str] = [
     "Audio", "Edge", "Encoding", "Endpoint", "Event", "Finished", "Gap", "GoAway", "Health", "HealthState", "Info", "Keyword",
-    "ModelInfo", "ModelStats", "Opened", "Output", "Pcm", "Session", "Stats", "Status", "Subscribed", "TopicInfo", "Transcript", "Vad", "Word",
+    "ModelInfo", "ModelStats", "Opened", "Output", "Pcm", "Price", "Session", "Stats", "Status", "Subscribed", "TopicInfo", "Transcript", "Vad", "Word",
 ]
