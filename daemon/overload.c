@@ -3,7 +3,7 @@
 #include "daemon/lane.h"
 
 #define ACTIVE_US UINT64_C(1000000)     /* a lane that had no pulse for so long costs nothing */
-#define STEP_LANES_MAX 64               /* of one step, so that it takes no time */
+#define STEP_LANES_MAX 256              /* of one step, so that it takes little time */
 #define STEP_PART 4 /* of what runs, one in so many goes at least: what is short may be no thread's */
 #define HOLD_MOST 8                     /* times calm_ms */
 
@@ -112,11 +112,12 @@ void overload_step(struct overload *o, struct lane *const *lanes, size_t n, uint
     bool relapse = o->back_us && now_us - o->back_us < o->hold_us;
     uint64_t load = load_of(lanes, n, now_us), part = load - load / STEP_PART;
     most = most < part ? most : part;
-    for (unsigned k = 0; k < STEP_LANES_MAX && (k == 0 || load_of(lanes, n, now_us) > most); k++) {
+    for (unsigned k = 0; k < STEP_LANES_MAX && (k == 0 || load > most); k++) {
         struct lane *l = victim_find(lanes, n, level > 0, now_us);
         if (!l)
             break;
         l->relief.on = true;
+        load -= lane_share(l, now_us);
     }
     put(&o->level, level + 1);
     o->hold_us = relapse && o->hold_us * 2 <= calm_us * HOLD_MOST ? o->hold_us * 2
