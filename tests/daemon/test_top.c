@@ -120,7 +120,7 @@ static void test_ctl(void)
     CHECK(real(price, "compute") > 0 && real(price, "loop") > 0 && real(price, "tried") > 0 &&
               real(price, "tried_wall") >= real(price, "tried") * 0.99 &&
               json_is_integer(json_object_get(price, "figures")),
-          "how a price came about: %s", json_dumps(price, 0));
+          "how the price of %s came about", json_string_value(json_object_get(m, "name")));
     json_decref(j);
     j = ctl_json("sessions", &code);
     json_t *s = json_array_get(json_object_get(j, "sessions"), 1);
