@@ -30,6 +30,9 @@ bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *re
     if (!q || !q->is || q->fill)
         return flow_of(p, src_wire, ret);
     *ret = q->inner;
+    ret->sf.at = p->sf[src_wire].at;        /* lies where what was padded was found to lie */
+    offset_cut(&ret->sf, q->before, 1);
+    ret->sf.at.after = larger(ret->sf.at.after - q->after, 0);
     *ret_before = q->before;
     *ret_after = q->after;
     return true;

@@ -41,8 +41,8 @@ struct reach { int64_t overlap, padded, bare; };
 
 static struct reach reach_of(int64_t before, int64_t after, int64_t size, int64_t stride)
 {
-    int64_t overlap = larger(size - stride, 0);
-    return (struct reach) { overlap, before < size ? before : overlap,
+    int64_t overlap = larger(size - stride, 0), padded = before < size ? before : overlap;
+    return (struct reach) { overlap, size == stride ? 0 : padded,
                             larger(overlap - before - after, 0) };
 }
 
@@ -91,29 +91,44 @@ void offset_transposed(struct stream_fact *s, int64_t before, int64_t after, int
     s->at.after *= stride;
 }
 
-static bool anchor_fits(const struct offset_anchor *a, const struct stream_fact *s)
+/* Whether two lengths are one for every long input: what is cut off one that is shorter than the cut
+ * makes expressions differ that mean the same. */
+static bool lengths_agree(const struct dim *a, const struct dim *b, const struct dim *symbol)
 {
-    return a->length && a->length == s->length && a->hop_num == s->hop_num &&
-           a->hop_den == s->hop_den;
+    enum { LONG = 1 << 28, TRIED = 8 };
+    int64_t x, y;
+    for (int k = 0; a != b && k < TRIED; k++)
+        if (!dim_eval(a, symbol, LONG + k, &x) || !dim_eval(b, symbol, LONG + k, &y) || x != y)
+            return false;
+    return true;
 }
 
+static bool anchor_fits(const struct offset_anchor *a, const struct stream_fact *s,
+                        const struct dim *symbol)
+{
+    return a->length && a->hop_num == s->hop_num && a->hop_den == s->hop_den &&
+           lengths_agree(a->length, s->length, symbol);
+}
+
+/* Pads that explain where it lies stay pads for the windows behind it. */
 static void anchor_apply(const struct offset_anchor *a, struct offset *at)
 {
+    if (ratio_add(at->origin, ratio_minus(a->origin)).num != 0 || at->guessed)
+        at->before = at->after = 0;
     at->origin = a->origin;
     at->lead = a->lead;
     at->guessed = false;
-    at->before = at->after = 0;
 }
 
-void offset_settle(struct stream_fact *s)
+void offset_settle(struct stream_fact *s, const struct dim *symbol)
 {
     struct offset *at = &s->at;
-    const struct offset_anchor here = { s->length, s->hop_num, s->hop_den, at->origin, at->lead };
-    if (anchor_fits(&at->root, s))
+    if (anchor_fits(&at->root, s, symbol))
         anchor_apply(&at->root, at);
-    else if (anchor_fits(&at->rate, s))
+    else if (anchor_fits(&at->rate, s, symbol))
         anchor_apply(&at->rate, at);
-    else if (at->rate.hop_num != s->hop_num || at->rate.hop_den != s->hop_den)
+    const struct offset_anchor here = { s->length, s->hop_num, s->hop_den, at->origin, at->lead };
+    if (at->rate.hop_num != s->hop_num || at->rate.hop_den != s->hop_den)
         at->rate = here;
     if (!at->root.length)
         at->root = here;

@@ -3,9 +3,10 @@
  *
  * Frame k of a wire stands for input frame origin + k * hop. Slices and pads move the origin. A
  * window (a convolution, a pool, framing) stands for the frames around which it was padded: so many
- * frames into it as were put in front of the sequence, if that is less than a window; what was not padded at all stands for the
- * middle of the window where it moves by one frame, and for its first hop where it moves by more. A
- * transposed convolution mirrors that. Frames that are added up again where they overlap lie where
+ * frames into it as were put in front of the sequence, if that is less than a window; what was not
+ * padded at all stands for the middle of the window where it moves by one frame, and for its first
+ * hop where it moves by more. Windows side by side stand for their first frame, whatever was padded.
+ * A transposed convolution mirrors that. Frames that are added up again where they overlap lie where
  * their own samples lie, whatever they stood for. And what is as long as the input, or as long as
  * its own rate was before, lies where that lay: cutting and padding have made it so. */
 #ifndef PULSE_OFFSET_H
@@ -55,8 +56,8 @@ void offset_overlapped(struct stream_fact *s);
 void offset_transposed(struct stream_fact *s, int64_t before, int64_t after, int64_t size,
                        int64_t stride);
 
-/* Once the length is known. */
-void offset_settle(struct stream_fact *s);
+/* Once the length is known, which is a function of symbol. */
+void offset_settle(struct stream_fact *s, const struct dim *symbol);
 
 /* By how many input frames a frame of s comes later than the one it stands for. */
 struct ratio offset_latency(const struct stream_fact *s);
