@@ -11,6 +11,7 @@
 #define LATE_MESSAGES 12000
 #define INFOS 10000
 #define CHURNS 24
+#define RESETS 2000
 
 /* The same frame so many times, written at once. */
 static bool burst_send(int fd, const Rill__ClientFrame *f, unsigned n)
@@ -147,6 +148,34 @@ static void test_churn(struct rig *r)
     close(fd);
 }
 
+/* Resets of what has not begun, or has begun afresh already, are nothing: none is refused, however many
+ * come at once, and none stands between the samples. */
+static void test_resets(struct rig *r)
+{
+    static const int16_t x[1600] = { 1, 2, 3 };
+    const struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .align = true };
+    struct rill_client *c = NULL;
+    struct result heard = { .frame_bytes = 2 };
+    struct rill_client_finished f;
+    if (!CHECK(rill_client_connect(&c, r->sock, "test", 20000) == 0))
+        return;
+    result_listen(c, &heard);
+    CHECK(rill_client_open(c, 1, &o, NULL) == 0, "%s", rill_client_error(c));
+    for (unsigned k = 0; k < RESETS; k++)
+        rill_client_reset(c, 1);
+    CHECK(rill_client_ping(c, NULL) == 0 && heard.error_code == 0, "error %d", heard.error_code);
+    CHECK(rill_client_send(c, 1, x, sizeof x) == 0);
+    for (unsigned k = 0; k < RESETS; k++)
+        rill_client_reset(c, 1);
+    CHECK(rill_client_send(c, 1, x, sizeof x) == 0 && rill_client_finish(c, 1, &f) == 0, "%s",
+          rill_client_error(c));
+    CHECK(heard.error_code == 0 && f.in == 3200 && f.out == 3200 && heard.bytes == 6400,
+          "error %d, %llu in, %llu out", heard.error_code, (unsigned long long) f.in,
+          (unsigned long long) f.out);
+    rill_client_free(c);
+    result_free(&heard);
+}
+
 int main(void)
 {
     struct rig r;
@@ -154,6 +183,7 @@ int main(void)
     test_fair(&r);
     test_answers_bounded(&r);
     test_churn(&r);
+    test_resets(&r);
     CHECK(rig_stop(&r) == 0);
     return check_end();
 }
