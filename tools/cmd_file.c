@@ -67,9 +67,11 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
         }
     }
     if (!ins || !ports[0].is_input || ports[0].kind != RILL_PORT_AUDIO || j->out_port == n)
-        return err_set(&j->err, RILL_INVALID, "model '%s' does not turn audio into %s",
-                       model ? model : "default",
-                       kind == RILL_PORT_AUDIO ? "audio" : "speech probabilities");
+        return open_bare_tell(err_set(&j->err, RILL_INVALID,
+                                      "model '%s' does not turn audio into %s",
+                                      model ? model : "default",
+                                      kind == RILL_PORT_AUDIO ? "audio" : "speech probabilities"),
+                              &j->err, model ? model : "");
     void *mem = tool_alloc(rill_plan_stream_size(j->plan));
     j->stream = rill_stream_init_for(mem, j->plan, &j->out_port, 1);
     return RILL_OK;

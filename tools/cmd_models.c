@@ -27,16 +27,12 @@ static unsigned catalogue_paths(char ret[CATALOGUES_MAX][4096])
 {
     unsigned n = 0;
     const char *env = getenv("RILL_LIBRARY");
-    char exe[2048];
-    ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    const char *source = library_source_path("models/library");
     if (env && *env)
         snprintf(ret[n++], 4096, "%s", env);
     snprintf(ret[n++], 4096, "%s/models", RILL_DATA_DIR);
-    if (len > 0) {
-        exe[len] = 0;
-        *strrchr(exe, '/') = 0;
-        snprintf(ret[n++], 4096, "%s/../../models/library", exe);
-    }
+    if (source)
+        snprintf(ret[n++], 4096, "%s", source);
     return n;
 }
 

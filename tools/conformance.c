@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/conformance.h"
 #include "tools/conformance_case.h"
+#include "tools/library.h"
 
 #include <dirent.h>
 #include <fnmatch.h>
@@ -311,14 +312,9 @@ static bool options(struct suite *s, const struct command *cmd, int argc, char *
 static const char *list_default(void)
 {
     static char path[4096];
-    char exe[2048];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    char *slash = n > 0 ? (exe[n] = 0, strrchr(exe, '/')) : NULL;
-    if (slash)
-        snprintf(path, sizeof path, "%.*s/../../tests/conformance/unsupported.txt",
-                 (int) (slash - exe), exe);
-    if (slash && access(path, R_OK) == 0)
-        return path;
+    const char *source = library_source_path("tests/conformance/unsupported.txt");
+    if (source && access(source, R_OK) == 0)
+        return source;
     snprintf(path, sizeof path, "%s/conformance/unsupported.txt", RILL_DATA_DIR);
     return access(path, R_OK) == 0 ? path : NULL;
 }

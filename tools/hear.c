@@ -225,7 +225,8 @@ static rill_status part_check(const struct hear *h, const struct hear_part *p, c
     const rill_port *in = &p->ports[0];
     if (!p->n_ports || !in->is_input || in->kind != RILL_PORT_AUDIO || in->width != 1 ||
         (p->n_ports > 1 && p->ports[1].is_input))
-        return err_set(err, RILL_INVALID, "model '%s' does not take audio alone", name);
+        return open_bare_tell(
+            err_set(err, RILL_INVALID, "model '%s' does not take audio alone", name), err, name);
     unsigned rate = in->rate_den ? in->rate_num / in->rate_den : 0;
     if (!rate)
         return err_set(err, RILL_INVALID, "model '%s' states no sample rate", name);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #ifndef RILL_DATA_DIR
 #error "RILL_DATA_DIR: where the library of models is installed"
@@ -23,6 +24,25 @@ const char *library_user_path(void)
     else
         snprintf(path, sizeof path, "%s/.local/share/rill/models", home && *home ? home : "/tmp");
     return path;
+}
+
+const char *library_source_path(const char *inside)
+{
+    static char path[2 * PATH_BYTES];
+    char exe[PATH_BYTES], root[PATH_BYTES] = "";
+    ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (len <= 0)
+        return NULL;
+    exe[len] = 0;
+    *strrchr(exe, '/') = 0;
+    snprintf(path, sizeof path, "%s/source-root", exe);     /* meson writes it */
+    FILE *f = fopen(path, "r");
+    bool good = f && fgets(root, sizeof root, f) && root[0] == '/';
+    if (f)
+        fclose(f);
+    root[strcspn(root, "\n")] = 0;
+    snprintf(path, sizeof path, "%s/%s", root, inside);
+    return good ? path : NULL;
 }
 
 unsigned library_paths(const char *ret[LIBRARY_PATHS_MAX])

@@ -15,6 +15,10 @@ unsigned library_paths(const char *ret[LIBRARY_PATHS_MAX]);
 /* The folder that `rill models get` fills by default: the user's. */
 const char *library_user_path(void);
 
+/* `inside` of the source tree, for a tool that runs from its build folder, wherever that lies; NULL
+ * for an installed one. Lives until the next call. */
+const char *library_source_path(const char *inside);
+
 /* Opens what a person calls a model: a path to a folder or file, the name of a model folder in the
  * library, or a built-in; opts as for rill_model_open_with. An unknown name is refused with the
  * names there are. */

@@ -63,6 +63,18 @@ rill_status open_any(rill_model **ret, const char *name, const struct open_opts 
     return step_model_open(ret, name, &d, &lists.opts, reterr);
 }
 
+rill_status open_bare_tell(rill_status refusal, rill_error *err, const char *name)
+{
+    size_t at = strlen(err->text), n = strlen(name);
+    if (n > 5 && !strcmp(name + n - 5, ".onnx"))
+        snprintf(err->text + at, sizeof err->text - at,
+                 ": a network alone does not say what its numbers mean. Make a folder with this "
+                 "file, graph.nnef (from samples to samples: framing, the network by rill_onnx or "
+                 "rill_onnx_scan, overlap-add) and model.conf ([model] task, sample_rate; "
+                 "[input.NAME] and [output.NAME] kind = audio); docs/adding.md shows one");
+    return refusal;
+}
+
 rill_status open_uncompiled(rill_model **ret, const char *name, const struct open_opts *o,
                             rill_error *reterr)
 {

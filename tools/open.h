@@ -47,6 +47,10 @@ rill_status open_decl_add(struct step_decl *d, const struct open_opts *o, rill_e
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,
                      rill_error *reterr);
 
+/* Adds to a refusal of `name` what a model folder says that a bare network cannot; returns the
+ * refusal. */
+rill_status open_bare_tell(rill_status refusal, rill_error *err, const char *name);
+
 /* The same for what looks at the graph of the whole sequence, which a compiled plan has no more:
  * UNSUPPORTED. */
 rill_status open_uncompiled(rill_model **ret, const char *name, const struct open_opts *o,

@@ -127,6 +127,16 @@ head -c 40 "$audio/noisy.wav" >"$dir/empty.wav"
 printf '\000\000\000\000' >>"$dir/empty.wav"
 expect 3 "holds no samples" "$rill" denoise "$dir/empty.wav" "$dir/x.wav"
 expect 3 "must end in .wav or .flac" "$rill" denoise "$audio/noisy.wav" "$dir/x.mp3"
+# a build folder that lies elsewhere knows where its sources are
+mkdir -p "$dir/elsewhere/tools"
+cp "$rill" "$(dirname "$rill")/source-root" "$dir/elsewhere/tools"
+expect 0 "^gtcrn .*to fetch" env -u RILL_LIBRARY LD_LIBRARY_PATH="$(dirname "$rill")/../clients/c" "$dir/elsewhere/tools/rill" models
+# a network alone does not say what its numbers mean
+bare=$(dirname "$0")/../models/zoo/tdnn_lstm/model.onnx
+for c in denoise vad; do
+    expect 3 "graph.nnef.*model.conf.*sample_rate.*kind = audio.*docs/adding.md" "$rill" $c -m "$bare" "$dir/../none.wav" "$dir/none.wav"
+done
+expect 3 "graph.nnef.*model.conf" "$rill" transcribe -m "$bare" "$dir/none.wav"
 expect 3 "no model 'nosuch'" "$rill" denoise -m nosuch "$audio/noisy.wav" "$dir/x.wav"
 expect 4 "no/such/folder" "$rill" denoise "$audio/noisy.wav" "$dir/no/such/folder/x.wav"
 expect 3 "speech probabilities" "$rill" vad -m wiener "$audio/noisy.wav" "$dir/x.csv"
