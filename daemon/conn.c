@@ -108,6 +108,8 @@ void conns_sweep(struct daemon *d)
     d->ending = false;
     for (struct conn *c = d->conns, *next; c; c = next) {
         next = c->next;
+        if (c->last_words && !c->broken)
+            conn_close(c);
         if (c->broken || (c->closing && !conn_queue_bytes(c)))
             conn_end(c);
     }
@@ -200,21 +202,8 @@ static void bytes_send(struct conn *c, struct write_job *j, size_t n)
     }
 }
 
-/* Where memory is short, who does not read has no more of it for what waits. */
-static void choke(struct conn *c)
-{
-    c->last_words = true;
-    conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true,
-               "%zu bytes wait to be read, and memory is short (memory_max, max_bytes_per_uid)",
-               conn_queue_bytes(c));
-}
-
 static void frame_send(struct conn *c, const Rill__ServerFrame *f, size_t n)
 {
-    if (!c->last_words && !conn_has_room(c)) {
-        choke(c);
-        return;
-    }
     struct write_job *j = malloc(sizeof *j + 4 + n);
     if (!j) {
         conn_break(c);
@@ -226,32 +215,17 @@ static void frame_send(struct conn *c, const Rill__ServerFrame *f, size_t n)
     bytes_send(c, j, 4 + n);
 }
 
-void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f)
+static bool is_over(const struct conn *c)
 {
-    f->req = req;
-    if (c->closing || c->broken)
-        return;
-    size_t n = rill__server_frame__get_packed_size(f);
-    if (n > c->max_frame_bytes)
-        conn_error(c, req, 0, RILL__CODE__TOO_LARGE, false,
-                   "the answer of %zu bytes is over max_frame %u", n, c->max_frame_bytes);
-    else
-        frame_send(c, f, n);
+    return c->closing || c->broken || c->last_words;
 }
 
-void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
-                const char *format, ...)
+static void error_put(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
+                      char *text)
 {
-    char text[640];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    text_clean(text);
-    if (c->closing || c->broken)
-        return;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
     Rill__Error e = RILL__ERROR__INIT;
+    text_clean(text);
     e.stream = stream;
     e.code = code;
     e.text = text;
@@ -270,6 +244,59 @@ void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, 
               "conn=%u uid=%u id=%u error=%s fatal=%d text=\"%s\"", c->id, c->uid, stream,
               v ? v->name : "?", fatal, text);
     frame_send(c, &f, rill__server_frame__get_packed_size(&f));
+}
+
+/* Where memory is short, who asks and does not read the answers gets no more of them. It ends
+ * before the next turn of the loop: the caller may still use it. What streams give holds back
+ * before it is sent. */
+static bool is_choked(struct conn *c)
+{
+    char text[160];
+    if (conn_has_room(c))
+        return false;
+    snprintf(text, sizeof text,
+             "%zu bytes wait to be read, and memory is short (memory_max, max_bytes_per_uid)",
+             conn_queue_bytes(c));
+    error_put(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true, text);
+    c->last_words = c->daemon->ending = true;
+    uv_async_send(&c->daemon->progress);
+    return true;
+}
+
+/* What streams give, not what answers a question. */
+static bool is_output(const Rill__ServerFrame *f)
+{
+#define M(name) (UINT32_C(1) << RILL__SERVER_FRAME__M_##name)
+    const uint32_t outputs = M(CREDIT) | M(AUDIO) | M(VAD) | M(TEXT) | M(GAP) | M(FINISHED) |
+        M(KEYWORD) | M(ENDPOINT);
+#undef M
+    return (unsigned) f->m_case < 32 && outputs & UINT32_C(1) << f->m_case;
+}
+
+void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f)
+{
+    f->req = req;
+    if (is_over(c) || (!is_output(f) && is_choked(c)))
+        return;
+    size_t n = rill__server_frame__get_packed_size(f);
+    if (n > c->max_frame_bytes)
+        conn_error(c, req, 0, RILL__CODE__TOO_LARGE, false,
+                   "the answer of %zu bytes is over max_frame %u", n, c->max_frame_bytes);
+    else
+        frame_send(c, f, n);
+}
+
+void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
+                const char *format, ...)
+{
+    char text[640];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    if (is_over(c) || is_choked(c))
+        return;
+    error_put(c, req, stream, code, fatal, text);
     if (fatal && !stream)
         conn_close(c);
 }

@@ -529,10 +529,10 @@ static bool load_wants_more(struct load_job *j)
     return true;
 }
 
-/* What the process that checked it saw, which did nothing else; else what this one saw. */
+/* What the process that checked it saw, which did nothing else. */
 static size_t kept_find(const struct load_job *j)
 {
-    size_t kept = j->check.kept_bytes ? (size_t) j->check.kept_bytes : j->found.kept_bytes;
+    size_t kept = (size_t) j->check.kept_bytes;
     return kept < j->claimed_bytes ? kept : j->claimed_bytes;
 }
 
