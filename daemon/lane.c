@@ -773,6 +773,14 @@ static void turn_end(struct turn *t, uint32_t n_ran)
     l->was_late = now_ns() / 1000 > l->paced_us + l->pulse_us;
 }
 
+/* The model stopped: the client is told, the lane is done. */
+static void turn_fault(struct turn *t)
+{
+    struct lane_rec r = { .kind = LANE_FAULT };
+    ring_write(&t->lane->recs, &r, 1);
+    *t->ret = LANE_ENDED;
+}
+
 void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)
 {
     struct turn turns[LANE_BATCH_MAX];
@@ -801,6 +809,8 @@ void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)
         if (status[i] == RILL_OK) {
             turns[i].ns += took / n_ran;
             turn_end(&turns[i], n_ran);
+        } else if (status[i] == RILL_INVALID) {
+            turn_fault(&turns[i]);
         } else {
             turn_starve(&turns[i]);
         }

@@ -37,7 +37,8 @@ enum lane_fill { LANE_FILL_SKIPPED, LANE_FILL_SILENCE, LANE_FILL_BYPASS };
 
 enum lane_edge { LANE_EDGE_NONE, LANE_EDGE_START, LANE_EDGE_END };
 
-enum lane_rec_kind { LANE_PULSE, LANE_VAD, LANE_HEARD, LANE_GAP, LANE_DONE };
+/* FAULT: the model's stream stopped; nothing comes behind it, as behind DONE */
+enum lane_rec_kind { LANE_PULSE, LANE_VAD, LANE_HEARD, LANE_GAP, LANE_DONE, LANE_FAULT };
 
 struct lane_rec {
     enum lane_rec_kind kind;

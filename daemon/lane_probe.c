@@ -145,11 +145,13 @@ static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t
         noise_make(buf, m->pulse_samples, &seed);
         rill_stream_push(s, (unsigned) m->audio_in, buf, m->pulse_samples, &took);
         uint64_t wall = now_ns(), t = thread_cpu_ns(pthread_self());
-        rill_stream_run(s);
+        bool stopped = rill_stream_run(s) == RILL_INVALID;
         times_ns[k] = thread_cpu_ns(pthread_self()) - t;
         wall_ns += now_ns() - wall;
         cpu_ns += times_ns[k];
         probe_pull(s, m, buf, 1);
+        if (stopped)
+            rill_stream_reset(s);
     }
     m->wall_share = cpu_ns && wall_ns > cpu_ns ? (float) wall_ns / (float) cpu_ns : 1;
 }

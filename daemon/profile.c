@@ -118,7 +118,8 @@ static void pulses_run(struct profile_job *j, rill_stream *s, float *in, float *
             in[i] = (float) (int32_t) seed * 0x1p-34f;
         }
         rill_stream_push(s, (unsigned) j->audio_in, in, j->pulse_samples, &took);
-        rill_stream_run(s);
+        if (rill_stream_run(s) == RILL_INVALID)
+            rill_stream_reset(s);
         outputs_drop(s, ports, n_ports < 32 ? n_ports : 32, out);
         nanosleep(&pause, NULL);
     }

@@ -689,6 +689,14 @@ static void done_take(struct session *s)
     session_end(s);
 }
 
+static void fault_take(struct session *s)
+{
+    rill_error err;
+    rill_stream_fault(s->lane->stream, &err);
+    events_flush(s, true);
+    session_fail(s, RILL__CODE__MODEL_FAILED, err.text);
+}
+
 void session_pump(struct session *s)
 {
     struct lane_rec r;
@@ -706,6 +714,7 @@ void session_pump(struct session *s)
         case LANE_HEARD: events_take(s, &r); break;
         case LANE_GAP: gap_take(s, &r); break;
         case LANE_DONE: done_take(s); return;
+        case LANE_FAULT: fault_take(s); return;
         }
     }
     if (s->gone || !s->lane || !s->conn)

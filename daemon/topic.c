@@ -367,7 +367,8 @@ static void entry_give(const struct topic *t, struct sub *s, const struct entry 
         gap_send(s->conn, s->id, e->rec.pos, e->rec.end_pos - e->rec.pos, reasons[e->rec.why],
                  (Rill__Gap__Fill) e->rec.fill);
         break;
-    case LANE_DONE: break;
+    case LANE_DONE:
+    case LANE_FAULT: break;
     }
 }
 

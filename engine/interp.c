@@ -64,6 +64,7 @@ static rill_status node_eval(const struct interp *in, const struct node *n,
         xd[i] = x[i] ? x[i]->data : NULL;
     for (unsigned i = 0; i < n->n_out; i++)
         yd[i] = y[i]->data;
+    struct fault fault = { FAULT_NONE };
     struct eval e = { .node = n,
                       .attr = n->attr,
                       .kern = in->kern,
@@ -72,7 +73,8 @@ static rill_status node_eval(const struct interp *in, const struct node *n,
                       .in = x,
                       .out = (const struct tensor *const *) y,
                       .x = xd,
-                      .y = yd };
+                      .y = yd,
+                      .fault = &fault };
     bool sizes = n->op->eval_dim && any_dim(n, x);
     if (sizes && y[0]->type == DTYPE_DIM) {
         n->op->eval_dim(&e, in->dims);
@@ -98,7 +100,7 @@ static rill_status node_eval(const struct interp *in, const struct node *n,
     if (!e.scratch)
         return no_memory(in, n);
     n->op->eval(&e);
-    return RILL_OK;
+    return fault.kind == FAULT_NONE ? RILL_OK : fault_error(&fault, in->err);
 }
 
 static rill_status node_run(const struct interp *in, const struct node *n,

@@ -262,6 +262,23 @@ void *prep_pack(struct prep *c, size_t n, size_t bytes, bool *ret_there)
     return c->packs ? packs_next(c->packs, n * bytes, ret_there) : arena_alloc(c->arena, n * bytes);
 }
 
+/* ---- faults ---- */
+
+void eval_fault(const struct eval *e, enum fault_kind kind, int64_t value, int64_t limit)
+{
+    if (e->fault->kind == FAULT_NONE)
+        *e->fault = (struct fault) { kind, e->node, value, limit };
+}
+
+rill_status fault_error(const struct fault *f, rill_error *reterr)
+{
+    if (f->kind == FAULT_LENGTH)
+        return op_fail(reterr, RILL_INVALID, f->node, "length %lld is not one of 0 to %lld",
+                       (long long) f->value, (long long) f->limit);
+    return op_fail(reterr, RILL_INVALID, f->node, "index %lld is outside an axis of %lld",
+                   (long long) f->value, (long long) f->limit);
+}
+
 /* ---- infer helpers ---- */
 
 bool infer_has(const struct infer *c, unsigned i)
@@ -359,5 +376,24 @@ rill_status infer_dims(struct infer *c, unsigned i, const struct dim **ret, unsi
     for (unsigned k = 0; k < *ret_n; k++)
         ret[k] = v->type == DTYPE_DIM ? ((const struct dim *const *) v->data)[k]
                                       : dim_int(c->dims, tensor_get_i64(v, v->data, k));
+    return RILL_OK;
+}
+
+rill_status infer_indices(struct infer *c, unsigned k, int first, int64_t n)
+{
+    const struct tensor *v = c->in[k]->value;
+    enum dtype t = fact_number(c->in[k]);
+    int64_t at;
+    if (v && v->type == DTYPE_DIM)      /* known when the size is */
+        return RILL_OK;
+    if (t != DTYPE_I64 && t != DTYPE_I32)
+        return infer_fail(c, "indices are %s; wants i32 or i64", dtype_name(t));
+    for (int64_t i = 0; v && i < tensor_count(v); i++) {
+        const struct dim *d = c->in[0]->shape[first + i % n];
+        const struct fault f = { FAULT_INDEX, c->node, tensor_get_i64(v, v->data, i),
+                                 dim_is_const(d) ? dim_value(d) : 0 };
+        if (dim_is_const(d) && !index_wrap(f.value, f.limit, &at))
+            return fault_error(&f, c->err);
+    }
     return RILL_OK;
 }

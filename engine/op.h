@@ -7,7 +7,8 @@
  *
  *   infer    facts of the inputs (with values where known) -> facts of the outputs
  *   prepare  once per plan step: check, pack weights, choose a kernel; asks for scratch
- *   eval     on real memory: cannot fail, does not allocate, lock, or call the system */
+ *   eval     on real memory: does not allocate, lock, or call the system; what it finds wrong with
+ *            numbers of its inputs it notes as a fault and goes on with others */
 #ifndef ENGINE_OP_H
 #define ENGINE_OP_H
 #include "engine/graph.h"
@@ -103,6 +104,19 @@ struct prep {
     rill_error *err;
 };
 
+enum fault_kind {
+    FAULT_NONE,
+    FAULT_INDEX,        /* an index outside an axis of `limit` */
+    FAULT_LENGTH        /* a length that is not one of 0..limit */
+};
+
+/* The first that a run found. */
+struct fault {
+    enum fault_kind kind;
+    const struct node *node;
+    int64_t value, limit;
+};
+
 #define OP_MANY_MAX 32                  /* evaluations that eval_many gets at once */
 
 struct eval {
@@ -116,6 +130,7 @@ struct eval {
     void *const *y;                     /* output data; NULL where nobody wants that output */
     void *scratch;                      /* uninitialised */
     const void *args;
+    struct fault *fault; /* zeroed before the first run; see eval_fault */
 };
 
 enum op_flags {
@@ -148,6 +163,9 @@ struct op {
     /* Optional: the input over which output o may be written, where nobody else reads that; -1:
      * none. eval must work both ways. */
     int         (*base)(const struct node *n, unsigned o);
+    /* The input whose numbers eval checks, which notes a fault where one is out of range; 0: none.
+     * The number 0 is in range wherever there is anything to read. */
+    unsigned checked;
     const char *help;                   /* one line: what the op computes */
 };
 
@@ -158,6 +176,33 @@ const struct op *op_at(unsigned i);
 
 /* The same with those that only passes make. */
 const struct op *op_find_made(const char *name);
+
+/* ---- faults ------------------------------------------------------------------------------- */
+
+void eval_fault(const struct eval *e, enum fault_kind kind, int64_t value, int64_t limit);
+/* INVALID with node, op, number and limit. */
+rill_status fault_error(const struct fault *f, rill_error *reterr);
+
+/* An index of the data into an axis of n, wrapped once if negative. *ret is where it reads; false:
+ * it is outside, and *ret the nearest that is not. */
+static inline bool index_wrap(int64_t index, int64_t n, int64_t *ret)
+{
+    int64_t at = index < 0 ? index + n : index;
+    *ret = at < 0 || n == 0 ? 0 : at >= n ? n - 1 : at;
+    return at == *ret && n > 0;
+}
+
+/* Element i of input k as such an index: one that is outside is a fault. */
+static inline int64_t index_read(const struct eval *e, unsigned k, int64_t i, int64_t n)
+{
+    const struct tensor *t = e->in[k];
+    int64_t v = t->type == DTYPE_I64 ? ((const int64_t *) e->x[k])[i]
+                                     : tensor_get_i64(t, e->x[k], i),
+            at;
+    if (!index_wrap(v, n, &at))
+        eval_fault(e, FAULT_INDEX, v, n);
+    return at;
+}
 
 /* ---- helpers for infer -------------------------------------------------------------------- */
 
@@ -195,4 +240,7 @@ rill_status infer_ints(struct infer *c, unsigned i, int64_t *ret, unsigned cap, 
 rill_status infer_dims(struct infer *c, unsigned i, const struct dim **ret, unsigned cap,
                        unsigned *ret_n);
 bool        infer_has(const struct infer *c, unsigned i);      /* input i is present */
+/* Refuses indices that are known (input k) and lie outside of the data: index i is one into axis
+ * first + i % n of input 0. */
+rill_status infer_indices(struct infer *c, unsigned k, int first, int64_t n);
 #endif

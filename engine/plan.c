@@ -601,8 +601,10 @@ static rill_status ports_set(struct lower *l, const struct frame *f, const uint3
 static size_t pointers_place(struct plan *p, size_t offset)
 {
     p->bound_offset = offset;
-    offset += sizeof(void *);
+    p->fault_offset = offset + sizeof(void *);
+    offset = p->fault_offset + sizeof(struct fault);
     for (struct node_step *n = p->node_steps; n; n = n->next) {
+        n->fault_offset = p->fault_offset;
         n->lists_offset = offset;
         offset += (n->eval.n_in + n->eval.n_out) * sizeof(void *);
     }
@@ -741,6 +743,7 @@ void plan_reset(const struct plan *p, unsigned char *mem)
 {
     memset(mem, 0, p->state_bytes);
     memset(mem + p->bound_offset, 0, sizeof(void *));
+    memset(mem + p->fault_offset, 0, sizeof(struct fault));
     for (uint32_t i = 0; i < p->n_states; i++)
         if (p->states[i].init)
             memcpy(mem + p->states[i].offset, p->states[i].init->data,

@@ -58,6 +58,7 @@ struct plan {
     size_t state_bytes;         /* the head of the block, which lives from run to run */
     struct node_step *node_steps;   /* a list of all, those of bodies too */
     size_t bound_offset; /* where the block notes the address that its pointers were made for */
+    size_t fault_offset;        /* where it notes what was wrong with the data: a struct fault */
     size_t mem_bytes;           /* the whole block, 64-byte aligned: states, arena, pointers */
     size_t weights_bytes;       /* constants the steps read, less what steps keep smaller */
     struct span *spans;         /* the layout behind state_bytes, for dumps and tests */
@@ -90,6 +91,14 @@ void plan_reset(const struct plan *p, unsigned char *mem);
 /* Computes the outputs from what lies at the inputs' places, and the next states. A block that was
  * copied to another address finds that out. Real-time safe. */
 void plan_run(const struct plan *p, unsigned char *mem);
+
+/* What the runs since the last reset found wrong with the data; NULL: nothing. Outputs and states
+ * are of no use then. Real-time safe. */
+static inline const struct fault *plan_fault(const struct plan *p, const unsigned char *mem)
+{
+    const struct fault *f = (const struct fault *) (const void *) (mem + p->fault_offset);
+    return f->kind == FAULT_NONE ? NULL : f;
+}
 
 /* plan_run on n different blocks, n <= OP_MANY_MAX: steps with run_many take all blocks at once,
  * those between them one block after the other. Each block gets the bits of plan_run. Real-time

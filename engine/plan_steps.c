@@ -51,6 +51,7 @@ struct eval node_step_eval(const struct node_step *n, unsigned char *mem)
     e.x = (const void *const *) (const void *) (mem + n->lists_offset);
     e.y = (void *const *) (const void *) (e.x + e.n_in);
     e.scratch = mem + n->scratch.at.offset;
+    e.fault = (struct fault *) (void *) (mem + n->fault_offset);
     return e;
 }
 

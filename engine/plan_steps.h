@@ -15,6 +15,7 @@ struct node_step {
     union operand *in, *out;    /* slot WIRE_NONE / constant and offset SIZE_MAX: absent */
     union operand scratch;
     size_t lists_offset;        /* of the pointers in the block: n_in of inputs, n_out of outputs */
+    size_t fault_offset;        /* of the block's fault */
     struct node_step *next;     /* of all in the plan */
 };
 

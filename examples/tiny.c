@@ -57,13 +57,16 @@ int main(int argc, char **argv)
 
     for (size_t n; (n = fread(x, sizeof *x, 1024, stdin)) > 0;)
         for (size_t at = 0, taken; at < n; at += taken) {
-            rill_stream_push(s, 0, x + at, n - at, &taken);
+            if (rill_stream_push(s, 0, x + at, n - at, &taken))
+                return rill_stream_fault(s, &err), fail(&err);
             while (rill_stream_run(s) == RILL_OK)
                 drain(s, out, y, 1024);
         }
     rill_stream_finish(s);
     while (rill_stream_run(s) == RILL_OK)
         drain(s, out, y, 1024);
+    if (rill_stream_fault(s, &err))
+        return fail(&err);
 
     free(mem);
     rill_plan_unref(plan);

@@ -75,7 +75,8 @@ int main(int argc, char **argv)
     uint64_t n_samples = 0;
     for (size_t n; (n = fread(x, sizeof *x, 1024, stdin)) > 0; n_samples += n)
         for (size_t at = 0, taken; at < n; at += taken) {
-            rill_stream_push(s, 0, x + at, n - at, &taken);
+            if (rill_stream_push(s, 0, x + at, n - at, &taken))
+                return rill_stream_fault(s, &err), fail(&err);
             while (rill_stream_run(s) == RILL_OK)
                 drain(s, o, n_ports, rate);
         }
@@ -85,6 +86,8 @@ int main(int argc, char **argv)
             rill_sink_end(o[i].sink, n_samples);
     while (rill_stream_run(s) == RILL_OK)
         drain(s, o, n_ports, rate);
+    if (rill_stream_fault(s, &err))
+        return fail(&err);
 
     for (unsigned i = 1; i < n_ports; i++) {
         if (o[i].sink) {

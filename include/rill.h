@@ -250,22 +250,30 @@ RILL_API void         rill_stream_reset(rill_stream *s);
 /* Takes up to n frames (n * width floats) into the stream's input carry-over; *ret_taken may be
  * less when a pulse is waiting for run(), and is 0 while an output that was not pulled yet lies
  * where they would go. An input that does not run along time holds one frame, wants it anew for
- * every run() and takes it after finish too. INVALID after finish otherwise or on a wrong port. Samples that are not finite, or of 2^32 and more, are taken as 0 on audio ports.
- * Real-time safe. */
+ * every run() and takes it after finish too. INVALID after finish otherwise, on a wrong port, or
+ * after a run() that was. Samples that are not finite, or of 2^32 and more, are taken as 0 on audio
+ * ports. Real-time safe. */
 RILL_API rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x,
                                       size_t n_frames, size_t *ret_taken);
 
 /* Computes one pulse. AGAIN if the input is short of a pulse or a wanted output of the last one was
- * not pulled; END when a finished stream has given everything. Real-time safe. */
+ * not pulled; END when a finished stream has given everything. INVALID: the model asks for what is
+ * not there (a position past the end of a table, an index that data made); this pulse gives
+ * nothing, and so it stays until the stream is reset. rill_stream_fault says what it was. Real-time
+ * safe. */
 RILL_API rill_status  rill_stream_run(rill_stream *s);
+
+/* OK, or why run() says INVALID: the text names node, op, number and the input frames of that
+ * pulse. reterr may be NULL. */
+RILL_API rill_status  rill_stream_fault(const rill_stream *s, rill_error *reterr);
 
 /* One pulse of each of n streams of one plan, step by step together: in products of a vector with a
  * matrix the weights are read once for all of them. ret: n places for what rill_stream_run would
- * have said of each, called in this order; streams that answer AGAIN or END stay as they are, the
- * others run all the same. Each gives the bits it would give alone, whatever its neighbours are.
- * Any n, also 0; a stream may be there twice. With a plan made with profile they run one after the
- * other. INVALID: not all of one plan; nothing ran and ret is not written. Real-time safe; the
- * calling thread uses all n streams at once. */
+ * have said of each, called in this order; streams that answer AGAIN or END stay as they are, one
+ * that answers INVALID spoils no other; the others run all the same. Each gives the bits it would
+ * give alone, whatever its neighbours are. Any n, also 0; a stream may be there twice. With a plan
+ * made with profile they run one after the other. INVALID: not all of one plan; nothing ran and ret
+ * is not written. Real-time safe; the calling thread uses all n streams at once. */
 RILL_API rill_status  rill_run_many(rill_stream *const *streams, unsigned n, rill_status *ret);
 
 /* Gives up to cap frames of a port. OK with *ret_given 0 when there is none now. Real-time safe. */
@@ -405,7 +413,8 @@ RILL_API size_t      rill_sink_bytes(const rill_sink *s);   /* all that it will 
  * audio of the same rate, and one output, `port`, that a sink reads; opts as in rill_sink_new, its
  * endpoint rules do not count. The recogniser runs in utterances only, each afresh, from preroll_ms
  * before speech to the endpoint; what it says comes out of this sink, finals before their endpoint.
- * A rule of length cuts the text and not the recogniser. Set-up time: allocates. */
+ * A rule of length cuts the text and not the recogniser. Where its stream stops (rill_stream_run:
+ * INVALID) the utterance has no more words. Set-up time: allocates. */
 RILL_API rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsigned port,
                                       const rill_sink_opts *opts, rill_error *reterr);
 

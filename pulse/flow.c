@@ -300,6 +300,11 @@ rill_status flow_mask(struct pulser *p, const struct node *n, struct flow *f,
     return pad_emit(p, n, f, &none, f->sf.delay, 0);
 }
 
+rill_status flow_checked(struct pulser *p, const struct node *n, unsigned i, struct flow *f)
+{
+    return i && i == n->op->checked ? flow_mask(p, n, f, NULL, true, true) : RILL_OK;
+}
+
 /* ---- windows ---- */
 
 /* Ceiling of a/b, 0 where negative. */
@@ -375,14 +380,15 @@ static bool same_rate(const struct stream_fact *a, const struct stream_fact *b)
 }
 
 /* The streaming input that the others follow: the first that is not uniform, else the first. */
-static rill_status align_lead(struct pulser *p, const struct node *n, struct stream_fact *ret_sf,
-                              unsigned *ret_first)
+static rill_status align_lead(struct pulser *p, const struct node *n, const struct flow *flows,
+                              struct stream_fact *ret_sf, unsigned *ret_first)
 {
     const struct stream_fact *lead = NULL, *sure = NULL, *s;
     int64_t delay = 0;
     for (unsigned i = 0; i < n->n_in; i++) {
-        if (!(s = pulser_stream(p, n->in[i])))
+        if (!pulser_stream(p, n->in[i]))
             continue;
+        s = &flows[i].sf;
         if (lead && !same_rate(lead, s))
             return op_fail(p->err, RILL_UNSUPPORTED, n,
                            "its streaming inputs have different rates: %lld and %lld frames "
@@ -405,14 +411,20 @@ static rill_status align_lead(struct pulser *p, const struct node *n, struct str
 rill_status pulser_align(struct pulser *p, const struct node *n, uint32_t *ret_in,
                          struct stream_fact *ret_sf, unsigned *ret_first)
 {
-    struct flow f;
-    TRY(align_lead(p, n, ret_sf, ret_first));
+    struct flow *flows = arena_array(p->arena, struct flow, n->n_in + 1);
+    if (!flows)
+        return pulser_no_memory(p);
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (flow_of(p, n->in[i], &flows[i]))
+            TRY(flow_checked(p, n, i, &flows[i]));
+    TRY(align_lead(p, n, flows, ret_sf, ret_first));
     for (unsigned i = 0; i < n->n_in; i++) {
+        struct flow *f = &flows[i];
         ret_in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
-        if (!flow_of(p, n->in[i], &f))
+        if (!pulser_stream(p, n->in[i]))
             continue;
-        TRY(flow_delay(p, n->name, &f, ret_sf->delay - f.sf.delay));
-        ret_in[i] = f.wire;
+        TRY(flow_delay(p, n->name, f, ret_sf->delay - f->sf.delay));
+        ret_in[i] = f->wire;
     }
     return RILL_OK;
 }

@@ -335,7 +335,8 @@ static rill_status law_run(struct law *l)
     TRY(wires_choose(l));
     TRY(inputs_make(l));
     rill_status s = whole_run(l);
-    l->ret->no_whole = s != RILL_OK && s != RILL_NOMEM && gives_nothing(l);
+    l->ret->faults = s == RILL_INVALID;
+    l->ret->no_whole = l->ret->faults || (s != RILL_OK && s != RILL_NOMEM && gives_nothing(l));
     if (s != RILL_OK && !l->ret->no_whole)
         return s;
     l->ret->n_wires = l->ret->no_whole ? 0 : l->n_wires;

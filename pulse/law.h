@@ -40,6 +40,7 @@ struct law_result {
     bool holds, same_bits;
     unsigned n_wires;           /* compared node by node */
     bool no_whole; /* the length is too short for a whole run, and the stream gave no frame */
+    bool faults;        /* the whole run asks for what is not there, and the stream stops, too */
     double most;                /* of all outputs */
     struct law_output output[LAW_OUTPUTS_MAX];
     unsigned n_outputs;         /* compared */

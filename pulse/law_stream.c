@@ -62,6 +62,9 @@ static rill_status ports_prepare(struct feed *f)
         bool input = i < f->plan->n_inputs;
         const struct tensor *t = input ? l->in[i] : output_whole(f, i);
         int64_t frames = frames_of(f, i, t);
+        if (!input && l->ret->faults && q->length &&
+            !dim_eval(q->length, l->pg.symbol, l->o->length, &frames))
+            frames = 0;
         f->room[i] = frames + (input ? 0 : q->pulse);
         f->frames[i] = calloc((size_t) f->room[i] * port_width(q) + 1, sizeof(float));
         if (!f->frames[i])
@@ -162,7 +165,7 @@ static rill_status stream_run(struct feed *f)
     rill_stream_reset(f->s);
     memset(f->pushed, 0, sizeof f->pushed);
     memset(f->got, 0, sizeof f->got);
-    for (bool left = true; left;) {
+    for (bool left = true; left && rill_stream_fault(f->s, NULL) == RILL_OK;) {
         left =
             inputs_push(f) && !outputs_full(f); /* a stream that gives too much is not waited for */
         runs_all(f);
@@ -172,6 +175,21 @@ static rill_status stream_run(struct feed *f)
     rill_stream_finish(f->s);
     runs_all(f);
     return RILL_OK;
+}
+
+/* A stream stops where there is no whole run, and nowhere else. */
+static void fault_compare(struct feed *f)
+{
+    struct law_result *ret = f->l->ret;
+    rill_error why = { RILL_OK, "" };
+    bool stops = rill_stream_fault(f->s, &why) != RILL_OK;
+    if (stops == ret->faults)
+        return;
+    ret->holds = ret->same_bits = false;
+    if (stops)
+        snprintf(ret->where, sizeof ret->where, "the stream stops %.400s", why.text);
+    else
+        snprintf(ret->where, sizeof ret->where, "the stream does not stop, the whole run does");
 }
 
 static void reference_compare(struct feed *f, uint32_t i, int64_t frames, float *turned)
@@ -249,7 +267,10 @@ rill_status law_stream(struct law *l)
         s = ports_prepare(&f);
     if (s == RILL_OK)
         s = stream_run(&f);
-    for (uint32_t i = f.plan ? f.plan->n_inputs : 0; s == RILL_OK && i < f.plan->n_ports; i++)
+    if (s == RILL_OK)
+        fault_compare(&f);
+    bool ends = s != RILL_OK || !l->ret->holds || l->ret->faults;
+    for (uint32_t i = ends ? PORTS_MAX : f.plan->n_inputs; s == RILL_OK && i < f.plan->n_ports; i++)
         s = output_compare(&f, i);
     for (uint32_t i = 0; i < PORTS_MAX; i++)
         free(f.frames[i]);

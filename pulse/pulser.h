@@ -26,6 +26,8 @@ struct pulser {
     struct padded *padded;      /* of src wires: the flow in front of a constant pad along time */
     const struct positions
         *positions; /* of the outermost graph; NULL where no wire has time twice */
+    uint32_t valid; /* of a body that runs once a frame and checks numbers: whether the frame is one
+                       of the sequence; 0: none */
     bool keep_bodies;
     const struct node *stopped; /* at which the walk was refused; NULL: at none */
     rill_error *err;
@@ -128,6 +130,13 @@ rill_status pulser_refuse_axis(const struct pulser *p, const struct node *n, uns
 rill_status pulser_want_multiple(struct pulser *p, const struct node *n,
                                  const struct stream_fact *s, int64_t hop);
 
+/* Whether a node in the graph or its bodies checks numbers that are not constants. */
+bool graph_checks(const struct graph *g);
+/* In a body that runs once a frame: the node as it is, but that numbers that it or a body of its
+ * own checks are 0 where p->valid is not set. */
+rill_status pulser_guard(struct pulser *p, const struct node *n, const uint32_t *in,
+                         const uint32_t *out);
+
 /* ---- flows: a dst wire and how it streams ---- */
 
 struct flow {
@@ -162,6 +171,10 @@ rill_status flow_history(struct pulser *p, const char *name, struct flow *f, int
  * none to hide. */
 rill_status flow_mask(struct pulser *p, const struct node *n, struct flow *f,
                       const struct tensor *fill, bool before, bool after);
+
+/* The flow of input i of n: where the op checks its numbers, those of frames outside the sequence
+ * are 0, so that nothing is wrong with them. */
+rill_status flow_checked(struct pulser *p, const struct node *n, unsigned i, struct flow *f);
 
 struct flow_pad {
     int mode;                   /* enum pulse_pad_mode */

@@ -37,6 +37,33 @@ static bool indices_even(const struct pulser *p, uint32_t w, struct even *ret)
     return at->e == e;
 }
 
+#define LENGTHS_TRIED 4096
+
+/* Lengths of the sequence of which the indices, the largest of frame t being top + step*t, name
+ * frames that are none; looked at for the first ones and some far on. */
+static rill_status frames_inside(const struct pulser *p, const struct node *n, const struct flow *f,
+                                 int64_t top, int64_t step)
+{
+    const struct dim *frames = pulser_stream(p, n->in[1])->length;
+    char text[128];
+    for (int64_t i = 0; i < 2 * LENGTHS_TRIED; i++) {
+        int64_t at = i < LENGTHS_TRIED ? i : 1000003 + i, count, size, last;
+        if (!dims_allow(p->dst->dims, p->symbol, at) ||
+            !dim_eval(frames, p->symbol, at, &count) ||
+            !dim_eval(f->sf.length, p->symbol, at, &size) || count < 1 || size < 0)
+            continue;
+        if (!__builtin_mul_overflow(step, count - 1, &last) &&
+            !__builtin_add_overflow(last, top, &last) && last < size)
+            continue;
+        dim_print(f->sf.length, text, sizeof text);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: it picks frame %lld of a sequence of %s = %lld frames; "
+                       "assert lengths of which it does not",
+                       (long long) last, text, (long long) size);
+    }
+    return RILL_OK;
+}
+
 /* The indices of a run into its windows, low frames lower than those of the sequence. */
 static rill_status window_indices(struct pulser *p, const struct node *n, const struct even *e,
                                   int time, int64_t pulse, int64_t low, uint32_t *ret)
@@ -82,6 +109,7 @@ static rill_status gather_windows(struct pulser *p, const struct node *n, struct
                        "cannot stream: it picks frames from %lld on axis %d, the time axis, which "
                        "count from the end of the sequence",
                        (long long) low, f->sf.axis);
+    TRY(frames_inside(p, n, f, low + span, e->step[time]));
     offset_frames(&f->sf, -low, 0, span + 1, e->step[time]);
     TRY(flow_windows(p, n, f,
                      &(struct flow_window) {
@@ -133,17 +161,43 @@ static rill_status gather_frames(struct pulser *p, const struct node *n, struct 
                        (long long) e.start, (long long) e.step[time], f->sf.axis);
     if (pulser_fact(p, n->in[1])->rank > 1)
         return gather_windows(p, n, f, &e, time);
+    TRY(frames_inside(p, n, f, e.start, e.step[0]));
     TRY(flow_every(p, n, f, e.start, e.step[0], 0));
     return pulser_bind(p, n, 0, f->wire, &f->sf);
+}
+
+/* Refuses positions that lie past the end of the table in the shortest sequence that has any. */
+static rill_status rows_inside(const struct pulser *p, const struct node *n, int axis)
+{
+    const struct dim *rows = pulser_fact(p, n->in[0])->shape[axis];
+    const struct stream_fact *s = pulser_stream(p, n->in[1]);
+    struct even e;
+    int64_t count = 0, at = 0, last;
+    if (!indices_even(p, n->in[1], &e) || !dim_is_const(rows))
+        return RILL_OK;
+    while (at < LENGTHS_TRIED &&
+           (!dims_allow(p->dst->dims, p->symbol, at) ||
+            !dim_eval(s->length, p->symbol, at, &count) || count < 1))
+        at++;
+    if (at == LENGTHS_TRIED || __builtin_mul_overflow(e.step[s->axis], count - 1, &last) ||
+        __builtin_add_overflow(last, e.start, &last) || last < dim_value(rows))
+        return RILL_OK;
+    return op_fail(p->err, RILL_INVALID, n,
+                   "index %lld is outside an axis of %lld: the shortest sequence has %lld frames "
+                   "there",
+                   (long long) last, (long long) dim_value(rows), (long long) count);
 }
 
 /* Rows of a table that does not stream. */
 static rill_status gather_rows(struct pulser *p, const struct node *n, struct flow *f, int axis)
 {
-    uint32_t in[2] = { p->map[n->in[0]], f->wire }, out;
+    uint32_t in[2] = { p->map[n->in[0]] }, out;
     if (pulser_stream(p, n->in[0]))
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: data and indices both run along time");
+    TRY(rows_inside(p, n, axis));
+    TRY(flow_checked(p, n, 1, f));
+    in[1] = f->wire;
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
     f->sf.axis += axis;
     return pulser_bind(p, n, 0, out, &f->sf);

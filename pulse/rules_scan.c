@@ -210,7 +210,7 @@ static rill_status state_next(struct pulser *p, struct scan *s, unsigned k, uint
         return op_fail(p->err, RILL_UNSUPPORTED, s->n,
                        "cannot stream: state %u gets %lld frames later in every iteration", k,
                        streams && still ? (long long) (b.sf.delay - a.sf.delay) : 0);
-    if (s->valid == WIRE_NONE)
+    if (s->valid == WIRE_NONE || !s->sf.delay)
         return RILL_OK;
     return pulser_emit_named(&s->body, "Where", s->n->name, NULL, 0,
                              (uint32_t[]) { s->valid_in, *ret, s->body.map[in] }, 3, ret);
@@ -358,8 +358,10 @@ static rill_status scan_build(struct pulser *p, struct scan *s)
 {
     TRY(body_begin(p, s));
     TRY(body_inputs(p, s, 0, n_leading(s)));
-    if (s->along && n_states(s) && s->sf.delay)
+    bool checks = s->along && graph_checks(s->src);
+    if (checks || (s->along && n_states(s) && s->sf.delay))
         TRY(valid_make(p, s));
+    s->body.valid = checks ? s->valid_in : 0;
     struct wires outer = s->outer_in,
                  inner = s->body_in; /* the captures go behind what is put in between */
     s->outer_in.v += s->outer_in.n;
@@ -458,6 +460,23 @@ static rill_status states_carry(struct pulser *p, struct scan *s)
     return RILL_OK;
 }
 
+/* A body that checks its numbers runs once it is known which frames are none of the sequence's. */
+static rill_status inputs_settle(struct pulser *p, struct scan *s)
+{
+    int64_t delay = s->sf.delay;
+    for (unsigned i = 0; i < s->n->n_in; i++) {
+        struct flow f = { s->in[i], s->sf };
+        if (!pulser_stream(p, s->n->in[i]))
+            continue;
+        f.sf.uniform = pulser_stream(p, s->n->in[i])->uniform;
+        TRY(flow_settle(p, s->n, &f));
+        s->in[i] = f.wire;
+        delay = f.sf.delay;
+    }
+    s->sf.delay = delay;
+    return RILL_OK;
+}
+
 rill_status rule_scan(struct pulser *p, const struct node *n)
 {
     struct scan s = { .n = n, .at = n->attr, .src = n->body[0] };
@@ -469,6 +488,8 @@ rill_status rule_scan(struct pulser *p, const struct node *n)
     if (s.along)
         TRY(along_check(p, &s));
     TRY(pulser_align(p, n, s.in, &s.sf, &first));
+    if (s.along && graph_checks(s.src))
+        TRY(inputs_settle(p, &s));
     if (s.along)
         TRY(states_carry(p, &s));
     TRY(iterations_find(p, &s));

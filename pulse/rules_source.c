@@ -118,8 +118,8 @@ static bool slice_of(const struct pulser *p, const struct node *n, int *ret_axis
     return step == 1;
 }
 
-/* So many rows of a table as the sequence is long: row first + i for frame i, the last one where
- * the table has ended. */
+/* So many rows of a table as the sequence is long: row first + i for frame i. What asserts that the
+ * table is long enough may be wrong: a frame past its end is a fault. */
 rill_status source_slice(struct pulser *p, const struct node *n)
 {
     const struct fact *table = pulser_fact(p, n->in[0]);
@@ -127,7 +127,8 @@ rill_status source_slice(struct pulser *p, const struct node *n)
     struct clock_attr *a = arena_new(p->arena, struct clock_attr);
     int64_t from, rows;
     int axis;
-    uint32_t in[3], at[2], rows_of[2], out;
+    uint32_t in[3], rows_of[2], out;
+    struct flow f;
     if (!a)
         return pulser_no_memory(p);
     if (!slice_of(p, n, &axis, &from) || !dim_is_const(table->shape[axis]))
@@ -146,10 +147,13 @@ rill_status source_slice(struct pulser *p, const struct node *n)
     TRY(pulser_clock(p, &in[0]));
     TRY(pulser_ints(p, n->name, &from, 1, &in[1]));
     TRY(pulser_ints(p, n->name, (int64_t[]) { 1 }, 1, &in[2]));
-    TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &at[0], 1));
-    TRY(pulser_ints(p, n->name, (int64_t[]) { rows - 1 }, 1, &at[1]));
+    TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &f.wire, 1));
+    f.sf = sf;
+    f.sf.axis = 0;
+    TRY(flow_mask(p, n, &f, NULL, true, true));
+    sf.delay = f.sf.delay;
     rows_of[0] = p->map[n->in[0]];
-    TRY(pulser_emit_named(p, "Min", n->name, NULL, 0, at, 2, &rows_of[1]));
+    rows_of[1] = f.wire;
     TRY(pulser_emit_named(p, "Gather", n->name, &along, 1, rows_of, 2, &out));
     return pulser_bind(p, n, 0, out, &sf);
 }

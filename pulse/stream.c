@@ -53,6 +53,11 @@ void rill_stream_reset(rill_stream *s)
     plan_reset(p->plan, stream_mem(s));
 }
 
+static const struct fault *stream_fault(const rill_stream *s)
+{
+    return plan_fault(s->plan->plan, stream_mem(s));
+}
+
 /* ---- moving frames in and out of the plan's memory ---- */
 
 static float *piece(const rill_stream *s, const struct port *q, size_t outer, int64_t frame)
@@ -162,7 +167,7 @@ static bool input_is_held(rill_stream *s, uint32_t port)
 rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n_frames,
                              size_t *ret_taken)
 {
-    if (port >= s->plan->n_inputs)
+    if (port >= s->plan->n_inputs || stream_fault(s))
         return RILL_INVALID;
     const struct port *q = &s->plan->ports[port];
     if (s->is_finished && (q->length || !s->plan->symbol))
@@ -230,6 +235,8 @@ static void run_profiled(rill_stream *s)
 /* What stands in the way of a run now. */
 static rill_status run_check(rill_stream *s)
 {
+    if (stream_fault(s))
+        return RILL_INVALID;
     for (uint32_t i = s->plan->n_inputs; i < s->plan->n_ports; i++)
         if (output_left(s, i) > 0)
             return RILL_AGAIN;
@@ -250,9 +257,12 @@ static void run_begin(rill_stream *s)
                (1 + p->pgraph.n_lengths) * sizeof *s->clock);
 }
 
-static void run_end(rill_stream *s)
+/* A run with a fault gives nothing. */
+static rill_status run_end(rill_stream *s)
 {
     const rill_plan *p = s->plan;
+    if (stream_fault(s))
+        return RILL_INVALID;
     s->n_runs++;
     for (uint32_t i = p->n_inputs; i < p->n_ports; i++) {
         struct port_count *c = &s->counts[i];
@@ -260,6 +270,7 @@ static void run_end(rill_stream *s)
         c->fill = p->ports[i].pulse;
         c->taken = 0;
     }
+    return RILL_OK;
 }
 
 rill_status rill_stream_run(rill_stream *s)
@@ -272,8 +283,20 @@ rill_status rill_stream_run(rill_stream *s)
         run_profiled(s);
     else
         plan_run(s->plan->plan, stream_mem(s));
-    run_end(s);
-    return RILL_OK;
+    return run_end(s);
+}
+
+rill_status rill_stream_fault(const rill_stream *s, rill_error *reterr)
+{
+    const struct fault *f = stream_fault(s);
+    long long pulse = s->plan->pgraph.pulse, first = s->n_runs * pulse;
+    if (!f)
+        return RILL_OK;
+    fault_error(f, reterr);
+    if (!s->plan->symbol)
+        return err_prefix(reterr, RILL_INVALID, "run %lld", (long long) s->n_runs);
+    return err_prefix(reterr, RILL_INVALID, "at input frames %lld to %lld", first,
+                      first + pulse - 1);
 }
 
 /* ---- many streams ---- */
@@ -281,6 +304,7 @@ rill_status rill_stream_run(rill_stream *s)
 /* Streams that run together: so many at a time that what they touch in a step stays in cache. */
 struct batch {
     rill_stream *stream[OP_MANY_MAX];
+    rill_status *status[OP_MANY_MAX];
     unsigned n;
 };
 
@@ -304,7 +328,7 @@ static void batch_run(struct batch *b)
     else if (b->n)
         plan_run_many(b->stream[0]->plan->plan, mem, b->n);
     for (unsigned i = 0; i < b->n; i++)
-        run_end(b->stream[i]);
+        *b->status[i] = run_end(b->stream[i]);
     b->n = 0;
 }
 
@@ -323,8 +347,10 @@ rill_status rill_run_many(rill_stream *const *streams, unsigned n, rill_status *
         if (batch_has(&b, s))
             batch_run(&b);
         ret[i] = run_check(s);
-        if (ret[i] == RILL_OK)
-            b.stream[b.n++] = s;
+        if (ret[i] == RILL_OK) {
+            b.stream[b.n] = s;
+            b.status[b.n++] = &ret[i];
+        }
         if (b.n == OP_MANY_MAX)
             batch_run(&b);
     }

@@ -103,6 +103,9 @@ static double round_time(struct streams *b, unsigned n, bool together)
             rill_stream_run(b->stream[i]);
     double us = (tool_now_s() - before) * 1e6;
     streams_pull(b, n);
+    for (unsigned i = 0; i < n; i++)
+        if (rill_stream_fault(b->stream[i], NULL) != RILL_OK)
+            rill_stream_reset(b->stream[i]);
     return us;
 }
 

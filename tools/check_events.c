@@ -112,7 +112,8 @@ static void run_whole(struct run *r, const float *x, size_t n, uint32_t *seed, s
     for (size_t at = 0, took = 0; at < n; at += took) {
         *seed = *seed * 1664525u + 1013904223u;
         size_t k = 1 + (*seed >> 8) % most;
-        rill_stream_push(r->stream, 0, x + at, k < n - at ? k : n - at, &took);
+        if (rill_stream_push(r->stream, 0, x + at, k < n - at ? k : n - at, &took) != RILL_OK)
+            break;
         while (rill_stream_run(r->stream) == RILL_OK)
             outputs_read(r);
     }

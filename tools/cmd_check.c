@@ -139,6 +139,8 @@ static void length_check(struct check *c, int64_t pulse, int64_t length)
     printf("  pulse %-6lld length %-8lld ", (long long) r.pulse, (long long) length);
     if (!r.holds)
         printf("FAIL: %s\n", r.where);
+    else if (r.faults)
+        printf("ok: the whole run stops, and so does the stream: %s\n", err.text);
     else if (r.no_whole)
         printf("ok: too short for a frame, and none comes\n");
     else

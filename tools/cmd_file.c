@@ -101,7 +101,7 @@ static rill_status drain(struct job *j, size_t cap)
     }
 }
 
-static void stream_whole(struct job *j)
+static rill_status stream_whole(struct job *j)
 {
     rill_alignment lie = { 0 };
     rill_port_align(&j->out, j->n_x + j->out.latency_samples, &lie);
@@ -114,12 +114,14 @@ static void stream_whole(struct job *j)
         size_t taken;
         rill_stream_push(j->stream, 0, j->x + at, j->n_x - at, &taken);
         at += taken;
-        drain(j, cap);
+        if (drain(j, cap) == RILL_INVALID)
+            return rill_stream_fault(j->stream, &j->err);
         if (at - shown > 160000 || at == j->n_x)
             progress(j, shown = at);
     }
     rill_stream_finish(j->stream);
     drain(j, cap);
+    return rill_stream_fault(j->stream, &j->err);
 }
 
 static rill_status input_read(struct job *j, const char *path)
@@ -216,7 +218,7 @@ static rill_status denoise(struct job *j, const char *model, const char *in, con
     TRY(input_read(j, in));
     if (j->clean)
         TRY(quality_open(&j->quality, in, j->clean, &j->err));
-    stream_whole(j);
+    TRY(stream_whole(j));
     struct samples s = samples_aligned(j);
     float *y = audio_resampled(s.x, s.n, j->out.rate_num / j->out.rate_den,
                                (unsigned) j->file_rate, &n);
@@ -260,7 +262,7 @@ static rill_status vad(struct job *j, const char *model, const char *in, const c
 {
     TRY(job_open(j, model, RILL_PORT_VAD));
     TRY(input_read(j, in));
-    stream_whole(j);
+    TRY(stream_whole(j));
     if (j->json && !strcmp(out, "-")) {         /* standard output is the report's */
         report(j, in, out);
         return RILL_OK;

@@ -353,7 +353,7 @@ static rill_status part_run(struct hear *h, unsigned part, rill_error *err)
         if (s == RILL_AGAIN || s == RILL_END || read != RILL_OK)
             return read;
         if (s != RILL_OK)
-            return err_set(err, s, "the model does not run on");
+            return rill_stream_fault(h->parts[part].stream, err);
     }
 }
 

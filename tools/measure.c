@@ -54,11 +54,13 @@ static double pulse_time(struct bench *b)
         rill_stream_push(b->stream, i, b->in[i], b->ports[i].pulse_frames, &moved);
     }
     double before = tool_now_s();
-    rill_stream_run(b->stream);
+    bool stopped = rill_stream_run(b->stream) == RILL_INVALID;
     double us = (tool_now_s() - before) * 1e6;
     for (unsigned i = 0; i < b->n_ports; i++)
         if (!b->ports[i].is_input)
             rill_stream_pull(b->stream, i, b->out, b->ports[i].pulse_frames, &moved);
+    if (stopped)
+        rill_stream_reset(b->stream);
     return us;
 }
 

@@ -180,6 +180,7 @@ static rill_status chunks_run(struct verify *v, struct runner *r)
     for (int64_t chunk = 0; chunk < v->c.n_chunks; chunk++) {
         TRY(chunk_push(v, r, chunk));
         rill_status s = rill_stream_run(r->stream);
+        TRY(rill_stream_fault(r->stream, &v->err));
         if (s != RILL_OK)
             return err_set(&v->err, s, "chunk %lld did not run", (long long) chunk);
         chunk_compare(v, r, chunk);
@@ -331,6 +332,7 @@ static rill_status frames_run(struct verify *v, const rill_model *m, struct runn
     if (s == RILL_OK) {
         tracks_output(r, track);
         stream_feed(r, track);
+        s = rill_stream_fault(r->stream, &v->err);
     }
     for (unsigned i = 0; s == RILL_OK && i < r->n_ports; i++)
         if (!r->ports[i].is_input)
@@ -423,7 +425,7 @@ static float *stream_whole(struct runner *r, unsigned port, const float *x, size
     size_t cap = n + (size_t) r->ports[port].pulse_frames * 4 + 65536, at = 0, got = 0;
     float *y = tool_alloc(cap * sizeof *y);
     rill_status s = RILL_OK;
-    while (s != RILL_END && got < cap) {
+    while (s != RILL_END && s != RILL_INVALID && got < cap) {
         size_t taken = 0, given = 0;
         if (at < n)
             rill_stream_push(r->stream, 0, x + at, n - at, &taken);

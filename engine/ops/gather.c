@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Indexed reads. An index of the data is wrapped once if negative, then clamped: no index reads
- * outside. */
+/* Indexed reads. An index of the data is wrapped once if negative; one that is still outside is a
+ * fault. */
 #include "engine/ops.h"
 
 #include <string.h>
@@ -11,38 +11,6 @@ static const struct attr_spec gather_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct gather_attr, axis) },
     { 0 },
 };
-
-static int64_t index_at(const struct tensor *t, const void *data, int64_t i, int64_t n)
-{
-    int64_t v = t->type == DTYPE_I64 ? ((const int64_t *) data)[i] : tensor_get_i64(t, data, i);
-    v = v < 0 ? v + n : v;
-    return v < 0 ? 0 : v >= n ? n - 1 : v;
-}
-
-static bool is_index(enum dtype t)
-{
-    return t == DTYPE_I64 || t == DTYPE_I32;
-}
-
-/* Indices that are known are checked when the graph is typed. */
-static rill_status indices_check(struct infer *c, unsigned input, const struct dim *n)
-{
-    const struct tensor *v = c->in[input]->value;
-    if (v && v->type == DTYPE_DIM) /* known when the size is */
-        return RILL_OK;
-    if (!is_index(c->in[input]->type))
-        return infer_fail(c, "indices are %s; wants i32 or i64", dtype_name(c->in[input]->type));
-    if (!v || !dim_is_const(n))
-        return RILL_OK;
-    int64_t limit = dim_value(n);
-    for (int64_t i = 0; i < tensor_count(v); i++) {
-        int64_t k = tensor_get_i64(v, v->data, i);
-        if (k < -limit || k >= limit)
-            return infer_fail(c, "index %lld is outside an axis of %lld", (long long) k,
-                              (long long) limit);
-    }
-    return RILL_OK;
-}
 
 /* Elements wanted from nothing. */
 static rill_status source_check(struct prep *c)
@@ -65,7 +33,7 @@ static rill_status gather_infer(struct infer *c)
         return infer_fail(c, "axis %lld with inputs of rank %d and %d",
                           (long long) ((const struct gather_attr *) c->attr)->axis, x->rank,
                           ix->rank);
-    TRY(indices_check(c, 1, x->shape[axis]));
+    TRY(infer_indices(c, 1, axis, 1));
     for (int i = 0; i < axis; i++)
         shape[n++] = x->shape[i];
     for (int i = 0; i < ix->rank; i++)
@@ -91,7 +59,9 @@ static rill_status gather_prepare(struct prep *c)
     if (!at)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (int64_t i = 0; i < n; i++)
-        at[i] = index_at(ix, ix->data, i, x->dim[axis]);
+        if (!index_wrap(tensor_get_i64(ix, ix->data, i), x->dim[axis], &at[i]))
+            return prep_fail(c, "index %lld is outside an axis of %lld",
+                             (long long) tensor_get_i64(ix, ix->data, i), (long long) x->dim[axis]);
     c->args = at;
     return RILL_OK;
 }
@@ -122,7 +92,7 @@ static void gather_eval(const struct eval *e)
     }
     for (int64_t o = 0; o < outer && limit && row; o++)
         for (int64_t i = 0; i < n; i++, y += row) {
-            int64_t k = at ? at[i] : index_at(ix, e->x[1], i, limit);
+            int64_t k = at ? at[i] : index_read(e, 1, i, limit);
             memcpy(y, (const char *) e->x[0] + (size_t) (o * limit + k) * row, row);
         }
 }
@@ -141,7 +111,7 @@ static rill_status gather_elements_infer(struct infer *c)
         if (i != axis && dim_is_const(ix->shape[i]) && dim_is_const(x->shape[i]) &&
             dim_value(ix->shape[i]) > dim_value(x->shape[i]))
             return infer_fail(c, "axis %d of the indices is longer than that of the data", i);
-    TRY(indices_check(c, 1, x->shape[axis]));
+    TRY(infer_indices(c, 1, axis, 1));
     infer_shape(c, 0, x->type, ix->rank, ix->shape);
     return RILL_OK;
 }
@@ -168,7 +138,7 @@ static void gather_elements_eval(const struct eval *e)
     for (int64_t i = 0; i < n && x->dim[axis]; i++) {
         int64_t from = 0, rest = i;
         for (int k = 0; k < x->rank; k++) {
-            from += (k == axis ? index_at(ix, e->x[1], i, x->dim[axis]) : rest / is[k]) * xs[k];
+            from += (k == axis ? index_read(e, 1, i, x->dim[axis]) : rest / is[k]) * xs[k];
             rest %= is[k];
         }
         memcpy((char *) e->y[0] + (size_t) i * bytes,
@@ -187,20 +157,6 @@ static const struct attr_spec gather_nd_attrs[] = {
     { 0 },
 };
 
-/* Known coordinates are checked when the graph is typed. */
-static rill_status coordinates_check(struct infer *c, int64_t batch_dims, int64_t k)
-{
-    const struct tensor *v = c->in[1]->value;
-    for (int64_t i = 0, n = v ? tensor_count(v) : 0; i < n; i++) {
-        const struct dim *d = c->in[0]->shape[batch_dims + i % k];
-        int64_t at = tensor_get_i64(v, v->data, i);
-        if (dim_is_const(d) && (at < -dim_value(d) || at >= dim_value(d)))
-            return infer_fail(c, "index %lld is outside an axis of %lld", (long long) at,
-                              (long long) dim_value(d));
-    }
-    return RILL_OK;
-}
-
 static rill_status gather_nd_infer(struct infer *c)
 {
     const struct fact *x = c->in[0], *ix = c->in[1];
@@ -208,9 +164,9 @@ static rill_status gather_nd_infer(struct infer *c)
     const struct dim *shape[2 * RANK_MAX];
     int n = 0;
     if (ix->rank < 1 || x->rank < 1 || b < 0 || b >= ix->rank || b >= x->rank ||
-        !is_index(ix->type) || !dim_is_const(ix->shape[ix->rank - 1]))
+        !dim_is_const(ix->shape[ix->rank - 1]))
         return infer_fail(
-            c, "wants i64 indices whose last axis is known, and batch_dims below both ranks");
+            c, "wants indices whose last axis is known, and batch_dims below both ranks");
     int64_t k = dim_value(ix->shape[ix->rank - 1]);
     if (k < 1 || b + k > x->rank || ix->rank - 1 + x->rank - b - k > RANK_MAX)
         return infer_fail(c, "indices of %lld coordinates into rank %d", (long long) k, x->rank);
@@ -219,7 +175,7 @@ static rill_status gather_nd_infer(struct infer *c)
             return infer_fail(c, "batch axis %d is %lld in the data and %lld in the indices", i,
                               (long long) dim_value(x->shape[i]),
                               (long long) dim_value(ix->shape[i]));
-    TRY(coordinates_check(c, b, k));
+    TRY(infer_indices(c, 1, (int) b, k));
     for (int i = 0; i < ix->rank - 1; i++)
         shape[n++] = ix->shape[i];
     for (int i = (int) (b + k); i < x->rank; i++)
@@ -259,7 +215,7 @@ static void gather_nd_eval(const struct eval *e)
     for (int64_t i = 0; i < n; i++) {
         int64_t from = i / (n / batches) * batch_size;
         for (int64_t j = 0; j < k; j++)
-            from += index_at(ix, e->x[1], i * k + j, x->dim[b + j]) * xs[b + j];
+            from += index_read(e, 1, i * k + j, x->dim[b + j]) * xs[b + j];
         memcpy((char *) e->y[0] + (size_t) i * row,
                (const char *) e->x[0] + (size_t) from * dtype_bytes(x->type), row);
     }
@@ -270,7 +226,7 @@ static void gather_nd_eval(const struct eval *e)
 #define OP(id, text, spec, bytes, inf, prep, run, words)                                                        \
     static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = 2, .max_in = 2, \
                                        .min_out = 1, .max_out = 1, .infer = inf, .prepare = prep, .eval = run,   \
-                                       .help = words }
+                                       .checked = 1, .help = words }
 
 OP(gather, "Gather", gather_attrs, sizeof(struct gather_attr), gather_infer, gather_prepare,
    gather_eval, "slices of an axis by index");

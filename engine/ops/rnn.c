@@ -452,6 +452,8 @@ static int64_t length_of(const struct eval *e, const struct rnn *g, int64_t b)
     if (e->n_in <= IN_LENS || !e->x[IN_LENS])
         return g->steps;
     int64_t n = tensor_get_i64(e->in[IN_LENS], e->x[IN_LENS], b);
+    if (n < 0 || n > g->steps)
+        eval_fault(e, FAULT_LENGTH, n, g->steps);
     return n < 0 ? 0 : n > g->steps ? g->steps : n;
 }
 
@@ -655,6 +657,7 @@ static void cell_eval_many(const struct eval *e, unsigned n)
                                        .prepare = id##_prepare,                                    \
                                        .eval = cell_eval,                                          \
                                        .eval_many = cell_eval_many,                                \
+                                       .checked = IN_LENS,                                         \
                                        .help = words }
 
 CELL(gru, "GRU", gru_attrs, 6, 2, "gated recurrent unit over a sequence");

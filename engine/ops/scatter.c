@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Indexed writes into a copy. An index of the data is wrapped once if negative; one that is still
- * outside is clamped: no index writes outside. */
+ * outside is a fault. */
 #include "engine/ops.h"
 
 #include <string.h>
@@ -27,13 +27,6 @@ static const struct attr_spec nd_attrs[] = {
       .choices = reductions },
     { 0 },
 };
-
-static int64_t index_at(const struct tensor *t, const void *data, int64_t i, int64_t n)
-{
-    int64_t v = tensor_get_i64(t, data, i);
-    v = v < 0 ? v + n : v;
-    return v < 0 ? 0 : v >= n ? n - 1 : v;
-}
 
 static double reduce(enum reduction r, double a, double b)
 {
@@ -87,27 +80,9 @@ static void put(enum reduction r, const struct tensor *t, void *y, int64_t to, c
                            reduce(r, tensor_get_f64(t, y, to + i), tensor_get_f64(t, u, from + i)));
 }
 
-/* Known indices are checked when the graph is typed: index i walks axis first + i % k of the
- * data. */
-static rill_status indices_check(struct infer *c, int first, int64_t k)
-{
-    const struct tensor *v = c->in[1]->value;
-    for (int64_t i = 0, n = v ? tensor_count(v) : 0; i < n; i++) {
-        const struct dim *d = c->in[0]->shape[first + i % k];
-        int64_t at = tensor_get_i64(v, v->data, i);
-        if (dim_is_const(d) && (at < -dim_value(d) || at >= dim_value(d)))
-            return infer_fail(c, "index %lld is outside an axis of %lld", (long long) at,
-                              (long long) dim_value(d));
-    }
-    return RILL_OK;
-}
-
 static rill_status scatter_check(struct infer *c)
 {
     const struct scatter_attr *a = c->attr;
-    enum dtype t = c->in[1]->type;
-    if (t != DTYPE_I64 && t != DTYPE_I32)
-        return infer_fail(c, "indices are %s; wants i32 or i64", dtype_name(t));
     if (c->in[2]->type != c->in[0]->type)
         return infer_fail(c, "updates are %s, data is %s", dtype_name(c->in[2]->type),
                           dtype_name(c->in[0]->type));
@@ -130,7 +105,7 @@ static rill_status elements_infer(struct infer *c)
              dim_is_const(x->shape[i]) && dim_value(ix->shape[i]) > dim_value(x->shape[i])))
             return infer_fail(c, "axis %d of indices and updates does not fit the data", i);
     TRY(scatter_check(c));
-    return indices_check(c, axis_normalise(a->axis, x->rank), 1);
+    return infer_indices(c, 1, axis_normalise(a->axis, x->rank), 1);
 }
 
 static rill_status elements_prepare(struct prep *c)
@@ -155,7 +130,7 @@ static void elements_eval(const struct eval *e)
     for (int64_t i = 0; i < n && tensor_count(x); i++) {
         int64_t to = 0, rest = i;
         for (int k = 0; k < x->rank; k++) {
-            to += (k == axis ? index_at(ix, e->x[1], i, x->dim[axis]) : rest / is[k]) * xs[k];
+            to += (k == axis ? index_read(e, 1, i, x->dim[axis]) : rest / is[k]) * xs[k];
             rest %= is[k];
         }
         put((enum reduction) a->reduction, x, e->y[0], to, e->x[2], i, 1);
@@ -178,7 +153,7 @@ static rill_status nd_infer(struct infer *c)
             return infer_fail(c, "axis %d of the updates does not fit indices and data", i);
     }
     TRY(scatter_check(c));
-    return indices_check(c, 0, k);
+    return infer_indices(c, 1, 0, k);
 }
 
 static void nd_eval(const struct eval *e)
@@ -195,7 +170,7 @@ static void nd_eval(const struct eval *e)
     for (int64_t i = 0; i < n && tensor_count(x); i++) {
         int64_t to = 0;
         for (int64_t j = 0; j < k; j++)
-            to += index_at(ix, e->x[1], i * k + j, x->dim[j]) * xs[j];
+            to += index_read(e, 1, i * k + j, x->dim[j]) * xs[j];
         put((enum reduction) a->reduction, x, e->y[0], to, e->x[2], i * row, row);
     }
 }
@@ -226,8 +201,13 @@ static rill_status nd_prepare(struct prep *c)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (int64_t i = 0; i < n; i++) {
         int64_t to = 0;
-        for (int64_t j = 0; j < k; j++)
-            to += index_at(ix, ix->data, i * k + j, x->dim[j]) * xs[j];
+        for (int64_t j = 0, at; j < k; j++) {
+            if (!index_wrap(tensor_get_i64(ix, ix->data, i * k + j), x->dim[j], &at))
+                return prep_fail(c, "index %lld is outside an axis of %lld",
+                                 (long long) tensor_get_i64(ix, ix->data, i * k + j),
+                                 (long long) x->dim[j]);
+            to += at * xs[j];
+        }
         struct nd_run *last = r->n ? &r->run[r->n - 1] : NULL;
         if (last && last->to + last->n == to)
             last->n += row;
@@ -265,6 +245,7 @@ static const struct op op_elements = {
     .infer = elements_infer,
     .prepare = elements_prepare,
     .eval = elements_eval,
+    .checked = 1,
     .help = "writes elements by an index along one axis",
 };
 
@@ -279,6 +260,7 @@ static const struct op op_nd = {
     .infer = nd_infer,
     .prepare = nd_prepare,
     .eval = nd_eval_runs,
+    .checked = 1,
     .help = "writes slices by several coordinates",
 };
 

@@ -164,6 +164,8 @@ static void reverse_eval(const struct eval *e)
     for (int64_t i = 0; i < n; i++) {
         int64_t at = i / strides[t] % x->dim[t],
             length = ((const int64_t *) e->x[1])[i / strides[b] % x->dim[b]];
+        if (length < 0 || length > x->dim[t])
+            eval_fault(e, FAULT_LENGTH, length, x->dim[t]);
         length = length > x->dim[t] ? x->dim[t] : length;
         int64_t from = at < length ? i + (length - 1 - 2 * at) * strides[t] : i;
         memcpy((char *) e->y[0] + (size_t) i * bytes,
@@ -181,6 +183,7 @@ static const struct op op_reverse = {
     .max_out = 1,
     .infer = reverse_infer,
     .eval = reverse_eval,
+    .checked = 1,
     .help = "the first elements of an axis in reverse, as many as each of the batch says",
 };
 

@@ -139,7 +139,8 @@ static void piece_feed(struct gate *g)
              n = until - g->fed;
     size_t took = 0;
     n = n < g->cap - at ? n : g->cap - at;
-    rill_stream_push(g->stream, g->in_port, g->ring + at, (size_t) n, &took);
+    if (rill_stream_push(g->stream, g->in_port, g->ring + at, (size_t) n, &took) != RILL_OK)
+        took = (size_t) n;      /* it stopped: the utterance has no more words */
     g->fed += took;
 }
 

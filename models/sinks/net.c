@@ -62,13 +62,17 @@ void net_run(struct net *n, unsigned n_streams)
     rill_status ran[RILL_BEAM_MAX];
     assert(n_streams <= RILL_BEAM_MAX);
     rill_run_many(n->streams, n_streams, ran);
+    for (unsigned i = 0; i < n_streams; i++)
+        if (ran[i] == RILL_INVALID)
+            rill_stream_reset(n->streams[i]);
 }
 
 void net_pull(struct net *n, unsigned stream, float *y)
 {
     size_t given = 0;
     rill_stream_pull(n->streams[stream], n->n_inputs, y, 1, &given);
-    assert(given == 1);
+    if (!given)
+        memset(y, 0, n->out.width * sizeof *y);
 }
 
 const char *net_meta(const struct net *n, const char *key)

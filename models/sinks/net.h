@@ -23,8 +23,8 @@ rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const
                      unsigned n_inputs, unsigned n_streams, rill_error *err);
 void        net_drop(struct net *n);
 
-/* All inputs of the streams before `n`, one vector each; then all run; then their answers.
- * Real-time safe. */
+/* All inputs of the streams before `n`, one vector each; then all run; then their answers, zeros of
+ * one that stopped. Real-time safe. */
 void        net_push(struct net *n, unsigned stream, unsigned input, const float *x);
 void        net_run(struct net *n, unsigned n_streams);
 void        net_pull(struct net *n, unsigned stream, float *y);

@@ -90,6 +90,26 @@ static rill_status buffers_make(struct transducer *t, struct arena *a, rill_erro
     return RILL_OK;
 }
 
+/* The decoder has an answer to the last token that the joiner may give, and so to all of them. */
+static rill_status last_token_check(struct transducer *t, rill_error *err)
+{
+    float *context = t->hyps[0].context;
+    uint32_t last = t->joiner.out.width - 1;
+    for (uint32_t i = 0; i < t->context; i++)
+        context[i] = (float) last;
+    net_push(&t->decoder, 0, 0, context);
+    rill_status s = rill_stream_run(t->decoder.streams[0]);
+    if (s == RILL_INVALID) {
+        rill_stream_fault(t->decoder.streams[0], err);
+        s = err_prefix(err, RILL_INVALID,
+                       "the joiner gives scores of tokens up to %u, of which the decoder does not "
+                       "know the last",
+                       last);
+    }
+    rill_stream_reset(t->decoder.streams[0]);
+    return s;
+}
+
 /* The decoder's answer to a text that begins. */
 static void first_decode(struct transducer *t)
 {
@@ -189,6 +209,7 @@ static rill_status make(rill_sink *s, rill_error *err)
     int64_t unknown = tokens_find(&t->r.tokens, "<unk>");
     t->unknown = unknown < 0 ? UINT32_MAX : (uint32_t) unknown;
     TRY(buffers_make(t, &s->arena, err));
+    TRY(last_token_check(t, err));
     first_decode(t);
     s->opts.decoder = s->opts.joiner = NULL;
     return RILL_OK;

@@ -64,7 +64,7 @@ struct rill_stream {
     float in[PULSE_MAX], out[PULSE_MAX], history[DELAY], prob;
     size_t fill, out_at, out_fill, vad_left;
     uint64_t total_in, total_out, total_vad, skipped;
-    bool finished;
+    bool finished, stopped;
 };
 
 static const struct rill_model builtins[] = {
@@ -326,7 +326,7 @@ void rill_stream_reset(rill_stream *s)
 rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n,
                              size_t *ret_taken)
 {
-    if (port || s->finished)
+    if (port || s->finished || s->stopped)
         return RILL_INVALID;
     size_t room = pulse_of(&s->plan->model) - s->fill;
     *ret_taken = n < room ? n : room;
@@ -490,6 +490,8 @@ static void tiny_run(float *out, unsigned n)
 static rill_status stream_run(rill_stream *s)
 {
     const struct rill_model *m = &s->plan->model;
+    if (s->stopped)
+        return RILL_INVALID;
     if (s->out_at < s->out_fill || s->vad_left)
         return RILL_AGAIN;
     uint64_t audio_owed = m->audio && s->total_in ? s->total_in + DELAY : 0;
@@ -505,6 +507,9 @@ static rill_status stream_run(rill_stream *s)
         fake_hiccups--;
         usleep(20000);
     }
+    s->stopped = s->fill && s->in[0] == FAKE_STOP;
+    if (s->stopped)
+        return RILL_INVALID;
     if (s->fill)
         time_take(s->in[0], pulse);
     memset(s->in + s->fill, 0, (pulse - s->fill) * sizeof *s->in);
@@ -528,6 +533,15 @@ static rill_status stream_run(rill_stream *s)
     s->total_vad += s->vad_left;
     skip(s);
     return RILL_OK;
+}
+
+rill_status rill_stream_fault(const rill_stream *s, rill_error *reterr)
+{
+    if (!s->stopped)
+        return RILL_OK;
+    if (reterr)
+        snprintf(reterr->text, sizeof reterr->text, "node 'table' (Gather): index 9 is outside");
+    return RILL_INVALID;
 }
 
 /* Times its own way through where somebody wants to know what the machine did. */

@@ -11,6 +11,7 @@
                                        as long as rig_hold() says */
 #define FAKE_SLOW 0.703125f         /* one and a half times its own length, sleeping */
 #define FAKE_BURN 0.640625f         /* 300 ms of processor */
+#define FAKE_STOP 0.578125f         /* the model asks for what is not there */
 
 /* The last calls of rill_run_many that ran anything, while fake_trace is set; for one thread. */
 struct fake_run {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whole streams: what comes back is exactly as long as it must be, at every rate and encoding, and
  * nobody's stream depends on anybody else's. */
+#include "tests/daemon/fake_rill.h"
 #include "tests/daemon/harness.h"
 
 #include <math.h>
@@ -113,6 +114,24 @@ static void test_not_finite(void)
         }
         CHECK(finite);
     }
+    result_free(&r);
+}
+
+/* A model that asks for what is not there ends its stream with the reason, and no other. */
+static void test_stops(void)
+{
+    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE };
+    float x[8 * 512] = { [3 * 512] = FAKE_STOP };
+    struct result r;
+    char err[512];
+    CHECK(!stream_whole(rig.sock, &o, x, 8 * 512, 4, 160, &r, err));
+    CHECK(r.error_code == RILL__CODE__MODEL_FAILED && strstr(err, "index 9 is outside"), "%d: %s",
+          r.error_code, err);
+    CHECK(r.bytes == 3 * 512 * 4, "%zu bytes", r.bytes);
+    result_free(&r);
+    x[3 * 512] = 0;
+    CHECK(stream_whole(rig.sock, &o, x, 8 * 512, 4, 160, &r, err), "%s", err);
+    CHECK(rig_log_has(&rig, "index 9 is outside", 10000));
     result_free(&r);
 }
 
@@ -575,8 +594,10 @@ int main(void)
     test_channels_mix();
     test_not_finite();
     test_rates();
-    if (is_fake())
+    if (is_fake()) {
         test_alignment();
+        test_stops();
+    }
     test_together();
     test_streams_of_one_client();
     test_live();

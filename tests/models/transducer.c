@@ -481,16 +481,28 @@ static void graph_refused(const char *from, const char *to, bool at_open, const 
     free(text);
 }
 
-/* Tokens that the decoder has no row for are no harm, nor are scores and frames that are no
- * numbers. */
+/* A decoder that has no row for tokens that the joiner gives. */
+static void test_few_rows(void)
+{
+    rill_error err = { 0 };
+    rill_sink *s = NULL;
+    folder_make("few", "decoder = few.onnx\njoiner = joiner.onnx\ntokens = tokens.txt\n",
+                all_files);
+    rill_plan *p = folder_plan(test_path("few", ""), &err);
+    CHECK(p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_INVALID &&
+              strstr(err.text, "tokens up to 16") && strstr(err.text, "outside an axis of 5"),
+          "%s", err.text);
+    rill_plan_unref(p);
+}
+
+/* Scores and frames that are no numbers are no harm. */
 static void test_odd_numbers(const float *frames, size_t n)
 {
     rill_error err = { 0 };
     rill_sink *s = NULL;
     float *x = malloc(n * 24 * sizeof *x);
-    folder_make("few", "decoder = few.onnx\njoiner = joiner.onnx\ntokens = tokens.txt\n",
-                all_files);
-    rill_plan *p = folder_plan(test_path("few", ""), &err);
+    folder_make("odd", NETS "tokens = tokens.txt\n", all_files);
+    rill_plan *p = folder_plan(test_path("odd", ""), &err);
     CHECK(p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_OK, "%s", err.text);
     for (size_t i = 0; i < 24 * n; i++)
         x[i] = i % 24 == 5 && i / 24 % 10 == 3 ? NAN : i / 24 % 10 == 7 ? INFINITY : frames[i];
@@ -538,6 +550,7 @@ int main(void)
     graph_refused("\"new_cached_*", "\"newacached_*", true, "no output 'newacached_key'");
     graph_refused("new_cached_*", "new_cached__", true, "both names have a *");
     graph_refused("\"cached_*", "\"cashed_*", true, "no input 'cashed_*'");
+    test_few_rows();
     test_odd_numbers(want.v, want.n / 24);
     rill_plan_unref(p);
     rill_model_free(m);

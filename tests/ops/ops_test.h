@@ -37,6 +37,7 @@ struct ops_test {
     const char *what;                                   /* put in front of failures */
     const struct tensor *out[OPS_OUTPUTS_MAX];          /* of the last ops_run */
     const char *kernel;
+    struct fault fault;         /* of the last eval */
 };
 
 static inline struct ops_test ops_begin(void)
@@ -238,7 +239,9 @@ static inline rill_status ops_eval(struct ops_test *t, struct ops_state *s,
                       .x = x,
                       .y = y,
                       .scratch = scratch,
-                      .args = p.args };
+                      .args = p.args,
+                      .fault = &t->fault };
+    t->fault = (struct fault) { FAULT_NONE };
     n->op->eval(&e);
     t->kernel = p.kernel;
     for (unsigned i = 0; i < n->n_in; i++)

@@ -75,7 +75,8 @@ static void many_run(struct ops_test *t, const struct ops_state *s, const struct
                                .x = one[i].x,
                                .y = one[i].want,
                                .scratch = one[i].scratch,
-                               .args = p->args };
+                               .args = p->args,
+                               .fault = &t->fault };
         s->node->op->eval(&e[i]);
         memset(one[i].scratch, 0xff, p->scratch_bytes);
         e[i].y = one[i].y;

@@ -733,6 +733,39 @@ static void test_unique(struct ops_test *t)
 
 #define RUN(t, fn) ((t)->what = #fn, fn(t))
 
+/* What is not known before running is a fault of the run. */
+static void fault_check(struct ops_test *t, const char *op, unsigned n_in, int64_t index,
+                        enum fault_kind kind, int64_t limit)
+{
+    const struct tensor *x = count_up(t, DTYPE_F32, 2, I64S(2, 1));
+    struct tensor *ix = ops_tensor(t, DTYPE_I64, n_in == 1 ? 1 : 2, I64S(1, 1), &index);
+    t->runtime = 2;
+    if (ops_run(t, op, NULL, 0, IN(x, ix, count_up(t, DTYPE_F32, 2, I64S(1, 1))),
+                n_in == 1 ? 2 : n_in, 1))
+        ops_check(t, t->fault.kind == kind && (!kind || (t->fault.value == index &&
+                                                         t->fault.limit == limit)),
+                  "%s of %lld: fault %d", op, (long long) index, t->fault.kind);
+    t->runtime = 0;
+}
+
+static void test_faults(struct ops_test *t)
+{
+    static const struct { const char *op; unsigned n_in; } ops[] = {
+        { "Gather", 2 }, { "GatherElements", 2 }, { "GatherND", 2 },
+        { "ScatterElements", 3 }, { "ScatterND", 3 },
+    };
+    static const struct { int64_t index; enum fault_kind kind; } indices[] = {
+        { -2, FAULT_NONE },   { 1, FAULT_NONE },          { 2, FAULT_INDEX },
+        { -3, FAULT_INDEX },  { INT64_MIN, FAULT_INDEX }, { INT64_MAX, FAULT_INDEX },
+    };
+    for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+        for (size_t i = 0; i < sizeof indices / sizeof *indices; i++)
+            fault_check(t, ops[k].op, ops[k].n_in, indices[i].index, indices[i].kind, 2);
+    fault_check(t, "ReverseSequence", 1, 2, FAULT_NONE, 2);
+    fault_check(t, "ReverseSequence", 1, 3, FAULT_LENGTH, 2);
+    fault_check(t, "ReverseSequence", 1, -1, FAULT_LENGTH, 2);
+}
+
 int main(void)
 {
     struct ops_test t = ops_begin();
@@ -747,6 +780,7 @@ int main(void)
     RUN(&t, test_makers);
     RUN(&t, test_hostile_values);
     RUN(&t, test_select);
+    RUN(&t, test_faults);
     RUN(&t, test_unique);
     test_overflow(tile_overflow, &t);
     t.what = "";

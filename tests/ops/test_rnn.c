@@ -596,7 +596,8 @@ static void late_eval(struct ops_test *t, const struct ops_state *s, const struc
                       .x = (const void **) x,
                       .y = y,
                       .scratch = scratch,
-                      .args = p->args };
+                      .args = p->args,
+                      .fault = &t->fault };
     s->node->op->eval(&e);
     for (unsigned i = 0; i < 8; i++)
         free(x[i]);

@@ -51,7 +51,7 @@ class NoTopic(DaemonError):
 
 
 class ModelFailed(DaemonError):
-    """MODEL_FAILED: the model cannot be loaded."""
+    """MODEL_FAILED: the model cannot be loaded, or stops (a position past the end of a table)."""
 
 
 class BadRequest(DaemonError):

@@ -130,7 +130,123 @@ def quant_ranks():
     c.save()
 
 
-CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks]
+# ---- indices that data makes, and tables that end ----
+
+def index_of(c, x, rows):
+    """Into `rows` rows, negative ones too. Of 0 and NaN, which lie outside of a sequence, it is far
+    outside of the table."""
+    is_frame = c.op("And", c.op("Greater", c.op("Abs", x), c.const(1e-7, "f4")),
+                    c.op("Not", c.op("IsNaN", x)))
+    at = c.op("Cast", c.op("Round", c.op("Mul", x, c.const(rows - 1, "f4"))), to=T.INT64)
+    return c.op("Where", is_frame, at, c.const(100))
+
+
+def values(c, name, shape, now):
+    """Numbers between -1 and 1."""
+    x = c.numbers(name, shape, *now)
+    return c.op("Tanh", x)
+
+
+def table(c, *shape):
+    return c.const(c.random.standard_normal(shape), "f4")
+
+
+def index_position():
+    c = Case("index_position")
+    x = c.numbers("x", [1, 2, "S"], 1, 2, 7)
+    frames = c.op("Range", c.const(0), size(c, x, 2, T.INT64), c.const(1))
+    c.output(c.op("Add", x, c.op("Gather", table(c, 1, 2, 9), frames, axis=2)))
+    c.save()
+
+
+def index_late():
+    """Three frames late, and a position counted from the table's end."""
+    c = Case("index_late")
+    x = c.numbers("x", [1, 1, "S"], 1, 1, 9)
+    y = c.op("Conv", x, table(c, 2, 1, 4))
+    frames = c.op("Range", c.const(0), size(c, y, 2, T.INT64), c.const(1))
+    back = c.op("Sub", c.const(-1), frames)
+    c.output(c.op("Add", y, c.op("Gather", table(c, 1, 2, 9), back, axis=2)))
+    c.save()
+
+
+def index_cut():
+    """The sequence ends before its input does."""
+    c = Case("index_cut")
+    x = c.numbers("x", ["S", 3], 8, 3)
+    y = c.op("Slice", x, c.const([0]), c.const([-2]), c.const([0]))
+    frames = c.op("Range", c.const(0), size(c, y, 0, T.INT64), c.const(1))
+    c.output(c.op("Add", y, c.op("Gather", table(c, 9, 3), frames, axis=0)))
+    c.save()
+
+
+def index_data():
+    c = Case("index_data")
+    x = c.op("Transpose", values(c, "x", [1, 1, "S"], [1, 1, 8]), perm=[2, 0, 1])
+    late = c.op("Slice", x, c.const([2]), c.const([2 ** 31]), c.const([0]))
+    flat = c.op("Squeeze", late, c.const([1, 2]))
+    c.output(c.op("Gather", table(c, 16, 3), index_of(c, flat, 16), axis=0))
+    c.save()
+
+
+def index_elements():
+    c = Case("index_elements")
+    x = values(c, "x", ["S", 4], [6, 4])
+    at = index_of(c, x, 4)
+    c.output(c.op("GatherElements", x, at, axis=1))
+    c.output(c.op("ScatterElements", x, at, c.op("Neg", x), axis=1, reduction="add"))
+    c.save()
+
+
+def index_nd():
+    c = Case("index_nd")
+    x = values(c, "x", ["S", 2], [6, 2])
+    c.output(c.op("GatherND", table(c, 6, 6, 2), index_of(c, x, 6)))
+    c.save()
+
+
+def index_lengths():
+    """Lengths of sequences over another axis than time."""
+    c = Case("index_lengths")
+    x = values(c, "x", ["S", 5], [6, 5])
+    n = c.op("Abs", index_of(c, c.op("Gather", x, c.const(0), axis=1), 6))
+    rows = c.op("Transpose", x, perm=[1, 0])
+    c.output(c.op("ReverseSequence", rows, n, time_axis=0, batch_axis=1))
+    c.save()
+
+
+def index_scan():
+    """In a Scan along time, two frames late, and in a branch within it."""
+    c = Case("index_scan")
+    x = c.op("Squeeze", c.op("Conv", values(c, "x", [1, 1, "S"], [1, 1, 9]), c.const([[[0, 0, 1.]]], "f4")),
+             c.const([0, 1]))
+    inner = Case("body")
+    inner.nodes, inner.constants = [], c.constants
+    at = index_of(inner, "frame", 12)
+    row = inner.op("Gather", table(c, 12, 3), at, axis=0)
+    deep = Case("branch")
+    deep.constants = c.constants
+    other = deep.op("Gather", table(c, 12, 3), at, axis=0)
+    branch = helper.make_graph(deep.nodes, "branch", [], [helper.make_empty_tensor_value_info(other)])
+    plain = Case("plain")
+    zero = plain.op("Identity", row)
+    straight = helper.make_graph(plain.nodes, "plain", [], [helper.make_empty_tensor_value_info(zero)])
+    inner.nodes.append(helper.make_node("If", [inner.op("Greater", "frame", c.const(0, "f4"))], ["picked"],
+                                        then_branch=branch, else_branch=straight))
+    state = inner.op("Add", inner.op("Mul", "before", c.const(.5, "f4")),
+                     inner.op("Add", "picked", row))
+    body = helper.make_graph(
+        inner.nodes, "body",
+        [helper.make_tensor_value_info("before", T.FLOAT, [3]), helper.make_tensor_value_info("frame", T.FLOAT, [])],
+        [helper.make_tensor_value_info(state, T.FLOAT, [3]),
+         helper.make_tensor_value_info(inner.op("Identity", state), T.FLOAT, [3])])
+    c.output(c.op("Scan", c.const([0, 0, 0], "f4"), x, outputs=2, body=body, num_scan_inputs=1)[1])
+    c.save()
+
+
+CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks,
+         index_position, index_late, index_cut, index_data, index_elements, index_nd, index_lengths,
+         index_scan]
 
 if __name__ == "__main__":
     for case in CASES:
