@@ -379,6 +379,31 @@ static bool same_rate(const struct stream_fact *a, const struct stream_fact *b)
     return a->pulse == b->pulse && a->hop_num * b->hop_den == b->hop_num * a->hop_den;
 }
 
+/* Equal for all lengths of the stream that are looked at and of which there is a sequence. */
+static bool same_length(const struct pulser *p, const struct dim *a, const struct dim *b)
+{
+    int64_t x, y;
+    for (int64_t i = 0; a != b && i < 2 * SAMPLED; i++) {
+        int64_t at = i < SAMPLED ? i : 500009 + i;
+        if (dims_allow(p->dst->dims, p->symbol, at) && dim_eval(a, p->symbol, at, &x) &&
+            dim_eval(b, p->symbol, at, &y) && x >= 0 && y >= 0 && x != y)
+            return false;
+    }
+    return true;
+}
+
+static rill_status lengths_refuse(const struct pulser *p, const struct node *n,
+                                  const struct dim *a, const struct dim *b)
+{
+    char x[128], y[128];
+    dim_print(a, x, sizeof x);
+    dim_print(b, y, sizeof y);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: its inputs have %s and %s frames, which fit each other for "
+                   "single lengths only; slice or pad them to the same number",
+                   x, y);
+}
+
 /* The streaming input that the others follow: the first that is not uniform, else the first. */
 static rill_status align_lead(struct pulser *p, const struct node *n, const struct flow *flows,
                               struct stream_fact *ret_sf, unsigned *ret_first)
@@ -394,6 +419,8 @@ static rill_status align_lead(struct pulser *p, const struct node *n, const stru
                            "its streaming inputs have different rates: %lld and %lld frames "
                            "a pulse",
                            (long long) lead->pulse, (long long) s->pulse);
+        if (lead && !same_length(p, lead->length, s->length))
+            return lengths_refuse(p, n, lead->length, s->length);
         if (!lead || (lead->uniform && !s->uniform)) {
             lead = s;
             *ret_first = i;

@@ -16,20 +16,22 @@ struct spatial {
     const struct dim *before[WINDOW_AXES_MAX], *after[WINDOW_AXES_MAX];
 };
 
-/* Both pads of SAME padding, of which the smaller goes in front (UPPER) or behind (LOWER). */
-static void same_pads(struct pulser *p, const struct node *n, struct spatial *s, int i, bool upper)
+/* Both pads of SAME padding, as same_before has them. */
+static void same_pads(struct pulser *p, const struct node *n, struct spatial *s, int i, bool lower,
+                      bool conv)
 {
     struct dims *ds = p->dst->dims;
-    const struct dim *in = pulser_fact(p, n->in[0])->shape[2 + i];
+    const struct dim *in = pulser_fact(p, n->in[0])->shape[2 + i], *none = dim_int(ds, 0);
     const struct dim *last =
         dim_mul_int(ds, dim_add_int(ds, dim_div_ceil_int(ds, in, s->stride[i]), -1), s->stride[i]);
     const struct dim *reach = dim_add_int(ds, last, (s->kernel[i] - 1) * s->dilation[i] + 1);
     const struct dim *total = s->stride[i] == 1
         ? dim_int(ds, (s->kernel[i] - 1) * s->dilation[i])
-        : dim_max(ds, dim_int(ds, 0), dim_sub(ds, reach, in));
-    const struct dim *small = dim_div_int(ds, total, 2), *large = dim_sub(ds, total, small);
-    s->before[i] = upper ? small : large;
-    s->after[i] = upper ? large : small;
+        : dim_sub(ds, reach, in);
+    const struct dim *put = dim_div_int(ds, dim_add_int(ds, total, lower), 2),
+                     *cut = dim_add_int(ds, dim_mul_int(ds, total, -1), -(int) lower - (int) conv);
+    s->before[i] = dim_sub(ds, dim_max(ds, none, put), dim_max(ds, none, dim_div_int(ds, cut, 2)));
+    s->after[i] = dim_sub(ds, total, s->before[i]);
 }
 
 static void spatial_read(struct pulser *p, const struct node *n, const struct fact *weights,
@@ -46,7 +48,7 @@ static void spatial_read(struct pulser *p, const struct node *n, const struct fa
         s->before[i] = dim_int(p->dst->dims, stated ? list_at(pads, i, 0) : 0);
         s->after[i] = dim_int(p->dst->dims, stated ? list_at(pads, s->axes + i, 0) : 0);
         if (auto_pad == PAD_SAME_UPPER || auto_pad == PAD_SAME_LOWER)
-            same_pads(p, n, s, i, auto_pad == PAD_SAME_UPPER);
+            same_pads(p, n, s, i, auto_pad == PAD_SAME_LOWER, weights != NULL);
     }
 }
 
@@ -225,7 +227,7 @@ rill_status rule_average_pool(struct pulser *p, const struct node *n)
     if (done)
         return RILL_OK;
     bool whole = attr_get_int(n, "count_include_pad") && !attr_get_int(n, "ceil_mode");
-    if (whole || (q.w.before == 0 && q.w.after == 0))
+    if (whole || (q.w.before <= 0 && q.w.after <= 0))
         return windowed_emit(p, n, &q.s, &q.f, &q.w);
     return average_counted(p, n, &q);
 }

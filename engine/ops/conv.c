@@ -65,7 +65,7 @@ static rill_status conv_prepare(struct prep *c)
 {
     const struct conv_attr *a = c->attr;
     struct window w;
-    window_fix(&a->w, &w, c->in[IN_W]->dim + 2, c->in[IN_X], c->out[0]);
+    window_fix(&a->w, SAME_CONV, &w, c->in[IN_W]->dim + 2, c->in[IN_X], c->out[0]);
     return conv_rows_prepare(c, &w, a->group, false, a->then);
 }
 

@@ -75,10 +75,12 @@ static rill_status axis_size(struct infer *c, const struct window *w, int i, con
         *ret = dim_int(ds, size);
         return RILL_OK;
     }
-    if (a->w.auto_pad == PAD_SAME_UPPER || a->w.auto_pad == PAD_SAME_LOWER) {
+    bool same = a->w.auto_pad == PAD_SAME_UPPER || a->w.auto_pad == PAD_SAME_LOWER;
+    if (same && reach(a, w, i) >= w->stride[i]) {
         *ret = dim_mul_int(ds, n, w->stride[i]);
         return RILL_OK;
     }
+    /* A shorter kernel leaves the last frames out, as in ONNX Runtime. */
     *ret = dim_add_int(ds, dim_mul_int(ds, dim_add_int(ds, n, -1), w->stride[i]),
                        reach(a, w, i) - w->before[i] - w->after[i]);
     if (dim_is_const(*ret) && dim_value(*ret) < 0)
@@ -130,7 +132,7 @@ static rill_status deconv_prepare(struct prep *c)
     struct window win;
     struct window_attr plain = a->w;
     plain.auto_pad = plain.auto_pad == PAD_VALID ? PAD_VALID : PAD_NOTSET;
-    window_fix(&plain, &win, w->dim + 2, x, c->out[0]);
+    window_fix(&plain, SAME_CONV, &win, w->dim + 2, x, c->out[0]);
     for (int i = 0; i < win.axes; i++)
         win.before[i] = before_of(a, &win, i, x->dim[2 + i], c->out[0]->dim[2 + i]);
     return conv_rows_prepare(c, &win, a->group, true, a->then);

@@ -87,7 +87,7 @@ static rill_status pool_prepare(struct prep *c)
     struct window w;
     if (!p)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    window_fix(&a->w, &w, NULL, c->in[0], c->out[0]);
+    window_fix(&a->w, SAME_POOL, &w, NULL, c->in[0], c->out[0]);
     window3_set(p, &w, c->in[0], c->out[0]);
     c->args = p;
     return RILL_OK;

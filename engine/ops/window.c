@@ -65,11 +65,10 @@ static int64_t reach(const struct window *w, int i)
     return (w->kernel[i] - 1) * w->dilation[i] + 1;
 }
 
-static void same_split(int auto_pad, struct window *w, int i, int64_t total)
+int64_t same_before(int auto_pad, enum same_kind kind, int64_t total)
 {
-    total = total > 0 ? total : 0;
-    w->before[i] = auto_pad == PAD_SAME_UPPER ? total / 2 : total - total / 2;
-    w->after[i] = total - w->before[i];
+    int64_t lower = auto_pad == PAD_SAME_LOWER, cut = -total - lower - (kind == SAME_CONV);
+    return total >= 0 ? (total + lower) / 2 : cut > 0 ? -(cut / 2) : 0;
 }
 
 rill_status window_weights_read(struct infer *c, int64_t kernel[WINDOW_AXES_MAX])
@@ -103,13 +102,6 @@ rill_status window_size(struct infer *c, const struct window_attr *a, struct win
     struct dims *ds = c->dims;
     if (a->auto_pad == PAD_SAME_UPPER || a->auto_pad == PAD_SAME_LOWER) {
         *ret = dim_div_ceil_int(ds, n, w->stride[i]);
-        if (!dim_is_const(n) && w->stride[i] > 1)
-            return RILL_OK;     /* the pads follow from a length that is not known yet */
-        int64_t size = dim_is_const(n) ? dim_value(n) : 0,
-                out = dim_is_const(n) ? dim_value(*ret) : 0;
-        same_split(a->auto_pad, w, i,
-                   w->stride[i] == 1 ? reach(w, i) - 1
-                                     : (out - 1) * w->stride[i] + reach(w, i) - size);
         return RILL_OK;
     }
     const struct dim *span = dim_add_int(ds, n, w->before[i] + w->after[i] - reach(w, i));
@@ -130,15 +122,17 @@ rill_status window_size(struct infer *c, const struct window_attr *a, struct win
     return RILL_OK;
 }
 
-void window_fix(const struct window_attr *a, struct window *w, const int64_t *kernel,
-                const struct tensor *x, const struct tensor *y)
+void window_fix(const struct window_attr *a, enum same_kind kind, struct window *w,
+                const int64_t *kernel, const struct tensor *x, const struct tensor *y)
 {
     w->axes = x->rank - 2;
     window_fill(a, kernel, w);
     if (a->auto_pad == PAD_SAME_UPPER || a->auto_pad == PAD_SAME_LOWER)
-        for (int i = 0; i < w->axes; i++)
-            same_split(a->auto_pad, w, i,
-                       (y->dim[2 + i] - 1) * w->stride[i] + reach(w, i) - x->dim[2 + i]);
+        for (int i = 0; i < w->axes; i++) {
+            int64_t total = (y->dim[2 + i] - 1) * w->stride[i] + reach(w, i) - x->dim[2 + i];
+            w->before[i] = same_before(a->auto_pad, kind, total);
+            w->after[i] = total - w->before[i];
+        }
 }
 
 void window3_set(struct window3 *ret, const struct window *w, const struct tensor *x,

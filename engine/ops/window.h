@@ -10,6 +10,12 @@ enum auto_pad { PAD_NOTSET, PAD_VALID, PAD_SAME_UPPER, PAD_SAME_LOWER };
 
 extern const char *const auto_pad_names[];
 
+/* Frames of SAME padding in front, where `total` are wanted in all. Where windows are further apart
+ * than they are long that is negative, and so many frames are cut off: ONNX Runtime does it, and
+ * rounds otherwise in convolutions than in pools. */
+enum same_kind { SAME_POOL, SAME_CONV };
+int64_t same_before(int auto_pad, enum same_kind kind, int64_t total);
+
 /* Attributes as the file has them; empty lists mean 1 or 0 on every axis. */
 struct window_attr {
     struct attr_ints kernel, strides, dilations, pads;
@@ -46,11 +52,11 @@ rill_status window_weights_read(struct infer *c, int64_t kernel[WINDOW_AXES_MAX]
 /* Input 2 of a convolution, where there is one: f32[cout]. */
 rill_status window_bias_check(struct infer *c, const struct dim *cout);
 
-/* Output size on spatial axis i of an input of n; sets before/after of SAME padding. */
+/* Output size on spatial axis i of an input of n. */
 rill_status window_size(struct infer *c, const struct window_attr *a, struct window *w, int i,
                         const struct dim *n, const struct dim **ret);
 
-/* The same for known sizes, where infer has accepted them. */
-void window_fix(const struct window_attr *a, struct window *w, const int64_t *kernel,
-                const struct tensor *x, const struct tensor *y);
+/* The window for known sizes, where infer has accepted them, with the pads of SAME padding. */
+void window_fix(const struct window_attr *a, enum same_kind kind, struct window *w,
+                const int64_t *kernel, const struct tensor *x, const struct tensor *y);
 #endif

@@ -10,12 +10,13 @@ for model in "$cases"/*/model.onnx; do
     good "$model opens" "$tool" inspect --pass typed "$model"
 done
 grep -v '^#' "$cases/streams.txt" >"$dir/streams"
-while read -r case pulses lengths; do
+while read -r case pulses lengths assertion; do
     model=$cases/$case/model.onnx
     if [ "$pulses" = refused ]; then
-        expect 1 "$lengths" "$tool" check "$model"
+        expect 1 "$lengths $assertion" "$tool" check "$model"
     else
-        good "$case streams" "$tool" check --pulse "$pulses" --length "$lengths" "$model"
+        good "$case streams" "$tool" check --pulse "$pulses" --length "$lengths" \
+            ${assertion:+--assert "$assertion"} "$model"
     fi
 done <"$dir/streams"
 finish

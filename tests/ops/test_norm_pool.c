@@ -260,6 +260,38 @@ static void test_global(struct ops_test *t)
     }
 }
 
+/* SAME padding with windows of 1 that are 8 apart: frames cut off in front, as ONNX Runtime 1.24
+ * does it for inputs of 17 to 24. */
+static void test_same(struct ops_test *t)
+{
+    static const char *const pads[] = { "SAME_UPPER", "SAME_LOWER" };
+    static const struct { const char *op; int cut[2][8]; } cases[] = {
+        { "MaxPool", { { 0, 0, 1, 1, 2, 2, 3, 3 }, { 0, 0, 0, 1, 1, 2, 2, 3 } } },
+        { "AveragePool", { { 0, 0, 1, 1, 2, 2, 3, 3 }, { 0, 0, 0, 1, 1, 2, 2, 3 } } },
+        { "Conv", { { 0, 0, 0, 1, 1, 2, 2, 3 }, { 0, 0, 0, 0, 1, 1, 2, 2 } } },
+    };
+    const float one = 1;
+    float x[24];
+    for (int i = 0; i < 24; i++)
+        x[i] = (float) i;
+    for (int k = 0; k < 3 * 2 * 8; k++) {
+        int c = k / 16, lower = k / 8 % 2, n = 17 + k % 8;
+        const struct attr a[] = { { .name = "auto_pad",
+                                    .kind = ATTR_STRINGS,
+                                    .strings = { 1, &pads[lower] } },
+                                  attr_ints("strides", (const int64_t[]) { 8 }, 1),
+                                  attr_ints("kernel_shape", (const int64_t[]) { 1 }, 1) };
+        const struct tensor *in[] = { ops_f32(t, 3, (int64_t[]) { 1, 1, n }, x),
+                                      ops_f32(t, 3, (int64_t[]) { 1, 1, 1 }, &one) };
+        float from = (float) cases[c].cut[lower][n - 17];
+        t->what = cases[c].op;
+        if (ops_run(t, cases[c].op, a, 3, in, c == 2 ? 2 : 1, 1) &&
+            ops_shape_is(t, 0, DTYPE_F32, 3, (int64_t[]) { 1, 1, 3 }))
+            ops_same_f32(t, 0, (float[]) { from, from + 8, from + 16 }, 0);
+    }
+    t->what = "";
+}
+
 int main(void)
 {
     struct ops_test t = ops_begin();
@@ -269,5 +301,6 @@ int main(void)
     test_lp_lrn(&t);
     test_pool(&t);
     test_global(&t);
+    test_same(&t);
     return ops_end(&t);
 }

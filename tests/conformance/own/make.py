@@ -54,10 +54,12 @@ class Case:
     def output(self, wire):
         self.outputs.append(helper.make_empty_tensor_value_info(wire))
 
-    def save(self):
+    def model(self):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)],
-                                  ir_version=8)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+
+    def save(self):
+        model = self.model()
         session = onnxruntime.InferenceSession(model.SerializeToString(),
                                                providers=["CPUExecutionProvider"])
         results = session.run(None, dict(self.data))
@@ -65,7 +67,7 @@ class Case:
         folder = os.path.join(HERE, self.name, "test_data_set_0")
         os.makedirs(folder)
         onnx.save(model, os.path.join(HERE, self.name, "model.onnx"))
-        for kind, values in ("input", self.data), ("output", zip([o.name for o in graph.output], results)):
+        for kind, values in ("input", self.data), ("output", zip([o.name for o in self.outputs], results)):
             for i, (name, value) in enumerate(values):
                 with open(os.path.join(folder, f"{kind}_{i}.pb"), "wb") as f:
                     f.write(numpy_helper.from_array(np.asarray(value), name).SerializeToString())
@@ -244,9 +246,57 @@ def index_scan():
     c.save()
 
 
+# ---- windows further apart than they are long ----
+
+def same(name, op, lower, kernel, stride, frames, **attrs):
+    def make():
+        c = Case(name, 19)
+        x = c.numbers("x", [1, 2, "S"], 1, 2, frames)
+        pad = "SAME_LOWER" if lower else "SAME_UPPER"
+        if op.startswith("Conv"):
+            attrs["strides"] = [stride]
+            c.output(c.op(op, x, table(c, 2, 2, kernel), auto_pad=pad, **attrs))
+        else:
+            c.output(c.op(op, x, auto_pad=pad, kernel_shape=[kernel], strides=[stride], **attrs))
+        c.save()
+    make.__name__ = name
+    return make
+
+
+# Of MaxPool the newest ONNX Runtime takes no negative pads any more; 1.24 has it as AveragePool.
+SAME = [same(f"same_{op.lower()}_{'lower' if lower else 'upper'}_{kernel}_{stride}_{frames}", op, lower,
+             kernel, stride, frames)
+        for op, cases in (("Conv", [(1, 4, 16), (1, 8, 19), (2, 7, 14)]), ("AveragePool", [(1, 4, 16), (2, 7, 17)]),
+                          ("ConvTranspose", [(2, 5, 4)]))
+        for kernel, stride, frames in cases for lower in (False, True)]
+
+
+# ---- lengths that meet once ----
+
+def length_once():
+    """All frames and those from the third on: of three there is one."""
+    c = Case("length_once")
+    x = c.numbers("x", ["S", 2], 3, 2)
+    c.output(c.op("Add", x, c.op("Slice", x, c.const([2]), c.const([2 ** 31]), c.const([0]))))
+    c.save()
+
+
+# ---- numbers below the normal ones ----
+
+def denormals():
+    """For tests/api, which has no reference for it: ONNX Runtime keeps denormals."""
+    c = Case("denormals")
+    x = c.numbers("x", ["S"], 4)
+    small = c.op("Mul", c.const(1e-30, "f4"), c.const(1e-10, "f4"))
+    grown = c.op("Mul", c.op("Mul", c.op("Mul", x, c.const(1e-25, "f4")), c.const(1e-15, "f4")),
+                 c.const(1e38, "f4"))
+    c.output(c.op("Add", c.op("Add", x, grown), c.op("Mul", small, c.const(1e38, "f4"))))
+    onnx.save(c.model(), os.path.join(HERE, "../../api/denormals.onnx"))
+
+
 CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks,
          index_position, index_late, index_cut, index_data, index_elements, index_nd, index_lengths,
-         index_scan]
+         index_scan, *SAME, length_once, denormals]
 
 if __name__ == "__main__":
     for case in CASES:
