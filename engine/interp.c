@@ -2,6 +2,7 @@
 #include "engine/interp.h"
 #include "engine/bind.h"
 #include "engine/control.h"
+#include "engine/thread.h"
 
 #include <string.h>
 
@@ -418,5 +419,8 @@ rill_status interp_run(const struct graph *g, const struct tensor *const *inputs
                            dtype_name(inputs[i]->type), dtype_name(w->fact.type));
     }
     TRY(binding_from_inputs(&bound, g, inputs, reterr));
-    return graph_run(&in, g, inputs, ret_outputs);
+    uint64_t mode = floats_flush();
+    rill_status s = graph_run(&in, g, inputs, ret_outputs);
+    floats_restore(mode);
+    return s;
 }

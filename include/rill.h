@@ -284,7 +284,9 @@ RILL_API rill_status  rill_stream_pull(rill_stream *s, unsigned port, float *y, 
  * whole-sequence run would end. Real-time safe. */
 RILL_API void         rill_stream_finish(rill_stream *s);
 
-/* Sets the calling thread to flush denormals to zero (FTZ and DAZ). Once per compute thread. */
+/* Sets the calling thread to flush denormals to zero (FTZ and DAZ). run() and run_many() do so
+ * themselves, and set it back: what they give does not depend on it. Once per compute thread it
+ * spares them that, and keeps what is done with the frames outside of them as fast. */
 RILL_API void         rill_thread_prepare(void);
 
 /* Step times since init, in plan order, if the plan was made with profile; returns how many. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens a model from where it lies: a folder, a single file, or this library itself. */
 #include "engine/planfile/model.h"
+#include "engine/thread.h"
 #include "models/builtin.h"
 #include "models/conf.h"
 #include "models/nnef/nnef.h"
@@ -345,10 +346,13 @@ rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_
     if (!builtin && stat(path, &st) < 0)
         return err_set(reterr, RILL_IO, "%.300s: %s", path, strerror(errno));
     TRY(opening_init(&o, opts, reterr));
+    uint64_t mode = floats_flush();
     rill_status s = any_model(&o, path, S_ISDIR(st.st_mode));
     if (s != RILL_OK && reterr && !strstr(reterr->text, path))      /* a reader may have named it */
         err_prefix(reterr, s, "%s%.200s", builtin ? "built-in " : "", path);
-    return opening_finish(&o, s, ret);
+    s = opening_finish(&o, s, ret);
+    floats_restore(mode);
+    return s;
 }
 
 rill_status rill_model_open(rill_model **ret, const char *path, rill_error *reterr)

@@ -4,6 +4,7 @@
 #include "engine/inline_scan.h"
 #include "engine/prune.h"
 #include "engine/rewrite/passes.h"
+#include "engine/thread.h"
 #include "pulse/plan_file.h"
 #include "pulse/port.h"
 #include "pulse/stack.h"
@@ -137,7 +138,9 @@ rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_
     p->refs = 1;
     p->model = model_ref(m);
     pthread_mutex_lock(&p->model->planning);
+    uint64_t mode = floats_flush();
     rill_status s = plan_make(p, opts ? opts : &defaults, reterr);
+    floats_restore(mode);
     pthread_mutex_unlock(&p->model->planning);
     if (s != RILL_OK) {
         rill_plan_unref(p);

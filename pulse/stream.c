@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/stream_internal.h"
+#include "engine/thread.h"
 
 #include <string.h>
 #include <time.h>
@@ -279,10 +280,12 @@ rill_status rill_stream_run(rill_stream *s)
     if (status != RILL_OK)
         return status;
     run_begin(s);
+    uint64_t mode = floats_flush();
     if (s->plan->profile)
         run_profiled(s);
     else
         plan_run(s->plan->plan, stream_mem(s));
+    floats_restore(mode);
     return run_end(s);
 }
 
@@ -319,6 +322,7 @@ static bool batch_has(const struct batch *b, const rill_stream *s)
 static void batch_run(struct batch *b)
 {
     unsigned char *mem[OP_MANY_MAX];
+    uint64_t mode = floats_flush();
     for (unsigned i = 0; i < b->n; i++) {
         run_begin(b->stream[i]);
         mem[i] = stream_mem(b->stream[i]);
@@ -327,6 +331,7 @@ static void batch_run(struct batch *b)
         plan_run(b->stream[0]->plan->plan, mem[0]);
     else if (b->n)
         plan_run_many(b->stream[0]->plan->plan, mem, b->n);
+    floats_restore(mode);
     for (unsigned i = 0; i < b->n; i++)
         *b->status[i] = run_end(b->stream[i]);
     b->n = 0;

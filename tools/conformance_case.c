@@ -2,6 +2,7 @@
 #include "tools/conformance_case.h"
 #include "engine/interp.h"
 #include "engine/plan.h"
+#include "engine/thread.h"
 #include "engine/typed.h"
 #include "models/onnx/reader.h"
 
@@ -173,7 +174,9 @@ static bool run_plan(struct job *j, const struct plan *p, const struct set *s,
     for (int again = 0; ok && again < 2; again++) {
         plan_reset(p, mem);
         plan_feed(p, mem, s);
+        uint64_t mode = floats_flush();
         plan_run(p, mem);
+        floats_restore(mode);
         for (unsigned k = 0; k < s->n_want; k++) {
             out[k] = p->outputs[k].shape;
             out[k].data = (void *) (uintptr_t) place_read(p->outputs[k].at, mem);
