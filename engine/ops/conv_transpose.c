@@ -80,7 +80,7 @@ static rill_status axis_size(struct infer *c, const struct window *w, int i, con
         *ret = dim_mul_int(ds, n, w->stride[i]);
         return RILL_OK;
     }
-    /* A shorter kernel leaves the last frames out, as in ONNX Runtime. */
+    /* A shorter kernel leaves the last frames out. */
     *ret = dim_add_int(ds, dim_mul_int(ds, dim_add_int(ds, n, -1), w->stride[i]),
                        reach(a, w, i) - w->before[i] - w->after[i]);
     if (dim_is_const(*ret) && dim_value(*ret) < 0)
