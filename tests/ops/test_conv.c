@@ -110,7 +110,9 @@ static int64_t deconv_size(const struct shape *s, int i, int64_t *before)
     *before = s->auto_pad ? 0 : s->before[i];
     if (s->auto_pad < 2)
         return full - *before - (s->auto_pad ? 0 : s->after[i]);
-    int64_t out = s->in[i] * s->stride[i], total = full > out ? full - out : 0;
+    int64_t out = s->in[i] * s->stride[i];
+    out = out < full || s->in[i] == 0 ? out : full; /* a short kernel leaves the last frames out */
+    int64_t total = full > out ? full - out : 0;
     *before = s->auto_pad == 2 ? total / 2 : total - total / 2;
     return out;
 }
