@@ -98,6 +98,7 @@ static void rig_begin(struct rig *r, const char *memory_max, const char *more)
              "topic_keep_ms = 60000\n",
              more, memory_max);
     rig_start(r, conf);
+    CHECK(rig_log_has(r, " ready: ", 30000));      /* loading takes memory too */
     CHECK(chmod(r->dir, 0755) == 0);
     ctl = client(r->ctl);
 }
@@ -722,7 +723,7 @@ static void test_http(void)
              "preload = wiener\n[limits]\nmemory_max = 8M\n[http]\nlisten = %s\n", path);
     rig_conf(&r, more);
     char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
-    CHECK(rig_spawn(&r, argv) && rig_wait_ready(&r));
+    CHECK(rig_spawn(&r, argv) && rig_wait_ready(&r) && rig_log_has(&r, " ready: ", 30000));
     ctl = client(r.ctl);
     double most = 0;
     for (int i = 0; i < 300; i++) {
