@@ -75,7 +75,8 @@ typedef struct rill_port {
     uint32_t rate_den;
     uint32_t width;         /* floats per frame */
     uint32_t pulse_frames;  /* frames per run() */
-    uint32_t delay_frames;  /* output frames before the one that answers input sample 0 */
+    uint32_t delay_frames;  /* output frames that end at or before input sample 0: cut_frames of
+                               rill_port_align */
     /* What follows is counted in samples of the input's time axis. Frame k, as it is pulled, stands
      * for sample offset_num / offset_den + k * hop_num / hop_den. rill_port_align says what is to
      * be cut or filled for that; nothing else is to be worked out from these. */
@@ -239,8 +240,8 @@ RILL_API size_t       rill_plan_stream_size(const rill_plan *p);
  * resource: copying it is a snapshot, dropping it is free(mem). The plan must outlive it. */
 RILL_API rill_stream *rill_stream_init(void *mem, const rill_plan *p);
 
-/* As rill_stream_init, for who wants these n outputs alone: the others give nothing and hold nothing
- * up. NULL: one of the ports is no output. */
+/* As rill_stream_init, for who wants these n outputs alone: the others give nothing and hold
+ * nothing up. NULL: one of the ports is no output. */
 RILL_API rill_stream *rill_stream_init_for(void *mem, const rill_plan *p, const unsigned *outputs,
                                            unsigned n);
 
@@ -280,8 +281,8 @@ RILL_API rill_status  rill_run_many(rill_stream *const *streams, unsigned n, ril
 RILL_API rill_status  rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap_frames,
                                        size_t *ret_given);
 
-/* No more input: from now on run() drains the delay, and every output ends exactly where the
- * whole-sequence run would end. Real-time safe. */
+/* No more input: from now on run() gives what was held back, and every output ends exactly where
+ * the whole-sequence run would end. Real-time safe. */
 RILL_API void         rill_stream_finish(rill_stream *s);
 
 /* Sets the calling thread to flush denormals to zero (FTZ and DAZ). run() and run_many() do so
@@ -421,7 +422,7 @@ RILL_API rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsig
                                       const rill_sink_opts *opts, rill_error *reterr);
 
 /* For a sink that listens: the samples that went into the detector's stream, in order, before the
- * frames that they lead to. LIMIT: further ahead of the frames than the detector's pulse and delay.
+ * frames that they lead to. LIMIT: further ahead of the frames than the detector's pulse and latency.
  * INVALID: it does not listen. Real-time safe. */
 RILL_API rill_status rill_sink_audio(rill_sink *s, const float *x, size_t n_samples);
 

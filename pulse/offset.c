@@ -91,8 +91,8 @@ void offset_transposed(struct stream_fact *s, int64_t before, int64_t after, int
     s->at.after *= stride;
 }
 
-/* Whether two lengths are one for every long input: what is cut off one that is shorter than the cut
- * makes expressions differ that mean the same. */
+/* Whether two lengths are one for every long input. Those shorter than what is cut off them make
+ * expressions differ that mean the same. */
 static bool lengths_agree(const struct dim *a, const struct dim *b, const struct dim *symbol)
 {
     enum { LONG = 1 << 28, TRIED = 8 };

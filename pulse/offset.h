@@ -5,8 +5,8 @@
  * window (a convolution, a pool, framing) stands for the frames around which it was padded: so many
  * frames into it as were put in front of the sequence, if that is less than a window; what was not
  * padded at all stands for the middle of the window where it moves by one frame, and for its first
- * hop where it moves by more. Windows side by side stand for their first frame, whatever was padded.
- * A transposed convolution mirrors that. Frames that are added up again where they overlap lie where
+ * hop where it moves by more. Windows side by side stand for their first frame, however padded. A
+ * transposed convolution mirrors that. Frames that are added up again where they overlap lie where
  * their own samples lie, whatever they stood for. And what is as long as the input, or as long as
  * its own rate was before, lies where that lay: cutting and padding have made it so. */
 #ifndef PULSE_OFFSET_H

@@ -288,7 +288,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "clean", 0, OPT_TEXT, &j.clean, "FILE", QUALITY_HELP },
         { "json", 0, OPT_FLAG, &j.json, NULL, "print {in, out, latency_ms, rtf, ...}" },
         { "keep-delay", 0, OPT_FLAG, &j.keep_delay, NULL,
-          "leave the model's delay in front of the output" },
+          "leave the output as late as the model is, so many samples longer" },
         { "model", 'm', OPT_TEXT, &model, "MODEL", "name of the library, model folder or file" },
         MODEL_OPTS(j.open),
         { "no-scan-reuse", 0, OPT_FLAG, &j.no_scan_reuse, NULL,

@@ -428,7 +428,7 @@ const struct command cmd_live = {
     .name = "live",
     .usage = "[OPTIONS]",
     .summary = "a microphone through a model, to a speaker or a file",
-    .details = "Shows the level of the microphone, the latency (the model's delay and one pulse; "
+    .details = "Shows the level of the microphone, the latency (the model's and one pulse; "
                "the device adds its own)\n"
                "and the real-time factor once a second. A model that gives speech probabilities "
                "shows them; words that it\n"

@@ -211,7 +211,7 @@ const struct command cmd_pipe = {
     .name = "pipe",
     .usage = "[OPTIONS] <IN >OUT",
     .summary = "raw samples through the daemon, from standard input to standard output",
-    .details = "Audio goes out as it comes in, as many samples, the model's delay and a pulse "
+    .details = "Audio goes out as it comes in, as many samples, the model's latency and a pulse "
                "later. What is heard is told in lines of\n"
                "seconds and start, end, keyword WORD or text WORDS: on standard output where the "
                "model gives no audio, else on\n"

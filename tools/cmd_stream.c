@@ -331,7 +331,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "clean", 0, OPT_TEXT, &s.clean, "FILE", QUALITY_HELP },
         { "json", 0, OPT_FLAG, &s.json, NULL, "print {model, latency_ms, rtf, ...}" },
         { "keep-delay", 0, OPT_FLAG, &o.keep_delay, NULL,
-          "leave the model's delay in front of the output" },
+          "leave the output as late as the model is, so many samples longer" },
         { "model", 'm', OPT_TEXT, &o.model, "NAME",
           "a model the daemon knows (default: the daemon's)" },
         { "opt", 0, OPT_LIST, &o.opts, "NAME=VALUE",

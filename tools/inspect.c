@@ -311,7 +311,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 const struct command cmd_inspect = {
     .name = "inspect",
     .usage = "[OPTIONS] MODEL",
-    .summary = "show a model's ports, delays, sizes and graphs",
+    .summary = "show a model's ports, latencies, sizes and graphs",
     .details = "MODEL is a name of the library, a model folder, a compiled plan, or a bare ONNX "
                "file (then --shape, --const\n"
                "and --state say what its file leaves open).",

@@ -73,7 +73,7 @@ struct rill_client_open {
     const char *model;              /* NULL or "" = the daemon's default */
     struct rill_client_pcm in, out; /* out.rate 0 = as in */
     enum rill_client_pace pace;
-    bool align;                     /* trim the delay */
+    bool align;                     /* sample k of the output answers sample k of the input */
     uint32_t max_latency_ms; /* LIVE: audio that waited longer is dropped with a gap; 0 = never */
     unsigned want; /* RILL_CLIENT_AUDIO | ...; 0 = what the model has, endpoints only with texts */
     float vad_threshold;            /* 0 = the model's; so for the next two */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* align_chain.h - random chains of elements that move, pad, cut, frame or hold back samples and change
- * none, as NNEF text and as a whole-sequence program of its own that says what comes out, which
- * sample each frame stands for, and what it has to wait for. */
+/* align_chain.h - random chains of elements that move, pad, cut, frame or hold back samples and
+ * change none, as NNEF text and as a whole-sequence program of its own that says what comes out,
+ * which sample each frame stands for, and what it has to wait for. */
 #ifndef TEST_E2E_ALIGN_CHAIN_H
 #define TEST_E2E_ALIGN_CHAIN_H
 #include <stdbool.h>
@@ -19,7 +19,7 @@ enum element_kind {
     ELEMENT_ZEROS,              /* before: put in front by a concat */
     ELEMENT_DOWN,               /* size: so many samples become channels of one frame */
     ELEMENT_UP,                 /* the opposite */
-    ELEMENT_FRAMES,             /* size, hop, before, mode of the end; overlapped, added and scaled */
+    ELEMENT_FRAMES,             /* size, hop, before, mode of the end; then overlapped and added */
     ELEMENT_KEEP,               /* one sample of `size` */
     ELEMENT_REPEAT              /* each sample `size` times */
 };

@@ -148,7 +148,8 @@ static struct wave run_frames(const struct element *e, const struct wave *w)
     struct wave v = wave_like(w, n == 0 ? 0 : e->after ? all : n * e->hop, 1);
     for (int64_t i = 0; i < v.n; i++) {
         v.need[i] = -1;
-        for (int64_t k = most(0, floor_div(i - e->size, e->hop) + 1); k < n && k * e->hop <= i; k++) {
+        int64_t first = most(0, floor_div(i - e->size, e->hop) + 1);
+        for (int64_t k = first; k < n && k * e->hop <= i; k++) {
             v.y[i] += value_of(w, i - e->before, 0);
             for (int64_t at = k * e->hop; at < k * e->hop + e->size; at++)
                 v.need[i] = most(v.need[i], need_of(w, at - e->before));

@@ -129,8 +129,8 @@ static int64_t sample_of(const struct wave *w, int64_t i)
 }
 
 /* With every sample pushed alone. */
-static bool comes_in_time(const rill_port *q, const struct heard *h, const struct wave *w, int64_t n,
-                          int64_t pulse)
+static bool comes_in_time(const rill_port *q, const struct heard *h, const struct wave *w,
+                          int64_t n, int64_t pulse)
 {
     for (int64_t i = 0; i < w->n && i < (int64_t) h->n; i++) {
         int64_t due = up_to_pulse(sample_of(w, i) + (int64_t) q->latency_samples + 1, pulse);
@@ -140,8 +140,8 @@ static bool comes_in_time(const rill_port *q, const struct heard *h, const struc
     return check(true, "", 0);
 }
 
-/* Whether what a frame hangs on says how late it comes: where samples are taken one by one, and no pad
- * is made of samples that come later than the sequence begins, which holds back all of it. */
+/* Whether what a frame hangs on says how late it comes: where samples are taken one by one, and no
+ * pad is made of samples, which holds back all that it is put in front of. */
 static bool look_ahead_is_known(const struct chain *ch, int64_t pulse)
 {
     for (int i = 0; i < ch->n; i++)
@@ -150,8 +150,8 @@ static bool look_ahead_is_known(const struct chain *ch, int64_t pulse)
     return pulse == 1;
 }
 
-/* The longest that a frame has to wait after the sample that it stands for: for what it hangs on, and
- * for its turn, as there are no more frames than samples that were pushed. */
+/* The longest that a frame has to wait after the sample that it stands for: for what it hangs on,
+ * and for its turn, as there are no more frames than samples that were pushed. */
 static int64_t latency_needed(const struct wave *w)
 {
     int64_t longest = 0;
@@ -191,7 +191,8 @@ static void test_plan(const rill_model *m, const float *x, int64_t n, int64_t ti
         good = late_is(q, &h, &w, n);
     if (good && times == 1)
         good = comes_in_time(q, &h, &w, n, pulse) &&
-               check(!look_ahead_is_known(&chain, pulse) || q->latency_samples <= latency_needed(&w),
+               check(!look_ahead_is_known(&chain, pulse) ||
+                         q->latency_samples <= latency_needed(&w),
                      "latency is more than needed", (long) latency_needed(&w));
     if (!good) {
         printf("chain %ld, %ld samples, pulse %ld, latency %u, offset %d/%u, expected origin %g, "

@@ -12,7 +12,7 @@
 
 #define RATE 16000
 #define SAMPLES_MAX 4096
-#define STEP 256                /* samples are multiples of it, so that what is scaled stays whole */
+#define STEP 256                /* of samples, so that what is scaled stays whole */
 
 static struct rig rig;
 static struct chain chain;

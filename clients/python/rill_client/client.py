@@ -206,7 +206,7 @@ class Client:
         encoding        "s16", "s24" (three bytes), "s32" or "f32", little-endian; the daemon rounds halves to even
         out_...         of the samples that come back; as they are sent where None
         pace            "live": a microphone. "file": as fast as it goes, nothing is ever dropped
-        align           sample k of the output answers sample k of the input; else the output is the model's delay late
+        align           sample k of the output answers sample k of the input; else sample k + opened.offset_samples
         want            any of "audio", "vad", "transcript", "keyword", "endpoint"; empty: what the model has
         max_latency_ms  live: audio that waited longer is dropped and told by a Gap
         options         such as {"vad_threshold": 0.6}
@@ -253,7 +253,7 @@ class Stream:
 
     def __init__(self, client: Client, state: StreamState, opened: ev.Opened, subscribed: Optional[ev.Subscribed] = None):
         self._client, self._state = client, state
-        self.opened = opened            #: model, delay and outputs
+        self.opened = opened            #: model, latency, offset and outputs
         self.subscribed = subscribed    #: of a subscription: topic and first position
 
     def __enter__(self) -> "Stream":
