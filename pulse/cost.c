@@ -110,6 +110,19 @@ static const struct counted *counted_find(const struct op *op)
     return NULL;
 }
 
+/* ---- effort ---- */
+
+#define NODE_EFFORT 1000                /* a step without arithmetic, about 100 ns */
+#define LANES_FULL 64 /* numbers that a product makes at once at full speed: 4 chains of 16 lanes */
+
+/* Each of the numbers that come out is one chain of multiply-adds: of few of them the lanes stand
+ * empty. */
+static uint64_t node_effort(const struct sizes *s, uint64_t multiply_adds)
+{
+    uint64_t made = product(&s->out, 0);
+    return made && made < LANES_FULL ? times(multiply_adds / made, LANES_FULL) : multiply_adds;
+}
+
 /* ---- graphs ---- */
 
 static void row_add(struct cost *c, const char *op, uint64_t often, uint64_t multiply_adds)
@@ -151,6 +164,7 @@ static void graph_count(const struct graph *g, uint64_t often, struct cost *c)
         const struct counted *k = counted_find(n->op);
         struct sizes s;
         uint64_t runs = 1;
+        c->effort = plus(c->effort, times(often, NODE_EFFORT));
         if (n->n_body && !body_runs(g, n, &runs))
             c->open = true;
         for (unsigned b = 0; b < n->n_body; b++)
@@ -159,6 +173,7 @@ static void graph_count(const struct graph *g, uint64_t often, struct cost *c)
             uint64_t own = times(often, stack_multiply_adds(n->attr));
             row_add(c, n->op->name, often, own);
             c->multiply_adds = plus(c->multiply_adds, own);
+            c->effort = plus(c->effort, own);
         }
         if (!k)
             continue;
@@ -166,7 +181,8 @@ static void graph_count(const struct graph *g, uint64_t often, struct cost *c)
             c->open = true;
             continue;
         }
-        uint64_t count = times(often, k->count(n, &s, k->weights));
+        uint64_t once = k->count(n, &s, k->weights), count = times(often, once);
+        c->effort = plus(c->effort, times(often, node_effort(&s, once)));
         row_add(c, n->op->name, often, count);
         c->multiply_adds = plus(c->multiply_adds, count);
     }

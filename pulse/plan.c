@@ -5,6 +5,7 @@
 #include "engine/prune.h"
 #include "engine/rewrite/passes.h"
 #include "engine/thread.h"
+#include "pulse/choose.h"
 #include "pulse/plan_file.h"
 #include "pulse/port.h"
 #include "pulse/stack.h"
@@ -62,15 +63,29 @@ static const char *cpu_name(unsigned cpu)
 
 /* ---- making a plan ---- */
 
+/* Cuts the model for the pulse that was asked for, or that is chosen. */
+static rill_status plan_pulse(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
+{
+    const struct tgraph *t = &p->model->graph;
+    struct pgraph *pg = &p->pgraph;
+    uint32_t asked = opts->pulse_frames ? opts->pulse_frames : p->model->pulse;
+    int64_t pulse = asked;
+    p->symbol = p->model->stream;
+    p->asked_frames = asked;
+    TRY(pgraph_from_tgraph(pg, t, p->symbol, pulse, NULL, &p->arena, err));
+    if (asked || !p->symbol)
+        return RILL_OK;
+    TRY(pulse_choose(p, pg, opts->budget_ms, &pulse, err));
+    return pulse == pg->pulse ? RILL_OK
+                              : pgraph_from_tgraph(pg, t, p->symbol, pulse, NULL, &p->arena, err);
+}
+
 /* From the model to the graph that is planned. */
 static rill_status plan_cut(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
 {
     struct pgraph *pg = &p->pgraph;
     struct graph inlined, pruned, stacked;
-    uint32_t pulse = opts->pulse_frames ? opts->pulse_frames : p->model->pulse;
-    p->symbol = p->model->stream;
-    p->asked_frames = pulse;
-    TRY(pgraph_from_tgraph(pg, &p->model->graph, p->model->stream, pulse, NULL, &p->arena, err));
+    TRY(plan_pulse(p, opts, err));
     TRY(graph_check_bodies(&pg->g, pg->symbol, NULL, err));
     TRY(graph_with_scans_inlined(&inlined, &pg->g, &p->arena, err));
     TRY(graph_pruned(&pruned, &inlined, err));

@@ -8,7 +8,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 {
     struct open_opts oo = { 0 };
     bool json = false, profile = false, no_scan_reuse = false;
-    int64_t pulse = 0;
+    int64_t pulse = 0, budget = 0;
     double seconds = 2;
     const char *streams = NULL;
     const struct opt table[] = {
@@ -18,8 +18,9 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "no-scan-reuse", 0, OPT_FLAG, &no_scan_reuse, NULL,
           "look up sizes and places in every iteration of a loop, to compare" },
         { "profile", 0, OPT_FLAG, &profile, NULL, "also the time of each step, slowest first" },
+        BUDGET_OPT(budget),
         { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, INT32_MAX), "N",
-          "input frames a pulse (default: as few as the model allows)" },
+          "input frames a pulse (default: chosen by cost, see --budget)" },
         { "streams", 0, OPT_TEXT, &streams, "N,N,..",
           "so many streams together: us of each, beside one by one" },
         { "seconds", 's', OPT_REAL, REAL_FROM_TO(&seconds, 0.001, OPT_YEAR_S), "S",
@@ -33,6 +34,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     rill_error err;
     rill_model *m;
     rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse,
+                            .budget_ms = (uint32_t) budget,
                             .profile = profile,
                             .no_scan_reuse = no_scan_reuse };
     if (open_any(&m, argv[0], &oo, &err) != RILL_OK)

@@ -61,12 +61,13 @@ static int run(const struct command *cmd, int argc, char **argv)
     struct open_opts oo = { 0 };
     struct compile c = { 0 };
     const char *to = NULL;
-    int64_t pulse = 0;
+    int64_t pulse = 0, budget = 0;
     const struct opt table[] = {
+        BUDGET_OPT(budget),
         { "output", 'o', OPT_TEXT, &to, "FILE.rill",
           "where to write; takes the place of a file that is there" },
         { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, INT32_MAX), "N",
-          "input frames a pulse (default: as few as the model allows)" },
+          "input frames a pulse (default: chosen by cost, see --budget)" },
         OPEN_OPTS(oo),
         { 0 },
     };
@@ -75,7 +76,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     if (!to || !*to)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill compile %s", cmd->usage);
-    const rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse };
+    const rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse,
+                                  .budget_ms = (uint32_t) budget };
     int code = compile(cmd, &c, argv[0], &oo, &opts, to);
     rill_plan_unref(c.plan);
     rill_model_free(c.model);

@@ -29,6 +29,7 @@ struct job {
     double *pulse_us;
     size_t n_pulses;
     bool json, keep_delay, no_scan_reuse;
+    int64_t budget_ms;
     struct open_opts open;
     const char *clean;          /* NULL: not known */
     struct quality quality;
@@ -49,7 +50,8 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
 {
     rill_model *m;
     rill_port ports[64];
-    const rill_plan_opts opts = { .no_scan_reuse = j->no_scan_reuse };
+    const rill_plan_opts opts = { .no_scan_reuse = j->no_scan_reuse,
+                                  .budget_ms = (uint32_t) j->budget_ms };
     TRY(open_any(&m, model ? model : rill_model_builtin_name(0), &j->open, &j->err));
     rill_model_get_info(m, &j->info);
     rill_status s = rill_plan_new(&j->plan, m, &opts, &j->err);
@@ -291,6 +293,7 @@ static int run(const struct command *cmd, int argc, char **argv)
           "leave the output as late as the model is, so many samples longer" },
         { "model", 'm', OPT_TEXT, &model, "MODEL", "name of the library, model folder or file" },
         MODEL_OPTS(j.open),
+        BUDGET_OPT(j.budget_ms),
         { "no-scan-reuse", 0, OPT_FLAG, &j.no_scan_reuse, NULL,
           "look up sizes and places in every iteration of a loop" },
         { 0 },

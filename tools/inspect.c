@@ -234,7 +234,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     struct open_opts oo = { 0 };
     bool json = false, ops = false, axes = false, check = false, keep_bodies = false,
          transforms = false, profile = false;
-    int64_t pulse = 0;
+    int64_t pulse = 0, budget = 0;
     const char *pass = NULL;
     const struct opt table[] = {
         OPEN_OPTS(oo),
@@ -251,8 +251,9 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "no-body-substitution", 0, OPT_FLAG, &keep_bodies, NULL, NULL },
         { "profile", 0, OPT_FLAG, &profile, NULL,
           "run a second of noise, print the time of each step, slowest first" },
+        BUDGET_OPT(budget),
         { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, INT32_MAX), "N",
-          "input frames a pulse (default: as few as the model allows)" },
+          "input frames a pulse (default: chosen by cost, see --budget)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 0, 1);
@@ -269,7 +270,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (n == 0)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill inspect %s", cmd->usage);
     struct inspect in = { 0 };
-    rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse, .profile = profile };
+    rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse, .budget_ms = (uint32_t) budget,
+                            .profile = profile };
     bool finished = !pass || !strcmp(pass, stage_names[STAGE_PULSE_DECLUTTER]) ||
         !strcmp(pass, stage_names[STAGE_PLAN]);
     rill_status opened =

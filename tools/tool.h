@@ -37,6 +37,11 @@ struct opt_list { const char *item[OPT_LIST_ROOM]; unsigned n; };
 struct opt_int { int64_t *to, least, most; };
 struct opt_real { double *to, least, most; };
 #define INT_FROM_TO(to, least, most) (&(struct opt_int) { to, least, most })
+
+/* Of commands that make plans. */
+#define BUDGET_OPT(ms)                                                                             \
+    { "budget", 0, OPT_INT, INT_FROM_TO(&(ms), 1, 60000), "MS",                                    \
+      "how long a pulse that is chosen by its cost may last (default 20)" }
 #define REAL_FROM_TO(to, least, most) (&(struct opt_real) { to, least, most })
 #define OPT_YEAR_S 31536000     /* the longest that a command is told to last */
 
