@@ -27,6 +27,7 @@ struct fault_page {
     _Atomic uint64_t at;            /* 1 = the next call */
     _Atomic uint64_t calls;         /* of this kind since armed */
     _Atomic uint64_t hits;          /* calls that failed */
+    _Atomic uint64_t waits;         /* calls of epoll_wait by all threads, since ever */
     _Atomic uint32_t one_byte;      /* every read and write of a socket moves one byte */
     _Atomic uint32_t interrupts;    /* every n-th read, write, wait fails with EINTR; 0 = none */
     _Atomic uint32_t log_full;      /* writes to files fail with ENOSPC */

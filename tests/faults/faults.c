@@ -139,21 +139,6 @@ uint64_t rss_kib(const struct rig *r)
     return kib;
 }
 
-uint64_t cpu_ms(const struct rig *r)
-{
-    char path[64];
-    unsigned long long user = 0, sys = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int) r->pid);
-    FILE *f = fopen(path, "r");
-    if (!f ||
-        fscanf(f, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
-               &sys) != 2)
-        user = sys = 0;
-    if (f)
-        fclose(f);
-    return (user + sys) * 1000 / (uint64_t) sysconf(_SC_CLK_TCK);
-}
-
 bool rig_lives(struct rig *r)
 {
     int status;

@@ -26,7 +26,6 @@ uint64_t fault_next(uint64_t n);
 unsigned fds_of(const struct rig *r);       /* open descriptors of the daemon */
 bool fds_settle(const struct rig *r, unsigned want);        /* waits for at most `want` */
 uint64_t rss_kib(const struct rig *r);
-uint64_t cpu_ms(const struct rig *r);       /* user and system time */
 bool rig_lives(struct rig *r);
 
 /* One session with a known input; what came back in *ret. */

@@ -279,6 +279,7 @@ EXPORT int pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*start)(
 
 static bool wait_fails(int fd)
 {
+    atomic_fetch_add(&page->waits, 1);
     return io_fails(FAULT_EPOLL, fd, EINTR, EINTR);
 }
 

@@ -7,8 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SLOW_MS 5000
-
 static const enum fault_kind kinds[] = {
     FAULT_MALLOC, FAULT_READ,   FAULT_WRITE,   FAULT_SENDMSG, FAULT_ACCEPT, FAULT_MMAP,
     FAULT_OPEN,   FAULT_THREAD, FAULT_EVENTFD, FAULT_EPOLL,   FAULT_SOCKET,
@@ -86,12 +84,11 @@ static uint64_t session_fault(enum fault_kind kind, uint64_t n, bool forever)
 {
     struct result r;
     char err[512];
-    uint64_t before = now_ms();
     fault_arm(kind, n, forever, 0);
     bool good = session_play(&rig, NULL, &r, err);
-    uint64_t hits = fault_disarm(), took = now_ms() - before;
-    CHECK(took < SLOW_MS, "%s %llu: %llu ms until: %s", fault_name(kind), (unsigned long long) n,
-          (unsigned long long) took, err);
+    uint64_t hits = fault_disarm();
+    CHECK(good || !strstr(err, "was silent"), "%s %llu: a hang: %s", fault_name(kind),
+          (unsigned long long) n, err);
     CHECK(!good || result_same(&r, &want), "%s %llu: another output", fault_name(kind),
           (unsigned long long) n);
     CHECK(good || err[0], "%s %llu: without words", fault_name(kind), (unsigned long long) n);
@@ -222,7 +219,7 @@ int main(int argc, char **argv)
         return 77;
     const char *what = argc > 1 ? argv[1] : "session";
     fault_page_make();
-    stream_timeout_ms = 6000;
+    stream_timeout_ms = 20000;
     if (strcmp(what, "start") == 0)
         at_start();
     else if (strcmp(what, "load") == 0)
