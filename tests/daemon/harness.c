@@ -138,15 +138,27 @@ static void stalls_make(const char *path)
     close(fd);
 }
 
-bool rig_disturbed(struct rig *r)
+static void stalls_read(struct rig *r, struct fake_stalls *ret)
 {
     char path[96];
-    struct fake_stalls s;
     snprintf(path, sizeof path, "%s/stalls", r->dir);
     FILE *f = fopen(path, "r");
-    if (!f || fread(&s, sizeof s, 1, f) != 1)
+    if (!f || fread(ret, sizeof *ret, 1, f) != 1)
         give_up("%s: %s", path, strerror(errno));
     fclose(f);
+}
+
+uint64_t rig_slept_us(struct rig *r)
+{
+    struct fake_stalls s;
+    stalls_read(r, &s);
+    return s.asked_us;
+}
+
+bool rig_disturbed(struct rig *r)
+{
+    struct fake_stalls s;
+    stalls_read(r, &s);
     bool disturbed = s.n || s.lost_us > s.asked_us / 2;
     if (disturbed)
         printf("the machine stood still %llu times, and kept models for %llu us beyond the %llu "

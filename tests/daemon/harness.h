@@ -52,6 +52,7 @@ void rig_let_go(struct rig *r);
  * this one from running, so that its times say nothing. Those of fake_rill.c only. */
 extern bool rig_watches;
 bool rig_disturbed(struct rig *r);
+uint64_t rig_slept_us(struct rig *r);    /* how long its models slept because they had to, in all */
 /* Judges runs by the clock: one that is good is enough, one that is bad and that nothing disturbed
  * is the daemon's fault. Bad ones that were disturbed are run again; after five of them nothing is
  * known, which is said and counted as skipped. */
