@@ -43,6 +43,15 @@ expect()
     fi
 }
 
+# slow NAME: goes on only where RILL_SLOW names this one among the slow tests, or is "all".
+slow()
+{
+    case " $RILL_SLOW " in *" $1 "* | *' all '*) return ;; esac
+    echo "skipped: $1 is slow, and runs with ./test.sh --slow $1"
+    echo '0 passed, 0 failed, 1 skipped'
+    exit 77
+}
+
 # $dir is made; it is removed, and $daemon and $second are ended, when the script ends.
 folder_make()
 {

@@ -23,7 +23,8 @@ check 'a function has at most 120 lines' \
 
 check 'the licence stands in the first two lines' \
     "$(files -name '*.[ch]' -o -name '*.sh' -o -name meson.build -o -name meson_options.txt |
-        while read -r f; do head -2 "$f" | grep -q 'SPDX-License-Identifier: MIT' || echo "$f"; done)"
+        xargs awk 'FNR <= 2 && /SPDX-License-Identifier: MIT/ { has[FILENAME] = 1 }
+            END { for (i = 1; i < ARGC; i++) if (!has[ARGV[i]]) print ARGV[i] }')"
 
 check 'nothing is left to do' \
     "$(files -name '*.[ch]' -o -name '*.sh' -o -name meson.build | grep -v '^tests/arch/house\.sh$' |

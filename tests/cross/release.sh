@@ -4,6 +4,7 @@
 # think that they do. Warnings are errors in rill's own build.
 # release.sh SOURCE-ROOT BUILD-FOLDER
 . "$(dirname "$0")/../lib.sh"
+slow release
 root=$1
 folder=$2
 folder_make
