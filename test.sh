@@ -72,7 +72,7 @@ function finish() {
 head && /^test: / { name = $NF }
 head && /^result: / { bad = !/exit status (0|77)$/; skips = /exit status 77$/ }
 head && /^-+ (stdout|stderr) -+$/ { head = 0 }
-!head && /^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$/ { counts = $0 }
+!head && /^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped(, [0-9]+ refused)?)?$/ { counts = $0 }
 END {
     finish()
     printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped

@@ -16,12 +16,13 @@
 #define FAMILIES_MAX 400
 #define RULES_MAX 600
 
-enum outcome { PASSED, FAILED, SKIPPED };
-static const char *const outcome_text[] = { "ok", "FAILED", "skipped" };
+/* SKIPPED: by the list. REFUSED: not on it, and of an opset or op that the reader does not know. */
+enum outcome { PASSED, FAILED, SKIPPED, REFUSED, OUTCOMES };
+static const char *const outcome_text[] = { "ok", "FAILED", "skipped", "refused" };
 
 struct family {
     char name[40];
-    unsigned count[3];
+    unsigned count[OUTCOMES];
 };
 
 struct rule {
@@ -41,7 +42,8 @@ struct suite {
     struct rules unsupported, must;
     struct family families[FAMILIES_MAX];
     unsigned n_families;
-    unsigned count[3], planned, printed;
+    unsigned count[OUTCOMES], planned, printed;
+    unsigned unknown[ONNX_UNKNOWN_OP + 1];      /* of those refused */
 };
 
 /* ---- lists: "pattern reason" of what is not supported, "pattern" of what must pass ---- */
@@ -173,6 +175,8 @@ static enum outcome case_judge(const struct suite *s, struct case_result *r,
         snprintf(r->reason, sizeof r->reason, "%s", listed->reason);
         return SKIPPED;
     }
+    if (r->unknown && !must && !s->strict)
+        return REFUSED;
     if (r->refused && !must && !s->unsupported.path)    /* by name, at load: not a wrong result */
         return SKIPPED;
     return r->passed ? PASSED : FAILED;
@@ -187,6 +191,7 @@ static void case_count(struct suite *s, const char *name, const char *dir)
     enum outcome o = case_judge(s, &r, listed, must);
     s->planned += o == PASSED && !strcmp(r.way, "plan");
     s->count[o]++;
+    s->unknown[r.unknown] += o == REFUSED;
     family_of(s, name)->count[o]++;
     case_print(s, name, o, r.way, r.reason);
 }
@@ -210,20 +215,22 @@ static int family_compare(const void *a, const void *b)
 static void families_print(struct suite *s)
 {
     qsort(s->families, s->n_families, sizeof *s->families, family_compare);
-    printf("\n%-28s %7s %7s %8s\n", "family", "passed", "failed", "skipped");
+    printf("\n%-28s %7s %7s %8s %8s\n", "family", "passed", "failed", "skipped", "refused");
     for (unsigned i = 0; i < s->n_families; i++) {
         const struct family *f = &s->families[i];
-        if (s->verbose || f->count[FAILED] || f->count[SKIPPED])
-            printf("%-28s %7u %7u %8u\n", f->name, f->count[PASSED], f->count[FAILED],
-                   f->count[SKIPPED]);
+        if (s->verbose || f->count[FAILED] || f->count[SKIPPED] || f->count[REFUSED])
+            printf("%-28s %7u %7u %8u %8u\n", f->name, f->count[PASSED], f->count[FAILED],
+                   f->count[SKIPPED], f->count[REFUSED]);
     }
 }
 
 static void suite_print(struct suite *s)
 {
     if (s->json) {
-        printf("%s], \"passed\": %u, \"failed\": %u, \"skipped\": %u}\n", s->printed ? "\n " : "",
-               s->count[PASSED], s->count[FAILED], s->count[SKIPPED]);
+        printf("%s], \"passed\": %u, \"failed\": %u, \"skipped\": %u, \"refused\": %u, "
+               "\"refused_opset\": %u, \"refused_op\": %u}\n",
+               s->printed ? "\n " : "", s->count[PASSED], s->count[FAILED], s->count[SKIPPED],
+               s->count[REFUSED], s->unknown[ONNX_UNKNOWN_OPSET], s->unknown[ONNX_UNKNOWN_OP]);
         return;
     }
     families_print(s);
@@ -232,8 +239,12 @@ static void suite_print(struct suite *s)
             printf("note: pattern '%s' of %s matches no case\n", s->unsupported.rule[i].pattern,
                    s->unsupported.path);
     printf("%u cases ran as a plan, the rest in the growable interpreter alone\n", s->planned);
-    printf("%u passed, %u failed, %u skipped\n", s->count[PASSED], s->count[FAILED],
-           s->count[SKIPPED]);
+    if (s->count[REFUSED])
+        printf("refused: %u of an opset newer than %d, %u with an op that is not known in its "
+               "opset\n", s->unknown[ONNX_UNKNOWN_OPSET], ONNX_OPSET_MAX,
+               s->unknown[ONNX_UNKNOWN_OP]);
+    printf("%u passed, %u failed, %u skipped, %u refused\n", s->count[PASSED], s->count[FAILED],
+           s->count[SKIPPED], s->count[REFUSED]);
 }
 
 /* ---- finding cases ---- */
@@ -284,12 +295,12 @@ static void walk(struct suite *s, const char *dir, const char *name, int depth)
 static bool options(struct suite *s, const struct command *cmd, int argc, char **argv, int *code)
 {
     const struct opt table[] = {
-        { "json", 0, OPT_FLAG, &s->json, NULL, "print {failures, passed, failed, skipped}" },
+        { "json", 0, OPT_FLAG, &s->json, NULL, "print {failures, passed, failed, skipped, refused}" },
         { "must-pass", 'm', OPT_TEXT, &s->must.path, "FILE",
           "patterns, one a line: cases that must be there and pass, listed or not" },
         { "only", 'o', OPT_TEXT, &s->only, "PATTERN",
           "only cases whose name (path below DIR) matches, e.g. 'node/test_conv*'" },
-        { "strict", 0, OPT_FLAG, &s->strict, NULL, "a listed case that passes is a failure" },
+        { "strict", 0, OPT_FLAG, &s->strict, NULL, "a listed case that passes is a failure, and one that is refused but not listed" },
         { "unsupported", 'u', OPT_TEXT, &s->unsupported.path, "FILE",
           "lines of 'pattern reason': cases that may fail (default: the list that comes with "
           "rill)" },
@@ -340,7 +351,8 @@ int conformance_main(const struct command *cmd, int argc, char **argv)
     walk(s, s->root, "", 0);
     must_check(s);
     suite_print(s);
-    status = s->count[FAILED] ? 1 : s->count[PASSED] + s->count[SKIPPED] ? 0 : 2;
+    unsigned good = s->count[PASSED] + s->count[SKIPPED] + s->count[REFUSED];
+    status = s->count[FAILED] ? 1 : good ? 0 : 2;
     suite_free(s);
     return status;
 }

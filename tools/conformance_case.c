@@ -310,7 +310,8 @@ static bool load(struct job *j)
     snprintf(path, sizeof path, "%s/model.onnx", j->dir);
     rill_status s = bytes_map(&b, path, 0, &j->err);
     if (s == RILL_OK)
-        s = mgraph_from_onnx(&j->model, &j->arena, j->dims, &b, NULL, &j->err);
+        s = mgraph_from_onnx_or_unknown(&j->model, &j->arena, j->dims, &b, &j->ret->unknown,
+                                        &j->err);
     bytes_drop(&b);
     return s == RILL_OK || failed(j, "load");
 }

@@ -3,12 +3,14 @@
 #ifndef TOOLS_CONFORMANCE_CASE_H
 #define TOOLS_CONFORMANCE_CASE_H
 #include "engine/base/err.h"
+#include "models/onnx/reader.h"
 
 #include <stdbool.h>
 
 struct case_result {
     bool passed;
     bool refused;           /* at load or for want of a form of input; not a wrong result */
+    enum onnx_unknown unknown;      /* why it was refused at load, where that is it */
     const char *way; /* "plan": planned and interpreted, "interp": the growable interpreter alone */
     char reason[600];       /* why not passed */
 };

@@ -36,6 +36,7 @@ struct reader {
     uint64_t tensor_bytes;          /* decoded so far */
     struct map symbols;             /* dimension symbol -> index of the name it stands for */
     const char *symbol_name[SYMBOLS_MAX];
+    enum onnx_unknown unknown;
     rill_error *err;
 };
 
@@ -133,7 +134,7 @@ struct op_row {
 
 const struct op_row *op_row_find(const char *name, int64_t opset);
 /* Refuses an op, saying what is near it or which opsets would do. */
-rill_status op_row_refuse(const struct reader *r, const char *node, const char *op, int64_t opset);
+rill_status op_row_refuse(struct reader *r, const char *node, const char *op, int64_t opset);
 
 #define lower_fail(l, status, ...) lower_fail_((l), (status), __VA_ARGS__)
 __attribute__((format(printf, 3, 4)))

@@ -230,11 +230,13 @@ static bool is_default_domain(ProtobufCBinaryData d)
 static rill_status lower_node(struct scope *s, const struct outline_node *n)
 {
     struct lower l = { .r = s->r, .scope = s, .node = n, .name = n->name };
-    if (!is_default_domain(n->pb->domain))
+    if (!is_default_domain(n->pb->domain)) {
+        s->r->unknown = ONNX_UNKNOWN_OP;
         return err_set(s->r->err, RILL_UNSUPPORTED,
                        "node '%.80s': op '%.60s' is of domain '%.60s'; only "
                        "ops of the standard domain are supported: export without vendor ops",
                        n->name, n->op, onnx_text(s->r->arena, n->pb->domain));
+    }
     l.row = op_row_find(n->op, s->r->opset);
     if (!l.row)
         return op_row_refuse(s->r, n->name, n->op, s->r->opset);

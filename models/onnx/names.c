@@ -258,9 +258,10 @@ static const char *nearest(const char *name)
     return best;
 }
 
-rill_status op_row_refuse(const struct reader *r, const char *node, const char *op, int64_t opset)
+rill_status op_row_refuse(struct reader *r, const char *node, const char *op, int64_t opset)
 {
     int first = 0, last = 0;
+    r->unknown = ONNX_UNKNOWN_OP;
     for (size_t i = 0; i < ROWS; i++)
         if (!strcmp(rows[i].name, op) && row_works(&rows[i])) {
             first = first ? first : rows[i].first;

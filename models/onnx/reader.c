@@ -61,6 +61,8 @@ static rill_status read_opset(struct reader *r, const Onnxpb__Model *m)
                        "the model does not say which opset it uses; opsets %d to %d "
                        "are read",
                        ONNX_OPSET_MIN, ONNX_OPSET_MAX);
+    if (r->opset > ONNX_OPSET_MAX)
+        r->unknown = ONNX_UNKNOWN_OPSET;
     if (r->opset < ONNX_OPSET_MIN || r->opset > ONNX_OPSET_MAX)
         return err_set(r->err, RILL_UNSUPPORTED,
                        "the model is of opset %" PRId64 "; opsets %d to %d are "
@@ -118,19 +120,35 @@ static rill_status with_path(const struct reader *r, rill_status s)
     return s != RILL_OK && r->file->path ? err_prefix(r->err, s, "'%.160s'", r->file->path) : s;
 }
 
+static rill_status mgraph_read(struct reader *r, struct mgraph *ret)
+{
+    struct arena unpacked = { 0 };
+    struct mgraph made;
+    rill_status s = read_bytes(r, &unpacked, &made.g);
+    arena_drop(&unpacked);
+    if (s == RILL_OK)
+        *ret = made;
+    return with_path(r, s);
+}
+
 rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *ds,
                              const struct bytes *b, const struct onnx_limits *limits,
                              rill_error *reterr)
 {
     struct reader r = { .arena = a, .dims = ds, .file = b, .limits = limits_complete(limits, b->n),
                         .symbols.arena = a, .err = reterr };
-    struct arena unpacked = { 0 };
-    struct mgraph made;
-    rill_status s = read_bytes(&r, &unpacked, &made.g);
-    arena_drop(&unpacked);
-    if (s == RILL_OK)
-        *ret = made;
-    return with_path(&r, s);
+    return mgraph_read(&r, ret);
+}
+
+rill_status mgraph_from_onnx_or_unknown(struct mgraph *ret, struct arena *a, struct dims *ds,
+                                        const struct bytes *b, enum onnx_unknown *ret_unknown,
+                                        rill_error *reterr)
+{
+    struct reader r = { .arena = a, .dims = ds, .file = b, .limits = limits_complete(NULL, b->n),
+                        .symbols.arena = a, .err = reterr };
+    rill_status s = mgraph_read(&r, ret);
+    *ret_unknown = r.unknown;
+    return s;
 }
 
 rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const struct bytes *b,

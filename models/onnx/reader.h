@@ -24,6 +24,15 @@ rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *d
                              const struct bytes *b, const struct onnx_limits *limits,
                              rill_error *reterr);
 
+/* What the reader has no row for, where that is why it refused a file: an opset that is newer than
+ * those above, or an op, in its opset or at all. */
+enum onnx_unknown { ONNX_UNKNOWN_NOTHING, ONNX_UNKNOWN_OPSET, ONNX_UNKNOWN_OP };
+
+/* mgraph_from_onnx() with the default limits, that also says so. */
+rill_status mgraph_from_onnx_or_unknown(struct mgraph *ret, struct arena *a, struct dims *ds,
+                                        const struct bytes *b, enum onnx_unknown *ret_unknown,
+                                        rill_error *reterr);
+
 /* Reads a file that holds a single tensor message (test data). */
 rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const struct bytes *b,
                              rill_error *reterr);

@@ -44,6 +44,22 @@ ends 1 '0 passed, 2 failed, 0 skipped' --strict --unsupported "$dir/good.txt" "$
 ends 1 '1 passed, 1 failed, 0 skipped' --unsupported "$dir/bad.txt" --must-pass "$dir/bad.txt" "$dir"
 ends 1 '1 passed, 1 failed, 1 skipped' --unsupported "$dir/bad.txt" --must-pass "$dir/must.txt" "$dir"
 ends 1 '"passed": 1, "failed": 1, "skipped": 0' --json "$dir"
+# Of opset 99; with ops that nobody knows; with one that opset 14 has not yet.
+rm -r "$dir/bad"
+change() { cp -r "$dir/good" "$dir/$1" && LC_ALL=C sed -i "$2" "$dir/$1/model.onnx"; }
+change newer '$s/.$/c/'
+change unknown 's/Add/Adq/'
+change later 's/Add/Shr/'
+change early 's/Add/DFT/'
+echo 'newer a reason' > "$dir/newer.txt"
+ends 0 '1 passed, 0 failed, 0 skipped, 4 refused' --unsupported "$dir/bad.txt" "$dir"
+ends 0 '1 passed, 0 failed, 1 skipped, 3 refused' --unsupported "$dir/newer.txt" "$dir"
+ends 0 '"refused": 4, "refused_opset": 1, "refused_op": 3' --json "$dir"
+ends 0 '0 passed, 0 failed, 0 skipped, 1 refused' --only newer "$dir"
+ends 1 '1 passed, 4 failed, 0 skipped, 0 refused' --strict "$dir"
+ends 1 '1 passed, 1 failed, 0 skipped, 3 refused' --unsupported "$dir/bad.txt" --must-pass "$dir/newer.txt" "$dir"
+"$tool" conformance "$dir" >"$dir/said"
+check 'the reasons are told apart' "$(grep -q '^refused: 1 of an opset newer than 21, 3 with an op ' "$dir/said" || cat "$dir/said")"
 ends 2 '' --unsupported "$dir/empty.txt" "$dir"
 ends 2 '' --frobnicate "$dir"
 ends 4 '' "$dir/nowhere"
