@@ -52,22 +52,29 @@ static void spatial_read(struct pulser *p, const struct node *n, const struct fa
     }
 }
 
+/* Where the sequence is so many whole strides long, it puts the same number in front. */
+static rill_status pads_refuse(const struct pulser *p, const struct node *n,
+                               const struct spatial *s, int k)
+{
+    const struct stream_fact *sf = pulser_stream(p, n->in[0]);
+    const long long whole = ratio_times(ratio_of(s->stride[k], 1), sf->hop_num, sf->hop_den).num;
+    char text[128], symbol[64];
+    dim_print(s->before[k], text, sizeof text);
+    dim_print(p->symbol, symbol, sizeof symbol);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: SAME padding with stride %lld puts %s frames in front, which "
+                   "depends on the length; --assert \"%s == %lld*(%s/%lld)\" streams, and so does "
+                   "an explicit pad",
+                   (long long) s->stride[k], text, symbol, whole, symbol, whole);
+}
+
 /* Pads on the time axis; those behind may depend on the length where they only hide what lies past
  * the end. */
 static rill_status time_window(struct pulser *p, const struct node *n, const struct spatial *s,
                                int k, struct flow_window *ret)
 {
-    if (!pulser_settled(p, s->before[k], &ret->before)) {
-        char text[128], symbol[64];
-        dim_print(s->before[k], text, sizeof text);
-        dim_print(p->symbol, symbol, sizeof symbol);
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: SAME padding with stride %lld puts %s frames in front, "
-                       "which depends on the length; assert what the length is a multiple of (as "
-                       "in %s == 2*(%s/2)), or "
-                       "pad explicitly",
-                       (long long) s->stride[k], text, symbol, symbol);
-    }
+    if (!pulser_settled(p, s->before[k], &ret->before))
+        return pads_refuse(p, n, s, k);
     ret->after = dim_is_const(s->after[k]) ? dim_value(s->after[k])
                                            : s->stride[k] + s->kernel[k] * s->dilation[k];
     ret->stride = s->stride[k];

@@ -142,6 +142,21 @@ static const struct dim *reshape_rest(struct infer *c, const struct fact *x,
     return (q = dim_quotient(c->dims, whole, rest));
 }
 
+static rill_status reshape_refuse(struct infer *c, const struct fact *x,
+                                  const struct dim *const *shape, int n, bool is_wrong)
+{
+    struct fact want = { .type = x->type, .rank = n };
+    char from[160], to[160];
+    for (int i = 0; i < n; i++)
+        want.shape[i] = shape[i];
+    fact_print(x, from, sizeof from);
+    fact_print(&want, to, sizeof to);
+    return infer_fail(c, "%s does not fit %s, the wanted shape%s", from, to,
+                      is_wrong ? ""
+                               : "; where a symbol is a multiple of something, set it so, as in "
+                                 "S=4*T, T being the stream's");
+}
+
 static rill_status reshape_infer(struct infer *c)
 {
     const struct reshape_attr *a = c->attr;
@@ -171,13 +186,9 @@ static rill_status reshape_infer(struct infer *c)
     const struct dim *want = volume(c, x->shape, 0, x->rank);
     const struct dim *got = hole >= 0 && !shape[hole] ? NULL : volume(c, shape, 0, (int) n);
     if (!got || (got != want && dim_is_const(got) && dim_is_const(want))) {
-        char from[160];
-        fact_print(x, from, sizeof from);
-        return infer_fail(
-            c, "%s does not fit the wanted shape%s", from,
-            got || fact_is_static(x)
-                ? ""
-                : "; where a symbol is a multiple of something, set it so, as in S=4*T");
+        if (hole >= 0)
+            shape[hole] = dim_int(c->dims, -1);
+        return reshape_refuse(c, x, shape, (int) n, got || fact_is_static(x));
     }
     infer_shape(c, 0, x->type, (int) n, shape);
     return RILL_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What keeps a model from streaming is named: the node, op and axis that need what a stream has
- * not, not the first node that prepares it; and a transform that is proposed does help. */
+ * not, not the first node that prepares it; and what is proposed does help. */
 #include "tests/models/models_test.h"
 #include "tests/models/pb.h"
 
@@ -524,10 +524,11 @@ static const struct row *row_named(const char *name)
     return r;
 }
 
-static rill_status plan_try(const char *path, const char *transform, rill_error *err)
+static rill_status plan_try(const char *path, const char *transform, const char *assertion,
+                            rill_error *err)
 {
-    const char *transforms[] = { transform, NULL };
-    const rill_model_opts opts = { .transforms = transforms };
+    const char *transforms[] = { transform, NULL }, *asserts[] = { assertion, NULL };
+    const rill_model_opts opts = { .transforms = transforms, .asserts = asserts };
     rill_model *m = NULL;
     rill_plan *p = NULL;
     rill_status s = rill_model_open_with(&m, path, &opts, err);
@@ -538,14 +539,13 @@ static rill_status plan_try(const char *path, const char *transform, rill_error 
     return s;
 }
 
-/* What stands between --transform " and the next quote. */
-static bool transform_of(const char *text, char *ret, size_t cap)
+/* What stands between the mark, which ends with a quote, and the next quote. */
+static bool proposal_of(const char *text, const char *mark, char *ret, size_t cap)
 {
-    static const char mark[] = "--transform \"";
     const char *at = strstr(text, mark);
     if (!at)
         return false;
-    at += sizeof mark - 1;
+    at += strlen(mark);
     snprintf(ret, cap, "%.*s", (int) strcspn(at, "\""), at);
     return true;
 }
@@ -578,19 +578,49 @@ static void row_check(const struct row *r)
     const char *path = model_write(r);
     rill_error err = { RILL_OK, "" };
     char transform[300];
-    rill_status s = plan_try(path, NULL, &err);
+    rill_status s = plan_try(path, NULL, NULL, &err);
     CHECK(s == RILL_UNSUPPORTED, "%s: %d %s", r->name, s, err.text);
     CHECK(!strncmp(err.text, r->words[0], strlen(r->words[0])), "%s: not %s: %s", r->name,
           r->words[0], err.text);
     for (unsigned i = 1; i < WORDS_MAX && r->words[i]; i++)
         CHECK(strstr(err.text, r->words[i]), "%s: no '%s': %s", r->name, r->words[i], err.text);
-    bool told = transform_of(err.text, transform, sizeof transform);
+    bool told = proposal_of(err.text, "--transform \"", transform, sizeof transform);
     CHECK(told == (r->transform != NULL) && (!told || !strcmp(transform, r->transform)),
           "%s: proposed is %s, not %s: %s", r->name, told ? transform : "nothing", r->transform,
           err.text);
     if (told)
-        CHECK(plan_try(path, transform, &err) == RILL_OK, "%s: %s does not help: %s", r->name,
+        CHECK(plan_try(path, transform, NULL, &err) == RILL_OK, "%s: %s does not help: %s", r->name,
               transform, err.text);
+}
+
+/* SAME padding with strides: the node that is refused, and what is proposed to be asserted. */
+static const struct row strided[] = {
+    { "a stride of 2", "x f 1,4,S", "Conv x f:4,4,3 = y auto_pad=SAME_UPPER strides=2,;", "y",
+      { "node 'y' (Conv)", "S == 2*(S/2)" }, NULL },
+    { "a kernel below a stride of 4", "x f 1,4,S",
+      "Conv x f:4,4,1 = y auto_pad=SAME_UPPER strides=4,;", "y",
+      { "node 'y' (Conv)", "S == 4*(S/4)" }, NULL },
+    { "behind another stride", "x f 1,4,S",
+      "Conv x f:4,4,4 = half strides=2, pads=1,1,; "
+      "MaxPool half = y kernel_shape=3, auto_pad=SAME_LOWER strides=4,;",
+      "y", { "node 'y' (MaxPool)", "S == 8*(S/8)" }, NULL },
+    { "at another rate", "x f 1,4,S",
+      "ConvTranspose x f:4,4,2 = twice strides=2,; "
+      "Conv twice f:4,4,4 = y auto_pad=SAME_UPPER strides=6,;",
+      "y", { "node 'y' (Conv)", "S == 3*(S/3)" }, NULL },
+};
+
+static void strided_check(const struct row *r)
+{
+    const char *path = model_write(r);
+    rill_error err = { RILL_OK, "" };
+    char assertion[300];
+    CHECK(plan_try(path, NULL, NULL, &err) == RILL_UNSUPPORTED, "%s: %s", r->name, err.text);
+    CHECK(strstr(err.text, r->words[0]) && strstr(err.text, r->words[1]), "%s: %s", r->name,
+          err.text);
+    CHECK(proposal_of(err.text, "--assert \"", assertion, sizeof assertion) &&
+              plan_try(path, NULL, assertion, &err) == RILL_OK,
+          "%s: %s does not help: %s", r->name, assertion, err.text);
 }
 
 int main(void)
@@ -599,6 +629,8 @@ int main(void)
     mkdir(test_path("m", ""), 0700);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         row_check(&rows[i]);
+    for (size_t i = 0; i < sizeof strided / sizeof *strided; i++)
+        strided_check(&strided[i]);
     test_whole();
     test_root_drop();
     return check_done();
