@@ -6,7 +6,7 @@
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-    struct open_opts oo = { 0 };
+    struct open_opts oo = { .declares = true };
     bool json = false, profile = false, no_scan_reuse = false;
     int64_t pulse = 0, budget = 0;
     double seconds = 2;

@@ -227,7 +227,7 @@ static int samples_read(struct check *c, const char *path, float **ret)
 static int run(const struct command *cmd, int argc, char **argv)
 {
     struct check c = { .cmd = cmd };
-    struct open_opts oo = { 0 };
+    struct open_opts oo = { .declares = true };
     const char *pulses = NULL, *lengths = NULL;
     int64_t seed = 1;
     double tolerance = 1e-5;

@@ -58,7 +58,7 @@ static int compile(const struct command *cmd, struct compile *c, const char *nam
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-    struct open_opts oo = { 0 };
+    struct open_opts oo = { .declares = true };
     struct compile c = { 0 };
     const char *to = NULL;
     int64_t pulse = 0, budget = 0;

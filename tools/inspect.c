@@ -231,7 +231,7 @@ static int ops_print(void)
 
 static int run(const struct command *cmd, int argc, char **argv)
 {
-    struct open_opts oo = { 0 };
+    struct open_opts oo = { .declares = true };
     bool json = false, ops = false, axes = false, check = false, keep_bodies = false,
          transforms = false, profile = false;
     int64_t pulse = 0, budget = 0;

@@ -42,6 +42,27 @@ rill_status open_decl_add(struct step_decl *d, const struct open_opts *o, rill_e
     return list_add(d, &o->states, step_decl_state, "INPUT:OUTPUT", reterr);
 }
 
+static bool is_network(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 5 && !strcmp(name + n - 5, ".onnx");
+}
+
+/* Adds to a refusal for want of a size or value how it is given. */
+static rill_status open_left_tell(rill_error *err)
+{
+    static const char *const wants[] = { "before running", "symbolic", "wanted shape" };
+    size_t at = strlen(err->text);
+    for (size_t i = 0; i < sizeof wants / sizeof *wants; i++)
+        if (strstr(err->text, wants[i])) {
+            snprintf(err->text + at, sizeof err->text - at,
+                     "; sizes and values that the file leaves open can be given "
+                     "with --shape INPUT=1,S,.., --const INPUT=VALUE and --set SYMBOL=VALUE");
+            break;
+        }
+    return RILL_UNSUPPORTED;
+}
+
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,
                      rill_error *reterr)
 {
@@ -50,14 +71,7 @@ rill_status open_any(rill_model **ret, const char *name, const struct open_opts 
     open_lists_fill(&lists, o);
     if (!o->shapes.n && !o->consts.n && !o->states.n) {
         rill_status s = library_open(ret, name, &lists.opts, reterr);
-        if (s != RILL_UNSUPPORTED ||
-            strstr(reterr->text, "rill compile")) /* a compiled plan leaves nothing open */
-            return s;
-        size_t at = strlen(reterr->text);
-        snprintf(reterr->text + at, sizeof reterr->text - at,
-                 "; sizes and values that the file leaves open can be given "
-                 "with --shape INPUT=1,S,.., --const INPUT=VALUE and --set SYMBOL=VALUE");
-        return s;
+        return s == RILL_UNSUPPORTED && o->declares && is_network(name) ? open_left_tell(reterr) : s;
     }
     TRY(open_decl_add(&d, o, reterr));
     return step_model_open(ret, name, &d, &lists.opts, reterr);
@@ -65,13 +79,14 @@ rill_status open_any(rill_model **ret, const char *name, const struct open_opts 
 
 rill_status open_bare_tell(rill_status refusal, rill_error *err, const char *name)
 {
-    size_t at = strlen(err->text), n = strlen(name);
-    if (n > 5 && !strcmp(name + n - 5, ".onnx"))
+    size_t at = strlen(err->text);
+    if (is_network(name))
         snprintf(err->text + at, sizeof err->text - at,
                  ": a network alone does not say what its numbers mean. Make a folder with this "
                  "file, graph.nnef (from samples to samples: framing, the network by rill_onnx or "
                  "rill_onnx_scan, overlap-add) and model.conf ([model] task, sample_rate; "
-                 "[input.NAME] and [output.NAME] kind = audio); docs/adding.md shows one");
+                 "[input.NAME] kind = audio; [output.NAME] kind = audio, vad, keyword, ctc or "
+                 "transducer); docs/adding.md shows one");
     return refusal;
 }
 

@@ -7,6 +7,7 @@
 #include "tools/tool.h"
 
 struct open_opts {
+    bool declares;                                  /* the command takes those: OPEN_OPTS */
     struct opt_list shapes, consts, states;         /* of bare files */
     struct opt_list transforms, sets, asserts;
     const char *stream;

@@ -625,7 +625,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     const char *audio = NULL;
     struct verify *v = tool_alloc(sizeof *v);
     v->tolerance = -1;
-    struct open_opts oo = { 0 };
+    struct open_opts oo = { .declares = true };
     const struct opt table[] = {
         OPEN_OPTS(oo),
         { "audio-dir", 0, OPT_TEXT, &audio, "DIR",

@@ -137,6 +137,12 @@ for c in denoise vad; do
     expect 3 "graph.nnef.*model.conf.*sample_rate.*kind = audio.*docs/adding.md" "$rill" $c -m "$bare" "$dir/../none.wav" "$dir/none.wav"
 done
 expect 3 "graph.nnef.*model.conf" "$rill" transcribe -m "$bare" "$dir/none.wav"
+expect 3 "kind = audio, vad, keyword, ctc or transducer); docs/adding.md shows one" "$rill" vad -m "$bare" "$dir/../none.wav" "$dir/none.wav"
+# declarations are proposed where a size or value is wanted, and to commands that take them
+LC_ALL=C sed 's/LSTM/LOST/g' "$bare" >"$dir/op.onnx"
+expect 3 "op 'LOST' .*is not supported" "$rill" inspect "$dir/op.onnx"
+good "an op that is not known is no size that is left open" sh -c "! '$rill' inspect '$dir/op.onnx' 2>&1 | grep -e --shape"
+good "nor do commands name options that they lack" sh -c "! '$rill' denoise -m '$dir/op.onnx' '$audio/noisy.wav' '$dir/x.wav' 2>&1 | grep -e --shape"
 expect 3 "no model 'nosuch'" "$rill" denoise -m nosuch "$audio/noisy.wav" "$dir/x.wav"
 expect 4 "no/such/folder" "$rill" denoise "$audio/noisy.wav" "$dir/no/such/folder/x.wav"
 expect 3 "speech probabilities" "$rill" vad -m wiener "$audio/noisy.wav" "$dir/x.csv"
