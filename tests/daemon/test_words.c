@@ -176,7 +176,7 @@ static void test_partials(void)
     static struct heard h;
     const struct rill_client_events ev = { .arg = &h, .text = on_text };
     static const char *const said[] = { "one t", "one two" };
-    static const size_t until[] = { 9, 14 };        /* places in the script */
+    static const size_t until[] = { 10, 14 };       /* places in the script, at ends of pulses */
     struct rill_client *c = NULL;
     size_t at = 0, n = tones_audio(x, script);
     memset(&h, 0, sizeof h);
