@@ -52,6 +52,7 @@ struct rill_model {
     struct model_stage *stages;         /* none unless something was to be done to the model */
     unsigned n_stages;
     uint32_t pulse;                     /* frames of plans that do not say; 0: as few as possible */
+    uint32_t budget_ms;                 /* of plans that do not say; 0: as for any model */
     enum recurrent_weights recurrent;
     const struct dim *stream; /* the symbol that counts input frames; NULL: a graph without time */
     struct model_port *inputs, *outputs;    /* one per graph input and output; NULL: all tensors */

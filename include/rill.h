@@ -121,7 +121,7 @@ typedef struct rill_plan_opts {
                               by what it costs a frame, from sizes alone, that lasts at most
                               budget_ms: the smallest the model allows if no longer one is much
                               cheaper, and where the input states no rate */
-    uint32_t budget_ms;     /* 0 = 20 */
+    uint32_t budget_ms;     /* 0 = what model.conf says, or 20 */
     uint64_t max_bytes;     /* weights + one stream's state; 0 = no limit */
     /* instruction sets allowed (RILL_CPU_*); 0 = all detected, RILL_CPU obeyed */
     uint32_t cpu_mask;

@@ -39,6 +39,7 @@ static const struct key keys[] = {
     { "model", "licence", VALUE_TEXT, INFO(licence) },
     { "model", "summary", VALUE_TEXT, INFO(summary) },
     { "model", "overload", VALUE_OVERLOAD, INFO(overload) },
+    { "model", "budget_ms", VALUE_U32, offsetof(struct model_conf, budget_ms) },
     { "model", "recurrent_weights", VALUE_RECURRENT,
       offsetof(struct model_conf, recurrent_weights) },
     { "vad", "threshold", VALUE_SHARE, INFO(vad_threshold) },

@@ -3,6 +3,7 @@
  *
  *   [model]                 task, sample_rate, licence, summary,
  *                           overload = auto | bypass | skip | shed,
+ *                           budget_ms = 10
  *                           recurrent_weights = auto | f32 | i16 (docs/transforms.md)
  *   [input.NAME]
  *   [output.NAME]           kind = audio | vad | keyword | ctc | transducer | tensor, and how it is
@@ -44,6 +45,7 @@ struct model_conf {
     struct conf_port ports[CONF_PORTS_MAX];
     struct conf_weights weights[CONF_WEIGHTS_MAX];
     unsigned n_ports, n_weights;
+    uint32_t budget_ms;         /* how long a pulse may last that nobody asks for; 0: not said */
     enum recurrent_weights recurrent_weights;
 };
 

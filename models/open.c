@@ -155,6 +155,7 @@ static rill_status model_fill(struct opening *o, const char *name)
     rill_model *m = o->model;
     TRY(model_transform(m, &o->graph, o->opts, true, &o->folder, o->err));
     m->typed = m->graph;
+    m->budget_ms = o->conf.budget_ms;
     m->recurrent = m->recurrent ? m->recurrent : o->conf.recurrent_weights;
     TRY(model_declutter(m, o->err));
     TRY(ports_make(o, m->graph.g.inputs, m->graph.g.n_inputs, true, &m->inputs));

@@ -75,7 +75,8 @@ static rill_status plan_pulse(rill_plan *p, const rill_plan_opts *opts, rill_err
     TRY(pgraph_from_tgraph(pg, t, p->symbol, pulse, NULL, &p->arena, err));
     if (asked || !p->symbol)
         return RILL_OK;
-    TRY(pulse_choose(p, pg, opts->budget_ms, &pulse, err));
+    uint32_t budget_ms = opts->budget_ms ? opts->budget_ms : p->model->budget_ms;
+    TRY(pulse_choose(p, pg, budget_ms, &pulse, err));
     return pulse == pg->pulse ? RILL_OK
                               : pgraph_from_tgraph(pg, t, p->symbol, pulse, NULL, &p->arena, err);
 }

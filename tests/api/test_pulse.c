@@ -27,13 +27,16 @@ static void file_write(const char *name, const char *text)
     fclose(f);
 }
 
-/* A model of one audio input at `rate` (0: not stated) and the statements `body`. */
-static rill_model *model_of(unsigned rate, const char *body)
+/* A model of one audio input at `rate` (0: not stated) and the statements `body`, whose model.conf
+ * says budget_ms (0: does not). */
+static rill_model *model_of(unsigned rate, unsigned budget_ms, const char *body)
 {
-    char text[4096];
+    char text[4096], budget[32] = "";
     rill_model *m = NULL;
     rill_error err = { 0 };
-    snprintf(text, sizeof text, "[model]\ntask = denoise\n");
+    if (budget_ms)
+        snprintf(budget, sizeof budget, "budget_ms = %u\n", budget_ms);
+    snprintf(text, sizeof text, "[model]\ntask = denoise\n%s", budget);
     if (rate)
         snprintf(text + strlen(text), 200, "sample_rate = %u\n[input.x]\nkind = audio\n", rate);
     file_write("model.conf", text);
@@ -68,17 +71,19 @@ static uint32_t pulse_of(const rill_model *m, uint32_t asked, uint32_t budget_ms
 
 static void test_choice(void)
 {
-    static const struct { uint32_t rate, asked, budget_ms, least, most; } cases[] = {
-        { 16000, 0, 0, 32, 320 },   /* not one at a time, not longer than 20 ms */
-        { 48000, 0, 0, 32, 960 },
-        { 16000, 0, 1, 8, 16 },     /* a millisecond, as far as doubles go */
-        { 16000, 0, 1000, 32, 16000 },
-        { 16000, 1, 0, 1, 1 },      /* who asks gets it */
-        { 16000, 7, 0, 7, 7 },
-        { 0, 0, 0, 1, 1 },          /* no rate, no milliseconds */
+    static const struct { uint32_t rate, conf_ms, asked, budget_ms, least, most; } cases[] = {
+        { 16000, 0, 0, 0, 32, 320 },    /* not one at a time, not longer than 20 ms */
+        { 48000, 0, 0, 0, 32, 960 },
+        { 16000, 0, 0, 1, 8, 16 },      /* a millisecond, as far as doubles go */
+        { 16000, 1, 0, 0, 8, 16 },      /* so model.conf */
+        { 16000, 1, 0, 20, 32, 320 },   /* who asks goes before it */
+        { 16000, 0, 0, 1000, 32, 16000 },
+        { 16000, 0, 1, 0, 1, 1 },       /* who asks gets it */
+        { 16000, 0, 7, 0, 7, 7 },
+        { 0, 0, 0, 0, 1, 1 },           /* no rate, no milliseconds */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rill_model *m = model_of(cases[i].rate, FIR);
+        rill_model *m = model_of(cases[i].rate, cases[i].conf_ms, FIR);
         uint32_t pulse = pulse_of(m, cases[i].asked, cases[i].budget_ms);
         check(pulse >= cases[i].least && pulse <= cases[i].most, "pulse", pulse);
         rill_model_free(m);
@@ -88,10 +93,10 @@ static void test_choice(void)
 /* What is longer than the budget already stays as short as it can be. */
 static void test_long(void)
 {
-    rill_model *m = model_of(16000, FRAMES("512"));
+    rill_model *m = model_of(16000, 0, FRAMES("512"));
     check(pulse_of(m, 0, 0) == 512, "longer than 20 ms", pulse_of(m, 0, 0));
     rill_model_free(m);
-    m = model_of(16000, FRAMES("256"));
+    m = model_of(16000, 0, FRAMES("256"));
     check(pulse_of(m, 0, 0) == 256, "its double is longer than 20 ms", pulse_of(m, 0, 0));
     rill_model_free(m);
 }

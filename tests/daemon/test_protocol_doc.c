@@ -133,7 +133,7 @@ static const char *ears_make(void)
     mkdir(path, 0700);
     snprintf(path, sizeof path, "%s/models/ears", rig.dir);
     CHECK(tones_write(path,
-                      "[model]\ntask = asr\nsample_rate = 8000\nlicence = MIT\nsummary = "
+                      "[model]\ntask = asr\nsample_rate = 8000\nbudget_ms = 10\nlicence = MIT\nsummary = "
                       "hears\n[input.pcm]\nkind = audio\n"
                       "[output.logp]\nkind = ctc\ntokens = tokens.txt\nscores = logits\n",
                       NULL),

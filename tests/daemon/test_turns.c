@@ -160,7 +160,12 @@ static void test_resets(struct rig *r)
     if (!CHECK(rill_client_connect(&c, r->sock, "test", 20000) == 0))
         return;
     result_listen(c, &heard);
-    CHECK(rill_client_open(c, 1, &o, NULL) == 0, "%s", rill_client_error(c));
+    /* streams of the tests before may not have gone yet */
+    bool open = false;
+    for (uint64_t end = now_ms() + 20000; !open && now_ms() < end; usleep(20000))
+        open = rill_client_open(c, 1, &o, NULL) == 0;
+    CHECK(open, "%s", rill_client_error(c));
+    heard.error_code = 0;
     for (unsigned k = 0; k < RESETS; k++)
         rill_client_reset(c, 1);
     CHECK(rill_client_ping(c, NULL) == 0 && heard.error_code == 0, "error %d", heard.error_code);
