@@ -680,11 +680,11 @@ static void test_realtime(void)
         const struct rlimit limit = { 100000, RLIM_INFINITY };
         CHECK(prlimit(r.pid, RLIMIT_RTTIME, &limit, NULL) == 0);
         for (int i = 0; i < 2; i++)
-            if (CHECK(talk_open(&t, r.sock, "wiener", RILL_CLIENT_FILE, 0))) {
+            if (CHECK(talk_open(&t, r.sock, "wiener", RILL_CLIENT_LIVE, 0))) {
                 talk_say(&t, 1, FAKE_BURN);
                 /* The other thread is served by the second stream, while the first is busy. */
                 static struct talk second;
-                if (CHECK(talk_open(&second, r.sock, "wiener", RILL_CLIENT_FILE, 0))) {
+                if (CHECK(talk_open(&second, r.sock, "wiener", RILL_CLIENT_LIVE, 0))) {
                     talk_say(&second, 1, FAKE_BURN);
                     talk_end(&second);
                 }
