@@ -273,7 +273,7 @@ static void put_model_info(struct text *t, struct daemon *d, const struct family
 {
     for (const struct model *m = d->registry.models; m; m = m->next)
         if (m->state == MODEL_READY)
-            put(t, "%s_info{model=\"%s\",sha256=\"%s\",delay=\"%u\",rate=\"%u\"} 1\n", f->name,
+            put(t, "%s_info{model=\"%s\",sha256=\"%s\",latency=\"%u\",rate=\"%u\"} 1\n", f->name,
                 m->name, m->sha256, m->lane.latency_samples, m->lane.rate);
 }
 

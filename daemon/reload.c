@@ -31,7 +31,7 @@ static void on_preloaded(void *arg, struct model *m)
     d->preloads_left--;
     if (m->state == MODEL_READY)
         log_event(&d->log, LOG_INFO, EVENT_MODEL_LOADED,
-                  "model=%s loaded rate=%u pulse=%u delay=%u rtf=%.4f stream_bytes=%llu cpu=%s "
+                  "model=%s loaded rate=%u pulse=%u latency=%u rtf=%.4f stream_bytes=%llu cpu=%s "
                   "sha256=%.12s",
                   m->name, m->lane.rate, m->lane.pulse_samples, m->lane.latency_samples,
                   (double) m->rtf, (unsigned long long) m->plan_info.stream_bytes, m->plan_info.cpu,

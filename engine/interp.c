@@ -65,7 +65,7 @@ static rill_status node_eval(const struct interp *in, const struct node *n,
         xd[i] = x[i] ? x[i]->data : NULL;
     for (unsigned i = 0; i < n->n_out; i++)
         yd[i] = y[i]->data;
-    struct fault fault = { FAULT_NONE };
+    struct fault fault = { .kind = FAULT_NONE };
     struct eval e = { .node = n,
                       .attr = n->attr,
                       .kern = in->kern,

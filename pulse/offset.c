@@ -136,5 +136,5 @@ void offset_settle(struct stream_fact *s, const struct dim *symbol)
 
 struct ratio offset_latency(const struct stream_fact *s)
 {
-    return ratio_add(ratio_of(s->delay * s->hop_num, s->hop_den), ratio_minus(s->at.origin));
+    return ratio_add(in_input(s, whole(s->delay)), ratio_minus(s->at.origin));
 }

@@ -60,7 +60,7 @@ static rill_status port_time(struct port *q, const struct stream_fact *sf,
                              const struct input_clock *c, rill_error *err)
 {
     rill_port *r = &q->info;
-    const struct ratio hop = ratio_of(sf->hop_num * c->per_symbol, sf->hop_den);
+    const struct ratio hop = ratio_times(ratio_of(sf->hop_num, sf->hop_den), c->per_symbol, 1);
     const struct ratio offset = ratio_times(sf->at.origin, c->per_symbol, 1);
     int64_t late = ratio_ceil(ratio_times(offset_latency(sf), c->per_symbol, 1));
     int64_t rate = (int64_t) c->rate * hop.den;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/align.h"
+#include "tools/tool.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void align_begin(struct align *a, const rill_port *p, uint64_t input_samples, bool is_late)
@@ -22,16 +24,17 @@ static bool frames_write(struct align *a, const float *x, size_t n)
 
 static bool silence_write(struct align *a, uint64_t n)
 {
-    float zeros[256];
-    size_t most = sizeof zeros / sizeof *zeros / a->width;
-    memset(zeros, 0, sizeof zeros);
+    size_t most = a->width < 256 ? 256 / a->width : 1;
+    float *zeros = tool_alloc(most * a->width * sizeof *zeros);
+    bool ok = true;
+    memset(zeros, 0, most * a->width * sizeof *zeros);
     n = n < a->left_frames ? n : a->left_frames;
-    for (size_t k; n && most; n -= k) {
+    for (size_t k; n && ok; n -= k) {
         k = n < most ? (size_t) n : most;
-        if (!frames_write(a, zeros, k))
-            return false;
+        ok = frames_write(a, zeros, k);
     }
-    return true;
+    free(zeros);
+    return ok;
 }
 
 bool align_push(struct align *a, const float *x, size_t n_frames)

@@ -140,7 +140,7 @@ static rill_status input_read(struct job *j, const char *path)
 
 /* ---- reports ---- */
 
-struct figures { double mean_rtf, p99_rtf, worst_rtf, latency_ms, audio_s; };
+struct figures { double mean_rtf, p99_rtf, worst_rtf, latency_ms, pulse_ms, audio_s; };
 
 static struct figures figures_of(struct job *j)
 {
@@ -154,6 +154,7 @@ static struct figures figures_of(struct job *j)
         .p99_rtf = tool_percentile(j->pulse_us, j->n_pulses, 0.99) / pulse_us,
         .worst_rtf = j->n_pulses ? j->pulse_us[j->n_pulses - 1] / pulse_us : 0,
         .latency_ms = 1e3 * j->out.latency_samples / rate,
+        .pulse_ms = pulse_us / 1000,
         .audio_s = (double) j->n_x / rate,
     };
 }
@@ -162,9 +163,9 @@ static void report(struct job *j, const char *in, const char *out)
 {
     struct figures f = figures_of(j);
     if (j->json) {
-        json_t *o = json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f}", "in", json_text(in),
+        json_t *o = json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f}", "in", json_text(in),
                               "out", json_text(out), "model", json_text(j->info.name), "audio_s",
-                              f.audio_s, "latency_ms", f.latency_ms, "rtf", f.mean_rtf, "rtf_p99",
+                              f.audio_s, "latency_ms", f.latency_ms, "pulse_ms", f.pulse_ms, "rtf", f.mean_rtf, "rtf_p99",
                               f.p99_rtf, "rtf_worst", f.worst_rtf);
         if (j->clean)
             quality_add_json(&j->quality, o);
@@ -174,8 +175,9 @@ static void report(struct job *j, const char *in, const char *out)
         return;
     }
     printf("%s: %.2f s of audio through %s to %s\n", in, f.audio_s, j->info.name, out);
-    printf("  latency %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f worst pulse\n",
-           f.latency_ms, f.mean_rtf, f.p99_rtf, f.worst_rtf);
+    printf("  latency %.1f ms beside a pulse of %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f "
+           "worst pulse\n",
+           f.latency_ms, f.pulse_ms, f.mean_rtf, f.p99_rtf, f.worst_rtf);
     if (j->clean)
         quality_print(&j->quality);
 }
@@ -288,7 +290,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     bool is_vad = !strcmp(cmd->name, "vad");
     const struct opt table[] = {
         { "clean", 0, OPT_TEXT, &j.clean, "FILE", QUALITY_HELP },
-        { "json", 0, OPT_FLAG, &j.json, NULL, "print {in, out, latency_ms, rtf, ...}" },
+        { "json", 0, OPT_FLAG, &j.json, NULL, "print {in, out, latency_ms, pulse_ms, rtf, ...}" },
         { "keep-delay", 0, OPT_FLAG, &j.keep_delay, NULL,
           "leave the output as late as the model is, so many samples longer" },
         { "model", 'm', OPT_TEXT, &model, "MODEL", "name of the library, model folder or file" },

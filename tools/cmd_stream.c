@@ -216,11 +216,12 @@ static void report(const struct stream *s, const char *in, const char *out)
     double p99 = pulse_us > 0 ? (double) s->fin.p99_chunk_us / pulse_us : 0;
     if (s->json) {
         json_t *o =
-            json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "in",
+            json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "in",
                       json_text(in), "out", json_text(out), "model", json_text(s->opened.model),
                       "in_samples", (json_int_t) s->fin.in, "out_samples", (json_int_t) s->fin.out,
                       "dropped_samples", (json_int_t) s->fin.dropped, "audio_s", audio_s,
-                      "latency_ms", delay_ms, "rtf", (double) s->fin.rtf, "rtf_p99", p99,
+                      "latency_ms", delay_ms, "pulse_ms", pulse_us / 1000, "rtf",
+                      (double) s->fin.rtf, "rtf_p99", p99,
                       "rtf_worst", (double) s->fin.max_chunk_rtf, "deadline_misses",
                       (json_int_t) s->fin.deadline_misses);
         if (json_array_size(s->segments))
@@ -235,8 +236,9 @@ static void report(const struct stream *s, const char *in, const char *out)
     if (!strcmp(out, "-"))
         return;
     printf("%s: %.2f s of audio through %s to %s\n", in, audio_s, s->opened.model, out);
-    printf("  latency %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f worst pulse\n", delay_ms,
-           (double) s->fin.rtf, p99, (double) s->fin.max_chunk_rtf);
+    printf("  latency %.1f ms beside a pulse of %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f "
+           "worst pulse\n",
+           delay_ms, pulse_us / 1000, (double) s->fin.rtf, p99, (double) s->fin.max_chunk_rtf);
     printf("  %llu samples in, %llu out, %llu dropped\n", (unsigned long long) s->fin.in,
            (unsigned long long) s->fin.out, (unsigned long long) s->fin.dropped);
     if (s->clean)
@@ -329,7 +331,7 @@ static int run(const struct command *cmd, int argc, char **argv)
                              .timeout_s = 10 };
     const struct opt table[] = {
         { "clean", 0, OPT_TEXT, &s.clean, "FILE", QUALITY_HELP },
-        { "json", 0, OPT_FLAG, &s.json, NULL, "print {model, latency_ms, rtf, ...}" },
+        { "json", 0, OPT_FLAG, &s.json, NULL, "print {model, latency_ms, pulse_ms, rtf, ...}" },
         { "keep-delay", 0, OPT_FLAG, &o.keep_delay, NULL,
           "leave the output as late as the model is, so many samples longer" },
         { "model", 'm', OPT_TEXT, &o.model, "NAME",

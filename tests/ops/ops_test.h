@@ -241,7 +241,7 @@ static inline rill_status ops_eval(struct ops_test *t, struct ops_state *s,
                       .scratch = scratch,
                       .args = p.args,
                       .fault = &t->fault };
-    t->fault = (struct fault) { FAULT_NONE };
+    t->fault = (struct fault) { .kind = FAULT_NONE };
     n->op->eval(&e);
     t->kernel = p.kernel;
     for (unsigned i = 0; i < n->n_in; i++)

@@ -215,7 +215,7 @@ is "words and probabilities by the daemon" "time_s,probability,event,text|0.000,
     sh -c "'$rill' stream --socket '$dir/s' -m both '$wav' - >'$dir/both.csv'; head -n 2 '$dir/both.csv'; grep final '$dir/both.csv'"
 is "all the probabilities" "76|" sh -c "grep -c '^[0-9.]*,[0-9.]*,[a-z]*,$' '$dir/both.csv'"
 is "and their edges" "start|end|" sh -c "cut -d, -f3 '$dir/both.csv' | grep -e start -e end | head -n 2"
-is "words printed, the table in a file" "one two|one threes|four|  latency 10.0 ms|" \
+is "words printed, the table in a file" "one two|one threes|four|  latency 10.0 ms beside a pulse of 20.0 ms|" \
     sh -c "'$rill' stream --socket '$dir/s' -m both '$wav' '$dir/b.csv' | grep -v 'audio through\|samples in' | sed 's/, real-time.*//'"
 is "the same table" "" diff "$dir/both.csv" "$dir/b.csv"
 is "latency of probabilities" '"latency_ms": 10.0|' sh -c "'$rill' stream --socket '$dir/s' -m both --json '$wav' '$dir/b.csv' | grep -o '\"latency_ms\": [0-9.]*'"
