@@ -51,7 +51,7 @@ for suite in rt bench faults; do
     meson test -C build --list 2>/dev/null | grep -q "rill:$suite /" && plain="$plain --suite $suite"
 done
 run_tests build-test --timeout-multiplier 4 --no-suite rt --no-suite bench
-[ -z "$plain" ] || run_tests build --timeout-multiplier 2 --num-processes 1 $plain
+[ -z "$plain" ] || run_tests build --timeout-multiplier 4 --num-processes 1 $plain
 
 # Each test ends with a line of counts; one that died without it, or denies a failure, counts as one failed.
 awk '

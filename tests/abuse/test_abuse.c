@@ -66,7 +66,7 @@ static bool finish_say(int fd, uint32_t id)
 static Rill__ServerFrame *answer_of(int fd, Rill__ServerFrame__MCase want, unsigned *errors)
 {
     Rill__ServerFrame *a;
-    while ((a = raw_answer(fd, 5000)) && a->m_case != want) {
+    while ((a = raw_answer(fd, 15000)) && a->m_case != want) {
         *errors += a->m_case == RILL__SERVER_FRAME__M_ERROR;
         rill__server_frame__free_unpacked(a, NULL);
     }

@@ -340,12 +340,12 @@ static void test_stood_still(void)
     uint8_t preface[8];
     rig_start(&r, "preload = wiener\n[limits]\nhello_timeout_ms = 2500\nidle_timeout_ms = 2500\n");
     int quiet = raw_hello(r.sock), fd = raw_connect(r.sock);
-    CHECK(raw_send(fd, "RILL\1\0\0\0", 8) && raw_recv(fd, preface, 8, 5000) == 8);
+    CHECK(raw_send(fd, "RILL\1\0\0\0", 8) && raw_recv(fd, preface, 8, 15000) == 8);
     CHECK(rig_freeze(&r));
     CHECK(raw_send(fd, "\4\0\0\0\x08\1\x12\0", 8) && raw_send(quiet, "\4\0\0\0\x08\2\x42\0", 8));
     usleep(3500000);
     kill(r.pid, SIGCONT);
-    Rill__ServerFrame *a = raw_answer(fd, 5000), *b = raw_answer(quiet, 5000);
+    Rill__ServerFrame *a = raw_answer(fd, 15000), *b = raw_answer(quiet, 15000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_HELLO, "%d", a ? (int) a->m_case : -1);
     CHECK(b && b->m_case == RILL__SERVER_FRAME__M_PONG, "%d", b ? (int) b->m_case : -1);
     if (a)
@@ -394,7 +394,7 @@ static void test_idle(void)
           a->goaway->reason == RILL__GO_AWAY__REASON__REASON_IDLE);
     if (a)
         rill__server_frame__free_unpacked(a, NULL);
-    CHECK(raw_closed(fd, 5000));
+    CHECK(raw_closed(fd, 15000));
     close(fd);
     rill_client_free(busy);
     /* A live stream without audio ends, and says why; one of a file and its connection stay. */

@@ -31,7 +31,7 @@ static size_t ping_bytes(uint8_t *to, size_t cap, uint32_t req)
 
 static bool answer_is(int fd, Rill__ServerFrame__MCase want, uint32_t req)
 {
-    Rill__ServerFrame *a = raw_answer(fd, 5000);
+    Rill__ServerFrame *a = raw_answer(fd, 15000);
     bool good = a && a->m_case == want && a->req == req;
     if (a)
         rill__server_frame__free_unpacked(a, NULL);
@@ -46,7 +46,7 @@ static void test_one_byte_a_write(void)
     int fd = raw_connect(rig.sock);
     for (size_t i = 0; i < n; i++)
         raw_send(fd, b + i, 1);
-    CHECK(raw_recv(fd, preface, 8, 5000) == 8);
+    CHECK(raw_recv(fd, preface, 8, 15000) == 8);
     CHECK(answer_is(fd, RILL__SERVER_FRAME__M_HELLO, 5));
     CHECK(answer_is(fd, RILL__SERVER_FRAME__M_PONG, 6));
     close(fd);
@@ -73,11 +73,11 @@ static int error_after(const void *bytes, size_t n, bool hello)
     int fd = hello ? raw_hello(rig.sock) : raw_connect(rig.sock);
     if (!hello) {
         raw_send(fd, "RILL\1\0\0\0", 8);
-        raw_recv(fd, preface, 8, 5000);
+        raw_recv(fd, preface, 8, 15000);
     }
     raw_send(fd, bytes, n);
-    int code = raw_error(fd, 5000);
-    CHECK(raw_closed(fd, 5000), "(%d)", code);
+    int code = raw_error(fd, 15000);
+    CHECK(raw_closed(fd, 15000), "(%d)", code);
     close(fd);
     return code;
 }
@@ -89,8 +89,8 @@ static void test_preface(void)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int fd = raw_connect(rig.sock);
         raw_send(fd, bad[i], i == 1 || i > 3 ? 8 : strlen(bad[i]));
-        CHECK(raw_error(fd, 5000) == RILL__CODE__BAD_PREFACE, "%zu", i);
-        CHECK(raw_closed(fd, 5000));
+        CHECK(raw_error(fd, 15000) == RILL__CODE__BAD_PREFACE, "%zu", i);
+        CHECK(raw_closed(fd, 15000));
         close(fd);
     }
 }
@@ -104,9 +104,9 @@ static void test_never_hello(void)
         int fd = raw_connect(r.sock);
         CHECK(raw_send(fd, "RILL\1\0\0\0", i ? 8 : 3));
         uint8_t preface[8];
-        CHECK(!i || raw_recv(fd, preface, 8, 5000) == 8);
-        CHECK(raw_error(fd, 5000) == RILL__CODE__DEADLINE);
-        CHECK(raw_closed(fd, 5000));
+        CHECK(!i || raw_recv(fd, preface, 8, 15000) == 8);
+        CHECK(raw_error(fd, 15000) == RILL__CODE__DEADLINE);
+        CHECK(raw_closed(fd, 15000));
         close(fd);
     }
     CHECK(rig_stop(&r) == 0);
@@ -139,7 +139,7 @@ static void test_zero_in_text(void)
                       17, true) == RILL__CODE__BAD_FRAME); /* .opt */
     int fd = raw_hello(rig.sock);
     raw_send(fd, "\6\0\0\0\x42\4\x0a\2\0\0", 10);                          /* Ping.payload */
-    Rill__ServerFrame *a = raw_answer(fd, 5000);
+    Rill__ServerFrame *a = raw_answer(fd, 15000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_PONG && a->pong->payload.len == 2);
     if (a)
         rill__server_frame__free_unpacked(a, NULL);
@@ -161,7 +161,7 @@ static void test_garbage(void)
         int fd = raw_hello(rig.sock);
         raw_send(fd, b, 4 + n);
         shutdown(fd, SHUT_WR);
-        if (!CHECK(raw_closed(fd, 5000), "%d", k))
+        if (!CHECK(raw_closed(fd, 15000), "%d", k))
             k = 200;
         close(fd);
     }
@@ -182,11 +182,11 @@ static void test_unknown(void)
     uint8_t b[64];
     int fd = raw_hello(rig.sock);
     raw_send(fd, field99, sizeof field99);
-    CHECK(raw_error(fd, 5000) == RILL__CODE__UNSUPPORTED);
+    CHECK(raw_error(fd, 15000) == RILL__CODE__UNSUPPORTED);
     raw_send(fd, status, sizeof status);
-    CHECK(raw_error(fd, 5000) == RILL__CODE__DENIED);
+    CHECK(raw_error(fd, 15000) == RILL__CODE__DENIED);
     raw_send(fd, "\2\0\0\0\x08\x09", 6);                        /* nothing but req */
-    CHECK(raw_error(fd, 5000) == RILL__CODE__UNSUPPORTED);
+    CHECK(raw_error(fd, 15000) == RILL__CODE__UNSUPPORTED);
     raw_send(fd, b, ping_bytes(b, sizeof b, 3));
     CHECK(answer_is(fd, RILL__SERVER_FRAME__M_PONG, 3));
     close(fd);
@@ -206,7 +206,7 @@ static void test_half_messages(void)
     int fd = raw_hello(rig.sock);
     CHECK(raw_send(fd, "\x40\0\0\0\x08", 5));
     shutdown(fd, SHUT_WR);
-    CHECK(raw_closed(fd, 5000));
+    CHECK(raw_closed(fd, 15000));
     close(fd);
 }
 
@@ -237,7 +237,7 @@ static int open_error(void (*spoil)(Rill__OpenStream *o, Rill__Pcm *in))
     spoil(&o, &in);
     int fd = raw_hello(rig.sock), code = 0;
     raw_frame(fd, &f);
-    Rill__ServerFrame *a = raw_answer(fd, 5000);
+    Rill__ServerFrame *a = raw_answer(fd, 15000);
     if (a && a->req == 8 && a->m_case == RILL__SERVER_FRAME__M_ERROR)
         code = (int) a->error->code;
     if (a)
@@ -320,7 +320,7 @@ static int audio_error(Rill__Enc enc, const Rill__Audio *m)
     f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
     f.audio = &copy;
     raw_frame(fd, &f);
-    int code = raw_error(fd, 5000);
+    int code = raw_error(fd, 15000);
     uint8_t b[64];
     raw_send(fd, b, ping_bytes(b, sizeof b, 3));
     CHECK(answer_is(fd, RILL__SERVER_FRAME__M_PONG, 3));
@@ -373,7 +373,7 @@ static void test_credit_violation(void)
     f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
     f.audio = &m;
     CHECK(raw_frame(fd, &f));
-    CHECK(raw_error(fd, 5000) == RILL__CODE__FLOW_CONTROL);
+    CHECK(raw_error(fd, 15000) == RILL__CODE__FLOW_CONTROL);
     m.seq = 1;
     CHECK(raw_frame(fd, &f));                                   /* late: not an error again */
     raw_send(fd, b, ping_bytes(b, sizeof b, 3));
@@ -390,7 +390,7 @@ static void test_duplicate_and_late(void)
     int fd = opened_stream(RILL__ENC__ENC_S16LE);
     open_frame(&f, &o, &in);
     raw_frame(fd, &f);
-    CHECK(raw_error(fd, 5000) == RILL__CODE__BAD_ARG);
+    CHECK(raw_error(fd, 15000) == RILL__CODE__BAD_ARG);
     Rill__Finish fin = RILL__FINISH__INIT;
     fin.stream = 3;
     rill__client_frame__init(&f);

@@ -180,7 +180,7 @@ static Rill__ServerFrame *health_get(int fd)
     Rill__Health m = RILL__HEALTH__INIT;
     f.m_case = RILL__CLIENT_FRAME__M_HEALTH;
     f.health = &m;
-    Rill__ServerFrame *a = raw_ask(fd, &f, 5000);
+    Rill__ServerFrame *a = raw_ask(fd, &f, 15000);
     if (!a || a->m_case != RILL__SERVER_FRAME__M_HEALTH)
         give_up("no answer to Health");
     return a;

@@ -128,7 +128,7 @@ static void test_data_socket(void)
     snprintf(where, sizeof where, " 127.0.0.1:%d", port);
     rig_dir(&r);
     rig_conf(&r, "");
-    CHECK(passed_start_as(&r, fd, "data") && rig_log_has(&r, where, 5000) &&
+    CHECK(passed_start_as(&r, fd, "data") && rig_log_has(&r, where, 15000) &&
               !rig_log_has(&r, "a passed socket", 0),
           "%s", rig_log(&r));
     CHECK(rig_stop(&r) == 0);

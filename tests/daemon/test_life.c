@@ -29,14 +29,14 @@ static void test_sockets(void)
     struct stat st;
     rig_start(&r, "preload = wiener\n[daemon]\nsocket_mode = 0666\n");
     CHECK(stat(r.sock, &st) == 0 && (st.st_mode & 0777) == 0666);
-    CHECK(rig_log_has(&r, "model=wiener loaded", 5000) && strstr(rig_log(&r), " cpu="));
+    CHECK(rig_log_has(&r, "model=wiener loaded", 15000) && strstr(rig_log(&r), " cpu="));
     CHECK(stat(r.ctl, &st) == 0 && (st.st_mode & 0777) == 0600);
     /* A second daemon does not take the sockets away. */
     second = r;
     char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
     rig_spawn(&second, argv);
-    CHECK(rig_wait(&second, 10000) == 1);
-    CHECK(rig_log_has(&r, "another rilld listens", 1000));
+    CHECK(rig_wait(&second, 30000) == 1);
+    CHECK(rig_log_has(&r, "another rilld listens", 15000));
     rill_client_free(client(r.sock));
     CHECK(kill(r.pid, SIGKILL) == 0);
     waitpid(r.pid, NULL, 0);
@@ -79,7 +79,7 @@ static void test_foreign_file(void)
     close(fd);
     char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
     rig_spawn(&r, argv);
-    CHECK(rig_wait(&r, 10000) == 1);
+    CHECK(rig_wait(&r, 30000) == 1);
     struct stat st;
     CHECK(stat(r.sock, &st) == 0 && st.st_size == 8);
     rig_clean(&r);
@@ -92,7 +92,7 @@ static void test_preload_fails(void)
     rig_conf(&r, "preload = nosuch\n");
     char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
     rig_spawn(&r, argv);
-    CHECK(rig_wait(&r, 10000) == 1);
+    CHECK(rig_wait(&r, 30000) == 1);
     CHECK(rig_log_has(&r, "models.preload: 'nosuch': no model of that name is built in", 100));
     rig_clean(&r);
 }
@@ -201,7 +201,7 @@ static void test_control(void)
         ;
     CHECK(rill_client_ping(c, NULL) < 0);
     CHECK(rill_client_ctl_drain(ctl, 100) == 0);
-    CHECK(rig_wait(&r, 10000) == 0);
+    CHECK(rig_wait(&r, 30000) == 0);
     rill_client_free(c);
     rill_client_free(ctl);
     rig_clean(&r);
@@ -238,7 +238,7 @@ static void test_admission(void)
 static void test_drain(void)
 {
     struct rig r;
-    rig_start(&r, "");
+    rig_start(&r, "[limits]\ndrain_grace_ms = 600000\n");     /* nobody waits for its end */
     struct rill_client *c = client(r.sock);
     struct rill_client_finished f;
     struct result got = { .frame_bytes = 2 };
@@ -255,7 +255,7 @@ static void test_drain(void)
     CHECK(rill_client_send(c, 1, silence, 8000) == 0, "%s", rill_client_error(c));
     CHECK(rill_client_finish(c, 1, &f) == 0 && f.in == 8000 && f.out == 8000 && got.bytes == 16000,
           "%s", rill_client_error(c));
-    CHECK(rig_wait(&r, 10000) == 0);
+    CHECK(rig_wait(&r, 30000) == 0);
     rill_client_free(c);
     result_free(&got);
     rig_clean(&r);
@@ -330,7 +330,7 @@ static void test_notify(bool abstract)
     kill(r.pid, SIGCONT);
     kill(r.pid, SIGTERM);
     CHECK(notified(fd, "STOPPING=1", 20000, &pets));
-    CHECK(rig_wait(&r, 10000) == 0);
+    CHECK(rig_wait(&r, 30000) == 0);
     close(fd);
     rig_clean(&r);
 }
@@ -425,7 +425,7 @@ static void test_activation(void)
           rig_log(&r));
     struct stat s;
     kill(r.pid, SIGTERM);
-    CHECK(rig_wait(&r, 10000) == 0);
+    CHECK(rig_wait(&r, 30000) == 0);
     CHECK(stat(data, &s) == 0); /* the manager's socket is not ours to remove */
     rig_clean(&r);
 }

@@ -110,7 +110,7 @@ static void test_journal(bool own)
     /* The journal goes away: lines go to stderr with their priority. */
     close(fd);
     stream_short(&r, 4);
-    CHECK(rig_log_has(&r, "<6>stream=2 ", 5000));
+    CHECK(rig_log_has(&r, "<6>stream=2 ", 15000));
     CHECK(rig_stop(&r) == 0);
 }
 
@@ -121,7 +121,7 @@ static void test_not_journal(void)
     setenv("JOURNAL_STREAM", "1:2", 1);
     rig_start(&r, "");
     unsetenv("JOURNAL_STREAM");
-    CHECK(rig_log_has(&r, "rilld ", 5000) && !strstr(rig_log(&r), "<6>"));
+    CHECK(rig_log_has(&r, "rilld ", 15000) && !strstr(rig_log(&r), "<6>"));
     CHECK(rig_stop(&r) == 0);
 }
 
@@ -140,7 +140,7 @@ static void test_flood(void)
     f.m_case = RILL__CLIENT_FRAME__M_FINISH;
     f.finish = &m;
     for (int i = 0; i < 2000; i++)
-        CHECK(raw_frame(fd, &f) && raw_error(fd, 5000) == RILL__CODE__NO_STREAM);
+        CHECK(raw_frame(fd, &f) && raw_error(fd, 15000) == RILL__CODE__NO_STREAM);
     CHECK(rill_client_connect(&c, r.sock, "flood", 10000) == 0 &&
           rill_client_stats(c, &st, NULL, NULL) == 0);
     unsigned n_lines = 0;
@@ -151,8 +151,8 @@ static void test_flood(void)
           "%u written, %llu lost", n_lines, (unsigned long long) st.log_lines_lost);
     CHECK(st.protocol_errors == 2000);
     usleep(600000);
-    CHECK(raw_frame(fd, &f) && raw_error(fd, 5000) == RILL__CODE__NO_STREAM);
-    CHECK(rig_log_has(&r, "left_out=", 5000));
+    CHECK(raw_frame(fd, &f) && raw_error(fd, 15000) == RILL__CODE__NO_STREAM);
+    CHECK(rig_log_has(&r, "left_out=", 15000));
     rill_client_free(c);
     close(fd);
     CHECK(rig_stop(&r) == 0);
@@ -183,7 +183,7 @@ static void test_full_pipe(void)
     f.m_case = RILL__CLIENT_FRAME__M_FINISH;
     f.finish = &m;
     for (int i = 0; i < 3000; i++)
-        if (!CHECK(raw_frame(fd, &f) && raw_error(fd, 5000) == RILL__CODE__NO_STREAM))
+        if (!CHECK(raw_frame(fd, &f) && raw_error(fd, 15000) == RILL__CODE__NO_STREAM))
             break;
     CHECK(rill_client_connect(&c, r.sock, "pipe", 10000) == 0 &&
           rill_client_stats(c, &st, NULL, NULL) == 0);

@@ -769,7 +769,7 @@ static void test_change(void)
     snprintf(conf, sizeof conf, "preload = wiener\n[limits]\nmemory_max = 600K\n");
     rig_conf(&r, conf);
     CHECK(rill_client_ctl_reload(ctl) == 0, "%s", rill_client_error(ctl));
-    for (uint64_t end = now_ms() + 5000; figure("histories") > 0 && now_ms() < end; usleep(20000))
+    for (uint64_t end = now_ms() + 15000; figure("histories") > 0 && now_ms() < end; usleep(20000))
         figures_get();
     CHECK(figure("histories") == 0 && figure("topics") > 65536);
     history_check(reader, "t");

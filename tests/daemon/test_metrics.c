@@ -91,7 +91,7 @@ static Rill__ServerFrame *stats_get(int fd)
     Rill__Stats m = RILL__STATS__INIT;
     f.m_case = RILL__CLIENT_FRAME__M_STATS;
     f.stats = &m;
-    Rill__ServerFrame *a = raw_ask(fd, &f, 5000);
+    Rill__ServerFrame *a = raw_ask(fd, &f, 15000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_STATS);
     return a;
 }
@@ -129,7 +129,7 @@ static void test_top(void)
         if (a)
             rill__server_frame__free_unpacked(a, NULL);
         raw_frame(ctl, &f);
-        a = raw_answer(ctl, 5000);
+        a = raw_answer(ctl, 15000);
         if (!CHECK(a && a->m_case == RILL__SERVER_FRAME__M_CTL_TOP &&
                    a->ctl_top->n_sessions == 2) ||
             a->ctl_top->sessions[0]->audio_us > 1900000)
@@ -188,7 +188,7 @@ static void test_idle(void)
     f.m_case = RILL__CLIENT_FRAME__M_CTL_METRICS;
     f.ctl_metrics = &m;
     raw_frame(fd, &f);
-    CHECK(raw_error(fd, 5000) == RILL__CODE__DENIED);
+    CHECK(raw_error(fd, 15000) == RILL__CODE__DENIED);
     close(fd);
     CHECK(rig_stop(&r) == 0);
 }

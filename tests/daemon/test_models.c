@@ -315,7 +315,7 @@ static int open_code_with_zero(struct rig *r, const char *name)
     *at = 0;
     int fd = raw_hello(r->sock), code = -1;
     if (raw_send(fd, b, n))
-        code = raw_error(fd, 5000);
+        code = raw_error(fd, 15000);
     close(fd);
     return code;
 }

@@ -589,7 +589,7 @@ static bool stats_get(const char *sock, uint32_t *ret_threads, uint64_t *ret_dem
     int fd = raw_hello(sock);
     f.m_case = RILL__CLIENT_FRAME__M_STATS;
     f.stats = &m;
-    Rill__ServerFrame *a = raw_ask(fd, &f, 5000);
+    Rill__ServerFrame *a = raw_ask(fd, &f, 15000);
     bool good = a && a->m_case == RILL__SERVER_FRAME__M_STATS;
     if (good) {
         *ret_threads = a->stats->rt_threads;
@@ -664,7 +664,7 @@ static void test_realtime(void)
     uint64_t demotions = 0;
     pid_t tid = 0;
     rig_start(&r, "[daemon]\nworkers = 2\nrealtime_priority = 3\n");
-    CHECK(rig_log_has(&r, "compute thread 1 ", 5000), "%s", rig_log(&r));
+    CHECK(rig_log_has(&r, "compute thread 1 ", 15000), "%s", rig_log(&r));
     CHECK(stats_get(r.sock, &n, &demotions) && demotions == 0);
     CHECK(n == fifo_threads(r.pid, &tid) && (n == 2 || n == 0), "%u threads", n);
     if (!n) {

@@ -159,7 +159,7 @@ static void test_many(void)
         model_put(&r, name, i % 2 ? "half" : "wiener");
     }
     CHECK(listed(c) == PLACES);
-    CHECK(rig_log_has(&r, "more models than the 256 that are listed", 5000));
+    CHECK(rig_log_has(&r, "more models than the 256 that are listed", 15000));
     for (int i = 0; i < 300; i += 7) {
         snprintf(name, sizeof name, "m%03d", i);
         CHECK(volume_of(&r, name, err) == (i % 2 ? 0.5f : 1.0f), "%s: %s", name, err);

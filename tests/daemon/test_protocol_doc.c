@@ -69,10 +69,10 @@ static void side_expect(int fd, struct side *s, bool preface)
 {
     uint8_t b[MAX_BYTES];
     size_t n = preface ? 8 : 4;
-    bool good = raw_recv(fd, b, n, 5000) == (ssize_t) n;
+    bool good = raw_recv(fd, b, n, 15000) == (ssize_t) n;
     if (good && !preface) {
         size_t more = b[0] | (size_t) b[1] << 8;
-        good = more < MAX_BYTES - 4 && raw_recv(fd, b + 4, more, 5000) == (ssize_t) more;
+        good = more < MAX_BYTES - 4 && raw_recv(fd, b + 4, more, 15000) == (ssize_t) more;
         n += more;
     }
     size_t at = 0;
@@ -115,7 +115,7 @@ static void play_line(struct play *p, char *line)
 {
     if (strncmp(line, "<end>", 5) == 0) {
         play_flush(p);
-        CHECK(raw_closed(p->fd, 5000), "line %u", line_no);
+        CHECK(raw_closed(p->fd, 15000), "line %u", line_no);
     } else if (line[0] == '>' || line[0] == '<') {
         if (is_new(line))
             play_flush(p);

@@ -99,7 +99,7 @@ static void test_accept_fails(int error)
     CHECK(tries >= 2 && tries < took / 10, "%s: %llu tries in %llu ms", strerror(error),
           (unsigned long long) tries, (unsigned long long) took);
     uint8_t b[8];
-    CHECK(raw_recv(fd, b, 8, 5000) == 8, "%s: not taken afterwards", strerror(error));
+    CHECK(raw_recv(fd, b, 8, 15000) == 8, "%s: not taken afterwards", strerror(error));
     close(fd);
     serves_as_before("accept");
 }

@@ -175,7 +175,7 @@ static uint64_t start_fault(enum fault_kind kind, uint64_t n)
     if (rig.pid && !served) {           /* not this client; the next one, or the daemon is going */
         served = start_wait(&code) && session_play(&rig, NULL, &r, err);
         if (rig.pid && !served)
-            code = rig_wait(&rig, 5000);
+            code = rig_wait(&rig, 15000);
     }
     if (served) {
         CHECK(result_same(&r, &want), "start: %s %llu: another output", fault_name(kind),

@@ -11,7 +11,7 @@ is()
 {
     name=$1 want=$2
     shift 2
-    got=$(timeout 20 "$@" 2>"$dir/err" | tr '\n' '|')
+    got=$(timeout 120 "$@" 2>"$dir/err" | tr '\n' '|')
     if [ "$got" = "$want" ]; then
         pass
     else
@@ -22,7 +22,7 @@ is()
 
 errors_of()
 {
-    timeout 20 "$@" >/dev/null
+    timeout 120 "$@" >/dev/null
 }
 
 # refused CODE WORDS COMMAND...: the words on standard error.

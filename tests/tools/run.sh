@@ -24,7 +24,7 @@ numbers()
     kind=$1 values=$2
     shift 2
     for v in $values; do
-        expect 2 "is a $kind from .* to .*, not '$v'" timeout 20 "$@=$v"
+        expect 2 "is a $kind from .* to .*, not '$v'" timeout 120 "$@=$v"
     done
 }
 odd="1.5 0x10 nan 9e999 99999999999999999999 4k"
