@@ -4,7 +4,7 @@
 
 #define ACTIVE_US UINT64_C(1000000)     /* a lane that had no pulse for so long costs nothing */
 #define STEP_LANES_MAX 256              /* of one step, so that it takes little time */
-#define STEP_PART 4 /* of what runs, one in so many goes at least: what is short may be no thread's */
+#define STEP_PART 3 /* of what runs, one in so many goes at least: what is short may be no thread's */
 #define HOLD_MOST 8                     /* times calm_ms */
 
 static uint32_t get(const _Atomic uint32_t *x)

@@ -228,23 +228,22 @@ static void late_model(void)
     models_write();
     rill_plan *logp = plan_of("late", "logp"), *prob = plan_of("late", "prob"),
               *speech = plan_of("late", "speech"), *quick = plan_of("quick", "speech");
-    const char *script = "..........1122..4444";         /* told from frame 15 to 24 */
-    late_is(logp, NULL, script, 0, WANT("[one 1200..1360", "[t 1360..1520", "[three 1520..1600 "));
-    late_is(logp, NULL, script, 50, WANT("[one 1200..1360", "[t 1360..1520", "[three 1520..1550 "));
-    late_is(logp, NULL, script, 200,
-            WANT("[one 1200..1360", "[t 1360..1400", "[three 1400..1400 "));
+    const char *script = "..........1122..4444";         /* frames behind the end are heard, too */
+    late_is(logp, NULL, script, 0, WANT("[one 880..1040", "[t 1040..1200", "[three 1360..1600 "));
+    late_is(logp, NULL, script, 50, WANT("[one 880..1040", "[t 1040..1200", "[threewo 1360..1550 "));
+    late_is(logp, NULL, script, 200, WANT("[one 880..1040", "[t 1040..1200", "[three 1360..1400 "));
     late_is(prob, NULL, script, 50,
-            WANT("1200..1360 score=0.900000 stability=0.000000 segment=0 'yes'"));
-    late_is(prob, NULL, "..........4444", 50, WANT("keyword rule=0 1040..1070 "));
-    late_is(speech, NULL, script, 50, WANT("start rule=0 1200..1280", "end rule=0 1550..1550"));
-    late_is(speech, logp, script, 50, WANT("start rule=0 1200..1280", "[t 1360..1520 ",
-                                           "[three 1520..1550 ", "end rule=0 1550..1550"));
+            WANT("880..1040 score=0.900000 stability=0.000000 segment=0 'yes'"));
+    late_is(prob, NULL, "..........4444", 50, WANT("keyword rule=0 880..1040 "));
+    late_is(speech, NULL, script, 50, WANT("start rule=0 880..960", "end rule=0 1550..1550"));
+    late_is(speech, logp, script, 50, WANT("start rule=0 880..960", "[t 1040..1200 ",
+                                           "[threewo 1360..1550 ", "end rule=0 1550..1550"));
     late_is(speech, logp, "..11......................3.", 30,
-            WANT("endpoint rule=2 2210..2210", "start rule=0 2210..2210", "end rule=0 2210..2210"));
+            WANT("endpoint rule=2 2000..2000", "start rule=0 2160..2210", "end rule=0 2210..2210"));
     /* Utterances that end before the recogniser has told all of their words. */
     late_is(quick, logp, "....11.2.............44.......", 0,
-            WANT("endpoint rule=2 800..800", "[one 720..800 ", "[t 800..800 ",
-                 "endpoint rule=2 2000..2000", "[three 1920..2000 "));
+            WANT("endpoint rule=2 800..800", "[one 400..560 ", "[t 640..720 ",
+                 "endpoint rule=2 2000..2000", "[three 1760..1920 "));
     rill_plan_unref(logp);
     rill_plan_unref(prob);
     rill_plan_unref(speech);
