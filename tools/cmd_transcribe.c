@@ -233,11 +233,15 @@ static int run(const struct command *cmd, int argc, char **argv)
     struct said s = { .cmd = cmd, .tell = text_tell };
     bool keywords = !strcmp(cmd->name, "keyword");
     struct transcribe_opts o = { 0 };
+    double confidence = -1;
     const struct opt all[] = {
         { "audio", 'a', OPT_TEXT, &o.audio, "FILE",
           "write the audio that the model gives too, from the same pass" },
         { "beam", 0, OPT_INT, INT_FROM_TO(&o.hear.beam, 1, RILL_BEAM_MAX), "N",
           "hypotheses kept, 1 to 64; 1: greedy (default: as the model says)" },
+        { "confidence", 0, OPT_REAL, REAL_FROM_TO(&confidence, 0, 1), "X",
+          "texts less probable than that, a word, are left out; 0: none is (default: as the model "
+          "says)" },
         { "json", 0, OPT_FLAG, &o.json, NULL,
           "print {text, segments: [{text, start_s, end_s, words}], ...}" },
         { "model", 'm', OPT_TEXT, &o.model, "MODEL", "name of the library, model folder or file" },
@@ -263,6 +267,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (n < 0)
         return -n;
     o.is_named = o.model;
+    o.hear.confidence = confidence < 0 ? NULL : &confidence;
     o.model = o.model || keywords ? o.model : "rill-digits";
     if (o.json + o.srt + o.text > 1 || !o.model)
         return tool_fail(cmd, TOOL_USAGE,

@@ -175,13 +175,21 @@ static rill_status parts_open(struct hear *h, const char *model, const struct he
 
 /* ---- sinks ---- */
 
+static rill_status sink_opts_of(rill_sink_opts *ret, const rill_plan *p, unsigned port,
+                                const struct hear_opts *o, rill_error *err)
+{
+    TRY(rill_sink_defaults(ret, p, port, err));
+    ret->beam = o->beam ? (uint32_t) o->beam : ret->beam;
+    ret->confidence = o->confidence ? (float) *o->confidence : ret->confidence;
+    return RILL_OK;
+}
+
 static rill_status ear_open(struct hear *h, unsigned part, unsigned port, const struct hear_opts *o,
                             rill_error *err)
 {
     struct hear_ear *e = &h->ears[h->n_ears];
     rill_sink_opts so;
-    TRY(rill_sink_defaults(&so, h->parts[part].plan, port, err));
-    so.beam = o->beam ? (uint32_t) o->beam : so.beam;
+    TRY(sink_opts_of(&so, h->parts[part].plan, port, o, err));
     *e = (struct hear_ear) { .part = part, .port = port };
     TRY(rill_sink_new(&e->sink, h->parts[part].plan, port, &so, err));
     h->n_ears++;
@@ -194,8 +202,7 @@ static rill_status ear_listen(struct hear *h, struct hear_ear *e, unsigned k,
     struct hear_part words = part_of(h->words[k]);
     unsigned port = (unsigned) port_find(&words, RILL_PORT_CTC);
     rill_sink_opts so;
-    TRY(rill_sink_defaults(&so, words.plan, port, err));
-    so.beam = o->beam ? (uint32_t) o->beam : so.beam;
+    TRY(sink_opts_of(&so, words.plan, port, o, err));
     TRY(rill_sink_listen(e->sink, words.plan, port, &so, err));
     h->words_ports[k] = words.ports[port];
     e->listens = true;

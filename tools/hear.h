@@ -22,6 +22,7 @@ struct hear_opts {
     bool whole;                 /* the recognisers hear everything, in silence too */
     int64_t beam;               /* of all outputs that have one, at most RILL_BEAM_MAX; 0: as the
                                    model says */
+    const double *confidence;   /* 0..1, of all recognisers; NULL: as the model says */
 };
 
 /* A plan that hears all the audio. */

@@ -59,6 +59,10 @@ good "and the recognisers at hand" sh -c "RILL_MODEL_PATH='$(dirname "$0")/../mo
     grep -A 99 'at hand' | grep -c '^  rill-digits  \|^  transducer ' | grep -x 2"
 is "words alone on standard output" "three one four one five nine two six|" "$rill" transcribe "$spoken"
 good "no word of it with a model" sh -c "'$rill' transcribe -m rill-digits '$spoken' 2>&1 >/dev/null | grep . && exit 1 || exit 0"
+is "doubtful words too" "six one four one|nine three four zero nine six five nine seven three one five|" \
+    "$rill" transcribe -m rill-digits --confidence 0 "$(dirname "$spoken")/noisy.wav"
+is "none of them where the model says so" "" "$rill" transcribe -m rill-digits "$(dirname "$spoken")/noisy.wav"
+is "none that is not certain" "" "$rill" transcribe -m rill-digits --confidence 1 "$spoken"
 # Speech that is no digits, in which some were heard once.
 for natural in pairs/dutch_restaurant_clean.wav speech/sense_and_sensibility_01_austen_64kb-0890.wav silero_jfk.wav; do
     if [ -f "$RILL_SHARED/audio/$natural" ]; then
@@ -110,6 +114,8 @@ ts="one t one t one t one t one t|one t one t one t one t one t one|one t one t|
 full 'patch(body: "logp = flat * 0.0;")' 2>"$dir/err" | tr '\n' '|' >"$dir/full"
 good "the last of 32 transforms" test "$(cat "$dir/full")" = "$ts"
 full 'pulse(symbol: S, pulse: 720)' 2>"$dir/err" | tr '\n' '|' >"$dir/full"
+is "behind a detector, too" "" "$rill" transcribe -m "$m" -t 'select_outputs(speech, logp)' -t 'patch(body: "logp = flat * 0.0;")' \
+    --confidence 0.9 "$wav"
 good "a pulse as the last of 32 transforms" test "$(cat "$dir/full")" = "one two|one threes|four|"
 
 # Every recogniser goes behind the detector: its own rules, here none, do not count.
@@ -140,6 +146,9 @@ refused 3 "gives no probability of speech" "$rill" transcribe -m "$m" --vad wien
 refused 3 "no recogniser" "$rill" transcribe -m wiener --vad "$m" "$wav"
 refused 3 "gives no audio" "$rill" transcribe -m "$m" -t 'select_outputs(logp)' --audio "$dir/x.wav" "$wav"
 refused 2 "beam is a whole number from 1 to 64" "$rill" transcribe -m "$m" --beam 65 "$wav"
+for x in -0.1 1.5 nan much; do
+    refused 2 "confidence is a number from 0 to 1, not '$x'" "$rill" transcribe -m "$m" --confidence=$x "$wav"
+done
 refused 2 "one of" "$rill" transcribe -m "$m" --srt --json "$wav"
 refused 2 "model is missing" "$rill" keyword "$wav"
 refused 4 "none.wav" "$rill" transcribe -m "$m" "$dir/none.wav"
