@@ -274,19 +274,28 @@ const struct ref_tensor *refcase_find(const struct refcase *c, const char *role,
     return NULL;
 }
 
-static rill_status case_read(struct refcase *c, const char *path, rill_error *err)
+static rill_status json_read(struct refcase *c, const char *path, rill_error *err)
 {
     json_error_t je;
+    struct bytes text;
+    TRY(bytes_map(&text, path, 0, err));
+    c->json = json_loadb((const char *) text.data, text.n, 0, &je);
+    bytes_drop(&text);
+    if (!c->json)
+        return err_set(err, RILL_MALFORMED, "'%.200s' line %d column %d: %s", path, je.line,
+                       je.column, je.text);
+    return RILL_OK;
+}
+
+static rill_status case_read(struct refcase *c, const char *path, rill_error *err)
+{
     const char *slash = strrchr(path, '/');
     c->folder = slash ? strndup(path, (size_t) (slash - path + 1)) : strdup("./");
     c->root = c->folder ? malloc(strlen(c->folder) + 8) : NULL;
     if (!c->root)
         return err_set(err, RILL_NOMEM, "out of memory");
     sprintf(c->root, "%s../../", c->folder);
-    c->json = json_load_file(path, 0, &je);
-    if (!c->json)
-        return err_set(err, RILL_MALFORMED, "'%.200s' line %d column %d: %s", path, je.line,
-                       je.column, je.text);
+    TRY(json_read(c, path, err));
     c->name = text_of(c->json, "case");
     c->audio = text_of(c->json, "audio");
     c->sample_rate = json_integer_value(json_object_get(c->json, "sample_rate"));

@@ -654,7 +654,8 @@ static int run(const struct command *cmd, int argc, char **argv)
             json ? report_json(v) : report_text(v);
             code = all_pass(v) ? code : code == TOOL_OK ? TOOL_FAILED : code;
         } else {
-            code = tool_fail(cmd, TOOL_BAD_INPUT, "%s: %s", argv[i], v->err.text);
+            code = tool_fail(cmd, v->err.status == RILL_IO ? TOOL_IO : TOOL_BAD_INPUT, "%s: %s",
+                             argv[i], v->err.text);
         }
         free(v->audio_dir);
         refcase_drop(&v->c);
