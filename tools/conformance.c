@@ -38,7 +38,7 @@ struct rules {
 
 struct suite {
     const char *root, *only;
-    bool verbose, json, strict;
+    bool verbose, json, strict, list_given;     /* list_given: unsupported is not the default */
     struct rules unsupported, must;
     struct family families[FAMILIES_MAX];
     unsigned n_families;
@@ -214,14 +214,35 @@ static int family_compare(const void *a, const void *b)
 
 static void families_print(struct suite *s)
 {
+    bool head = false;
     qsort(s->families, s->n_families, sizeof *s->families, family_compare);
-    printf("\n%-28s %7s %7s %8s %8s\n", "family", "passed", "failed", "skipped", "refused");
     for (unsigned i = 0; i < s->n_families; i++) {
         const struct family *f = &s->families[i];
-        if (s->verbose || f->count[FAILED] || f->count[SKIPPED] || f->count[REFUSED])
-            printf("%-28s %7u %7u %8u %8u\n", f->name, f->count[PASSED], f->count[FAILED],
-                   f->count[SKIPPED], f->count[REFUSED]);
+        if (!s->verbose && !f->count[FAILED] && !f->count[SKIPPED] && !f->count[REFUSED])
+            continue;
+        if (!head)
+            printf("\n%-28s %7s %7s %8s %8s\n", "family", "passed", "failed", "skipped", "refused");
+        head = true;
+        printf("%-28s %7u %7u %8u %8u\n", f->name, f->count[PASSED], f->count[FAILED],
+               f->count[SKIPPED], f->count[REFUSED]);
     }
+}
+
+/* Of the list that comes with rill nothing is said where nothing of it is here: DIR holds cases of
+ * its own. */
+static void unused_print(const struct suite *s)
+{
+    const struct rules *r = &s->unsupported;
+    unsigned unused = 0;
+    for (unsigned i = 0; i < r->n; i++)
+        unused += !r->rule[i].used;
+    if (s->only || !unused || (unused == r->n && !s->list_given))
+        return;
+    printf("note: %u of the %u patterns of %s match no case%s\n", unused, r->n, r->path,
+           s->verbose ? ":" : " (--verbose names them)");
+    for (unsigned i = 0; i < r->n && s->verbose; i++)
+        if (!r->rule[i].used)
+            printf("  %s\n", r->rule[i].pattern);
 }
 
 static void suite_print(struct suite *s)
@@ -234,10 +255,7 @@ static void suite_print(struct suite *s)
         return;
     }
     families_print(s);
-    for (unsigned i = 0; i < s->unsupported.n && !s->only; i++)
-        if (!s->unsupported.rule[i].used)
-            printf("note: pattern '%s' of %s matches no case\n", s->unsupported.rule[i].pattern,
-                   s->unsupported.path);
+    unused_print(s);
     printf("%u cases ran as a plan, the rest in the growable interpreter alone\n", s->planned);
     if (s->count[REFUSED])
         printf("refused: %u of an opset newer than %d, %u with an op that is not known in its "
@@ -291,6 +309,18 @@ static void walk(struct suite *s, const char *dir, const char *name, int depth)
         free(list);
 }
 
+/* The list that comes with rill: installed, or that of the source tree around a build folder. NULL:
+ * neither. */
+static const char *list_default(void)
+{
+    static char path[4096];
+    const char *source = library_source_path("tests/conformance/unsupported.txt");
+    if (source && access(source, R_OK) == 0)
+        return source;
+    snprintf(path, sizeof path, "%s/conformance/unsupported.txt", RILL_DATA_DIR);
+    return access(path, R_OK) == 0 ? path : NULL;
+}
+
 /* False after a message; *code says what to exit with then. */
 static bool options(struct suite *s, const struct command *cmd, int argc, char **argv, int *code)
 {
@@ -309,33 +339,22 @@ static bool options(struct suite *s, const struct command *cmd, int argc, char *
         { 0 }
     };
     static char root[PATH_MAX];
+    const char *shipped = list_default();
+    s->unsupported.path = shipped;
     int n = opts_parse(cmd, table, argc, argv, 1, 1);
     if (n < 0) {
         *code = -n;
         return false;
     }
+    s->list_given = s->unsupported.path != shipped;
     s->root = realpath(argv[0], root) ? root : argv[0];
     return true;
-}
-
-/* The list that comes with rill: installed, or that of the source tree around a build folder. NULL:
- * neither. */
-static const char *list_default(void)
-{
-    static char path[4096];
-    const char *source = library_source_path("tests/conformance/unsupported.txt");
-    if (source && access(source, R_OK) == 0)
-        return source;
-    snprintf(path, sizeof path, "%s/conformance/unsupported.txt", RILL_DATA_DIR);
-    return access(path, R_OK) == 0 ? path : NULL;
 }
 
 int conformance_main(const struct command *cmd, int argc, char **argv)
 {
     struct suite *s = calloc(1, sizeof *s);
     int status = 2;
-    if (s)
-        s->unsupported.path = list_default();
     if (!s || !options(s, cmd, argc, argv, &status) || !rules_read(&s->unsupported, true) ||
         !rules_read(&s->must, false)) {
         suite_free(s);
@@ -352,6 +371,9 @@ int conformance_main(const struct command *cmd, int argc, char **argv)
     must_check(s);
     suite_print(s);
     unsigned good = s->count[PASSED] + s->count[SKIPPED] + s->count[REFUSED];
+    if (!good && !s->count[FAILED])
+        fprintf(stderr, "rill conformance: no folder below '%s'%s%s holds model.onnx and test_data_set_0\n",
+                s->root, s->only ? " of a name like " : "", s->only ? s->only : "");
     status = s->count[FAILED] ? 1 : good ? 0 : 2;
     suite_free(s);
     return status;

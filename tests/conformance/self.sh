@@ -60,6 +60,21 @@ ends 1 '1 passed, 4 failed, 0 skipped, 0 refused' --strict "$dir"
 ends 1 '1 passed, 1 failed, 0 skipped, 3 refused' --unsupported "$dir/bad.txt" --must-pass "$dir/newer.txt" "$dir"
 "$tool" conformance "$dir" >"$dir/said"
 check 'the reasons are told apart' "$(grep -q '^refused: 1 of an opset newer than 21, 3 with an op ' "$dir/said" || cat "$dir/said")"
+# of lists: nothing where the one that comes with rill is of other cases, else one line
+printf 'good a reason\nnowhere a reason\nfar/* a reason\n' >"$dir/some.txt"
+note() { "$tool" conformance "$@" "$dir" 2>&1 | sed -n '/^note:/,/ ran as a plan/ { / ran as a plan/d; p; }'; }
+check 'of cases of other lists nothing' "$(note)"
+expect 1 'note: 2 of the 3 patterns of .*/some.txt match no case (--verbose names them)$' \
+    sh -c "'$tool' conformance -u '$dir/some.txt' --must-pass '$dir/must.txt' '$dir'"
+check 'one line' "$(note -u "$dir/some.txt" | tail -n +2)"
+check 'nothing where only some cases run' "$(note -u "$dir/some.txt" --only good)"
+check 'names on demand' \
+    "$([ "$(note -v -u "$dir/some.txt" | tail -n +2 | tr -d ' \n')" = 'nowherefar/*' ] || note -v -u "$dir/some.txt")"
+expect 1 'note: 1 of the 1 patterns of .*/must.txt match no case' sh -c "echo 'nowhere a reason' >'$dir/must.txt'
+    '$tool' conformance -u '$dir/must.txt' --strict '$dir'"
+expect 2 "no folder below '$dir' of a name like nowhere holds model.onnx" "$tool" conformance --only nowhere "$dir"
+mkdir "$dir/none"
+expect 2 "no folder below '$dir/none' holds model.onnx" "$tool" conformance "$dir/none"
 ends 2 '' --unsupported "$dir/empty.txt" "$dir"
 ends 2 '' --frobnicate "$dir"
 ends 4 '' "$dir/nowhere"
