@@ -36,18 +36,6 @@ static unsigned catalogue_paths(char ret[CATALOGUES_MAX][4096])
     return n;
 }
 
-static rill_status conf_read(const char *folder, struct model_conf *ret, struct arena *a,
-                             rill_error *err)
-{
-    char path[8192];
-    struct bytes b = { 0 };
-    snprintf(path, sizeof path, "%s/model.conf", folder);
-    TRY(bytes_map(&b, path, 1 << 20, err));
-    rill_status s = model_conf_parse(ret, a, path, (const char *) b.data, b.n, err);
-    bytes_drop(&b);
-    return s;
-}
-
 static bool file_exists(const char *folder, const char *name)
 {
     char path[8192];
@@ -62,12 +50,8 @@ static const char *present_in(const char *const *paths, unsigned n, const char *
 {
     static char folder[8192];
     for (unsigned i = 0; i < n; i++) {
-        bool all = true;
         snprintf(folder, sizeof folder, "%s/%s", paths[i], name);
-        all = file_exists(folder, "graph.nnef");
-        for (unsigned k = 0; k < c->n_weights; k++)
-            all &= file_exists(folder, c->weights[k].file);
-        if (all)
+        if (library_is_whole(folder, c))
             return folder;
     }
     return NULL;
@@ -144,7 +128,7 @@ static int models_list(const struct command *cmd, bool json)
             rill_error err;
             snprintf(folder, sizeof folder, "%s/%s", cats[i], entries[e]->d_name);
             if (entries[e]->d_name[0] != '.' && file_exists(folder, "graph.nnef")) {
-                if (conf_read(folder, &c, &a, &err) == RILL_OK)
+                if (library_conf_read(&c, &a, folder, &err) == RILL_OK)
                     entry_print(entries[e]->d_name, &c,
                                 present_in(paths, n_paths, entries[e]->d_name, &c), list);
                 else
@@ -503,7 +487,7 @@ static int model_get(const struct command *cmd, const char *name, const char *to
     struct model_conf c;
     rill_error err;
     snprintf(folder, sizeof folder, "%s/%s", root, name);
-    int code = conf_read(source, &c, &a, &err) == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &err);
+    int code = library_conf_read(&c, &a, source, &err) == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &err);
     const struct fill f = { cmd, source, name, from, &c, quiet };
     bool needed = to || (code == TOOL_OK && c.n_weights);
     if (code == TOOL_OK && needed)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/library.h"
+#include "engine/base/bytes.h"
 #include "engine/base/err.h"
+#include "models/builtin.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -107,6 +109,48 @@ void library_each(bool (*see)(void *arg, const char *name, const char *path), vo
     }
 }
 
+/* ---- what a model says about itself ---- */
+
+#define CONF_BYTES_MAX (1 << 20)
+
+rill_status library_conf_read(struct model_conf *ret, struct arena *a, const char *folder,
+                              rill_error *reterr)
+{
+    char path[2 * PATH_BYTES];
+    struct bytes b = { 0 };
+    snprintf(path, sizeof path, "%s/model.conf", folder);
+    TRY(bytes_map(&b, path, CONF_BYTES_MAX, reterr));
+    rill_status s = model_conf_parse(ret, a, path, (const char *) b.data, b.n, reterr);
+    bytes_drop(&b);
+    return s;
+}
+
+bool library_conf_builtin(struct model_conf *ret, struct arena *a, unsigned n)
+{
+    rill_error err;
+    const char *name = rill_model_builtin_name(n);
+    model_conf_default(ret);
+    for (const struct folder_file *f = name ? builtins[n].files : NULL; f && f->name; f++)
+        if (!strcmp(f->name, "model.conf") &&
+            model_conf_parse(ret, a, name, (const char *) f->data, f->n, &err) != RILL_OK)
+            model_conf_default(ret);
+    return name;
+}
+
+bool library_is_whole(const char *folder, const struct model_conf *conf)
+{
+    char path[2 * PATH_BYTES];
+    snprintf(path, sizeof path, "%s/graph.nnef", folder);
+    bool all = is_file(path);
+    for (unsigned k = 0; k < conf->n_weights; k++) {
+        snprintf(path, sizeof path, "%s/%s", folder, conf->weights[k].file);
+        all &= is_file(path);
+    }
+    return all;
+}
+
+/* ---- opening by name ---- */
+
 struct names { char text[300]; };
 
 static bool name_note(void *arg, const char *name, const char *path)
@@ -142,8 +186,8 @@ static rill_status name_refuse(const char *name, rill_error *err)
 }
 
 /* A folder of the library that lacks its weights says where they come from. */
-static rill_status folder_open(rill_model **ret, const char *path, const char *name,
-                               const rill_model_opts *opts, rill_error *err)
+static rill_status named_open(rill_model **ret, const char *path, const char *name,
+                              const rill_model_opts *opts, rill_error *err)
 {
     rill_status s = rill_model_open_with(ret, path, opts, err);
     if (s != RILL_IO)
@@ -176,7 +220,7 @@ rill_status library_open(rill_model **ret, const char *name, const rill_model_op
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", paths[i], name);
         if (is_model_folder(paths[i], name))
-            return folder_open(ret, path, name, opts, reterr);
+            return named_open(ret, path, name, opts, reterr);
     }
     const char *b;
     for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)

@@ -2,6 +2,7 @@
 /* library.h - where models are found by name. */
 #ifndef TOOLS_LIBRARY_H
 #define TOOLS_LIBRARY_H
+#include "models/conf.h"
 #include "rill.h"
 
 #include <stdbool.h>
@@ -24,6 +25,16 @@ const char *library_source_path(const char *inside);
  * names there are. */
 rill_status library_open(rill_model **ret, const char *name, const rill_model_opts *opts,
                          rill_error *reterr);
+
+/* What a model folder says about itself; strings live in a. */
+rill_status library_conf_read(struct model_conf *ret, struct arena *a, const char *folder,
+                              rill_error *reterr);
+
+/* The same of built-in n: false where there are not so many. */
+bool library_conf_builtin(struct model_conf *ret, struct arena *a, unsigned n);
+
+/* Whether all that conf names to be fetched lies in the folder, and the graph. */
+bool library_is_whole(const char *folder, const struct model_conf *conf);
 
 /* Whether `rill models get` knows the name. */
 bool catalogue_has(const char *name);

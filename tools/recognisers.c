@@ -38,39 +38,36 @@ static void taken_name(FILE *to, const struct hear *h)
     fputc('\n', to);
 }
 
-static void recogniser_name(FILE *to, rill_model *m)
+static void recogniser_name(FILE *to, const char *name, const struct model_conf *conf)
 {
-    rill_model_info info;
-    rill_model_get_info(m, &info);
-    if (!strcmp(info.task, "transcribe") || !strcmp(info.task, "asr"))
-        fprintf(to, "  %-19s %s\n", info.name, info.summary);
+    bool words = false;
+    for (unsigned i = 0; i < conf->n_ports; i++)
+        words |= conf->ports[i].kind == RILL_PORT_CTC || conf->ports[i].kind == RILL_PORT_TRANSDUCER;
+    if (words)
+        fprintf(to, "  %-19s %s\n", name, conf->info.summary);
 }
 
-/* What does not open is no recogniser. */
+/* By what model.conf says: no network is opened. */
 static bool library_name(void *arg, const char *name, const char *path)
 {
-    rill_model *m;
+    struct arena a = { 0 };
+    struct model_conf conf;
     rill_error err;
-    (void) name;
-    if (rill_model_open(&m, path, &err) == RILL_OK) {
-        recogniser_name(arg, m);
-        rill_model_free(m);
-    }
+    if (library_conf_read(&conf, &a, path, &err) == RILL_OK && library_is_whole(path, &conf))
+        recogniser_name(arg, name, &conf);
+    arena_drop(&a);
     return true;
 }
 
 void recognisers_name(FILE *to, const struct hear *taken)
 {
-    const char *name;
-    rill_model *m;
-    rill_error err;
+    struct model_conf conf;
+    struct arena a = { 0 };
     taken_name(to, taken);
     fprintf(to, "recognisers at hand, for --model:\n");
-    for (unsigned i = 0; (name = rill_model_builtin_name(i)); i++)
-        if (rill_model_builtin(&m, name, &err) == RILL_OK) {
-            recogniser_name(to, m);
-            rill_model_free(m);
-        }
+    for (unsigned i = 0; library_conf_builtin(&conf, &a, i); i++)
+        recogniser_name(to, rill_model_builtin_name(i), &conf);
+    arena_drop(&a);
     library_each(library_name, to);
     fflush(to);
 }

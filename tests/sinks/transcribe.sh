@@ -57,6 +57,16 @@ good "without a model: who hears, and what that knows" sh -c "'$rill' transcribe
     grep 'rill-digits, which knows nothing but: zero one two three four five six seven eight nine$'"
 good "and the recognisers at hand" sh -c "RILL_MODEL_PATH='$(dirname "$0")/../models' '$rill' transcribe '$spoken' 2>&1 >/dev/null |
     grep -A 99 'at hand' | grep -c '^  rill-digits  \|^  transducer ' | grep -x 2"
+# Those at hand are told by model.conf alone: no network is opened, and what is not whole is not there.
+mkdir -p "$dir/library/heard" "$dir/library/fetched" "$dir/library/cleans"
+printf '[model]\ntask = asr\nsummary = hears\n[output.o]\nkind = ctc\n' >"$dir/library/heard/model.conf"
+printf '[output.o]\nkind = transducer\n[weights.net.onnx]\nbytes = 1\n' >"$dir/library/fetched/model.conf"
+printf '[model]\ntask = asr\n[output.o]\nkind = audio\n' >"$dir/library/cleans/model.conf"
+for l in heard fetched cleans; do
+    echo 'no graph' >"$dir/library/$l/graph.nnef"
+done
+is "who is at hand is not opened" "  rill-digits         Spoken English digits, written down as they are said|  heard               hears|" \
+    sh -c "RILL_MODEL_PATH='$dir/library' XDG_DATA_HOME='$dir' '$rill' transcribe '$spoken' 2>&1 >/dev/null | sed 1,2d"
 is "words alone on standard output" "three one four one five nine two six|" "$rill" transcribe "$spoken"
 good "no word of it with a model" sh -c "'$rill' transcribe -m rill-digits '$spoken' 2>&1 >/dev/null | grep . && exit 1 || exit 0"
 is "doubtful words too" "six one four one|nine three four zero nine six five nine seven three one five|" \
