@@ -32,14 +32,36 @@ static const struct conf_key keys[] = {
 
 /* ---- values ---- */
 
+/* "64", or "1024T" of a size. */
+static void limit_print(char ret[32], const struct conf_key *k, double v)
+{
+    static const char units[] = " KMGT";
+    size_t unit = 0;
+    while (k->type == SIZE && units[unit + 1] && v >= 1024 && fmod(v, 1024) == 0) {
+        v /= 1024;
+        unit++;
+    }
+    snprintf(ret, 32, "%.15g%.*s", v, (int) (unit > 0), units + unit);
+}
+
+static void range_print(char ret[80], const struct conf_key *k, const char *between)
+{
+    char lo[32], hi[32];
+    limit_print(lo, k, k->lo);
+    limit_print(hi, k, k->hi);
+    snprintf(ret, 80, "%s %s %s", lo, between, hi);
+}
+
 static bool number_in_range(const struct conf_key *k, double v, char *why, size_t n)
 {
     if (v >= k->lo && v <= k->hi)
         return true;
+    char range[80];
+    range_print(range, k, "and");
     if (k->type == MODE)
         snprintf(why, n, "must be an octal number up to %04o", (unsigned) k->hi);
     else
-        snprintf(why, n, "must be within %.15g and %.15g", k->lo, k->hi);
+        snprintf(why, n, "must be within %s", range);
     return false;
 }
 
@@ -343,6 +365,8 @@ static bool conf_agrees(const struct conf *c, const char *path, char *err)
         ? "two settings of [daemon] and [http] are one socket"
         : c->limits_output_soft_ms > c->limits_output_hard_ms
         ? "output_soft_ms must not be over output_hard_ms"
+        : c->limits_memory_max && c->limits_memory_max / 4 < c->limits_max_frame_bytes
+        ? "memory_max must be at least four times max_frame_bytes"
         : NULL;
     if (why)
         snprintf(err, CONF_ERROR_BYTES, "%.700s: %s", path, why);
@@ -362,6 +386,7 @@ bool conf_load(struct conf *c, const char *path, bool may_miss, char err[CONF_ER
 static void help_print(FILE *f, const struct conf_key *k)
 {
     const char *h = k->help;
+    char range[80];
     while (*h) {
         size_t n = strlen(h);
         if (n > 96)
@@ -371,8 +396,9 @@ static void help_print(FILE *f, const struct conf_key *k)
         h += n;
         h += *h == ' ';
     }
+    range_print(range, k, "to");
     if (k->type == INT || k->type == REAL || k->type == SIZE)
-        fprintf(f, "# Range: %.15g to %.15g.\n", k->lo, k->hi);
+        fprintf(f, "# Range: %s.\n", range);
 }
 
 void conf_print_template(FILE *f)

@@ -55,9 +55,11 @@
     X(models, keep_alive_s, INT, "600", 0, 31536000,                                               \
       "Seconds that a model without streams stays in memory if it is not in preload; 0 = for "     \
       "ever.")                                                                                     \
-    X(limits, max_connections, INT, "256", 1, 4096, "Connections at a time.")                      \
+    X(limits, max_connections, INT, "256", 1, 4096,                                                \
+      "Connections at a time. Of the last eighth no user gets more than stay free.")               \
     X(limits, max_connections_per_uid, INT, "64", 1, 4096, "Connections at a time of one user.")   \
-    X(limits, max_streams, INT, "256", 1, 4096, "Open streams of all connections.")                \
+    X(limits, max_streams, INT, "256", 1, 4096,                                                    \
+      "Open streams of all connections. Of the last eighth no user gets more than stay free.")     \
     X(limits, max_streams_per_connection, INT, "16", 1, 64, "Open streams of one connection.")     \
     X(limits, max_streams_per_uid, INT, "192", 1, 4096, "Open streams of one user.")               \
     X(limits, memory_max, SIZE, "0", 0, 1125899906842624,                                          \

@@ -524,21 +524,28 @@ static enum memory_answer buffers_claim(struct conn *c)
 static bool quota_ok(struct conn *c)
 {
     struct daemon *d = c->daemon;
-    uint32_t of_uid = 0;
+    uint32_t n = 0, of_uid = 0, most = d->conf.limits_max_connections,
+             most_of_uid = d->conf.limits_max_connections_per_uid;
     enum memory_answer a = buffers_claim(c);
-    for (const struct conn *x = d->conns; x; x = x->next)
-        of_uid += x->uid == c->uid && !x->is_control;
     if (c->is_control)
         return true;
-    if (d->n_conns > d->conf.limits_max_connections)
-        conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections is %u",
-                   d->conf.limits_max_connections);
-    else if (of_uid > d->conf.limits_max_connections_per_uid)
-        conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections_per_uid is %u",
-                   d->conf.limits_max_connections_per_uid);
+    for (const struct conn *x = d->conns; x; x = x->next) {
+        n += x->has_place;
+        of_uid += x->has_place && x->uid == c->uid;
+    }
+    if (n >= most)
+        conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections is %u", most);
+    else if (of_uid >= most_of_uid)
+        conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections_per_uid is %u", most_of_uid);
+    else if (!place_free(most, n, of_uid))
+        conn_error(c, 0, 0, RILL__CODE__QUOTA, true,
+                   "max_connections is %u, and the last eighth is for users who have fewer than "
+                   "your %u",
+                   most, of_uid);
     else if (a != MEMORY_OK)
         conn_error(c, 0, 0, memory_code(a), true, "the connection: %s", memory_words(a));
-    return !c->closing;
+    c->has_place = !c->closing;
+    return c->has_place;
 }
 
 void conn_refuse(struct daemon *d, int fd, Rill__Code code, const char *text)

@@ -87,6 +87,7 @@ struct conn {
     struct daemon *daemon;
     struct conn *next;
     uint32_t id, uid, pid;
+    bool has_place;                 /* one of max_connections; not an operator's, not a refused one */
     bool is_control, preface_done, hello_done, closing, paused;
     bool broken;                    /* a write failed: it ends with this turn of the loop */
     bool last_words;                /* it is told why it ends, whatever waits already */
@@ -177,6 +178,7 @@ struct daemon {
     struct load load;               /* of the live streams that were let in */
     uint64_t started_us, started_wall_us, tick_us, drain_until_us, next_summary_us;
     uint64_t next_memory_us;        /* when what is in memory is looked at again */
+    bool memory_full;               /* without clients; that has been said */
     uint64_t watchdog_us, next_pet_us;
     struct health health;
     bool ending;                    /* a connection is closing */
@@ -262,6 +264,9 @@ Rill__Code memory_code(enum memory_answer a);       /* of a refusal */
 const char *memory_words(enum memory_answer a);
 void memory_conf(struct daemon *d);                 /* the limits, as the settings say */
 void memory_tick(struct daemon *d, uint64_t now_us);
+/* Whether a user who has of_uid of the `held` places may have one more of `most`: of the last eighth
+ * nobody gets more than stay free, so that there is one for who comes later. */
+bool place_free(uint32_t most, uint32_t held, uint32_t of_uid);
 /* NULL: one more stream may be opened */
 const char *quota_open(const struct conn *c, const struct daemon *d);
 /* NULL: it may run at that share of a thread */
@@ -280,6 +285,8 @@ void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const 
 void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *event);
 void topic_pump(struct topic *t);
 /* takes NULL; subscribers still get what is kept for them */
+/* Subscribers are told that instead of Finished, once the topic has ended. */
+void topic_fail(struct topic *t, Rill__Code code, const char *text);
 void topic_end(struct topic *t, bool cancelled);
 void topics_sweep(struct daemon *d);                        /* what nobody needs any more */
 void subs_pump(struct conn *c);

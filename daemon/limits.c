@@ -10,6 +10,7 @@
 #define SOCKET_BYTES_MIN 2304           /* the kernel takes no less: half of its 4608 */
 #define SOCKET_BYTES_MAX 262144
 #define ENDED_PART 8 /* of a user's streams: so many more may have ended and not be gone */
+#define KEPT_PART 8  /* of all places: of the last of them nobody gets more than stay free */
 #define MEMORY_LOOK_US UINT64_C(500000)
 #define RETURN_BYTES ((size_t) 1 << 20) /* given back by now: the system gets what is free */
 #define MESSAGE_BYTES 64                /* around samples, or of an event */
@@ -57,12 +58,26 @@ void memory_conf(struct daemon *d)
              d->memory.max_bytes);
 }
 
+/* The operator hears of it before a client does. */
+static void full_tell(struct daemon *d)
+{
+    const struct memory *m = &d->memory;
+    bool full = m->max_bytes <= m->rest_bytes + m->own.firm_bytes;
+    if (full && !d->memory_full)
+        log_line(&d->log, LOG_WARN,
+                 "memory_max=%zu bytes is less than the %zu that the daemon holds without clients: "
+                 "everybody is refused",
+                 m->max_bytes, m->rest_bytes + m->own.firm_bytes);
+    d->memory_full = full;
+}
+
 void memory_tick(struct daemon *d, uint64_t now_us)
 {
     if (now_us < d->next_memory_us)
         return;
     d->next_memory_us = now_us + MEMORY_LOOK_US;
     memory_look(&d->memory, (size_t) process_private_bytes());
+    full_tell(d);
     if (d->memory.given_bytes < RETURN_BYTES)
         return;
     d->memory.given_bytes = 0;
@@ -70,6 +85,12 @@ void memory_tick(struct daemon *d, uint64_t now_us)
 }
 
 /* ---- quotas ---- */
+
+bool place_free(uint32_t most, uint32_t held, uint32_t of_uid)
+{
+    uint32_t left = most > held ? most - held : 0;
+    return left && (left > most / KEPT_PART || of_uid < left);
+}
 
 const char *quota_open(const struct conn *c, const struct daemon *d)
 {
@@ -86,6 +107,8 @@ const char *quota_open(const struct conn *c, const struct daemon *d)
                "more";
     if (d->n_sessions >= d->conf.limits_max_streams)
         return "max_streams is reached";
+    if (!place_free(d->conf.limits_max_streams, d->n_sessions, n + ended))
+        return "the last eighth of max_streams is for users who have fewer streams";
     return NULL;
 }
 

@@ -111,6 +111,7 @@ static void session_end(struct session *s)
 static void session_fail(struct session *s, Rill__Code code, const char *text)
 {
     conn_error(s->conn, s->req, s->id, code, true, "%s", text);
+    topic_fail(s->topic, code, text);
     if (s->lane)
         stats_finished_log(s, true);
     session_end(s);

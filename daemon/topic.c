@@ -27,6 +27,8 @@ struct topic {
     struct topic *next;             /* of the daemon */
     struct daemon *daemon;
     bool ended, cancelled, live;
+    Rill__Code failed;              /* why the source ended; CODE_NONE: by no error */
+    char *failed_text;
     uint64_t ended_us;
     char name[65], model[65];
     uint32_t uid, keep_ms, want, in_rate;
@@ -129,6 +131,7 @@ static struct topic *topic_free(struct topic *t)
     memory_give(m, t->owner, MEMORY_TOPICS, t->firm_bytes);
     memory_unref(m, t->owner);
     free(t->event);
+    free(t->failed_text);
     free(t);
     return NULL;
 }
@@ -233,6 +236,14 @@ void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m)
               t->name, s->serial, t->uid, t->model);
 }
 
+void topic_fail(struct topic *t, Rill__Code code, const char *text)
+{
+    if (!t)
+        return;
+    t->failed = code;
+    t->failed_text = strdup(text);
+}
+
 void topic_end(struct topic *t, bool cancelled)
 {
     if (!t)
@@ -262,6 +273,16 @@ bool stream_taken(const struct conn *c, uint32_t id)
     return streams_find(&c->streams, id);
 }
 
+/* Nothing refers to it any more but the list of its topic. */
+static void sub_leave(struct sub *s)
+{
+    struct conn *c = s->conn;
+    s->conn = NULL;
+    streams_remove(&c->streams, &s->link);
+    c->heard_us = lane_now_us();
+    conn_id_bury(c, s->id);
+}
+
 static void sub_end(const struct topic *t, struct sub *s, uint32_t req, bool cancelled)
 {
     Rill__Finished a = RILL__FINISHED__INIT;
@@ -277,11 +298,21 @@ static void sub_end(const struct topic *t, struct sub *s, uint32_t req, bool can
     a.cancelled = cancelled;
     f.m_case = RILL__SERVER_FRAME__M_FINISHED;
     f.finished = &a;
-    s->conn = NULL;
-    streams_remove(&c->streams, &s->link);
-    c->heard_us = lane_now_us();
-    conn_id_bury(c, s->id);
+    sub_leave(s);
     conn_send(c, req, &f);
+}
+
+/* It has everything that the source gave. */
+static void sub_ended(const struct topic *t, struct sub *s)
+{
+    struct conn *c = s->conn;
+    if (t->failed == RILL__CODE__CODE_NONE) {
+        sub_end(t, s, 0, t->cancelled);
+        return;
+    }
+    sub_leave(s);
+    conn_error(c, 0, s->id, t->failed, true, "the source of the topic failed: %s",
+               t->failed_text ? t->failed_text : "out of memory");
 }
 
 bool sub_cancel(struct conn *c, uint32_t req, uint32_t id)
@@ -385,7 +416,7 @@ static void sub_pump(const struct topic *t, struct sub *s)
             sub_skip(t, s);
         if (s->cursor == t->tape.head) {
             if (t->ended)
-                sub_end(t, s, 0, t->cancelled);
+                sub_ended(t, s);
             return;
         }
         tape_read(&t->tape, s->cursor, &e, sizeof e);

@@ -76,12 +76,13 @@ static void test_mistakes(void)
     test_bad("[limits]\nrtf_budget = 0\n", "rilld.conf:2:", "within 0.01");
     test_bad("[limits]\nmax_connections = 99999999999999999999\n",
              "rilld.conf:2:", "max_connections");
+    test_bad("[limits]\nmemory_max = 1K\n", "rilld.conf:", "at least four times max_frame_bytes");
     test_bad("[limits]\nmemory_max = 1Q\n", "rilld.conf:2:", "with K, M, G or T behind it");
     test_bad("[limits]\nmemory_max = 1MB\n", "rilld.conf:2:", "with K, M, G or T behind it");
     test_bad("[limits]\nmemory_max = M\n", "rilld.conf:2:", "memory_max must be a whole number");
     test_bad("[limits]\nmemory_max = -1\n", "rilld.conf:2:", "memory_max must be a whole number");
-    test_bad("[limits]\nmemory_max = 2000T\n", "rilld.conf:2:", "must be within 0 and 1.1258");
-    test_bad("[limits]\nmemory_max = 18446744073709551615T\n", "rilld.conf:2:", "within 0 and 1.1");
+    test_bad("[limits]\nmemory_max = 2000T\n", "rilld.conf:2:", "must be within 0 and 1024T");
+    test_bad("[limits]\nmemory_max = 18446744073709551615T\n", "rilld.conf:2:", "within 0 and 1024T");
     test_bad("[log]\nlevel = loudly\n", "rilld.conf:2:", "level must be");
     test_bad("[log]\nlevel = trace\n", "rilld.conf:2:", "one of: error warning info debug");
     test_bad("[overload]\npolicy = xx\n", "rilld.conf:2:", "one of: model bypass skip shed off");

@@ -755,6 +755,7 @@ static void test_change(void)
     struct rill_client *c = said_connect(r.sock, &s);
     CHECK(!c && s.code == RILL__CODE__OVERLOADED && strstr(s.text, "memory_max"), "%d: %s", s.code,
           s.text);
+    CHECK(rig_log_has(&r, "everybody is refused", 10000));
     snprintf(conf, sizeof conf,
              "preload = wiener\n[limits]\nmemory_max = 64M\ntopic_keep_ms = 60000\n");
     rig_conf(&r, conf);

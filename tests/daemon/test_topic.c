@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Published streams: what subscribers get, when they lose, who may. The models are those of
  * fake_rill.c. */
+#include "tests/daemon/fake_rill.h"
 #include "tests/daemon/harness.h"
 
 #include <sys/socket.h>
@@ -401,6 +402,31 @@ static void test_ends(void)
     source_close(&s);
 }
 
+/* Subscribers get all that the source gave before its model stopped, and its reason. */
+static void test_fault(void)
+{
+    static struct reader x;
+    float stop[512] = { FAKE_STOP };
+    struct source s;
+    source_open(&s, "both", RILL_CLIENT_FILE, true);
+    source_publish(&s, "mic", 0, false, false);
+    reader_subscribe(&x, &(struct rill_client_subscribe) { .topic = "mic" });
+    source_send(&s, 4 * 512);
+    CHECK(rill_client_send(s.c, 1, stop, sizeof stop) == 0, "%s", rill_client_error(s.c));
+    for (uint64_t end = now_ms() + 15000; !x.r.error_code && now_ms() < end;)
+        rill_client_poll(x.c, 100);
+    CHECK(x.r.error_code == RILL__CODE__MODEL_FAILED &&
+              strstr(rill_client_error(x.c), "the source of the topic failed: node 'table'"),
+          "%d: %s", x.r.error_code, rill_client_error(x.c));
+    CHECK(x.r.bytes == (4 * 512 - s.lag) * sizeof(float) && !x.finished, "%zu bytes", x.r.bytes);
+    CHECK(rill_client_subscribe(x.c, 2, &(struct rill_client_subscribe) { .topic = "mic" }, NULL) <
+                  0 &&
+              rill_client_error_code(x.c) == RILL__CODE__NO_TOPIC,
+          "%s", rill_client_error(x.c));
+    reader_close(&x);
+    source_close(&s);
+}
+
 static int subscribe_code(struct rill_client *c, uint32_t id, const struct rill_client_subscribe *s)
 {
     return rill_client_subscribe(c, id, s, NULL) == 0 ? 0 : rill_client_error_code(c);
@@ -610,6 +636,7 @@ int main(void)
     test_from();
     test_format();
     test_ends();
+    test_fault();
     test_refusals();
     test_one_connection();
     test_no_number();
