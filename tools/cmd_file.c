@@ -74,6 +74,9 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
                                       model ? model : "default",
                                       kind == RILL_PORT_AUDIO ? "audio" : "speech probabilities"),
                               &j->err, model ? model : "");
+    TRY(open_rate_check(&j->in, j->info.name, &j->err));
+    if (kind == RILL_PORT_AUDIO)
+        TRY(open_audio_check(&j->out, j->info.name, &j->err));
     void *mem = tool_alloc(rill_plan_stream_size(j->plan));
     j->stream = rill_stream_init_for(mem, j->plan, &j->out_port, 1);
     return RILL_OK;

@@ -240,7 +240,7 @@ static rill_status model_open(struct live *l, const char *name, const struct ope
         return err_set(&l->err, RILL_INVALID,
                        "the model does not take audio in and give audio, speech or words out");
     l->model_rate = l->hear.rate;
-    return RILL_OK;
+    return l->audio ? open_audio_check(l->audio, l->hear.info.name, &l->err) : RILL_OK;
 }
 
 static rill_status piece_take(struct live *l)

@@ -160,6 +160,7 @@ static rill_status audio_out_open(struct said *s, const char *path, size_t n)
         return err_set(&s->err, RILL_INVALID, "model '%s' gives no audio that --audio could write",
                        s->hear.info.name);
     const rill_port *p = &s->hear.parts[0].ports[s->hear.audio_port];
+    TRY(open_audio_check(p, s->hear.info.name, &s->err));
     align_begin(&s->align, p, n, false);
     TRY(audio_create(&s->audio, path, (int) (p->rate_num / p->rate_den), 1, &s->err));
     s->align.write = audio_put;

@@ -234,9 +234,8 @@ static rill_status part_check(const struct hear *h, const struct hear_part *p, c
         (p->n_ports > 1 && p->ports[1].is_input))
         return open_bare_tell(
             err_set(err, RILL_INVALID, "model '%s' does not take audio alone", name), err, name);
-    unsigned rate = in->rate_den ? in->rate_num / in->rate_den : 0;
-    if (!rate)
-        return err_set(err, RILL_INVALID, "model '%s' states no sample rate", name);
+    TRY(open_rate_check(in, name, err));
+    unsigned rate = in->rate_num / in->rate_den;
     if (h->rate && rate != h->rate)
         return err_set(err, RILL_INVALID, "model '%s' hears %u Hz, '%s' %u Hz: they must be one",
                        h->info.name, h->rate, name, rate);

@@ -106,3 +106,23 @@ rill_status open_uncompiled(rill_model **ret, const char *name, const struct ope
     *ret = m;
     return RILL_OK;
 }
+
+rill_status open_rate_check(const rill_port *in, const char *name, rill_error *reterr)
+{
+    if (in->rate_den && in->rate_num / in->rate_den)
+        return RILL_OK;
+    return err_set(reterr, RILL_INVALID,
+                   "model '%s' states no sample rate; sample_rate in [model] of its model.conf does",
+                   name);
+}
+
+rill_status open_audio_check(const rill_port *out, const char *name, rill_error *reterr)
+{
+    if (out->hop_num == 1 && out->hop_den == 1)
+        return RILL_OK;
+    return err_set(reterr, RILL_UNSUPPORTED,
+                   "the audio of model '%s' comes out at another rate than it goes in, %u samples "
+                   "for %u; a stream wants them alike: let the graph end in samples at the input's "
+                   "rate",
+                   name, out->hop_den, out->hop_num);
+}

@@ -333,8 +333,28 @@ printf '[model]\ntask = vad\nsample_rate = 16000\n[input.pcm]\nkind = audio\n[ou
 expect 0 '"rate": 31.25,' "$rill" inspect --json "$dir/slow"
 if "$rill" inspect --help | grep -q substitution; then fail "the help shows a hidden option"; else pass; fi
 
+# Audio at another rate than its input is refused at every door, as is an input of no rate.
+mkdir -p "$dir/doors/faster" "$dir/doors/rateless"
+printf 'version 1.0;\ngraph g(pcm) -> (out)\n{\n    pcm = external<scalar>(shape = [S]);\n    pairs = rill_frame(pcm, size = 2, hop = 2);\n    out = reshape(concat([pairs, slice(pairs, axes = [1], begin = [0], end = [1])], axis = 1), shape = [-1]);\n}\n' >"$dir/doors/faster/graph.nnef"
+printf '[model]\ntask = denoise\nsample_rate = 16000\n[input.pcm]\nkind = audio\n[output.out]\nkind = audio\n' >"$dir/doors/faster/model.conf"
+sed 's/concat(.*axis = 1)/pairs/' "$dir/doors/faster/graph.nnef" >"$dir/doors/rateless/graph.nnef"
+sed /sample_rate/d "$dir/doors/faster/model.conf" >"$dir/doors/rateless/model.conf"
+expect 0 "24000 frames/s" "$rill" inspect "$dir/doors/faster"
+expect 3 "comes out at another rate than it goes in, 3 samples for 2; a stream wants them alike" \
+    "$rill" denoise -m "$dir/doors/faster" "$audio/noisy.wav" "$dir/x.wav"
+expect 3 "comes out at another rate" "$rill" live --seconds 1 -m "$dir/doors/faster"
+sed 's/(out)/(out, logp)/; s/^}/    logp = rill_frame(pcm, size = 2, hop = 2);\n}/' "$dir/doors/faster/graph.nnef" >"$dir/doors/faster/said.nnef"
+mv "$dir/doors/faster/said.nnef" "$dir/doors/faster/graph.nnef"
+printf '[output.logp]\nkind = ctc\ntokens = tokens.txt\n' >>"$dir/doors/faster/model.conf"
+printf '<blk> 0\na 1\n' >"$dir/doors/faster/tokens.txt"
+good "its words are none of that" "$rill" transcribe -m "$dir/doors/faster" "$audio/noisy.wav" -o "$dir/x.txt"
+expect 3 "comes out at another rate" "$rill" transcribe --audio "$dir/x.wav" -m "$dir/doors/faster" "$audio/noisy.wav"
+for c in "denoise" "live --seconds 1"; do
+    expect 3 "model '.*rateless' states no sample rate" "$rill" $c -m "$dir/doors/rateless" $([ "$c" = denoise ] && echo "$audio/noisy.wav" "$dir/x.wav")
+done
+
 # ---- the daemon
-printf '[daemon]\nsocket = %s\ncontrol_socket = %s\n' "$dir/s" "$dir/c" >"$dir/conf"
+printf '[daemon]\nsocket = %s\ncontrol_socket = %s\n[models]\nmodel_path = %s\n' "$dir/s" "$dir/c" "$dir/doors" >"$dir/conf"
 expect 4 "$dir/s" "$rill" stream --socket "$dir/s" "$audio/noisy.wav" "$dir/x.wav"
 daemon_start "$rilld" "$dir/conf"
 expect 0 '"out_samples": 144000' "$rill" stream --json --socket "$dir/s" "$audio/noisy.wav" "$dir/streamed.wav"
@@ -345,6 +365,8 @@ good "and says the same of it" sh -c "'$rill' stream --socket '$dir/s' --json --
 expect 3 "gives audio" "$rill" stream --socket "$dir/s" -m rill-digits --clean "$audio/digits.wav" "$audio/digits.wav" "$dir/x.txt"
 expect 0 "rill-digits  *transcribe  *ready  *16000 Hz  *Spoken" "$rill" ctl --socket "$dir/c" models
 good "the daemon's output is that of rill denoise" cmp "$dir/streamed.wav" "$dir/clean.wav"
+expect 5 "comes out at another rate" "$rill" stream --socket "$dir/s" -m faster "$audio/noisy.wav" "$dir/x.wav"
+expect 5 "sample rate is not declared" "$rill" stream --socket "$dir/s" -m rateless "$audio/noisy.wav" "$dir/x.wav"
 expect 5 "NO_MODEL" "$rill" stream --socket "$dir/s" -m nosuch "$audio/noisy.wav" "$dir/x.wav"
 expect 0 "running" "$rill" ctl --socket "$dir/c" status
 expect 0 '"state": "running"' "$rill" ctl --socket "$dir/c" --json status
