@@ -140,6 +140,7 @@ struct daemon {
     uv_async_t progress;
     uv_timer_t tick;
     uv_prepare_t before_poll;
+    uv_check_t after_poll;
     uint64_t polled_us;             /* when the loop last went to wait */
     uint64_t stalled_us; /* when it had before, if it stood still since then; 0: it did not */
     uv_signal_t sig_term, sig_int, sig_hup;

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#define LONG_TURN_US UINT64_C(1000)     /* of the loop: no pulse is shorter */
 #define STILL_US UINT64_C(250000)       /* between ticks: the loop did not wait, it stood still */
 
 void loop_again(struct daemon *d, enum turn when)
@@ -110,6 +111,17 @@ static void ready_check(struct daemon *d)
     log_event(&d->log, LOG_INFO, EVENT_READY, "rilld %s ready: %u threads, %s", RILL_VERSION,
               d->n_live, names);
     notify_send("READY=1\nSTATUS=Running, %u threads", d->n_live);
+}
+
+/* What the loop did since it last had waited. Its clock counts whole milliseconds. */
+static void on_after_poll(uv_check_t *c)
+{
+    struct daemon *d = c->data;
+    uint64_t now_us = lane_now_us(), woke_us = (uv_now(&d->loop) + 1) * 1000;
+    if (now_us <= woke_us + LONG_TURN_US)
+        return;
+    for (unsigned i = 0; i < d->n_workers; i++)
+        worker_loop_turn(&d->workers[i], now_us, now_us - woke_us);
 }
 
 static void on_before_poll(uv_prepare_t *p)
@@ -271,7 +283,9 @@ static bool daemon_start(struct daemon *d)
     }
     uv_timer_init(&d->loop, &d->tick);
     uv_prepare_init(&d->loop, &d->before_poll);
-    d->before_poll.data = d;
+    uv_check_init(&d->loop, &d->after_poll);
+    d->before_poll.data = d->after_poll.data = d;
+    uv_check_start(&d->after_poll, on_after_poll);
     uv_prepare_start(&d->before_poll, on_before_poll);
     d->tick.data = d;
     uv_timer_start(&d->tick, on_tick, 0, TICK_MS);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* overload.h - what a compute thread does when pulses of live lanes come out after their deadlines:
- * steps, each of which relieves lanes, the most costly first, until the rest fits; and back again
- * when all has been well for a while.
+ * steps, each of which relieves lanes, the most costly first, until the rest fits, and at least a
+ * third of what runs, or half where the step a second before did not help; and back again when all
+ * has been well for a while.
  *
  * From the first step on, the thread takes no new live streams and runs files only while no live
  * lane is due. Lanes that shed are relieved from the second step on. */

@@ -177,6 +177,24 @@ static size_t batch_pick(struct worker *w, size_t n_due)
     return n;
 }
 
+void worker_loop_turn(struct worker *w, uint64_t ended_us, uint64_t took_us)
+{
+    atomic_store_explicit(&w->loop_took_us, took_us, memory_order_relaxed);
+    atomic_store_explicit(&w->loop_ended_us, ended_us, memory_order_release);
+}
+
+/* A turn of the loop that is longer than a pulse makes pulses late that were in time here. What is
+ * relieved leaves the loop's thread more of the processor. True if a step is due. */
+static bool loop_is_late(struct worker *w, uint64_t now_us)
+{
+    uint64_t ended_us = atomic_load_explicit(&w->loop_ended_us, memory_order_acquire);
+    if (ended_us == w->loop_seen_us)
+        return false;
+    w->loop_seen_us = ended_us;
+    return atomic_load_explicit(&w->loop_took_us, memory_order_relaxed) > w->shortest_pulse_us &&
+        overload_miss(&w->overload, ended_us, now_us);
+}
+
 static bool batch_run(struct worker *w, size_t n)
 {
     struct lane *lanes[LANE_BATCH_MAX] = { NULL };
@@ -186,7 +204,7 @@ static bool batch_run(struct worker *w, size_t n)
         lanes[i] = w->lanes[w->batch[i]];
     lanes_step(lanes, n, r);
     uint64_t now_us = lane_now_us();
-    bool step = false;
+    bool step = loop_is_late(w, now_us);
     for (size_t i = 0; i < n; i++) {
         worked |= r[i] != LANE_IDLE;
         step |= lanes[i]->was_late && lanes[i]->opts.relief != RELIEF_NONE &&

@@ -31,6 +31,7 @@ struct worker {
     size_t n_lanes, max_lanes;
     size_t max_batch;
     uint64_t shortest_pulse_us;     /* of the lanes */
+    uint64_t loop_seen_us;          /* the long turn that was looked at */
     size_t turn;                    /* lane that is next among those that are not live */
     bool started;
     struct overload overload;
@@ -38,6 +39,8 @@ struct worker {
     uint32_t realtime_priority;     /* set before worker_start */
     bool yields;                    /* set before worker_start: gives way to other threads */
     _Atomic uint64_t busy_us;       /* that it did not sleep */
+    /* The loop's last turn that was a long one: when it ended and how long it was. */
+    _Atomic uint64_t loop_ended_us, loop_took_us;
     struct meter meter;             /* the loop's */
     uint32_t level_told;            /* the loop's: what was logged */
     int realtime_told;
@@ -53,6 +56,8 @@ int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*pr
                  void *arg);
 void worker_stop(struct worker *w); /* joins; its lanes are the caller's again */
 bool worker_add(struct worker *w, struct lane *l);      /* false if it is full */
+/* The loop was away from its sockets for so long: what came and what was ready waited meanwhile. */
+void worker_loop_turn(struct worker *w, uint64_t ended_us, uint64_t took_us);
 void worker_wake(struct worker *w);                     /* after anything was written to a lane */
 
 #endif
