@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG 128
+#define BACKLOG 1024                    /* those who come together wait here, not outside */
 #define ACCEPTS_A_TURN 16          /* the streams that run are looked at between */
 
 /* ---- accepting ---- */

@@ -4,6 +4,7 @@ import array
 import asyncio
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
@@ -526,6 +527,43 @@ class Impostors(unittest.TestCase):
         self.meets(rc.ConnectionLost, [PREFACE])
         self.meets(rc.ConnectionLost, [PREFACE + HELLO])
         self.meets(rc.ConnectionLost, [PREFACE + HELLO, b"\x09\0\0\0\x08"])
+
+    def test_queue_full(self):
+        """Others who connect faster than the daemon accepts: it is asked again, until the timeout."""
+        for way in ("blocking", "asyncio"):
+            with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(folder + "/s")
+                listener.listen(0)
+                others = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+                for other in others:
+                    other.setblocking(False)
+                    other.connect_ex(folder + "/s")
+
+                async def run(timeout):
+                    async with await AsyncClient.connect(folder + "/s", timeout=timeout):
+                        pass
+
+                def connect(timeout):
+                    if way == "asyncio":
+                        asyncio.run(run(timeout))
+                    else:
+                        rc.Client(folder + "/s", timeout=timeout).close()
+
+                def accept():
+                    time.sleep(0.3)
+                    for n in range(2):
+                        peer = listener.accept()[0]
+                        if n == 1:
+                            peer.recv(8)
+                            peer.sendall(PREFACE + HELLO)
+                        peer.close()
+                self.assertRaises(rc.ConnectionLost, connect, 0.1)
+                thread = threading.Thread(target=accept, daemon=True)
+                thread.start()
+                connect(10)
+                thread.join()
+                for other in others:
+                    other.close()
 
     def test_silence(self):
         start = time.monotonic()

@@ -20,6 +20,7 @@ from .errors import ConnectionLost, DaemonError, ProtocolError, RillError, Strea
 PREFACE = b"RILL\x01\x00\x00\x00"
 MAX_FRAME_BYTES = 1 << 20
 CHUNK_SAMPLES = 4096
+FULL_WAIT = 0.01                        # seconds until a daemon whose queue is full is asked again
 SOCKET = "/run/rilld/rilld.sock"
 CONTROL = "/run/rilld/control.sock"
 

@@ -11,11 +11,12 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from typing import Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Mapping, Optional, Set, Tuple, Type, TypeVar, Union
 
 from . import events as ev
-from ._core import (CONTROL, SOCKET, Core, EncodingLike, StreamState, hello_take, info_page, info_whole, open_message,
+from ._core import (CONTROL, FULL_WAIT, SOCKET, Core, EncodingLike, StreamState, hello_take, info_page, info_whole, open_message,
                     pcm_bytes, pcm_message, publish_message, result, socket_path, stats_page, stats_whole, status_page,
                     status_whole, subscribe_message, whole_hello)
 from ._wire import Message
@@ -45,11 +46,27 @@ class _Reader(asyncio.StreamReader):
         self.feed_eof()
 
 
+async def _reach(path: str) -> socket.socket:
+    """asyncio takes a socket for connected where the daemon's queue is full: it is asked again here."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.setblocking(False)
+    try:
+        while True:
+            try:
+                sock.connect(path)
+                return sock
+            except BlockingIOError:
+                await asyncio.sleep(FULL_WAIT)
+    except BaseException:
+        sock.close()
+        raise
+
+
 async def _connect(path: str) -> Tuple[_Reader, asyncio.StreamWriter]:
     loop = asyncio.get_running_loop()
     reader = _Reader(loop=loop)
     protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
-    transport, _ = await loop.create_unix_connection(lambda: protocol, path)
+    transport, _ = await loop.create_unix_connection(lambda: protocol, sock=await _reach(path))
     reader.socket = transport.get_extra_info("socket")
     return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 

@@ -8,7 +8,7 @@ import time
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
 
 from . import events as ev
-from ._core import (CONTROL, SOCKET, Core, EncodingLike, StreamState, hello_take, info_page, info_whole, open_message,
+from ._core import (CONTROL, FULL_WAIT, SOCKET, Core, EncodingLike, StreamState, hello_take, info_page, info_whole, open_message,
                     pcm_bytes, pcm_message, publish_message, result, socket_path, stats_page, stats_whole, status_page,
                     status_whole, subscribe_message, whole_hello)
 from ._wire import Message
@@ -41,10 +41,22 @@ class Client:
             self._socket.close()
             raise
 
+    def _reach(self) -> None:
+        """A socket with a timeout does not wait where the daemon's queue is full: it is asked again."""
+        end = time.monotonic() + self._timeout
+        self._socket.settimeout(self._timeout)
+        while True:
+            try:
+                self._socket.connect(self._path)
+                return
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(FULL_WAIT)
+
     def _connect(self, name: str) -> None:
         try:
-            self._socket.settimeout(self._timeout)
-            self._socket.connect(self._path)
+            self._reach()
             self._socket.setblocking(False)
         except OSError as e:
             raise self._core.lost("%s: %s" % (self._path, e.strerror or e)) from None
