@@ -88,6 +88,23 @@ static rill_status axis_check(const struct binding *b, const struct wire *w, int
                    size, axis, text, dim_value(d), *from ? ": " : "", from);
 }
 
+/* What is asserted of symbols must hold of their values. */
+static rill_status claims_check(const struct binding *b, rill_error *err)
+{
+    const struct dim *ge0;
+    const char *text;
+    char from[300];
+    for (unsigned i = 0; (text = dims_claim_at(b->dims, i, &ge0)); i++) {
+        const struct dim *d = binding_dim(b, ge0);
+        if (!dim_is_const(d) || dim_value(d) >= 0)
+            continue;
+        sources_print(b, ge0, from, sizeof from);
+        return err_set(err, RILL_INVALID, "'%.120s' is asserted, but does not hold: %s", text,
+                       from);
+    }
+    return RILL_OK;
+}
+
 #define EACH_AXIS(g, inputs, i, axis)                                                                       \
     for (uint32_t i = 0; i < (g)->n_inputs; i++)                                                            \
         for (int axis = 0; (inputs)[i] && axis < (g)->wires[(g)->inputs[i]].fact.rank; axis++)
@@ -109,5 +126,6 @@ rill_status binding_from_inputs(struct binding *ret, const struct graph *g,
     }
     EACH_AXIS(g, inputs, i, k)
         TRY(axis_check(ret, &g->wires[g->inputs[i]], k, inputs[i]->dim[k], reterr));
+    TRY(claims_check(ret, reterr));
     return dims_status(g->dims, reterr);
 }

@@ -21,8 +21,8 @@ struct binding {
 
 /* Reads what each input (one per graph input, NULL: not given) says about the symbols of its
  * declared shape: axes like S, 2*S or S+3 are solved, the others are checked once their symbols are
- * known. INVALID where an input does not fit its declared shape, or two inputs contradict each
- * other; then both are named. */
+ * known. INVALID where an input does not fit its declared shape, what is asserted of a symbol
+ * does not hold of its value, or two inputs contradict each other; then both are named. */
 rill_status binding_from_inputs(struct binding *ret, const struct graph *g,
                                 const struct tensor *const *inputs, rill_error *reterr);
 

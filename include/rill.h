@@ -231,6 +231,12 @@ RILL_API void        rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
 RILL_API rill_status rill_port_align(const rill_port *p, uint64_t input_samples,
                                      rill_alignment *ret);
 
+/* Whether a whole sequence of so many frames of an input is one that the model takes. INVALID names
+ * what is asserted of its length, or the sizes that there are, and what does not fit. A stream does
+ * not ask: of other lengths it gives what it has. Real-time safe. */
+RILL_API rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t frames,
+                                            rill_error *reterr);
+
 /* The model it was made of; lives as long as the plan. */
 RILL_API const rill_model *rill_plan_model(const rill_plan *p);
 

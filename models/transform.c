@@ -489,7 +489,7 @@ rill_status model_transform(rill_model *m, const struct mgraph *g, const rill_mo
 rill_status model_assert(rill_model *m, const rill_model_opts *opts, rill_error *reterr)
 {
     for (unsigned i = 0; opts && opts->asserts && opts->asserts[i]; i++) {
-        rill_status s = dims_assert(m->dims, opts->asserts[i], reterr);
+        rill_status s = dims_claim(m->dims, opts->asserts[i], reterr);
         if (s != RILL_OK)
             return err_prefix(reterr, s, "assertion");
     }

@@ -152,3 +152,34 @@ unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
         ports[i] = p->ports[i].info;
     return p->n_ports;
 }
+
+/* ---- lengths of whole sequences ---- */
+
+rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t frames,
+                                   rill_error *reterr)
+{
+    const struct port *q = &p->ports[port];
+    int64_t at_zero;
+    char length[100];
+    if (port >= p->n_inputs || frames > INT64_MAX)
+        return err_set(reterr, RILL_INVALID, "port %u is no input, or the sequence too long", port);
+    if (!q->length || !p->symbol || !dim_eval(q->length, p->symbol, 0, &at_zero))
+        return RILL_OK;
+    int64_t n = (int64_t) frames - at_zero;
+    const char *broken = n >= 0 && n % q->step == 0
+        ? dims_claim_broken(p->model->dims, p->symbol, n / q->step)
+        : NULL;
+    if (broken)
+        return err_set(reterr, RILL_INVALID,
+                       "'%.120s' is asserted, but does not hold of %llu frames of input '%.80s', "
+                       "where %.40s is %lld",
+                       broken, (unsigned long long) frames, q->info.name, dim_name(p->symbol),
+                       (long long) (n / q->step));
+    if (n >= 0 && n % q->step == 0)
+        return RILL_OK;
+    dim_print(q->length, length, sizeof length);
+    return err_set(reterr, RILL_INVALID,
+                   "input '%.80s' has %llu frames, but takes %s of them: %lld more would do",
+                   q->info.name, (unsigned long long) frames, length,
+                   (long long) (n < 0 ? -n : q->step - n % q->step));
+}

@@ -56,6 +56,12 @@ static int length_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* What is asserted and not so of that length; NULL: nothing. */
+static const char *claim_broken(const struct check *c, int64_t length)
+{
+    return c->model->stream ? dims_claim_broken(c->model->dims, c->model->stream, length) : NULL;
+}
+
 /* The shortest length of which every output has a frame; -1: none of a moderate length. */
 static int64_t least_length(const rill_plan *p)
 {
@@ -103,7 +109,7 @@ static rill_status defaults_choose(struct check *c, rill_error *err)
     c->n_pulses = c->n_pulses ? c->n_pulses : sizeof pulses / sizeof *pulses;
     if (!c->n_lengths)
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-            if (lengths[i] >= 0)
+            if (lengths[i] >= 0 && !claim_broken(c, lengths[i]))
                 list_add(c->length, &c->n_lengths, lengths[i]);
     qsort(c->length, c->n_lengths, sizeof *c->length, length_order);
     return RILL_OK;
@@ -185,6 +191,16 @@ static void sinks_check(struct check *c)
         printf("  events: FAIL: %s\n", s == RILL_OK ? e.where : err.text);
 }
 
+static int lengths_check(const struct check *c)
+{
+    for (unsigned i = 0; i < c->n_lengths; i++)
+        if (claim_broken(c, c->length[i]))
+            return tool_fail(c->cmd, TOOL_BAD_INPUT,
+                             "'%s' is asserted, but does not hold of length %lld",
+                             claim_broken(c, c->length[i]), (long long) c->length[i]);
+    return TOOL_OK;
+}
+
 static int check_run(struct check *c, const char *name)
 {
     rill_error err;
@@ -263,6 +279,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         ports_as_f32(c.model, 0, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
     int code = n > 1 ? samples_read(&c, argv[1], &samples) : TOOL_OK;
+    code = code == TOOL_OK ? lengths_check(&c) : code;
     if (code == TOOL_OK)
         code = check_run(&c, argv[0]);
     free(samples);

@@ -138,7 +138,7 @@ static rill_status input_read(struct job *j, const char *path)
     j->x =
         audio_resampled(raw, n, (unsigned) j->file_rate, j->in.rate_num / j->in.rate_den, &j->n_x);
     free(raw);
-    return RILL_OK;
+    return rill_plan_check_length(j->plan, 0, j->n_x, &j->err);
 }
 
 /* ---- reports ---- */

@@ -487,7 +487,8 @@ static int model_get(const struct command *cmd, const char *name, const char *to
     struct model_conf c;
     rill_error err;
     snprintf(folder, sizeof folder, "%s/%s", root, name);
-    int code = library_conf_read(&c, &a, source, &err) == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &err);
+    int code = library_conf_read(&c, &a, source, &err) == RILL_OK ? TOOL_OK
+                                                                   : tool_fail_status(cmd, &err);
     const struct fill f = { cmd, source, name, from, &c, quiet };
     bool needed = to || (code == TOOL_OK && c.n_weights);
     if (code == TOOL_OK && needed)

@@ -177,7 +177,10 @@ static rill_status file_read(struct said *s, const char *in, float **ret, size_t
     TRY(audio_read(in, 0, &raw, &n_raw, &file_rate, &s->err));
     *ret = audio_resampled(raw, n_raw, (unsigned) file_rate, s->hear.rate, ret_n);
     free(raw);
-    return RILL_OK;
+    rill_status status = hear_check(&s->hear, *ret_n, &s->err);
+    if (status != RILL_OK)
+        free(*ret);
+    return status;
 }
 
 static rill_status samples_hear(struct said *s, const struct transcribe_opts *o, const float *x,

@@ -390,6 +390,13 @@ static size_t samples_next(const struct hear *h, size_t n)
     return n;
 }
 
+rill_status hear_check(const struct hear *h, size_t n, rill_error *reterr)
+{
+    for (unsigned k = 0; k < h->n_parts; k++)
+        TRY(rill_plan_check_length(h->parts[k].plan, 0, n, reterr));
+    return RILL_OK;
+}
+
 rill_status hear_push(struct hear *h, const float *x, size_t n, rill_error *reterr)
 {
     for (size_t at = 0, some; at < n; at += some) {
@@ -414,5 +421,5 @@ rill_status hear_finish(struct hear *h, rill_error *reterr)
         rill_sink_finish(h->ears[i].sink);
         events_tell(h, &h->ears[i]);
     }
-    return RILL_OK;
+    return hear_check(h, h->n_samples, reterr);
 }

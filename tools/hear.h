@@ -65,8 +65,11 @@ rill_status hear_open(struct hear *h, const char *model, const struct hear_opts 
                       const struct hear_calls *calls, rill_error *reterr);
 void        hear_close(struct hear *h);
 
+/* Whether the model and its detector take n samples in all. */
+rill_status hear_check(const struct hear *h, size_t n, rill_error *reterr);
+
 /* What is told does not depend on how the audio is cut. Not OK: the library's, who goes on hears
- * nothing more. */
+ * nothing more. The end is refused where hear_check refuses what was heard, once it is told. */
 rill_status hear_push(struct hear *h, const float *x, size_t n, rill_error *reterr);
 rill_status hear_finish(struct hear *h, rill_error *reterr);
 

@@ -249,7 +249,7 @@ static rill_status track_input(struct verify *v, const rill_model *m, const stru
                        r->ports[i].width, r->ports[i].name);
     ret->frames = frames_of(t, t->data, &ret->l);
     ret->n = ret->l.frames * (size_t) t->n_chunks;
-    return RILL_OK;
+    return rill_plan_check_length(r->plan, i, ret->n, &v->err);
 }
 
 /* Room for as many frames as the longest input has, and some more. */
@@ -503,7 +503,8 @@ static rill_status wav_run(struct verify *v, const struct ref_tensor *in,
     rill_status s;
     if (stat(path, &st) == 0) {
         s = whole_run(v, path, in, want);
-    } else if ((s = runner_open(&r, m.model, &v->err)) == RILL_OK) {
+    } else if ((s = runner_open(&r, m.model, &v->err)) == RILL_OK &&
+               (s = rill_plan_check_length(r.plan, 0, in->chunk_floats, &v->err)) == RILL_OK) {
         size_t n;
         int port = port_of_kind(&r, RILL_PORT_AUDIO);
         float *y = stream_whole(&r, port < 0 ? r.n_ports - 1 : (unsigned) port, in->data,
@@ -536,7 +537,8 @@ static rill_status out_all_run(struct verify *v, const struct ref_tensor *want)
         return RILL_OK;
     }
     rill_status s = audio_read(path, m.v->c.sample_rate, &pcm, &n_pcm, &rate_hz, &v->err);
-    if (s == RILL_OK && (s = runner_open(&r, m.model, &v->err)) == RILL_OK) {
+    if (s == RILL_OK && (s = runner_open(&r, m.model, &v->err)) == RILL_OK &&
+        (s = rill_plan_check_length(r.plan, 0, n_pcm, &v->err)) == RILL_OK) {
         int port = port_of_kind(&r, RILL_PORT_VAD);
         float *y = stream_whole(&r, port < 0 ? r.n_ports - 1 : (unsigned) port, pcm, n_pcm, &n);
         struct result *res = result_of(v, want);

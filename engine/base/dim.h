@@ -85,6 +85,15 @@ bool    dim_eval(const struct dim *d, const struct dim *symbol, int64_t v, int64
 /* "S>=1", "T < 2*S"... Adds to what the simplifier may assume. */
 rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr);
 
+/* The same of what somebody says whom sizes may prove wrong: it is kept as text too. */
+rill_status dims_claim(struct dims *ds, const char *text, rill_error *reterr);
+/* Claim number i, which holds where *ret_ge0 >= 0; an equation is two. NULL: there are not so many.
+ */
+const char *dims_claim_at(const struct dims *ds, unsigned i, const struct dim **ret_ge0);
+/* One that does not hold with symbol bound to v; those that mention other symbols have no say. NULL:
+ * none. No allocation. */
+const char *dims_claim_broken(const struct dims *ds, const struct dim *symbol, int64_t v);
+
 /* d >= 0 from now on, because nothing could run otherwise. INVALID where it contradicts what is
  * known. Expressions made before keep their form; dim_refresh gives the one they have with all that
  * is known now. */

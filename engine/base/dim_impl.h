@@ -44,6 +44,9 @@ struct dim {
 
 struct dim_bound { int64_t lo, hi; };       /* INT64_MIN and INT64_MAX mean unbounded */
 
+/* What somebody asserted: text says ge0 >= 0. */
+struct dim_claim { const char *text; const struct dim *ge0; struct dim_claim *next; };
+
 struct dims {
     struct arena arena;
     struct dim **slot;              /* open addressing, a power of two of them */
@@ -51,6 +54,7 @@ struct dims {
     const struct dim *poison, *newest;      /* newest: of the symbols */
     const struct dim **fact;        /* each is known to be >= 0 */
     unsigned n_facts, cap_facts, n_fresh;
+    struct dim_claim *claims;       /* the newest first */
     rill_error err;
 };
 

@@ -326,7 +326,22 @@ static const struct { const char *sign; int64_t k, c; bool both; } relations[] =
     { ">", 1, -1, false }, { "<", -1, -1, false },
 };
 
-rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr)
+/* l >= 0 is what text says. */
+static rill_status claim_keep(struct parser *p, const struct lin *l)
+{
+    struct dims *ds = p->ds;
+    struct lin copy = *l;
+    struct dim_claim *c = arena_new(&ds->arena, struct dim_claim);
+    const char *text = arena_string(&ds->arena, p->text);
+    if (!c || !text)
+        return err_set(p->err, RILL_NOMEM, "out of memory");
+    *c = (struct dim_claim) { .text = text, .ge0 = dim_from_lin(ds, &copy), .next = ds->claims };
+    ds->claims = c;
+    return dims_status(ds, p->err);
+}
+
+static rill_status relation_assert(struct dims *ds, const char *text, bool is_claim,
+                                   rill_error *reterr)
 {
     struct parser p = { .ds = ds, .text = text, .at = text, .err = reterr };
     const struct dim *a = parse_sum(&p), *b;
@@ -348,9 +363,39 @@ rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr)
         lin_add(&l, -1, b);
         lin_scale(&l, sign * relations[i].k);
         l.bad |= __builtin_add_overflow(l.c, relations[i].c, &l.c);
+        if (is_claim && !l.bad)
+            TRY(claim_keep(&p, &l));
         TRY(assert_ge0(&p, &l));
     }
     return RILL_OK;
+}
+
+rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr)
+{
+    return relation_assert(ds, text, false, reterr);
+}
+
+rill_status dims_claim(struct dims *ds, const char *text, rill_error *reterr)
+{
+    return relation_assert(ds, text, true, reterr);
+}
+
+const char *dims_claim_at(const struct dims *ds, unsigned i, const struct dim **ret_ge0)
+{
+    const struct dim_claim *c = ds->claims;
+    for (; c && i; i--)
+        c = c->next;
+    *ret_ge0 = c ? c->ge0 : NULL;
+    return c ? c->text : NULL;
+}
+
+const char *dims_claim_broken(const struct dims *ds, const struct dim *symbol, int64_t v)
+{
+    int64_t least;
+    for (const struct dim_claim *c = ds->claims; c; c = c->next)
+        if (dim_eval(c->ge0, symbol, v, &least) && least < 0)
+            return c->text;
+    return NULL;
 }
 
 rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr)

@@ -58,7 +58,7 @@ static rill_status extension_read(struct builder *b, const struct scope *s,
     if (!strcmp(x->name, "rill_symbol") || !strcmp(x->name, "tract_symbol"))
         return extension_symbol(b, s, x);
     if (!strcmp(x->name, "rill_assert") || !strcmp(x->name, "tract_assert")) {
-        rill_status status = dims_assert(b->dims, x->text, b->err);
+        rill_status status = dims_claim(b->dims, x->text, b->err);
         return status == RILL_OK
             ? status
             : err_prefix(b->err, status, "%s:%u:%u", s->file, x->pos.line, x->pos.column);

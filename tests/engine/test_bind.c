@@ -47,6 +47,28 @@ static const struct row {
     { { "S", "T,1" }, { { 2, 4 }, { 6, 1 } }, 0, 0, { "input 'a' has 2 axes", "wants 1", "" } },
 };
 
+/* With something asserted. */
+static const struct claimed {
+    const char *claim;
+    struct row row;
+} claimed[] = {
+    { "S == 4*(S/4)", { { "S,3", "T,1" }, { { 8, 3 }, { 7, 1 } }, 8, 7, { NULL } } },
+    { "S > T", { { "S,3", "T,1" }, { { 8, 3 }, { 7, 1 } }, 8, 7, { NULL } } },
+    { "S > 10*T", { { "S/160,3", "T,1" }, { { 10, 3 }, { 7, 1 } }, -1, 7, { NULL } } },
+    { "S == 4*(S/4)",
+      { { "S,3", "T,1" },
+        { { 10, 3 }, { 7, 1 } },
+        0,
+        0,
+        { "'S == 4*(S/4)' is asserted", "S = 10 by input 'a', axis 0", "" } } },
+    { "S > T",
+      { { "2*S,3", "T,1" },
+        { { 10, 3 }, { 6, 1 } },
+        0,
+        0,
+        { "'S > T' is asserted", "S = 5 by input 'a'", "T = 6 by input 'b'" } } },
+};
+
 struct build {
     struct arena arena;
     struct dims *dims;
@@ -98,7 +120,7 @@ static bool as_wanted(const struct row *r, rill_status s, const struct tensor *y
     return s == RILL_OK && y->rank == 2 && y->dim[0] == r->s && y->dim[1] == r->t;
 }
 
-static void row_run(const struct row *r)
+static void row_run(const struct row *r, const char *claim)
 {
     struct build b = { .dims = dims_new() };
     const struct tensor *y = NULL;
@@ -106,7 +128,8 @@ static void row_run(const struct row *r)
     struct tensor *x[2] = { tensor_new(&b.arena, DTYPE_F32, 2, r->size[0]),
                             tensor_new(&b.arena, DTYPE_F32, 2, r->size[1]) };
     const struct tensor *in[2] = { x[0], x[1] };
-    bool made = graph_make(&b, r);
+    bool made =
+        (!claim || dims_claim(b.dims, claim, &b.err) == RILL_OK) && graph_make(&b, r);
     rill_status s = made ? interp_run(&b.g, in, &b.arena, &y, &b.err) : RILL_INTERNAL;
     if (made && as_wanted(r, s, y, &b.err)) {
         passed++;
@@ -121,7 +144,9 @@ static void row_run(const struct row *r)
 int main(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        row_run(&rows[i]);
+        row_run(&rows[i], NULL);
+    for (size_t i = 0; i < sizeof claimed / sizeof *claimed; i++)
+        row_run(&claimed[i].row, claimed[i].claim);
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
 }

@@ -402,9 +402,10 @@ ALSA
     good "live writes" test "$(wc -c <"$dir/live.wav")" -gt 10000
     expect 0 "dBFS" "$rill" live --in-device rillmic --out-device rillsink --seconds 1.3
     good "the speaker hears it" test "$(wc -c <"$dir/speaker.raw")" -gt 10000
+    expect 3 "'S<1000' is asserted, but does not hold of" "$rill" live --in-device rillmic --seconds 0.5 --assert 'S<1000'
     expect 4 "no microphone like nosuch" "$rill" live --in-device nosuch --seconds 1
 else
-    skipped=$((skipped + 7))
+    skipped=$((skipped + 8))
     echo "no ALSA configuration on this machine: the microphone is skipped"
 fi
 

@@ -86,4 +86,28 @@ says 0 "real-time factor" denoise -t 'pulse(pulse: 512)' "$audio/noisy.wav" "$di
 says 0 "real-time factor" denoise "$audio/noisy.wav" "$dir/plain.wav"
 says 3 "no wire 'nosuch'" denoise -t 'select_outputs(nosuch)' "$audio/noisy.wav" "$dir/x.wav"
 good "another pulse gives the same samples" cmp "$dir/clean.wav" "$dir/plain.wav"
+
+# what is asserted is held against lengths that are known, with the value; noisy.wav has 144000 samples
+mkdir -p "$dir/pairs"
+printf 'version 1.0;\ngraph g(pcm) -> (out, logp)\n{\n    pcm = external<scalar>(shape = [S]);\n    logp = rill_frame(pcm, size = 2, hop = 2);\n    out = pcm * 1.0;\n}\n' >"$dir/pairs/graph.nnef"
+printf '[model]\ntask = denoise\nsample_rate = 16000\n[input.pcm]\nkind = audio\n[output.out]\nkind = audio\n[output.logp]\nkind = ctc\ntokens = t\n' >"$dir/pairs/model.conf"
+printf '<blk> 0\na 1\n' >"$dir/pairs/t"
+in="$audio/noisy.wav"
+says 0 "real-time factor" denoise -m "$dir/pairs" --assert 'S == 9*(S/9)' --assert 'S>=144000' "$in" "$dir/y.wav"
+says 0 "real-time factor" denoise -m "$dir/pairs" --assert 'T>=1' --set S=9*T --stream T "$in" "$dir/y.wav"
+good "all of it is there" cmp "$in" "$dir/y.wav"
+says 3 "'S == 7\*(S/7)' is asserted, but does not hold of 144000 frames of input 'pcm', where S is 144000" \
+    denoise -m "$dir/pairs" --assert 'S == 7*(S/7)' "$in" "$dir/z.wav"
+says 3 "'S<100' is asserted" denoise -m "$dir/pairs" --assert 'S>=1' --assert 'S<100' --assert 'S>=2' "$in" "$dir/z.wav"
+says 3 "input 'pcm' has 144000 frames, but takes 7\*T of them: 4 more would do" \
+    denoise -m "$dir/pairs" --assert 'T>=1' --set S=7*T --stream T "$in" "$dir/z.wav"
+says 3 "'S>144000' is asserted, .* where T is 48000" \
+    denoise -m "$dir/pairs" --assert 'S>144000' --assert 'T>=1' --set S=3*T --stream T "$in" "$dir/z.wav"
+good "nothing is written" test ! -e "$dir/z.wav"
+says 3 "'S<100' is asserted" transcribe -m "$dir/pairs" --assert 'S<100' -o "$dir/z.txt" "$in"
+good "no text either" test ! -e "$dir/z.txt"
+says 0 "^1 passed, 0 failed" check --pulse 8 --length 9 -t 'select_outputs(out)' --assert 'S == 3*(S/3)' "$dir/pairs/graph.nnef"
+says 3 "'S == 3\*(S/3)' is asserted, but does not hold of length 10" check --pulse 8 --length 9,10 --assert 'S == 3*(S/3)' "$dir/pairs/graph.nnef"
+says 3 "'S<100' is asserted, but does not hold of length 144000" check --assert 'S<100' -t 'select_outputs(out)' "$dir/pairs" "$in"
+says 0 "passed, 0 failed$" check --pulse 8 -t 'select_outputs(out)' --assert 'S>=3' "$dir/pairs/graph.nnef"
 finish
