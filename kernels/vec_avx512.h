@@ -2,8 +2,8 @@
 /* v16: sixteen floats in one AVX-512 register. */
 #include <immintrin.h>
 #include <stdint.h>
+#include "kernels/unroll.h"
 
-#define V16_UNROLL _Pragma("GCC unroll 16")
 /* Not left to the compiler, which calls them when a file grows: their structs would pass through
  * memory. */
 #define V16_INLINE   static inline __attribute__((always_inline))

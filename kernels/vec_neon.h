@@ -2,8 +2,8 @@
 /* v16: sixteen floats in four NEON registers. */
 #include <arm_neon.h>
 #include <stdint.h>
+#include "kernels/unroll.h"
 
-#define V16_UNROLL _Pragma("GCC unroll 16")
 #define V16_UNROLLED static inline __attribute__((always_inline))
 
 typedef struct { float32x4_t q[4]; } v16;
