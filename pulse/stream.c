@@ -298,6 +298,8 @@ rill_status rill_stream_fault(const rill_stream *s, rill_error *reterr)
     fault_error(f, reterr);
     if (!s->plan->symbol)
         return err_prefix(reterr, RILL_INVALID, "run %lld", (long long) s->n_runs);
+    if (pulse == 1)
+        return err_prefix(reterr, RILL_INVALID, "at input frame %lld", first);
     return err_prefix(reterr, RILL_INVALID, "at input frames %lld to %lld", first,
                       first + pulse - 1);
 }

@@ -43,6 +43,7 @@ static void stream_test(const rill_plan *p, unsigned pulse)
     rill_stream *s = stream_new(p);
     rill_error err = { .text = "" };
     size_t given = 0, whole = ROWS / pulse * pulse;
+    char at[60];
     for (int round = 0; round < 2; round++) {
         unsigned k = 0;
         for (given = 0; k < 3 * ROWS && frame_run(s, &given) != RILL_INVALID; k++)
@@ -55,6 +56,9 @@ static void stream_test(const rill_plan *p, unsigned pulse)
               "the fault", err.text);
         check(strstr(err.text, "(Gather): index 9 is outside an axis of 9") != NULL, "words",
               err.text);
+        snprintf(at, sizeof at, pulse == 1 ? "at input frame 9: " : "at input frames %zu to %zu: ",
+                 whole, whole + pulse - 1);
+        check(strstr(err.text, at) != NULL, at, err.text);
         rill_stream_finish(s);
         check(rill_stream_run(s) == RILL_INVALID && given == whole, "finished", "");
         rill_stream_reset(s);

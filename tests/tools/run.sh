@@ -71,6 +71,11 @@ expect 0 "against $audio/clean.wav: SI-SDR 1.01 dB before, 7\\.[0-9]* dB after, 
     "$rill" denoise --clean "$audio/clean.wav" "$audio/noisy.wav" "$dir/x.wav"
 expect 0 '"speech_kept": 0\.5' "$rill" denoise --json --clean "$audio/clean.wav" "$audio/noisy.wav" "$dir/x.wav"
 expect 0 '"si_sdr_before_db": null' "$rill" denoise --json --clean "$audio/noisy.wav" "$audio/noisy.wav" "$dir/x.wav"
+{ head -c 44 "$audio/noisy.wav" && yes aa | tr -d '\n' | head -c 288000; } >"$dir/constant.wav"
+{ head -c 44 "$audio/noisy.wav" && head -c 288000 /dev/zero; } >"$dir/silent.wav"
+for still in constant silent; do
+    expect 3 "the clean file '$dir/$still.wav' has no sound" "$rill" denoise --clean "$dir/$still.wav" "$audio/noisy.wav" "$dir/x.wav"
+done
 expect 3 "must be the same recording" "$rill" denoise --clean "$audio/digits.wav" "$audio/noisy.wav" "$dir/x.wav"
 expect 4 "nothing.wav" "$rill" denoise --clean "$dir/nothing.wav" "$audio/noisy.wav" "$dir/x.wav"
 expect 2 "goes without --keep-delay" "$rill" denoise --keep-delay --clean "$audio/clean.wav" "$audio/noisy.wav" "$dir/x.wav"
