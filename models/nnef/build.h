@@ -5,7 +5,7 @@
  *   eval.c     names, expressions, fragments, statements
  *   value.c    values -> wires, numbers, lists; arguments of a call; nodes
  *   stdlib.c   the table of operators
- *   array.c, product.c, window.c, scan.c, import.c    operators that need more than a row */
+ *   array.c, product.c, scan.c, import.c    operators that need more than a row */
 #ifndef MODELS_NNEF_BUILD_H
 #define MODELS_NNEF_BUILD_H
 #include "engine/op.h"

@@ -17,286 +17,10 @@
  * their shapes on both sides; sizes that the file leaves open are those of what comes in. */
 #include "engine/base/bytes.h"
 #include "engine/control.h"
-#include "engine/typed.h"
-#include "models/nnef/build.h"
-#include "models/onnx/reader.h"
+#include "models/nnef/import.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define PARTS_MAX 32
-
-struct net {
-    const struct call *c;
-    const char *file;
-    struct mgraph m;
-    struct tgraph t;                /* inputs: those of m that are no constants */
-    uint32_t *x;
-    unsigned n_x, n_in, n_out, n_states, n_consts, n_shapes;
-    const char *in[PARTS_MAX], *out[PARTS_MAX];
-    struct net_state { const char *in, *out; uint32_t init; struct nnef_pos pos; } *state;
-    struct net_const { const char *in; struct val v; struct nnef_pos pos; } consts[PARTS_MAX];
-    struct net_shape { const char *in; const struct nnef_expr *e; } shapes[PARTS_MAX];
-    struct typed_input *facts;      /* one per input of m */
-    const struct dim *length;
-};
-
-/* ---- what the call says ---- */
-
-static rill_status list_of(const struct net *net, const char *name, const struct nnef_expr **ret,
-                           unsigned *ret_n)
-{
-    const struct call *c = net->c;
-    *ret = arg_expr(c, name);
-    *ret_n = *ret ? (*ret)->n_part : 0;
-    if (*ret && (*ret)->kind != NNEF_EXPR_LIST)
-        return nnef_fail(c->b, c->s, (*ret)->pos, RILL_MALFORMED, "'%s': expected a list in [ ]",
-                         name);
-    if (*ret_n > PARTS_MAX)
-        return nnef_fail(c->b, c->s, (*ret)->pos, RILL_LIMIT, "'%s': %u entries, at most %d", name,
-                         *ret_n, PARTS_MAX);
-    return RILL_OK;
-}
-
-static rill_status tuple_check(const struct net *net, const struct nnef_expr *e, const char *name,
-                               uint32_t least, uint32_t most)
-{
-    if (e->kind == NNEF_EXPR_TUPLE && e->n_part >= least && e->n_part <= most)
-        return RILL_OK;
-    return nnef_fail(net->c->b, net->c->s, e->pos, RILL_MALFORMED, "'%s': expected a tuple of %u%s",
-                     name, least, most > least ? " or 3" : "");
-}
-
-static rill_status names_read(struct net *net, const char *name, const char **ret, unsigned *ret_n)
-{
-    const struct nnef_expr *e;
-    TRY(list_of(net, name, &e, ret_n));
-    for (unsigned i = 0; i < *ret_n; i++)
-        TRY(expr_name(net->c, e->part[i], &ret[i]));
-    return RILL_OK;
-}
-
-static rill_status states_read(struct net *net)
-{
-    const struct call *c = net->c;
-    const struct nnef_expr *e;
-    TRY(list_of(net, "state", &e, &net->n_states));
-    if (!(net->state = arena_array(c->b->arena, struct net_state, net->n_states + 1u)))
-        return nnef_no_memory(c->b);
-    for (unsigned i = 0; i < net->n_states; i++) {
-        const struct nnef_expr *t = e->part[i];
-        struct net_state *st = &net->state[i];
-        struct val init;
-        TRY(tuple_check(net, t, "state", 2, 3));
-        TRY(expr_name(c, t->part[0], &st->in));
-        TRY(expr_name(c, t->part[1], &st->out));
-        st->init = WIRE_NONE;
-        st->pos = t->pos;
-        if (t->n_part == 3) {
-            TRY(eval_expr(c->b, c->s, t->part[2], &init));
-            TRY(val_to_wire(c->b, c->s, t->part[2]->pos, init, DTYPE_F32, &st->init));
-        }
-    }
-    return RILL_OK;
-}
-
-static rill_status pairs_read(struct net *net)
-{
-    const struct call *c = net->c;
-    const struct nnef_expr *e;
-    TRY(list_of(net, "const", &e, &net->n_consts));
-    for (unsigned i = 0; i < net->n_consts; i++) {
-        TRY(tuple_check(net, e->part[i], "const", 2, 2));
-        TRY(expr_name(c, e->part[i]->part[0], &net->consts[i].in));
-        TRY(eval_expr(c->b, c->s, e->part[i]->part[1], &net->consts[i].v));
-        net->consts[i].pos = e->part[i]->pos;
-    }
-    TRY(list_of(net, "shape", &e, &net->n_shapes));
-    for (unsigned i = 0; i < net->n_shapes; i++) {
-        TRY(tuple_check(net, e->part[i], "shape", 2, 2));
-        TRY(expr_name(c, e->part[i]->part[0], &net->shapes[i].in));
-        net->shapes[i].e = e->part[i]->part[1];
-    }
-    return RILL_OK;
-}
-
-/* ---- the file ---- */
-
-static rill_status file_read(struct net *net)
-{
-    struct builder *b = net->c->b;
-    struct arena file = { .limit_bytes = 0 }; /* the bytes are not needed once they are read */
-    const uint8_t *data = NULL;
-    size_t n = 0;
-    if (!b->folder)
-        return call_fail(net->c, RILL_IO, "'%.80s': this text has no folder to read networks from",
-                         net->file);
-    rill_status s =
-        folder_read(b->folder, net->file, &file, b->limits->data_bytes, &data, &n, b->err);
-    struct bytes bytes = { .data = data,
-                           .n = n,
-                           .path = arena_printf(&file, "%s/%s", b->folder->path, net->file) };
-    if (s == RILL_OK)
-        s = bytes.path ? mgraph_from_onnx(&net->m, b->arena, b->dims, &bytes, NULL, b->err)
-                       : nnef_no_memory(b);
-    arena_drop(&file);
-    return s == RILL_OK ? s
-                        : err_prefix(b->err, s, "%s:%u:%u", net->c->s->file, net->c->e->pos.line,
-                                     net->c->e->pos.column);
-}
-
-static void names_print(const struct graph *g, const uint32_t *wires, uint32_t n, char *buf,
-                        size_t cap)
-{
-    size_t at = 0;
-    buf[0] = 0;
-    for (uint32_t i = 0; i < n && at < cap; i++)
-        at += (size_t) snprintf(buf + at, cap - at, "%s%s", i ? ", " : "", g->wires[wires[i]].name);
-}
-
-static rill_status no_such(const struct net *net, const char *what, const char *name,
-                           const char *pair)
-{
-    const struct graph *g = &net->m.g;
-    bool input = !strcmp(what, "input");
-    char known[200];
-    names_print(g, input ? g->inputs : g->outputs, input ? g->n_inputs : g->n_outputs, known,
-                sizeof known);
-    return call_fail(net->c, RILL_MALFORMED, "%s: there is no %s '%.60s'%s%.120s; there is: %s",
-                     net->file, what, name, pair ? ", wanted by " : "", pair ? pair : "", known);
-}
-
-static uint32_t index_of(const struct graph *g, const uint32_t *list, uint32_t n, const char *name)
-{
-    uint32_t i = 0;
-    while (i < n && strcmp(g->wires[list[i]].name, name) != 0)
-        i++;
-    return i;
-}
-
-static rill_status input_index(const struct net *net, const char *name, const char *pair,
-                               uint32_t *ret)
-{
-    const struct graph *g = &net->m.g;
-    *ret = index_of(g, g->inputs, g->n_inputs, name);
-    return *ret < g->n_inputs ? RILL_OK : no_such(net, "input", name, pair);
-}
-
-static const char *pair_print(const struct net *net, const struct net_state *st)
-{
-    const char *s = arena_printf(net->c->b->arena, "state ('%s', '%s')", st->in, st->out);
-    return s ? s : "a state";
-}
-
-/* Names that the call leaves out where there is only one way. */
-static rill_status names_default(struct net *net)
-{
-    const struct graph *g = &net->m.g;
-    if (net->n_in == 0 && g->n_inputs > 0)
-        net->in[net->n_in++] = g->wires[g->inputs[0]].name;
-    if (net->n_out == 0 && g->n_outputs > 0)
-        net->out[net->n_out++] = g->wires[g->outputs[0]].name;
-    if (net->n_in != net->n_x)
-        return call_fail(net->c, RILL_MALFORMED, "%s: %u tensors for %u inputs", net->file,
-                         net->n_x, net->n_in);
-    for (unsigned i = 0; i < net->n_out; i++)
-        if (index_of(g, g->outputs, g->n_outputs, net->out[i]) == g->n_outputs)
-            return no_such(net, "output", net->out[i], NULL);
-    return RILL_OK;
-}
-
-/* The file, and the names of what goes in and comes out. */
-static rill_status names_all(struct net *net)
-{
-    TRY(arg_text(net->c, "file", &net->file));
-    TRY(names_read(net, "input", net->in, &net->n_in));
-    TRY(names_read(net, "output", net->out, &net->n_out));
-    TRY(pairs_read(net));
-    TRY(file_read(net));
-    return names_default(net);
-}
-
-/* ---- states by pattern ---- */
-
-/* Bytes before a name's star; -1: it has none. */
-static int star_at(const char *name)
-{
-    const char *star = strchr(name, '*');
-    return star ? (int) (star - name) : -1;
-}
-
-/* The part of name that the pattern's star stands for; NULL: it does not fit. */
-static const char *star_part(const char *name, const char *pattern, int star, int *ret_n)
-{
-    size_t n = strlen(name), before = (size_t) star, after = strlen(pattern) - before - 1;
-    if (n < before + after || strncmp(name, pattern, before) != 0 ||
-        strcmp(name + n - after, pattern + before + 1) != 0)
-        return NULL;
-    *ret_n = (int) (n - before - after);
-    return name + before;
-}
-
-static bool state_has(const struct net *net, const struct net_state *list, unsigned n,
-                      const char *name)
-{
-    for (unsigned i = 0; i < n; i++)
-        if (!strcmp(list[i].in, name))
-            return true;
-    for (unsigned i = 0; i < net->n_in; i++)
-        if (!strcmp(net->in[i], name))
-            return true;
-    for (unsigned i = 0; i < net->n_consts; i++)
-        if (!strcmp(net->consts[i].in, name))
-            return true;
-    return false;
-}
-
-/* The file's inputs that st stands for, from list[n] on; those that are named elsewhere are left
- * out. */
-static rill_status state_expand(const struct net *net, const struct net_state *st,
-                                struct net_state *list, unsigned *n)
-{
-    const struct graph *g = &net->m.g;
-    int star = star_at(st->in), to = star_at(st->out);
-    unsigned before = *n;
-    if (star < 0 && to < 0) {
-        list[(*n)++] = *st;
-        return RILL_OK;
-    }
-    if (star < 0 || to < 0)
-        return nnef_fail(net->c->b, net->c->s, st->pos, RILL_MALFORMED,
-                         "%s: both names have a * or none does", pair_print(net, st));
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        const char *name = g->wires[g->inputs[i]].name;
-        int part_n = 0;
-        const char *part = star_part(name, st->in, star, &part_n);
-        if (!part || state_has(net, list, *n, name))
-            continue;
-        list[*n] = *st;
-        list[*n].in = name;
-        if (!(list[*n].out = arena_printf(net->c->b->arena, "%.*s%.*s%s", to, st->out, part_n, part,
-                                          st->out + to + 1)))
-            return nnef_no_memory(net->c->b);
-        ++*n;
-    }
-    return *n > before ? RILL_OK : no_such(net, "input", st->in, pair_print(net, st));
-}
-
-static rill_status states_expand(struct net *net)
-{
-    struct net_state *list =
-        arena_array(net->c->b->arena, struct net_state, net->n_states + net->m.g.n_inputs + 1u);
-    unsigned n = 0;
-    if (!list)
-        return nnef_no_memory(net->c->b);
-    for (int stars = 0; stars < 2; stars++)         /* those with a name of their own come first */
-        for (unsigned i = 0; i < net->n_states; i++)
-            if (stars == (star_at(net->state[i].in) >= 0 || star_at(net->state[i].out) >= 0))
-                TRY(state_expand(net, &net->state[i], list, &n));
-    net->state = list;
-    net->n_states = n;
-    return RILL_OK;
-}
 
 /* ---- shapes of inputs ---- */
 
@@ -359,7 +83,7 @@ static rill_status input_fact(const struct net *net, const char *name, const cha
 {
     const struct graph *g = &net->m.g;
     uint32_t i;
-    TRY(input_index(net, name, pair, &i));
+    TRY(net_input_index(net, name, pair, &i));
     struct typed_input *in = &net->facts[i];
     if (in->name)
         return call_fail(net->c, RILL_MALFORMED, "%s: input '%.60s' is given twice", net->file,
@@ -493,10 +217,11 @@ static rill_status inputs_read(struct net *net)
     TRY(consts_read(net));
     for (unsigned i = 0; i < net->n_states; i++) {
         struct fact *f;
-        TRY(input_fact(net, net->state[i].in, pair_print(net, &net->state[i]), 0, &f));
+        TRY(input_fact(net, net->state[i].in, net_pair_print(net, &net->state[i]), 0, &f));
         TRY(state_init(net, &net->state[i], f));
-        if (index_of(g, g->outputs, g->n_outputs, net->state[i].out) == g->n_outputs)
-            return no_such(net, "output", net->state[i].out, pair_print(net, &net->state[i]));
+        if (net_index_of(g, g->outputs, g->n_outputs, net->state[i].out) == g->n_outputs)
+            return net_no_such(net, "output", net->state[i].out,
+                               net_pair_print(net, &net->state[i]));
     }
     return inputs_complete(net, "input, state or const");
 }
@@ -536,7 +261,7 @@ static rill_status reshape_add(const struct net *net, struct graph *g, uint32_t 
 static uint32_t typed_input_wire(const struct net *net, const char *name)
 {
     const struct graph *t = &net->t.g;
-    uint32_t i = index_of(t, t->inputs, t->n_inputs, name);
+    uint32_t i = net_index_of(t, t->inputs, t->n_inputs, name);
     return i < t->n_inputs ? t->inputs[i] : WIRE_NONE;
 }
 
@@ -610,7 +335,7 @@ static rill_status body_outputs(const struct net *net, struct graph *g)
     for (unsigned i = 0; i < net->n_states + net->n_out; i++) {
         const struct net_state *st = i < net->n_states ? &net->state[i] : NULL;
         const char *name = st ? st->out : net->out[i - net->n_states];
-        uint32_t w = net->t.g.outputs[index_of(m, m->outputs, m->n_outputs, name)];
+        uint32_t w = net->t.g.outputs[net_index_of(m, m->outputs, m->n_outputs, name)];
         if (!st)
             TRY(result_squeezed(net, g, name, w, &w));
         const struct fact *f = &g->wires[w].fact,
@@ -661,9 +386,9 @@ rill_status build_onnx_scan(const struct call *c, struct val *ret)
     if (net->n_x == 0 || net->n_x > PARTS_MAX)
         return call_fail(c, RILL_MALFORMED, "a scan needs 1 to %d tensors, not %u", PARTS_MAX,
                          net->n_x);
-    TRY(states_read(net));
-    TRY(names_all(net));
-    TRY(states_expand(net));
+    TRY(net_states_read(net));
+    TRY(net_names_all(net));
+    TRY(net_states_expand(net));
     TRY(inputs_read(net));
     TRY(net_type(net));
     TRY(body_build(net, body));
@@ -698,7 +423,7 @@ static rill_status whole_inputs(struct net *net)
         const struct fact *f = wire_fact(net->c->s, net->x[i]);
         uint32_t at;
         char a[160], z[160];
-        TRY(input_index(net, net->in[i], NULL, &at));
+        TRY(net_input_index(net, net->in[i], NULL, &at));
         const struct fact *declared = &g->wires[g->inputs[at]].fact;
         fact_print(f, a, sizeof a);
         fact_print(declared, z, sizeof z);
@@ -790,7 +515,8 @@ static rill_status whole_results(const struct net *net, const uint32_t *map, str
         return nnef_no_memory(net->c->b);
     for (unsigned i = 0; i < net->n_out; i++)
         list[i] =
-            val_of_wire(map[net->t.g.outputs[index_of(m, m->outputs, m->n_outputs, net->out[i])]]);
+            val_of_wire(map[net->t.g.outputs[net_index_of(m, m->outputs, m->n_outputs,
+                                                          net->out[i])]]);
     *ret = (struct val) { .kind = VAL_LIST, .n = net->n_out, .list = list };
     if (net->n_out == 1)
         *ret = list[0];
@@ -805,7 +531,7 @@ rill_status build_onnx(const struct call *c, struct val *ret)
         return nnef_no_memory(b);
     net->c = c;
     TRY(arg_wires(c, "x", &net->x, &net->n_x));
-    TRY(names_all(net));
+    TRY(net_names_all(net));
     TRY(whole_inputs(net));
     TRY(net_type(net));
     uint32_t *map = arena_array(b->arena, uint32_t, net->t.g.n_wires + 1u);
