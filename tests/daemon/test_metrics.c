@@ -193,25 +193,24 @@ static void test_idle(void)
     CHECK(rig_stop(&r) == 0);
 }
 
-/* Streams of known length, errors and gaps of known number: every sum is known. */
-static void test_sums(void)
+static const char denoise[] = "model=\"rill-denoise\"";
+
+/* Three streams, one with a gap, and two that are refused; returns what the three took. */
+static uint64_t sums_make(const struct rig *r)
 {
-    struct rig r;
     char err[512];
     struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 },
                                   .pace = RILL_CLIENT_FILE,
                                   .align = true };
-    rig_start(&r, "");
-    int ctl = raw_hello(r.ctl);
     uint64_t compute_us = 0;
     for (int i = 0; i < 3; i++) {
         struct result res;
-        CHECK(stream_whole(r.sock, &o, audio, 16000 * SECONDS, 2, 1000, &res, err), "%s", err);
+        CHECK(stream_whole(r->sock, &o, audio, 16000 * SECONDS, 2, 1000, &res, err), "%s", err);
         compute_us += res.fin.compute_us;
         result_free(&res);
     }
     struct rill_client *c = NULL;
-    CHECK(rill_client_connect(&c, r.sock, "gap", 10000) == 0 &&
+    CHECK(rill_client_connect(&c, r->sock, "gap", 10000) == 0 &&
           rill_client_open(c, 1, &o, NULL) == 0);
     CHECK(rill_client_send(c, 1, audio, 8000) == 0 && rill_client_skip(c, 1, 24000) == 0 &&
               rill_client_send(c, 1, audio, 8000) == 0 && rill_client_finish(c, 1, NULL) == 0,
@@ -219,13 +218,16 @@ static void test_sums(void)
     o.model = "nosuch";
     CHECK(rill_client_open(c, 2, &o, NULL) < 0 && rill_client_open(c, 3, &o, NULL) < 0);
     rill_client_free(c);
-    om_get(ctl);
-    static const char model[] = "model=\"rill-denoise\"";
+    return compute_us;
+}
+
+static void sums_check_page(void)
+{
     CHECK(om_value(&om, "rill_sessions_opened_total", "") == 4 &&
           om_value(&om, "rill_sessions", "") == 0);
-    CHECK(om_value(&om, "rill_model_sessions_opened_total", model) == 4);
-    CHECK(near(om_value(&om, "rill_audio_seconds_total", model), 3 * SECONDS + 0.5), "%.9g",
-          om_value(&om, "rill_audio_seconds_total", model));
+    CHECK(om_value(&om, "rill_model_sessions_opened_total", denoise) == 4);
+    CHECK(near(om_value(&om, "rill_audio_seconds_total", denoise), 3 * SECONDS + 0.5), "%.9g",
+          om_value(&om, "rill_audio_seconds_total", denoise));
     CHECK(near(om_value(&om, "rill_gap_seconds_total", "reason=\"client\""), 1.5));
     CHECK(om_sum(&om, "rill_gap_seconds_total") ==
           om_value(&om, "rill_gap_seconds_total", "reason=\"client\""));
@@ -233,38 +235,60 @@ static void test_sums(void)
           om_sum(&om, "rill_sessions_refused_total") == 2);
     CHECK(om_value(&om, "rill_protocol_errors_total", "code=\"no_model\"") == 2 &&
           om_sum(&om, "rill_protocol_errors_total") == 2);
-    Rill__ServerFrame *a = stats_get(ctl);
-    const Rill__ModelStats *m = a->stats->models[0];
-    CHECK(a->stats->n_models == 1 && a->stats->protocol_errors == 2 &&
-          a->stats->streams_opened == 4);
-    CHECK(om_value(&om, "rill_chunk_compute_seconds_count", model) == (double) m->pulses &&
-          om_value(&om, "rill_chunk_queue_seconds_count", model) == (double) m->pulses &&
+}
+
+static void sums_check_both(const Rill__StatsReply *st, uint64_t compute_us)
+{
+    const Rill__ModelStats *m = st->models[0];
+    CHECK(st->n_models == 1 && st->protocol_errors == 2 && st->streams_opened == 4);
+    CHECK(om_value(&om, "rill_chunk_compute_seconds_count", denoise) == (double) m->pulses &&
+          om_value(&om, "rill_chunk_queue_seconds_count", denoise) == (double) m->pulses &&
           m->pulses > 90);
-    CHECK(near(om_value(&om, "rill_chunk_compute_seconds_sum", model),
+    CHECK(near(om_value(&om, "rill_chunk_compute_seconds_sum", denoise),
                (double) m->compute_us * 1e-6) &&
-          near(om_value(&om, "rill_compute_seconds_total", model), (double) m->compute_us * 1e-6));
+          near(om_value(&om, "rill_compute_seconds_total", denoise),
+               (double) m->compute_us * 1e-6));
     CHECK(m->compute_us >= compute_us, "%llu, of three streams %llu",
           (unsigned long long) m->compute_us, (unsigned long long) compute_us);
-    CHECK(near(om_value(&om, "rill_audio_seconds_total", model), (double) m->audio_us * 1e-6));
+    CHECK(near(om_value(&om, "rill_audio_seconds_total", denoise), (double) m->audio_us * 1e-6));
     /* One stream at a time: every run is a batch of one. */
-    CHECK(om_value(&om, "rill_batch_size_count", model) == (double) m->pulses &&
+    CHECK(om_value(&om, "rill_batch_size_count", denoise) == (double) m->pulses &&
           om_value(&om, "rill_batch_size_bucket", "model=\"rill-denoise\",le=\"1.0\"") ==
               (double) m->pulses);
-    CHECK(om_value(&om, "rill_deadline_misses_total", model) == (double) m->deadline_misses);
-    /* Stats says the same in its own fields. */
-    CHECK(a->stats->n_errors == 1 && a->stats->errors[0]->code == RILL__CODE__NO_MODEL &&
-          a->stats->errors[0]->n == 2);
-    CHECK(a->stats->n_refused == 1 && a->stats->refused[0]->code == RILL__CODE__NO_MODEL &&
-          a->stats->refused[0]->n == 2);
-    CHECK(a->stats->n_gaps == 1 && a->stats->gaps[0]->reason == RILL__GAP__REASON__REASON_CLIENT &&
-          a->stats->gaps[0]->samples == 24000 && a->stats->gaps[0]->us == 1500000 &&
+    CHECK(om_value(&om, "rill_deadline_misses_total", denoise) == (double) m->deadline_misses);
+}
+
+/* Stats says the same in its own fields. */
+static void sums_check_stats(const Rill__StatsReply *st)
+{
+    const Rill__ModelStats *m = st->models[0];
+    CHECK(st->n_errors == 1 && st->errors[0]->code == RILL__CODE__NO_MODEL &&
+          st->errors[0]->n == 2);
+    CHECK(st->n_refused == 1 && st->refused[0]->code == RILL__CODE__NO_MODEL &&
+          st->refused[0]->n == 2);
+    CHECK(st->n_gaps == 1 && st->gaps[0]->reason == RILL__GAP__REASON__REASON_CLIENT &&
+          st->gaps[0]->samples == 24000 && st->gaps[0]->us == 1500000 &&
           m->gap_samples == 24000 && m->gap_us == 1500000);
     CHECK(m->compute && m->compute->n_le_us + 1 == m->compute->n_count &&
           m->compute->sum_us == m->compute_us &&
           m->compute->count[m->compute->n_count - 1] == m->pulses &&
           m->queue->count[m->queue->n_count - 1] == m->pulses);
     CHECK(m->n_batches == 1 && m->batches[0] == m->pulses && m->batch_mean == 1);
-    CHECK(a->stats->resident_bytes > 1000000 && a->stats->open_fds > 5 && a->stats->cpu_us > 0);
+    CHECK(st->resident_bytes > 1000000 && st->open_fds > 5 && st->cpu_us > 0);
+}
+
+/* Streams of known length, errors and gaps of known number: every sum is known. */
+static void test_sums(void)
+{
+    struct rig r;
+    rig_start(&r, "");
+    int ctl = raw_hello(r.ctl);
+    uint64_t compute_us = sums_make(&r);
+    om_get(ctl);
+    sums_check_page();
+    Rill__ServerFrame *a = stats_get(ctl);
+    sums_check_both(a->stats, compute_us);
+    sums_check_stats(a->stats);
     rill__server_frame__free_unpacked(a, NULL);
     /* The same in frames that are too small for all of it. */
     CHECK(n_frames == 1);

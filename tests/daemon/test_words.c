@@ -2,6 +2,7 @@
 /* Texts, keywords and endpoints over the socket, of a model that reads what it is told
  * (tests/sinks/tones.h). */
 #include "tests/daemon/harness.h"
+#include "tests/daemon/meter.h"
 #include "tests/sinks/tones.h"
 
 #include <unistd.h>
@@ -475,44 +476,6 @@ static void test_jump(void)
     CHECK(h.n_finals == 3, "%s", h.story);
 }
 
-/* How much of a model's audio was computed, as another client is told. */
-struct meter {
-    struct rill_client *c;
-    const char *model;
-    uint64_t us, before_us;
-};
-
-static void meter_model(void *arg, const struct rill_client_model_stats *m)
-{
-    struct meter *t = arg;
-    if (!strcmp(m->name, t->model))
-        t->us = m->audio_us;
-}
-
-static bool meter_read(struct meter *t)
-{
-    return CHECK(rill_client_stats(t->c, NULL, meter_model, t) == 0, "%s",
-                 rill_client_error(t->c));
-}
-
-static void meter_start(struct meter *t, const char *model)
-{
-    *t = (struct meter) { .model = model };
-    CHECK(rill_client_connect(&t->c, rig.sock, "meter", 30000) == 0, "connect");
-    meter_read(t);
-    t->before_us = t->us;
-}
-
-/* Until so many samples at 8 kHz fit into the window of two seconds, an eighth of which is granted
- * at a time: who reads no credit sends by what was computed. */
-static bool meter_wait(struct meter *t, uint64_t until)
-{
-    for (uint64_t end = now_ms() + 30000; now_ms() < end && meter_read(t); usleep(2000))
-        if (t->us - t->before_us + 1500000 >= until * 125)
-            return true;
-    return CHECK(false, "%llu us computed", (unsigned long long) (t->us - t->before_us));
-}
-
 /* Who reads nothing until the end gets every final, and the newest partials only. */
 static void test_slow_reader(void)
 {
@@ -543,7 +506,7 @@ static void test_slow_reader(void)
     f.m_case = RILL__CLIENT_FRAME__M_OPEN;
     f.open = &m;
     struct meter meter;
-    meter_start(&meter, "tones");
+    meter_start(&meter, rig.sock, "tones");
     int fd = raw_hello(rig.sock);
     raw_frame(fd, &f);
     Rill__ServerFrame *a = raw_answer(fd, 10000);
@@ -587,204 +550,6 @@ static void test_slow_reader(void)
     CHECK(partials < FRAMES / 4, "%u partials", partials);
     rill_client_free(meter.c);
     close(fd);
-}
-
-/* What a long utterance came to: a word every 160 samples. */
-struct long_text {
-    char text[262144], bare[65536];
-    uint64_t words;
-    unsigned n_finals, n_bad, n_bare;
-};
-
-struct long_case { const char *model; unsigned said; int digits; unsigned n_finals_min; };
-
-/* Words beside the text that they make, each in its place. */
-static void long_words(struct long_text *h, const struct rill_client_text *t)
-{
-    const char *at = t->text;
-    for (size_t i = 0; i < t->n_words; i++, h->words++) {
-        size_t n = strlen(t->words[i].text);
-        h->n_bad += strncmp(at, t->words[i].text, n) || (at[n] && at[n] != ' ') ||
-            t->words[i].pos != h->words * 160 || t->words[i].end_pos != h->words * 160 + 80;
-        at += n + (at[n] == ' ');
-    }
-    h->n_bad += t->n_words && (*at || t->pos != t->words[0].pos);
-}
-
-static void on_long_text(void *arg, const struct rill_client_text *t)
-{
-    struct long_text *h = arg;
-    size_t n = strlen(t->text), at = strlen(h->text);
-    h->n_bad += t->segment != 0;
-    if (t->final) {
-        h->n_finals++;
-        h->n_bad += !t->n_words;
-        long_words(h, t);
-        if (at + n + 2 < sizeof h->text)
-            snprintf(h->text + at, sizeof h->text - at, "%s%s", at ? " " : "", t->text);
-    } else if (t->n_words) {
-        h->words = 0;
-        long_words(h, t);
-        h->words = 0;
-    } else {                            /* the end of it, which changes */
-        h->n_bare++;
-        h->n_bad += n < 2 || !strcmp(h->bare, t->text);
-        snprintf(h->bare, sizeof h->bare, "%s", t->text);
-    }
-}
-
-/* Of a final nothing is left out, however long it is or however many words it has. */
-static void test_long_final(const struct long_case *k)
-{
-    static float x[3000 * TONES_HOP];
-    static char said[3001], want[262144];
-    static struct long_text h;
-    const struct rill_client_events ev = { .arg = &h, .text = on_long_text };
-    struct rill_client_open o = plain;
-    struct rill_client *c = NULL;
-    struct rill_client_finished fin;
-    size_t at = 0;
-    memset(&h, 0, sizeof h);
-    for (unsigned i = 0; i < k->said; i++) {
-        memcpy(said + 2 * i, (char[]) { (char) ('1' + i % 7), '.', 0 }, 3);
-        at += (size_t) snprintf(want + at, sizeof want - at, "%s%0*d", i ? " " : "",
-                                k->digits, i % 7 + 1);
-    }
-    size_t n = tones_audio(x, said);
-    o.model = k->model;
-    CHECK(rill_client_connect(&c, rig.sock, "test", 30000) == 0, "%s", rill_client_error(c));
-    rill_client_set_events(c, &ev);
-    CHECK(rill_client_open(c, 7, &o, NULL) == 0 &&
-              rill_client_send(c, 7, x, n * sizeof *x) == 0 && rill_client_finish(c, 7, &fin) == 0,
-          "%s", rill_client_error(c));
-    CHECK(!strcmp(h.text, want), "%s: %zu bytes of %zu", k->model, strlen(h.text), strlen(want));
-    CHECK(h.words == k->said, "%s: %llu words of %u", k->model, (unsigned long long) h.words,
-          k->said);
-    CHECK(h.n_finals >= k->n_finals_min && !h.n_bad && (!h.n_bare || k->n_finals_min > 1),
-          "%s: %u finals, %u bare partials, %u bad", k->model, h.n_finals, h.n_bare, h.n_bad);
-    rill_client_free(c);
-}
-
-static void long_models_make(const struct long_case *list, size_t n)
-{
-    static char tokens[65536];
-    char path[256];
-    for (size_t i = 0; i < n; i++) {
-        size_t at = (size_t) snprintf(tokens, sizeof tokens, "<blk> 0\n");
-        for (int k = 1; k < TONES_WIDTH; k++)
-            at += (size_t) snprintf(tokens + at, sizeof tokens - at, "%0*d %d\n",
-                                    list[i].digits, k, k);
-        snprintf(path, sizeof path, "%s/models/%s", rig.dir, list[i].model);
-        CHECK(tones_write(path,
-                          "[model]\ntask = asr\nsample_rate = 8000\n[input.pcm]\nkind = audio\n"
-                          "[output.logp]\nkind = ctc\ntokens = tokens.txt\nscores = logits\n"
-                          "units = words\nbeam = 1\nmax_tokens = 4096\nrule1_ms = 0\nrule2_ms = 0\n"
-                          "rule3_ms = 0\n",
-                          tokens),
-              "%s", path);
-    }
-}
-
-static void test_long_finals(void)
-{
-    static const struct long_case cases[] = {
-        { "short-short", 400, 1, 1 },   /* few words */
-        { "short-many", 1100, 1, 2 },   /* many words of a short text */
-        { "long-many", 1400, 60, 2 },   /* more text than goes at once */
-    };
-    long_models_make(cases, sizeof cases / sizeof *cases);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        test_long_final(&cases[i]);
-}
-
-/* Who takes small frames only gets a long text in pieces, and all of it. */
-static void test_small_frames(void)
-{
-    enum { SAID = 120, MAX_FRAME = 4096 };
-    static float x[4 * SAID * TONES_HOP];
-    static char said[4 * SAID + 1], want[SAID * 110], got[sizeof want + MAX_FRAME];
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Hello hello = RILL__HELLO__INIT;
-    Rill__OpenStream m = RILL__OPEN_STREAM__INIT;
-    Rill__Pcm in = RILL__PCM__INIT;
-    Rill__Audio audio = RILL__AUDIO__INIT;
-    Rill__Finish finish = RILL__FINISH__INIT;
-    Rill__ServerFrame *a;
-    unsigned pieces = 0, n_words = 0;
-    for (int i = 0; i < SAID; i++) {
-        memcpy(said + 2 * i, (char[]) { (char) ('1' + i % 7), '.' }, 2);
-        snprintf(want + strlen(want), sizeof want - strlen(want), "%s%0100d", i ? " " : "",
-                 i % 7 + 1);
-    }
-    size_t n = tones_audio(x, said);
-    struct meter meter;
-    meter_start(&meter, "long");
-    int fd = raw_connect(rig.sock);
-    hello.max_frame = MAX_FRAME;
-    f.m_case = RILL__CLIENT_FRAME__M_HELLO;
-    f.hello = &hello;
-    CHECK(raw_preface(fd) && raw_frame(fd, &f), "hello");
-    in.rate = 8000;
-    in.channels = 1;
-    in.enc = RILL__ENC__ENC_F32LE;
-    m.stream = audio.stream = finish.stream = 1;
-    m.model = (char *) (uintptr_t) "long";
-    m.in = &in;
-    m.pace = RILL__PACE__PACE_FILE;
-    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
-    f.open = &m;
-    raw_frame(fd, &f);
-    while ((a = raw_answer(fd, 10000)) && a->m_case != RILL__SERVER_FRAME__M_OPENED)
-        rill__server_frame__free_unpacked(a, NULL);
-    if (!CHECK(a != NULL, "opened"))
-        return;
-    rill__server_frame__free_unpacked(a, NULL);
-    for (size_t at = 0; at < n; at += 800, audio.seq++) {
-        audio.pos = at;
-        audio.pcm.data = (uint8_t *) (x + at);
-        audio.pcm.len = (n - at < 800 ? n - at : 800) * sizeof *x;
-        f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
-        f.audio = &audio;
-        if (!meter_wait(&meter, at + 800) || !raw_frame(fd, &f))
-            break;
-    }
-    f.m_case = RILL__CLIENT_FRAME__M_FINISH;
-    f.finish = &finish;
-    raw_frame(fd, &f);
-    for (bool end = false; !end && (a = raw_answer(fd, 10000));) {
-        end = a->m_case == RILL__SERVER_FRAME__M_FINISHED;
-        CHECK(a->m_case != RILL__SERVER_FRAME__M_ERROR, "%s",
-              a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "");
-        for (size_t i = 0, at = 0; a->m_case == RILL__SERVER_FRAME__M_TEXT && a->text->final &&
-             i < a->text->n_words;
-             i++, n_words++, at += 101)
-            CHECK(a->text->words[i]->pos == n_words * 160 && strlen(a->text->text) >= at + 100 &&
-                      !strncmp(a->text->text + at, a->text->words[i]->text, 101 - 1),
-                  "word %u", n_words);
-        if (a->m_case == RILL__SERVER_FRAME__M_TEXT && a->text->final)
-            snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", pieces++ ? " " : "",
-                     a->text->text);
-        rill__server_frame__free_unpacked(a, NULL);
-    }
-    CHECK(pieces >= 3 && !strcmp(got, want) && n_words == SAID,
-          "%u pieces, %zu bytes of %zu, %u words", pieces, strlen(got), strlen(want), n_words);
-    rill_client_free(meter.c);
-    close(fd);
-}
-
-/* The model of that: tokens of a hundred digits, and nothing but them. */
-static void long_model_make(const char *path)
-{
-    char tokens[2048] = "<blk> 0\n";
-    for (int i = 1; i < TONES_WIDTH; i++)
-        snprintf(tokens + strlen(tokens), sizeof tokens - strlen(tokens), "%0100d %d\n", i, i);
-    CHECK(tones_write(
-              path,
-              "[model]\ntask = asr\nsample_rate = 8000\nlicence = MIT\nsummary = "
-              "long\n[input.pcm]\nkind = audio\n"
-              "[output.logp]\nkind = ctc\ntokens = tokens.txt\nscores = logits\nunits = words\n",
-              tokens),
-          "the long model");
 }
 
 /* A model whose sink cannot be made fails when it is loaded, and says why. */
@@ -850,8 +615,6 @@ int main(void)
     CHECK(tones_write(path, NULL, NULL), "the model");
     snprintf(path, sizeof path, "%s/models/bad", rig.dir);
     CHECK(tones_write(path, NULL, "a 0\nb 1\n"), "the bad model");
-    snprintf(path, sizeof path, "%s/models/long", rig.dir);
-    long_model_make(path);
     snprintf(more, sizeof more, "[models]\nmodel_path = %s/models\n", rig.dir);
     rig_conf(&rig, more);
     char *argv[] = { getenv("RILLD"), (char *) (uintptr_t) "--config", rig.conf, NULL };
@@ -870,8 +633,6 @@ int main(void)
     test_jump();
     test_slow_reader();
     test_topic();
-    test_small_frames();
-    test_long_finals();
     test_bad_model();
     CHECK(rig_stop(&rig) == 0, "the daemon ends well");
     return check_end();
