@@ -3,6 +3,7 @@
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 static unsigned check_passed, check_failed, check_skipped;
@@ -26,6 +27,14 @@ static inline bool check(bool ok, const char *what, long n)
     if (!ok)
         printf("FAILED %s (%ld)\n", what, n);
     return ok;
+}
+
+/* 0..n-1, the same in every run. */
+static inline uint32_t check_random(uint32_t n)
+{
+    static uint32_t seed = 1;
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % n;
 }
 
 static inline int check_done(void)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Ports: their names and rates, how they lie beside the input, and that no output is written over
  * before it was pulled. */
+#include "tests/check.h"
+
 #include <rill.h>
 
 #include <stdio.h>
@@ -10,22 +12,6 @@
 
 #define PULSE 4
 #define LENGTH 64
-
-static unsigned passed, failed;
-static uint32_t seed = 1;
-
-static void check(int ok, const char *what, long n)
-{
-    ok ? passed++ : failed++;
-    if (!ok)
-        printf("FAILED %s (%ld)\n", what, n);
-}
-
-static uint32_t rnd(uint32_t n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (seed >> 8) % n;
-}
 
 /* A plan of graph g(x) -> (outputs) { x of [S]; body } */
 static rill_plan *plan_of(const char *outputs, const char *body, uint32_t pulse)
@@ -74,12 +60,12 @@ static size_t turn(rill_stream *s, const float *x, size_t left, unsigned first, 
                    struct got *got)
 {
     size_t k = 0;
-    unsigned port = first + rnd(n - first);
-    switch (rnd(3)) {
-    case 0: rill_stream_push(s, 0, x, left < 3 ? left : 1 + rnd(3), &k); return k;
+    unsigned port = first + check_random(n - first);
+    switch (check_random(3)) {
+    case 0: rill_stream_push(s, 0, x, left < 3 ? left : 1 + check_random(3), &k); return k;
     case 1: rill_stream_run(s); return 0;
     default:
-        rill_stream_pull(s, port, got[port].y + got[port].n, 1 + rnd(3), &k);
+        rill_stream_pull(s, port, got[port].y + got[port].n, 1 + check_random(3), &k);
         got[port].n += k;
         return 0;
     }
@@ -244,6 +230,5 @@ int main(void)
     test_names();
     test_rates();
     test_align();
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed > 0;
+    return check_done();
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The pulse of a plan that is asked for none: cheap by the frame, and no longer than the budget. */
+#include "tests/check.h"
+
 #include <rill.h>
 
 #include <stdio.h>
@@ -8,15 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static unsigned passed, failed;
 static char dir[] = "/tmp/rill-pulse-XXXXXX";
-
-static void check(int ok, const char *what, long n)
-{
-    ok ? passed++ : failed++;
-    if (!ok)
-        printf("FAILED %s (%ld)\n", what, n);
-}
 
 static void file_write(const char *name, const char *text)
 {
@@ -112,6 +106,5 @@ int main(void)
     snprintf(path, sizeof path, "%s/graph.nnef", dir);
     unlink(path);
     rmdir(dir);
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed > 0;
+    return check_done();
 }

@@ -2,28 +2,14 @@
 /* The law through the public header alone: however the input is cut, and for every pulse, the
  * output is the same bits; finish gives exactly the missing tail; reset and a copied block go on
  * where they should. */
+#include "tests/check.h"
+
 #include <rill.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static unsigned passed, failed;
-static uint32_t seed = 1;
-
-static void check(int ok, const char *what, long n)
-{
-    ok ? passed++ : failed++;
-    if (!ok)
-        printf("FAILED %s (%ld)\n", what, n);
-}
-
-static uint32_t rnd(uint32_t n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (seed >> 8) % n;
-}
 
 static rill_plan *plan_new(uint32_t pulse)
 {
@@ -56,7 +42,7 @@ static rill_status drain(rill_stream *s, float *y, size_t cap, size_t *n)
         if (st)
             return st;
         do {
-            rill_stream_pull(s, 1, y + *n, 1 + rnd(500), &given);
+            rill_stream_pull(s, 1, y + *n, 1 + check_random(500), &given);
             *n += given;
         } while (given && *n + 500 < cap);
     }
@@ -66,7 +52,7 @@ static size_t stream_all(rill_stream *s, const float *x, size_t n, float *y, siz
 {
     size_t got = 0;
     for (size_t at = 0, taken; at < n; at += taken) {
-        size_t want = cuts ? 1 + rnd(700) : n;
+        size_t want = cuts ? 1 + check_random(700) : n;
         rill_stream_push(s, 0, x + at, want < n - at ? want : n - at, &taken);
         drain(s, y, cap, &got);
     }
@@ -171,12 +157,11 @@ static void test_refusals(void)
 int main(void)
 {
     for (size_t i = 0; i < CAP; i++)
-        x[i] = ((float) rnd(20001) - 10000) * 2e-5f;
+        x[i] = ((float) check_random(20001) - 10000) * 2e-5f;
     rill_thread_prepare();
     test_cuts_and_pulses();
     test_snapshot();
     test_not_finite();
     test_refusals();
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_done();
 }

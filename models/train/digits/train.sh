@@ -48,4 +48,5 @@ train 16500                             # goes on: the rate rises and falls once
 mkdir -p "$folder/model"
 cp "$committed/graph.nnef" "$committed/model.conf" "$committed/tokens.txt" "$folder/model/"
 "$here/export.py" "$folder/net/net.pt" "$folder/model/digits.onnx"
-"$here/evaluate.py" "$folder/corpus.npz" "$folder/test" "$rill" "$folder/model" --beam 1
+"$here/evaluate.py" "$folder/corpus.npz" "$folder/test" "$rill" "$folder/model" \
+    --beam 1 --confidence 0
