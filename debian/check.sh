@@ -2,11 +2,29 @@
 # SPDX-License-Identifier: MIT
 # check.sh CHROOT [DEBS]: builds the packages (or takes those of the folder DEBS), installs them into a Debian of its own in the
 # folder CHROOT, which is made by debootstrap if it is not there, uses them, and removes them again. As root; fetches packages.
+# What it needs itself is named if it is not here.
 # CHROOT is left behind; /proc is mounted in it only for the processes of this script.
 cd "$(dirname "$0")/.." || exit 1
 chroot=${1:?usage: debian/check.sh CHROOT [DEBS]} debs=$2
 passed=0 failed=0 made=
 trap '[ -z "$made" ] || rm -rf "$made"' EXIT
+
+# needs WORDS COMMAND...: ends with these words where the command fails.
+needs()
+{
+    local words=$1
+    shift
+    "$@" >/dev/null 2>&1 && return
+    echo "debian/check.sh needs $words"
+    exit 1
+}
+needs "to be root" [ "$(id -u)" = 0 ]
+[ -d "$chroot/etc" ] || needs "debootstrap: apt-get install debootstrap" command -v debootstrap
+if [ -z "$debs" ]; then
+    needs "dpkg-buildpackage: apt-get install dpkg-dev" command -v dpkg-buildpackage
+    lacks=$(dpkg-checkbuilddeps 2>&1 | sed 's/.*: //')
+    needs "what the packages are built with, $lacks: apt-get build-dep ./" [ -z "$lacks" ]
+fi
 
 # good WORDS COMMAND...
 good()
