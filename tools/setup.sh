@@ -9,7 +9,7 @@ RILL_PACKAGES="
     libcmocka-dev libonnx-testdata systemd alsa-utils binutils ca-certificates scdoc"
 
 # What some tests build with or run in; they are skipped without.
-RILL_TEST_PACKAGES="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user haproxy"
+RILL_TEST_PACKAGES="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user haproxy g++ strace zsh"
 
 # Prints those of the packages given that are not installed.
 setup_missing()

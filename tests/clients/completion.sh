@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # completion.sh RILL FOLDER: what the shells offer after some words.
 . "$(dirname "$0")/../lib.sh"
+skipped=0
 rill=$(cd "$(dirname "$1")" && pwd)/$(basename "$1") made=$(cd "$2" && pwd)
 export PATH="$(dirname "$rill"):$PATH"
 cd "$(dirname "$0")" || exit 1
@@ -49,6 +50,7 @@ if command -v bash >/dev/null; then
     offers "rill denoise comp" completion.sh
 else
     echo "skipped: no bash"
+    skipped=$((skipped + 1))
 fi
 for c in $("$rill" --commands | cut -f 1); do
     for o in $("$rill" "$c" --options | cut -f 1); do
@@ -59,5 +61,6 @@ if command -v zsh >/dev/null; then
     if said=$(zsh -n "$made/_rill" 2>&1); then pass; else fail "zsh: $said"; fi
 else
     echo "skipped: no zsh"
+    skipped=$((skipped + 1))
 fi
 finish

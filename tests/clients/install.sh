@@ -6,6 +6,7 @@
 root=$1 build=$2 rilld=$3
 shift 3
 folder_make
+skipped=0
 
 good "meson install" meson install -C "$build" --no-rebuild --quiet --destdir "$dir/root"
 pc=$(find "$dir/root" -name rill-client.pc) lib=$(find "$dir/root" -name librill-client.so.0)
@@ -23,6 +24,9 @@ good "cc with pkg-config" sh -c "cc $* '$dir/client.c' \$(pkg-config --cflags --
 printf '#include <rill_client.h>\nint main() { return rill_client_free(0) != 0; }\n' >"$dir/x.cpp"
 if command -v c++ >/dev/null; then
     good "C++" sh -c "c++ $* -Wall -Wextra -Wpedantic -Werror '$dir/x.cpp' \$(pkg-config --cflags --libs rill-client) -o '$dir/x' && '$dir/x'"
+else
+    echo "skipped: no c++"
+    skipped=1
 fi
 
 printf '[daemon]\nsocket = %s\ncontrol_socket =\n' "$dir/s" >"$dir/rilld.conf"
