@@ -47,13 +47,23 @@ static void recogniser_name(FILE *to, const char *name, const struct model_conf 
         fprintf(to, "  %-19s %s\n", name, conf->info.summary);
 }
 
-/* By what model.conf says: no network is opened. */
+static bool is_builtin(const char *name)
+{
+    const char *b;
+    for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
+        if (!strcmp(b, name))
+            return true;
+    return false;
+}
+
+/* By what model.conf says: no network is opened. Names that are built in were told. */
 static bool library_name(void *arg, const char *name, const char *path)
 {
     struct arena a = { 0 };
     struct model_conf conf;
     rill_error err;
-    if (library_conf_read(&conf, &a, path, &err) == RILL_OK && library_is_whole(path, &conf))
+    if (!is_builtin(name) && library_conf_read(&conf, &a, path, &err) == RILL_OK &&
+        library_is_whole(path, &conf))
         recogniser_name(arg, name, &conf);
     arena_drop(&a);
     return true;

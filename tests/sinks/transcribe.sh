@@ -65,7 +65,8 @@ printf '[model]\ntask = asr\n[output.o]\nkind = audio\n' >"$dir/library/cleans/m
 for l in heard fetched cleans; do
     echo 'no graph' >"$dir/library/$l/graph.nnef"
 done
-is "who is at hand is not opened" "  rill-digits         Spoken English digits, written down as they are said|  heard               hears|" \
+cp -r "$digits" "$dir/library/"
+is "who is at hand is not opened, and told once" "  rill-digits         Spoken English digits, written down as they are said|  heard               hears|" \
     sh -c "RILL_MODEL_PATH='$dir/library' XDG_DATA_HOME='$dir' '$rill' transcribe '$spoken' 2>&1 >/dev/null | sed 1,2d"
 is "words alone on standard output" "three one four one five nine two six|" "$rill" transcribe "$spoken"
 good "no word of it with a model" sh -c "'$rill' transcribe -m rill-digits '$spoken' 2>&1 >/dev/null | grep . && exit 1 || exit 0"
