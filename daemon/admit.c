@@ -54,6 +54,11 @@ struct load admit_budget(const struct daemon *d)
                                (threads < d->n_processors ? threads : d->n_processors) };
 }
 
+bool admit_over(const struct daemon *d)
+{
+    return d->load.all > d->n_processors * admit_contention(d);
+}
+
 static bool takes_live(struct worker *w, uint64_t now_us)
 {
     return now_us >= atomic_load_explicit(&w->overload.refuse_until_us, memory_order_relaxed);
@@ -111,6 +116,15 @@ struct worker *admit_worker(struct daemon *d, bool live, const struct model *m)
     if (!load_fits(d->load, price, admit_budget(d)))
         return NULL;
     return least_loaded(d, 0, d->n_live, most - price.compute, true);
+}
+
+const char *admit_words(struct daemon *d)
+{
+    uint64_t now_us = lane_now_us();
+    for (unsigned i = 0; i < d->n_live; i++)
+        if (takes_live(&d->workers[i], now_us))
+            return "live streams have claimed the compute there is (rtf_budget)";
+    return "pulses of live streams came out late a moment ago (overload); try again later";
 }
 
 uint32_t admit_retry_ms(struct daemon *d)

@@ -285,9 +285,9 @@ bool stream_taken(const struct conn *c, uint32_t id);       /* by a session or a
 void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const float *x, size_t n);
 void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *event);
 void topic_pump(struct topic *t);
-/* takes NULL; subscribers still get what is kept for them */
-/* Subscribers are told that instead of Finished, once the topic has ended. */
+/* Subscribers are told that instead of Finished, once the topic has ended. Takes NULL. */
 void topic_fail(struct topic *t, Rill__Code code, const char *text);
+/* takes NULL; subscribers still get what is kept for them */
 void topic_end(struct topic *t, bool cancelled);
 void topics_sweep(struct daemon *d);                        /* what nobody needs any more */
 void subs_pump(struct conn *c);
@@ -321,6 +321,9 @@ struct worker *admit_worker(struct daemon *d, bool live, const struct model *m);
 /* Up to what live streams are let in, while as much of the machine is had as of late. */
 struct load admit_budget(const struct daemon *d);
 double admit_contention(const struct daemon *d);    /* share of the time asked for that was had */
+/* Live streams that were let in claim more than the processors have, as far as they were had of late. */
+bool admit_over(const struct daemon *d);
+const char *admit_words(struct daemon *d);          /* why admit_worker gave none for a live stream */
 uint32_t admit_retry_ms(struct daemon *d);
 const char *admit_policy_name(const struct daemon *d, const struct model *m);
 void admit_relief(const struct session *s, struct lane_opts *o);

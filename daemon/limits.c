@@ -46,7 +46,7 @@ const char *memory_words(enum memory_answer a)
 {
     return a == MEMORY_QUOTA
         ? "it would take more memory than one user may (max_bytes_per_uid)"
-        : "memory is short: others need what is free of it (memory_max); try again later";
+        : "memory is short: what is free of memory_max is needed or kept for others; try again later";
 }
 
 void memory_conf(struct daemon *d)

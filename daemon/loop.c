@@ -113,12 +113,13 @@ static void ready_check(struct daemon *d)
     notify_send("READY=1\nSTATUS=Running, %u threads", d->n_live);
 }
 
-/* What the loop did since it last had waited. Its clock counts whole milliseconds. */
+/* What the loop did since it last had waited. Its clock counts whole milliseconds. Long turns are a
+ * shortage only where live streams have claimed more than there is: others' work passes. */
 static void on_after_poll(uv_check_t *c)
 {
     struct daemon *d = c->data;
     uint64_t now_us = lane_now_us(), woke_us = (uv_now(&d->loop) + 1) * 1000;
-    if (now_us <= woke_us + LONG_TURN_US)
+    if (now_us <= woke_us + LONG_TURN_US || !admit_over(d))
         return;
     for (unsigned i = 0; i < d->n_workers; i++)
         worker_loop_turn(&d->workers[i], now_us, now_us - woke_us);

@@ -114,7 +114,7 @@ void overload_step(struct overload *o, struct lane *const *lanes, size_t n, uint
              most = get(&o->share_permille) * UINT64_C(1000);
     uint32_t level = get(&o->level);
     bool relapse = o->back_us && now_us - o->back_us < o->hold_us;
-    bool again = o->step_us > o->back_us && now_us - o->step_us < AGAIN_US;
+    bool helps = false, again = o->step_us > o->back_us && now_us - o->step_us < AGAIN_US;
     uint64_t load = load_of(lanes, n, now_us), part = load - load / (again ? AGAIN_PART : STEP_PART);
     most = most < part ? most : part;
     for (unsigned k = 0; k < STEP_LANES_MAX && (k == 0 || load > most); k++) {
@@ -123,8 +123,9 @@ void overload_step(struct overload *o, struct lane *const *lanes, size_t n, uint
             break;
         l->relief.on = true;
         load -= lane_share(l, now_us);
+        helps = true;
     }
-    put(&o->level, level + 1);
+    put(&o->level, helps || !level ? level + 1 : level);
     o->hold_us = relapse && o->hold_us * 2 <= calm_us * HOLD_MOST ? o->hold_us * 2
         : relapse                                                 ? o->hold_us
                                                                   : calm_us;

@@ -457,8 +457,7 @@ static void on_loaded(void *arg, struct model *m)
         session_fail(s, RILL__CODE__QUOTA, quota);
     } else if (!(s->worker = admit_worker(d, s->live, m))) {
         stats_refused(d, RILL__CODE__OVERLOADED);
-        session_fail(s, RILL__CODE__OVERLOADED,
-                     "live streams have claimed the compute there is (rtf_budget)");
+        session_fail(s, RILL__CODE__OVERLOADED, admit_words(d));
     } else if ((a = model_enter(s)) != MEMORY_OK || (a = lane_claim(s)) != MEMORY_OK) {
         stats_refused(d, memory_code(a));
         session_fail(s, memory_code(a), memory_words(a));

@@ -183,6 +183,16 @@ void worker_loop_turn(struct worker *w, uint64_t ended_us, uint64_t took_us)
     atomic_store_explicit(&w->loop_ended_us, ended_us, memory_order_release);
 }
 
+/* Pulses of a lane that can be relieved are shorter than that. */
+static bool makes_late(const struct worker *w, uint64_t took_us)
+{
+    for (size_t i = 0; i < w->n_lanes; i++)
+        if (w->lanes[i]->live && w->lanes[i]->opts.relief != RELIEF_NONE &&
+            w->lanes[i]->pulse_us < took_us)
+            return true;
+    return false;
+}
+
 /* A turn of the loop that is longer than a pulse makes pulses late that were in time here. What is
  * relieved leaves the loop's thread more of the processor. True if a step is due. */
 static bool loop_is_late(struct worker *w, uint64_t now_us)
@@ -191,7 +201,7 @@ static bool loop_is_late(struct worker *w, uint64_t now_us)
     if (ended_us == w->loop_seen_us)
         return false;
     w->loop_seen_us = ended_us;
-    return atomic_load_explicit(&w->loop_took_us, memory_order_relaxed) > w->shortest_pulse_us &&
+    return makes_late(w, atomic_load_explicit(&w->loop_took_us, memory_order_relaxed)) &&
         overload_miss(&w->overload, ended_us, now_us);
 }
 

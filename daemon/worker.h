@@ -56,7 +56,8 @@ int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*pr
                  void *arg);
 void worker_stop(struct worker *w); /* joins; its lanes are the caller's again */
 bool worker_add(struct worker *w, struct lane *l);      /* false if it is full */
-/* The loop was away from its sockets for so long: what came and what was ready waited meanwhile. */
+/* Live streams have claimed more than the machine has, and the loop was away from its sockets for so
+ * long: what came and what was ready waited meanwhile. */
 void worker_loop_turn(struct worker *w, uint64_t ended_us, uint64_t took_us);
 void worker_wake(struct worker *w);                     /* after anything was written to a lane */
 

@@ -95,6 +95,22 @@ static void test_contended(void)
     CHECK(n + fill(x) == 15, "%u and %u", n, x->n);
 }
 
+/* More than there is: only where too much was let in, or less is had than was. */
+static void test_over(void)
+{
+    struct desk *x = desk_make(2, 0.1, 0);
+    fill(x);
+    CHECK(!admit_over(&x->d) && strstr(admit_words(&x->d), "rtf_budget") != NULL);
+    for (unsigned i = 0; i < 2; i++)
+        x->d.workers[i].overload.refuse_until_us = UINT64_MAX;
+    CHECK(strstr(admit_words(&x->d), "overload") != NULL);
+    x = desk_make(2, 0.1, 0);
+    x->d.conf.limits_rtf_budget = 50;
+    while (x->n < 20 && open_one(x, true))
+        CHECK(!admit_over(&x->d), "%u streams of a tenth on two processors", x->n);
+    CHECK(open_one(x, true) && open_one(x, true) && admit_over(&x->d));
+}
+
 /* Files take no place of live streams, whatever they cost, and run in threads of their own. */
 static void test_files(void)
 {
@@ -114,6 +130,7 @@ int main(void)
     test_limits();
     test_used();
     test_contended();
+    test_over();
     test_files();
     return check_end();
 }

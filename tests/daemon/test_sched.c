@@ -331,7 +331,7 @@ static void test_part(struct bench *b)
 }
 
 /* A turn of the loop that is longer than a pulse counts like a late pulse, though this thread was in
- * time; once. */
+ * time; once, and for lanes that can be relieved. */
 static void test_loop(struct bench *b)
 {
     struct overload *o = &b->worker.overload;
@@ -340,15 +340,18 @@ static void test_loop(struct bench *b)
     };
     uint64_t pulse_us = lane_pulse_us(&b->brief.lane);
     overload_set(o, &conf);
-    for (unsigned k = 0; k < 3; k++) {
+    for (unsigned k = 0; k < 4; k++) {
         add(b, &b->brief, SECOND, 100);
-        b->lanes[k]->opts.relief = RELIEF_BYPASS;
-        if (k < 2)
-            worker_loop_turn(&b->worker, lane_now_us(), k ? pulse_us + 1 : pulse_us);
+        b->lanes[k]->opts.relief = k ? RELIEF_BYPASS : RELIEF_NONE;
+        if (k < 3)
+            worker_loop_turn(&b->worker, lane_now_us(), k == 1 ? pulse_us : pulse_us + 1);
         served(&b->worker, "short*1");
-        CHECK(o->level == (k > 0), "level %u after turn %u", o->level, k);
+        CHECK(o->level == (k > 1), "level %u after turn %u", o->level, k);
     }
     CHECK(relieved(b) != 0);
+    for (uint64_t t = lane_now_us(), k = 0; k < 9; k++)
+        overload_step(o, b->lanes, b->n, t + k);
+    CHECK(o->level <= 3 && o->n_relieved == 3, "nobody is left to relieve: level %u", o->level);
     lanes_end(b);
     atomic_store(&o->level, 0);
 }
