@@ -30,9 +30,7 @@ bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *re
     if (!q || !q->is || q->fill)
         return flow_of(p, src_wire, ret);
     *ret = q->inner;
-    ret->sf.at = p->sf[src_wire].at;        /* lies where what was padded was found to lie */
-    offset_cut(&ret->sf, q->before, 1);
-    ret->sf.at.after = larger(ret->sf.at.after - q->after, 0);
+    ret->sf.at = p->sf[src_wire].at;
     *ret_before = q->before;
     *ret_after = q->after;
     return true;
@@ -362,7 +360,6 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
 rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first,
                        int64_t step, int64_t after)
 {
-    offset_cut(&f->sf, first, step);
     TRY(flow_windows(p, n, f,
                      &(struct flow_window) { .before = -first, .after = after, .stride = step }));
     const int64_t list[] = { 0, INT32_MAX, f->sf.axis, step };

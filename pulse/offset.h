@@ -8,7 +8,10 @@
  * hop where it moves by more. Windows side by side stand for their first frame, however padded. A
  * transposed convolution mirrors that. Frames that are added up again where they overlap lie where
  * their own samples lie, whatever they stood for. And what is as long as the input, or as long as
- * its own rate was before, lies where that lay: cutting and padding have made it so. */
+ * its own rate was before, lies where that lay: cutting and padding have made it so.
+ *
+ * A pad that is an op lays its wire before the windows behind it are looked at, whoever takes it
+ * into them: what is merged with what says nothing about where frames lie. */
 #ifndef PULSE_OFFSET_H
 #define PULSE_OFFSET_H
 #include "engine/base/dim.h"

@@ -198,7 +198,8 @@ struct padded {
 };
 
 /* Takes the flow of a wire, that in front of a pad of zeros where there is one; ret_before and
- * ret_after: its frames. */
+ * ret_after: its frames. It lies where the padded sequence was found to lie: what was padded is
+ * windows over that, whatever is between. */
 bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *ret,
                       int64_t *ret_before, int64_t *ret_after);
 

@@ -140,7 +140,6 @@ rill_status rule_conv_transpose(struct pulser *p, const struct node *n)
     for (unsigned i = 1; i < n->n_in; i++)
         in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
     TRY(pulser_emit(p, n->op, n->name, attr, in, n->n_in, &out, 1));
-    f.sf.at = pulser_stream(p, n->in[0])->at;
     flow_scale(&f.sf, 1, z.stride);
     offset_transposed(&f.sf, cut.before, cut.after, (z.kernel - 1) * z.dilation + 1, z.stride);
     f.sf.pulse = pulse;

@@ -162,6 +162,7 @@ static rill_status gather_frames(struct pulser *p, const struct node *n, struct 
     if (pulser_fact(p, n->in[1])->rank > 1)
         return gather_windows(p, n, f, &e, time);
     TRY(frames_inside(p, n, f, e.start, e.step[0]));
+    offset_cut(&f->sf, e.start, e.step[0]);
     TRY(flow_every(p, n, f, e.start, e.step[0], 0));
     return pulser_bind(p, n, 0, f->wire, &f->sf);
 }

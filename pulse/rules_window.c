@@ -111,7 +111,6 @@ static rill_status windowed_emit(struct pulser *p, const struct node *n, const s
     if (!in)
         return pulser_no_memory(p);
     TRY(attrs_without_pads(p, n, s, f->sf.axis - 2, &attr));
-    offset_windows(&f->sf, w->before, w->after, w->span + 1, w->stride);
     TRY(flow_windows(p, n, f, w));
     in[0] = f->wire;
     for (unsigned i = 1; i < n->n_in; i++) {
@@ -134,6 +133,7 @@ rill_status rule_conv(struct pulser *p, const struct node *n)
         return pulser_off_axis(p, n);
     spatial_read(p, n, pulser_fact(p, n->in[1]), &s);
     TRY(time_window(p, n, &s, f.sf.axis - 2, &w));
+    offset_windows(&f.sf, w.before, w.after, w.span + 1, w.stride);
     w.before += before;
     w.after += after;
     return windowed_emit(p, n, &s, &f, &w);
@@ -162,6 +162,7 @@ static rill_status pool_read(struct pulser *p, const struct node *n, struct pool
     spatial_read(p, n, NULL, &q->s);
     TRY(time_window(p, n, &q->s, q->f.sf.axis - 2, &q->w));
     q->w.after += attr_get_int(n, "ceil_mode") ? q->w.stride - 1 : 0;
+    offset_windows(&q->f.sf, q->w.before, q->w.after, q->w.span + 1, q->w.stride);
     return RILL_OK;
 }
 
@@ -217,7 +218,6 @@ static rill_status average_counted(struct pulser *p, const struct node *n, struc
     TRY(attrs_without_pads(p, n, &q->s, q->f.sf.axis - 2, &attr));
     const struct node plain = { .name = n->name, .op = n->op, .attr = attr };
     TRY(pulser_attr_copy(p, &plain, list, 2, &attr));
-    offset_windows(&q->f.sf, q->w.before, q->w.after, q->w.span + 1, q->w.stride);
     TRY(flow_windows(p, n, &q->f, &q->w));
     in[0] = q->f.wire;
     TRY(counted_emit(p, n, q, &before, &in[1]));
@@ -286,12 +286,14 @@ static rill_status slice_frames(struct pulser *p, const struct node *n, struct f
     struct flow inner;
     int64_t before, after;
     flow_of_windowed(p, n->in[0], &inner, &before, &after);
+    offset_cut(&f->sf, first, step);
     if (inner.sf.delay - before >= f->sf.delay || inner.sf.delay >= before || first == 0)
         return flow_every(p, n, f, first, step, 0);
     const struct dim *end =
         dim_add_int(ds, dim_mul_int(ds, pulser_fact(p, n->out[0])->shape[f->sf.axis], step),
                     first - before);
     const struct dim *past = dim_sub(ds, end, inner.sf.length);
+    inner.sf.at = f->sf.at;
     *f = inner;
     return flow_every(p, n, f, first - before, step,
                       dim_is_const(past) && dim_value(past) < step ? 0 : after);

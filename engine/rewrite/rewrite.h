@@ -53,7 +53,7 @@ rill_status graph_with_twins_joined(struct graph *ret, const struct graph *g, ri
 rill_status graph_with_dfts_recognised(struct graph *ret, const struct graph *g,
                                        rill_error *reterr);
 
-/* Zeros that a Pad puts around a convolution's input are the convolution's own padding. May change
- * the sign of a zero. */
+/* Zeros that a Pad puts around a convolution's input are the convolution's own padding, on axes of
+ * known size. May change the sign of a zero. */
 rill_status graph_with_pads_absorbed(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif

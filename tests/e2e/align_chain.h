@@ -55,7 +55,9 @@ uint32_t chain_random(uint32_t n);      /* 0..n-1 */
 /* other_rate: it ends in frames that are faster or slower than the input. */
 void chain_make(struct chain *ch, bool other_rate);
 void chain_print(const struct chain *ch, FILE *f);      /* a line for people */
-void chain_text(const struct chain *ch, FILE *f);       /* graph.nnef */
+
+/* graph.nnef. apart: an op between any two elements, so that none is taken into another. */
+void chain_text(const struct chain *ch, bool apart, FILE *f);
 
 struct wave chain_run(const struct chain *ch, const float *x, int64_t n);
 void wave_free(struct wave *w);

@@ -72,6 +72,18 @@ static void make_pad_slice(struct chain *ch)
     add(ch, (struct element) { ELEMENT_SLICE, .before = n });
 }
 
+/* Cut off at one end and made up for with zeros at the other, which what reads it may take for its
+ * own: the zeros make it as long as it was. */
+static void make_moved(struct chain *ch)
+{
+    if (!ch->level)
+        return;
+    int n = upto(1, 9);
+    bool ahead = chain_random(2);
+    add(ch, (struct element) { ELEMENT_SLICE, .before = ahead ? n : 0, .after = ahead ? 0 : n });
+    add(ch, (struct element) { ELEMENT_PAD, .before = ahead ? 0 : n, .after = ahead ? n : 0 });
+}
+
 /* Held back; where no length tells so, what stands in front would count as a pad. */
 static void make_delay(struct chain *ch)
 {
@@ -124,6 +136,7 @@ static void make_any(struct chain *ch, int channels)
 {
     static void (*const makes[])(struct chain *) = {
         make_same, make_padded, make_valid, make_slice, make_pad_slice, make_delay, make_chomp,
+        make_moved,
     };
     const uint32_t n = sizeof makes / sizeof *makes;
     uint32_t k = chain_random(n + 2);
@@ -238,15 +251,15 @@ static void element_print(const struct element *e, int channels, FILE *f)
 }
 
 /* v is the wire before in element_print; each has a name of its own here. */
-void chain_text(const struct chain *ch, FILE *f)
+void chain_text(const struct chain *ch, bool apart, FILE *f)
 {
     int channels = 1;
     fprintf(f, "version 1.0;\n\n");
     for (int i = 0; i < ch->n; i++) {
         const struct element *e = &ch->element[i];
-        fprintf(f, "fragment e%d(v: tensor<scalar>) -> (w: tensor<scalar>)\n{\n    w = ", i);
+        fprintf(f, "fragment e%d(v: tensor<scalar>) -> (w: tensor<scalar>)\n{\n    u = ", i);
         element_print(e, channels, f);
-        fprintf(f, ";\n}\n\n");
+        fprintf(f, ";\n    w = %s;\n}\n\n", apart ? "max(u, -1000000.0)" : "copy(u)");
         channels = e->kind == ELEMENT_DOWN ? channels * e->size
             : e->kind == ELEMENT_UP        ? channels / e->size
                                            : channels;

@@ -17,7 +17,7 @@
 static struct chain chain;
 static long number;             /* of the chain */
 
-static rill_model *model_of(const struct chain *ch)
+static rill_model *model_of(const struct chain *ch, bool apart)
 {
     static const char *const set[] = { "S=4*N", NULL };
     const rill_model_opts opts = { .set = ch->of_symbol ? set : NULL,
@@ -29,7 +29,7 @@ static rill_model *model_of(const struct chain *ch)
     rill_error err = { 0 };
     if (!f)
         return NULL;
-    chain_text(ch, f);
+    chain_text(ch, apart, f);
     fclose(f);
     if (rill_model_open_with(&m, path, &opts, &err) != RILL_OK)
         printf("%s\n", err.text);
@@ -205,12 +205,35 @@ static void test_plan(const rill_model *m, const float *x, int64_t n, int64_t ti
     rill_plan_unref(p);
 }
 
+/* Where frames lie does not hang on what is taken into what. */
+static void test_apart(const rill_model *m)
+{
+    rill_model *apart = model_of(&chain, true);
+    rill_plan *p[2] = { NULL };
+    rill_port ports[2][2];
+    rill_error err = { 0 };
+    bool ok = apart && rill_plan_new(&p[0], m, NULL, &err) == RILL_OK &&
+        rill_plan_new(&p[1], apart, NULL, &err) == RILL_OK;
+    for (int i = 0; ok && i < 2; i++)
+        rill_plan_ports(p[i], ports[i], 2);
+    if (!check(ok, err.text, number) ||
+        !check(ports[0][1].offset_num == ports[1][1].offset_num &&
+                   ports[0][1].offset_den == ports[1][1].offset_den,
+               "it lies elsewhere with an op between", ports[1][1].offset_num)) {
+        printf("chain %ld, offset %d: ", number, ok ? ports[0][1].offset_num : 0);
+        chain_print(&chain, stdout);
+    }
+    rill_plan_unref(p[0]);
+    rill_plan_unref(p[1]);
+    rill_model_free(apart);
+}
+
 static void test_chain(void)
 {
     static float x[SAMPLES_MAX];
-    rill_model *m = model_of(&chain);
+    rill_model *m = model_of(&chain, false);
     if (!check(m != NULL, "chain opens", number)) {
-        chain_text(&chain, stdout);
+        chain_text(&chain, false, stdout);
         return;
     }
     for (int64_t i = 0; i < SAMPLES_MAX; i++)
@@ -222,6 +245,7 @@ static void test_chain(void)
         if (n <= SAMPLES_MAX)
             test_plan(m, x, n, times[k]);
     }
+    test_apart(m);
     rill_model_free(m);
 }
 
@@ -238,7 +262,7 @@ int main(int argc, char **argv)
         chain_seed((uint32_t) (seed * 1000003 + number));
         chain_make(&chain, number % 4 == 3);
         if (only == number)
-            chain_text(&chain, stdout);
+            chain_text(&chain, false, stdout);
         if (only < 0 || only == number)
             test_chain();
     }

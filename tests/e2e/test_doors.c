@@ -96,7 +96,7 @@ static void model_write(const char *folder)
     FILE *f = fopen(path, "w");
     if (!f)
         give_up("%s could not be written", path);
-    chain_text(&chain, f);
+    chain_text(&chain, false, f);
     fclose(f);
 }
 

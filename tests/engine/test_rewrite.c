@@ -497,6 +497,34 @@ static void test_folded(bool transposed, int64_t groups)
     build_drop(&b);
 }
 
+/* Zeros along an axis of open size stay where they are, those beside them are the convolution's. */
+static void test_open_pads(bool beside)
+{
+    struct build b;
+    struct graph made;
+    build_init(&b);
+    const struct dim *t = dim_symbol(b.dims, "T");
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = 4,
+                      .shape = { dim_int(b.dims, 1), dim_int(b.dims, 2), t, dim_int(b.dims, 20) } };
+    int64_t pads[] = { 0, 0, 2, beside, 0, 0, 1, 2 * beside }, w[] = { 3, 2, 2, 3 };
+    uint32_t pad[] = { graph_add_input(&b.g, "x", &f), ints(&b, 8, pads) };
+    uint32_t conv[] = { build_node(&b, "Pad", NULL, 0, pad, 2), floats(&b, 4, w) };
+    graph_add_output(&b.g, build_node(&b, "Conv", NULL, 0, conv, 2));
+    check(graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    check(made.n_nodes == 2, "the pad along T stays", made.n_nodes);
+    const struct node *first = &made.nodes[0], *last = &made.nodes[made.n_nodes - 1];
+    const struct fact *between = &made.wires[last->in[0]].fact;
+    struct attr_ints own = attr_get_ints(last, "pads");
+    check(dim_is(between->shape[3], 20) && between->shape[2] == dim_add_int(b.dims, t, 3),
+          "the padded wire is as long as it was, and no wider", beside);
+    check(beside ? own.n == 4 && own.v[0] == 0 && own.v[1] == 1 && own.v[2] == 0 && own.v[3] == 2
+                 : own.n == 0 || own.v[1] == 0, "pads of the convolution", own.n);
+    const int64_t *left = made.wires[first->in[1]].fact.value->data;
+    check(left[2] == 2 && left[6] == 1 && left[3] == 0 && left[7] == 0, "pads that stay", beside);
+    build_drop(&b);
+}
+
 /* Reversal in place would read what it wrote. */
 static void test_hazard(void)
 {
@@ -580,6 +608,8 @@ int main(void)
         test_folded(false, groups);
         test_folded(true, groups);
     }
+    test_open_pads(false);
+    test_open_pads(true);
     test_random(count ? (uint32_t) strtoul(count, NULL, 10) : 600);
     return check_done();
 }
