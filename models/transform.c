@@ -179,17 +179,6 @@ static rill_status settings_check(const struct run *r)
     return RILL_OK;
 }
 
-/* Symbols of one side of a comparison: text up to n bytes. */
-static unsigned side_symbols(struct run *r, const char *text, size_t n, const struct dim **list,
-                             unsigned n_list)
-{
-    const struct dim *d;
-    const char *side = arena_printf(&r->m->arena, "%.*s", (int) n, text);
-    if (!side || dim_parse(r->m->dims, side, &d, NULL) != RILL_OK)
-        return n_list;
-    return dim_symbols(d, list, n_list, SYMBOLS_MAX);
-}
-
 /* An assertion about a symbol that the file, the graph made of it and the settings lack is
  * mistyped. */
 static rill_status asserts_check(struct run *r, const rill_model_opts *o)
@@ -202,9 +191,7 @@ static rill_status asserts_check(struct run *r, const rill_model_opts *o)
                         SYMBOLS_MAX);
     for (unsigned i = 0; o->asserts && o->asserts[i] && n < SYMBOLS_MAX; i++) {
         const char *text = o->asserts[i];
-        size_t left = strcspn(text, "<>="), right = left + strspn(text + left, "<>=");
-        unsigned n_list = side_symbols(r, text, left, list, 0);
-        n_list = side_symbols(r, text + right, strlen(text + right), list, n_list);
+        unsigned n_list = dims_relation_symbols(r->m->dims, text, list, 0, SYMBOLS_MAX);
         for (unsigned k = 0; k < n_list; k++)
             if (dim_symbols(list[k], known, n, SYMBOLS_MAX) != n)
                 return err_set(r->err, RILL_INVALID,

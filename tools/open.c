@@ -109,6 +109,11 @@ rill_status open_uncompiled(rill_model **ret, const char *name, const struct ope
 
 rill_status open_rate_check(const rill_port *in, const char *name, rill_error *reterr)
 {
+    if (!in->hop_num)
+        return err_set(reterr, RILL_INVALID,
+                       "input '%.80s' of model '%s' does not stream: no symbol of its size counts "
+                       "time; leave the symbol open (--set gives it a value), or name it (--stream)",
+                       in->name, name);
     if (in->rate_den && in->rate_num / in->rate_den)
         return RILL_OK;
     return err_set(reterr, RILL_INVALID,

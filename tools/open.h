@@ -57,7 +57,7 @@ rill_status open_bare_tell(rill_status refusal, rill_error *err, const char *nam
 rill_status open_uncompiled(rill_model **ret, const char *name, const struct open_opts *o,
                             rill_error *reterr);
 
-/* Refuses an input whose rate nobody states. */
+/* Refuses an input that does not run along time, or whose rate nobody states. */
 rill_status open_rate_check(const rill_port *in, const char *name, rill_error *reterr);
 
 /* Refuses audio that comes out at another rate than it goes in, as the daemon does: sample n of what

@@ -87,6 +87,9 @@ rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr);
 
 /* The same of what somebody says whom sizes may prove wrong: it is kept as text too. */
 rill_status dims_claim(struct dims *ds, const char *text, rill_error *reterr);
+/* Adds the symbols of both sides of such a text to list[n..cap); none where it is no comparison. */
+unsigned dims_relation_symbols(struct dims *ds, const char *text, const struct dim **list,
+                               unsigned n, unsigned cap);
 /* Claim number i, which holds where *ret_ge0 >= 0; an equation is two. NULL: there are not so many.
  */
 const char *dims_claim_at(const struct dims *ds, unsigned i, const struct dim **ret_ge0);

@@ -6,6 +6,7 @@
  * Calls are min, max, broadcast, ge and eq. */
 #include "engine/base/dim_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ struct parser {
     struct dims *ds;
     const char *text, *at;
     unsigned depth;
+    bool is_claim;              /* of somebody, who is told so in his own words */
     rill_status status;
     rill_error *err;
 };
@@ -280,9 +282,20 @@ rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret,
 #define ASSUME_BUDGET 16 /* cases looked at before a fact is kept beside those that may imply it   \
                           */
 
-static rill_status assert_refuse(struct parser *p)
+/* claimed: what somebody said that nothing can hold of beside it; NULL: nobody did. */
+static rill_status assert_refuse(struct parser *p, const char *claimed)
 {
-    return err_set(p->err, RILL_INVALID, "'%.120s' contradicts what is known", p->text);
+    if (!claimed)
+        return err_set(p->err, RILL_INVALID, "'%.120s' contradicts what is known", p->text);
+    return err_set(p->err, RILL_INVALID, "'%.120s' contradicts what is known: %.120s",
+                   p->is_claim ? p->text : claimed, p->is_claim ? claimed : p->text);
+}
+
+/* With symbol bound to v. What is being claimed has no say about itself. */
+static const char *claim_against(const struct parser *p, const struct dim *symbol, int64_t v)
+{
+    const char *other = dims_claim_broken(p->ds, symbol, v);
+    return other && strcmp(other, p->text) != 0 ? other : NULL;
 }
 
 /* k*symbol + c >= 0 narrows the symbol's bounds. */
@@ -294,7 +307,8 @@ static rill_status assert_bound(struct parser *p, const struct lin *l)
         b->lo = -q;
     if (k < 0 && k != INT64_MIN && floor_div_checked(l->c, -k, &q) && q < b->hi)
         b->hi = q;
-    return b->lo > b->hi ? assert_refuse(p) : RILL_OK;
+    return b->lo > b->hi ? assert_refuse(p, claim_against(p, l->t[0], k > 0 ? b->lo : b->hi))
+                         : RILL_OK;
 }
 
 /* l >= 0 from now on. */
@@ -304,7 +318,7 @@ static rill_status assert_ge0(struct parser *p, struct lin *l)
     if (l->bad)
         return err_set(p->err, RILL_LIMIT, "'%.120s': numbers over 2^63", p->text);
     if (l->n == 0)
-        return l->c >= 0 ? RILL_OK : assert_refuse(p);
+        return l->c >= 0 ? RILL_OK : assert_refuse(p, NULL);
     if (l->n == 1 && l->t[0]->kind == DIM_SYM)
         return assert_bound(p, l);
     const struct dim *d = dim_from_lin(ds, l);
@@ -340,29 +354,39 @@ static rill_status claim_keep(struct parser *p, const struct lin *l)
     return dims_status(ds, p->err);
 }
 
+struct comparison { const struct dim *left, *right; size_t relation; };
+
+static rill_status parse_comparison(struct parser *p, struct comparison *ret)
+{
+    size_t i = 0;
+    ret->left = parse_sum(p);
+    while (p->status == RILL_OK && i < sizeof relations / sizeof *relations &&
+           !accept(p, relations[i].sign))
+        i++;
+    if (p->status == RILL_OK && i == sizeof relations / sizeof *relations)
+        parse_fail(p, RILL_INVALID, "expected a comparison: >= <= == > <");
+    if (p->status != RILL_OK)
+        return p->status;
+    ret->relation = i;
+    ret->right = parse_sum(p);
+    TRY(parse_end(p, ret->right));
+    return dim_is_bad(ret->left) ? dims_status(p->ds, p->err) : RILL_OK;
+}
+
 static rill_status relation_assert(struct dims *ds, const char *text, bool is_claim,
                                    rill_error *reterr)
 {
-    struct parser p = { .ds = ds, .text = text, .at = text, .err = reterr };
-    const struct dim *a = parse_sum(&p), *b;
-    size_t i = 0;
-    while (p.status == RILL_OK && i < sizeof relations / sizeof *relations &&
-           !accept(&p, relations[i].sign))
-        i++;
-    if (p.status == RILL_OK && i == sizeof relations / sizeof *relations)
-        parse_fail(&p, RILL_INVALID, "expected a comparison: >= <= == > <");
-    if (p.status != RILL_OK)
-        return p.status;
-    b = parse_sum(&p);
-    TRY(parse_end(&p, b));
-    if (dim_is_bad(a))
-        return dims_status(ds, reterr);
-    for (int64_t sign = 1; sign >= (relations[i].both ? -1 : 1); sign -= 2) {
+    struct parser p = {
+        .ds = ds, .text = text, .at = text, .is_claim = is_claim, .err = reterr
+    };
+    struct comparison c;
+    TRY(parse_comparison(&p, &c));
+    for (int64_t sign = 1; sign >= (relations[c.relation].both ? -1 : 1); sign -= 2) {
         struct lin l;
-        lin_init(&l, a);
-        lin_add(&l, -1, b);
-        lin_scale(&l, sign * relations[i].k);
-        l.bad |= __builtin_add_overflow(l.c, relations[i].c, &l.c);
+        lin_init(&l, c.left);
+        lin_add(&l, -1, c.right);
+        lin_scale(&l, sign * relations[c.relation].k);
+        l.bad |= __builtin_add_overflow(l.c, relations[c.relation].c, &l.c);
         if (is_claim && !l.bad)
             TRY(claim_keep(&p, &l));
         TRY(assert_ge0(&p, &l));
@@ -378,6 +402,16 @@ rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr)
 rill_status dims_claim(struct dims *ds, const char *text, rill_error *reterr)
 {
     return relation_assert(ds, text, true, reterr);
+}
+
+unsigned dims_relation_symbols(struct dims *ds, const char *text, const struct dim **list,
+                               unsigned n, unsigned cap)
+{
+    struct parser p = { .ds = ds, .text = text, .at = text };
+    struct comparison c;
+    if (parse_comparison(&p, &c) != RILL_OK)
+        return n;
+    return dim_symbols(c.right, list, dim_symbols(c.left, list, n, cap), cap);
 }
 
 const char *dims_claim_at(const struct dims *ds, unsigned i, const struct dim **ret_ge0)
@@ -407,7 +441,9 @@ rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr
         return dims_status(ds, reterr);
     if (dim_proves_ge(ds, d, dim_int(ds, 0), ASSUME_BUDGET))
         return RILL_OK;
-    dim_print(d, text, sizeof text);
+    int n = dim_print(d, text, sizeof text);
+    if (n < (int) sizeof text)
+        snprintf(text + n, sizeof text - (size_t) n, " >= 0");
     lin_init(&l, d);
     return assert_ge0(&p, &l);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "engine/transform.h"
 #include "models/nnef/build.h"
 
 #include <string.h>
@@ -50,6 +51,31 @@ const char *registry_of(const struct builder *b, const char *operator_name)
     return NULL;
 }
 
+static bool is_assertion(const struct nnef_extension *x)
+{
+    return !strcmp(x->name, "rill_assert") || !strcmp(x->name, "tract_assert");
+}
+
+/* About a symbol that no extension declares and no size of the graph mentions. */
+static rill_status assertions_check(struct builder *b, const struct scope *s)
+{
+    enum { SYMBOLS_MAX = 64 };
+    const struct dim *known[SYMBOLS_MAX], *list[SYMBOLS_MAX];
+    unsigned n = graph_symbols(s->g, known, 0, SYMBOLS_MAX);
+    for (uint32_t i = 0; i < b->n_symbols; i++)
+        n = dim_symbols(b->symbols[i].v.dim, known, n, SYMBOLS_MAX);
+    for (const struct nnef_extension *x = b->doc->extensions; x && n < SYMBOLS_MAX; x = x->next) {
+        unsigned m = is_assertion(x)
+            ? dims_relation_symbols(b->dims, x->text, list, 0, SYMBOLS_MAX) : 0;
+        for (unsigned k = 0; k < m; k++)
+            if (dim_symbols(list[k], known, n, SYMBOLS_MAX) != n)
+                return nnef_fail(b, s, x->pos, RILL_INVALID,
+                                 "assertion '%.100s': nothing has a symbol '%.80s'", x->text,
+                                 dim_name(list[k]));
+    }
+    return RILL_OK;
+}
+
 static rill_status extension_read(struct builder *b, const struct scope *s,
                                   const struct nnef_extension *x)
 {
@@ -57,7 +83,7 @@ static rill_status extension_read(struct builder *b, const struct scope *s,
                                            "KHR_enable_operator_expressions", NULL };
     if (!strcmp(x->name, "rill_symbol") || !strcmp(x->name, "tract_symbol"))
         return extension_symbol(b, s, x);
-    if (!strcmp(x->name, "rill_assert") || !strcmp(x->name, "tract_assert")) {
+    if (is_assertion(x)) {
         rill_status status = dims_claim(b->dims, x->text, b->err);
         return status == RILL_OK
             ? status
@@ -145,6 +171,7 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
     s.target = NULL;
     TRY(outputs_add(&b, &s, results));
     TRY(inputs_sort(&b, &s));
+    TRY(assertions_check(&b, &s));
     TRY(graph_check(&m.g, reterr));
     *ret = m;
     return RILL_OK;

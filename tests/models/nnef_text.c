@@ -285,6 +285,15 @@ static const struct { const char *text; rill_status status; const char *place, *
       "graph g(x) -> (y) { " IN_X
       "y = rill_scan(x, body = f, state = [(s, t, rill_fill([], 0.0))]); }",
       RILL_MALFORMED, "t.nnef:3:60", "'s' starts as f32[] but 't' is f32[2]" },
+    { "extension rill_assert S>0;\nextension rill_assert S + FOO>1;\ngraph g(x) -> (y) { "
+      "x = external<scalar>(shape = [S]); y = x; }",
+      RILL_INVALID, "t.nnef:2:11", "assertion 'S + FOO>1': nothing has a symbol 'FOO'" },
+    { "extension rill_symbol S;\nextension rill_assert 2*S < -3;\ngraph g(x) -> (y) { " IN_X
+      "y = x; }",
+      RILL_INVALID, "t.nnef:2:11", "'2*S < -3' contradicts what is known" },
+    { "extension rill_assert S<0;\ngraph g(x) -> (y) { x = external<scalar>(shape = [S]); "
+      "y = x; }",
+      RILL_INVALID, "", "'S<0' contradicts what is known: S >= 0" },
     { "extension rill_frobnicate S;\ngraph g(x) -> (y) { " IN_X "y = x; }", RILL_UNSUPPORTED,
       "t.nnef:1:11", "extension 'rill_frobnicate'" },
     { "extension tract_registry tract_core;\ngraph g(x) -> (y) { " IN_X

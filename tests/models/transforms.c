@@ -252,7 +252,10 @@ static const struct row {
     /* refused */
     { "plain.nnef", .asserts = { "S >= 3" }, .set = { "S=2" }, .want = "!set 'S=2'|contradicts" },
     { "plain.nnef", .asserts = { "S => 3" }, .want = "!assertion|expected a comparison" },
-    { "plain.nnef", .asserts = { "S >= 3", "S < 2" }, .want = "!'S < 2' contradicts" },
+    { "plain.nnef", .asserts = { "3*S < -2" },
+      .want = "!'3*S < -2' contradicts what is known: S >= 0" },
+    { "plain.nnef", .asserts = { "S >= 3", "S < 2" },
+      .want = "!'S < 2' contradicts what is known: S >= 3" },
     { "plain.nnef", .asserts = { "S >= 1", "Q >= 3" },
       .want = "!assertion 'Q >= 3': nothing has a symbol 'Q'" },
     { "plain.nnef", .asserts = { "S < \"no such\"" }, .want = "!nothing has a symbol 'no such'" },

@@ -357,6 +357,12 @@ expect 3 "comes out at another rate" "$rill" transcribe --audio "$dir/x.wav" -m 
 for c in "denoise" "live --seconds 1"; do
     expect 3 "model '.*rateless' states no sample rate" "$rill" $c -m "$dir/doors/rateless" $([ "$c" = denoise ] && echo "$audio/noisy.wav" "$dir/x.wav")
 done
+mkdir -p "$dir/doors/fixed"
+printf 'version 1.0;\ngraph g(pcm) -> (out)\n{\n    pcm = external<scalar>(shape = [S]);\n    out = pcm * 0.5;\n}\n' >"$dir/doors/fixed/graph.nnef"
+sed '/logp/,$d' "$dir/doors/faster/model.conf" >"$dir/doors/fixed/model.conf"
+expect 3 "input 'pcm' of model '.*fixed' does not stream: no symbol of its size counts time" \
+    "$rill" denoise --set S=16000 -m "$dir/doors/fixed" "$audio/noisy.wav" "$dir/x.wav"
+rm -r "$dir/doors/fixed"
 
 # ---- the daemon
 printf '[daemon]\nsocket = %s\ncontrol_socket = %s\n[models]\nmodel_path = %s\n' "$dir/s" "$dir/c" "$dir/doors" >"$dir/conf"
