@@ -677,12 +677,27 @@ static bool output_is_full(const struct session *s)
     return conn_queue_bytes(s->conn) > (bytes > floor ? bytes : floor) || !conn_has_room(s->conn);
 }
 
+/* A file is a whole sequence, and may be none of those that the model takes; a live stream ends
+ * where it ends. */
+static bool length_fits(const struct session *s, rill_error *reterr)
+{
+    const struct lane *l = s->lane;
+    return s->live || !l->seg_fed ||
+        rill_plan_check_length(l->model->plan, (unsigned) l->model->audio_in, l->seg_fed, reterr) ==
+            RILL_OK;
+}
+
 static void done_take(struct session *s)
 {
+    rill_error err;
     events_flush(s, true);
     if (s->topic)
         topic_pump(
             s->topic); /* what it gave comes before its end, also where one connection gets both */
+    if (!length_fits(s, &err)) {
+        session_fail(s, RILL__CODE__BAD_ARG, err.text);
+        return;
+    }
     s->complete = true;
     finished_send(s, false);
     stats_finished_log(s, false);

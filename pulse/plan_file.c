@@ -41,6 +41,25 @@ static rill_status facts_write(struct record *to, const struct stream_fact *list
     return RILL_OK;
 }
 
+/* What is asserted of the stream symbol alone, the oldest first, each behind a 1; then a 0. */
+static rill_status claims_write(struct record *to, const rill_plan *p, rill_error *err)
+{
+    const struct dim *ge0, *found[2];
+    unsigned n = 0;
+    while (dims_claim_at(p->model->dims, n, &ge0))
+        n++;
+    while (n--) {
+        const char *text = dims_claim_at(p->model->dims, n, &ge0);
+        if (dim_symbols(ge0, found, 0, 2) != 1 || found[0] != p->symbol)
+            continue;
+        record_u32(to, 1);
+        record_text(to, text);
+        TRY(dim_write(to, ge0, err));
+    }
+    record_u32(to, 0);
+    return RILL_OK;
+}
+
 static rill_status stream_write(struct record *to, const rill_plan *p, rill_error *err)
 {
     const struct pgraph *g = &p->pgraph;
@@ -52,7 +71,8 @@ static rill_status stream_write(struct record *to, const rill_plan *p, rill_erro
     for (uint32_t i = 0; i < g->n_lengths; i++)
         TRY(dim_write(to, g->lengths[i], err));
     TRY(facts_write(to, g->inputs, g->input_names, g->g.n_inputs - g->has_clock, err));
-    return facts_write(to, g->outputs, g->output_names, g->g.n_outputs, err);
+    TRY(facts_write(to, g->outputs, g->output_names, g->g.n_outputs, err));
+    return claims_write(to, p, err);
 }
 
 rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *reterr)
@@ -86,18 +106,23 @@ struct stream_reader {
     rill_error *err;
 };
 
+static bool is_of_symbol(const struct stream_reader *d, const struct dim *e)
+{
+    const struct dim *found[2];
+    unsigned n = dim_symbols(e, found, 0, 2);
+    return n == 0 || (n == 1 && found[0] == d->symbol);
+}
+
 /* A number of frames that grows with the stream symbol and with nothing else. */
 static rill_status dim_read(struct stream_reader *d, const struct dim **ret)
 {
     const char *text = record_take_text(&d->r);
-    const struct dim *found[2];
     int64_t v;
     *ret = NULL;
     if (!*text || d->r.wrong)
         return RILL_OK;
     TRY(dim_parse(d->dims, text, ret, d->err));
-    unsigned n = dim_symbols(*ret, found, 0, 2);
-    bool fine = n == 0 || (n == 1 && found[0] == d->symbol);
+    bool fine = is_of_symbol(d, *ret);
     for (int shift = -1; fine && d->symbol && shift < 40; shift += 20)
         fine = dim_eval(*ret, d->symbol, shift < 0 ? 0 : (int64_t) 1 << shift, &v) &&
             v > -(INT64_MAX >> 2) && v < INT64_MAX >> 2;
@@ -154,6 +179,21 @@ static rill_status facts_read(struct stream_reader *d, const struct graph *g, co
     return RILL_OK;
 }
 
+static rill_status claims_read(struct stream_reader *d)
+{
+    while (record_take_u32(&d->r)) {
+        const char *text = record_take_text(&d->r), *holds = record_take_text(&d->r);
+        const struct dim *ge0;
+        if (d->r.wrong)
+            return RILL_OK;
+        TRY(dim_parse(d->dims, holds, &ge0, d->err));
+        if (!is_of_symbol(d, ge0))
+            return err_set(d->err, RILL_MALFORMED, "'%.100s' is asserted of no stream", text);
+        TRY(dims_claim_keep(d->dims, text, ge0, d->err));
+    }
+    return RILL_OK;
+}
+
 /* Where the length that a clock op reads lies is checked by the op; here that the clock is one. */
 static bool clock_is_sound(const struct pgraph *g)
 {
@@ -181,7 +221,8 @@ static rill_status stream_read(struct stream_reader *d, struct pgraph *g)
         return RILL_OK;
     TRY(facts_read(d, &g->g, g->g.inputs, g->g.n_inputs - g->has_clock, &g->inputs,
                    &g->input_names));
-    return facts_read(d, &g->g, g->g.outputs, g->g.n_outputs, &g->outputs, &g->output_names);
+    TRY(facts_read(d, &g->g, g->g.outputs, g->g.n_outputs, &g->outputs, &g->output_names));
+    return d->r.wrong ? RILL_OK : claims_read(d);
 }
 
 static const struct op *any_op(const char *name)

@@ -87,6 +87,9 @@ rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr);
 
 /* The same of what somebody says whom sizes may prove wrong: it is kept as text too. */
 rill_status dims_claim(struct dims *ds, const char *text, rill_error *reterr);
+/* Keeps what was claimed of other expressions alike: nothing is assumed. Kept once. */
+rill_status dims_claim_keep(struct dims *ds, const char *text, const struct dim *ge0,
+                            rill_error *reterr);
 /* Adds the symbols of both sides of such a text to list[n..cap); none where it is no comparison. */
 unsigned dims_relation_symbols(struct dims *ds, const char *text, const struct dim **list,
                                unsigned n, unsigned cap);

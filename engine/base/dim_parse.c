@@ -340,18 +340,26 @@ static const struct { const char *sign; int64_t k, c; bool both; } relations[] =
     { ">", 1, -1, false }, { "<", -1, -1, false },
 };
 
+rill_status dims_claim_keep(struct dims *ds, const char *text, const struct dim *ge0,
+                            rill_error *reterr)
+{
+    for (const struct dim_claim *c = ds->claims; c; c = c->next)
+        if (c->ge0 == ge0 && !strcmp(c->text, text))
+            return RILL_OK;
+    struct dim_claim *c = arena_new(&ds->arena, struct dim_claim);
+    text = arena_string(&ds->arena, text);
+    if (!c || !text)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    *c = (struct dim_claim) { .text = text, .ge0 = ge0, .next = ds->claims };
+    ds->claims = c;
+    return dims_status(ds, reterr);
+}
+
 /* l >= 0 is what text says. */
 static rill_status claim_keep(struct parser *p, const struct lin *l)
 {
-    struct dims *ds = p->ds;
     struct lin copy = *l;
-    struct dim_claim *c = arena_new(&ds->arena, struct dim_claim);
-    const char *text = arena_string(&ds->arena, p->text);
-    if (!c || !text)
-        return err_set(p->err, RILL_NOMEM, "out of memory");
-    *c = (struct dim_claim) { .text = text, .ge0 = dim_from_lin(ds, &copy), .next = ds->claims };
-    ds->claims = c;
-    return dims_status(ds, p->err);
+    return dims_claim_keep(p->ds, p->text, dim_from_lin(p->ds, &copy), p->err);
 }
 
 struct comparison { const struct dim *left, *right; size_t relation; };

@@ -362,7 +362,17 @@ printf 'version 1.0;\ngraph g(pcm) -> (out)\n{\n    pcm = external<scalar>(shape
 sed '/logp/,$d' "$dir/doors/faster/model.conf" >"$dir/doors/fixed/model.conf"
 expect 3 "input 'pcm' of model '.*fixed' does not stream: no symbol of its size counts time" \
     "$rill" denoise --set S=16000 -m "$dir/doors/fixed" "$audio/noisy.wav" "$dir/x.wav"
+
+# An assertion about lengths holds of every whole sequence, compiled or not.
+mkdir -p "$dir/doors/asserted"
+sed 's/^graph /extension rill_assert S == 65536*(S\/65536);\n&/' "$dir/doors/fixed/graph.nnef" >"$dir/doors/asserted/graph.nnef"
+mv "$dir/doors/fixed/model.conf" "$dir/doors/asserted"
 rm -r "$dir/doors/fixed"
+expect 0 "bytes, for" "$rill" compile "$dir/doors/asserted" -o "$dir/asserted.rill"
+for m in "$dir/doors/asserted" "$dir/asserted.rill"; do
+    expect 3 "'S == 65536\*(S/65536)' is asserted, but does not hold of" \
+        "$rill" denoise -m "$m" "$audio/noisy.wav" "$dir/x.wav"
+done
 
 # ---- the daemon
 printf '[daemon]\nsocket = %s\ncontrol_socket = %s\n[models]\nmodel_path = %s\n' "$dir/s" "$dir/c" "$dir/doors" >"$dir/conf"
@@ -384,6 +394,8 @@ expect 0 '"state": "running"' "$rill" ctl --socket "$dir/c" --json status
 expect 0 '"sessions"' "$rill" ctl --socket "$dir/c" --json sessions
 expect 0 "wiener" "$rill" ctl --socket "$dir/c" models
 good "what is not loaded has no rate" sh -c "! '$rill' ctl --socket '$dir/c' models | grep -E ' 0 (Hz|samples)'"
+expect 5 "'S == 65536\*(S/65536)' is asserted, but does not hold of" \
+    "$rill" stream --socket "$dir/s" -m asserted "$audio/noisy.wav" "$dir/x.wav"
 good "in JSON it is null" sh -c "'$rill' ctl --socket '$dir/c' --json models | tr -d '\n' | grep -q '\"name\": \"wiener\", *\"state\": \"known\", *\"error\": \"\", [^}]*\"rate\": null'"
 expect 0 " us" "$rill" ctl --socket "$dir/c" ping
 for conn in -18446744073709551615 +1 '' 0x1 1.5; do
