@@ -91,26 +91,8 @@ V16_UNROLLED void FN(seq_piece)(const struct FN(seq) * s, v16 *a, const int step
 /* Whether a tile leaves its gates to the next one. */
 #define PASS_LATE(pass) (CELL_LATE && (pass) == FN(PASS_GRU))
 
-/* Groups `group`, `group` + apart, .. of one block of weights; `down` panels lie between the
- * weights of one unit and the next. */
-V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t down, size_t group,
-                               size_t apart, const int pass, const int rows, const int groups,
-                               const int pairs)
-{
-    const int gates = PASS_GATES(pass), x_gates = PASS_X_GATES(pass),
-              x_from = pass == FN(PASS_LATE_N) ? 2 : 0;
-    const size_t inputs = s->inputs, hidden = s->hidden;
-    v16 acc[CELL_ACC], n[CELL_ACC];
-    const float *h[SEQ_ROWS], *x[SEQ_ROWS];
-    size_t i = 0, k = 0;
-    EACH_ROW {
-        h[r] = s->h[r];
-        x[r] = s->x[r];
-    }
-    EACH_SEQ EACH_GATE EACH_ROW {
-        size_t at = ((group + (size_t) q * apart) * (size_t) x_gates + (size_t) (x_from + g)) * 16;
-        ACC(q, g, r) = v16_load(s->from[r] + at);
-    }
+/* Input k of every row into every gate. half: 0: its weights are floats; 1, 2: the first, second of
+ * a pair of halves. */
 #define TERM(v, k, half)                                                          \
     do {                                                                          \
         EACH_SEQ EACH_GATE {                                                      \
@@ -138,6 +120,27 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t 
             w += down * 16;                                                       \
         }                                                                         \
     } while (0)
+
+/* Groups `group`, `group` + apart, .. of one block of weights; `down` panels lie between the
+ * weights of one unit and the next. */
+V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t down, size_t group,
+                               size_t apart, const int pass, const int rows, const int groups,
+                               const int pairs)
+{
+    const int gates = PASS_GATES(pass), x_gates = PASS_X_GATES(pass),
+              x_from = pass == FN(PASS_LATE_N) ? 2 : 0;
+    const size_t inputs = s->inputs, hidden = s->hidden;
+    v16 acc[CELL_ACC], n[CELL_ACC];
+    const float *h[SEQ_ROWS], *x[SEQ_ROWS];
+    size_t i = 0, k = 0;
+    EACH_ROW {
+        h[r] = s->h[r];
+        x[r] = s->x[r];
+    }
+    EACH_SEQ EACH_GATE EACH_ROW {
+        size_t at = ((group + (size_t) q * apart) * (size_t) x_gates + (size_t) (x_from + g)) * 16;
+        ACC(q, g, r) = v16_load(s->from[r] + at);
+    }
 #if CELL_LATE
     struct FN(late) *late = s->late;
     bool left = rows == 1 && PASS_LATE(pass) && FN(late_fits)(s);
